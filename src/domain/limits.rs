@@ -1,0 +1,40 @@
+//! The bound of everything (G13).
+//!
+//! What an operator may want to change stands in the settings; what would break a promise if it
+//! were changed stands here, with its reason.
+
+use std::time::Duration;
+
+/// Longest name of a person, in characters: longer ones do not fit a chair.
+pub const NAME_CHARS_MAX: usize = 80;
+/// Longest title of a document, in characters.
+pub const TITLE_CHARS_MAX: usize = 200;
+/// Longest comment or reply, in UTF-8 bytes.
+pub const REVIEW_BODY_BYTES_MAX: usize = 16 * 1024;
+/// Longest suggestion, in UTF-8 bytes.
+pub const SUGGESTION_BYTES_MAX: usize = 64 * 1024;
+/// Longest quote of an anchor, in UTF-16 units: a comment on more is a comment on the document.
+pub const QUOTE_UTF16_MAX: u32 = 20_000;
+/// Characters kept on either side of a quote, to find it again.
+pub const CONTEXT_CHARS: usize = 32;
+/// Reviews of one share link.
+pub const REVIEWS_PER_LINK_MAX: i64 = 2_000;
+/// Replies to one review.
+pub const REPLIES_PER_REVIEW_MAX: i64 = 200;
+/// Presence of one session, in bytes: a cursor, a selection and a name take about 300.
+pub const AWARENESS_BYTES_MAX: usize = 8 * 1024;
+/// Deepest nesting the validator lets through. yrs 0.28.1 overflows a 2 MiB stack at some 6,000
+/// levels, and the decoder of the other person's browser recurses too.
+pub const NESTING_MAX: u32 = 64;
+/// Frames waiting for one slow reader. Beyond it the reader is closed and syncs again.
+pub const OUTBOX_FRAMES_MAX: usize = 1_024;
+/// Sessions that may look at one document in one process: two sit, some knock.
+pub const SESSIONS_PER_ROOM_MAX: usize = 64;
+/// How long a knock waits for the old socket's sign of life.
+pub const KNOCK_PATIENCE: Duration = Duration::from_secs(1);
+/// How often a quiet socket is sent an empty presence frame: the stock client gives up after 30 s
+/// without a message, and websocket pings do not count.
+pub const KEEP_ALIVE_EVERY: Duration = Duration::from_secs(10);
+
+const _: () = assert!(CONTEXT_CHARS < QUOTE_UTF16_MAX as usize);
+const _: () = assert!(KEEP_ALIVE_EVERY.as_secs() * 2 < 30);

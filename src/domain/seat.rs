@@ -1,0 +1,97 @@
+//! Roles and seats.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use crate::domain::ids::ShareLinkId;
+
+/// What a person does on a share link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Role {
+    /// Changes the text.
+    Writer,
+    /// Comments and suggests.
+    Reviewer,
+}
+
+/// The text is neither `writer` nor `reviewer`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("a role is `writer` or `reviewer`")]
+pub struct InvalidRole;
+
+impl Role {
+    /// Both, writer first.
+    pub const ALL: [Self; 2] = [Self::Writer, Self::Reviewer];
+
+    /// The role as it stands in URLs, JSON and keys.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Writer => "writer",
+            Self::Reviewer => "reviewer",
+        }
+    }
+
+    /// The person at the other end of the desk.
+    #[must_use]
+    pub fn other(self) -> Self {
+        match self {
+            Self::Writer => Self::Reviewer,
+            Self::Reviewer => Self::Writer,
+        }
+    }
+
+    /// Whether this role's updates to the text are taken.
+    #[must_use]
+    pub fn may_edit_text(self) -> bool {
+        match self {
+            Self::Writer => true,
+            Self::Reviewer => false,
+        }
+    }
+}
+
+impl fmt::Display for Role {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl FromStr for Role {
+    type Err = InvalidRole;
+
+    fn from_str(text: &str) -> Result<Self, InvalidRole> {
+        match text {
+            "writer" => Ok(Self::Writer),
+            "reviewer" => Ok(Self::Reviewer),
+            _ => Err(InvalidRole),
+        }
+    }
+}
+
+/// One of the two seats of a share link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Seat {
+    /// The share link.
+    pub link: ShareLinkId,
+    /// Which of its two seats.
+    pub role: Role,
+}
+
+impl Seat {
+    /// The seat of `role` on `link`.
+    #[must_use]
+    pub fn new(link: ShareLinkId, role: Role) -> Self {
+        Self { link, role }
+    }
+}
+
+/// `share-link:lock:<id>:<role>`, the name under which Redis holds the seat.
+impl fmt::Display for Seat {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "share-link:lock:{}:{}", self.link, self.role)
+    }
+}

@@ -1,0 +1,3 @@
+//! Galley.
+
+pub mod domain;

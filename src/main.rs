@@ -1,0 +1,3 @@
+//! The `galley` command.
+
+fn main() {}
