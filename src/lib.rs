@@ -1,3 +1,6 @@
 //! Galley.
 
+pub mod config;
 pub mod domain;
+pub mod http;
+pub mod telemetry;
