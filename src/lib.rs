@@ -3,4 +3,5 @@
 pub mod config;
 pub mod domain;
 pub mod http;
+pub mod storage;
 pub mod telemetry;
