@@ -3,5 +3,7 @@
 pub mod config;
 pub mod domain;
 pub mod http;
+pub mod locks;
+pub mod relay;
 pub mod storage;
 pub mod telemetry;
