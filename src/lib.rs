@@ -1,3 +1,4 @@
 //! Galley.
 
 pub mod domain;
+pub mod sync;
