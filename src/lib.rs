@@ -6,4 +6,5 @@ pub mod http;
 pub mod locks;
 pub mod relay;
 pub mod storage;
+pub mod sync;
 pub mod telemetry;
