@@ -13,6 +13,10 @@ use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 
+use crate::session::SessionError;
+use crate::sharing::SharingError;
+use crate::storage::error::StorageError;
+
 /// The content type of a failed response.
 pub(crate) const PROBLEM_JSON: HeaderValue = HeaderValue::from_static("application/problem+json");
 
@@ -46,6 +50,9 @@ pub enum ApiError {
     /// Only for administrators.
     #[error("this needs the admin token")]
     NotAdmin,
+    /// Only for the writer.
+    #[error("only the writer of this share link may do that")]
+    NotTheWriter,
     /// Guests are switched off.
     #[error("this server takes no guests; come with a token")]
     GuestsOff,
@@ -109,6 +116,7 @@ impl ApiError {
             Self::Unauthenticated(_) => (Is::UNAUTHORIZED, "unauthenticated", "Who are you?"),
             Self::ForeignOrigin => (Is::FORBIDDEN, "foreign-origin", "Foreign origin"),
             Self::NotAdmin => (Is::FORBIDDEN, "not-admin", "Not an administrator"),
+            Self::NotTheWriter => (Is::FORBIDDEN, "not-the-writer", "Not the writer"),
             Self::GuestsOff => (Is::FORBIDDEN, "guests-off", "No guests"),
             Self::WrongInvite => (Is::FORBIDDEN, "wrong-invite", "Wrong invite"),
             Self::AlreadyWriter => (Is::CONFLICT, "already-writer", "Already the writer"),
@@ -206,6 +214,46 @@ impl From<QueryRejection> for ApiError {
 impl From<PathRejection> for ApiError {
     fn from(_: PathRejection) -> Self {
         Self::NotFound("thing")
+    }
+}
+
+impl From<SharingError> for ApiError {
+    fn from(error: SharingError) -> Self {
+        match error {
+            SharingError::NotFound(what) => Self::NotFound(what),
+            SharingError::NotTheWriter => Self::NotTheWriter,
+            SharingError::WrongInvite => Self::WrongInvite,
+            SharingError::AlreadyWriter => Self::AlreadyWriter,
+            SharingError::ReviewerExists => Self::ReviewerExists,
+            SharingError::Title(error) => Self::Invalid(error.to_string()),
+            SharingError::TooLong => Self::TooLarge,
+            SharingError::Storage(error) => error.into(),
+            SharingError::Worker(error) => Self::Internal(error.to_string()),
+        }
+    }
+}
+
+impl From<SessionError> for ApiError {
+    fn from(error: SessionError) -> Self {
+        match error {
+            SessionError::NoSuchDocument => Self::NotFound("document"),
+            SessionError::RoomFull | SessionError::Locks(_) => Self::Unavailable(error.to_string()),
+            SessionError::Unreadable => Self::Internal(error.to_string()),
+            SessionError::Storage(error) => error.into(),
+        }
+    }
+}
+
+impl From<StorageError> for ApiError {
+    fn from(error: StorageError) -> Self {
+        match error {
+            StorageError::Unavailable(_) | StorageError::Full(_) => {
+                Self::Unavailable(error.to_string())
+            }
+            StorageError::Corrupt(_) | StorageError::Unsupported(_) | StorageError::Refused(_) => {
+                Self::Internal(error.to_string())
+            }
+        }
     }
 }
 

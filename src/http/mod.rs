@@ -15,10 +15,13 @@ pub mod limit;
 pub mod origin;
 pub mod serve;
 
+mod admin;
 mod assets;
 mod docs;
+mod documents;
 mod extract;
 mod guest;
+mod links;
 mod observe;
 mod routes;
 
@@ -40,6 +43,8 @@ use crate::http::health::{Readiness, Scrape};
 use crate::http::limit::Limiter;
 use crate::http::origin::Origins;
 use crate::http::routes::Routes;
+use crate::session::Sessions;
+use crate::sharing::Sharing;
 
 /// Longest time from the end of a request's head to the beginning of its answer.
 const ANSWER_MAX: Duration = Duration::from_secs(30);
@@ -57,6 +62,10 @@ pub struct HttpState {
     pub origins: Origins,
     /// What pages may load.
     pub policy: Policy,
+    /// Documents and share links.
+    pub sharing: Sharing,
+    /// Who sits where.
+    pub sessions: Sessions,
     /// Whether the server can serve.
     pub readiness: Readiness,
     /// The figures.
@@ -84,7 +93,8 @@ pub fn router(state: HttpState, body_bytes: usize) -> Router {
 
 /// Addresses that look at the token and count.
 fn guarded() -> Routes {
-    Routes::default().post("/api/auth/guest", guest::enter).get("/api/me", guest::me)
+    let entry = Routes::default().post("/api/auth/guest", guest::enter).get("/api/me", guest::me);
+    admin::routes(links::routes(documents::routes(entry)))
 }
 
 /// Addresses for machines that have no token.
