@@ -3,3 +3,4 @@
 pub mod domain;
 pub mod locks;
 pub mod relay;
+pub mod storage;
