@@ -4,3 +4,4 @@ pub mod domain;
 pub mod locks;
 pub mod relay;
 pub mod storage;
+pub mod sync;

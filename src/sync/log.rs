@@ -1,0 +1,306 @@
+//! The update log of a room.
+//!
+//! Not a list of updates: each update is taken apart when it is appended, its structs put behind
+//! those of the same client and its deletions joined with the others. So the log is always
+//! merged, what a client lacks is copied out of it from a place on, and an append costs what the
+//! update is long. No CRDT is involved; what makes that right is that the validator lets no gap
+//! through (Y2).
+
+use std::cmp::Reverse;
+use std::collections::HashMap;
+
+use bytes::Bytes;
+
+use crate::sync::deletes::Deletes;
+use crate::sync::error::{Rejected, SyncError};
+use crate::sync::lib0::{Malformed, Reader, put_length, put_number};
+use crate::sync::run::Run;
+use crate::sync::structs::Struct;
+use crate::sync::validator::{self, Known};
+
+pub use crate::sync::validator::{Checked, Origin, SERVER_IDS};
+
+/// A document's updates, merged.
+#[derive(Clone, Debug, Default)]
+pub struct UpdateLog {
+    runs: HashMap<u64, Run>,
+    deletes: Deletes,
+    /// What the runs take.
+    struct_bytes: usize,
+}
+
+/// A client and a clock take at least a byte each.
+const STATE_BYTES_MIN: usize = 2;
+/// Three numbers of at most eight bytes, for each client of an update.
+const SECTION_HEADER_MAX: usize = 24;
+
+impl UpdateLog {
+    /// The log of a document in which nothing was ever written.
+    #[must_use]
+    pub fn empty() -> Self {
+        Self::default()
+    }
+
+    /// The log of a stored document: its snapshot and the updates after it, in their order.
+    ///
+    /// # Errors
+    ///
+    /// [`SyncError::Refused`] when one of them is no update or does not follow from those before.
+    pub fn open(parts: Vec<Bytes>) -> Result<Self, SyncError> {
+        let mut log = Self::empty();
+        for part in parts {
+            let checked = log.check(&part, Origin::Server)?;
+            log.append(part, checked);
+        }
+        Ok(log)
+    }
+
+    /// Judges an update before anybody else sees it.
+    ///
+    /// # Errors
+    ///
+    /// [`Rejected`], and then nothing of the update may be used (G10).
+    pub fn check(&self, update: &[u8], from: Origin) -> Result<Checked, Rejected> {
+        validator::check(update, self, from)
+    }
+
+    /// Takes an update in. `checked` is this log's verdict on it, with no append in between.
+    #[expect(
+        clippy::needless_pass_by_value,
+        reason = "an update is appended once, as is its check"
+    )]
+    pub fn append(&mut self, update: Bytes, checked: Checked) {
+        if !checked.is_new {
+            return;
+        }
+        let taken = self.take(&update);
+        debug_assert!(taken.is_ok(), "what was checked can be read: {taken:?}");
+    }
+
+    fn take(&mut self, update: &[u8]) -> Result<(), Rejected> {
+        let mut reader = Reader::new(update);
+        for _ in 0..reader.number()? {
+            let count = reader.number()?;
+            let client = reader.number()?;
+            let mut clock = reader.clock()?;
+            let run = self.runs.entry(client).or_default();
+            let before = run.len();
+            for _ in 0..count {
+                let found = Struct::read(&mut reader, clock)?;
+                run.push(&found, client);
+                clock = clock.saturating_add(found.length);
+            }
+            self.struct_bytes = self.struct_bytes.saturating_add(run.len()).saturating_sub(before);
+        }
+        for _ in 0..reader.number()? {
+            let client = reader.number()?;
+            for _ in 0..reader.number()? {
+                let start = reader.clock()?;
+                self.deletes.insert(client, start, start.saturating_add(reader.clock()?));
+            }
+        }
+        Ok(())
+    }
+
+    /// What the log has, as a client writes it in sync step 1.
+    #[must_use]
+    pub fn state_vector(&self) -> Bytes {
+        let mut out = Vec::new();
+        put_length(&mut out, self.runs.len());
+        for (client, run) in self.by_client() {
+            put_number(&mut out, client);
+            put_number(&mut out, run.end());
+        }
+        Bytes::from(out)
+    }
+
+    /// What somebody with that state vector lacks, as one update. All deletions are in it, since
+    /// a state vector does not say which ones are known.
+    ///
+    /// # Errors
+    ///
+    /// [`SyncError::StateVector`] when it is none.
+    pub fn diff(&self, state_vector: &[u8]) -> Result<Bytes, SyncError> {
+        let known = read_state_vector(state_vector)
+            .map_err(|Malformed(reason)| SyncError::StateVector(reason))?;
+        let mut cuts = Vec::new();
+        for (client, run) in self.by_client() {
+            let clock = known.get(&client).copied().unwrap_or(0);
+            if let Some(cut) = run.cut(clock, client)? {
+                cuts.push((client, cut));
+            }
+        }
+        let mut out = Vec::new();
+        put_length(&mut out, cuts.len());
+        for (client, cut) in cuts {
+            put_length(&mut out, cut.count);
+            put_number(&mut out, client);
+            put_number(&mut out, cut.clock);
+            cut.write(&mut out);
+        }
+        self.deletes.write(&mut out);
+        Ok(Bytes::from(out))
+    }
+
+    /// The whole document as one update.
+    #[must_use]
+    pub fn merged(&mut self) -> Bytes {
+        let mut out = Vec::with_capacity(self.bytes());
+        put_length(&mut out, self.runs.len());
+        for (client, run) in self.by_client() {
+            run.write(client, &mut out);
+        }
+        self.deletes.write(&mut out);
+        Bytes::from(out)
+    }
+
+    /// About what [`merged`](Self::merged) takes.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.struct_bytes
+            .saturating_add(self.deletes.bytes())
+            .saturating_add(self.runs.len().saturating_mul(SECTION_HEADER_MAX))
+    }
+
+    /// The clock of the next unit that `client` would write.
+    #[must_use]
+    pub fn clock_of(&self, client: u64) -> u64 {
+        self.clock(client).into()
+    }
+
+    /// Highest first, as Yjs writes them: the newest of what a reader has to look up tends to be
+    /// there already.
+    fn by_client(&self) -> impl Iterator<Item = (u64, &Run)> {
+        let mut runs: Vec<_> = self.runs.iter().map(|(client, run)| (*client, run)).collect();
+        runs.sort_unstable_by_key(|(client, _)| Reverse(*client));
+        runs.into_iter()
+    }
+}
+
+impl Known for UpdateLog {
+    fn clock(&self, client: u64) -> u32 {
+        self.runs.get(&client).map_or(0, Run::end)
+    }
+
+    fn is_deleted(&self, client: u64, start: u32, end: u32) -> bool {
+        self.deletes.contains(client, start, end)
+    }
+}
+
+/// Reads a state vector.
+fn read_state_vector(bytes: &[u8]) -> Result<HashMap<u64, u32>, Malformed> {
+    let mut reader = Reader::new(bytes);
+    let mut known = HashMap::new();
+    for _ in 0..reader.count(STATE_BYTES_MIN)? {
+        known.insert(reader.number()?, reader.clock()?);
+    }
+    reader.finish()?;
+    Ok(known)
+}
+
+/// A fresh id for a server to write under: random, in [`SERVER_IDS`], and unknown to the log.
+#[must_use]
+pub fn server_client_id(log: &UpdateLog) -> u64 {
+    // Without a random source there is still an id that nobody has: the first that is free.
+    let offset = getrandom::u32().unwrap_or(0);
+    let id = SERVER_IDS.start().saturating_add(offset.into());
+    (id..=*SERVER_IDS.end()).chain(SERVER_IDS).find(|id| !log.runs.contains_key(id)).unwrap_or(id)
+}
+
+/// The update that writes `text` into an empty document.
+pub(crate) fn first_update(text: &str, client: u64) -> Vec<u8> {
+    let mut log = UpdateLog::empty();
+    log.runs.entry(client).or_default().push(&Struct::first(text), client);
+    log.runs.retain(|_, run| run.end() != 0);
+    log.merged().into()
+}
+
+#[cfg(test)]
+mod tests {
+    use yrs::updates::decoder::Decode;
+    use yrs::{Doc, GetString, OffsetKind, Options, ReadTxn, StateVector, Text, Transact, Update};
+
+    use super::*;
+
+    fn document(client: u64) -> Doc {
+        let mut options = Options::with_client_id(yrs::ClientID::new(client));
+        options.offset_kind = OffsetKind::Utf16;
+        Doc::with_options(options)
+    }
+
+    /// Types `text` letter by letter at the end and gives the updates.
+    fn typed(document: &Doc, text: &str) -> Vec<Bytes> {
+        let root = document.get_or_insert_text("content");
+        let mut updates = Vec::new();
+        for character in text.chars() {
+            let mut transaction = document.transact_mut();
+            let end = root.len(&transaction);
+            root.insert(&mut transaction, end, &character.to_string());
+            updates.push(transaction.encode_update_v1().into());
+        }
+        updates
+    }
+
+    fn append_all(log: &mut UpdateLog, updates: impl IntoIterator<Item = Bytes>) {
+        for update in updates {
+            let checked = log.check(&update, Origin::Client).unwrap();
+            log.append(update, checked);
+        }
+    }
+
+    fn text_of(update: &[u8]) -> String {
+        let document = document(1);
+        let root = document.get_or_insert_text("content");
+        document.transact_mut().apply_update(Update::decode_v1(update).unwrap()).unwrap();
+        assert!(!document.transact().has_missing_updates());
+        root.get_string(&document.transact())
+    }
+
+    #[test]
+    fn a_text_typed_letter_by_letter_is_stored_as_a_text() {
+        let text = "cover letter, 자기소개서, 👩‍👩‍👧, e\u{301}. ".repeat(50);
+        let mut log = UpdateLog::empty();
+        append_all(&mut log, typed(&document(7), &text));
+        let merged = log.merged();
+        assert_eq!(text_of(&merged), text);
+        assert!(merged.len() < text.len() + 64, "{} for {}", merged.len(), text.len());
+        assert_eq!(log.clock_of(7), text.encode_utf16().count() as u64);
+        let reopened = UpdateLog::open(vec![merged.clone()]).unwrap().merged();
+        assert_eq!(reopened, merged);
+    }
+
+    #[test]
+    fn whatever_a_reader_has_the_difference_completes_it() {
+        let text = "ab한국👩‍👧x".repeat(700);
+        let document = document(7);
+        let mut log = UpdateLog::empty();
+        append_all(&mut log, typed(&document, &text));
+        let units = log.clock_of(7);
+        for clock in [0, 1, 2, 5, 1_000, 4_097, units - 1, units] {
+            // The half of a pair is asked for by nobody.
+            let mut known = Vec::new();
+            put_number(&mut known, 1_u64);
+            put_number(&mut known, 7_u64);
+            put_number(&mut known, clock);
+            let diff = log.diff(&known).unwrap();
+            let theirs =
+                document.transact().encode_diff_v1(&StateVector::decode_v1(&known).unwrap());
+            assert!(diff.len() <= theirs.len() + 64, "{} > {}", diff.len(), theirs.len());
+        }
+        assert_eq!(log.diff(&log.state_vector()).unwrap()[..], [0, 0]);
+    }
+
+    #[test]
+    fn a_resend_is_not_new() {
+        let document = document(7);
+        let mut log = UpdateLog::empty();
+        append_all(&mut log, typed(&document, "known"));
+        let whole: Bytes =
+            document.transact().encode_state_as_update_v1(&StateVector::default()).into();
+        let before = log.merged();
+        let checked = log.check(&whole, Origin::Client).unwrap();
+        assert!(!checked.is_new && checked.clients.is_empty());
+        log.append(whole, checked);
+        assert_eq!(log.merged(), before);
+    }
+}
