@@ -1,8 +1,11 @@
 //! Galley.
 
+pub mod config;
 pub mod domain;
+pub mod http;
 pub mod locks;
 pub mod relay;
 pub mod session;
 pub mod storage;
 pub mod sync;
+pub mod telemetry;
