@@ -5,6 +5,7 @@ pub mod domain;
 pub mod http;
 pub mod locks;
 pub mod relay;
+pub mod session;
 pub mod storage;
 pub mod sync;
 pub mod telemetry;
