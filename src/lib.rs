@@ -6,6 +6,7 @@ pub mod http;
 pub mod locks;
 pub mod relay;
 pub mod session;
+pub mod sharing;
 pub mod storage;
 pub mod sync;
 pub mod telemetry;

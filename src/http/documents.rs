@@ -28,10 +28,10 @@ pub(crate) fn routes(routes: Routes) -> Routes {
     routes
         .post("/api/documents", create)
         .get("/api/documents", list)
-        .get("/api/documents/{document_id}", show)
-        .patch("/api/documents/{document_id}", rename)
-        .delete("/api/documents/{document_id}", delete)
-        .get("/api/documents/{document_id}/text", text)
+        .get("/api/documents/{id}", show)
+        .patch("/api/documents/{id}", rename)
+        .delete("/api/documents/{id}", delete)
+        .get("/api/documents/{id}/text", text)
 }
 
 /// A document on the wire.
@@ -110,7 +110,7 @@ async fn list(
     Ok(Json(ListBody { documents, next_cursor }))
 }
 
-/// `GET /api/documents/{document_id}`
+/// `GET /api/documents/{id}`
 async fn show(
     State(sharing): State<Sharing>,
     caller: Caller,
@@ -119,7 +119,7 @@ async fn show(
     Ok(Json(sharing.document(&caller.user().id, id).await?.into()))
 }
 
-/// `PATCH /api/documents/{document_id}`
+/// `PATCH /api/documents/{id}`
 async fn rename(
     State(sharing): State<Sharing>,
     caller: Caller,
@@ -130,7 +130,7 @@ async fn rename(
     Ok(Json(renamed.into()))
 }
 
-/// `DELETE /api/documents/{document_id}`
+/// `DELETE /api/documents/{id}`
 async fn delete(
     State(sharing): State<Sharing>,
     State(sessions): State<Sessions>,
@@ -144,7 +144,7 @@ async fn delete(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// `GET /api/documents/{document_id}/text`
+/// `GET /api/documents/{id}/text`
 async fn text(
     State(sharing): State<Sharing>,
     State(sessions): State<Sessions>,

@@ -13,10 +13,6 @@ use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 
-use crate::session::SessionError;
-use crate::sharing::SharingError;
-use crate::storage::error::StorageError;
-
 /// The content type of a failed response.
 pub(crate) const PROBLEM_JSON: HeaderValue = HeaderValue::from_static("application/problem+json");
 
@@ -227,32 +223,8 @@ impl From<SharingError> for ApiError {
             SharingError::ReviewerExists => Self::ReviewerExists,
             SharingError::Title(error) => Self::Invalid(error.to_string()),
             SharingError::TooLong => Self::TooLarge,
-            SharingError::Storage(error) => error.into(),
+            SharingError::Storage(error) => Self::Session(error.into()),
             SharingError::Worker(error) => Self::Internal(error.to_string()),
-        }
-    }
-}
-
-impl From<SessionError> for ApiError {
-    fn from(error: SessionError) -> Self {
-        match error {
-            SessionError::NoSuchDocument => Self::NotFound("document"),
-            SessionError::RoomFull | SessionError::Locks(_) => Self::Unavailable(error.to_string()),
-            SessionError::Unreadable => Self::Internal(error.to_string()),
-            SessionError::Storage(error) => error.into(),
-        }
-    }
-}
-
-impl From<StorageError> for ApiError {
-    fn from(error: StorageError) -> Self {
-        match error {
-            StorageError::Unavailable(_) | StorageError::Full(_) => {
-                Self::Unavailable(error.to_string())
-            }
-            StorageError::Corrupt(_) | StorageError::Unsupported(_) | StorageError::Refused(_) => {
-                Self::Internal(error.to_string())
-            }
         }
     }
 }

@@ -24,11 +24,11 @@ use crate::storage::links::{Found, ShareLink};
 /// The routes.
 pub(crate) fn routes(routes: Routes) -> Routes {
     routes
-        .post("/api/documents/{document_id}/share-link", share)
+        .post("/api/documents/{id}/share-link", share)
         .get("/api/share-links", list)
-        .get("/api/share-links/{share_link_id}", show)
-        .delete("/api/share-links/{share_link_id}", revoke)
-        .post("/api/share-links/{share_link_id}/join", join)
+        .get("/api/share-links/{id}", show)
+        .delete("/api/share-links/{id}", revoke)
+        .post("/api/share-links/{id}/join", join)
 }
 
 /// A share link on the wire.
@@ -85,7 +85,7 @@ struct JoinBody {
     invite: String,
 }
 
-/// `POST /api/documents/{document_id}/share-link`
+/// `POST /api/documents/{id}/share-link`
 async fn share(
     State(sharing): State<Sharing>,
     State(origins): State<Origins>,
@@ -120,7 +120,7 @@ async fn list(
     Ok(Json(ListBody { share_links: links.into_iter().map(body).collect() }))
 }
 
-/// `GET /api/share-links/{share_link_id}`
+/// `GET /api/share-links/{id}`
 async fn show(
     State(sharing): State<Sharing>,
     State(sessions): State<Sessions>,
@@ -131,7 +131,7 @@ async fn show(
     with_seats(link, &sessions).await
 }
 
-/// `POST /api/share-links/{share_link_id}/join`
+/// `POST /api/share-links/{id}/join`
 async fn join(
     State(sharing): State<Sharing>,
     State(sessions): State<Sessions>,
@@ -143,7 +143,7 @@ async fn join(
     with_seats(link, &sessions).await
 }
 
-/// `DELETE /api/share-links/{share_link_id}`
+/// `DELETE /api/share-links/{id}`
 async fn revoke(
     State(sharing): State<Sharing>,
     State(sessions): State<Sessions>,
