@@ -13,8 +13,14 @@ use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 
+use crate::session::SessionError;
+use crate::session::reviews::ReviewError;
+
 /// The content type of a failed response.
 pub(crate) const PROBLEM_JSON: HeaderValue = HeaderValue::from_static("application/problem+json");
+
+/// When to ask again for what is away. Most absences are a restart.
+const UNAVAILABLE_RETRY_SECONDS: u64 = 2;
 
 /// Why a request was not done.
 #[derive(Debug, thiserror::Error)]
@@ -61,6 +67,15 @@ pub enum ApiError {
     /// Somebody else reviews this already.
     #[error("somebody else is the reviewer of this share link")]
     ReviewerExists,
+    /// A review could not be made or changed.
+    #[error(transparent)]
+    Review(#[from] ReviewError),
+    /// Something about a live session or document failed.
+    #[error(transparent)]
+    Session(#[from] SessionError),
+    /// `If-Match` names a version that there never was.
+    #[error("the tag in If-Match is not one of this resource's")]
+    UnknownTag,
     /// Too many requests.
     #[error("too many requests; try again later")]
     TooManyRequests {
@@ -96,7 +111,7 @@ struct Problem {
 
 impl ApiError {
     /// Status, name and title.
-    fn contract(&self) -> (StatusCode, &'static str, &'static str) {
+    fn contract(&self) -> Contract {
         use StatusCode as Is;
         match self {
             Self::NotFound(_) => (Is::NOT_FOUND, "not-found", "Not found"),
@@ -117,6 +132,9 @@ impl ApiError {
             Self::WrongInvite => (Is::FORBIDDEN, "wrong-invite", "Wrong invite"),
             Self::AlreadyWriter => (Is::CONFLICT, "already-writer", "Already the writer"),
             Self::ReviewerExists => (Is::CONFLICT, "reviewer-exists", "There is a reviewer"),
+            Self::UnknownTag => PRECONDITION_FAILED,
+            Self::Review(error) => review_contract(error),
+            Self::Session(error) => session_contract(error),
             Self::TooManyRequests { .. } => {
                 (Is::TOO_MANY_REQUESTS, "too-many-requests", "Too many requests")
             }
@@ -149,13 +167,50 @@ impl ApiError {
     }
 
     fn retry_after(&self) -> Option<u64> {
-        match self {
+        if let Self::TooManyRequests { retry_after } = self {
             // Rounded up: a client that comes back too soon is refused again.
-            Self::TooManyRequests { retry_after } => {
-                Some(retry_after.as_secs() + u64::from(retry_after.subsec_nanos() != 0))
-            }
-            Self::Unavailable(_) | Self::NotReady { .. } => Some(2),
-            _ => None,
+            return Some(retry_after.as_secs() + u64::from(retry_after.subsec_nanos() != 0));
+        }
+        let (status, _, _) = self.contract();
+        (status == StatusCode::SERVICE_UNAVAILABLE).then_some(UNAVAILABLE_RETRY_SECONDS)
+    }
+}
+
+/// Status, name and title.
+type Contract = (StatusCode, &'static str, &'static str);
+
+const PRECONDITION_FAILED: Contract =
+    (StatusCode::PRECONDITION_FAILED, "version-mismatch", "It has changed");
+
+fn review_contract(error: &ReviewError) -> Contract {
+    use StatusCode as Is;
+    match error {
+        ReviewError::NotFound(_) => (Is::NOT_FOUND, "not-found", "Not found"),
+        ReviewError::SeatNotHeld(_) => (Is::FORBIDDEN, "seat-not-held", "Seat not held"),
+        ReviewError::NotAuthor => (Is::FORBIDDEN, "not-author", "Not the author"),
+        ReviewError::AnchorMismatch => {
+            (Is::UNPROCESSABLE_ENTITY, "anchor-mismatch", "The text there is not the quote")
+        }
+        ReviewError::AnchorMoved => (Is::CONFLICT, "anchor-moved", "The quoted text is gone"),
+        ReviewError::VersionMismatch { .. } => PRECONDITION_FAILED,
+        ReviewError::Refused(_) => (Is::CONFLICT, "not-in-this-state", "Not in this state"),
+        ReviewError::Empty | ReviewError::TooLong(_) => {
+            (Is::UNPROCESSABLE_ENTITY, "invalid", "Invalid")
+        }
+        ReviewError::Full(_) => (Is::CONFLICT, "too-many", "Too many"),
+        ReviewError::Contended => (Is::CONFLICT, "text-changing", "The text is changing"),
+        ReviewError::Session(error) => session_contract(error),
+    }
+}
+
+fn session_contract(error: &SessionError) -> Contract {
+    use StatusCode as Is;
+    match error {
+        SessionError::NoSuchDocument => (Is::NOT_FOUND, "not-found", "Not found"),
+        SessionError::RoomFull => (Is::SERVICE_UNAVAILABLE, "room-full", "Try again"),
+        SessionError::Unreadable => (Is::INTERNAL_SERVER_ERROR, "internal", "Our fault"),
+        SessionError::Storage(_) | SessionError::Locks(_) => {
+            (Is::SERVICE_UNAVAILABLE, "unavailable", "Try again")
         }
     }
 }

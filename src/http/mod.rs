@@ -23,7 +23,10 @@ mod extract;
 mod guest;
 mod links;
 mod observe;
+mod reviews;
 mod routes;
+pub mod tarpit;
+mod ws;
 
 use std::time::Duration;
 
@@ -43,7 +46,9 @@ use crate::http::health::{Readiness, Scrape};
 use crate::http::limit::Limiter;
 use crate::http::origin::Origins;
 use crate::http::routes::Routes;
+use crate::http::tarpit::Tarpit;
 use crate::session::Sessions;
+use crate::session::reviews::Reviews;
 use crate::sharing::Sharing;
 
 /// Longest time from the end of a request's head to the beginning of its answer.
@@ -64,19 +69,25 @@ pub struct HttpState {
     pub policy: Policy,
     /// Documents and share links.
     pub sharing: Sharing,
-    /// Who sits where.
-    pub sessions: Sessions,
     /// Whether the server can serve.
     pub readiness: Readiness,
     /// The figures.
     pub scrape: Scrape,
+    /// The live sessions.
+    pub sessions: Sessions,
+    /// The reviews.
+    pub reviews: Reviews,
+    /// Who knocks at taken seats.
+    pub tarpit: Tarpit,
 }
 
 /// The whole router. Bodies are at most `body_bytes` long.
 pub fn router(state: HttpState, body_bytes: usize) -> Router {
     let counted = (state.tokens.clone(), state.gate.clone(), state.limiter.clone());
-    let guarded =
-        guarded().into_router().route_layer(from_fn_with_state(counted, caller::identify));
+    let guarded = guarded()
+        .into_router()
+        .merge(reviewing().into_router())
+        .route_layer(from_fn_with_state(counted, caller::identify));
     guarded
         .merge(open().into_router())
         .merge(pages())
@@ -95,6 +106,24 @@ pub fn router(state: HttpState, body_bytes: usize) -> Router {
 fn guarded() -> Routes {
     let entry = Routes::default().post("/api/auth/guest", guest::enter).get("/api/me", guest::me);
     admin::routes(links::routes(documents::routes(entry)))
+}
+
+/// What people do together: reviews, and the socket.
+fn reviewing() -> Routes {
+    const ALL: &str = "/api/share-links/{id}/reviews";
+    const ONE: &str = "/api/share-links/{id}/reviews/{rid}";
+    Routes::default()
+        .get(ALL, reviews::list)
+        .post(ALL, reviews::create)
+        .get(ONE, reviews::show)
+        .patch(ONE, reviews::edit)
+        .delete(ONE, reviews::delete)
+        .post("/api/share-links/{id}/reviews/{rid}/replies", reviews::reply)
+        .post("/api/share-links/{id}/reviews/{rid}/accept", reviews::accept)
+        .post("/api/share-links/{id}/reviews/{rid}/reject", reviews::reject)
+        .post("/api/share-links/{id}/reviews/{rid}/resolve", reviews::resolve)
+        .post("/api/share-links/{id}/reviews/{rid}/reopen", reviews::reopen)
+        .get("/ws/share-links/{id}/{role}", ws::connect)
 }
 
 /// Addresses for machines that have no token.
