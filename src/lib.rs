@@ -1,5 +1,6 @@
 //! Galley.
 
+pub mod app;
 pub mod config;
 pub mod domain;
 pub mod http;

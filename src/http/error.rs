@@ -15,6 +15,7 @@ use serde::Serialize;
 
 use crate::session::SessionError;
 use crate::session::reviews::ReviewError;
+use crate::sharing::SharingError;
 
 /// The content type of a failed response.
 pub(crate) const PROBLEM_JSON: HeaderValue = HeaderValue::from_static("application/problem+json");
