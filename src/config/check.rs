@@ -122,7 +122,7 @@ fn has_host(rest: &str) -> bool {
     !host.is_empty() && !host.starts_with(':')
 }
 
-/// A SQLite file has one server, unless its operator says that they know better.
+/// A database file has one server, unless its operator says that they know better.
 fn several_servers(reader: &mut Reader, database: &DatabaseSettings, locks: &LocksSettings) {
     if locks.url != "memory:" && !database.shared_sqlite {
         let what = "a Redis makes several servers one, and they would not share this SQLite file; \

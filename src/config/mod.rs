@@ -16,7 +16,8 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use ::config::{Config, Environment, File, FileFormat};
+use ::config::builder::DefaultState;
+use ::config::{Config, ConfigBuilder, Environment, File, FileFormat};
 use secrecy::SecretString;
 
 use crate::domain::lease::LeaseTerms;
@@ -90,7 +91,7 @@ pub struct ServerSettings {
 pub struct DatabaseSettings {
     /// `sqlite://PATH`
     pub url: String,
-    /// Whether several servers may share a SQLite file.
+    /// Whether several servers may share a `SQLite` file.
     pub shared_sqlite: bool,
 }
 
@@ -198,7 +199,7 @@ impl Settings {
                 sources.set_override_option("database.url", flags.database_url.clone())
             })
             .and_then(|sources| sources.set_override_option("locks.url", flags.locks_url.clone()))
-            .and_then(|sources| sources.build())
+            .and_then(ConfigBuilder::<DefaultState>::build)
             .map_err(|error| Faults(vec![one_line(&error.to_string())]))?;
         check::settings(&merged.cache).map_err(Faults)
     }

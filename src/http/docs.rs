@@ -14,7 +14,7 @@ use utoipa_swagger_ui::Config;
 use crate::http::error::ApiError;
 use crate::http::headers::Policy;
 
-/// The OpenAPI document.
+/// The `OpenAPI` document.
 pub(crate) const OPENAPI: &str = include_str!("openapi.json");
 
 /// The documentation asks nobody else: no online validator.

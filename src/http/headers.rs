@@ -1,7 +1,7 @@
 //! Headers that every answer carries, errors included.
 //!
 //! The pages run no inline script and load nothing from elsewhere. The one exception to "no inline
-//! style" is a nonce for CodeMirror, which makes its style sheets itself.
+//! style" is a nonce for the editor, which makes its style sheets itself.
 
 use std::sync::Arc;
 

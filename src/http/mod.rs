@@ -18,6 +18,8 @@ pub mod serve;
 mod admin;
 mod assets;
 mod docs;
+#[cfg(test)]
+mod docs_tests;
 mod documents;
 mod extract;
 mod guest;

@@ -80,6 +80,7 @@ pub(crate) async fn explain(request: Request, next: Next) -> Response {
 }
 
 /// Answers for a handler that panicked.
+#[expect(clippy::needless_pass_by_value, reason = "the layer hands the panic over")]
 pub(crate) fn after_panic(panic: Box<dyn Any + Send + 'static>) -> Response {
     let words = panic.downcast_ref::<&str>().map(|words| (*words).to_owned());
     let words = words.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default();

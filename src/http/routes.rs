@@ -1,6 +1,6 @@
 //! The route table: every address that takes a method, in one list.
 //!
-//! The router is built from it, and a test holds the OpenAPI document against it both ways, so
+//! The router is built from it, and a test holds the `OpenAPI` document against it both ways, so
 //! that neither can gain or lose an address alone.
 
 use axum::Router;
