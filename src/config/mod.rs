@@ -210,6 +210,12 @@ impl Settings {
     }
 }
 
+/// Reads a duration as settings have it: `"250ms"`, `"12s"`, `"30m"`, `"1h"`.
+#[must_use]
+pub fn parse_duration(text: &str) -> Option<Duration> {
+    duration::parse(text)
+}
+
 /// A parser's message with its excerpt folded into one line.
 fn one_line(message: &str) -> String {
     message.split_whitespace().collect::<Vec<_>>().join(" ")

@@ -15,9 +15,13 @@ use serde::Serialize;
 
 use crate::session::SessionError;
 use crate::session::reviews::ReviewError;
+use crate::sharing::SharingError;
 
 /// The content type of a failed response.
 pub(crate) const PROBLEM_JSON: HeaderValue = HeaderValue::from_static("application/problem+json");
+
+/// When to ask again for what is away. Most absences are a restart.
+const UNAVAILABLE_RETRY_SECONDS: u64 = 2;
 
 /// Why a request was not done.
 #[derive(Debug, thiserror::Error)]
@@ -49,6 +53,9 @@ pub enum ApiError {
     /// Only for administrators.
     #[error("this needs the admin token")]
     NotAdmin,
+    /// Only for the writer.
+    #[error("only the writer of this share link may do that")]
+    NotTheWriter,
     /// Guests are switched off.
     #[error("this server takes no guests; come with a token")]
     GuestsOff,
@@ -105,7 +112,7 @@ struct Problem {
 
 impl ApiError {
     /// Status, name and title.
-    fn contract(&self) -> (StatusCode, &'static str, &'static str) {
+    fn contract(&self) -> Contract {
         use StatusCode as Is;
         match self {
             Self::NotFound(_) => (Is::NOT_FOUND, "not-found", "Not found"),
@@ -121,6 +128,7 @@ impl ApiError {
             Self::Unauthenticated(_) => (Is::UNAUTHORIZED, "unauthenticated", "Who are you?"),
             Self::ForeignOrigin => (Is::FORBIDDEN, "foreign-origin", "Foreign origin"),
             Self::NotAdmin => (Is::FORBIDDEN, "not-admin", "Not an administrator"),
+            Self::NotTheWriter => (Is::FORBIDDEN, "not-the-writer", "Not the writer"),
             Self::GuestsOff => (Is::FORBIDDEN, "guests-off", "No guests"),
             Self::WrongInvite => (Is::FORBIDDEN, "wrong-invite", "Wrong invite"),
             Self::AlreadyWriter => (Is::CONFLICT, "already-writer", "Already the writer"),
@@ -160,14 +168,12 @@ impl ApiError {
     }
 
     fn retry_after(&self) -> Option<u64> {
-        match self {
+        if let Self::TooManyRequests { retry_after } = self {
             // Rounded up: a client that comes back too soon is refused again.
-            Self::TooManyRequests { retry_after } => {
-                Some(retry_after.as_secs() + u64::from(retry_after.subsec_nanos() != 0))
-            }
-            Self::Unavailable(_) | Self::NotReady { .. } => Some(2),
-            _ => None,
+            return Some(retry_after.as_secs() + u64::from(retry_after.subsec_nanos() != 0));
         }
+        let (status, _, _) = self.contract();
+        (status == StatusCode::SERVICE_UNAVAILABLE).then_some(UNAVAILABLE_RETRY_SECONDS)
     }
 }
 
@@ -260,6 +266,22 @@ impl From<QueryRejection> for ApiError {
 impl From<PathRejection> for ApiError {
     fn from(_: PathRejection) -> Self {
         Self::NotFound("thing")
+    }
+}
+
+impl From<SharingError> for ApiError {
+    fn from(error: SharingError) -> Self {
+        match error {
+            SharingError::NotFound(what) => Self::NotFound(what),
+            SharingError::NotTheWriter => Self::NotTheWriter,
+            SharingError::WrongInvite => Self::WrongInvite,
+            SharingError::AlreadyWriter => Self::AlreadyWriter,
+            SharingError::ReviewerExists => Self::ReviewerExists,
+            SharingError::Title(error) => Self::Invalid(error.to_string()),
+            SharingError::TooLong => Self::TooLarge,
+            SharingError::Storage(error) => Self::Session(error.into()),
+            SharingError::Worker(error) => Self::Internal(error.to_string()),
+        }
     }
 }
 

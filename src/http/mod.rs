@@ -15,10 +15,13 @@ pub mod limit;
 pub mod origin;
 pub mod serve;
 
+mod admin;
 mod assets;
 mod docs;
+mod documents;
 mod extract;
 mod guest;
+mod links;
 mod observe;
 mod reviews;
 mod routes;
@@ -46,6 +49,7 @@ use crate::http::routes::Routes;
 use crate::http::tarpit::Tarpit;
 use crate::session::Sessions;
 use crate::session::reviews::Reviews;
+use crate::sharing::Sharing;
 
 /// Longest time from the end of a request's head to the beginning of its answer.
 const ANSWER_MAX: Duration = Duration::from_secs(30);
@@ -63,6 +67,8 @@ pub struct HttpState {
     pub origins: Origins,
     /// What pages may load.
     pub policy: Policy,
+    /// Documents and share links.
+    pub sharing: Sharing,
     /// Whether the server can serve.
     pub readiness: Readiness,
     /// The figures.
@@ -98,7 +104,8 @@ pub fn router(state: HttpState, body_bytes: usize) -> Router {
 
 /// Addresses that look at the token and count.
 fn guarded() -> Routes {
-    Routes::default().post("/api/auth/guest", guest::enter).get("/api/me", guest::me)
+    let entry = Routes::default().post("/api/auth/guest", guest::enter).get("/api/me", guest::me);
+    admin::routes(links::routes(documents::routes(entry)))
 }
 
 /// What people do together: reviews, and the socket.
