@@ -45,7 +45,7 @@ struct Tail {
 const MARK_EVERY: usize = 4096;
 /// Longest text that is still continued. When its length needs one more byte the text is moved,
 /// so this is also the most that an append moves.
-const TAIL_MAX: usize = 0;
+const TAIL_MAX: usize = 4096;
 
 /// A place in a run from where it can be copied.
 pub(crate) struct Cut<'a> {

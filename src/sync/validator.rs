@@ -185,6 +185,8 @@ impl<K: Known> Check<'_, K> {
     /// Checks the delete set and says whether it deletes anything that is not deleted yet.
     fn deletes(&self, reader: &mut Reader<'_>) -> Result<bool, Rejected> {
         let mut is_new = false;
+        // Of a client that stands there twice yjs takes both, yrs the last.
+        let mut seen = Sections::default();
         for _ in 0..reader.count(DELETES_BYTES_MIN)? {
             let client = reader.number()?;
             let ranges = reader.count(RANGE_BYTES_MIN)?;
@@ -192,6 +194,7 @@ impl<K: Known> Check<'_, K> {
                 Some((_, section)) => section.end,
                 None => self.known.clock(client),
             };
+            seen.begin(client, end)?;
             for _ in 0..ranges {
                 let (from, to) = deletion(reader, end)?;
                 is_new |= !self.known.is_deleted(client, from, to);
