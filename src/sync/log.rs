@@ -16,7 +16,7 @@ use crate::sync::error::{Rejected, SyncError};
 use crate::sync::lib0::{Malformed, Reader, put_length, put_number};
 use crate::sync::run::Run;
 use crate::sync::structs::Struct;
-use crate::sync::validator::{self, Known};
+use crate::sync::validator;
 
 pub use crate::sync::validator::{Checked, Origin, SERVER_IDS};
 
@@ -27,6 +27,8 @@ pub struct UpdateLog {
     deletes: Deletes,
     /// What the runs take.
     struct_bytes: usize,
+    /// Whether there are deletions whose text is still in the runs.
+    remembers: bool,
 }
 
 /// A client and a clock take at least a byte each.
@@ -97,6 +99,7 @@ impl UpdateLog {
             for _ in 0..reader.number()? {
                 let start = reader.clock()?;
                 self.deletes.insert(client, start, start.saturating_add(reader.clock()?));
+                self.remembers = true;
             }
         }
         Ok(())
@@ -135,16 +138,18 @@ impl UpdateLog {
         for (client, cut) in cuts {
             put_length(&mut out, cut.count);
             put_number(&mut out, client);
-            put_number(&mut out, cut.clock);
+            put_number(&mut out, cut.clock());
             cut.write(&mut out);
         }
         self.deletes.write(&mut out);
         Ok(Bytes::from(out))
     }
 
-    /// The whole document as one update.
+    /// The whole document as one update, without the text that was deleted.
     #[must_use]
     pub fn merged(&mut self) -> Bytes {
+        let forgotten = self.forget();
+        debug_assert!(forgotten.is_ok(), "what was appended can be read: {forgotten:?}");
         let mut out = Vec::with_capacity(self.bytes());
         put_length(&mut out, self.runs.len());
         for (client, run) in self.by_client() {
@@ -152,6 +157,20 @@ impl UpdateLog {
         }
         self.deletes.write(&mut out);
         Bytes::from(out)
+    }
+
+    /// Drops the text of what is deleted.
+    fn forget(&mut self) -> Result<(), Rejected> {
+        if !self.remembers {
+            return Ok(());
+        }
+        self.remembers = false;
+        self.struct_bytes = 0;
+        for (client, run) in &mut self.runs {
+            run.forget(*client, self.deletes.of(*client))?;
+            self.struct_bytes = self.struct_bytes.saturating_add(run.len());
+        }
+        Ok(())
     }
 
     /// About what [`merged`](Self::merged) takes.
@@ -168,22 +187,21 @@ impl UpdateLog {
         self.clock(client).into()
     }
 
+    pub(crate) fn clock(&self, client: u64) -> u32 {
+        self.runs.get(&client).map_or(0, Run::end)
+    }
+
+    /// Whether the units `start..end` of `client` are deleted.
+    pub(crate) fn is_deleted(&self, client: u64, start: u32, end: u32) -> bool {
+        self.deletes.contains(client, start, end)
+    }
+
     /// Highest first, as Yjs writes them: the newest of what a reader has to look up tends to be
     /// there already.
     fn by_client(&self) -> impl Iterator<Item = (u64, &Run)> {
         let mut runs: Vec<_> = self.runs.iter().map(|(client, run)| (*client, run)).collect();
         runs.sort_unstable_by_key(|(client, _)| Reverse(*client));
         runs.into_iter()
-    }
-}
-
-impl Known for UpdateLog {
-    fn clock(&self, client: u64) -> u32 {
-        self.runs.get(&client).map_or(0, Run::end)
-    }
-
-    fn is_deleted(&self, client: u64, start: u32, end: u32) -> bool {
-        self.deletes.contains(client, start, end)
     }
 }
 
@@ -218,7 +236,7 @@ pub(crate) fn first_update(text: &str, client: u64) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sync::tests::{append_all, apply, document, text_of, typed, whole};
+    use crate::sync::tests::{append_all, apply, document, edit, text_of, typed, whole};
 
     #[test]
     fn a_text_typed_letter_by_letter_is_stored_as_a_text() {
@@ -264,5 +282,42 @@ mod tests {
         assert!(!checked.is_new && checked.clients.is_empty());
         log.append(whole, checked);
         assert_eq!(log.merged(), before);
+    }
+
+    #[test]
+    fn g13_a_page_pasted_over_again_and_again_stays_a_page() {
+        let page = "Ein Absatz, 한 문단, \u{1F469}\u{200D}\u{1F467}. ".repeat(200);
+        let units = u32::try_from(page.encode_utf16().count()).unwrap();
+        let writer = document(7);
+        let mut log = UpdateLog::empty();
+        append_all(&mut log, [edit(&writer, 0, 0, &page)]);
+        for _ in 0..50 {
+            append_all(&mut log, [edit(&writer, 0, units, &page)]);
+        }
+        assert!(50 * page.len() < log.bytes(), "until somebody asks for the whole");
+        let merged = log.merged();
+        assert!(merged.len() < page.len() + 2_048, "{}", merged.len());
+        assert!(log.bytes() < page.len() + 2_048, "{}", log.bytes());
+        let reader = document(1);
+        apply(&reader, &merged);
+        assert_eq!(text_of(&reader), page);
+        // Nothing was forgotten that a resend could bring back.
+        assert!(!log.check(&whole(&writer), Origin::Client).unwrap().is_new);
+        append_all(&mut log, [edit(&writer, 3, 5, "x")]);
+        apply(&reader, &log.diff(&UpdateLog::open(vec![merged]).unwrap().state_vector()).unwrap());
+        assert_eq!(text_of(&reader), text_of(&writer));
+    }
+
+    #[test]
+    fn half_a_pair_is_sent_as_yjs_sends_it() {
+        let mut log = UpdateLog::empty();
+        append_all(&mut log, [edit(&document(7), 0, 0, "a\u{1F600}b")]);
+        let diff = log.diff(&[1, 7, 2]).unwrap();
+        // Text right of unit 1 of client 7, from clock 2 on: U+FFFD and "b".
+        assert_eq!(diff[..], [1, 1, 7, 2, 0x84, 7, 1, 4, 0xEF, 0xBF, 0xBD, b'b', 0]);
+        let mut late = UpdateLog::empty();
+        append_all(&mut late, [edit(&document(7), 0, 0, "a\u{1F600}")]);
+        append_all(&mut late, [log.merged()]);
+        assert_eq!(late.clock_of(7), 4);
     }
 }
