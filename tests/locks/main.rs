@@ -3,6 +3,7 @@
 mod contract;
 mod people;
 mod place;
+mod relay;
 mod server;
 
 /// One suite for both keepers: a test is a function of the place where the locks are.
