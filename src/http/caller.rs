@@ -89,7 +89,9 @@ pub(crate) async fn identify(
 ) -> Response {
     let presented = Presented::read(request.headers(), &tokens, &gate);
     let peer = request.extensions().get::<Peer>().copied().unwrap_or_default();
-    if let Err(retry_after) = limiter.check(&presented, peer) {
+    // A websocket is bounded by the connections there may be, and knocks by the tarpit.
+    let is_socket = request.uri().path().starts_with("/ws/");
+    if !is_socket && let Err(retry_after) = limiter.check(&presented, peer) {
         return ApiError::TooManyRequests { retry_after }.into_response();
     }
     request.extensions_mut().insert(presented);

@@ -136,8 +136,10 @@ async fn serve(
 ) {
     let (user, seat) = (ask.user.id.clone(), Seat::new(ask.link, ask.role));
     let wants_events = ask.wants_events;
+    let knocked_at = Instant::now();
     match sessions.sit(ask).await {
         Ok((seated, outbox)) => {
+            tarpit.forgive(&user, seat);
             let (sink, stream) = socket.split();
             let valid_for = (identity.expires_at - Utc::now()).to_std().unwrap_or_default();
             let mut wire = Wire { sink, stream };
@@ -149,7 +151,7 @@ async fn serve(
             let is_taken = matches!(close, Close::SeatTaken { .. });
             // A page that understands events understands close codes too, and stays away.
             let delay = if is_taken && !wants_events {
-                tarpit.delay(&user, seat, Instant::now())
+                tarpit.delay(&user, seat, knocked_at)
             } else {
                 Duration::ZERO
             };

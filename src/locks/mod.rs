@@ -18,8 +18,17 @@
 //! lease. The holder's own deadline ([`crate::domain::lease`]) shortens that belief, and the
 //! fence, checked by the database in every write, makes it harmless.
 
+mod calls;
+mod fault;
+mod health;
+mod link;
 mod memory;
 mod name;
+mod open;
+mod owed;
+mod remote;
+mod reply;
+mod scripts;
 mod words;
 
 use std::sync::Arc;
@@ -30,6 +39,7 @@ use tokio::time::Instant;
 use crate::domain::seat::Seat;
 use crate::locks::memory::Memory;
 pub use crate::locks::name::LockName;
+use crate::locks::remote::Remote;
 pub use crate::locks::words::{
     Claim, Claimed, Grant, Held, Holder, LocksError, Over, Owner, Released, Round, Verdict,
 };
@@ -46,6 +56,7 @@ pub struct Locks(Keeper);
 #[derive(Clone, Debug)]
 enum Keeper {
     Memory(Arc<Memory>),
+    Redis(Arc<Remote>),
 }
 
 impl Locks {
@@ -62,14 +73,13 @@ impl Locks {
     ///
     /// # Errors
     ///
-    /// [`LocksError::Unsupported`] for another scheme.
+    /// [`LocksError::Unsupported`] for another scheme, [`LocksError::Misconfigured`] for an address
+    /// that makes no sense.
     pub async fn connect(url: &str) -> Result<Self, LocksError> {
-        match url.split(':').next().unwrap_or(url) {
-            "memory" => Ok(Self::memory()),
-            scheme => Err(LocksError::Unsupported(format!(
-                "`{scheme}:` is not a kind of lock server that Galley knows"
-            ))),
+        if url == "memory:" {
+            return Ok(Self::memory());
         }
+        Remote::connect(url).map(|remote| Self(Keeper::Redis(Arc::new(remote))))
     }
 
     /// Asks for a lock. A claim repeated with the same value is the same grant, with the same
@@ -86,6 +96,7 @@ impl Locks {
     pub async fn claim(&self, claim: &Claim) -> Result<Claimed, LocksError> {
         let claimed = match &self.0 {
             Keeper::Memory(memory) => Ok(memory.claim(claim)),
+            Keeper::Redis(remote) => remote.claim(claim).await,
         };
         let outcome = match &claimed {
             Ok(Claimed::Granted(_)) => "granted",
@@ -111,6 +122,7 @@ impl Locks {
     pub async fn release(&self, name: &LockName, value: &str) -> Result<Released, LocksError> {
         match &self.0 {
             Keeper::Memory(memory) => Ok(memory.release(name, value)),
+            Keeper::Redis(remote) => remote.release(name, value).await,
         }
     }
 
@@ -127,8 +139,10 @@ impl Locks {
         let began = Instant::now();
         let round = match &self.0 {
             Keeper::Memory(memory) => Ok(memory.renew(held, ttl)),
+            Keeper::Redis(remote) => remote.renew(held, ttl).await,
         }?;
         metrics::histogram!("galley_renewal_round_seconds").record(began.elapsed());
+        metrics::histogram!("galley_renewal_locks").record(held.len() as f64);
         let reasserted = round.verdicts.iter().filter(|it| **it == Verdict::Reasserted).count();
         if 0 < reasserted {
             metrics::counter!("galley_renewal_reasserted_total").increment(reasserted as u64);
@@ -154,6 +168,7 @@ impl Locks {
     pub async fn holders(&self, names: &[LockName]) -> Result<Vec<Option<Holder>>, LocksError> {
         match &self.0 {
             Keeper::Memory(memory) => Ok(names.iter().map(|name| memory.holder(name)).collect()),
+            Keeper::Redis(remote) => remote.holders(names).await,
         }
     }
 
@@ -165,6 +180,7 @@ impl Locks {
     pub async fn seats(&self) -> Result<Vec<(Seat, Holder)>, LocksError> {
         match &self.0 {
             Keeper::Memory(memory) => Ok(memory.seats()),
+            Keeper::Redis(remote) => remote.seats().await,
         }
     }
 
@@ -176,6 +192,7 @@ impl Locks {
     pub async fn check(&self) -> Result<(), LocksError> {
         match &self.0 {
             Keeper::Memory(_) => Ok(()),
+            Keeper::Redis(remote) => remote.check().await,
         }
     }
 
@@ -188,6 +205,16 @@ impl Locks {
     pub async fn reconnected(&self) {
         match &self.0 {
             Keeper::Memory(_) => std::future::pending().await,
+            Keeper::Redis(remote) => remote.reconnected().await,
+        }
+    }
+
+    /// Makes the releases that are still owed, if the keeper can be reached, and ends the
+    /// background tasks. The last thing to do with locks: afterwards there is no connection.
+    pub async fn close(&self) {
+        match &self.0 {
+            Keeper::Memory(_) => {}
+            Keeper::Redis(remote) => remote.close().await,
         }
     }
 }

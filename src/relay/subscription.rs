@@ -4,7 +4,7 @@
 //! and the subscriber is told so by a gap in the right place: after what it still has, before what
 //! comes later.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
@@ -15,6 +15,9 @@ use crate::relay::message::{Message, Topic};
 /// Signals that may wait for one subscriber. A room reads its own within microseconds; what is
 /// slower than this many reads the database, which is faster than catching up.
 pub const SIGNALS_MAX: usize = 1_024;
+
+/// The same in bytes of their bodies.
+const SIGNAL_BYTES_MAX: usize = 16 * 1024 * 1024;
 
 /// What a subscriber is told.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,6 +32,15 @@ pub enum Signal {
     /// Something may have been missed: read the database. It is also the first signal of each
     /// subscription, once it is confirmed.
     Gap,
+}
+
+impl Signal {
+    fn bytes(&self) -> usize {
+        match self {
+            Self::Message { message, .. } => message.bytes(),
+            Self::Gap => 0,
+        }
+    }
 }
 
 /// One listener of a topic. Dropping it unsubscribes.
@@ -65,28 +77,41 @@ impl Drop for Subscription {
 
 #[derive(Debug, Default)]
 struct Queue {
-    signals: Mutex<VecDeque<Signal>>,
+    waiting: Mutex<Waiting>,
     arrived: Notify,
+}
+
+#[derive(Debug, Default)]
+struct Waiting {
+    signals: VecDeque<Signal>,
+    /// Of all bodies together.
+    bytes: usize,
 }
 
 impl Queue {
     fn push(&self, signal: Signal) {
-        let mut signals = self.signals();
-        let signal = if signals.len() < SIGNALS_MAX { signal } else { Signal::Gap };
+        let mut waiting = self.waiting();
+        let bytes = waiting.bytes + signal.bytes();
+        let fits = waiting.signals.len() < SIGNALS_MAX && bytes <= SIGNAL_BYTES_MAX;
+        let signal = if fits { signal } else { Signal::Gap };
         // Two gaps in a row say no more than one, which keeps the queue within its bound.
-        if signal != Signal::Gap || signals.back() != Some(&Signal::Gap) {
-            signals.push_back(signal);
+        if signal != Signal::Gap || waiting.signals.back() != Some(&Signal::Gap) {
+            waiting.bytes += signal.bytes();
+            waiting.signals.push_back(signal);
         }
-        drop(signals);
+        drop(waiting);
         self.arrived.notify_one();
     }
 
     fn pop(&self) -> Option<Signal> {
-        self.signals().pop_front()
+        let mut waiting = self.waiting();
+        let signal = waiting.signals.pop_front()?;
+        waiting.bytes -= signal.bytes();
+        Some(signal)
     }
 
-    fn signals(&self) -> MutexGuard<'_, VecDeque<Signal>> {
-        self.signals.lock().unwrap_or_else(PoisonError::into_inner)
+    fn waiting(&self) -> MutexGuard<'_, Waiting> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -111,8 +136,11 @@ pub(super) enum Reach {
 #[derive(Debug, Default)]
 struct State {
     topics: HashMap<Topic, Listeners>,
-    /// Topics that were listened to first or left last since somebody looked.
-    changed: Vec<Topic>,
+    /// There is a connection whose subscriptions follow `topics`.
+    is_connected: bool,
+    /// Topics that were listened to first or left last since somebody looked. Nobody looks, and
+    /// nothing is noted, while there is no connection.
+    changed: HashSet<Topic>,
 }
 
 #[derive(Debug, Default)]
@@ -135,7 +163,7 @@ impl Table {
         if listeners.confirmed || self.reach == Reach::Alone {
             queue.push(Signal::Gap);
         } else {
-            state.changed.push(topic);
+            state.note(topic);
         }
         drop(state);
         self.stirred.notify_one();
@@ -150,11 +178,9 @@ impl Table {
             return;
         }
         state.topics.remove(&topic);
-        if self.reach == Reach::Others {
-            state.changed.push(topic);
-            drop(state);
-            self.stirred.notify_one();
-        }
+        state.note(topic);
+        drop(state);
+        self.stirred.notify_one();
     }
 
     /// The topics that changed since the last call, each with whether anybody listens to it.
@@ -176,27 +202,45 @@ impl Table {
         }
     }
 
-    /// No subscription is in force any more; all are to be made anew.
-    pub(super) fn disconnect(&self) {
+    /// There is a new connection: everything is to be subscribed to.
+    pub(super) fn connect(&self) {
         let mut state = self.state();
-        let state = &mut *state;
-        for listeners in state.topics.values_mut() {
-            listeners.confirmed = false;
-        }
+        state.is_connected = true;
         state.changed = state.topics.keys().copied().collect();
+        drop(state);
         self.stirred.notify_one();
     }
 
+    /// No subscription is in force any more.
+    pub(super) fn disconnect(&self) {
+        let mut state = self.state();
+        state.is_connected = false;
+        state.changed.clear();
+        for listeners in state.topics.values_mut() {
+            listeners.confirmed = false;
+        }
+    }
+
+    /// Hands a signal to those who listen. Before the subscription is confirmed it is dropped: the
+    /// gap that comes with that covers it.
     pub(super) fn deliver(&self, topic: Topic, signal: &Signal) {
-        if let Some(listeners) = self.state().topics.get(&topic) {
-            for queue in &listeners.queues {
-                queue.push(signal.clone());
-            }
+        let state = self.state();
+        let Some(listeners) = state.topics.get(&topic).filter(|it| it.confirmed) else { return };
+        for queue in &listeners.queues {
+            queue.push(signal.clone());
         }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn note(&mut self, topic: Topic) {
+        if self.is_connected {
+            self.changed.insert(topic);
+        }
     }
 }
 
@@ -233,6 +277,7 @@ mod tests {
     #[tokio::test]
     async fn the_last_to_leave_ends_the_subscription() {
         let table = Table::new(Reach::Others);
+        table.connect();
         let (first, second) = (table.join(Topic::Cluster), table.join(Topic::Cluster));
         assert_eq!(table.changes(), HashMap::from([(Topic::Cluster, true)]));
         drop(first);

@@ -47,7 +47,6 @@ impl Deletes {
     }
 
     /// The ranges of a client, in order.
-    #[cfg(test)]
     pub(crate) fn of(&self, client: u64) -> impl Iterator<Item = (u32, u32)> {
         self.clients.get(&client).into_iter().flatten().map(|(start, end)| (*start, *end))
     }

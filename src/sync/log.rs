@@ -16,7 +16,7 @@ use crate::sync::error::{Rejected, SyncError};
 use crate::sync::lib0::{Malformed, Reader, put_length, put_number};
 use crate::sync::run::Run;
 use crate::sync::structs::Struct;
-use crate::sync::validator::{self, Known};
+use crate::sync::validator;
 
 pub use crate::sync::validator::{Checked, Origin, SERVER_IDS};
 
@@ -27,6 +27,8 @@ pub struct UpdateLog {
     deletes: Deletes,
     /// What the runs take.
     struct_bytes: usize,
+    /// Whether there are deletions whose text is still in the runs.
+    remembers: bool,
 }
 
 /// A client and a clock take at least a byte each.
@@ -97,6 +99,7 @@ impl UpdateLog {
             for _ in 0..reader.number()? {
                 let start = reader.clock()?;
                 self.deletes.insert(client, start, start.saturating_add(reader.clock()?));
+                self.remembers = true;
             }
         }
         Ok(())
@@ -135,16 +138,18 @@ impl UpdateLog {
         for (client, cut) in cuts {
             put_length(&mut out, cut.count);
             put_number(&mut out, client);
-            put_number(&mut out, cut.clock);
+            put_number(&mut out, cut.clock());
             cut.write(&mut out);
         }
         self.deletes.write(&mut out);
         Ok(Bytes::from(out))
     }
 
-    /// The whole document as one update.
+    /// The whole document as one update, without the text that was deleted.
     #[must_use]
     pub fn merged(&mut self) -> Bytes {
+        let forgotten = self.forget();
+        debug_assert!(forgotten.is_ok(), "what was appended can be read: {forgotten:?}");
         let mut out = Vec::with_capacity(self.bytes());
         put_length(&mut out, self.runs.len());
         for (client, run) in self.by_client() {
@@ -152,6 +157,20 @@ impl UpdateLog {
         }
         self.deletes.write(&mut out);
         Bytes::from(out)
+    }
+
+    /// Drops the text of what is deleted.
+    fn forget(&mut self) -> Result<(), Rejected> {
+        if !self.remembers {
+            return Ok(());
+        }
+        self.remembers = false;
+        self.struct_bytes = 0;
+        for (client, run) in &mut self.runs {
+            run.forget(*client, self.deletes.of(*client))?;
+            self.struct_bytes = self.struct_bytes.saturating_add(run.len());
+        }
+        Ok(())
     }
 
     /// About what [`merged`](Self::merged) takes.
@@ -168,22 +187,21 @@ impl UpdateLog {
         self.clock(client).into()
     }
 
+    pub(crate) fn clock(&self, client: u64) -> u32 {
+        self.runs.get(&client).map_or(0, Run::end)
+    }
+
+    /// Whether the units `start..end` of `client` are deleted.
+    pub(crate) fn is_deleted(&self, client: u64, start: u32, end: u32) -> bool {
+        self.deletes.contains(client, start, end)
+    }
+
     /// Highest first, as Yjs writes them: the newest of what a reader has to look up tends to be
     /// there already.
     fn by_client(&self) -> impl Iterator<Item = (u64, &Run)> {
         let mut runs: Vec<_> = self.runs.iter().map(|(client, run)| (*client, run)).collect();
         runs.sort_unstable_by_key(|(client, _)| Reverse(*client));
         runs.into_iter()
-    }
-}
-
-impl Known for UpdateLog {
-    fn clock(&self, client: u64) -> u32 {
-        self.runs.get(&client).map_or(0, Run::end)
-    }
-
-    fn is_deleted(&self, client: u64, start: u32, end: u32) -> bool {
-        self.deletes.contains(client, start, end)
     }
 }
 
@@ -217,44 +235,8 @@ pub(crate) fn first_update(text: &str, client: u64) -> Vec<u8> {
 
 #[cfg(test)]
 mod tests {
-    use yrs::updates::decoder::Decode;
-    use yrs::{Doc, GetString, OffsetKind, Options, ReadTxn, StateVector, Text, Transact, Update};
-
     use super::*;
-
-    fn document(client: u64) -> Doc {
-        let mut options = Options::with_client_id(yrs::ClientID::new(client));
-        options.offset_kind = OffsetKind::Utf16;
-        Doc::with_options(options)
-    }
-
-    /// Types `text` letter by letter at the end and gives the updates.
-    fn typed(document: &Doc, text: &str) -> Vec<Bytes> {
-        let root = document.get_or_insert_text("content");
-        let mut updates = Vec::new();
-        for character in text.chars() {
-            let mut transaction = document.transact_mut();
-            let end = root.len(&transaction);
-            root.insert(&mut transaction, end, &character.to_string());
-            updates.push(transaction.encode_update_v1().into());
-        }
-        updates
-    }
-
-    fn append_all(log: &mut UpdateLog, updates: impl IntoIterator<Item = Bytes>) {
-        for update in updates {
-            let checked = log.check(&update, Origin::Client).unwrap();
-            log.append(update, checked);
-        }
-    }
-
-    fn text_of(update: &[u8]) -> String {
-        let document = document(1);
-        let root = document.get_or_insert_text("content");
-        document.transact_mut().apply_update(Update::decode_v1(update).unwrap()).unwrap();
-        assert!(!document.transact().has_missing_updates());
-        root.get_string(&document.transact())
-    }
+    use crate::sync::tests::{append_all, apply, document, edit, text_of, typed, whole};
 
     #[test]
     fn a_text_typed_letter_by_letter_is_stored_as_a_text() {
@@ -262,7 +244,9 @@ mod tests {
         let mut log = UpdateLog::empty();
         append_all(&mut log, typed(&document(7), &text));
         let merged = log.merged();
-        assert_eq!(text_of(&merged), text);
+        let reader = document(1);
+        apply(&reader, &merged);
+        assert_eq!(text_of(&reader), text);
         assert!(merged.len() < text.len() + 64, "{} for {}", merged.len(), text.len());
         assert_eq!(log.clock_of(7), text.encode_utf16().count() as u64);
         let reopened = UpdateLog::open(vec![merged.clone()]).unwrap().merged();
@@ -272,20 +256,17 @@ mod tests {
     #[test]
     fn whatever_a_reader_has_the_difference_completes_it() {
         let text = "ab한국👩‍👧x".repeat(700);
-        let document = document(7);
         let mut log = UpdateLog::empty();
-        append_all(&mut log, typed(&document, &text));
+        append_all(&mut log, typed(&document(7), &text));
         let units = log.clock_of(7);
         for clock in [0, 1, 2, 5, 1_000, 4_097, units - 1, units] {
-            // The half of a pair is asked for by nobody.
             let mut known = Vec::new();
-            put_number(&mut known, 1_u64);
-            put_number(&mut known, 7_u64);
-            put_number(&mut known, clock);
+            for number in [1, 7, clock] {
+                put_number(&mut known, number);
+            }
             let diff = log.diff(&known).unwrap();
-            let theirs =
-                document.transact().encode_diff_v1(&StateVector::decode_v1(&known).unwrap());
-            assert!(diff.len() <= theirs.len() + 64, "{} > {}", diff.len(), theirs.len());
+            let missing = usize::try_from(units - clock).unwrap();
+            assert!(diff.len() < missing * 3 + 64, "{} for {missing} units", diff.len());
         }
         assert_eq!(log.diff(&log.state_vector()).unwrap()[..], [0, 0]);
     }
@@ -295,12 +276,48 @@ mod tests {
         let document = document(7);
         let mut log = UpdateLog::empty();
         append_all(&mut log, typed(&document, "known"));
-        let whole: Bytes =
-            document.transact().encode_state_as_update_v1(&StateVector::default()).into();
+        let whole = whole(&document);
         let before = log.merged();
         let checked = log.check(&whole, Origin::Client).unwrap();
         assert!(!checked.is_new && checked.clients.is_empty());
         log.append(whole, checked);
         assert_eq!(log.merged(), before);
+    }
+
+    #[test]
+    fn g13_a_page_pasted_over_again_and_again_stays_a_page() {
+        let page = "Ein Absatz, 한 문단, \u{1F469}\u{200D}\u{1F467}. ".repeat(200);
+        let units = u32::try_from(page.encode_utf16().count()).unwrap();
+        let writer = document(7);
+        let mut log = UpdateLog::empty();
+        append_all(&mut log, [edit(&writer, 0, 0, &page)]);
+        for _ in 0..50 {
+            append_all(&mut log, [edit(&writer, 0, units, &page)]);
+        }
+        assert!(50 * page.len() < log.bytes(), "until somebody asks for the whole");
+        let merged = log.merged();
+        assert!(merged.len() < page.len() + 2_048, "{}", merged.len());
+        assert!(log.bytes() < page.len() + 2_048, "{}", log.bytes());
+        let reader = document(1);
+        apply(&reader, &merged);
+        assert_eq!(text_of(&reader), page);
+        // Nothing was forgotten that a resend could bring back.
+        assert!(!log.check(&whole(&writer), Origin::Client).unwrap().is_new);
+        append_all(&mut log, [edit(&writer, 3, 5, "x")]);
+        apply(&reader, &log.diff(&UpdateLog::open(vec![merged]).unwrap().state_vector()).unwrap());
+        assert_eq!(text_of(&reader), text_of(&writer));
+    }
+
+    #[test]
+    fn half_a_pair_is_sent_as_yjs_sends_it() {
+        let mut log = UpdateLog::empty();
+        append_all(&mut log, [edit(&document(7), 0, 0, "a\u{1F600}b")]);
+        let diff = log.diff(&[1, 7, 2]).unwrap();
+        // Text right of unit 1 of client 7, from clock 2 on: U+FFFD and "b".
+        assert_eq!(diff[..], [1, 1, 7, 2, 0x84, 7, 1, 4, 0xEF, 0xBF, 0xBD, b'b', 0]);
+        let mut late = UpdateLog::empty();
+        append_all(&mut late, [edit(&document(7), 0, 0, "a\u{1F600}")]);
+        append_all(&mut late, [log.merged()]);
+        assert_eq!(late.clock_of(7), 4);
     }
 }

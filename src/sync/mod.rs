@@ -30,6 +30,8 @@ pub mod log;
 mod run;
 mod search;
 mod structs;
+#[cfg(test)]
+mod tests;
 pub mod text;
 mod utf16;
 mod validator;

@@ -1,8 +1,10 @@
 //! All structs of one client, one after the other, as bytes.
 
+use std::iter::Peekable;
+
 use crate::sync::error::Rejected;
 use crate::sync::lib0::{Reader, put_length, put_number};
-use crate::sync::structs::{Content, Id, Struct, TrimmedStruct};
+use crate::sync::structs::{Content, Id, Piece, Struct};
 
 /// The structs of one client from clock 0 on, without a gap (Y2).
 ///
@@ -31,14 +33,16 @@ struct Mark {
     before: usize,
 }
 
-/// A struct of text at the end of a run.
+/// A struct at the end of a run that may be continued.
 #[derive(Clone, Copy, Debug)]
 struct Tail {
     right_origin: Option<Id>,
-    /// Where the length of its text stands.
+    /// Where its length stands.
     length_at: usize,
-    /// Where its text begins.
-    text_at: usize,
+    /// Where its text begins; nothing when it is deleted.
+    text_at: Option<usize>,
+    /// How many units it has.
+    units: u32,
 }
 
 /// How much is read in vain at most to find a clock.
@@ -49,14 +53,18 @@ const TAIL_MAX: usize = 4096;
 
 /// A place in a run from where it can be copied.
 pub(crate) struct Cut<'a> {
-    first: TrimmedStruct<'a>,
+    first: Struct<'a>,
     rest: &'a [u8],
     /// How many structs there are, the first one included.
     pub(crate) count: usize,
-    pub(crate) clock: u32,
 }
 
 impl Cut<'_> {
+    /// The clock of its first unit.
+    pub(crate) fn clock(&self) -> u32 {
+        self.first.clock
+    }
+
     pub(crate) fn write(&self, out: &mut Vec<u8>) {
         self.first.write(out);
         out.extend_from_slice(self.rest);
@@ -76,56 +84,118 @@ impl Run {
     pub(crate) fn push(&mut self, found: &Struct<'_>, client: u64) {
         let Some(end) = found.end().filter(|end| self.end < *end) else { return };
         debug_assert!(found.clock <= self.end, "a gap (Y2)");
-        let new = found.without(self.end.saturating_sub(found.clock), client);
+        let new = found.starting(self.end, client);
         if !self.continue_tail(&new, client) {
             self.push_struct(&new);
         }
         self.end = end;
     }
 
-    fn push_struct(&mut self, new: &TrimmedStruct<'_>) {
+    fn push_struct(&mut self, new: &Struct<'_>) {
         let at = self.bytes.len();
         if self.marks.last().is_none_or(|mark| MARK_EVERY <= at.saturating_sub(mark.at)) {
-            self.marks.push(Mark { clock: new.whole.clock, at, before: self.count });
+            self.marks.push(Mark { clock: new.clock, at, before: self.count });
         }
-        let length_at = new.write(&mut self.bytes);
+        new.write(&mut self.bytes);
         self.count = self.count.saturating_add(1);
-        self.tail = match (length_at, new.whole.content) {
-            (Some(length_at), Content::Text(text)) if !new.begins_broken => Some(Tail {
-                right_origin: new.whole.right_origin,
-                length_at,
-                text_at: self.bytes.len().saturating_sub(text.len()),
-            }),
-            _ => None,
-        };
+        self.tail = match new.content {
+            Content::Text(piece) => {
+                let text_at = self.bytes.len().saturating_sub(piece.bytes());
+                Some((text_at.saturating_sub(length_bytes(piece.bytes())), Some(text_at)))
+            }
+            Content::Deleted => {
+                let units = usize::try_from(new.length).unwrap_or(usize::MAX);
+                Some((self.bytes.len().saturating_sub(length_bytes(units)), None))
+            }
+            Content::Collected | Content::Format { .. } => None,
+        }
+        .map(|(length_at, text_at)| Tail {
+            right_origin: new.right_origin,
+            length_at,
+            text_at,
+            units: new.length,
+        });
     }
 
-    /// Puts text that was typed right behind the last text into the same struct.
+    /// Puts text that was typed right behind the last text into the same struct, and what was
+    /// deleted to what was deleted before it.
     ///
     /// Two structs are one when the second stands right of the first's last unit and both were
     /// made left of the same unit: split at any unit, the one falls into the two again.
-    fn continue_tail(&mut self, new: &TrimmedStruct<'_>, client: u64) -> bool {
-        let (Some(tail), Content::Text(text)) = (self.tail, new.whole.content) else {
-            return false;
-        };
+    fn continue_tail(&mut self, new: &Struct<'_>, client: u64) -> bool {
+        let Some(tail) = self.tail else { return false };
         let before = Some(Id { client, clock: self.end.saturating_sub(1) });
-        let continues = new.whole.origin == before && new.whole.right_origin == tail.right_origin;
-        let length = self.bytes.len().saturating_sub(tail.text_at).saturating_add(text.len());
-        if !continues || new.begins_broken || TAIL_MAX < length {
+        if new.origin != before || new.right_origin != tail.right_origin {
             return false;
         }
-        self.bytes.extend_from_slice(text.as_bytes());
-        self.rewrite_length(tail, length);
+        let units = tail.units.saturating_add(new.length);
+        let continued = match new.content {
+            Content::Text(piece) => self.continue_text(tail, piece),
+            Content::Deleted if tail.text_at.is_none() => {
+                self.bytes.truncate(tail.length_at);
+                put_number(&mut self.bytes, units);
+                Some(tail)
+            }
+            Content::Deleted | Content::Collected | Content::Format { .. } => None,
+        };
+        let Some(tail) = continued else { return false };
+        self.tail = Some(Tail { units, ..tail });
         true
     }
 
-    fn rewrite_length(&mut self, tail: Tail, length: usize) {
-        // TAIL_MAX takes two bytes; the buffer is a vector only because the writer wants one.
-        let mut prefix = Vec::with_capacity(2);
+    /// Puts `piece` behind the text of the tail and gives the tail as it is then.
+    fn continue_text(&mut self, tail: Tail, piece: Piece<'_>) -> Option<Tail> {
+        let text_at = tail.text_at?;
+        let length = self.bytes.len().saturating_sub(text_at).saturating_add(piece.bytes());
+        if TAIL_MAX < length {
+            return None;
+        }
+        piece.write(&mut self.bytes);
+        let mut prefix = Vec::with_capacity(length_bytes(TAIL_MAX));
         put_length(&mut prefix, length);
-        let text_at = tail.length_at.saturating_add(prefix.len());
-        self.bytes.splice(tail.length_at..tail.text_at, prefix);
-        self.tail = Some(Tail { text_at, ..tail });
+        let moved_to = tail.length_at.saturating_add(prefix.len());
+        self.bytes.splice(tail.length_at..text_at, prefix);
+        Some(Tail { text_at: Some(moved_to), ..tail })
+    }
+
+    /// Leaves of what is deleted only that it was there, as Yjs does when it collects garbage:
+    /// a page that is pasted over again and again stays a page. `ranges` are the deleted clocks,
+    /// in order.
+    ///
+    /// # Errors
+    ///
+    /// [`Rejected`] when the run cannot be read back, which cannot be.
+    pub(crate) fn forget(
+        &mut self,
+        client: u64,
+        ranges: impl Iterator<Item = (u32, u32)>,
+    ) -> Result<(), Rejected> {
+        let mut kept = Self::default();
+        let mut ranges = ranges.peekable();
+        let mut reader = Reader::new(&self.bytes);
+        while kept.end < self.end {
+            let found = Struct::read(&mut reader, kept.end)?;
+            kept.push_kept(&found, client, &mut ranges);
+        }
+        *self = kept;
+        Ok(())
+    }
+
+    /// Puts a struct behind the others, the parts of it that lie in one of `ranges` as deleted.
+    fn push_kept(
+        &mut self,
+        found: &Struct<'_>,
+        client: u64,
+        ranges: &mut Peekable<impl Iterator<Item = (u32, u32)>>,
+    ) {
+        let end = found.clock.saturating_add(found.length);
+        while self.end < end {
+            while ranges.next_if(|(_, to)| *to <= self.end).is_some() {}
+            let (from, to) = ranges.peek().copied().unwrap_or((end, end));
+            let part =
+                if self.end < from { found.ending(from) } else { found.ending(to).deleted() };
+            self.push(&part, client);
+        }
     }
 
     /// The run from `clock` on; nothing when it ends there.
@@ -148,13 +218,11 @@ impl Run {
             let found = Struct::read(&mut reader, next)?;
             next = found.clock.saturating_add(found.length);
             if clock < next {
-                let skipped = clock.saturating_sub(found.clock);
                 let rest = self.bytes.len().saturating_sub(reader.left());
                 return Ok(Some(Cut {
-                    first: found.without(skipped, client),
+                    first: found.starting(clock, client),
                     rest: self.bytes.get(rest..).unwrap_or_default(),
                     count: self.count.saturating_sub(before),
-                    clock: found.clock.saturating_add(skipped),
                 }));
             }
             before = before.saturating_add(1);
@@ -168,4 +236,10 @@ impl Run {
         put_number(out, 0_u32);
         out.extend_from_slice(&self.bytes);
     }
+}
+
+/// How many bytes a length takes.
+fn length_bytes(length: usize) -> usize {
+    let bits = usize::BITS.saturating_sub(length.leading_zeros()).max(1);
+    usize::try_from(bits.div_ceil(7)).unwrap_or(usize::MAX)
 }

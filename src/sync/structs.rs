@@ -7,7 +7,7 @@
 use crate::sync::ROOT;
 use crate::sync::error::Rejected;
 use crate::sync::json::{self, JsonFault};
-use crate::sync::lib0::{Reader, put_block, put_number};
+use crate::sync::lib0::{Reader, put_block, put_length, put_number};
 use crate::sync::utf16::{self, Place};
 
 const HAS_ORIGIN: u8 = 0x80;
@@ -58,7 +58,7 @@ pub(crate) enum Content<'a> {
     /// Text that was deleted.
     Deleted,
     /// Text.
-    Text(&'a str),
+    Text(Piece<'a>),
     /// The beginning or end of formatting. Takes one unit and no room.
     Format {
         /// Which formatting.
@@ -112,7 +112,8 @@ impl<'a> Struct<'a> {
     /// The first text of an empty document.
     pub(crate) fn first(text: &'a str) -> Self {
         let length = utf16::length(text);
-        Self { clock: 0, length, origin: None, right_origin: None, content: Content::Text(text) }
+        let content = Content::Text(Piece::whole(text));
+        Self { clock: 0, length, origin: None, right_origin: None, content }
     }
 
     /// The clock of the unit after its last, or nothing if clocks do not reach that far.
@@ -120,79 +121,130 @@ impl<'a> Struct<'a> {
         self.clock.checked_add(self.length)
     }
 
-    /// The same struct without its first `skipped` units, as Yjs would send it to someone who has
-    /// those: it then stands right of them. `client` is who made it.
-    pub(crate) fn without(&self, skipped: u32, client: u64) -> TrimmedStruct<'a> {
+    /// The units from clock `from` on, as Yjs would send them to someone who has those before:
+    /// they stand right of them. `client` is who made the struct.
+    pub(crate) fn starting(&self, from: u32, client: u64) -> Self {
+        let skipped = from.saturating_sub(self.clock).min(self.length);
         if skipped == 0 {
-            return TrimmedStruct { whole: *self, begins_broken: false };
+            return *self;
         }
-        let mut whole = *self;
-        whole.clock = self.clock.saturating_add(skipped);
-        whole.length = self.length.saturating_sub(skipped);
-        let mut begins_broken = false;
-        match self.content {
-            Content::Collected => return TrimmedStruct { whole, begins_broken },
-            Content::Deleted | Content::Format { .. } => {}
-            Content::Text(text) => {
-                let (rest, broken) = cut(text, skipped);
-                whole.content = Content::Text(rest);
-                begins_broken = broken;
-            }
+        let mut rest = *self;
+        rest.clock = self.clock.saturating_add(skipped);
+        rest.length = self.length.saturating_sub(skipped);
+        if let Content::Text(piece) = self.content {
+            rest.content = Content::Text(piece.split(skipped).1);
         }
-        whole.origin = Some(Id { client, clock: whole.clock.saturating_sub(1) });
-        TrimmedStruct { whole, begins_broken }
+        if self.content != Content::Collected {
+            rest.origin = Some(Id { client, clock: rest.clock.saturating_sub(1) });
+        }
+        rest
     }
-}
 
-/// A struct, perhaps one that begins with the second half of a surrogate pair. What Yjs puts
-/// there is U+FFFD.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct TrimmedStruct<'a> {
-    pub(crate) whole: Struct<'a>,
-    pub(crate) begins_broken: bool,
-}
+    /// The units before clock `to`.
+    pub(crate) fn ending(&self, to: u32) -> Self {
+        let kept = to.saturating_sub(self.clock).min(self.length);
+        if kept == self.length {
+            return *self;
+        }
+        let mut first = *self;
+        first.length = kept;
+        if let Content::Text(piece) = self.content {
+            first.content = Content::Text(piece.split(kept).0);
+        }
+        first
+    }
 
-impl TrimmedStruct<'_> {
-    /// Appends the struct. For text, says where the length of the text stands.
-    pub(crate) fn write(&self, out: &mut Vec<u8>) -> Option<usize> {
-        let made = &self.whole;
-        let (kind, bare) = match made.content {
-            Content::Collected => (GC, true),
-            Content::Deleted => (DELETED, false),
-            Content::Text(_) => (STRING, false),
-            Content::Format { .. } => (FORMAT, false),
-        };
+    /// The same units, deleted.
+    pub(crate) fn deleted(mut self) -> Self {
+        if self.content != Content::Collected {
+            self.content = Content::Deleted;
+        }
+        self
+    }
+
+    /// Appends the struct.
+    pub(crate) fn write(&self, out: &mut Vec<u8>) {
         let flag = |id: Option<Id>, bit: u8| if id.is_some() { bit } else { 0 };
-        out.push(kind | flag(made.origin, HAS_ORIGIN) | flag(made.right_origin, HAS_RIGHT_ORIGIN));
-        for id in [made.origin, made.right_origin].into_iter().flatten() {
+        let flags = flag(self.origin, HAS_ORIGIN) | flag(self.right_origin, HAS_RIGHT_ORIGIN);
+        out.push(flags | self.kind());
+        for id in [self.origin, self.right_origin].into_iter().flatten() {
             id.write(out);
         }
-        if !bare && made.origin.is_none() && made.right_origin.is_none() {
+        if flags == 0 && self.content != Content::Collected {
             put_number(out, PARENT_IS_ROOT);
             put_block(out, ROOT.as_bytes());
         }
-        match made.content {
-            Content::Collected | Content::Deleted => {
-                put_number(out, made.length);
-                None
-            }
-            Content::Text(text) => {
-                let length_at = out.len();
-                if self.begins_broken {
-                    put_block(out, ["\u{FFFD}", text].concat().as_bytes());
-                } else {
-                    put_block(out, text.as_bytes());
-                }
-                Some(length_at)
+        match self.content {
+            Content::Collected | Content::Deleted => put_number(out, self.length),
+            Content::Text(piece) => {
+                put_length(out, piece.bytes());
+                piece.write(out);
             }
             Content::Format { key, value } => {
                 put_block(out, key.as_bytes());
                 put_block(out, value.as_bytes());
-                None
             }
         }
     }
+
+    fn kind(&self) -> u8 {
+        match self.content {
+            Content::Collected => GC,
+            Content::Deleted => DELETED,
+            Content::Text(_) => STRING,
+            Content::Format { .. } => FORMAT,
+        }
+    }
 }
+
+/// A piece of text, cut at UTF-16 units. Where a cut went through a surrogate pair, each side has
+/// a half of it left, and Yjs puts U+FFFD in its place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Piece<'a> {
+    begins_cut: bool,
+    text: &'a str,
+    ends_cut: bool,
+}
+
+const HALF: &str = "\u{FFFD}";
+
+impl<'a> Piece<'a> {
+    fn whole(text: &'a str) -> Self {
+        Self { begins_cut: false, text, ends_cut: false }
+    }
+
+    /// How many bytes it takes.
+    pub(crate) fn bytes(self) -> usize {
+        let halves = usize::from(self.begins_cut).saturating_add(usize::from(self.ends_cut));
+        self.text.len().saturating_add(halves.saturating_mul(HALF.len()))
+    }
+
+    /// Appends the text.
+    pub(crate) fn write(self, out: &mut Vec<u8>) {
+        let half = |cut: bool| if cut { HALF.as_bytes() } else { &[] };
+        out.extend_from_slice(half(self.begins_cut));
+        out.extend_from_slice(self.text.as_bytes());
+        out.extend_from_slice(half(self.ends_cut));
+    }
+
+    /// The first `units`, of which there is at least one, and the rest.
+    fn split(self, units: u32) -> (Self, Self) {
+        let (end, start, is_cut) =
+            match utf16::place(self.text, units.saturating_sub(self.begins_cut.into())) {
+                Place::At(byte) => (byte, byte, false),
+                Place::Inside(byte) => (byte, byte.saturating_add(PAIR_BYTES), true),
+                Place::Beyond => (self.text.len(), self.text.len(), false),
+            };
+        let (first, rest) = (self.text.get(..end), self.text.get(start..));
+        (
+            Self { text: first.unwrap_or_default(), ends_cut: is_cut, ..self },
+            Self { text: rest.unwrap_or_default(), begins_cut: is_cut, ..self },
+        )
+    }
+}
+
+/// What a character of two units takes in UTF-8.
+const PAIR_BYTES: usize = 4;
 
 /// Refuses kinds that a document has no place for, and flags that its kind does not carry.
 fn check_kind(info: u8) -> Result<(), Rejected> {
@@ -230,7 +282,7 @@ fn read_content<'a>(reader: &mut Reader<'a>, kind: u8) -> Result<(Content<'a>, u
         DELETED => Ok((Content::Deleted, reader.clock()?)),
         STRING => {
             let text = reader.text()?;
-            Ok((Content::Text(text), utf16::length(text)))
+            Ok((Content::Text(Piece::whole(text)), utf16::length(text)))
         }
         FORMAT => {
             let (key, value) = (reader.text()?, reader.text()?);
@@ -241,18 +293,5 @@ fn read_content<'a>(reader: &mut Reader<'a>, kind: u8) -> Result<(Content<'a>, u
             }
         }
         _ => Err(Rejected::Malformed("a struct has unknown content")),
-    }
-}
-
-/// `text` from unit `units` on, and whether its first unit is half a character that is left out.
-fn cut(text: &str, units: u32) -> (&str, bool) {
-    match utf16::place(text, units) {
-        Place::At(byte) => (text.get(byte..).unwrap_or_default(), false),
-        Place::Inside(byte) => {
-            let mut rest = text.get(byte..).unwrap_or_default().chars();
-            rest.next();
-            (rest.as_str(), true)
-        }
-        Place::Beyond => ("", false),
     }
 }

@@ -176,7 +176,7 @@ impl Text {
         Some((range, self.relative(range)?))
     }
 
-    fn relative(&self, range: TextRange) -> Option<RelativeRange> {
+    pub(crate) fn relative(&self, range: TextRange) -> Option<RelativeRange> {
         let transaction = self.document.transact();
         let start = self.root.sticky_index(&transaction, range.start, Assoc::After)?;
         let end = self.root.sticky_index(&transaction, range.end, Assoc::Before)?;
@@ -184,7 +184,7 @@ impl Text {
     }
 
     /// Where a relative position is now.
-    fn offset(&self, position: &[u8]) -> Option<u32> {
+    pub(crate) fn offset(&self, position: &[u8]) -> Option<u32> {
         let position = StickyIndex::decode_v1(position).ok()?;
         position.get_offset(&self.document.transact()).map(|offset| offset.index)
     }

@@ -10,6 +10,7 @@ use std::ops::RangeInclusive;
 use crate::sync::causality::{self, Need};
 use crate::sync::error::Rejected;
 use crate::sync::lib0::{CLOCK_MAX, Reader};
+use crate::sync::log::UpdateLog;
 use crate::sync::structs::{Id, Struct};
 
 /// Client ids under which only servers write: the last 2^32 that JavaScript can count to. Yjs
@@ -35,14 +36,6 @@ pub struct Checked {
     pub is_new: bool,
     /// Whether some of its structs are in the log already, in part or in whole.
     pub(crate) overlaps: bool,
-}
-
-/// What the log knows.
-pub(crate) trait Known {
-    /// The clock of the next unit of `client`.
-    fn clock(&self, client: u64) -> u32;
-    /// Whether the units `start..end` of `client` are deleted.
-    fn is_deleted(&self, client: u64, start: u32, end: u32) -> bool;
 }
 
 /// The structs of one client in an update.
@@ -71,7 +64,7 @@ const SECTIONS_SEARCHED: usize = 8;
 /// # Errors
 ///
 /// [`Rejected`], and then nothing of the update may be used.
-pub(crate) fn check(update: &[u8], known: &impl Known, from: Origin) -> Result<Checked, Rejected> {
+pub(crate) fn check(update: &[u8], known: &UpdateLog, from: Origin) -> Result<Checked, Rejected> {
     let mut check = Check { known, from, sections: Sections::default(), needs: Vec::new() };
     let mut reader = Reader::new(update);
     let mut checked = check.structs(&mut reader)?;
@@ -81,15 +74,15 @@ pub(crate) fn check(update: &[u8], known: &impl Known, from: Origin) -> Result<C
     Ok(checked)
 }
 
-struct Check<'a, K> {
-    known: &'a K,
+struct Check<'a> {
+    known: &'a UpdateLog,
     from: Origin,
     sections: Sections,
     /// Units of other clients that the log has not: the update must bring them.
     needs: Vec<(usize, u32, Id)>,
 }
 
-impl<K: Known> Check<'_, K> {
+impl Check<'_> {
     fn structs(&mut self, reader: &mut Reader<'_>) -> Result<Checked, Rejected> {
         let mut checked = Checked { clients: Vec::new(), is_new: false, overlaps: false };
         for _ in 0..reader.count(SECTION_BYTES_MIN)? {
@@ -185,6 +178,8 @@ impl<K: Known> Check<'_, K> {
     /// Checks the delete set and says whether it deletes anything that is not deleted yet.
     fn deletes(&self, reader: &mut Reader<'_>) -> Result<bool, Rejected> {
         let mut is_new = false;
+        // Of a client that stands there twice yjs takes both, yrs the last.
+        let mut seen = Sections::default();
         for _ in 0..reader.count(DELETES_BYTES_MIN)? {
             let client = reader.number()?;
             let ranges = reader.count(RANGE_BYTES_MIN)?;
@@ -192,6 +187,7 @@ impl<K: Known> Check<'_, K> {
                 Some((_, section)) => section.end,
                 None => self.known.clock(client),
             };
+            seen.begin(client, end)?;
             for _ in 0..ranges {
                 let (from, to) = deletion(reader, end)?;
                 is_new |= !self.known.is_deleted(client, from, to);

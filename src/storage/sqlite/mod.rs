@@ -12,6 +12,8 @@ mod review_rows;
 mod reviews;
 mod rows;
 mod seats;
+#[cfg(test)]
+mod tests;
 mod users;
 
 use std::borrow::Cow;

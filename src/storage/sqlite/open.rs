@@ -138,7 +138,8 @@ async fn migrate(writer: &SqlitePool) -> Result<(), Opening> {
     });
     let migrator = Migrator::with_migrations(migrations.collect());
     let mut tx = writer.begin_with("BEGIN IMMEDIATE").await?;
-    migrator.run(&mut *tx).await.map_err(StorageError::from)?;
+    // `run` makes a future that cannot move between threads (rust-lang/rust#100013).
+    migrator.run_direct(None, &mut *tx, false).await.map_err(StorageError::from)?;
     tx.commit().await?;
     Ok(())
 }

@@ -1,0 +1,2 @@
+//! Renewals.
+fn main() {}
