@@ -32,7 +32,7 @@ use crate::http::origin::Origins;
 use crate::http::tarpit::Tarpit;
 use crate::http::{HttpState, router, serve};
 use crate::locks::{Locks, LocksError};
-use crate::relay::Relay;
+use crate::relay::{Relay, RelayError};
 use crate::session::options::{RoomLimits, SeatTerms};
 use crate::session::reviews::Reviews;
 use crate::session::{Foundations, Sessions};
@@ -63,6 +63,9 @@ pub enum AppError {
     /// No such lock service.
     #[error(transparent)]
     Locks(#[from] LocksError),
+    /// No line to the other servers.
+    #[error(transparent)]
+    Relay(#[from] RelayError),
     /// No port.
     #[error("cannot listen on {address}: {source}")]
     Listen {
@@ -112,7 +115,11 @@ impl App {
         let storage = Storage::open(&settings.database.url).await?;
         let locks = Locks::connect(&settings.locks.url).await?;
         let tasks = TaskTracker::new();
-        let sessions = start_sessions(&settings, &storage, &locks, &tasks)?;
+        let node = NodeId::generate();
+        tracing::info!(%node, "starting");
+        // Servers that share a Redis tell each other; one with its locks in memory is alone.
+        let relay = Relay::connect(&settings.locks.url, node).await?;
+        let sessions = start_sessions(&settings, &storage, &locks, relay, &tasks);
         let wanted = settings.server.listen;
         let cannot = |source| AppError::Listen { address: wanted, source };
         let listener = TcpListener::bind(wanted).await.map_err(cannot)?;
@@ -225,16 +232,15 @@ fn start_sessions(
     settings: &Settings,
     storage: &Storage,
     locks: &Locks,
+    relay: Relay,
     tasks: &TaskTracker,
-) -> Result<Sessions, AppError> {
+) -> Sessions {
     let seats = &settings.seats;
     let limits = &settings.limits;
-    let node = NodeId::generate();
-    tracing::info!(%node, "starting");
-    Ok(Sessions::start(Foundations {
+    Sessions::start(Foundations {
         storage: storage.clone(),
         locks: locks.clone(),
-        relay: relay(&settings.locks.url, node)?,
+        relay,
         terms: SeatTerms {
             lease: seats.terms,
             client_timeout: seats.client_timeout,
@@ -249,15 +255,7 @@ fn start_sessions(
             ..RoomLimits::default()
         },
         tasks: tasks.clone(),
-    }))
-}
-
-/// Servers that share a Redis tell each other; a server with its locks in memory is alone.
-fn relay(locks_url: &str, node: NodeId) -> Result<Relay, AppError> {
-    if locks_url == "memory:" {
-        return Ok(Relay::alone(node));
-    }
-    Ok(Relay::alone(node))
+    })
 }
 
 fn readiness(storage: &Storage, locks: &Locks) -> Readiness {
