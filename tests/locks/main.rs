@@ -1,5 +1,7 @@
 //! Locks and relay, against real `redis-server` processes, one for each test.
 
+#![allow(clippy::panic, clippy::indexing_slicing, reason = "a test that fails panics")]
+
 mod contract;
 mod cost;
 mod outage;

@@ -22,7 +22,8 @@ async fn start() -> (Server, Locks) {
     (server, locks)
 }
 
-fn is_unavailable<T: std::fmt::Debug>(answer: Result<T, LocksError>) {
+#[track_caller]
+fn is_unavailable<T: std::fmt::Debug>(answer: &Result<T, LocksError>) {
     assert!(matches!(answer, Err(LocksError::Unavailable(_))), "{answer:?}");
 }
 
@@ -35,13 +36,13 @@ async fn a_frozen_redis_is_unavailable_in_bounded_time_and_a_zombie_claim_is_tak
     server.freeze().await;
 
     let began = Instant::now();
-    is_unavailable(locks.claim(&zombie).await);
+    is_unavailable(&locks.claim(&zombie).await);
     assert!(began.elapsed() < BOUND);
     let began = Instant::now();
-    is_unavailable(locks.renew(std::slice::from_ref(&held_before), LONG).await);
+    is_unavailable(&locks.renew(std::slice::from_ref(&held_before), LONG).await);
     assert!(began.elapsed() < BOUND);
     // Its value is spent as long as its release may still be under way.
-    is_unavailable(locks.claim(&zombie).await);
+    is_unavailable(&locks.claim(&zombie).await);
 
     server.thaw().await;
     let thawed = Instant::now();
@@ -62,7 +63,7 @@ async fn a_zombie_claim_is_taken_back_even_when_its_connection_was_given_up() {
     let began = Instant::now();
     // Until nothing was answered for so long that the connection is given up.
     while began.elapsed() < Duration::from_secs(4) {
-        is_unavailable(locks.claim(&claim(&name, &kim())).await);
+        is_unavailable(&locks.claim(&claim(&name, &kim())).await);
     }
     server.thaw().await;
     let thawed = Instant::now();
@@ -97,7 +98,7 @@ async fn a_release_that_got_no_answer_is_still_made() {
     let one = seated(&locks, &seat(), &kim(), LONG).await;
     let other = seated(&locks, &seat(), &kim(), LONG).await;
     server.freeze().await;
-    is_unavailable(locks.release(&one.name, &one.value).await);
+    is_unavailable(&locks.release(&one.name, &one.value).await);
     drop(timeout(Duration::ZERO, locks.release(&other.name, &other.value)).await);
     server.thaw().await;
     let thawed = Instant::now();
@@ -114,7 +115,7 @@ async fn what_is_owed_is_paid_before_the_locks_are_closed() {
     locks.close().await;
     let left: u64 = server.run(&format!("EXISTS {}", one.name)).await;
     assert_eq!(left, 0);
-    is_unavailable(locks.holder(&one.name).await);
+    is_unavailable(&locks.holder(&one.name).await);
 }
 
 #[tokio::test]
@@ -122,8 +123,8 @@ async fn a_redis_that_is_away_is_unavailable_in_bounded_time() {
     let (mut server, locks) = start().await;
     server.stop().await;
     let began = Instant::now();
-    is_unavailable(locks.claim(&claim(&seat(), &kim())).await);
-    is_unavailable(locks.check().await);
+    is_unavailable(&locks.claim(&claim(&seat(), &kim())).await);
+    is_unavailable(&locks.check().await);
     assert!(began.elapsed() < 2 * BOUND);
 }
 
@@ -176,7 +177,7 @@ async fn a_full_redis_refuses_claims_and_goes_on_renewing_and_releasing() {
     let (server, locks) = start().await;
     let one = seated(&locks, &seat(), &kim(), LONG).await;
     let _: Value = server.run("CONFIG SET maxmemory 1").await;
-    is_unavailable(locks.claim(&claim(&seat(), &kim())).await);
+    is_unavailable(&locks.claim(&claim(&seat(), &kim())).await);
     let round = locks.renew(std::slice::from_ref(&one), LONG).await.expect("an answer");
     assert_eq!(round.verdicts, [galley::locks::Verdict::Renewed]);
     assert_eq!(locks.release(&one.name, &one.value).await, Ok(Released::Freed));
