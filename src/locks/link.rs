@@ -65,7 +65,7 @@ pub(super) struct Upkeep {
     pub(super) client: Client,
     /// Sent on each new connection before anything else.
     pub(super) greeting: Pipeline,
-    /// Told of each connection after the first.
+    /// Told of each connection that was not there before.
     pub(super) reconnected: Option<Arc<Notify>>,
     state: watch::Sender<State>,
 }
@@ -154,17 +154,21 @@ impl Upkeep {
     pub(super) async fn run(self, stop: CancellationToken) {
         // Ends at whatever await it is in: nothing is owed to a connection.
         stop.run_until_cancelled(self.keep_up()).await;
+        let why = LocksError::Unavailable("the locks are closed".to_owned());
+        self.state.send_replace(State::Down(why));
     }
 
-    async fn keep_up(self) {
+    async fn keep_up(&self) {
         let (mut pause, mut failures, mut openings) = (PAUSES.0, 0_u64, 0_u64);
         loop {
             match self.open().await {
                 Ok(line) => {
                     tracing::info!(openings, failures, "connected to Redis");
-                    self.is_up(line, openings).await;
+                    self.is_up(line, 0 < openings + failures).await;
                     openings += 1;
                     (pause, failures) = (PAUSES.0, 0);
+                    // One that is taken and then dropped is not asked for in a rush.
+                    sleep(jittered(pause)).await;
                 }
                 Err(why) => {
                     self.is_down(why, failures);
@@ -177,12 +181,10 @@ impl Upkeep {
     }
 
     /// Lends the line out until it is dead.
-    async fn is_up(&self, line: Line, earlier_openings: u64) {
+    async fn is_up(&self, line: Line, was_down: bool) {
         let dead = line.dead.clone();
         self.state.send_replace(State::Up(line));
-        if 0 < earlier_openings
-            && let Some(reconnected) = &self.reconnected
-        {
+        if was_down && let Some(reconnected) = &self.reconnected {
             reconnected.notify_one();
         }
         dead.cancelled().await;

@@ -1,9 +1,14 @@
 //! Locks and relay, against real `redis-server` processes, one for each test.
 
+#![allow(clippy::panic, clippy::indexing_slicing, reason = "a test that fails panics")]
+
 mod contract;
+mod cost;
+mod outage;
 mod people;
 mod place;
 mod relay;
+mod restart;
 mod server;
 
 /// One suite for both keepers: a test is a function of the place where the locks are.

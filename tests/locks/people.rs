@@ -1,6 +1,5 @@
 //! People who claim locks, and short ways to let them.
 
-use std::future::Future;
 use std::time::Duration;
 
 use galley::domain::fence::Fence;
@@ -8,7 +7,7 @@ use galley::domain::ids::{NodeId, SessionId, ShareLinkId};
 use galley::domain::seat::{Role, Seat};
 use galley::domain::user::User;
 use galley::locks::{Claim, Claimed, Grant, Held, Holder, LockName, Locks, Over, Owner};
-use tokio::time::{Instant, timeout};
+use tokio::time::{Instant, interval, timeout};
 
 use crate::server::PATIENCE;
 
@@ -77,13 +76,12 @@ pub(crate) async fn seated(locks: &Locks, name: &LockName, owner: &Owner, ttl: D
 }
 
 /// Asks until the answer is the wanted one; gives when that was first seen.
-pub(crate) async fn until<F: Future<Output = bool>>(
-    what: &str,
-    mut is_so: impl FnMut() -> F,
-) -> Instant {
+pub(crate) async fn until(what: &str, mut is_so: impl AsyncFnMut() -> bool) -> Instant {
+    // There is no event for it. Asked often, without keeping the machine from what is waited for.
+    let mut tick = interval(Duration::from_millis(2));
     let asked = async {
         while !is_so().await {
-            tokio::task::yield_now().await;
+            tick.tick().await;
         }
     };
     timeout(PATIENCE, asked).await.unwrap_or_else(|_late| panic!("not in time: {what}"));

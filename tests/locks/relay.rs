@@ -7,7 +7,6 @@ use galley::domain::fence::Fence;
 use galley::domain::ids::{DocumentId, NodeId, SessionId};
 use galley::domain::seat::Role;
 use galley::relay::{Message, Relay, RelayError, SIGNALS_MAX, Signal, Subscription, Topic};
-use redis::Value;
 use tokio::time::{Instant, timeout};
 
 use crate::people::until;

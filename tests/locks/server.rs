@@ -53,15 +53,8 @@ impl Server {
             .spawn()
             .expect("redis-server is installed");
         let mut log = BufReader::new(process.stdout.take().expect("a pipe")).lines();
-        let ready = async {
-            while let Some(line) = log.next_line().await.expect("a readable log") {
-                if line.contains("Ready to accept connections") {
-                    return true;
-                }
-            }
-            false
-        };
-        let is_ready = timeout(PATIENCE, ready).await.expect("redis-server starts in time");
+        let ready = timeout(PATIENCE, is_ready(&mut log)).await;
+        let is_ready = ready.expect("redis-server starts in time");
         let (_log, _folder, arguments) = (log, folder, arguments.to_vec());
         is_ready.then_some(Self { process, _log, _folder, port, arguments })
     }
@@ -81,14 +74,17 @@ impl Server {
 
     /// An empty one in the place of the one that was stopped.
     pub(crate) async fn start_again(&mut self) {
-        let again = async {
-            loop {
-                if let Some(server) = Self::start_at(self.port, &self.arguments).await {
-                    return server;
-                }
+        *self = timeout(PATIENCE, Self::start_over(self.port, &self.arguments))
+            .await
+            .expect("the port comes free");
+    }
+
+    async fn start_over(port: u16, arguments: &[String]) -> Self {
+        loop {
+            if let Some(server) = Self::start_at(port, arguments).await {
+                return server;
             }
-        };
-        *self = timeout(PATIENCE, again).await.expect("the port comes free");
+        }
     }
 
     /// Stops it from running without ending it.
@@ -140,6 +136,16 @@ impl Server {
     pub(crate) async fn forget_calls(&self) {
         let _: Value = self.run("CONFIG RESETSTAT").await;
     }
+}
+
+/// Reads the log until the server says that it is ready, or ends.
+async fn is_ready(log: &mut Lines<BufReader<ChildStdout>>) -> bool {
+    while let Some(line) = log.next_line().await.expect("a readable log") {
+        if line.contains("Ready to accept connections") {
+            return true;
+        }
+    }
+    false
 }
 
 fn free_port() -> u16 {
