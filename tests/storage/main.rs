@@ -10,6 +10,7 @@ mod harness;
 mod kill;
 mod links;
 mod log;
+mod movable;
 mod opening;
 mod reviews;
 mod seats;

@@ -43,9 +43,9 @@ async fn opening_again_changes_nothing() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn d1_a_new_file_may_be_opened_by_many_at_once() {
-    let folders: Vec<_> = (0..5).map(|_| tempfile::tempdir().unwrap()).collect();
+    let folders: Vec<_> = (0..12).map(|_| tempfile::tempdir().unwrap()).collect();
     let mut tasks = JoinSet::new();
-    for number in 0..40 {
+    for number in 0..96 {
         let url = url(&folders[number / 8]);
         tasks.spawn(async move { Storage::open(&url).await });
     }

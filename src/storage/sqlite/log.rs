@@ -20,6 +20,7 @@ use crate::storage::sqlite::rows::{corrupt, fence, parse};
 /// Rows of one statement: `SQLite` binds at most 32,766 values, and these have up to three.
 const ROWS_MAX: usize = 4_096;
 
+/// Its statements are as many as there are sizes of groups: none is worth keeping prepared.
 type Builder = QueryBuilder<sqlx::Sqlite>;
 
 impl Sqlite {
@@ -177,7 +178,8 @@ async fn last_numbers(
             row.push_bind(id.to_string());
         });
         query.push(") SELECT d.id, d.last_seq FROM wanted w JOIN documents d ON d.id = w.id");
-        let rows: Vec<(String, i64)> = query.build_query_as().fetch_all(&mut *connection).await?;
+        let rows: Vec<(String, i64)> =
+            query.build_query_as().persistent(false).fetch_all(&mut *connection).await?;
         for (id, last) in rows {
             found.insert(parse(&id)?, last);
         }
@@ -203,7 +205,7 @@ async fn sittings(
              JOIN share_links l ON l.id = s.link_id WHERE l.revoked_at IS NULL",
         );
         let rows: Vec<(String, String, i64, String)> =
-            query.build_query_as().fetch_all(&mut *connection).await?;
+            query.build_query_as().persistent(false).fetch_all(&mut *connection).await?;
         for (link, role, number, document) in rows {
             let seat = Seat::new(parse(&link)?, parse::<Role>(&role)?);
             let sitting = Sitting { document: parse(&document)?, fence: fence(number)? };
@@ -234,7 +236,7 @@ async fn owners(
              JOIN clients c ON c.document_id = w.document_id AND c.client = w.client",
         );
         let rows: Vec<(String, i64, Option<String>)> =
-            query.build_query_as().fetch_all(&mut *connection).await?;
+            query.build_query_as().persistent(false).fetch_all(&mut *connection).await?;
         for (document, client, user) in rows {
             let key = (parse(&document)?, u64::try_from(client).map_err(corrupt)?);
             found.insert(key, user.as_deref().map(parse).transpose()?);

@@ -119,9 +119,12 @@ fn pool(connections: u32) -> PoolOptions<sqlx::Sqlite> {
 
 /// Refuses a file that is somebody else's, or no database.
 async fn identify(connection: &mut SqliteConnection) -> Result<(), Opening> {
-    let id: i64 = sqlx::query_scalar("PRAGMA application_id").fetch_one(&mut *connection).await?;
+    // One transaction: between two looks another process may have made the tables.
+    let mut tx = connection.begin().await?;
     let tables: i64 =
-        sqlx::query_scalar("SELECT count(*) FROM sqlite_schema").fetch_one(connection).await?;
+        sqlx::query_scalar("SELECT count(*) FROM sqlite_schema").fetch_one(&mut *tx).await?;
+    let id: i64 = sqlx::query_scalar("PRAGMA application_id").fetch_one(&mut *tx).await?;
+    tx.commit().await?;
     if id == APPLICATION_ID || (id == 0 && tables == 0) {
         return Ok(());
     }
