@@ -1,0 +1,163 @@
+// @ts-check
+/**
+ * The server's REST side, one function a call.
+ *
+ * A failure is a `Problem` with the name the server gave it (`/problems/<name>` without the path),
+ * so that callers say a sentence about what happened and not about a number.
+ */
+
+/**
+ * @typedef {{ id: string, name: string }} User
+ * @typedef {{ id: string, title: string, owner: User, created_at: string, updated_at: string,
+ *   characters: number }} Document
+ * @typedef {"writer" | "reviewer"} Role
+ * @typedef {{ taken: boolean, user?: User | null, since?: string | null }} SeatView
+ * @typedef {{ id: string, document_id: string, title: string, writer: User, reviewer: User | null,
+ *   invite?: { token: string, url: string } | null, seats?: Record<Role, SeatView> }} Link
+ * @typedef {"exact" | "edited" | "moved" | "orphaned"} AnchorState
+ * @typedef {{ state: AnchorState, start: number, end: number, quote: string, prefix: string,
+ *   suffix: string }} Anchor
+ * @typedef {{ id: string, author: User, body: string, created_at: string }} Reply
+ * @typedef {"open" | "accepted" | "rejected" | "resolved"} Status
+ * @typedef {{ id: string, share_link_id: string, author: User, anchor: Anchor, body: string,
+ *   suggestion: string | null, status: Status, version: number, replies: Reply[],
+ *   created_at: string, updated_at: string }} Review
+ * @typedef {{ lock_key: string, share_link_id: string, role: Role, session_id: string, user: User,
+ *   node: string, since: string, fence: number, ttl_ms: number, last_seen: string | null,
+ *   state: string }} HeldSeat
+ */
+
+/** The server said no, or nothing at all (`status` 0, name `offline`). */
+export class Problem extends Error {
+  /**
+   * @param {number} status
+   * @param {string} name
+   * @param {string} [detail] for people, in English
+   */
+  constructor(status, name, detail = "") {
+    super(`${status} ${name} ${detail}`.trim())
+    this.status = status
+    this.kind = name
+    this.detail = detail
+  }
+}
+
+/**
+ * @param {string} method
+ * @param {string} path
+ * @param {{ body?: unknown, version?: number, bearer?: string, signal?: AbortSignal }} [options]
+ * @returns {Promise<any>} the JSON of the answer, `null` when it has none
+ */
+async function call(method, path, { body, version, bearer, signal } = {}) {
+  const headers = new Headers({ accept: "application/json" })
+  if (body !== undefined) headers.set("content-type", "application/json")
+  if (version !== undefined) headers.set("if-match", `"${version}"`)
+  if (bearer !== undefined) headers.set("authorization", `Bearer ${bearer}`)
+  const init = { method, headers, signal: signal ?? null, credentials: /** @type {const} */ ("same-origin") }
+  const payload = body === undefined ? {} : { body: JSON.stringify(body) }
+  let response
+  try {
+    response = await fetch(path, { ...init, ...payload })
+  } catch (error) {
+    if (signal?.aborted) throw error
+    throw new Problem(0, "offline")
+  }
+  const json = await response.json().catch(() => null)
+  if (response.ok) return json
+  const name = String(json?.type ?? "").replace(/^.*\/problems\//, "")
+  throw new Problem(response.status, name || "unknown", String(json?.detail ?? json?.title ?? ""))
+}
+
+/** @param {string} id */
+const at = (id) => encodeURIComponent(id)
+
+/** @returns {Promise<User | null>} `null`: nobody is signed in */
+export async function me() {
+  try {
+    return await call("GET", "/api/me")
+  } catch (error) {
+    if (error instanceof Problem && error.status === 401) return null
+    throw error
+  }
+}
+
+/** @param {string} name @returns {Promise<User>} */
+export const beGuest = async (name) => (await call("POST", "/api/auth/guest", { body: { name } })).user
+
+/** @returns {Promise<Document[]>} */
+export const documents = async () => (await call("GET", "/api/documents?limit=100")).documents ?? []
+
+/** @param {string} title @param {string} text @returns {Promise<Document>} */
+export const createDocument = (title, text) =>
+  call("POST", "/api/documents", { body: { title, text } })
+
+/** @param {string} id @param {string} title @returns {Promise<Document>} */
+export const renameDocument = (id, title) =>
+  call("PATCH", `/api/documents/${at(id)}`, { body: { title } })
+
+/** @param {string} id @returns {Promise<void>} */
+export const deleteDocument = (id) => call("DELETE", `/api/documents/${at(id)}`)
+
+/** @param {string} document @returns {Promise<Link>} */
+export const shareLink = (document) => call("POST", `/api/documents/${at(document)}/share-link`)
+
+/** @returns {Promise<Link[]>} */
+export const links = async () => (await call("GET", "/api/share-links")).share_links ?? []
+
+/** @param {string} id @returns {Promise<Link>} */
+export const link = (id) => call("GET", `/api/share-links/${at(id)}`)
+
+/** @param {string} id @param {string} invite @returns {Promise<Link>} */
+export const join = (id, invite) =>
+  call("POST", `/api/share-links/${at(id)}/join`, { body: { invite } })
+
+/** @param {string} link @param {string} [rest] */
+const reviewsAt = (link, rest = "") => `/api/share-links/${at(link)}/reviews${rest}`
+
+/** @param {string} link @returns {Promise<Review[]>} */
+export const reviews = async (link) => (await call("GET", reviewsAt(link))).reviews
+
+/**
+ * @param {string} link
+ * @param {{ anchor: { start: number, end: number, quote: string }, body: string,
+ *   suggestion?: string }} review
+ * @returns {Promise<Review>}
+ */
+export const createReview = (link, review) => call("POST", reviewsAt(link), { body: review })
+
+/**
+ * @param {string} link
+ * @param {Review} review as it was shown: a change since is refused
+ * @param {{ body?: string, suggestion?: string | null }} changes
+ * @returns {Promise<Review>}
+ */
+export const editReview = (link, review, changes) =>
+  call("PATCH", reviewsAt(link, `/${at(review.id)}`), { body: changes, version: review.version })
+
+/** @param {string} link @param {Review} review @returns {Promise<void>} */
+export const deleteReview = (link, review) =>
+  call("DELETE", reviewsAt(link, `/${at(review.id)}`), { version: review.version })
+
+/**
+ * @param {string} link
+ * @param {Review} review
+ * @param {"accept" | "reject" | "resolve" | "reopen"} decision
+ * @returns {Promise<Review>}
+ */
+export const decide = (link, review, decision) =>
+  call("POST", reviewsAt(link, `/${at(review.id)}/${decision}`), { version: review.version })
+
+/** @param {string} link @param {Review} review @param {string} body @returns {Promise<Review>} */
+export const reply = (link, review, body) =>
+  call("POST", reviewsAt(link, `/${at(review.id)}/replies`), { body: { body } })
+
+/**
+ * @param {string} bearer
+ * @param {AbortSignal} signal
+ * @returns {Promise<{ sessions: HeldSeat[], nodes: unknown[] }>}
+ */
+export const heldSeats = (bearer, signal) => call("GET", "/api/admin/sessions", { bearer, signal })
+
+/** @param {string} bearer @param {string} session @returns {Promise<void>} */
+export const endSession = (bearer, session) =>
+  call("DELETE", `/api/admin/sessions/${at(session)}`, { bearer })

@@ -1,0 +1,94 @@
+// @ts-check
+/** Elements without strings of HTML: what a person wrote only ever becomes text. */
+
+/**
+ * @template {keyof HTMLElementTagNameMap} K
+ * @param {K} tag
+ * @param {{ class?: string, text?: string, [attribute: string]: string | boolean | undefined }} [given]
+ *   `class` and `text`; everything else is an attribute: `true` sets it empty, `false` leaves it out
+ * @param {...(Node | string | null)} children
+ * @returns {HTMLElementTagNameMap[K]}
+ */
+export function el(tag, given = {}, ...children) {
+  const element = document.createElement(tag)
+  for (const [name, value] of Object.entries(given)) {
+    if (value === undefined || value === false) continue
+    if (name === "class") element.className = String(value)
+    else if (name === "text") element.textContent = String(value)
+    else element.setAttribute(name, value === true ? "" : value)
+  }
+  element.append(...children.filter((child) => child !== null))
+  return element
+}
+
+/**
+ * A drawing element.
+ *
+ * @template {keyof SVGElementTagNameMap} K
+ * @param {K} tag
+ * @param {Record<string, string>} [attributes]
+ * @param {...SVGElement} children
+ * @returns {SVGElementTagNameMap[K]}
+ */
+export function svg(tag, attributes = {}, ...children) {
+  const element = document.createElementNS("http://www.w3.org/2000/svg", tag)
+  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value)
+  element.append(...children)
+  return element
+}
+
+/** Paths of the few icons, on a 16 × 16 field, drawn as strokes. */
+const icons = {
+  check: "M3 8.5 6.5 12 13 4.5",
+  cross: "M4 4l8 8M12 4l-8 8",
+  comment: "M2.5 3.5h11v7h-6l-3 3v-3h-2z",
+  pen: "M3 13l.8-3L11 2.8a1.2 1.2 0 0 1 1.7 0l.5.5a1.2 1.2 0 0 1 0 1.7L6 12.2z",
+  link: "M6.5 9.5a2.5 2.5 0 0 0 3.6 0l2.4-2.4a2.5 2.5 0 0 0-3.6-3.6L8 4.4M9.5 6.5a2.5 2.5 0 0 0-3.6 0L3.5 8.9a2.5 2.5 0 0 0 3.6 3.6L8 11.6",
+  menu: "M2.5 4.5h11M2.5 8h11M2.5 11.5h11",
+  alert: "M8 2.5 14.5 13.5h-13zM8 6.5v3.5M8 11.8v.2",
+}
+
+/** @param {keyof typeof icons} name */
+export function icon(name) {
+  const path = svg("path", { d: icons[name] })
+  return svg("svg", { class: "icon", viewBox: "0 0 16 16", "aria-hidden": "true" }, path)
+}
+
+/**
+ * A button that says what it does in words, perhaps with an icon before them.
+ *
+ * @param {string} text
+ * @param {{ class?: string, icon?: keyof typeof icons, label?: string }} [given]
+ * @param {(event: Event) => void} [press]
+ */
+export function button(text, { class: name = "button", icon: drawn, label } = {}, press) {
+  const element = el("button", { type: "button", class: name, "aria-label": label })
+  if (drawn) element.append(icon(drawn))
+  element.append(el("span", { text }))
+  if (press) element.addEventListener("click", press)
+  return element
+}
+
+/**
+ * The element of that id, which the page's own markup promises.
+ *
+ * @template {typeof HTMLElement} T
+ * @param {string} id
+ * @param {T} [type]
+ * @returns {InstanceType<T>}
+ */
+export function byId(id, type) {
+  const element = document.getElementById(id)
+  if (!(element instanceof (type ?? HTMLElement))) throw new Error(`the page has no #${id}`)
+  return /** @type {InstanceType<T>} */ (element)
+}
+
+/** Puts text on the clipboard; false where the browser does not let us. @param {string} text */
+export async function copy(text) {
+  try {
+    await navigator.clipboard.writeText(text)
+    return true
+  } catch {
+    return false
+  }
+}

@@ -1,0 +1,37 @@
+// @ts-check
+/**
+ * Small things a browser keeps between visits: language, appearance, a target.
+ *
+ * Storage may be switched off or full; then the page works and forgets.
+ */
+
+const prefix = "galley."
+
+/** @param {string} key @returns {string | null} */
+export function kept(key) {
+  try {
+    return globalThis.localStorage?.getItem(prefix + key) ?? null
+  } catch {
+    return null
+  }
+}
+
+/** @param {string} key @param {string | null} value `null` forgets it */
+export function keep(key, value) {
+  try {
+    if (value === null) localStorage.removeItem(prefix + key)
+    else localStorage.setItem(prefix + key, value)
+  } catch {
+    // Nothing that is kept here is worth an error.
+  }
+}
+
+/** The keys that are kept and begin so. @param {string} start @returns {string[]} */
+export function keptKeys(start) {
+  try {
+    const keys = Array.from({ length: localStorage.length }, (_, at) => localStorage.key(at) ?? "")
+    return keys.filter((key) => key.startsWith(prefix + start)).map((key) => key.slice(prefix.length))
+  } catch {
+    return []
+  }
+}

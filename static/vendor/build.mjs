@@ -1,0 +1,123 @@
+// @ts-check
+/**
+ * Makes the one bundle of other people's code that the page loads.
+ *
+ *     cd tests && npm ci && node ../static/vendor/build.mjs          # write it
+ *     cd tests && npm ci && node ../static/vendor/build.mjs --check  # compare only, exit 1 if it differs
+ *
+ * The page itself is never built: this runs when a version in `tests/package.json` changes, and
+ * its output is committed. Same versions in, same bytes out: the file is named after its content,
+ * so it may be cached for ever, and `manifest.json` says which packages are in it, with their
+ * hashes. `LICENSES.txt` carries what their licences ask to be carried.
+ */
+
+import { createHash } from "node:crypto"
+import { readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs"
+import { createRequire } from "node:module"
+import { dirname, join, relative } from "node:path"
+import { fileURLToPath } from "node:url"
+
+const here = dirname(fileURLToPath(import.meta.url))
+const packages = join(here, "../../tests/node_modules")
+const esbuild = createRequire(join(packages, "../package.json"))("esbuild")
+
+/** @param {string | Uint8Array} bytes */
+const sha256 = (bytes) => createHash("sha256").update(bytes).digest("hex")
+
+/** The files to write, by path from this folder, and the package versions that went in. */
+async function build() {
+  const built = await esbuild.build({
+    absWorkingDir: here,
+    bundle: true,
+    charset: "utf8",
+    entryPoints: ["entry.js"],
+    format: "esm",
+    legalComments: "none",
+    metafile: true,
+    minify: true,
+    nodePaths: [packages],
+    target: "es2022",
+    write: false,
+  })
+  const used = packagesOf(Object.keys(built.metafile.inputs))
+  const list = used.map(({ name, version, license }) => `${name} ${version} (${license})`)
+  const code = `/* ${list.join(" · ")}\n   See LICENSES.txt. */\n${built.outputFiles[0]?.text ?? ""}`
+  const name = `editor-${sha256(code).slice(0, 12)}`
+  const types = readFileSync(join(here, "entry.js"), "utf8")
+  /** @type {Record<string, string>} */
+  const files = {
+    [`${name}.js`]: code,
+    [`${name}.d.ts`]: types.replace("What the page uses", "The types of what the page uses"),
+    "LICENSES.txt": used.map(licenceOf).join(`\n${"-".repeat(78)}\n\n`),
+    "../js/vendor.js": vendorModule(name),
+  }
+  const manifest = {
+    bundle: `${name}.js`,
+    sha256: sha256(code),
+    bytes: Buffer.byteLength(code),
+    esbuild: esbuild.version,
+    packages: Object.fromEntries(used.map(({ name, version }) => [name, version])),
+  }
+  files["manifest.json"] = `${JSON.stringify(manifest, null, 2)}\n`
+  return files
+}
+
+/**
+ * @param {string[]} inputs paths from this folder
+ * @returns {{ name: string, version: string, license: string, folder: string }[]}
+ */
+function packagesOf(inputs) {
+  const names = new Set()
+  for (const input of inputs) {
+    const inside = relative(packages, join(here, input)).split(/[\\/]/)
+    if (inside[0] === "..") continue
+    names.add(inside.slice(0, inside[0]?.startsWith("@") ? 2 : 1).join("/"))
+  }
+  return [...names].sort().map((name) => {
+    const folder = join(packages, name)
+    const { version, license } = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"))
+    return { name, version, license, folder }
+  })
+}
+
+/** @param {{ name: string, version: string, license: string, folder: string }} used */
+function licenceOf({ name, version, license, folder }) {
+  const text = readFileSync(join(folder, "LICENSE"), "utf8").replaceAll("\r\n", "\n").trim()
+  return `${name} ${version} (${license})\n\n${text}\n`
+}
+
+/** @param {string} name */
+function vendorModule(name) {
+  return `// @ts-check
+/**
+ * The one door to other people's code. Written by \`static/vendor/build.mjs\`; do not edit.
+ *
+ * An import map would have to stand inline in the page, which the content security policy forbids.
+ */
+
+export * from "../vendor/${name}.js"
+`
+}
+
+/** What is in this folder under an older name. @param {Record<string, string>} files */
+function outdated(files) {
+  return readdirSync(here).filter((file) => file.startsWith("editor-") && !(file in files))
+}
+
+const files = await build()
+if (process.argv.includes("--check")) {
+  const differs = Object.entries(files).filter(([path, text]) => {
+    try {
+      return readFileSync(join(here, path), "utf8") !== text
+    } catch {
+      return true
+    }
+  })
+  for (const [path] of differs) console.error(`differs: static/vendor/${path}`)
+  for (const path of outdated(files)) console.error(`left over: static/vendor/${path}`)
+  process.exitCode = differs.length + outdated(files).length === 0 ? 0 : 1
+} else {
+  for (const path of outdated(files)) rmSync(join(here, path))
+  for (const [path, text] of Object.entries(files)) writeFileSync(join(here, path), text)
+  console.log(files["manifest.json"])
+}

@@ -1,0 +1,48 @@
+// @ts-check
+import assert from "node:assert/strict"
+import { test } from "node:test"
+
+import { Counter } from "../../static/js/counts.js"
+
+/** @param {string} text */
+const count = (text) => new Counter().count(text.split("\n"))
+
+test("an empty text has nothing", () => {
+  assert.deepEqual(count(""), { all: 0, solid: 0, utf8: 0, euckr: 0, foreign: 0 })
+})
+
+test("Hangul is two bytes in EUC-KR and three in UTF-8", () => {
+  assert.deepEqual(count("안녕 hi"), { all: 5, solid: 4, utf8: 9, euckr: 7, foreign: 0 })
+})
+
+test("every modern syllable is in code page 949, also those EUC-KR itself lacks", () => {
+  const all = Array.from({ length: 11_172 }, (_, at) => String.fromCharCode(0xac00 + at)).join("")
+  assert.deepEqual(count(all), { all: 11_172, solid: 11_172, utf8: 33_516, euckr: 22_344, foreign: 0 })
+  assert.equal(count("똠방각하").foreign, 0)
+})
+
+test("a character is what a reader calls one", () => {
+  assert.equal(count("👩‍👩‍👧").all, 1)
+  assert.equal(count("é").all, 1)
+  assert.equal(count("각").all, 1)
+})
+
+test("a line break is a character and a byte, and no solid one", () => {
+  assert.deepEqual(count("가\n나\n"), { all: 4, solid: 2, utf8: 8, euckr: 6, foreign: 0 })
+})
+
+test("what code page 949 lacks is said and taken as two bytes a code point", () => {
+  assert.deepEqual(count("가🙂"), { all: 2, solid: 2, utf8: 7, euckr: 4, foreign: 1 })
+  assert.equal(count("漢字·ㄱ「」①あ").foreign, 0)
+  assert.equal(count("ü").foreign, 1)
+})
+
+test("all white space is left out of the solid count", () => {
+  assert.equal(count("a\tb\u3000c d").solid, 4)
+})
+
+test("a second count after a change is the same as a fresh one", () => {
+  const counter = new Counter()
+  counter.count(["첫 줄", "둘째 줄"])
+  assert.deepEqual(counter.count(["첫 줄", "둘째 줄!"]), count("첫 줄\n둘째 줄!"))
+})
