@@ -9,7 +9,7 @@ use chrono::Utc;
 use crate::domain::anchor::AnchorRequest;
 use crate::domain::fence::Fence;
 use crate::domain::ids::{ReplyId, ReviewId, ShareLinkId};
-use crate::domain::limits::{QUOTE_UTF16_MAX, REVIEW_BODY_BYTES_MAX, SUGGESTION_BYTES_MAX};
+use crate::domain::limits::{REVIEW_BODY_BYTES_MAX, SUGGESTION_BYTES_MAX};
 use crate::domain::review::{Decision, DecisionRefused, Review};
 use crate::domain::seat::{Role, Seat};
 use crate::domain::user::User;
@@ -143,9 +143,6 @@ impl Reviews {
         draft: Draft,
     ) -> Result<Review, ReviewError> {
         check_words(&draft.body, draft.suggestion.as_deref())?;
-        if QUOTE_UTF16_MAX < draft.anchor.end.saturating_sub(draft.anchor.start) {
-            return Err(ReviewError::TooLong("the quote"));
-        }
         let link = self.link_of(user, link).await?;
         let guard = self.guard(user, link.id, Role::Reviewer).await?;
         let snapshot = self.sessions.shared.rooms.snapshot(link.document_id).await?;

@@ -64,7 +64,7 @@ async fn g8_at_rest_everybody_has_the_same_text() {
     writer.saved().await;
     let text = writer.text();
     reviewer.reads(&text).await;
-    assert_eq!(server.text(&desk.reviewer, &desk.document).await, text);
+    assert_eq!(server.text(&desk.writer, &desk.document).await, text);
 }
 
 /// Goal: no carrier brings a reviewer's edit into any replica (G10).

@@ -38,7 +38,11 @@ async fn a_tick_is_one_pipeline_whatever_the_number_of_seats() {
 /// Goal: a claim is one script, a release is one script.
 #[tokio::test]
 async fn a_claim_is_one_script_and_so_is_a_release() {
-    let cluster = Cluster::with(&[("SEATS__LEASE", "60s"), ("SEATS__RENEW_EVERY", "20s")]).await;
+    let cluster = Cluster::with(&[
+        ("SEATS__LEASE", "60s"),
+        ("SEATS__RENEW_EVERY", "20s"),
+        ("SEATS__CLIENT_TIMEOUT", "50s"),
+    ]).await;
     let desk = cluster.one.desk("text").await;
     // The first of each loads its script.
     cluster.one.writer(&desk).await.leave().await;
