@@ -5,28 +5,11 @@
 use bytes::Bytes;
 use proptest::prelude::*;
 use proptest::sample::Index;
-use proptest::test_runner::{Config, RngSeed, TestRunner};
 
-use super::{Fixture, append, apply, document, text_of, whole};
+use super::{Fixture, append, apply, document, edit, runner, text_of, whole};
 use crate::sync::lib0::{put_block, put_length, put_number};
 use crate::sync::log::{Origin, UpdateLog};
 use crate::sync::text::Text;
-
-/// A runner whose seed is printed, and taken from `GALLEY_SEED` to replay a failure.
-fn runner(cases: u32) -> TestRunner {
-    let given = std::env::var("GALLEY_SEED").ok().and_then(|seed| seed.parse().ok());
-    let seed = given.unwrap_or_else(|| getrandom::u64().unwrap());
-    #[expect(clippy::print_stderr, reason = "whoever sees this test fail wants to see it again")]
-    {
-        eprintln!("replay with GALLEY_SEED={seed}");
-    }
-    TestRunner::new(Config {
-        cases,
-        failure_persistence: None,
-        rng_seed: RngSeed::Fixed(seed),
-        ..Config::default()
-    })
-}
 
 /// Documents in the making: what is known, and what comes next.
 fn moments() -> Vec<(UpdateLog, Bytes)> {
@@ -44,6 +27,14 @@ fn moments() -> Vec<(UpdateLog, Bytes)> {
         }
         moments.push((log, fixture.bytes("whole")));
     }
+    // One in which text was forgotten, and which is written on.
+    let writer = document(6);
+    let mut log = UpdateLog::empty();
+    append(&mut log, edit(&writer, 0, 0, &"한글 text ".repeat(30)));
+    append(&mut log, edit(&writer, 10, 120, ""));
+    let log = UpdateLog::open(vec![log.merged()]).unwrap();
+    moments.push((log.clone(), whole(&writer)));
+    moments.push((log, edit(&writer, 5, 20, "x")));
     let offline = read(include_str!("../../../tests/data/yjs/offline.json"));
     let log = UpdateLog::open(offline.all("server")).unwrap();
     moments.push((log.clone(), offline.bytes("step2")));
