@@ -54,7 +54,7 @@ fn g12_g13_a_state_vector_of_seven_bytes_takes_nothing() {
 }
 
 #[test]
-fn g12_g13_declared_sizes_are_held_against_the_bytes() {
+fn g12_g13_y3_declared_sizes_are_held_against_the_bytes() {
     let began = Instant::now();
     for update in [
         numbers(&[HUGE, 1, 1, 1]),
@@ -100,7 +100,7 @@ fn g12_clocks_and_ids_out_of_range_are_refused() {
 }
 
 #[test]
-fn g12_structs_that_wait_for_what_never_comes_are_refused() {
+fn g12_y2_structs_that_wait_for_what_never_comes_are_refused() {
     // Beside itself, beside a later unit of itself, and two that wait for each other.
     for clock in [0, 1, 7] {
         let beside = one_struct(1, 0, &[0x84, 1, clock, 1, b'x']);

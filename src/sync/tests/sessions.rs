@@ -174,3 +174,10 @@ fn g9_at_rest_all_hold_one_text_and_an_exact_anchor_stands_on_its_quote() {
         })
         .unwrap();
 }
+
+#[test]
+fn a_log_and_a_text_may_go_to_another_thread() {
+    fn goes<T: Send + 'static>() {}
+    goes::<UpdateLog>();
+    goes::<Text>();
+}
