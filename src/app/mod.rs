@@ -147,7 +147,9 @@ impl App {
     pub fn ready_line(&self) -> String {
         let open = self.state.origins.own();
         match &self.settings.server.public_url {
-            Some(_) => format!("Galley is ready: open {open}/ (listening on {})", self.address),
+            Some(_) => {
+                format!("Galley is ready: open {open}/ – it listens on http://{}", self.address)
+            },
             None => format!("Galley is ready: open {open}/"),
         }
     }
