@@ -149,7 +149,7 @@ impl App {
         match &self.settings.server.public_url {
             Some(_) => {
                 format!("Galley is ready: open {open}/ – it listens on http://{}", self.address)
-            },
+            }
             None => format!("Galley is ready: open {open}/"),
         }
     }
