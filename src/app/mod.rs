@@ -67,7 +67,7 @@ pub enum AppError {
     #[error(transparent)]
     Relay(#[from] RelayError),
     /// No port.
-    #[error("cannot listen on {address}: {source}")]
+    #[error("cannot listen on {address}")]
     Listen {
         /// Where it tried to.
         address: SocketAddr,
@@ -75,8 +75,8 @@ pub enum AppError {
         source: std::io::Error,
     },
     /// No signals, so it could not be stopped.
-    #[error("cannot hear signals: {0}")]
-    Signals(std::io::Error),
+    #[error("cannot hear signals")]
+    Signals(#[source] std::io::Error),
     /// No figures.
     #[error("cannot keep figures: {0}")]
     Figures(String),

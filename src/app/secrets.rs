@@ -22,7 +22,7 @@ const BYTES_MIN: usize = 32;
 #[derive(Debug, thiserror::Error)]
 pub enum SecretError {
     /// The disk said no.
-    #[error("{path}: {source}")]
+    #[error("cannot read or make the secret in {path}")]
     Io {
         /// Which file.
         path: PathBuf,
@@ -35,8 +35,8 @@ pub enum SecretError {
     )]
     TooShort(PathBuf),
     /// The system gave no random bytes.
-    #[error("no random bytes to make a secret of: {0}")]
-    Random(getrandom::Error),
+    #[error("no random bytes to make a secret of")]
+    Random(#[source] getrandom::Error),
 }
 
 /// The secret in the file at `path`, made first if there is none: 256 random bits.
