@@ -98,7 +98,8 @@ fn make(path: &Path) -> Result<(), SecretError> {
 fn write(draft: &Path, secret: &str) -> io::Result<()> {
     let mut file =
         OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(draft)?;
-    writeln!(file, "{secret}")?;
+    // Without a line end, so that the file's bytes are the key for any other program too.
+    file.write_all(secret.as_bytes())?;
     file.sync_all()
 }
 
