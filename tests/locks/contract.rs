@@ -5,7 +5,7 @@ use std::time::Duration;
 use galley::domain::fence::Fence;
 use galley::domain::ids::ShareLinkId;
 use galley::domain::seat::{Role, Seat};
-use galley::locks::{Claim, Claimed, LockName, Over, Released, Verdict};
+use galley::locks::{Claim, Claimed, LockName, LocksError, Over, Released, Verdict};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
@@ -251,6 +251,17 @@ pub(crate) async fn holders_come_by_position_and_seats_are_seats_only(place: Pla
     let seats = place.locks.seats().await.expect("an answer");
     let [(found, holder)] = seats.as_slice() else { panic!("{seats:?}") };
     assert_eq!((*found, &holder.value, &holder.owner), (reviewer, &seat.value, &seat.owner));
+}
+
+pub(crate) async fn a_value_that_was_released_is_spent(place: Place) {
+    let name = seat();
+    let one = claim(&name, &kim());
+    granted(&place.locks, &one).await;
+    place.locks.release(&name, &one.value).await.expect("an answer");
+    let again = place.locks.claim(&one).await;
+    assert!(matches!(again, Err(LocksError::Unavailable(_))), "{again:?}");
+    assert_eq!(place.locks.holder(&name).await, Ok(None));
+    granted(&place.locks, &claim(&name, &kim())).await;
 }
 
 pub(crate) async fn a_round_of_nothing_is_answered_at_once(place: Place) {

@@ -45,5 +45,6 @@ on_both_keepers! {
     g1_of_a_hundred_claimants_on_two_servers_one_wins
     g4_what_is_not_renewed_is_free_at_its_end_and_never_before
     holders_come_by_position_and_seats_are_seats_only
+    a_value_that_was_released_is_spent
     a_round_of_nothing_is_answered_at_once
 }
