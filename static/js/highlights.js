@@ -95,11 +95,11 @@ export function highlights(press) {
     marked,
     drawnApartFromComposing(draw, (before, after) => before.field(marked) !== after.field(marked)),
     EditorView.domEventHandlers({
-      click(event, view) {
+      // Not `click`: the press draws the passage anew, and there is none when its target is gone.
+      mouseup(event, view) {
         const at = view.posAtCoords({ x: event.clientX, y: event.clientY })
         const id = at === null ? undefined : reviewsAt(view.state.field(marked), at)[0]
-        const onPassage = event.target instanceof Element && event.target.closest(".passage")
-        if (id !== undefined && onPassage && view.state.selection.main.empty) press(id)
+        if (id !== undefined && event.button === 0 && view.state.selection.main.empty) press(id)
       },
     }),
   ]

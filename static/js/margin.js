@@ -254,13 +254,16 @@ export class Margin {
   #tie(boxes, tops, origin) {
     const desk = this.desk.getBoundingClientRect()
     const paper = byId("paper").getBoundingClientRect()
+    const edge = paper.right - desk.left - 18
     const ties = boxes.map(({ id }) => {
       const spot = this.editor.spot(this.#placeOf(id)?.to ?? 0, -1)
+      const active = id === this.active
       return {
         id,
-        active: id === this.active,
-        from: { x: spot.left - desk.left, y: spot.bottom - desk.top },
-        edge: paper.right - desk.left - 20,
+        active,
+        // Only the active one runs under its line: beside the others it would look like a mark.
+        from: { x: active ? spot.left - desk.left : edge - 14, y: spot.bottom - desk.top - 1 },
+        edge,
         to: { x: origin.left - desk.left, y: origin.top + (tops.get(id) ?? 0) + TIE_AT - desk.top },
       }
     })

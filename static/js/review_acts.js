@@ -71,7 +71,12 @@ export class ReviewActs {
     this.#attempt(async () => {
       const decided = await api.decide(this.reviews.link, review, decision)
       say(t(`review.say.${decided.status}`))
+      const { open } = this.reviews
+      const at = open.findIndex(({ id }) => id === review.id)
+      const next = open[at + 1] ?? open[at - 1]
       this.reviews.take(decided)
+      // One after the other, without looking for the next.
+      if (decided.status !== "open") this.margin?.activate(next?.id ?? null)
     })
 
   /** @param {Review} review @param {string} body */

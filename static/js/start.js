@@ -2,7 +2,7 @@
 /** Where `index.html` begins: a name, two ways on, and what one has already. */
 
 import * as api from "./api.js"
-import { byId } from "./dom.js"
+import { byId, el } from "./dom.js"
 import { Menu } from "./menu.js"
 import { Shelf } from "./shelf.js"
 import { why } from "./why.js"
@@ -45,6 +45,7 @@ class StartPage {
   #draw() {
     sayAll(document)
     document.title = t("start.title")
+    byId("sentence").replaceChildren(...corrected(t("app.sentence")))
     byId("name-part").hidden = this.#me !== null
     byId("hello").hidden = this.#me === null
     byId("hello").textContent = this.#me ? t("start.hello", { name: this.#me.name }) : ""
@@ -106,6 +107,17 @@ class StartPage {
       this.#error.textContent = why(error)
     }
   }
+}
+
+/**
+ * A sentence with a correction in it, `[struck|put in]`, drawn as a reviewer would.
+ *
+ * @param {string} sentence
+ */
+function corrected(sentence) {
+  const [before, struck, put, after] = sentence.split(/[[|\]]/)
+  // The struck word is a picture of what Galley does; read aloud it would be nonsense.
+  return [before ?? "", el("del", { "aria-hidden": "true", text: struck }), el("ins", { text: put }), after ?? ""]
 }
 
 /** A title from the first line that says something. @param {string} text */

@@ -3,7 +3,7 @@
 
 export const en = {
   "app.name": "Galley",
-  "app.sentence": "One text, two people: you write, one person reviews, and nobody else gets in between.",
+  "app.sentence": "One text, [three|two] people: you write, one person reviews, and nobody else gets in between.",
   "app.home": "Galley: your documents",
   "role.writer": "Writer",
   "role.reviewer": "Reviewer",

@@ -4,7 +4,7 @@
 /** @type {import("../words.js").Sentences} */
 export const ko = {
   "app.name": "Galley",
-  "app.sentence": "글 한 편에 두 사람. 한 사람은 쓰고, 한 사람은 봐 줍니다. 그 사이에 다른 사람은 들어올 수 없습니다.",
+  "app.sentence": "글 한 편에 [세|두] 사람. 한 사람은 쓰고, 한 사람은 봐 줍니다. 그 사이에는 아무도 끼어들 수 없습니다.",
   "app.home": "Galley: 내 문서",
   "role.writer": "작성자",
   "role.reviewer": "검토자",
