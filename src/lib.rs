@@ -1,3 +1,13 @@
 //! Galley.
 
+pub mod app;
+pub mod config;
 pub mod domain;
+pub mod http;
+pub mod locks;
+pub mod relay;
+pub mod session;
+pub mod sharing;
+pub mod storage;
+pub mod sync;
+pub mod telemetry;

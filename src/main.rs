@@ -1,3 +1,146 @@
 //! The `galley` command.
 
-fn main() {}
+use std::collections::HashMap;
+use std::io::Write as _;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::Context as _;
+use clap::{Args, Parser, Subcommand};
+use galley::app::secrets::find_or_make;
+use galley::app::{App, migrate};
+use galley::config::{Faults, Flags, Settings, parse_duration};
+use galley::domain::user::{User, parse_name};
+use galley::http::auth::Tokens;
+use galley::telemetry;
+use secrecy::ExposeSecret as _;
+
+/// A live review server: one writer and one reviewer on one document.
+#[derive(Parser)]
+#[command(version, propagate_version = true)]
+struct Command {
+    #[command(flatten)]
+    flags: FlagArgs,
+    #[command(subcommand)]
+    action: Option<Action>,
+}
+
+/// Flags that every command takes, before or after its name.
+#[derive(Args)]
+struct FlagArgs {
+    /// Settings that differ from the defaults (see config/default.toml)
+    #[arg(long, value_name = "FILE", global = true)]
+    config: Option<PathBuf>,
+    /// Address and port to listen on; port 0 takes a free one
+    #[arg(long, value_name = "ADDR", global = true)]
+    listen: Option<String>,
+    /// Where documents are kept: `sqlite://PATH`
+    #[arg(long, value_name = "URL", global = true)]
+    database_url: Option<String>,
+    /// Where seats are held: `memory:`, `redis://…` or `rediss://…`
+    #[arg(long, value_name = "URL", global = true)]
+    locks_url: Option<String>,
+}
+
+#[derive(Subcommand)]
+enum Action {
+    /// Run the server (the default)
+    Serve,
+    /// Bring the database to the current schema and stop
+    Migrate,
+    /// Read, check and print the settings in force
+    CheckConfig,
+    /// Print a signed access token
+    Token(TokenArgs),
+}
+
+#[derive(Args)]
+struct TokenArgs {
+    /// The user's id: letters, digits, _ and -, at most 64
+    #[arg(long, value_name = "ID")]
+    sub: String,
+    /// What the user is called
+    #[arg(long)]
+    name: String,
+    /// Opens /api/admin too
+    #[arg(long)]
+    admin: bool,
+    /// How long it is valid
+    #[arg(long, default_value = "1h", value_name = "DURATION")]
+    ttl: String,
+}
+
+/// What is returned when the settings are at fault.
+const FAULTY: u8 = 2;
+
+fn main() -> ExitCode {
+    let command = Command::parse();
+    match run(command) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) if error.is::<Faults>() => {
+            complain(&error.to_string());
+            ExitCode::from(FAULTY)
+        }
+        Err(error) => {
+            complain(&format!("galley: {error:#}"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(command: Command) -> anyhow::Result<()> {
+    let FlagArgs { config, listen, database_url, locks_url } = command.flags;
+    let flags = Flags { config, listen, database_url, locks_url };
+    let settings = Settings::gather(&flags, environment())?;
+    match command.action.unwrap_or(Action::Serve) {
+        Action::Serve => serve(settings),
+        Action::Migrate => Ok(runtime()?.block_on(migrate(&settings))?),
+        Action::CheckConfig => say(&settings.show()),
+        Action::Token(args) => token(&settings, &args),
+    }
+}
+
+fn serve(settings: Settings) -> anyhow::Result<()> {
+    telemetry::start_logs(&settings.log.level, settings.log.format)?;
+    runtime()?.block_on(async {
+        let app = App::start(settings).await?;
+        say(&format!("{}\n", app.ready_line()))?;
+        Ok(app.run().await?)
+    })
+}
+
+fn token(settings: &Settings, args: &TokenArgs) -> anyhow::Result<()> {
+    let user = User {
+        id: args.sub.parse().context("--sub: letters, digits, _ and -, at most 64")?,
+        name: parse_name(&args.name).context("--name")?,
+    };
+    let ttl = parse_duration(&args.ttl).context("--ttl: a number and its unit, like 1h")?;
+    let secret = find_or_make(&settings.auth.secret_file)?;
+    let tokens = Tokens::new(secret.expose_secret().as_bytes());
+    let signed = tokens.sign(&user, args.admin, ttl, chrono::Utc::now()).context("--ttl")?;
+    say(&format!("{}\n", signed.token))
+}
+
+/// Variables that are not text cannot be ours.
+fn environment() -> HashMap<String, String> {
+    let text = |(name, value): (std::ffi::OsString, std::ffi::OsString)| {
+        Some((name.into_string().ok()?, value.into_string().ok()?))
+    };
+    std::env::vars_os().filter_map(text).collect()
+}
+
+fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
+    let built = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    built.context("cannot start the runtime")
+}
+
+/// What was asked for goes to standard output.
+fn say(text: &str) -> anyhow::Result<()> {
+    let mut out = std::io::stdout().lock();
+    out.write_all(text.as_bytes()).and_then(|()| out.flush()).context("cannot write the answer")
+}
+
+/// Everything else to standard error. If that is gone, there is nobody to tell.
+fn complain(text: &str) {
+    let _gone = writeln!(std::io::stderr().lock(), "{text}");
+}

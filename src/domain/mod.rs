@@ -21,4 +21,5 @@ pub mod lease;
 pub mod limits;
 pub mod review;
 pub mod seat;
+pub mod text;
 pub mod user;

@@ -1,0 +1,320 @@
+//! Builds the server from the bottom up, watches it, and stops it from the top down.
+//!
+//! Starting: secrets → storage → locks and relay → sessions → the edge. Stopping: no new
+//! connections → sockets closed, spread over `server.drain` → edits stored, seats released →
+//! renewal stops, last → storage closed. If a task that must live dies, the process stops: half a
+//! server is worse than none, because nobody restarts it.
+
+pub mod secrets;
+mod signals;
+
+use std::net::SocketAddr;
+use std::num::NonZeroU32;
+use std::path::Path;
+use std::time::Duration;
+
+use secrecy::{ExposeSecret, SecretString};
+use tokio::net::TcpListener;
+use tokio::time::{MissedTickBehavior, interval, timeout};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::app::secrets::{ADMIN_TOKEN_FILE, SecretError};
+use crate::app::signals::Signals;
+use crate::config::Settings;
+use crate::domain::ids::NodeId;
+use crate::http::auth::Tokens;
+use crate::http::gate::Gate;
+use crate::http::headers::Policy;
+use crate::http::health::{Probe, Readiness, Scrape};
+use crate::http::limit::{Limiter, Rate};
+use crate::http::origin::Origins;
+use crate::http::tarpit::Tarpit;
+use crate::http::{HttpState, router, serve};
+use crate::locks::{Locks, LocksError};
+use crate::relay::{Relay, RelayError};
+use crate::session::options::{RoomLimits, SeatTerms};
+use crate::session::reviews::Reviews;
+use crate::session::{Foundations, Sessions};
+use crate::sharing::Sharing;
+use crate::sharing::invite::Invites;
+use crate::storage::Storage;
+use crate::storage::error::StorageError;
+use crate::telemetry::figures::Figures;
+
+/// How often figures are moved into their buckets.
+const UPKEEP_EVERY: Duration = Duration::from_secs(5);
+/// How long sockets that were told to close may take, beyond the drain.
+const SOCKETS_MAX: Duration = Duration::from_secs(5);
+/// How long storing what is owed may take at the end.
+const FINISH_MAX: Duration = Duration::from_secs(10);
+/// How long the remaining tasks may take after that.
+const TASKS_MAX: Duration = Duration::from_secs(5);
+
+/// The server could not start, or had to stop.
+#[derive(Debug, thiserror::Error)]
+pub enum AppError {
+    /// No secret.
+    #[error(transparent)]
+    Secret(#[from] SecretError),
+    /// No database.
+    #[error(transparent)]
+    Storage(#[from] StorageError),
+    /// No such lock service.
+    #[error(transparent)]
+    Locks(#[from] LocksError),
+    /// No line to the other servers.
+    #[error(transparent)]
+    Relay(#[from] RelayError),
+    /// No port.
+    #[error("cannot listen on {address}: {source}")]
+    Listen {
+        /// Where it tried to.
+        address: SocketAddr,
+        /// Why not.
+        source: std::io::Error,
+    },
+    /// No signals, so it could not be stopped.
+    #[error("cannot hear signals: {0}")]
+    Signals(std::io::Error),
+    /// No figures.
+    #[error("cannot keep figures: {0}")]
+    Figures(String),
+    /// A task ended that must not.
+    #[error("{0} ended by itself; the log says why")]
+    Died(&'static str),
+}
+
+/// A server that is ready and listens.
+pub struct App {
+    settings: Settings,
+    state: HttpState,
+    listener: TcpListener,
+    address: SocketAddr,
+    storage: Storage,
+    figures: Option<Figures>,
+    signals: Signals,
+    tasks: TaskTracker,
+}
+
+impl App {
+    /// Builds everything, from the bottom up, and listens.
+    ///
+    /// # Errors
+    ///
+    /// [`AppError`]: the first thing that could not be had.
+    pub async fn start(settings: Settings) -> Result<Self, AppError> {
+        // Before anything that takes long, so that a stop during the start is heard.
+        let signals = Signals::listen().map_err(AppError::Signals)?;
+        let figures = start_figures(&settings)?;
+        let secret = secrets::find_or_make(&settings.auth.secret_file)?;
+        let admin_token = match &settings.admin.token {
+            Some(token) => token.clone(),
+            None => secrets::find_or_make(Path::new(ADMIN_TOKEN_FILE))?,
+        };
+        let storage = Storage::open(&settings.database.url).await?;
+        let locks = Locks::connect(&settings.locks.url).await?;
+        let tasks = TaskTracker::new();
+        let node = NodeId::generate();
+        tracing::info!(%node, "starting");
+        // Servers that share a Redis tell each other; one with its locks in memory is alone.
+        let relay = Relay::connect(&settings.locks.url, node).await?;
+        let sessions = start_sessions(&settings, &storage, &locks, relay, &tasks);
+        let wanted = settings.server.listen;
+        let cannot = |source| AppError::Listen { address: wanted, source };
+        let listener = TcpListener::bind(wanted).await.map_err(cannot)?;
+        let address = listener.local_addr().map_err(cannot)?;
+        let origins = match &settings.server.public_url {
+            Some(origin) => Origins::exactly(origin.clone()),
+            None => Origins::of_listener(address),
+        };
+        let readiness = readiness(&storage, &locks);
+        let scrape = figures
+            .clone()
+            .map_or_else(Scrape::off, |figures| Scrape::new(move || figures.render()));
+        let entry = Entry { secret, admin_token, origins };
+        let state = state(&settings, &storage, sessions, entry, readiness, scrape);
+        // A first look, so that the log says at once what readiness would say later.
+        let down = state.readiness.down().await;
+        if !down.is_empty() {
+            tracing::warn!(?down, "started, but not ready");
+        }
+        Ok(Self { settings, state, listener, address, storage, figures, signals, tasks })
+    }
+
+    /// The address to open, in one line.
+    #[must_use]
+    pub fn ready_line(&self) -> String {
+        let open = self.state.origins.own();
+        match &self.settings.server.public_url {
+            Some(_) => format!("Galley is ready: open {open}/ (listening on {})", self.address),
+            None => format!("Galley is ready: open {open}/"),
+        }
+    }
+
+    /// Serves until a signal, then stops from the top down.
+    ///
+    /// # Errors
+    ///
+    /// [`AppError::Died`] when it stopped because a task died that must live.
+    pub async fn run(self) -> Result<(), AppError> {
+        let Self { settings, state, listener, storage, figures, mut signals, tasks, .. } = self;
+        let sessions = state.sessions.clone();
+        let limiter = state.limiter.clone();
+        let (sockets, stop) = (TaskTracker::new(), CancellationToken::new());
+        let body_bytes = as_size(settings.limits.body_bytes);
+        let connections = as_size(settings.limits.connections);
+        let edge = tasks.spawn(serve::run(
+            listener,
+            router(state, body_bytes),
+            connections,
+            sockets.clone(),
+            stop.clone(),
+        ));
+        let upkeep = tasks.spawn(upkeep(figures, limiter, stop.clone()));
+        let died = tokio::select! {
+            signal = signals.next() => {
+                tracing::info!(signal, "stopping");
+                None
+            }
+            _ended = edge => Some("the listener"),
+            _ended = upkeep => Some("the upkeep"),
+        };
+        if let Some(task) = died {
+            tracing::error!(task, "a task that must live is dead; stopping");
+        }
+        stop.cancel();
+        tokio::select! {
+            () = sessions.drain(settings.server.drain) => {}
+            signal = signals.next() => tracing::warn!(signal, "asked again: not draining"),
+        }
+        sockets.close();
+        if timeout(SOCKETS_MAX, sockets.wait()).await.is_err() {
+            tracing::warn!(left = sockets.len(), "some sockets did not close");
+        }
+        sessions.finish(FINISH_MAX).await;
+        tasks.close();
+        if timeout(TASKS_MAX, tasks.wait()).await.is_err() {
+            tracing::warn!(left = tasks.len(), "some tasks did not end");
+        }
+        storage.close().await;
+        tracing::info!("stopped");
+        died.map_or(Ok(()), |task| Err(AppError::Died(task)))
+    }
+}
+
+/// Brings the database to the current schema and stops.
+///
+/// # Errors
+///
+/// [`StorageError`] when it cannot be brought there.
+pub async fn migrate(settings: &Settings) -> Result<(), StorageError> {
+    let storage = Storage::open(&settings.database.url).await?;
+    storage.close().await;
+    Ok(())
+}
+
+/// What lets people in.
+struct Entry {
+    secret: SecretString,
+    admin_token: SecretString,
+    origins: Origins,
+}
+
+fn start_figures(settings: &Settings) -> Result<Option<Figures>, AppError> {
+    if !settings.metrics.enabled {
+        return Ok(None);
+    }
+    Figures::start().map(Some).map_err(|error| AppError::Figures(error.to_string()))
+}
+
+fn start_sessions(
+    settings: &Settings,
+    storage: &Storage,
+    locks: &Locks,
+    relay: Relay,
+    tasks: &TaskTracker,
+) -> Sessions {
+    let seats = &settings.seats;
+    let limits = &settings.limits;
+    Sessions::start(Foundations {
+        storage: storage.clone(),
+        locks: locks.clone(),
+        relay,
+        terms: SeatTerms {
+            lease: seats.terms,
+            client_timeout: seats.client_timeout,
+            resume_grace: seats.resume_grace,
+            idle_release: seats.idle_release.unwrap_or_default(),
+        },
+        limits: RoomLimits {
+            message_bytes: as_size(limits.message_bytes),
+            document_bytes: as_size(limits.document_bytes),
+            messages_per_second: limits.messages_per_second,
+            message_burst: limits.message_burst,
+            ..RoomLimits::default()
+        },
+        tasks: tasks.clone(),
+    })
+}
+
+fn readiness(storage: &Storage, locks: &Locks) -> Readiness {
+    let (storage, locks) = (storage.clone(), locks.clone());
+    Readiness::new(vec![
+        Probe::new("storage", move || {
+            let storage = storage.clone();
+            async move { storage.check().await.map_err(|error| error.to_string()) }
+        }),
+        Probe::new("locks", move || {
+            let locks = locks.clone();
+            async move { locks.check().await.map_err(|error| error.to_string()) }
+        }),
+    ])
+}
+
+fn state(
+    settings: &Settings,
+    storage: &Storage,
+    sessions: Sessions,
+    entry: Entry,
+    readiness: Readiness,
+    scrape: Scrape,
+) -> HttpState {
+    let Entry { secret, admin_token, origins } = entry;
+    let secret = secret.expose_secret().as_bytes();
+    let limits = &settings.limits;
+    let rate = Rate {
+        per_second: NonZeroU32::new(limits.requests_per_second).unwrap_or(NonZeroU32::MIN),
+        burst: NonZeroU32::new(limits.request_burst).unwrap_or(NonZeroU32::MIN),
+    };
+    let document_bytes = as_size(limits.document_bytes);
+    HttpState {
+        tokens: Tokens::new(secret),
+        gate: Gate::new(settings.auth.guests, admin_token.expose_secret().as_bytes()),
+        limiter: Limiter::new(rate),
+        policy: Policy::new(&origins),
+        origins,
+        sharing: Sharing::new(storage.clone(), Invites::new(secret), document_bytes),
+        reviews: Reviews::new(sessions.clone()),
+        sessions,
+        readiness,
+        scrape,
+        tarpit: Tarpit::default(),
+    }
+}
+
+/// Housekeeping that nobody asks for and everybody needs.
+async fn upkeep(figures: Option<Figures>, limiter: Limiter, stop: CancellationToken) {
+    let mut ticker = interval(UPKEEP_EVERY);
+    ticker.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    while stop.run_until_cancelled(ticker.tick()).await.is_some() {
+        if let Some(figures) = &figures {
+            figures.upkeep();
+        }
+        limiter.forget_the_quiet();
+    }
+}
+
+fn as_size(bytes: u32) -> usize {
+    usize::try_from(bytes).unwrap_or(usize::MAX)
+}

@@ -1,0 +1,146 @@
+//! Secrets that are made on the first start and found on every later one.
+//!
+//! Two first starts at once must agree: the secret is written to a file of its own first and then
+//! linked to its name, which fails if the name is taken, so that whoever comes second reads what
+//! the first one made, and nobody ever reads half of it.
+
+use std::fs::{self, DirBuilder, OpenOptions};
+use std::io::{self, ErrorKind, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use secrecy::SecretString;
+
+/// Where the admin token is kept when the settings have none.
+pub const ADMIN_TOKEN_FILE: &str = "data/admin-token";
+/// Fewest bytes of a signing secret: what HS256's hash is long (RFC 7518 §3.2).
+const BYTES_MIN: usize = 32;
+
+/// A secret could not be read or made.
+#[derive(Debug, thiserror::Error)]
+pub enum SecretError {
+    /// The disk said no.
+    #[error("{path}: {source}")]
+    Io {
+        /// Which file.
+        path: PathBuf,
+        /// What the disk said.
+        source: io::Error,
+    },
+    /// Somebody wrote a secret that can be guessed.
+    #[error(
+        "{0}: a secret has at least {BYTES_MIN} bytes; make another, or delete it to have one made"
+    )]
+    TooShort(PathBuf),
+    /// The system gave no random bytes.
+    #[error("no random bytes to make a secret of: {0}")]
+    Random(getrandom::Error),
+}
+
+/// The secret in the file at `path`, made first if there is none: 256 random bits.
+///
+/// # Errors
+///
+/// [`SecretError`] when it cannot be read or made, or is too short to be one.
+pub fn find_or_make(path: &Path) -> Result<SecretString, SecretError> {
+    let secret = match read(path)? {
+        Some(secret) => secret,
+        None => {
+            make(path)?;
+            read(path)?.ok_or_else(|| io_error(path, ErrorKind::NotFound.into()))?
+        }
+    };
+    if secret.len() < BYTES_MIN {
+        return Err(SecretError::TooShort(path.to_owned()));
+    }
+    Ok(secret.into())
+}
+
+fn read(path: &Path) -> Result<Option<String>, SecretError> {
+    let text = match fs::read_to_string(path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(io_error(path, error)),
+    };
+    let mode = fs::metadata(path).map(|found| found.permissions().mode());
+    if mode.is_ok_and(|mode| mode & 0o077 != 0) {
+        tracing::warn!(file = %path.display(), "a secret can be read by others; chmod 600 it");
+    }
+    Ok(Some(text.trim_end().to_owned()))
+}
+
+fn make(path: &Path) -> Result<(), SecretError> {
+    let mut bytes = [0; 32];
+    getrandom::fill(&mut bytes).map_err(SecretError::Random)?;
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    if let Some(folder) = folder {
+        let made = DirBuilder::new().recursive(true).mode(0o700).create(folder);
+        made.map_err(|source| io_error(folder, source))?;
+    }
+    let mut draft = path.as_os_str().to_owned();
+    draft.push(format!(".{}", std::process::id()));
+    let draft = PathBuf::from(draft);
+    let linked = write(&draft, &URL_SAFE_NO_PAD.encode(bytes))
+        .and_then(|()| fs::hard_link(&draft, path))
+        .or_else(|error| match error.kind() {
+            // Somebody else's first start was faster.
+            ErrorKind::AlreadyExists => Ok(()),
+            _ => Err(io_error(path, error)),
+        });
+    if let Err(error) = fs::remove_file(&draft) {
+        tracing::warn!(%error, file = %draft.display(), "a draft of a secret was left behind");
+    }
+    linked
+}
+
+fn write(draft: &Path, secret: &str) -> io::Result<()> {
+    let mut file =
+        OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(draft)?;
+    writeln!(file, "{secret}")?;
+    file.sync_all()
+}
+
+fn io_error(path: &Path, source: io::Error) -> SecretError {
+    SecretError::Io { path: path.to_owned(), source }
+}
+
+#[cfg(test)]
+mod tests {
+    use secrecy::ExposeSecret;
+
+    use super::*;
+
+    #[test]
+    fn a_secret_is_made_once_and_only_its_owner_may_read_it() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("deep/er/secret");
+        let first = find_or_make(&path).expect("made");
+        let second = find_or_make(&path).expect("found");
+        assert_eq!(first.expose_secret(), second.expose_secret());
+        assert_eq!(first.expose_secret().len(), 43);
+        let mode = fs::metadata(&path).expect("a file").permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+        let files = fs::read_dir(path.parent().expect("a folder")).expect("readable");
+        assert_eq!(files.count(), 1, "the draft is gone");
+    }
+
+    #[test]
+    fn whoever_comes_second_takes_what_the_first_one_made() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("secret");
+        make(&path).expect("made");
+        let first = read(&path).expect("readable");
+        make(&path).expect("not made again");
+        assert_eq!(read(&path).expect("readable"), first);
+    }
+
+    #[test]
+    fn a_secret_that_can_be_guessed_is_refused() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("secret");
+        fs::write(&path, "hunter2\n").expect("written");
+        assert!(matches!(find_or_make(&path), Err(SecretError::TooShort(_))));
+    }
+}

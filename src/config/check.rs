@@ -1,0 +1,244 @@
+//! Turns the merged sources into settings, and holds the keys against each other.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use ::config::Value;
+use secrecy::SecretString;
+
+use crate::config::reader::Reader;
+use crate::config::{
+    AdminSettings, AuthSettings, DatabaseSettings, LimitSettings, LocksSettings, LogSettings,
+    MetricsSettings, SeatSettings, ServerSettings, Settings,
+};
+use crate::domain::lease::LeaseTerms;
+use crate::http::origin::Origin;
+use crate::telemetry::{self, Format};
+
+/// Shortest admin token, in bytes: it is tried from outside, under the rate limit.
+const ADMIN_TOKEN_BYTES_MIN: usize = 8;
+
+const NOT_YET: &str = "is not in this version";
+
+/// Reads and checks all keys.
+///
+/// # Errors
+///
+/// One line for each fault.
+pub(super) fn settings(root: &Value) -> Result<Settings, Vec<String>> {
+    let mut reader = Reader::new(root);
+    let server = server(&mut reader);
+    let database = database(&mut reader);
+    let locks = locks(&mut reader);
+    let seats = seats(&mut reader);
+    let auth = auth(&mut reader);
+    let admin = admin(&mut reader);
+    let limits = limits(&mut reader);
+    let log = log(&mut reader);
+    let metrics = reader.switch("metrics.enabled").map(|enabled| MetricsSettings { enabled });
+    if let (Some(database), Some(locks)) = (&database, &locks) {
+        several_servers(&mut reader, database, locks);
+    }
+    let settings = (|| {
+        Some(Settings {
+            server: server?,
+            database: database?,
+            locks: locks?,
+            seats: seats?,
+            auth: auth?,
+            admin: admin?,
+            limits: limits?,
+            log: log?,
+            metrics: metrics?,
+        })
+    })();
+    let faults = reader.finish();
+    settings.filter(|_| faults.is_empty()).ok_or(faults)
+}
+
+fn server(reader: &mut Reader) -> Option<ServerSettings> {
+    let listen = reader.required("server.listen").and_then(|text| {
+        let address = text.parse::<SocketAddr>();
+        if address.is_err() {
+            let expected = "must be an address and a port, like 127.0.0.1:8080 or [::]:8080";
+            reader.fault("server.listen", expected);
+        }
+        address.ok()
+    });
+    let public_url = match reader.text("server.public_url") {
+        None => Some(None),
+        Some(text) => {
+            let origin = Origin::parse(&text);
+            if origin.is_none() {
+                let expected = "must be an origin, like https://galley.example.com: scheme, host \
+                                and port, nothing after it";
+                reader.fault("server.public_url", expected);
+            }
+            origin.map(Some)
+        }
+    };
+    let drain = reader.duration("server.drain", Duration::ZERO..=MINUTES_10);
+    Some(ServerSettings { listen: listen?, public_url: public_url?, drain: drain? })
+}
+
+fn database(reader: &mut Reader) -> Option<DatabaseSettings> {
+    let url = reader.required("database.url").and_then(|url| {
+        let scheme = url.split(':').next().unwrap_or_default();
+        let fault = match scheme {
+            "postgres" | "postgresql" => {
+                format!("{scheme}:// {NOT_YET}; use sqlite://PATH")
+            }
+            "sqlite" if url.strip_prefix("sqlite://").is_some_and(|path| !path.is_empty()) => {
+                return Some(url);
+            }
+            _ => "must be sqlite://PATH, like sqlite://data/galley.db".to_owned(),
+        };
+        reader.fault("database.url", &fault);
+        None
+    });
+    let shared_sqlite = reader.switch("database.shared_sqlite");
+    Some(DatabaseSettings { url: url?, shared_sqlite: shared_sqlite? })
+}
+
+fn locks(reader: &mut Reader) -> Option<LocksSettings> {
+    let url = reader.required("locks.url")?;
+    let fault = match url.split_once("://") {
+        None if url == "memory:" => return Some(LocksSettings { url }),
+        Some(("redis" | "rediss", rest)) if has_host(rest) => return Some(LocksSettings { url }),
+        Some((scheme @ ("redis+sentinel" | "redis+cluster"), _)) => {
+            format!("{scheme}:// {NOT_YET}; use redis:// or rediss:// at one primary")
+        }
+        // The value is not repeated: it may hold a password.
+        _ => "must be memory:, redis://HOST[:PORT][/DB] or rediss://…".to_owned(),
+    };
+    reader.fault("locks.url", &fault);
+    None
+}
+
+fn has_host(rest: &str) -> bool {
+    let authority = rest.split(['/', '?']).next().unwrap_or_default();
+    let host = authority.rsplit('@').next().unwrap_or_default();
+    !host.is_empty() && !host.starts_with(':')
+}
+
+/// A database file has one server, unless its operator says that they know better.
+fn several_servers(reader: &mut Reader, database: &DatabaseSettings, locks: &LocksSettings) {
+    if locks.url != "memory:" && !database.shared_sqlite {
+        let what = "a Redis makes several servers one, and they would not share this SQLite file; \
+                    set database.shared_sqlite = true if all of them run on this host";
+        reader.fault("locks.url", what);
+    }
+}
+
+fn seats(reader: &mut Reader) -> Option<SeatSettings> {
+    let lease = reader.duration("seats.lease", Duration::from_millis(150)..=MINUTES_10);
+    let renew_every = reader.duration("seats.renew_every", Duration::from_millis(50)..=MINUTES_10);
+    let timeout = reader.duration("seats.client_timeout", Duration::from_millis(50)..=MINUTES_10);
+    let resume_grace = reader.duration("seats.resume_grace", Duration::ZERO..=MINUTES_10);
+    let idle = reader.duration("seats.idle_release", Duration::ZERO..=HOURS_24);
+    let terms = match (lease, renew_every) {
+        (Some(lease), Some(renew_every)) => {
+            let terms = LeaseTerms::new(lease, renew_every);
+            if let Err(error) = terms {
+                reader.fault("seats.lease", &format!("{error} (seats.renew_every)"));
+            }
+            terms.ok()
+        }
+        (None, _) | (_, None) => None,
+    };
+    if let (Some(timeout), Some(renew_every)) = (timeout, renew_every)
+        && timeout <= renew_every
+    {
+        let what = "must be longer than seats.renew_every, which is how often a client is asked \
+                    for a sign of life";
+        reader.fault("seats.client_timeout", what);
+    }
+    Some(SeatSettings {
+        terms: terms?,
+        client_timeout: timeout?,
+        resume_grace: resume_grace?,
+        idle_release: Some(idle?).filter(|idle| !idle.is_zero()),
+    })
+}
+
+fn auth(reader: &mut Reader) -> Option<AuthSettings> {
+    for key in ["auth.jwks_url", "auth.issuer", "auth.audience"] {
+        if reader.text(key).is_some() {
+            let what = "the host application's own key set is not in this version; sign its tokens \
+                        with auth.secret_file";
+            reader.fault(key, what);
+        }
+    }
+    let guests = reader.switch("auth.guests");
+    let secret_file = reader.required("auth.secret_file").map(PathBuf::from);
+    Some(AuthSettings { guests: guests?, secret_file: secret_file? })
+}
+
+fn admin(reader: &mut Reader) -> Option<AdminSettings> {
+    let token = reader.text("admin.token");
+    if token.as_ref().is_some_and(|token| token.len() < ADMIN_TOKEN_BYTES_MIN) {
+        reader.fault("admin.token", "must be at least 8 bytes; leave it out to have one made");
+        return None;
+    }
+    // A header carries it.
+    if token.as_ref().is_some_and(|token| !token.bytes().all(|byte| byte.is_ascii_graphic())) {
+        reader.fault("admin.token", "must be printable ASCII without spaces");
+        return None;
+    }
+    Some(AdminSettings { token: token.map(SecretString::from) })
+}
+
+fn limits(reader: &mut Reader) -> Option<LimitSettings> {
+    const MILLION: u32 = 1_000_000;
+    let message_bytes = reader.number("limits.message_bytes", 1_024..=64 * MIB);
+    let document_bytes = reader.number("limits.document_bytes", 65_536..=256 * MIB);
+    let body_bytes = reader.number("limits.body_bytes", 1_024..=64 * MIB);
+    let messages_per_second = reader.number("limits.messages_per_second", 1..=MILLION);
+    let message_burst = reader.number("limits.message_burst", 1..=MILLION);
+    let connections = reader.number("limits.connections", 1..=MILLION);
+    let requests_per_second = reader.number("limits.requests_per_second", 1..=MILLION);
+    let request_burst = reader.number("limits.request_burst", 1..=MILLION);
+    if let (Some(message), Some(document)) = (message_bytes, document_bytes)
+        && document < message
+    {
+        let what =
+            "must be at least limits.message_bytes: a whole document may come in one message";
+        reader.fault("limits.document_bytes", what);
+    }
+    Some(LimitSettings {
+        message_bytes: message_bytes?,
+        document_bytes: document_bytes?,
+        body_bytes: body_bytes?,
+        messages_per_second: messages_per_second?,
+        message_burst: message_burst?,
+        connections: connections?,
+        requests_per_second: requests_per_second?,
+        request_burst: request_burst?,
+    })
+}
+
+fn log(reader: &mut Reader) -> Option<LogSettings> {
+    let level = reader.required("log.level").filter(|level| {
+        let valid = telemetry::is_level(level);
+        if !valid {
+            let what = "must be error, warn, info, debug or trace, or directives by module like \
+                        info,galley::session=debug";
+            reader.fault("log.level", what);
+        }
+        valid
+    });
+    let format = reader.required("log.format").and_then(|format| match format.as_str() {
+        "text" => Some(Format::Text),
+        "json" => Some(Format::Json),
+        _ => {
+            reader.fault("log.format", "must be text or json");
+            None
+        }
+    });
+    Some(LogSettings { level: level?, format: format? })
+}
+
+const MINUTES_10: Duration = Duration::from_secs(600);
+const HOURS_24: Duration = Duration::from_secs(24 * 3_600);
+const MIB: u32 = 1_048_576;

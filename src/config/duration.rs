@@ -1,0 +1,64 @@
+//! Durations as people write them: a whole number and a unit.
+
+use std::time::Duration;
+
+/// What a duration has to look like.
+pub(super) const EXPECTED: &str =
+    "a duration with its unit, like \"250ms\", \"12s\", \"30m\", \"1h\"";
+
+/// Reads `"250ms"`, `"12s"`, `"30m"` or `"1h"`. A bare number has no meaning and is refused.
+pub(super) fn parse(text: &str) -> Option<Duration> {
+    let digits = text.find(|c: char| !c.is_ascii_digit())?;
+    let (number, unit) = text.split_at(digits);
+    let number: u64 = number.parse().ok()?;
+    match unit {
+        "ms" => Some(Duration::from_millis(number)),
+        "s" => Some(Duration::from_secs(number)),
+        "m" => number.checked_mul(60).map(Duration::from_secs),
+        "h" => number.checked_mul(3_600).map(Duration::from_secs),
+        _ => None,
+    }
+}
+
+/// The shortest way to write it, which [`parse`] reads back.
+pub(super) fn show(duration: Duration) -> String {
+    let (seconds, millis) = (duration.as_secs(), duration.subsec_millis());
+    if millis != 0 {
+        return format!("{}ms", duration.as_millis());
+    }
+    match seconds {
+        0 => "0s".to_owned(),
+        hours if hours % 3_600 == 0 => format!("{}h", hours / 3_600),
+        minutes if minutes % 60 == 0 => format!("{}m", minutes / 60),
+        _ => format!("{seconds}s"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_duration_has_a_number_and_a_unit() {
+        assert_eq!(parse("250ms"), Some(Duration::from_millis(250)));
+        assert_eq!(parse("12s"), Some(Duration::from_secs(12)));
+        assert_eq!(parse("30m"), Some(Duration::from_secs(1_800)));
+        assert_eq!(parse("1h"), Some(Duration::from_secs(3_600)));
+        assert_eq!(parse("0s"), Some(Duration::ZERO));
+    }
+
+    #[test]
+    fn anything_else_is_refused() {
+        let huge = format!("{}h", u64::MAX);
+        for text in ["", "12", "s", "-1s", "1.5s", "12 s", "12S", "12sec", "1m30s", &huge] {
+            assert_eq!(parse(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_shown_can_be_read_back() {
+        for text in ["250ms", "12s", "90s", "30m", "1h", "24h", "0s"] {
+            assert_eq!(parse(text).map(show).as_deref(), Some(text));
+        }
+    }
+}

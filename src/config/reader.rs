@@ -1,0 +1,167 @@
+//! Reads single keys out of the merged sources, and collects every fault on the way.
+//!
+//! A start that fails should fail once: the reader goes on after a fault, so that the operator sees
+//! all of them. A key with a fault reads as `None`, and checks between keys are made only where
+//! all of them could be read.
+
+use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
+use std::time::Duration;
+
+use ::config::{Value, ValueKind};
+
+use crate::config::duration;
+
+/// The merged sources, as `section.key`, with what is wrong with them.
+pub(super) struct Reader {
+    values: BTreeMap<String, Value>,
+    faults: Vec<String>,
+}
+
+impl Reader {
+    /// Takes the merged sources apart. Anything that is not a section of keys is a fault.
+    pub(super) fn new(root: &Value) -> Self {
+        let mut reader = Self { values: BTreeMap::new(), faults: Vec::new() };
+        let ValueKind::Table(sections) = &root.kind else { return reader };
+        for (section, content) in sections {
+            match &content.kind {
+                ValueKind::Table(keys) => reader.values.extend(
+                    keys.iter().map(|(key, value)| (format!("{section}.{key}"), value.clone())),
+                ),
+                ValueKind::Nil
+                | ValueKind::Boolean(_)
+                | ValueKind::I64(_)
+                | ValueKind::I128(_)
+                | ValueKind::U64(_)
+                | ValueKind::U128(_)
+                | ValueKind::Float(_)
+                | ValueKind::String(_)
+                | ValueKind::Array(_) => reader.stray(section, content),
+            }
+        }
+        reader
+    }
+
+    /// A text, if it is set.
+    pub(super) fn text(&mut self, key: &str) -> Option<String> {
+        let value = self.values.remove(key)?;
+        match &value.kind {
+            ValueKind::String(text) => Some(text.clone()),
+            _ => self.wrong(key, &value, "must be a text"),
+        }
+    }
+
+    /// A text that must be set.
+    pub(super) fn required(&mut self, key: &str) -> Option<String> {
+        self.present(key)?;
+        let text = self.text(key)?;
+        if text.trim().is_empty() {
+            self.fault(key, "must not be empty");
+            return None;
+        }
+        Some(text)
+    }
+
+    /// `true` or `false`.
+    pub(super) fn switch(&mut self, key: &str) -> Option<bool> {
+        self.present(key)?;
+        let value = self.values.remove(key)?;
+        match &value.kind {
+            ValueKind::Boolean(on) => Some(*on),
+            ValueKind::String(text) if text == "true" => Some(true),
+            ValueKind::String(text) if text == "false" => Some(false),
+            _ => self.wrong(key, &value, "must be true or false"),
+        }
+    }
+
+    /// A whole number within `range`.
+    pub(super) fn number(&mut self, key: &str, range: RangeInclusive<u32>) -> Option<u32> {
+        self.present(key)?;
+        let value = self.values.remove(key)?;
+        let number = match &value.kind {
+            ValueKind::I64(number) => u32::try_from(*number).ok(),
+            ValueKind::U64(number) => u32::try_from(*number).ok(),
+            // The environment knows only text.
+            ValueKind::String(text) => text.parse().ok(),
+            _ => None,
+        };
+        let (least, most) = (range.start(), range.end());
+        let within = number.filter(|number| range.contains(number));
+        within.or_else(|| {
+            self.wrong(key, &value, &format!("must be a whole number from {least} to {most}"))
+        })
+    }
+
+    /// A duration within `range`.
+    pub(super) fn duration(
+        &mut self,
+        key: &str,
+        range: RangeInclusive<Duration>,
+    ) -> Option<Duration> {
+        self.present(key)?;
+        let value = self.values.remove(key)?;
+        let parsed = match &value.kind {
+            ValueKind::String(text) => duration::parse(text),
+            _ => None,
+        };
+        let Some(parsed) = parsed else {
+            return self.wrong(key, &value, &format!("must be {}", duration::EXPECTED));
+        };
+        if !range.contains(&parsed) {
+            let (least, most) = (duration::show(*range.start()), duration::show(*range.end()));
+            return self.wrong(key, &value, &format!("must be from {least} to {most}"));
+        }
+        Some(parsed)
+    }
+
+    /// Notes what is wrong with `key`.
+    pub(super) fn fault(&mut self, key: &str, what: &str) {
+        self.faults.push(format!("{key}: {what}"));
+    }
+
+    /// What is wrong, the keys that nobody read included.
+    pub(super) fn finish(mut self) -> Vec<String> {
+        for (key, value) in std::mem::take(&mut self.values) {
+            let place = place(&value);
+            self.faults.push(format!("{key}: there is no such setting{place}"));
+        }
+        self.faults
+    }
+
+    /// A value outside any section. In the environment that is one underscore too few.
+    fn stray(&mut self, name: &str, value: &Value) {
+        let place = place(value);
+        if value.origin() == Some(ENVIRONMENT) {
+            let name = name.to_uppercase();
+            self.faults.push(format!(
+                "GALLEY_{name}: there is no such setting; section and key are joined by two \
+                 underscores, as in GALLEY_SERVER__LISTEN"
+            ));
+        } else {
+            self.faults.push(format!("{name}: must be a section, [{name}]{place}"));
+        }
+    }
+
+    /// The defaults name every key that has one, so it can be missing only by being erased.
+    fn present(&mut self, key: &str) -> Option<()> {
+        if self.values.contains_key(key) {
+            return Some(());
+        }
+        self.fault(key, "is missing");
+        None
+    }
+
+    fn wrong<T>(&mut self, key: &str, value: &Value, what: &str) -> Option<T> {
+        let place = place(value);
+        self.faults.push(format!("{key}: {what}{place}"));
+        None
+    }
+}
+
+/// What `config` calls the origin of an environment variable.
+const ENVIRONMENT: &str = "the environment";
+
+/// Where a value came from, for the end of a line. The value itself may be a secret.
+fn place(value: &Value) -> String {
+    value.origin().map(|origin| format!(" (from {origin})")).unwrap_or_default()
+}

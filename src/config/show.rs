@@ -1,0 +1,116 @@
+//! Prints the settings in force: TOML that could be given back, secrets as `***`.
+
+use std::fmt::Display;
+
+use crate::config::{Settings, duration};
+use crate::telemetry::Format;
+
+/// What a secret is printed as.
+const HIDDEN: &str = "***";
+
+/// All settings, section by section in the manual's order.
+pub(super) fn settings(all: &Settings) -> String {
+    [server(all), database(all), seats(all), auth(all), limits(all), log(all)].join("\n")
+}
+
+/// `url` with its password, if it has one, hidden.
+pub(super) fn without_password(url: &str) -> String {
+    let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
+    let authority_end = rest.find(['/', '?']).unwrap_or(rest.len());
+    let (authority, path) = rest.split_at(authority_end);
+    let Some((account, host)) = authority.rsplit_once('@') else { return url.to_owned() };
+    let user = account.split(':').next().unwrap_or_default();
+    format!("{scheme}://{user}:{HIDDEN}@{host}{path}")
+}
+
+fn section(name: &str, lines: &[String]) -> String {
+    format!("[{name}]\n{}\n", lines.join("\n"))
+}
+
+/// Not every TOML escape is a Rust escape, but of printable text both make the same.
+fn text(key: &str, value: impl Display) -> String {
+    format!("{key} = {:?}", value.to_string())
+}
+
+fn plain(key: &str, value: impl Display) -> String {
+    format!("{key} = {value}")
+}
+
+fn unset(key: &str, then: &str) -> String {
+    format!("# {key} is not set: {then}")
+}
+
+fn server(all: &Settings) -> String {
+    let server = &all.server;
+    let public_url = match &server.public_url {
+        Some(origin) => text("public_url", origin),
+        None => unset("public_url", "http:// and the address listened on"),
+    };
+    let drain = text("drain", duration::show(server.drain));
+    section("server", &[text("listen", server.listen), public_url, drain])
+}
+
+fn database(all: &Settings) -> String {
+    let database = section(
+        "database",
+        &[
+            text("url", without_password(&all.database.url)),
+            plain("shared_sqlite", all.database.shared_sqlite),
+        ],
+    );
+    let locks = section("locks", &[text("url", without_password(&all.locks.url))]);
+    [database, locks].join("\n")
+}
+
+fn seats(all: &Settings) -> String {
+    let seats = &all.seats;
+    let shown = |key, value| text(key, duration::show(value));
+    section(
+        "seats",
+        &[
+            shown("lease", seats.terms.ttl),
+            shown("renew_every", seats.terms.renew_every),
+            shown("client_timeout", seats.client_timeout),
+            shown("resume_grace", seats.resume_grace),
+            shown("idle_release", seats.idle_release.unwrap_or_default()),
+        ],
+    )
+}
+
+fn auth(all: &Settings) -> String {
+    let auth = section(
+        "auth",
+        &[plain("guests", all.auth.guests), text("secret_file", all.auth.secret_file.display())],
+    );
+    let token = match &all.admin.token {
+        Some(_) => text("token", HIDDEN),
+        None => unset("token", "it is in data/admin-token, made on the first start"),
+    };
+    [auth, section("admin", &[token])].join("\n")
+}
+
+fn limits(all: &Settings) -> String {
+    let limits = &all.limits;
+    section(
+        "limits",
+        &[
+            plain("message_bytes", limits.message_bytes),
+            plain("document_bytes", limits.document_bytes),
+            plain("body_bytes", limits.body_bytes),
+            plain("messages_per_second", limits.messages_per_second),
+            plain("message_burst", limits.message_burst),
+            plain("connections", limits.connections),
+            plain("requests_per_second", limits.requests_per_second),
+            plain("request_burst", limits.request_burst),
+        ],
+    )
+}
+
+fn log(all: &Settings) -> String {
+    let format = match all.log.format {
+        Format::Text => "text",
+        Format::Json => "json",
+    };
+    let log = section("log", &[text("level", &all.log.level), text("format", format)]);
+    [log, section("metrics", &[plain("enabled", all.metrics.enabled)])].join("\n")
+}

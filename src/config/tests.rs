@@ -1,0 +1,183 @@
+//! What the settings accept, and how they say no.
+
+use std::collections::HashMap;
+use std::io::Write;
+
+use super::*;
+
+fn environment(pairs: &[(&str, &str)]) -> HashMap<String, String> {
+    pairs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect()
+}
+
+fn with(pairs: &[(&str, &str)]) -> Result<Settings, Faults> {
+    Settings::gather(&Flags::default(), environment(pairs))
+}
+
+fn from_file(content: &str) -> Result<Settings, Faults> {
+    let mut file = tempfile::NamedTempFile::new().expect("a file");
+    file.write_all(content.as_bytes()).expect("written");
+    let flags = Flags { config: Some(file.path().to_owned()), ..Flags::default() };
+    Settings::gather(&flags, HashMap::new())
+}
+
+/// The only fault of these settings.
+fn fault(pairs: &[(&str, &str)]) -> String {
+    let Faults(mut lines) = with(pairs).expect_err("a fault");
+    assert_eq!(lines.len(), 1, "{lines:?}");
+    lines.pop().expect("one line")
+}
+
+#[test]
+fn the_defaults_are_those_of_the_contract() {
+    let settings = with(&[]).expect("valid");
+    assert_eq!(settings.server.listen, "127.0.0.1:8080".parse().expect("an address"));
+    assert_eq!(settings.server.public_url, None);
+    assert_eq!(settings.server.drain, Duration::from_secs(15));
+    assert_eq!(settings.database.url, "sqlite://data/galley.db");
+    assert_eq!(settings.locks.url, "memory:");
+    assert_eq!(settings.seats.terms, LeaseTerms::default());
+    assert_eq!(settings.seats.client_timeout, Duration::from_secs(10));
+    assert_eq!(settings.seats.resume_grace, Duration::from_secs(8));
+    assert_eq!(settings.seats.idle_release, Some(Duration::from_secs(1_800)));
+    assert!(settings.auth.guests && settings.admin.token.is_none() && settings.metrics.enabled);
+    assert_eq!(settings.auth.secret_file, PathBuf::from("data/secret"));
+}
+
+#[test]
+fn later_sources_win_over_earlier_ones() {
+    let mut file = tempfile::NamedTempFile::new().expect("a file");
+    let content = "[server]\nlisten = \"127.0.0.1:1\"\ndrain = \"1s\"\n[seats]\nlease = \"13s\"";
+    file.write_all(content.as_bytes()).expect("written");
+    let flags = Flags {
+        config: Some(file.path().to_owned()),
+        listen: Some("127.0.0.1:3".to_owned()),
+        ..Flags::default()
+    };
+    let variables =
+        environment(&[("GALLEY_SERVER__LISTEN", "127.0.0.1:2"), ("GALLEY_SERVER__DRAIN", "2s")]);
+    let settings = Settings::gather(&flags, variables).expect("valid");
+    assert_eq!(settings.server.listen.port(), 3);
+    assert_eq!(settings.server.drain, Duration::from_secs(2));
+    assert_eq!(settings.seats.terms.ttl, Duration::from_secs(13));
+}
+
+#[test]
+fn the_environment_knows_numbers_and_switches() {
+    let settings = with(&[
+        ("GALLEY_LIMITS__MESSAGE_BYTES", "4096"),
+        ("GALLEY_AUTH__GUESTS", "false"),
+        ("GALLEY_ADMIN__TOKEN", "0123456789"),
+        ("GALLEY_LOG__LEVEL", ""),
+    ])
+    .expect("valid");
+    assert_eq!(settings.limits.message_bytes, 4_096);
+    assert!(!settings.auth.guests);
+    assert!(settings.admin.token.is_some());
+    assert_eq!(settings.log.level, "info");
+}
+
+#[test]
+fn unknown_keys_are_faults_wherever_they_come_from() {
+    assert!(fault(&[("GALLEY_SEATS__LEASES", "9s")]).starts_with("seats.leases: there is no such"));
+    let one_underscore = fault(&[("GALLEY_DATABASE_URL", "sqlite://x.db")]);
+    assert!(
+        one_underscore.starts_with("GALLEY_DATABASE_URL: there is no such"),
+        "{one_underscore}"
+    );
+    let Faults(lines) =
+        from_file("listen = \"127.0.0.1:1\"\n[sever]\ndrain = \"1s\"").expect_err("two faults");
+    assert_eq!(lines.len(), 2, "{lines:?}");
+}
+
+#[test]
+fn all_faults_are_named_at_once_and_one_line_each() {
+    let Faults(lines) = with(&[
+        ("GALLEY_SERVER__LISTEN", "everywhere"),
+        ("GALLEY_SEATS__LEASE", "12"),
+        ("GALLEY_LIMITS__CONNECTIONS", "0"),
+        ("GALLEY_LOG__FORMAT", "xml"),
+        ("GALLEY_AUTH__GUESTS", "maybe"),
+        ("GALLEY_AUTH__GUEST", "true"),
+    ])
+    .expect_err("six faults");
+    assert_eq!(lines.len(), 6, "{lines:?}");
+    assert!(lines.iter().all(|line| !line.contains('\n')));
+}
+
+#[test]
+fn a_bare_number_is_not_a_duration() {
+    assert!(fault(&[("GALLEY_SERVER__DRAIN", "15")]).contains("a duration with its unit"));
+    let Faults(lines) = from_file("[server]\ndrain = 15").expect_err("a fault");
+    assert!(lines[0].starts_with("server.drain: must be a duration"), "{lines:?}");
+}
+
+#[test]
+fn a_lease_must_be_three_renewals_long() {
+    let line = fault(&[("GALLEY_SEATS__LEASE", "11s")]);
+    assert_eq!(
+        line,
+        "seats.lease: a lease must be at least three renewals long (seats.renew_every)"
+    );
+}
+
+#[test]
+fn a_client_must_be_asked_before_it_is_given_up() {
+    assert!(fault(&[("GALLEY_SEATS__CLIENT_TIMEOUT", "4s")]).contains("longer than"));
+}
+
+#[test]
+fn a_redis_beside_a_sqlite_needs_a_word_from_the_operator() {
+    let redis = ("GALLEY_LOCKS__URL", "redis://127.0.0.1:6379");
+    assert!(fault(&[redis]).contains("database.shared_sqlite = true"));
+    assert!(with(&[redis, ("GALLEY_DATABASE__SHARED_SQLITE", "true")]).is_ok());
+}
+
+#[test]
+fn a_public_url_is_an_origin() {
+    for text in ["galley.example.com", "https://a.example/x", "https://u@a.example", "ftp://a"] {
+        assert!(fault(&[("GALLEY_SERVER__PUBLIC_URL", text)]).contains("must be an origin"));
+    }
+    let settings = with(&[("GALLEY_SERVER__PUBLIC_URL", "https://Galley.example:443")]);
+    let origin = settings.expect("valid").server.public_url.expect("set");
+    assert_eq!(origin.to_string(), "https://galley.example");
+}
+
+#[test]
+fn what_this_version_cannot_do_is_said() {
+    for (key, value) in [
+        ("GALLEY_DATABASE__URL", "postgres://db/galley"),
+        ("GALLEY_LOCKS__URL", "redis+sentinel://a:1,b:2/main/0"),
+        ("GALLEY_LOCKS__URL", "redis+cluster://a:1,b:2"),
+        ("GALLEY_AUTH__JWKS_URL", "https://id.example/jwks"),
+    ] {
+        assert!(fault(&[(key, value)]).contains("not in this version"), "{key}");
+    }
+}
+
+#[test]
+fn what_is_shown_hides_secrets_and_can_be_read_back() {
+    let settings = with(&[
+        ("GALLEY_LOCKS__URL", "rediss://galley:hunter2@redis.internal:6380/1"),
+        ("GALLEY_DATABASE__SHARED_SQLITE", "true"),
+        ("GALLEY_ADMIN__TOKEN", "correct-horse"),
+        ("GALLEY_SERVER__PUBLIC_URL", "https://galley.example"),
+        ("GALLEY_SEATS__IDLE_RELEASE", "0s"),
+    ])
+    .expect("valid");
+    let shown = settings.show();
+    assert!(!shown.contains("hunter2") && !shown.contains("correct-horse"), "{shown}");
+    assert!(!format!("{settings:?}").contains("hunter2"));
+    let readable = shown.replace("token = \"***\"", "token = \"12345678\"");
+    let again = from_file(&readable).expect("valid");
+    assert_eq!(again.show(), shown);
+}
+
+#[test]
+fn the_examples_and_the_manual_agree_with_the_program() {
+    let production = include_str!("../../config/production.toml");
+    assert!(from_file(production).is_ok());
+    // Every key that has no default stands in the manual too, commented out.
+    for key in ["public_url", "jwks_url", "issuer", "audience", "token"] {
+        assert!(DEFAULTS.contains(&format!("\n# {key} = ")), "{key}");
+    }
+}

@@ -1,0 +1,169 @@
+//! Tokens that are let in, and the many that are not.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use serde_json::{Value, json};
+
+use super::*;
+
+const SECRET: &[u8] = b"0123456789abcdef0123456789abcdef";
+
+fn kim() -> User {
+    User { id: "kim".parse().expect("an id"), name: "김민수".to_owned() }
+}
+
+fn hour() -> Duration {
+    Duration::from_secs(3_600)
+}
+
+/// Claims that would be let in.
+fn good() -> Value {
+    let now = Utc::now().timestamp();
+    json!({
+        "sub": "kim", "name": "Kim", "iat": now, "exp": now + 3_600,
+        "iss": "galley", "jti": "one", "admin": false,
+    })
+}
+
+/// Any header over any claims, signed by HMAC-SHA256 with any key.
+fn forge(header: &Value, claims: &Value, key: &[u8]) -> String {
+    let part = |value: &Value| URL_SAFE_NO_PAD.encode(value.to_string());
+    let message = format!("{}.{}", part(header), part(claims));
+    let key = EncodingKey::from_secret(key);
+    let signature = jsonwebtoken::crypto::sign(message.as_bytes(), &key, Algorithm::HS256);
+    format!("{message}.{}", signature.expect("signed"))
+}
+
+fn hs256() -> Value {
+    json!({ "alg": "HS256", "typ": "JWT" })
+}
+
+fn is_refused(token: &str) -> bool {
+    Tokens::new(SECRET).verify(token) == Err(TokenRefused)
+}
+
+fn with(change: impl FnOnce(&mut serde_json::Map<String, Value>)) -> String {
+    let mut claims = good();
+    change(claims.as_object_mut().expect("an object"));
+    forge(&hs256(), &claims, SECRET)
+}
+
+#[test]
+fn a_token_says_who_it_was_signed_for() {
+    let tokens = Tokens::new(SECRET);
+    let signed = tokens.sign(&kim(), true, hour(), Utc::now()).expect("signed");
+    let identity = tokens.verify(&signed.token).expect("valid");
+    assert_eq!(identity.user, kim());
+    assert!(identity.is_admin);
+    assert_eq!(identity.expires_at, signed.expires_at);
+    assert!(!is_refused(&forge(&hs256(), &good(), SECRET)));
+}
+
+#[test]
+fn a_token_signed_with_another_secret_is_refused() {
+    assert!(is_refused(&forge(&hs256(), &good(), b"another secret of enough length.")));
+}
+
+#[test]
+fn a_token_without_a_signature_is_refused() {
+    let part = |value: &Value| URL_SAFE_NO_PAD.encode(value.to_string());
+    for alg in ["none", "None", "NONE", "nOnE"] {
+        let header = json!({ "alg": alg, "typ": "JWT" });
+        assert!(is_refused(&format!("{}.{}.", part(&header), part(&good()))), "{alg}");
+    }
+    let signed = forge(&hs256(), &good(), SECRET);
+    let bare = signed.rsplit_once('.').expect("three parts").0;
+    assert!(is_refused(bare) && is_refused(&format!("{bare}.")));
+}
+
+#[test]
+fn a_header_that_names_another_algorithm_is_refused() {
+    // The classic: an HMAC keyed with a public key, under a header that says RS256 or ES256.
+    for alg in ["RS256", "ES256", "EdDSA", "PS256", "HS384", "HS512", "hs256", ""] {
+        let header = json!({ "alg": alg, "typ": "JWT" });
+        assert!(is_refused(&forge(&header, &good(), SECRET)), "{alg}");
+    }
+}
+
+#[test]
+fn a_header_cannot_bring_its_own_key() {
+    let key = URL_SAFE_NO_PAD.encode(b"attacker's own secret, long enough");
+    for (name, value) in [
+        ("jwk", json!({ "kty": "oct", "k": key })),
+        ("jku", json!("https://evil.example/jwks.json")),
+        ("kid", json!("../../dev/null")),
+    ] {
+        let mut header = hs256();
+        header[name] = value;
+        let forged = forge(&header, &good(), b"attacker's own secret, long enough");
+        assert!(is_refused(&forged), "{name}");
+    }
+    let mut header = hs256();
+    header["kid"] = json!("../../dev/null");
+    assert!(is_refused(&forge(&header, &good(), b"")));
+}
+
+#[test]
+fn every_claim_is_required() {
+    for claim in ["sub", "name", "iat", "exp", "iss", "jti", "admin"] {
+        let token = with(|claims| drop(claims.remove(claim)));
+        assert!(is_refused(&token), "{claim}");
+        let token = with(|claims| drop(claims.insert(claim.to_owned(), Value::Null)));
+        assert!(is_refused(&token), "{claim} = null");
+    }
+}
+
+#[test]
+fn a_claim_of_another_type_is_refused() {
+    let soon = Utc::now().timestamp() + 3_600;
+    for (claim, value) in [
+        // CVE-2026-25537: an expiry as text is not an expiry that never comes.
+        ("exp", json!(soon.to_string())),
+        ("exp", json!([soon])),
+        ("exp", json!(1e300)),
+        ("exp", json!(true)),
+        ("iat", json!("0")),
+        ("nbf", json!("0")),
+        ("sub", json!(7)),
+        ("sub", json!("a b")),
+        ("name", json!(["Kim"])),
+        ("name", json!("  ")),
+        ("iss", json!(["galley"])),
+        ("jti", json!(1)),
+        ("jti", json!("")),
+        ("admin", json!("false")),
+        ("admin", json!(1)),
+    ] {
+        let shown = format!("{claim} = {value}");
+        let token = with(|claims| drop(claims.insert(claim.to_owned(), value)));
+        assert!(is_refused(&token), "{shown}");
+    }
+}
+
+#[test]
+fn a_token_out_of_its_time_is_refused() {
+    let now = Utc::now().timestamp();
+    assert!(is_refused(&with(|claims| {
+        claims.insert("iat".to_owned(), json!(now - 10));
+        claims.insert("exp".to_owned(), json!(now - 1));
+    })));
+    assert!(is_refused(&with(|claims| drop(claims.insert("nbf".to_owned(), json!(now + 60))))));
+    assert!(is_refused(&with(|claims| drop(claims.insert("exp".to_owned(), json!(0))))));
+    assert!(is_refused(&with(|claims| drop(claims.insert("exp".to_owned(), json!(-1))))));
+}
+
+#[test]
+fn a_token_for_somebody_else_is_refused() {
+    assert!(is_refused(&with(|claims| drop(claims.insert("iss".to_owned(), json!("other"))))));
+    assert!(is_refused(&with(|claims| drop(claims.insert("aud".to_owned(), json!("other"))))));
+}
+
+#[test]
+fn what_is_no_token_is_refused() {
+    let long = "a".repeat(1_000_000);
+    for text in ["", ".", "..", "a.b.c", "a.b.c.d", "Bearer x", "\u{0}", long.as_str()] {
+        assert!(is_refused(text));
+    }
+    let signed = forge(&hs256(), &good(), SECRET);
+    assert!(is_refused(&format!("{signed}x")) && is_refused(&format!(" {signed}")));
+}

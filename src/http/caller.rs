@@ -1,0 +1,220 @@
+//! Who sent a request, and what that allows.
+//!
+//! [`identify`] looks at the token once, before anything else, and leaves what it found with the
+//! request. Handlers then ask for what they need by type: [`Caller`] for a person, [`Admin`] for an
+//! administrator. There is no other way to a `User`, so no handler can forget to ask.
+
+use axum::extract::{FromRef, FromRequestParts, Request, State};
+use axum::http::header::AUTHORIZATION;
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, Method};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use axum_extra::extract::CookieJar;
+
+use crate::domain::user::User;
+use crate::http::auth::{Identity, Tokens};
+use crate::http::error::ApiError;
+use crate::http::gate::Gate;
+use crate::http::limit::{Limiter, Peer};
+use crate::http::origin::{OriginCheck, Origins};
+
+/// The cookie that carries the token.
+pub const COOKIE: &str = "galley_token";
+
+/// How a token came. What came by itself needs an `Origin` as a witness.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum By {
+    /// `Authorization: Bearer`, which only code of the caller's can send.
+    Bearer,
+    /// The cookie, which a browser sends whoever asks it to.
+    Cookie,
+}
+
+/// What a request showed of its sender.
+#[derive(Clone, Debug)]
+pub enum Presented {
+    /// Neither bearer nor cookie.
+    Nothing,
+    /// A token that is not valid now.
+    Refused,
+    /// The admin token.
+    AdminToken,
+    /// A person.
+    Person {
+        /// Who, and until when.
+        identity: Identity,
+        /// How we know.
+        by: By,
+    },
+}
+
+impl Presented {
+    /// Looks at the bearer first, which is a choice, then at the cookie, which is a habit.
+    fn read(headers: &HeaderMap, tokens: &Tokens, gate: &Gate) -> Self {
+        if headers.contains_key(AUTHORIZATION) {
+            let Some(token) = bearer(headers) else { return Self::Refused };
+            if gate.is_admin_token(token) {
+                return Self::AdminToken;
+            }
+            return Self::verified(tokens, token, By::Bearer);
+        }
+        match CookieJar::from_headers(headers).get(COOKIE) {
+            Some(cookie) => Self::verified(tokens, cookie.value(), By::Cookie),
+            None => Self::Nothing,
+        }
+    }
+
+    fn verified(tokens: &Tokens, token: &str, by: By) -> Self {
+        match tokens.verify(token) {
+            Ok(identity) => Self::Person { identity, by },
+            Err(_refused) => Self::Refused,
+        }
+    }
+}
+
+/// The token of the one `Authorization: Bearer` header.
+fn bearer(headers: &HeaderMap) -> Option<&str> {
+    let mut values = headers.get_all(AUTHORIZATION).iter();
+    let (first, None) = (values.next()?, values.next()) else { return None };
+    let (scheme, token) = first.to_str().ok()?.split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
+}
+
+/// Finds out who is asking and whether they have asked too often.
+pub(crate) async fn identify(
+    State((tokens, gate, limiter)): State<(Tokens, Gate, Limiter)>,
+    mut request: Request,
+    next: Next,
+) -> Response {
+    let presented = Presented::read(request.headers(), &tokens, &gate);
+    let peer = request.extensions().get::<Peer>().copied().unwrap_or_default();
+    // A websocket is bounded by the connections there may be, and knocks by the tarpit.
+    let is_socket = request.uri().path().starts_with("/ws/");
+    if !is_socket && let Err(retry_after) = limiter.check(&presented, peer) {
+        return ApiError::TooManyRequests { retry_after }.into_response();
+    }
+    request.extensions_mut().insert(presented);
+    next.run(request).await
+}
+
+/// A person with a valid token; for unsafe methods by cookie, from one of our own pages.
+#[derive(Clone, Debug)]
+pub struct Caller {
+    /// Who is asking.
+    pub identity: Identity,
+    /// How we know.
+    pub by: By,
+}
+
+impl Caller {
+    /// The person.
+    #[must_use]
+    pub fn user(&self) -> &User {
+        &self.identity.user
+    }
+}
+
+impl<S> FromRequestParts<S> for Caller
+where
+    S: Send + Sync,
+    Origins: FromRef<S>,
+{
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
+        match parts.extensions.get::<Presented>() {
+            None | Some(Presented::Nothing | Presented::AdminToken) => {
+                Err(ApiError::Unauthenticated("this needs a token"))
+            }
+            Some(Presented::Refused) => Err(ApiError::Unauthenticated(REFUSED)),
+            Some(Presented::Person { identity, by }) => {
+                let caller = Self { identity: identity.clone(), by: *by };
+                witness(caller.by, parts, &Origins::from_ref(state))?;
+                Ok(caller)
+            }
+        }
+    }
+}
+
+/// An administrator: the admin token, or a person's token with the `admin` claim.
+#[derive(Clone, Copy, Debug)]
+pub struct Admin;
+
+impl<S> FromRequestParts<S> for Admin
+where
+    S: Send + Sync,
+    Origins: FromRef<S>,
+{
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
+        match parts.extensions.get::<Presented>() {
+            None | Some(Presented::Nothing) => {
+                Err(ApiError::Unauthenticated("this needs the admin token"))
+            }
+            Some(Presented::Refused) => Err(ApiError::Unauthenticated(REFUSED)),
+            Some(Presented::AdminToken) => Ok(Self),
+            Some(Presented::Person { identity, .. }) if !identity.is_admin => {
+                Err(ApiError::NotAdmin)
+            }
+            Some(Presented::Person { by, .. }) => {
+                witness(*by, parts, &Origins::from_ref(state)).map(|()| Self)
+            }
+        }
+    }
+}
+
+const REFUSED: &str = "the token is not valid, or not any more";
+
+/// A cookie may act only for our own pages, and a missing `Origin` is no witness.
+fn witness(by: By, parts: &Parts, origins: &Origins) -> Result<(), ApiError> {
+    let is_safe = matches!(parts.method, Method::GET | Method::HEAD | Method::OPTIONS);
+    match (by, origins.check(&parts.headers)) {
+        (By::Bearer, _) | (By::Cookie, OriginCheck::Ours) => Ok(()),
+        (By::Cookie, OriginCheck::Missing | OriginCheck::Foreign) if is_safe => Ok(()),
+        (By::Cookie, OriginCheck::Missing | OriginCheck::Foreign) => Err(ApiError::ForeignOrigin),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn headers(pairs: &[(&str, &str)]) -> HeaderMap {
+        let pair = |(name, value): &(&str, &str)| {
+            Some((
+                axum::http::HeaderName::try_from(*name).ok()?,
+                axum::http::HeaderValue::try_from(*value).ok()?,
+            ))
+        };
+        pairs.iter().filter_map(pair).collect()
+    }
+
+    #[test]
+    fn the_bearer_is_one_word_after_its_scheme() {
+        assert_eq!(bearer(&headers(&[("authorization", "Bearer a.b.c")])), Some("a.b.c"));
+        assert_eq!(bearer(&headers(&[("authorization", "bearer a.b.c")])), Some("a.b.c"));
+        assert_eq!(bearer(&headers(&[("authorization", "Basic a.b.c")])), None);
+        assert_eq!(bearer(&headers(&[("authorization", "Bearer")])), None);
+    }
+
+    #[test]
+    fn a_bad_bearer_is_not_rescued_by_a_good_cookie() {
+        let tokens = Tokens::new(b"0123456789abcdef0123456789abcdef");
+        let gate = Gate::new(true, b"the admin's token");
+        let user = User { id: "kim".parse().expect("an id"), name: "Kim".to_owned() };
+        let hour = std::time::Duration::from_secs(3_600);
+        let signed = tokens.sign(&user, false, hour, chrono::Utc::now()).expect("signed");
+        let cookie = format!("{COOKIE}={}", signed.token);
+        let by_cookie = headers(&[("cookie", &cookie)]);
+        assert!(matches!(
+            Presented::read(&by_cookie, &tokens, &gate),
+            Presented::Person { by: By::Cookie, .. }
+        ));
+        let both = headers(&[("cookie", &cookie), ("authorization", "Bearer x")]);
+        assert!(matches!(Presented::read(&both, &tokens, &gate), Presented::Refused));
+        let admin = headers(&[("authorization", "Bearer the admin's token")]);
+        assert!(matches!(Presented::read(&admin, &tokens, &gate), Presented::AdminToken));
+    }
+}

@@ -1,0 +1,87 @@
+//! The `OpenAPI` document and the route table say the same.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use super::docs::OPENAPI;
+use super::{guarded, open, reviewing};
+
+const METHODS: [&str; 5] = ["get", "post", "put", "patch", "delete"];
+
+fn document() -> Value {
+    serde_json::from_str(OPENAPI).expect("JSON")
+}
+
+/// Method and path of each operation, with the operation.
+fn operations(document: &Value) -> Vec<(String, String, &Value)> {
+    let paths = document["paths"].as_object().expect("paths");
+    let mut found = Vec::new();
+    for (path, item) in paths {
+        for (method, operation) in item.as_object().expect("a path item") {
+            assert!(METHODS.contains(&method.as_str()), "{method} {path}");
+            found.push((method.clone(), path.clone(), operation));
+        }
+    }
+    found
+}
+
+#[test]
+fn every_route_is_documented_and_every_documented_route_is_there() {
+    let document = document();
+    let documented: BTreeSet<_> =
+        operations(&document).into_iter().map(|(method, path, _)| (method, path)).collect();
+    let routed: BTreeSet<_> = [guarded(), reviewing(), open()]
+        .iter()
+        .flat_map(|routes| routes.table())
+        .map(|(method, path)| ((*method).to_owned(), (*path).to_owned()))
+        .collect();
+    let undocumented: Vec<_> = routed.difference(&documented).collect();
+    let missing: Vec<_> = documented.difference(&routed).collect();
+    assert!(undocumented.is_empty(), "not in openapi.json: {undocumented:?}");
+    assert!(missing.is_empty(), "only in openapi.json: {missing:?}");
+}
+
+#[test]
+fn every_operation_names_its_parameters_its_answers_and_itself() {
+    let document = document();
+    let mut names = BTreeSet::new();
+    for (method, path, operation) in operations(&document) {
+        let at = format!("{method} {path}");
+        let name = operation["operationId"].as_str().expect(&at).to_owned();
+        assert!(names.insert(name), "{at}: its operationId is taken");
+        assert!(operation["summary"].is_string(), "{at}");
+        assert!(!operation["responses"].as_object().expect(&at).is_empty(), "{at}");
+        let parameters = operation["parameters"].as_array().cloned().unwrap_or_default();
+        let described: BTreeSet<_> = parameters
+            .iter()
+            .filter(|parameter| parameter["in"] == "path")
+            .filter_map(|parameter| parameter["name"].as_str())
+            .collect();
+        let in_path: BTreeSet<_> = path
+            .split('/')
+            .filter_map(|part| part.strip_prefix('{').and_then(|part| part.strip_suffix('}')))
+            .collect();
+        assert_eq!(described, in_path, "{at}");
+    }
+}
+
+#[test]
+fn every_reference_leads_somewhere() {
+    fn visit(document: &Value, node: &Value) {
+        match node {
+            Value::Object(fields) => {
+                if let Some(target) = fields.get("$ref").and_then(Value::as_str) {
+                    let pointer = target.strip_prefix('#').expect("a local reference");
+                    assert!(document.pointer(pointer).is_some(), "{target}");
+                }
+                fields.values().for_each(|field| visit(document, field));
+            }
+            Value::Array(items) => items.iter().for_each(|item| visit(document, item)),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+        }
+    }
+    let document = document();
+    assert_eq!(document["openapi"], "3.1.0");
+    visit(&document, &document);
+}

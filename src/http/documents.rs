@@ -1,0 +1,157 @@
+//! `/api/documents`: the caller's own.
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::http::header::{CONTENT_TYPE, LOCATION};
+use axum::response::{IntoResponse, Response};
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+
+use crate::domain::ids::DocumentId;
+use crate::domain::user::User;
+use crate::http::caller::Caller;
+use crate::http::error::ApiError;
+use crate::http::extract::{JsonBody, Path, Query};
+use crate::http::routes::Routes;
+use crate::session::Sessions;
+use crate::sharing::Sharing;
+use crate::storage::documents::{Document, Page};
+
+/// Rows of a page when the caller does not say.
+const ROWS_DEFAULT: u32 = 50;
+/// Most rows of a page.
+const ROWS_MAX: u32 = 100;
+
+/// The routes.
+pub(crate) fn routes(routes: Routes) -> Routes {
+    routes
+        .post("/api/documents", create)
+        .get("/api/documents", list)
+        .get("/api/documents/{id}", show)
+        .patch("/api/documents/{id}", rename)
+        .delete("/api/documents/{id}", delete)
+        .get("/api/documents/{id}/text", text)
+}
+
+/// A document on the wire.
+#[derive(Serialize)]
+struct DocumentBody {
+    id: DocumentId,
+    title: String,
+    owner: User,
+    created_at: DateTime<Utc>,
+    updated_at: DateTime<Utc>,
+    characters: i64,
+}
+
+impl From<Document> for DocumentBody {
+    fn from(document: Document) -> Self {
+        let Document { id, title, owner, characters, created_at, updated_at } = document;
+        Self { id, title, owner, created_at, updated_at, characters }
+    }
+}
+
+#[derive(Deserialize)]
+struct NewDocumentBody {
+    title: String,
+    #[serde(default)]
+    text: String,
+}
+
+#[derive(Deserialize)]
+struct TitleBody {
+    title: String,
+}
+
+#[derive(Deserialize)]
+struct ListQuery {
+    limit: Option<u32>,
+    cursor: Option<String>,
+}
+
+#[derive(Serialize)]
+struct ListBody {
+    documents: Vec<DocumentBody>,
+    next_cursor: Option<String>,
+}
+
+/// `POST /api/documents`
+async fn create(
+    State(sharing): State<Sharing>,
+    caller: Caller,
+    JsonBody(new): JsonBody<NewDocumentBody>,
+) -> Result<Response, ApiError> {
+    let document = sharing.create_document(caller.user(), &new.title, new.text, Utc::now()).await?;
+    let location = [(LOCATION, format!("/api/documents/{}", document.id))];
+    Ok((StatusCode::CREATED, location, Json(DocumentBody::from(document))).into_response())
+}
+
+/// `GET /api/documents`
+async fn list(
+    State(sharing): State<Sharing>,
+    caller: Caller,
+    Query(query): Query<ListQuery>,
+) -> Result<Json<ListBody>, ApiError> {
+    let limit = query.limit.unwrap_or(ROWS_DEFAULT).min(ROWS_MAX);
+    if limit == 0 {
+        return Err(ApiError::Invalid("limit is at least 1".to_owned()));
+    }
+    let before = query.cursor.map(|cursor| cursor.parse()).transpose();
+    let before = before.map_err(|error| ApiError::Invalid(format!("cursor: {error}")))?;
+    // One more than asked for tells whether there is another page.
+    let page = Page { limit: limit + 1, before };
+    let mut rows = sharing.documents_of(&caller.user().id, &page).await?;
+    let wanted = usize::try_from(limit).unwrap_or(usize::MAX);
+    let more = wanted < rows.len();
+    rows.truncate(wanted);
+    let next_cursor = rows.last().filter(|_| more).map(|last| last.cursor().to_string());
+    let documents = rows.into_iter().map(DocumentBody::from).collect();
+    Ok(Json(ListBody { documents, next_cursor }))
+}
+
+/// `GET /api/documents/{id}`
+async fn show(
+    State(sharing): State<Sharing>,
+    caller: Caller,
+    Path(id): Path<DocumentId>,
+) -> Result<Json<DocumentBody>, ApiError> {
+    Ok(Json(sharing.document(&caller.user().id, id).await?.into()))
+}
+
+/// `PATCH /api/documents/{id}`
+async fn rename(
+    State(sharing): State<Sharing>,
+    caller: Caller,
+    Path(id): Path<DocumentId>,
+    JsonBody(body): JsonBody<TitleBody>,
+) -> Result<Json<DocumentBody>, ApiError> {
+    let renamed = sharing.rename_document(&caller.user().id, id, &body.title, Utc::now()).await?;
+    Ok(Json(renamed.into()))
+}
+
+/// `DELETE /api/documents/{id}`
+async fn delete(
+    State(sharing): State<Sharing>,
+    State(sessions): State<Sessions>,
+    caller: Caller,
+    Path(id): Path<DocumentId>,
+) -> Result<StatusCode, ApiError> {
+    // First nobody may enter, then nobody is inside, then it goes.
+    let link = sharing.unshare(&caller.user().id, id, Utc::now()).await?;
+    sessions.revoke(link).await;
+    sharing.delete_document(&caller.user().id, id).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// `GET /api/documents/{id}/text`
+async fn text(
+    State(sharing): State<Sharing>,
+    State(sessions): State<Sessions>,
+    caller: Caller,
+    Path(id): Path<DocumentId>,
+) -> Result<Response, ApiError> {
+    let document = sharing.document(&caller.user().id, id).await?;
+    let text = sessions.text(document.id).await?;
+    Ok(([(CONTENT_TYPE, "text/plain; charset=utf-8")], text).into_response())
+}

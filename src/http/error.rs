@@ -1,0 +1,312 @@
+//! Every way a request can fail, and the only place where a failure gets a status code.
+//!
+//! Answers are problem documents (RFC 9457). `type` and `status` are contract, `detail` is prose
+//! for the caller, and a 5xx says nothing of the inside: its cause goes to the log.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Json;
+use axum::extract::rejection::{JsonRejection, PathRejection, QueryRejection};
+use axum::http::header::{CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
+use axum::http::{HeaderValue, StatusCode};
+use axum::response::{IntoResponse, Response};
+use serde::Serialize;
+
+use crate::session::SessionError;
+use crate::session::reviews::ReviewError;
+use crate::sharing::SharingError;
+
+/// The content type of a failed response.
+pub(crate) const PROBLEM_JSON: HeaderValue = HeaderValue::from_static("application/problem+json");
+
+/// When to ask again for what is away. Most absences are a restart.
+const UNAVAILABLE_RETRY_SECONDS: u64 = 2;
+
+/// Why a request was not done.
+#[derive(Debug, thiserror::Error)]
+pub enum ApiError {
+    /// It is not there, or the caller may not know that it is.
+    #[error("there is no such {0}")]
+    NotFound(&'static str),
+    /// The address has no such method.
+    #[error("this address does not take that method")]
+    MethodNotAllowed,
+    /// The request cannot be read.
+    #[error("{0}")]
+    Malformed(String),
+    /// The request was understood and is wrong.
+    #[error("{0}")]
+    Invalid(String),
+    /// The body is not JSON by its own word.
+    #[error("send the body as application/json")]
+    UnsupportedMediaType,
+    /// The body is longer than allowed.
+    #[error("the body is longer than this server takes")]
+    TooLarge,
+    /// No token, or none that is valid now.
+    #[error("{0}")]
+    Unauthenticated(&'static str),
+    /// A page of another site sent it.
+    #[error("the request comes from an origin that is not this server's")]
+    ForeignOrigin,
+    /// Only for administrators.
+    #[error("this needs the admin token")]
+    NotAdmin,
+    /// Only for the writer.
+    #[error("only the writer of this share link may do that")]
+    NotTheWriter,
+    /// Guests are switched off.
+    #[error("this server takes no guests; come with a token")]
+    GuestsOff,
+    /// The invite does not open this share link.
+    #[error("the invite is not the one of this share link; copy the whole link again")]
+    WrongInvite,
+    /// The writer cannot review their own text.
+    #[error("you are the writer of this document")]
+    AlreadyWriter,
+    /// Somebody else reviews this already.
+    #[error("somebody else is the reviewer of this share link")]
+    ReviewerExists,
+    /// A review could not be made or changed.
+    #[error(transparent)]
+    Review(#[from] ReviewError),
+    /// Something about a live session or document failed.
+    #[error(transparent)]
+    Session(#[from] SessionError),
+    /// `If-Match` names a version that there never was.
+    #[error("the tag in If-Match is not one of this resource's")]
+    UnknownTag,
+    /// Too many requests.
+    #[error("too many requests; try again later")]
+    TooManyRequests {
+        /// When one more will be taken.
+        retry_after: Duration,
+    },
+    /// Something this server needs is away.
+    #[error("unavailable: {0}")]
+    Unavailable(String),
+    /// Not everything that this server needs is there.
+    #[error("down: {}", down.join(", "))]
+    NotReady {
+        /// What is down.
+        down: Vec<&'static str>,
+    },
+    /// Our fault.
+    #[error("internal: {0}")]
+    Internal(String),
+}
+
+/// The body of a failed response.
+#[derive(Serialize)]
+struct Problem {
+    #[serde(rename = "type")]
+    kind: String,
+    title: &'static str,
+    status: u16,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    detail: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    down: Option<Vec<&'static str>>,
+}
+
+impl ApiError {
+    /// Status, name and title.
+    fn contract(&self) -> Contract {
+        use StatusCode as Is;
+        match self {
+            Self::NotFound(_) => (Is::NOT_FOUND, "not-found", "Not found"),
+            Self::MethodNotAllowed => {
+                (Is::METHOD_NOT_ALLOWED, "method-not-allowed", "Method not allowed")
+            }
+            Self::Malformed(_) => (Is::BAD_REQUEST, "malformed", "Malformed request"),
+            Self::Invalid(_) => (Is::UNPROCESSABLE_ENTITY, "invalid", "Invalid"),
+            Self::UnsupportedMediaType => {
+                (Is::UNSUPPORTED_MEDIA_TYPE, "unsupported-media-type", "Unsupported media type")
+            }
+            Self::TooLarge => (Is::PAYLOAD_TOO_LARGE, "too-large", "Too large"),
+            Self::Unauthenticated(_) => (Is::UNAUTHORIZED, "unauthenticated", "Who are you?"),
+            Self::ForeignOrigin => (Is::FORBIDDEN, "foreign-origin", "Foreign origin"),
+            Self::NotAdmin => (Is::FORBIDDEN, "not-admin", "Not an administrator"),
+            Self::NotTheWriter => (Is::FORBIDDEN, "not-the-writer", "Not the writer"),
+            Self::GuestsOff => (Is::FORBIDDEN, "guests-off", "No guests"),
+            Self::WrongInvite => (Is::FORBIDDEN, "wrong-invite", "Wrong invite"),
+            Self::AlreadyWriter => (Is::CONFLICT, "already-writer", "Already the writer"),
+            Self::ReviewerExists => (Is::CONFLICT, "reviewer-exists", "There is a reviewer"),
+            Self::UnknownTag => PRECONDITION_FAILED,
+            Self::Review(error) => review_contract(error),
+            Self::Session(error) => session_contract(error),
+            Self::TooManyRequests { .. } => {
+                (Is::TOO_MANY_REQUESTS, "too-many-requests", "Too many requests")
+            }
+            Self::Unavailable(_) => (Is::SERVICE_UNAVAILABLE, "unavailable", "Try again"),
+            Self::NotReady { .. } => (Is::SERVICE_UNAVAILABLE, "not-ready", "Not ready"),
+            Self::Internal(_) => (Is::INTERNAL_SERVER_ERROR, "internal", "Our fault"),
+        }
+    }
+
+    /// What the layer that gives up on slow answers is told to say.
+    pub(crate) const TOO_SLOW: StatusCode = StatusCode::SERVICE_UNAVAILABLE;
+
+    /// The error for a response that some layer made without a body of ours.
+    pub(crate) fn of_bare_status(status: StatusCode) -> Self {
+        use StatusCode as Is;
+        match status {
+            Is::NOT_FOUND => Self::NotFound("address"),
+            Is::METHOD_NOT_ALLOWED => Self::MethodNotAllowed,
+            Is::PAYLOAD_TOO_LARGE => Self::TooLarge,
+            Is::UNSUPPORTED_MEDIA_TYPE => Self::UnsupportedMediaType,
+            Is::UNPROCESSABLE_ENTITY => {
+                Self::Invalid("the request is not what this address takes".into())
+            }
+            Self::TOO_SLOW => Self::Unavailable("the answer took too long".into()),
+            status if status.is_client_error() => {
+                Self::Malformed("the request is not what this address takes".into())
+            }
+            status => Self::Internal(format!("a bare {status}")),
+        }
+    }
+
+    fn retry_after(&self) -> Option<u64> {
+        if let Self::TooManyRequests { retry_after } = self {
+            // Rounded up: a client that comes back too soon is refused again.
+            return Some(retry_after.as_secs() + u64::from(retry_after.subsec_nanos() != 0));
+        }
+        let (status, _, _) = self.contract();
+        (status == StatusCode::SERVICE_UNAVAILABLE).then_some(UNAVAILABLE_RETRY_SECONDS)
+    }
+}
+
+/// Status, name and title.
+type Contract = (StatusCode, &'static str, &'static str);
+
+const PRECONDITION_FAILED: Contract =
+    (StatusCode::PRECONDITION_FAILED, "version-mismatch", "It has changed");
+
+fn review_contract(error: &ReviewError) -> Contract {
+    use StatusCode as Is;
+    match error {
+        ReviewError::NotFound(_) => (Is::NOT_FOUND, "not-found", "Not found"),
+        ReviewError::SeatNotHeld(_) => (Is::FORBIDDEN, "seat-not-held", "Seat not held"),
+        ReviewError::NotAuthor => (Is::FORBIDDEN, "not-author", "Not the author"),
+        ReviewError::AnchorMismatch => {
+            (Is::UNPROCESSABLE_ENTITY, "anchor-mismatch", "The text there is not the quote")
+        }
+        ReviewError::AnchorMoved => (Is::CONFLICT, "anchor-moved", "The quoted text is gone"),
+        ReviewError::VersionMismatch { .. } => PRECONDITION_FAILED,
+        ReviewError::Refused(_) => (Is::CONFLICT, "not-in-this-state", "Not in this state"),
+        ReviewError::Empty | ReviewError::TooLong(_) => {
+            (Is::UNPROCESSABLE_ENTITY, "invalid", "Invalid")
+        }
+        ReviewError::Full(_) => (Is::CONFLICT, "too-many", "Too many"),
+        ReviewError::Contended => (Is::CONFLICT, "text-changing", "The text is changing"),
+        ReviewError::Session(error) => session_contract(error),
+    }
+}
+
+fn session_contract(error: &SessionError) -> Contract {
+    use StatusCode as Is;
+    match error {
+        SessionError::NoSuchDocument => (Is::NOT_FOUND, "not-found", "Not found"),
+        SessionError::RoomFull => (Is::SERVICE_UNAVAILABLE, "room-full", "Try again"),
+        SessionError::Unreadable => (Is::INTERNAL_SERVER_ERROR, "internal", "Our fault"),
+        SessionError::Storage(_) | SessionError::Locks(_) => {
+            (Is::SERVICE_UNAVAILABLE, "unavailable", "Try again")
+        }
+    }
+}
+
+impl IntoResponse for ApiError {
+    fn into_response(self) -> Response {
+        let (status, name, title) = self.contract();
+        // A 5xx tells the client that we failed, not how.
+        let detail = status.is_client_error().then(|| self.to_string());
+        let kind = format!("/problems/{name}");
+        let down = match &self {
+            Self::NotReady { down } => Some(down.clone()),
+            _ => None,
+        };
+        let problem = Problem { kind, title, status: status.as_u16(), detail, down };
+        let mut response = (status, [(CONTENT_TYPE, PROBLEM_JSON)], Json(problem)).into_response();
+        let headers = response.headers_mut();
+        if let Some(seconds) = self.retry_after() {
+            headers.insert(RETRY_AFTER, seconds.into());
+        }
+        if status == StatusCode::UNAUTHORIZED {
+            headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
+        // Logged once, where the request ends.
+        response.extensions_mut().insert(Arc::new(self));
+        response
+    }
+}
+
+impl From<JsonRejection> for ApiError {
+    fn from(rejection: JsonRejection) -> Self {
+        match rejection {
+            // serde's words: they name the field and repeat only what the caller sent.
+            JsonRejection::JsonDataError(error) => Self::Invalid(error.body_text()),
+            JsonRejection::JsonSyntaxError(error) => Self::Malformed(error.body_text()),
+            JsonRejection::MissingJsonContentType(_) => Self::UnsupportedMediaType,
+            other => match other.status() {
+                StatusCode::PAYLOAD_TOO_LARGE => Self::TooLarge,
+                _ => Self::Malformed("the body ended before it was complete".to_owned()),
+            },
+        }
+    }
+}
+
+impl From<QueryRejection> for ApiError {
+    fn from(rejection: QueryRejection) -> Self {
+        Self::Malformed(rejection.body_text())
+    }
+}
+
+/// An id that cannot be read names nothing.
+impl From<PathRejection> for ApiError {
+    fn from(_: PathRejection) -> Self {
+        Self::NotFound("thing")
+    }
+}
+
+impl From<SharingError> for ApiError {
+    fn from(error: SharingError) -> Self {
+        match error {
+            SharingError::NotFound(what) => Self::NotFound(what),
+            SharingError::NotTheWriter => Self::NotTheWriter,
+            SharingError::WrongInvite => Self::WrongInvite,
+            SharingError::AlreadyWriter => Self::AlreadyWriter,
+            SharingError::ReviewerExists => Self::ReviewerExists,
+            SharingError::Title(error) => Self::Invalid(error.to_string()),
+            SharingError::TooLong => Self::TooLarge,
+            SharingError::Storage(error) => Self::Session(error.into()),
+            SharingError::Worker(error) => Self::Internal(error.to_string()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_problem_is_typed_and_keeps_its_cause_for_the_log() {
+        let retry_after = Duration::from_millis(1_200);
+        let response = ApiError::TooManyRequests { retry_after }.into_response();
+        assert_eq!(response.status(), StatusCode::TOO_MANY_REQUESTS);
+        assert_eq!(response.headers()[CONTENT_TYPE], "application/problem+json");
+        assert_eq!(response.headers().get_all(CONTENT_TYPE).iter().count(), 1);
+        assert_eq!(response.headers()[RETRY_AFTER], "2");
+        assert!(response.extensions().get::<Arc<ApiError>>().is_some());
+    }
+
+    #[tokio::test]
+    async fn a_server_fault_keeps_its_detail_to_itself() {
+        let response = ApiError::Internal("disk sda1 is on fire".to_owned()).into_response();
+        let body = axum::body::to_bytes(response.into_body(), 1_024).await.expect("a body");
+        let problem: serde_json::Value = serde_json::from_slice(&body).expect("JSON");
+        assert_eq!(problem["type"], "/problems/internal");
+        assert_eq!(problem["status"], 500);
+        assert_eq!(problem.get("detail"), None);
+    }
+}

@@ -1,0 +1,112 @@
+//! Headers that every answer carries, errors included.
+//!
+//! The pages run no inline script and load nothing from elsewhere. The one exception to "no inline
+//! style" is a nonce for the editor, which makes its style sheets itself.
+
+use std::sync::Arc;
+
+use axum::extract::{Request, State};
+use axum::http::header::{
+    CACHE_CONTROL, CONTENT_SECURITY_POLICY, REFERRER_POLICY, STRICT_TRANSPORT_SECURITY,
+    X_CONTENT_TYPE_OPTIONS,
+};
+use axum::http::{HeaderName, HeaderValue};
+use axum::middleware::Next;
+use axum::response::Response;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+
+use crate::http::origin::Origins;
+
+const OPENER_POLICY: HeaderName = HeaderName::from_static("cross-origin-opener-policy");
+
+/// What the headers say depends on where the server is reached. A cheap handle.
+#[derive(Clone)]
+pub struct Policy(Arc<Inner>);
+
+struct Inner {
+    connect: String,
+    is_secure: bool,
+}
+
+impl Policy {
+    /// The policy of a server reached at `origins`.
+    #[must_use]
+    pub fn new(origins: &Origins) -> Self {
+        // Named besides 'self', which not every browser takes to mean websockets too.
+        let connect = origins.all().fold("'self'".to_owned(), |connect, origin| {
+            format!("{connect} {}", origin.websocket())
+        });
+        Self(Arc::new(Inner { connect, is_secure: origins.own().is_secure() }))
+    }
+
+    /// The policy of a page whose style sheets may carry `nonce`.
+    #[must_use]
+    pub fn of_page(&self, nonce: &Nonce) -> HeaderValue {
+        self.with_style(&format!("'self' 'nonce-{}'", nonce.0), "'self'")
+    }
+
+    /// The policy of the documentation's page, which styles its elements one by one and has its
+    /// icons in the style sheet.
+    #[must_use]
+    pub fn of_docs(&self) -> HeaderValue {
+        self.with_style("'self' 'unsafe-inline'", "'self' data:")
+    }
+
+    fn of_everything_else(&self) -> HeaderValue {
+        self.with_style("'self'", "'self'")
+    }
+
+    fn with_style(&self, style: &str, image: &str) -> HeaderValue {
+        let policy = format!(
+            "default-src 'self'; style-src {style}; script-src 'self'; img-src {image}; \
+             connect-src {}; object-src 'none'; base-uri 'none'; frame-ancestors 'none'; \
+             form-action 'self'",
+            self.0.connect
+        );
+        // Origins and nonces are ASCII; without the header a page would be less safe, not broken.
+        HeaderValue::try_from(policy).unwrap_or(HeaderValue::from_static("default-src 'none'"))
+    }
+}
+
+/// A number used once: it tells the page's own style sheets from injected ones.
+pub struct Nonce(String);
+
+impl Nonce {
+    /// 128 random bits.
+    ///
+    /// # Errors
+    ///
+    /// Fails when the system has no randomness to give.
+    pub fn generate() -> Result<Self, getrandom::Error> {
+        let mut bytes = [0; 16];
+        getrandom::fill(&mut bytes)?;
+        Ok(Self(STANDARD.encode(bytes)))
+    }
+
+    /// As it stands in the page.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// Sets on each answer whatever its handler did not set itself.
+pub(crate) async fn harden(State(policy): State<Policy>, request: Request, next: Next) -> Response {
+    let is_api = request.uri().path().starts_with("/api/");
+    let mut response = next.run(request).await;
+    let headers = response.headers_mut();
+    headers.entry(CONTENT_SECURITY_POLICY).or_insert_with(|| policy.of_everything_else());
+    headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    // An invite's page must not tell other sites where it is.
+    headers.insert(REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
+    headers.insert(OPENER_POLICY, HeaderValue::from_static("same-origin"));
+    if policy.0.is_secure {
+        let two_years = HeaderValue::from_static("max-age=63072000");
+        headers.insert(STRICT_TRANSPORT_SECURITY, two_years);
+    }
+    if is_api {
+        headers.entry(CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
+    }
+    response
+}

@@ -1,0 +1,161 @@
+//! `/api/share-links`: the one live invitation to work on a document.
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::http::header::LOCATION;
+use axum::response::{IntoResponse, Response};
+use chrono::Utc;
+use serde::{Deserialize, Serialize};
+
+use crate::domain::ids::{DocumentId, ShareLinkId};
+use crate::domain::user::User;
+use crate::http::caller::Caller;
+use crate::http::error::ApiError;
+use crate::http::extract::{JsonBody, Path};
+use crate::http::origin::Origins;
+use crate::http::routes::Routes;
+use crate::session::Sessions;
+use crate::session::admin::SeatsView;
+use crate::sharing::Sharing;
+use crate::sharing::invite::Invite;
+use crate::storage::links::{Found, ShareLink};
+
+/// The routes.
+pub(crate) fn routes(routes: Routes) -> Routes {
+    routes
+        .post("/api/documents/{id}/share-link", share)
+        .get("/api/share-links", list)
+        .get("/api/share-links/{id}", show)
+        .delete("/api/share-links/{id}", revoke)
+        .post("/api/share-links/{id}/join", join)
+}
+
+/// A share link on the wire.
+#[derive(Serialize)]
+struct LinkBody {
+    id: ShareLinkId,
+    document_id: DocumentId,
+    title: String,
+    writer: User,
+    reviewer: Option<User>,
+    #[serde(flatten)]
+    rest: Rest,
+}
+
+/// What else is told depends on what was asked.
+#[derive(Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Rest {
+    /// What opens it: only for the writer, only when asked for.
+    Invite(InviteBody),
+    /// Who sits where; `null` when that cannot be told now.
+    Seats(Option<SeatsView>),
+}
+
+#[derive(Serialize)]
+struct InviteBody {
+    token: String,
+    url: String,
+}
+
+impl InviteBody {
+    /// The invite stands behind the `#`: browsers keep that to themselves, so it is in no log and
+    /// in no `Referer`.
+    fn new(origins: &Origins, link: ShareLinkId, invite: &Invite) -> Self {
+        let token = invite.as_str();
+        Self { token: token.to_owned(), url: format!("{}/s/{link}#{token}", origins.own()) }
+    }
+}
+
+impl LinkBody {
+    fn new(link: ShareLink, rest: Rest) -> Self {
+        let ShareLink { id, document_id, title, writer, reviewer, .. } = link;
+        Self { id, document_id, title, writer, reviewer, rest }
+    }
+}
+
+#[derive(Serialize)]
+struct ListBody {
+    share_links: Vec<LinkBody>,
+}
+
+#[derive(Deserialize)]
+struct JoinBody {
+    invite: String,
+}
+
+/// `POST /api/documents/{id}/share-link`
+async fn share(
+    State(sharing): State<Sharing>,
+    State(origins): State<Origins>,
+    caller: Caller,
+    Path(document): Path<DocumentId>,
+) -> Result<Response, ApiError> {
+    let shared = sharing.share(&caller.user().id, document, Utc::now()).await?;
+    let status = match shared.found {
+        Found::Created => StatusCode::CREATED,
+        Found::Existing => StatusCode::OK,
+    };
+    let location = [(LOCATION, format!("/api/share-links/{}", shared.link.id))];
+    let invite = InviteBody::new(&origins, shared.link.id, &shared.invite);
+    let body = LinkBody::new(shared.link, Rest::Invite(invite));
+    Ok((status, location, Json(body)).into_response())
+}
+
+/// `GET /api/share-links`: where the caller writes or reviews, newest first, at most 200.
+async fn list(
+    State(sharing): State<Sharing>,
+    State(sessions): State<Sessions>,
+    caller: Caller,
+) -> Result<Json<ListBody>, ApiError> {
+    let links = sharing.links_of(&caller.user().id).await?;
+    let ids: Vec<_> = links.iter().map(|link| link.id).collect();
+    // A start page without the chairs is better than none.
+    let seats = sessions.seats_of(&ids).await.inspect_err(|error| {
+        tracing::warn!(%error, "who sits where cannot be told");
+    });
+    let mut seats = seats.unwrap_or_default().into_iter();
+    let body = |link| LinkBody::new(link, Rest::Seats(seats.next()));
+    Ok(Json(ListBody { share_links: links.into_iter().map(body).collect() }))
+}
+
+/// `GET /api/share-links/{id}`
+async fn show(
+    State(sharing): State<Sharing>,
+    State(sessions): State<Sessions>,
+    caller: Caller,
+    Path(id): Path<ShareLinkId>,
+) -> Result<Json<LinkBody>, ApiError> {
+    let (link, _role) = sharing.link(&caller.user().id, id).await?;
+    with_seats(link, &sessions).await
+}
+
+/// `POST /api/share-links/{id}/join`
+async fn join(
+    State(sharing): State<Sharing>,
+    State(sessions): State<Sessions>,
+    caller: Caller,
+    Path(id): Path<ShareLinkId>,
+    JsonBody(body): JsonBody<JoinBody>,
+) -> Result<Json<LinkBody>, ApiError> {
+    let link = sharing.join(caller.user(), id, &body.invite, Utc::now()).await?;
+    with_seats(link, &sessions).await
+}
+
+/// `DELETE /api/share-links/{id}`
+async fn revoke(
+    State(sharing): State<Sharing>,
+    State(sessions): State<Sessions>,
+    caller: Caller,
+    Path(id): Path<ShareLinkId>,
+) -> Result<StatusCode, ApiError> {
+    sharing.revoke(&caller.user().id, id, Utc::now()).await?;
+    sessions.revoke(id).await;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+async fn with_seats(link: ShareLink, sessions: &Sessions) -> Result<Json<LinkBody>, ApiError> {
+    let seats = sessions.seats_of(&[link.id]).await?.pop();
+    Ok(Json(LinkBody::new(link, Rest::Seats(seats))))
+}

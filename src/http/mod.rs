@@ -1,0 +1,150 @@
+//! The edge: REST, pages, who is asking, and the sockets underneath. The only module that knows
+//! axum.
+//!
+//! From the outside in, a request passes: the headers that every answer carries, the count, the
+//! words for bare failures, compression, the net for panics, the clock, and, on the way to `/api`
+//! and `/ws`, the look at its token and at how often it came. Only then does a handler see it.
+
+pub mod auth;
+pub mod caller;
+pub mod error;
+pub mod gate;
+pub mod headers;
+pub mod health;
+pub mod limit;
+pub mod origin;
+pub mod serve;
+
+mod admin;
+mod assets;
+mod docs;
+#[cfg(test)]
+mod docs_tests;
+mod documents;
+mod extract;
+mod guest;
+mod links;
+mod observe;
+mod reviews;
+mod routes;
+pub mod tarpit;
+mod ws;
+
+use std::time::Duration;
+
+use axum::Router;
+use axum::extract::{DefaultBodyLimit, FromRef};
+use axum::middleware::{from_fn, from_fn_with_state};
+use axum::routing::get;
+use tower_http::catch_panic::CatchPanicLayer;
+use tower_http::compression::CompressionLayer;
+use tower_http::timeout::TimeoutLayer;
+
+use crate::http::auth::Tokens;
+use crate::http::error::ApiError;
+use crate::http::gate::Gate;
+use crate::http::headers::Policy;
+use crate::http::health::{Readiness, Scrape};
+use crate::http::limit::Limiter;
+use crate::http::origin::Origins;
+use crate::http::routes::Routes;
+use crate::http::tarpit::Tarpit;
+use crate::session::Sessions;
+use crate::session::reviews::Reviews;
+use crate::sharing::Sharing;
+
+/// Longest time from the end of a request's head to the beginning of its answer.
+const ANSWER_MAX: Duration = Duration::from_secs(30);
+
+/// What handlers may reach. Each asks for the part it needs, not for all.
+#[derive(Clone, FromRef)]
+pub struct HttpState {
+    /// Signs and checks tokens.
+    pub tokens: Tokens,
+    /// Guests and the admin token.
+    pub gate: Gate,
+    /// Who asks too often.
+    pub limiter: Limiter,
+    /// Whose pages are ours.
+    pub origins: Origins,
+    /// What pages may load.
+    pub policy: Policy,
+    /// Documents and share links.
+    pub sharing: Sharing,
+    /// Whether the server can serve.
+    pub readiness: Readiness,
+    /// The figures.
+    pub scrape: Scrape,
+    /// The live sessions.
+    pub sessions: Sessions,
+    /// The reviews.
+    pub reviews: Reviews,
+    /// Who knocks at taken seats.
+    pub tarpit: Tarpit,
+}
+
+/// The whole router. Bodies are at most `body_bytes` long.
+pub fn router(state: HttpState, body_bytes: usize) -> Router {
+    let counted = (state.tokens.clone(), state.gate.clone(), state.limiter.clone());
+    let guarded = guarded()
+        .into_router()
+        .merge(reviewing().into_router())
+        .route_layer(from_fn_with_state(counted, caller::identify));
+    guarded
+        .merge(open().into_router())
+        .merge(pages())
+        .fallback(assets::file)
+        .layer(DefaultBodyLimit::max(body_bytes))
+        .layer(TimeoutLayer::with_status_code(ApiError::TOO_SLOW, ANSWER_MAX))
+        .layer(CatchPanicLayer::custom(observe::after_panic))
+        .layer(CompressionLayer::new().gzip(true))
+        .layer(from_fn(observe::explain))
+        .layer(from_fn(observe::observe))
+        .layer(from_fn_with_state(state.policy.clone(), headers::harden))
+        .with_state(state)
+}
+
+/// Addresses that look at the token and count.
+fn guarded() -> Routes {
+    let entry = Routes::default().post("/api/auth/guest", guest::enter).get("/api/me", guest::me);
+    admin::routes(links::routes(documents::routes(entry)))
+}
+
+/// What people do together: reviews, and the socket.
+fn reviewing() -> Routes {
+    const ALL: &str = "/api/share-links/{id}/reviews";
+    const ONE: &str = "/api/share-links/{id}/reviews/{rid}";
+    Routes::default()
+        .get(ALL, reviews::list)
+        .post(ALL, reviews::create)
+        .get(ONE, reviews::show)
+        .patch(ONE, reviews::edit)
+        .delete(ONE, reviews::delete)
+        .post("/api/share-links/{id}/reviews/{rid}/replies", reviews::reply)
+        .post("/api/share-links/{id}/reviews/{rid}/accept", reviews::accept)
+        .post("/api/share-links/{id}/reviews/{rid}/reject", reviews::reject)
+        .post("/api/share-links/{id}/reviews/{rid}/resolve", reviews::resolve)
+        .post("/api/share-links/{id}/reviews/{rid}/reopen", reviews::reopen)
+        .get("/ws/share-links/{id}/{role}", ws::connect)
+}
+
+/// Addresses for machines that have no token.
+fn open() -> Routes {
+    Routes::default()
+        .get("/healthz", health::healthz)
+        .get("/readyz", health::readyz)
+        .get("/metrics", health::metrics)
+        .get("/openapi.json", docs::openapi)
+}
+
+/// Addresses for people.
+fn pages() -> Router<HttpState> {
+    Router::new()
+        .route("/", get(assets::start_page))
+        .route("/d/{document_id}", get(assets::editor_page))
+        .route("/s/{share_link_id}", get(assets::editor_page))
+        .route("/admin", get(assets::admin_page))
+        .route("/docs", get(docs::redirect))
+        .route("/docs/", get(docs::page))
+        .route("/docs/{*file}", get(docs::file))
+}

@@ -1,0 +1,88 @@
+//! Every request is counted, timed and, if it failed through our fault, logged: here and only here.
+//!
+//! Labels and logs name the route, never the path: a path holds ids, a query may hold a token.
+
+use std::any::Any;
+use std::sync::Arc;
+
+use axum::extract::{MatchedPath, Request};
+use axum::http::Method;
+use axum::http::header::CONTENT_TYPE;
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use tokio::time::Instant;
+use tracing::Instrument;
+
+use crate::http::error::{ApiError, PROBLEM_JSON};
+
+/// The route of whatever matched none: pages, files and the curious.
+const UNMATCHED: &str = "other";
+
+/// Counts, times and logs.
+pub(crate) async fn observe(request: Request, next: Next) -> Response {
+    let started_at = Instant::now();
+    let method = method_name(request.method());
+    let route = request.extensions().get::<MatchedPath>().cloned();
+    let route = route.as_ref().map_or(UNMATCHED, MatchedPath::as_str);
+    let span = tracing::info_span!("request", method, route);
+    let response = next.run(request).instrument(span.clone()).await;
+    let status = response.status();
+    span.in_scope(|| log(&response));
+    let labels = [("method", method.to_owned()), ("route", route.to_owned())];
+    metrics::histogram!("galley_http_request_seconds", &labels).record(started_at.elapsed());
+    let [method, route] = labels;
+    let labels = [method, route, ("status", status.as_str().to_owned())];
+    metrics::counter!("galley_http_requests_total", &labels).increment(1);
+    response
+}
+
+fn log(response: &Response) {
+    let status = response.status();
+    match response.extensions().get::<Arc<ApiError>>() {
+        Some(error) if status.is_server_error() => {
+            tracing::error!(status = status.as_u16(), %error, "request failed");
+        }
+        Some(error) => tracing::debug!(status = status.as_u16(), %error, "request refused"),
+        None => tracing::debug!(status = status.as_u16(), "request done"),
+    }
+}
+
+/// A method anybody may invent is not a label.
+fn method_name(method: &Method) -> &'static str {
+    match *method {
+        Method::GET => "GET",
+        Method::HEAD => "HEAD",
+        Method::POST => "POST",
+        Method::PUT => "PUT",
+        Method::PATCH => "PATCH",
+        Method::DELETE => "DELETE",
+        Method::OPTIONS => "OPTIONS",
+        _ => UNMATCHED,
+    }
+}
+
+/// Gives failed answers that some layer made without our words the form of all others.
+pub(crate) async fn explain(request: Request, next: Next) -> Response {
+    let bare = next.run(request).await;
+    let status = bare.status();
+    let is_failure = status.is_client_error() || status.is_server_error();
+    if !is_failure || bare.headers().get(CONTENT_TYPE) == Some(&PROBLEM_JSON) {
+        return bare;
+    }
+    let mut problem = ApiError::of_bare_status(status).into_response();
+    // What the layer knew better stays: Allow, Retry-After.
+    for (name, value) in bare.headers() {
+        if name.as_str() == "allow" || name.as_str() == "retry-after" {
+            problem.headers_mut().insert(name, value.clone());
+        }
+    }
+    problem
+}
+
+/// Answers for a handler that panicked.
+#[expect(clippy::needless_pass_by_value, reason = "the layer hands the panic over")]
+pub(crate) fn after_panic(panic: Box<dyn Any + Send + 'static>) -> Response {
+    let words = panic.downcast_ref::<&str>().map(|words| (*words).to_owned());
+    let words = words.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default();
+    ApiError::Internal(format!("a handler panicked: {words}")).into_response()
+}

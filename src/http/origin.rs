@@ -1,0 +1,249 @@
+//! Origins: where a page came from, and whether it may use the cookie.
+//!
+//! A browser sends the cookie with requests that other sites' pages make it send. What they cannot
+//! forge is the `Origin` header, so an unsafe request by cookie, and every websocket handshake that
+//! says where it comes from, must name one of ours. Origins are compared as origins, never as
+//! prefixes: `https://galley.example.evil.com` is not `https://galley.example`.
+
+use std::fmt;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use axum::http::HeaderMap;
+use axum::http::header::ORIGIN;
+
+/// Scheme, host and port, in lower case, without the scheme's own port.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Origin {
+    is_secure: bool,
+    authority: String,
+}
+
+impl Origin {
+    /// Reads `https://host[:port]`, with nothing after it.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        let text = text.to_ascii_lowercase();
+        let (is_secure, authority) = match text.split_once("://")? {
+            ("http", authority) => (false, authority),
+            ("https", authority) => (true, authority),
+            _ => return None,
+        };
+        let (host, port) = split_port(authority)?;
+        let own_port = if is_secure { 443 } else { 80 };
+        let authority = match port {
+            Some(port) if port != own_port => format!("{host}:{port}"),
+            Some(_) | None => host.to_owned(),
+        };
+        Some(Self { is_secure, authority })
+    }
+
+    /// The origin of a server that listens at `address` and was told no other. An address that
+    /// means all interfaces is not one to open, so it becomes `localhost`.
+    #[must_use]
+    pub fn of_listener(address: SocketAddr) -> Self {
+        let host = if address.ip().is_unspecified() {
+            "localhost".to_owned()
+        } else {
+            match address {
+                SocketAddr::V4(v4) => v4.ip().to_string(),
+                SocketAddr::V6(v6) => format!("[{}]", v6.ip()),
+            }
+        };
+        let port = match address.port() {
+            80 => String::new(),
+            port => format!(":{port}"),
+        };
+        Self { is_secure: false, authority: host + &port }
+    }
+
+    /// Whether pages of this origin came over TLS.
+    #[must_use]
+    pub fn is_secure(&self) -> bool {
+        self.is_secure
+    }
+
+    /// The same place for websockets, as `connect-src` names it.
+    #[must_use]
+    pub fn websocket(&self) -> String {
+        let scheme = if self.is_secure { "wss" } else { "ws" };
+        format!("{scheme}://{}", self.authority)
+    }
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let scheme = if self.is_secure { "https" } else { "http" };
+        write!(f, "{scheme}://{}", self.authority)
+    }
+}
+
+/// The host and the port of an authority without user info, path or anything else.
+fn split_port(authority: &str) -> Option<(&str, Option<u16>)> {
+    let (host, port) = match authority.strip_prefix('[') {
+        Some(v6) => {
+            let end = v6.find(']')?;
+            let inside = v6.get(..end)?;
+            inside.parse::<std::net::Ipv6Addr>().ok()?;
+            let (host, rest) = authority.split_at(end + 2);
+            (host, rest)
+        }
+        None => authority.split_at(authority.find(':').unwrap_or(authority.len())),
+    };
+    let is_name = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_');
+    if !host.starts_with('[') && (host.is_empty() || !host.bytes().all(is_name)) {
+        return None;
+    }
+    match port.strip_prefix(':') {
+        None if port.is_empty() => Some((host, None)),
+        None => None,
+        Some(digits) if digits.bytes().all(|byte| byte.is_ascii_digit()) => {
+            Some((host, Some(digits.parse().ok()?)))
+        }
+        Some(_) => None,
+    }
+}
+
+/// What the `Origin` header of a request says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OriginCheck {
+    /// No header: not a browser's cross-site request, but no proof of anything either.
+    Missing,
+    /// One of ours.
+    Ours,
+    /// Somebody else's, or unreadable, or `null`.
+    Foreign,
+}
+
+/// The origins whose pages are ours. The first is the one that links are made with.
+#[derive(Clone, Debug)]
+pub struct Origins {
+    own: Origin,
+    aliases: Arc<[Origin]>,
+}
+
+impl Origins {
+    /// Only `own`.
+    #[must_use]
+    pub fn exactly(own: Origin) -> Self {
+        Self { own, aliases: Arc::new([]) }
+    }
+
+    /// Those of a server that was told no `public_url`: the address it listens at and, if that is
+    /// on the local host, the local host's other names, because people type `localhost`.
+    #[must_use]
+    pub fn of_listener(address: SocketAddr) -> Self {
+        let own = Origin::of_listener(address);
+        if !address.ip().is_loopback() && !address.ip().is_unspecified() {
+            return Self::exactly(own);
+        }
+        let port = address.port();
+        let names = ["127.0.0.1", "localhost", "[::1]"];
+        let aliases =
+            names.iter().filter_map(|name| Origin::parse(&format!("http://{name}:{port}")));
+        Self { own, aliases: aliases.collect() }
+    }
+
+    /// The origin for links, and the one that decides over TLS.
+    #[must_use]
+    pub fn own(&self) -> &Origin {
+        &self.own
+    }
+
+    /// Every allowed origin, each once.
+    pub fn all(&self) -> impl Iterator<Item = &Origin> {
+        let others = self.aliases.iter().filter(|alias| **alias != self.own);
+        std::iter::once(&self.own).chain(others)
+    }
+
+    /// Holds the `Origin` header of a request against ours.
+    #[must_use]
+    pub fn check(&self, headers: &HeaderMap) -> OriginCheck {
+        let mut values = headers.get_all(ORIGIN).iter();
+        let Some(value) = values.next() else { return OriginCheck::Missing };
+        if values.next().is_some() {
+            return OriginCheck::Foreign;
+        }
+        let origin = value.to_str().ok().and_then(Origin::parse);
+        match origin {
+            Some(origin) if self.all().any(|ours| *ours == origin) => OriginCheck::Ours,
+            Some(_) | None => OriginCheck::Foreign,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(ours: &str, theirs: &str) -> OriginCheck {
+        let mut headers = HeaderMap::new();
+        headers.insert(ORIGIN, theirs.parse().expect("a header"));
+        Origins::exactly(Origin::parse(ours).expect("an origin")).check(&headers)
+    }
+
+    #[test]
+    fn twelve_origins_and_only_ours_is_let_in() {
+        let ours = "https://good.example";
+        for theirs in ["https://good.example", "HTTPS://GOOD.EXAMPLE", "https://good.example:443"] {
+            assert_eq!(check(ours, theirs), OriginCheck::Ours, "{theirs}");
+        }
+        for theirs in [
+            "null",
+            "",
+            "https://evil.example",
+            "https://good.example.evil.com",
+            "https://evilgood.example",
+            "https://good.example:8443",
+            "http://good.example",
+            "https://good.example/",
+            "https://good.example@evil.com",
+            "https://sub.good.example",
+            "https://good.example https://evil.example",
+            "good.example",
+        ] {
+            assert_eq!(check(ours, theirs), OriginCheck::Foreign, "{theirs}");
+        }
+        let nothing = HeaderMap::new();
+        let origins = Origins::exactly(Origin::parse(ours).expect("an origin"));
+        assert_eq!(origins.check(&nothing), OriginCheck::Missing);
+    }
+
+    #[test]
+    fn two_origin_headers_are_one_too_many() {
+        let mut headers = HeaderMap::new();
+        headers.append(ORIGIN, "https://good.example".parse().expect("a header"));
+        headers.append(ORIGIN, "https://evil.example".parse().expect("a header"));
+        let origins = Origins::exactly(Origin::parse("https://good.example").expect("an origin"));
+        assert_eq!(origins.check(&headers), OriginCheck::Foreign);
+    }
+
+    #[test]
+    fn a_local_server_answers_to_all_names_of_the_local_host() {
+        let origins = Origins::of_listener("127.0.0.1:8080".parse().expect("an address"));
+        assert_eq!(origins.own().to_string(), "http://127.0.0.1:8080");
+        let all: Vec<_> = origins.all().map(ToString::to_string).collect();
+        assert_eq!(all, ["http://127.0.0.1:8080", "http://localhost:8080", "http://[::1]:8080"]);
+        let everywhere = Origins::of_listener("0.0.0.0:80".parse().expect("an address"));
+        assert_eq!(everywhere.own().to_string(), "http://localhost");
+        let elsewhere = Origins::of_listener("192.0.2.7:8080".parse().expect("an address"));
+        assert_eq!(elsewhere.all().count(), 1);
+    }
+
+    #[test]
+    fn an_origin_is_read_strictly() {
+        for text in [
+            "https://",
+            "https://:1",
+            "https://a:b",
+            "https://a:70000",
+            "https://[::1",
+            "https://a b",
+            "https://[x]",
+        ] {
+            assert_eq!(Origin::parse(text), None, "{text}");
+        }
+        let v6 = Origin::parse("https://[::1]:8443").expect("an origin");
+        assert_eq!(v6.websocket(), "wss://[::1]:8443");
+    }
+}

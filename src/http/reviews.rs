@@ -1,0 +1,227 @@
+//! Reviews over HTTP: `/api/share-links/{id}/reviews`.
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::header::{ETAG, IF_MATCH};
+use axum::http::{HeaderMap, HeaderValue, StatusCode};
+use axum::response::{IntoResponse, Response};
+use serde::{Deserialize, Deserializer, Serialize};
+
+use crate::domain::anchor::AnchorRequest;
+use crate::domain::ids::{ReviewId, ShareLinkId};
+use crate::domain::review::{Decision, Reply, Review};
+use crate::http::caller::Caller;
+use crate::http::error::ApiError;
+use crate::http::extract::{JsonBody, Path};
+use crate::session::reviews::{Draft, Reviews, Revision};
+
+/// A review and the link it belongs to.
+type Place = (ShareLinkId, ReviewId);
+
+#[derive(Deserialize)]
+pub(crate) struct NewReview {
+    anchor: AnchorRequest,
+    #[serde(default)]
+    body: String,
+    #[serde(default)]
+    suggestion: Option<String>,
+}
+
+#[derive(Deserialize)]
+pub(crate) struct Changes {
+    #[serde(default)]
+    body: Option<String>,
+    /// Absent: leave it. `null`: there is none any more.
+    #[serde(default, deserialize_with = "present")]
+    suggestion: Option<Option<String>>,
+}
+
+#[derive(Deserialize)]
+pub(crate) struct NewReply {
+    body: String,
+}
+
+#[derive(Serialize)]
+struct ReviewList {
+    reviews: Vec<Review>,
+}
+
+/// A new reply, and the review as it is with it.
+#[derive(Serialize)]
+struct Replied {
+    #[serde(flatten)]
+    reply: Reply,
+    review: Review,
+}
+
+/// `GET …/reviews`
+pub(crate) async fn list(
+    State(reviews): State<Reviews>,
+    caller: Caller,
+    Path(link): Path<ShareLinkId>,
+) -> Result<Response, ApiError> {
+    let reviews = reviews.list(caller.user(), link).await?;
+    Ok(Json(ReviewList { reviews }).into_response())
+}
+
+/// `POST …/reviews`
+pub(crate) async fn create(
+    State(reviews): State<Reviews>,
+    caller: Caller,
+    Path(link): Path<ShareLinkId>,
+    JsonBody(new): JsonBody<NewReview>,
+) -> Result<Response, ApiError> {
+    let draft = Draft { anchor: new.anchor, body: new.body, suggestion: new.suggestion };
+    let review = reviews.create(caller.user(), link, draft).await?;
+    Ok((StatusCode::CREATED, tagged(review)).into_response())
+}
+
+/// `GET …/reviews/{rid}`
+pub(crate) async fn show(
+    State(reviews): State<Reviews>,
+    caller: Caller,
+    Path((link, id)): Path<Place>,
+) -> Result<Response, ApiError> {
+    Ok(tagged(reviews.get(caller.user(), link, id).await?))
+}
+
+/// `PATCH …/reviews/{rid}`
+pub(crate) async fn edit(
+    State(reviews): State<Reviews>,
+    caller: Caller,
+    Path(place): Path<Place>,
+    headers: HeaderMap,
+    JsonBody(changes): JsonBody<Changes>,
+) -> Result<Response, ApiError> {
+    let revision = Revision { body: changes.body, suggestion: changes.suggestion };
+    let expected = expected_version(&headers)?;
+    Ok(tagged(reviews.edit(caller.user(), place, revision, expected).await?))
+}
+
+/// `DELETE …/reviews/{rid}`
+pub(crate) async fn delete(
+    State(reviews): State<Reviews>,
+    caller: Caller,
+    Path(place): Path<Place>,
+    headers: HeaderMap,
+) -> Result<StatusCode, ApiError> {
+    reviews.delete(caller.user(), place, expected_version(&headers)?).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// `POST …/reviews/{rid}/replies`
+pub(crate) async fn reply(
+    State(reviews): State<Reviews>,
+    caller: Caller,
+    Path(place): Path<Place>,
+    JsonBody(new): JsonBody<NewReply>,
+) -> Result<Response, ApiError> {
+    let review = reviews.reply(caller.user(), place, new.body).await?;
+    let reply = review.replies.last().cloned().ok_or(ApiError::NotFound("reply"))?;
+    let etag = etag(&review);
+    Ok((StatusCode::CREATED, [(ETAG, etag)], Json(Replied { reply, review })).into_response())
+}
+
+/// `POST …/reviews/{rid}/accept`
+pub(crate) async fn accept(
+    State(reviews): State<Reviews>,
+    caller: Caller,
+    Path(place): Path<Place>,
+    headers: HeaderMap,
+) -> Result<Response, ApiError> {
+    decide(&reviews, &caller, place, &headers, Decision::Accept).await
+}
+
+/// `POST …/reviews/{rid}/reject`
+pub(crate) async fn reject(
+    State(reviews): State<Reviews>,
+    caller: Caller,
+    Path(place): Path<Place>,
+    headers: HeaderMap,
+) -> Result<Response, ApiError> {
+    decide(&reviews, &caller, place, &headers, Decision::Reject).await
+}
+
+/// `POST …/reviews/{rid}/resolve`
+pub(crate) async fn resolve(
+    State(reviews): State<Reviews>,
+    caller: Caller,
+    Path(place): Path<Place>,
+    headers: HeaderMap,
+) -> Result<Response, ApiError> {
+    decide(&reviews, &caller, place, &headers, Decision::Resolve).await
+}
+
+/// `POST …/reviews/{rid}/reopen`
+pub(crate) async fn reopen(
+    State(reviews): State<Reviews>,
+    caller: Caller,
+    Path(place): Path<Place>,
+    headers: HeaderMap,
+) -> Result<Response, ApiError> {
+    decide(&reviews, &caller, place, &headers, Decision::Reopen).await
+}
+
+async fn decide(
+    reviews: &Reviews,
+    caller: &Caller,
+    place: Place,
+    headers: &HeaderMap,
+    decision: Decision,
+) -> Result<Response, ApiError> {
+    let expected = expected_version(headers)?;
+    Ok(tagged(reviews.decide(caller.user(), place, decision, expected).await?))
+}
+
+/// The version that `If-Match` asks for; `*` and no header ask for any.
+fn expected_version(headers: &HeaderMap) -> Result<Option<i64>, ApiError> {
+    let Some(value) = headers.get(IF_MATCH) else { return Ok(None) };
+    let text = value.to_str().unwrap_or_default().trim();
+    if text == "*" {
+        return Ok(None);
+    }
+    let version = text.strip_prefix('"').and_then(|text| text.strip_suffix('"'));
+    // A tag that was never ours matches nothing (RFC 9110 §13.1.1).
+    let version = version.and_then(|version| version.parse().ok());
+    version.map(Some).ok_or(ApiError::UnknownTag)
+}
+
+fn tagged(review: Review) -> Response {
+    ([(ETAG, etag(&review))], Json(review)).into_response()
+}
+
+fn etag(review: &Review) -> HeaderValue {
+    HeaderValue::try_from(format!("\"{}\"", review.version))
+        .unwrap_or_else(|_| HeaderValue::from_static("\"0\""))
+}
+
+/// Tells a field that is `null` from one that is absent.
+fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Option<String>>, D::Error> {
+    Option::<String>::deserialize(deserializer).map(Some)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tag_is_a_version_in_quotes_or_a_star() {
+        let with = |tag: &'static str| {
+            let mut headers = HeaderMap::new();
+            headers.insert(IF_MATCH, HeaderValue::from_static(tag));
+            expected_version(&headers)
+        };
+        assert!(matches!(with("\"3\""), Ok(Some(3))));
+        assert!(matches!(with("*"), Ok(None)));
+        assert!(matches!(with("3"), Err(ApiError::UnknownTag)));
+        assert!(matches!(expected_version(&HeaderMap::new()), Ok(None)));
+    }
+
+    #[test]
+    fn a_suggestion_can_be_left_or_taken_away() {
+        let left: Changes = serde_json::from_str("{}").expect("changes");
+        assert_eq!(left.suggestion, None);
+        let taken: Changes = serde_json::from_str(r#"{"suggestion":null}"#).expect("changes");
+        assert_eq!(taken.suggestion, Some(None));
+    }
+}

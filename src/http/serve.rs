@@ -1,0 +1,181 @@
+//! Accepts connections and serves them with hyper.
+//!
+//! `axum::serve` has no limit on how long a request's head may take, so a few half-sent requests
+//! would hold as many sockets for ever; this loop has one. Each connection holds a slot and a token
+//! of the task tracker for as long as its socket lives, through an upgrade to a websocket as well,
+//! so the limit counts websockets and a graceful stop waits for them.
+
+use std::io;
+use std::net::SocketAddr;
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use axum::Router;
+use axum::extract::Request;
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::{sleep, timeout};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use tokio_util::task::task_tracker::TaskTrackerToken;
+use tower::ServiceExt as _;
+
+use crate::http::limit::Peer;
+
+/// How long the head of a request may take, counted from the end of the one before.
+const HEAD_MAX: Duration = Duration::from_secs(10);
+/// Most header lines of a request.
+const HEADERS_MAX: usize = 100;
+/// Longest head of a request, in bytes.
+const HEAD_BYTES_MAX: usize = 32 * 1_024;
+/// Pause after a failed accept: without file descriptors the next one fails at once too.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+/// How long requests that are being answered may go on after a stop.
+const FINISH_MAX: Duration = Duration::from_secs(5);
+
+/// Serves `router` until `stop`, then lets what is being answered finish.
+///
+/// Websockets are not waited for here: they hold tokens of `tasks`, which the caller waits for.
+pub async fn run(
+    listener: TcpListener,
+    router: Router,
+    connections: usize,
+    tasks: TaskTracker,
+    stop: CancellationToken,
+) {
+    let slots = Arc::new(Semaphore::new(connections.min(Semaphore::MAX_PERMITS)));
+    let answering = TaskTracker::new();
+    while let Some(accepted) = stop.run_until_cancelled(listener.accept()).await {
+        let (stream, peer) = match accepted {
+            Ok(accepted) => accepted,
+            Err(error) if is_the_peers(&error) => continue,
+            Err(error) => {
+                tracing::error!(%error, "a connection could not be accepted");
+                let _stopped = stop.run_until_cancelled(sleep(ACCEPT_PAUSE)).await;
+                continue;
+            }
+        };
+        let Ok(slot) = Arc::clone(&slots).try_acquire_owned() else {
+            tracing::warn!("all connections are taken; one was closed unanswered");
+            continue;
+        };
+        // Without it a keystroke may wait for the acknowledgement of the one before.
+        if let Err(error) = stream.set_nodelay(true) {
+            tracing::debug!(%error, "a connection was gone at once");
+            continue;
+        }
+        let socket = Socket::new(stream, slot, tasks.token());
+        answering.spawn(serve(socket, peer, router.clone(), stop.clone()));
+    }
+    drop(listener);
+    answering.close();
+    answering.wait().await;
+}
+
+/// Errors of one connection that was gone before it was accepted.
+fn is_the_peers(error: &io::Error) -> bool {
+    use io::ErrorKind as Is;
+    matches!(
+        error.kind(),
+        Is::ConnectionAborted | Is::ConnectionRefused | Is::ConnectionReset | Is::Interrupted
+    )
+}
+
+/// Serves one connection until it ends or is upgraded; after `stop`, until its answer is out.
+async fn serve(socket: Socket, peer: SocketAddr, router: Router, stop: CancellationToken) {
+    let service = router.map_request(move |mut request: hyper::Request<Incoming>| {
+        request.extensions_mut().insert(Peer(peer.ip()));
+        let request: Request = request.map(axum::body::Body::new);
+        request
+    });
+    let connection = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEAD_MAX)
+        .max_headers(HEADERS_MAX)
+        .max_buf_size(HEAD_BYTES_MAX)
+        .serve_connection(TokioIo::new(socket), TowerToHyperService::new(service))
+        .with_upgrades();
+    let mut connection = pin!(connection);
+    let ended = match stop.run_until_cancelled(connection.as_mut()).await {
+        Some(ended) => ended,
+        None => {
+            connection.as_mut().graceful_shutdown();
+            let Ok(ended) = timeout(FINISH_MAX, connection).await else {
+                tracing::warn!("a request was cut off by the stop");
+                return;
+            };
+            ended
+        }
+    };
+    if let Err(error) = ended {
+        // Resets, half requests and slow heads: the other end's doing, and no news.
+        tracing::debug!(%error, "a connection ended badly");
+    }
+}
+
+/// A connection that is counted for as long as it lives.
+struct Socket {
+    stream: TcpStream,
+    _slot: OwnedSemaphorePermit,
+    _task: TaskTrackerToken,
+}
+
+impl Socket {
+    fn new(stream: TcpStream, slot: OwnedSemaphorePermit, task: TaskTrackerToken) -> Self {
+        metrics::gauge!("galley_connections").increment(1.0);
+        Self { stream, _slot: slot, _task: task }
+    }
+}
+
+impl Drop for Socket {
+    fn drop(&mut self) {
+        metrics::gauge!("galley_connections").decrement(1.0);
+    }
+}
+
+impl AsyncRead for Socket {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_read(context, buffer)
+    }
+}
+
+impl AsyncWrite for Socket {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write(context, bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(context)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffers: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write_vectored(context, buffers)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+}

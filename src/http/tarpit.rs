@@ -1,0 +1,109 @@
+//! Slowing down clients that knock at a taken seat again and again.
+//!
+//! `y-websocket` up to 3.0.0 ignores close codes and comes back every 105 ms without backing off,
+//! because a socket that opens resets its counter. Whoever is refused often is refused slowly:
+//! the close is held back a little longer each time.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use crate::domain::ids::UserId;
+use crate::domain::seat::Seat;
+
+/// A refusal is forgotten after this long without another.
+const FORGET_AFTER: Duration = Duration::from_secs(30);
+/// Refusals in a row that are told at once.
+const FREE_REFUSALS: u32 = 3;
+/// The first delay; it doubles each time.
+const DELAY_FIRST: Duration = Duration::from_millis(250);
+/// The longest delay.
+const DELAY_MAX: Duration = Duration::from_secs(4);
+/// Refusals remembered; beyond it the forgotten ones are swept out.
+const REMEMBERED_MAX: usize = 4_096;
+
+/// Remembers refusals. Cheap to clone.
+#[derive(Clone, Default)]
+pub struct Tarpit(Arc<Mutex<HashMap<(UserId, Seat), Refusals>>>);
+
+struct Refusals {
+    count: u32,
+    last: Instant,
+}
+
+impl Tarpit {
+    /// Books the refusal of a knock that came at `knocked_at`, and says how long to hold it back.
+    ///
+    /// Only knocks in a row count: one that was on its way before the last refusal was told, as
+    /// when many tabs open at once, is no answer to it.
+    pub(crate) fn delay(&self, user: &UserId, seat: Seat, knocked_at: Instant) -> Duration {
+        let mut refusals = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = Instant::now();
+        if REMEMBERED_MAX <= refusals.len() {
+            refusals.retain(|_, refusals| now.duration_since(refusals.last) < FORGET_AFTER);
+        }
+        if REMEMBERED_MAX <= refusals.len() {
+            return DELAY_MAX;
+        }
+        let fresh = Refusals { count: 0, last: now };
+        let known = refusals.entry((user.clone(), seat)).or_insert(fresh);
+        if FORGET_AFTER <= now.duration_since(known.last) {
+            known.count = 0;
+        }
+        if known.last < knocked_at {
+            known.count = known.count.saturating_add(1);
+        }
+        let delay = match known.count.checked_sub(FREE_REFUSALS) {
+            None => Duration::ZERO,
+            Some(doublings) => {
+                DELAY_FIRST.saturating_mul(2_u32.saturating_pow(doublings)).min(DELAY_MAX)
+            }
+        };
+        known.last = now + delay;
+        delay
+    }
+
+    /// The person got the seat after all.
+    pub(crate) fn forgive(&self, user: &UserId, seat: Seat) {
+        let mut refusals = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        refusals.remove(&(user.clone(), seat));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::time::advance;
+
+    use super::*;
+    use crate::domain::ids::ShareLinkId;
+    use crate::domain::seat::Role;
+
+    #[tokio::test(start_paused = true)]
+    async fn who_knocks_again_and_again_is_refused_slowly_and_forgiven() {
+        let (tarpit, user) = (Tarpit::default(), UserId::generate());
+        let seat = Seat::new(ShareLinkId::generate(), Role::Writer);
+        let mut delays = Vec::new();
+        for _ in 0..12 {
+            let delay = tarpit.delay(&user, seat, Instant::now());
+            delays.push(delay);
+            advance(delay + Duration::from_millis(105)).await;
+        }
+        assert_eq!(delays[..3], [Duration::ZERO; 3]);
+        assert_eq!(delays[11], DELAY_MAX);
+        tarpit.forgive(&user, seat);
+        assert_eq!(tarpit.delay(&user, seat, Instant::now()), Duration::ZERO);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_hundred_tabs_at_once_are_not_taken_for_a_storm() {
+        let (tarpit, user) = (Tarpit::default(), UserId::generate());
+        let seat = Seat::new(ShareLinkId::generate(), Role::Writer);
+        let knocked_at = Instant::now();
+        advance(Duration::from_millis(5)).await;
+        for _ in 0..100 {
+            assert_eq!(tarpit.delay(&user, seat, knocked_at), Duration::ZERO);
+        }
+    }
+}

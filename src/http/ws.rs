@@ -1,0 +1,269 @@
+//! The websocket: `GET /ws/share-links/{id}/{role}` (CONTRACT §4).
+//!
+//! A refusal is a close code after the handshake, because a browser does not show a page why a
+//! handshake failed. The one exception is a foreign `Origin`: that page is not to get a socket.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use axum::Extension;
+use axum::extract::ws::{CloseFrame, Message, WebSocket, WebSocketUpgrade};
+use axum::extract::{Query, State};
+use axum::http::HeaderMap;
+use axum::response::Response;
+use chrono::Utc;
+use futures_util::stream::{SplitSink, SplitStream};
+use futures_util::{SinkExt, StreamExt};
+use tokio::time::{Instant, sleep, timeout};
+
+use crate::domain::seat::{Role, Seat};
+use crate::http::HttpState;
+use crate::http::auth::{Identity, Tokens};
+use crate::http::caller::{By, Presented};
+use crate::http::error::ApiError;
+use crate::http::extract::Path;
+use crate::http::origin::OriginCheck;
+use crate::http::tarpit::Tarpit;
+use crate::session::Sessions;
+use crate::session::close::Close;
+use crate::session::outbox::{OutboxReader, Outgoing};
+use crate::session::seated::{Ending, Seated};
+use crate::session::seating::Ask;
+
+/// Read buffer of a socket. tungstenite's own choice costs 128 KiB per idle connection.
+const READ_BUFFER_BYTES: usize = 4 * 1_024;
+/// Written bytes that are gathered before the kernel is given them.
+const WRITE_BUFFER_BYTES: usize = 4 * 1_024;
+/// What may wait in the write buffer beyond one message.
+const WRITE_SLACK_BYTES: usize = 64 * 1_024;
+/// How long one message may take to be handed to the kernel before the reader counts as gone.
+const SEND_PATIENCE: Duration = Duration::from_secs(10);
+/// How long the other end has to answer a close.
+const LINGER: Duration = Duration::from_secs(1);
+/// Longest `wait` that may be asked for, in seconds.
+const WAIT_MAX: u16 = 300;
+
+/// `GET /ws/share-links/{id}/{role}`
+pub(crate) async fn connect(
+    State(state): State<HttpState>,
+    presented: Option<Extension<Presented>>,
+    Path((link, role)): Path<(String, String)>,
+    Query(query): Query<HashMap<String, String>>,
+    headers: HeaderMap,
+    upgrade: WebSocketUpgrade,
+) -> Result<Response, ApiError> {
+    let HttpState { sessions, tokens, origins, tarpit, .. } = state;
+    let presented = presented.map_or(Presented::Nothing, |Extension(presented)| presented);
+    let origin = origins.check(&headers);
+    let by_cookie = matches!(&presented, Presented::Person { by: By::Cookie, .. });
+    match origin {
+        OriginCheck::Ours => {}
+        OriginCheck::Missing if !by_cookie || query.contains_key("token") => {}
+        OriginCheck::Missing | OriginCheck::Foreign => return Err(ApiError::ForeignOrigin),
+    }
+    let asked = identify(&tokens, presented, &query)
+        .and_then(|identity| Ok((ask(&identity, &link, &role, &query)?, identity)));
+    let message_bytes = sessions.limits().message_bytes;
+    Ok(upgrade
+        .read_buffer_size(READ_BUFFER_BYTES)
+        .write_buffer_size(WRITE_BUFFER_BYTES)
+        .max_write_buffer_size(sessions.limits().document_bytes * 2 + WRITE_SLACK_BYTES)
+        // Above our own limit, so that a message a little over it still gets its close code.
+        .max_message_size(message_bytes + WRITE_SLACK_BYTES)
+        .max_frame_size(message_bytes + WRITE_SLACK_BYTES)
+        .on_upgrade(move |socket| async move {
+            match asked {
+                Ok((ask, identity)) => serve(socket, sessions, ask, identity, tarpit).await,
+                Err(close) => refuse(socket, close, Duration::ZERO).await,
+            }
+        }))
+}
+
+/// Who is at the other end. A token in the address is a choice and comes first.
+fn identify(
+    tokens: &Tokens,
+    presented: Presented,
+    query: &HashMap<String, String>,
+) -> Result<Identity, Close> {
+    if let Some(token) = query.get("token") {
+        return tokens.verify(token).map_err(|_| Close::Unauthenticated("token-not-valid"));
+    }
+    match presented {
+        Presented::Person { identity, .. } => Ok(identity),
+        Presented::Refused => Err(Close::Unauthenticated("token-not-valid")),
+        Presented::Nothing | Presented::AdminToken => Err(Close::Unauthenticated("no-token")),
+    }
+}
+
+fn ask(
+    identity: &Identity,
+    link: &str,
+    role: &str,
+    query: &HashMap<String, String>,
+) -> Result<Ask, Close> {
+    let role: Role = role.parse().map_err(|_| Close::Malformed("role"))?;
+    // An id that cannot be read names nothing.
+    let link = link.parse().map_err(|_| Close::NoSuchLink)?;
+    let waits = query.get("wait").map_or(Ok(0), |text| text.parse::<u16>());
+    if !waits.is_ok_and(|seconds| seconds <= WAIT_MAX) {
+        return Err(Close::Malformed("wait"));
+    }
+    Ok(Ask {
+        user: identity.user.clone(),
+        link,
+        role,
+        wants_events: flag(query, "events")?,
+        resume: query.get("resume").cloned(),
+        takes_over: flag(query, "takeover")?,
+    })
+}
+
+fn flag(query: &HashMap<String, String>, name: &'static str) -> Result<bool, Close> {
+    match query.get(name).map(String::as_str) {
+        None | Some("" | "0" | "false") => Ok(false),
+        Some("1" | "true") => Ok(true),
+        Some(_) => Err(Close::Malformed(name)),
+    }
+}
+
+/// Seats the session and serves its socket until either ends.
+async fn serve(
+    socket: WebSocket,
+    sessions: Sessions,
+    ask: Ask,
+    identity: Identity,
+    tarpit: Tarpit,
+) {
+    let (user, seat) = (ask.user.id.clone(), Seat::new(ask.link, ask.role));
+    let wants_events = ask.wants_events;
+    let knocked_at = Instant::now();
+    match sessions.sit(ask).await {
+        Ok((seated, outbox)) => {
+            tarpit.forgive(&user, seat);
+            let (sink, stream) = socket.split();
+            let valid_for = (identity.expires_at - Utc::now()).to_std().unwrap_or_default();
+            let mut wire = Wire { sink, stream };
+            let ending = wire.run(&seated, outbox, Instant::now() + valid_for).await;
+            seated.leave(ending).await;
+            wire.linger().await;
+        }
+        Err(close) => {
+            let is_taken = matches!(close, Close::SeatTaken { .. });
+            // A page that understands events understands close codes too, and stays away.
+            let delay = if is_taken && !wants_events {
+                tarpit.delay(&user, seat, knocked_at)
+            } else {
+                Duration::ZERO
+            };
+            refuse(socket, close, delay).await;
+        }
+    }
+}
+
+/// Says why not, after a while, and ends the socket.
+async fn refuse(socket: WebSocket, close: Close, delay: Duration) {
+    tracing::debug!(%close, "a socket was refused");
+    sleep(delay).await;
+    let (sink, stream) = socket.split();
+    let mut wire = Wire { sink, stream };
+    wire.close(&close).await;
+    wire.linger().await;
+}
+
+/// Both directions of a socket.
+struct Wire {
+    sink: SplitSink<WebSocket, Message>,
+    stream: SplitStream<WebSocket>,
+}
+
+impl Wire {
+    /// Carries messages both ways until one side ends or the token does.
+    async fn run(
+        &mut self,
+        seated: &Seated,
+        mut outbox: OutboxReader,
+        valid_until: Instant,
+    ) -> Ending {
+        loop {
+            let close = tokio::select! {
+                outgoing = outbox.next() => match outgoing {
+                    Outgoing::Frame(frame) => {
+                        if !self.send(Message::Binary(frame)).await {
+                            return Ending::Broken;
+                        }
+                        continue;
+                    }
+                    Outgoing::Ping => {
+                        if !self.send(Message::Ping(bytes::Bytes::new())).await {
+                            return Ending::Broken;
+                        }
+                        continue;
+                    }
+                    Outgoing::Close(close) => close,
+                },
+                incoming = self.stream.next() => match take(seated, incoming) {
+                    Taken::More => continue,
+                    Taken::End(ending) => return ending,
+                    Taken::Close(close) => close,
+                },
+                () = tokio::time::sleep_until(valid_until) => Close::Unauthenticated("token-expired"),
+            };
+            tracing::debug!(%close, "a socket was closed");
+            self.close(&close).await;
+            return Ending::Closed;
+        }
+    }
+
+    /// False when the other end is gone, or reads so slowly that it might as well be.
+    async fn send(&mut self, message: Message) -> bool {
+        matches!(timeout(SEND_PATIENCE, self.sink.send(message)).await, Ok(Ok(())))
+    }
+
+    async fn close(&mut self, close: &Close) {
+        let frame = CloseFrame { code: close.code(), reason: close.reason().into() };
+        // Gone already: then it needs no reason.
+        let _told = timeout(LINGER, self.sink.send(Message::Close(Some(frame)))).await;
+    }
+
+    /// Waits for the other end's close, so that ours is read before the connection is reset.
+    async fn linger(&mut self) {
+        let rest = async { while let Some(Ok(_)) = self.stream.next().await {} };
+        let _gone = timeout(LINGER, rest).await;
+    }
+}
+
+/// What an incoming message means for the socket.
+enum Taken {
+    More,
+    Close(Close),
+    End(Ending),
+}
+
+fn take(seated: &Seated, incoming: Option<Result<Message, axum::Error>>) -> Taken {
+    match incoming {
+        Some(Ok(message)) => {
+            seated.heard();
+            match message {
+                Message::Binary(message) => match seated.receive(&message) {
+                    Ok(()) => Taken::More,
+                    Err(close) => Taken::Close(close),
+                },
+                Message::Text(_) => Taken::Close(Close::Malformed("text-frame")),
+                Message::Ping(_) | Message::Pong(_) => Taken::More,
+                Message::Close(_) => Taken::End(Ending::Closed),
+            }
+        }
+        Some(Err(error)) => {
+            if is_too_long(error) {
+                return Taken::Close(Close::TooLarge("message"));
+            }
+            Taken::End(Ending::Broken)
+        }
+        None => Taken::End(Ending::Broken),
+    }
+}
+
+fn is_too_long(error: axum::Error) -> bool {
+    let inner = error.into_inner();
+    matches!(inner.downcast_ref(), Some(tungstenite::Error::Capacity(_)))
+}

@@ -1,0 +1,59 @@
+//! What Redis's errors mean to us.
+
+use redis::{ErrorKind, RedisError, ServerErrorKind};
+
+use crate::locks::words::LocksError;
+
+/// Why there is no answer, and what that says about the question.
+#[derive(Debug)]
+pub(super) enum Fault {
+    /// It was never sent.
+    Unsent(LocksError),
+    /// It may have been carried out, or may yet be.
+    Unknown(LocksError),
+    /// Redis refused it.
+    Refused(LocksError),
+}
+
+impl From<Fault> for LocksError {
+    fn from(fault: Fault) -> Self {
+        match fault {
+            Fault::Unsent(error) | Fault::Unknown(error) | Fault::Refused(error) => error,
+        }
+    }
+}
+
+/// The error in our words: whether waiting helps, or somebody has to change a setting.
+pub(super) fn explain(error: &RedisError) -> LocksError {
+    use ServerErrorKind as Is;
+    let misconfigured = |what: &str| LocksError::Misconfigured(what.to_owned());
+    match error.kind() {
+        ErrorKind::Server(Is::ReadOnly) => misconfigured(REPLICA),
+        ErrorKind::Server(Is::NoPerm) => LocksError::Misconfigured(format!(
+            "Redis does not permit it ({error}): allow the user `~share-link:* ~lock:* &* +@all`"
+        )),
+        ErrorKind::Server(Is::Moved | Is::Ask | Is::CrossSlot) => misconfigured(CLUSTER),
+        ErrorKind::AuthenticationFailed => {
+            misconfigured("Redis refuses the password: set it in `locks.url`")
+        }
+        ErrorKind::RESP3NotSupported => {
+            misconfigured("this server does not speak RESP3: use Redis 6 or newer")
+        }
+        ErrorKind::InvalidClientConfig => {
+            LocksError::Misconfigured(format!("`locks.url` is of no use: {error}"))
+        }
+        _ if matches!(error.code(), Some("NOAUTH" | "WRONGPASS")) => {
+            misconfigured("Redis wants a password: set it in `locks.url`")
+        }
+        _ if error.code() == Some("OOM") => LocksError::Unavailable(
+            "Redis is out of memory: raise its `maxmemory` or make room".to_owned(),
+        ),
+        _ => LocksError::Unavailable(error.to_string()),
+    }
+}
+
+/// What is wrong with a replica, and what to do.
+pub(super) const REPLICA: &str =
+    "this Redis is a replica, which cannot grant locks: point `locks.url` at its primary";
+/// What is wrong with a node of a Cluster, and what to do.
+pub(super) const CLUSTER: &str = "this Redis is a node of a Cluster, which is not supported: point `locks.url` at a single Redis";

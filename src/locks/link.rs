@@ -1,0 +1,235 @@
+//! One connection to Redis that is always being kept up.
+//!
+//! A task opens it, hears of its end (RESP3 tells), and opens the next. The `redis` crate's own
+//! manager is not enough: it learns of a lost connection from the next command that
+//! fails, tells nobody that it has reconnected, and a Redis that does not answer never makes it
+//! reconnect at all. Commands are not repeated here; who sent one decides.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use redis::aio::{MultiplexedConnection, SendError};
+use redis::{AsyncConnectionConfig, Client, Pipeline, PushInfo, PushKind, RedisResult, Value};
+use tokio::sync::{Notify, watch};
+use tokio::time::{Instant, sleep, timeout_at};
+use tokio_util::sync::CancellationToken;
+
+use crate::locks::fault::{Fault, explain};
+use crate::locks::words::LocksError;
+
+/// How long one exchange may take, with the wait for a connection. Well below the part of a lease
+/// that is left after two failed renewals, and far above what a healthy Redis needs.
+pub(super) const PATIENCE: Duration = Duration::from_millis(1_500);
+/// After this long without any answer the connection is given up: a path that swallows packets
+/// looks just like a Redis that thinks, until the kernel gives up minutes later.
+const SILENCE_MAX: Duration = Duration::from_secs(3);
+/// How long opening a connection may take, with the handshake.
+const OPENING_MAX: Duration = Duration::from_secs(1);
+/// Pauses between attempts double from the first to the second, with jitter.
+const PAUSES: (Duration, Duration) = (Duration::from_millis(25), Duration::from_millis(500));
+/// Requests that may wait in front of the socket; more of them wait in turn.
+const QUEUE: usize = 1_024;
+
+/// A connection that comes back.
+#[derive(Clone, Debug)]
+pub(super) struct Link {
+    state: watch::Receiver<State>,
+}
+
+/// The connection as it is now.
+#[derive(Clone, Debug)]
+enum State {
+    Up(Line),
+    /// Why there is none.
+    Down(LocksError),
+}
+
+/// One open connection.
+#[derive(Clone, Debug)]
+struct Line {
+    connection: MultiplexedConnection,
+    /// Cancelled when the connection is of no more use.
+    dead: CancellationToken,
+    /// Since when nothing was answered.
+    silent_since: Arc<Mutex<Option<Instant>>>,
+}
+
+/// What Redis answered, in order, and when it was asked.
+pub(super) struct Answer {
+    pub(super) sent_at: Instant,
+    pub(super) replies: Vec<RedisResult<Value>>,
+}
+
+/// The task's side of a link.
+pub(super) struct Upkeep {
+    pub(super) client: Client,
+    /// Sent on each new connection before anything else.
+    pub(super) greeting: Pipeline,
+    /// Told of each connection that was not there before.
+    pub(super) reconnected: Option<Arc<Notify>>,
+    state: watch::Sender<State>,
+}
+
+impl Link {
+    /// A link that is down until its upkeep runs.
+    pub(super) fn new(
+        client: Client,
+        greeting: Pipeline,
+        reconnected: Option<Arc<Notify>>,
+    ) -> (Self, Upkeep) {
+        let down = LocksError::Unavailable("not connected to Redis yet".to_owned());
+        let (sender, state) = watch::channel(State::Down(down));
+        (Self { state }, Upkeep { client, greeting, reconnected, state: sender })
+    }
+
+    /// Sends `pipeline` once and waits for all answers, until `deadline`.
+    pub(super) async fn ask(
+        &self,
+        pipeline: &Pipeline,
+        deadline: Instant,
+    ) -> Result<Answer, Fault> {
+        let mut line = self.line(deadline).await.map_err(Fault::Unsent)?;
+        let sent_at = Instant::now();
+        match timeout_at(deadline, pipeline.query_async(&mut line.connection)).await {
+            Ok(Ok(replies)) => {
+                line.is_answering();
+                Ok(Answer { sent_at, replies })
+            }
+            Ok(Err(error)) => {
+                line.dead.cancel();
+                Err(Fault::Unknown(explain(&error)))
+            }
+            Err(_elapsed) => {
+                line.is_silent(sent_at);
+                Err(Fault::Unknown(LocksError::Unavailable("Redis does not answer".to_owned())))
+            }
+        }
+    }
+
+    /// Gives the present connection up: what is at its other end is no longer what we want.
+    pub(super) fn reopen(&self) {
+        if let State::Up(line) = &*self.state.borrow() {
+            line.dead.cancel();
+        }
+    }
+
+    /// Resolves when another connection is open than at the last call; at the first, when any is.
+    /// False when there will be none.
+    pub(super) async fn next_opening(&mut self) -> bool {
+        while self.state.changed().await.is_ok() {
+            if matches!(&*self.state.borrow_and_update(), State::Up(_)) {
+                return true;
+            }
+        }
+        false
+    }
+
+    async fn line(&self, deadline: Instant) -> Result<Line, LocksError> {
+        let mut state = self.state.clone();
+        let is_up = |state: &State| matches!(state, State::Up(line) if !line.dead.is_cancelled());
+        // Both a time-out and the end of the upkeep leave the reason in the state.
+        let _waited = timeout_at(deadline, state.wait_for(is_up)).await.is_ok();
+        match &*self.state.borrow() {
+            State::Up(line) => Ok(line.clone()),
+            State::Down(why) => Err(why.clone()),
+        }
+    }
+}
+
+impl Line {
+    fn is_answering(&self) {
+        *self.silent_since.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
+    fn is_silent(&self, asked_at: Instant) {
+        let mut since = self.silent_since.lock().unwrap_or_else(PoisonError::into_inner);
+        if SILENCE_MAX <= since.get_or_insert(asked_at).elapsed() {
+            self.dead.cancel();
+        }
+    }
+}
+
+impl Upkeep {
+    /// Keeps the connection up until `stop`.
+    pub(super) async fn run(self, stop: CancellationToken) {
+        // Ends at whatever await it is in: nothing is owed to a connection.
+        stop.run_until_cancelled(self.keep_up()).await;
+        let why = LocksError::Unavailable("the locks are closed".to_owned());
+        self.state.send_replace(State::Down(why));
+    }
+
+    async fn keep_up(&self) {
+        let (mut pause, mut failures, mut openings) = (PAUSES.0, 0_u64, 0_u64);
+        loop {
+            match self.open().await {
+                Ok(line) => {
+                    tracing::info!(openings, failures, "connected to Redis");
+                    self.is_up(line, 0 < openings + failures).await;
+                    openings += 1;
+                    (pause, failures) = (PAUSES.0, 0);
+                    // One that is taken and then dropped is not asked for in a rush.
+                    sleep(jittered(pause)).await;
+                }
+                Err(why) => {
+                    self.is_down(why, failures);
+                    failures += 1;
+                    sleep(jittered(pause)).await;
+                    pause = (pause * 2).min(PAUSES.1);
+                }
+            }
+        }
+    }
+
+    /// Lends the line out until it is dead.
+    async fn is_up(&self, line: Line, was_down: bool) {
+        let dead = line.dead.clone();
+        self.state.send_replace(State::Up(line));
+        if was_down && let Some(reconnected) = &self.reconnected {
+            reconnected.notify_one();
+        }
+        dead.cancelled().await;
+        tracing::warn!("the connection to Redis is lost");
+        let why = LocksError::Unavailable("the connection to Redis is lost".to_owned());
+        self.state.send_replace(State::Down(why));
+    }
+
+    fn is_down(&self, why: LocksError, earlier_failures: u64) {
+        // Said once for each time that Redis is away, not once for each attempt.
+        if earlier_failures == 0 {
+            tracing::warn!(%why, "cannot connect to Redis; trying on");
+        }
+        self.state.send_replace(State::Down(why));
+    }
+
+    async fn open(&self) -> Result<Line, LocksError> {
+        let dead = CancellationToken::new();
+        let ended = dead.clone();
+        let config = AsyncConnectionConfig::new()
+            .set_connection_timeout(Some(OPENING_MAX))
+            // Who asks brings a deadline of their own.
+            .set_response_timeout(None)
+            .set_pipeline_buffer_size(QUEUE)
+            .set_push_sender(move |push: PushInfo| {
+                if push.kind == PushKind::Disconnection {
+                    ended.cancel();
+                }
+                Ok::<(), SendError>(())
+            });
+        let opening = self.client.get_multiplexed_async_connection_with_config(&config);
+        let mut connection = opening.await.map_err(|error| explain(&error))?;
+        let greeted = self.greeting.query_async::<Vec<RedisResult<Value>>>(&mut connection);
+        let silence = || LocksError::Unavailable("Redis does not answer".to_owned());
+        timeout_at(Instant::now() + OPENING_MAX, greeted)
+            .await
+            .map_err(|_elapsed| silence())?
+            .map_err(|error| explain(&error))?;
+        Ok(Line { connection, dead, silent_since: Arc::default() })
+    }
+}
+
+/// Between half of `pause` and all of it, so that servers do not come back in step.
+fn jittered(pause: Duration) -> Duration {
+    // Without randomness they do come back in step, which Redis survives.
+    let random = getrandom::u32().unwrap_or(u32::MAX);
+    pause / 2 + pause.mul_f64(f64::from(random) / f64::from(u32::MAX) / 2.0)
+}

@@ -1,0 +1,220 @@
+//! Locks for anything, held in Redis or inside the process. A seat is one of them.
+//!
+//! A lock is a key that expires, and whose value is a secret of whoever holds it. The holder
+//! renews it; whoever stops renewing loses it without having to be told. Beside each lock stands
+//! its *grant*: the last fence, and who the holder is. It outlives the lock by a day.
+//!
+//! # What is always true
+//!
+//! - **K1** By the keeper's clock, at most one value holds a lock (G1).
+//! - **K2** A later grant has a higher fence, through a release, an expiry, an empty restart and
+//!   a clock that steps back, as long as the claimant brings the floor of the database.
+//! - **K3** Only the value that holds a lock can renew or release it. A release never frees a
+//!   later grant (G6).
+//! - **K4** What was released, or granted to another since, is not raised by a late renewal (G6).
+//! - **K5** Nothing is granted on a time-out. A claim whose answer was lost is taken back.
+//!
+//! K1 is not enough for two writers to be impossible: a paused process wakes up believing in its
+//! lease. The holder's own deadline ([`crate::domain::lease`]) shortens that belief, and the
+//! fence, checked by the database in every write, makes it harmless.
+
+mod calls;
+mod fault;
+mod health;
+mod link;
+mod memory;
+mod name;
+mod open;
+mod owed;
+mod remote;
+mod reply;
+mod scripts;
+mod words;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use crate::domain::seat::Seat;
+use crate::locks::memory::Memory;
+pub use crate::locks::name::LockName;
+use crate::locks::remote::Remote;
+pub use crate::locks::words::{
+    Claim, Claimed, Grant, Held, Holder, LocksError, Over, Owner, Released, Round, Verdict,
+};
+
+/// How long a grant is remembered after its last use. Far longer than any pause of a process that
+/// could still believe in it, and short enough that nothing piles up.
+const GRANT_KEPT_FOR: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// Where the locks are. Cheap to clone; all clones speak for the same keeper.
+#[derive(Clone, Debug)]
+pub struct Locks(Keeper);
+
+/// Who keeps the locks: a closed set, so an enum and not a trait.
+#[derive(Clone, Debug)]
+enum Keeper {
+    Memory(Arc<Memory>),
+    Redis(Arc<Remote>),
+}
+
+impl Locks {
+    /// Locks inside this process, for one server alone.
+    #[must_use]
+    pub fn memory() -> Self {
+        Self(Keeper::Memory(Arc::default()))
+    }
+
+    /// Locks at `url`: `memory:`, `redis://…` or `rediss://…`.
+    ///
+    /// Does not wait for Redis and does not fail when it is away: it is connected to, and
+    /// connected to again, in the background.
+    ///
+    /// # Errors
+    ///
+    /// [`LocksError::Unsupported`] for another scheme, [`LocksError::Misconfigured`] for an address
+    /// that makes no sense.
+    pub async fn connect(url: &str) -> Result<Self, LocksError> {
+        if url == "memory:" {
+            return Ok(Self::memory());
+        }
+        Remote::connect(url).map(|remote| Self(Keeper::Redis(Arc::new(remote))))
+    }
+
+    /// Asks for a lock. A claim repeated with the same value is the same grant, with the same
+    /// fence and a lease that runs anew.
+    ///
+    /// # Errors
+    ///
+    /// [`LocksError`] when the keeper gave no answer. The claim is then taken back in the
+    /// background, and its value is spent: claim again with a new one.
+    ///
+    /// # Cancel safety
+    ///
+    /// A claim that is dropped while it is under way is taken back too.
+    pub async fn claim(&self, claim: &Claim) -> Result<Claimed, LocksError> {
+        let claimed = match &self.0 {
+            Keeper::Memory(memory) => Ok(memory.claim(claim)),
+            Keeper::Redis(remote) => remote.claim(claim).await,
+        };
+        let outcome = match &claimed {
+            Ok(Claimed::Granted(_)) => "granted",
+            Ok(Claimed::Busy(_)) => "busy",
+            Err(_) => "failed",
+        };
+        let class = claim.name.class().to_owned();
+        metrics::counter!("galley_lock_acquisitions_total", "class" => class, "outcome" => outcome)
+            .increment(1);
+        claimed
+    }
+
+    /// Gives a lock back, if `value` still holds it.
+    ///
+    /// # Errors
+    ///
+    /// [`LocksError`] when the keeper gave no answer. The release is still owed, and is made in
+    /// the background.
+    ///
+    /// # Cancel safety
+    ///
+    /// A release that is dropped while it is under way is made in the background.
+    pub async fn release(&self, name: &LockName, value: &str) -> Result<Released, LocksError> {
+        match &self.0 {
+            Keeper::Memory(memory) => Ok(memory.release(name, value)),
+            Keeper::Redis(remote) => remote.release(name, value).await,
+        }
+    }
+
+    /// Renews all of `held` in one go; asks nothing when there is none.
+    ///
+    /// # Errors
+    ///
+    /// [`LocksError`] when the keeper gave no answer. Nothing is lost by that: each lock may or
+    /// may not have been renewed, and its old deadline stays in force.
+    pub async fn renew(&self, held: &[Held], ttl: Duration) -> Result<Round, LocksError> {
+        if held.is_empty() {
+            return Ok(Round { sent_at: Instant::now(), verdicts: Vec::new() });
+        }
+        let began = Instant::now();
+        let round = match &self.0 {
+            Keeper::Memory(memory) => Ok(memory.renew(held, ttl)),
+            Keeper::Redis(remote) => remote.renew(held, ttl).await,
+        }?;
+        metrics::histogram!("galley_renewal_round_seconds").record(began.elapsed());
+        metrics::histogram!("galley_renewal_locks").record(held.len() as f64);
+        let reasserted = round.verdicts.iter().filter(|it| **it == Verdict::Reasserted).count();
+        if 0 < reasserted {
+            metrics::counter!("galley_renewal_reasserted_total").increment(reasserted as u64);
+        }
+        Ok(round)
+    }
+
+    /// Who has a lock.
+    ///
+    /// # Errors
+    ///
+    /// [`LocksError`] when the keeper gave no answer.
+    pub async fn holder(&self, name: &LockName) -> Result<Option<Holder>, LocksError> {
+        let holders = self.holders(std::slice::from_ref(name)).await?;
+        Ok(holders.into_iter().next().flatten())
+    }
+
+    /// Who has each of these locks, by position, in one round trip.
+    ///
+    /// # Errors
+    ///
+    /// [`LocksError`] when the keeper gave no answer.
+    pub async fn holders(&self, names: &[LockName]) -> Result<Vec<Option<Holder>>, LocksError> {
+        match &self.0 {
+            Keeper::Memory(memory) => Ok(names.iter().map(|name| memory.holder(name)).collect()),
+            Keeper::Redis(remote) => remote.holders(names).await,
+        }
+    }
+
+    /// Every seat that is taken, on whatever server. For the admin page: it walks all keys.
+    ///
+    /// # Errors
+    ///
+    /// [`LocksError`] when the keeper gave no answer.
+    pub async fn seats(&self) -> Result<Vec<(Seat, Holder)>, LocksError> {
+        match &self.0 {
+            Keeper::Memory(memory) => Ok(memory.seats()),
+            Keeper::Redis(remote) => remote.seats().await,
+        }
+    }
+
+    /// Whether locks can be trusted: the keeper answers, is the primary, and evicts nothing.
+    ///
+    /// # Errors
+    ///
+    /// [`LocksError::Misconfigured`] says in one line what is wrong and what to do about it.
+    pub async fn check(&self) -> Result<(), LocksError> {
+        match &self.0 {
+            Keeper::Memory(_) => Ok(()),
+            Keeper::Redis(remote) => remote.check().await,
+        }
+    }
+
+    /// Resolves once after each time that the connection for renewals was lost and is back: the
+    /// moment to renew, for Redis may have come back empty. For one task to wait on.
+    ///
+    /// # Cancel safety
+    ///
+    /// Nothing is lost: what happened while nobody waited is told to the next who does.
+    pub async fn reconnected(&self) {
+        match &self.0 {
+            Keeper::Memory(_) => std::future::pending().await,
+            Keeper::Redis(remote) => remote.reconnected().await,
+        }
+    }
+
+    /// Makes the releases that are still owed, if the keeper can be reached, and ends the
+    /// background tasks. The last thing to do with locks: afterwards there is no connection.
+    pub async fn close(&self) {
+        match &self.0 {
+            Keeper::Memory(_) => {}
+            Keeper::Redis(remote) => remote.close().await,
+        }
+    }
+}

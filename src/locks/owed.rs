@@ -1,0 +1,134 @@
+//! Releases that are owed (K5).
+//!
+//! A claim whose answer was lost may have been carried out, or may yet be, when Redis gets to it. A
+//! release whose answer was lost may not have been. Both leave a lock that nobody will renew and
+//! nobody can have until it expires. So each is followed by a compare-and-delete, for as long as it
+//! takes to reach Redis.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::Notify;
+use tokio::time::sleep;
+use tokio_util::sync::CancellationToken;
+
+use crate::locks::calls::Calls;
+use crate::locks::fault::Fault;
+use crate::locks::name::LockName;
+use crate::locks::words::{LocksError, Released};
+
+/// Pause between rounds while something is owed.
+const RETRY_EVERY: Duration = Duration::from_millis(250);
+/// Releases that may be owed at a time. What comes on top is freed by its lease.
+const OWED_MAX: usize = 16_384;
+/// How often Redis must say that a value does not hold its lock before that is believed. The claim
+/// may still stand in a connection that was given up, and be carried out after the first answer.
+const DENIALS: u8 = 2;
+
+/// What is owed, by value.
+#[derive(Debug, Default)]
+pub(super) struct Owed {
+    debts: Mutex<HashMap<String, Debt>>,
+    stirred: Notify,
+}
+
+#[derive(Debug)]
+struct Debt {
+    name: LockName,
+    denials: u8,
+}
+
+/// A release that is owed from the moment this is dropped.
+#[must_use]
+pub(super) struct Promise<'a> {
+    owed: &'a Owed,
+    /// None once there is nothing to owe.
+    lock: Option<(&'a LockName, &'a str)>,
+}
+
+impl Promise<'_> {
+    /// Redis answered: nothing is owed.
+    pub(super) fn keep(mut self) {
+        self.lock = None;
+    }
+}
+
+impl Drop for Promise<'_> {
+    fn drop(&mut self) {
+        if let Some((name, value)) = self.lock.take() {
+            self.owed.add(name, value);
+        }
+    }
+}
+
+impl Owed {
+    /// Promises a release: kept, or owed.
+    pub(super) fn promise<'a>(&'a self, name: &'a LockName, value: &'a str) -> Promise<'a> {
+        Promise { owed: self, lock: Some((name, value)) }
+    }
+
+    /// Whether a release of this value is owed.
+    pub(super) fn is_owed(&self, value: &str) -> bool {
+        self.debts().contains_key(value)
+    }
+
+    /// Pays until `stop`.
+    pub(super) async fn work(self: Arc<Self>, calls: Calls, stop: CancellationToken) {
+        stop.run_until_cancelled(self.pay_for_ever(&calls)).await;
+    }
+
+    async fn pay_for_ever(&self, calls: &Calls) {
+        loop {
+            self.stirred.notified().await;
+            while !self.debts().is_empty() {
+                self.pay(calls).await;
+                sleep(RETRY_EVERY).await;
+            }
+        }
+    }
+
+    /// Makes the releases that are owed, until one finds Redis out of reach.
+    pub(super) async fn pay(&self, calls: &Calls) {
+        let due: Vec<_> =
+            self.debts().iter().map(|(value, debt)| (debt.name.clone(), value.clone())).collect();
+        for (name, value) in due {
+            match calls.release(&name, &value).await {
+                Ok(Released::Freed) => {
+                    tracing::info!(lock = %name, "took back a lock that nobody was told of");
+                    self.debts().remove(&value);
+                }
+                Ok(Released::NotHeld) => self.deny(&value),
+                Err(Fault::Refused(error @ LocksError::Misconfigured(_))) => {
+                    tracing::warn!(lock = %name, %error, "a release is left to the lease");
+                    self.debts().remove(&value);
+                }
+                Err(Fault::Unsent(_) | Fault::Unknown(_) | Fault::Refused(_)) => return,
+            }
+        }
+    }
+
+    fn add(&self, name: &LockName, value: &str) {
+        let mut debts = self.debts();
+        if OWED_MAX <= debts.len() {
+            tracing::warn!(lock = %name, "too many releases are owed; left to the lease");
+            return;
+        }
+        debts.insert(value.to_owned(), Debt { name: name.clone(), denials: 0 });
+        drop(debts);
+        self.stirred.notify_one();
+    }
+
+    fn deny(&self, value: &str) {
+        let mut debts = self.debts();
+        let Some(debt) = debts.get_mut(value) else { return };
+        debt.denials += 1;
+        if DENIALS <= debt.denials {
+            debts.remove(value);
+        }
+    }
+
+    fn debts(&self) -> MutexGuard<'_, HashMap<String, Debt>> {
+        self.debts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

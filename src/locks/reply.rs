@@ -1,0 +1,119 @@
+//! What the scripts answer, in our words.
+//!
+//! Answers come from another program and are read as such: anything unexpected is an error, never
+//! a guess.
+
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use redis::Value;
+use tokio::time::Instant;
+
+use crate::domain::fence::Fence;
+use crate::domain::user::User;
+use crate::locks::words::{Claimed, Grant, Holder, LocksError, Owner, Released};
+
+/// The answer of `claim.lua`.
+pub(super) fn claimed(reply: &Value, sent_at: Instant) -> Result<Claimed, LocksError> {
+    read_claimed(reply, sent_at).ok_or_else(unexpected)
+}
+
+/// The answer of `release.lua`.
+pub(super) fn released(reply: &Value) -> Result<Released, LocksError> {
+    match integer(reply) {
+        Some(1) => Ok(Released::Freed),
+        Some(0) => Ok(Released::NotHeld),
+        Some(_) | None => Err(unexpected()),
+    }
+}
+
+/// The answer of `renew.lua` and `reassert.lua`: one byte for each of `asked`.
+pub(super) fn verdicts(reply: &Value, asked: usize) -> Result<&[u8], LocksError> {
+    match reply {
+        Value::BulkString(bytes) if bytes.len() == asked => Ok(bytes),
+        _ => Err(unexpected()),
+    }
+}
+
+/// The answer of `holders.lua`, for `asked` locks.
+pub(super) fn holders(reply: &Value, asked: usize) -> Result<Vec<Option<Holder>>, LocksError> {
+    let Value::Array(rows) = reply else { return Err(unexpected()) };
+    if rows.len() != asked {
+        return Err(unexpected());
+    }
+    rows.iter().map(|row| holder(row).ok_or_else(unexpected)).collect()
+}
+
+/// Redis said something that our scripts do not say.
+pub(super) fn unexpected() -> LocksError {
+    LocksError::Unavailable("Redis gave an unexpected answer".to_owned())
+}
+
+fn read_claimed(reply: &Value, sent_at: Instant) -> Option<Claimed> {
+    let Value::Array(fields) = reply else { return None };
+    match fields.as_slice() {
+        [granted, fence, since, replaced] if integer(granted) == Some(1) => {
+            Some(Claimed::Granted(Grant {
+                fence: Fence(number(fence)?),
+                since: time(since)?,
+                sent_at,
+                replaced: holder(replaced)?,
+            }))
+        }
+        [granted, busy] if integer(granted) == Some(0) => holder(busy)?.map(Claimed::Busy),
+        _ => None,
+    }
+}
+
+/// A holder or nobody; `None` when it is neither.
+fn holder(row: &Value) -> Option<Option<Holder>> {
+    let fields = match row {
+        Value::Nil | Value::Boolean(false) => return Some(None),
+        Value::Array(fields) => fields.as_slice(),
+        _ => return None,
+    };
+    let [value, ttl, told @ ..] = fields else { return None };
+    let value = text(value)?.to_owned();
+    // Below zero: the key was set by hand and never ends.
+    let ttl = u64::try_from(integer(ttl)?).map_or(Duration::MAX, Duration::from_millis);
+    let holder = match told {
+        [fence, user, name, node, since] => Holder {
+            value,
+            owner: Owner {
+                user: User { id: text(user)?.parse().ok()?, name: text(name)?.to_owned() },
+                node: text(node)?.parse().ok()?,
+            },
+            fence: Fence(number(fence)?),
+            since: time(since)?,
+            ttl,
+        },
+        _ => {
+            let (fence, since) = (Fence::ZERO, DateTime::UNIX_EPOCH);
+            Holder { value, owner: Owner::unknown(), fence, since, ttl }
+        }
+    };
+    Some(Some(holder))
+}
+
+fn text(value: &Value) -> Option<&str> {
+    match value {
+        Value::BulkString(bytes) => std::str::from_utf8(bytes).ok(),
+        Value::SimpleString(text) => Some(text),
+        _ => None,
+    }
+}
+
+fn integer(value: &Value) -> Option<i64> {
+    match value {
+        Value::Int(number) => Some(*number),
+        _ => None,
+    }
+}
+
+fn number(value: &Value) -> Option<u64> {
+    text(value)?.parse().ok()
+}
+
+fn time(value: &Value) -> Option<DateTime<Utc>> {
+    DateTime::from_timestamp_micros(text(value)?.parse().ok()?)
+}

@@ -1,0 +1,147 @@
+//! The scripts, and how they are called.
+
+use std::time::Duration;
+
+use redis::{Cmd, Pipeline};
+
+use crate::locks::GRANT_KEPT_FOR;
+use crate::locks::name::LockName;
+use crate::locks::words::{Claim, Held, Over};
+
+/// Locks in one call of the renewal script. A call holds Redis for itself: some 0.3 ms at this
+/// size. Larger calls gain nothing.
+pub(super) const LOCKS_PER_CALL: usize = 250;
+
+/// A script and the hash that Redis knows it by.
+#[derive(Debug)]
+pub(super) struct Script {
+    source: &'static str,
+    hash: String,
+}
+
+/// All scripts.
+#[derive(Debug)]
+pub(super) struct Scripts {
+    pub(super) claim: Script,
+    pub(super) release: Script,
+    pub(super) renew: Script,
+    pub(super) reassert: Script,
+    pub(super) holders: Script,
+}
+
+impl Script {
+    fn new(source: &'static str) -> Self {
+        Self { source, hash: redis::Script::new(source).get_hash().to_owned() }
+    }
+
+    /// Makes Redis know the script, in the same pipeline as the calls that follow: after a
+    /// `SCRIPT FLUSH` or an empty restart they would all be refused, and a pipeline of renewals
+    /// cannot be picked apart to repeat some of it. The answer is left out of the replies.
+    pub(super) fn load(&self, pipeline: &mut Pipeline) {
+        pipeline.cmd("SCRIPT").arg("LOAD").arg(self.source).ignore();
+    }
+
+    /// The beginning of a call: `keys` keys and then the arguments are to follow.
+    fn call(&self, keys: usize) -> Cmd {
+        let mut call = redis::cmd("EVALSHA");
+        call.arg(&self.hash).arg(keys);
+        call
+    }
+}
+
+impl Scripts {
+    pub(super) fn new() -> Self {
+        Self {
+            claim: Script::new(include_str!("claim.lua")),
+            release: Script::new(include_str!("release.lua")),
+            renew: Script::new(include_str!("renew.lua")),
+            reassert: Script::new(include_str!("reassert.lua")),
+            holders: Script::new(include_str!("holders.lua")),
+        }
+    }
+
+    /// Makes Redis know those that are called one at a time.
+    pub(super) fn greeting(&self) -> Pipeline {
+        let mut pipeline = pipeline();
+        for script in [&self.claim, &self.release] {
+            script.load(&mut pipeline);
+        }
+        pipeline
+    }
+
+    pub(super) fn claim(&self, claim: &Claim) -> Cmd {
+        let (from, value) = match &claim.over {
+            Over::Nobody => ("nobody", ""),
+            Over::Value(value) => ("value", value.as_str()),
+            Over::SameUser => ("user", ""),
+        };
+        let mut call = self.claim.call(2);
+        call.arg(claim.name.key())
+            .arg(claim.name.grant_key())
+            .arg(&claim.value)
+            .arg(millis(claim.ttl))
+            .arg(claim.floor.0)
+            .arg(claim.owner.user.id.as_str())
+            .arg(&claim.owner.user.name)
+            .arg(claim.owner.node.to_string())
+            .arg(from)
+            .arg(value)
+            .arg(millis(GRANT_KEPT_FOR));
+        call
+    }
+
+    pub(super) fn release(&self, name: &LockName, value: &str) -> Cmd {
+        let mut call = self.release.call(2);
+        call.arg(name.key()).arg(name.grant_key()).arg(value).arg(millis(GRANT_KEPT_FOR));
+        call
+    }
+
+    pub(super) fn renew(&self, held: &[Held], ttl: Duration) -> Cmd {
+        let mut call = self.renew.call(held.len());
+        for held in held {
+            call.arg(held.name.key());
+        }
+        call.arg(millis(ttl));
+        for held in held {
+            call.arg(&held.value);
+        }
+        call
+    }
+
+    pub(super) fn reassert(&self, held: &[&Held], ttl: Duration) -> Cmd {
+        let mut call = self.reassert.call(2 * held.len());
+        for held in held {
+            call.arg(held.name.key()).arg(held.name.grant_key());
+        }
+        call.arg(millis(ttl)).arg(millis(GRANT_KEPT_FOR));
+        for held in held {
+            call.arg(&held.value)
+                .arg(held.fence.0)
+                .arg(held.owner.user.id.as_str())
+                .arg(&held.owner.user.name)
+                .arg(held.owner.node.to_string())
+                .arg(held.since.timestamp_micros());
+        }
+        call
+    }
+
+    pub(super) fn holders(&self, names: &[LockName]) -> Cmd {
+        let mut call = self.holders.call(2 * names.len());
+        for name in names {
+            call.arg(name.key()).arg(name.grant_key());
+        }
+        call
+    }
+}
+
+/// A pipeline whose answers are looked at one by one: an error in one does not hide the others.
+pub(super) fn pipeline() -> Pipeline {
+    let mut pipeline = redis::pipe();
+    pipeline.ignore_errors();
+    pipeline
+}
+
+/// Whole milliseconds, at least one: Redis refuses a lifetime of none.
+pub(super) fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX).max(1)
+}

@@ -1,0 +1,291 @@
+//! The connection to Redis, over which a server speaks and hears.
+//!
+//! One for both: with RESP3 a connection that subscribes can still publish. A task keeps it up.
+//! Messages that come in are handed to the subscribers where they are read, without a queue in
+//! between; messages that go out pass a bounded one, so that nobody waits for Redis.
+
+use std::collections::HashSet;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use bytes::Bytes;
+use redis::aio::{MultiplexedConnection, SendError};
+use redis::{AsyncConnectionConfig, Client, PushInfo, PushKind, RedisResult, Value};
+use tokio::sync::mpsc;
+use tokio::time::{Instant, sleep};
+use tokio_util::sync::CancellationToken;
+
+use crate::domain::ids::NodeId;
+use crate::relay::message::{Envelope, Parcel, Topic};
+use crate::relay::subscription::{Signal, Table};
+
+/// Messages that may wait to be sent. Far more than a healthy Redis leaves waiting.
+pub(super) const OUTBOX_MAX: usize = 4_096;
+/// The same, in bytes.
+const OUTBOX_BYTES_MAX: usize = 32 * 1024 * 1024;
+/// Topics that may wait for a word that something was lost. Beyond that it is Redis itself that is
+/// away for long, and its return is a gap for everybody.
+const LOST_MAX: usize = 16_384;
+/// Messages in one pipeline.
+const BATCH_MAX: usize = 128;
+/// Channels in one `SUBSCRIBE`.
+const CHANNELS_PER_CALL: usize = 500;
+/// A connection that does not answer for this long is given up.
+const SILENCE_MAX: Duration = Duration::from_secs(3);
+/// How long opening one may take, with the handshake.
+const OPENING_MAX: Duration = Duration::from_secs(1);
+/// Pauses between attempts double from the first to the second, with jitter.
+const PAUSES: (Duration, Duration) = (Duration::from_millis(25), Duration::from_millis(500));
+
+/// One message on its way out.
+#[derive(Debug)]
+pub(super) struct Outgoing {
+    pub(super) topic: Topic,
+    pub(super) frame: Vec<u8>,
+}
+
+/// What the task and those who publish both look at.
+#[derive(Debug)]
+pub(super) struct Shared {
+    node: NodeId,
+    table: Arc<Table>,
+    /// The sender's clock of [`Envelope::sent_us`] begins here.
+    began: Instant,
+    is_up: AtomicBool,
+    outbox_bytes: AtomicUsize,
+    /// Topics of which others may have missed something. They are told once that is possible.
+    lost: Mutex<HashSet<Topic>>,
+}
+
+impl Shared {
+    pub(super) fn new(node: NodeId, table: Arc<Table>) -> Self {
+        Self {
+            node,
+            table,
+            began: Instant::now(),
+            is_up: AtomicBool::new(false),
+            outbox_bytes: AtomicUsize::new(0),
+            lost: Mutex::default(),
+        }
+    }
+
+    pub(super) fn is_up(&self) -> bool {
+        self.is_up.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn envelope(&self, parcel: Parcel) -> Vec<u8> {
+        Envelope { from: self.node, sent_us: self.now_us(), parcel }.encode()
+    }
+
+    /// Whether there is room for a frame in the outbox; if so, it is taken.
+    pub(super) fn takes(&self, frame: &[u8]) -> bool {
+        let taken = self.outbox_bytes.fetch_add(frame.len(), Ordering::Relaxed);
+        let fits = taken + frame.len() <= OUTBOX_BYTES_MAX;
+        if !fits {
+            self.gives_back(frame);
+        }
+        fits
+    }
+
+    pub(super) fn gives_back(&self, frame: &[u8]) {
+        self.outbox_bytes.fetch_sub(frame.len(), Ordering::Relaxed);
+    }
+
+    pub(super) fn lose(&self, topics: impl IntoIterator<Item = Topic>) {
+        let mut lost = self.lost();
+        for topic in topics.into_iter().take(LOST_MAX.saturating_sub(lost.len())) {
+            lost.insert(topic);
+        }
+    }
+
+    fn lost(&self) -> std::sync::MutexGuard<'_, HashSet<Topic>> {
+        self.lost.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn now_us(&self) -> u64 {
+        u64::try_from(self.began.elapsed().as_micros()).unwrap_or(u64::MAX)
+    }
+
+    /// Hands on what Redis pushed.
+    fn hear(&self, push: PushInfo) {
+        let Ok([Value::BulkString(channel), Value::BulkString(frame)]) =
+            <[Value; 2]>::try_from(push.data)
+        else {
+            return;
+        };
+        let Some(topic) = Topic::of_channel(&channel) else { return };
+        match Envelope::decode(&Bytes::from(frame)) {
+            Some(envelope) if envelope.from == self.node => {
+                // Our own, come back: how long the way is, without comparing two clocks.
+                let way = self.now_us().saturating_sub(envelope.sent_us);
+                metrics::histogram!("galley_relay_seconds").record(Duration::from_micros(way));
+            }
+            Some(Envelope { from, parcel: Parcel::Message(message), .. }) => {
+                self.table.deliver(topic, &Signal::Message { from, message });
+            }
+            Some(Envelope { parcel: Parcel::Lost, .. }) | None => {
+                self.table.deliver(topic, &Signal::Gap);
+            }
+        }
+    }
+}
+
+/// The task's side.
+pub(super) struct Line {
+    pub(super) client: Client,
+    pub(super) shared: Arc<Shared>,
+    pub(super) outbox: mpsc::Receiver<Outgoing>,
+}
+
+impl Line {
+    /// Keeps the connection up until `stop`.
+    pub(super) async fn run(self, stop: CancellationToken) {
+        // Ends at whatever await it is in: nothing is owed to a relay.
+        stop.run_until_cancelled(self.keep_up()).await;
+    }
+
+    async fn keep_up(mut self) {
+        let (mut pause, mut failures) = (PAUSES.0, 0_u64);
+        loop {
+            match self.open().await {
+                Ok((connection, dead)) => {
+                    tracing::info!(failures, "the relay is connected to Redis");
+                    (pause, failures) = (PAUSES.0, 0);
+                    self.serve(connection, dead).await;
+                    // One that Redis takes and then refuses to serve is not asked for in a rush.
+                    sleep(jittered(pause)).await;
+                }
+                Err(error) => {
+                    complain(&error, failures);
+                    failures += 1;
+                    sleep(jittered(pause)).await;
+                    pause = (pause * 2).min(PAUSES.1);
+                }
+            }
+        }
+    }
+
+    async fn open(&self) -> RedisResult<(MultiplexedConnection, CancellationToken)> {
+        let dead = CancellationToken::new();
+        let (shared, ended) = (Arc::clone(&self.shared), dead.clone());
+        let config = AsyncConnectionConfig::new()
+            .set_connection_timeout(Some(OPENING_MAX))
+            .set_response_timeout(Some(SILENCE_MAX))
+            .set_push_sender(move |push: PushInfo| {
+                match push.kind {
+                    PushKind::Message => shared.hear(push),
+                    PushKind::Disconnection => ended.cancel(),
+                    // Confirmations come as answers too.
+                    _ => {}
+                }
+                Ok::<(), SendError>(())
+            });
+        let connection = self.client.get_multiplexed_async_connection_with_config(&config).await?;
+        Ok((connection, dead))
+    }
+
+    /// Speaks and hears until the connection ends, or does not answer.
+    async fn serve(&mut self, connection: MultiplexedConnection, dead: CancellationToken) {
+        self.shared.table.connect();
+        self.shared.is_up.store(true, Ordering::Relaxed);
+        let error = tokio::select! {
+            () = dead.cancelled() => None,
+            error = listen(&self.shared.table, connection.clone()) => error.err(),
+            error = speak(&self.shared, &mut self.outbox, connection) => error.err(),
+        };
+        let error = error.map(|error| error.to_string());
+        tracing::warn!(error, "the relay's connection to Redis is lost");
+        self.shared.is_up.store(false, Ordering::Relaxed);
+        self.shared.table.disconnect();
+    }
+}
+
+/// Keeps the subscriptions of the connection what the table wants. Ends with an error only.
+async fn listen(table: &Table, mut connection: MultiplexedConnection) -> RedisResult<()> {
+    let mut in_force = HashSet::new();
+    loop {
+        let (wanted, left): (Vec<_>, Vec<_>) =
+            table.changes().into_iter().partition(|(_topic, is_wanted)| *is_wanted);
+        let left = left.into_iter().map(|(topic, _)| topic).filter(|topic| in_force.remove(topic));
+        let left: Vec<_> = left.map(Topic::channel).collect();
+        for channels in left.chunks(CHANNELS_PER_CALL) {
+            connection.unsubscribe(channels).await?;
+        }
+        let wanted: Vec<_> = wanted.into_iter().map(|(topic, _)| topic).collect();
+        for topics in wanted.chunks(CHANNELS_PER_CALL) {
+            let new = topics.iter().filter(|topic| in_force.insert(**topic));
+            let channels: Vec<_> = new.map(|topic| topic.channel()).collect();
+            if !channels.is_empty() {
+                connection.subscribe(&channels).await?;
+            }
+            table.confirm(topics);
+        }
+        table.stirred.notified().await;
+    }
+}
+
+/// Sends what waits, and tells those who missed something. Ends with an error only, or when
+/// nobody is left who could say anything.
+async fn speak(
+    shared: &Shared,
+    outbox: &mut mpsc::Receiver<Outgoing>,
+    mut connection: MultiplexedConnection,
+) -> RedisResult<()> {
+    let mut batch = Vec::with_capacity(BATCH_MAX);
+    loop {
+        let missed: Vec<_> = shared.lost().drain().collect();
+        let mut request = redis::pipe();
+        for topic in &missed {
+            let lost = shared.envelope(Parcel::Lost);
+            request.cmd("PUBLISH").arg(topic.channel()).arg(lost).ignore();
+        }
+        for outgoing in &batch {
+            let Outgoing { topic, frame } = outgoing;
+            shared.gives_back(frame);
+            request.cmd("PUBLISH").arg(topic.channel()).arg(frame).ignore();
+        }
+        if !request.is_empty() {
+            let topics = batch.iter().map(|outgoing| outgoing.topic).chain(missed).collect();
+            let unsure = Unsure { shared, topics };
+            request.exec_async(&mut connection).await?;
+            unsure.are_sent();
+        }
+        batch.clear();
+        if outbox.recv_many(&mut batch, BATCH_MAX).await == 0 {
+            return Ok(());
+        }
+    }
+}
+
+/// Topics of which something is under way. Dropped, as it is with a connection that ends, they
+/// count as lost.
+struct Unsure<'a> {
+    shared: &'a Shared,
+    topics: HashSet<Topic>,
+}
+
+impl Unsure<'_> {
+    fn are_sent(mut self) {
+        self.topics.clear();
+    }
+}
+
+impl Drop for Unsure<'_> {
+    fn drop(&mut self) {
+        self.shared.lose(self.topics.drain());
+    }
+}
+
+/// Said once for each time that Redis is away, not once for each attempt.
+fn complain(error: &redis::RedisError, earlier_failures: u64) {
+    if earlier_failures == 0 {
+        tracing::warn!(%error, "the relay cannot connect to Redis; trying on");
+    }
+}
+
+/// Between half of `pause` and all of it, so that servers do not come back in step.
+fn jittered(pause: Duration) -> Duration {
+    let random = getrandom::u32().unwrap_or(u32::MAX);
+    pause / 2 + pause.mul_f64(f64::from(random) / f64::from(u32::MAX) / 2.0)
+}

@@ -1,0 +1,182 @@
+//! What the server tells a page: JSON in frames of type 100 (CONTRACT §4).
+//!
+//! The name of an event stands under `event`, and again under `type` for readers that dispatch on
+//! that word; only in `problem` is `type` the problem document's own.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
+use chrono::{DateTime, Utc};
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+
+use crate::domain::fence::Fence;
+use crate::domain::ids::SessionId;
+use crate::domain::review::Review;
+use crate::domain::seat::Role;
+use crate::domain::user::User;
+use crate::session::close::LostReason;
+use crate::sync::frame;
+
+/// One thing to tell.
+#[derive(Clone, Debug)]
+pub enum Event<'a> {
+    /// The seat is yours.
+    SeatGranted {
+        /// The session that holds it.
+        session: SessionId,
+        /// Which seat.
+        role: Role,
+        /// The number of the grant.
+        fence: Fence,
+        /// Length of the lease, in ms.
+        lease_ms: u64,
+        /// The secret that re-enters after the socket died.
+        resume: &'a str,
+        /// Who the server takes you for.
+        user: &'a User,
+    },
+    /// The lease could not be renewed in time: edits are not taken until it is.
+    SeatUncertain,
+    /// The lease was renewed after all.
+    SeatRestored,
+    /// The seat is given back at that time unless there is a sign of work.
+    SeatIdle {
+        /// When.
+        release_at: DateTime<Utc>,
+    },
+    /// The seat is gone.
+    SeatLost(LostReason),
+    /// Somebody sat down.
+    PeerJoined(Role, &'a User),
+    /// Somebody left.
+    PeerLeft(Role, &'a User),
+    /// Everything up to this state vector survives any crash.
+    DocumentSaved {
+        /// Encoded Yjs state vector.
+        state_vector: &'a [u8],
+    },
+    /// A review was made.
+    ReviewCreated(&'a Review),
+    /// A review changed.
+    ReviewUpdated(&'a Review),
+    /// A review was deleted.
+    ReviewDeleted(&'a Review),
+    /// An edit was not taken.
+    Denied(&'static str),
+    /// Something is wrong that the page should show.
+    Problem(Problem),
+    /// This server is stopping.
+    ServerDraining {
+        /// When to come back, in ms.
+        reconnect_after_ms: u64,
+    },
+}
+
+/// A problem document (RFC 9457) for a socket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Problem {
+    /// `/problems/<name>`.
+    #[serde(rename = "type")]
+    pub kind: &'static str,
+    /// A sentence for people.
+    pub title: &'static str,
+    /// The HTTP status it would have been.
+    pub status: u16,
+}
+
+/// Edits are kept in memory because storage does not answer.
+pub const NOT_SAVED: Problem = Problem {
+    kind: "/problems/not-saved",
+    title: "The server cannot store right now; edits are kept and stored when it can",
+    status: 503,
+};
+/// No further edit is taken until storage answers.
+pub const UNSAVED_FULL: Problem = Problem {
+    kind: "/problems/unsaved-full",
+    title: "The server cannot store right now and takes no further edits",
+    status: 507,
+};
+/// An edit that was shown was refused by the database: the page must open the document afresh.
+pub const DOCUMENT_RESET: Problem = Problem {
+    kind: "/problems/document-reset",
+    title: "An edit that was shown could not be kept; open the document again",
+    status: 409,
+};
+/// The document is as large as it may become.
+pub const DOCUMENT_FULL: Problem = Problem {
+    kind: "/problems/document-too-large",
+    title: "The document is as large as it may become",
+    status: 413,
+};
+
+impl Event<'_> {
+    /// The event as JSON.
+    #[must_use]
+    pub fn json(&self) -> String {
+        let (name, fields) = self.parts();
+        let mut object = Map::new();
+        object.insert("event".to_owned(), name.into());
+        object.insert("type".to_owned(), name.into());
+        if let Value::Object(fields) = fields {
+            object.extend(fields);
+        }
+        Value::Object(object).to_string()
+    }
+
+    /// The event as a websocket message.
+    #[must_use]
+    pub fn frame(&self) -> Bytes {
+        frame::event(&self.json())
+    }
+
+    fn parts(&self) -> (&'static str, Value) {
+        match self {
+            Self::SeatGranted { session, role, fence, lease_ms, resume, user } => (
+                "seat.granted",
+                json!({ "session_id": session, "role": role, "fence": fence,
+                        "lease_ms": lease_ms, "resume": resume, "user": user }),
+            ),
+            Self::SeatUncertain => ("seat.uncertain", json!({})),
+            Self::SeatRestored => ("seat.restored", json!({})),
+            Self::SeatIdle { release_at } => ("seat.idle", json!({ "release_at": release_at })),
+            Self::SeatLost(reason) => ("seat.lost", json!({ "reason": reason.as_str() })),
+            Self::PeerJoined(role, user) => ("peer.joined", json!({ "role": role, "user": user })),
+            Self::PeerLeft(role, user) => ("peer.left", json!({ "role": role, "user": user })),
+            Self::DocumentSaved { state_vector } => {
+                ("document.saved", json!({ "state_vector": STANDARD.encode(state_vector) }))
+            }
+            Self::ReviewCreated(review) => ("review.created", json!({ "review": review })),
+            Self::ReviewUpdated(review) => ("review.updated", json!({ "review": review })),
+            Self::ReviewDeleted(review) => ("review.deleted", json!({ "review": review })),
+            Self::Denied(reason) => ("denied", json!({ "reason": reason })),
+            Self::Problem(problem) => ("problem", json!(problem)),
+            Self::ServerDraining { reconnect_after_ms } => {
+                ("server.draining", json!({ "reconnect_after_ms": reconnect_after_ms }))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_event_names_itself_and_carries_its_fields() {
+        let json: Value =
+            serde_json::from_str(&Event::SeatLost(LostReason::TakenOver).json()).expect("JSON");
+        assert_eq!(
+            json,
+            json!({ "event": "seat.lost", "type": "seat.lost", "reason": "taken_over" })
+        );
+    }
+
+    #[test]
+    fn a_problem_keeps_its_own_type() {
+        let json: Value = serde_json::from_str(&Event::Problem(NOT_SAVED).json()).expect("JSON");
+        assert_eq!(json["event"], "problem");
+        assert_eq!(json["type"], "/problems/not-saved");
+        assert_eq!(json["status"], 503);
+    }
+}

@@ -1,0 +1,343 @@
+//! One session's hold on its seat: the deadline that every write is checked against, and the
+//! signs of life that keep it.
+//!
+//! ```text
+//!             granted            deadline passed
+//!  Claiming ───────────► Held ◄──────────────────► Uncertain
+//!                         │        renewed             │
+//!            socket died  ▼                            │
+//!                       Away ──── grace over ──► Ended ◄┘
+//! ```
+//!
+//! # Invariants
+//!
+//! - **S1** (G3) No write is accepted at or after `trusted_until`, which is counted from when the
+//!   last good renewal was sent. It is looked at on each write, so a scheduler that is late or
+//!   dead fails closed.
+//! - **S2** `Ended` is final: whoever ends a holding first says why, and it never writes again.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use serde::Serialize;
+use tokio::sync::Notify;
+use tokio::time::Instant;
+
+use crate::domain::fence::Fence;
+use crate::domain::ids::{DocumentId, SessionId};
+use crate::domain::seat::Seat;
+use crate::domain::user::User;
+use crate::session::close::{Close, LostReason};
+use crate::session::event::Event;
+use crate::session::outbox::Outbox;
+
+/// Where a holding is in its life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Phase {
+    /// The key has been asked for.
+    Claiming,
+    /// The seat is held and trusted.
+    Held,
+    /// The lease was not renewed in time; edits are refused.
+    Uncertain,
+    /// The socket died without a close; the seat is kept for its holder for a while.
+    Away,
+    /// Given back or lost.
+    Ended,
+}
+
+/// Who wants to sit where.
+#[derive(Clone, Debug)]
+pub struct Sitter {
+    /// The session.
+    pub session: SessionId,
+    /// The seat it asks for.
+    pub seat: Seat,
+    /// The document behind the seat's share link.
+    pub document: DocumentId,
+    /// The person.
+    pub user: User,
+    /// Re-enters the seat after the socket died.
+    pub resume: String,
+    /// Whether the client understands events.
+    pub wants_events: bool,
+}
+
+/// A session and its seat.
+#[derive(Debug)]
+pub struct Holding {
+    /// Who sits, or asks to.
+    pub sitter: Sitter,
+    outbox: Outbox,
+    epoch: Instant,
+    trusted_until: AtomicU64,
+    fence: AtomicU64,
+    heard_at: AtomicU64,
+    active_at: AtomicU64,
+    life: Mutex<Life>,
+    sign_of_life: Notify,
+}
+
+#[derive(Debug)]
+struct Life {
+    phase: Phase,
+    since: Option<DateTime<Utc>>,
+    lost: Option<LostReason>,
+    idle_warned: bool,
+}
+
+impl Holding {
+    /// A session that is about to ask for its seat.
+    #[must_use]
+    pub fn claiming(sitter: Sitter, outbox: Outbox) -> Self {
+        Self {
+            sitter,
+            outbox,
+            epoch: Instant::now(),
+            trusted_until: AtomicU64::new(0),
+            fence: AtomicU64::new(0),
+            heard_at: AtomicU64::new(0),
+            active_at: AtomicU64::new(0),
+            life: Mutex::new(Life {
+                phase: Phase::Claiming,
+                since: None,
+                lost: None,
+                idle_warned: false,
+            }),
+            sign_of_life: Notify::new(),
+        }
+    }
+
+    /// Where messages for the socket go.
+    #[must_use]
+    pub fn outbox(&self) -> &Outbox {
+        &self.outbox
+    }
+
+    /// The number of the grant.
+    #[must_use]
+    pub fn fence(&self) -> Fence {
+        Fence(self.fence.load(Ordering::Acquire))
+    }
+
+    /// When the seat was granted.
+    #[must_use]
+    pub fn since(&self) -> Option<DateTime<Utc>> {
+        self.life().since
+    }
+
+    /// Where it is in its life.
+    #[must_use]
+    pub fn phase(&self) -> Phase {
+        self.life().phase
+    }
+
+    /// The seat was granted under `fence` and may be trusted until `until`.
+    pub fn granted(&self, fence: Fence, since: DateTime<Utc>, until: Instant) {
+        let mut life = self.life();
+        if life.phase == Phase::Claiming {
+            life.phase = Phase::Held;
+            life.since = Some(since);
+            self.fence.store(fence.0, Ordering::Release);
+            self.trusted_until.store(self.stamp(until), Ordering::Release);
+        }
+    }
+
+    /// Orders holdings by deadline, the nearest first.
+    #[must_use]
+    pub fn trust_stamp(&self) -> (Instant, u64) {
+        let left = Duration::from_micros(self.trusted_until.load(Ordering::Acquire));
+        (self.epoch + left, self.fence.load(Ordering::Acquire))
+    }
+
+    /// Whether `secret` is the one that this session was granted its seat with.
+    #[must_use]
+    pub fn is_resumed_by(&self, secret: &str) -> bool {
+        use subtle::ConstantTimeEq as _;
+        self.sitter.resume.as_bytes().ct_eq(secret.as_bytes()).into()
+    }
+
+    /// Whether a write may go through at `now` (S1).
+    #[must_use]
+    pub fn may_write(&self, now: Instant) -> bool {
+        self.stamp(now) < self.trusted_until.load(Ordering::Acquire)
+    }
+
+    /// The lease was renewed: trusted until `until`. True if it had become uncertain.
+    pub fn renewed(&self, until: Instant) -> bool {
+        let mut life = self.life();
+        if matches!(life.phase, Phase::Claiming | Phase::Ended) {
+            return false;
+        }
+        self.trusted_until.fetch_max(self.stamp(until), Ordering::AcqRel);
+        let was_uncertain = life.phase == Phase::Uncertain;
+        if was_uncertain {
+            life.phase = Phase::Held;
+            self.tell(&Event::SeatRestored);
+        }
+        was_uncertain
+    }
+
+    /// Says so, once, if the deadline has passed.
+    pub fn look_at_deadline(&self, now: Instant) {
+        if self.may_write(now) {
+            return;
+        }
+        let mut life = self.life();
+        if life.phase == Phase::Held {
+            life.phase = Phase::Uncertain;
+            self.tell(&Event::SeatUncertain);
+        }
+    }
+
+    /// The socket died without a close. False if the holding had ended already.
+    pub fn went_away(&self) -> bool {
+        let mut life = self.life();
+        let sat = matches!(life.phase, Phase::Held | Phase::Uncertain);
+        if sat {
+            life.phase = Phase::Away;
+        }
+        sat
+    }
+
+    /// Ends it. True for the one caller who did (S2).
+    pub fn end(&self) -> bool {
+        let mut life = self.life();
+        // Under the lock, so that no renewal in flight can raise it again.
+        self.trusted_until.store(0, Ordering::Release);
+        std::mem::replace(&mut life.phase, Phase::Ended) != Phase::Ended
+    }
+
+    /// Ends it, and tells the socket why. True for the one caller who did.
+    pub fn lose(&self, reason: LostReason) -> bool {
+        let ended = self.end();
+        if ended {
+            self.life().lost = Some(reason);
+            metrics::counter!("galley_seats_lost_total", "reason" => reason.as_str()).increment(1);
+            self.tell(&Event::SeatLost(reason));
+            self.outbox.close(Close::Lost(reason));
+        }
+        ended
+    }
+
+    /// Why the seat was lost, if it was.
+    #[must_use]
+    pub fn lost(&self) -> Option<LostReason> {
+        self.life().lost
+    }
+
+    /// Something arrived from the client.
+    pub fn heard(&self, now: Instant) {
+        self.heard_at.store(self.stamp(now), Ordering::Release);
+        self.sign_of_life.notify_waiters();
+    }
+
+    /// How long the client has been silent.
+    #[must_use]
+    pub fn silent_for(&self, now: Instant) -> Duration {
+        since_stamp(self.stamp(now), self.heard_at.load(Ordering::Acquire))
+    }
+
+    /// The person typed, moved or reviewed.
+    pub fn was_active(&self, now: Instant) {
+        self.active_at.store(self.stamp(now), Ordering::Release);
+    }
+
+    /// How long the person has done nothing.
+    #[must_use]
+    pub fn idle_for(&self, now: Instant) -> Duration {
+        since_stamp(self.stamp(now), self.active_at.load(Ordering::Acquire))
+    }
+
+    /// Warns of the release for idleness, once until there is work again.
+    pub fn warn_of_idleness(&self, due: bool, release_at: DateTime<Utc>) {
+        let mut life = self.life();
+        if due && !life.idle_warned {
+            self.tell(&Event::SeatIdle { release_at });
+        }
+        life.idle_warned = due;
+    }
+
+    /// Waits for the next sign of life, at most `patience`.
+    pub async fn answers_within(&self, patience: Duration) -> bool {
+        let sign = self.sign_of_life.notified();
+        self.outbox.ping();
+        tokio::time::timeout(patience, sign).await.is_ok()
+    }
+
+    /// Sends an event, if the client understands them.
+    pub fn tell(&self, event: &Event<'_>) {
+        if self.sitter.wants_events {
+            self.outbox.send(event.frame());
+        }
+    }
+
+    fn life(&self) -> std::sync::MutexGuard<'_, Life> {
+        self.life.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// µs since this holding was made, plus one: 0 means "never".
+    fn stamp(&self, at: Instant) -> u64 {
+        let micros = at.saturating_duration_since(self.epoch).as_micros();
+        u64::try_from(micros).unwrap_or(u64::MAX - 1) + 1
+    }
+}
+
+fn since_stamp(now: u64, then: u64) -> Duration {
+    Duration::from_micros(now.saturating_sub(then.max(1)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::ids::ShareLinkId;
+    use crate::domain::seat::Role;
+    use crate::session::outbox::outbox;
+
+    fn held(until: Instant) -> Holding {
+        let sitter = Sitter {
+            session: SessionId::generate(),
+            seat: Seat::new(ShareLinkId::generate(), Role::Writer),
+            document: DocumentId::generate(),
+            user: User { id: "u1".parse().expect("an id"), name: "Kim".to_owned() },
+            resume: String::new(),
+            wants_events: true,
+        };
+        let holding = Holding::claiming(sitter, outbox(1_000).0);
+        holding.granted(Fence(7), Utc::now(), until);
+        holding
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn g3_no_write_is_accepted_at_or_after_the_deadline() {
+        let until = Instant::now() + Duration::from_secs(10);
+        let holding = held(until);
+        assert!(holding.may_write(until - Duration::from_micros(1)));
+        assert!(!holding.may_write(until));
+        holding.look_at_deadline(until);
+        assert_eq!(holding.phase(), Phase::Uncertain);
+        assert!(holding.renewed(until + Duration::from_secs(5)));
+        assert!(holding.may_write(until));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn g6_a_late_renewal_does_not_raise_what_was_released() {
+        let until = Instant::now() + Duration::from_secs(10);
+        let holding = held(until);
+        assert!(holding.end());
+        assert!(!holding.renewed(until + Duration::from_secs(60)));
+        assert!(!holding.may_write(Instant::now()));
+        assert!(!holding.lose(LostReason::Expired), "the first end stands");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_older_renewal_that_arrives_late_does_not_shorten_the_deadline() {
+        let until = Instant::now() + Duration::from_secs(10);
+        let holding = held(until);
+        holding.renewed(until - Duration::from_secs(3));
+        assert!(holding.may_write(until - Duration::from_secs(1)));
+    }
+}

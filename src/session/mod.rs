@@ -1,0 +1,325 @@
+//! Live sessions: who sits where, and the rooms they work in.
+//!
+//! A session asks for the seat's lock with its own id as the value ([`seating`]), is entered in
+//! the [`registry`], works in the [`room`] of its document, and is renewed with all the others by
+//! one scheduler ([`renewal`]). What it writes is relayed at once and stored in groups
+//! ([`persist`]).
+//!
+//! # Order
+//!
+//! Into the registry before the key is asked for; out of the registry before the release is sent.
+//! Stopping: no new sockets → sockets closed → rooms flushed → seats released → renewal stops last.
+
+mod accept;
+pub mod admin;
+pub mod close;
+pub mod event;
+pub mod holding;
+pub mod options;
+pub mod outbox;
+pub mod persist;
+mod placing;
+pub mod registry;
+pub mod renewal;
+pub mod reviews;
+pub mod room;
+pub mod rooms;
+pub mod seated;
+pub mod seating;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::domain::fence::Fence;
+use crate::domain::ids::{DocumentId, SessionId, ShareLinkId, UserId};
+use crate::domain::seat::Seat;
+use crate::locks::{LockName, Locks, LocksError};
+use crate::relay::Relay;
+use crate::relay::Signal;
+use crate::relay::{Message, Topic};
+use crate::session::close::{Close, LostReason};
+use crate::session::event::Event;
+use crate::session::holding::Holding;
+use crate::session::options::{RoomLimits, SeatTerms};
+use crate::session::persist::{Persister, persister};
+use crate::session::registry::Registry;
+use crate::session::rooms::Rooms;
+use crate::storage::Storage;
+use crate::storage::error::StorageError;
+use crate::sync::text::Text;
+
+/// Something could not be done for a session or a document.
+#[derive(Debug, thiserror::Error)]
+pub enum SessionError {
+    /// It is not there.
+    #[error("there is no such document")]
+    NoSuchDocument,
+    /// More sessions than one room takes.
+    #[error("too many sessions look at this document")]
+    RoomFull,
+    /// What is stored does not fit together.
+    #[error("the stored document cannot be read")]
+    Unreadable,
+    /// The database failed.
+    #[error(transparent)]
+    Storage(#[from] StorageError),
+    /// The lock service failed.
+    #[error(transparent)]
+    Locks(#[from] LocksError),
+}
+
+/// What sessions are built on.
+#[derive(Clone, Debug)]
+pub struct Foundations {
+    /// Documents, links, reviews.
+    pub storage: Storage,
+    /// Seats as locks.
+    pub locks: Locks,
+    /// The other servers.
+    pub relay: Relay,
+    /// How long things last.
+    pub terms: SeatTerms,
+    /// How much one socket and one room may take.
+    pub limits: RoomLimits,
+    /// Every task is spawned here.
+    pub tasks: TaskTracker,
+}
+
+/// A handle on the live sessions of this process. Cloning is shallow.
+#[derive(Clone, Debug)]
+pub struct Sessions {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    storage: Storage,
+    locks: Locks,
+    relay: Relay,
+    terms: SeatTerms,
+    limits: RoomLimits,
+    tasks: TaskTracker,
+    registry: Registry,
+    rooms: Rooms,
+    persister: Persister,
+    draining: AtomicBool,
+    /// Fires when the server begins to stop: nobody's seat is kept warm any more.
+    stop: CancellationToken,
+    /// Fires when the last seat is released and the last edit stored.
+    finished: CancellationToken,
+}
+
+impl Sessions {
+    /// Starts the scheduler, the group commit and the ear for the other servers.
+    #[must_use]
+    pub fn start(foundations: Foundations) -> Self {
+        let Foundations { storage, locks, relay, terms, limits, tasks } = foundations;
+        let (persister, queue) = persister();
+        let rooms =
+            Rooms::new(storage.clone(), relay.clone(), persister.clone(), limits, tasks.clone());
+        let finished = CancellationToken::new();
+        tasks.spawn(persist::run(storage.clone(), relay.clone(), queue, finished.clone()));
+        let shared = Shared {
+            storage,
+            locks,
+            relay,
+            terms,
+            limits,
+            tasks,
+            registry: Registry::default(),
+            rooms,
+            persister,
+            draining: AtomicBool::new(false),
+            stop: CancellationToken::new(),
+            finished,
+        };
+        let sessions = Self { shared: Arc::new(shared) };
+        let tasks = &sessions.shared.tasks;
+        tasks.spawn(renewal::run(sessions.clone(), sessions.shared.finished.clone()));
+        tasks.spawn(sessions.clone().listen());
+        sessions
+    }
+
+    /// The sessions of this process.
+    #[must_use]
+    pub fn registry(&self) -> &Registry {
+        &self.shared.registry
+    }
+
+    /// The bounds in force.
+    #[must_use]
+    pub fn limits(&self) -> &RoomLimits {
+        &self.shared.limits
+    }
+
+    /// Whether `user` holds `seat` now, on whatever server, and under which fence.
+    ///
+    /// O(1) without IO when the session is here; otherwise one question to the lock service.
+    ///
+    /// # Errors
+    ///
+    /// [`SessionError::Locks`] when it cannot be asked; the caller must deny then.
+    pub async fn holds(&self, user: &UserId, seat: Seat) -> Result<Option<Fence>, SessionError> {
+        if let Some(fence) = self.shared.registry.holds(user, seat, Instant::now()) {
+            return Ok(Some(fence));
+        }
+        let holder = self.shared.locks.holder(&LockName::seat(seat)).await?;
+        let here = self.shared.relay.node();
+        Ok(holder
+            // A session of this server that the registry does not vouch for is uncertain or gone.
+            .filter(|holder| holder.owner.user.id == *user && holder.owner.node != here)
+            .map(|holder| holder.fence))
+    }
+
+    /// The current text of a document, with what is relayed but not yet stored.
+    ///
+    /// # Errors
+    ///
+    /// [`SessionError::NoSuchDocument`], or storage's failure.
+    pub async fn text(&self, document: DocumentId) -> Result<String, SessionError> {
+        let snapshot = self.shared.rooms.snapshot(document).await?;
+        self.read_text(snapshot.merged, Text::content).await
+    }
+
+    /// Builds the text on a blocking thread, looks at it, and drops it again.
+    async fn read_text<T: Send + 'static>(
+        &self,
+        merged: bytes::Bytes,
+        look: impl FnOnce(&Text) -> T + Send + 'static,
+    ) -> Result<T, SessionError> {
+        let reading =
+            self.shared.tasks.spawn_blocking(move || Text::build(&merged).map(|text| look(&text)));
+        match reading.await {
+            Ok(Ok(seen)) => Ok(seen),
+            Ok(Err(error)) => {
+                tracing::error!(?error, "a document's text cannot be built");
+                Err(SessionError::Unreadable)
+            }
+            Err(panicked) => {
+                tracing::error!(%panicked, "a document's text cannot be built");
+                Err(SessionError::Unreadable)
+            }
+        }
+    }
+
+    /// Ends both seats of a revoked link, here and on every other server.
+    pub async fn revoke(&self, link: ShareLinkId) {
+        self.revoke_here(link).await;
+        let message = Message::Revoked(link);
+        if let Err(error) = self.shared.relay.publish(Topic::Cluster, &message).await {
+            tracing::warn!(%error, %link, "the other servers hear of the revocation later");
+        }
+    }
+
+    async fn revoke_here(&self, link: ShareLinkId) {
+        for holding in self.shared.registry.on_link(link) {
+            self.lose(&holding, LostReason::Revoked).await;
+        }
+    }
+
+    /// Takes a seat away: the socket is told, the key released.
+    async fn lose(&self, holding: &Holding, reason: LostReason) {
+        holding.lose(reason);
+        if self.shared.registry.leave(holding).is_some() {
+            self.release_key(&holding.sitter).await;
+        }
+    }
+
+    /// Whose doing it was that a renewal found the key gone.
+    async fn why_lost(&self, holding: &Holding) -> LostReason {
+        let name = LockName::seat(holding.sitter.seat);
+        match self.shared.locks.holder(&name).await {
+            Ok(Some(holder)) if holder.owner.user.id == holding.sitter.user.id => {
+                LostReason::TakenOver
+            }
+            Ok(_) | Err(_) => LostReason::Expired,
+        }
+    }
+
+    /// Hears what the other servers have to say about seats.
+    async fn listen(self) {
+        let mut cluster = self.shared.relay.subscribe(Topic::Cluster);
+        let finished = self.shared.finished.clone();
+        while let Some(signal) = finished.run_until_cancelled(cluster.next()).await {
+            match signal {
+                Signal::Message { message: Message::Revoked(link), .. } => {
+                    self.revoke_here(link).await;
+                }
+                Signal::Message { message: Message::Evicted(session), .. } => {
+                    self.evict_here(session).await;
+                }
+                Signal::Message { .. } => {}
+                Signal::Gap => self.look_for_revoked_links().await,
+            }
+        }
+    }
+
+    async fn evict_here(&self, session: SessionId) {
+        if let Some(holding) = self.shared.registry.session(session) {
+            self.lose(&holding, LostReason::Evicted).await;
+        }
+    }
+
+    /// A revocation may have been announced while nobody listened (G14).
+    async fn look_for_revoked_links(&self) {
+        for holding in self.shared.registry.all() {
+            let link = holding.sitter.seat.link;
+            match self.shared.storage.link(link).await {
+                Ok(Some(found)) if found.revoked_at.is_none() => {}
+                Ok(_) => self.lose(&holding, LostReason::Revoked).await,
+                Err(error) => tracing::warn!(%error, %link, "a share link cannot be read"),
+            }
+        }
+    }
+
+    /// Lets nobody in any more, and closes every socket within `spread`, so that the clients do
+    /// not all knock at the next server's door at once.
+    pub async fn drain(&self, spread: Duration) {
+        self.shared.draining.store(true, Ordering::Release);
+        self.shared.stop.cancel();
+        let sessions = self.shared.registry.all();
+        let count = u32::try_from(sessions.len()).unwrap_or(u32::MAX).max(1);
+        // Alone, nobody needs to be spread out.
+        let step = if count < 50 { Duration::ZERO } else { spread / count };
+        for (holding, place) in sessions.iter().zip(0_u32..) {
+            tokio::time::sleep(step).await;
+            let after = Duration::from_millis(u64::from(place % 20) * 25);
+            let reconnect_after_ms = u64::try_from(after.as_millis()).unwrap_or_default();
+            holding.tell(&Event::ServerDraining { reconnect_after_ms });
+            holding.outbox().close(Close::Restart("draining"));
+        }
+    }
+
+    /// Stores what is owed, gives back what is held, then stops renewing.
+    ///
+    /// Call it when every socket task has ended.
+    pub async fn finish(&self, patience: Duration) {
+        if !self.shared.persister.flush(patience).await {
+            tracing::error!("storage did not take everything in time");
+        }
+        for holding in self.shared.registry.all() {
+            self.give_up(&holding).await;
+        }
+        for room in self.shared.rooms.all() {
+            room.retired.cancel();
+        }
+        self.shared.finished.cancel();
+    }
+}
+
+/// 256 random bits, as text for a URL.
+fn resume_secret() -> String {
+    let mut bytes = [0_u8; 32];
+    match getrandom::fill(&mut bytes) {
+        Ok(()) => URL_SAFE_NO_PAD.encode(bytes),
+        // No entropy: a session id is drawn from the same source and panics first.
+        Err(_) => String::new(),
+    }
+}

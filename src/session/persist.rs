@@ -1,0 +1,204 @@
+//! Group commit: updates of all rooms go to the database together, in the order they came.
+//!
+//! There is no timer. While one transaction is being made durable the next updates queue up, and
+//! all of them go into the next one: alone an edit waits for nobody, under load a commit is shared
+//! by hundreds.
+//!
+//! # Invariants
+//!
+//! - **P1** (G7) A room hears that an update is stored only after the commit that stored it.
+//! - **P2** Nothing taken from a room is given up because storage is away: it is tried again until
+//!   it is stored or refused by a fence. What a room may owe is bounded (G13).
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use crate::domain::fence::Fence;
+use crate::relay::Relay;
+use crate::relay::{Message, Topic};
+use crate::session::close::LostReason;
+use crate::session::holding::Holding;
+use crate::session::room::{Debt, Room};
+use crate::storage::Storage;
+use crate::storage::error::StorageError;
+use crate::storage::log::{Append, Appended};
+
+/// Updates that may wait for the database, over all rooms.
+const QUEUE_MAX: usize = 16_384;
+/// Updates in one transaction: some 20 ms of work for `SQLite`.
+const BATCH_MAX: usize = 512;
+/// How long to wait before a failed transaction is tried again, at first and at most.
+const RETRY_FIRST: Duration = Duration::from_millis(100);
+const RETRY_MAX: Duration = Duration::from_secs(2);
+
+/// An update on its way to the database.
+#[derive(Debug)]
+pub struct Owed {
+    /// The room it was relayed in.
+    pub room: Arc<Room>,
+    /// Who wrote it.
+    pub holding: Arc<Holding>,
+    /// The row to be.
+    pub append: Append,
+    /// What the room books as owed.
+    pub debt: Debt,
+}
+
+enum Order {
+    Store(Box<Owed>),
+    Flush(oneshot::Sender<()>),
+}
+
+/// The rooms' end of the queue.
+#[derive(Clone, Debug)]
+pub struct Persister {
+    queue: mpsc::Sender<Order>,
+}
+
+/// A place in the queue. Unused, it is given back on drop.
+#[derive(Debug)]
+pub struct Place<'a>(mpsc::Permit<'a, Order>);
+
+impl Place<'_> {
+    /// Queues the update.
+    pub fn store(self, owed: Owed) {
+        self.0.send(Order::Store(Box::new(owed)));
+    }
+}
+
+/// The queue is full: storage has been away for long.
+#[derive(Debug)]
+pub struct QueueFull;
+
+/// The queue's other end, for [`run`].
+#[derive(Debug)]
+pub struct Queue(mpsc::Receiver<Order>);
+
+impl std::fmt::Debug for Order {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Store(_) => f.write_str("Store"),
+            Self::Flush(_) => f.write_str("Flush"),
+        }
+    }
+}
+
+/// A persister and the queue that [`run`] serves.
+#[must_use]
+pub fn persister() -> (Persister, Queue) {
+    let (sender, receiver) = mpsc::channel(QUEUE_MAX);
+    (Persister { queue: sender }, Queue(receiver))
+}
+
+impl Persister {
+    /// Reserves a place for one update.
+    ///
+    /// # Errors
+    ///
+    /// [`QueueFull`] when too many wait; the caller must not take the update then.
+    pub fn reserve(&self) -> Result<Place<'_>, QueueFull> {
+        self.queue.try_reserve().map(Place).map_err(|_full| QueueFull)
+    }
+
+    /// Waits until everything queued before this call is stored, at most `patience`.
+    pub async fn flush(&self, patience: Duration) -> bool {
+        let (done, flushed) = oneshot::channel();
+        if self.queue.send(Order::Flush(done)).await.is_err() {
+            return false;
+        }
+        matches!(tokio::time::timeout(patience, flushed).await, Ok(Ok(())))
+    }
+}
+
+/// Stores until `stop` fires and the queue is empty.
+pub async fn run(storage: Storage, relay: Relay, mut queue: Queue, stop: CancellationToken) {
+    let mut orders = Vec::new();
+    loop {
+        let received = tokio::select! {
+            biased;
+            received = queue.0.recv_many(&mut orders, BATCH_MAX) => received,
+            () = stop.cancelled() => 0,
+        };
+        if received == 0 {
+            return;
+        }
+        let mut batch = Vec::new();
+        let mut flushed = Vec::new();
+        for order in orders.drain(..) {
+            match order {
+                Order::Store(owed) => batch.push(*owed),
+                Order::Flush(done) => flushed.push(done),
+            }
+        }
+        if !batch.is_empty() {
+            store(&storage, &relay, batch, &stop).await;
+        }
+        for done in flushed {
+            // The asker may have lost its patience.
+            let _gone = done.send(());
+        }
+    }
+}
+
+/// Stores one batch, however long it takes (P2); only a stopping server gives up.
+async fn store(storage: &Storage, relay: &Relay, batch: Vec<Owed>, stop: &CancellationToken) {
+    let started = Instant::now();
+    let (appends, rest): (Vec<_>, Vec<_>) = batch
+        .into_iter()
+        .map(|Owed { room, holding, append, debt }| (append, (room, holding, debt)))
+        .unzip();
+    let mut wait = RETRY_FIRST;
+    let outcomes = loop {
+        match storage.append(&appends).await {
+            Ok(outcomes) => break outcomes,
+            Err(error) => {
+                complain(&error, &rest, wait == RETRY_FIRST);
+                let pause = tokio::time::sleep(wait);
+                if stop.run_until_cancelled(pause).await.is_none() {
+                    tracing::error!(updates = appends.len(), "stopping with updates not stored");
+                    return;
+                }
+                wait = (wait * 2).min(RETRY_MAX);
+            }
+        }
+    };
+    metrics::histogram!("galley_document_persist_seconds").record(started.elapsed().as_secs_f64());
+    for ((append, (room, holding, debt)), outcome) in appends.iter().zip(rest).zip(outcomes) {
+        match outcome {
+            Appended::Stored { seq } => {
+                room.stored(seq, &debt);
+                let fence = append.guard.as_ref().map_or(Fence::ZERO, |guard| guard.fence);
+                let update = append.update.clone();
+                publish(relay, append, Message::Update { seq, fence, update }).await;
+            }
+            Appended::Fenced
+            | Appended::Stale
+            | Appended::ForeignClient { .. }
+            | Appended::Gone => {
+                tracing::warn!(document = %append.document, ?outcome, "an edit was refused by the database");
+                holding.lose(LostReason::Expired);
+                room.reset();
+            }
+        }
+    }
+}
+
+async fn publish(relay: &Relay, append: &Append, message: Message) {
+    if let Err(error) = relay.publish(Topic::Room(append.document), &message).await {
+        // The other servers see a gap and read the database.
+        tracing::debug!(%error, "an update was stored but not relayed");
+    }
+}
+
+fn complain(error: &StorageError, owed: &[(Arc<Room>, Arc<Holding>, Debt)], is_first: bool) {
+    if is_first {
+        tracing::error!(%error, updates = owed.len(), "updates cannot be stored; trying again");
+    }
+    for (room, _, _) in owed {
+        room.not_saved();
+    }
+}

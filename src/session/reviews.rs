@@ -1,0 +1,367 @@
+//! Reviews: comments and suggestions, anchored to the text.
+//!
+//! Whoever makes, changes or decides about one must hold the seat for it at that moment. The
+//! registry says so at once; the fence it gives is checked again by the database, in the same
+//! statement as the write.
+
+use chrono::Utc;
+
+use crate::domain::anchor::AnchorRequest;
+use crate::domain::fence::Fence;
+use crate::domain::ids::{ReplyId, ReviewId, ShareLinkId};
+use crate::domain::limits::{REVIEW_BODY_BYTES_MAX, SUGGESTION_BYTES_MAX};
+use crate::domain::review::{Decision, DecisionRefused, Review};
+use crate::domain::seat::{Role, Seat};
+use crate::domain::user::User;
+use crate::relay::{Message, Topic};
+use crate::session::event::Event;
+use crate::session::{SessionError, Sessions};
+use crate::storage::error::StorageError;
+use crate::storage::links::ShareLink;
+use crate::storage::reviews::{NewReply, NewReview, ReviewChange, StoredReview};
+use crate::storage::seats::{Guard, Guarded};
+
+/// A review could not be made or changed.
+#[derive(Debug, thiserror::Error)]
+pub enum ReviewError {
+    /// No such link or review, or the caller may not know of it.
+    #[error("there is no such {0}")]
+    NotFound(&'static str),
+    /// The caller does not hold the seat that this needs.
+    #[error("this needs the {0}'s seat; sit down first")]
+    SeatNotHeld(Role),
+    /// Only who made a review may change it.
+    #[error("only the author of a review may change it")]
+    NotAuthor,
+    /// The text there is not the quote.
+    #[error("the text at this place is not the quote; read it again and retry")]
+    AnchorMismatch,
+    /// The quoted text is no longer there.
+    #[error("the quoted text is no longer there; edit the text by hand or reject the suggestion")]
+    AnchorMoved,
+    /// Somebody changed it first.
+    #[error("the review has changed; its version is now {current}")]
+    VersionMismatch {
+        /// The version it has.
+        current: i64,
+    },
+    /// It is not in a state for this.
+    #[error(transparent)]
+    Refused(#[from] DecisionRefused),
+    /// A comment needs words, or a suggestion.
+    #[error("a review needs a comment or a suggestion")]
+    Empty,
+    /// Longer than the limit.
+    #[error("{0} is too long")]
+    TooLong(&'static str),
+    /// As many as a link or a review may have.
+    #[error("there are too many {0} already")]
+    Full(&'static str),
+    /// The text changes too fast to put a suggestion in.
+    #[error("the text is changing; try again")]
+    Contended,
+    /// Something below failed.
+    #[error(transparent)]
+    Session(#[from] SessionError),
+}
+
+impl From<StorageError> for ReviewError {
+    fn from(error: StorageError) -> Self {
+        Self::Session(error.into())
+    }
+}
+
+/// What a new review says.
+#[derive(Clone, Debug)]
+pub struct Draft {
+    /// Where, and what stands there.
+    pub anchor: AnchorRequest,
+    /// The comment.
+    pub body: String,
+    /// What to put in place of the quote.
+    pub suggestion: Option<String>,
+}
+
+/// What is to change about a review.
+#[derive(Clone, Debug, Default)]
+pub struct Revision {
+    /// A new comment.
+    pub body: Option<String>,
+    /// A new suggestion, or none any more.
+    pub suggestion: Option<Option<String>>,
+}
+
+/// A handle on the reviews. Cloning is shallow.
+#[derive(Clone, Debug)]
+pub struct Reviews {
+    pub(super) sessions: Sessions,
+}
+
+impl Reviews {
+    /// The reviews of these sessions' documents.
+    #[must_use]
+    pub fn new(sessions: Sessions) -> Self {
+        Self { sessions }
+    }
+
+    /// All reviews of a link, each with its current place.
+    ///
+    /// # Errors
+    ///
+    /// [`ReviewError::NotFound`] for who is neither its writer nor its reviewer.
+    pub async fn list(&self, user: &User, link: ShareLinkId) -> Result<Vec<Review>, ReviewError> {
+        let link = self.link_of(user, link).await?;
+        let stored = self.sessions.shared.storage.reviews(link.id).await?;
+        self.place(link.document_id, stored).await
+    }
+
+    /// One review, with its current place.
+    ///
+    /// # Errors
+    ///
+    /// [`ReviewError::NotFound`].
+    pub async fn get(
+        &self,
+        user: &User,
+        link: ShareLinkId,
+        id: ReviewId,
+    ) -> Result<Review, ReviewError> {
+        let link = self.link_of(user, link).await?;
+        let stored = self.find(&link, id).await?;
+        self.place_one(link.document_id, stored).await
+    }
+
+    /// Makes a review. Needs the reviewer's seat.
+    ///
+    /// # Errors
+    ///
+    /// [`ReviewError::AnchorMismatch`] when the text there is not the quote, and others.
+    pub async fn create(
+        &self,
+        user: &User,
+        link: ShareLinkId,
+        draft: Draft,
+    ) -> Result<Review, ReviewError> {
+        check_words(&draft.body, draft.suggestion.as_deref())?;
+        let link = self.link_of(user, link).await?;
+        let guard = self.guard(user, link.id, Role::Reviewer).await?;
+        let snapshot = self.sessions.shared.rooms.snapshot(link.document_id).await?;
+        let request = draft.anchor;
+        let anchored =
+            self.sessions.read_text(snapshot.merged, move |text| text.anchor(&request)).await?;
+        let (origin, current) = anchored.map_err(|_| ReviewError::AnchorMismatch)?;
+        let new = NewReview {
+            id: ReviewId::generate(),
+            link: link.id,
+            author: user.clone(),
+            origin,
+            current,
+            body: draft.body,
+            suggestion: draft.suggestion,
+            now: Utc::now(),
+        };
+        let stored = done(self.sessions.shared.storage.create_review(&new, guard).await?, guard)?;
+        let review = self.place_one(link.document_id, stored).await?;
+        self.announce(&link, guard.seat, &Event::ReviewCreated(&review)).await;
+        Ok(review)
+    }
+
+    /// Changes an open review's words. Needs the reviewer's seat, and to be its author.
+    ///
+    /// # Errors
+    ///
+    /// [`ReviewError::VersionMismatch`] when `expected` is no longer its version, and others.
+    pub async fn edit(
+        &self,
+        user: &User,
+        (link, id): (ShareLinkId, ReviewId),
+        revision: Revision,
+        expected: Option<i64>,
+    ) -> Result<Review, ReviewError> {
+        let link = self.link_of(user, link).await?;
+        let guard = self.guard(user, link.id, Role::Reviewer).await?;
+        let stored = self.own(&link, id, user).await?;
+        if stored.status != crate::domain::review::ReviewStatus::Open {
+            return Err(DecisionRefused::NotOpen.into());
+        }
+        let body = revision.body.as_deref().unwrap_or(&stored.body);
+        let suggestion = revision.suggestion.as_ref().unwrap_or(&stored.suggestion);
+        check_words(body, suggestion.as_deref())?;
+        let Revision { body, suggestion } = revision;
+        let change = ReviewChange { body, suggestion, status: None };
+        self.change(&link, id, &change, expected, guard).await
+    }
+
+    /// Deletes a review. Needs the reviewer's seat, and to be its author.
+    ///
+    /// # Errors
+    ///
+    /// [`ReviewError::VersionMismatch`] when `expected` is no longer its version, and others.
+    pub async fn delete(
+        &self,
+        user: &User,
+        (link, id): (ShareLinkId, ReviewId),
+        expected: Option<i64>,
+    ) -> Result<(), ReviewError> {
+        let link = self.link_of(user, link).await?;
+        let guard = self.guard(user, link.id, Role::Reviewer).await?;
+        let stored = self.own(&link, id, user).await?;
+        let storage = &self.sessions.shared.storage;
+        done(storage.delete_review(link.id, id, expected, guard).await?, guard)?;
+        let review = self.place_one(link.document_id, stored).await?;
+        self.announce(&link, guard.seat, &Event::ReviewDeleted(&review)).await;
+        Ok(())
+    }
+
+    /// Answers a review. Needs either seat.
+    ///
+    /// # Errors
+    ///
+    /// [`ReviewError::SeatNotHeld`], and others.
+    pub async fn reply(
+        &self,
+        user: &User,
+        (link, id): (ShareLinkId, ReviewId),
+        body: String,
+    ) -> Result<Review, ReviewError> {
+        check_words(&body, None)?;
+        let link = self.link_of(user, link).await?;
+        let role = if link.writer.id == user.id { Role::Writer } else { Role::Reviewer };
+        let guard = self.guard(user, link.id, role).await?;
+        let now = Utc::now();
+        let reply = NewReply { id: ReplyId::generate(), author: user.clone(), body };
+        let storage = &self.sessions.shared.storage;
+        let replied = storage.add_reply(link.id, id, &reply, guard, now).await?;
+        let stored = done(replied, guard)?;
+        self.updated(&link, guard.seat, stored).await
+    }
+
+    /// Decides about a review. Needs the writer's seat.
+    ///
+    /// # Errors
+    ///
+    /// [`ReviewError::AnchorMoved`] when a suggestion's quote is no longer there, and others.
+    pub async fn decide(
+        &self,
+        user: &User,
+        (link, id): (ShareLinkId, ReviewId),
+        decision: Decision,
+        expected: Option<i64>,
+    ) -> Result<Review, ReviewError> {
+        let link = self.link_of(user, link).await?;
+        let guard = self.guard(user, link.id, decision.needs_seat_of()).await?;
+        let stored = self.find(&link, id).await?;
+        let status = decision.apply(stored.status, stored.suggestion.is_some())?;
+        if decision == Decision::Accept {
+            let accepted = self.accept(&link, &stored, expected, guard).await?;
+            return self.updated(&link, guard.seat, accepted).await;
+        }
+        let change = ReviewChange { body: None, suggestion: None, status: Some(status) };
+        // What was decided upon is the review as it was read.
+        let expected = expected.or(Some(stored.version));
+        self.change(&link, id, &change, expected, guard).await
+    }
+
+    async fn change(
+        &self,
+        link: &ShareLink,
+        id: ReviewId,
+        change: &ReviewChange,
+        expected: Option<i64>,
+        guard: Guard,
+    ) -> Result<Review, ReviewError> {
+        let storage = &self.sessions.shared.storage;
+        let changed =
+            storage.change_review(link.id, id, change, expected, guard, Utc::now()).await?;
+        self.updated(link, guard.seat, done(changed, guard)?).await
+    }
+
+    async fn updated(
+        &self,
+        link: &ShareLink,
+        seat: Seat,
+        stored: StoredReview,
+    ) -> Result<Review, ReviewError> {
+        let review = self.place_one(link.document_id, stored).await?;
+        self.announce(link, seat, &Event::ReviewUpdated(&review)).await;
+        Ok(review)
+    }
+
+    /// The active link, for its writer and its reviewer only.
+    async fn link_of(&self, user: &User, link: ShareLinkId) -> Result<ShareLink, ReviewError> {
+        let link = self.sessions.shared.storage.link(link).await?;
+        link.filter(|link| link.revoked_at.is_none())
+            .filter(|link| {
+                link.writer.id == user.id || link.reviewer.as_ref().is_some_and(|r| r.id == user.id)
+            })
+            .ok_or(ReviewError::NotFound("share link"))
+    }
+
+    async fn find(&self, link: &ShareLink, id: ReviewId) -> Result<StoredReview, ReviewError> {
+        let found = self.sessions.shared.storage.review(link.id, id).await?;
+        found.ok_or(ReviewError::NotFound("review"))
+    }
+
+    async fn own(
+        &self,
+        link: &ShareLink,
+        id: ReviewId,
+        user: &User,
+    ) -> Result<StoredReview, ReviewError> {
+        let stored = self.find(link, id).await?;
+        if stored.author.id == user.id { Ok(stored) } else { Err(ReviewError::NotAuthor) }
+    }
+
+    /// The proof that `user` holds the seat at this moment.
+    async fn guard(
+        &self,
+        user: &User,
+        link: ShareLinkId,
+        role: Role,
+    ) -> Result<Guard, ReviewError> {
+        let seat = Seat::new(link, role);
+        let fence: Option<Fence> = self.sessions.holds(&user.id, seat).await?;
+        fence.map(|fence| Guard { seat, fence }).ok_or(ReviewError::SeatNotHeld(role))
+    }
+
+    /// Tells both seats, on every server. Reviewing is work: it keeps the seat from idling out.
+    async fn announce(&self, link: &ShareLink, seat: Seat, event: &Event<'_>) {
+        let shared = &self.sessions.shared;
+        if let Some(holding) = shared.registry.sitting(seat) {
+            holding.was_active(tokio::time::Instant::now());
+        }
+        let json = event.json();
+        if let Some(room) = shared.rooms.find(link.document_id) {
+            room.tell(None, &json);
+        }
+        let message = Message::Event { to: None, json };
+        if let Err(error) = shared.relay.publish(Topic::Room(link.document_id), &message).await {
+            tracing::warn!(%error, "the other servers were not told of a review");
+        }
+    }
+}
+
+/// What the database made of a guarded write.
+pub(super) fn done<T>(guarded: Guarded<T>, guard: Guard) -> Result<T, ReviewError> {
+    match guarded {
+        Guarded::Done(value) => Ok(value),
+        Guarded::Fenced => Err(ReviewError::SeatNotHeld(guard.seat.role)),
+        Guarded::NotFound => Err(ReviewError::NotFound("review")),
+        Guarded::VersionMismatch { current } => Err(ReviewError::VersionMismatch { current }),
+        Guarded::Stale => Err(ReviewError::Contended),
+        Guarded::Full => Err(ReviewError::Full("reviews or replies")),
+    }
+}
+
+fn check_words(body: &str, suggestion: Option<&str>) -> Result<(), ReviewError> {
+    if body.trim().is_empty() && suggestion.is_none() {
+        return Err(ReviewError::Empty);
+    }
+    if REVIEW_BODY_BYTES_MAX < body.len() {
+        return Err(ReviewError::TooLong("the comment"));
+    }
+    if suggestion.is_some_and(|suggestion| SUGGESTION_BYTES_MAX < suggestion.len()) {
+        return Err(ReviewError::TooLong("the suggestion"));
+    }
+    Ok(())
+}

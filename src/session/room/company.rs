@@ -1,0 +1,150 @@
+//! The people in a room: who comes, who goes, where they look.
+
+use std::sync::Arc;
+
+use tokio::time::Instant;
+
+use crate::domain::limits::SESSIONS_PER_ROOM_MAX;
+use crate::domain::seat::Role;
+use crate::relay::Message;
+use crate::session::close::{Close, LostReason};
+use crate::session::event::Event;
+use crate::session::holding::Holding;
+use crate::session::room::{Retired, Room, State};
+use crate::sync::awareness::{AwarenessEntry, decode_awareness, encode_awareness};
+use crate::sync::frame;
+
+impl Room {
+    /// Brings a session in: who is here, what has been saved, and a question for what it has.
+    ///
+    /// # Errors
+    ///
+    /// [`Retired`] when the room was given up; open it again.
+    pub fn join(&self, holding: &Arc<Holding>) -> Result<(), Retired> {
+        let mut state = self.lock();
+        if self.retired.is_cancelled() || SESSIONS_PER_ROOM_MAX <= state.members.len() {
+            return Err(Retired);
+        }
+        state.ask_for_missing(holding);
+        let living = state.presence.living();
+        if !living.is_empty() {
+            holding.outbox().send(frame::awareness(&encode_awareness(&living)));
+        }
+        for member in &state.members {
+            holding.tell(&Event::PeerJoined(member.sitter.seat.role, &member.sitter.user));
+        }
+        holding.tell(&Event::DocumentSaved { state_vector: &state.saved });
+        let joined = Event::PeerJoined(holding.sitter.seat.role, &holding.sitter.user);
+        state.tell_all(&joined);
+        self.tell_servers(&joined);
+        state.members.push(Arc::clone(holding));
+        Ok(())
+    }
+
+    /// The session's socket is gone: its cursor goes at once, its seat may stay for a while.
+    pub fn hang_up(&self, holding: &Holding) {
+        let mut state = self.lock();
+        state.members.retain(|member| member.sitter.session != holding.sitter.session);
+        let tombstones = state.presence.leave(holding.sitter.session);
+        self.spread(&state, None, &tombstones);
+    }
+
+    /// The session has given up its seat. Not said of a chair that the same person sits on again.
+    pub fn farewell(&self, holding: &Holding) {
+        if holding.lost() == Some(LostReason::TakenOver) {
+            return;
+        }
+        let left = Event::PeerLeft(holding.sitter.seat.role, &holding.sitter.user);
+        self.lock().tell_all(&left);
+        self.tell_servers(&left);
+    }
+
+    /// The lease was restored: asks for what was refused meanwhile.
+    pub fn ask_again(&self, holding: &Holding) {
+        self.lock().ask_for_missing(holding);
+    }
+
+    /// Takes in what a client says of its cursor.
+    ///
+    /// # Errors
+    ///
+    /// [`Close::Malformed`] when it says it wrongly.
+    pub fn receive_presence(
+        &self,
+        holding: &Holding,
+        update: &[u8],
+        now: Instant,
+    ) -> Result<(), Close> {
+        let entries = decode_awareness(update).map_err(|_| Close::Malformed("awareness"))?;
+        let mut state = self.lock();
+        let received = state
+            .presence
+            .receive(&holding.sitter, entries, now)
+            .map_err(|_| Close::Malformed("awareness-state"))?;
+        if received.moved {
+            holding.was_active(now);
+        }
+        if !received.echo.is_empty() {
+            holding.outbox().send(frame::awareness(&encode_awareness(&received.echo)));
+        }
+        self.spread(&state, Some(holding), &received.news);
+        Ok(())
+    }
+
+    /// Answers a query for everybody's presence.
+    pub fn answer_presence(&self, holding: &Holding) {
+        let living = self.lock().presence.living();
+        holding.outbox().send(frame::awareness(&encode_awareness(&living)));
+    }
+
+    /// Buries the presence that nobody renews.
+    pub fn expire_presence(&self, now: Instant) {
+        let mut state = self.lock();
+        let tombstones = state.presence.expire(now);
+        self.spread(&state, None, &tombstones);
+    }
+
+    /// Sends an event to everybody here who sits in `to`, or to all.
+    pub fn tell(&self, to: Option<Role>, json: &str) {
+        let frame = frame::event(json);
+        for member in &self.lock().members {
+            let is_meant = to.is_none_or(|role| role == member.sitter.seat.role);
+            if is_meant && member.sitter.wants_events {
+                member.outbox().send(frame.clone());
+            }
+        }
+    }
+
+    /// Tells presence to everybody here but `except`, and to the other servers.
+    fn spread(&self, state: &State, except: Option<&Holding>, news: &[AwarenessEntry]) {
+        if news.is_empty() {
+            return;
+        }
+        let update = encode_awareness(news);
+        let frame = frame::awareness(&update);
+        match except {
+            Some(holding) => state.send_to_others(holding, &frame),
+            None => state.send_to_all(&frame),
+        }
+        self.say(Message::Presence(update.into()));
+    }
+
+    pub(super) fn tell_servers(&self, event: &Event<'_>) {
+        self.say(Message::Event { to: None, json: event.json() });
+    }
+
+    fn say(&self, message: Message) {
+        if self.outgoing.try_send(message).is_err() {
+            tracing::debug!(document = %self.document, "too much to say to the other servers");
+        }
+    }
+}
+
+impl State {
+    /// Asks a writer for what the server has not. A reviewer has nothing that would be taken.
+    pub(super) fn ask_for_missing(&self, holding: &Holding) {
+        if holding.sitter.seat.role.may_edit_text() {
+            holding.outbox().send(frame::sync_step1(&self.log.state_vector()));
+        }
+    }
+}

@@ -1,0 +1,188 @@
+//! What other servers do to the same document.
+//!
+//! Updates are announced under the number that the database gave them. A number that is not the
+//! next one, or a connection that was lost, means: read the log. So pub/sub may lose what it
+//! likes (DESIGN §6).
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use tokio::sync::mpsc;
+use tokio::time::{Instant, sleep};
+
+use crate::domain::ids::NodeId;
+use crate::relay::Relay;
+use crate::relay::Signal;
+use crate::relay::{Message, Topic};
+use crate::session::event::Event;
+use crate::session::room::{Room, State};
+use crate::storage::Storage;
+use crate::storage::error::StorageError;
+use crate::sync::awareness::{decode_awareness, encode_awareness};
+use crate::sync::frame;
+use crate::sync::log::Origin;
+
+/// How long to wait before an unreadable log is read again.
+const READ_AGAIN_AFTER: Duration = Duration::from_millis(500);
+
+/// Whether an announced update could be taken in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Taken {
+    Yes,
+    /// Something before it is missing.
+    Behind,
+}
+
+impl Room {
+    /// Speaks and listens to the other servers until the room is retired.
+    pub async fn follow(
+        self: Arc<Self>,
+        relay: Relay,
+        storage: Storage,
+        mut to_say: mpsc::Receiver<Message>,
+    ) {
+        let topic = Topic::Room(self.document);
+        let mut subscription = relay.subscribe(topic);
+        self.publish(&relay, &Message::Hello).await;
+        loop {
+            tokio::select! {
+                () = self.retired.cancelled() => break,
+                signal = subscription.next() => match signal {
+                    Signal::Message { from, message } => {
+                        self.hear(from, message, &relay, &storage).await;
+                    }
+                    Signal::Gap => self.catch_up(&storage).await,
+                },
+                () = self.behind.notified() => self.catch_up(&storage).await,
+                message = to_say.recv() => match message {
+                    Some(message) => self.publish(&relay, &message).await,
+                    None => break,
+                },
+            }
+        }
+    }
+
+    /// Takes in an update that the database has under `seq`, and shows it to everybody here.
+    pub fn take_stored(&self, seq: i64, update: &Bytes) {
+        if self.try_take(seq, update) == Taken::Behind {
+            self.behind.notify_one();
+        }
+    }
+
+    async fn hear(&self, from: NodeId, message: Message, relay: &Relay, storage: &Storage) {
+        match message {
+            Message::Update { seq, update, fence: _ } => {
+                if self.try_take(seq, &update) == Taken::Behind {
+                    self.catch_up(storage).await;
+                }
+            }
+            Message::Presence(update) => self.hear_presence(from, &update),
+            Message::Event { to, json } => self.tell(to, &json),
+            Message::Hello => {
+                for message in self.introduction() {
+                    self.publish(relay, &message).await;
+                }
+            }
+            Message::Revoked(_) | Message::Evicted(_) => {
+                tracing::debug!("a message for the cluster came to a room");
+            }
+        }
+    }
+
+    /// Reads from the database what this log has not.
+    pub async fn catch_up(&self, storage: &Storage) {
+        while !self.retired.is_cancelled() {
+            match self.read_on(storage).await {
+                Ok(()) => return,
+                Err(error) => {
+                    tracing::warn!(document = %self.document, %error, "cannot read the log");
+                    sleep(READ_AGAIN_AFTER).await;
+                }
+            }
+        }
+    }
+
+    async fn read_on(&self, storage: &Storage) -> Result<(), StorageError> {
+        let seq = self.lock().seq;
+        if let Some(tail) = storage.log_after(self.document, seq).await? {
+            for (seq, update) in tail.updates {
+                self.try_take(seq, &update);
+            }
+            return Ok(());
+        }
+        // Merged away meanwhile: the whole log, of which we know most.
+        if let Some(log) = storage.log(self.document).await? {
+            let mut state = self.lock();
+            for update in &log.parts {
+                self.integrate(&mut state, update);
+            }
+            state.seq = state.seq.max(log.seq);
+        }
+        Ok(())
+    }
+
+    fn try_take(&self, seq: i64, update: &Bytes) -> Taken {
+        let mut state = self.lock();
+        if seq <= state.seq {
+            return Taken::Yes;
+        }
+        if seq != state.seq + 1 {
+            return Taken::Behind;
+        }
+        self.integrate(&mut state, update);
+        state.seq = seq;
+        Taken::Yes
+    }
+
+    /// Appends and shows what is new in an update that is in the database.
+    fn integrate(&self, state: &mut State, update: &Bytes) {
+        match state.log.check(update, Origin::Server) {
+            Ok(checked) => {
+                if checked.is_new {
+                    state.append(update.clone(), checked);
+                    state.send_to_all(&frame::update(update));
+                    state.look_at_saved();
+                }
+            }
+            Err(error) => {
+                // It passed this same check on the server that stored it.
+                tracing::error!(document = %self.document, ?error, "the log does not fit together");
+            }
+        }
+    }
+
+    fn hear_presence(&self, from: NodeId, update: &[u8]) {
+        let Ok(entries) = decode_awareness(update) else {
+            tracing::warn!(%from, "a server sent presence that cannot be read");
+            return;
+        };
+        let mut state = self.lock();
+        let news = state.presence.merge(from, entries, Instant::now());
+        if !news.is_empty() {
+            state.send_to_all(&frame::awareness(&encode_awareness(&news)));
+        }
+    }
+
+    /// What a server that just opened this document should know of the people here.
+    fn introduction(&self) -> Vec<Message> {
+        let state = self.lock();
+        let mut messages: Vec<_> = state
+            .members
+            .iter()
+            .map(|m| Event::PeerJoined(m.sitter.seat.role, &m.sitter.user).json())
+            .map(|json| Message::Event { to: None, json })
+            .collect();
+        let local = state.presence.local();
+        if !local.is_empty() {
+            messages.push(Message::Presence(encode_awareness(&local).into()));
+        }
+        messages
+    }
+
+    async fn publish(&self, relay: &Relay, message: &Message) {
+        if let Err(error) = relay.publish(Topic::Room(self.document), message).await {
+            tracing::debug!(document = %self.document, %error, "the other servers were not told");
+        }
+    }
+}

@@ -1,0 +1,388 @@
+//! An open document: a log of updates and the people who look at it.
+//!
+//! A keystroke is checked, appended to the log, sent to the others and owed to the database, all
+//! under one short lock and without waiting for anything. No live CRDT is kept.
+//!
+//! # Invariants
+//!
+//! - **M1** (G10) What is not taken is in no replica: it is neither appended, relayed nor stored.
+//! - **M2** Everybody in the room has been sent every update of the log, in its order, or is
+//!   closed.
+//! - **M3** (G7) `document.saved` names a state vector only when all of it is in the database.
+//! - **M4** `seq` is the last database number up to which the log holds everything.
+
+mod company;
+mod follow;
+pub mod presence;
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use bytes::Bytes;
+use chrono::Utc;
+use tokio::sync::{Notify, mpsc, watch};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use crate::domain::ids::{DocumentId, UserId};
+use crate::relay::Message;
+use crate::session::close::Close;
+use crate::session::event::{DOCUMENT_FULL, DOCUMENT_RESET, Event, NOT_SAVED, UNSAVED_FULL};
+use crate::session::holding::Holding;
+use crate::session::options::RoomLimits;
+use crate::session::persist::{Owed, Persister};
+use crate::session::room::presence::Presence;
+use crate::storage::log::Append;
+use crate::storage::seats::Guard;
+use crate::sync::error::Rejected;
+use crate::sync::frame;
+use crate::sync::log::{Checked, Origin, UpdateLog};
+
+/// Messages that may wait for the other servers. Presence beyond it is dropped: it is renewed.
+const OUTGOING_MAX: usize = 256;
+
+/// What a room owes the database for one update.
+#[derive(Debug)]
+pub struct Debt {
+    bytes: usize,
+}
+
+/// An open document.
+#[derive(Debug)]
+pub struct Room {
+    /// Which one.
+    pub document: DocumentId,
+    /// Fires when the room is no longer to be used.
+    pub retired: CancellationToken,
+    limits: RoomLimits,
+    persister: Persister,
+    state: Mutex<State>,
+    owed: watch::Sender<usize>,
+    /// For the other servers; see [`Room::follow`].
+    outgoing: mpsc::Sender<Message>,
+    /// The database has something that this log has not.
+    behind: Notify,
+}
+
+#[derive(Debug)]
+pub(super) struct State {
+    pub(super) log: UpdateLog,
+    pub(super) seq: i64,
+    pub(super) members: Vec<Arc<Holding>>,
+    pub(super) presence: Presence,
+    owners: HashMap<u64, UserId>,
+    /// Rises with each update, so that what was derived from the text can be kept.
+    version: u64,
+    owed_bytes: usize,
+    /// Updates taken here, and how many of those the database has: it takes them in order.
+    taken: u64,
+    stored: u64,
+    /// The state vector that the database has all of (M3).
+    saved: Bytes,
+    /// The state vector after the update of that number; saved when that one is.
+    milestone: Option<(u64, Bytes)>,
+    told_not_saved: bool,
+}
+
+/// What is needed to open a room.
+#[derive(Debug)]
+pub struct Opening {
+    /// The document.
+    pub document: DocumentId,
+    /// Its log.
+    pub log: UpdateLog,
+    /// The database number of its last update.
+    pub seq: i64,
+    /// Which user each client id belongs to.
+    pub owners: HashMap<u64, UserId>,
+}
+
+/// A look at a document: all of it, and when.
+#[derive(Clone, Debug)]
+pub struct Snapshot {
+    /// The document as one update.
+    pub merged: Bytes,
+    /// Last database number in it.
+    pub seq: i64,
+    /// Whether there is nothing in it that the database has not.
+    pub is_settled: bool,
+    /// Rises with each update of an open room.
+    pub version: u64,
+}
+
+/// The room was given up between finding and using it.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Retired;
+
+impl Room {
+    /// Opens a room, and the queue of what it has to say to the other servers.
+    #[must_use]
+    pub fn open(
+        opening: Opening,
+        limits: RoomLimits,
+        persister: Persister,
+    ) -> (Self, mpsc::Receiver<Message>) {
+        let Opening { document, log, seq, owners } = opening;
+        let saved = log.state_vector();
+        let (outgoing, to_say) = mpsc::channel(OUTGOING_MAX);
+        let state = State {
+            log,
+            seq,
+            members: Vec::new(),
+            presence: Presence::default(),
+            owners,
+            version: 0,
+            owed_bytes: 0,
+            taken: 0,
+            stored: 0,
+            saved,
+            milestone: None,
+            told_not_saved: false,
+        };
+        let room = Self {
+            document,
+            retired: CancellationToken::new(),
+            limits,
+            persister,
+            state: Mutex::new(state),
+            owed: watch::Sender::new(0),
+            outgoing,
+            behind: Notify::new(),
+        };
+        (room, to_say)
+    }
+
+    /// Gives the room up if nobody is in it and the database is owed nothing.
+    pub fn retire_if_unused(&self) -> bool {
+        let state = self.lock();
+        let unused = state.members.is_empty() && state.owed_bytes == 0;
+        if unused {
+            self.retired.cancel();
+        }
+        unused
+    }
+
+    /// Answers a sync step 1.
+    ///
+    /// # Errors
+    ///
+    /// [`Close::Malformed`] when the state vector is none.
+    pub fn answer(&self, holding: &Holding, state_vector: &[u8]) -> Result<(), Close> {
+        let state = self.lock();
+        let diff = state.log.diff(state_vector).map_err(|_| Close::Malformed("state-vector"))?;
+        holding.outbox().send(frame::sync_step2(&diff));
+        Ok(())
+    }
+
+    /// Takes a writer's update: checks it, relays it and owes it to the database (M1).
+    ///
+    /// # Errors
+    ///
+    /// [`Close`] when the socket must end; otherwise a refusal is told by an event.
+    pub fn receive(
+        self: &Arc<Self>,
+        holding: &Arc<Holding>,
+        update: &Bytes,
+        now: Instant,
+    ) -> Result<(), Close> {
+        let mut state = self.lock();
+        if !holding.may_write(now) {
+            holding.look_at_deadline(now);
+            holding.tell(&Event::Denied("seat-uncertain"));
+            return Ok(());
+        }
+        let checked = match state.log.check(update, Origin::Client) {
+            Ok(checked) => checked,
+            Err(Rejected::Gap) => {
+                state.ask_for_missing(holding);
+                return Ok(());
+            }
+            Err(Rejected::Forbidden(why)) => return Err(Close::Forbidden(why)),
+            Err(Rejected::Malformed(why)) => return Err(Close::Malformed(why)),
+            Err(Rejected::TooDeep) => return Err(Close::Malformed("nested-too-deeply")),
+        };
+        if !checked.is_new {
+            return Ok(());
+        }
+        if let Some(refusal) = state.refusal(update.len(), &self.limits) {
+            holding.tell(&refusal);
+            holding.tell(&Event::Denied("not-stored"));
+            return Ok(());
+        }
+        let user = &holding.sitter.user.id;
+        if checked.clients.iter().any(|client| state.owners.get(client).is_some_and(|o| o != user))
+        {
+            return Err(Close::Forbidden("client-id-of-another"));
+        }
+        self.take(&mut state, holding, update, checked, now)
+    }
+
+    fn take(
+        self: &Arc<Self>,
+        state: &mut State,
+        holding: &Arc<Holding>,
+        update: &Bytes,
+        checked: Checked,
+        now: Instant,
+    ) -> Result<(), Close> {
+        let sitter = &holding.sitter;
+        let Ok(place) = self.persister.reserve() else {
+            holding.tell(&Event::Problem(UNSAVED_FULL));
+            holding.tell(&Event::Denied("not-stored"));
+            return Ok(());
+        };
+        let append = Append {
+            document: self.document,
+            guard: Some(Guard { seat: sitter.seat, fence: holding.fence() }),
+            update: update.clone(),
+            clients: checked.clients.clone(),
+            user: Some(sitter.user.id.clone()),
+            expected_seq: None,
+            now: Utc::now(),
+        };
+        let debt = Debt { bytes: update.len() };
+        place.store(Owed { room: Arc::clone(self), holding: Arc::clone(holding), append, debt });
+        state.owed_bytes += update.len();
+        self.owed.send_replace(state.owed_bytes);
+        for client in &checked.clients {
+            state.owners.entry(*client).or_insert_with(|| sitter.user.id.clone());
+        }
+        state.append(update.clone(), checked);
+        state.book();
+        holding.was_active(now);
+        state.send_to_others(holding, &frame::update(update));
+        metrics::counter!("galley_document_updates_total").increment(1);
+        metrics::histogram!("galley_relay_seconds").record(now.elapsed().as_secs_f64());
+        Ok(())
+    }
+
+    /// The database has the update, under `seq` (P1).
+    pub fn stored(&self, seq: i64, debt: &Debt) {
+        let mut state = self.lock();
+        if seq == state.seq + 1 {
+            state.seq = seq;
+        } else if state.seq < seq {
+            // Another server stored something in between.
+            self.behind.notify_one();
+        }
+        state.owed_bytes = state.owed_bytes.saturating_sub(debt.bytes);
+        state.told_not_saved = false;
+        state.stored += 1;
+        state.look_at_saved();
+        self.owed.send_replace(state.owed_bytes);
+    }
+
+    /// Waits until the database is owed nothing, or the room is given up.
+    pub async fn settled(&self) {
+        let mut owed = self.owed.subscribe();
+        let nothing_owed = owed.wait_for(|bytes| *bytes == 0);
+        tokio::select! {
+            _ = nothing_owed => {}
+            () = self.retired.cancelled() => {}
+        }
+    }
+
+    /// Storage does not answer: says so, once.
+    pub fn not_saved(&self) {
+        let mut state = self.lock();
+        if !std::mem::replace(&mut state.told_not_saved, true) {
+            state.tell_all(&Event::Problem(NOT_SAVED));
+        }
+    }
+
+    /// The database refused what the room had shown: everybody opens the document afresh.
+    pub fn reset(&self) {
+        let state = self.lock();
+        self.retired.cancel();
+        state.tell_all(&Event::Problem(DOCUMENT_RESET));
+        for member in &state.members {
+            member.outbox().close(Close::Restart("document-reset"));
+        }
+    }
+
+    /// Whether an update has anything that the document has not.
+    #[must_use]
+    pub fn is_news(&self, update: &[u8]) -> bool {
+        let checked = self.lock().log.check(update, Origin::Client);
+        checked.is_ok_and(|checked| checked.is_new)
+    }
+
+    /// The whole document, now.
+    #[must_use]
+    pub fn snapshot(&self) -> Snapshot {
+        let mut state = self.lock();
+        Snapshot {
+            merged: state.log.merged(),
+            seq: state.seq,
+            is_settled: state.owed_bytes == 0,
+            version: state.version,
+        }
+    }
+
+    pub(super) fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    /// Appends a checked update.
+    pub(super) fn append(&mut self, update: Bytes, checked: Checked) {
+        self.log.append(update, checked);
+        self.version += 1;
+    }
+
+    /// Books an update as taken. One milestone is under way at a time, so that a burst of edits
+    /// is answered once or twice, and yet there is progress to tell while more keeps coming.
+    fn book(&mut self) {
+        self.taken += 1;
+        if self.milestone.is_none() {
+            self.milestone = Some((self.taken, self.log.state_vector()));
+        }
+    }
+
+    /// Tells everybody up to where the document is safe, if that has moved (M3).
+    pub(super) fn look_at_saved(&mut self) {
+        if self.stored == self.taken {
+            self.milestone = None;
+            self.saved = self.log.state_vector();
+        } else {
+            match self.milestone.take_if(|(number, _)| *number <= self.stored) {
+                Some((_, state_vector)) => self.saved = state_vector,
+                None => return,
+            }
+        }
+        self.tell_all(&Event::DocumentSaved { state_vector: &self.saved });
+    }
+
+    pub(super) fn send_to_others(&self, holding: &Holding, frame: &Bytes) {
+        for member in &self.members {
+            if member.sitter.session != holding.sitter.session {
+                member.outbox().send(frame.clone());
+            }
+        }
+    }
+
+    pub(super) fn send_to_all(&self, frame: &Bytes) {
+        for member in &self.members {
+            member.outbox().send(frame.clone());
+        }
+    }
+
+    pub(super) fn tell_all(&self, event: &Event<'_>) {
+        let mut members = self.members.iter().filter(|m| m.sitter.wants_events).peekable();
+        if members.peek().is_none() {
+            return;
+        }
+        let frame = event.frame();
+        for member in members {
+            member.outbox().send(frame.clone());
+        }
+    }
+
+    fn refusal(&self, more: usize, limits: &RoomLimits) -> Option<Event<'static>> {
+        if limits.unsaved_bytes < self.owed_bytes + more {
+            return Some(Event::Problem(UNSAVED_FULL));
+        }
+        (limits.document_bytes < self.log.bytes() + more).then_some(Event::Problem(DOCUMENT_FULL))
+    }
+}

@@ -1,0 +1,138 @@
+//! A session in its seat, as the socket task sees it.
+
+use std::num::NonZeroU32;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use governor::{DefaultDirectRateLimiter, Quota, RateLimiter};
+use tokio::time::{Instant, sleep_until};
+
+use crate::domain::limits::AWARENESS_BYTES_MAX;
+use crate::session::Sessions;
+use crate::session::close::Close;
+use crate::session::event::Event;
+use crate::session::holding::{Holding, Phase};
+use crate::session::room::Room;
+use crate::sync::frame::{self, ClientFrame};
+
+/// How a socket came to its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// A close was sent or received: the seat is released at once.
+    Closed,
+    /// The connection broke: the seat is kept for its holder for the resume grace.
+    Broken,
+}
+
+/// A seated session. The socket task owns it and ends it with [`Seated::leave`].
+#[derive(Debug)]
+pub struct Seated {
+    sessions: Sessions,
+    holding: Arc<Holding>,
+    room: Arc<Room>,
+    limiter: DefaultDirectRateLimiter,
+}
+
+impl Seated {
+    pub(super) fn new(sessions: Sessions, holding: Arc<Holding>, room: Arc<Room>) -> Self {
+        let limits = &sessions.shared.limits;
+        let per_second = NonZeroU32::new(limits.messages_per_second).unwrap_or(NonZeroU32::MIN);
+        let burst = NonZeroU32::new(limits.message_burst).unwrap_or(NonZeroU32::MIN);
+        let limiter = RateLimiter::direct(Quota::per_second(per_second).allow_burst(burst));
+        Self { sessions, holding, room, limiter }
+    }
+
+    /// Something arrived: any message, ping or pong is a sign of life.
+    pub fn heard(&self) {
+        self.holding.heard(Instant::now());
+    }
+
+    /// Takes in one binary message.
+    ///
+    /// # Errors
+    ///
+    /// The [`Close`] that ends the socket.
+    pub fn receive(&self, message: &Bytes) -> Result<(), Close> {
+        let now = Instant::now();
+        if self.limiter.check().is_err() {
+            return Err(Close::TooMuch("too-many-messages"));
+        }
+        let frame = frame::parse(message).map_err(|_| Close::Malformed("frame"))?;
+        let holding = &self.holding;
+        match frame {
+            ClientFrame::SyncStep1(state_vector) => self.room.answer(holding, state_vector),
+            ClientFrame::SyncStep2(update) => self.update(message, update, Carrier::Answer, now),
+            ClientFrame::Update(update) => self.update(message, update, Carrier::Edit, now),
+            ClientFrame::Awareness(update) if AWARENESS_BYTES_MAX < update.len() => {
+                Err(Close::TooLarge("awareness"))
+            }
+            ClientFrame::Awareness(update) => self.room.receive_presence(holding, update, now),
+            ClientFrame::QueryAwareness => {
+                self.room.answer_presence(holding);
+                Ok(())
+            }
+            // A client has no permission to deny; old ones send it all the same.
+            ClientFrame::Auth => Ok(()),
+        }
+    }
+
+    fn update(
+        &self,
+        message: &Bytes,
+        update: &[u8],
+        carrier: Carrier,
+        now: Instant,
+    ) -> Result<(), Close> {
+        if self.sessions.shared.limits.message_bytes < update.len() {
+            return Err(Close::TooLarge("message"));
+        }
+        if self.holding.sitter.seat.role.may_edit_text() {
+            return self.room.receive(&self.holding, &message.slice_ref(update), now);
+        }
+        // A reviewer's update is dropped here, whatever it holds (G10). An answer to a question
+        // nobody asked may be an honest client's whole document: only news in it is worth a word.
+        if carrier == Carrier::Edit || self.room.is_news(update) {
+            self.holding.tell(&Event::Denied("not-the-writer"));
+        }
+        Ok(())
+    }
+
+    /// Ends the session. Idempotent with every other end of it.
+    pub async fn leave(self, ending: Ending) {
+        let Self { sessions, holding, room, .. } = self;
+        room.hang_up(&holding);
+        let tasks = sessions.shared.tasks.clone();
+        if ending == Ending::Broken && holding.went_away() {
+            let grace = sessions.shared.terms.resume_grace;
+            let until = Instant::now() + grace.saturating_sub(holding.silent_for(Instant::now()));
+            tasks.spawn(keep_warm(sessions, holding, room, until));
+            return;
+        }
+        end(&sessions, &holding, &room).await;
+    }
+}
+
+/// Keeps the seat of a broken connection until its holder is back or the grace is over.
+async fn keep_warm(sessions: Sessions, holding: Arc<Holding>, room: Arc<Room>, until: Instant) {
+    // A stopping server does not keep seats for those who may come back elsewhere.
+    let stop = sessions.shared.stop.clone();
+    stop.run_until_cancelled(sleep_until(until)).await;
+    if holding.phase() == Phase::Away {
+        end(&sessions, &holding, &room).await;
+    }
+}
+
+async fn end(sessions: &Sessions, holding: &Holding, room: &Room) {
+    sessions.give_up(holding).await;
+    room.farewell(holding);
+    sessions.shared.rooms.close_if_unused(room);
+}
+
+/// The message an update came in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Carrier {
+    /// Sync step 2.
+    Answer,
+    /// An update as it happens.
+    Edit,
+}

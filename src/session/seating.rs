@@ -1,0 +1,285 @@
+//! Sitting down: from a socket that asks to a session that holds its seat.
+//!
+//! ```text
+//! link and role ─► registry (R1) ─► claim the key ─► ratify the fence ─► seated
+//!                                     │ busy             │ refused: claim again above it
+//!                                     ▼
+//!                     own dead socket? ─► take its place      else ─► 4409
+//! ```
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use chrono::Utc;
+use tokio::time::Instant;
+
+use crate::domain::fence::Fence;
+use crate::domain::ids::{SessionId, ShareLinkId};
+use crate::domain::limits::KNOCK_PATIENCE;
+use crate::domain::seat::{Role, Seat};
+use crate::domain::user::User;
+use crate::locks::{Claim, Claimed, Grant, Holder, LockName, LocksError, Over, Owner};
+use crate::session::close::{Close, LostReason};
+use crate::session::event::Event;
+use crate::session::holding::{Holding, Phase, Sitter};
+use crate::session::outbox::{OutboxReader, outbox};
+use crate::session::seated::Seated;
+use crate::session::{SessionError, Sessions};
+use crate::storage::error::StorageError;
+use crate::storage::links::ShareLink;
+use crate::storage::seats::Ratified;
+
+/// Claims for one seat before giving up: each further one means that somebody else moved.
+const CLAIM_TRIES: usize = 4;
+
+/// What a socket asks for.
+#[derive(Clone, Debug)]
+pub struct Ask {
+    /// The person.
+    pub user: User,
+    /// On which share link.
+    pub link: ShareLinkId,
+    /// In which role.
+    pub role: Role,
+    /// Whether the client understands events.
+    pub wants_events: bool,
+    /// The secret of a seat whose socket died.
+    pub resume: Option<String>,
+    /// Whether to end one's own session elsewhere.
+    pub takes_over: bool,
+}
+
+impl Sessions {
+    /// Seats a session, and gives it the queue of what its socket has to send.
+    ///
+    /// # Errors
+    ///
+    /// The [`Close`] that the socket is to be told.
+    pub async fn sit(&self, ask: Ask) -> Result<(Seated, OutboxReader), Close> {
+        let started = Instant::now();
+        let role = ask.role;
+        let seated = self.try_sit(ask).await;
+        let outcome = match &seated {
+            Ok(_) => "granted",
+            Err(Close::SeatTaken { .. }) => "taken",
+            Err(Close::Unavailable(_)) => "unavailable",
+            Err(_) => "refused",
+        };
+        metrics::counter!("galley_seat_claims_total", "role" => role.as_str(), "outcome" => outcome)
+            .increment(1);
+        metrics::histogram!("galley_seat_wait_seconds").record(started.elapsed().as_secs_f64());
+        seated
+    }
+
+    async fn try_sit(&self, ask: Ask) -> Result<(Seated, OutboxReader), Close> {
+        if self.shared.draining.load(Ordering::Acquire) {
+            return Err(Close::Restart("draining"));
+        }
+        let link = self.link_for(&ask).await?;
+        let seat = Seat::new(ask.link, ask.role);
+        let (outbox, reader) = outbox(self.shared.limits.document_bytes * 2);
+        let sitter = Sitter {
+            session: SessionId::generate(),
+            seat,
+            document: link.document_id,
+            user: ask.user.clone(),
+            resume: crate::session::resume_secret(),
+            wants_events: ask.wants_events,
+        };
+        let holding = Arc::new(Holding::claiming(sitter, outbox));
+        self.shared.registry.enter(Arc::clone(&holding));
+        match self.claim(&holding, &ask).await {
+            Ok(()) => {}
+            Err(close) => {
+                self.shared.registry.leave(&holding);
+                holding.end();
+                return Err(close);
+            }
+        }
+        self.enter_room(holding, reader).await
+    }
+
+    /// The caller's own link in that role.
+    async fn link_for(&self, ask: &Ask) -> Result<ShareLink, Close> {
+        let link = self.shared.storage.link(ask.link).await.map_err(|error| {
+            tracing::warn!(%error, "a share link cannot be read");
+            Close::Unavailable("storage")
+        })?;
+        let link = link.filter(|link| link.revoked_at.is_none()).ok_or(Close::NoSuchLink)?;
+        let may_sit = match ask.role {
+            Role::Writer => link.writer.id == ask.user.id,
+            Role::Reviewer => link.reviewer.as_ref().is_some_and(|r| r.id == ask.user.id),
+        };
+        if may_sit { Ok(link) } else { Err(Close::Forbidden("not-your-role")) }
+    }
+
+    /// Gets the key and has its fence ratified.
+    async fn claim(&self, holding: &Arc<Holding>, ask: &Ask) -> Result<(), Close> {
+        let sitter = &holding.sitter;
+        let mut floor = self.shared.storage.floor(sitter.seat).await.map_err(storage_away)?;
+        let mut over = if ask.takes_over { Over::SameUser } else { Over::Nobody };
+        for _ in 0..CLAIM_TRIES {
+            match self.ask_locks(sitter, floor, over.clone()).await? {
+                Claimed::Busy(holder) => {
+                    let close = taken(&holder, &ask.user);
+                    over = self.place_of(&holder, ask).await.ok_or(close)?;
+                }
+                Claimed::Granted(grant) => match self.ratify(sitter, &grant).await? {
+                    Ratified::Accepted => return self.granted(holding, &grant),
+                    Ratified::Refused { last } => {
+                        self.release_key(sitter).await;
+                        floor = last;
+                    }
+                    Ratified::Gone => {
+                        self.release_key(sitter).await;
+                        return Err(Close::NoSuchLink);
+                    }
+                },
+            }
+        }
+        Err(Close::Unavailable("seat-contended"))
+    }
+
+    async fn ask_locks(&self, sitter: &Sitter, floor: Fence, over: Over) -> Result<Claimed, Close> {
+        let claim = Claim {
+            name: LockName::seat(sitter.seat),
+            value: sitter.session.to_string(),
+            owner: Owner { user: sitter.user.clone(), node: self.shared.relay.node() },
+            floor,
+            ttl: self.shared.terms.lease.ttl,
+            over,
+        };
+        self.shared.locks.claim(&claim).await.map_err(|error| {
+            tracing::warn!(%error, "a seat cannot be claimed");
+            Close::Unavailable("locks")
+        })
+    }
+
+    /// Whose place the asker may take: that of its own socket, if it is dead.
+    async fn place_of(&self, holder: &Holder, ask: &Ask) -> Option<Over> {
+        if holder.owner.user.id != ask.user.id {
+            return None;
+        }
+        let place = || Some(Over::Value(holder.value.clone()));
+        if ask.takes_over {
+            return Some(Over::SameUser);
+        }
+        let former = self.shared.registry.session(holder.value.parse().ok()?)?;
+        let knows_the_secret =
+            ask.resume.as_deref().is_some_and(|secret| former.is_resumed_by(secret));
+        if knows_the_secret || former.phase() == Phase::Away {
+            return place();
+        }
+        if former.answers_within(KNOCK_PATIENCE).await { None } else { place() }
+    }
+
+    async fn ratify(&self, sitter: &Sitter, grant: &Grant) -> Result<Ratified, Close> {
+        let (seat, session, user) = (sitter.seat, sitter.session, &sitter.user.id);
+        let ratified =
+            self.shared.storage.ratify(seat, grant.fence, session, user, Utc::now()).await;
+        match ratified {
+            Ok(ratified) => Ok(ratified),
+            Err(error) => {
+                self.release_key(sitter).await;
+                Err(storage_away(error))
+            }
+        }
+    }
+
+    fn granted(&self, holding: &Arc<Holding>, grant: &Grant) -> Result<(), Close> {
+        let until = self.shared.terms.lease.trusted_until(grant.sent_at);
+        let now = Instant::now();
+        holding.heard(now);
+        holding.was_active(now);
+        holding.granted(grant.fence, grant.since, until);
+        if let Some(former) = self.shared.registry.seat(holding) {
+            former.lose(LostReason::TakenOver);
+        }
+        if holding.phase() == Phase::Held {
+            return Ok(());
+        }
+        // The link was revoked, or the session evicted, while the key was asked for.
+        self.release_later(&holding.sitter);
+        Err(Close::NoSuchLink)
+    }
+
+    async fn enter_room(
+        &self,
+        holding: Arc<Holding>,
+        reader: OutboxReader,
+    ) -> Result<(Seated, OutboxReader), Close> {
+        let sitter = &holding.sitter;
+        holding.tell(&Event::SeatGranted {
+            session: sitter.session,
+            role: sitter.seat.role,
+            fence: holding.fence(),
+            lease_ms: u64::try_from(self.shared.terms.lease.ttl.as_millis()).unwrap_or(u64::MAX),
+            resume: &sitter.resume,
+            user: &sitter.user,
+        });
+        match self.shared.rooms.join(&holding).await {
+            Ok(room) => {
+                tracing::info!(seat = %sitter.seat, fence = %holding.fence(), "seated");
+                Ok((Seated::new(self.clone(), holding, room), reader))
+            }
+            Err(error) => {
+                self.give_up(&holding).await;
+                Err(match error {
+                    SessionError::NoSuchDocument => Close::NoSuchLink,
+                    SessionError::RoomFull => Close::TooMuch("room-full"),
+                    SessionError::Unreadable
+                    | SessionError::Storage(_)
+                    | SessionError::Locks(_) => Close::Unavailable("storage"),
+                })
+            }
+        }
+    }
+
+    /// Gives a seat back: out of the registry first, then the key (R1).
+    pub(super) async fn give_up(&self, holding: &Holding) {
+        holding.end();
+        if self.shared.registry.leave(holding).is_some() {
+            self.release_key(&holding.sitter).await;
+        }
+    }
+
+    /// Releases a key; tries again in the background if the lock service does not answer.
+    pub(super) async fn release_key(&self, sitter: &Sitter) {
+        let (name, value) = (LockName::seat(sitter.seat), sitter.session.to_string());
+        match self.shared.locks.release(&name, &value).await {
+            Ok(_released) => {}
+            Err(error) => {
+                tracing::warn!(%error, seat = %sitter.seat, "a release is owed");
+                self.release_later(sitter);
+            }
+        }
+    }
+
+    /// Owes a release, until it is done or the key has expired by itself.
+    pub(super) fn release_later(&self, sitter: &Sitter) {
+        let (locks, terms) = (self.shared.locks.clone(), self.shared.terms.lease);
+        let (name, value) = (LockName::seat(sitter.seat), sitter.session.to_string());
+        self.shared.tasks.spawn(async move {
+            let give_up_at = Instant::now() + terms.ttl;
+            while let Err(LocksError::Unavailable(_)) = locks.release(&name, &value).await
+                && Instant::now() < give_up_at
+            {
+                tokio::time::sleep(terms.renew_every / 4).await;
+            }
+        });
+    }
+}
+
+fn taken(holder: &Holder, asker: &User) -> Close {
+    Close::SeatTaken {
+        holder: holder.owner.user.clone(),
+        since: holder.since,
+        own: holder.owner.user.id == asker.id,
+    }
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "used as a function of `map_err`")]
+fn storage_away(error: StorageError) -> Close {
+    tracing::warn!(%error, "a seat cannot be ratified");
+    Close::Unavailable("storage")
+}

@@ -1,0 +1,128 @@
+//! Documents: made, listed, renamed, deleted by their owners.
+
+use bytes::Bytes;
+use chrono::{DateTime, Utc};
+
+use crate::domain::ids::{DocumentId, UserId};
+use crate::domain::text::{count_characters, normalize_line_breaks, parse_title};
+use crate::domain::user::User;
+use crate::sharing::{Sharing, SharingError};
+use crate::storage::documents::{Document, NewDocument, Page};
+use crate::sync::log::{UpdateLog, server_client_id};
+use crate::sync::text::document_from_text;
+
+impl Sharing {
+    /// Makes a document of `text`, owned by `owner`. Its line breaks become line feeds.
+    ///
+    /// # Errors
+    ///
+    /// [`SharingError`] when the title or the length will not do, or storage fails.
+    pub async fn create_document(
+        &self,
+        owner: &User,
+        title: &str,
+        text: String,
+        now: DateTime<Utc>,
+    ) -> Result<Document, SharingError> {
+        let title = parse_title(title)?;
+        if self.document_bytes < text.len() {
+            return Err(SharingError::TooLong);
+        }
+        // Counting and encoding megabytes would hold up everybody else on this worker.
+        let work = tokio::task::spawn_blocking(move || first_update(&text));
+        let (update, characters) = work.await?;
+        if self.document_bytes < update.len() {
+            return Err(SharingError::TooLong);
+        }
+        let id = DocumentId::generate();
+        let new = NewDocument { id, title, owner: owner.clone(), update, characters, now };
+        Ok(self.storage.create_document(&new).await?)
+    }
+
+    /// The documents of `owner`, newest updated first.
+    ///
+    /// # Errors
+    ///
+    /// [`SharingError::Storage`].
+    pub async fn documents_of(
+        &self,
+        owner: &UserId,
+        page: &Page,
+    ) -> Result<Vec<Document>, SharingError> {
+        Ok(self.storage.documents_of(owner, page).await?)
+    }
+
+    /// One of the caller's own documents.
+    ///
+    /// # Errors
+    ///
+    /// [`SharingError::NotFound`] when it is not there, or not the caller's.
+    pub async fn document(
+        &self,
+        caller: &UserId,
+        id: DocumentId,
+    ) -> Result<Document, SharingError> {
+        let document = self.storage.document(id).await?;
+        document.filter(|document| document.owner.id == *caller).ok_or(NO_DOCUMENT)
+    }
+
+    /// Gives one of the caller's own documents another title.
+    ///
+    /// # Errors
+    ///
+    /// [`SharingError`] when the title will not do, or the document is not the caller's.
+    pub async fn rename_document(
+        &self,
+        caller: &UserId,
+        id: DocumentId,
+        title: &str,
+        now: DateTime<Utc>,
+    ) -> Result<Document, SharingError> {
+        let title = parse_title(title)?;
+        self.document(caller, id).await?;
+        self.storage.rename_document(id, &title, now).await?.ok_or(NO_DOCUMENT)
+    }
+
+    /// Deletes one of the caller's own documents with everything that hangs on it. Its share link
+    /// was revoked before, or people would go on typing into nothing: see
+    /// [`unshare`](Self::unshare).
+    ///
+    /// # Errors
+    ///
+    /// [`SharingError::NotFound`] when it is not there, or not the caller's.
+    pub async fn delete_document(
+        &self,
+        caller: &UserId,
+        id: DocumentId,
+    ) -> Result<(), SharingError> {
+        self.document(caller, id).await?;
+        if self.storage.delete_document(id).await? { Ok(()) } else { Err(NO_DOCUMENT) }
+    }
+}
+
+pub(super) const NO_DOCUMENT: SharingError = SharingError::NotFound("document");
+
+/// The update that writes `text`, and its length in characters. No text, no update.
+fn first_update(text: &str) -> (Bytes, i64) {
+    let text = normalize_line_breaks(text);
+    if text.is_empty() {
+        return (Bytes::new(), 0);
+    }
+    let client = server_client_id(&UpdateLog::empty());
+    (document_from_text(&text, client), count_characters(&text))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sync::text::Text;
+
+    #[test]
+    fn a_pasted_text_stands_in_the_document_as_it_was_but_for_its_line_breaks() {
+        let (update, characters) = first_update("지원동기\r\n👩‍👩‍👧 e\u{301}");
+        let text = Text::build(&update).expect("a document");
+        assert_eq!(text.content(), "지원동기\n👩‍👩‍👧 e\u{301}");
+        assert_eq!(characters, 8);
+        assert_eq!(first_update(""), (Bytes::new(), 0));
+    }
+}

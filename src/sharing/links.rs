@@ -1,0 +1,149 @@
+//! Share links: made or found, joined, revoked.
+
+use chrono::{DateTime, Utc};
+
+use crate::domain::ids::{DocumentId, ShareLinkId, UserId};
+use crate::domain::seat::Role;
+use crate::domain::user::User;
+use crate::sharing::documents::NO_DOCUMENT;
+use crate::sharing::invite::{Invite, opens};
+use crate::sharing::{Sharing, SharingError};
+use crate::storage::links::{Found, Joined, NewShareLink, ShareLink};
+
+/// A share link, for the writer, with what opens it.
+#[derive(Clone, Debug)]
+pub struct Shared {
+    /// The link.
+    pub link: ShareLink,
+    /// What opens it.
+    pub invite: Invite,
+    /// Whether it was there before.
+    pub found: Found,
+}
+
+/// The part that `user` has on a link.
+#[must_use]
+pub fn role_on(link: &ShareLink, user: &UserId) -> Option<Role> {
+    if link.writer.id == *user {
+        return Some(Role::Writer);
+    }
+    let reviews = link.reviewer.as_ref().is_some_and(|reviewer| reviewer.id == *user);
+    reviews.then_some(Role::Reviewer)
+}
+
+impl Sharing {
+    /// The one share link of the caller's document, made if there is none. However many ask at
+    /// once, on however many servers, there is one (G11).
+    ///
+    /// # Errors
+    ///
+    /// [`SharingError::NotFound`] when the document is not there, or not the caller's.
+    pub async fn share(
+        &self,
+        caller: &UserId,
+        document: DocumentId,
+        now: DateTime<Utc>,
+    ) -> Result<Shared, SharingError> {
+        self.document(caller, document).await?;
+        let id = ShareLinkId::generate();
+        let invite_hash = self.invites.of(id).hash();
+        let new = NewShareLink { id, document_id: document, invite_hash, now };
+        let (link, found) = self.storage.find_or_create_link(&new).await?.ok_or(NO_DOCUMENT)?;
+        Ok(Shared { invite: self.invites.of(link.id), link, found })
+    }
+
+    /// Revokes whatever share link the caller's document has, and says which.
+    ///
+    /// # Errors
+    ///
+    /// [`SharingError::NotFound`] when the document is not there, or not the caller's.
+    pub async fn unshare(
+        &self,
+        caller: &UserId,
+        document: DocumentId,
+        now: DateTime<Utc>,
+    ) -> Result<ShareLinkId, SharingError> {
+        // Storage finds a link by its document only in the statement that makes one. Revoking a
+        // link that was made a moment ago does no harm.
+        let shared = self.share(caller, document, now).await?;
+        self.storage.revoke_link(shared.link.id, now).await?;
+        Ok(shared.link.id)
+    }
+
+    /// The links on which the caller writes or reviews, newest first.
+    ///
+    /// # Errors
+    ///
+    /// [`SharingError::Storage`].
+    pub async fn links_of(&self, caller: &UserId) -> Result<Vec<ShareLink>, SharingError> {
+        Ok(self.storage.links_of(caller).await?)
+    }
+
+    /// An active link, for its writer and its reviewer.
+    ///
+    /// # Errors
+    ///
+    /// [`SharingError::NotFound`] for everybody else, and when it was revoked.
+    pub async fn link(
+        &self,
+        caller: &UserId,
+        id: ShareLinkId,
+    ) -> Result<(ShareLink, Role), SharingError> {
+        let link = self.active(id).await?;
+        let role = role_on(&link, caller).ok_or(NO_LINK)?;
+        Ok((link, role))
+    }
+
+    /// Makes the caller the reviewer. Asked again, the reviewer is the reviewer.
+    ///
+    /// # Errors
+    ///
+    /// [`SharingError`] when the invite is wrong, the caller is the writer, or somebody else came
+    /// first. Who has no invite is not told which.
+    pub async fn join(
+        &self,
+        caller: &User,
+        id: ShareLinkId,
+        invite: &str,
+        now: DateTime<Utc>,
+    ) -> Result<ShareLink, SharingError> {
+        let link = self.active(id).await?;
+        if !opens(invite, &link.invite_hash) {
+            return Err(SharingError::WrongInvite);
+        }
+        if role_on(&link, &caller.id) == Some(Role::Writer) {
+            return Err(SharingError::AlreadyWriter);
+        }
+        match self.storage.join_link(id, caller, now).await? {
+            Joined::Reviewer(link) => Ok(link),
+            Joined::ReviewerExists => Err(SharingError::ReviewerExists),
+            Joined::Gone => Err(NO_LINK),
+        }
+    }
+
+    /// Revokes a link, for its writer.
+    ///
+    /// # Errors
+    ///
+    /// [`SharingError::NotTheWriter`] for its reviewer, [`SharingError::NotFound`] for others.
+    pub async fn revoke(
+        &self,
+        caller: &UserId,
+        id: ShareLinkId,
+        now: DateTime<Utc>,
+    ) -> Result<(), SharingError> {
+        let (_, role) = self.link(caller, id).await?;
+        match role {
+            Role::Writer if self.storage.revoke_link(id, now).await? => Ok(()),
+            Role::Writer => Err(NO_LINK),
+            Role::Reviewer => Err(SharingError::NotTheWriter),
+        }
+    }
+
+    async fn active(&self, id: ShareLinkId) -> Result<ShareLink, SharingError> {
+        let link = self.storage.link(id).await?;
+        link.filter(|link| link.revoked_at.is_none()).ok_or(NO_LINK)
+    }
+}
+
+const NO_LINK: SharingError = SharingError::NotFound("share link");

@@ -1,0 +1,62 @@
+//! Documents and share links, between the edge and storage.
+//!
+//! Who may do what with them is decided here and nowhere else: a document is its owner's, a share
+//! link its writer's, and its reviewer is whoever came first with the invite. What somebody may not
+//! know of is not found.
+
+pub mod documents;
+pub mod invite;
+pub mod links;
+
+use crate::domain::text::InvalidTitle;
+use crate::sharing::invite::Invites;
+use crate::storage::Storage;
+use crate::storage::error::StorageError;
+
+/// Documents and share links. A cheap handle.
+#[derive(Clone)]
+pub struct Sharing {
+    storage: Storage,
+    invites: Invites,
+    document_bytes: usize,
+}
+
+impl Sharing {
+    /// Over `storage`, with invites made by `invites`; a document is at most `document_bytes` long.
+    #[must_use]
+    pub fn new(storage: Storage, invites: Invites, document_bytes: usize) -> Self {
+        Self { storage, invites, document_bytes }
+    }
+}
+
+/// Why a document or share link could not be had. Knows nothing of HTTP.
+#[derive(Debug, thiserror::Error)]
+pub enum SharingError {
+    /// It is not there, or the caller may not know that it is.
+    #[error("there is no such {0}")]
+    NotFound(&'static str),
+    /// Only the writer may do that.
+    #[error("only the writer of this share link may do that")]
+    NotTheWriter,
+    /// The invite does not open this link.
+    #[error("the invite is not the one of this share link")]
+    WrongInvite,
+    /// The writer asked to be the reviewer.
+    #[error("the writer of a document cannot review it")]
+    AlreadyWriter,
+    /// Somebody else is the reviewer.
+    #[error("somebody else is the reviewer")]
+    ReviewerExists,
+    /// Not a title.
+    #[error(transparent)]
+    Title(#[from] InvalidTitle),
+    /// Longer than a document may be.
+    #[error("the text is longer than this server takes")]
+    TooLong,
+    /// Storage failed.
+    #[error(transparent)]
+    Storage(#[from] StorageError),
+    /// A worker thread failed.
+    #[error("a worker failed: {0}")]
+    Worker(#[from] tokio::task::JoinError),
+}

@@ -1,0 +1,131 @@
+//! The update log of a document: what was written, in the order in which it counts.
+//!
+//! Updates carry numbers from 1 without a hole. When they are many, a snapshot takes the place
+//! of all up to its number. Nothing is ever renumbered, so whoever has read up to a number can
+//! ask for what came after it.
+
+use bytes::Bytes;
+use chrono::{DateTime, Utc};
+
+use crate::domain::ids::{DocumentId, UserId};
+use crate::storage::error::StorageError;
+use crate::storage::seats::Guard;
+use crate::storage::{Storage, on_engine};
+
+/// A whole document.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Log {
+    /// The number of the last update; 0 when there was none.
+    pub seq: i64,
+    /// The snapshot, if there is one, then the updates after it in order.
+    pub parts: Vec<Bytes>,
+}
+
+/// What came after a number.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tail {
+    /// Updates with their numbers, in order and without a hole.
+    pub updates: Vec<(i64, Bytes)>,
+}
+
+/// An update to be stored.
+#[derive(Clone, Debug)]
+pub struct Append {
+    /// The document.
+    pub document: DocumentId,
+    /// The seat in whose right it is written. `None`: by the server itself.
+    pub guard: Option<Guard>,
+    /// The update.
+    pub update: Bytes,
+    /// The Yjs client ids under which it brings something new.
+    pub clients: Vec<u64>,
+    /// Whose ids they are. `None`: the server's.
+    pub user: Option<UserId>,
+    /// Store it only if this is still the document's last number.
+    pub expected_seq: Option<i64>,
+    /// When.
+    pub now: DateTime<Utc>,
+}
+
+/// What became of an update. Whatever is not `Stored` changed no row.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Appended {
+    /// Committed under this number.
+    Stored {
+        /// One above the document's last.
+        seq: i64,
+    },
+    /// The seat has another fence, is not a writer's, is on another document, or its link was
+    /// revoked.
+    Fenced,
+    /// `expected_seq` is not the last number any more.
+    Stale,
+    /// That Yjs client id belongs to somebody else.
+    ForeignClient {
+        /// The id.
+        client: u64,
+    },
+    /// There is no such document.
+    Gone,
+}
+
+impl Storage {
+    /// The whole document: snapshot first. `None`: there is no such document.
+    ///
+    /// # Errors
+    ///
+    /// [`StorageError`] when the database cannot be read.
+    pub async fn log(&self, id: DocumentId) -> Result<Option<Log>, StorageError> {
+        on_engine!(self, log(id))
+    }
+
+    /// What was stored after number `seq`. `None`: it was merged away, or the document is gone;
+    /// load the whole.
+    ///
+    /// # Errors
+    ///
+    /// [`StorageError`] when the database cannot be read.
+    pub async fn log_after(&self, id: DocumentId, seq: i64) -> Result<Option<Tail>, StorageError> {
+        on_engine!(self, log_after(id, seq))
+    }
+
+    /// Stores a group of updates in one transaction, with one outcome each, by position. An item
+    /// that is refused does not touch the others; an error means that none is stored, or, if the
+    /// answer to the commit was lost, all of them.
+    ///
+    /// # Errors
+    ///
+    /// [`StorageError`] when the database cannot be written.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropped before the commit, nothing is stored; dropped during it, the outcome is unknown.
+    /// Updates are idempotent: store them again.
+    pub async fn append(&self, batch: &[Append]) -> Result<Vec<Appended>, StorageError> {
+        on_engine!(self, append(batch))
+    }
+
+    /// Puts a snapshot in the place of all updates up to number `upto`. What was stored after it
+    /// stays; a snapshot that reaches as far or further stays too.
+    ///
+    /// # Errors
+    ///
+    /// [`StorageError`] when the database cannot be written.
+    pub async fn compact(
+        &self,
+        id: DocumentId,
+        upto: i64,
+        merged: &Bytes,
+    ) -> Result<(), StorageError> {
+        on_engine!(self, compact(id, upto, merged))
+    }
+
+    /// Which user wrote first under which Yjs client id. The server's own ids are left out.
+    ///
+    /// # Errors
+    ///
+    /// [`StorageError`] when the database cannot be read.
+    pub async fn client_owners(&self, id: DocumentId) -> Result<Vec<(u64, UserId)>, StorageError> {
+        on_engine!(self, client_owners(id))
+    }
+}

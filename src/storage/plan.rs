@@ -1,0 +1,191 @@
+//! Which update of a group is stored, and under which number.
+//!
+//! Pure: an engine reads the [`State`] inside a transaction that keeps others from changing it,
+//! asks for the [`Plan`], and writes it in the same transaction. So all engines decide alike,
+//! and one refused update leaves no trace among its neighbours.
+
+use std::collections::{BTreeMap, HashMap};
+
+use chrono::{DateTime, Utc};
+
+use crate::domain::fence::Fence;
+use crate::domain::ids::{DocumentId, UserId};
+use crate::domain::seat::Seat;
+use crate::storage::log::{Append, Appended};
+use crate::storage::seats::Guard;
+
+/// What the database holds of that which a group touches.
+#[derive(Debug, Default)]
+pub(super) struct State {
+    /// The last number of each document that is there.
+    pub(super) last_seq: HashMap<DocumentId, i64>,
+    /// The seats on active links.
+    pub(super) seats: HashMap<Seat, Sitting>,
+    /// The owners of the client ids that have one; `None` is the server.
+    pub(super) clients: HashMap<(DocumentId, u64), Option<UserId>>,
+}
+
+/// A seat as it was last ratified.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sitting {
+    pub(super) document: DocumentId,
+    pub(super) fence: Fence,
+}
+
+/// What to write.
+#[derive(Debug, Default)]
+pub(super) struct Plan {
+    /// By position in the group.
+    pub(super) outcomes: Vec<Appended>,
+    /// The updates to store: position in the group, and number.
+    pub(super) rows: Vec<(usize, i64)>,
+    /// The client ids that get an owner.
+    pub(super) clients: Vec<(DocumentId, u64, Option<UserId>)>,
+    /// The documents that change: last number and time.
+    pub(super) documents: BTreeMap<DocumentId, (i64, DateTime<Utc>)>,
+}
+
+/// Decides a group, first come first served.
+pub(super) fn plan(batch: &[Append], mut state: State) -> Plan {
+    let mut plan = Plan::default();
+    for (position, append) in batch.iter().enumerate() {
+        let outcome = decide(append, &state);
+        if let Appended::Stored { seq } = outcome {
+            plan.rows.push((position, seq));
+            plan.documents.insert(append.document, (seq, append.now));
+            state.last_seq.insert(append.document, seq);
+            bind_clients(append, &mut state, &mut plan);
+        }
+        plan.outcomes.push(outcome);
+    }
+    plan
+}
+
+/// (D6) Who writes first under an id owns it, also within the group.
+fn bind_clients(append: &Append, state: &mut State, plan: &mut Plan) {
+    for &client in &append.clients {
+        let known = state.clients.insert((append.document, client), append.user.clone());
+        if known.is_none() {
+            plan.clients.push((append.document, client, append.user.clone()));
+        }
+    }
+}
+
+fn decide(append: &Append, state: &State) -> Appended {
+    let Some(&last) = state.last_seq.get(&append.document) else {
+        return Appended::Gone;
+    };
+    if let Some(guard) = &append.guard
+        && !holds(guard, append.document, state)
+    {
+        return Appended::Fenced;
+    }
+    if append.expected_seq.is_some_and(|expected| expected != last) {
+        return Appended::Stale;
+    }
+    for &client in &append.clients {
+        let owner = state.clients.get(&(append.document, client));
+        // Beyond what the column holds nobody can own an id.
+        if owner.is_some_and(|owner| *owner != append.user) || i64::try_from(client).is_err() {
+            return Appended::ForeignClient { client };
+        }
+    }
+    Appended::Stored { seq: last + 1 }
+}
+
+/// (D2) The role is checked here too: the last door before the text (G10).
+fn holds(guard: &Guard, document: DocumentId, state: &State) -> bool {
+    guard.seat.role.may_edit_text()
+        && state
+            .seats
+            .get(&guard.seat)
+            .is_some_and(|sitting| sitting.fence == guard.fence && sitting.document == document)
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+
+    use super::*;
+    use crate::domain::ids::ShareLinkId;
+    use crate::domain::seat::Role;
+
+    fn edit(document: DocumentId, user: &str, clients: &[u64]) -> Append {
+        Append {
+            document,
+            guard: None,
+            update: Bytes::from_static(b"u"),
+            clients: clients.to_vec(),
+            user: Some(user.parse().unwrap()),
+            expected_seq: None,
+            now: DateTime::UNIX_EPOCH,
+        }
+    }
+
+    fn state(document: DocumentId, last: i64) -> State {
+        State { last_seq: HashMap::from([(document, last)]), ..State::default() }
+    }
+
+    #[test]
+    fn d3_numbers_go_on_without_a_hole_past_refused_updates() {
+        let document = DocumentId::generate();
+        let stale = Append { expected_seq: Some(7), ..edit(document, "kim", &[]) };
+        let batch = [edit(document, "kim", &[1]), stale, edit(document, "kim", &[1])];
+        let plan = plan(&batch, state(document, 7));
+        let stored = |seq| Appended::Stored { seq };
+        assert_eq!(plan.outcomes, [stored(8), Appended::Stale, stored(9)]);
+        assert_eq!(plan.rows, [(0, 8), (2, 9)]);
+    }
+
+    #[test]
+    fn d6_a_refused_update_binds_none_of_its_client_ids() {
+        let document = DocumentId::generate();
+        let batch = [
+            edit(document, "kim", &[1]),
+            edit(document, "lee", &[2, 1]),
+            edit(document, "lee", &[2]),
+        ];
+        let plan = plan(&batch, state(document, 0));
+        assert_eq!(plan.outcomes[1], Appended::ForeignClient { client: 1 });
+        assert_eq!(plan.outcomes[2], Appended::Stored { seq: 2 });
+        let lee: Option<UserId> = Some("lee".parse().unwrap());
+        assert_eq!(plan.clients[1], (document, 2, lee));
+        assert_eq!(plan.clients.len(), 2);
+    }
+
+    #[test]
+    fn d6_the_servers_ids_and_the_users_ids_are_kept_apart() {
+        let document = DocumentId::generate();
+        let server = Append { user: None, ..edit(document, "kim", &[9]) };
+        let batch = [server.clone(), edit(document, "kim", &[9]), server];
+        let plan = plan(&batch, state(document, 0));
+        assert_eq!(plan.outcomes[1], Appended::ForeignClient { client: 9 });
+        assert_eq!(plan.outcomes[2], Appended::Stored { seq: 2 });
+    }
+
+    #[test]
+    fn d2_a_guard_holds_only_for_a_writer_on_that_document_under_that_fence() {
+        let (document, other) = (DocumentId::generate(), DocumentId::generate());
+        let link = ShareLinkId::generate();
+        let mut state = state(document, 0);
+        state.last_seq.insert(other, 0);
+        for role in Role::ALL {
+            let sitting = Sitting { document, fence: Fence(5) };
+            state.seats.insert(Seat::new(link, role), sitting);
+        }
+        let under = |document, role, fence| Append {
+            guard: Some(Guard { seat: Seat::new(link, role), fence: Fence(fence) }),
+            ..edit(document, "kim", &[])
+        };
+        let batch = [
+            under(document, Role::Writer, 4),
+            under(document, Role::Writer, 6),
+            under(document, Role::Reviewer, 5),
+            under(other, Role::Writer, 5),
+            under(document, Role::Writer, 5),
+        ];
+        let outcomes = plan(&batch, state).outcomes;
+        assert_eq!(outcomes[4], Appended::Stored { seq: 1 });
+        assert!(outcomes[..4].iter().all(|outcome| *outcome == Appended::Fenced), "{outcomes:?}");
+    }
+}

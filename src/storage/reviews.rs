@@ -1,0 +1,209 @@
+//! Reviews and their replies, as they are stored.
+//!
+//! Every change names the seat in whose right it is made (G14), and most the version that the
+//! caller has seen; both are checked in the transaction that makes the change.
+
+use chrono::{DateTime, Utc};
+
+use crate::domain::anchor::{AnchorOrigin, RelativeRange};
+use crate::domain::ids::{ReplyId, ReviewId, ShareLinkId};
+use crate::domain::review::{Reply, ReviewStatus};
+use crate::domain::user::User;
+use crate::storage::error::StorageError;
+use crate::storage::log::Append;
+use crate::storage::seats::{Guard, Guarded};
+use crate::storage::{Storage, on_engine};
+
+/// A review to be made.
+#[derive(Clone, Debug)]
+pub struct NewReview {
+    /// Its name; never used before.
+    pub id: ReviewId,
+    /// The link on which it is made.
+    pub link: ShareLinkId,
+    /// Who makes it.
+    pub author: User,
+    /// What it is made on.
+    pub origin: AnchorOrigin,
+    /// Where that is.
+    pub current: RelativeRange,
+    /// The comment.
+    pub body: String,
+    /// What to put in place of the quote.
+    pub suggestion: Option<String>,
+    /// When.
+    pub now: DateTime<Utc>,
+}
+
+/// A review as it stands in the database.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoredReview {
+    /// Its name.
+    pub id: ReviewId,
+    /// The link on which it was made.
+    pub link: ShareLinkId,
+    /// Who made it.
+    pub author: User,
+    /// What it was made on.
+    pub origin: AnchorOrigin,
+    /// Where that was last found.
+    pub current: RelativeRange,
+    /// The comment.
+    pub body: String,
+    /// What to put in place of the quote.
+    pub suggestion: Option<String>,
+    /// What has become of it.
+    pub status: ReviewStatus,
+    /// Rises by one with each change.
+    pub version: i64,
+    /// Answers, oldest first.
+    pub replies: Vec<Reply>,
+    /// When it was made.
+    pub created_at: DateTime<Utc>,
+    /// When it, or one of its replies, last changed.
+    pub updated_at: DateTime<Utc>,
+}
+
+/// What to change of a review. What is `None` stays.
+#[derive(Clone, Debug, Default)]
+pub struct ReviewChange {
+    /// Another comment.
+    pub body: Option<String>,
+    /// Another suggestion, or none any more.
+    pub suggestion: Option<Option<String>>,
+    /// Another status.
+    pub status: Option<ReviewStatus>,
+}
+
+/// An answer to be added.
+#[derive(Clone, Debug)]
+pub struct NewReply {
+    /// Its name; never used before.
+    pub id: ReplyId,
+    /// Who answers.
+    pub author: User,
+    /// What it says.
+    pub body: String,
+}
+
+impl Storage {
+    /// Makes a review. `Full` at [`REVIEWS_PER_LINK_MAX`].
+    ///
+    /// # Errors
+    ///
+    /// [`StorageError`] when the database cannot be written; `Refused` when the id is in use.
+    ///
+    /// [`REVIEWS_PER_LINK_MAX`]: crate::domain::limits::REVIEWS_PER_LINK_MAX
+    pub async fn create_review(
+        &self,
+        new: &NewReview,
+        guard: Guard,
+    ) -> Result<Guarded<StoredReview>, StorageError> {
+        on_engine!(self, create_review(new, guard))
+    }
+
+    /// All reviews of a link with their replies, oldest first.
+    ///
+    /// # Errors
+    ///
+    /// [`StorageError`] when the database cannot be read.
+    pub async fn reviews(&self, link: ShareLinkId) -> Result<Vec<StoredReview>, StorageError> {
+        on_engine!(self, reviews(link))
+    }
+
+    /// One review of a link.
+    ///
+    /// # Errors
+    ///
+    /// [`StorageError`] when the database cannot be read.
+    pub async fn review(
+        &self,
+        link: ShareLinkId,
+        id: ReviewId,
+    ) -> Result<Option<StoredReview>, StorageError> {
+        on_engine!(self, review(link, id))
+    }
+
+    /// Changes a review. Decide a status on what you have read, and name its version: an
+    /// accepted review keeps its status in any case, which is told as a `VersionMismatch`.
+    ///
+    /// # Errors
+    ///
+    /// [`StorageError`] when the database cannot be written.
+    pub async fn change_review(
+        &self,
+        link: ShareLinkId,
+        id: ReviewId,
+        change: &ReviewChange,
+        expected_version: Option<i64>,
+        guard: Guard,
+        now: DateTime<Utc>,
+    ) -> Result<Guarded<StoredReview>, StorageError> {
+        on_engine!(self, change_review(link, id, change, expected_version, guard, now))
+    }
+
+    /// Deletes a review with its replies.
+    ///
+    /// # Errors
+    ///
+    /// [`StorageError`] when the database cannot be written.
+    pub async fn delete_review(
+        &self,
+        link: ShareLinkId,
+        id: ReviewId,
+        expected_version: Option<i64>,
+        guard: Guard,
+    ) -> Result<Guarded<()>, StorageError> {
+        on_engine!(self, delete_review(link, id, expected_version, guard))
+    }
+
+    /// Adds a reply, which is a change of the review. `Full` at [`REPLIES_PER_REVIEW_MAX`].
+    ///
+    /// # Errors
+    ///
+    /// [`StorageError`] when the database cannot be written; `Refused` when the id is in use.
+    ///
+    /// [`REPLIES_PER_REVIEW_MAX`]: crate::domain::limits::REPLIES_PER_REVIEW_MAX
+    pub async fn add_reply(
+        &self,
+        link: ShareLinkId,
+        review: ReviewId,
+        reply: &NewReply,
+        guard: Guard,
+        now: DateTime<Utc>,
+    ) -> Result<Guarded<StoredReview>, StorageError> {
+        on_engine!(self, add_reply(link, review, reply, guard, now))
+    }
+
+    /// Notes where a review was last found. Not a change of the review: its version stays.
+    ///
+    /// # Errors
+    ///
+    /// [`StorageError`] when the database cannot be written.
+    pub async fn relocate(
+        &self,
+        review: ReviewId,
+        current: &RelativeRange,
+    ) -> Result<(), StorageError> {
+        on_engine!(self, relocate(review, current))
+    }
+
+    /// Puts a suggestion into the text and marks it accepted, in one transaction. The edit must
+    /// carry the guard of a writer's seat of that link; name in `expected_seq` what it was made
+    /// on. A review that is not open any more is a `VersionMismatch`; an edit under a Yjs client
+    /// id that is somebody else's is `Stale`: make it again.
+    ///
+    /// # Errors
+    ///
+    /// [`StorageError`] when the database cannot be written.
+    pub async fn accept_review(
+        &self,
+        link: ShareLinkId,
+        id: ReviewId,
+        expected_version: Option<i64>,
+        edit: &Append,
+        now: DateTime<Utc>,
+    ) -> Result<Guarded<(StoredReview, i64)>, StorageError> {
+        on_engine!(self, accept_review(link, id, expected_version, edit, now))
+    }
+}

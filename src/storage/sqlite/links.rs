@@ -1,0 +1,178 @@
+//! Share links, on `SQLite`.
+
+use chrono::{DateTime, Utc};
+use sqlx::SqliteConnection;
+
+use crate::domain::ids::{ShareLinkId, UserId};
+use crate::domain::user::User;
+use crate::storage::error::StorageError;
+use crate::storage::links::{Found, Joined, NewShareLink, ShareLink};
+use crate::storage::sqlite::Sqlite;
+use crate::storage::sqlite::rows::{corrupt, parse, time, user};
+use crate::storage::sqlite::users::put_user;
+
+/// Selects links as [`Row`]s.
+macro_rules! select_links {
+    ($rest:literal) => {
+        concat!(
+            "SELECT l.id, l.document_id, d.title, w.id, w.name, r.id, r.name, l.invite_hash, \
+             l.created_at, l.revoked_at \
+             FROM share_links l \
+             JOIN documents d ON d.id = l.document_id \
+             JOIN users w ON w.id = d.owner_id \
+             LEFT JOIN users r ON r.id = l.reviewer_id ",
+            $rest
+        )
+    };
+}
+
+type Row = (
+    String,
+    String,
+    String,
+    String,
+    String,
+    Option<String>,
+    Option<String>,
+    Vec<u8>,
+    i64,
+    Option<i64>,
+);
+
+impl Sqlite {
+    pub(in crate::storage) async fn find_or_create_link(
+        &self,
+        new: &NewShareLink,
+    ) -> Result<Option<(ShareLink, Found)>, StorageError> {
+        let mut tx = self.write().await?;
+        let made = sqlx::query(
+            "INSERT INTO share_links (id, document_id, invite_hash, created_at) \
+             SELECT $1, d.id, $3, $4 FROM documents d WHERE d.id = $2 \
+             ON CONFLICT (document_id) WHERE revoked_at IS NULL DO NOTHING",
+        )
+        .bind(new.id.to_string())
+        .bind(new.document_id.to_string())
+        .bind(new.invite_hash.as_slice())
+        .bind(new.now.timestamp_millis())
+        .execute(&mut *tx)
+        .await?;
+        let found = if made.rows_affected() == 0 { Found::Existing } else { Found::Created };
+        let active = select_links!("WHERE l.document_id = $1 AND l.revoked_at IS NULL");
+        let row = sqlx::query_as(active)
+            .bind(new.document_id.to_string())
+            .fetch_optional(&mut *tx)
+            .await?;
+        let link = row.map(link_from).transpose()?;
+        tx.commit().await?;
+        Ok(link.map(|link| (link, found)))
+    }
+
+    pub(in crate::storage) async fn link(
+        &self,
+        id: ShareLinkId,
+    ) -> Result<Option<ShareLink>, StorageError> {
+        let mut reader = self.readers.acquire().await?;
+        fetch(&mut reader, id).await
+    }
+
+    pub(in crate::storage) async fn links_of(
+        &self,
+        user: &UserId,
+    ) -> Result<Vec<ShareLink>, StorageError> {
+        // Two indexes, so two selects: `OR` across tables would read every link.
+        let rows: Vec<Row> = sqlx::query_as(select_links!(
+            "WHERE l.revoked_at IS NULL AND l.id IN ( \
+               SELECT id FROM share_links WHERE reviewer_id = $1 AND revoked_at IS NULL \
+               UNION \
+               SELECT s.id FROM documents o JOIN share_links s ON s.document_id = o.id \
+               WHERE o.owner_id = $1 AND s.revoked_at IS NULL \
+             ) ORDER BY l.created_at DESC, l.id DESC LIMIT 200"
+        ))
+        .bind(user.as_str())
+        .fetch_all(&self.readers)
+        .await?;
+        rows.into_iter().map(link_from).collect()
+    }
+
+    pub(in crate::storage) async fn join_link(
+        &self,
+        id: ShareLinkId,
+        user: &User,
+        now: DateTime<Utc>,
+    ) -> Result<Joined, StorageError> {
+        let mut tx = self.write().await?;
+        put_user(&mut tx, user, now).await?;
+        let joined = sqlx::query(
+            "UPDATE share_links SET reviewer_id = $2, joined_at = COALESCE(joined_at, $3) \
+             WHERE id = $1 AND revoked_at IS NULL AND (reviewer_id IS NULL OR reviewer_id = $2)",
+        )
+        .bind(id.to_string())
+        .bind(user.id.as_str())
+        .bind(now.timestamp_millis())
+        .execute(&mut *tx)
+        .await?;
+        let link = fetch(&mut tx, id).await?.filter(|link| link.revoked_at.is_none());
+        let Some(link) = link else {
+            return Ok(Joined::Gone);
+        };
+        if joined.rows_affected() == 0 {
+            return Ok(Joined::ReviewerExists);
+        }
+        tx.commit().await?;
+        Ok(Joined::Reviewer(link))
+    }
+
+    pub(in crate::storage) async fn revoke_link(
+        &self,
+        id: ShareLinkId,
+        now: DateTime<Utc>,
+    ) -> Result<bool, StorageError> {
+        let mut tx = self.write().await?;
+        let revoked = sqlx::query(
+            "UPDATE share_links SET revoked_at = $2 WHERE id = $1 AND revoked_at IS NULL",
+        )
+        .bind(id.to_string())
+        .bind(now.timestamp_millis())
+        .execute(&mut *tx)
+        .await?;
+        tx.commit().await?;
+        Ok(0 < revoked.rows_affected())
+    }
+}
+
+async fn fetch(
+    connection: &mut SqliteConnection,
+    id: ShareLinkId,
+) -> Result<Option<ShareLink>, StorageError> {
+    let row = sqlx::query_as(select_links!("WHERE l.id = $1"))
+        .bind(id.to_string())
+        .fetch_optional(connection)
+        .await?;
+    row.map(link_from).transpose()
+}
+
+fn link_from(row: Row) -> Result<ShareLink, StorageError> {
+    let (
+        id,
+        document_id,
+        title,
+        writer_id,
+        writer_name,
+        reviewer_id,
+        reviewer_name,
+        invite_hash,
+        created_at,
+        revoked_at,
+    ) = row;
+    let reviewer = reviewer_id.zip(reviewer_name).map(|(id, name)| user(&id, name));
+    Ok(ShareLink {
+        id: parse(&id)?,
+        document_id: parse(&document_id)?,
+        title,
+        writer: user(&writer_id, writer_name)?,
+        reviewer: reviewer.transpose()?,
+        invite_hash: invite_hash.try_into().map_err(|_| corrupt("an invite's hash"))?,
+        created_at: time(created_at)?,
+        revoked_at: revoked_at.map(time).transpose()?,
+    })
+}

@@ -1,0 +1,291 @@
+//! The update log, on `SQLite`.
+//!
+//! A group costs a handful of statements however many updates it has: what it touches is read
+//! by one select per table, what it changes is written by one statement per table, and there is
+//! one commit, which is one wait for the disk.
+
+use std::collections::{BTreeSet, HashMap};
+
+use bytes::Bytes;
+use sqlx::{QueryBuilder, SqliteConnection};
+
+use crate::domain::ids::{DocumentId, UserId};
+use crate::domain::seat::{Role, Seat};
+use crate::storage::error::StorageError;
+use crate::storage::log::{Append, Appended, Log, Tail};
+use crate::storage::plan::{Plan, Sitting, State, plan};
+use crate::storage::sqlite::Sqlite;
+use crate::storage::sqlite::rows::{corrupt, fence, parse};
+
+/// Rows of one statement: `SQLite` binds at most 32,766 values, and these have up to three.
+const ROWS_MAX: usize = 4_096;
+
+/// Its statements are as many as there are sizes of groups: none is worth keeping prepared.
+type Builder = QueryBuilder<sqlx::Sqlite>;
+
+impl Sqlite {
+    pub(in crate::storage) async fn log(
+        &self,
+        id: DocumentId,
+    ) -> Result<Option<Log>, StorageError> {
+        // One statement sees one state. The number comes first; a snapshot is always below the
+        // updates that it leaves standing.
+        let rows: Vec<(i64, i64, Option<Vec<u8>>)> = sqlx::query_as(
+            "SELECT 0 AS kind, last_seq AS seq, NULL AS bytes FROM documents WHERE id = $1 \
+             UNION ALL SELECT 1, upto, bytes FROM snapshots WHERE document_id = $1 \
+             UNION ALL SELECT 2, seq, bytes FROM updates WHERE document_id = $1 \
+             ORDER BY 1, 2",
+        )
+        .bind(id.to_string())
+        .fetch_all(&self.readers)
+        .await?;
+        let mut rows = rows.into_iter();
+        let Some((0, seq, _)) = rows.next() else {
+            return Ok(None);
+        };
+        let parts = rows.filter_map(|(_, _, bytes)| bytes.map(Bytes::from)).collect();
+        Ok(Some(Log { seq, parts }))
+    }
+
+    pub(in crate::storage) async fn log_after(
+        &self,
+        id: DocumentId,
+        seq: i64,
+    ) -> Result<Option<Tail>, StorageError> {
+        let rows: Vec<(i64, i64, Option<Vec<u8>>)> = sqlx::query_as(
+            "SELECT 0 AS kind, COALESCE(s.upto, 0) AS seq, NULL AS bytes \
+             FROM documents d LEFT JOIN snapshots s ON s.document_id = d.id WHERE d.id = $1 \
+             UNION ALL SELECT 1, seq, bytes FROM updates WHERE document_id = $1 AND seq > $2 \
+             ORDER BY 1, 2",
+        )
+        .bind(id.to_string())
+        .bind(seq)
+        .fetch_all(&self.readers)
+        .await?;
+        let mut rows = rows.into_iter();
+        let Some((0, merged_upto, _)) = rows.next() else {
+            return Ok(None);
+        };
+        if seq < merged_upto {
+            return Ok(None);
+        }
+        let updates = rows.filter_map(|(_, seq, bytes)| Some((seq, Bytes::from(bytes?))));
+        Ok(Some(Tail { updates: updates.collect() }))
+    }
+
+    pub(in crate::storage) async fn append(
+        &self,
+        batch: &[Append],
+    ) -> Result<Vec<Appended>, StorageError> {
+        if batch.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut tx = self.write().await?;
+        let outcomes = append_in(&mut tx, batch).await?;
+        tx.commit().await?;
+        Ok(outcomes)
+    }
+
+    pub(in crate::storage) async fn compact(
+        &self,
+        id: DocumentId,
+        upto: i64,
+        merged: &Bytes,
+    ) -> Result<(), StorageError> {
+        let mut tx = self.write().await?;
+        // (D5) No row if it reaches no further than the one there, or beyond what was stored.
+        let replaced = sqlx::query(
+            "INSERT INTO snapshots (document_id, upto, bytes) \
+             SELECT d.id, $2, $3 FROM documents d WHERE d.id = $1 AND $2 <= d.last_seq \
+             ON CONFLICT (document_id) DO UPDATE SET upto = excluded.upto, bytes = excluded.bytes \
+             WHERE snapshots.upto < excluded.upto",
+        )
+        .bind(id.to_string())
+        .bind(upto)
+        .bind(merged.as_ref())
+        .execute(&mut *tx)
+        .await?;
+        if replaced.rows_affected() == 0 {
+            return Ok(());
+        }
+        sqlx::query("DELETE FROM updates WHERE document_id = $1 AND seq <= $2")
+            .bind(id.to_string())
+            .bind(upto)
+            .execute(&mut *tx)
+            .await?;
+        Ok(tx.commit().await?)
+    }
+
+    pub(in crate::storage) async fn client_owners(
+        &self,
+        id: DocumentId,
+    ) -> Result<Vec<(u64, UserId)>, StorageError> {
+        let rows: Vec<(i64, String)> = sqlx::query_as(
+            "SELECT client, user_id FROM clients WHERE document_id = $1 AND user_id IS NOT NULL",
+        )
+        .bind(id.to_string())
+        .fetch_all(&self.readers)
+        .await?;
+        let owner = |(client, user): (i64, String)| {
+            Ok((u64::try_from(client).map_err(corrupt)?, parse(&user)?))
+        };
+        rows.into_iter().map(owner).collect()
+    }
+}
+
+/// Stores a group inside a write transaction.
+pub(super) async fn append_in(
+    connection: &mut SqliteConnection,
+    batch: &[Append],
+) -> Result<Vec<Appended>, StorageError> {
+    let state = State {
+        last_seq: last_numbers(connection, batch).await?,
+        seats: sittings(connection, batch).await?,
+        clients: owners(connection, batch).await?,
+    };
+    let plan = plan(batch, state);
+    write_updates(connection, batch, &plan).await?;
+    write_owners(connection, &plan).await?;
+    write_numbers(connection, &plan).await?;
+    Ok(plan.outcomes)
+}
+
+/// Stores one update under a number that is known to be free.
+pub(super) async fn insert_update(
+    connection: &mut SqliteConnection,
+    id: DocumentId,
+    seq: i64,
+    update: &Bytes,
+) -> Result<(), StorageError> {
+    sqlx::query("INSERT INTO updates (document_id, seq, bytes) VALUES ($1, $2, $3)")
+        .bind(id.to_string())
+        .bind(seq)
+        .bind(update.as_ref())
+        .execute(connection)
+        .await?;
+    Ok(())
+}
+
+async fn last_numbers(
+    connection: &mut SqliteConnection,
+    batch: &[Append],
+) -> Result<HashMap<DocumentId, i64>, StorageError> {
+    let wanted: BTreeSet<DocumentId> = batch.iter().map(|append| append.document).collect();
+    let mut found = HashMap::new();
+    for chunk in Vec::from_iter(wanted).chunks(ROWS_MAX) {
+        let mut query = Builder::new("WITH wanted (id) AS (");
+        query.push_values(chunk, |mut row, id| {
+            row.push_bind(id.to_string());
+        });
+        query.push(") SELECT d.id, d.last_seq FROM wanted w JOIN documents d ON d.id = w.id");
+        let rows: Vec<(String, i64)> =
+            query.build_query_as().persistent(false).fetch_all(&mut *connection).await?;
+        for (id, last) in rows {
+            found.insert(parse(&id)?, last);
+        }
+    }
+    Ok(found)
+}
+
+async fn sittings(
+    connection: &mut SqliteConnection,
+    batch: &[Append],
+) -> Result<HashMap<Seat, Sitting>, StorageError> {
+    let guards = batch.iter().filter_map(|append| append.guard);
+    let wanted: BTreeSet<Seat> = guards.map(|guard| guard.seat).collect();
+    let mut found = HashMap::new();
+    for chunk in Vec::from_iter(wanted).chunks(ROWS_MAX) {
+        let mut query = Builder::new("WITH wanted (link_id, role) AS (");
+        query.push_values(chunk, |mut row, seat| {
+            row.push_bind(seat.link.to_string()).push_bind(seat.role.as_str());
+        });
+        query.push(
+            ") SELECT s.link_id, s.role, s.fence, l.document_id FROM wanted w \
+             JOIN seats s ON s.link_id = w.link_id AND s.role = w.role \
+             JOIN share_links l ON l.id = s.link_id WHERE l.revoked_at IS NULL",
+        );
+        let rows: Vec<(String, String, i64, String)> =
+            query.build_query_as().persistent(false).fetch_all(&mut *connection).await?;
+        for (link, role, number, document) in rows {
+            let seat = Seat::new(parse(&link)?, parse::<Role>(&role)?);
+            let sitting = Sitting { document: parse(&document)?, fence: fence(number)? };
+            found.insert(seat, sitting);
+        }
+    }
+    Ok(found)
+}
+
+async fn owners(
+    connection: &mut SqliteConnection,
+    batch: &[Append],
+) -> Result<HashMap<(DocumentId, u64), Option<UserId>>, StorageError> {
+    let mut wanted = BTreeSet::new();
+    for append in batch {
+        // What is beyond the column's range is refused by the plan.
+        let columns = append.clients.iter().filter_map(|&client| i64::try_from(client).ok());
+        wanted.extend(columns.map(|client| (append.document, client)));
+    }
+    let mut found = HashMap::new();
+    for chunk in Vec::from_iter(wanted).chunks(ROWS_MAX) {
+        let mut query = Builder::new("WITH wanted (document_id, client) AS (");
+        query.push_values(chunk, |mut row, (document, client)| {
+            row.push_bind(document.to_string()).push_bind(*client);
+        });
+        query.push(
+            ") SELECT c.document_id, c.client, c.user_id FROM wanted w \
+             JOIN clients c ON c.document_id = w.document_id AND c.client = w.client",
+        );
+        let rows: Vec<(String, i64, Option<String>)> =
+            query.build_query_as().persistent(false).fetch_all(&mut *connection).await?;
+        for (document, client, user) in rows {
+            let key = (parse(&document)?, u64::try_from(client).map_err(corrupt)?);
+            found.insert(key, user.as_deref().map(parse).transpose()?);
+        }
+    }
+    Ok(found)
+}
+
+async fn write_updates(
+    connection: &mut SqliteConnection,
+    batch: &[Append],
+    plan: &Plan,
+) -> Result<(), StorageError> {
+    let rows = plan.rows.iter().filter_map(|&(at, seq)| Some((batch.get(at)?, seq)));
+    for chunk in Vec::from_iter(rows).chunks(ROWS_MAX) {
+        let mut query = Builder::new("INSERT INTO updates (document_id, seq, bytes) ");
+        query.push_values(chunk, |mut row, (append, seq)| {
+            row.push_bind(append.document.to_string());
+            row.push_bind(*seq).push_bind(append.update.as_ref());
+        });
+        query.build().persistent(false).execute(&mut *connection).await?;
+    }
+    Ok(())
+}
+
+async fn write_owners(connection: &mut SqliteConnection, plan: &Plan) -> Result<(), StorageError> {
+    for chunk in plan.clients.chunks(ROWS_MAX) {
+        let mut query = Builder::new("INSERT INTO clients (document_id, client, user_id) ");
+        query.push_values(chunk, |mut row, (document, client, user)| {
+            row.push_bind(document.to_string());
+            row.push_bind(i64::try_from(*client).ok());
+            row.push_bind(user.as_ref().map(UserId::as_str));
+        });
+        query.build().persistent(false).execute(&mut *connection).await?;
+    }
+    Ok(())
+}
+
+async fn write_numbers(connection: &mut SqliteConnection, plan: &Plan) -> Result<(), StorageError> {
+    for chunk in Vec::from_iter(&plan.documents).chunks(ROWS_MAX) {
+        let mut query = Builder::new("WITH changed (id, last_seq, updated_at) AS (");
+        query.push_values(chunk, |mut row, (id, (last, now))| {
+            row.push_bind(id.to_string()).push_bind(*last).push_bind(now.timestamp_millis());
+        });
+        query.push(
+            ") UPDATE documents SET last_seq = c.last_seq, updated_at = c.updated_at \
+             FROM changed c WHERE documents.id = c.id",
+        );
+        query.build().persistent(false).execute(&mut *connection).await?;
+    }
+    Ok(())
+}

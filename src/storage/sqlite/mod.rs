@@ -1,0 +1,88 @@
+//! `SQLite`: one file, one connection that writes, a few that read.
+//!
+//! A write transaction begins with `BEGIN IMMEDIATE`, so from its first statement on nobody else,
+//! in whatever process, changes what it reads: what it decides stays true until it commits (D1).
+//! A transaction that only reads sees one state of the file from its first statement on.
+
+mod documents;
+mod links;
+mod log;
+mod open;
+mod review_rows;
+mod reviews;
+mod rows;
+mod seats;
+#[cfg(test)]
+mod tests;
+mod users;
+
+use std::borrow::Cow;
+
+use sqlx::SqlitePool;
+use sqlx::Transaction;
+use sqlx::error::DatabaseError;
+
+use crate::storage::error::StorageError;
+
+/// A transaction.
+type Tx = Transaction<'static, sqlx::Sqlite>;
+
+/// The engine. Cheap to clone.
+#[derive(Clone, Debug)]
+pub(super) struct Sqlite {
+    /// One connection.
+    writer: SqlitePool,
+    readers: SqlitePool,
+}
+
+impl Sqlite {
+    /// Begins a transaction that may write. Waits for other writers, here and in other
+    /// processes, within the bounds that `open` sets.
+    async fn write(&self) -> Result<Tx, StorageError> {
+        Ok(self.writer.begin_with("BEGIN IMMEDIATE").await?)
+    }
+
+    /// Begins a transaction that sees one state of the database.
+    async fn read(&self) -> Result<Tx, StorageError> {
+        Ok(self.readers.begin().await?)
+    }
+
+    pub(super) async fn check(&self) -> Result<(), StorageError> {
+        let query = sqlx::query_scalar::<_, i64>("SELECT count(*) FROM _sqlx_migrations");
+        query.fetch_one(&self.readers).await?;
+        Ok(())
+    }
+
+    pub(super) async fn close(&self) {
+        self.readers.close().await;
+        // Last: who closes last merges the write-ahead log into the file.
+        self.writer.close().await;
+    }
+}
+
+/// What an error of `SQLite` means for us.
+pub(super) fn classify(fault: &dyn DatabaseError) -> StorageError {
+    /// `SQLITE_IOERR_SHMSIZE`: the shared index could not grow, which is how a full disk shows
+    /// before the log itself does.
+    const SHARED_INDEX_CANNOT_GROW: i32 = 4874;
+    let extended = fault.code().as_deref().and_then(|code| code.parse().ok()).unwrap_or(0);
+    let message = fault.to_string();
+    // The low byte is the kind, the rest says more of it: https://sqlite.org/rescode.html.
+    match extended & 0xff {
+        _ if extended == SHARED_INDEX_CANNOT_GROW => StorageError::Full(message),
+        // FULL.
+        13 => StorageError::Full(message),
+        // CORRUPT, NOTADB.
+        11 | 26 => StorageError::Corrupt(message),
+        // ERROR, TOOBIG, CONSTRAINT, MISMATCH, MISUSE, RANGE: the statement is at fault.
+        1 | 18 | 19 | 20 | 21 | 25 => StorageError::Refused(message),
+        // BUSY, LOCKED, READONLY, IOERR, CANTOPEN and what may come.
+        _ => StorageError::Unavailable(message),
+    }
+}
+
+/// `BUSY`: somebody else has the lock that was asked for.
+fn is_busy(error: &sqlx::Error) -> bool {
+    let code = error.as_database_error().and_then(DatabaseError::code);
+    code.as_deref().map(Cow::Borrowed).and_then(|code| code.parse().ok()).unwrap_or(0) & 0xff == 5
+}

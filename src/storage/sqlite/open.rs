@@ -1,0 +1,185 @@
+//! Opening a file: whose is it, is it whole, and which schema has it?
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use sqlx::migrate::{Migration, MigrationType, Migrator};
+use sqlx::pool::PoolOptions;
+use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqliteSynchronous};
+use sqlx::{ConnectOptions, Connection, SqlSafeStr, SqliteConnection, SqlitePool};
+use tokio::time::Instant;
+
+use crate::storage::error::StorageError;
+use crate::storage::sqlite::{Sqlite, is_busy};
+
+/// How long a statement waits for another process's lock.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long a call waits for its turn at a connection: longer than the lock that the one before
+/// it may be waiting for.
+const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(8);
+/// Connections that read. Each is a thread and some 2 MiB of cache.
+const READERS: u32 = 4;
+/// How long opening waits for another process that opens the same new file. Going to
+/// write-ahead logging needs the file alone, and `SQLite` does not wait for that by itself.
+const OPEN_TIMEOUT: Duration = Duration::from_secs(10);
+/// The pause between two tries at it.
+const OPEN_RETRY: Duration = Duration::from_millis(20);
+/// What is left of the write-ahead log's file after a checkpoint.
+const WAL_BYTES_KEPT: &str = "67108864";
+/// "GALY", which the first migration writes into the file's header.
+const APPLICATION_ID: i64 = 0x4741_4C59;
+
+const _: () = assert!(BUSY_TIMEOUT.as_millis() < ACQUIRE_TIMEOUT.as_millis());
+
+impl Sqlite {
+    /// Opens the file that `url` names; makes it, and its folder, if it is not there.
+    pub(in crate::storage) async fn open(url: &str) -> Result<Self, StorageError> {
+        let path = file_of(url)?;
+        make_folder(&path).await?;
+        let plain = options(&path);
+        let give_up_at = Instant::now() + OPEN_TIMEOUT;
+        let writer = loop {
+            match open_writer(&plain).await {
+                Err(Opening::Busy(_)) if Instant::now() < give_up_at => {
+                    tokio::time::sleep(OPEN_RETRY).await;
+                }
+                Err(Opening::Busy(error) | Opening::Failed(error)) => {
+                    return Err(with_path(error, &path));
+                }
+                Ok(writer) => break writer,
+            }
+        };
+        let readers = pool(READERS).connect_lazy_with(plain.pragma("query_only", "ON"));
+        let sqlite = Self { writer, readers };
+        sqlite.check().await.map_err(|error| with_path(error, &path))?;
+        Ok(sqlite)
+    }
+}
+
+/// Why a try at opening failed.
+enum Opening {
+    /// Another process is at it; try again.
+    Busy(StorageError),
+    Failed(StorageError),
+}
+
+impl From<sqlx::Error> for Opening {
+    fn from(error: sqlx::Error) -> Self {
+        if is_busy(&error) { Self::Busy(error.into()) } else { Self::Failed(error.into()) }
+    }
+}
+
+impl From<StorageError> for Opening {
+    fn from(error: StorageError) -> Self {
+        Self::Failed(error)
+    }
+}
+
+async fn open_writer(plain: &SqliteConnectOptions) -> Result<SqlitePool, Opening> {
+    // Before anything is written: a file that is not ours stays as it is.
+    let mut connection = plain.clone().create_if_missing(true).connect().await?;
+    identify(&mut connection).await?;
+    connection.close().await?;
+    let durable = plain
+        .clone()
+        .journal_mode(SqliteJournalMode::Wal)
+        // Each commit reaches the disk before it is answered (D4).
+        .synchronous(SqliteSynchronous::Full)
+        .pragma("journal_size_limit", WAL_BYTES_KEPT);
+    let writer = pool(1).connect_with(durable).await?;
+    migrate(&writer).await?;
+    Ok(writer)
+}
+
+/// What all connections have in common. The busy time-out is set when the file is opened, so
+/// before any statement; `foreign_keys` is what deletes what hangs on a document.
+fn options(path: &Path) -> SqliteConnectOptions {
+    SqliteConnectOptions::new()
+        .filename(path)
+        .busy_timeout(BUSY_TIMEOUT)
+        .foreign_keys(true)
+        .disable_statement_logging()
+}
+
+fn pool(connections: u32) -> PoolOptions<sqlx::Sqlite> {
+    PoolOptions::new()
+        .max_connections(connections)
+        .acquire_timeout(ACQUIRE_TIMEOUT)
+        .idle_timeout(None)
+        .max_lifetime(None)
+        // SQLite itself rolls a transaction back when the disk is full. sqlx then counts one
+        // that is not there, and would refuse `BEGIN IMMEDIATE` for ever: open a fresh
+        // connection instead. (The test before this hook has waited for a queued rollback.)
+        .test_before_acquire(true)
+        .before_acquire(|connection: &mut SqliteConnection, _| {
+            let at_rest = !connection.is_in_transaction();
+            Box::pin(async move { Ok(at_rest) })
+        })
+}
+
+/// Refuses a file that is somebody else's, or no database.
+async fn identify(connection: &mut SqliteConnection) -> Result<(), Opening> {
+    // One transaction: between two looks another process may have made the tables.
+    let mut tx = connection.begin().await?;
+    let tables: i64 =
+        sqlx::query_scalar("SELECT count(*) FROM sqlite_schema").fetch_one(&mut *tx).await?;
+    let id: i64 = sqlx::query_scalar("PRAGMA application_id").fetch_one(&mut *tx).await?;
+    tx.commit().await?;
+    if id == APPLICATION_ID || (id == 0 && tables == 0) {
+        return Ok(());
+    }
+    let message = "it belongs to another program; name another file in database.url";
+    Err(StorageError::Unsupported(message.to_owned()).into())
+}
+
+/// Brings the file to the current schema. All of it is one transaction, so that a second
+/// process waits, and then finds nothing left to do.
+async fn migrate(writer: &SqlitePool) -> Result<(), Opening> {
+    let migrations = [("initial", include_str!("migrations/0001_initial.sql"))];
+    let migrations = (1..).zip(migrations).map(|(version, (name, sql))| {
+        Migration::new(version, name.into(), MigrationType::Simple, sql.into_sql_str(), false)
+    });
+    let migrator = Migrator::with_migrations(migrations.collect());
+    let mut tx = writer.begin_with("BEGIN IMMEDIATE").await?;
+    // `run` makes a future that cannot move between threads (rust-lang/rust#100013).
+    migrator.run_direct(None, &mut *tx, false).await.map_err(StorageError::from)?;
+    tx.commit().await?;
+    Ok(())
+}
+
+fn file_of(url: &str) -> Result<PathBuf, StorageError> {
+    let rest = url.strip_prefix("sqlite:").unwrap_or(url);
+    let path = rest.strip_prefix("//").unwrap_or(rest);
+    let refuse = |why: &str| Err(StorageError::Unsupported(why.to_owned()));
+    if path.is_empty() {
+        return refuse("database.url names no file; write sqlite://FILE");
+    }
+    if path.contains(":memory:") {
+        return refuse("a database in memory would lose what it acknowledged; name a file");
+    }
+    if path.contains('?') {
+        return refuse("database.url takes no parameters for sqlite; write sqlite://FILE");
+    }
+    Ok(PathBuf::from(path))
+}
+
+async fn make_folder(path: &Path) -> Result<(), StorageError> {
+    let Some(folder) = path.parent() else {
+        return Ok(());
+    };
+    tokio::fs::create_dir_all(folder).await.map_err(|error| {
+        StorageError::Unavailable(format!("cannot make the folder {}: {error}", folder.display()))
+    })
+}
+
+/// Says which file it is about.
+fn with_path(error: StorageError, path: &Path) -> StorageError {
+    let name = path.display();
+    match error {
+        StorageError::Unavailable(why) => StorageError::Unavailable(format!("{name}: {why}")),
+        StorageError::Full(why) => StorageError::Full(format!("{name}: {why}")),
+        StorageError::Corrupt(why) => StorageError::Corrupt(format!("{name}: {why}")),
+        StorageError::Unsupported(why) => StorageError::Unsupported(format!("{name}: {why}")),
+        StorageError::Refused(why) => StorageError::Refused(format!("{name}: {why}")),
+    }
+}

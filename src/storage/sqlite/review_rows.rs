@@ -1,0 +1,136 @@
+//! Reading reviews, on `SQLite`.
+
+use std::collections::HashMap;
+
+use sqlx::sqlite::SqliteRow;
+use sqlx::{Row, SqliteConnection};
+
+use crate::domain::anchor::{AnchorOrigin, RelativeRange, TextRange};
+use crate::domain::ids::{ReviewId, ShareLinkId};
+use crate::domain::review::{Reply, ReviewStatus};
+use crate::storage::error::StorageError;
+use crate::storage::reviews::StoredReview;
+use crate::storage::sqlite::rows::{corrupt, parse, time, user};
+
+/// Selects reviews for [`review_from`].
+macro_rules! select_reviews {
+    ($rest:literal) => {
+        concat!(
+            "SELECT r.id, r.link_id, r.author_id, u.name AS author_name, r.anchor_start, \
+             r.anchor_end, r.quote, r.prefix, r.suffix, r.current_start, r.current_end, r.body, \
+             r.suggestion, r.status, r.version, r.created_at, r.updated_at \
+             FROM reviews r JOIN users u ON u.id = r.author_id ",
+            $rest
+        )
+    };
+}
+
+/// Selects replies as [`ReplyRow`]s.
+macro_rules! select_replies {
+    ($rest:literal) => {
+        concat!(
+            "SELECT p.review_id, p.id, u.id, u.name, p.body, p.created_at \
+             FROM replies p JOIN users u ON u.id = p.author_id ",
+            $rest
+        )
+    };
+}
+
+type ReplyRow = (String, String, String, String, String, i64);
+
+/// All reviews of a link, oldest first. In a transaction: these are two statements.
+pub(super) async fn fetch_all(
+    connection: &mut SqliteConnection,
+    link: ShareLinkId,
+) -> Result<Vec<StoredReview>, StorageError> {
+    let rows = sqlx::query(select_reviews!("WHERE r.link_id = $1 ORDER BY r.created_at, r.id"))
+        .bind(link.to_string())
+        .fetch_all(&mut *connection)
+        .await?;
+    let replies: Vec<ReplyRow> = sqlx::query_as(select_replies!(
+        "JOIN reviews r ON r.id = p.review_id WHERE r.link_id = $1 \
+         ORDER BY p.review_id, p.version"
+    ))
+    .bind(link.to_string())
+    .fetch_all(connection)
+    .await?;
+    let mut by_review: HashMap<ReviewId, Vec<Reply>> = HashMap::new();
+    for row in replies {
+        by_review.entry(parse(&row.0)?).or_default().push(reply_from(row)?);
+    }
+    let mut reviews = Vec::with_capacity(rows.len());
+    for row in &rows {
+        let mut review = review_from(row)?;
+        review.replies = by_review.remove(&review.id).unwrap_or_default();
+        reviews.push(review);
+    }
+    Ok(reviews)
+}
+
+/// One review of a link. In a transaction: these are two statements.
+pub(super) async fn fetch_one(
+    connection: &mut SqliteConnection,
+    link: ShareLinkId,
+    id: ReviewId,
+) -> Result<Option<StoredReview>, StorageError> {
+    let row = sqlx::query(select_reviews!("WHERE r.id = $1 AND r.link_id = $2"))
+        .bind(id.to_string())
+        .bind(link.to_string())
+        .fetch_optional(&mut *connection)
+        .await?;
+    let Some(row) = row else {
+        return Ok(None);
+    };
+    let mut review = review_from(&row)?;
+    let replies: Vec<ReplyRow> =
+        sqlx::query_as(select_replies!("WHERE p.review_id = $1 ORDER BY p.version"))
+            .bind(id.to_string())
+            .fetch_all(connection)
+            .await?;
+    review.replies = replies.into_iter().map(reply_from).collect::<Result<_, _>>()?;
+    Ok(Some(review))
+}
+
+pub(super) fn status(name: &str) -> Result<ReviewStatus, StorageError> {
+    ReviewStatus::from_name(name).ok_or_else(|| corrupt("a review's status"))
+}
+
+/// Without its replies.
+fn review_from(row: &SqliteRow) -> Result<StoredReview, StorageError> {
+    let text = |column: &str| row.try_get::<String, _>(column);
+    Ok(StoredReview {
+        id: parse(&text("id")?)?,
+        link: parse(&text("link_id")?)?,
+        author: user(&text("author_id")?, text("author_name")?)?,
+        origin: AnchorOrigin {
+            range: TextRange {
+                start: row.try_get("anchor_start")?,
+                end: row.try_get("anchor_end")?,
+            },
+            quote: text("quote")?,
+            prefix: text("prefix")?,
+            suffix: text("suffix")?,
+        },
+        current: RelativeRange {
+            start: row.try_get("current_start")?,
+            end: row.try_get("current_end")?,
+        },
+        body: text("body")?,
+        suggestion: row.try_get("suggestion")?,
+        status: status(&text("status")?)?,
+        version: row.try_get("version")?,
+        replies: Vec::new(),
+        created_at: time(row.try_get("created_at")?)?,
+        updated_at: time(row.try_get("updated_at")?)?,
+    })
+}
+
+fn reply_from(row: ReplyRow) -> Result<Reply, StorageError> {
+    let (_, id, author_id, author_name, body, created_at) = row;
+    Ok(Reply {
+        id: parse(&id)?,
+        author: user(&author_id, author_name)?,
+        body,
+        created_at: time(created_at)?,
+    })
+}

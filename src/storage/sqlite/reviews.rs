@@ -1,0 +1,303 @@
+//! Reviews, on `SQLite`.
+
+use std::slice;
+
+use chrono::{DateTime, Utc};
+use sqlx::SqliteConnection;
+
+use crate::domain::anchor::RelativeRange;
+use crate::domain::ids::{ReviewId, ShareLinkId};
+use crate::domain::limits::{REPLIES_PER_REVIEW_MAX, REVIEWS_PER_LINK_MAX};
+use crate::domain::review::ReviewStatus;
+use crate::storage::error::StorageError;
+use crate::storage::log::{Append, Appended};
+use crate::storage::reviews::{NewReply, NewReview, ReviewChange, StoredReview};
+use crate::storage::seats::{Guard, Guarded, Halt, settle};
+use crate::storage::sqlite::Sqlite;
+use crate::storage::sqlite::log::append_in;
+use crate::storage::sqlite::review_rows::{fetch_all, fetch_one, status};
+use crate::storage::sqlite::seats::demand;
+use crate::storage::sqlite::users::put_user;
+
+/// What of a review decides whether it may be changed.
+struct Standing {
+    version: i64,
+    status: ReviewStatus,
+}
+
+impl Sqlite {
+    pub(in crate::storage) async fn create_review(
+        &self,
+        new: &NewReview,
+        guard: Guard,
+    ) -> Result<Guarded<StoredReview>, StorageError> {
+        settle(self.try_create_review(new, guard).await)
+    }
+
+    async fn try_create_review(&self, new: &NewReview, guard: Guard) -> Result<StoredReview, Halt> {
+        let mut tx = self.write().await?;
+        admit(&mut tx, new.link, guard).await?;
+        let reviews: i64 = sqlx::query_scalar("SELECT count(*) FROM reviews WHERE link_id = $1")
+            .bind(new.link.to_string())
+            .fetch_one(&mut *tx)
+            .await?;
+        if REVIEWS_PER_LINK_MAX <= reviews {
+            return Err(Halt::Refused(Guarded::Full));
+        }
+        put_user(&mut tx, &new.author, new.now).await?;
+        sqlx::query(
+            "INSERT INTO reviews (id, link_id, author_id, anchor_start, anchor_end, quote, \
+             prefix, suffix, current_start, current_end, body, suggestion, status, version, \
+             created_at, updated_at) \
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, 1, $14, $14)",
+        )
+        .bind(new.id.to_string())
+        .bind(new.link.to_string())
+        .bind(new.author.id.as_str())
+        .bind(new.origin.range.start)
+        .bind(new.origin.range.end)
+        .bind(new.origin.quote.as_str())
+        .bind(new.origin.prefix.as_str())
+        .bind(new.origin.suffix.as_str())
+        .bind(new.current.start.as_slice())
+        .bind(new.current.end.as_slice())
+        .bind(new.body.as_str())
+        .bind(new.suggestion.as_deref())
+        .bind(ReviewStatus::Open.as_str())
+        .bind(new.now.timestamp_millis())
+        .execute(&mut *tx)
+        .await?;
+        let review = the_review(&mut tx, new.link, new.id).await?;
+        tx.commit().await?;
+        Ok(review)
+    }
+
+    pub(in crate::storage) async fn reviews(
+        &self,
+        link: ShareLinkId,
+    ) -> Result<Vec<StoredReview>, StorageError> {
+        fetch_all(&mut *self.read().await?, link).await
+    }
+
+    pub(in crate::storage) async fn review(
+        &self,
+        link: ShareLinkId,
+        id: ReviewId,
+    ) -> Result<Option<StoredReview>, StorageError> {
+        fetch_one(&mut *self.read().await?, link, id).await
+    }
+
+    pub(in crate::storage) async fn change_review(
+        &self,
+        link: ShareLinkId,
+        id: ReviewId,
+        change: &ReviewChange,
+        expected_version: Option<i64>,
+        guard: Guard,
+        now: DateTime<Utc>,
+    ) -> Result<Guarded<StoredReview>, StorageError> {
+        let changing = async {
+            let mut tx = self.write().await?;
+            admit(&mut tx, link, guard).await?;
+            let standing = standing(&mut tx, link, id, expected_version).await?;
+            // What was put into the text cannot be called anything else.
+            if change.status.is_some() && standing.status == ReviewStatus::Accepted {
+                let current = standing.version;
+                return Err(Halt::Refused(Guarded::VersionMismatch { current }));
+            }
+            update(&mut tx, id, change, now).await?;
+            let review = the_review(&mut tx, link, id).await?;
+            tx.commit().await?;
+            Ok(review)
+        };
+        settle(changing.await)
+    }
+
+    pub(in crate::storage) async fn delete_review(
+        &self,
+        link: ShareLinkId,
+        id: ReviewId,
+        expected_version: Option<i64>,
+        guard: Guard,
+    ) -> Result<Guarded<()>, StorageError> {
+        let deleting = async {
+            let mut tx = self.write().await?;
+            admit(&mut tx, link, guard).await?;
+            standing(&mut tx, link, id, expected_version).await?;
+            sqlx::query("DELETE FROM reviews WHERE id = $1")
+                .bind(id.to_string())
+                .execute(&mut *tx)
+                .await?;
+            Ok(tx.commit().await?)
+        };
+        settle(deleting.await)
+    }
+
+    pub(in crate::storage) async fn add_reply(
+        &self,
+        link: ShareLinkId,
+        review: ReviewId,
+        reply: &NewReply,
+        guard: Guard,
+        now: DateTime<Utc>,
+    ) -> Result<Guarded<StoredReview>, StorageError> {
+        let replying = async {
+            let mut tx = self.write().await?;
+            admit(&mut tx, link, guard).await?;
+            let standing = standing(&mut tx, link, review, None).await?;
+            insert_reply(&mut tx, review, standing.version + 1, reply, now).await?;
+            update(&mut tx, review, &ReviewChange::default(), now).await?;
+            let review = the_review(&mut tx, link, review).await?;
+            tx.commit().await?;
+            Ok(review)
+        };
+        settle(replying.await)
+    }
+
+    pub(in crate::storage) async fn relocate(
+        &self,
+        review: ReviewId,
+        current: &RelativeRange,
+    ) -> Result<(), StorageError> {
+        let mut tx = self.write().await?;
+        sqlx::query("UPDATE reviews SET current_start = $2, current_end = $3 WHERE id = $1")
+            .bind(review.to_string())
+            .bind(current.start.as_slice())
+            .bind(current.end.as_slice())
+            .execute(&mut *tx)
+            .await?;
+        Ok(tx.commit().await?)
+    }
+
+    pub(in crate::storage) async fn accept_review(
+        &self,
+        link: ShareLinkId,
+        id: ReviewId,
+        expected_version: Option<i64>,
+        edit: &Append,
+        now: DateTime<Utc>,
+    ) -> Result<Guarded<(StoredReview, i64)>, StorageError> {
+        let accepting = async {
+            let mut tx = self.write().await?;
+            let guard = edit.guard.ok_or(Halt::Refused(Guarded::Fenced))?;
+            admit(&mut tx, link, guard).await?;
+            let standing = standing(&mut tx, link, id, expected_version).await?;
+            if standing.status != ReviewStatus::Open {
+                let current = standing.version;
+                return Err(Halt::Refused(Guarded::VersionMismatch { current }));
+            }
+            let seq = store_edit(&mut tx, edit).await?;
+            let status = Some(ReviewStatus::Accepted);
+            update(&mut tx, id, &ReviewChange { status, ..ReviewChange::default() }, now).await?;
+            let review = the_review(&mut tx, link, id).await?;
+            tx.commit().await?;
+            Ok((review, seq))
+        };
+        settle(accepting.await)
+    }
+}
+
+/// Stops unless the guard is of that link, and holds.
+async fn admit(
+    connection: &mut SqliteConnection,
+    link: ShareLinkId,
+    guard: Guard,
+) -> Result<(), Halt> {
+    if guard.seat.link != link {
+        return Err(Halt::Refused(Guarded::Fenced));
+    }
+    demand(connection, guard).await
+}
+
+/// Stops unless the review is there, in the version that the caller has seen.
+async fn standing(
+    connection: &mut SqliteConnection,
+    link: ShareLinkId,
+    id: ReviewId,
+    expected: Option<i64>,
+) -> Result<Standing, Halt> {
+    let row: Option<(i64, String)> =
+        sqlx::query_as("SELECT version, status FROM reviews WHERE id = $1 AND link_id = $2")
+            .bind(id.to_string())
+            .bind(link.to_string())
+            .fetch_optional(connection)
+            .await?;
+    let (current, name) = row.ok_or(Halt::Refused(Guarded::NotFound))?;
+    if expected.is_some_and(|expected| expected != current) {
+        return Err(Halt::Refused(Guarded::VersionMismatch { current }));
+    }
+    Ok(Standing { version: current, status: status(&name)? })
+}
+
+/// Makes a change, which gives the review its next version.
+async fn update(
+    connection: &mut SqliteConnection,
+    id: ReviewId,
+    change: &ReviewChange,
+    now: DateTime<Utc>,
+) -> Result<(), StorageError> {
+    let suggestion = change.suggestion.as_ref();
+    sqlx::query(
+        "UPDATE reviews SET body = COALESCE($2, body), \
+         suggestion = CASE WHEN $3 THEN $4 ELSE suggestion END, \
+         status = COALESCE($5, status), version = version + 1, updated_at = $6 WHERE id = $1",
+    )
+    .bind(id.to_string())
+    .bind(change.body.as_deref())
+    .bind(suggestion.is_some())
+    .bind(suggestion.and_then(|suggestion| suggestion.as_deref()))
+    .bind(change.status.map(ReviewStatus::as_str))
+    .bind(now.timestamp_millis())
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+async fn insert_reply(
+    connection: &mut SqliteConnection,
+    review: ReviewId,
+    version: i64,
+    reply: &NewReply,
+    now: DateTime<Utc>,
+) -> Result<(), Halt> {
+    let replies: i64 = sqlx::query_scalar("SELECT count(*) FROM replies WHERE review_id = $1")
+        .bind(review.to_string())
+        .fetch_one(&mut *connection)
+        .await?;
+    if REPLIES_PER_REVIEW_MAX <= replies {
+        return Err(Halt::Refused(Guarded::Full));
+    }
+    put_user(connection, &reply.author, now).await?;
+    sqlx::query(
+        "INSERT INTO replies (id, review_id, version, author_id, body, created_at) \
+         VALUES ($1, $2, $3, $4, $5, $6)",
+    )
+    .bind(reply.id.to_string())
+    .bind(review.to_string())
+    .bind(version)
+    .bind(reply.author.id.as_str())
+    .bind(reply.body.as_str())
+    .bind(now.timestamp_millis())
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+async fn store_edit(connection: &mut SqliteConnection, edit: &Append) -> Result<i64, Halt> {
+    let refused = match append_in(connection, slice::from_ref(edit)).await?.pop() {
+        Some(Appended::Stored { seq }) => return Ok(seq),
+        Some(Appended::Fenced) => Guarded::Fenced,
+        Some(Appended::Stale | Appended::ForeignClient { .. }) => Guarded::Stale,
+        Some(Appended::Gone) | None => Guarded::NotFound,
+    };
+    Err(Halt::Refused(refused))
+}
+
+/// The review that this transaction has just written.
+async fn the_review(
+    connection: &mut SqliteConnection,
+    link: ShareLinkId,
+    id: ReviewId,
+) -> Result<StoredReview, Halt> {
+    fetch_one(connection, link, id).await?.ok_or(Halt::Refused(Guarded::NotFound))
+}

@@ -1,0 +1,37 @@
+//! Between columns and types. What a column holds was put there by us: if it does not parse, the
+//! file is damaged.
+
+use std::fmt::Display;
+use std::str::FromStr;
+
+use chrono::{DateTime, Utc};
+
+use crate::domain::fence::Fence;
+use crate::domain::user::User;
+use crate::storage::error::StorageError;
+
+pub(super) fn corrupt(what: impl Display) -> StorageError {
+    StorageError::Corrupt(what.to_string())
+}
+
+/// An id, a role.
+pub(super) fn parse<T: FromStr<Err: Display>>(text: &str) -> Result<T, StorageError> {
+    text.parse().map_err(corrupt)
+}
+
+pub(super) fn user(id: &str, name: String) -> Result<User, StorageError> {
+    Ok(User { id: parse(id)?, name })
+}
+
+pub(super) fn time(ms: i64) -> Result<DateTime<Utc>, StorageError> {
+    DateTime::from_timestamp_millis(ms).ok_or_else(|| corrupt("a time out of range"))
+}
+
+pub(super) fn fence(number: i64) -> Result<Fence, StorageError> {
+    u64::try_from(number).map(Fence).map_err(corrupt)
+}
+
+/// A fence as a column. Those beyond its range were never minted.
+pub(super) fn fence_column(fence: Fence) -> Result<i64, StorageError> {
+    i64::try_from(fence.0).map_err(|error| StorageError::Refused(error.to_string()))
+}

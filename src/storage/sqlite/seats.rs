@@ -1,0 +1,103 @@
+//! Seats, on `SQLite`.
+
+use chrono::{DateTime, Utc};
+use sqlx::SqliteConnection;
+
+use crate::domain::fence::Fence;
+use crate::domain::ids::{SessionId, UserId};
+use crate::domain::seat::Seat;
+use crate::storage::error::StorageError;
+use crate::storage::seats::{Guard, Guarded, Halt, Ratified};
+use crate::storage::sqlite::Sqlite;
+use crate::storage::sqlite::rows::{fence as fence_from, fence_column};
+
+impl Sqlite {
+    pub(in crate::storage) async fn floor(&self, seat: Seat) -> Result<Fence, StorageError> {
+        let mut reader = self.readers.acquire().await?;
+        last_fence(&mut reader, seat).await
+    }
+
+    pub(in crate::storage) async fn ratify(
+        &self,
+        seat: Seat,
+        fence: Fence,
+        session: SessionId,
+        user: &UserId,
+        now: DateTime<Utc>,
+    ) -> Result<Ratified, StorageError> {
+        let mut tx = self.write().await?;
+        let ratified = sqlx::query(
+            "INSERT INTO seats (link_id, role, fence, session_id, user_id, ratified_at) \
+             SELECT l.id, $2, $3, $4, $5, $6 FROM share_links l \
+             WHERE l.id = $1 AND l.revoked_at IS NULL \
+             ON CONFLICT (link_id, role) DO UPDATE SET fence = excluded.fence, \
+               session_id = excluded.session_id, user_id = excluded.user_id, \
+               ratified_at = excluded.ratified_at \
+             WHERE seats.fence < excluded.fence \
+               OR (seats.fence = excluded.fence AND seats.session_id = excluded.session_id)",
+        )
+        .bind(seat.link.to_string())
+        .bind(seat.role.as_str())
+        .bind(fence_column(fence)?)
+        .bind(session.to_string())
+        .bind(user.as_str())
+        .bind(now.timestamp_millis())
+        .execute(&mut *tx)
+        .await?;
+        if 0 < ratified.rows_affected() {
+            tx.commit().await?;
+            return Ok(Ratified::Accepted);
+        }
+        let active: Option<i64> =
+            sqlx::query_scalar("SELECT 1 FROM share_links WHERE id = $1 AND revoked_at IS NULL")
+                .bind(seat.link.to_string())
+                .fetch_optional(&mut *tx)
+                .await?;
+        if active.is_none() {
+            return Ok(Ratified::Gone);
+        }
+        Ok(Ratified::Refused { last: last_fence(&mut tx, seat).await? })
+    }
+
+    pub(in crate::storage) async fn vacate(
+        &self,
+        seat: Seat,
+        fence: Fence,
+    ) -> Result<(), StorageError> {
+        let mut tx = self.write().await?;
+        sqlx::query(
+            "UPDATE seats SET fence = fence + 1 WHERE link_id = $1 AND role = $2 AND fence = $3",
+        )
+        .bind(seat.link.to_string())
+        .bind(seat.role.as_str())
+        .bind(fence_column(fence)?)
+        .execute(&mut *tx)
+        .await?;
+        Ok(tx.commit().await?)
+    }
+}
+
+/// Stops unless the seat has that fence and its link is active (D2). Inside a write transaction:
+/// it stays so until the commit.
+pub(super) async fn demand(connection: &mut SqliteConnection, guard: Guard) -> Result<(), Halt> {
+    let holds: Option<i64> = sqlx::query_scalar(
+        "SELECT 1 FROM seats s JOIN share_links l ON l.id = s.link_id \
+         WHERE s.link_id = $1 AND s.role = $2 AND s.fence = $3 AND l.revoked_at IS NULL",
+    )
+    .bind(guard.seat.link.to_string())
+    .bind(guard.seat.role.as_str())
+    .bind(fence_column(guard.fence)?)
+    .fetch_optional(connection)
+    .await?;
+    holds.map(|_| ()).ok_or(Halt::Refused(Guarded::Fenced))
+}
+
+async fn last_fence(connection: &mut SqliteConnection, seat: Seat) -> Result<Fence, StorageError> {
+    let last: Option<i64> =
+        sqlx::query_scalar("SELECT fence FROM seats WHERE link_id = $1 AND role = $2")
+            .bind(seat.link.to_string())
+            .bind(seat.role.as_str())
+            .fetch_optional(connection)
+            .await?;
+    last.map_or(Ok(Fence::ZERO), fence_from)
+}

@@ -1,0 +1,323 @@
+//! The update log of a room.
+//!
+//! Not a list of updates: each update is taken apart when it is appended, its structs put behind
+//! those of the same client and its deletions joined with the others. So the log is always
+//! merged, what a client lacks is copied out of it from a place on, and an append costs what the
+//! update is long. No CRDT is involved; what makes that right is that the validator lets no gap
+//! through (Y2).
+
+use std::cmp::Reverse;
+use std::collections::HashMap;
+
+use bytes::Bytes;
+
+use crate::sync::deletes::Deletes;
+use crate::sync::error::{Rejected, SyncError};
+use crate::sync::lib0::{Malformed, Reader, put_length, put_number};
+use crate::sync::run::Run;
+use crate::sync::structs::Struct;
+use crate::sync::validator;
+
+pub use crate::sync::validator::{Checked, Origin, SERVER_IDS};
+
+/// A document's updates, merged.
+#[derive(Clone, Debug, Default)]
+pub struct UpdateLog {
+    runs: HashMap<u64, Run>,
+    deletes: Deletes,
+    /// What the runs take.
+    struct_bytes: usize,
+    /// Whether there are deletions whose text is still in the runs.
+    remembers: bool,
+}
+
+/// A client and a clock take at least a byte each.
+const STATE_BYTES_MIN: usize = 2;
+/// Three numbers of at most eight bytes, for each client of an update.
+const SECTION_HEADER_MAX: usize = 24;
+
+impl UpdateLog {
+    /// The log of a document in which nothing was ever written.
+    #[must_use]
+    pub fn empty() -> Self {
+        Self::default()
+    }
+
+    /// The log of a stored document: its snapshot and the updates after it, in their order.
+    ///
+    /// # Errors
+    ///
+    /// [`SyncError::Refused`] when one of them is no update or does not follow from those before.
+    pub fn open(parts: Vec<Bytes>) -> Result<Self, SyncError> {
+        let mut log = Self::empty();
+        for part in parts {
+            let checked = log.check(&part, Origin::Server)?;
+            log.append(part, checked);
+        }
+        Ok(log)
+    }
+
+    /// Judges an update before anybody else sees it.
+    ///
+    /// # Errors
+    ///
+    /// [`Rejected`], and then nothing of the update may be used (G10).
+    pub fn check(&self, update: &[u8], from: Origin) -> Result<Checked, Rejected> {
+        validator::check(update, self, from)
+    }
+
+    /// Takes an update in. `checked` is this log's verdict on it, with no append in between.
+    #[expect(
+        clippy::needless_pass_by_value,
+        reason = "an update is appended once, as is its check"
+    )]
+    pub fn append(&mut self, update: Bytes, checked: Checked) {
+        if !checked.is_new {
+            return;
+        }
+        let taken = self.take(&update);
+        debug_assert!(taken.is_ok(), "what was checked can be read: {taken:?}");
+    }
+
+    fn take(&mut self, update: &[u8]) -> Result<(), Rejected> {
+        let mut reader = Reader::new(update);
+        for _ in 0..reader.number()? {
+            let count = reader.number()?;
+            let client = reader.number()?;
+            let mut clock = reader.clock()?;
+            let run = self.runs.entry(client).or_default();
+            let before = run.len();
+            for _ in 0..count {
+                let found = Struct::read(&mut reader, clock)?;
+                run.push(&found, client);
+                clock = clock.saturating_add(found.length);
+            }
+            self.struct_bytes = self.struct_bytes.saturating_add(run.len()).saturating_sub(before);
+        }
+        for _ in 0..reader.number()? {
+            let client = reader.number()?;
+            for _ in 0..reader.number()? {
+                let start = reader.clock()?;
+                self.deletes.insert(client, start, start.saturating_add(reader.clock()?));
+                self.remembers = true;
+            }
+        }
+        Ok(())
+    }
+
+    /// What the log has, as a client writes it in sync step 1.
+    #[must_use]
+    pub fn state_vector(&self) -> Bytes {
+        let mut out = Vec::new();
+        put_length(&mut out, self.runs.len());
+        for (client, run) in self.by_client() {
+            put_number(&mut out, client);
+            put_number(&mut out, run.end());
+        }
+        Bytes::from(out)
+    }
+
+    /// What somebody with that state vector lacks, as one update. All deletions are in it, since
+    /// a state vector does not say which ones are known.
+    ///
+    /// # Errors
+    ///
+    /// [`SyncError::StateVector`] when it is none.
+    pub fn diff(&self, state_vector: &[u8]) -> Result<Bytes, SyncError> {
+        let known = read_state_vector(state_vector)
+            .map_err(|Malformed(reason)| SyncError::StateVector(reason))?;
+        let mut cuts = Vec::new();
+        for (client, run) in self.by_client() {
+            let clock = known.get(&client).copied().unwrap_or(0);
+            if let Some(cut) = run.cut(clock, client)? {
+                cuts.push((client, cut));
+            }
+        }
+        let mut out = Vec::new();
+        put_length(&mut out, cuts.len());
+        for (client, cut) in cuts {
+            put_length(&mut out, cut.count);
+            put_number(&mut out, client);
+            put_number(&mut out, cut.clock());
+            cut.write(&mut out);
+        }
+        self.deletes.write(&mut out);
+        Ok(Bytes::from(out))
+    }
+
+    /// The whole document as one update, without the text that was deleted.
+    #[must_use]
+    pub fn merged(&mut self) -> Bytes {
+        let forgotten = self.forget();
+        debug_assert!(forgotten.is_ok(), "what was appended can be read: {forgotten:?}");
+        let mut out = Vec::with_capacity(self.bytes());
+        put_length(&mut out, self.runs.len());
+        for (client, run) in self.by_client() {
+            run.write(client, &mut out);
+        }
+        self.deletes.write(&mut out);
+        Bytes::from(out)
+    }
+
+    /// Drops the text of what is deleted.
+    fn forget(&mut self) -> Result<(), Rejected> {
+        if !self.remembers {
+            return Ok(());
+        }
+        self.remembers = false;
+        self.struct_bytes = 0;
+        for (client, run) in &mut self.runs {
+            run.forget(*client, self.deletes.of(*client))?;
+            self.struct_bytes = self.struct_bytes.saturating_add(run.len());
+        }
+        Ok(())
+    }
+
+    /// About what [`merged`](Self::merged) takes.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.struct_bytes
+            .saturating_add(self.deletes.bytes())
+            .saturating_add(self.runs.len().saturating_mul(SECTION_HEADER_MAX))
+    }
+
+    /// The clock of the next unit that `client` would write.
+    #[must_use]
+    pub fn clock_of(&self, client: u64) -> u64 {
+        self.clock(client).into()
+    }
+
+    pub(crate) fn clock(&self, client: u64) -> u32 {
+        self.runs.get(&client).map_or(0, Run::end)
+    }
+
+    /// Whether the units `start..end` of `client` are deleted.
+    pub(crate) fn is_deleted(&self, client: u64, start: u32, end: u32) -> bool {
+        self.deletes.contains(client, start, end)
+    }
+
+    /// Highest first, as Yjs writes them: the newest of what a reader has to look up tends to be
+    /// there already.
+    fn by_client(&self) -> impl Iterator<Item = (u64, &Run)> {
+        let mut runs: Vec<_> = self.runs.iter().map(|(client, run)| (*client, run)).collect();
+        runs.sort_unstable_by_key(|(client, _)| Reverse(*client));
+        runs.into_iter()
+    }
+}
+
+/// Reads a state vector.
+fn read_state_vector(bytes: &[u8]) -> Result<HashMap<u64, u32>, Malformed> {
+    let mut reader = Reader::new(bytes);
+    let mut known = HashMap::new();
+    for _ in 0..reader.count(STATE_BYTES_MIN)? {
+        known.insert(reader.number()?, reader.clock()?);
+    }
+    reader.finish()?;
+    Ok(known)
+}
+
+/// A fresh id for a server to write under: random, in [`SERVER_IDS`], and unknown to the log.
+#[must_use]
+pub fn server_client_id(log: &UpdateLog) -> u64 {
+    // Without a random source there is still an id that nobody has: the first that is free.
+    let offset = getrandom::u32().unwrap_or(0);
+    let id = SERVER_IDS.start().saturating_add(offset.into());
+    (id..=*SERVER_IDS.end()).chain(SERVER_IDS).find(|id| !log.runs.contains_key(id)).unwrap_or(id)
+}
+
+/// The update that writes `text` into an empty document.
+pub(crate) fn first_update(text: &str, client: u64) -> Vec<u8> {
+    let mut log = UpdateLog::empty();
+    log.runs.entry(client).or_default().push(&Struct::first(text), client);
+    log.runs.retain(|_, run| run.end() != 0);
+    log.merged().into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sync::tests::{append_all, apply, document, edit, text_of, typed, whole};
+
+    #[test]
+    fn a_text_typed_letter_by_letter_is_stored_as_a_text() {
+        let text = "cover letter, 자기소개서, 👩‍👩‍👧, e\u{301}. ".repeat(50);
+        let mut log = UpdateLog::empty();
+        append_all(&mut log, typed(&document(7), &text));
+        let merged = log.merged();
+        let reader = document(1);
+        apply(&reader, &merged);
+        assert_eq!(text_of(&reader), text);
+        assert!(merged.len() < text.len() + 64, "{} for {}", merged.len(), text.len());
+        assert_eq!(log.clock_of(7), text.encode_utf16().count() as u64);
+        let reopened = UpdateLog::open(vec![merged.clone()]).unwrap().merged();
+        assert_eq!(reopened, merged);
+    }
+
+    #[test]
+    fn whatever_a_reader_has_the_difference_completes_it() {
+        let text = "ab한국👩‍👧x".repeat(700);
+        let mut log = UpdateLog::empty();
+        append_all(&mut log, typed(&document(7), &text));
+        let units = log.clock_of(7);
+        for clock in [0, 1, 2, 5, 1_000, 4_097, units - 1, units] {
+            let mut known = Vec::new();
+            for number in [1, 7, clock] {
+                put_number(&mut known, number);
+            }
+            let diff = log.diff(&known).unwrap();
+            let missing = usize::try_from(units - clock).unwrap();
+            assert!(diff.len() < missing * 3 + 64, "{} for {missing} units", diff.len());
+        }
+        assert_eq!(log.diff(&log.state_vector()).unwrap()[..], [0, 0]);
+    }
+
+    #[test]
+    fn a_resend_is_not_new() {
+        let document = document(7);
+        let mut log = UpdateLog::empty();
+        append_all(&mut log, typed(&document, "known"));
+        let whole = whole(&document);
+        let before = log.merged();
+        let checked = log.check(&whole, Origin::Client).unwrap();
+        assert!(!checked.is_new && checked.clients.is_empty());
+        log.append(whole, checked);
+        assert_eq!(log.merged(), before);
+    }
+
+    #[test]
+    fn g13_a_page_pasted_over_again_and_again_stays_a_page() {
+        let page = "Ein Absatz, 한 문단, \u{1F469}\u{200D}\u{1F467}. ".repeat(200);
+        let units = u32::try_from(page.encode_utf16().count()).unwrap();
+        let writer = document(7);
+        let mut log = UpdateLog::empty();
+        append_all(&mut log, [edit(&writer, 0, 0, &page)]);
+        for _ in 0..50 {
+            append_all(&mut log, [edit(&writer, 0, units, &page)]);
+        }
+        assert!(50 * page.len() < log.bytes(), "until somebody asks for the whole");
+        let merged = log.merged();
+        assert!(merged.len() < page.len() + 2_048, "{}", merged.len());
+        assert!(log.bytes() < page.len() + 2_048, "{}", log.bytes());
+        let reader = document(1);
+        apply(&reader, &merged);
+        assert_eq!(text_of(&reader), page);
+        // Nothing was forgotten that a resend could bring back.
+        assert!(!log.check(&whole(&writer), Origin::Client).unwrap().is_new);
+        append_all(&mut log, [edit(&writer, 3, 5, "x")]);
+        apply(&reader, &log.diff(&UpdateLog::open(vec![merged]).unwrap().state_vector()).unwrap());
+        assert_eq!(text_of(&reader), text_of(&writer));
+    }
+
+    #[test]
+    fn half_a_pair_is_sent_as_yjs_sends_it() {
+        let mut log = UpdateLog::empty();
+        append_all(&mut log, [edit(&document(7), 0, 0, "a\u{1F600}b")]);
+        let diff = log.diff(&[1, 7, 2]).unwrap();
+        // Text right of unit 1 of client 7, from clock 2 on: U+FFFD and "b".
+        assert_eq!(diff[..], [1, 1, 7, 2, 0x84, 7, 1, 4, 0xEF, 0xBF, 0xBD, b'b', 0]);
+        let mut late = UpdateLog::empty();
+        append_all(&mut late, [edit(&document(7), 0, 0, "a\u{1F600}")]);
+        append_all(&mut late, [log.merged()]);
+        assert_eq!(late.clock_of(7), 4);
+    }
+}

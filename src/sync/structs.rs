@@ -1,0 +1,297 @@
+//! One struct of a Yjs update: read, judged, and written again.
+//!
+//! A document has one root `Y.Text`, so of the dozen kinds of content that Yjs knows, four may
+//! occur: text, formatting, text that was deleted, and structs that were collected. Everything
+//! else is refused here, by its kind, before its bytes are looked at.
+
+use crate::sync::ROOT;
+use crate::sync::error::Rejected;
+use crate::sync::json::{self, JsonFault};
+use crate::sync::lib0::{Reader, put_block, put_length, put_number};
+use crate::sync::utf16::{self, Place};
+
+const HAS_ORIGIN: u8 = 0x80;
+const HAS_RIGHT_ORIGIN: u8 = 0x40;
+const HAS_PARENT_KEY: u8 = 0x20;
+const KIND: u8 = 0x1f;
+
+const GC: u8 = 0;
+const DELETED: u8 = 1;
+const JSON: u8 = 2;
+const BINARY: u8 = 3;
+const STRING: u8 = 4;
+const EMBED: u8 = 5;
+const FORMAT: u8 = 6;
+const TYPE: u8 = 7;
+const ANY: u8 = 8;
+const DOCUMENT: u8 = 9;
+const SKIP: u8 = 10;
+const MOVE: u8 = 11;
+
+/// What a parent says it is: a root type, by its name.
+const PARENT_IS_ROOT: u64 = 1;
+const PARENT_IS_STRUCT: u64 = 0;
+
+/// Names one unit of the document: the client that made it, and how many it had made before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Id {
+    pub(crate) client: u64,
+    pub(crate) clock: u32,
+}
+
+impl Id {
+    fn read(reader: &mut Reader<'_>) -> Result<Self, Rejected> {
+        Ok(Self { client: reader.number()?, clock: reader.clock()? })
+    }
+
+    fn write(self, out: &mut Vec<u8>) {
+        put_number(out, self.client);
+        put_number(out, self.clock);
+    }
+}
+
+/// What a struct brings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Content<'a> {
+    /// Nothing, and nobody remembers where.
+    Collected,
+    /// Text that was deleted.
+    Deleted,
+    /// Text.
+    Text(Piece<'a>),
+    /// The beginning or end of formatting. Takes one unit and no room.
+    Format {
+        /// Which formatting.
+        key: &'a str,
+        /// Its value, in JSON.
+        value: &'a str,
+    },
+}
+
+/// A run of units that one client made in a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Struct<'a> {
+    /// The clock of its first unit.
+    pub(crate) clock: u32,
+    /// How many units it has; at least one.
+    pub(crate) length: u32,
+    /// The unit to its left when it was made.
+    pub(crate) origin: Option<Id>,
+    /// The unit to its right when it was made.
+    pub(crate) right_origin: Option<Id>,
+    /// What it brings.
+    pub(crate) content: Content<'a>,
+}
+
+impl<'a> Struct<'a> {
+    /// Reads the struct whose first unit has `clock`.
+    ///
+    /// # Errors
+    ///
+    /// [`Rejected`] when it is none, or one that does not belong into a document.
+    pub(crate) fn read(reader: &mut Reader<'a>, clock: u32) -> Result<Self, Rejected> {
+        let info = reader.byte()?;
+        check_kind(info)?;
+        let (mut origin, mut right_origin) = (None, None);
+        if info & HAS_ORIGIN != 0 {
+            origin = Some(Id::read(reader)?);
+        }
+        if info & HAS_RIGHT_ORIGIN != 0 {
+            right_origin = Some(Id::read(reader)?);
+        }
+        if info & KIND != GC && origin.is_none() && right_origin.is_none() {
+            check_parent(reader)?;
+        }
+        let (content, length) = read_content(reader, info & KIND)?;
+        if length == 0 {
+            return Err(Rejected::Malformed("a struct is empty"));
+        }
+        Ok(Self { clock, length, origin, right_origin, content })
+    }
+
+    /// The first text of an empty document.
+    pub(crate) fn first(text: &'a str) -> Self {
+        let length = utf16::length(text);
+        let content = Content::Text(Piece::whole(text));
+        Self { clock: 0, length, origin: None, right_origin: None, content }
+    }
+
+    /// The clock of the unit after its last, or nothing if clocks do not reach that far.
+    pub(crate) fn end(&self) -> Option<u32> {
+        self.clock.checked_add(self.length)
+    }
+
+    /// The units from clock `from` on, as Yjs would send them to someone who has those before:
+    /// they stand right of them. `client` is who made the struct.
+    pub(crate) fn starting(&self, from: u32, client: u64) -> Self {
+        let skipped = from.saturating_sub(self.clock).min(self.length);
+        if skipped == 0 {
+            return *self;
+        }
+        let mut rest = *self;
+        rest.clock = self.clock.saturating_add(skipped);
+        rest.length = self.length.saturating_sub(skipped);
+        if let Content::Text(piece) = self.content {
+            rest.content = Content::Text(piece.split(skipped).1);
+        }
+        if self.content != Content::Collected {
+            rest.origin = Some(Id { client, clock: rest.clock.saturating_sub(1) });
+        }
+        rest
+    }
+
+    /// The units before clock `to`.
+    pub(crate) fn ending(&self, to: u32) -> Self {
+        let kept = to.saturating_sub(self.clock).min(self.length);
+        if kept == self.length {
+            return *self;
+        }
+        let mut first = *self;
+        first.length = kept;
+        if let Content::Text(piece) = self.content {
+            first.content = Content::Text(piece.split(kept).0);
+        }
+        first
+    }
+
+    /// The same units, deleted.
+    pub(crate) fn deleted(mut self) -> Self {
+        if self.content != Content::Collected {
+            self.content = Content::Deleted;
+        }
+        self
+    }
+
+    /// Appends the struct.
+    pub(crate) fn write(&self, out: &mut Vec<u8>) {
+        let flag = |id: Option<Id>, bit: u8| if id.is_some() { bit } else { 0 };
+        let flags = flag(self.origin, HAS_ORIGIN) | flag(self.right_origin, HAS_RIGHT_ORIGIN);
+        out.push(flags | self.kind());
+        for id in [self.origin, self.right_origin].into_iter().flatten() {
+            id.write(out);
+        }
+        if flags == 0 && self.content != Content::Collected {
+            put_number(out, PARENT_IS_ROOT);
+            put_block(out, ROOT.as_bytes());
+        }
+        match self.content {
+            Content::Collected | Content::Deleted => put_number(out, self.length),
+            Content::Text(piece) => {
+                put_length(out, piece.bytes());
+                piece.write(out);
+            }
+            Content::Format { key, value } => {
+                put_block(out, key.as_bytes());
+                put_block(out, value.as_bytes());
+            }
+        }
+    }
+
+    fn kind(&self) -> u8 {
+        match self.content {
+            Content::Collected => GC,
+            Content::Deleted => DELETED,
+            Content::Text(_) => STRING,
+            Content::Format { .. } => FORMAT,
+        }
+    }
+}
+
+/// A piece of text, cut at UTF-16 units. Where a cut went through a surrogate pair, each side has
+/// a half of it left, and Yjs puts U+FFFD in its place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Piece<'a> {
+    begins_cut: bool,
+    text: &'a str,
+    ends_cut: bool,
+}
+
+const HALF: &str = "\u{FFFD}";
+
+impl<'a> Piece<'a> {
+    fn whole(text: &'a str) -> Self {
+        Self { begins_cut: false, text, ends_cut: false }
+    }
+
+    /// How many bytes it takes.
+    pub(crate) fn bytes(self) -> usize {
+        let halves = usize::from(self.begins_cut).saturating_add(usize::from(self.ends_cut));
+        self.text.len().saturating_add(halves.saturating_mul(HALF.len()))
+    }
+
+    /// Appends the text.
+    pub(crate) fn write(self, out: &mut Vec<u8>) {
+        let half = |cut: bool| if cut { HALF.as_bytes() } else { &[] };
+        out.extend_from_slice(half(self.begins_cut));
+        out.extend_from_slice(self.text.as_bytes());
+        out.extend_from_slice(half(self.ends_cut));
+    }
+
+    /// The first `units`, of which there is at least one, and the rest.
+    fn split(self, units: u32) -> (Self, Self) {
+        let (end, start, is_cut) =
+            match utf16::place(self.text, units.saturating_sub(self.begins_cut.into())) {
+                Place::At(byte) => (byte, byte, false),
+                Place::Inside(byte) => (byte, byte.saturating_add(PAIR_BYTES), true),
+                Place::Beyond => (self.text.len(), self.text.len(), false),
+            };
+        let (first, rest) = (self.text.get(..end), self.text.get(start..));
+        (
+            Self { text: first.unwrap_or_default(), ends_cut: is_cut, ..self },
+            Self { text: rest.unwrap_or_default(), begins_cut: is_cut, ..self },
+        )
+    }
+}
+
+/// What a character of two units takes in UTF-8.
+const PAIR_BYTES: usize = 4;
+
+/// Refuses kinds that a document has no place for, and flags that its kind does not carry.
+fn check_kind(info: u8) -> Result<(), Rejected> {
+    match info & KIND {
+        GC if info != GC => return Err(Rejected::Malformed("a collected struct has flags")),
+        GC | DELETED | STRING | FORMAT => {}
+        JSON | BINARY | ANY => return Err(Rejected::Forbidden("contain values other than text")),
+        EMBED => return Err(Rejected::Forbidden("embed objects")),
+        TYPE => return Err(Rejected::Forbidden("contain nested types")),
+        DOCUMENT => return Err(Rejected::Forbidden("contain documents")),
+        MOVE => return Err(Rejected::Forbidden("move structs")),
+        // Stands for structs that its sender lacks, too.
+        SKIP => return Err(Rejected::Gap),
+        _ => return Err(Rejected::Malformed("a struct has unknown content")),
+    }
+    if info & HAS_PARENT_KEY != 0 {
+        return Err(Rejected::Forbidden("set attributes of the document"));
+    }
+    Ok(())
+}
+
+/// A struct with no neighbours names its parent. With neighbours, it has theirs.
+fn check_parent(reader: &mut Reader<'_>) -> Result<(), Rejected> {
+    match reader.number()? {
+        PARENT_IS_ROOT if reader.text()? == ROOT => Ok(()),
+        PARENT_IS_ROOT => Err(Rejected::Forbidden("write outside of the text")),
+        PARENT_IS_STRUCT => Err(Rejected::Forbidden("contain nested types")),
+        _ => Err(Rejected::Malformed("a parent is neither a root nor a struct")),
+    }
+}
+
+fn read_content<'a>(reader: &mut Reader<'a>, kind: u8) -> Result<(Content<'a>, u32), Rejected> {
+    match kind {
+        GC => Ok((Content::Collected, reader.clock()?)),
+        DELETED => Ok((Content::Deleted, reader.clock()?)),
+        STRING => {
+            let text = reader.text()?;
+            Ok((Content::Text(Piece::whole(text)), utf16::length(text)))
+        }
+        FORMAT => {
+            let (key, value) = (reader.text()?, reader.text()?);
+            match json::check_for_yrs(value) {
+                Ok(()) => Ok((Content::Format { key, value }, 1)),
+                Err(JsonFault::TooDeep) => Err(Rejected::TooDeep),
+                Err(JsonFault::Invalid) => Err(Rejected::Malformed("a format is not JSON")),
+            }
+        }
+        _ => Err(Rejected::Malformed("a struct has unknown content")),
+    }
+}

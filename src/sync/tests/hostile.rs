@@ -1,0 +1,216 @@
+//! Bytes that are known to hurt, and bytes that somebody will try.
+
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+
+use super::{append, apply, document, edit, typed, whole};
+use crate::sync::error::{Rejected, SyncError};
+use crate::sync::lib0::{put_block, put_number};
+use crate::sync::log::{Origin, SERVER_IDS, UpdateLog, server_client_id};
+use crate::sync::text::document_from_text;
+
+/// Numbers as lib0 writes them.
+fn numbers(numbers: &[u64]) -> Vec<u8> {
+    let mut out = Vec::new();
+    for number in numbers {
+        put_number(&mut out, *number);
+    }
+    out
+}
+
+/// An update with one struct: `client`, its clock, and what follows.
+fn one_struct(client: u64, clock: u64, rest: &[u8]) -> Vec<u8> {
+    [&numbers(&[1, 1, client, clock]), rest, &[0]].concat()
+}
+
+/// The first struct of a text: it names its parent.
+fn text_struct(text: &str) -> Vec<u8> {
+    let mut out = vec![4, 1];
+    put_block(&mut out, b"content");
+    put_block(&mut out, text.as_bytes());
+    out
+}
+
+fn refused(update: &[u8]) -> Rejected {
+    UpdateLog::empty().check(update, Origin::Client).unwrap_err()
+}
+
+const HUGE: u64 = 512 * 1024 * 1024;
+
+#[test]
+fn g12_g13_a_state_vector_of_seven_bytes_takes_nothing() {
+    let log = UpdateLog::open(vec![document_from_text("text", 1)]).unwrap();
+    let began = Instant::now();
+    for count in [2, 64 * 1024 * 1024, HUGE, (1 << 53) - 1] {
+        let vector = [&numbers(&[count])[..], &[1, 1]].concat();
+        let answer = log.diff(&vector);
+        assert!(matches!(answer, Err(SyncError::StateVector(_))), "{count}: {answer:?}");
+    }
+    for vector in [&[][..], &[1], &[1, 1], &[0, 0], &[0x80, 0], &[1, 1, 0xff, 0xff]] {
+        assert!(log.diff(vector).is_err(), "{vector:?}");
+    }
+    assert!(began.elapsed() < Duration::from_millis(100));
+}
+
+#[test]
+fn g12_g13_declared_sizes_are_held_against_the_bytes() {
+    let began = Instant::now();
+    for update in [
+        numbers(&[HUGE, 1, 1, 1]),
+        numbers(&[1, HUGE, 1, 0, 0, 1]),
+        one_struct(1, 0, &[&[4, 1][..], &numbers(&[HUGE]), b"content"].concat()),
+        one_struct(1, 0, &[&[4, 1, 7][..], b"content", &numbers(&[HUGE]), b"x"].concat()),
+        numbers(&[0, HUGE, 1, 1, 0, 1]),
+        numbers(&[0, 1, 1, HUGE, 0, 1]),
+        // Maps, arrays and values with sizes of their own, which nobody gets to read.
+        one_struct(1, 0, &[&[8, 1, 7][..], b"content", &numbers(&[HUGE]), &[118]].concat()),
+        one_struct(1, 0, &[&[2, 1, 7][..], b"content", &numbers(&[HUGE]), &[118]].concat()),
+    ] {
+        let answer = refused(&update);
+        assert!(matches!(answer, Rejected::Malformed(_) | Rejected::Forbidden(_)), "{answer:?}");
+    }
+    assert!(began.elapsed() < Duration::from_millis(100));
+}
+
+#[test]
+fn g12_deep_nesting_is_refused_by_its_kind_before_it_is_read() {
+    for levels in [65_usize, 7_000, 500_000] {
+        let nested: Vec<u8> = [117, 1].repeat(levels);
+        let values = one_struct(1, 0, &[&[8, 1, 7][..], b"content\x01", &nested, &[126]].concat());
+        assert!(matches!(refused(&values), Rejected::Forbidden(_)));
+        let mut format = [&[6, 1, 7][..], b"content\x01b"].concat();
+        put_block(&mut format, "[".repeat(levels).as_bytes());
+        assert_eq!(refused(&one_struct(1, 0, &format)), Rejected::TooDeep);
+    }
+}
+
+#[test]
+fn g12_clocks_and_ids_out_of_range_are_refused() {
+    let text = text_struct("x");
+    for (client, clock) in [(1 << 53, 0), (u64::MAX, 0), (1, 1 << 31), (1, 1 << 33)] {
+        let update = one_struct(client, clock, &text);
+        assert!(matches!(refused(&update), Rejected::Malformed(_)), "{client} {clock}");
+    }
+    // A collected struct of more units than clocks reach, the first of two.
+    let long = [&numbers(&[1, 2, 1, 0])[..], &[0], &numbers(&[(1 << 31) - 1]), &[0, 1, 0]].concat();
+    assert!(matches!(refused(&long), Rejected::Malformed(_)));
+    let deleted = numbers(&[0, 1, 1, 1, (1 << 31) - 1, (1 << 31) - 1]);
+    assert_eq!(refused(&deleted), Rejected::Gap);
+}
+
+#[test]
+fn g12_structs_that_wait_for_what_never_comes_are_refused() {
+    // Beside itself, beside a later unit of itself, and two that wait for each other.
+    for clock in [0, 1, 7] {
+        let beside = one_struct(1, 0, &[0x84, 1, clock, 1, b'x']);
+        assert!(matches!(refused(&beside), Rejected::Malformed(_)), "{clock}");
+    }
+    let circle =
+        [&[2, 1, 2, 0, 0x84, 1, 0, 1, b'x'][..], &[1, 1, 0, 0x84, 2, 0, 1, b'y', 0]].concat();
+    assert!(matches!(refused(&circle), Rejected::Malformed(_)));
+    // On somebody who is not there, and on a unit that is not there yet.
+    assert_eq!(refused(&one_struct(1, 0, &[0x84, 2, 0, 1, b'x'])), Rejected::Gap);
+    let mut log = UpdateLog::empty();
+    append(&mut log, document_from_text("ab", 2));
+    let late = one_struct(1, 0, &[0x44, 2, 2, 1, b'x']);
+    assert_eq!(log.check(&late, Origin::Client), Err(Rejected::Gap));
+    assert!(log.check(&one_struct(1, 0, &[0x44, 2, 1, 1, b'x']), Origin::Client).is_ok());
+}
+
+#[test]
+fn g12_what_is_not_exactly_an_update_is_refused() {
+    let whole = document_from_text("ab한국", 5);
+    for end in 0..whole.len() {
+        assert!(matches!(refused(&whole[..end]), Rejected::Malformed(_)), "{end}");
+    }
+    assert!(matches!(refused(&[&whole[..], &[0]].concat()), Rejected::Malformed(_)));
+    let empty_text = one_struct(1, 0, &text_struct(""));
+    let not_utf8 = one_struct(1, 0, &[4, 1, 7, b'c', b'o', b'n', b't', b'e', b'n', b't', 1, 0xff]);
+    let empty_collected = one_struct(1, 0, &[0, 0]);
+    let unknown_kind = one_struct(1, 0, &[&[12, 1, 7][..], b"content\x01x"].concat());
+    let no_structs = numbers(&[1, 0, 1, 0, 0, 0]);
+    let empty_delete = numbers(&[0, 1, 1, 1, 0, 0]);
+    for update in [empty_text, not_utf8, empty_collected, unknown_kind, no_structs, empty_delete] {
+        assert!(matches!(refused(&update), Rejected::Malformed(_)), "{update:?}");
+    }
+    let twice =
+        [&[2][..], &numbers(&[1, 1, 0]), &[0, 1], &numbers(&[1, 1, 1]), &[0, 1, 0]].concat();
+    assert!(matches!(refused(&twice), Rejected::Malformed(_)));
+}
+
+#[test]
+fn g10_nobody_writes_in_the_servers_name() {
+    let mut log = UpdateLog::empty();
+    for id in [*SERVER_IDS.start(), *SERVER_IDS.end()] {
+        let update = document_from_text("forged", id);
+        assert!(matches!(log.check(&update, Origin::Client), Err(Rejected::Forbidden(_))));
+        assert!(log.check(&update, Origin::Server).is_ok());
+    }
+    let server = server_client_id(&log);
+    assert!(SERVER_IDS.contains(&server));
+    let update = document_from_text("by the server", server);
+    let checked = log.check(&update, Origin::Server).unwrap();
+    log.append(update.clone(), checked);
+    // To send it back is no forgery; to go on in its name is.
+    assert!(!log.check(&update, Origin::Client).unwrap().is_new);
+    let document = document(server);
+    apply(&document, &update);
+    let more = edit(&document, 0, 0, "not ");
+    assert!(matches!(log.check(&more, Origin::Client), Err(Rejected::Forbidden(_))));
+    assert!(matches!(log.check(&whole(&document), Origin::Client), Err(Rejected::Forbidden(_))));
+}
+
+#[test]
+fn what_is_known_counts_even_if_it_comes_back_otherwise() {
+    let mut log = UpdateLog::empty();
+    append(&mut log, document_from_text("hello", 1));
+    // The first five units are known; that they read otherwise now changes nothing.
+    append(&mut log, Bytes::from(one_struct(1, 0, &text_struct("HELLO world"))));
+    let again = document(9);
+    apply(&again, &log.merged());
+    assert_eq!(super::text_of(&again), "hello world");
+}
+
+#[test]
+fn a_deletion_alone_is_new_once() {
+    let document = document(1);
+    let mut log = UpdateLog::empty();
+    super::append_all(&mut log, typed(&document, "some text"));
+    let deletion = edit(&document, 2, 3, "");
+    let checked = log.check(&deletion, Origin::Client).unwrap();
+    assert!(checked.is_new && checked.clients.is_empty());
+    log.append(deletion.clone(), checked);
+    assert!(!log.check(&deletion, Origin::Client).unwrap().is_new);
+    assert!(!log.check(&whole(&document), Origin::Client).unwrap().is_new);
+    let wider = edit(&document, 1, 2, "");
+    assert!(log.check(&wider, Origin::Client).unwrap().is_new);
+}
+
+#[test]
+fn g13_checking_a_megabyte_of_the_worst_is_quick() {
+    // Ten thousand clients, each beside the one before.
+    let sections = 10_000_u64;
+    let mut many = numbers(&[sections]);
+    for client in (0..sections).rev() {
+        many.extend(numbers(&[1, client, 0]));
+        match client {
+            0 => many.extend(text_struct("x")),
+            _ => many.extend([&[0x84][..], &numbers(&[client - 1, 0]), &[1, b'x']].concat()),
+        }
+    }
+    many.push(0);
+    // A hundred thousand deletions of every other unit.
+    let text = "x".repeat(200_000);
+    let ranges = 100_000_u64;
+    let mut holes = numbers(&[0, 1, 1, ranges]);
+    for at in 0..ranges {
+        holes.extend(numbers(&[at * 2, 1]));
+    }
+    let mut log = UpdateLog::empty();
+    append(&mut log, document_from_text(&text, 1));
+    let began = Instant::now();
+    assert!(UpdateLog::empty().check(&many, Origin::Client).unwrap().is_new);
+    append(&mut log, Bytes::from(holes));
+    assert!(began.elapsed() < Duration::from_secs(2), "{:?}", began.elapsed());
+}

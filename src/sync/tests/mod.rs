@@ -1,0 +1,103 @@
+//! Tests of the module as a whole: against updates that the real Yjs wrote, against known hostile
+//! bytes, and against random ones with `yrs` as the judge.
+
+mod anchors;
+mod hostile;
+mod mutations;
+mod real_yjs;
+
+use bytes::Bytes;
+use serde_json::Value;
+use yrs::updates::decoder::Decode;
+use yrs::{
+    ClientID, Doc, GetString, OffsetKind, Options, ReadTxn, StateVector, Text as _, Transact,
+    Update,
+};
+
+use crate::sync::ROOT;
+use crate::sync::log::{Origin, UpdateLog};
+
+/// What `tests/data/yjs/make.mjs` wrote.
+pub(crate) struct Fixture(Value);
+
+impl Fixture {
+    pub(crate) fn read(json: &str) -> Self {
+        Self(serde_json::from_str(json).unwrap())
+    }
+
+    pub(crate) fn bytes(&self, key: &str) -> Bytes {
+        unhex(self.0[key].as_str().unwrap())
+    }
+
+    pub(crate) fn all(&self, key: &str) -> Vec<Bytes> {
+        self.0[key].as_array().unwrap().iter().map(|hex| unhex(hex.as_str().unwrap())).collect()
+    }
+
+    pub(crate) fn text(&self) -> &str {
+        self.0["text"].as_str().unwrap()
+    }
+
+    pub(crate) fn value(&self, key: &str) -> &Value {
+        &self.0[key]
+    }
+}
+
+pub(crate) fn unhex(hex: &str) -> Bytes {
+    let pairs = hex.as_bytes().chunks_exact(2);
+    pairs.map(|pair| u8::from_str_radix(str::from_utf8(pair).unwrap(), 16).unwrap()).collect()
+}
+
+/// A `yrs` document as a stock client would have it.
+pub(crate) fn document(client: u64) -> Doc {
+    let mut options = Options::with_client_id(ClientID::new(client));
+    options.offset_kind = OffsetKind::Utf16;
+    let document = Doc::with_options(options);
+    document.get_or_insert_text(ROOT);
+    document
+}
+
+pub(crate) fn apply(document: &Doc, update: &[u8]) {
+    let update = Update::decode_v1(update).expect("yrs decodes what was let through");
+    document.transact_mut().apply_update(update).expect("yrs applies what was let through");
+    assert!(!document.transact().has_missing_updates(), "nothing waits for what never comes");
+}
+
+pub(crate) fn text_of(document: &Doc) -> String {
+    let root = document.get_or_insert_text(ROOT);
+    root.get_string(&document.transact())
+}
+
+pub(crate) fn whole(document: &Doc) -> Bytes {
+    document.transact().encode_state_as_update_v1(&StateVector::default()).into()
+}
+
+/// Replaces `length` units from `at` on, in one transaction.
+pub(crate) fn edit(document: &Doc, at: u32, length: u32, with: &str) -> Bytes {
+    let root = document.get_or_insert_text(ROOT);
+    let mut transaction = document.transact_mut();
+    root.remove_range(&mut transaction, at, length);
+    root.insert(&mut transaction, at, with);
+    transaction.encode_update_v1().into()
+}
+
+/// Types `text` letter by letter at the end.
+pub(crate) fn typed(document: &Doc, text: &str) -> Vec<Bytes> {
+    let mut end = u32::try_from(text_of(document).encode_utf16().count()).unwrap();
+    let mut updates = Vec::new();
+    for character in text.chars() {
+        updates.push(edit(document, end, 0, &character.to_string()));
+        end += u32::try_from(character.len_utf16()).unwrap();
+    }
+    updates
+}
+
+pub(crate) fn append(log: &mut UpdateLog, update: Bytes) {
+    let checked = log.check(&update, Origin::Client).unwrap();
+    log.append(update, checked);
+}
+
+pub(crate) fn append_all(log: &mut UpdateLog, updates: impl IntoIterator<Item = Bytes>) {
+    for update in updates {
+        append(log, update);
+    }
+}

@@ -1,0 +1,237 @@
+//! Random updates, with `yrs` as the judge: whatever the validator lets through must decode,
+//! apply and encode again without a panic, leave nothing waiting, and mean the same to the log as
+//! to a document that it was applied to.
+
+use bytes::Bytes;
+use proptest::prelude::*;
+use proptest::sample::Index;
+use proptest::test_runner::{Config, RngSeed, TestRunner};
+
+use super::{Fixture, append, apply, document, text_of, whole};
+use crate::sync::lib0::{put_block, put_length, put_number};
+use crate::sync::log::{Origin, UpdateLog};
+use crate::sync::text::Text;
+
+/// A runner whose seed is printed, and taken from `GALLEY_SEED` to replay a failure.
+fn runner(cases: u32) -> TestRunner {
+    let given = std::env::var("GALLEY_SEED").ok().and_then(|seed| seed.parse().ok());
+    let seed = given.unwrap_or_else(|| getrandom::u64().unwrap());
+    #[expect(clippy::print_stderr, reason = "whoever sees this test fail wants to see it again")]
+    {
+        eprintln!("replay with GALLEY_SEED={seed}");
+    }
+    TestRunner::new(Config {
+        cases,
+        failure_persistence: None,
+        rng_seed: RngSeed::Fixed(seed),
+        ..Config::default()
+    })
+}
+
+/// Documents in the making: what is known, and what comes next.
+fn moments() -> Vec<(UpdateLog, Bytes)> {
+    let read = Fixture::read;
+    let mut moments = Vec::new();
+    for fixture in [
+        read(include_str!("../../../tests/data/yjs/together.json")),
+        read(include_str!("../../../tests/data/yjs/typing.json")),
+    ] {
+        let mut log = UpdateLog::empty();
+        moments.push((log.clone(), fixture.bytes("whole")));
+        for update in fixture.all("updates") {
+            moments.push((log.clone(), update.clone()));
+            append(&mut log, update);
+        }
+        moments.push((log, fixture.bytes("whole")));
+    }
+    let offline = read(include_str!("../../../tests/data/yjs/offline.json"));
+    let log = UpdateLog::open(offline.all("server")).unwrap();
+    moments.push((log.clone(), offline.bytes("step2")));
+    moments.push((log, offline.bytes("whole_step2")));
+    moments
+}
+
+/// The characters of a text, sorted. A struct may say that it stands between two units that are
+/// not in that order; where Yjs then puts it depends on what it heard of first, in every replica.
+/// No client does that by itself, and a writer who has it do so spoils only the text it owns.
+fn letters(text: &str) -> Vec<char> {
+    let mut letters: Vec<char> = text.chars().collect();
+    letters.sort_unstable();
+    letters
+}
+
+/// Everything that must hold of an update. Says whether it was let through.
+fn judge(log: &UpdateLog, update: &Bytes) -> bool {
+    let Ok(checked) = log.check(update, Origin::Client) else { return false };
+    let mut log = log.clone();
+    let (before, known) = (log.merged(), log.state_vector());
+    let is_new = checked.is_new;
+    let clients = checked.clients.clone();
+    log.append(update.clone(), checked);
+    let after = log.merged();
+    assert_eq!(is_new, before != after, "new is what changes the log");
+    assert_eq!(clients.is_empty(), known == log.state_vector());
+    // To the document of somebody who has what we had.
+    let peer = document(1);
+    apply(&peer, &before);
+    apply(&peer, update);
+    let text = letters(&text_of(&peer));
+    let built = Text::build(&after).expect("the log is a whole document");
+    assert_eq!(letters(&built.content()), text, "the log means what the update means");
+    // Encoded again, it is the same text.
+    let again = document(2);
+    apply(&again, &whole(&peer));
+    assert_eq!(letters(&text_of(&again)), text);
+    // What the log sends to who lacks it.
+    let late = document(3);
+    apply(&late, &before);
+    apply(&late, &log.diff(&known).unwrap());
+    assert_eq!(letters(&text_of(&late)), text);
+    // The log can be read back, and the update is known now.
+    assert_eq!(UpdateLog::open(vec![after.clone()]).unwrap().merged(), after);
+    assert!(!log.check(update, Origin::Client).unwrap().is_new);
+    true
+}
+
+/// Changes to bytes: replace, add a little, insert, remove, copy a piece, cut the end off.
+fn mutate(bytes: &[u8], changes: &[(u8, Index, Index, u8)]) -> Bytes {
+    let mut out = bytes.to_vec();
+    for (kind, at, other, value) in changes {
+        if out.is_empty() {
+            break;
+        }
+        let (at, other) = (at.index(out.len()), other.index(out.len()));
+        match kind % 6 {
+            0 => out[at] = *value,
+            1 => out[at] = out[at].wrapping_add((value % 5).wrapping_sub(2)),
+            2 => out.insert(at, *value),
+            3 => drop(out.remove(at)),
+            4 => {
+                let piece = out[at.min(other)..at.max(other)].to_vec();
+                let at = usize::from(*value) % out.len();
+                out.splice(at..at, piece);
+            }
+            _ => out.truncate(at.max(out.len() / 2)),
+        }
+    }
+    Bytes::from(out)
+}
+
+#[test]
+fn g12_what_is_let_through_after_a_mutation_hurts_nobody() {
+    let moments = moments();
+    let change = (any::<u8>(), any::<Index>(), any::<Index>(), any::<u8>());
+    let input = (any::<Index>(), prop::collection::vec(change, 1..4));
+    let (mut tried, mut taken) = (0_u32, 0_u32);
+    let counts = std::cell::RefCell::new((&mut tried, &mut taken));
+    runner(6_000)
+        .run(&input, |(at, changes)| {
+            let (log, update) = at.get(&moments);
+            let through = judge(log, &mutate(update, &changes));
+            let mut counts = counts.borrow_mut();
+            *counts.0 += 1;
+            *counts.1 += u32::from(through);
+            Ok(())
+        })
+        .unwrap();
+    assert!(tried / 50 < taken, "only {taken} of {tried} were let through: too few to judge by");
+}
+
+/// A struct as it may be imagined: whose, beside what, and what it is.
+type Imagined = (u8, Option<(u8, u8)>, Option<(u8, u8)>, u8);
+
+/// Writes structs of a few clients with clocks that may fit.
+fn imagine(log: &UpdateLog, clients: &[Vec<Imagined>], deletes: &[(u8, u8, u8)]) -> Bytes {
+    let name = |client: u8| [11, 4_000_000_000, 305, 6, 7][usize::from(client) % 5];
+    let mut out = Vec::new();
+    put_length(&mut out, clients.len());
+    for (at, structs) in clients.iter().enumerate() {
+        let client = name(u8::try_from(at).unwrap());
+        put_length(&mut out, structs.len());
+        put_number(&mut out, client);
+        put_number(&mut out, log.clock_of(client));
+        for (kind, left, right, value) in structs {
+            put_struct(
+                &mut out,
+                *kind,
+                [*left, *right].map(|id| id.map(|(of, clock)| (name(of), clock))),
+                *value,
+            );
+        }
+    }
+    put_length(&mut out, deletes.len());
+    for (client, from, length) in deletes {
+        put_number(&mut out, name(*client));
+        put_number(&mut out, 1_u8);
+        put_number(&mut out, *from);
+        put_number(&mut out, length % 9 + 1);
+    }
+    Bytes::from(out)
+}
+
+fn put_struct(out: &mut Vec<u8>, kind: u8, beside: [Option<(u64, u8)>; 2], value: u8) {
+    let kind = [0, 1, 4, 4, 4, 4, 6, 6][usize::from(kind) % 8];
+    if kind == 0 {
+        return out.extend([0, value % 3 + 1]);
+    }
+    let [left, right] = beside;
+    let flag = |id: Option<(u64, u8)>, bit: u8| if id.is_some() { bit } else { 0 };
+    out.push(kind | flag(left, 0x80) | flag(right, 0x40));
+    for (client, clock) in beside.into_iter().flatten() {
+        put_number(out, client);
+        put_number(out, clock);
+    }
+    if left.is_none() && right.is_none() {
+        out.push(1);
+        put_block(out, b"content");
+    }
+    match kind {
+        1 => out.push(value % 3 + 1),
+        4 => {
+            put_block(
+                out,
+                ["x", "한글", "👩‍👧", "e\u{301}", "yz"][usize::from(value) % 5].as_bytes(),
+            );
+        }
+        _ => {
+            put_block(out, ["b", "i"][usize::from(value) % 2].as_bytes());
+            put_block(out, ["true", "null", "{\"a\":[1]}"][usize::from(value) % 3].as_bytes());
+        }
+    }
+}
+
+#[test]
+fn g12_what_is_let_through_of_imagined_structs_hurts_nobody() {
+    let moments = moments();
+    let id = || prop::option::of((0..5_u8, 0..40_u8));
+    let one = (any::<u8>(), id(), id(), any::<u8>());
+    let clients = prop::collection::vec(prop::collection::vec(one, 1..5), 0..4);
+    let deletes = prop::collection::vec((0..5_u8, 0..40_u8, any::<u8>()), 0..3);
+    let (mut tried, mut taken) = (0_u32, 0_u32);
+    let counts = std::cell::RefCell::new((&mut tried, &mut taken));
+    runner(4_000)
+        .run(&(any::<Index>(), clients, deletes), |(at, clients, deletes)| {
+            let (log, _) = at.get(&moments);
+            let through = judge(log, &imagine(log, &clients, &deletes));
+            let mut counts = counts.borrow_mut();
+            *counts.0 += 1;
+            *counts.1 += u32::from(through);
+            Ok(())
+        })
+        .unwrap();
+    assert!(tried / 10 < taken, "only {taken} of {tried} were let through: too few to judge by");
+}
+
+#[test]
+fn g12_no_bytes_stop_the_readers() {
+    let log = UpdateLog::open(vec![moments().last().unwrap().1.clone()]).unwrap();
+    runner(2_000)
+        .run(&prop::collection::vec(any::<u8>(), 0..64), |bytes| {
+            let _ = crate::sync::frame::parse(&bytes);
+            let _ = crate::sync::awareness::decode_awareness(&bytes);
+            let _ = log.diff(&bytes);
+            judge(&log, &Bytes::from(bytes));
+            Ok(())
+        })
+        .unwrap();
+}

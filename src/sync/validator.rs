@@ -1,0 +1,255 @@
+//! Stands before the log: what an update may be.
+//!
+//! One pass over the bytes. What is allocated grows with what was read, never with what a number
+//! claims, and nothing recurses (Y3). What is let through fits onto the log without a gap and
+//! without a circle (Y2), brings nothing but text, and is from whom it may be from.
+
+use std::collections::HashMap;
+use std::ops::RangeInclusive;
+
+use crate::sync::causality::{self, Need};
+use crate::sync::error::Rejected;
+use crate::sync::lib0::{CLOCK_MAX, Reader};
+use crate::sync::log::UpdateLog;
+use crate::sync::structs::{Id, Struct};
+
+/// Client ids under which only servers write: the last 2^32 that JavaScript can count to. Yjs
+/// takes random ids below 2^32, so no browser meets one by accident.
+pub const SERVER_IDS: RangeInclusive<u64> = (1 << 53) - (1 << 32)..=(1 << 53) - 1;
+
+/// Where an update comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// A websocket. May not write under [`SERVER_IDS`].
+    Client,
+    /// This or another server, or the database.
+    Server,
+}
+
+/// An update that may be appended to the log it was checked against.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[must_use]
+pub struct Checked {
+    /// The clients of whom it brings new structs.
+    pub clients: Vec<u64>,
+    /// Whether it changes anything. A resend does not.
+    pub is_new: bool,
+    /// Whether some of its structs are in the log already, in part or in whole.
+    pub(crate) overlaps: bool,
+}
+
+/// The structs of one client in an update.
+#[derive(Clone, Copy)]
+struct Section {
+    client: u64,
+    /// Where the log stands.
+    known: u32,
+    /// Where it will stand.
+    end: u32,
+}
+
+/// A struct of at least two bytes, the client and the clock.
+const SECTION_BYTES_MIN: usize = 4;
+/// Kind and length.
+const STRUCT_BYTES_MIN: usize = 2;
+/// Client and number of ranges.
+const DELETES_BYTES_MIN: usize = 2;
+/// Clock and length.
+const RANGE_BYTES_MIN: usize = 2;
+/// Up to here a search from the front is quicker than a map.
+const SECTIONS_SEARCHED: usize = 8;
+
+/// Checks `update` against what is `known`.
+///
+/// # Errors
+///
+/// [`Rejected`], and then nothing of the update may be used.
+pub(crate) fn check(update: &[u8], known: &UpdateLog, from: Origin) -> Result<Checked, Rejected> {
+    let mut check = Check { known, from, sections: Sections::default(), needs: Vec::new() };
+    let mut reader = Reader::new(update);
+    let mut checked = check.structs(&mut reader)?;
+    check.order()?;
+    checked.is_new |= check.deletes(&mut reader)?;
+    reader.finish()?;
+    Ok(checked)
+}
+
+struct Check<'a> {
+    known: &'a UpdateLog,
+    from: Origin,
+    sections: Sections,
+    /// Units of other clients that the log has not: the update must bring them.
+    needs: Vec<(usize, u32, Id)>,
+}
+
+impl Check<'_> {
+    fn structs(&mut self, reader: &mut Reader<'_>) -> Result<Checked, Rejected> {
+        let mut checked = Checked { clients: Vec::new(), is_new: false, overlaps: false };
+        for _ in 0..reader.count(SECTION_BYTES_MIN)? {
+            let count = reader.count(STRUCT_BYTES_MIN)?;
+            let client = reader.number()?;
+            let start = reader.clock()?;
+            if count == 0 {
+                return Err(Rejected::Malformed("a client has no structs"));
+            }
+            let section = self.sections.begin(client, self.known.clock(client))?;
+            if section.known < start {
+                return Err(Rejected::Gap);
+            }
+            let mut end = start;
+            for _ in 0..count {
+                end = self.one_struct(reader, client, end)?;
+            }
+            self.sections.finish(end.max(section.known));
+            checked.overlaps |= start < section.known;
+            if section.known < end {
+                self.check_author(client)?;
+                checked.clients.push(client);
+                checked.is_new = true;
+            }
+        }
+        Ok(checked)
+    }
+
+    /// Checks the struct that begins at `clock` and says where the next one does.
+    fn one_struct(
+        &mut self,
+        reader: &mut Reader<'_>,
+        client: u64,
+        clock: u32,
+    ) -> Result<u32, Rejected> {
+        let found = Struct::read(reader, clock)?;
+        for neighbour in [found.origin, found.right_origin].into_iter().flatten() {
+            self.neighbour(client, clock, neighbour)?;
+        }
+        found
+            .end()
+            .filter(|end| *end <= CLOCK_MAX)
+            .ok_or(Rejected::Malformed("a clock is out of range"))
+    }
+
+    /// A struct of `client` that begins at `clock` was made beside `neighbour`, which must be here
+    /// before it.
+    fn neighbour(&mut self, client: u64, clock: u32, neighbour: Id) -> Result<(), Rejected> {
+        if neighbour.client == client {
+            return if neighbour.clock < clock {
+                Ok(())
+            } else {
+                Err(Rejected::Malformed("a struct stands beside a later one"))
+            };
+        }
+        if self.known.clock(neighbour.client) <= neighbour.clock {
+            self.needs.push((self.sections.last(), clock, neighbour));
+        }
+        Ok(())
+    }
+
+    /// Server ids are refused where something new stands under them. To send what the server
+    /// wrote back to it is what a client may well do.
+    fn check_author(&self, client: u64) -> Result<(), Rejected> {
+        match self.from {
+            Origin::Client if SERVER_IDS.contains(&client) => {
+                Err(Rejected::Forbidden("be written in the server's name"))
+            }
+            Origin::Client | Origin::Server => Ok(()),
+        }
+    }
+
+    /// Whether the update brings what its structs need, and not in a circle.
+    fn order(&self) -> Result<(), Rejected> {
+        if self.needs.is_empty() {
+            return Ok(());
+        }
+        let mut needs = Vec::with_capacity(self.needs.len());
+        for &(section, clock, id) in &self.needs {
+            let (on, brings) = self.sections.find(id.client).ok_or(Rejected::Gap)?;
+            if brings.end <= id.clock {
+                return Err(Rejected::Gap);
+            }
+            needs.push(Need { section, clock, on, unit: id.clock });
+        }
+        if causality::can_be_ordered(&needs, self.sections.all.len()) {
+            Ok(())
+        } else {
+            Err(Rejected::Malformed("structs wait for each other"))
+        }
+    }
+
+    /// Checks the delete set and says whether it deletes anything that is not deleted yet.
+    fn deletes(&self, reader: &mut Reader<'_>) -> Result<bool, Rejected> {
+        let mut is_new = false;
+        // Of a client that stands there twice yjs takes both, yrs the last.
+        let mut seen = Sections::default();
+        for _ in 0..reader.count(DELETES_BYTES_MIN)? {
+            let client = reader.number()?;
+            let ranges = reader.count(RANGE_BYTES_MIN)?;
+            let end = match self.sections.find(client) {
+                Some((_, section)) => section.end,
+                None => self.known.clock(client),
+            };
+            seen.begin(client, end)?;
+            for _ in 0..ranges {
+                let (from, to) = deletion(reader, end)?;
+                is_new |= !self.known.is_deleted(client, from, to);
+            }
+        }
+        Ok(is_new)
+    }
+}
+
+/// Reads a range of clocks that lies before `end`.
+fn deletion(reader: &mut Reader<'_>, end: u32) -> Result<(u32, u32), Rejected> {
+    let (from, length) = (reader.clock()?, reader.clock()?);
+    let to = from.saturating_add(length);
+    if length == 0 {
+        return Err(Rejected::Malformed("a deletion is empty"));
+    }
+    if end < to {
+        return Err(Rejected::Gap);
+    }
+    Ok((from, to))
+}
+
+/// The sections of an update, found by their client.
+#[derive(Default)]
+struct Sections {
+    all: Vec<Section>,
+    /// Filled once there are more than [`SECTIONS_SEARCHED`].
+    index: HashMap<u64, usize>,
+}
+
+impl Sections {
+    fn begin(&mut self, client: u64, known: u32) -> Result<Section, Rejected> {
+        if self.find(client).is_some() {
+            return Err(Rejected::Malformed("a client stands in it twice"));
+        }
+        let section = Section { client, known, end: known };
+        self.all.push(section);
+        if self.all.len() == SECTIONS_SEARCHED + 1 {
+            self.index = self.all.iter().enumerate().map(|(at, one)| (one.client, at)).collect();
+        } else if SECTIONS_SEARCHED < self.all.len() {
+            self.index.insert(client, self.last());
+        }
+        Ok(section)
+    }
+
+    /// Says where the last section ends.
+    fn finish(&mut self, end: u32) {
+        if let Some(section) = self.all.last_mut() {
+            section.end = end;
+        }
+    }
+
+    fn last(&self) -> usize {
+        self.all.len().saturating_sub(1)
+    }
+
+    fn find(&self, client: u64) -> Option<(usize, Section)> {
+        let at = if self.all.len() <= SECTIONS_SEARCHED {
+            self.all.iter().position(|section| section.client == client)?
+        } else {
+            *self.index.get(&client)?
+        };
+        self.all.get(at).map(|section| (at, *section))
+    }
+}

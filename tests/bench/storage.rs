@@ -1,0 +1,96 @@
+//! What storing keystrokes costs, in groups of the sizes that a quiet and a busy server see.
+//!
+//! Each update is 30 bytes, in the right of a seat, under a client id that is known already, and
+//! each group is one commit that waits for the disk: compare with `fsync` of one page.
+
+#![allow(clippy::unwrap_used, missing_docs, reason = "a benchmark stops at what is unexpected")]
+
+use std::fs::File;
+use std::io::{Seek, Write};
+
+use bytes::Bytes;
+use chrono::{DateTime, Utc};
+use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
+use galley::domain::fence::Fence;
+use galley::domain::ids::{DocumentId, SessionId, ShareLinkId};
+use galley::domain::seat::{Role, Seat};
+use galley::domain::user::User;
+use galley::storage::Storage;
+use galley::storage::documents::NewDocument;
+use galley::storage::links::NewShareLink;
+use galley::storage::log::Append;
+use galley::storage::seats::Guard;
+use tokio::runtime::Runtime;
+
+/// A keystroke by the writer of a document of its own.
+async fn keystroke(storage: &Storage) -> Append {
+    let now: DateTime<Utc> = DateTime::from_timestamp_millis(1_800_000_000_000).unwrap();
+    let user = User { id: "kim".parse().unwrap(), name: "Kim".to_owned() };
+    let document = NewDocument {
+        id: DocumentId::generate(),
+        title: "A letter".to_owned(),
+        owner: user.clone(),
+        update: Bytes::new(),
+        characters: 0,
+        now,
+    };
+    storage.create_document(&document).await.unwrap();
+    let link = NewShareLink {
+        id: ShareLinkId::generate(),
+        document_id: document.id,
+        invite_hash: [0; 32],
+        now,
+    };
+    storage.find_or_create_link(&link).await.unwrap();
+    let guard = Guard { seat: Seat::new(link.id, Role::Writer), fence: Fence(1) };
+    let session = SessionId::generate();
+    storage.ratify(guard.seat, guard.fence, session, &user.id, now).await.unwrap();
+    Append {
+        document: document.id,
+        guard: Some(guard),
+        update: Bytes::from_static(&[7; 30]),
+        clients: vec![1],
+        user: Some(user.id),
+        expected_seq: None,
+        now,
+    }
+}
+
+fn append(c: &mut Criterion) {
+    let runtime = Runtime::new().unwrap();
+    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let url = format!("sqlite://{}", folder.path().join("galley.db").display());
+    let storage = runtime.block_on(Storage::open(&url)).unwrap();
+    let mut group = c.benchmark_group("append");
+    // Documents and updates: one writer; a burst of one writer; a server with many.
+    for (documents, updates) in [(1, 1), (1, 16), (16, 16), (1, 256), (256, 256)] {
+        let mut strokes = Vec::new();
+        for _ in 0..documents {
+            strokes.push(runtime.block_on(keystroke(&storage)));
+        }
+        let batch: Vec<Append> = strokes.iter().cycle().take(updates).cloned().collect();
+        runtime.block_on(storage.append(&batch)).unwrap();
+        group.throughput(Throughput::Elements(updates as u64));
+        let id = BenchmarkId::new(format!("{documents}_documents"), updates);
+        group.bench_function(id, |bencher| {
+            bencher.to_async(&runtime).iter(async || storage.append(&batch).await.unwrap());
+        });
+    }
+    group.finish();
+}
+
+/// The limit: one page to the disk, and nothing else.
+fn fsync(c: &mut Criterion) {
+    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let mut file = File::create(folder.path().join("page")).unwrap();
+    c.bench_function("fsync_of_one_page", |bencher| {
+        bencher.iter(|| {
+            file.rewind().unwrap();
+            file.write_all(&[7; 4096]).unwrap();
+            file.sync_data().unwrap();
+        });
+    });
+}
+
+criterion_group!(benches, append, fsync);
+criterion_main!(benches);

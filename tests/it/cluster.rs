@@ -1,0 +1,210 @@
+//! Several servers on one Redis and one database.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::json;
+use tempfile::TempDir;
+use tokio::time::{Instant, sleep};
+
+use crate::desk::Desk;
+use crate::peer::Peer;
+use crate::process::Server;
+use crate::redis_server;
+
+/// Two servers that share a Redis, a database and a secret.
+pub(crate) struct Cluster {
+    pub(crate) redis: redis_server::Server,
+    pub(crate) one: Server,
+    pub(crate) two: Server,
+}
+
+impl Cluster {
+    pub(crate) async fn start() -> Self {
+        Self::with(&[]).await
+    }
+
+    pub(crate) async fn with(more: &[(&str, &str)]) -> Self {
+        let redis = redis_server::Server::start().await;
+        let url = redis.url();
+        let mut settings =
+            vec![("LOCKS__URL", url.as_str()), ("DATABASE__SHARED_SQLITE", "true")];
+        settings.extend_from_slice(more);
+        let folder = Arc::new(TempDir::new().expect("a folder"));
+        let one = Server::in_folder(folder, &settings).await;
+        let two = one.beside().await;
+        Self { redis, one, two }
+    }
+}
+
+/// Whether the socket was given its seat; waits for either outcome.
+async fn was_seated(peer: &Peer) -> bool {
+    peer.until("a seat or a refusal", |state| {
+        let granted = state.events.iter().any(|event| event["event"] == "seat.granted");
+        (granted || state.closed.is_some()).then_some(granted)
+    })
+    .await
+}
+
+/// Goal: of 100 sockets that ask for one seat at once on two servers one is seated, 50 times.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn g1_of_a_hundred_clients_on_two_servers_one_wins_fifty_times() {
+    let cluster = Cluster::start().await;
+    for round in 0..50 {
+        let desk = cluster.one.desk("text").await;
+        let knocks = (0..100).map(|number| {
+            let server = if number % 2 == 0 { &cluster.one } else { &cluster.two };
+            server.knock(&desk, "writer", "events=1")
+        });
+        let peers = futures_util::future::join_all(knocks).await;
+        let seated = futures_util::future::join_all(peers.iter().map(was_seated)).await;
+        let winners = seated.iter().filter(|seated| **seated).count();
+        assert_eq!(winners, 1, "round {round}");
+        for (peer, seated) in peers.iter().zip(seated) {
+            assert_eq!(peer.is_open(), seated, "the winner stays, the others are closed");
+            assert!(seated || peer.closed().await.0 == 4409);
+        }
+    }
+}
+
+/// Goal: two people on two servers work as on one.
+#[tokio::test]
+async fn edits_presence_and_reviews_cross_servers() {
+    let cluster = Cluster::start().await;
+    let desk = cluster.one.desk("나는 글을 쓴다").await;
+    let writer = cluster.one.writer(&desk).await;
+    let reviewer = cluster.two.reviewer(&desk).await;
+    assert_eq!(writer.event("peer.joined").await["user"]["name"], "Lee");
+    writer.append(". 매일");
+    reviewer.reads("나는 글을 쓴다. 매일").await;
+    reviewer.announce(&json!({ "cursor": 1 }));
+    let client = reviewer.client_id();
+    writer.until("presence", move |s| s.presence.get(&client)?.1.clone()).await;
+    // The server that has not the reviewer's socket knows all the same that the seat is held.
+    let path = format!("/api/share-links/{}/reviews", desk.link);
+    let body = json!({ "anchor": { "start": 0, "end": 2, "quote": "나는" }, "body": "주어?",
+                       "suggestion": "저는" });
+    let review = cluster.one.post(&desk.reviewer, &path, body).await.ok(201);
+    let created = reviewer.event("review.created").await;
+    assert_eq!(created["review"]["id"], review["id"]);
+    writer.event("review.created").await;
+    // Accepted on the server that has not the writer's socket.
+    let accept = format!("{path}/{}/accept", review["id"].as_str().expect("an id"));
+    cluster.two.post(&desk.writer, &accept, json!({})).await.ok(200);
+    writer.reads("저는 글을 쓴다. 매일").await;
+    reviewer.reads("저는 글을 쓴다. 매일").await;
+    reviewer.leave().await;
+    assert_eq!(writer.event("peer.left").await["role"], "reviewer");
+}
+
+/// Goal: the key test. A server is stopped for longer than the lease while its client goes on
+/// sending; another session takes the seat; nothing of the old one is accepted after that.
+#[tokio::test]
+async fn g2_a_server_frozen_beyond_its_lease_writes_nothing_after_the_new_grant() {
+    let cluster = Cluster::with(&[
+        ("SEATS__LEASE", "3s"),
+        ("SEATS__RENEW_EVERY", "1s"),
+        ("SEATS__CLIENT_TIMEOUT", "30s"),
+    ])
+    .await;
+    let desk = cluster.one.desk("").await;
+    let old = cluster.one.knock(&desk, "writer", "events=1").await;
+    let old_fence = old.event("seat.granted").await["fence"].as_u64();
+    old.synced().await;
+    old.append("before ");
+    old.saved().await;
+    cluster.one.freeze().await;
+    let new = seated_eventually(&cluster.two, &desk).await;
+    assert!(old_fence < new.event("seat.granted").await["fence"].as_u64());
+    new.synced().await;
+    // These wait in the frozen server's socket.
+    for number in 0..50 {
+        old.append(&format!("stale{number} "));
+    }
+    new.append("new ");
+    new.saved().await;
+    cluster.one.thaw().await;
+    let (code, reason) = old.closed().await;
+    assert_eq!((code, reason.as_str()), (4410, "taken_over"));
+    new.append("after");
+    new.saved().await;
+    assert_eq!(new.text(), "before new after");
+    for server in [&cluster.one, &cluster.two] {
+        assert_eq!(server.text(&desk.writer, &desk.document).await, "before new after");
+    }
+}
+
+/// Knocks until let in.
+async fn seated_eventually(server: &Server, desk: &Desk) -> Peer {
+    let started = Instant::now();
+    loop {
+        let peer = server.knock(desk, "writer", "events=1").await;
+        if was_seated(&peer).await {
+            return peer;
+        }
+        assert!(started.elapsed() < redis_server::PATIENCE, "the seat never came free");
+        sleep(Duration::from_millis(100)).await;
+    }
+}
+
+/// Goal: after `kill -9` the seat is free within the lease, and never before the key's end.
+#[tokio::test]
+async fn g4_a_killed_servers_seat_is_free_within_the_lease_and_not_before_the_keys_end() {
+    let mut cluster =
+        Cluster::with(&[("SEATS__LEASE", "3s"), ("SEATS__RENEW_EVERY", "1s")]).await;
+    let desk = cluster.one.desk("text").await;
+    let old = cluster.one.writer(&desk).await;
+    cluster.one.kill().await;
+    let killed_at = Instant::now();
+    let key = format!("share-link:lock:{}:writer", desk.link);
+    let ttl: u64 = cluster.redis.run(&format!("PTTL {key}")).await;
+    drop(old);
+    let _new = seated_eventually(&cluster.two, &desk).await;
+    let waited = killed_at.elapsed();
+    // PTTL was read a moment after the kill, and counts in whole milliseconds.
+    assert!(Duration::from_millis(ttl - 5) <= waited, "{waited:?} < {ttl} ms");
+    assert!(waited < Duration::from_millis(3_500), "{waited:?}");
+}
+
+#[tokio::test]
+async fn a_take_over_works_across_servers() {
+    let cluster = Cluster::with(&[("SEATS__LEASE", "3s"), ("SEATS__RENEW_EVERY", "1s")]).await;
+    let desk = cluster.one.desk("text").await;
+    let old = cluster.one.writer(&desk).await;
+    let new = cluster.two.knock(&desk, "writer", "events=1&takeover=1").await;
+    new.event("seat.granted").await;
+    assert_eq!(old.closed().await, (4410, "taken_over".to_owned()));
+}
+
+/// Goal: there is one share link per document, however many ask on however many servers (G11).
+#[tokio::test]
+async fn g11_however_many_ask_there_is_one_share_link() {
+    let cluster = Cluster::start().await;
+    let kim = cluster.one.guest("Kim").await;
+    let body = json!({ "title": "t", "text": "x" });
+    let document = cluster.one.post(&kim, "/api/documents", body).await.ok(201);
+    let path = format!("/api/documents/{}/share-link", document["id"].as_str().expect("an id"));
+    let asks = (0..60).map(|number| {
+        let server = if number % 2 == 0 { &cluster.one } else { &cluster.two };
+        server.post(&kim, &path, json!({}))
+    });
+    let answers = futures_util::future::join_all(asks).await;
+    let made = answers.iter().filter(|answer| answer.status.as_u16() == 201).count();
+    assert_eq!(made, 1);
+    let mut links: Vec<_> = answers.iter().map(|a| (&a.json["id"], &a.json["invite"]["token"])).collect();
+    links.dedup();
+    assert_eq!(links.len(), 1, "{links:?}");
+}
+
+/// Goal: a link revoked on one server ends the sockets of the other within two seconds (G14).
+#[tokio::test]
+async fn g14_a_link_revoked_on_one_server_ends_the_sockets_of_the_other() {
+    let cluster = Cluster::start().await;
+    let desk = cluster.one.desk("text").await;
+    let reviewer = cluster.two.reviewer(&desk).await;
+    let revoked_at = Instant::now();
+    let path = format!("/api/share-links/{}", desk.link);
+    cluster.one.call(&desk.writer, "DELETE", &path, None).await.ok(204);
+    assert_eq!(reviewer.closed().await.0, 4404);
+    assert!(revoked_at.elapsed() < Duration::from_secs(2));
+}

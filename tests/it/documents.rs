@@ -1,0 +1,145 @@
+//! The live document: taken, relayed, stored, and there again after anything.
+
+use serde_json::json;
+
+use crate::process::Server;
+
+/// Precomposed and decomposed Hangul, a family of one grapheme, a combining accent.
+const KOREAN: &str = "저는 한글과 \u{1112}\u{1161}\u{11ab}글, 👩‍👩‍👧 그리고 cafe\u{301}를 씁니다.";
+
+fn utf16(text: &str) -> u32 {
+    u32::try_from(text.encode_utf16().count()).expect("short")
+}
+
+#[tokio::test]
+async fn what_the_writer_types_the_reviewer_reads() {
+    let server = Server::start().await;
+    let desk = server.desk(KOREAN).await;
+    let (writer, reviewer) = (server.writer(&desk).await, server.reviewer(&desk).await);
+    assert_eq!(writer.text(), KOREAN);
+    writer.insert(utf16("저는 "), "오늘 🙂 ");
+    let expected = KOREAN.replacen("저는 ", "저는 오늘 🙂 ", 1);
+    reviewer.reads(&expected).await;
+    writer.remove(utf16("저는 "), utf16("오늘 🙂 "));
+    reviewer.reads(KOREAN).await;
+    writer.saved().await;
+    assert_eq!(server.text(&desk.writer, &desk.document).await, KOREAN);
+}
+
+/// Goal: what `document.saved` named survives `kill -9` of the server (G7), 20 times over.
+#[tokio::test]
+async fn g7_what_was_said_to_be_saved_survives_kill_9() {
+    let mut server = Server::start().await;
+    let desk = server.desk("").await;
+    let mut expected = String::new();
+    for round in 0..20 {
+        let writer = server.writer(&desk).await;
+        assert_eq!(writer.text(), expected, "round {round}");
+        for number in 0..10 {
+            let marker = format!("⟦{round}.{number} 가🙂⟧");
+            writer.append(&marker);
+            expected.push_str(&marker);
+        }
+        writer.saved().await;
+        server.kill().await;
+        server.start_again().await;
+        assert_eq!(server.text(&desk.writer, &desk.document).await, expected, "round {round}");
+    }
+}
+
+/// Goal: everything that was relayed and then stored is the same everywhere at rest (G8).
+#[tokio::test]
+async fn g8_at_rest_everybody_has_the_same_text() {
+    let server = Server::start().await;
+    let desk = server.desk("시작").await;
+    let (writer, reviewer) = (server.writer(&desk).await, server.reviewer(&desk).await);
+    for step in 0..300_u32 {
+        let length = utf16(&writer.text());
+        match step % 3 {
+            0 => writer.insert((step * 7919) % (length + 1), "ab"),
+            1 => writer.append("다."),
+            _ => writer.remove(0, 1),
+        };
+    }
+    writer.saved().await;
+    let text = writer.text();
+    reviewer.reads(&text).await;
+    assert_eq!(server.text(&desk.writer, &desk.document).await, text);
+}
+
+/// Goal: no carrier brings a reviewer's edit into any replica (G10).
+#[tokio::test]
+async fn g10_a_reviewers_edit_is_in_no_replica() {
+    let server = Server::start().await;
+    let desk = server.desk("The text.").await;
+    let (writer, reviewer) = (server.writer(&desk).await, server.reviewer(&desk).await);
+    let update = reviewer.insert(0, "EVIL ");
+    assert_eq!(reviewer.event("denied").await["reason"], "not-the-writer");
+    reviewer.send(galley::sync::frame::sync_step2(&update));
+    reviewer.event("denied").await;
+    reviewer.remove(0, 8);
+    reviewer.event("denied").await;
+    // Whatever the server did with the above, it did before this.
+    writer.append(" More.");
+    writer.saved().await;
+    assert_eq!(writer.text(), "The text. More.");
+    assert_eq!(server.text(&desk.writer, &desk.document).await, "The text. More.");
+    assert!(reviewer.is_open(), "a reviewer may go on reading");
+}
+
+/// Goal: the edits of an offline writer come back with it, under its own client id.
+#[tokio::test]
+async fn offline_edits_are_merged_when_their_writer_returns() {
+    use yrs::Text as _;
+    let server = Server::start().await;
+    let desk = server.desk("one").await;
+    let writer = server.writer(&desk).await;
+    writer.append(" two");
+    writer.saved().await;
+    let offline = writer.edit_offline(|content, transaction| {
+        let end = content.len(transaction);
+        content.insert(transaction, end, " three");
+    });
+    writer.leave().await;
+    let again = server.writer(&desk).await;
+    again.send(galley::sync::frame::sync_step2(&offline));
+    let reviewer = server.reviewer(&desk).await;
+    reviewer.reads("one two three").await;
+}
+
+#[tokio::test]
+async fn presence_is_relayed_signed_by_the_server_and_gone_with_its_socket() {
+    let server = Server::start().await;
+    let desk = server.desk("text").await;
+    let (writer, reviewer) = (server.writer(&desk).await, server.reviewer(&desk).await);
+    reviewer.announce(&json!({ "user": { "name": "the boss" }, "cursor": 3 }));
+    let client = reviewer.client_id();
+    let state = writer
+        .until("the reviewer's presence", move |state| state.presence.get(&client)?.1.clone())
+        .await;
+    assert_eq!(state["user"]["name"], "Lee");
+    assert_eq!(state["user"]["role"], "reviewer");
+    assert_eq!(state["cursor"], 3);
+    drop(reviewer);
+    writer
+        .until("its end", move |state| state.presence.get(&client)?.1.is_none().then_some(()))
+        .await;
+}
+
+/// Goal: two documents do not hear of each other.
+#[tokio::test]
+async fn a_neighbouring_document_is_undisturbed() {
+    let server = Server::start().await;
+    let (one, two) = (server.desk("one").await, server.desk("two").await);
+    let (first, second) = (server.writer(&one).await, server.writer(&two).await);
+    first.append("!");
+    first.saved().await;
+    second.append("?");
+    second.saved().await;
+    assert_eq!(server.text(&one.writer, &one.document).await, "one!");
+    assert_eq!(server.text(&two.writer, &two.document).await, "two?");
+    server
+        .get(&one.writer, &format!("/api/documents/{}/text", two.document))
+        .await
+        .problem(404, "not-found");
+}

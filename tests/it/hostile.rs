@@ -1,0 +1,177 @@
+//! What no honest client sends: each gets a typed answer, and nobody else notices (G12).
+
+use galley::sync::frame;
+use serde_json::json;
+use tokio_tungstenite::tungstenite::Message;
+
+use crate::process::Server;
+
+/// Goal: each malformed message ends its own socket with 4400 and nothing else.
+#[tokio::test]
+async fn g12_malformed_messages_are_closed_with_4400_and_the_document_is_unharmed() {
+    let server = Server::start().await;
+    let desk = server.desk("unharmed").await;
+    let nested = {
+        let mut update = vec![1, 1, 1, 0, 8, 1, 7];
+        update.extend_from_slice(b"content");
+        update.push(1);
+        update.extend(std::iter::repeat_n([117, 1], 7_000).flatten());
+        frame::update(&update).to_vec()
+    };
+    let messages: Vec<(&str, Vec<u8>)> = vec![
+        ("empty", vec![]),
+        ("unknown type", vec![9]),
+        ("a type of the server's", vec![100, 2, b'{', b'}']),
+        ("truncated step 1", vec![0, 0, 5, 1]),
+        ("state vector of half a gigabyte", vec![0, 0, 5, 0xff, 0xff, 0xff, 0xff, 0x0f]),
+        ("step 1 with more behind it", vec![0, 0, 1, 0, 7]),
+        ("update that is none", vec![0, 2, 3, 1, 2, 3]),
+        ("update of 64 million structs", vec![0, 2, 6, 1, 0x80, 0x80, 0x80, 0x20, 1]),
+        ("seven thousand levels", nested),
+        ("presence of a million", vec![1, 4, 0xc0, 0x84, 0x3d, 1]),
+        ("presence that is no object", vec![1, 6, 1, 5, 1, 2, b'4', b'2']),
+        ("a var-int without end", vec![0xff; 12]),
+    ];
+    for (what, message) in messages {
+        let writer = server.writer(&desk).await;
+        writer.send(message);
+        assert_eq!(writer.closed().await.0, 4400, "{what}");
+    }
+    let writer = server.writer(&desk).await;
+    writer.send_message(Message::text("hello"));
+    assert_eq!(writer.closed().await, (4400, "text-frame".to_owned()));
+    assert_eq!(server.text(&desk.writer, &desk.document).await, "unharmed");
+}
+
+/// Goal: a client that writes under an id of the server's is thrown out; no replica has its text.
+#[tokio::test]
+async fn g10_an_edit_under_an_id_of_the_servers_is_refused() {
+    use yrs::block::ClientID;
+    use yrs::{Doc, Options, ReadTxn as _, StateVector, Text as _, Transact as _};
+    let server = Server::start().await;
+    let desk = server.desk("REAL").await;
+    let writer = server.writer(&desk).await;
+    let id = ClientID::new(*galley::sync::log::SERVER_IDS.start());
+    let forger = Doc::with_options(Options { client_id: id, ..Options::default() });
+    let content = forger.get_or_insert_text("content");
+    content.insert(&mut forger.transact_mut(), 0, "EVIL");
+    let forged = forger.transact().encode_diff_v1(&StateVector::default());
+    writer.send(frame::update(&forged));
+    assert_eq!(writer.closed().await.0, 4403);
+    assert_eq!(server.text(&desk.writer, &desk.document).await, "REAL");
+}
+
+/// Goal: an update with a gap is neither taken nor said to be saved; the server asks again.
+#[tokio::test]
+async fn an_update_with_a_gap_is_asked_for_again_and_then_taken_whole() {
+    use yrs::Text as _;
+    let server = Server::start().await;
+    let desk = server.desk("").await;
+    let (writer, reviewer) = (server.writer(&desk).await, server.reviewer(&desk).await);
+    writer.edit_offline(|content, transaction| content.insert(transaction, 0, "first "));
+    let second =
+        writer.edit_offline(|content, transaction| content.insert(transaction, 6, "second"));
+    // Alone it builds on something that nobody here has. Asked, the client sends both.
+    writer.send(frame::update(&second));
+    reviewer.reads("first second").await;
+    writer.saved().await;
+}
+
+#[tokio::test]
+async fn g13_a_message_over_the_limit_is_closed_with_4413() {
+    let server = Server::with(&[("LIMITS__MESSAGE_BYTES", "65536")]).await;
+    let desk = server.desk("text").await;
+    for bytes in [65_537 + 16, 1_000_000] {
+        let writer = server.writer(&desk).await;
+        writer.send(vec![0; bytes]);
+        let (code, _) = writer.closed().await;
+        assert!(code == 4413 || (bytes < 100_000 && code == 4400), "{bytes}: {code}");
+    }
+    let writer = server.writer(&desk).await;
+    writer.append(&"가".repeat(30_000));
+    assert_eq!(writer.closed().await.0, 4413);
+    let reviewer = server.reviewer(&desk).await;
+    reviewer.send(frame::awareness(&vec![0; 9_000]));
+    assert_eq!(reviewer.closed().await.0, 4413);
+}
+
+#[tokio::test]
+async fn g13_a_flood_of_messages_ends_its_own_socket_only() {
+    let server = Server::start().await;
+    let desk = server.desk("text").await;
+    let (writer, reviewer) = (server.writer(&desk).await, server.reviewer(&desk).await);
+    for _ in 0..5_000 {
+        reviewer.send(frame::query_awareness());
+    }
+    assert_eq!(reviewer.closed().await.0, 4529);
+    writer.append("!");
+    writer.saved().await;
+}
+
+/// Goal: a document at its limit is read-only, said so, and can still be read and shortened to
+/// nothing by nobody behind the writer's back.
+#[tokio::test]
+async fn g13_a_document_at_its_limit_takes_no_more_and_keeps_what_it_has() {
+    let server = Server::with(&[
+        ("LIMITS__DOCUMENT_BYTES", "131072"),
+        ("LIMITS__MESSAGE_BYTES", "65536"),
+    ])
+    .await;
+    let desk = server.desk("").await;
+    let writer = server.writer(&desk).await;
+    for _ in 0..4 {
+        writer.append(&"x".repeat(40_000));
+    }
+    let problem = writer.event("problem").await;
+    assert_eq!(problem["type"], "/problems/document-too-large");
+    let text = server.text(&desk.writer, &desk.document).await;
+    assert_eq!(text.len(), 120_000);
+}
+
+/// Goal: a page of another site gets no socket, whatever its cookie.
+#[tokio::test]
+async fn g14_a_foreign_origin_gets_no_socket() {
+    let server = Server::start().await;
+    let desk = server.desk("text").await;
+    let own = &server.url;
+    let port = own.rsplit(':').next().expect("a port");
+    let foreign = [
+        "null".to_owned(),
+        "https://evil.example".to_owned(),
+        format!("{own}.evil.example"),
+        format!("https://127.0.0.1:{port}"),
+        "http://127.0.0.1:1".to_owned(),
+    ];
+    let knock = |origin: Option<String>, cookie: bool| {
+        let mut request = server
+            .http
+            .get(format!("{own}/ws/share-links/{}/writer", desk.link))
+            .header("connection", "upgrade")
+            .header("upgrade", "websocket")
+            .header("sec-websocket-version", "13")
+            .header("sec-websocket-key", "dGhlIHNhbXBsZSBub25jZQ==");
+        if let Some(origin) = origin {
+            request = request.header("origin", origin);
+        }
+        request = match cookie {
+            true => request.header("cookie", format!("galley_token={}", desk.writer.token)),
+            false => request.bearer_auth(&desk.writer.token),
+        };
+        async move { request.send().await.expect("an answer").status().as_u16() }
+    };
+    for origin in foreign {
+        assert_eq!(knock(Some(origin.clone()), true).await, 403, "{origin}");
+        assert_eq!(knock(Some(origin.clone()), false).await, 403, "{origin}");
+    }
+    assert_eq!(knock(None, true).await, 403, "a cookie needs a witness");
+    assert_eq!(knock(None, false).await, 101);
+    assert_eq!(knock(Some(own.clone()), true).await, 101);
+    let body = json!({ "title": "t", "text": "x" });
+    let posted = server
+        .http
+        .post(format!("{own}/api/documents"))
+        .header("cookie", format!("galley_token={}", desk.writer.token))
+        .header("origin", "https://evil.example")
+        .json(&body);
+    assert_eq!(posted.send().await.expect("an answer").status().as_u16(), 403);
+}

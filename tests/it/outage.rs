@@ -1,0 +1,138 @@
+//! Redis restarts, forgets, stops; clients freeze. What was held stays held, or fails closed.
+
+use std::time::Duration;
+
+use tokio::process::Command;
+use tokio::time::{Instant, sleep};
+
+use crate::cluster::Cluster;
+use crate::process::Server;
+
+/// Goal: Redis restarted empty under 200 sessions costs none of them its seat.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn g6_redis_restarted_empty_under_two_hundred_sessions_loses_none() {
+    let mut cluster = Cluster::start().await;
+    let (kim, lee) = (cluster.one.guest("Kim").await, cluster.one.guest("Lee").await);
+    let mut peers = Vec::new();
+    for number in 0..100 {
+        let server = if number % 2 == 0 { &cluster.one } else { &cluster.two };
+        let desk = server.desk_of(kim.clone(), lee.clone(), "text").await;
+        peers.push(server.writer(&desk).await);
+        peers.push(server.reviewer(&desk).await);
+    }
+    let fences: Vec<String> = cluster.redis.run("KEYS share-link:lock:*").await;
+    assert_eq!(fences.len(), 200);
+    cluster.redis.stop().await;
+    cluster.redis.start_again().await;
+    let came_back = Instant::now();
+    let all_again = async {
+        loop {
+            let keys: Vec<String> = cluster.redis.run("KEYS share-link:lock:*").await;
+            if keys.len() == 200 {
+                return;
+            }
+            sleep(Duration::from_millis(50)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(12), all_again).await.expect("all are re-asserted");
+    let waited = came_back.elapsed();
+    assert!(waited < Duration::from_secs(10), "{waited:?}");
+    for peer in peers.iter().step_by(2) {
+        peer.append(" more");
+        peer.saved().await;
+    }
+    assert!(peers.iter().all(super::peer::Peer::is_open));
+}
+
+/// Goal: forgotten scripts cost nothing.
+#[tokio::test]
+async fn a_script_flush_loses_no_seat() {
+    let cluster = Cluster::with(&[("SEATS__LEASE", "3s"), ("SEATS__RENEW_EVERY", "500ms")]).await;
+    let desk = cluster.one.desk("text").await;
+    let writer = cluster.one.writer(&desk).await;
+    let until = Instant::now() + Duration::from_secs(5);
+    while Instant::now() < until {
+        let _: () = cluster.redis.run("SCRIPT FLUSH").await;
+        sleep(Duration::from_millis(100)).await;
+    }
+    writer.append("!");
+    writer.saved().await;
+    let reviewer = cluster.two.reviewer(&desk).await;
+    reviewer.reads("text!").await;
+}
+
+/// Goal: Redis away for a minute. Writes stop by themselves before the key could have expired,
+/// the sockets stay, and all goes on when it is back.
+#[tokio::test]
+async fn g3_without_redis_writes_stop_before_the_key_could_expire_and_go_on_after() {
+    let mut cluster = Cluster::start().await;
+    let desk = cluster.one.desk("").await;
+    let writer = cluster.one.writer(&desk).await;
+    let reviewer = cluster.one.reviewer(&desk).await;
+    cluster.redis.stop().await;
+    let stopped_at = Instant::now();
+    writer.event("seat.uncertain").await;
+    let waited = stopped_at.elapsed();
+    // The last renewal may have been sent just before; the key would live 12 s from then.
+    assert!(waited < Duration::from_secs(12), "{waited:?}");
+    let refused = writer.append("typed meanwhile ");
+    assert_eq!(writer.event("denied").await["reason"], "seat-uncertain");
+    assert!(!refused.is_empty());
+    sleep(Duration::from_secs(60).saturating_sub(stopped_at.elapsed())).await;
+    assert!(writer.is_open() && reviewer.is_open(), "the sockets stay");
+    assert_eq!(reviewer.text(), "");
+    cluster.redis.start_again().await;
+    writer.event("seat.restored").await;
+    // The server asks for what it refused, and the client has it still.
+    reviewer.reads("typed meanwhile ").await;
+    writer.append("and after");
+    writer.saved().await;
+    reviewer.reads("typed meanwhile and after").await;
+}
+
+/// Goal: no seat is granted while the lock service is away, and the refusal says to come back.
+#[tokio::test]
+async fn without_redis_nobody_is_seated() {
+    let mut cluster = Cluster::start().await;
+    let desk = cluster.one.desk("text").await;
+    cluster.redis.stop().await;
+    let peer = cluster.one.knock(&desk, "writer", "events=1").await;
+    assert_eq!(peer.closed().await.0, 4503);
+    let ready = cluster.one.http.get(format!("{}/readyz", cluster.one.url)).send().await;
+    assert_eq!(ready.expect("an answer").status().as_u16(), 503);
+    let lives = cluster.one.http.get(format!("{}/healthz", cluster.one.url)).send().await;
+    assert_eq!(lives.expect("an answer").status().as_u16(), 200);
+}
+
+/// Goal: a frozen client loses its seat within `client_timeout` and a tick (G4).
+///
+/// The client is the stock one in a process of its own, stopped with SIGSTOP: its kernel goes on
+/// acknowledging, so only the missing pongs give it away.
+#[tokio::test]
+async fn g4_a_frozen_client_loses_its_seat_within_client_timeout_and_a_tick() {
+    let server = Server::with(&[
+        ("SEATS__LEASE", "6s"),
+        ("SEATS__RENEW_EVERY", "2s"),
+        ("SEATS__CLIENT_TIMEOUT", "4s"),
+    ])
+    .await;
+    let desk = server.desk("text").await;
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/stock/hold.mjs");
+    let mut client = Command::new("node")
+        .args([script, &server.url, &desk.link, "reviewer", &desk.reviewer.token])
+        .kill_on_drop(true)
+        .spawn()
+        .expect("node");
+    let writer = server.writer(&desk).await;
+    writer.event("peer.joined").await;
+    let id = client.id().expect("it runs").to_string();
+    let stopped = Command::new("kill").args(["-STOP", &id]).status().await;
+    assert!(stopped.expect("kill is installed").success());
+    let frozen_at = Instant::now();
+    writer.event("peer.left").await;
+    let waited = frozen_at.elapsed();
+    assert!(waited <= Duration::from_millis(6_500), "{waited:?}");
+    let reviewer = server.reviewer(&desk).await;
+    assert!(reviewer.is_open());
+    client.kill().await.expect("it can be killed");
+}

@@ -1,0 +1,344 @@
+//! A client that speaks the y-websocket protocol and keeps a real Yjs document.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
+use futures_util::{SinkExt, StreamExt};
+use galley::sync::awareness::{AwarenessEntry, decode_awareness, encode_awareness};
+use galley::sync::frame::{self, ClientFrame};
+use serde_json::Value;
+use tokio::net::TcpStream;
+use tokio::sync::{mpsc, watch};
+use tokio::task::AbortHandle;
+use tokio::time::timeout;
+use tokio_tungstenite::tungstenite::Message;
+use tokio_tungstenite::tungstenite::client::IntoClientRequest;
+use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, connect_async};
+use yrs::updates::decoder::Decode;
+use yrs::updates::encoder::Encode;
+use yrs::{Doc, GetString, OffsetKind, Options, ReadTxn, StateVector, Text, TextRef, Transact, Update};
+
+use crate::redis_server::PATIENCE;
+
+type Socket = WebSocketStream<MaybeTlsStream<TcpStream>>;
+
+/// A connected client. Its socket is served in the background; dropping it cuts the connection
+/// without a close.
+pub(crate) struct Peer {
+    state: Arc<Mutex<State>>,
+    changed: watch::Receiver<u64>,
+    outgoing: mpsc::UnboundedSender<Message>,
+    task: AbortHandle,
+}
+
+/// What has arrived.
+pub(crate) struct State {
+    doc: Doc,
+    content: TextRef,
+    pub(crate) events: Vec<Value>,
+    pub(crate) presence: BTreeMap<u64, (u64, Option<Value>)>,
+    pub(crate) closed: Option<(u16, String)>,
+    synced: bool,
+    clock: u64,
+}
+
+impl Peer {
+    pub(crate) async fn connect(
+        url: &str,
+        link: &str,
+        role: &str,
+        token: &str,
+        query: &str,
+    ) -> Self {
+        let address = url.replacen("http", "ws", 1);
+        let address = format!("{address}/ws/share-links/{link}/{role}?{query}");
+        let mut request = address.into_client_request().expect("a request");
+        let bearer = format!("Bearer {token}").parse().expect("a header");
+        request.headers_mut().insert("authorization", bearer);
+        let connecting = timeout(PATIENCE, connect_async(request));
+        let (socket, _) = connecting.await.expect("an answer in time").expect("a handshake");
+        Self::over(socket)
+    }
+
+    fn over(socket: Socket) -> Self {
+        let options = Options { offset_kind: OffsetKind::Utf16, ..Options::default() };
+        // Yjs ids have 32 bits; larger ones are the servers'.
+        let options = Options { client_id: yrs::block::ClientID::new(random_u32().into()), ..options };
+        let doc = Doc::with_options(options);
+        let content = doc.get_or_insert_text("content");
+        let state = State {
+            doc,
+            content,
+            events: Vec::new(),
+            presence: BTreeMap::new(),
+            closed: None,
+            synced: false,
+            clock: 0,
+        };
+        let state = Arc::new(Mutex::new(state));
+        let (outgoing, queue) = mpsc::unbounded_channel();
+        let (change, changed) = watch::channel(0);
+        let task = tokio::task::spawn(serve(socket, Arc::clone(&state), queue, change));
+        let peer = Self { state, changed, outgoing, task: task.abort_handle() };
+        let hello = peer.look(|state| state.doc.transact().state_vector().encode_v1());
+        peer.send(frame::sync_step1(&hello));
+        peer
+    }
+
+    /// Looks at what has arrived so far.
+    pub(crate) fn look<T>(&self, look: impl FnOnce(&mut State) -> T) -> T {
+        look(&mut self.state.lock().expect("no panic in a test's own socket"))
+    }
+
+    /// Waits until `look` finds something.
+    #[track_caller]
+    pub(crate) fn until<T>(
+        &self,
+        what: &str,
+        mut look: impl FnMut(&mut State) -> Option<T>,
+    ) -> impl Future<Output = T> {
+        let (mut changed, what) = (self.changed.clone(), what.to_owned());
+        let caller = std::panic::Location::caller();
+        async move {
+            let seen = timeout(PATIENCE, async {
+                loop {
+                    changed.mark_unchanged();
+                    if let Some(found) = self.look(&mut look) {
+                        return Some(found);
+                    }
+                    if changed.changed().await.is_err() {
+                        return self.look(&mut look);
+                    }
+                }
+            });
+            match seen.await {
+                Ok(Some(found)) => found,
+                Ok(None) | Err(_) => {
+                    let (events, closed) = self.look(|s| (s.events.clone(), s.closed.clone()));
+                    panic!("{caller}: never saw {what}; closed {closed:?}; events {events:#?}")
+                }
+            }
+        }
+    }
+
+    /// Waits for the first event of that name, and takes it.
+    #[track_caller]
+    pub(crate) fn event(&self, name: &str) -> impl Future<Output = Value> {
+        let wanted = name.to_owned();
+        self.until(name, move |state| {
+            let place = state.events.iter().position(|event| event["event"] == wanted)?;
+            Some(state.events.remove(place))
+        })
+    }
+
+    #[track_caller]
+    pub(crate) fn synced(&self) -> impl Future<Output = ()> {
+        self.until("sync step 2", |state| state.synced.then_some(()))
+    }
+
+    /// Waits for the end, and says how it was.
+    #[track_caller]
+    pub(crate) fn closed(&self) -> impl Future<Output = (u16, String)> {
+        self.until("a close", |state| state.closed.clone())
+    }
+
+    pub(crate) fn is_open(&self) -> bool {
+        self.look(|state| state.closed.is_none())
+    }
+
+    pub(crate) fn text(&self) -> String {
+        self.look(|state| state.text())
+    }
+
+    #[track_caller]
+    pub(crate) fn reads(&self, text: &str) -> impl Future<Output = ()> {
+        let wanted = text.to_owned();
+        self.until(text, move |state| (state.text() == wanted).then_some(()))
+    }
+
+    /// Types at a UTF-16 offset; returns the update that was sent.
+    pub(crate) fn insert(&self, at: u32, text: &str) -> Vec<u8> {
+        self.edit(|content, transaction| content.insert(transaction, at, text))
+    }
+
+    /// Types at the end.
+    pub(crate) fn append(&self, text: &str) -> Vec<u8> {
+        self.edit(|content, transaction| {
+            let end = content.len(transaction);
+            content.insert(transaction, end, text);
+        })
+    }
+
+    /// Deletes a UTF-16 range.
+    pub(crate) fn remove(&self, at: u32, length: u32) -> Vec<u8> {
+        self.edit(|content, transaction| content.remove_range(transaction, at, length))
+    }
+
+    fn edit(&self, edit: impl FnOnce(&TextRef, &mut yrs::TransactionMut<'_>)) -> Vec<u8> {
+        let update = self.edit_offline(edit);
+        self.send(frame::update(&update));
+        update
+    }
+
+    /// Edits without sending.
+    pub(crate) fn edit_offline(
+        &self,
+        edit: impl FnOnce(&TextRef, &mut yrs::TransactionMut<'_>),
+    ) -> Vec<u8> {
+        self.look(|state| {
+            let mut transaction = state.doc.transact_mut();
+            edit(&state.content, &mut transaction);
+            transaction.encode_update_v1()
+        })
+    }
+
+    /// Waits until the server says that everything here is stored.
+    #[track_caller]
+    pub(crate) fn saved(&self) -> impl Future<Output = ()> {
+        self.until("document.saved of everything", |state| {
+            let mine = state.doc.transact().state_vector();
+            let covers = |event: &Value| {
+                let bytes = decode_base64(event["state_vector"].as_str()?);
+                let saved = StateVector::decode_v1(&bytes).ok()?;
+                mine.iter().all(|(client, clock)| *clock <= saved.get(client)).then_some(())
+            };
+            state.events.iter().filter(|e| e["event"] == "document.saved").find_map(covers)
+        })
+    }
+
+    /// Says where its cursor is.
+    pub(crate) fn announce(&self, presence: &Value) {
+        let (client, clock) = self.look(|state| {
+            state.clock += 1;
+            (state.doc.client_id().get(), state.clock)
+        });
+        let entry = AwarenessEntry { client, clock, state: Some(presence.to_string()) };
+        self.send(frame::awareness(&encode_awareness(&[entry])));
+    }
+
+    pub(crate) fn client_id(&self) -> u64 {
+        self.look(|state| state.doc.client_id().get())
+    }
+
+    /// Sends a binary message as it is.
+    pub(crate) fn send(&self, message: impl Into<bytes::Bytes>) {
+        self.send_message(Message::Binary(message.into()));
+    }
+
+    pub(crate) fn send_message(&self, message: Message) {
+        // The socket may have ended; the test sees that in what does not come back.
+        let _ended = self.outgoing.send(message);
+    }
+
+    /// Closes as a page does that is left.
+    pub(crate) async fn leave(self) {
+        self.send_message(Message::Close(None));
+        self.closed().await;
+    }
+}
+
+impl Drop for Peer {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+impl State {
+    pub(crate) fn text(&self) -> String {
+        self.content.get_string(&self.doc.transact())
+    }
+
+    fn take(&mut self, message: &[u8]) -> Option<bytes::Bytes> {
+        if message.first() == Some(&100) {
+            let json = message.get(1..).and_then(var_string).expect("an event is a string");
+            self.events.push(serde_json::from_str(json).expect("an event is JSON"));
+            return None;
+        }
+        match frame::parse(message).expect("the server speaks the protocol") {
+            ClientFrame::SyncStep1(theirs) => {
+                let theirs = StateVector::decode_v1(theirs).expect("a state vector");
+                let diff = self.doc.transact().encode_diff_v1(&theirs);
+                return Some(frame::sync_step2(&diff));
+            }
+            ClientFrame::SyncStep2(update) => {
+                self.apply(update);
+                self.synced = true;
+            }
+            ClientFrame::Update(update) => self.apply(update),
+            ClientFrame::Awareness(update) => {
+                for entry in decode_awareness(update).expect("presence") {
+                    let state = entry.state.map(|s| serde_json::from_str(&s).expect("JSON"));
+                    self.presence.insert(entry.client, (entry.clock, state));
+                }
+            }
+            ClientFrame::QueryAwareness | ClientFrame::Auth => {}
+        }
+        None
+    }
+
+    fn apply(&mut self, update: &[u8]) {
+        let update = Update::decode_v1(update).expect("an update");
+        self.doc.transact_mut().apply_update(update).expect("it applies");
+    }
+}
+
+async fn serve(
+    socket: Socket,
+    state: Arc<Mutex<State>>,
+    mut queue: mpsc::UnboundedReceiver<Message>,
+    change: watch::Sender<u64>,
+) {
+    let (mut sink, mut stream) = socket.split();
+    let mut end = (1006, "cut".to_owned());
+    loop {
+        let message = tokio::select! {
+            outgoing = queue.recv() => {
+                let Some(message) = outgoing else { break };
+                if sink.send(message).await.is_err() { break }
+                continue;
+            }
+            incoming = stream.next() => incoming,
+        };
+        match message {
+            Some(Ok(Message::Binary(message))) => {
+                let answer = state.lock().expect("not poisoned").take(&message);
+                change.send_modify(|count| *count += 1);
+                if let Some(answer) = answer
+                    && sink.send(Message::Binary(answer)).await.is_err()
+                {
+                    break;
+                }
+            }
+            Some(Ok(Message::Close(Some(close)))) => {
+                end = (close.code.into(), close.reason.to_string());
+            }
+            Some(Ok(Message::Close(None))) => end = (1005, String::new()),
+            Some(Ok(_)) => {}
+            Some(Err(_)) | None => break,
+        }
+    }
+    state.lock().expect("not poisoned").closed = Some(end);
+    change.send_modify(|count| *count += 1);
+}
+
+fn var_string(bytes: &[u8]) -> Option<&str> {
+    let (mut length, mut at) = (0_usize, 0_usize);
+    loop {
+        let byte = *bytes.get(at)?;
+        length |= usize::from(byte & 0x7f) << (7 * at);
+        at += 1;
+        if byte < 0x80 {
+            break;
+        }
+    }
+    std::str::from_utf8(bytes.get(at..at + length)?).ok()
+}
+
+fn decode_base64(text: &str) -> Vec<u8> {
+    use base64::Engine as _;
+    base64::engine::general_purpose::STANDARD.decode(text).expect("base64")
+}
+
+fn random_u32() -> u32 {
+    getrandom::u32().expect("random bits")
+}

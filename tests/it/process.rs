@@ -1,0 +1,115 @@
+//! The binary under test, in a folder of its own.
+
+use std::path::Path;
+use std::process::Stdio;
+use std::sync::Arc;
+
+use tempfile::TempDir;
+use tokio::io::{AsyncBufReadExt, BufReader};
+use tokio::process::{Child, Command};
+use tokio::time::timeout;
+
+use crate::redis_server::PATIENCE;
+
+/// A running server. Killed on drop.
+pub(crate) struct Server {
+    process: Child,
+    folder: Arc<TempDir>,
+    settings: Vec<(String, String)>,
+    /// `http://127.0.0.1:PORT`
+    pub(crate) url: String,
+    pub(crate) http: reqwest::Client,
+}
+
+impl Server {
+    /// With the defaults: SQLite and locks in memory.
+    pub(crate) async fn start() -> Self {
+        Self::with(&[]).await
+    }
+
+    /// With some settings, by their environment names without the prefix.
+    pub(crate) async fn with(settings: &[(&str, &str)]) -> Self {
+        let folder = Arc::new(TempDir::new().expect("a folder"));
+        Self::in_folder(folder, settings).await
+    }
+
+    /// In the folder of another, whose database and secret it shares.
+    pub(crate) async fn beside(&self) -> Self {
+        Self::spawn(Arc::clone(&self.folder), self.settings.clone()).await
+    }
+
+    pub(crate) async fn in_folder(folder: Arc<TempDir>, settings: &[(&str, &str)]) -> Self {
+        let own = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
+        Self::spawn(folder, settings.iter().map(own).collect()).await
+    }
+
+    async fn spawn(folder: Arc<TempDir>, settings: Vec<(String, String)>) -> Self {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_galley"));
+        command.current_dir(folder.path()).env("GALLEY_SERVER__LISTEN", "127.0.0.1:0");
+        for (name, value) in &settings {
+            command.env(format!("GALLEY_{name}"), value);
+        }
+        let log = std::fs::File::options()
+            .create(true)
+            .append(true)
+            .open(folder.path().join("log"))
+            .expect("a log");
+        let mut process = command
+            .stdout(Stdio::piped())
+            .stderr(log)
+            .kill_on_drop(true)
+            .spawn()
+            .expect("the binary");
+        let mut lines = BufReader::new(process.stdout.take().expect("a pipe")).lines();
+        let line = timeout(PATIENCE, lines.next_line()).await.expect("it starts in time");
+        let line = line.expect("readable").unwrap_or_else(|| {
+            let log = std::fs::read_to_string(folder.path().join("log")).unwrap_or_default();
+            panic!("it did not start: {log}")
+        });
+        let url = line.split_whitespace().find(|word| word.starts_with("http://"));
+        let url = url.expect("the line names an address").trim_end_matches('/').to_owned();
+        let http = reqwest::Client::new();
+        Self { process, folder, settings, url, http }
+    }
+
+    /// The folder it runs in.
+    pub(crate) fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// `kill -9`: nothing is said, nothing is flushed.
+    pub(crate) async fn kill(&mut self) {
+        self.process.kill().await.expect("it can be killed");
+    }
+
+    /// `SIGTERM`, and the exit that follows.
+    pub(crate) async fn stop(&mut self) -> std::process::ExitStatus {
+        self.signal("-TERM").await;
+        timeout(PATIENCE, self.process.wait()).await.expect("it stops in time").expect("a status")
+    }
+
+    /// Starts it again on the same data, on another port.
+    pub(crate) async fn start_again(&mut self) {
+        *self = Self::spawn(Arc::clone(&self.folder), self.settings.clone()).await;
+    }
+
+    pub(crate) async fn freeze(&self) {
+        self.signal("-STOP").await;
+    }
+
+    pub(crate) async fn thaw(&self) {
+        self.signal("-CONT").await;
+    }
+
+    async fn signal(&self, signal: &str) {
+        let id = self.process.id().expect("it runs").to_string();
+        let status = Command::new("kill").args([signal, &id]).status().await;
+        assert!(status.expect("kill is installed").success());
+    }
+
+    /// The admin token that its first start made.
+    pub(crate) fn admin_token(&self) -> String {
+        let path = self.folder().join("data/admin-token");
+        std::fs::read_to_string(path).expect("the token's file").trim().to_owned()
+    }
+}

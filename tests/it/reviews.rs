@@ -1,0 +1,183 @@
+//! Reviews over HTTP, beside the live text.
+
+use serde_json::{Value, json};
+
+use crate::desk::Desk;
+use crate::process::Server;
+
+const TEXT: &str = "저는 성실한 사람입니다. 🙂 저는 책임감이 강합니다.";
+
+fn at(quote: &str, text: &str) -> Value {
+    let byte = text.find(quote).expect("the quote is in the text");
+    let start = text[..byte].encode_utf16().count();
+    json!({ "start": start, "end": start + quote.encode_utf16().count(), "quote": quote })
+}
+
+fn all(desk: &Desk) -> String {
+    format!("/api/share-links/{}/reviews", desk.link)
+}
+
+fn one(desk: &Desk, review: &Value) -> String {
+    format!("{}/{}", all(desk), review["id"].as_str().expect("an id"))
+}
+
+#[tokio::test]
+async fn a_review_is_made_read_changed_answered_and_deleted() {
+    let server = Server::start().await;
+    let desk = server.desk(TEXT).await;
+    let (writer, reviewer) = (server.writer(&desk).await, server.reviewer(&desk).await);
+    let body = json!({ "anchor": at("책임감이", TEXT), "body": "예를 들어 주세요" });
+    let made = server.post(&desk.reviewer, &all(&desk), body).await;
+    assert_eq!(made.etag.as_deref(), Some("\"1\""));
+    let review = made.ok(201);
+    assert_eq!(review["status"], "open");
+    assert_eq!(review["author"]["name"], "Lee");
+    assert_eq!(review["anchor"]["state"], "exact");
+    assert_eq!(review["anchor"]["prefix"], "저는 성실한 사람입니다. 🙂 저는 ");
+    assert_eq!(writer.event("review.created").await["review"], review);
+    reviewer.event("review.created").await;
+
+    let path = one(&desk, &review);
+    let change = json!({ "body": "예를 하나 들어 주세요" });
+    let stale = server
+        .call_if(&desk.reviewer, "PATCH", &path, Some(change.clone()), Some("\"7\""))
+        .await;
+    stale.problem(412, "version-mismatch");
+    let changed =
+        server.call_if(&desk.reviewer, "PATCH", &path, Some(change), Some("\"1\"")).await.ok(200);
+    assert_eq!((&changed["version"], &changed["body"]), (&json!(2), &json!("예를 하나 들어 주세요")));
+    writer.event("review.updated").await;
+
+    let reply = json!({ "body": "네, 추가할게요" });
+    let replied = server.post(&desk.writer, &format!("{path}/replies"), reply).await.ok(201);
+    assert_eq!(replied["body"], "네, 추가할게요");
+    let listed = server.get(&desk.writer, &all(&desk)).await.ok(200);
+    assert_eq!(listed["reviews"][0]["replies"][0]["author"]["name"], "Kim");
+
+    server.post(&desk.writer, &format!("{path}/resolve"), json!({})).await.ok(200);
+    server
+        .post(&desk.writer, &format!("{path}/resolve"), json!({}))
+        .await
+        .problem(409, "not-in-this-state");
+    let reopened = server.post(&desk.writer, &format!("{path}/reopen"), json!({})).await.ok(200);
+    assert_eq!(reopened["status"], "open");
+    server.call(&desk.reviewer, "DELETE", &path, None).await.ok(204);
+    assert_eq!(writer.event("review.deleted").await["review"]["id"], review["id"]);
+    server.get(&desk.writer, &path).await.problem(404, "not-found");
+}
+
+/// Goal: who does not sit there at that moment does nothing.
+#[tokio::test]
+async fn g2_reviewing_and_deciding_need_the_seat_at_that_moment() {
+    let server = Server::start().await;
+    let desk = server.desk(TEXT).await;
+    let stranger = server.guest("Park").await;
+    let draft = json!({ "anchor": at("성실한", TEXT), "body": "?", "suggestion": "꾸준한" });
+    let create = async |who| server.post(who, &all(&desk), draft.clone()).await;
+    create(&desk.reviewer).await.problem(403, "seat-not-held");
+    let reviewer = server.reviewer(&desk).await;
+    create(&desk.writer).await.problem(403, "seat-not-held");
+    create(&stranger).await.problem(404, "not-found");
+    let review = create(&desk.reviewer).await.ok(201);
+    let path = one(&desk, &review);
+    for action in ["accept", "reject", "resolve", "reopen"] {
+        let answer = server.post(&desk.writer, &format!("{path}/{action}"), json!({})).await;
+        answer.problem(403, "seat-not-held");
+    }
+    reviewer.leave().await;
+    // The release may be a moment behind the close.
+    let writer = server.writer(&desk).await;
+    writer.until("the reviewer's end", |_| Some(())).await;
+    let edit = Some(json!({ "body": "!" }));
+    let mut answer = server.call(&desk.reviewer, "PATCH", &path, edit.clone()).await;
+    while answer.status.as_u16() == 200 {
+        answer = server.call(&desk.reviewer, "PATCH", &path, edit.clone()).await;
+    }
+    answer.problem(403, "seat-not-held");
+    let reply = json!({ "body": "?" });
+    server
+        .post(&desk.reviewer, &format!("{path}/replies"), reply.clone())
+        .await
+        .problem(403, "seat-not-held");
+    server.post(&desk.writer, &format!("{path}/replies"), reply).await.ok(201);
+}
+
+#[tokio::test]
+async fn g9_a_quote_that_does_not_stand_there_is_refused() {
+    let server = Server::start().await;
+    let desk = server.desk(TEXT).await;
+    let _reviewer = server.reviewer(&desk).await;
+    let emoji = at("🙂", TEXT);
+    let start = emoji["start"].as_u64().expect("a number");
+    let anchors = [
+        json!({ "start": 0, "end": 2, "quote": "나는" }),
+        json!({ "start": 0, "end": 0, "quote": "" }),
+        json!({ "start": 5, "end": 2, "quote": "저는" }),
+        json!({ "start": 0, "end": 4_000_000_000_u32, "quote": "저는" }),
+        json!({ "start": start, "end": start + 1, "quote": "\u{fffd}" }),
+    ];
+    for anchor in anchors {
+        let body = json!({ "anchor": anchor, "body": "?" });
+        let answer = server.post(&desk.reviewer, &all(&desk), body).await;
+        answer.problem(422, "anchor-mismatch");
+    }
+    for body in [json!({}), json!({ "anchor": emoji, "body": " " }), json!({ "anchor": 3 })] {
+        let answer = server.post(&desk.reviewer, &all(&desk), body).await;
+        assert_eq!(answer.status.as_u16(), 422, "{}", answer.json);
+    }
+}
+
+/// Goal: a suggestion is put in where its quote stands, shown to both, stored, and only once.
+#[tokio::test]
+async fn an_accepted_suggestion_is_in_the_text_of_everybody() {
+    let mut server = Server::start().await;
+    let desk = server.desk(TEXT).await;
+    let (writer, reviewer) = (server.writer(&desk).await, server.reviewer(&desk).await);
+    let body = json!({ "anchor": at("책임감이 강합니다", TEXT), "body": "",
+                       "suggestion": "맡은 일을 끝까지 합니다 👍" });
+    let review = server.post(&desk.reviewer, &all(&desk), body).await.ok(201);
+    // The text moves on before the writer decides.
+    writer.insert(0, "안녕하세요. ");
+    let accept = format!("{}/accept", one(&desk, &review));
+    let accepted = server.post(&desk.writer, &accept, json!({})).await.ok(200);
+    assert_eq!(accepted["status"], "accepted");
+    let expected =
+        format!("안녕하세요. {}", TEXT.replace("책임감이 강합니다", "맡은 일을 끝까지 합니다 👍"));
+    writer.reads(&expected).await;
+    reviewer.reads(&expected).await;
+    let again = server.post(&desk.writer, &accept, json!({})).await;
+    again.problem(409, "not-in-this-state");
+    server.kill().await;
+    server.start_again().await;
+    assert_eq!(server.text(&desk.writer, &desk.document).await, expected);
+}
+
+/// Goal: an anchor says how sure it is, and a suggestion whose quote is gone cannot be accepted.
+#[tokio::test]
+async fn g9_an_anchor_follows_its_text_and_says_so_when_it_cannot() {
+    let server = Server::start().await;
+    let text = "One plain sentence. Another plain sentence that stays.";
+    let desk = server.desk(text).await;
+    let (writer, _reviewer) = (server.writer(&desk).await, server.reviewer(&desk).await);
+    let suggest = json!({ "anchor": at("One plain", text), "body": "", "suggestion": "A" });
+    let gone = server.post(&desk.reviewer, &all(&desk), suggest).await.ok(201);
+    let stays = json!({ "anchor": at("Another plain sentence", text), "body": "good" });
+    let stays = server.post(&desk.reviewer, &all(&desk), stays).await.ok(201);
+    writer.remove(0, 20);
+    writer.saved().await;
+    let read = async |review| server.get(&desk.writer, &one(&desk, review)).await.ok(200);
+    assert_eq!(read(&gone).await["anchor"]["state"], "orphaned");
+    assert_eq!(read(&gone).await["anchor"]["quote"], "One plain");
+    let moved = read(&stays).await;
+    assert_eq!(moved["anchor"]["state"], "exact");
+    assert_eq!((&moved["anchor"]["start"], &moved["anchor"]["end"]), (&json!(0), &json!(22)));
+    let accept = format!("{}/accept", one(&desk, &gone));
+    server.post(&desk.writer, &accept, json!({})).await.problem(409, "anchor-moved");
+    // Everything selected and pasted again: the positions are gone, the quote is not.
+    writer.remove(0, u32::try_from(writer.text().encode_utf16().count()).expect("short"));
+    writer.append("Pasted. Another plain sentence that stays.");
+    writer.saved().await;
+    let pasted = read(&stays).await;
+    assert_eq!(pasted["anchor"]["state"], "moved");
+    assert_eq!(pasted["anchor"]["start"], 8);
+}

@@ -1,0 +1,240 @@
+//! Sitting down, staying, and coming free, on one server with locks in memory.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio::time::{Instant, timeout};
+
+use crate::peer::Peer;
+use crate::process::Server;
+use crate::redis_server::PATIENCE;
+
+const QUICK: &[(&str, &str)] = &[
+    ("SEATS__LEASE", "3s"),
+    ("SEATS__RENEW_EVERY", "1s"),
+    ("SEATS__CLIENT_TIMEOUT", "2s"),
+    ("SEATS__RESUME_GRACE", "2s"),
+];
+
+/// How long until somebody else's knock at the seat is let in.
+async fn free_after(server: &Server, desk: &crate::desk::Desk, role: &str) -> Duration {
+    let started = Instant::now();
+    let seated = async {
+        loop {
+            let peer = server.knock(desk, role, "events=1").await;
+            let outcome = peer
+                .until("a seat or a refusal", |state| {
+                    let granted = state.events.iter().any(|e| e["event"] == "seat.granted");
+                    (granted || state.closed.is_some()).then_some(granted)
+                })
+                .await;
+            if outcome {
+                return peer;
+            }
+        }
+    };
+    timeout(PATIENCE, seated).await.expect("the seat comes free").leave().await;
+    started.elapsed()
+}
+
+#[tokio::test]
+async fn two_people_sit_and_each_is_told_of_the_other() {
+    let server = Server::start().await;
+    let desk = server.desk("안녕하세요").await;
+    let writer = server.knock(&desk, "writer", "events=1").await;
+    let granted = writer.event("seat.granted").await;
+    assert_eq!(granted["role"], "writer");
+    assert_eq!(granted["lease_ms"], 12_000);
+    assert_eq!(granted["user"], json!({ "id": desk.writer.id, "name": "Kim" }));
+    assert!(granted["fence"].as_u64().is_some_and(|fence| 0 < fence));
+    assert!(granted["resume"].as_str().is_some_and(|secret| 22 <= secret.len()));
+    let reviewer = server.reviewer(&desk).await;
+    let joined = writer.event("peer.joined").await;
+    assert_eq!((&joined["role"], &joined["user"]["name"]), (&json!("reviewer"), &json!("Lee")));
+    let here = reviewer.event("peer.joined").await;
+    assert_eq!(here["role"], "writer");
+    let path = format!("/api/share-links/{}", desk.link);
+    let link = server.get(&desk.writer, &path).await.ok(200);
+    assert_eq!(link["seats"]["reviewer"]["taken"], true);
+    assert_eq!(link["seats"]["reviewer"]["user"]["name"], "Lee");
+    reviewer.leave().await;
+    assert_eq!(writer.event("peer.left").await["role"], "reviewer");
+}
+
+/// Goal: nobody but the link's own writer and reviewer sits, and each refusal says why.
+#[tokio::test]
+async fn a_third_person_a_stranger_and_a_nobody_are_refused() {
+    let server = Server::start().await;
+    let desk = server.desk("text").await;
+    let third = server.guest("Park").await;
+    let codes = [
+        (&desk.link, "reviewer", third.token.as_str(), 4403),
+        (&desk.link, "writer", third.token.as_str(), 4403),
+        (&desk.link, "writer", desk.reviewer.token.as_str(), 4403),
+        (&desk.link, "writer", "no.such.token", 4401),
+        (&desk.link, "editor", desk.writer.token.as_str(), 4400),
+        (&desk.document, "writer", desk.writer.token.as_str(), 4404),
+    ];
+    for (link, role, token, code) in codes {
+        let peer = Peer::connect(&server.url, link, role, token, "events=1").await;
+        assert_eq!(peer.closed().await.0, code, "{link} {role}");
+    }
+    for query in ["wait=301", "wait=soon", "events=maybe", "takeover=2"] {
+        let peer = Peer::connect(&server.url, &desk.link, "writer", &desk.writer.token, query).await;
+        assert_eq!(peer.closed().await.0, 4400, "{query}");
+    }
+    let path = format!("/api/share-links/{}/join", desk.link);
+    let join = server.post(&third, &path, json!({ "invite": desk.invite })).await;
+    join.problem(409, "reviewer-exists");
+}
+
+/// Goal: a living holder keeps its seat; the refused one learns who sits there and since when.
+#[tokio::test]
+async fn g1_a_taken_seat_is_refused_with_who_holds_it_and_since_when() {
+    let server = Server::start().await;
+    let desk = server.desk("text").await;
+    let _seated = server.writer(&desk).await;
+    let second = server.knock(&desk, "writer", "events=1").await;
+    let (code, reason) = second.closed().await;
+    assert_eq!(code, 4409);
+    let reason: Value = serde_json::from_str(&reason).expect("JSON");
+    assert_eq!(reason["holder"]["name"], "Kim");
+    assert_eq!(reason["holder"]["you"], true);
+    let since = reason["holder"]["since"].as_str().expect("a time");
+    assert!(chrono::DateTime::parse_from_rfc3339(since).is_ok(), "{since}");
+}
+
+#[tokio::test]
+async fn a_take_over_by_the_same_person_ends_the_other_tab_and_tells_it_why() {
+    let server = Server::start().await;
+    let desk = server.desk("text").await;
+    let first = server.knock(&desk, "writer", "events=1").await;
+    let fence = first.event("seat.granted").await["fence"].as_u64();
+    let second = server.knock(&desk, "writer", "events=1&takeover=1").await;
+    let later = second.event("seat.granted").await["fence"].as_u64();
+    assert!(fence < later);
+    assert_eq!(first.event("seat.lost").await["reason"], "taken_over");
+    assert_eq!(first.closed().await, (4410, "taken_over".to_owned()));
+    assert!(second.is_open());
+}
+
+#[tokio::test]
+async fn g4_a_clean_close_frees_the_seat_at_once() {
+    let server = Server::start().await;
+    let desk = server.desk("text").await;
+    server.writer(&desk).await.leave().await;
+    let waited = free_after(&server, &desk, "writer").await;
+    assert!(waited < Duration::from_secs(1), "{waited:?}");
+}
+
+/// Goal: the seat of a cut connection is kept for its holder, whose own knock is let in at once.
+#[tokio::test]
+async fn the_holders_own_knock_after_a_dead_socket_is_let_in() {
+    let server = Server::start().await;
+    let desk = server.desk("text").await;
+    let cut = server.knock(&desk, "writer", "events=1").await;
+    let fence = cut.event("seat.granted").await["fence"].as_u64();
+    drop(cut);
+    let started = Instant::now();
+    let back = server.knock(&desk, "writer", "events=1").await;
+    assert!(fence < back.event("seat.granted").await["fence"].as_u64());
+    assert!(started.elapsed() < Duration::from_secs(3));
+}
+
+#[tokio::test]
+async fn a_resume_secret_enters_the_seat_of_a_socket_that_looks_alive() {
+    let server = Server::start().await;
+    let desk = server.desk("text").await;
+    let first = server.knock(&desk, "writer", "events=1").await;
+    let granted = first.event("seat.granted").await;
+    let query = format!("events=1&resume={}", granted["resume"].as_str().expect("a secret"));
+    let second = server.knock(&desk, "writer", &query).await;
+    second.event("seat.granted").await;
+    assert_eq!(first.closed().await.0, 4410);
+}
+
+#[tokio::test]
+async fn g4_a_cut_connection_frees_the_seat_after_the_grace_and_not_before() {
+    let server = Server::with(QUICK).await;
+    let desk = server.desk("text").await;
+    drop(server.reviewer(&desk).await);
+    let cut_at = Instant::now();
+    let writer = server.writer(&desk).await;
+    let path = format!("/api/share-links/{}", desk.link);
+    let link = server.get(&desk.writer, &path).await.ok(200);
+    assert_eq!(link["seats"]["reviewer"]["taken"], true, "kept for its holder");
+    writer.event("peer.left").await;
+    let waited = cut_at.elapsed();
+    assert!(Duration::from_millis(1_500) < waited, "{waited:?}");
+    let link = server.get(&desk.writer, &path).await.ok(200);
+    assert_eq!(link["seats"]["reviewer"]["taken"], false);
+}
+
+/// Goal: a revoked link ends both sockets at once, and the link is gone for good.
+#[tokio::test]
+async fn g14_a_revoked_link_ends_both_sockets() {
+    let server = Server::start().await;
+    let desk = server.desk("text").await;
+    let (writer, reviewer) = (server.writer(&desk).await, server.reviewer(&desk).await);
+    let path = format!("/api/share-links/{}", desk.link);
+    server.call(&desk.writer, "DELETE", &path, None).await.ok(204);
+    for peer in [&writer, &reviewer] {
+        assert_eq!(peer.event("seat.lost").await["reason"], "revoked");
+        assert_eq!(peer.closed().await.0, 4404);
+    }
+    let again = server.knock(&desk, "writer", "events=1").await;
+    assert_eq!(again.closed().await.0, 4404);
+}
+
+/// Goal: a socket does not outlive its token.
+#[tokio::test]
+async fn g14_a_socket_ends_with_its_token() {
+    let server = Server::start().await;
+    let desk = server.desk("text").await;
+    let made = tokio::process::Command::new(env!("CARGO_BIN_EXE_galley"))
+        .args(["token", "--sub", &desk.writer.id, "--name", "Kim", "--ttl", "3s"])
+        .current_dir(server.folder())
+        .output()
+        .await
+        .expect("the binary");
+    let token = String::from_utf8(made.stdout).expect("text");
+    let peer =
+        Peer::connect(&server.url, &desk.link, "writer", token.trim(), "events=1").await;
+    peer.event("seat.granted").await;
+    assert_eq!(peer.closed().await, (4401, "token-expired".to_owned()));
+}
+
+/// Goal: who does nothing is warned, and then gives the seat back.
+#[tokio::test]
+async fn an_idle_seat_is_released_after_a_warning() {
+    let mut settings = QUICK.to_vec();
+    settings.push(("SEATS__IDLE_RELEASE", "4s"));
+    let server = Server::with(&settings).await;
+    let desk = server.desk("text").await;
+    let writer = server.writer(&desk).await;
+    let warned = writer.event("seat.idle").await;
+    assert!(warned["release_at"].is_string());
+    writer.append(" and more");
+    assert!(writer.is_open());
+    writer.event("seat.idle").await;
+    assert_eq!(writer.event("seat.lost").await["reason"], "idle");
+    assert_eq!(writer.closed().await.0, 4411);
+}
+
+/// Goal: SIGTERM closes with 1012, stores everything and frees the seats.
+#[tokio::test]
+async fn a_stopping_server_says_so_stores_and_exits_with_success() {
+    let mut server = Server::start().await;
+    let desk = server.desk("").await;
+    let writer = server.writer(&desk).await;
+    writer.append("last words");
+    writer.synced().await;
+    // The update has arrived when the answer to a later question has.
+    writer.saved().await;
+    let status = server.stop().await;
+    assert!(status.success(), "{status:?}");
+    assert!(writer.event("server.draining").await["reconnect_after_ms"].is_u64());
+    assert_eq!(writer.closed().await.0, 1012);
+    server.start_again().await;
+    assert_eq!(server.text(&desk.writer, &desk.document).await, "last words");
+}

@@ -1,0 +1,88 @@
+//! What Redis is asked: counted, so that it stays so.
+
+use galley::locks::{Locks, Verdict};
+
+use crate::people::{LONG, claim, granted, kim, lee, refused, seat, seated};
+use crate::server::Server;
+
+async fn start() -> (Server, Locks) {
+    let server = Server::start().await;
+    let locks = Locks::connect(&server.url()).await.expect("a good address");
+    locks.check().await.expect("a fit Redis");
+    (server, locks)
+}
+
+#[tokio::test]
+async fn a_claim_is_one_script_a_refusal_is_one_and_a_release_is_one() {
+    let (server, locks) = start().await;
+    let (name, free) = (seat(), seat());
+    let one = claim(&name, &kim());
+    server.forget_calls().await;
+    granted(&locks, &one).await;
+    assert_eq!(server.calls("evalsha").await, 1);
+    refused(&locks, &claim(&name, &lee())).await;
+    assert_eq!(server.calls("evalsha").await, 2);
+    locks.release(&name, &one.value).await.expect("an answer");
+    assert_eq!(server.calls("evalsha").await, 3);
+    locks.holders(&[name, free]).await.expect("an answer");
+    assert_eq!(server.calls("evalsha").await, 4);
+    assert_eq!((server.calls("eval").await, server.calls("keys").await), (0, 0));
+    assert_eq!((server.calls("scan").await, server.calls("publish").await), (0, 0));
+}
+
+#[tokio::test]
+async fn a_round_is_one_pipeline_whatever_the_number_and_nothing_when_none_is_held() {
+    let (server, locks) = start().await;
+    let mut all = Vec::new();
+    for _ in 0..1_001 {
+        all.push(seated(&locks, &seat(), &kim(), LONG).await);
+    }
+    server.forget_calls().await;
+    locks.renew(&[], LONG).await.expect("an answer");
+    assert_eq!(server.calls("evalsha").await, 0);
+    assert_eq!(server.calls("script|load").await, 0);
+    for (number, scripts) in [(1, 1), (249, 1), (250, 1), (251, 2), (1_001, 5)] {
+        server.forget_calls().await;
+        let round = locks.renew(&all[..number], LONG).await.expect("an answer");
+        assert_eq!(round.verdicts, vec![Verdict::Renewed; number]);
+        assert_eq!(server.calls("evalsha").await, scripts, "{number}");
+        assert_eq!(server.calls("script|load").await, 1);
+        assert_eq!(server.calls("mget").await, scripts);
+        assert_eq!(server.calls("pexpire").await, number as u64);
+    }
+}
+
+#[tokio::test]
+async fn only_what_is_gone_is_asked_for_again() {
+    let (server, locks) = start().await;
+    let mut all = Vec::new();
+    for _ in 0..300 {
+        all.push(seated(&locks, &seat(), &kim(), LONG).await);
+    }
+    for gone in [3, 299] {
+        let _: u64 = server.run(&format!("DEL {}", all[gone].name)).await;
+    }
+    server.forget_calls().await;
+    let round = locks.renew(&all, LONG).await.expect("an answer");
+    let back = round.verdicts.iter().filter(|verdict| **verdict == Verdict::Reasserted).count();
+    assert_eq!(back, 2);
+    assert_eq!(
+        (round.verdicts[3], round.verdicts[299]),
+        (Verdict::Reasserted, Verdict::Reasserted)
+    );
+    assert_eq!((server.calls("evalsha").await, server.calls("script|load").await), (3, 2));
+    assert_eq!(server.calls("hset").await, 2);
+}
+
+#[tokio::test]
+async fn two_connections_serve_any_number_of_claims() {
+    let (server, locks) = start().await;
+    let mut all = Vec::new();
+    for _ in 0..50 {
+        all.push(seated(&locks, &seat(), &kim(), LONG).await);
+    }
+    locks.renew(&all, LONG).await.expect("an answer");
+    let clients: String = server.run("CLIENT LIST").await;
+    // And the one that asks.
+    assert_eq!(clients.lines().count(), 3, "{clients}");
+}

@@ -1,0 +1,49 @@
+//! Locks and relay, against real `redis-server` processes, one for each test.
+
+#![allow(clippy::panic, clippy::indexing_slicing, reason = "a test that fails panics")]
+
+mod contract;
+mod cost;
+mod outage;
+mod people;
+mod place;
+mod relay;
+mod restart;
+mod server;
+
+/// One suite for both keepers: a test is a function of the place where the locks are.
+macro_rules! on_both_keepers {
+    ($($name:ident)+) => {
+        mod memory {
+            $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn $name() {
+                crate::contract::$name(crate::place::Place::memory().await).await;
+            })+
+        }
+        mod redis {
+            $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn $name() {
+                crate::contract::$name(crate::place::Place::redis().await).await;
+            })+
+        }
+    };
+}
+
+on_both_keepers! {
+    a_taken_lock_says_who_has_it_since_when_and_for_how_long
+    a_claim_asked_again_is_the_same_grant_with_a_lease_that_runs_anew
+    g6_a_release_never_frees_a_later_grant
+    g2_the_fence_rises_through_release_expiry_and_take_over
+    g2_the_fence_rises_above_what_the_database_ratified
+    a_lock_is_taken_over_from_exactly_the_named_holder
+    a_lock_is_taken_over_by_the_same_user_only
+    each_renewal_has_its_verdict_by_position
+    g6_what_was_released_is_not_raised_by_a_late_renewal
+    g6_what_expired_and_was_then_released_is_not_raised_either
+    g6_what_another_had_in_between_is_not_raised
+    a_late_holder_gets_its_lock_back_if_nobody_had_it
+    g1_of_a_hundred_claimants_on_two_servers_one_wins
+    g4_what_is_not_renewed_is_free_at_its_end_and_never_before
+    holders_come_by_position_and_seats_are_seats_only
+    a_round_of_nothing_is_answered_at_once
+}

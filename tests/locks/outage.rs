@@ -1,0 +1,199 @@
+//! Redis does not answer, or is not fit for it: typed answers in bounded time, and nothing left
+//! behind.
+
+use std::time::Duration;
+
+use galley::locks::{Locks, LocksError, Over, Released};
+use redis::Value;
+use tokio::time::{Instant, timeout};
+
+use crate::people::{LONG, claim, granted, kim, lee, refused, seat, seated, until, until_free};
+use crate::server::Server;
+
+/// Longer than any single answer may take, shorter than two.
+const BOUND: Duration = Duration::from_millis(2_500);
+/// How soon after Redis runs again the rest is to be cleaned up.
+const SOON: Duration = Duration::from_secs(1);
+
+async fn start() -> (Server, Locks) {
+    let server = Server::start().await;
+    let locks = Locks::connect(&server.url()).await.expect("a good address");
+    locks.check().await.expect("a fit Redis");
+    (server, locks)
+}
+
+#[track_caller]
+fn is_unavailable<T: std::fmt::Debug>(answer: &Result<T, LocksError>) {
+    assert!(matches!(answer, Err(LocksError::Unavailable(_))), "{answer:?}");
+}
+
+#[tokio::test]
+async fn a_frozen_redis_is_unavailable_in_bounded_time_and_a_zombie_claim_is_taken_back() {
+    let (server, locks) = start().await;
+    let other = Locks::connect(&server.url()).await.expect("a good address");
+    let (name, held_before) = (seat(), seated(&locks, &seat(), &kim(), LONG).await);
+    let zombie = claim(&name, &kim());
+    server.freeze().await;
+
+    let began = Instant::now();
+    is_unavailable(&locks.claim(&zombie).await);
+    assert!(began.elapsed() < BOUND);
+    let began = Instant::now();
+    is_unavailable(&locks.renew(std::slice::from_ref(&held_before), LONG).await);
+    assert!(began.elapsed() < BOUND);
+    // Its value is spent as long as its release may still be under way.
+    is_unavailable(&locks.claim(&zombie).await);
+
+    server.thaw().await;
+    let thawed = Instant::now();
+    // The claim stands before this one in its connection: it is carried out. Then it is undone.
+    until("it is taken back", async || server.calls("del").await == 1).await;
+    assert_eq!(other.holder(&name).await, Ok(None));
+    assert!(thawed.elapsed() < SOON, "{:?}", thawed.elapsed());
+    granted(&other, &claim(&name, &lee())).await;
+    // Whoever was seated before still is.
+    assert_eq!(refused(&other, &claim(&held_before.name, &lee())).await.value, held_before.value);
+}
+
+#[tokio::test]
+async fn a_zombie_claim_is_taken_back_even_when_its_connection_was_given_up() {
+    let (server, locks) = start().await;
+    let name = seat();
+    server.freeze().await;
+    let began = Instant::now();
+    // Until nothing was answered for so long that the connection is given up.
+    while began.elapsed() < Duration::from_secs(4) {
+        is_unavailable(&locks.claim(&claim(&name, &kim())).await);
+    }
+    server.thaw().await;
+    let thawed = Instant::now();
+    let mut free_for = 0;
+    until("the seat is free and stays so", async || {
+        match locks.holder(&name).await {
+            Ok(None) => free_for += 1,
+            Ok(Some(_)) | Err(_) => free_for = 0,
+        }
+        free_for == 20
+    })
+    .await;
+    assert!(thawed.elapsed() < SOON, "{:?}", thawed.elapsed());
+    granted(&locks, &claim(&name, &lee())).await;
+}
+
+#[tokio::test]
+async fn a_claim_that_is_dropped_under_way_is_taken_back() {
+    let (server, locks) = start().await;
+    let name = seat();
+    let dropped = claim(&name, &kim());
+    server.freeze().await;
+    assert!(timeout(Duration::from_millis(50), locks.claim(&dropped)).await.is_err());
+    server.thaw().await;
+    until("it is carried out and taken back", async || server.calls("del").await == 1).await;
+    assert_eq!(locks.holder(&name).await, Ok(None));
+}
+
+#[tokio::test]
+async fn a_release_that_got_no_answer_is_still_made() {
+    let (server, locks) = start().await;
+    let one = seated(&locks, &seat(), &kim(), LONG).await;
+    let other = seated(&locks, &seat(), &kim(), LONG).await;
+    server.freeze().await;
+    is_unavailable(&locks.release(&one.name, &one.value).await);
+    drop(timeout(Duration::ZERO, locks.release(&other.name, &other.value)).await);
+    server.thaw().await;
+    let thawed = Instant::now();
+    until_free(&locks, &one.name).await;
+    until_free(&locks, &other.name).await;
+    assert!(thawed.elapsed() < SOON, "{:?}", thawed.elapsed());
+}
+
+#[tokio::test]
+async fn what_is_owed_is_paid_before_the_locks_are_closed() {
+    let (server, locks) = start().await;
+    let one = seated(&locks, &seat(), &kim(), LONG).await;
+    drop(timeout(Duration::ZERO, locks.release(&one.name, &one.value)).await);
+    locks.close().await;
+    let left: u64 = server.run(&format!("EXISTS {}", one.name)).await;
+    assert_eq!(left, 0);
+    is_unavailable(&locks.holder(&one.name).await);
+}
+
+#[tokio::test]
+async fn a_redis_that_is_away_is_unavailable_in_bounded_time() {
+    let (mut server, locks) = start().await;
+    server.stop().await;
+    let began = Instant::now();
+    is_unavailable(&locks.claim(&claim(&seat(), &kim())).await);
+    is_unavailable(&locks.check().await);
+    assert!(began.elapsed() < 2 * BOUND);
+}
+
+#[tokio::test]
+async fn a_redis_that_may_evict_is_misconfigured() {
+    let (server, locks) = start().await;
+    for policy in ["allkeys-lru", "volatile-ttl"] {
+        let _: Value = server.run(&format!("CONFIG SET maxmemory-policy {policy}")).await;
+        let Err(LocksError::Misconfigured(why)) = locks.check().await else { panic!("{policy}") };
+        assert!(why.contains(policy) && why.contains("noeviction") && why.lines().count() == 1);
+    }
+    let _: Value = server.run("CONFIG SET maxmemory-policy noeviction").await;
+    assert_eq!(locks.check().await, Ok(()));
+}
+
+#[tokio::test]
+async fn a_replica_is_misconfigured_and_grants_nothing() {
+    let (server, locks) = start().await;
+    let primary = Server::start().await;
+    let _: Value = server.run(&format!("REPLICAOF 127.0.0.1 {}", primary.port())).await;
+    for answer in [locks.check().await, locks.claim(&claim(&seat(), &kim())).await.map(drop)] {
+        let Err(LocksError::Misconfigured(why)) = answer else { panic!("{answer:?}") };
+        assert!(why.contains("replica") && why.contains("primary") && why.lines().count() == 1);
+    }
+    let _: Value = server.run("REPLICAOF NO ONE").await;
+    until("it is fit again", async || locks.check().await.is_ok()).await;
+    granted(&locks, &claim(&seat(), &kim())).await;
+}
+
+#[tokio::test]
+async fn a_wrong_password_and_a_missing_permission_are_misconfigured() {
+    let server = Server::start().await;
+    let _: Value = server.run("ACL SETUSER galley on >right ~lock:* &* +@all").await;
+    let at = |user: &str| format!("redis://{user}@127.0.0.1:{}", server.port());
+    let wrong = Locks::connect(&at("galley:wrong")).await.expect("a good address");
+    let right = Locks::connect(&at("galley:right")).await.expect("a good address");
+    let wish = claim(&seat(), &kim());
+    for answer in [wrong.check().await, right.claim(&wish).await.map(drop)] {
+        let Err(LocksError::Misconfigured(why)) = answer else { panic!("{answer:?}") };
+        assert_eq!(why.lines().count(), 1);
+        assert!(!why.contains("wrong"), "{why}");
+    }
+    // With the keys of the contract it works.
+    let _: Value = server.run("ACL SETUSER galley ~share-link:*").await;
+    granted(&right, &wish).await;
+}
+
+#[tokio::test]
+async fn a_full_redis_refuses_claims_and_goes_on_renewing_and_releasing() {
+    let (server, locks) = start().await;
+    let one = seated(&locks, &seat(), &kim(), LONG).await;
+    let _: Value = server.run("CONFIG SET maxmemory 1").await;
+    is_unavailable(&locks.claim(&claim(&seat(), &kim())).await);
+    let round = locks.renew(std::slice::from_ref(&one), LONG).await.expect("an answer");
+    assert_eq!(round.verdicts, [galley::locks::Verdict::Renewed]);
+    assert_eq!(locks.release(&one.name, &one.value).await, Ok(Released::Freed));
+}
+
+#[tokio::test]
+async fn a_key_that_somebody_set_by_hand_is_held_by_nobody_we_know() {
+    let (server, locks) = start().await;
+    let name = seat();
+    let _: Value = server.run(&format!("SET {name} intruder")).await;
+    let mut wish = claim(&name, &kim());
+    wish.over = Over::SameUser;
+    let holder = refused(&locks, &wish).await;
+    assert_eq!((holder.value.as_str(), holder.owner.user.name.as_str()), ("intruder", ""));
+    assert_ne!(holder.owner.user.id, wish.owner.user.id);
+    // The administrator's way out.
+    assert_eq!(locks.release(&name, "intruder").await, Ok(Released::Freed));
+    granted(&locks, &wish).await;
+}

@@ -1,0 +1,232 @@
+//! What one server says, the others hear, or are told that they may have missed something.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use galley::domain::fence::Fence;
+use galley::domain::ids::{DocumentId, NodeId, SessionId};
+use galley::domain::seat::Role;
+use galley::relay::{Message, Relay, RelayError, SIGNALS_MAX, Signal, Subscription, Topic};
+use tokio::time::{Instant, timeout};
+
+use crate::people::until;
+use crate::server::{PATIENCE, Server};
+
+async fn relay(server: &Server) -> Relay {
+    Relay::connect(&server.url(), NodeId::generate()).await.expect("a good address")
+}
+
+async fn next(subscription: &mut Subscription) -> Signal {
+    timeout(PATIENCE, subscription.next()).await.expect("a signal in time")
+}
+
+/// Subscribes, and waits until that is in force.
+async fn listening(relay: &Relay, topic: Topic) -> Subscription {
+    let mut subscription = relay.subscribe(topic);
+    assert_eq!(next(&mut subscription).await, Signal::Gap);
+    subscription
+}
+
+fn room() -> Topic {
+    Topic::Room(DocumentId::generate())
+}
+
+fn presence(number: usize) -> Message {
+    Message::Presence(Bytes::from(number.to_string()))
+}
+
+#[tokio::test]
+async fn what_one_server_says_the_other_hears_in_order_and_itself_does_not() {
+    let server = Server::start().await;
+    let (here, there) = (relay(&server).await, relay(&server).await);
+    let (topic, other_topic) = (room(), room());
+    let mut ours = listening(&here, topic).await;
+    let mut theirs = listening(&there, topic).await;
+    let mut elsewhere = listening(&there, other_topic).await;
+    let said = [
+        Message::Hello,
+        Message::Update { seq: 1, fence: Fence(9), update: Bytes::from(vec![7; 300_000]) },
+        Message::Event { to: Some(Role::Reviewer), json: "{}".to_owned() },
+        Message::Evicted(SessionId::generate()),
+    ];
+    for message in &said {
+        here.publish(topic, message).await.expect("it is taken");
+    }
+    for message in said {
+        let wanted = Signal::Message { from: here.node(), message };
+        assert_eq!(next(&mut theirs).await, wanted);
+    }
+    // What comes next to the others is what was said last: nothing of the above came their way.
+    there.publish(topic, &Message::Hello).await.expect("it is taken");
+    here.publish(other_topic, &presence(1)).await.expect("it is taken");
+    let answer = Signal::Message { from: there.node(), message: Message::Hello };
+    assert_eq!(next(&mut ours).await, answer);
+    let wanted = Signal::Message { from: here.node(), message: presence(1) };
+    assert_eq!(next(&mut elsewhere).await, wanted);
+}
+
+#[tokio::test]
+async fn a_second_listener_of_a_room_begins_with_a_gap_of_its_own() {
+    let server = Server::start().await;
+    let (here, there) = (relay(&server).await, relay(&server).await);
+    let topic = room();
+    let mut first = listening(&there, topic).await;
+    let mut second = listening(&there, topic).await;
+    listening(&here, topic).await;
+    here.publish(topic, &Message::Hello).await.expect("it is taken");
+    let wanted = Signal::Message { from: here.node(), message: Message::Hello };
+    assert_eq!(next(&mut first).await, wanted);
+    assert_eq!(next(&mut second).await, wanted);
+}
+
+#[tokio::test]
+async fn a_lost_connection_is_a_gap_and_then_it_goes_on() {
+    let server = Server::start().await;
+    let (here, there) = (relay(&server).await, relay(&server).await);
+    let topics: Vec<_> = (0..3).map(|_| room()).collect();
+    let mut theirs = Vec::new();
+    for topic in &topics {
+        theirs.push(listening(&there, *topic).await);
+    }
+    let mut ours = listening(&here, Topic::Cluster).await;
+
+    let killed: u64 = server.run("CLIENT KILL TYPE pubsub").await;
+
+    assert_eq!(killed, 2);
+    assert_eq!(next(&mut ours).await, Signal::Gap);
+    for (topic, subscription) in topics.iter().zip(&mut theirs) {
+        assert_eq!(next(subscription).await, Signal::Gap);
+        here.publish(*topic, &presence(5)).await.expect("it is taken");
+        let wanted = Signal::Message { from: here.node(), message: presence(5) };
+        assert_eq!(next(subscription).await, wanted);
+    }
+}
+
+#[tokio::test]
+async fn a_restart_of_redis_is_a_gap() {
+    let mut server = Server::start().await;
+    let there = relay(&server).await;
+    let mut theirs = listening(&there, Topic::Cluster).await;
+    server.stop().await;
+    until("it is noticed", async || there.publish(Topic::Cluster, &Message::Hello).await.is_err())
+        .await;
+    server.start_again().await;
+    assert_eq!(next(&mut theirs).await, Signal::Gap);
+}
+
+#[tokio::test]
+async fn what_could_not_be_sent_is_a_gap_for_those_who_should_have_had_it() {
+    let server = Server::start().await;
+    let (here, there) = (relay(&server).await, relay(&server).await);
+    let topic = room();
+    let mut theirs = listening(&there, topic).await;
+    listening(&here, Topic::Cluster).await;
+    server.freeze().await;
+    // To a room that nobody listens to: what the listener hears can only be the word of a loss.
+    let elsewhere = room();
+    while here.publish(elsewhere, &Message::Hello).await.is_ok() {}
+    assert_eq!(here.publish(topic, &presence(1)).await, Err(RelayError::Full));
+
+    server.thaw().await;
+
+    assert_eq!(next(&mut theirs).await, Signal::Gap);
+}
+
+#[tokio::test]
+async fn a_flood_costs_a_slow_listener_a_gap_and_the_speaker_no_wait() {
+    let server = Server::start().await;
+    let (here, there) = (relay(&server).await, relay(&server).await);
+    let topic = room();
+    let mut theirs = listening(&there, topic).await;
+    let mut end = listening(&there, Topic::Cluster).await;
+    listening(&here, Topic::Cluster).await;
+    for number in 0..3 * SIGNALS_MAX {
+        here.publish(topic, &presence(number)).await.expect("it is taken");
+    }
+    // Said last, and heard once all of the above has reached the other server.
+    here.publish(Topic::Cluster, &Message::Hello).await.expect("it is taken");
+    assert!(matches!(next(&mut end).await, Signal::Message { .. }));
+    let mut heard = 0;
+    loop {
+        match next(&mut theirs).await {
+            Signal::Gap => break,
+            Signal::Message { message, .. } => assert_eq!(message, presence(heard)),
+        }
+        heard += 1;
+    }
+    assert_eq!(heard, SIGNALS_MAX);
+}
+
+#[tokio::test]
+async fn publishing_to_a_frozen_redis_takes_no_time_and_has_a_bound() {
+    let server = Server::start().await;
+    let here = relay(&server).await;
+    listening(&here, Topic::Cluster).await;
+    server.freeze().await;
+    let began = Instant::now();
+    let mut refused = 0;
+    for number in 0..10_000 {
+        refused += usize::from(here.publish(Topic::Cluster, &presence(number)).await.is_err());
+    }
+    assert!(began.elapsed() < Duration::from_secs(2), "{:?}", began.elapsed());
+    assert!(0 < refused);
+    server.thaw().await;
+}
+
+#[tokio::test]
+async fn whoever_leaves_is_unsubscribed_and_connections_stay_one_for_each_server() {
+    let server = Server::start().await;
+    let there = relay(&server).await;
+    let mut rooms = Vec::new();
+    for _ in 0..1_200 {
+        rooms.push(there.subscribe(room()));
+    }
+    for subscription in &mut rooms {
+        assert_eq!(next(subscription).await, Signal::Gap);
+    }
+    let channels: Vec<String> = server.run("PUBSUB CHANNELS share-link:room:*").await;
+    assert_eq!(channels.len(), 1_200);
+    let clients: String = server.run("CLIENT LIST TYPE pubsub").await;
+    assert_eq!(clients.lines().count(), 1);
+    rooms.truncate(1);
+    until("the others are left", async || {
+        let channels: Vec<String> = server.run("PUBSUB CHANNELS share-link:room:*").await;
+        channels.len() == 1
+    })
+    .await;
+    drop((rooms, there));
+    until("the connection is closed", async || {
+        let clients: String = server.run("CLIENT LIST TYPE pubsub").await;
+        clients.is_empty()
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_frame_that_cannot_be_read_is_a_gap() {
+    let server = Server::start().await;
+    let there = relay(&server).await;
+    let mut theirs = listening(&there, Topic::Cluster).await;
+    let _: u64 = server.run("PUBLISH share-link:cluster nonsense").await;
+    assert_eq!(next(&mut theirs).await, Signal::Gap);
+}
+
+#[tokio::test]
+async fn a_server_that_starts_before_redis_hears_it_when_it_comes() {
+    let mut server = Server::start().await;
+    server.stop().await;
+    let there = relay(&server).await;
+    let mut theirs = there.subscribe(Topic::Cluster);
+    assert!(there.publish(Topic::Cluster, &Message::Hello).await.is_err());
+    server.start_again().await;
+    assert_eq!(next(&mut theirs).await, Signal::Gap);
+}
+
+#[tokio::test]
+async fn a_server_alone_hears_one_gap_and_nothing_else() {
+    let alone = Relay::alone(NodeId::generate());
+    let mut ours = listening(&alone, Topic::Cluster).await;
+    alone.publish(Topic::Cluster, &Message::Hello).await.expect("it goes nowhere");
+    tokio::time::pause();
+    assert!(timeout(PATIENCE, ours.next()).await.is_err());
+}

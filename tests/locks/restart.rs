@@ -1,0 +1,184 @@
+//! Redis comes back empty, or without its scripts, and nobody loses a seat that is theirs.
+
+use std::time::Duration;
+
+use galley::domain::fence::Fence;
+use galley::locks::{Claim, Held, Locks, Released, Verdict};
+use redis::Value;
+use tokio::time::timeout;
+
+use crate::people::{LONG, claim, granted, held, kim, lee, refused, seat, seated, until};
+use crate::server::{PATIENCE, Server};
+
+async fn start() -> (Server, Locks) {
+    let server = Server::start().await;
+    let locks = Locks::connect(&server.url()).await.expect("a good address");
+    // Renewals have a connection of their own, which is to be there before it can be lost.
+    let first = seated(&locks, &seat(), &kim(), LONG).await;
+    assert_eq!(renewed(&locks, std::slice::from_ref(&first)).await, [Verdict::Renewed]);
+    locks.release(&first.name, &first.value).await.expect("an answer");
+    (server, locks)
+}
+
+/// Kills Redis and starts it again, empty; returns when the locks say that they are back.
+async fn restart(server: &mut Server, locks: &Locks) {
+    server.stop().await;
+    server.start_again().await;
+    timeout(PATIENCE, locks.reconnected()).await.expect("it is noticed in time");
+}
+
+async fn renewed(locks: &Locks, held: &[Held]) -> Vec<Verdict> {
+    locks.renew(held, LONG).await.expect("an answer").verdicts
+}
+
+#[tokio::test]
+async fn g1_none_of_two_hundred_seats_is_lost_when_redis_comes_back_empty() {
+    let (mut server, locks) = start().await;
+    let mut all = Vec::new();
+    for _ in 0..200 {
+        all.push(seated(&locks, &seat(), &kim(), LONG).await);
+    }
+
+    restart(&mut server, &locks).await;
+
+    assert_eq!(renewed(&locks, &all).await, [Verdict::Reasserted; 200]);
+    assert_eq!(renewed(&locks, &all).await, [Verdict::Renewed; 200]);
+    let seats = locks.seats().await.expect("an answer");
+    assert_eq!(seats.len(), 200);
+    for one in &all {
+        let holder = locks.holder(&one.name).await.expect("an answer").expect("a holder");
+        assert_eq!((holder.value, holder.owner), (one.value.clone(), one.owner.clone()));
+        assert_eq!((holder.fence, holder.since), (one.fence, one.since));
+        // Who comes now is refused, and told who is there.
+    }
+    assert_eq!(refused(&locks, &claim(&all[0].name, &lee())).await.owner, all[0].owner);
+}
+
+#[tokio::test]
+async fn g6_after_an_empty_restart_who_came_first_keeps_the_seat() {
+    let (mut server, locks) = start().await;
+    let name = seat();
+    let old = seated(&locks, &name, &kim(), LONG).await;
+    restart(&mut server, &locks).await;
+    let new = seated(&locks, &name, &lee(), LONG).await;
+    let old = std::slice::from_ref(&old);
+    assert_eq!(renewed(&locks, old).await, [Verdict::Lost]);
+    // Nor when that one has left again.
+    assert_eq!(locks.release(&name, &new.value).await, Ok(Released::Freed));
+    assert_eq!(renewed(&locks, old).await, [Verdict::Lost]);
+    assert_eq!(locks.holder(&name).await, Ok(None));
+}
+
+#[tokio::test]
+async fn g6_what_is_released_after_an_empty_restart_is_not_raised_by_a_late_renewal() {
+    let (mut server, locks) = start().await;
+    let (name, other) = (seat(), seat());
+    let mine = seated(&locks, &name, &kim(), LONG).await;
+    let theirs = seated(&locks, &other, &lee(), LONG).await;
+    restart(&mut server, &locks).await;
+
+    assert_eq!(locks.release(&name, &mine.value).await, Ok(Released::NotHeld));
+    // A release of what never held the lock is no reason for its holder to lose it.
+    assert_eq!(locks.release(&other, "ses_stranger").await, Ok(Released::NotHeld));
+
+    let verdicts = renewed(&locks, &[mine, theirs]).await;
+    assert_eq!(verdicts, [Verdict::Lost, Verdict::Reasserted]);
+}
+
+#[tokio::test]
+async fn g2_the_fence_rises_through_an_empty_restart() {
+    let (mut server, locks) = start().await;
+    let (by_clock, by_floor) = (seat(), seat());
+    let first = seated(&locks, &by_clock, &kim(), LONG).await;
+    // As if the clock had been a century ahead when this one was given.
+    let ahead = Fence(9_000_000_000_000_000 / 2);
+    let high = Claim { floor: ahead, ..claim(&by_floor, &kim()) };
+    let high = granted(&locks, &high).await;
+
+    restart(&mut server, &locks).await;
+
+    assert!(first.fence < seated(&locks, &by_clock, &lee(), LONG).await.fence);
+    let next = Claim { floor: high.fence, ..claim(&by_floor, &lee()) };
+    assert!(high.fence < granted(&locks, &next).await.fence);
+}
+
+#[tokio::test]
+async fn g2_the_fence_rises_when_the_clock_steps_back() {
+    let (server, locks) = start().await;
+    let name = seat();
+    let first = seated(&locks, &name, &kim(), LONG).await;
+    locks.release(&name, &first.value).await.expect("an answer");
+    // Redis's clock cannot be set from here; a last fence from its future is the same to it.
+    let grant_key = name.key().replace("share-link:lock:", "share-link:grant:");
+    let _: i64 = server.run(&format!("HSET {grant_key} fence 4500000000000000")).await;
+    let next = seated(&locks, &name, &kim(), LONG).await;
+    assert_eq!(next.fence, Fence(4_500_000_000_000_001));
+}
+
+#[tokio::test]
+async fn a_script_flush_between_renewals_loses_nothing() {
+    let (server, locks) = start().await;
+    let mut all = Vec::new();
+    for _ in 0..1_000 {
+        all.push(seated(&locks, &seat(), &kim(), LONG).await);
+    }
+    for _round in 0..3 {
+        let _: Value = server.run("SCRIPT FLUSH").await;
+        assert_eq!(renewed(&locks, &all).await, [Verdict::Renewed; 1_000]);
+    }
+    // Single calls bring their script when it is asked for.
+    let _: Value = server.run("SCRIPT FLUSH").await;
+    let next = claim(&seat(), &lee());
+    let next = held(&next, &granted(&locks, &next).await);
+    let _: Value = server.run("SCRIPT FLUSH").await;
+    assert_eq!(locks.release(&next.name, &next.value).await, Ok(Released::Freed));
+    let _: Value = server.run("SCRIPT FLUSH").await;
+    assert!(locks.holder(&all[0].name).await.expect("an answer").is_some());
+}
+
+#[tokio::test]
+async fn a_grant_is_remembered_for_as_long_as_its_lock_is_renewed() {
+    let (server, locks) = start().await;
+    let one = seated(&locks, &seat(), &kim(), LONG).await;
+    let grant_key = one.name.key().replace("share-link:lock:", "share-link:grant:");
+    let _: i64 = server.run(&format!("PEXPIRE {grant_key} 60000")).await;
+    let one = std::slice::from_ref(&one);
+    assert_eq!(renewed(&locks, one).await, [Verdict::Renewed]);
+    let left: u64 = server.run(&format!("PTTL {grant_key}")).await;
+    assert!(left <= 60_000, "renewed without need");
+    // An hour goes by on this server.
+    tokio::time::pause();
+    tokio::time::advance(Duration::from_secs(60 * 60)).await;
+    tokio::time::resume();
+    assert_eq!(renewed(&locks, one).await, [Verdict::Renewed]);
+    let left: u64 = server.run(&format!("PTTL {grant_key}")).await;
+    assert!(23 * 60 * 60 * 1_000 < left, "{left}");
+}
+
+#[tokio::test]
+async fn a_cut_connection_is_noticed_at_once_and_told_once() {
+    let (server, locks) = start().await;
+    let one = seated(&locks, &seat(), &kim(), LONG).await;
+    let one = std::slice::from_ref(&one);
+    assert_eq!(renewed(&locks, one).await, [Verdict::Renewed]);
+    assert!(timeout(Duration::ZERO, locks.reconnected()).await.is_err(), "nothing was lost yet");
+
+    let _: u64 = server.run("CLIENT KILL TYPE normal SKIPME yes").await;
+
+    timeout(PATIENCE, locks.reconnected()).await.expect("it is noticed");
+    assert!(timeout(Duration::ZERO, locks.reconnected()).await.is_err(), "told twice");
+    assert_eq!(renewed(&locks, one).await, [Verdict::Renewed]);
+    until("claims work too", async || locks.holder(&one[0].name).await.is_ok()).await;
+}
+
+#[tokio::test]
+async fn locks_that_start_before_redis_work_when_it_comes() {
+    let mut server = Server::start().await;
+    server.stop().await;
+    let locks = Locks::connect(&server.url()).await.expect("it does not wait for Redis");
+    let early = claim(&seat(), &kim());
+    assert!(locks.claim(&early).await.is_err());
+    server.start_again().await;
+    until("they work", async || locks.check().await.is_ok()).await;
+    granted(&locks, &early).await;
+}

@@ -1,0 +1,154 @@
+//! A Redis of a test's own. It is killed with the test, whatever becomes of that.
+
+use std::net::TcpListener;
+use std::process::Stdio;
+use std::time::Duration;
+
+use redis::aio::MultiplexedConnection;
+use redis::{AsyncConnectionConfig, FromRedisValue, RedisResult, Value};
+use tempfile::TempDir;
+use tokio::io::{AsyncBufReadExt, BufReader, Lines};
+use tokio::process::{Child, ChildStdout, Command};
+use tokio::time::timeout;
+
+/// Anything that a test waits for comes within this, or the test fails.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
+
+pub(crate) struct Server {
+    // Killed on drop, before its folder goes.
+    process: Child,
+    _log: Lines<BufReader<ChildStdout>>,
+    _folder: TempDir,
+    port: u16,
+    arguments: Vec<String>,
+}
+
+impl Server {
+    /// An empty one that stores nothing.
+    pub(crate) async fn start() -> Self {
+        Self::start_with(&[]).await
+    }
+
+    /// The same with more arguments.
+    pub(crate) async fn start_with(arguments: &[&str]) -> Self {
+        let arguments: Vec<_> = arguments.iter().map(ToString::to_string).collect();
+        // A port that is free now may be taken a moment later; then another one is tried.
+        for _attempt in 0..10 {
+            if let Some(server) = Self::start_at(free_port(), &arguments).await {
+                return server;
+            }
+        }
+        panic!("no redis-server would start");
+    }
+
+    async fn start_at(port: u16, arguments: &[String]) -> Option<Self> {
+        let folder = TempDir::new().expect("a folder");
+        let mut process = Command::new("redis-server")
+            .args(["--port", &port.to_string(), "--bind", "127.0.0.1"])
+            .args(["--save", "", "--appendonly", "no"])
+            .args(arguments)
+            .current_dir(folder.path())
+            .stdout(Stdio::piped())
+            .kill_on_drop(true)
+            .spawn()
+            .expect("redis-server is installed");
+        let mut log = BufReader::new(process.stdout.take().expect("a pipe")).lines();
+        let ready = timeout(PATIENCE, is_ready(&mut log)).await;
+        let is_ready = ready.expect("redis-server starts in time");
+        let (_log, _folder, arguments) = (log, folder, arguments.to_vec());
+        is_ready.then_some(Self { process, _log, _folder, port, arguments })
+    }
+
+    pub(crate) fn url(&self) -> String {
+        format!("redis://127.0.0.1:{}", self.port)
+    }
+
+    pub(crate) fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// Kills it: nothing is left of what it knew.
+    pub(crate) async fn stop(&mut self) {
+        self.process.kill().await.expect("it can be killed");
+    }
+
+    /// An empty one in the place of the one that was stopped.
+    pub(crate) async fn start_again(&mut self) {
+        *self = timeout(PATIENCE, Self::start_over(self.port, &self.arguments))
+            .await
+            .expect("the port comes free");
+    }
+
+    async fn start_over(port: u16, arguments: &[String]) -> Self {
+        loop {
+            if let Some(server) = Self::start_at(port, arguments).await {
+                return server;
+            }
+        }
+    }
+
+    /// Stops it from running without ending it.
+    pub(crate) async fn freeze(&self) {
+        self.signal("-STOP").await;
+    }
+
+    /// Lets it run again.
+    pub(crate) async fn thaw(&self) {
+        self.signal("-CONT").await;
+    }
+
+    async fn signal(&self, signal: &str) {
+        let id = self.process.id().expect("it runs").to_string();
+        let status = Command::new("kill").args([signal, &id]).status().await;
+        assert!(status.expect("kill is installed").success());
+    }
+
+    /// A connection of the test's own.
+    pub(crate) async fn connection(&self) -> MultiplexedConnection {
+        let client = redis::Client::open(self.url()).expect("a good address");
+        let config = AsyncConnectionConfig::new().set_response_timeout(Some(PATIENCE));
+        let connection = client.get_multiplexed_async_connection_with_config(&config).await;
+        connection.expect("a connection")
+    }
+
+    /// Runs one command, its words divided by spaces.
+    pub(crate) async fn run<T: FromRedisValue>(&self, command: &str) -> T {
+        self.try_run(command).await.expect("no error")
+    }
+
+    pub(crate) async fn try_run<T: FromRedisValue>(&self, command: &str) -> RedisResult<T> {
+        let mut words = command.split(' ');
+        let mut request = redis::cmd(words.next().expect("a command"));
+        for word in words {
+            request.arg(word);
+        }
+        request.query_async(&mut self.connection().await).await
+    }
+
+    /// How often each command was called since [`Self::forget_calls`], by scripts too.
+    pub(crate) async fn calls(&self, command: &str) -> u64 {
+        let info: String = self.run("INFO commandstats").await;
+        let prefix = format!("cmdstat_{command}:calls=");
+        let counted = info.lines().find_map(|line| line.strip_prefix(&prefix)?.split(',').next());
+        counted.map_or(0, |count| count.parse().expect("a number"))
+    }
+
+    pub(crate) async fn forget_calls(&self) {
+        let _: Value = self.run("CONFIG RESETSTAT").await;
+    }
+}
+
+/// Reads the log until the server says that it is ready, or ends.
+async fn is_ready(log: &mut Lines<BufReader<ChildStdout>>) -> bool {
+    while let Some(line) = log.next_line().await.expect("a readable log") {
+        if line.contains("Ready to accept connections") {
+            return true;
+        }
+    }
+    false
+}
+
+fn free_port() -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    listener.local_addr().expect("an address").port()
+}

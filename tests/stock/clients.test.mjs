@@ -1,0 +1,155 @@
+// @ts-check
+/** The unmodified npm clients against the real server: y-websocket 3.1.0 and 3.0.0. */
+import assert from "node:assert/strict"
+import { after, before, test } from "node:test"
+
+import { WebSocket } from "ws"
+import { WebsocketProvider as Provider31 } from "y-websocket"
+import { WebsocketProvider as Provider30 } from "y-websocket-3-0"
+import * as Y from "yjs"
+
+import { Galley } from "./galley.mjs"
+
+/** Longer than the 30 s after which a client that hears nothing gives up, and a check of it. */
+const QUIET_MS = 38_000
+const PATIENCE_MS = 20_000
+
+/** @type {Galley} */
+let galley
+before(async () => {
+  galley = await Galley.start()
+})
+after(() => galley.stop())
+
+/** @typedef {InstanceType<typeof Provider31>} Provider */
+
+/**
+ * @param {typeof Provider31} Client
+ * @param {string} link
+ * @param {string} role
+ * @param {string} token
+ * @returns {Provider & { doc: Y.Doc }}
+ */
+function connect(Client, link, role, token) {
+  const options = { params: { token }, disableBc: true, WebSocketPolyfill: WebSocket }
+  // @ts-expect-error ws is a WebSocket in all that the client uses
+  return new Client(`${galley.url.replace("http", "ws")}/ws/share-links`, `${link}/${role}`, new Y.Doc(), options)
+}
+
+/**
+ * @template T
+ * @param {string} what
+ * @param {() => T | undefined | false | null} look
+ * @returns {Promise<T>}
+ */
+async function until(what, look) {
+  const giveUpAt = Date.now() + PATIENCE_MS
+  for (;;) {
+    const found = look()
+    if (found) return found
+    assert.ok(Date.now() < giveUpAt, `never saw: ${what}`)
+    await new Promise((done) => setTimeout(done, 10))
+  }
+}
+
+/** @param {{ doc: Y.Doc }} provider */
+const content = (provider) => provider.doc.getText("content")
+
+const clients = /** @type {const} */ ([
+  ["3.1.0", Provider31],
+  ["3.0.0", Provider30],
+])
+
+for (const [version, client] of clients) {
+  const Client = /** @type {typeof Provider31} */ (/** @type {unknown} */ (client))
+
+  test(`${version}: two clients connect, sync, see each other and agree`, async () => {
+    const desk = await galley.desk("안녕하세요 🙂")
+    const writer = connect(Client, desk.link, "writer", desk.writer)
+    const reviewer = connect(Client, desk.link, "reviewer", desk.reviewer)
+    await until("both synced", () => writer.synced && reviewer.synced)
+    assert.equal(content(writer).toString(), "안녕하세요 🙂")
+    content(writer).insert(5, "! 반갑습니다")
+    await until("the edit", () => content(reviewer).toString() === "안녕하세요! 반갑습니다 🙂")
+    reviewer.awareness.setLocalStateField("cursor", { at: 3 })
+    const seen = await until("presence", () =>
+      [...writer.awareness.getStates().values()].find((state) => state.cursor))
+    assert.equal(seen.user.name, "Lee")
+    assert.equal(seen.user.role, "reviewer")
+    writer.destroy()
+    await until("the writer's leaving", () => reviewer.awareness.getStates().size === 1)
+    reviewer.destroy()
+  })
+
+  test(`${version}: what a reviewer types stays with the reviewer`, async () => {
+    const desk = await galley.desk("text")
+    const writer = connect(Client, desk.link, "writer", desk.writer)
+    const reviewer = connect(Client, desk.link, "reviewer", desk.reviewer)
+    await until("both synced", () => writer.synced && reviewer.synced)
+    content(reviewer).insert(0, "EVIL ")
+    content(writer).insert(4, "!")
+    await until("the writer's edit", () => content(reviewer).toString() === "EVIL text!")
+    assert.equal(content(writer).toString(), "text!")
+    writer.destroy()
+    reviewer.destroy()
+  })
+
+  test(`${version}: edits made while the server is away arrive when it is back`, async () => {
+    const desk = await galley.desk("one")
+    const writer = connect(Client, desk.link, "writer", desk.writer)
+    await until("synced", () => writer.synced)
+    await galley.end("SIGTERM")
+    content(writer).insert(3, " two")
+    await galley.run()
+    const reviewer = connect(Client, desk.link, "reviewer", desk.reviewer)
+    await until("the offline edit", () => content(reviewer).toString() === "one two")
+    writer.destroy()
+    reviewer.destroy()
+  })
+
+  test(`${version}: a quiet client stays connected`, async () => {
+    const desk = await galley.desk("text")
+    const writer = connect(Client, desk.link, "writer", desk.writer)
+    await until("synced", () => writer.synced)
+    let drops = 0
+    writer.on("connection-close", () => { drops += 1 })
+    await new Promise((done) => setTimeout(done, QUIET_MS))
+    assert.equal(drops, 0)
+    assert.ok(writer.wsconnected)
+    writer.destroy()
+  })
+}
+
+test("3.1.0: a taken seat is refused once, with who holds it, and the client stays away", async () => {
+  const desk = await galley.desk("text")
+  const holder = connect(Provider31, desk.link, "writer", desk.writer)
+  await until("synced", () => holder.synced)
+  const second = connect(Provider31, desk.link, "writer", desk.writer)
+  /** @type {{ code: number, reason: string }[]} */
+  const closes = []
+  // @ts-expect-error the package's types lack the event
+  second.on("closed", (close) => closes.push(close))
+  const [close] = await until("the refusal", () => closes.length > 0 && closes)
+  assert.equal(close.code, 4409)
+  assert.equal(JSON.parse(close.reason).holder.name, "Kim")
+  await new Promise((done) => setTimeout(done, 3_000))
+  assert.equal(closes.length, 1)
+  assert.ok(holder.wsconnected)
+  second.destroy()
+  holder.destroy()
+})
+
+test("3.0.0: a client that ignores close codes is slowed down", async () => {
+  const desk = await galley.desk("text")
+  const holder = connect(Provider31, desk.link, "writer", desk.writer)
+  await until("synced", () => holder.synced)
+  const Client = /** @type {typeof Provider31} */ (/** @type {unknown} */ (Provider30))
+  const second = connect(Client, desk.link, "writer", desk.writer)
+  let refusals = 0
+  second.on("connection-close", () => { refusals += 1 })
+  await new Promise((done) => setTimeout(done, 10_000))
+  assert.ok(refusals > 2 && refusals < 15, `${refusals} in 10 s, against 95 unslowed`)
+  assert.ok(holder.wsconnected)
+  second.destroy()
+  holder.destroy()
+})

@@ -1,0 +1,126 @@
+//! Documents and users.
+
+use bytes::Bytes;
+use galley::domain::ids::DocumentId;
+use galley::domain::user::User;
+use galley::storage::documents::{NewDocument, Page};
+use galley::storage::error::StorageError;
+use galley::storage::seats::Guarded;
+
+use crate::harness::{Desk, at, edit, new_review, user};
+
+#[tokio::test]
+async fn a_document_is_read_back_as_it_was_made() {
+    let desk = Desk::open().await;
+    let new = NewDocument {
+        id: DocumentId::generate(),
+        title: "자기소개서 👩‍👩‍👧 \0 '; DROP TABLE users;".to_owned(),
+        owner: user("kim"),
+        update: Bytes::from_static(b"first"),
+        characters: 5,
+        now: at(0),
+    };
+
+    let made = desk.storage.create_document(&new).await.unwrap();
+
+    assert_eq!((made.id, &made.title, &made.owner), (new.id, &new.title, &new.owner));
+    assert_eq!((made.created_at, made.updated_at, made.characters), (at(0), at(0), 5));
+    assert_eq!(desk.storage.document(new.id).await.unwrap(), Some(made));
+    let log = desk.storage.log(new.id).await.unwrap().unwrap();
+    assert_eq!((log.seq, log.parts), (1, vec![new.update.clone()]));
+    let again = desk.storage.create_document(&new).await;
+    assert!(matches!(again, Err(StorageError::Refused(_))), "{again:?}");
+}
+
+#[tokio::test]
+async fn an_unknown_document_is_none() {
+    let desk = Desk::open().await;
+    let storage = &desk.storage;
+    let id = DocumentId::generate();
+    assert_eq!(storage.document(id).await.unwrap(), None);
+    assert_eq!(storage.rename_document(id, "x", at(1)).await.unwrap(), None);
+    assert!(!storage.delete_document(id).await.unwrap());
+    assert_eq!(storage.log(id).await.unwrap(), None);
+    assert_eq!(storage.log_after(id, 0).await.unwrap(), None);
+    storage.set_characters(id, 3).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_list_has_ones_own_documents_newest_updated_first_page_by_page() {
+    let desk = Desk::open().await;
+    let mut ids = Vec::new();
+    for second in 0..5 {
+        // Two of the same moment: the id decides, and none is shown twice or left out.
+        ids.push(desk.document_of(&user("kim"), at(second / 2)).await.id);
+    }
+    desk.document_of(&user("lee"), at(9)).await;
+    desk.storage.rename_document(ids[0], "renamed", at(8)).await.unwrap();
+
+    let kim = user("kim").id;
+    let (mut seen, mut before) = (Vec::new(), None);
+    loop {
+        let page = Page { limit: 2, before };
+        let rows = desk.storage.documents_of(&kim, &page).await.unwrap();
+        let Some(last) = rows.last() else { break };
+        before = Some(last.cursor().to_string().parse().unwrap());
+        seen.extend(rows);
+    }
+
+    assert_eq!(seen[0].title, "renamed");
+    assert!(seen.windows(2).all(|pair| pair[1].updated_at <= pair[0].updated_at));
+    let mut listed: Vec<_> = seen.iter().map(|document| document.id).collect();
+    listed.sort();
+    ids.sort();
+    assert_eq!(listed, ids);
+}
+
+#[tokio::test]
+async fn an_edit_brings_a_document_to_the_top_and_a_count_does_not() {
+    let desk = Desk::open().await;
+    let document = desk.document().await;
+    desk.append(edit(document, "x")).await;
+    let edited = desk.storage.document(document).await.unwrap().unwrap();
+    assert_eq!(edited.updated_at, at(3));
+    desk.storage.set_characters(document, 17).await.unwrap();
+    let counted = desk.storage.document(document).await.unwrap().unwrap();
+    assert_eq!((counted.characters, counted.updated_at), (17, at(3)));
+}
+
+#[tokio::test]
+async fn a_users_new_name_is_shown_everywhere() {
+    let desk = Desk::open().await;
+    let document = desk.document().await;
+    let renamed = User { name: "김민수".to_owned(), ..user("kim") };
+    for _ in 0..2 {
+        desk.storage.save_user(&renamed, at(5)).await.unwrap();
+        assert_eq!(desk.storage.document(document).await.unwrap().unwrap().owner, renamed);
+    }
+}
+
+#[tokio::test]
+async fn deleting_a_document_deletes_what_hangs_on_it_and_nothing_else() {
+    let desk = Desk::open().await;
+    let (gone, kept) = (desk.seated().await, desk.seated().await);
+    for seated in [gone, kept] {
+        let mut first = edit(seated.document, "one");
+        first.clients = vec![1];
+        desk.append(first).await;
+        desk.storage.compact(seated.document, 1, &Bytes::from_static(b"one")).await.unwrap();
+        desk.append(edit(seated.document, "two")).await;
+        let made = desk.storage.create_review(&new_review(seated.link), seated.reviewer).await;
+        assert!(matches!(made, Ok(Guarded::Done(_))));
+    }
+
+    assert!(desk.storage.delete_document(gone.document).await.unwrap());
+
+    assert_eq!(desk.storage.document(gone.document).await.unwrap(), None);
+    assert_eq!(desk.storage.log(gone.document).await.unwrap(), None);
+    assert_eq!(desk.storage.client_owners(gone.document).await.unwrap(), []);
+    assert_eq!(desk.storage.link(gone.link).await.unwrap(), None);
+    assert_eq!(desk.storage.reviews(gone.link).await.unwrap(), []);
+    assert_eq!(desk.storage.floor(gone.writer.seat).await.unwrap().0, 0);
+    let after = desk.storage.create_review(&new_review(gone.link), gone.reviewer).await.unwrap();
+    assert_eq!(after, Guarded::Fenced);
+    assert_eq!(desk.text(kept.document).await, b"onetwo");
+    assert_eq!(desk.storage.reviews(kept.link).await.unwrap().len(), 1);
+}

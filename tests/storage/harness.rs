@@ -1,0 +1,164 @@
+//! A database in a folder of its own, and short ways to fill it.
+
+use std::future::Future;
+use std::time::Duration;
+
+use bytes::Bytes;
+use chrono::{DateTime, TimeDelta, Utc};
+use galley::domain::anchor::{AnchorOrigin, RelativeRange, TextRange};
+use galley::domain::fence::Fence;
+use galley::domain::ids::{DocumentId, ReplyId, ReviewId, SessionId, ShareLinkId};
+use galley::domain::seat::{Role, Seat};
+use galley::domain::user::User;
+use galley::storage::Storage;
+use galley::storage::documents::{Document, NewDocument};
+use galley::storage::links::{Found, NewShareLink, ShareLink};
+use galley::storage::log::{Append, Appended};
+use galley::storage::reviews::{NewReply, NewReview};
+use galley::storage::seats::{Guard, Ratified};
+use tempfile::TempDir;
+
+/// Longer than anything here takes on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A database file that goes away with it.
+pub(crate) struct Desk {
+    pub(crate) folder: TempDir,
+    pub(crate) storage: Storage,
+}
+
+impl Desk {
+    pub(crate) async fn open() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let storage = Storage::open(&url(&folder)).await.unwrap();
+        Self { folder, storage }
+    }
+
+    /// A second process, as far as the file can tell.
+    pub(crate) async fn another(&self) -> Storage {
+        Storage::open(&url(&self.folder)).await.unwrap()
+    }
+
+    pub(crate) async fn document(&self) -> DocumentId {
+        self.document_of(&user("kim"), at(0)).await.id
+    }
+
+    pub(crate) async fn document_of(&self, owner: &User, now: DateTime<Utc>) -> Document {
+        let new = NewDocument {
+            id: DocumentId::generate(),
+            title: "지원서".to_owned(),
+            owner: owner.clone(),
+            update: Bytes::new(),
+            characters: 0,
+            now,
+        };
+        self.storage.create_document(&new).await.unwrap()
+    }
+
+    pub(crate) async fn link(&self, document: DocumentId) -> ShareLink {
+        let (link, found) =
+            self.storage.find_or_create_link(&new_link(document)).await.unwrap().unwrap();
+        assert_eq!(found, Found::Created);
+        link
+    }
+
+    /// A document with a link on which the writer (fence 10) and the reviewer (fence 20) sit.
+    pub(crate) async fn seated(&self) -> Seated {
+        let document = self.document().await;
+        let link = self.link(document).await.id;
+        let writer = self.seat(link, Role::Writer, 10).await;
+        let reviewer = self.seat(link, Role::Reviewer, 20).await;
+        Seated { document, link, writer, reviewer }
+    }
+
+    pub(crate) async fn seat(&self, link: ShareLinkId, role: Role, fence: u64) -> Guard {
+        let seat = Seat::new(link, role);
+        let ratified = ratify(&self.storage, seat, fence).await;
+        assert_eq!(ratified, Ratified::Accepted);
+        Guard { seat, fence: Fence(fence) }
+    }
+
+    /// Stores one update and answers what became of it.
+    pub(crate) async fn append(&self, append: Append) -> Appended {
+        append_one(&self.storage, append).await
+    }
+
+    /// All that the log holds, one piece after the other.
+    pub(crate) async fn text(&self, document: DocumentId) -> Vec<u8> {
+        self.storage.log(document).await.unwrap().unwrap().parts.concat()
+    }
+}
+
+#[derive(Clone, Copy)]
+pub(crate) struct Seated {
+    pub(crate) document: DocumentId,
+    pub(crate) link: ShareLinkId,
+    pub(crate) writer: Guard,
+    pub(crate) reviewer: Guard,
+}
+
+pub(crate) fn url(folder: &TempDir) -> String {
+    format!("sqlite://{}", folder.path().join("galley.db").display())
+}
+
+pub(crate) fn user(name: &str) -> User {
+    User { id: name.parse().unwrap(), name: name.to_uppercase() }
+}
+
+/// That many seconds after some moment.
+pub(crate) fn at(seconds: i64) -> DateTime<Utc> {
+    DateTime::from_timestamp_millis(1_800_000_000_123).unwrap() + TimeDelta::seconds(seconds)
+}
+
+pub(crate) fn new_link(document_id: DocumentId) -> NewShareLink {
+    NewShareLink { id: ShareLinkId::generate(), document_id, invite_hash: [7; 32], now: at(1) }
+}
+
+pub(crate) async fn ratify(storage: &Storage, seat: Seat, fence: u64) -> Ratified {
+    let (session, kim) = (SessionId::generate(), user("kim"));
+    storage.ratify(seat, Fence(fence), session, &kim.id, at(2)).await.unwrap()
+}
+
+/// An edit by kim that nothing stands against.
+pub(crate) fn edit(document: DocumentId, update: impl Into<Bytes>) -> Append {
+    Append {
+        document,
+        guard: None,
+        update: update.into(),
+        clients: Vec::new(),
+        user: Some(user("kim").id),
+        expected_seq: None,
+        now: at(3),
+    }
+}
+
+pub(crate) async fn append_one(storage: &Storage, append: Append) -> Appended {
+    storage.append(&[append]).await.unwrap().pop().unwrap()
+}
+
+pub(crate) fn new_review(link: ShareLinkId) -> NewReview {
+    NewReview {
+        id: ReviewId::generate(),
+        link,
+        author: user("lee"),
+        origin: AnchorOrigin {
+            range: TextRange { start: 3, end: 5 },
+            quote: "성실".to_owned(),
+            prefix: "저는 ".to_owned(),
+            suffix: "합니다 🙂".to_owned(),
+        },
+        current: RelativeRange { start: vec![1, 2], end: vec![3, 4] },
+        body: "예를 들어 주세요".to_owned(),
+        suggestion: Some("끈기".to_owned()),
+        now: at(4),
+    }
+}
+
+pub(crate) fn new_reply(body: &str) -> NewReply {
+    NewReply { id: ReplyId::generate(), author: user("kim"), body: body.to_owned() }
+}
+
+/// The future's answer, or a failed test.
+pub(crate) async fn within<T>(future: impl Future<Output = T>) -> T {
+    tokio::time::timeout(PATIENCE, future).await.expect("an answer in time")
+}

@@ -1,0 +1,121 @@
+//! Share links.
+
+use std::collections::HashSet;
+
+use galley::domain::ids::{DocumentId, ShareLinkId};
+use galley::domain::user::User;
+use galley::storage::links::{Found, Joined};
+use tokio::task::JoinSet;
+
+use crate::harness::{Desk, at, new_link, user, within};
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn g11_a_hundred_who_ask_for_a_link_in_two_processes_get_one() {
+    let desk = Desk::open().await;
+    let document = desk.document().await;
+    let handles = [desk.storage.clone(), desk.another().await];
+    let mut tasks = JoinSet::new();
+    for number in 0..100 {
+        let storage = handles[number % 2].clone();
+        let ask = async move { storage.find_or_create_link(&new_link(document)).await };
+        tasks.spawn(ask);
+    }
+
+    let answers = within(tasks.join_all()).await;
+
+    let answers: Vec<_> = answers.into_iter().map(|answer| answer.unwrap().unwrap()).collect();
+    let ids: HashSet<ShareLinkId> = answers.iter().map(|(link, _)| link.id).collect();
+    assert_eq!(ids.len(), 1);
+    let created = answers.iter().filter(|(_, found)| *found == Found::Created).count();
+    assert_eq!(created, 1);
+}
+
+#[tokio::test]
+async fn a_link_says_who_writes_and_what_the_document_is_called_now() {
+    let desk = Desk::open().await;
+    let document = desk.document().await;
+    let new = new_link(document);
+    let (made, _) = desk.storage.find_or_create_link(&new).await.unwrap().unwrap();
+    assert_eq!((made.id, made.document_id, made.invite_hash), (new.id, document, [7; 32]));
+    assert_eq!((made.writer.clone(), made.reviewer.clone()), (user("kim"), None));
+    assert_eq!((made.created_at, made.revoked_at), (at(1), None));
+
+    desk.storage.rename_document(document, "다른 제목", at(2)).await.unwrap();
+
+    let read = desk.storage.link(made.id).await.unwrap().unwrap();
+    assert_eq!(read.title, "다른 제목");
+}
+
+#[tokio::test]
+async fn there_is_no_link_to_a_document_that_is_not_there() {
+    let desk = Desk::open().await;
+    let storage = &desk.storage;
+    let none = storage.find_or_create_link(&new_link(DocumentId::generate())).await.unwrap();
+    assert_eq!(none, None);
+    assert_eq!(storage.link(ShareLinkId::generate()).await.unwrap(), None);
+}
+
+#[tokio::test]
+async fn a_revoked_link_stays_readable_as_revoked_and_makes_room_for_another() {
+    let desk = Desk::open().await;
+    let document = desk.document().await;
+    let old = desk.link(document).await;
+    assert!(desk.storage.revoke_link(old.id, at(5)).await.unwrap());
+    assert!(!desk.storage.revoke_link(old.id, at(6)).await.unwrap());
+    assert!(!desk.storage.revoke_link(ShareLinkId::generate(), at(6)).await.unwrap());
+
+    let read = desk.storage.link(old.id).await.unwrap().unwrap();
+    assert_eq!(read.revoked_at, Some(at(5)));
+    assert_ne!(desk.link(document).await.id, old.id);
+    let joined = desk.storage.join_link(old.id, &user("lee"), at(7)).await.unwrap();
+    assert_eq!(joined, Joined::Gone);
+    let unknown = desk.storage.join_link(ShareLinkId::generate(), &user("lee"), at(7)).await;
+    assert_eq!(unknown.unwrap(), Joined::Gone);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn of_many_who_join_at_once_one_becomes_the_reviewer_and_stays_it() {
+    let desk = Desk::open().await;
+    let link = desk.link(desk.document().await).await.id;
+    let handles = [desk.storage.clone(), desk.another().await];
+    let mut tasks = JoinSet::new();
+    for number in 0..30 {
+        let storage = handles[number % 2].clone();
+        let lee = user(&format!("lee{number}"));
+        tasks.spawn(async move { storage.join_link(link, &lee, at(2)).await.unwrap() });
+    }
+
+    let outcomes = within(tasks.join_all()).await;
+
+    let of_those = |outcome: &Joined| match outcome {
+        Joined::Reviewer(link) => link.reviewer.clone(),
+        Joined::ReviewerExists | Joined::Gone => None,
+    };
+    let reviewers: Vec<User> = outcomes.iter().filter_map(of_those).collect();
+    let [reviewer] = &reviewers[..] else { panic!("{reviewers:?}") };
+    assert!(!outcomes.contains(&Joined::Gone));
+    let again = desk.storage.join_link(link, reviewer, at(3)).await.unwrap();
+    assert_eq!(of_those(&again).as_ref(), Some(reviewer));
+}
+
+#[tokio::test]
+async fn ones_links_are_the_active_ones_on_which_one_writes_or_reviews_newest_first() {
+    let desk = Desk::open().await;
+    let (kim, lee) = (user("kim"), user("lee"));
+    let written = desk.link(desk.document_of(&kim, at(0)).await.id).await.id;
+    let mut newer = new_link(desk.document_of(&lee, at(0)).await.id);
+    newer.now = at(9);
+    desk.storage.find_or_create_link(&newer).await.unwrap();
+    desk.storage.join_link(newer.id, &kim, at(9)).await.unwrap();
+    let revoked = desk.link(desk.document_of(&kim, at(0)).await.id).await.id;
+    desk.storage.revoke_link(revoked, at(9)).await.unwrap();
+    desk.link(desk.document_of(&user("park"), at(0)).await.id).await;
+
+    let ids = async |of: &User| {
+        let links = desk.storage.links_of(&of.id).await.unwrap();
+        links.into_iter().map(|link| link.id).collect::<Vec<_>>()
+    };
+
+    assert_eq!(ids(&kim).await, [newer.id, written]);
+    assert_eq!(ids(&lee).await, [newer.id]);
+}

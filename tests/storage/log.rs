@@ -1,0 +1,206 @@
+//! The update log: numbers, owners of client ids, compaction.
+
+use bytes::Bytes;
+use galley::domain::ids::DocumentId;
+use galley::storage::Storage;
+use galley::storage::log::{Append, Appended};
+use tokio::task::JoinSet;
+
+use crate::harness::{Desk, append_one, edit, user, within};
+
+fn stored(seq: i64) -> Appended {
+    Appended::Stored { seq }
+}
+
+#[tokio::test]
+async fn a_group_has_one_outcome_each_and_a_refused_one_does_not_touch_its_neighbours() {
+    let desk = Desk::open().await;
+    let (first, second) = (desk.document().await, desk.document().await);
+    let lee = Some(user("lee").id);
+    let batch = [
+        Append { clients: vec![1, 2], ..edit(first, "a") },
+        Append { clients: vec![3, 2], user: lee.clone(), ..edit(first, "b") },
+        edit(DocumentId::generate(), "c"),
+        Append { expected_seq: Some(5), ..edit(first, "d") },
+        Append { expected_seq: Some(1), ..edit(first, "e") },
+        Append { clients: vec![3], user: lee, ..edit(first, "f") },
+        edit(second, "g"),
+    ];
+
+    let outcomes = desk.storage.append(&batch).await.unwrap();
+
+    let foreign = Appended::ForeignClient { client: 2 };
+    let expected =
+        [stored(1), foreign, Appended::Gone, Appended::Stale, stored(2), stored(3), stored(1)];
+    assert_eq!(outcomes, expected);
+    assert_eq!(desk.text(first).await, b"aef");
+    assert_eq!(desk.text(second).await, b"g");
+    assert_eq!(desk.storage.append(&[]).await.unwrap(), []);
+}
+
+#[tokio::test]
+async fn d6_a_client_id_belongs_to_who_first_wrote_under_it_in_that_document() {
+    let desk = Desk::open().await;
+    let (document, other) = (desk.document().await, desk.document().await);
+    let (kim, lee) = (Some(user("kim").id), Some(user("lee").id));
+    let under = |document, user: &Option<_>, client| Append {
+        user: user.clone(),
+        clients: vec![client],
+        ..edit(document, "x")
+    };
+    assert_eq!(desk.append(under(document, &kim, 7)).await, stored(1));
+    assert_eq!(desk.append(under(document, &None, 8)).await, stored(2));
+
+    let foreign = |client| Appended::ForeignClient { client };
+    assert_eq!(desk.append(under(document, &lee, 7)).await, foreign(7));
+    assert_eq!(desk.append(under(document, &None, 7)).await, foreign(7));
+    assert_eq!(desk.append(under(document, &kim, 8)).await, foreign(8));
+    assert_eq!(desk.append(under(document, &kim, u64::MAX)).await, foreign(u64::MAX));
+
+    assert_eq!(desk.append(under(document, &kim, 7)).await, stored(3));
+    assert_eq!(desk.append(under(document, &None, 8)).await, stored(4));
+    assert_eq!(desk.append(under(other, &lee, 7)).await, stored(1));
+    let owners = desk.storage.client_owners(document).await.unwrap();
+    assert_eq!(owners, [(7, user("kim").id)]);
+}
+
+#[tokio::test]
+async fn d3_numbers_go_on_after_everything_was_merged() {
+    let desk = Desk::open().await;
+    let document = desk.document().await;
+    for text in ["a", "b", "c"] {
+        desk.append(edit(document, text)).await;
+    }
+    desk.storage.compact(document, 3, &Bytes::from_static(b"abc")).await.unwrap();
+    let merged = desk.storage.log(document).await.unwrap().unwrap();
+    assert_eq!((merged.seq, merged.parts.len()), (3, 1));
+    let next = Append { expected_seq: Some(3), ..edit(document, "d") };
+    assert_eq!(desk.append(next).await, stored(4));
+    assert_eq!(desk.text(document).await, b"abcd");
+}
+
+#[tokio::test]
+async fn a_tail_is_what_came_after_a_number_unless_it_was_merged_away() {
+    let desk = Desk::open().await;
+    let document = desk.document().await;
+    for text in ["a", "b", "c", "d"] {
+        desk.append(edit(document, text)).await;
+    }
+    desk.storage.compact(document, 2, &Bytes::from_static(b"ab")).await.unwrap();
+    let tail = async |seq| desk.storage.log_after(document, seq).await.unwrap();
+    assert_eq!(tail(0).await, None);
+    assert_eq!(tail(1).await, None);
+    let (c, d) = ((3, Bytes::from_static(b"c")), (4, Bytes::from_static(b"d")));
+    assert_eq!(tail(2).await.unwrap().updates, [c, d.clone()]);
+    assert_eq!(tail(3).await.unwrap().updates, [d]);
+    assert_eq!(tail(4).await.unwrap().updates, []);
+}
+
+#[tokio::test]
+async fn d5_an_older_snapshot_never_takes_the_place_of_a_newer_one() {
+    let desk = Desk::open().await;
+    let document = desk.document().await;
+    for text in ["a", "b", "c"] {
+        desk.append(edit(document, text)).await;
+    }
+    let compact = async |upto, merged: &'static str| {
+        desk.storage.compact(document, upto, &Bytes::from_static(merged.as_bytes())).await.unwrap();
+    };
+    compact(2, "ab").await;
+    compact(1, "a").await;
+    compact(2, "xx").await;
+    assert_eq!(desk.text(document).await, b"abc");
+    // What was never stored cannot have been merged.
+    compact(9, "abc123456").await;
+    assert_eq!(desk.text(document).await, b"abc");
+    assert_eq!(desk.append(edit(document, "d")).await, stored(4));
+}
+
+/// Merges whatever there is, again and again, until the log ends in `last`.
+async fn compact_until(storage: Storage, document: DocumentId, last: Bytes) {
+    loop {
+        let log = storage.log(document).await.unwrap().unwrap();
+        let merged = Bytes::from(log.parts.concat());
+        storage.compact(document, log.seq, &merged).await.unwrap();
+        if merged.ends_with(&last) {
+            return;
+        }
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn d5_compaction_racing_appends_from_another_process_loses_nothing() {
+    let desk = Desk::open().await;
+    let document = desk.document().await;
+    let marks: Vec<String> = (1..=200).map(|number| format!("{number:04};")).collect();
+    let last = Bytes::from(marks.last().unwrap().clone());
+    let mut tasks = JoinSet::new();
+    tasks.spawn(compact_until(desk.another().await, document, last.clone()));
+    tasks.spawn(compact_until(desk.another().await, document, last));
+
+    for (number, mark) in (1..).zip(&marks) {
+        assert_eq!(desk.append(edit(document, mark.clone())).await, stored(number));
+    }
+
+    within(tasks.join_all()).await;
+    assert_eq!(desk.text(document).await, marks.concat().into_bytes());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn d3_two_processes_that_write_one_document_leave_no_hole_and_no_number_twice() {
+    let desk = Desk::open().await;
+    let document = desk.document().await;
+    let mut tasks = JoinSet::new();
+    let handles = [desk.storage.clone(), desk.another().await];
+    for number in 0..80 {
+        let storage = handles[number % 2].clone();
+        tasks.spawn(async move { append_one(&storage, edit(document, "x")).await });
+    }
+    let mut numbers: Vec<i64> = Vec::new();
+    for outcome in within(tasks.join_all()).await {
+        let Appended::Stored { seq } = outcome else { panic!("{outcome:?}") };
+        numbers.push(seq);
+    }
+    numbers.sort_unstable();
+    assert_eq!(numbers, Vec::from_iter(1..=80));
+    let tail = desk.storage.log_after(document, 0).await.unwrap().unwrap();
+    assert!(tail.updates.iter().map(|(seq, _)| *seq).eq(1..=80));
+}
+
+#[tokio::test]
+async fn of_those_who_expect_the_same_number_one_is_stored() {
+    let desk = Desk::open().await;
+    let document = desk.document().await;
+    let mut tasks = JoinSet::new();
+    let handles = [desk.storage.clone(), desk.another().await];
+    for number in 0..20 {
+        let storage = handles[number % 2].clone();
+        let append = Append { expected_seq: Some(0), ..edit(document, "x") };
+        tasks.spawn(async move { append_one(&storage, append).await });
+    }
+    let outcomes = within(tasks.join_all()).await;
+    assert_eq!(outcomes.iter().filter(|outcome| **outcome == stored(1)).count(), 1);
+    assert_eq!(outcomes.iter().filter(|outcome| **outcome == Appended::Stale).count(), 19);
+}
+
+#[tokio::test]
+async fn a_group_of_thousands_on_hundreds_of_documents_is_one_group() {
+    let desk = Desk::open().await;
+    let mut documents = Vec::new();
+    for _ in 0..150 {
+        documents.push(desk.document().await);
+    }
+    let clients = Vec::from_iter(0..200_u64);
+    let mut batch = vec![Append { clients: clients.clone(), ..edit(documents[0], "x") }];
+    batch.extend((0..9_000).map(|number| edit(documents[number % 150], "x")));
+
+    let outcomes = desk.storage.append(&batch).await.unwrap();
+
+    assert_eq!(outcomes.len(), 9_001);
+    assert!(outcomes.iter().all(|outcome| matches!(outcome, Appended::Stored { .. })));
+    assert_eq!(desk.storage.log(documents[0]).await.unwrap().unwrap().seq, 61);
+    assert_eq!(desk.storage.log(documents[149]).await.unwrap().unwrap().seq, 60);
+    let owners = desk.storage.client_owners(documents[0]).await.unwrap();
+    assert!(owners.into_iter().map(|(client, _)| client).eq(clients));
+}

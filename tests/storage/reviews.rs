@@ -1,0 +1,274 @@
+//! Reviews.
+
+use galley::domain::anchor::RelativeRange;
+use galley::domain::fence::Fence;
+use galley::domain::ids::{ReplyId, ReviewId};
+use galley::domain::limits::{REPLIES_PER_REVIEW_MAX, REVIEWS_PER_LINK_MAX};
+use galley::domain::review::ReviewStatus;
+use galley::domain::seat::Role;
+use galley::storage::log::Append;
+use galley::storage::reviews::{NewReview, ReviewChange, StoredReview};
+use galley::storage::seats::{Guard, Guarded};
+use tokio::task::JoinSet;
+
+use crate::harness::{Desk, Seated, at, edit, new_reply, new_review, user, within};
+
+async fn make(desk: &Desk, seated: Seated) -> StoredReview {
+    done(desk.storage.create_review(&new_review(seated.link), seated.reviewer).await.unwrap())
+}
+
+fn done<T: std::fmt::Debug>(guarded: Guarded<T>) -> T {
+    match guarded {
+        Guarded::Done(value) => value,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn to_status(status: ReviewStatus) -> ReviewChange {
+    ReviewChange { status: Some(status), ..ReviewChange::default() }
+}
+
+#[tokio::test]
+async fn a_review_is_read_back_as_it_was_made() {
+    let desk = Desk::open().await;
+    let seated = desk.seated().await;
+    let new = new_review(seated.link);
+
+    let made = done(desk.storage.create_review(&new, seated.reviewer).await.unwrap());
+
+    assert_eq!((made.id, made.link, &made.author), (new.id, new.link, &new.author));
+    assert_eq!((&made.origin, &made.current), (&new.origin, &new.current));
+    assert_eq!((&made.body, &made.suggestion), (&new.body, &new.suggestion));
+    assert_eq!((made.status, made.version), (ReviewStatus::Open, 1));
+    assert_eq!((made.created_at, made.updated_at), (at(4), at(4)));
+    assert_eq!(desk.storage.review(seated.link, new.id).await.unwrap(), Some(made.clone()));
+    assert_eq!(desk.storage.reviews(seated.link).await.unwrap(), [made]);
+    let elsewhere = desk.seated().await.link;
+    assert_eq!(desk.storage.review(elsewhere, new.id).await.unwrap(), None);
+}
+
+#[tokio::test]
+async fn reviews_are_listed_oldest_first_with_their_replies_in_order() {
+    let desk = Desk::open().await;
+    let seated = desk.seated().await;
+    let mut ids = Vec::new();
+    for second in [5, 3, 4] {
+        let new = NewReview { now: at(second), ..new_review(seated.link) };
+        desk.storage.create_review(&new, seated.reviewer).await.unwrap();
+        ids.push(new.id);
+    }
+    for body in ["one", "two", "three"] {
+        // All in the same moment: their order does not hang on a clock.
+        let reply = new_reply(body);
+        let guard = seated.writer;
+        done(desk.storage.add_reply(seated.link, ids[0], &reply, guard, at(6)).await.unwrap());
+    }
+
+    let listed = desk.storage.reviews(seated.link).await.unwrap();
+
+    let order: Vec<ReviewId> = listed.iter().map(|review| review.id).collect();
+    assert_eq!(order, [ids[1], ids[2], ids[0]]);
+    let bodies: Vec<&str> = listed[2].replies.iter().map(|reply| reply.body.as_str()).collect();
+    assert_eq!(bodies, ["one", "two", "three"]);
+    assert_eq!((listed[2].version, listed[2].updated_at), (4, at(6)));
+    assert_eq!(listed[2].replies[0].author, user("kim"));
+    assert_eq!(desk.storage.review(seated.link, ids[0]).await.unwrap().unwrap(), listed[2]);
+}
+
+#[tokio::test]
+async fn a_change_touches_what_it_names_and_gives_the_next_version() {
+    let desk = Desk::open().await;
+    let seated = desk.seated().await;
+    let made = make(&desk, seated).await;
+    let change = async |change: &ReviewChange, expected| {
+        let (link, guard) = (seated.link, seated.reviewer);
+        desk.storage.change_review(link, made.id, change, expected, guard, at(7)).await.unwrap()
+    };
+    let body = ReviewChange { body: Some("다른 말".to_owned()), ..ReviewChange::default() };
+    let changed = done(change(&body, Some(1)).await);
+    let expected =
+        StoredReview {
+            body: "다른 말".to_owned(), version: 2, updated_at: at(7), ..made.clone()
+        };
+    assert_eq!(changed, expected);
+
+    let none = ReviewChange { suggestion: Some(None), ..ReviewChange::default() };
+    assert_eq!(done(change(&none, None).await).suggestion, None);
+    let empty = ReviewChange { suggestion: Some(Some(String::new())), ..ReviewChange::default() };
+    assert_eq!(done(change(&empty, None).await).suggestion.as_deref(), Some(""));
+    let resolved = done(change(&to_status(ReviewStatus::Resolved), Some(4)).await);
+    assert_eq!((resolved.status, resolved.version), (ReviewStatus::Resolved, 5));
+    let mismatch = change(&body, Some(4)).await;
+    assert_eq!(mismatch, Guarded::VersionMismatch { current: 5 });
+}
+
+#[tokio::test]
+async fn what_is_not_there_is_not_found() {
+    let desk = Desk::open().await;
+    let (seated, elsewhere) = (desk.seated().await, desk.seated().await);
+    let other = make(&desk, elsewhere).await.id;
+    let (link, guard) = (seated.link, seated.reviewer);
+    for id in [ReviewId::generate(), other] {
+        let change = ReviewChange::default();
+        let changed = desk.storage.change_review(link, id, &change, None, guard, at(5)).await;
+        assert_eq!(changed.unwrap(), Guarded::NotFound);
+        let deleted = desk.storage.delete_review(link, id, None, guard).await;
+        assert_eq!(deleted.unwrap(), Guarded::NotFound);
+        let reply = new_reply("x");
+        let replied = desk.storage.add_reply(link, id, &reply, guard, at(5)).await;
+        assert_eq!(replied.unwrap(), Guarded::NotFound);
+        let edit = Append { guard: Some(seated.writer), ..edit(seated.document, "x") };
+        let accepted = desk.storage.accept_review(link, id, None, &edit, at(5)).await;
+        assert_eq!(accepted.unwrap(), Guarded::NotFound);
+    }
+    assert_eq!(desk.text(seated.document).await, b"");
+}
+
+#[tokio::test]
+async fn a_deleted_review_takes_its_replies_along() {
+    let desk = Desk::open().await;
+    let seated = desk.seated().await;
+    let made = make(&desk, seated).await;
+    let (link, guard) = (seated.link, seated.reviewer);
+    let reply = new_reply("x");
+    done(desk.storage.add_reply(link, made.id, &reply, guard, at(5)).await.unwrap());
+    let late = desk.storage.delete_review(link, made.id, Some(1), guard).await.unwrap();
+    assert_eq!(late, Guarded::VersionMismatch { current: 2 });
+    done(desk.storage.delete_review(link, made.id, Some(2), guard).await.unwrap());
+    assert_eq!(desk.storage.reviews(link).await.unwrap(), []);
+    // The reply's id would still be taken if its row had stayed.
+    let again = make(&desk, seated).await.id;
+    done(desk.storage.add_reply(link, again, &reply, guard, at(6)).await.unwrap());
+}
+
+#[tokio::test]
+async fn g2_a_review_is_not_touched_under_an_older_fence_or_from_another_link() {
+    let desk = Desk::open().await;
+    let (seated, elsewhere) = (desk.seated().await, desk.seated().await);
+    let made = make(&desk, seated).await;
+    desk.seat(seated.link, Role::Reviewer, 21).await;
+    desk.seat(seated.link, Role::Writer, 11).await;
+    let link = seated.link;
+    let unratified = Guard { fence: Fence(22), ..seated.reviewer };
+    for guard in [seated.reviewer, seated.writer, unratified, elsewhere.reviewer] {
+        let created = desk.storage.create_review(&new_review(link), guard).await;
+        assert_eq!(created.unwrap(), Guarded::Fenced);
+        let change = to_status(ReviewStatus::Rejected);
+        let changed = desk.storage.change_review(link, made.id, &change, None, guard, at(9)).await;
+        assert_eq!(changed.unwrap(), Guarded::Fenced);
+        let reply = new_reply("x");
+        let replied = desk.storage.add_reply(link, made.id, &reply, guard, at(9)).await;
+        assert_eq!(replied.unwrap(), Guarded::Fenced);
+        let deleted = desk.storage.delete_review(link, made.id, None, guard).await;
+        assert_eq!(deleted.unwrap(), Guarded::Fenced);
+        let edit = Append { guard: Some(guard), ..edit(seated.document, "x") };
+        let accepted = desk.storage.accept_review(link, made.id, None, &edit, at(9)).await;
+        assert_eq!(accepted.unwrap(), Guarded::Fenced);
+    }
+    assert_eq!(desk.storage.reviews(link).await.unwrap(), [made]);
+    assert_eq!(desk.text(seated.document).await, b"");
+}
+
+#[tokio::test]
+async fn g14_from_its_revocation_on_a_link_takes_no_review() {
+    let desk = Desk::open().await;
+    let seated = desk.seated().await;
+    desk.storage.revoke_link(seated.link, at(5)).await.unwrap();
+    let created = desk.storage.create_review(&new_review(seated.link), seated.reviewer).await;
+    assert_eq!(created.unwrap(), Guarded::Fenced);
+}
+
+#[tokio::test]
+async fn a_review_moves_without_becoming_another_version() {
+    let desk = Desk::open().await;
+    let seated = desk.seated().await;
+    let made = make(&desk, seated).await;
+    let current = RelativeRange { start: vec![9], end: vec![] };
+    desk.storage.relocate(made.id, &current).await.unwrap();
+    let moved = desk.storage.review(seated.link, made.id).await.unwrap().unwrap();
+    assert_eq!(moved, StoredReview { current, ..made });
+}
+
+#[tokio::test]
+async fn accepting_changes_text_and_review_together_or_neither() {
+    let desk = Desk::open().await;
+    let seated = desk.seated().await;
+    let made = make(&desk, seated).await;
+    let (link, guard) = (seated.link, Some(seated.writer));
+    let good = Append { guard, user: None, expected_seq: Some(0), ..edit(seated.document, "x") };
+    let accept = async |edit: &Append, expected| {
+        desk.storage.accept_review(link, made.id, expected, edit, at(8)).await.unwrap()
+    };
+    let stale = Append { expected_seq: Some(3), ..good.clone() };
+    assert_eq!(accept(&stale, None).await, Guarded::Stale);
+    assert_eq!(accept(&good, Some(2)).await, Guarded::VersionMismatch { current: 1 });
+    let unguarded = Append { guard: None, ..good.clone() };
+    assert_eq!(accept(&unguarded, None).await, Guarded::Fenced);
+    let by_the_reviewer = Append { guard: Some(seated.reviewer), ..good.clone() };
+    assert_eq!(accept(&by_the_reviewer, None).await, Guarded::Fenced);
+    assert_eq!(desk.text(seated.document).await, b"");
+    assert_eq!(desk.storage.reviews(link).await.unwrap(), std::slice::from_ref(&made));
+
+    let (accepted, seq) = done(accept(&good, Some(1)).await);
+
+    assert_eq!((accepted.status, accepted.version, seq), (ReviewStatus::Accepted, 2, 1));
+    assert_eq!(desk.text(seated.document).await, b"x");
+    let again = Append { expected_seq: Some(1), ..good };
+    assert_eq!(accept(&again, None).await, Guarded::VersionMismatch { current: 2 });
+    let reject = to_status(ReviewStatus::Rejected);
+    let rejected =
+        desk.storage.change_review(link, made.id, &reject, None, seated.writer, at(9)).await;
+    assert_eq!(rejected.unwrap(), Guarded::VersionMismatch { current: 2 });
+    assert_eq!(desk.text(seated.document).await, b"x");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn of_many_who_accept_at_once_one_changes_the_text() {
+    let desk = Desk::open().await;
+    let seated = desk.seated().await;
+    let made = make(&desk, seated).await;
+    let mut tasks = JoinSet::new();
+    let handles = [desk.storage.clone(), desk.another().await];
+    for number in 0..16 {
+        let storage = handles[number % 2].clone();
+        let edit = Append { guard: Some(seated.writer), ..edit(seated.document, "x") };
+        tasks.spawn(async move {
+            storage.accept_review(seated.link, made.id, None, &edit, at(8)).await.unwrap()
+        });
+    }
+    let outcomes = within(tasks.join_all()).await;
+    assert_eq!(outcomes.iter().filter(|one| matches!(one, Guarded::Done(_))).count(), 1);
+    assert_eq!(desk.text(seated.document).await, b"x");
+}
+
+#[tokio::test]
+async fn g13_a_review_takes_no_more_replies_than_its_limit() {
+    let desk = Desk::open().await;
+    let seated = desk.seated().await;
+    let id = make(&desk, seated).await.id;
+    let (link, guard) = (seated.link, seated.writer);
+    for _ in 0..REPLIES_PER_REVIEW_MAX {
+        let reply = new_reply("x");
+        done(desk.storage.add_reply(link, id, &reply, guard, at(5)).await.unwrap());
+    }
+    let one_more = desk.storage.add_reply(link, id, &new_reply("x"), guard, at(5)).await.unwrap();
+    assert_eq!(one_more, Guarded::Full);
+    let review = desk.storage.review(link, id).await.unwrap().unwrap();
+    assert_eq!(i64::try_from(review.replies.len()), Ok(REPLIES_PER_REVIEW_MAX));
+    let ids: std::collections::HashSet<ReplyId> =
+        review.replies.iter().map(|reply| reply.id).collect();
+    assert_eq!(ids.len(), review.replies.len());
+}
+
+#[tokio::test]
+async fn g13_a_link_takes_no_more_reviews_than_its_limit() {
+    let desk = Desk::open().await;
+    let seated = desk.seated().await;
+    for _ in 0..REVIEWS_PER_LINK_MAX {
+        make(&desk, seated).await;
+    }
+    let one_more = desk.storage.create_review(&new_review(seated.link), seated.reviewer).await;
+    assert_eq!(one_more.unwrap(), Guarded::Full);
+    let elsewhere = desk.seated().await;
+    make(&desk, elsewhere).await;
+}

@@ -1,0 +1,146 @@
+//! Fences: which grants count, and which writes.
+
+use bytes::Bytes;
+use galley::domain::fence::Fence;
+use galley::domain::ids::{SessionId, ShareLinkId};
+use galley::domain::seat::{Role, Seat};
+use galley::storage::Storage;
+use galley::storage::log::{Append, Appended};
+use galley::storage::seats::{Guard, Ratified};
+use tokio::task::JoinSet;
+
+use crate::harness::{Desk, append_one, at, edit, ratify, user, within};
+
+#[tokio::test]
+async fn g2_a_grant_is_ratified_only_above_every_earlier_one() {
+    let desk = Desk::open().await;
+    let link = desk.link(desk.document().await).await.id;
+    let seat = Seat::new(link, Role::Writer);
+    assert_eq!(desk.storage.floor(seat).await.unwrap(), Fence::ZERO);
+    assert_eq!(ratify(&desk.storage, seat, 10).await, Ratified::Accepted);
+    for fence in [10, 9, 0] {
+        let refused = Ratified::Refused { last: Fence(10) };
+        assert_eq!(ratify(&desk.storage, seat, fence).await, refused);
+    }
+    assert_eq!(ratify(&desk.storage, seat, 11).await, Ratified::Accepted);
+    assert_eq!(desk.storage.floor(seat).await.unwrap(), Fence(11));
+    let other = Seat::new(link, Role::Reviewer);
+    assert_eq!(desk.storage.floor(other).await.unwrap(), Fence::ZERO);
+}
+
+#[tokio::test]
+async fn asking_again_for_the_same_grant_gives_the_same_answer() {
+    let desk = Desk::open().await;
+    let seat = Seat::new(desk.link(desk.document().await).await.id, Role::Writer);
+    let (session, kim) = (SessionId::generate(), user("kim").id);
+    for _ in 0..2 {
+        let answer = desk.storage.ratify(seat, Fence(10), session, &kim, at(2)).await.unwrap();
+        assert_eq!(answer, Ratified::Accepted);
+    }
+    desk.storage.vacate(seat, Fence(10)).await.unwrap();
+    let late = desk.storage.ratify(seat, Fence(10), session, &kim, at(2)).await.unwrap();
+    assert_eq!(late, Ratified::Refused { last: Fence(11) });
+}
+
+#[tokio::test]
+async fn nobody_is_seated_on_a_link_that_is_gone() {
+    let desk = Desk::open().await;
+    let link = desk.link(desk.document().await).await.id;
+    desk.storage.revoke_link(link, at(3)).await.unwrap();
+    for link in [link, ShareLinkId::generate()] {
+        let gone = ratify(&desk.storage, Seat::new(link, Role::Writer), 10).await;
+        assert_eq!(gone, Ratified::Gone);
+    }
+}
+
+#[tokio::test]
+async fn g2_a_write_under_any_other_fence_than_the_last_changes_nothing() {
+    let desk = Desk::open().await;
+    let seated = desk.seated().await;
+    let first = Append { guard: Some(seated.writer), ..edit(seated.document, "a") };
+    assert_eq!(desk.append(first.clone()).await, Appended::Stored { seq: 1 });
+    let newer = desk.seat(seated.link, Role::Writer, 30).await;
+    let before = desk.storage.document(seated.document).await.unwrap();
+
+    let late = Append { clients: vec![5], now: at(99), ..first };
+    assert_eq!(desk.append(late.clone()).await, Appended::Fenced);
+    let unratified = Guard { fence: Fence(31), ..newer };
+    let early = Append { guard: Some(unratified), ..late.clone() };
+    assert_eq!(desk.append(early).await, Appended::Fenced);
+
+    assert_eq!(desk.text(seated.document).await, b"a");
+    assert_eq!(desk.storage.document(seated.document).await.unwrap(), before);
+    assert_eq!(desk.storage.client_owners(seated.document).await.unwrap(), []);
+    let good = Append { guard: Some(newer), ..late };
+    assert_eq!(desk.append(good).await, Appended::Stored { seq: 2 });
+}
+
+#[tokio::test]
+async fn g10_a_reviewers_seat_or_one_elsewhere_gives_no_right_to_the_text() {
+    let desk = Desk::open().await;
+    let (here, elsewhere) = (desk.seated().await, desk.seated().await);
+    for guard in [here.reviewer, elsewhere.writer] {
+        let append = Append { guard: Some(guard), ..edit(here.document, "x") };
+        assert_eq!(desk.append(append).await, Appended::Fenced);
+    }
+    assert_eq!(desk.text(here.document).await, b"");
+}
+
+#[tokio::test]
+async fn g2_an_evicted_holders_writes_are_refused_before_anybody_else_sits() {
+    let desk = Desk::open().await;
+    let seated = desk.seated().await;
+    desk.storage.vacate(seated.writer.seat, Fence(9)).await.unwrap();
+    let append = Append { guard: Some(seated.writer), ..edit(seated.document, "x") };
+    assert_eq!(desk.append(append.clone()).await, Appended::Stored { seq: 1 });
+    desk.storage.vacate(seated.writer.seat, Fence(10)).await.unwrap();
+    assert_eq!(desk.append(append).await, Appended::Fenced);
+    assert_eq!(desk.storage.floor(seated.writer.seat).await.unwrap(), Fence(11));
+}
+
+#[tokio::test]
+async fn g14_from_its_revocation_on_a_link_gives_no_right_to_the_text() {
+    let desk = Desk::open().await;
+    let seated = desk.seated().await;
+    desk.storage.revoke_link(seated.link, at(5)).await.unwrap();
+    let append = Append { guard: Some(seated.writer), ..edit(seated.document, "x") };
+    assert_eq!(desk.append(append).await, Appended::Fenced);
+}
+
+/// Sits down under ever higher fences, and writes the fence under each.
+async fn sit_and_write(storage: Storage, seat: Seat, append: Append) {
+    for _ in 0..20 {
+        let last = storage.floor(seat).await.unwrap();
+        let fence = Fence(last.0 + 1);
+        let ratified = ratify(&storage, seat, fence.0).await;
+        let mark = Bytes::from(format!("{:04};", fence.0));
+        // Written in any case: a loser that believes it has won is what this is about.
+        let write = Append { guard: Some(Guard { seat, fence }), update: mark, ..append.clone() };
+        for _ in 0..2 {
+            append_one(&storage, write.clone()).await;
+        }
+        if ratified == Ratified::Accepted {
+            assert!(fence <= storage.floor(seat).await.unwrap());
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn g2_however_grants_race_the_fences_of_accepted_writes_never_fall() {
+    let desk = Desk::open().await;
+    let document = desk.document().await;
+    let seat = Seat::new(desk.link(document).await.id, Role::Writer);
+    let mut tasks = JoinSet::new();
+    for storage in [desk.storage.clone(), desk.another().await] {
+        for _ in 0..3 {
+            tasks.spawn(sit_and_write(storage.clone(), seat, edit(document, "")));
+        }
+    }
+
+    within(tasks.join_all()).await;
+
+    let text = String::from_utf8(desk.text(document).await).unwrap();
+    let fences: Vec<u64> = text.split_terminator(';').map(|fence| fence.parse().unwrap()).collect();
+    assert!(20 <= fences.len(), "{fences:?}");
+    assert!(fences.is_sorted(), "{fences:?}");
+}
