@@ -58,18 +58,24 @@ async function byLink(gate, id) {
     me = await gate.askName()
     gate.opening()
   }
-  let link = await whereIBelong(id, me)
+  if (invite !== "") await join(id, invite)
+  const link = await whereIBelong(id, me)
   if (!link) {
-    if (invite === "") {
-      gate.say("incomplete")
-      return null
-    }
-    await api.join(id, invite)
-    link = await api.link(id)
+    gate.say("incomplete")
+    return null
   }
   history.replaceState(null, "", location.pathname)
   if (link.writer.id === me.id) return { me, link: await owned(link.document_id), role: "writer" }
   return { me, link, role: "reviewer" }
+}
+
+/** The writer needs no invite to their own text. @param {string} id @param {string} invite */
+async function join(id, invite) {
+  try {
+    await api.join(id, invite)
+  } catch (error) {
+    if (!(error instanceof api.Problem) || error.kind !== "already-writer") throw error
+  }
 }
 
 /**

@@ -129,7 +129,7 @@ export class DeskPage {
   #told(told) {
     switch (told.event) {
       case "document.saved":
-        return this.watch.saved(told.state_vector)
+        return this.watch.saved(told.state_vector, { afterOurs: this.connection.phase === "seated" })
       case "review.created":
       case "review.updated":
         return this.reviews.take(told.review)

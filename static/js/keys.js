@@ -14,7 +14,7 @@ import { t, words } from "./words.js"
  * @typedef {Record<Exclude<Command, "help">, () => void>} Commands
  */
 
-const apple = /Mac|iPhone|iPad/.test(navigator.platform)
+const apple = /Mac|iPhone|iPad/.test(globalThis.navigator?.platform ?? "")
 const names = apple ? { control: "⌘", alt: "⌥" } : { control: "Ctrl", alt: "Alt" }
 
 /** What the list shows. @type {readonly (readonly [import("./words.js").Sentence, string[][]])[]} */

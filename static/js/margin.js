@@ -142,8 +142,11 @@ export class Margin {
     const placed = cards(open)
     if (this.#draft) placed.splice(this.#draftIndex(open), 0, this.#draft)
     inOrder(this.list, placed)
-    inOrder(byId("orphan-cards"), cards(orphans))
-    inOrder(byId("done-cards"), cards(done))
+    const listed = [cards(orphans), cards(done)]
+    // In a list they follow each other; where they stood in the margin says nothing there.
+    for (const card of listed.flat()) card.style.translate = ""
+    inOrder(byId("orphan-cards"), listed[0] ?? [])
+    inOrder(byId("done-cards"), listed[1] ?? [])
     this.orphans.hidden = orphans.length === 0
     this.done.hidden = done.length === 0
     byId("done-count").textContent = t("review.done", { count: number(done.length) })

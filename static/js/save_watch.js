@@ -70,10 +70,15 @@ export class SaveWatch extends EventTarget {
     }
   }
 
-  /** `document.saved` came. @param {string} stateVector in base64 */
-  saved(stateVector) {
+  /**
+   * `document.saved` came.
+   *
+   * @param {string} stateVector in base64
+   * @param {{ afterOurs: boolean }} options whether both sides had met on this connection
+   */
+  saved(stateVector, options) {
     const bytes = Uint8Array.from(atob(stateVector), (character) => character.charCodeAt(0))
-    this.#unsaved.saved(Y.decodeStateVector(bytes))
+    this.#unsaved.saved(Y.decodeStateVector(bytes), options)
     this.#savedAt = new Date()
     this.#refusing = false
     this.#keepSoon()

@@ -8,6 +8,7 @@
  *
  * - the server stores in the order it receives, so an edit that is safe makes all before it safe;
  * - a word that covers nothing new can only be about deletions: it makes those that lead safe.
+ *   Except the first word on a connection, which only says how things stood before it.
  *
  * A deletion that shared its commit with an insertion may be left over by these rules. `needsProof`
  * says so after a while, and the caller makes an edit whose safety can be seen.
@@ -49,8 +50,13 @@ export class Unsaved {
     this.#edits.push({ clocks: after, at })
   }
 
-  /** The server called everything up to there safe. @param {Clocks} clocks */
-  saved(clocks) {
+  /**
+   * The server called everything up to there safe.
+   *
+   * @param {Clocks} clocks
+   * @param {{ afterOurs: boolean }} options whether it was said after our edits had reached it
+   */
+  saved(clocks, { afterOurs }) {
     for (const client of this.#safe.keys()) {
       this.#safe.set(client, Math.max(this.#safe.get(client) ?? 0, clocks.get(client) ?? 0))
     }
@@ -60,7 +66,7 @@ export class Unsaved {
     const kept = this.#edits.slice(last + 1)
     const insertion = kept.findIndex(({ clocks: need }) => 0 < need.size)
     const leading = insertion === -1 ? kept.length : insertion
-    this.#edits = last === -1 ? kept.slice(leading) : kept
+    this.#edits = last === -1 && afterOurs ? kept.slice(leading) : kept
   }
 
   get count() {

@@ -2,7 +2,6 @@
 /** What the page says, in English. `words/ko.js` says the same; a test holds the two together. */
 
 export const en = {
-  "app.name": "Galley",
   "app.sentence": "One text, [three|two] people: you write, one person reviews, and nobody else gets in between.",
   "app.home": "Galley: your documents",
   "role.writer": "Writer",
@@ -22,7 +21,6 @@ export const en = {
   "common.copy": "Copy",
   "common.copied": "Copied",
   "common.retry": "Try again",
-  "common.working": "One moment…",
 
   "start.title": "Galley: one writer, one reviewer",
   "start.name": "Your name",
@@ -87,8 +85,6 @@ export const en = {
   "chair.empty": "empty",
   "chair.away": "away",
   "chair.nobody": "nobody invited yet",
-  "chair.not-here": "{name}, not here now",
-  "chair.here": "{name}, here since {time}",
   "chair.sat": "{name} sat down as {role}.",
   "chair.left": "{name} left the {role}'s chair.",
 
@@ -185,9 +181,7 @@ export const en = {
 
   "count.all": "Characters",
   "count.solid": "Without spaces",
-  "count.bytes": "Bytes",
   "count.foreign": "{count} not in EUC-KR, taken as 2 bytes each",
-  "count.target": "Target",
   "count.target.set": "Set a target",
   "count.target.value": "{count} of {target} {unit}",
   "count.target.over": "{count} over the target of {target} {unit}",
