@@ -91,6 +91,9 @@ export class DeskPage {
       this.margin.speak()
       this.#invite()
     }, { signal })
+    for (const sign of ["keydown", "pointerdown", "wheel"]) {
+      window.addEventListener(sign, () => this.#stir(), { signal, passive: true })
+    }
     byId("invite").addEventListener("click", () => this.#copyInvite(), { signal })
     this.store.addEventListener("change", () => this.#invite(), { signal })
     for (const part of this.parts) part.start()
@@ -107,7 +110,7 @@ export class DeskPage {
     const { phase, holder, why, draining } = this.connection
     const before = this.store.state
     const back = before.wasSeated && before.phase !== "seated" && phase === "seated"
-    this.store.change({ phase, holder, why, draining, wasSeated: before.wasSeated || phase === "seated" })
+    this.store.change({ phase, holder, why, draining, wasSeated: before.wasSeated || phase === "seated", idleUntil: null })
     // A writer goes on while the connection is away: only they can write, so nothing can clash.
     const may = this.role === "writer" && this.store.state.wasSeated
     this.editor.mayType(may && (phase === "seated" || phase === "offline"))
@@ -118,6 +121,13 @@ export class DeskPage {
     this.#askSoon()
     this.presence.publish()
     if (this.role === "writer") this.#bringBack()
+  }
+
+  /** Somebody is here after all. */
+  #stir() {
+    if (this.store.state.idleUntil === null) return
+    this.store.change({ idleUntil: null })
+    this.presence.stir()
   }
 
   #bringBack() {
@@ -138,6 +148,8 @@ export class DeskPage {
       case "peer.joined":
       case "peer.left":
         return this.#came(told.role, told.user, told.event === "peer.joined")
+      case "seat.idle":
+        return this.store.change({ idleUntil: Date.parse(told.release_at) })
       case "denied":
         return show(t("state.denied"))
       case "server.draining":
@@ -207,6 +219,7 @@ export class DeskPage {
       lost: () => this.watch.lost(),
       copied: () => this.watch.forget(),
       text: () => this.editor.focus(),
+      keep: () => this.#stir(),
     }
   }
 
@@ -256,7 +269,11 @@ export class DeskPage {
   #menu() {
     const help = el("button", { type: "button" }, el("span", { "data-t": "menu.keys" }), el("kbd", { text: "?" }))
     help.addEventListener("click", () => this.keys.help())
-    return [el("a", { href: "/", "data-t": "menu.home" }), help]
+    const home = el("a", { href: "/", "data-t": "menu.home" })
+    if (this.role !== "writer") return [home, help]
+    const invite = el("button", { type: "button", "data-t": "desk.invite" })
+    invite.addEventListener("click", () => this.#copyInvite())
+    return [home, invite, help]
   }
 
   #invite() {

@@ -95,6 +95,8 @@ export class Foot {
       item("UTF-8", `${number(counts.utf8)} B`, "utf8"),
       korean,
     )
+    const bytes = `UTF-8 ${number(counts.utf8)} B · EUC-KR ${number(counts.euckr)} B`
+    byId("bytes").textContent = foreign ? `${bytes} (${foreign})` : bytes
     for (const option of this.unit.options) {
       option.textContent = t(`count.unit.${/** @type {Unit} */ (option.value)}`)
     }

@@ -16,10 +16,11 @@ export const NAME_MAX = 80
 export class Gate {
   constructor() {
     this.element = byId("gate")
+    this.page = byId("gate-page")
   }
 
   open() {
-    this.element.hidden = true
+    this.page.hidden = true
     byId("desk-page").hidden = false
   }
 
@@ -80,7 +81,7 @@ export class Gate {
 
   /** @param {...HTMLElement} parts */
   #show(...parts) {
-    this.element.hidden = false
+    this.page.hidden = false
     this.element.replaceChildren(...parts)
   }
 }

@@ -17,6 +17,7 @@ import { clock, number, t, tCount, when, words } from "./words.js"
  * @property {() => void} takeOver
  * @property {() => Lost} lost
  * @property {() => void} copied
+ * @property {() => void} keep the seat, although nothing was done for long
  * @property {() => void} text puts the focus into the text
  */
 
@@ -33,9 +34,12 @@ export class Notices {
     this.ways = ways
     this.element = byId("notice")
     this.count = el("span", { class: "notice-count" })
+    this.idle = el("p", { role: "timer", "aria-live": "off" })
+    this.timer = 0
   }
 
   start() {
+    this.timer = window.setInterval(() => this.#tick(), 500)
     const { signal } = this.#stopped
     this.store.addEventListener("change", () => this.#draw(), { signal })
     words.addEventListener("change", () => this.#draw(), { signal })
@@ -44,6 +48,15 @@ export class Notices {
 
   stop() {
     this.#stopped.abort()
+    window.clearInterval(this.timer)
+  }
+
+  #tick() {
+    const { idleUntil } = this.store.state
+    if (idleUntil === null) return
+    const seconds = Math.max(Math.round((idleUntil - Date.now()) / 1_000), 0)
+    const left = `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, "0")}`
+    this.idle.textContent = t("state.idle", { left })
   }
 
   #draw() {
@@ -70,6 +83,7 @@ export class Notices {
     const { phase, saving, role } = state
     if (phase === "lost") return { key: `lost ${state.why}`, parts: () => this.#lost(state) }
     if (phase === "taken") return { key: `taken ${JSON.stringify(state.holder)}`, parts: () => this.#taken(state) }
+    if (phase === "seated" && state.idleUntil !== null) return { key: "idle", parts: () => this.#idle() }
     if (phase === "uncertain") return said("uncertain", t("state.uncertain"))
     if (phase === "offline" && state.draining) return said("draining", t("state.draining"), this.count)
     if (phase === "offline") {
@@ -81,6 +95,13 @@ export class Notices {
       return said(`not-saved ${time}`, t("state.not-saved", { time }), this.count)
     }
     return null
+  }
+
+  /** @returns {Node[]} */
+  #idle() {
+    this.#tick()
+    const keep = button(t("state.idle.keep"), { class: "button button-strong" }, () => this.ways.keep())
+    return [this.idle, el("div", { class: "actions" }, keep)]
   }
 
   /** @param {Desk} state @returns {Node[]} */

@@ -114,6 +114,11 @@ export class Presence extends EventTarget {
     window.clearTimeout(this.#away)
   }
 
+  /** Tells the server that somebody is here, who only reads. */
+  stir() {
+    this.awareness.setLocalStateField("stirred", Date.now())
+  }
+
   /** Tells the other where we are. */
   publish() {
     const { anchor, head } = this.view.state.selection.main

@@ -23,6 +23,7 @@
  * @property {Link | null} link
  * @property {Phase} phase
  * @property {boolean} wasSeated whether the text has been here once, so that it can be read
+ * @property {number | null} idleUntil when the seat is given back for idleness, in ms
  * @property {boolean} draining the server said that it is going away
  * @property {Holder | null} holder who has the seat, when `phase` is `taken`
  * @property {string} why why the seat was lost: the end of a `state.lost.*`
@@ -40,6 +41,7 @@ const atFirst = Object.freeze({
   link: null,
   phase: "opening",
   wasSeated: false,
+  idleUntil: null,
   draining: false,
   holder: null,
   why: "",

@@ -104,6 +104,8 @@ export const en = {
   "state.offline.count": "{count} edits are not saved yet.",
   "state.offline.count.one": "1 edit is not saved yet.",
   "state.uncertain": "Checking your seat… you can read; typing is paused for a moment. What you typed is kept.",
+  "state.idle": "Still there? Your seat is given back in {left}. What you wrote is safe.",
+  "state.idle.keep": "Keep it",
   "state.draining": "The server is changing over. You come back by yourself in a moment.",
   "state.not-saved": "Not saved since {time}: the server cannot store right now. Go on writing, and leave this page open until it says “Saved”.",
   "state.lost.taken_over": "You went on in another tab, so this one has stopped.",

@@ -105,6 +105,8 @@ export const ko = {
   "state.offline.count": "아직 저장하지 못한 수정이 {count}건 있습니다.",
   "state.offline.count.one": "아직 저장하지 못한 수정이 1건 있습니다.",
   "state.uncertain": "자리를 확인하고 있습니다. 읽을 수는 있고, 입력은 잠시 멈춥니다. 쓰신 내용은 남아 있습니다.",
+  "state.idle": "아직 계신가요? {left} 뒤에 자리를 비웁니다. 쓰신 내용은 안전합니다.",
+  "state.idle.keep": "계속 앉아 있기",
   "state.draining": "서버를 옮기는 중입니다. 곧 저절로 다시 연결됩니다.",
   "state.not-saved": "{time} 이후로 저장되지 않았습니다. 서버가 지금 저장하지 못하고 있습니다. 계속 쓰셔도 되지만 ‘저장됨’이 보일 때까지 이 화면을 닫지 마세요.",
   "state.lost.taken_over": "다른 탭에서 이어서 쓰셨기 때문에 이 탭은 멈췄습니다.",
