@@ -117,6 +117,9 @@ const reviewsAt = (link, rest = "") => `/api/share-links/${at(link)}/reviews${re
 /** @param {string} link @returns {Promise<Review[]>} */
 export const reviews = async (link) => (await call("GET", reviewsAt(link))).reviews
 
+/** @param {string} link @param {string} id @returns {Promise<Review>} */
+export const review = (link, id) => call("GET", reviewsAt(link, `/${at(id)}`))
+
 /**
  * @param {string} link
  * @param {{ anchor: { start: number, end: number, quote: string }, body: string,
@@ -147,7 +150,12 @@ export const deleteReview = (link, review) =>
 export const decide = (link, review, decision) =>
   call("POST", reviewsAt(link, `/${at(review.id)}/${decision}`), { version: review.version })
 
-/** @param {string} link @param {Review} review @param {string} body @returns {Promise<Review>} */
+/**
+ * @param {string} link
+ * @param {Review} review
+ * @param {string} body
+ * @returns {Promise<Review | Reply>}
+ */
 export const reply = (link, review, body) =>
   call("POST", reviewsAt(link, `/${at(review.id)}/replies`), { body: { body } })
 

@@ -2,8 +2,7 @@
 /** What the page says, in English. `words/ko.js` says the same; a test holds the two together. */
 
 export const en = {
-  "app.name": "Galley",
-  "app.sentence": "One text, two people: you write, one person reviews, and nobody else gets in between.",
+  "app.sentence": "One text, [three|two] people: you write, one person reviews, and nobody else gets in between.",
   "app.home": "Galley: your documents",
   "role.writer": "Writer",
   "role.reviewer": "Reviewer",
@@ -22,7 +21,6 @@ export const en = {
   "common.copy": "Copy",
   "common.copied": "Copied",
   "common.retry": "Try again",
-  "common.working": "One moment…",
 
   "start.title": "Galley: one writer, one reviewer",
   "start.name": "Your name",
@@ -87,8 +85,6 @@ export const en = {
   "chair.empty": "empty",
   "chair.away": "away",
   "chair.nobody": "nobody invited yet",
-  "chair.not-here": "{name}, not here now",
-  "chair.here": "{name}, here since {time}",
   "chair.sat": "{name} sat down as {role}.",
   "chair.left": "{name} left the {role}'s chair.",
 
@@ -108,6 +104,8 @@ export const en = {
   "state.offline.count": "{count} edits are not saved yet.",
   "state.offline.count.one": "1 edit is not saved yet.",
   "state.uncertain": "Checking your seat… you can read; typing is paused for a moment. What you typed is kept.",
+  "state.idle": "Still there? Your seat is given back in {left}. What you wrote is safe.",
+  "state.idle.keep": "Keep it",
   "state.draining": "The server is changing over. You come back by yourself in a moment.",
   "state.not-saved": "Not saved since {time}: the server cannot store right now. Go on writing, and leave this page open until it says “Saved”.",
   "state.lost.taken_over": "You went on in another tab, so this one has stopped.",
@@ -185,9 +183,7 @@ export const en = {
 
   "count.all": "Characters",
   "count.solid": "Without spaces",
-  "count.bytes": "Bytes",
   "count.foreign": "{count} not in EUC-KR, taken as 2 bytes each",
-  "count.target": "Target",
   "count.target.set": "Set a target",
   "count.target.value": "{count} of {target} {unit}",
   "count.target.over": "{count} over the target of {target} {unit}",

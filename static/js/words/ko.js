@@ -3,8 +3,7 @@
 
 /** @type {import("../words.js").Sentences} */
 export const ko = {
-  "app.name": "Galley",
-  "app.sentence": "글 한 편에 두 사람. 한 사람은 쓰고, 한 사람은 봐 줍니다. 그 사이에 다른 사람은 들어올 수 없습니다.",
+  "app.sentence": "글 한 편에 [세|두] 사람. 한 사람은 쓰고, 한 사람은 봐 줍니다. 그 사이에는 아무도 끼어들 수 없습니다.",
   "app.home": "Galley: 내 문서",
   "role.writer": "작성자",
   "role.reviewer": "검토자",
@@ -23,7 +22,6 @@ export const ko = {
   "common.copy": "복사",
   "common.copied": "복사했습니다",
   "common.retry": "다시 시도",
-  "common.working": "잠시만요…",
 
   "start.title": "Galley: 쓰는 사람과 봐 주는 사람",
   "start.name": "이름",
@@ -88,8 +86,6 @@ export const ko = {
   "chair.empty": "빈자리",
   "chair.away": "자리 비움",
   "chair.nobody": "아직 초대하지 않음",
-  "chair.not-here": "{name}님, 지금은 없음",
-  "chair.here": "{name}님, {time}부터",
   "chair.sat": "{name}님이 {role} 자리에 앉았습니다.",
   "chair.left": "{name}님이 {role} 자리에서 일어났습니다.",
 
@@ -109,6 +105,8 @@ export const ko = {
   "state.offline.count": "아직 저장하지 못한 수정이 {count}건 있습니다.",
   "state.offline.count.one": "아직 저장하지 못한 수정이 1건 있습니다.",
   "state.uncertain": "자리를 확인하고 있습니다. 읽을 수는 있고, 입력은 잠시 멈춥니다. 쓰신 내용은 남아 있습니다.",
+  "state.idle": "아직 계신가요? {left} 뒤에 자리를 비웁니다. 쓰신 내용은 안전합니다.",
+  "state.idle.keep": "계속 앉아 있기",
   "state.draining": "서버를 옮기는 중입니다. 곧 저절로 다시 연결됩니다.",
   "state.not-saved": "{time} 이후로 저장되지 않았습니다. 서버가 지금 저장하지 못하고 있습니다. 계속 쓰셔도 되지만 ‘저장됨’이 보일 때까지 이 화면을 닫지 마세요.",
   "state.lost.taken_over": "다른 탭에서 이어서 쓰셨기 때문에 이 탭은 멈췄습니다.",
@@ -186,9 +184,7 @@ export const ko = {
 
   "count.all": "공백 포함",
   "count.solid": "공백 제외",
-  "count.bytes": "바이트",
   "count.foreign": "EUC-KR에 없는 글자 {count}개는 2바이트로 셈",
-  "count.target": "목표",
   "count.target.set": "목표 정하기",
   "count.target.value": "{target}{unit} 중 {count}",
   "count.target.over": "목표 {target}{unit}보다 {count} 많음",

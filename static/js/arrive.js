@@ -1,0 +1,107 @@
+// @ts-check
+/**
+ * From an address to a seat: who is here, on which link, in which role.
+ *
+ * `/d/<document>` is the writer's own way in; it finds or makes the document's share link.
+ * `/s/<link>#<invite>` is everybody's else: the invite is used once and taken out of the address, so
+ * that it is neither in the history nor on a shared screen.
+ */
+
+import * as api from "./api.js"
+
+/**
+ * @typedef {{ me: api.User, link: api.Link, role: api.Role }} Arrival
+ * @typedef {import("./gate.js").Gate} Gate
+ */
+
+/**
+ * @param {Gate} gate
+ * @returns {Promise<Arrival | null>} `null`: the gate says why not
+ */
+export async function arrive(gate) {
+  gate.opening()
+  const [, way, id] = /^\/([ds])\/([\w-]+)\/?$/.exec(location.pathname) ?? []
+  try {
+    if (id !== undefined) return await (way === "d" ? asOwner(gate, id) : byLink(gate, id))
+    gate.say("missing")
+  } catch (error) {
+    refuse(gate, error)
+  }
+  return null
+}
+
+/** @param {Gate} gate @param {string} document @returns {Promise<Arrival | null>} */
+async function asOwner(gate, document) {
+  const me = await api.me()
+  if (!me) {
+    gate.say("missing")
+    return null
+  }
+  return { me, link: await owned(document), role: "writer" }
+}
+
+/** The link with its invite, which only its writer is shown. @param {string} document */
+async function owned(document) {
+  const made = await api.shareLink(document)
+  return { ...(await api.link(made.id)), invite: made.invite ?? null }
+}
+
+/** @param {Gate} gate @param {string} id @returns {Promise<Arrival | null>} */
+async function byLink(gate, id) {
+  const invite = decodeURIComponent(location.hash.slice(1))
+  let me = await api.me()
+  if (!me && invite === "") {
+    gate.say("incomplete")
+    return null
+  }
+  if (!me) {
+    me = await gate.askName()
+    gate.opening()
+  }
+  if (invite !== "") await join(id, invite)
+  const link = await whereIBelong(id, me)
+  if (!link) {
+    gate.say("incomplete")
+    return null
+  }
+  history.replaceState(null, "", location.pathname)
+  if (link.writer.id === me.id) return { me, link: await owned(link.document_id), role: "writer" }
+  return { me, link, role: "reviewer" }
+}
+
+/** The writer needs no invite to their own text. @param {string} id @param {string} invite */
+async function join(id, invite) {
+  try {
+    await api.join(id, invite)
+  } catch (error) {
+    if (!(error instanceof api.Problem) || error.kind !== "already-writer") throw error
+  }
+}
+
+/**
+ * The link, when one is its writer or its reviewer already.
+ *
+ * @param {string} id
+ * @param {api.User} me
+ */
+async function whereIBelong(id, me) {
+  try {
+    const link = await api.link(id)
+    return [link.writer.id, link.reviewer?.id].includes(me.id) ? link : null
+  } catch (error) {
+    if (error instanceof api.Problem && [403, 404].includes(error.status)) return null
+    throw error
+  }
+}
+
+/** @param {Gate} gate @param {unknown} error */
+function refuse(gate, error) {
+  if (!(error instanceof api.Problem)) return gate.say("failed", error)
+  if (error.kind === "reviewer-exists") {
+    history.replaceState(null, "", location.pathname)
+    return gate.say("exists")
+  }
+  if (error.status === 401) return gate.say("signin")
+  if ([403, 404, 410, 422].includes(error.status)) return gate.say("missing")
+  gate.say("failed", error)
+}

@@ -1,0 +1,299 @@
+// @ts-check
+/** The desk: makes its parts, and carries what one says to the others. */
+
+import * as api from "./api.js"
+import { Chairs } from "./chairs.js"
+import { Connection } from "./connection.js"
+import { button, byId, copy, el, icon } from "./dom.js"
+import { Editor } from "./editor.js"
+import { Foot } from "./foot.js"
+import { reviewsAt } from "./highlights.js"
+import { Keys } from "./keys.js"
+import { Margin } from "./margin.js"
+import { Menu } from "./menu.js"
+import { Notices } from "./notices.js"
+import { Presence } from "./presence.js"
+import { ReviewActs } from "./review_acts.js"
+import { Reviews } from "./reviews.js"
+import { SaveWatch } from "./save_watch.js"
+import { say, show } from "./say.js"
+import { SelectionBar } from "./selection_bar.js"
+import { Store } from "./store.js"
+import { Title } from "./title.js"
+import { Y } from "./vendor.js"
+import { t, tCount, words } from "./words.js"
+
+/** Several events about who is here are answered with one question to the server, after so many ms. */
+const GATHER = 250
+
+export class DeskPage {
+  #stopped = new AbortController()
+  #asking = 0
+
+  /** @param {import("./arrive.js").Arrival} arrival */
+  constructor({ me, link, role }) {
+    const doc = new Y.Doc()
+    const text = doc.getText("content")
+    this.store = new Store()
+    this.store.change({ me, role })
+    this.store.linkRead(link)
+    this.role = role
+    this.link = link
+    this.connection = new Connection(doc, link.id, role)
+    this.editor = new Editor(byId("paper"), text, role)
+    this.watch = new SaveWatch(doc, text, link.document_id)
+    this.reviews = new Reviews(this.editor, link.id, me.id)
+    this.acts = new ReviewActs(this.editor, this.reviews)
+    this.margin = new Margin(this.editor, this.reviews, this.store, this.acts)
+    this.acts.margin = this.margin
+    this.presence = new Presence(this.editor.view, text, this.connection.awareness, {
+      name: me.name,
+      role,
+      nameOf: (other) => this.store.state.chairs[other].user?.name ?? t(`role.${other}`),
+    })
+    this.selection = new SelectionBar(
+      this.editor,
+      () => role === "reviewer" && this.store.seated,
+      (options) => this.acts.begin(options),
+    )
+    this.keys = new Keys(this.#commands())
+    this.parts = [
+      this.watch,
+      this.reviews,
+      this.margin,
+      this.presence,
+      new Title(this.store),
+      new Chairs(this.store),
+      new Notices(this.store, this.#ways()),
+      new Foot(this.editor, link.document_id),
+      this.keys,
+      new Menu(this.#menu()),
+      this.selection,
+      this.connection,
+    ]
+  }
+
+  start() {
+    const { signal } = this.#stopped
+    document.body.dataset.role = this.role
+    this.connection.addEventListener("phase", () => this.#phase(), { signal })
+    this.connection.addEventListener("told", (event) => this.#told(/** @type {CustomEvent} */ (event).detail), { signal })
+    this.watch.addEventListener("change", () => this.store.change({ saving: this.watch.state }), { signal })
+    this.presence.addEventListener("change", () => this.#peer(), { signal })
+    this.editor.addEventListener("select", (event) => this.#selected(/** @type {CustomEvent} */ (event).detail), { signal })
+    this.editor.addEventListener("press", (event) => this.#pressed(/** @type {CustomEvent} */ (event).detail), { signal })
+    this.reviews.addEventListener("came", (event) => {
+      const { author, anchor } = /** @type {CustomEvent<api.Review>} */ (event).detail
+      say(t("review.new", { name: author.name, quote: anchor.quote.slice(0, 60) }))
+    }, { signal })
+    words.addEventListener("change", () => {
+      this.editor.speak()
+      this.margin.speak()
+      this.#invite()
+    }, { signal })
+    for (const sign of ["keydown", "pointerdown", "wheel"]) {
+      window.addEventListener(sign, () => this.#stir(), { signal, passive: true })
+    }
+    byId("invite").addEventListener("click", () => this.#copyInvite(), { signal })
+    this.store.addEventListener("change", () => this.#invite(), { signal })
+    for (const part of this.parts) part.start()
+    this.#invite()
+  }
+
+  stop() {
+    this.#stopped.abort()
+    for (const part of this.parts.toReversed()) part.stop()
+    this.editor.stop()
+  }
+
+  #phase() {
+    const { phase, holder, why, draining } = this.connection
+    const before = this.store.state
+    const back = before.wasSeated && before.phase !== "seated" && phase === "seated"
+    this.store.change({ phase, holder, why, draining, wasSeated: before.wasSeated || phase === "seated", idleUntil: null })
+    // A writer goes on while the connection is away: only they can write, so nothing can clash.
+    const may = this.role === "writer" && this.store.state.wasSeated
+    this.editor.mayType(may && (phase === "seated" || phase === "offline"))
+    this.selection.drawSoon()
+    if (phase !== "seated") return
+    if (back) say(t(before.phase === "uncertain" ? "state.restored" : "state.back"))
+    this.reviews.read().catch(() => undefined)
+    this.#askSoon()
+    this.presence.publish()
+    if (this.role === "writer") this.#bringBack()
+  }
+
+  /** Somebody is here after all. */
+  #stir() {
+    if (this.store.state.idleUntil === null) return
+    this.store.change({ idleUntil: null })
+    this.presence.stir()
+  }
+
+  #bringBack() {
+    const count = this.watch.bringBack()
+    if (0 < count) show(tCount("state.brought-back", count))
+  }
+
+  /** @param {import("./connection.js").Told} told */
+  #told(told) {
+    switch (told.event) {
+      case "document.saved":
+        return this.watch.saved(told.state_vector, { afterOurs: this.connection.phase === "seated" })
+      case "review.created":
+      case "review.updated":
+        return this.reviews.take(told.review)
+      case "review.deleted":
+        return this.reviews.drop(told.review.id)
+      case "peer.joined":
+      case "peer.left":
+        return this.#came(told.role, told.user, told.event === "peer.joined")
+      case "seat.idle":
+        return this.store.change({ idleUntil: Date.parse(told.release_at) })
+      case "denied":
+        return show(t("state.denied"))
+      case "server.draining":
+        return this.store.change({ draining: true })
+      case "problem":
+        return this.#problem(told)
+      default:
+        // A newer server may say more than this page knows.
+        return undefined
+    }
+  }
+
+  /** @param {import("./connection.js").Told} told */
+  #problem(told) {
+    if (told.type === "/problems/not-saved") return this.watch.refused()
+    if (told.type === "/problems/document-reset") {
+      this.editor.mayType(false)
+      this.connection.stop()
+      return this.store.change({ phase: "lost", why: "malformed" })
+    }
+    show(t("state.problem", { why: String(told.title ?? "") }))
+  }
+
+  /** @param {api.Role} role @param {api.User} user @param {boolean} here */
+  #came(role, user, here) {
+    if (role !== this.role) {
+      const since = here ? new Date().toISOString() : null
+      this.store.changeChair(role, { user, here, since, away: false })
+    }
+    this.#askSoon()
+  }
+
+  #peer() {
+    const other = this.role === "writer" ? "reviewer" : "writer"
+    this.store.changeChair(other, { away: this.presence.other?.away ?? false })
+  }
+
+  /** Asks the server who sits where since when. */
+  #askSoon() {
+    window.clearTimeout(this.#asking)
+    this.#asking = window.setTimeout(async () => {
+      const link = await api.link(this.link.id).catch(() => null)
+      const invite = this.store.state.link?.invite ?? null
+      if (link) this.store.linkRead({ ...link, invite })
+    }, GATHER)
+  }
+
+  /** @param {boolean} moved whether the caret moved, and not only the text under it */
+  #selected(moved) {
+    this.presence.publish()
+    if (!moved || this.acts.isDrafting || !this.editor.view.hasFocus) return
+    const { from, to } = this.editor.selection
+    this.margin.activate(from === to ? (reviewsAt(this.editor.marked, from)[0] ?? null) : null)
+  }
+
+  /** @param {string} review */
+  #pressed(review) {
+    if (this.acts.isDrafting) return
+    this.margin.activate(review)
+    this.margin.openSheet()
+  }
+
+  #ways() {
+    return {
+      again: () => this.connection.again(),
+      takeOver: () => this.connection.again({ takeover: true }),
+      lost: () => this.watch.lost(),
+      copied: () => this.watch.forget(),
+      text: () => this.editor.focus(),
+      keep: () => this.#stir(),
+    }
+  }
+
+  /** @returns {import("./keys.js").Commands} */
+  #commands() {
+    return {
+      comment: () => this.role === "reviewer" && this.store.seated && this.acts.begin({ suggests: false }),
+      next: () => this.#step(1),
+      previous: () => this.#step(-1),
+      accept: () => this.#decide("accept"),
+      resolve: () => this.#decide("resolve"),
+      text: () => this.#backToText(),
+    }
+  }
+
+  /** @param {1 | -1} by */
+  #step(by) {
+    const order = [...this.reviews.orphans, ...this.reviews.open].map(({ id }) => id)
+    if (order.length === 0) return
+    const now = order.indexOf(this.margin.active ?? "")
+    const next = order[now === -1 ? (by === 1 ? 0 : order.length - 1) : (now + by + order.length) % order.length]
+    if (next === undefined) return
+    const place = this.reviews.placeOf(next)
+    if (place) this.editor.show(place)
+    this.margin.activate(next)
+    this.margin.focusCard(next)
+  }
+
+  /** @param {"accept" | "resolve"} decision */
+  #decide(decision) {
+    const review = this.reviews.get(this.margin.active ?? "")
+    if (!review || review.status !== "open" || this.role !== "writer" || !this.store.seated) return
+    const shown = this.margin.cardOf(review.id)?.querySelector(`[data-decision=${decision}]`)
+    if (shown instanceof HTMLButtonElement) return shown.click()
+    if (decision === "accept") return
+    this.acts.decide(review, decision).then((failed) => failed && show(failed))
+  }
+
+  #backToText() {
+    const place = this.reviews.placeOf(this.margin.active ?? "")
+    this.margin.closeSheet()
+    const fromCard = document.activeElement?.closest(".card") && !this.acts.isDrafting
+    if (place && fromCard) this.editor.show(place)
+    this.editor.focus()
+  }
+
+  #menu() {
+    const help = el("button", { type: "button" }, el("span", { "data-t": "menu.keys" }), el("kbd", { text: "?" }))
+    help.addEventListener("click", () => this.keys.help())
+    const home = el("a", { href: "/", "data-t": "menu.home" })
+    if (this.role !== "writer") return [home, help]
+    const invite = el("button", { type: "button", "data-t": "desk.invite" })
+    invite.addEventListener("click", () => this.#copyInvite())
+    return [home, invite, help]
+  }
+
+  #invite() {
+    const { link, chairs } = this.store.state
+    const invite = byId("invite")
+    invite.hidden = this.role !== "writer" || !link?.invite
+    invite.classList.toggle("button-strong", chairs.reviewer.user === null)
+    invite.replaceChildren(icon("link"), el("span", { text: t("desk.invite") }))
+  }
+
+  async #copyInvite() {
+    const url = this.store.state.link?.invite?.url
+    if (url === undefined) return
+    if (await copy(url)) return show(t("desk.invite.copied"))
+    const field = el("input", { readonly: true, "aria-label": t("desk.invite") })
+    field.value = url
+    const dialog = byId("invite-dialog", HTMLDialogElement)
+    const close = button(t("common.close"), {}, () => dialog.close())
+    dialog.replaceChildren(el("p", { text: t("desk.invite.manual") }), field, el("div", { class: "actions" }, close))
+    dialog.showModal()
+    field.select()
+  }
+}

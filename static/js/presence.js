@@ -1,0 +1,173 @@
+// @ts-check
+/**
+ * Where the other person is: their caret and selection in the text, with their name.
+ *
+ * Ours is published as relative positions, in the form other Yjs editors use, so a stock client
+ * shows it too. Who somebody is, the server says; there is one writer and one reviewer, so what is
+ * not ours is the other's.
+ */
+
+import { drawnApartFromComposing } from "./composing.js"
+import { Decoration, EditorView, StateEffect, StateField, WidgetType, Y } from "./vendor.js"
+
+/**
+ * @typedef {import("./api.js").Role} Role
+ * @typedef {{ anchor: number, head: number, name: string, role: Role }} Peer
+ */
+
+/** @type {import("@codemirror/state").StateEffectType<Peer | null>} */
+const setPeer = StateEffect.define()
+
+const peer = StateField.define({
+  create: () => /** @type {Peer | null} */ (null),
+  update(before, transaction) {
+    let value = before
+    if (value && transaction.docChanged) {
+      const { changes } = transaction
+      value = { ...value, anchor: changes.mapPos(value.anchor), head: changes.mapPos(value.head) }
+    }
+    for (const effect of transaction.effects) if (effect.is(setPeer)) value = effect.value
+    return value
+  },
+})
+
+class Caret extends WidgetType {
+  /** @param {string} name @param {Role} role */
+  constructor(name, role) {
+    super()
+    this.name = name
+    this.role = role
+  }
+
+  /** @param {Caret} other */
+  eq(other) {
+    return other.name === this.name && other.role === this.role
+  }
+
+  toDOM() {
+    const caret = document.createElement("span")
+    caret.className = `peer-caret peer-${this.role}`
+    caret.setAttribute("aria-hidden", "true")
+    const label = caret.appendChild(document.createElement("span"))
+    label.className = "peer-name"
+    label.textContent = this.name
+    return caret
+  }
+
+  ignoreEvent() {
+    return true
+  }
+}
+
+/** @param {import("@codemirror/state").EditorState} state */
+function draw(state) {
+  const value = state.field(peer)
+  if (!value || state.doc.length < Math.max(value.anchor, value.head)) return Decoration.none
+  const { anchor, head, name, role } = value
+  const ranges = [Decoration.widget({ widget: new Caret(name, role), side: head < anchor ? -1 : 1 }).range(head)]
+  if (anchor !== head) {
+    const mark = Decoration.mark({ class: `peer-selection peer-${role}` })
+    ranges.push(mark.range(Math.min(anchor, head), Math.max(anchor, head)))
+  }
+  return Decoration.set(ranges, true)
+}
+
+export const peerDrawing = [
+  peer,
+  drawnApartFromComposing(draw, (before, after) => before.field(peer) !== after.field(peer)),
+]
+
+/** Fires `change` when the other comes, goes, or goes quiet. */
+export class Presence extends EventTarget {
+  /** @type {{ away: boolean } | null} */
+  other = null
+
+  /** @type {string} */
+  #drawn = ""
+  #away = 0
+
+  /**
+   * @param {EditorView} view
+   * @param {Y.Text} text
+   * @param {import("./connection.js").Connection["awareness"]} awareness
+   * @param {{ name: string, role: Role, nameOf: (role: Role) => string }} who
+   */
+  constructor(view, text, awareness, who) {
+    super()
+    this.view = view
+    this.text = text
+    this.awareness = awareness
+    this.who = who
+  }
+
+  start() {
+    const { name, role } = this.who
+    this.awareness.setLocalStateField("user", { name, role })
+    this.awareness.on("change", this.#look)
+    document.addEventListener("visibilitychange", this.#hidden)
+    this.#look()
+  }
+
+  stop() {
+    this.awareness.off("change", this.#look)
+    document.removeEventListener("visibilitychange", this.#hidden)
+    window.clearTimeout(this.#away)
+  }
+
+  /** Tells the server that somebody is here, who only reads. */
+  stir() {
+    this.awareness.setLocalStateField("stirred", Date.now())
+  }
+
+  /** Tells the other where we are. */
+  publish() {
+    const { anchor, head } = this.view.state.selection.main
+    const at = (/** @type {number} */ index) =>
+      Y.relativePositionToJSON(Y.createRelativePositionFromTypeIndex(this.text, index))
+    const cursor = { anchor: at(anchor), head: at(head) }
+    const before = this.awareness.getLocalState()?.cursor
+    if (JSON.stringify(before) !== JSON.stringify(cursor)) {
+      this.awareness.setLocalStateField("cursor", cursor)
+    }
+  }
+
+  #look = () => {
+    const others = [...this.awareness.getStates()].filter(([id]) => id !== this.awareness.clientID)
+    const state = others.map(([, state]) => state).find((state) => state.cursor) ?? others[0]?.[1]
+    const next = state && { away: state.away === true }
+    if (next?.away !== this.other?.away || !next !== !this.other) {
+      this.other = next ?? null
+      this.dispatchEvent(new Event("change"))
+    }
+    const found = state?.cursor ? this.#place(state) : null
+    const drawn = JSON.stringify(found)
+    if (drawn === this.#drawn) return
+    this.#drawn = drawn
+    this.view.dispatch({ effects: setPeer.of(found) })
+  }
+
+  /** @param {{ [field: string]: any }} state @returns {Peer | null} */
+  #place(state) {
+    const at = (/** @type {unknown} */ json) => {
+      const relative = Y.createRelativePositionFromJSON(json)
+      const absolute = Y.createAbsolutePositionFromRelativePosition(relative, this.text.doc ?? new Y.Doc())
+      return absolute?.type === this.text ? absolute.index : null
+    }
+    const role = this.who.role === "writer" ? "reviewer" : "writer"
+    try {
+      const [anchor, head] = [at(state.cursor.anchor), at(state.cursor.head)]
+      if (anchor === null || head === null) return null
+      return { anchor, head, role, name: String(state.user?.name ?? this.who.nameOf(role)) }
+    } catch {
+      return null
+    }
+  }
+
+  /** A tab that is out of sight for a minute is somebody who is away. */
+  #hidden = () => {
+    window.clearTimeout(this.#away)
+    const tell = () => this.awareness.setLocalStateField("away", document.hidden)
+    if (document.hidden) this.#away = window.setTimeout(tell, 60_000)
+    else if (this.awareness.getLocalState()?.away) tell()
+  }
+}

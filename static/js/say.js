@@ -1,0 +1,26 @@
+// @ts-check
+/** What is said in passing: aloud to a screen reader, and where it helps, shortly on the screen. */
+
+import { byId, el } from "./dom.js"
+
+/** How long a passing sentence stays on the screen, in ms. */
+const SHOWN = 6_000
+
+let timer = 0
+
+/** Says it to a screen reader, politely. @param {string} sentence */
+export function say(sentence) {
+  const region = byId("say")
+  // The same sentence twice is said twice only if the region changes in between.
+  region.textContent = ""
+  window.setTimeout(() => (region.textContent = sentence), 30)
+}
+
+/** Shows it for a while, and says it. @param {string} sentence */
+export function show(sentence) {
+  const toast = byId("toast")
+  toast.replaceChildren(el("p", { text: sentence }))
+  window.clearTimeout(timer)
+  timer = window.setTimeout(() => toast.replaceChildren(), SHOWN)
+  say(sentence)
+}

@@ -1,0 +1,141 @@
+// @ts-check
+/** Where `index.html` begins: a name, two ways on, and what one has already. */
+
+import * as api from "./api.js"
+import { byId, el } from "./dom.js"
+import { Menu } from "./menu.js"
+import { Shelf } from "./shelf.js"
+import { why } from "./why.js"
+import { sayAll, t, words } from "./words.js"
+
+/** Longest title that is made from a first line, in characters. */
+const TITLE_MAX = 60
+
+class StartPage {
+  /** @type {api.User | null} */
+  #me = null
+  #shelf = new Shelf()
+  #name = byId("name", HTMLInputElement)
+  #error = byId("start-error")
+
+  async start() {
+    new Menu().start()
+    for (const way of ["paste", "link"]) {
+      byId(`way-${way}`).addEventListener("click", () => this.#choose(way))
+    }
+    byId("paste", HTMLFormElement).addEventListener("submit", (event) => this.#put(event))
+    byId("link", HTMLFormElement).addEventListener("submit", (event) => this.#follow(event))
+    words.addEventListener("change", () => this.#draw())
+    try {
+      this.#known(await api.me())
+    } catch (error) {
+      this.#known(null)
+      this.#error.textContent = why(error)
+    }
+  }
+
+  /** @param {api.User | null} me */
+  #known(me) {
+    this.#me = me
+    this.#draw()
+    if (me) this.#shelf.start(me)
+    else this.#name.focus()
+  }
+
+  #draw() {
+    sayAll(document)
+    document.title = t("start.title")
+    byId("sentence").replaceChildren(...corrected(t("app.sentence")))
+    byId("name-part").hidden = this.#me !== null
+    byId("hello").hidden = this.#me === null
+    byId("hello").textContent = this.#me ? t("start.hello", { name: this.#me.name }) : ""
+    byId("lists").hidden = this.#me === null
+  }
+
+  /** @param {string} way */
+  #choose(way) {
+    if (!this.#mayGoOn()) return
+    for (const other of ["paste", "link"]) {
+      const open = other === way && byId(other).hidden
+      byId(other).hidden = !open
+      byId(`way-${other}`).setAttribute("aria-expanded", String(open))
+    }
+    const field = byId(way === "paste" ? "paste-text" : "link-field")
+    if (!byId(way).hidden) field.focus()
+  }
+
+  #mayGoOn() {
+    const named = this.#me !== null || this.#name.value.trim() !== ""
+    this.#error.textContent = named ? "" : t("start.name.missing")
+    this.#name.setAttribute("aria-invalid", String(!named))
+    if (!named) this.#name.focus()
+    return named
+  }
+
+  /** @param {SubmitEvent} event */
+  async #put(event) {
+    event.preventDefault()
+    if (!this.#mayGoOn()) return
+    const go = event.submitter instanceof HTMLButtonElement ? event.submitter : null
+    if (go) go.disabled = true
+    try {
+      this.#me ??= await api.beGuest(this.#name.value.trim())
+      // The line breaks of the editor; a file from Windows has others.
+      const text = byId("paste-text", HTMLTextAreaElement).value.replace(/\r\n?/g, "\n")
+      const title = byId("paste-title", HTMLInputElement).value.trim() || titleOf(text)
+      const { id } = await api.createDocument(title, text)
+      location.assign(`/d/${encodeURIComponent(id)}`)
+    } catch (error) {
+      this.#error.textContent = why(error)
+      if (go) go.disabled = false
+    }
+  }
+
+  /** @param {SubmitEvent} event */
+  async #follow(event) {
+    event.preventDefault()
+    if (!this.#mayGoOn()) return
+    const path = linkPath(byId("link-field", HTMLInputElement).value, location.origin)
+    if (path === null) {
+      this.#error.textContent = t("start.link.wrong", { example: `${location.origin}/s/…#…` })
+      return
+    }
+    try {
+      this.#me ??= await api.beGuest(this.#name.value.trim())
+      location.assign(path)
+    } catch (error) {
+      this.#error.textContent = why(error)
+    }
+  }
+}
+
+/**
+ * A sentence with a correction in it, `[struck|put in]`, drawn as a reviewer would.
+ *
+ * @param {string} sentence
+ */
+function corrected(sentence) {
+  const [before, struck, put, after] = sentence.split(/[[|\]]/)
+  // The struck word is a picture of what Galley does; read aloud it would be nonsense.
+  return [before ?? "", el("del", { "aria-hidden": "true", text: struck }), el("ins", { text: put }), after ?? ""]
+}
+
+/** A title from the first line that says something. @param {string} text */
+function titleOf(text) {
+  const line = text.split("\n").find((line) => line.trim() !== "")?.trim() ?? ""
+  const characters = [...new Intl.Segmenter().segment(line)].map(({ segment }) => segment)
+  if (characters.length === 0) return t("start.untitled")
+  return characters.length <= TITLE_MAX ? line : `${characters.slice(0, TITLE_MAX - 1).join("")}…`
+}
+
+/** The way to a share link, when it is one of ours. @param {string} text @param {string} origin */
+function linkPath(text, origin) {
+  try {
+    const { pathname, hash, origin: of } = new URL(text.trim(), origin)
+    return of === origin && /^\/[sd]\/[\w-]+$/.test(pathname) ? `${pathname}${hash}` : null
+  } catch {
+    return null
+  }
+}
+
+await new StartPage().start()

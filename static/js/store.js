@@ -1,0 +1,115 @@
+// @ts-check
+/**
+ * What the desk knows. One object, changed in one place, announced by one event.
+ *
+ * Components draw from it and never from each other. Imports nothing that touches the DOM, so it is
+ * tested with `node --test`.
+ */
+
+/**
+ * @typedef {import("./api.js").User} User
+ * @typedef {import("./api.js").Role} Role
+ * @typedef {import("./api.js").Link} Link
+ *
+ * @typedef {"opening" | "seated" | "uncertain" | "offline" | "taken" | "lost"} Phase
+ * @typedef {{ user: User | null, since: string | null, here: boolean, away: boolean }} Chair
+ * @typedef {{ name: string, since: string | null, own: boolean }} Holder
+ * @typedef {{ count: number, since: Date | null, savedAt: Date | null, slow: boolean,
+ *   refusing: boolean }} Saving
+ *
+ * @typedef {object} Desk
+ * @property {User | null} me
+ * @property {Role | null} role
+ * @property {Link | null} link
+ * @property {Phase} phase
+ * @property {boolean} wasSeated whether the text has been here once, so that it can be read
+ * @property {number | null} idleUntil when the seat is given back for idleness, in ms
+ * @property {boolean} draining the server said that it is going away
+ * @property {Holder | null} holder who has the seat, when `phase` is `taken`
+ * @property {string} why why the seat was lost: the end of a `state.lost.*`
+ * @property {Record<Role, Chair>} chairs
+ * @property {Saving} saving
+ */
+
+/** @type {Chair} */
+const emptyChair = Object.freeze({ user: null, since: null, here: false, away: false })
+
+/** @type {Readonly<Desk>} */
+const atFirst = Object.freeze({
+  me: null,
+  role: null,
+  link: null,
+  phase: "opening",
+  wasSeated: false,
+  idleUntil: null,
+  draining: false,
+  holder: null,
+  why: "",
+  chairs: { writer: emptyChair, reviewer: emptyChair },
+  saving: { count: 0, since: null, savedAt: null, slow: false, refusing: false },
+})
+
+/** Holds the state and fires `change` after each step. */
+export class Store extends EventTarget {
+  /** @type {Readonly<Desk>} */
+  #state = atFirst
+
+  /** @returns {Readonly<Desk>} */
+  get state() {
+    return this.#state
+  }
+
+  /** @param {Partial<Desk>} patch */
+  change(patch) {
+    const same = Object.entries(patch).every(
+      ([key, value]) => this.#state[/** @type {keyof Desk} */ (key)] === value,
+    )
+    if (same) return
+    this.#state = Object.freeze({ ...this.#state, ...patch })
+    this.dispatchEvent(new Event("change"))
+  }
+
+  /** @param {Role} role @param {Partial<Chair>} patch */
+  changeChair(role, patch) {
+    const chairs = this.#state.chairs
+    const chair = chairs[role]
+    const same = Object.entries(patch).every(
+      ([key, value]) => chair[/** @type {keyof Chair} */ (key)] === value,
+    )
+    if (!same) this.change({ chairs: { ...chairs, [role]: { ...chair, ...patch } } })
+  }
+
+  /** Takes over what the server says of the link: title, people, who sits where. @param {Link} link */
+  linkRead(link) {
+    const { chairs } = this.#state
+    this.change({
+      link,
+      chairs: {
+        writer: chairOf(link.writer, link, "writer", chairs.writer),
+        reviewer: chairOf(link.reviewer, link, "reviewer", chairs.reviewer),
+      },
+    })
+  }
+
+  /** Whether this person may act in their role at this moment. */
+  get seated() {
+    return this.#state.phase === "seated"
+  }
+}
+
+/**
+ * @param {User | null} owner whose chair it is, sitting or not
+ * @param {Link} link
+ * @param {Role} role
+ * @param {Chair} before
+ * @returns {Chair}
+ */
+function chairOf(owner, link, role, before) {
+  const seat = link.seats?.[role]
+  return {
+    user: seat?.user ?? owner,
+    since: seat?.since ?? null,
+    here: seat?.taken ?? false,
+    away: (seat?.taken ?? false) && before.away,
+  }
+}

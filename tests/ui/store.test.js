@@ -1,0 +1,34 @@
+// @ts-check
+import assert from "node:assert/strict"
+import { test } from "node:test"
+
+import { Store } from "../../static/js/store.js"
+
+const writer = { id: "u1", name: "김민수" }
+const link = { id: "shr_1", document_id: "doc_1", title: "t", writer, reviewer: null }
+
+test("a chair has its owner's name also while nobody sits on it", () => {
+  const store = new Store()
+  store.linkRead({ ...link, seats: { writer: { taken: false }, reviewer: { taken: false } } })
+  assert.deepEqual(store.state.chairs.writer, { user: writer, since: null, here: false, away: false })
+  assert.equal(store.state.chairs.reviewer.user, null)
+})
+
+test("a change is announced once, and only if something changed", () => {
+  const store = new Store()
+  let changes = 0
+  store.addEventListener("change", () => changes++)
+  store.change({ phase: "seated" })
+  store.change({ phase: "seated" })
+  store.changeChair("reviewer", { here: false })
+  assert.equal(changes, 1)
+})
+
+test("who has left is not away", () => {
+  const store = new Store()
+  const seat = { taken: true, user: writer, since: "2026-11-21T02:00:00Z" }
+  store.linkRead({ ...link, seats: { writer: seat, reviewer: { taken: false } } })
+  store.changeChair("writer", { away: true })
+  store.linkRead({ ...link, seats: { writer: { taken: false }, reviewer: { taken: false } } })
+  assert.deepEqual(store.state.chairs.writer, { user: writer, since: null, here: false, away: false })
+})
