@@ -181,6 +181,7 @@ impl App {
             }
             _ended = edge => Some("the listener"),
             _ended = upkeep => Some("the upkeep"),
+            () = sessions.died() => Some("a task of the sessions"),
         };
         if let Some(task) = died {
             tracing::error!(task, "a task that must live is dead; stopping");

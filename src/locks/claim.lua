@@ -21,7 +21,8 @@ local held = redis.call('GET', lock)
 local last = redis.call('HMGET', grant, 'value', 'fence', 'user', 'name', 'node', 'since', 'released')
 local told = held and last[1] == held
 
-if told and held == value then
+-- A fence that the database refused is not given again: the claimant comes back with its floor.
+if told and held == value and tonumber(ARGV[3]) < tonumber(last[2]) then
   redis.call('PEXPIRE', lock, ttl)
   redis.call('PEXPIRE', grant, ARGV[9])
   return {1, last[2], last[6], false}

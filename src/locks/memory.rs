@@ -69,7 +69,9 @@ impl Memory {
         }
         let mut replaced = None;
         if let Some(grip) = entry.grip.as_mut().filter(|grip| now < grip.ends) {
-            if grip.value == claim.value {
+            let is_mine = grip.value == claim.value;
+            // A fence that the database refused is not given again.
+            if is_mine && claim.floor < grip.fence {
                 grip.ends = now + claim.ttl;
                 let (fence, since) = (grip.fence, grip.since);
                 return Ok(Claimed::Granted(Grant { fence, since, sent_at: now, replaced }));
@@ -79,10 +81,10 @@ impl Memory {
                 Over::Value(value) => *value == grip.value,
                 Over::SameUser => claim.owner.user.id == grip.owner.user.id,
             };
-            if !may_take {
+            if !may_take && !is_mine {
                 return Ok(Claimed::Busy(grip.holder(now)));
             }
-            replaced = Some(grip.holder(now));
+            replaced = (!is_mine).then(|| grip.holder(now));
         }
         let since = Utc::now();
         let fence = entry.last.next(micros(since), claim.floor);

@@ -10,6 +10,7 @@ use crate::process::Server;
 #[derive(Clone, Debug)]
 pub(crate) struct Person {
     pub(crate) id: String,
+    pub(crate) name: String,
     pub(crate) token: String,
 }
 
@@ -54,7 +55,11 @@ impl Server {
         let response = request.json(&json!({ "name": name })).send().await.expect("an answer");
         let guest: Value = response.json().await.expect("JSON");
         let text = |value: &Value| value.as_str().expect("text").to_owned();
-        Person { id: text(&guest["user"]["id"]), token: text(&guest["token"]) }
+        Person {
+            id: text(&guest["user"]["id"]),
+            name: name.to_owned(),
+            token: text(&guest["token"]),
+        }
     }
 
     pub(crate) async fn call(

@@ -90,6 +90,22 @@ pub(crate) async fn g2_the_fence_rises_above_what_the_database_ratified(place: P
     assert!(grant.fence < next.fence);
 }
 
+/// A claim that comes back with what the database has instead of its fence is minted again above
+/// it, without letting go in between.
+pub(crate) async fn g2_a_fence_that_the_database_refused_is_minted_again_above_it(place: Place) {
+    let name = seat();
+    let first = claim(&name, &kim());
+    let refused_at = granted(&place.locks, &first).await.fence;
+    let floor = Fence(refused_at.0 + 1_000_000_000);
+    let again = Claim { floor, ..first.clone() };
+    let minted = granted(&place.locks, &again).await;
+    assert!(floor < minted.fence);
+    assert!(minted.replaced.is_none());
+    assert_eq!(granted(&place.locks, &again).await.fence, minted.fence, "and then it stays");
+    let holder = place.locks.holder(&name).await.expect("an answer").expect("held");
+    assert_eq!((holder.value, holder.fence), (first.value, minted.fence));
+}
+
 pub(crate) async fn a_lock_is_taken_over_from_exactly_the_named_holder(place: Place) {
     let name = seat();
     let old = seated(&place.locks, &name, &kim(), LONG).await;
