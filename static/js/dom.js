@@ -70,6 +70,23 @@ export function button(text, { class: name = "button", icon: drawn, label } = {}
 }
 
 /**
+ * Does what a button is for, once at a time. It is not disabled meanwhile: that would take the
+ * focus from it, and nothing would have it.
+ *
+ * @param {HTMLButtonElement} button
+ * @param {() => Promise<void>} work
+ */
+export async function once(button, work) {
+  if (button.ariaBusy === "true") return
+  button.ariaBusy = "true"
+  try {
+    await work()
+  } finally {
+    button.ariaBusy = null
+  }
+}
+
+/**
  * The element of that id, which the page's own markup promises.
  *
  * @template {typeof HTMLElement} T

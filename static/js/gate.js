@@ -4,7 +4,7 @@
  */
 
 import * as api from "./api.js"
-import { button, byId, el } from "./dom.js"
+import { button, byId, el, once } from "./dom.js"
 import { t } from "./words.js"
 import { why } from "./why.js"
 
@@ -63,16 +63,17 @@ export class Gate {
         error,
         el("div", { class: "actions" }, go),
       )
-      form.addEventListener("submit", async (event) => {
-        event.preventDefault()
-        go.disabled = true
+      const ask = async () => {
         try {
           resolve(await api.beGuest(field.value.trim()))
         } catch (problem) {
           error.textContent = why(problem)
-          go.disabled = false
-          if (problem instanceof api.Problem && [403, 404].includes(problem.status)) this.say("signin")
+          if (problem instanceof api.Problem && problem.kind === "guests-off") this.say("signin")
         }
+      }
+      form.addEventListener("submit", (event) => {
+        event.preventDefault()
+        once(go, ask)
       })
       this.#show(el("h1", { text: t("gate.name.title") }), el("p", { text: t("gate.name.text") }), form)
       field.focus()

@@ -7,7 +7,7 @@
  */
 
 import { diffView } from "./diff_view.js"
-import { button, el } from "./dom.js"
+import { button, el, once } from "./dom.js"
 import { grow, ReviewForm } from "./review_form.js"
 import { number, t, when } from "./words.js"
 
@@ -97,17 +97,22 @@ export class ReviewCard {
       const sends = event.key === "Enter" && (event.ctrlKey || event.metaKey) && !event.isComposing
       if (sends) this.replying.requestSubmit()
     })
-    this.replying.addEventListener("submit", async (event) => {
+    this.replying.addEventListener("submit", (event) => {
       event.preventDefault()
-      const body = this.field.value.trim()
-      if (body === "") return
-      this.send.disabled = true
-      const failed = await this.acts.reply(this.review, body)
-      this.send.disabled = false
-      if (failed === null) this.field.value = ""
-      this.#note.textContent = failed
-      this.#fit()
+      once(this.send, () => this.#reply())
     })
+  }
+
+  async #reply() {
+    const body = this.field.value.trim()
+    if (body === "") return
+    const failed = await this.acts.reply(this.review, body)
+    if (failed === null) {
+      this.field.value = ""
+      if (document.activeElement === this.send) this.field.focus()
+    }
+    this.#note.textContent = failed
+    this.#fit()
   }
 
   #fit() {
@@ -209,11 +214,11 @@ export class ReviewCard {
   #decides(decision, look = "button") {
     const icon = /** @type {const} */ ({ accept: "check", resolve: "check", reject: "cross" })
     const given = decision === "reopen" ? { class: look } : { class: look, icon: icon[decision] }
-    const pressed = button(t(`review.${decision}`), given, async (event) => {
+    const pressed = button(t(`review.${decision}`), given, (event) => {
       event.stopPropagation()
-      pressed.disabled = true
-      this.#note.textContent = await this.acts.decide(this.review, decision)
-      pressed.disabled = false
+      once(pressed, async () => {
+        this.#note.textContent = await this.acts.decide(this.review, decision)
+      })
     })
     pressed.dataset.decision = decision
     return pressed
@@ -245,7 +250,7 @@ export class ReviewCard {
   }
 
   /** The first press asks, the second does. @param {Event} event */
-  async #remove(event) {
+  #remove(event) {
     event.stopPropagation()
     const pressed = /** @type {HTMLButtonElement} */ (event.currentTarget)
     if (pressed.dataset.sure !== "true") {
@@ -256,8 +261,8 @@ export class ReviewCard {
       return
     }
     window.clearTimeout(this.#sure)
-    pressed.disabled = true
-    this.#note.textContent = await this.acts.remove(this.review)
-    pressed.disabled = false
+    once(pressed, async () => {
+      this.#note.textContent = await this.acts.remove(this.review)
+    })
   }
 }

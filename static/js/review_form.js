@@ -7,7 +7,7 @@
  */
 
 import { diffView } from "./diff_view.js"
-import { button, el } from "./dom.js"
+import { button, el, once } from "./dom.js"
 import { t } from "./words.js"
 
 /**
@@ -27,7 +27,6 @@ export class ReviewForm {
   #error = el("p", { class: "form-error", role: "alert" })
   #suggesting = el("div", { class: "suggesting" })
   #preview = el("div")
-  #busy = false
 
   /** @param {Given} given */
   constructor(given) {
@@ -100,22 +99,20 @@ export class ReviewForm {
     const quote = this.given.quote()
     const differs = this.suggests && this.suggestion.value !== quote
     this.#preview.replaceChildren(...(differs ? [diffView(quote, this.suggestion.value)] : []))
-    this.submit.disabled = this.#busy || (this.body.value.trim() === "" && !differs)
+    this.submit.disabled = this.body.value.trim() === "" && !differs
     for (const field of [this.body, this.suggestion]) grow(field)
   }
 
   /** @param {SubmitEvent} event */
-  async #submit(event) {
+  #submit(event) {
     event.preventDefault()
     if (this.submit.disabled) return
-    this.#busy = true
-    this.#error.textContent = ""
-    this.#draw()
-    const differs = this.suggests && this.suggestion.value !== this.given.quote()
-    const suggestion = differs ? this.suggestion.value : null
-    this.#error.textContent = await this.given.submit({ body: this.body.value.trim(), suggestion })
-    this.#busy = false
-    this.#draw()
+    once(this.submit, async () => {
+      this.#error.textContent = ""
+      const differs = this.suggests && this.suggestion.value !== this.given.quote()
+      const suggestion = differs ? this.suggestion.value : null
+      this.#error.textContent = await this.given.submit({ body: this.body.value.trim(), suggestion })
+    })
   }
 
   /** @param {KeyboardEvent} event */

@@ -2,7 +2,7 @@
 /** Where `index.html` begins: a name, two ways on, and what one has already. */
 
 import * as api from "./api.js"
-import { byId, el } from "./dom.js"
+import { byId, el, once } from "./dom.js"
 import { Menu } from "./menu.js"
 import { Shelf } from "./shelf.js"
 import { why } from "./why.js"
@@ -73,11 +73,12 @@ class StartPage {
   }
 
   /** @param {SubmitEvent} event */
-  async #put(event) {
+  #put(event) {
     event.preventDefault()
-    if (!this.#mayGoOn()) return
-    const go = event.submitter instanceof HTMLButtonElement ? event.submitter : null
-    if (go) go.disabled = true
+    if (this.#mayGoOn()) once(byId("paste-go", HTMLButtonElement), () => this.#create())
+  }
+
+  async #create() {
     try {
       this.#me ??= await api.beGuest(this.#name.value.trim())
       // The line breaks of the editor; a file from Windows has others.
@@ -87,7 +88,6 @@ class StartPage {
       location.assign(`/d/${encodeURIComponent(id)}`)
     } catch (error) {
       this.#error.textContent = why(error)
-      if (go) go.disabled = false
     }
   }
 

@@ -1,0 +1,156 @@
+// @ts-check
+/** Hangul is composed, syllable by syllable, and nothing may break into that. */
+
+import assert from "node:assert/strict"
+import { after, before, test } from "node:test"
+
+import { Browser, Galley } from "./harness.mjs"
+
+/** @type {Galley} */
+let galley
+/** @type {Browser} */
+let browser
+
+before(async () => {
+  galley = await Galley.start()
+  browser = await Browser.start()
+})
+after(async () => {
+  await browser.stop()
+  await galley.stop()
+})
+
+/** An input method, as the browser sees one. @param {import("./harness.mjs").Person} person */
+async function inputMethod(person) {
+  const session = await person.page.context().newCDPSession(person.page)
+  return {
+    /** What stands in the composition now. @param {string} text */
+    compose: (text) =>
+      session.send("Input.imeSetComposition", {
+        text,
+        selectionStart: text.length,
+        selectionEnd: text.length,
+      }),
+    /** The composition ends with this. @param {string} text */
+    commit: (text) => session.send("Input.insertText", { text }),
+  }
+}
+
+/** A desk with both seated. @param {string} text */
+async function desk(text) {
+  const [writer, reviewer] = [await browser.person(galley), await browser.person(galley)]
+  await writer.paste("김민수", text)
+  await reviewer.follow(await writer.invite(), "이서연")
+  await reviewer.seated()
+  return { writer, reviewer }
+}
+
+/** The text as the server has it. @param {import("./harness.mjs").Person} person */
+async function stored(person) {
+  await person.page.locator("#saved[data-kind=saved]").waitFor()
+  const id = new URL(person.page.url()).pathname.split("/").pop()
+  const answer = await person.page.request.get(`${galley.url}/api/documents/${id}/text`)
+  return answer.text()
+}
+
+test("a comment on the line on which somebody composes leaves the composition whole", async () => {
+  const { writer, reviewer } = await desk("저는 물류를 좋아합니다.\n다음 줄.")
+  await writer.page.locator(".cm-content").click()
+  await writer.page.keyboard.press("Control+Home")
+  await writer.page.keyboard.press("End")
+  const ime = await inputMethod(writer)
+  await writer.page.keyboard.insertText(" ")
+  for (const text of ["ㅎ", "하", "한"]) await ime.compose(text)
+  await writer.page.evaluate(() => {
+    // @ts-expect-error -- to look at again below
+    globalThis.composedIn = getSelection()?.focusNode
+  })
+
+  // The other comments on this very line, selects in it, and suggests in the middle of it.
+  await reviewer.sees("저는 물류를 좋아합니다. 한\n다음 줄.")
+  await reviewer.review("물류를", { body: "여기요" })
+  await reviewer.review("좋아합니다", { suggestion: "사랑합니다", body: "더 세게" })
+  await reviewer.select("저는")
+  await writer.card("여기요").waitFor()
+  await writer.card("더 세게").waitFor()
+  await writer.page.waitForTimeout(300)
+
+  const untouched = await writer.page.evaluate(() => {
+    // @ts-expect-error -- from above
+    const node = globalThis.composedIn
+    return node?.isConnected && node === getSelection()?.focusNode
+  })
+  assert.ok(untouched, "the node of the composition is the one it began in")
+  assert.equal(await writer.page.locator(".passage").count(), 0, "nothing is drawn on that line meanwhile")
+
+  for (const text of ["한ㄱ", "한구", "한국"]) await ime.compose(text)
+  await ime.commit("한국")
+  await writer.page.locator(".passage").first().waitFor()
+  for (const text of ["ㅇ", "이", "인"]) await ime.compose(text)
+  await ime.commit("인")
+
+  const wanted = "저는 물류를 좋아합니다. 한국인\n다음 줄."
+  await writer.sees(wanted)
+  await reviewer.sees(wanted)
+  assert.equal(await stored(writer), wanted)
+  assert.deepEqual(await writer.page.locator(".passage").allTextContents(), ["물류를", "좋아합니다"])
+  browser.assertContent()
+})
+
+test("a suggestion accepted elsewhere moves nothing under a composition that follows", async () => {
+  const { writer, reviewer } = await desk("앞 문장입니다.\n뒤 문장")
+  await reviewer.review("앞 문장", { suggestion: "아주 긴 앞 문장", body: "길게" })
+  await writer.card("길게").click()
+  await writer.page.keyboard.press("Alt+a")
+  await writer.sees("아주 긴 앞 문장입니다.\n뒤 문장")
+  await writer.page.locator(".cm-content").click()
+  await writer.page.keyboard.press("Control+End")
+  const ime = await inputMethod(writer)
+  for (const text of ["ㅇ", "이", "잉"]) await ime.compose(text)
+  await ime.compose("이야")
+  await ime.commit("이야")
+  await writer.sees("아주 긴 앞 문장입니다.\n뒤 문장이야")
+  await reviewer.sees("아주 긴 앞 문장입니다.\n뒤 문장이야")
+  browser.assertContent()
+})
+
+test("a composition that is given up leaves nothing behind", async () => {
+  const { writer, reviewer } = await desk("가나다")
+  await writer.page.locator(".cm-content").click()
+  await writer.page.keyboard.press("Control+End")
+  const ime = await inputMethod(writer)
+  for (const text of ["ㄹ", "라"]) await ime.compose(text)
+  await ime.compose("")
+  await writer.sees("가나다")
+  await reviewer.sees("가나다")
+  assert.equal(await stored(writer), "가나다")
+  browser.assertContent()
+})
+
+test("a comment is composed while the text above it changes", async () => {
+  const { writer, reviewer } = await desk("첫 줄.\n둘째 줄입니다.")
+  await reviewer.select("둘째")
+  await reviewer.page.keyboard.press("Control+Alt+m")
+  const ime = await inputMethod(reviewer)
+  for (const text of ["ㅈ", "조", "좋"]) await ime.compose(text)
+  await writer.page.locator(".cm-content").click()
+  await writer.page.keyboard.press("Control+Home")
+  await writer.page.keyboard.type("새 ")
+  await reviewer.sees("새 첫 줄.\n둘째 줄입니다.")
+  await ime.commit("좋아요")
+  assert.equal(await reviewer.page.locator(".review-form textarea:not(.prose)").inputValue(), "좋아요")
+  await reviewer.page.keyboard.press("Control+Enter")
+  await writer.card("좋아요").waitFor()
+  await writer.page.locator(".passage", { hasText: "둘째" }).waitFor()
+  browser.assertContent()
+})
+
+test("the caret steps over what a reader calls one character", async () => {
+  const { writer } = await desk("a👩‍👩‍👧각b")
+  await writer.page.locator(".cm-content").click()
+  await writer.page.keyboard.press("Control+End")
+  for (let step = 0; step < 3; step++) await writer.page.keyboard.press("ArrowLeft")
+  await writer.page.keyboard.insertText("|")
+  await writer.sees("a|👩‍👩‍👧각b")
+  browser.assertContent()
+})

@@ -1,0 +1,257 @@
+// @ts-check
+/**
+ * A real server, a real browser, and people who use them.
+ *
+ * Each person is a browser context of their own: own cookies, own storage. Whatever a page
+ * complains about (an exception, a breach of the content security policy) fails the test that
+ * caused it.
+ */
+
+import assert from "node:assert/strict"
+import { spawn } from "node:child_process"
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { dirname, join, resolve } from "node:path"
+import { createInterface } from "node:readline"
+import { fileURLToPath } from "node:url"
+
+import { chromium } from "playwright-core"
+
+const here = dirname(fileURLToPath(import.meta.url))
+const binary = resolve(process.env.GALLEY_BIN ?? join(here, "../../target/debug/galley"))
+const browserPath = process.env.GALLEY_CHROMIUM ?? "/usr/bin/chromium"
+
+/** Where screenshots go: `GALLEY_SHOTS`, or a folder of the system's that is kept. */
+export const shots = process.env.GALLEY_SHOTS ?? join(tmpdir(), "galley-shots")
+
+/** A server in a folder of its own. */
+export class Galley {
+  /** @param {Record<string, string>} [settings] by their environment names */
+  static async start(settings = {}) {
+    assert.ok(existsSync(binary), `${binary}: build it first, or name another in GALLEY_BIN`)
+    const galley = new Galley(settings)
+    await galley.run()
+    return galley
+  }
+
+  /** @param {Record<string, string>} settings */
+  constructor(settings) {
+    this.folder = mkdtempSync(join(tmpdir(), "galley-browser-"))
+    this.settings = settings
+    this.port = "0"
+    this.url = ""
+    /** @type {import("node:child_process").ChildProcess | null} */
+    this.process = null
+  }
+
+  /** Starts the process, on the port it had before if there was one. */
+  async run() {
+    const listen = { GALLEY_SERVER__LISTEN: `127.0.0.1:${this.port}` }
+    const env = { ...process.env, ...this.settings, ...listen }
+    const child = spawn(binary, { cwd: this.folder, env, stdio: ["ignore", "pipe", "ignore"] })
+    this.process = child
+    for await (const line of createInterface({ input: child.stdout })) {
+      const url = /http:\/\/[^\s/]+/.exec(line)?.[0]
+      if (!url) continue
+      this.url = url
+      this.port = url.split(":").pop() ?? "0"
+      return
+    }
+    throw new Error(`${binary} said nothing of an address`)
+  }
+
+  /** @param {NodeJS.Signals} signal */
+  async end(signal) {
+    const child = this.process
+    if (!child || child.exitCode !== null || child.signalCode !== null) return
+    const ended = new Promise((done) => child.once("exit", done))
+    child.kill(signal)
+    await ended
+  }
+
+  get adminToken() {
+    return readFileSync(join(this.folder, "data/admin-token"), "utf8").trim()
+  }
+
+  async stop() {
+    await this.end("SIGKILL")
+    rmSync(this.folder, { recursive: true, force: true })
+  }
+}
+
+export class Browser {
+  static async start() {
+    const browser = new Browser(
+      await chromium.launch({ executablePath: browserPath, args: ["--no-sandbox"] }),
+    )
+    mkdirSync(shots, { recursive: true })
+    return browser
+  }
+
+  /** @param {import("playwright-core").Browser} chromium */
+  constructor(chromium) {
+    this.chromium = chromium
+    /** @type {string[]} */
+    this.complaints = []
+  }
+
+  /**
+   * Somebody new, with a window of their own.
+   *
+   * @param {Galley} galley
+   * @param {import("playwright-core").BrowserContextOptions} [options]
+   */
+  async person(galley, options = {}) {
+    const context = await this.chromium.newContext({
+      locale: "en-GB",
+      viewport: { width: 1440, height: 900 },
+      reducedMotion: "reduce",
+      permissions: ["clipboard-read", "clipboard-write"],
+      ...options,
+    })
+    context.setDefaultTimeout(15_000)
+    await context.exposeBinding("complain", (_source, what) => this.complaints.push(what))
+    await context.addInitScript(() => {
+      document.addEventListener("securitypolicyviolation", (event) => {
+        const { violatedDirective, blockedURI, sourceFile, lineNumber } = event
+        // @ts-expect-error -- the binding above
+        globalThis.complain(`policy: ${violatedDirective} ${blockedURI} ${sourceFile}:${lineNumber}`)
+      })
+    })
+    context.on("weberror", (error) => this.complaints.push(`page: ${error.error().stack}`))
+    return new Person(galley, await context.newPage())
+  }
+
+  async stop() {
+    await this.chromium.close()
+  }
+
+  /** Fails on anything that a page has complained about so far. */
+  assertContent() {
+    const complaints = this.complaints.splice(0)
+    assert.deepEqual(complaints, [])
+  }
+}
+
+export class Person {
+  /** @param {Galley} galley @param {import("playwright-core").Page} page */
+  constructor(galley, page) {
+    this.galley = galley
+    this.page = page
+  }
+
+  /** From the start page to the desk, as a writer does. @param {string} name @param {string} text */
+  async paste(name, text) {
+    const { page } = this
+    await page.goto(this.galley.url)
+    await page.locator("#name").fill(name)
+    await page.locator("#way-paste").click()
+    await page.locator("#paste-text").fill(text)
+    await page.locator("#paste button[type=submit]").click()
+    await this.seated()
+  }
+
+  /** Copies the invite. @returns {Promise<string>} */
+  async invite() {
+    await this.page.locator("#invite").click()
+    return this.page.evaluate(() => navigator.clipboard.readText())
+  }
+
+  /** Follows an invite, as somebody without an account does. @param {string} url @param {string} name */
+  async follow(url, name) {
+    await this.page.goto(url)
+    await this.page.locator("#gate-name").fill(name)
+    await this.page.locator("#gate button[type=submit]").click()
+  }
+
+  /** Sits and sees the text. */
+  async seated() {
+    await this.page.locator("#saved[data-kind=saved]").waitFor()
+  }
+
+  /** @returns {Promise<string>} the text as it stands in the editor */
+  text() {
+    return this.page.evaluate(() =>
+      [...document.querySelectorAll(".cm-line")]
+        .map((line) => {
+          const copy = /** @type {HTMLElement} */ (line.cloneNode(true))
+          for (const drawn of copy.querySelectorAll(".peer-caret, .cm-placeholder, .cm-widgetBuffer")) drawn.remove()
+          return copy.textContent
+        })
+        .join("\n"),
+    )
+  }
+
+  /** Waits until the text is that. @param {string} wanted */
+  async sees(wanted) {
+    const deadline = Date.now() + 10_000
+    let text = await this.text()
+    while (text !== wanted && Date.now() < deadline) {
+      await this.page.waitForTimeout(50)
+      text = await this.text()
+    }
+    assert.equal(text, wanted)
+  }
+
+  /** Selects the first occurrence, as a mouse would. @param {string} quote */
+  async select(quote) {
+    const found = await this.page.evaluate((wanted) => {
+      const content = /** @type {HTMLElement} */ (document.querySelector(".cm-content"))
+      content.focus()
+      /** @type {{ node: Node, from: number }[]} */
+      const pieces = []
+      let text = ""
+      const walker = document.createTreeWalker(content, NodeFilter.SHOW_TEXT)
+      for (let node = walker.nextNode(); node; node = walker.nextNode()) {
+        if (node.parentElement?.closest(".peer-caret")) continue
+        pieces.push({ node, from: text.length })
+        text += node.nodeValue
+      }
+      const from = text.indexOf(wanted)
+      const [start, end] = [from, from + wanted.length].map((at, side) => {
+        const piece = pieces.findLast((piece) => (side === 0 ? piece.from <= at : piece.from < at))
+        return piece && { node: piece.node, at: at - piece.from }
+      })
+      if (from === -1 || !start || !end) return false
+      getSelection()?.setBaseAndExtent(start.node, start.at, end.node, end.at)
+      return true
+    }, quote)
+    assert.ok(found, `“${quote}” is not in the text`)
+  }
+
+  /** @param {string} quote @param {{ body?: string, suggestion?: string }} review */
+  async review(quote, { body, suggestion }) {
+    const { page } = this
+    await this.select(quote)
+    const which = suggestion === undefined ? "Comment" : "Suggest"
+    await page.locator("#selection-bar").getByRole("button", { name: which }).click()
+    if (suggestion !== undefined) await page.locator(".review-form .prose").fill(suggestion)
+    if (body !== undefined) await page.locator(".review-form textarea:not(.prose)").fill(body)
+    await page.locator(".review-form button[type=submit]").click()
+    await page.locator(".card-draft").waitFor({ state: "detached" })
+  }
+
+  /** The open card that says this. @param {string} text */
+  card(text) {
+    return this.page.locator("#cards .card", { hasText: text })
+  }
+
+  /** What is told below the bar. */
+  get notice() {
+    return this.page.locator("#notice")
+  }
+
+  /** @param {string} name */
+  async shot(name) {
+    await this.page.screenshot({ path: join(shots, `${name}.png`) })
+  }
+}
+
+/** Waits until it is true. @param {() => Promise<boolean>} condition @param {string} what */
+export async function until(condition, what) {
+  const deadline = Date.now() + 10_000
+  while (!(await condition())) {
+    assert.ok(Date.now() < deadline, `waited in vain: ${what}`)
+    await new Promise((done) => setTimeout(done, 50))
+  }
+}

@@ -1,0 +1,134 @@
+// @ts-check
+/** Everything by keyboard: from the first page to an accepted suggestion, without a mouse. */
+
+import assert from "node:assert/strict"
+import { after, before, test } from "node:test"
+
+import { Browser, Galley } from "./harness.mjs"
+
+/** @type {Galley} */
+let galley
+/** @type {Browser} */
+let browser
+
+before(async () => {
+  galley = await Galley.start()
+  browser = await Browser.start()
+})
+after(async () => {
+  await browser.stop()
+  await galley.stop()
+})
+
+/** Tabs until that has the focus. @param {import("./harness.mjs").Person} person @param {string} selector */
+async function tabTo(person, selector) {
+  for (let step = 0; step < 40; step++) {
+    if (await person.page.evaluate((wanted) => document.activeElement?.matches(wanted), selector)) return
+    await person.page.keyboard.press("Tab")
+  }
+  assert.fail(`Tab does not lead to ${selector}`)
+}
+
+/** @param {import("./harness.mjs").Person} person */
+const focused = (person) =>
+  person.page.evaluate(() => {
+    const { activeElement: element } = document
+    const outline = element ? getComputedStyle(element).outlineStyle : "none"
+    return { tag: element?.tagName ?? "", text: element?.textContent ?? "", outline, matches: element?.className ?? "" }
+  })
+
+test("a text is pasted, commented on, corrected and accepted without a mouse", async () => {
+  const [writer, reviewer] = [await browser.person(galley), await browser.person(galley)]
+  const keys = writer.page.keyboard
+  await writer.page.goto(galley.url)
+  await tabTo(writer, "#name")
+  await keys.type("Kim")
+  await tabTo(writer, "#way-paste")
+  await keys.press("Enter")
+  await keys.insertText("One two three. Four five six.")
+  await tabTo(writer, "#paste-go")
+  await keys.press("Enter")
+  await writer.seated()
+  await tabTo(writer, "#invite")
+  await keys.press("Enter")
+  const invite = await writer.page.evaluate(() => navigator.clipboard.readText())
+
+  const others = reviewer.page.keyboard
+  await reviewer.page.goto(invite)
+  await reviewer.page.locator("#gate-name").waitFor()
+  await others.type("Lee")
+  await others.press("Enter")
+  await reviewer.seated()
+  await tabTo(reviewer, ".cm-content")
+  await others.press("Control+Home")
+  for (let step = 0; step < 3; step++) await others.press("Shift+ArrowRight")
+  await others.press("Control+Alt+m")
+  await others.type("Why one?")
+  await others.press("Control+Enter")
+  await reviewer.card("Why one?").waitFor()
+  assert.match((await focused(reviewer)).text, /Why one\?/, "the focus is on the new card")
+  await others.press("Escape")
+  await others.press("Control+End")
+  await others.press("ArrowLeft")
+  for (let step = 0; step < 3; step++) await others.press("Shift+ArrowLeft")
+  await others.press("Control+Alt+m")
+  await tabTo(reviewer, ".review-form .button-quiet")
+  await others.press("Enter")
+  await others.type("seven")
+  await others.press("Control+Enter")
+  await writer.card("seven").waitFor()
+
+  await keys.press("Alt+ArrowDown")
+  assert.match((await focused(writer)).text, /Why one\?/)
+  assert.notEqual((await focused(writer)).outline, "none", "the focus is visible")
+  await keys.press("Alt+ArrowDown")
+  assert.match((await focused(writer)).text, /seven/)
+  await keys.press("Alt+a")
+  await writer.sees("One two three. Four five seven.")
+  await writer.page.locator("#done-count").getByText("1 done").waitFor()
+  assert.match((await focused(writer)).text, /Why one\?/, "the focus went to the neighbour")
+  await tabTo(writer, ".reply-field")
+  await keys.type("Because.")
+  await keys.press("Control+Enter")
+  await reviewer.card("Because.").waitFor()
+  await keys.press("Escape")
+  await keys.press("Alt+ArrowUp")
+  await keys.press("Alt+r")
+  await writer.page.locator("#done-count").getByText("2 done").waitFor()
+  assert.match((await focused(writer)).matches, /cm-content/, "no card is left, so the text has the focus")
+  await reviewer.page.locator("#done-count").getByText("2 done").waitFor()
+  browser.assertContent()
+})
+
+test("escape leads back into the text, to the passage", async () => {
+  const [writer, reviewer] = [await browser.person(galley), await browser.person(galley)]
+  await writer.paste("Kim", "Begin. The middle part. The end.")
+  await reviewer.follow(await writer.invite(), "Lee")
+  await reviewer.seated()
+  await reviewer.review("middle part", { body: "here" })
+  await writer.card("here").waitFor()
+  const keys = writer.page.keyboard
+  await keys.press("Alt+ArrowDown")
+  await keys.press("Escape")
+  await keys.type("very ")
+  await writer.sees("Begin. The very middle part. The end.")
+  assert.equal(await writer.page.locator(".passage").textContent(), "middle part")
+  browser.assertContent()
+})
+
+test("the question mark lists the keys, and is a letter in the text", async () => {
+  const writer = await browser.person(galley)
+  await writer.paste("Kim", "Why")
+  const keys = writer.page.keyboard
+  await writer.page.locator("#menu summary").focus()
+  await keys.press("?")
+  await writer.page.getByRole("dialog").getByText("Comment on the selection").waitFor()
+  await writer.shot("keyboard-list")
+  await keys.press("Escape")
+  await writer.page.locator(".cm-content").focus()
+  await keys.press("Control+End")
+  await keys.press("?")
+  await writer.sees("Why?")
+  assert.equal(await writer.page.getByRole("dialog").count(), 0)
+  browser.assertContent()
+})

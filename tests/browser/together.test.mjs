@@ -1,0 +1,197 @@
+// @ts-check
+/** Two people, one text, two seats, and nobody else. */
+
+import assert from "node:assert/strict"
+import { after, before, test } from "node:test"
+
+import { Browser, Galley } from "./harness.mjs"
+
+const TEXT = "지원동기\n\n저는 물류가 좋습니다. 꼭 기여하고싶습니다.\n\nI am very interested in this."
+
+/** @type {Galley} */
+let galley
+/** @type {Browser} */
+let browser
+
+before(async () => {
+  galley = await Galley.start()
+  browser = await Browser.start()
+})
+after(async () => {
+  await browser.stop()
+  await galley.stop()
+})
+
+test("they write, comment, suggest and accept, and a reload keeps everything", async () => {
+  const [writer, reviewer] = [await browser.person(galley), await browser.person(galley)]
+  await writer.paste("김민수", TEXT)
+  const invite = await writer.invite()
+  assert.match(invite, /\/s\/[\w-]+#[\w-]{20,}$/)
+  await reviewer.follow(invite, "이서연")
+  await reviewer.seated()
+  await reviewer.sees(TEXT)
+  assert.doesNotMatch(reviewer.page.url(), /#/, "the invite is out of the address")
+  await writer.page.locator("[data-role=reviewer][data-state=here]").getByText("이서연").waitFor()
+
+  await writer.page.locator(".cm-content").click()
+  await writer.page.keyboard.press("Control+End")
+  await writer.page.keyboard.type(" Indeed 🙂!")
+  const longer = `${TEXT} Indeed 🙂!`
+  await reviewer.sees(longer)
+  await writer.page.locator("#saved[data-kind=saved]").waitFor()
+
+  await reviewer.review("물류가 좋습니다", { body: "왜 좋은지도 써 주세요." })
+  await reviewer.review("기여하고싶습니다", { body: "띄어쓰기", suggestion: "기여하고 싶습니다" })
+  const card = writer.card("띄어쓰기")
+  await card.locator("del").getByText("기여하고싶습니다").waitFor()
+  await writer.card("왜 좋은지도").locator(".who").getByText("이서연").waitFor()
+  await card.click()
+  await writer.shot("together-writer")
+  await card.getByRole("button", { name: "Accept" }).click()
+  const accepted = longer.replace("기여하고싶습니다", "기여하고 싶습니다")
+  await writer.sees(accepted)
+  await reviewer.sees(accepted)
+  await writer.page.locator("#done-count").getByText("1 done").waitFor()
+
+  await writer.card("왜 좋은지도").click()
+  await writer.card("왜 좋은지도").locator(".reply-field").fill("그럴게요.")
+  await writer.card("왜 좋은지도").getByRole("button", { name: "Send" }).click()
+  await reviewer.card("왜 좋은지도").getByText("그럴게요.").waitFor()
+  await reviewer.shot("together-reviewer")
+
+  for (const person of [writer, reviewer]) {
+    await person.page.reload()
+    await person.seated()
+    await person.sees(accepted)
+    await person.card("그럴게요.").waitFor()
+    await person.page.locator("#done-count").getByText("1 done").waitFor()
+  }
+  browser.assertContent()
+})
+
+test("a reviewer cannot change the text, by typing or by pasting", async () => {
+  const [writer, reviewer] = [await browser.person(galley), await browser.person(galley)]
+  await writer.paste("Kim", "Leave me as I am.")
+  await reviewer.follow(await writer.invite(), "Lee")
+  await reviewer.seated()
+  await reviewer.select("me")
+  await reviewer.page.keyboard.type("XX")
+  await reviewer.page.keyboard.press("Delete")
+  await reviewer.page.keyboard.insertText("pasted")
+  await reviewer.sees("Leave me as I am.")
+  await writer.sees("Leave me as I am.")
+  browser.assertContent()
+})
+
+test("a third person is refused with a sentence, and sees nothing of the text", async () => {
+  const [writer, reviewer, third] = [
+    await browser.person(galley),
+    await browser.person(galley),
+    await browser.person(galley),
+  ]
+  await writer.paste("Kim", "Between the two of us.")
+  const invite = await writer.invite()
+  await reviewer.follow(invite, "Lee")
+  await reviewer.seated()
+  await third.follow(invite, "Park")
+  await third.page.getByRole("heading", { name: "The reviewer's chair is given away" }).waitFor()
+  assert.equal(await third.page.getByText("Between the two of us.").count(), 0)
+  await third.shot("together-third")
+  await third.page.goto(writer.page.url())
+  await third.page.getByRole("heading", { name: "There is no such document for you" }).waitFor()
+  await third.page.goto(invite.replace(/#.*/, ""))
+  await third.page.getByRole("heading", { name: "Half of the link is missing" }).waitFor()
+  browser.assertContent()
+})
+
+test("the same person's other tab is named, and may take over", async () => {
+  const writer = await browser.person(galley)
+  await writer.paste("Kim", "One tab.")
+  const second = await writer.page.context().newPage()
+  await second.goto(writer.page.url())
+  const here = second.locator("#notice").getByRole("button", { name: "Use it here instead" })
+  await second.getByText("You have this open in another tab.").waitFor()
+  await here.click()
+  await second.locator("#saved[data-kind=saved]").waitFor()
+  await writer.page.getByText("You went on in another tab").waitFor()
+  await writer.shot("together-taken-over")
+  assert.equal(await writer.page.locator(".cm-content").getAttribute("contenteditable"), "true")
+  await writer.page.locator(".cm-content").click()
+  await writer.page.keyboard.type("lost?")
+  await writer.sees("One tab.")
+  await second.locator(".cm-content").click()
+  await second.keyboard.press("Control+End")
+  await second.keyboard.type(" Two.")
+  await second.locator(".cm-line", { hasText: "One tab. Two." }).waitFor()
+  browser.assertContent()
+})
+
+test("reviews can be edited, rejected, resolved, reopened and deleted", async () => {
+  const [writer, reviewer] = [await browser.person(galley), await browser.person(galley)]
+  await writer.paste("Kim", "The first one. The second one. The third one.")
+  await reviewer.follow(await writer.invite(), "Lee")
+  await reviewer.seated()
+  await reviewer.review("first", { body: "one" })
+  await reviewer.review("second", { suggestion: "next" })
+  await reviewer.review("third", { body: "three" })
+
+  const mine = reviewer.card("one")
+  await mine.click()
+  await mine.getByRole("button", { name: "Edit" }).click()
+  await reviewer.page.locator("#cards .review-form textarea:not(.prose)").fill("one, really")
+  await reviewer.page.locator("#cards .review-form").getByRole("button", { name: "Save" }).click()
+  await writer.card("one, really").click()
+  await writer.card("one, really").getByRole("button", { name: "Resolve" }).click()
+  await writer.page.locator("#done-count").getByText("1 done").waitFor()
+
+  await writer.card("next").click()
+  await writer.card("next").getByRole("button", { name: "Reject" }).click()
+  await writer.page.locator("#done-count").getByText("2 done").waitFor()
+  await writer.sees("The first one. The second one. The third one.")
+
+  await writer.page.locator("#done-count").click()
+  const done = writer.page.locator("#done-cards .card", { hasText: "one, really" })
+  await done.getByRole("button", { name: "Reopen" }).click()
+  await writer.card("one, really").waitFor()
+  await reviewer.card("one, really").waitFor()
+
+  const third = reviewer.card("three")
+  await third.click()
+  await third.getByRole("button", { name: "Delete" }).click()
+  await third.getByRole("button", { name: "Delete it?" }).click()
+  await writer.card("three").waitFor({ state: "detached" })
+  assert.notEqual(await reviewer.page.evaluate(() => document.activeElement?.tagName), "BODY", "the focus went somewhere")
+  browser.assertContent()
+})
+
+test("a passage that is deleted leaves its review on top, and one that is moved is found", async () => {
+  const [writer, reviewer] = [await browser.person(galley), await browser.person(galley)]
+  await writer.paste("Kim", "A sentence that goes away. Another that stays here.")
+  await reviewer.follow(await writer.invite(), "Lee")
+  await reviewer.seated()
+  await reviewer.review("sentence that goes", { body: "about it" })
+  await writer.card("about it").waitFor()
+  await writer.select("A sentence that goes away. ")
+  await writer.page.keyboard.press("Delete")
+  const orphan = writer.page.locator("#orphan-cards .card", { hasText: "about it" })
+  await orphan.locator("blockquote").getByText("sentence that goes").waitFor()
+  await reviewer.page.locator("#orphan-cards .card", { hasText: "about it" }).waitFor()
+  await writer.shot("together-orphan")
+
+  await writer.page.keyboard.press("Control+End")
+  await writer.page.keyboard.insertText(" A sentence that goes away.")
+  await writer.card("about it").waitFor()
+  await writer.page.locator(".passage", { hasText: "sentence that goes" }).waitFor()
+  browser.assertContent()
+})
+
+test("the writer may change the title, and what was typed is what the other sees", async () => {
+  const writer = await browser.person(galley)
+  await writer.paste("Kim", "Body")
+  await writer.page.locator("#title").fill("자기소개서 3차")
+  await writer.page.keyboard.press("Enter")
+  await writer.page.waitForFunction(() => document.title.startsWith("자기소개서 3차"))
+  await writer.page.goto(galley.url)
+  await writer.page.locator("#mine").getByRole("link", { name: "자기소개서 3차" }).waitFor()
+  browser.assertContent()
+})
