@@ -67,7 +67,7 @@ pub enum AppError {
     #[error(transparent)]
     Relay(#[from] RelayError),
     /// No port.
-    #[error("cannot listen on {address}: {source}")]
+    #[error("cannot listen on {address}")]
     Listen {
         /// Where it tried to.
         address: SocketAddr,
@@ -75,8 +75,8 @@ pub enum AppError {
         source: std::io::Error,
     },
     /// No signals, so it could not be stopped.
-    #[error("cannot hear signals: {0}")]
-    Signals(std::io::Error),
+    #[error("cannot hear signals")]
+    Signals(#[source] std::io::Error),
     /// No figures.
     #[error("cannot keep figures: {0}")]
     Figures(String),
@@ -147,7 +147,9 @@ impl App {
     pub fn ready_line(&self) -> String {
         let open = self.state.origins.own();
         match &self.settings.server.public_url {
-            Some(_) => format!("Galley is ready: open {open}/ (listening on {})", self.address),
+            Some(_) => {
+                format!("Galley is ready: open {open}/ – it listens on http://{}", self.address)
+            }
             None => format!("Galley is ready: open {open}/"),
         }
     }
@@ -179,6 +181,7 @@ impl App {
             }
             _ended = edge => Some("the listener"),
             _ended = upkeep => Some("the upkeep"),
+            () = sessions.died() => Some("a task of the sessions"),
         };
         if let Some(task) = died {
             tracing::error!(task, "a task that must live is dead; stopping");

@@ -22,7 +22,7 @@ const BYTES_MIN: usize = 32;
 #[derive(Debug, thiserror::Error)]
 pub enum SecretError {
     /// The disk said no.
-    #[error("{path}: {source}")]
+    #[error("cannot read or make the secret in {path}")]
     Io {
         /// Which file.
         path: PathBuf,
@@ -35,8 +35,8 @@ pub enum SecretError {
     )]
     TooShort(PathBuf),
     /// The system gave no random bytes.
-    #[error("no random bytes to make a secret of: {0}")]
-    Random(getrandom::Error),
+    #[error("no random bytes to make a secret of")]
+    Random(#[source] getrandom::Error),
 }
 
 /// The secret in the file at `path`, made first if there is none: 256 random bits.
@@ -98,7 +98,8 @@ fn make(path: &Path) -> Result<(), SecretError> {
 fn write(draft: &Path, secret: &str) -> io::Result<()> {
     let mut file =
         OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(draft)?;
-    writeln!(file, "{secret}")?;
+    // Without a line end, so that the file's bytes are the key for any other program too.
+    file.write_all(secret.as_bytes())?;
     file.sync_all()
 }
 

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::docs::OPENAPI;
+use super::routes::Routes;
 use super::{guarded, open, reviewing};
 
 const METHODS: [&str; 5] = ["get", "post", "put", "patch", "delete"];
@@ -33,7 +34,7 @@ fn every_route_is_documented_and_every_documented_route_is_there() {
         operations(&document).into_iter().map(|(method, path, _)| (method, path)).collect();
     let routed: BTreeSet<_> = [guarded(), reviewing(), open()]
         .iter()
-        .flat_map(|routes| routes.table())
+        .flat_map(Routes::table)
         .map(|(method, path)| ((*method).to_owned(), (*path).to_owned()))
         .collect();
     let undocumented: Vec<_> = routed.difference(&documented).collect();

@@ -144,14 +144,14 @@ async fn delete(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// `GET /api/documents/{id}/text`
+/// `GET /api/documents/{id}/text`: for the owner, and the reviewer of its share link.
 async fn text(
     State(sharing): State<Sharing>,
     State(sessions): State<Sessions>,
     caller: Caller,
     Path(id): Path<DocumentId>,
 ) -> Result<Response, ApiError> {
-    let document = sharing.document(&caller.user().id, id).await?;
-    let text = sessions.text(document.id).await?;
+    sharing.may_read(&caller.user().id, id).await?;
+    let text = sessions.text(id).await?;
     Ok(([(CONTENT_TYPE, "text/plain; charset=utf-8")], text).into_response())
 }

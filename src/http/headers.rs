@@ -16,7 +16,7 @@ use axum::response::Response;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-use crate::http::origin::Origins;
+use crate::http::origin::{Origin, Origins};
 
 const OPENER_POLICY: HeaderName = HeaderName::from_static("cross-origin-opener-policy");
 
@@ -33,10 +33,11 @@ impl Policy {
     /// The policy of a server reached at `origins`.
     #[must_use]
     pub fn new(origins: &Origins) -> Self {
-        // Named besides 'self', which not every browser takes to mean websockets too.
-        let connect = origins.all().fold("'self'".to_owned(), |connect, origin| {
-            format!("{connect} {}", origin.websocket())
-        });
+        // Named besides 'self', which not every browser takes to mean websockets too. The grammar
+        // of policies has no IPv6 addresses, and a browser complains about one.
+        let sockets = origins.all().map(Origin::websocket).filter(|socket| !socket.contains('['));
+        let connect =
+            sockets.fold("'self'".to_owned(), |connect, socket| format!("{connect} {socket}"));
         Self(Arc::new(Inner { connect, is_secure: origins.own().is_secure() }))
     }
 

@@ -86,3 +86,44 @@ pub(crate) fn after_panic(panic: Box<dyn Any + Send + 'static>) -> Response {
     let words = words.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default();
     ApiError::Internal(format!("a handler panicked: {words}")).into_response()
 }
+
+#[cfg(test)]
+mod tests {
+    use axum::Router;
+    use axum::body::{Body, to_bytes};
+    use axum::http::StatusCode;
+    use axum::middleware::from_fn;
+    use axum::routing::get;
+    use tower::ServiceExt as _;
+    use tower_http::catch_panic::CatchPanicLayer;
+
+    use super::*;
+
+    async fn ask(path: &str) -> (StatusCode, serde_json::Value) {
+        let router: Router = Router::new()
+            .route("/panics", get(async || -> &'static str { panic!("at the disco") }))
+            .route("/teapot", get(async || StatusCode::IM_A_TEAPOT))
+            .layer(CatchPanicLayer::custom(after_panic))
+            .layer(from_fn(explain));
+        let request = Request::get(path).body(Body::empty()).expect("a request");
+        let response = router.oneshot(request).await.expect("an answer");
+        assert_eq!(response.headers()[CONTENT_TYPE], PROBLEM_JSON);
+        let status = response.status();
+        let body = to_bytes(response.into_body(), 4_096).await.expect("a body");
+        (status, serde_json::from_slice(&body).expect("JSON"))
+    }
+
+    #[tokio::test]
+    async fn g12_a_panic_is_an_answer_that_says_nothing_of_the_inside() {
+        let (status, problem) = ask("/panics").await;
+        assert_eq!(status, StatusCode::INTERNAL_SERVER_ERROR);
+        assert_eq!(problem["type"], "/problems/internal");
+        assert!(!problem.to_string().contains("disco"));
+    }
+
+    #[tokio::test]
+    async fn a_failure_without_words_is_given_some() {
+        assert_eq!(ask("/nowhere").await.1["type"], "/problems/not-found");
+        assert_eq!(ask("/teapot").await.1["status"], 400);
+    }
+}

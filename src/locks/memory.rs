@@ -14,8 +14,9 @@ use crate::domain::fence::Fence;
 use crate::domain::seat::Seat;
 use crate::locks::GRANT_KEPT_FOR;
 use crate::locks::name::LockName;
+use crate::locks::reply;
 use crate::locks::words::{
-    Claim, Claimed, Grant, Held, Holder, Over, Owner, Released, Round, Verdict,
+    Claim, Claimed, Grant, Held, Holder, LocksError, Over, Owner, Released, Round, Verdict,
 };
 
 /// Locks of one process.
@@ -38,6 +39,8 @@ struct Entry {
     last: Fence,
     /// The last grant, until it is released. Expired ones stay: their holder may come back.
     grip: Option<Grip>,
+    /// The value that was released last: it is spent.
+    released: Option<String>,
     forget_at: Instant,
 }
 
@@ -51,31 +54,37 @@ struct Grip {
 }
 
 impl Memory {
-    pub(super) fn claim(&self, claim: &Claim) -> Claimed {
+    pub(super) fn claim(&self, claim: &Claim) -> Result<Claimed, LocksError> {
         let now = Instant::now();
         let mut table = self.table();
         table.sweep(now);
         let entry = table.entries.entry(claim.name.clone()).or_insert_with(|| Entry {
             last: Fence::ZERO,
             grip: None,
+            released: None,
             forget_at: now,
         });
+        if entry.released.as_ref() == Some(&claim.value) {
+            return Err(reply::spent());
+        }
         let mut replaced = None;
         if let Some(grip) = entry.grip.as_mut().filter(|grip| now < grip.ends) {
-            if grip.value == claim.value {
+            let is_mine = grip.value == claim.value;
+            // A fence that the database refused is not given again.
+            if is_mine && claim.floor < grip.fence {
                 grip.ends = now + claim.ttl;
                 let (fence, since) = (grip.fence, grip.since);
-                return Claimed::Granted(Grant { fence, since, sent_at: now, replaced });
+                return Ok(Claimed::Granted(Grant { fence, since, sent_at: now, replaced }));
             }
             let may_take = match &claim.over {
                 Over::Nobody => false,
                 Over::Value(value) => *value == grip.value,
                 Over::SameUser => claim.owner.user.id == grip.owner.user.id,
             };
-            if !may_take {
-                return Claimed::Busy(grip.holder(now));
+            if !may_take && !is_mine {
+                return Ok(Claimed::Busy(grip.holder(now)));
             }
-            replaced = Some(grip.holder(now));
+            replaced = (!is_mine).then(|| grip.holder(now));
         }
         let since = Utc::now();
         let fence = entry.last.next(micros(since), claim.floor);
@@ -88,7 +97,7 @@ impl Memory {
             ends: now + claim.ttl,
         });
         entry.forget_at = now + GRANT_KEPT_FOR;
-        Claimed::Granted(Grant { fence, since, sent_at: now, replaced })
+        Ok(Claimed::Granted(Grant { fence, since, sent_at: now, replaced }))
     }
 
     pub(super) fn release(&self, name: &LockName, value: &str) -> Released {
@@ -100,6 +109,7 @@ impl Memory {
         };
         // Also for a grip that had expired: its late renewal must not raise the dead.
         entry.last = Fence(entry.last.0 + 1);
+        entry.released = Some(grip.value);
         entry.forget_at = now + GRANT_KEPT_FOR;
         if now < grip.ends { Released::Freed } else { Released::NotHeld }
     }
@@ -135,7 +145,8 @@ impl Table {
         let forget_at = now + GRANT_KEPT_FOR;
         let Some(entry) = self.entries.get_mut(&held.name) else {
             let grip = Some(Grip::of(held, ends));
-            self.entries.insert(held.name.clone(), Entry { last: held.fence, grip, forget_at });
+            let entry = Entry { last: held.fence, grip, released: None, forget_at };
+            self.entries.insert(held.name.clone(), entry);
             return Verdict::Reasserted;
         };
         let Some(grip) = entry.grip.as_mut().filter(|grip| grip.value == held.value) else {
@@ -189,4 +200,54 @@ impl Grip {
 /// µs since the epoch; 0 for a clock that stands before it, which the fence survives.
 fn micros(time: DateTime<Utc>) -> u64 {
     u64::try_from(time.timestamp_micros()).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::time::advance;
+
+    use super::*;
+    use crate::domain::ids::{NodeId, ShareLinkId, UserId};
+    use crate::domain::seat::Role;
+    use crate::domain::user::User;
+
+    const LEASE: Duration = Duration::from_secs(12);
+
+    fn claim(name: &LockName, value: &str) -> Claim {
+        let user = User { id: UserId::generate(), name: "Kim".to_owned() };
+        Claim {
+            name: name.clone(),
+            value: value.to_owned(),
+            owner: Owner { user, node: NodeId::generate() },
+            floor: Fence::ZERO,
+            ttl: LEASE,
+            over: Over::Nobody,
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn g4_under_paused_time_a_lease_ends_to_the_millisecond() {
+        let (memory, name) = (Memory::default(), LockName::named("job:1"));
+        assert!(matches!(memory.claim(&claim(&name, "a")), Ok(Claimed::Granted(_))));
+        advance(LEASE - Duration::from_millis(1)).await;
+        assert!(matches!(memory.claim(&claim(&name, "b")), Ok(Claimed::Busy(_))));
+        advance(Duration::from_millis(1)).await;
+        assert_eq!(memory.holder(&name), None);
+        assert!(matches!(memory.claim(&claim(&name, "b")), Ok(Claimed::Granted(_))));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn g13_what_nobody_holds_or_remembers_is_forgotten() {
+        let memory = Memory::default();
+        let claim_seats = |seats: usize| {
+            let seat = |_| LockName::seat(Seat::new(ShareLinkId::generate(), Role::Writer));
+            assert!((0..seats).map(seat).all(|seat| memory.claim(&claim(&seat, "a")).is_ok()));
+        };
+        claim_seats(5_000);
+        assert_eq!(memory.table().entries.len(), 5_000);
+        advance(GRANT_KEPT_FOR).await;
+        claim_seats(5_000);
+        assert!(memory.table().entries.len() < 7_500, "{}", memory.table().entries.len());
+        assert!(memory.table().swept < 5_000);
+    }
 }

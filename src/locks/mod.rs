@@ -88,14 +88,15 @@ impl Locks {
     /// # Errors
     ///
     /// [`LocksError`] when the keeper gave no answer. The claim is then taken back in the
-    /// background, and its value is spent: claim again with a new one.
+    /// background, and its value is spent, as that of a released lock is: claim again with a new
+    /// one.
     ///
     /// # Cancel safety
     ///
     /// A claim that is dropped while it is under way is taken back too.
     pub async fn claim(&self, claim: &Claim) -> Result<Claimed, LocksError> {
         let claimed = match &self.0 {
-            Keeper::Memory(memory) => Ok(memory.claim(claim)),
+            Keeper::Memory(memory) => memory.claim(claim),
             Keeper::Redis(remote) => remote.claim(claim).await,
         };
         let outcome = match &claimed {

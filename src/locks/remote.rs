@@ -81,18 +81,13 @@ impl Remote {
         }
         let promise = self.owed.promise(&claim.name, &claim.value);
         let call = self.calls.scripts.claim(claim);
-        match self.calls.call(&self.calls.scripts.claim, call).await {
-            Ok((sent_at, reply)) => {
-                let claimed = reply::claimed(&reply, sent_at)?;
-                promise.keep();
-                Ok(claimed)
-            }
-            Err(Fault::Unsent(error) | Fault::Refused(error)) => {
-                promise.keep();
-                Err(error)
-            }
-            Err(Fault::Unknown(error)) => Err(error),
+        let answer = self.calls.call(&self.calls.scripts.claim, call).await;
+        let claimed = answer.and_then(|(sent_at, reply)| reply::claimed(&reply, sent_at));
+        match &claimed {
+            Ok(_) | Err(Fault::Unsent(_) | Fault::Refused(_)) => promise.keep(),
+            Err(Fault::Unknown(_)) => drop(promise),
         }
+        Ok(claimed?)
     }
 
     pub(super) async fn release(

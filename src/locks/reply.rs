@@ -11,11 +11,17 @@ use tokio::time::Instant;
 
 use crate::domain::fence::Fence;
 use crate::domain::user::User;
+use crate::locks::fault::Fault;
 use crate::locks::words::{Claimed, Grant, Holder, LocksError, Owner, Released};
 
 /// The answer of `claim.lua`.
-pub(super) fn claimed(reply: &Value, sent_at: Instant) -> Result<Claimed, LocksError> {
-    read_claimed(reply, sent_at).ok_or_else(unexpected)
+pub(super) fn claimed(reply: &Value, sent_at: Instant) -> Result<Claimed, Fault> {
+    match reply {
+        Value::Array(fields) if matches!(fields.as_slice(), [Value::Int(-1)]) => {
+            Err(Fault::Refused(spent()))
+        }
+        reply => read_claimed(reply, sent_at).ok_or_else(|| Fault::Unknown(unexpected())),
+    }
 }
 
 /// The answer of `release.lua`.
@@ -42,6 +48,12 @@ pub(super) fn holders(reply: &Value, asked: usize) -> Result<Vec<Option<Holder>>
         return Err(unexpected());
     }
     rows.iter().map(|row| holder(row).ok_or_else(unexpected)).collect()
+}
+
+/// The value was released before.
+pub(super) fn spent() -> LocksError {
+    let why = "the value of this claim was released already: claim with a new one";
+    LocksError::Unavailable(why.to_owned())
 }
 
 /// Redis said something that our scripts do not say.

@@ -114,6 +114,24 @@ struct Shared {
     stop: CancellationToken,
     /// Fires when the last seat is released and the last edit stored.
     finished: CancellationToken,
+    /// Fires when a task that must live has ended before that.
+    died: CancellationToken,
+}
+
+/// Lives as long as a task without which the server must not go on.
+struct Vital {
+    name: &'static str,
+    finished: CancellationToken,
+    died: CancellationToken,
+}
+
+impl Drop for Vital {
+    fn drop(&mut self) {
+        if !self.finished.is_cancelled() {
+            tracing::error!(task = self.name, "a task that must live has ended");
+            self.died.cancel();
+        }
+    }
 }
 
 impl Sessions {
@@ -125,7 +143,7 @@ impl Sessions {
         let rooms =
             Rooms::new(storage.clone(), relay.clone(), persister.clone(), limits, tasks.clone());
         let finished = CancellationToken::new();
-        tasks.spawn(persist::run(storage.clone(), relay.clone(), queue, finished.clone()));
+        let storing = persist::run(storage.clone(), relay.clone(), queue, finished.clone());
         let shared = Shared {
             storage,
             locks,
@@ -138,13 +156,30 @@ impl Sessions {
             persister,
             draining: AtomicBool::new(false),
             stop: CancellationToken::new(),
-            finished,
+            finished: finished.clone(),
+            died: CancellationToken::new(),
         };
         let sessions = Self { shared: Arc::new(shared) };
-        let tasks = &sessions.shared.tasks;
-        tasks.spawn(renewal::run(sessions.clone(), sessions.shared.finished.clone()));
-        tasks.spawn(sessions.clone().listen());
+        sessions.keep_alive("group commit", storing);
+        sessions.keep_alive("renewal", renewal::run(sessions.clone(), finished));
+        sessions.keep_alive("cluster", sessions.clone().listen());
         sessions
+    }
+
+    fn keep_alive(&self, name: &'static str, task: impl Future<Output = ()> + Send + 'static) {
+        let (finished, died) = (self.shared.finished.clone(), self.shared.died.clone());
+        let vital = Vital { name, finished, died };
+        self.shared.tasks.spawn(async move {
+            // Dropped with the task, whether it returns or panics.
+            let _vital = vital;
+            task.await;
+        });
+    }
+
+    /// Resolves when a task has ended without which seats are not renewed or edits not stored.
+    /// The process must stop then.
+    pub async fn died(&self) {
+        self.shared.died.cancelled().await;
     }
 
     /// The sessions of this process.

@@ -150,10 +150,7 @@ pub async fn round(sessions: &Sessions) -> RoundOutcome {
         .filter_map(|holding| lease_of(sessions, &holding).map(|lease| (holding, lease)))
         .unzip();
     let terms = sessions.shared.terms.lease;
-    let started = Instant::now();
     let answer = timeout(terms.renew_every, sessions.shared.locks.renew(&held, terms.ttl)).await;
-    metrics::histogram!("galley_renewal_round_seconds").record(started.elapsed().as_secs_f64());
-    metrics::gauge!("galley_renewal_locks").set(u32::try_from(held.len()).unwrap_or(u32::MAX));
     match answer {
         Ok(Ok(round)) => {
             let until = terms.trusted_until(round.sent_at);
@@ -176,8 +173,7 @@ pub async fn round(sessions: &Sessions) -> RoundOutcome {
 
 async fn apply(sessions: &Sessions, holding: &Arc<Holding>, verdict: Verdict, until: Instant) {
     match verdict {
-        Verdict::Renewed => {}
-        Verdict::Reasserted => metrics::counter!("galley_renewal_reasserted_total").increment(1),
+        Verdict::Renewed | Verdict::Reasserted => {}
         Verdict::Lost => {
             // Released while the pipeline was under way: nothing was lost.
             if holding.phase() != Phase::Ended {

@@ -126,10 +126,8 @@ impl Sessions {
                 }
                 Claimed::Granted(grant) => match self.ratify(sitter, &grant).await? {
                     Ratified::Accepted => return self.granted(holding, &grant),
-                    Ratified::Refused { last } => {
-                        self.release_key(sitter).await;
-                        floor = last;
-                    }
+                    // Still ours, and minted again above what the database has.
+                    Ratified::Refused { last } => floor = last,
                     Ratified::Gone => {
                         self.release_key(sitter).await;
                         return Err(Close::NoSuchLink);

@@ -66,6 +66,20 @@ impl Sharing {
         document.filter(|document| document.owner.id == *caller).ok_or(NO_DOCUMENT)
     }
 
+    /// Holds that the caller may read a document: its owner, and the reviewer of its share link.
+    ///
+    /// # Errors
+    ///
+    /// [`SharingError::NotFound`] for everybody else.
+    pub async fn may_read(&self, caller: &UserId, id: DocumentId) -> Result<(), SharingError> {
+        let document = self.storage.document(id).await?.ok_or(NO_DOCUMENT)?;
+        if document.owner.id == *caller {
+            return Ok(());
+        }
+        let links = self.storage.links_of(caller).await?;
+        if links.iter().any(|link| link.document_id == id) { Ok(()) } else { Err(NO_DOCUMENT) }
+    }
+
     /// Gives one of the caller's own documents another title.
     ///
     /// # Errors

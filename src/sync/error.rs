@@ -25,7 +25,10 @@ pub enum Rejected {
     /// It builds on something that is not here. Send sync step 1 to be given that too.
     #[error("the update builds on updates that are missing here; sync again")]
     Gap,
-    /// Well-formed, but nothing that may be written into this document.
+    /// Well-formed, but nothing that a plain text can hold.
+    #[error("the update may not {0}")]
+    Unsupported(&'static str),
+    /// Well-formed, but not the sender's to write.
     #[error("the update may not {0}")]
     Forbidden(&'static str),
     /// A value nested deeper than [`NESTING_MAX`].

@@ -57,7 +57,7 @@ impl UpdateLog {
         Ok(log)
     }
 
-    /// Judges an update before anybody else sees it.
+    /// Judges an update before anybody else sees it (Y1).
     ///
     /// # Errors
     ///
@@ -173,7 +173,8 @@ impl UpdateLog {
         Ok(())
     }
 
-    /// About what [`merged`](Self::merged) takes.
+    /// About what [`merged`](Self::merged) would take, and what was deleted since it was last
+    /// called: ask for it before a document is called too large.
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.struct_bytes

@@ -51,6 +51,10 @@ const MARK_EVERY: usize = 4096;
 /// so this is also the most that an append moves.
 const TAIL_MAX: usize = 4096;
 
+/// Shortest deletion whose text is forgotten. Two structs more take about 50 bytes, so to cut a
+/// single backspace out of a paragraph would make it longer.
+const FORGOTTEN_MIN: u32 = 64;
+
 /// A place in a run from where it can be copied.
 pub(crate) struct Cut<'a> {
     first: Struct<'a>,
@@ -171,7 +175,8 @@ impl Run {
         ranges: impl Iterator<Item = (u32, u32)>,
     ) -> Result<(), Rejected> {
         let mut kept = Self::default();
-        let mut ranges = ranges.peekable();
+        let mut ranges =
+            ranges.filter(|(from, to)| FORGOTTEN_MIN <= to.saturating_sub(*from)).peekable();
         let mut reader = Reader::new(&self.bytes);
         while kept.end < self.end {
             let found = Struct::read(&mut reader, kept.end)?;

@@ -251,17 +251,17 @@ fn check_kind(info: u8) -> Result<(), Rejected> {
     match info & KIND {
         GC if info != GC => return Err(Rejected::Malformed("a collected struct has flags")),
         GC | DELETED | STRING | FORMAT => {}
-        JSON | BINARY | ANY => return Err(Rejected::Forbidden("contain values other than text")),
-        EMBED => return Err(Rejected::Forbidden("embed objects")),
-        TYPE => return Err(Rejected::Forbidden("contain nested types")),
-        DOCUMENT => return Err(Rejected::Forbidden("contain documents")),
-        MOVE => return Err(Rejected::Forbidden("move structs")),
+        JSON | BINARY | ANY => return Err(Rejected::Unsupported("contain values other than text")),
+        EMBED => return Err(Rejected::Unsupported("embed objects")),
+        TYPE => return Err(Rejected::Unsupported("contain nested types")),
+        DOCUMENT => return Err(Rejected::Unsupported("contain documents")),
+        MOVE => return Err(Rejected::Unsupported("move structs")),
         // Stands for structs that its sender lacks, too.
         SKIP => return Err(Rejected::Gap),
         _ => return Err(Rejected::Malformed("a struct has unknown content")),
     }
     if info & HAS_PARENT_KEY != 0 {
-        return Err(Rejected::Forbidden("set attributes of the document"));
+        return Err(Rejected::Unsupported("set attributes of the document"));
     }
     Ok(())
 }
@@ -271,7 +271,7 @@ fn check_parent(reader: &mut Reader<'_>) -> Result<(), Rejected> {
     match reader.number()? {
         PARENT_IS_ROOT if reader.text()? == ROOT => Ok(()),
         PARENT_IS_ROOT => Err(Rejected::Forbidden("write outside of the text")),
-        PARENT_IS_STRUCT => Err(Rejected::Forbidden("contain nested types")),
+        PARENT_IS_STRUCT => Err(Rejected::Unsupported("contain nested types")),
         _ => Err(Rejected::Malformed("a parent is neither a root nor a struct")),
     }
 }

@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn an_anchor_on_what_does_not_stand_there_is_refused() {
+    fn y4_an_anchor_on_what_does_not_stand_there_is_refused() {
         let text = text();
         let at = |start, end, quote: &str| {
             text.anchor(&AnchorRequest { start, end, quote: quote.to_owned() }).unwrap_err()

@@ -32,10 +32,8 @@ pub enum Origin {
 pub struct Checked {
     /// The clients of whom it brings new structs.
     pub clients: Vec<u64>,
-    /// Whether it changes anything. A resend does not.
+    /// Whether it changes anything, if only by a deletion. A resend does not.
     pub is_new: bool,
-    /// Whether some of its structs are in the log already, in part or in whole.
-    pub(crate) overlaps: bool,
 }
 
 /// The structs of one client in an update.
@@ -48,8 +46,8 @@ struct Section {
     end: u32,
 }
 
-/// A struct of at least two bytes, the client and the clock.
-const SECTION_BYTES_MIN: usize = 4;
+/// How many structs, the client, the clock, and a struct.
+const SECTION_BYTES_MIN: usize = 5;
 /// Kind and length.
 const STRUCT_BYTES_MIN: usize = 2;
 /// Client and number of ranges.
@@ -84,7 +82,7 @@ struct Check<'a> {
 
 impl Check<'_> {
     fn structs(&mut self, reader: &mut Reader<'_>) -> Result<Checked, Rejected> {
-        let mut checked = Checked { clients: Vec::new(), is_new: false, overlaps: false };
+        let mut checked = Checked { clients: Vec::new(), is_new: false };
         for _ in 0..reader.count(SECTION_BYTES_MIN)? {
             let count = reader.count(STRUCT_BYTES_MIN)?;
             let client = reader.number()?;
@@ -101,7 +99,6 @@ impl Check<'_> {
                 end = self.one_struct(reader, client, end)?;
             }
             self.sections.finish(end.max(section.known));
-            checked.overlaps |= start < section.known;
             if section.known < end {
                 self.check_author(client)?;
                 checked.clients.push(client);

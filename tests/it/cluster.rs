@@ -27,13 +27,17 @@ impl Cluster {
     pub(crate) async fn with(more: &[(&str, &str)]) -> Self {
         let redis = redis_server::Server::start().await;
         let url = redis.url();
-        let mut settings =
-            vec![("LOCKS__URL", url.as_str()), ("DATABASE__SHARED_SQLITE", "true")];
+        let mut settings = vec![("LOCKS__URL", url.as_str()), ("DATABASE__SHARED_SQLITE", "true")];
         settings.extend_from_slice(more);
         let folder = Arc::new(TempDir::new().expect("a folder"));
         let one = Server::in_folder(folder, &settings).await;
         let two = one.beside().await;
         Self { redis, one, two }
+    }
+
+    /// One of the two, by turns.
+    pub(crate) fn either(&self, turn: usize) -> &Server {
+        if turn.is_multiple_of(2) { &self.one } else { &self.two }
     }
 }
 
@@ -52,10 +56,8 @@ async fn g1_of_a_hundred_clients_on_two_servers_one_wins_fifty_times() {
     let cluster = Cluster::start().await;
     for round in 0..50 {
         let desk = cluster.one.desk("text").await;
-        let knocks = (0..100).map(|number| {
-            let server = if number % 2 == 0 { &cluster.one } else { &cluster.two };
-            server.knock(&desk, "writer", "events=1")
-        });
+        let knocks =
+            (0..100).map(|number| cluster.either(number).knock(&desk, "writer", "events=1"));
         let peers = futures_util::future::join_all(knocks).await;
         let seated = futures_util::future::join_all(peers.iter().map(was_seated)).await;
         let winners = seated.iter().filter(|seated| **seated).count();
@@ -150,8 +152,7 @@ async fn seated_eventually(server: &Server, desk: &Desk) -> Peer {
 /// Goal: after `kill -9` the seat is free within the lease, and never before the key's end.
 #[tokio::test]
 async fn g4_a_killed_servers_seat_is_free_within_the_lease_and_not_before_the_keys_end() {
-    let mut cluster =
-        Cluster::with(&[("SEATS__LEASE", "3s"), ("SEATS__RENEW_EVERY", "1s")]).await;
+    let mut cluster = Cluster::with(&[("SEATS__LEASE", "3s"), ("SEATS__RENEW_EVERY", "1s")]).await;
     let desk = cluster.one.desk("text").await;
     let old = cluster.one.writer(&desk).await;
     cluster.one.kill().await;
@@ -184,14 +185,12 @@ async fn g11_however_many_ask_there_is_one_share_link() {
     let body = json!({ "title": "t", "text": "x" });
     let document = cluster.one.post(&kim, "/api/documents", body).await.ok(201);
     let path = format!("/api/documents/{}/share-link", document["id"].as_str().expect("an id"));
-    let asks = (0..60).map(|number| {
-        let server = if number % 2 == 0 { &cluster.one } else { &cluster.two };
-        server.post(&kim, &path, json!({}))
-    });
+    let asks = (0..60).map(|number| cluster.either(number).post(&kim, &path, json!({})));
     let answers = futures_util::future::join_all(asks).await;
     let made = answers.iter().filter(|answer| answer.status.as_u16() == 201).count();
     assert_eq!(made, 1);
-    let mut links: Vec<_> = answers.iter().map(|a| (&a.json["id"], &a.json["invite"]["token"])).collect();
+    let mut links: Vec<_> =
+        answers.iter().map(|a| (&a.json["id"], &a.json["invite"]["token"])).collect();
     links.dedup();
     assert_eq!(links.len(), 1, "{links:?}");
 }

@@ -112,11 +112,9 @@ async fn g13_a_flood_of_messages_ends_its_own_socket_only() {
 /// nothing by nobody behind the writer's back.
 #[tokio::test]
 async fn g13_a_document_at_its_limit_takes_no_more_and_keeps_what_it_has() {
-    let server = Server::with(&[
-        ("LIMITS__DOCUMENT_BYTES", "131072"),
-        ("LIMITS__MESSAGE_BYTES", "65536"),
-    ])
-    .await;
+    let server =
+        Server::with(&[("LIMITS__DOCUMENT_BYTES", "131072"), ("LIMITS__MESSAGE_BYTES", "65536")])
+            .await;
     let desk = server.desk("").await;
     let writer = server.writer(&desk).await;
     for _ in 0..4 {

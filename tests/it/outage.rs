@@ -8,6 +8,12 @@ use tokio::time::{Instant, sleep};
 use crate::cluster::Cluster;
 use crate::process::Server;
 
+/// How many seats Redis knows of.
+async fn held(cluster: &Cluster) -> usize {
+    let keys: Vec<String> = cluster.redis.run("KEYS share-link:lock:*").await;
+    keys.len()
+}
+
 /// Goal: Redis restarted empty under 200 sessions costs none of them its seat.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn g6_redis_restarted_empty_under_two_hundred_sessions_loses_none() {
@@ -15,22 +21,17 @@ async fn g6_redis_restarted_empty_under_two_hundred_sessions_loses_none() {
     let (kim, lee) = (cluster.one.guest("Kim").await, cluster.one.guest("Lee").await);
     let mut peers = Vec::new();
     for number in 0..100 {
-        let server = if number % 2 == 0 { &cluster.one } else { &cluster.two };
+        let server = cluster.either(number);
         let desk = server.desk_of(kim.clone(), lee.clone(), "text").await;
         peers.push(server.writer(&desk).await);
         peers.push(server.reviewer(&desk).await);
     }
-    let fences: Vec<String> = cluster.redis.run("KEYS share-link:lock:*").await;
-    assert_eq!(fences.len(), 200);
+    assert_eq!(held(&cluster).await, 200);
     cluster.redis.stop().await;
     cluster.redis.start_again().await;
     let came_back = Instant::now();
     let all_again = async {
-        loop {
-            let keys: Vec<String> = cluster.redis.run("KEYS share-link:lock:*").await;
-            if keys.len() == 200 {
-                return;
-            }
+        while held(&cluster).await != 200 {
             sleep(Duration::from_millis(50)).await;
         }
     };

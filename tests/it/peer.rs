@@ -14,9 +14,12 @@ use tokio::time::timeout;
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest;
 use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, connect_async};
+use tokio_util::task::TaskTracker;
 use yrs::updates::decoder::Decode;
 use yrs::updates::encoder::Encode;
-use yrs::{Doc, GetString, OffsetKind, Options, ReadTxn, StateVector, Text, TextRef, Transact, Update};
+use yrs::{
+    Doc, GetString, OffsetKind, Options, ReadTxn, StateVector, Text, TextRef, Transact, Update,
+};
 
 use crate::redis_server::PATIENCE;
 
@@ -63,7 +66,8 @@ impl Peer {
     fn over(socket: Socket) -> Self {
         let options = Options { offset_kind: OffsetKind::Utf16, ..Options::default() };
         // Yjs ids have 32 bits; larger ones are the servers'.
-        let options = Options { client_id: yrs::block::ClientID::new(random_u32().into()), ..options };
+        let options =
+            Options { client_id: yrs::block::ClientID::new(random_u32().into()), ..options };
         let doc = Doc::with_options(options);
         let content = doc.get_or_insert_text("content");
         let state = State {
@@ -78,7 +82,7 @@ impl Peer {
         let state = Arc::new(Mutex::new(state));
         let (outgoing, queue) = mpsc::unbounded_channel();
         let (change, changed) = watch::channel(0);
-        let task = tokio::task::spawn(serve(socket, Arc::clone(&state), queue, change));
+        let task = TaskTracker::new().spawn(serve(socket, Arc::clone(&state), queue, change));
         let peer = Self { state, changed, outgoing, task: task.abort_handle() };
         let hello = peer.look(|state| state.doc.transact().state_vector().encode_v1());
         peer.send(frame::sync_step1(&hello));
@@ -99,25 +103,19 @@ impl Peer {
     ) -> impl Future<Output = T> {
         let (mut changed, what) = (self.changed.clone(), what.to_owned());
         let caller = std::panic::Location::caller();
+        let mut found = None;
         async move {
-            let seen = timeout(PATIENCE, async {
-                loop {
-                    changed.mark_unchanged();
-                    if let Some(found) = self.look(&mut look) {
-                        return Some(found);
-                    }
-                    if changed.changed().await.is_err() {
-                        return self.look(&mut look);
-                    }
-                }
+            // Looks at once, and again whenever something has arrived or the socket has ended.
+            let seen = changed.wait_for(|_| {
+                found = self.look(&mut look);
+                found.is_some()
             });
-            match seen.await {
-                Ok(Some(found)) => found,
-                Ok(None) | Err(_) => {
-                    let (events, closed) = self.look(|s| (s.events.clone(), s.closed.clone()));
-                    panic!("{caller}: never saw {what}; closed {closed:?}; events {events:#?}")
-                }
-            }
+            let _ended = timeout(PATIENCE, seen).await;
+            let found = found.or_else(|| self.look(&mut look));
+            found.unwrap_or_else(|| {
+                let (events, closed) = self.look(|s| (s.events.clone(), s.closed.clone()));
+                panic!("{caller}: never saw {what}; closed {closed:?}; events {events:#?}")
+            })
         }
     }
 

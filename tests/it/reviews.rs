@@ -39,13 +39,15 @@ async fn a_review_is_made_read_changed_answered_and_deleted() {
 
     let path = one(&desk, &review);
     let change = json!({ "body": "예를 하나 들어 주세요" });
-    let stale = server
-        .call_if(&desk.reviewer, "PATCH", &path, Some(change.clone()), Some("\"7\""))
-        .await;
+    let stale =
+        server.call_if(&desk.reviewer, "PATCH", &path, Some(change.clone()), Some("\"7\"")).await;
     stale.problem(412, "version-mismatch");
     let changed =
         server.call_if(&desk.reviewer, "PATCH", &path, Some(change), Some("\"1\"")).await.ok(200);
-    assert_eq!((&changed["version"], &changed["body"]), (&json!(2), &json!("예를 하나 들어 주세요")));
+    assert_eq!(
+        (&changed["version"], &changed["body"]),
+        (&json!(2), &json!("예를 하나 들어 주세요"))
+    );
     writer.event("review.updated").await;
 
     let reply = json!({ "body": "네, 추가할게요" });

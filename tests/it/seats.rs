@@ -80,7 +80,8 @@ async fn a_third_person_a_stranger_and_a_nobody_are_refused() {
         assert_eq!(peer.closed().await.0, code, "{link} {role}");
     }
     for query in ["wait=301", "wait=soon", "events=maybe", "takeover=2"] {
-        let peer = Peer::connect(&server.url, &desk.link, "writer", &desk.writer.token, query).await;
+        let peer =
+            Peer::connect(&server.url, &desk.link, "writer", &desk.writer.token, query).await;
         assert_eq!(peer.closed().await.0, 4400, "{query}");
     }
     let path = format!("/api/share-links/{}/join", desk.link);
@@ -198,8 +199,7 @@ async fn g14_a_socket_ends_with_its_token() {
         .await
         .expect("the binary");
     let token = String::from_utf8(made.stdout).expect("text");
-    let peer =
-        Peer::connect(&server.url, &desk.link, "writer", token.trim(), "events=1").await;
+    let peer = Peer::connect(&server.url, &desk.link, "writer", token.trim(), "events=1").await;
     peer.event("seat.granted").await;
     assert_eq!(peer.closed().await, (4401, "token-expired".to_owned()));
 }

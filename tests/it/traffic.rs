@@ -42,7 +42,8 @@ async fn a_claim_is_one_script_and_so_is_a_release() {
         ("SEATS__LEASE", "60s"),
         ("SEATS__RENEW_EVERY", "20s"),
         ("SEATS__CLIENT_TIMEOUT", "50s"),
-    ]).await;
+    ])
+    .await;
     let desk = cluster.one.desk("text").await;
     // The first of each loads its script.
     cluster.one.writer(&desk).await.leave().await;

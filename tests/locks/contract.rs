@@ -5,7 +5,7 @@ use std::time::Duration;
 use galley::domain::fence::Fence;
 use galley::domain::ids::ShareLinkId;
 use galley::domain::seat::{Role, Seat};
-use galley::locks::{Claim, Claimed, LockName, Over, Released, Verdict};
+use galley::locks::{Claim, Claimed, LockName, LocksError, Over, Released, Verdict};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
@@ -88,6 +88,22 @@ pub(crate) async fn g2_the_fence_rises_above_what_the_database_ratified(place: P
     // The keeper's clock is behind by a century now; the last fence still counts.
     let next = granted(&place.locks, &claim(&name, &lee())).await;
     assert!(grant.fence < next.fence);
+}
+
+/// A claim that comes back with what the database has instead of its fence is minted again above
+/// it, without letting go in between.
+pub(crate) async fn g2_a_fence_that_the_database_refused_is_minted_again_above_it(place: Place) {
+    let name = seat();
+    let first = claim(&name, &kim());
+    let refused_at = granted(&place.locks, &first).await.fence;
+    let floor = Fence(refused_at.0 + 1_000_000_000);
+    let again = Claim { floor, ..first.clone() };
+    let minted = granted(&place.locks, &again).await;
+    assert!(floor < minted.fence);
+    assert!(minted.replaced.is_none());
+    assert_eq!(granted(&place.locks, &again).await.fence, minted.fence, "and then it stays");
+    let holder = place.locks.holder(&name).await.expect("an answer").expect("held");
+    assert_eq!((holder.value, holder.fence), (first.value, minted.fence));
 }
 
 pub(crate) async fn a_lock_is_taken_over_from_exactly_the_named_holder(place: Place) {
@@ -251,6 +267,17 @@ pub(crate) async fn holders_come_by_position_and_seats_are_seats_only(place: Pla
     let seats = place.locks.seats().await.expect("an answer");
     let [(found, holder)] = seats.as_slice() else { panic!("{seats:?}") };
     assert_eq!((*found, &holder.value, &holder.owner), (reviewer, &seat.value, &seat.owner));
+}
+
+pub(crate) async fn a_value_that_was_released_is_spent(place: Place) {
+    let name = seat();
+    let one = claim(&name, &kim());
+    granted(&place.locks, &one).await;
+    place.locks.release(&name, &one.value).await.expect("an answer");
+    let again = place.locks.claim(&one).await;
+    assert!(matches!(again, Err(LocksError::Unavailable(_))), "{again:?}");
+    assert_eq!(place.locks.holder(&name).await, Ok(None));
+    granted(&place.locks, &claim(&name, &kim())).await;
 }
 
 pub(crate) async fn a_round_of_nothing_is_answered_at_once(place: Place) {

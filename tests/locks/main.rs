@@ -35,6 +35,7 @@ on_both_keepers! {
     g6_a_release_never_frees_a_later_grant
     g2_the_fence_rises_through_release_expiry_and_take_over
     g2_the_fence_rises_above_what_the_database_ratified
+    g2_a_fence_that_the_database_refused_is_minted_again_above_it
     a_lock_is_taken_over_from_exactly_the_named_holder
     a_lock_is_taken_over_by_the_same_user_only
     each_renewal_has_its_verdict_by_position
@@ -45,5 +46,6 @@ on_both_keepers! {
     g1_of_a_hundred_claimants_on_two_servers_one_wins
     g4_what_is_not_renewed_is_free_at_its_end_and_never_before
     holders_come_by_position_and_seats_are_seats_only
+    a_value_that_was_released_is_spent
     a_round_of_nothing_is_answered_at_once
 }

@@ -1,8 +1,9 @@
 //! Access tokens: JWTs signed with the local secret, HS256 and nothing else.
 //!
 //! The algorithm is ours, not the token's: a header that names another is refused before any key is
-//! touched, and there is only one key. All claims are required and each must have its own JSON
-//! type; a claim that is missing, or a number written as text, is a refusal and not a default.
+//! touched, and there is only one key. All claims are required (but `admin`, which is false when
+//! it is not there) and each must have its own JSON type: a number written as text is a refusal
+//! and not a default.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -57,7 +58,7 @@ struct Keys {
     rules: Validation,
 }
 
-/// The claims, all of them required.
+/// The claims, all of them required but the last, which nobody has who was not given it.
 #[derive(Serialize, Deserialize)]
 struct Claims {
     sub: UserId,
@@ -66,6 +67,7 @@ struct Claims {
     exp: i64,
     iss: String,
     jti: String,
+    #[serde(default)]
     admin: bool,
 }
 

@@ -61,6 +61,10 @@ impl Room {
                 },
             }
         }
+        // Last words: whoever left the room has left the others' rooms too.
+        while let Ok(message) = to_say.try_recv() {
+            self.publish(&relay, &message).await;
+        }
     }
 
     /// Takes in an update that the database has under `seq`, and shows it to everybody here.

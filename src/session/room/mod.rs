@@ -198,7 +198,9 @@ impl Room {
                 return Ok(());
             }
             Err(Rejected::Forbidden(why)) => return Err(Close::Forbidden(why)),
-            Err(Rejected::Malformed(why)) => return Err(Close::Malformed(why)),
+            Err(Rejected::Malformed(why) | Rejected::Unsupported(why)) => {
+                return Err(Close::Malformed(why));
+            }
             Err(Rejected::TooDeep) => return Err(Close::Malformed("nested-too-deeply")),
         };
         if !checked.is_new {
@@ -252,7 +254,8 @@ impl Room {
         holding.was_active(now);
         state.send_to_others(holding, &frame::update(update));
         metrics::counter!("galley_document_updates_total").increment(1);
-        metrics::histogram!("galley_relay_seconds").record(now.elapsed().as_secs_f64());
+        metrics::histogram!("galley_relay_seconds", "path" => "room")
+            .record(now.elapsed().as_secs_f64());
         Ok(())
     }
 
@@ -379,10 +382,15 @@ impl State {
         }
     }
 
-    fn refusal(&self, more: usize, limits: &RoomLimits) -> Option<Event<'static>> {
+    fn refusal(&mut self, more: usize, limits: &RoomLimits) -> Option<Event<'static>> {
         if limits.unsaved_bytes < self.owed_bytes + more {
             return Some(Event::Problem(UNSAVED_FULL));
         }
+        if self.log.bytes() + more <= limits.document_bytes {
+            return None;
+        }
+        // Merging forgets the text of what was deleted.
+        let _whole = self.log.merged();
         (limits.document_bytes < self.log.bytes() + more).then_some(Event::Problem(DOCUMENT_FULL))
     }
 }

@@ -5,8 +5,10 @@ mod anchors;
 mod hostile;
 mod mutations;
 mod real_yjs;
+mod sessions;
 
 use bytes::Bytes;
+use proptest::test_runner::{Config, RngSeed, TestRunner};
 use serde_json::Value;
 use yrs::updates::decoder::Decode;
 use yrs::{
@@ -100,4 +102,20 @@ pub(crate) fn append_all(log: &mut UpdateLog, updates: impl IntoIterator<Item = 
     for update in updates {
         append(log, update);
     }
+}
+
+/// A runner whose seed is printed, and taken from `GALLEY_SEED` to replay a failure.
+pub(crate) fn runner(cases: u32) -> TestRunner {
+    let given = std::env::var("GALLEY_SEED").ok().and_then(|seed| seed.parse().ok());
+    let seed = given.unwrap_or_else(|| getrandom::u64().unwrap());
+    #[expect(clippy::print_stderr, reason = "whoever sees this test fail wants to see it again")]
+    {
+        eprintln!("replay with GALLEY_SEED={seed}");
+    }
+    TestRunner::new(Config {
+        cases,
+        failure_persistence: None,
+        rng_seed: RngSeed::Fixed(seed),
+        ..Config::default()
+    })
 }

@@ -5,28 +5,12 @@
 use bytes::Bytes;
 use proptest::prelude::*;
 use proptest::sample::Index;
-use proptest::test_runner::{Config, RngSeed, TestRunner};
 
-use super::{Fixture, append, apply, document, text_of, whole};
+use super::{Fixture, append, apply, document, edit, runner, text_of, whole};
+use crate::domain::anchor::{AnchorRequest, RelativeRange};
 use crate::sync::lib0::{put_block, put_length, put_number};
 use crate::sync::log::{Origin, UpdateLog};
 use crate::sync::text::Text;
-
-/// A runner whose seed is printed, and taken from `GALLEY_SEED` to replay a failure.
-fn runner(cases: u32) -> TestRunner {
-    let given = std::env::var("GALLEY_SEED").ok().and_then(|seed| seed.parse().ok());
-    let seed = given.unwrap_or_else(|| getrandom::u64().unwrap());
-    #[expect(clippy::print_stderr, reason = "whoever sees this test fail wants to see it again")]
-    {
-        eprintln!("replay with GALLEY_SEED={seed}");
-    }
-    TestRunner::new(Config {
-        cases,
-        failure_persistence: None,
-        rng_seed: RngSeed::Fixed(seed),
-        ..Config::default()
-    })
-}
 
 /// Documents in the making: what is known, and what comes next.
 fn moments() -> Vec<(UpdateLog, Bytes)> {
@@ -44,6 +28,14 @@ fn moments() -> Vec<(UpdateLog, Bytes)> {
         }
         moments.push((log, fixture.bytes("whole")));
     }
+    // One in which text was forgotten, and which is written on.
+    let writer = document(6);
+    let mut log = UpdateLog::empty();
+    append(&mut log, edit(&writer, 0, 0, &"한글 text ".repeat(30)));
+    append(&mut log, edit(&writer, 10, 120, ""));
+    let log = UpdateLog::open(vec![log.merged()]).unwrap();
+    moments.push((log.clone(), whole(&writer)));
+    moments.push((log, edit(&writer, 5, 20, "x")));
     let offline = read(include_str!("../../../tests/data/yjs/offline.json"));
     let log = UpdateLog::open(offline.all("server")).unwrap();
     moments.push((log.clone(), offline.bytes("step2")));
@@ -225,11 +217,22 @@ fn g12_what_is_let_through_of_imagined_structs_hurts_nobody() {
 #[test]
 fn g12_no_bytes_stop_the_readers() {
     let log = UpdateLog::open(vec![moments().last().unwrap().1.clone()]).unwrap();
+    let text = Text::build(&log.clone().merged()).unwrap();
+    let length = crate::sync::utf16::length(&text.content());
+    let request = AnchorRequest { start: 0, end: 2, quote: text.content()[..2].to_owned() };
+    let (origin, current) = text.anchor(&request).unwrap();
+    let change = (any::<u8>(), any::<Index>(), any::<Index>(), any::<u8>());
+    let near = prop::collection::vec(change, 1..3)
+        .prop_map(move |changes| mutate(&current.start, &changes).to_vec());
+    let bytes = prop_oneof![3 => prop::collection::vec(any::<u8>(), 0..64), 1 => near];
     runner(2_000)
-        .run(&prop::collection::vec(any::<u8>(), 0..64), |bytes| {
+        .run(&bytes, |bytes| {
             let _ = crate::sync::frame::parse(&bytes);
             let _ = crate::sync::awareness::decode_awareness(&bytes);
             let _ = log.diff(&bytes);
+            let nowhere = RelativeRange { start: bytes.clone(), end: bytes.clone() };
+            let anchor = text.resolve(&origin, &nowhere).anchor;
+            assert!(anchor.start <= anchor.end && anchor.end <= length);
             judge(&log, &Bytes::from(bytes));
             Ok(())
         })

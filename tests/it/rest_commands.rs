@@ -1,0 +1,125 @@
+//! The commands beside `serve`.
+
+use std::path::Path;
+use std::process::Output;
+
+use tokio::process::Command;
+
+/// What a command left behind.
+pub(crate) struct Ran(Output);
+
+impl Ran {
+    /// What a successful command printed.
+    #[track_caller]
+    pub(crate) fn ok(self) -> String {
+        assert!(self.0.status.success(), "{}", self.complaint());
+        String::from_utf8(self.0.stdout).expect("text")
+    }
+
+    fn code(&self) -> Option<i32> {
+        self.0.status.code()
+    }
+
+    fn complaint(&self) -> String {
+        String::from_utf8_lossy(&self.0.stderr).into_owned()
+    }
+}
+
+/// Runs `galley ARGUMENTS` in `folder`.
+pub(crate) async fn galley(folder: &Path, arguments: &[&str]) -> Ran {
+    galley_with(folder, arguments, &[]).await
+}
+
+async fn galley_with(folder: &Path, arguments: &[&str], settings: &[(&str, &str)]) -> Ran {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_galley"));
+    command.current_dir(folder).args(arguments).envs(settings.iter().copied());
+    Ran(command.output().await.expect("the binary"))
+}
+
+#[tokio::test]
+async fn check_config_prints_what_is_in_force_and_no_secret() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let settings = [
+        ("GALLEY_ADMIN__TOKEN", "correct-horse"),
+        ("GALLEY_LOCKS__URL", "redis://galley:hunter2@127.0.0.1:1/0"),
+        ("GALLEY_DATABASE__SHARED_SQLITE", "true"),
+    ];
+    let arguments = ["check-config", "--listen", "127.0.0.1:1234"];
+    let shown = galley_with(folder.path(), &arguments, &settings).await.ok();
+    assert!(shown.contains("listen = \"127.0.0.1:1234\""), "{shown}");
+    assert!(shown.contains("redis://galley:***@127.0.0.1:1/0"), "{shown}");
+    assert!(!shown.contains("hunter2") && !shown.contains("correct-horse"), "{shown}");
+    assert_eq!(folder.path().read_dir().expect("readable").count(), 0, "it only looks");
+}
+
+#[tokio::test]
+async fn wrong_settings_stop_every_command_with_one_line_each() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let settings = [
+        ("GALLEY_SEATS__LEASE", "5s"),
+        ("GALLEY_DATABASE_URL", "sqlite://elsewhere.db"),
+        ("GALLEY_LOCKS__URL", "redis+cluster://secret@a:1,b:2"),
+    ];
+    for command in ["check-config", "serve", "migrate"] {
+        let ran = galley_with(folder.path(), &[command], &settings).await;
+        assert_eq!(ran.code(), Some(2), "{command}");
+        let complaint = ran.complaint();
+        assert_eq!(complaint.lines().count(), 3, "{complaint}");
+        for part in ["seats.lease: ", "GALLEY_DATABASE_URL: ", "locks.url: "] {
+            assert!(complaint.contains(part), "{complaint}");
+        }
+        assert!(!complaint.contains("secret@"), "{complaint}");
+    }
+    assert_eq!(folder.path().read_dir().expect("readable").count(), 0);
+}
+
+#[tokio::test]
+async fn a_settings_file_that_is_not_there_is_a_fault_of_one_line() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let ran = galley(folder.path(), &["check-config", "--config", "missing.toml"]).await;
+    assert_eq!(ran.code(), Some(2));
+    assert_eq!(ran.complaint().lines().count(), 1, "{}", ran.complaint());
+    assert!(ran.complaint().contains("missing.toml"));
+    std::fs::write(folder.path().join("bad.toml"), "[server\nlisten = 1").expect("written");
+    let ran = galley(folder.path(), &["check-config", "--config", "bad.toml"]).await;
+    assert_eq!(ran.code(), Some(2));
+    assert_eq!(ran.complaint().lines().count(), 1, "{}", ran.complaint());
+}
+
+#[tokio::test]
+async fn migrate_makes_the_database_and_stops_and_does_no_harm_again() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for _ in 0..2 {
+        galley(folder.path(), &["migrate", "--database-url", "sqlite://deep/er/g.db"]).await.ok();
+    }
+    assert!(folder.path().join("deep/er/g.db").exists());
+}
+
+#[tokio::test]
+async fn a_token_needs_an_id_a_name_and_a_life() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for (wrong, part) in [
+        (["token", "--sub", "a b", "--name", "Kim", "--ttl", "1h"], "--sub"),
+        (["token", "--sub", "kim", "--name", " ", "--ttl", "1h"], "--name"),
+        (["token", "--sub", "kim", "--name", "Kim", "--ttl", "60"], "--ttl"),
+    ] {
+        let ran = galley(folder.path(), &wrong).await;
+        assert_eq!(ran.code(), Some(1));
+        assert!(ran.complaint().contains(part), "{}", ran.complaint());
+    }
+}
+
+#[tokio::test]
+async fn two_first_starts_at_once_agree_on_the_secret() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let arguments = ["token", "--sub", "kim", "--name", "Kim"];
+    let starts = (0..8).map(|_| galley(folder.path(), &arguments));
+    let tokens: Vec<_> =
+        futures_util::future::join_all(starts).await.into_iter().map(Ran::ok).collect();
+    let secret = std::fs::read(folder.path().join("data/secret")).expect("a secret");
+    let tokens = tokens
+        .iter()
+        .map(|token| galley::http::auth::Tokens::new(secret.trim_ascii_end()).verify(token.trim()));
+    assert!(tokens.into_iter().all(|identity| identity.is_ok()));
+    assert_eq!(folder.path().join("data").read_dir().expect("readable").count(), 1);
+}
