@@ -64,7 +64,7 @@ export class Margin {
     this.element.addEventListener("resized", () => this.arrangeSoon(), { signal })
     this.element.addEventListener("input", () => this.arrangeSoon(), { signal })
     this.done.addEventListener("toggle", () => this.arrangeSoon(), { signal })
-    this.#narrow.addEventListener("change", () => this.arrangeSoon(), { signal })
+    this.#narrow.addEventListener("change", () => this.#resized(), { signal })
     const sizes = new ResizeObserver(() => this.arrangeSoon())
     for (const element of [this.desk, this.list, this.orphans]) sizes.observe(element)
     signal.addEventListener("abort", () => sizes.disconnect())
@@ -118,6 +118,12 @@ export class Margin {
     this.arrangeSoon()
   }
 
+  /** The margin became a sheet, or the other way round: what somebody works in stays in view. */
+  #resized() {
+    if (this.#draft || this.element.contains(document.activeElement)) this.openSheet()
+    this.arrangeSoon()
+  }
+
   closeSheet() {
     delete document.body.dataset.sheet
     if (this.#narrow.matches && this.element.contains(document.activeElement)) this.editor.focus()
@@ -151,7 +157,7 @@ export class Margin {
     this.done.hidden = done.length === 0
     byId("done-count").textContent = t("review.done", { count: number(done.length) })
     const count = open.length + orphans.length
-    byId("open-count").textContent = t("review.count", { count: number(count) })
+    byId("open-count").textContent = count === 0 ? t("review.list") : t("review.count", { count: number(count) })
     byId("sheet-count").textContent = number(count)
     byId("no-reviews").hidden = count + done.length !== 0 || this.#draft !== null
     const reader = this.store.state.role === "reviewer"

@@ -47,7 +47,9 @@ export class Galley {
   /** Starts the process, on the port it had before if there was one. */
   async run() {
     const listen = { GALLEY_SERVER__LISTEN: `127.0.0.1:${this.port}` }
-    const env = { ...process.env, ...this.settings, ...listen }
+    // What begins so is a setting to the server, and one it does not know stops it.
+    const ours = Object.entries(process.env).filter(([name]) => !name.startsWith("GALLEY_"))
+    const env = { ...Object.fromEntries(ours), ...this.settings, ...listen }
     const child = spawn(binary, { cwd: this.folder, env, stdio: ["ignore", "pipe", "ignore"] })
     this.process = child
     for await (const line of createInterface({ input: child.stdout })) {
