@@ -117,6 +117,7 @@ export class Margin {
     if (!this.#narrow.matches) return
     document.body.dataset.sheet = "open"
     this.arrangeSoon()
+    requestAnimationFrame(() => this.cardOf(this.active ?? "")?.scrollIntoView({ block: "start" }))
   }
 
   /** The margin became a sheet, or the other way round: what somebody works in stays in view. */
