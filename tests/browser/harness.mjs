@@ -10,6 +10,7 @@
 import assert from "node:assert/strict"
 import { spawn } from "node:child_process"
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs"
+import { createServer } from "node:net"
 import { tmpdir } from "node:os"
 import { dirname, join, resolve } from "node:path"
 import { createInterface } from "node:readline"
@@ -79,6 +80,49 @@ export class Galley {
     await this.end("SIGKILL")
     rmSync(this.folder, { recursive: true, force: true })
   }
+}
+
+/** A private Redis. */
+export class Redis {
+  static async start() {
+    const port = await freePort()
+    const child = spawn("redis-server", ["--port", String(port), "--bind", "127.0.0.1", "--save", ""], {
+      stdio: ["ignore", "pipe", "ignore"],
+    })
+    for await (const line of createInterface({ input: child.stdout })) {
+      if (/Ready to accept connections/.test(line)) return new Redis(child, port)
+    }
+    throw new Error("redis-server did not start")
+  }
+
+  /** @param {import("node:child_process").ChildProcess} child @param {number} port */
+  constructor(child, port) {
+    this.process = child
+    this.url = `redis://127.0.0.1:${port}`
+  }
+
+  /** @param {NodeJS.Signals} signal */
+  signal(signal) {
+    this.process.kill(signal)
+  }
+
+  async stop() {
+    const ended = new Promise((done) => this.process.once("exit", done))
+    this.process.kill("SIGKILL")
+    await ended
+  }
+}
+
+/** @returns {Promise<number>} */
+function freePort() {
+  return new Promise((resolve, reject) => {
+    const server = createServer().once("error", reject)
+    server.listen(0, "127.0.0.1", () => {
+      const address = server.address()
+      const port = typeof address === "object" && address ? address.port : 0
+      server.close(() => resolve(port))
+    })
+  })
 }
 
 export class Browser {
