@@ -9,78 +9,22 @@
 
 import assert from "node:assert/strict"
 import { spawn } from "node:child_process"
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs"
+import { mkdirSync } from "node:fs"
 import { createServer } from "node:net"
 import { tmpdir } from "node:os"
-import { dirname, join, resolve } from "node:path"
+import { join } from "node:path"
 import { createInterface } from "node:readline"
-import { fileURLToPath } from "node:url"
 
 import { chromium } from "playwright-core"
 
-const here = dirname(fileURLToPath(import.meta.url))
-const binary = resolve(process.env.GALLEY_BIN ?? join(here, "../../target/debug/galley"))
+import { Galley } from "../stock/galley.mjs"
+
+export { Galley }
+
 const browserPath = process.env.GALLEY_CHROMIUM ?? "/usr/bin/chromium"
 
 /** Where screenshots go: `GALLEY_SHOTS`, or a folder of the system's that is kept. */
 export const shots = process.env.GALLEY_SHOTS ?? join(tmpdir(), "galley-shots")
-
-/** A server in a folder of its own. */
-export class Galley {
-  /** @param {Record<string, string>} [settings] by their environment names */
-  static async start(settings = {}) {
-    assert.ok(existsSync(binary), `${binary}: build it first, or name another in GALLEY_BIN`)
-    const galley = new Galley(settings)
-    await galley.run()
-    return galley
-  }
-
-  /** @param {Record<string, string>} settings */
-  constructor(settings) {
-    this.folder = mkdtempSync(join(tmpdir(), "galley-browser-"))
-    this.settings = settings
-    this.port = "0"
-    this.url = ""
-    /** @type {import("node:child_process").ChildProcess | null} */
-    this.process = null
-  }
-
-  /** Starts the process, on the port it had before if there was one. */
-  async run() {
-    const listen = { GALLEY_SERVER__LISTEN: `127.0.0.1:${this.port}` }
-    // What begins so is a setting to the server, and one it does not know stops it.
-    const ours = Object.entries(process.env).filter(([name]) => !name.startsWith("GALLEY_"))
-    const env = { ...Object.fromEntries(ours), ...this.settings, ...listen }
-    const child = spawn(binary, { cwd: this.folder, env, stdio: ["ignore", "pipe", "ignore"] })
-    this.process = child
-    for await (const line of createInterface({ input: child.stdout })) {
-      const url = /http:\/\/[^\s/]+/.exec(line)?.[0]
-      if (!url) continue
-      this.url = url
-      this.port = url.split(":").pop() ?? "0"
-      return
-    }
-    throw new Error(`${binary} said nothing of an address`)
-  }
-
-  /** @param {NodeJS.Signals} signal */
-  async end(signal) {
-    const child = this.process
-    if (!child || child.exitCode !== null || child.signalCode !== null) return
-    const ended = new Promise((done) => child.once("exit", done))
-    child.kill(signal)
-    await ended
-  }
-
-  get adminToken() {
-    return readFileSync(join(this.folder, "data/admin-token"), "utf8").trim()
-  }
-
-  async stop() {
-    await this.end("SIGKILL")
-    rmSync(this.folder, { recursive: true, force: true })
-  }
-}
 
 /** A private Redis. */
 export class Redis {
