@@ -1,4 +1,4 @@
-//! Galley.
+#![doc = include_str!("ARCHITECTURE.md")]
 
 pub mod app;
 pub mod config;
