@@ -91,6 +91,10 @@ define_id! {
     ReplyId, "rpl"
 }
 define_id! {
+    /// Names one access token (its `jti`), so that no two are the same.
+    TokenId, "tok"
+}
+define_id! {
     /// Names one server process, for as long as it runs.
     NodeId, "node"
 }
