@@ -8,6 +8,7 @@ import { dirname, join } from "node:path"
 import { after, before, test } from "node:test"
 import { fileURLToPath, pathToFileURL } from "node:url"
 
+// @ts-expect-error -- it comes without types
 import { WebSocket } from "ws"
 
 import { Galley } from "./galley.mjs"
