@@ -32,6 +32,9 @@ pub const OUTBOX_FRAMES_MAX: usize = 1_024;
 pub const SESSIONS_PER_ROOM_MAX: usize = 64;
 /// How long a knock waits for the old socket's sign of life.
 pub const KNOCK_PATIENCE: Duration = Duration::from_secs(1);
+/// How long a seat that changes hands waits for what was typed in it to be stored. Longer than a
+/// slow disk needs; when storage is away, whoever waits is better told so.
+pub const SETTLE_PATIENCE: Duration = Duration::from_secs(2);
 /// How often a quiet socket is sent an empty presence frame: the stock client gives up after 30 s
 /// without a message, and websocket pings do not count.
 pub const KEEP_ALIVE_EVERY: Duration = Duration::from_secs(10);

@@ -74,12 +74,12 @@ impl Rooms {
         Err(SessionError::RoomFull)
     }
 
-    /// The room of a document, if it is open.
+    /// The room of a document, if it is open. One that was given up is not: what stands in its log
+    /// may be in no database.
     #[must_use]
     pub fn find(&self, document: DocumentId) -> Option<Arc<Room>> {
-        let room = self.open.get(&document)?.value().get().cloned()?;
-        // A room that was given up may hold what the database refused.
-        (!room.retired.is_cancelled()).then_some(room)
+        let room = self.open.get(&document)?.value().get().cloned();
+        room.filter(|room| !room.retired.is_cancelled())
     }
 
     /// A look at the whole document, from its room or from the database.
@@ -162,6 +162,8 @@ impl Rooms {
             let rooms = self.clone();
             self.tasks.spawn(async move { rooms.do_chores(&room, Occasion::Working).await });
         }
+        // Cells in which several tried to open a room, and all failed.
+        self.open.retain(|_, cell| cell.get().is_some() || 1 < Arc::strong_count(cell));
         #[expect(clippy::cast_precision_loss, reason = "a gauge is a float; rooms are few")]
         metrics::gauge!("galley_rooms").set(self.open.len() as f64);
     }
@@ -171,7 +173,12 @@ impl Rooms {
         let cell = Arc::clone(self.open.entry(document).or_default().value());
         let opened = cell.get_or_try_init(|| self.load(document)).await.cloned();
         if opened.is_err() {
-            self.open.remove_if(&document, |_, cell| cell.get().is_none());
+            // Whoever else waits at this cell tries next, and may open the room in it: a cell that
+            // was taken out of the map would hold a second room of the same document. Under the
+            // map's own lock nobody new can come to it.
+            self.open.remove_if(&document, |_, held| {
+                held.get().is_none() && Arc::ptr_eq(held, &cell) && Arc::strong_count(held) == 2
+            });
         }
         opened
     }

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use governor::{DefaultDirectRateLimiter, Quota, RateLimiter};
 use tokio::time::{Instant, sleep_until};
 
-use crate::domain::limits::AWARENESS_BYTES_MAX;
+use crate::domain::limits::{AWARENESS_BYTES_MAX, SETTLE_PATIENCE};
 use crate::session::Sessions;
 use crate::session::close::Close;
 use crate::session::event::Event;
@@ -123,6 +123,12 @@ async fn keep_warm(sessions: Sessions, holding: Arc<Holding>, room: Arc<Room>, u
 }
 
 async fn end(sessions: &Sessions, holding: &Holding, room: &Arc<Room>) {
+    // The next fence would have the database refuse what is still on its way there. Meanwhile the
+    // seat counts as that of a broken connection: the same person's knock is let in.
+    let was_seated = holding.went_away() || holding.phase() == Phase::Away;
+    if was_seated && holding.sitter.seat.role.may_edit_text() {
+        let _settled = room.settled_within(SETTLE_PATIENCE).await;
+    }
     sessions.give_up(holding).await;
     room.farewell(holding);
     sessions.shared.rooms.close_if_unused(room);

@@ -15,7 +15,7 @@ use tokio::time::Instant;
 
 use crate::domain::fence::Fence;
 use crate::domain::ids::{SessionId, ShareLinkId};
-use crate::domain::limits::KNOCK_PATIENCE;
+use crate::domain::limits::{KNOCK_PATIENCE, SETTLE_PATIENCE};
 use crate::domain::seat::{Role, Seat};
 use crate::domain::user::User;
 use crate::locks::{Claim, Claimed, Grant, Holder, LockName, LocksError, Over, Owner};
@@ -124,7 +124,7 @@ impl Sessions {
                     let close = taken(&holder, &ask.user);
                     over = self.place_of(&holder, ask).await.ok_or(close)?;
                 }
-                Claimed::Granted(grant) => match self.ratify(sitter, &grant).await? {
+                Claimed::Granted(grant) => match self.ratify(holding, &grant).await? {
                     Ratified::Accepted => return self.granted(holding, &grant),
                     // Still ours, and minted again above what the database has.
                     Ratified::Refused { last } => floor = last,
@@ -172,7 +172,26 @@ impl Sessions {
         if former.answers_within(KNOCK_PATIENCE).await { None } else { place() }
     }
 
-    async fn ratify(&self, sitter: &Sitter, grant: &Grant) -> Result<Ratified, Close> {
+    /// Ends whoever sat here before, and has what they wrote stored while their fence is the last
+    /// one: ratified first, the new one would have the database refuse it.
+    async fn settle(&self, holding: &Holding) -> Result<(), Close> {
+        if let Some(former) = self.shared.registry.seat(holding) {
+            former.lose(LostReason::TakenOver);
+        }
+        let sitter = &holding.sitter;
+        if sitter.seat.role.may_edit_text()
+            && let Some(room) = self.shared.rooms.find(sitter.document)
+            && !room.settled_within(SETTLE_PATIENCE).await
+        {
+            self.release_key(sitter).await;
+            return Err(Close::Unavailable("storage"));
+        }
+        Ok(())
+    }
+
+    async fn ratify(&self, holding: &Holding, grant: &Grant) -> Result<Ratified, Close> {
+        self.settle(holding).await?;
+        let sitter = &holding.sitter;
         let (seat, session, user) = (sitter.seat, sitter.session, &sitter.user.id);
         let ratified =
             self.shared.storage.ratify(seat, grant.fence, session, user, Utc::now()).await;
@@ -191,15 +210,12 @@ impl Sessions {
         holding.heard(now);
         holding.was_active(now);
         holding.granted(grant.fence, grant.since, until);
-        if let Some(former) = self.shared.registry.seat(holding) {
-            former.lose(LostReason::TakenOver);
-        }
         if holding.phase() == Phase::Held {
             return Ok(());
         }
         // The link was revoked, or the session evicted, while the key was asked for.
         self.release_later(&holding.sitter);
-        Err(Close::NoSuchLink)
+        Err(holding.lost().map_or(Close::NoSuchLink, Close::Lost))
     }
 
     async fn enter_room(
