@@ -200,6 +200,9 @@ impl App {
         if timeout(TASKS_MAX, tasks.wait()).await.is_err() {
             tracing::warn!(left = tasks.len(), "some tasks did not end");
         }
+        if timeout(TASKS_MAX, sessions.disconnect()).await.is_err() {
+            tracing::warn!("releases are still owed; those seats come free within the lease");
+        }
         storage.close().await;
         tracing::info!("stopped");
         died.map_or(Ok(()), |task| Err(AppError::Died(task)))

@@ -334,6 +334,15 @@ impl Sessions {
         }
         self.shared.finished.cancel();
     }
+
+    /// Makes the releases that are still owed, and hangs up on Redis.
+    ///
+    /// The last thing to do, when every task has ended: rooms say farewell to the other servers in
+    /// theirs.
+    pub async fn disconnect(&self) {
+        self.shared.locks.close().await;
+        self.shared.relay.close().await;
+    }
 }
 
 /// 256 random bits, as text for a URL.
