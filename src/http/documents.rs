@@ -9,6 +9,7 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
 use crate::domain::ids::DocumentId;
+use crate::domain::text::count_characters;
 use crate::domain::user::User;
 use crate::http::caller::Caller;
 use crate::http::error::ApiError;
@@ -113,10 +114,16 @@ async fn list(
 /// `GET /api/documents/{id}`
 async fn show(
     State(sharing): State<Sharing>,
+    State(sessions): State<Sessions>,
     caller: Caller,
     Path(id): Path<DocumentId>,
 ) -> Result<Json<DocumentBody>, ApiError> {
-    Ok(Json(sharing.document(&caller.user().id, id).await?.into()))
+    let mut document = sharing.document(&caller.user().id, id).await?;
+    // While somebody works on it, the count that was stored last is behind.
+    if sessions.is_open(id) {
+        document.characters = count_characters(&sessions.text(id).await?);
+    }
+    Ok(Json(document.into()))
 }
 
 /// `PATCH /api/documents/{id}`
@@ -138,8 +145,9 @@ async fn delete(
     Path(id): Path<DocumentId>,
 ) -> Result<StatusCode, ApiError> {
     // First nobody may enter, then nobody is inside, then it goes.
-    let link = sharing.unshare(&caller.user().id, id, Utc::now()).await?;
-    sessions.revoke(link).await;
+    if let Some(link) = sharing.unshare(&caller.user().id, id, Utc::now()).await? {
+        sessions.revoke(link).await;
+    }
     sharing.delete_document(&caller.user().id, id).await?;
     Ok(StatusCode::NO_CONTENT)
 }

@@ -95,6 +95,7 @@ impl Locks {
     ///
     /// A claim that is dropped while it is under way is taken back too.
     pub async fn claim(&self, claim: &Claim) -> Result<Claimed, LocksError> {
+        let began = Instant::now();
         let claimed = match &self.0 {
             Keeper::Memory(memory) => memory.claim(claim),
             Keeper::Redis(remote) => remote.claim(claim).await,
@@ -105,6 +106,8 @@ impl Locks {
             Err(_) => "failed",
         };
         let class = claim.name.class().to_owned();
+        metrics::histogram!("galley_lock_wait_seconds", "class" => class.clone())
+            .record(began.elapsed());
         metrics::counter!("galley_lock_acquisitions_total", "class" => class, "outcome" => outcome)
             .increment(1);
         claimed
@@ -143,7 +146,7 @@ impl Locks {
             Keeper::Redis(remote) => remote.renew(held, ttl).await,
         }?;
         metrics::histogram!("galley_renewal_round_seconds").record(began.elapsed());
-        metrics::histogram!("galley_renewal_locks").record(held.len() as f64);
+        metrics::gauge!("galley_renewal_locks").set(held.len() as f64);
         let reasserted = round.verdicts.iter().filter(|it| **it == Verdict::Reasserted).count();
         if 0 < reasserted {
             metrics::counter!("galley_renewal_reasserted_total").increment(reasserted as u64);

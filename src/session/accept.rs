@@ -45,6 +45,8 @@ impl Reviews {
             let merged = snapshot.merged.clone();
             let edit = self
                 .sessions
+                .shared
+                .rooms
                 .read_text(snapshot.merged, move |text| replacement(text, merged, &review))
                 .await??;
             let append = Append {

@@ -50,6 +50,7 @@ use crate::session::holding::Holding;
 use crate::session::options::{RoomLimits, SeatTerms};
 use crate::session::persist::{Persister, persister};
 use crate::session::registry::Registry;
+use crate::session::room::Occasion;
 use crate::session::rooms::Rooms;
 use crate::storage::Storage;
 use crate::storage::error::StorageError;
@@ -213,6 +214,12 @@ impl Sessions {
             .map(|holder| holder.fence))
     }
 
+    /// Whether somebody works on the document on this server.
+    #[must_use]
+    pub fn is_open(&self, document: DocumentId) -> bool {
+        self.shared.rooms.find(document).is_some()
+    }
+
     /// The current text of a document, with what is relayed but not yet stored.
     ///
     /// # Errors
@@ -220,28 +227,7 @@ impl Sessions {
     /// [`SessionError::NoSuchDocument`], or storage's failure.
     pub async fn text(&self, document: DocumentId) -> Result<String, SessionError> {
         let snapshot = self.shared.rooms.snapshot(document).await?;
-        self.read_text(snapshot.merged, Text::content).await
-    }
-
-    /// Builds the text on a blocking thread, looks at it, and drops it again.
-    async fn read_text<T: Send + 'static>(
-        &self,
-        merged: bytes::Bytes,
-        look: impl FnOnce(&Text) -> T + Send + 'static,
-    ) -> Result<T, SessionError> {
-        let reading =
-            self.shared.tasks.spawn_blocking(move || Text::build(&merged).map(|text| look(&text)));
-        match reading.await {
-            Ok(Ok(seen)) => Ok(seen),
-            Ok(Err(error)) => {
-                tracing::error!(?error, "a document's text cannot be built");
-                Err(SessionError::Unreadable)
-            }
-            Err(panicked) => {
-                tracing::error!(%panicked, "a document's text cannot be built");
-                Err(SessionError::Unreadable)
-            }
-        }
+        self.shared.rooms.read_text(snapshot.merged, Text::content).await
     }
 
     /// Ends both seats of a revoked link, here and on every other server.
@@ -343,6 +329,7 @@ impl Sessions {
             self.give_up(&holding).await;
         }
         for room in self.shared.rooms.all() {
+            self.shared.rooms.do_chores(&room, Occasion::Leaving).await;
             room.retired.cancel();
         }
         self.shared.finished.cancel();

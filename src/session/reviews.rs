@@ -147,8 +147,12 @@ impl Reviews {
         let guard = self.guard(user, link.id, Role::Reviewer).await?;
         let snapshot = self.sessions.shared.rooms.snapshot(link.document_id).await?;
         let request = draft.anchor;
-        let anchored =
-            self.sessions.read_text(snapshot.merged, move |text| text.anchor(&request)).await?;
+        let anchored = self
+            .sessions
+            .shared
+            .rooms
+            .read_text(snapshot.merged, move |text| text.anchor(&request))
+            .await?;
         let (origin, current) = anchored.map_err(|_| ReviewError::AnchorMismatch)?;
         let new = NewReview {
             id: ReviewId::generate(),

@@ -6,19 +6,23 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use bytes::Bytes;
 use dashmap::DashMap;
 use tokio::sync::OnceCell;
+use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 
 use crate::domain::ids::DocumentId;
+use crate::domain::text::count_characters;
 use crate::relay::Relay;
 use crate::session::SessionError;
 use crate::session::holding::Holding;
 use crate::session::options::RoomLimits;
 use crate::session::persist::Persister;
-use crate::session::room::{Opening, Room, Snapshot};
+use crate::session::room::{Chores, Occasion, Opening, Room, Snapshot};
 use crate::storage::Storage;
 use crate::sync::log::UpdateLog;
+use crate::sync::text::Text;
 
 /// How often a join tries again when the room is given up under its feet.
 const JOIN_TRIES: usize = 16;
@@ -32,6 +36,13 @@ pub struct Rooms {
     persister: Persister,
     limits: RoomLimits,
     tasks: TaskTracker,
+}
+
+/// A document as it was read.
+struct Opened {
+    log: UpdateLog,
+    seq: i64,
+    rows: usize,
 }
 
 impl Rooms {
@@ -66,7 +77,9 @@ impl Rooms {
     /// The room of a document, if it is open.
     #[must_use]
     pub fn find(&self, document: DocumentId) -> Option<Arc<Room>> {
-        self.open.get(&document)?.value().get().cloned()
+        let room = self.open.get(&document)?.value().get().cloned()?;
+        // A room that was given up may hold what the database refused.
+        (!room.retired.is_cancelled()).then_some(room)
     }
 
     /// A look at the whole document, from its room or from the database.
@@ -78,14 +91,60 @@ impl Rooms {
         if let Some(room) = self.find(document) {
             return Ok(room.snapshot());
         }
-        let (mut log, seq) = self.read(document).await?;
+        let Opened { mut log, seq, rows: _ } = self.read(document).await?;
         Ok(Snapshot { merged: log.merged(), seq, is_settled: true, version: 0 })
     }
 
-    /// Gives a room up if nobody is in it.
-    pub fn close_if_unused(&self, room: &Room) {
+    /// Builds the text on a blocking thread, looks at it, and drops it again.
+    ///
+    /// # Errors
+    ///
+    /// [`SessionError::Unreadable`] when the document does not fit together.
+    pub async fn read_text<T: Send + 'static>(
+        &self,
+        merged: Bytes,
+        look: impl FnOnce(&Text) -> T + Send + 'static,
+    ) -> Result<T, SessionError> {
+        let reading =
+            self.tasks.spawn_blocking(move || Text::build(&merged).map(|text| look(&text)));
+        match reading.await {
+            Ok(Ok(seen)) => Ok(seen),
+            Ok(Err(error)) => {
+                tracing::error!(?error, "a document's text cannot be built");
+                Err(SessionError::Unreadable)
+            }
+            Err(panicked) => {
+                tracing::error!(%panicked, "a document's text cannot be built");
+                Err(SessionError::Unreadable)
+            }
+        }
+    }
+
+    /// Gives a room up if nobody is in it, and leaves its document tidy.
+    pub fn close_if_unused(&self, room: &Arc<Room>) {
         if room.retire_if_unused() {
             self.forget(room);
+            let (rooms, room) = (self.clone(), Arc::clone(room));
+            self.tasks.spawn(async move { rooms.do_chores(&room, Occasion::Leaving).await });
+        }
+    }
+
+    /// Counts the document's characters and merges its rows, if that is due.
+    pub async fn do_chores(&self, room: &Room, occasion: Occasion) {
+        let Some(chores) = room.chores(occasion, Instant::now()) else { return };
+        let done = async {
+            let Chores { snapshot, merge } = chores;
+            if merge {
+                self.storage.compact(room.document, snapshot.seq, &snapshot.merged).await?;
+            }
+            let count = |text: &Text| count_characters(&text.content());
+            let characters = self.read_text(snapshot.merged, count).await?;
+            self.storage.set_characters(room.document, characters).await?;
+            Ok::<_, SessionError>(())
+        };
+        if let Err(error) = done.await {
+            // Nothing is lost: the rows are all there, and the next occasion comes.
+            tracing::warn!(document = %room.document, %error, "a document was left untidy");
         }
     }
 
@@ -96,10 +155,12 @@ impl Rooms {
     }
 
     /// Buries presence that nobody renews, and gives up rooms that nobody is in.
-    pub fn tidy(&self, now: tokio::time::Instant) {
+    pub fn tidy(&self, now: Instant) {
         for room in self.all() {
             room.expire_presence(now);
             self.close_if_unused(&room);
+            let rooms = self.clone();
+            self.tasks.spawn(async move { rooms.do_chores(&room, Occasion::Working).await });
         }
         #[expect(clippy::cast_precision_loss, reason = "a gauge is a float; rooms are few")]
         metrics::gauge!("galley_rooms").set(self.open.len() as f64);
@@ -116,10 +177,10 @@ impl Rooms {
     }
 
     async fn load(&self, document: DocumentId) -> Result<Arc<Room>, SessionError> {
-        let (log, seq) = self.read(document).await?;
+        let Opened { log, seq, rows } = self.read(document).await?;
         let owners: HashMap<_, _> =
             self.storage.client_owners(document).await?.into_iter().collect();
-        let opening = Opening { document, log, seq, owners };
+        let opening = Opening { document, log, seq, rows, owners };
         let (room, to_say) = Room::open(opening, self.limits, self.persister.clone());
         let room = Arc::new(room);
         let following = Arc::clone(&room).follow(self.relay.clone(), self.storage.clone(), to_say);
@@ -127,14 +188,14 @@ impl Rooms {
         Ok(room)
     }
 
-    async fn read(&self, document: DocumentId) -> Result<(UpdateLog, i64), SessionError> {
+    async fn read(&self, document: DocumentId) -> Result<Opened, SessionError> {
         let log = self.storage.log(document).await?.ok_or(SessionError::NoSuchDocument)?;
-        let seq = log.seq;
-        let opened = UpdateLog::open(log.parts).map_err(|error| {
+        let (seq, rows) = (log.seq, log.parts.len());
+        let log = UpdateLog::open(log.parts).map_err(|error| {
             tracing::error!(%document, ?error, "a stored document cannot be opened");
             SessionError::Unreadable
         })?;
-        Ok((opened, seq))
+        Ok(Opened { log, seq, rows })
     }
 
     fn forget(&self, room: &Room) {

@@ -122,7 +122,7 @@ async fn keep_warm(sessions: Sessions, holding: Arc<Holding>, room: Arc<Room>, u
     }
 }
 
-async fn end(sessions: &Sessions, holding: &Holding, room: &Room) {
+async fn end(sessions: &Sessions, holding: &Holding, room: &Arc<Room>) {
     sessions.give_up(holding).await;
     room.farewell(holding);
     sessions.shared.rooms.close_if_unused(room);

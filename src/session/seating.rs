@@ -135,6 +135,7 @@ impl Sessions {
                 },
             }
         }
+        self.release_key(sitter).await;
         Err(Close::Unavailable("seat-contended"))
     }
 
@@ -237,6 +238,10 @@ impl Sessions {
     pub(super) async fn give_up(&self, holding: &Holding) {
         holding.end();
         if self.shared.registry.leave(holding).is_some() {
+            if let Some(since) = holding.since() {
+                let held = (Utc::now() - since).to_std().unwrap_or_default();
+                metrics::histogram!("galley_lock_hold_seconds", "class" => "seat").record(held);
+            }
             self.release_key(&holding.sitter).await;
         }
     }

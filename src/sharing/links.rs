@@ -52,7 +52,7 @@ impl Sharing {
         Ok(Shared { invite: self.invites.of(link.id), link, found })
     }
 
-    /// Revokes whatever share link the caller's document has, and says which.
+    /// Revokes the share link of the caller's document, if it has one, and says which.
     ///
     /// # Errors
     ///
@@ -62,12 +62,11 @@ impl Sharing {
         caller: &UserId,
         document: DocumentId,
         now: DateTime<Utc>,
-    ) -> Result<ShareLinkId, SharingError> {
-        // Storage finds a link by its document only in the statement that makes one. Revoking a
-        // link that was made a moment ago does no harm.
-        let shared = self.share(caller, document, now).await?;
-        self.storage.revoke_link(shared.link.id, now).await?;
-        Ok(shared.link.id)
+    ) -> Result<Option<ShareLinkId>, SharingError> {
+        self.document(caller, document).await?;
+        let Some(link) = self.storage.link_of(document).await? else { return Ok(None) };
+        self.storage.revoke_link(link.id, now).await?;
+        Ok(Some(link.id))
     }
 
     /// The links on which the caller writes or reviews, newest first.

@@ -86,6 +86,15 @@ impl Storage {
         on_engine!(self, link(id))
     }
 
+    /// The active link of a document, if there is one.
+    ///
+    /// # Errors
+    ///
+    /// [`StorageError`] when the database cannot be read.
+    pub async fn link_of(&self, document: DocumentId) -> Result<Option<ShareLink>, StorageError> {
+        on_engine!(self, link_of(document))
+    }
+
     /// The active links on which a user writes or reviews, newest first.
     ///
     /// # Errors

@@ -19,17 +19,17 @@ const TOKEN = "galley.admin-token"
  * The columns: what they are called, what they are sorted by, what they show.
  *
  * @type {readonly { name: import("./words.js").Sentence, by: (seat: HeldSeat) => string | number,
- *   text: (seat: HeldSeat) => string, number?: boolean }[]}
+ *   text: (seat: HeldSeat) => string, number?: boolean, id?: boolean }[]}
  */
 const columns = [
   { name: "admin.user", by: (seat) => seat.user.name, text: (seat) => seat.user.name },
   { name: "admin.role", by: (seat) => seat.role, text: (seat) => t(`role.${seat.role}`) },
-  { name: "admin.link", by: (seat) => seat.share_link_id, text: (seat) => seat.share_link_id },
+  { name: "admin.link", by: (seat) => seat.share_link_id, text: (seat) => seat.share_link_id, id: true },
   { name: "admin.state", by: (seat) => seat.state, text: (seat) => seat.state },
   { name: "admin.since", by: (seat) => seat.since, text: (seat) => when(seat.since) },
   { name: "admin.seen", by: (seat) => seat.last_seen ?? "", text: (seat) => (seat.last_seen ? clock(new Date(seat.last_seen), { seconds: true }) : "–") },
   { name: "admin.ttl", by: (seat) => seat.ttl_ms, text: (seat) => `${(seat.ttl_ms / 1000).toFixed(1)} s`, number: true },
-  { name: "admin.node", by: (seat) => seat.node, text: (seat) => seat.node },
+  { name: "admin.node", by: (seat) => seat.node, text: (seat) => seat.node, id: true },
   { name: "admin.fence", by: (seat) => seat.fence, text: (seat) => String(seat.fence), number: true },
 ]
 
@@ -152,8 +152,9 @@ class AdminPage {
   /** @param {HeldSeat} seat */
   #row(seat) {
     const row = el("tr", { "data-session": seat.session_id })
-    for (const [at, { text, number: right }] of columns.entries()) {
-      const cell = el(at === 0 ? "th" : "td", { class: right ? "number" : "", text: text(seat) })
+    for (const [at, { text, number: right, id }] of columns.entries()) {
+      const look = { class: right ? "number" : id ? "id" : "", title: id ? text(seat) : undefined }
+      const cell = el(at === 0 ? "th" : "td", { ...look, text: text(seat) })
       if (at === 0) cell.setAttribute("scope", "row")
       row.append(cell)
     }

@@ -50,12 +50,13 @@ export class Chairs {
   #chair(role, chair) {
     const { role: mine, phase } = this.store.state
     const own = role === mine
-    const here = own ? phase === "seated" || phase === "uncertain" : chair.here
+    // In the other tab it is the same person who sits there.
+    const here = own ? ["seated", "uncertain", "taken"].includes(phase) : chair.here
     const state = here ? (chair.away && !own ? "away" : "here") : chair.user ? "absent" : "empty"
     const name = chair.user?.name ?? t("chair.empty")
-    const since = here && chair.since ? t("chair.since", { time: when(chair.since) }) : ""
+    const since = here && chair.since ? when(chair.since) : ""
     const detail = {
-      here: since,
+      here: since && t("chair.since", { time: since }),
       away: t("chair.away"),
       absent: t("chair.empty"),
       empty: t("chair.nobody"),
@@ -69,7 +70,13 @@ export class Chairs {
       "span",
       { class: "chair-lines" },
       who,
-      el("span", { class: "chair-detail" }, el("span", { text: t(`role.${role}`) }), detail && ` · ${detail}`),
+      el(
+        "span",
+        { class: "chair-detail" },
+        el("span", { text: t(`role.${role}`) }),
+        el("span", { class: state === "here" ? "chair-long" : "", text: detail && ` · ${detail}` }),
+        el("span", { class: "chair-short", "aria-hidden": "true", text: since && ` · ${since}` }),
+      ),
     )
     return el("li", { class: "chair", "data-role": role, "data-state": state }, initial, lines)
   }

@@ -94,6 +94,8 @@ export class DeskPage {
     for (const sign of ["keydown", "pointerdown", "wheel"]) {
       window.addEventListener(sign, () => this.#stir(), { signal, passive: true })
     }
+    // The title and who is here may have changed while nobody looked.
+    document.addEventListener("visibilitychange", () => document.hidden || this.#askSoon(), { signal })
     byId("invite").addEventListener("click", () => this.#copyInvite(), { signal })
     this.store.addEventListener("change", () => this.#invite(), { signal })
     for (const part of this.parts) part.start()

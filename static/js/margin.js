@@ -31,6 +31,7 @@ export class Margin {
   /** @type {HTMLElement | null} */
   #draft = null
   #frame = 0
+  #stale = false
   #stopped = new AbortController()
   #narrow = window.matchMedia("(max-width: 899px)")
   /** @type {string | null} */
@@ -57,14 +58,14 @@ export class Margin {
 
   start() {
     const { signal } = this.#stopped
-    const redraw = () => this.draw()
+    const redraw = () => this.#drawSoon()
     this.reviews.addEventListener("change", redraw, { signal })
     this.store.addEventListener("change", redraw, { signal })
     this.editor.addEventListener("geometry", () => this.arrangeSoon(), { signal })
     this.element.addEventListener("resized", () => this.arrangeSoon(), { signal })
     this.element.addEventListener("input", () => this.arrangeSoon(), { signal })
     this.done.addEventListener("toggle", () => this.arrangeSoon(), { signal })
-    this.#narrow.addEventListener("change", () => this.arrangeSoon(), { signal })
+    this.#narrow.addEventListener("change", () => this.#resized(), { signal })
     const sizes = new ResizeObserver(() => this.arrangeSoon())
     for (const element of [this.desk, this.list, this.orphans]) sizes.observe(element)
     signal.addEventListener("abort", () => sizes.disconnect())
@@ -116,6 +117,13 @@ export class Margin {
     if (!this.#narrow.matches) return
     document.body.dataset.sheet = "open"
     this.arrangeSoon()
+    requestAnimationFrame(() => this.cardOf(this.active ?? "")?.scrollIntoView({ block: "start" }))
+  }
+
+  /** The margin became a sheet, or the other way round: what somebody works in stays in view. */
+  #resized() {
+    if (this.#draft || this.element.contains(document.activeElement)) this.openSheet()
+    this.arrangeSoon()
   }
 
   closeSheet() {
@@ -130,6 +138,7 @@ export class Margin {
   }
 
   draw() {
+    this.#stale = false
     const { open, orphans, done } = this.reviews
     const focused = this.#focusedCard()
     const kept = new Set()
@@ -151,7 +160,7 @@ export class Margin {
     this.done.hidden = done.length === 0
     byId("done-count").textContent = t("review.done", { count: number(done.length) })
     const count = open.length + orphans.length
-    byId("open-count").textContent = t("review.count", { count: number(count) })
+    byId("open-count").textContent = count === 0 ? t("review.list") : t("review.count", { count: number(count) })
     byId("sheet-count").textContent = number(count)
     byId("no-reviews").hidden = count + done.length !== 0 || this.#draft !== null
     const reader = this.store.state.role === "reviewer"
@@ -213,9 +222,19 @@ export class Margin {
     else this.editor.focus()
   }
 
+  /** Many changes, one drawing: a keystroke alone makes several. */
+  #drawSoon() {
+    this.#stale = true
+    this.arrangeSoon()
+  }
+
   arrangeSoon() {
     cancelAnimationFrame(this.#frame)
-    this.#frame = requestAnimationFrame(() => this.#arrange())
+    this.#frame = requestAnimationFrame(() => {
+      if (this.#stale) this.draw()
+      cancelAnimationFrame(this.#frame)
+      this.#arrange()
+    })
   }
 
   /** @param {string} id */

@@ -16,11 +16,10 @@ export function say(sentence) {
   window.setTimeout(() => (region.textContent = sentence), 30)
 }
 
-/** Shows it for a while, and says it. @param {string} sentence */
+/** Shows it for a while; what is shown there is said, too. @param {string} sentence */
 export function show(sentence) {
   const toast = byId("toast")
   toast.replaceChildren(el("p", { text: sentence }))
   window.clearTimeout(timer)
   timer = window.setTimeout(() => toast.replaceChildren(), SHOWN)
-  say(sentence)
 }

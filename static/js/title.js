@@ -62,6 +62,7 @@ export class Title {
     if (document.activeElement !== this.field) this.field.value = title
     this.field.readOnly = role !== "writer"
     this.field.placeholder = t("start.untitled")
+    byId("heading").textContent = title || t("start.untitled")
     document.title = `${title || t("start.untitled")} · Galley`
     const { text, kind } = this.#saving()
     if (this.saved.textContent !== text) this.saved.textContent = text

@@ -111,8 +111,11 @@ export function sentencesAt(text, ranges, language) {
   const found = []
   for (const { index, segment } of segmenter.segment(text)) {
     const end = index + segment.length
-    const touched = ranges.some(({ from, to }) => from < end && index < to)
-    if (touched && segment.trim() !== "") found.push(segment.trim())
+    // A space typed after a sentence belongs to it here, and does not make it unsaved.
+    const isIn = ranges.some(
+      ({ from, to }) => text.slice(Math.max(from, index), Math.min(to, end)).trim() !== "",
+    )
+    if (isIn) found.push(segment.trim())
   }
   return found
 }

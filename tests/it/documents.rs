@@ -3,6 +3,7 @@
 use serde_json::json;
 
 use crate::process::Server;
+use crate::redis_server::PATIENCE;
 
 /// Precomposed and decomposed Hangul, a family of one grapheme, a combining accent.
 const KOREAN: &str = "저는 한글과 \u{1112}\u{1161}\u{11ab}글, 👩‍👩‍👧 그리고 cafe\u{301}를 씁니다.";
@@ -142,4 +143,33 @@ async fn a_neighbouring_document_is_undisturbed() {
         .get(&one.writer, &format!("/api/documents/{}/text", two.document))
         .await
         .problem(404, "not-found");
+}
+
+/// Goal: many rows become one snapshot when the last one leaves; text, count and edits stay right.
+#[tokio::test]
+async fn rows_are_merged_and_characters_counted_when_the_last_one_leaves() {
+    let mut server = Server::start().await;
+    let desk = server.desk("하나").await;
+    let path = format!("/api/documents/{}", desk.document);
+    let writer = server.writer(&desk).await;
+    for number in 0..100 {
+        writer.append(if number % 2 == 0 { "가" } else { "👩‍👩‍👧" });
+    }
+    writer.saved().await;
+    let text = writer.text();
+    let open = server.get(&desk.writer, &path).await.ok(200);
+    assert_eq!(open["characters"], 102, "counted live, by what a reader calls a character");
+    writer.leave().await;
+    let listed = async {
+        let list = async || server.get(&desk.writer, "/api/documents").await.ok(200);
+        while list().await["documents"][0]["characters"] != 102 {}
+    };
+    tokio::time::timeout(PATIENCE, listed).await.expect("the stored count follows");
+    server.kill().await;
+    server.start_again().await;
+    assert_eq!(server.text(&desk.writer, &desk.document).await, text);
+    let again = server.writer(&desk).await;
+    again.append("!");
+    again.saved().await;
+    assert_eq!(server.text(&desk.writer, &desk.document).await, format!("{text}!"));
 }

@@ -80,6 +80,7 @@ test("the sentences that hold what was not saved are whole, each once", () => {
   const at = (/** @type {string} */ part) => ({ from: text.indexOf(part), to: text.indexOf(part) + part.length })
   assert.deepEqual(sentencesAt(text, [at("문장이"), at("에요")], "ko"), ["둘째 문장이에요."])
   assert.deepEqual(sentencesAt(text, [at("첫"), at("last")], "ko"), ["첫 문장입니다.", "The last one."])
+  assert.deepEqual(sentencesAt(text, [at(" 둘째")], "ko"), ["둘째 문장이에요."])
   assert.deepEqual(sentencesAt(text, [], "ko"), [])
 })
 

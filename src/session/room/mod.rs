@@ -11,9 +11,12 @@
 //! - **M3** (G7) `document.saved` names a state vector only when all of it is in the database.
 //! - **M4** `seq` is the last database number up to which the log holds everything.
 
+mod chores;
 mod company;
 mod follow;
 pub mod presence;
+
+pub use chores::{Chores, Occasion, Snapshot};
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -31,6 +34,7 @@ use crate::session::event::{DOCUMENT_FULL, DOCUMENT_RESET, Event, NOT_SAVED, UNS
 use crate::session::holding::Holding;
 use crate::session::options::RoomLimits;
 use crate::session::persist::{Owed, Persister};
+use crate::session::room::chores::Untidy;
 use crate::session::room::presence::Presence;
 use crate::storage::log::Append;
 use crate::storage::seats::Guard;
@@ -73,6 +77,7 @@ pub(super) struct State {
     owners: HashMap<u64, UserId>,
     /// Rises with each update, so that what was derived from the text can be kept.
     version: u64,
+    untidy: Untidy,
     owed_bytes: usize,
     /// Updates taken here, and how many of those the database has: it takes them in order.
     taken: u64,
@@ -93,21 +98,10 @@ pub struct Opening {
     pub log: UpdateLog,
     /// The database number of its last update.
     pub seq: i64,
+    /// In how many rows the database has it.
+    pub rows: usize,
     /// Which user each client id belongs to.
     pub owners: HashMap<u64, UserId>,
-}
-
-/// A look at a document: all of it, and when.
-#[derive(Clone, Debug)]
-pub struct Snapshot {
-    /// The document as one update.
-    pub merged: Bytes,
-    /// Last database number in it.
-    pub seq: i64,
-    /// Whether there is nothing in it that the database has not.
-    pub is_settled: bool,
-    /// Rises with each update of an open room.
-    pub version: u64,
 }
 
 /// The room was given up between finding and using it.
@@ -122,7 +116,7 @@ impl Room {
         limits: RoomLimits,
         persister: Persister,
     ) -> (Self, mpsc::Receiver<Message>) {
-        let Opening { document, log, seq, owners } = opening;
+        let Opening { document, log, seq, rows, owners } = opening;
         let saved = log.state_vector();
         let (outgoing, to_say) = mpsc::channel(OUTGOING_MAX);
         let state = State {
@@ -132,6 +126,7 @@ impl Room {
             presence: Presence::default(),
             owners,
             version: 0,
+            untidy: Untidy::new(rows),
             owed_bytes: 0,
             taken: 0,
             stored: 0,
@@ -303,25 +298,6 @@ impl Room {
         }
     }
 
-    /// Whether an update has anything that the document has not.
-    #[must_use]
-    pub fn is_news(&self, update: &[u8]) -> bool {
-        let checked = self.lock().log.check(update, Origin::Client);
-        checked.is_ok_and(|checked| checked.is_new)
-    }
-
-    /// The whole document, now.
-    #[must_use]
-    pub fn snapshot(&self) -> Snapshot {
-        let mut state = self.lock();
-        Snapshot {
-            merged: state.log.merged(),
-            seq: state.seq,
-            is_settled: state.owed_bytes == 0,
-            version: state.version,
-        }
-    }
-
     pub(super) fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -332,6 +308,7 @@ impl State {
     pub(super) fn append(&mut self, update: Bytes, checked: Checked) {
         self.log.append(update, checked);
         self.version += 1;
+        self.untidy.rows += 1;
     }
 
     /// Books an update as taken. One milestone is under way at a time, so that a burst of edits

@@ -3,7 +3,7 @@
 use chrono::{DateTime, Utc};
 use sqlx::SqliteConnection;
 
-use crate::domain::ids::{ShareLinkId, UserId};
+use crate::domain::ids::{DocumentId, ShareLinkId, UserId};
 use crate::domain::user::User;
 use crate::storage::error::StorageError;
 use crate::storage::links::{Found, Joined, NewShareLink, ShareLink};
@@ -73,6 +73,16 @@ impl Sqlite {
     ) -> Result<Option<ShareLink>, StorageError> {
         let mut reader = self.readers.acquire().await?;
         fetch(&mut reader, id).await
+    }
+
+    pub(in crate::storage) async fn link_of(
+        &self,
+        document: DocumentId,
+    ) -> Result<Option<ShareLink>, StorageError> {
+        let active = select_links!("WHERE l.document_id = $1 AND l.revoked_at IS NULL");
+        let row: Option<Row> =
+            sqlx::query_as(active).bind(document.to_string()).fetch_optional(&self.readers).await?;
+        row.map(link_from).transpose()
     }
 
     pub(in crate::storage) async fn links_of(

@@ -182,7 +182,7 @@ export const en = {
   "review.sheet": "Reviews",
 
   "count.all": "Characters",
-  "count.solid": "Without spaces",
+  "count.solid": "No spaces",
   "count.foreign": "{count} not in EUC-KR, taken as 2 bytes each",
   "count.target.set": "Set a target",
   "count.target.value": "{count} of {target} {unit}",
@@ -215,7 +215,7 @@ export const en = {
   "admin.search": "Search",
   "admin.none": "Nobody holds a seat.",
   "admin.none.match": "No seat matches.",
-  "admin.total": "{count} seats on {nodes} servers, read {time}",
+  "admin.total": "Seats: {count} · servers: {nodes} · read {time}",
   "admin.failed": "Could not be read since {time}. {why}",
   "admin.link": "Share link",
   "admin.role": "Role",

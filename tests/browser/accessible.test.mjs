@@ -1,0 +1,171 @@
+// @ts-check
+/** Every page in both schemes, both languages and three widths: axe has nothing to say, nothing overflows. */
+
+import assert from "node:assert/strict"
+import { after, before, test } from "node:test"
+
+import { AxeBuilder } from "@axe-core/playwright"
+
+import { Browser, Galley } from "./harness.mjs"
+
+const WIDTHS = [360, 768, 1440]
+const SCHEMES = /** @type {const} */ (["light", "dark"])
+const TEXT = "지원동기와 입사 후 포부\n\n저는 대학에서 산업공학을 전공하며 데이터로 문제를 푸는 일에 매력을 느꼈습니다. 귀사에 꼭 기여하고싶습니다.\n\nI believe that a good process is one that nobody notices."
+
+/** @type {Galley} */
+let galley
+/** @type {Browser} */
+let browser
+
+before(async () => {
+  galley = await Galley.start()
+  browser = await Browser.start()
+})
+after(async () => {
+  await browser.stop()
+  await galley.stop()
+})
+
+/** @param {import("./harness.mjs").Person} person @param {string} name */
+async function look(person, name) {
+  const { page } = person
+  for (const scheme of SCHEMES) {
+    await page.emulateMedia({ colorScheme: scheme, reducedMotion: "reduce" })
+    for (const width of WIDTHS) {
+      await page.setViewportSize({ width, height: width < 600 ? 740 : 900 })
+      await page.waitForTimeout(150)
+      await person.shot(`${name}-${width}-${scheme}`)
+      const wide = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)
+      assert.ok(wide <= 0, `${name} is ${wide} px too wide at ${width}`)
+    }
+    const { violations } = await new AxeBuilder({ page }).analyze()
+    const found = violations.map(({ id, help, nodes }) => `${id}: ${help}: ${nodes.map(({ html }) => html.slice(0, 160)).join(" | ")}`)
+    assert.deepEqual(found, [], `${name} in ${scheme}`)
+  }
+  await page.setViewportSize({ width: 1440, height: 900 })
+}
+
+/** @param {string} locale */
+async function desk(locale) {
+  const options = { locale }
+  const [writer, reviewer] = [await browser.person(galley, options), await browser.person(galley, options)]
+  await writer.paste("김민수", TEXT)
+  await reviewer.follow(await writer.invite(), "이서연")
+  await reviewer.seated()
+  return { writer, reviewer }
+}
+
+test("the start page, empty and with documents", async () => {
+  const person = await browser.person(galley, { locale: "ko-KR" })
+  await person.page.goto(galley.url)
+  await look(person, "start-ko")
+  await person.page.locator("#name").fill("김민수")
+  await person.page.locator("#way-paste").click()
+  await person.page.locator("#paste-text").fill(TEXT)
+  await look(person, "start-paste-ko")
+  await person.page.locator("#paste-go").click()
+  await person.seated()
+  await person.page.goto(galley.url)
+  await person.page.locator(".row").waitFor()
+  await person.page.locator("#menu summary").click()
+  await person.page.locator("#menu select").first().selectOption("en")
+  await look(person, "start-mine-en")
+  browser.assertContent()
+})
+
+test("the gate, when it asks and when it refuses", async () => {
+  const { writer } = await desk("en-GB")
+  const invite = await writer.invite()
+  const third = await browser.person(galley)
+  await third.page.goto(invite)
+  await third.page.locator("#gate-name").waitFor()
+  await look(third, "gate-name")
+  await third.follow(invite, "Park")
+  await third.page.getByRole("heading").waitFor()
+  await look(third, "gate-refused")
+  browser.assertContent()
+})
+
+for (const [locale, language] of [["ko-KR", "ko"], ["en-GB", "en"]]) {
+  test(`the desk of both with reviews (${language})`, async () => {
+    const { writer, reviewer } = await desk(String(locale))
+    /** @param {string} quote @param {string} body @param {string} [suggestion] */
+    const review = async (quote, body, suggestion) => {
+      await reviewer.select(quote)
+      await reviewer.page.keyboard.press("Control+Alt+m")
+      if (suggestion !== undefined) {
+        await reviewer.page.locator(".review-form .button-quiet").click()
+        await reviewer.page.locator(".review-form .prose").fill(suggestion)
+      }
+      await reviewer.page.locator(".review-form textarea:not(.prose)").fill(body)
+      await reviewer.page.keyboard.press("Control+Enter")
+      await reviewer.card(body).waitFor()
+    }
+    await review("산업공학을 전공하며", "어떤 과목이 특히 도움이 되었는지 한 마디 있으면 좋겠어요.")
+    await review("기여하고싶습니다", "띄어쓰기", "기여하고 싶습니다")
+    await review("nobody notices", "Less of a slogan?", "goes unnoticed")
+    await review("데이터로 문제를", "지금은 괜찮아요.")
+    await writer.card("지금은 괜찮아요").click()
+    await writer.page.keyboard.press("Alt+r")
+    await writer.page.locator("#done-count").getByText(/1/).waitFor()
+    await writer.card("띄어쓰기").click()
+    await writer.card("띄어쓰기").locator(".reply-field").fill("고맙습니다.")
+    await writer.page.keyboard.press("Control+Enter")
+    await writer.card("고맙습니다.").waitFor()
+    await reviewer.select("매력을")
+    await look(writer, `writer-${language}`)
+    await look(reviewer, `reviewer-${language}`)
+    await writer.page.locator("#done-count").click()
+    await writer.page.locator("#target summary").click()
+    await writer.page.locator("#target-number").fill("100")
+    await look(writer, `writer-done-${language}`)
+    await reviewer.select("매력을")
+    await reviewer.page.keyboard.press("Control+Alt+m")
+    await reviewer.page.locator(".review-form .button-quiet").click()
+    await reviewer.page.locator(".review-form .prose").fill("큰 매력을")
+    await look(reviewer, `draft-${language}`)
+    browser.assertContent()
+  })
+}
+
+test("the sheet of a narrow window opens on a tap and closes again", async () => {
+  const { writer, reviewer } = await desk("en-GB")
+  await reviewer.review("nobody notices", { body: "Less of a slogan?" })
+  await writer.card("slogan").waitFor()
+  await writer.page.setViewportSize({ width: 360, height: 740 })
+  await writer.page.locator(".passage").click()
+  await writer.page.locator("[data-sheet=open]").waitFor()
+  await writer.card("slogan").getByRole("button", { name: "Resolve" }).waitFor()
+  await writer.shot("sheet-360")
+  const { violations } = await new AxeBuilder({ page: writer.page }).analyze()
+  assert.deepEqual(violations.map(({ id, nodes }) => `${id} ${nodes[0]?.html}`), [])
+  await writer.page.getByRole("button", { name: "Close" }).click()
+  await writer.page.locator("#margin").waitFor({ state: "hidden" })
+  await writer.page.locator("#sheet-open").click()
+  await writer.card("slogan").waitFor()
+  browser.assertContent()
+})
+
+test("the admin page, and an ended seat", async () => {
+  const { writer } = await desk("en-GB")
+  const admin = await browser.person(galley)
+  await admin.page.goto(`${galley.url}/admin`)
+  await look(admin, "admin-token")
+  await admin.page.locator("#token").fill("wrong")
+  await admin.page.keyboard.press("Enter")
+  await admin.page.getByText("This token is not taken.").waitFor()
+  await admin.page.locator("#token").fill(galley.adminToken)
+  await admin.page.keyboard.press("Enter")
+  await admin.page.locator("tbody tr").first().waitFor()
+  await look(admin, "admin-seats")
+  const link = new URL(await writer.invite()).pathname.split("/").pop() ?? ""
+  await admin.page.locator("#search").fill(`writer ${link}`)
+  await admin.page.locator("tbody tr").first().waitFor()
+  await admin.page.locator("tbody tr").getByRole("button").click()
+  await admin.page.getByRole("dialog").getByRole("button", { name: "End the seat" }).click()
+  await writer.notice.getByText("The administrator of this server ended your seat.").waitFor()
+  await look(writer, "writer-evicted")
+  await writer.notice.getByRole("button", { name: "Sit down again" }).click()
+  await writer.seated()
+  browser.assertContent()
+})
