@@ -17,10 +17,16 @@ const PATIENCE_MS = 20_000
 
 /** @type {Galley} */
 let galley
+/** @type {Y.Doc[]} */
+const docs = []
 before(async () => {
   galley = await Galley.start()
 })
-after(() => galley.stop())
+after(() => {
+  // A document's presence has a clock of its own, which outlives the client and keeps node awake.
+  for (const doc of docs) doc.destroy()
+  return galley.stop()
+})
 
 /** @typedef {InstanceType<typeof Provider31>} Provider */
 
@@ -33,7 +39,10 @@ after(() => galley.stop())
  */
 function connect(Client, link, role, token) {
   const options = { params: { token }, disableBc: true, WebSocketPolyfill: WebSocket }
-  return new Client(`${galley.url.replace("http", "ws")}/ws/share-links`, `${link}/${role}`, new Y.Doc(), options)
+  const doc = new Y.Doc()
+  docs.push(doc)
+  const url = `${galley.url.replace("http", "ws")}/ws/share-links`
+  return new Client(url, `${link}/${role}`, doc, options)
 }
 
 /**

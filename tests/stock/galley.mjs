@@ -43,6 +43,8 @@ export class Galley {
       if (!url) continue
       this.url = url
       this.port = url.split(":").pop() ?? "0"
+      // Unread, its end would not be seen, and node would wait for it.
+      child.stdout.resume()
       return
     }
     throw new Error(`${binary} said nothing of an address`)
