@@ -57,6 +57,9 @@ impl Seated {
         if self.limiter.check().is_err() {
             return Err(Close::TooMuch("too-many-messages"));
         }
+        if self.sessions.shared.limits.message_bytes < message.len() {
+            return Err(Close::TooLarge("message"));
+        }
         let frame = frame::parse(message).map_err(|_| Close::Malformed("frame"))?;
         let holding = &self.holding;
         match frame {
@@ -83,9 +86,6 @@ impl Seated {
         carrier: Carrier,
         now: Instant,
     ) -> Result<(), Close> {
-        if self.sessions.shared.limits.message_bytes < update.len() {
-            return Err(Close::TooLarge("message"));
-        }
         if self.holding.sitter.seat.role.may_edit_text() {
             return self.room.receive(&self.holding, &message.slice_ref(update), now);
         }
