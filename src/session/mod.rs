@@ -33,12 +33,14 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use tokio::sync::Semaphore;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::domain::fence::Fence;
 use crate::domain::ids::{DocumentId, SessionId, ShareLinkId, UserId};
+use crate::domain::limits::TEXTS_BUILT_MAX;
 use crate::domain::seat::Seat;
 use crate::locks::{LockName, Locks, LocksError};
 use crate::relay::Relay;
@@ -50,6 +52,7 @@ use crate::session::holding::Holding;
 use crate::session::options::{RoomLimits, SeatTerms};
 use crate::session::persist::{Persister, persister};
 use crate::session::registry::Registry;
+use crate::session::room::Snapshot;
 use crate::session::rooms::Rooms;
 use crate::storage::Storage;
 use crate::storage::error::StorageError;
@@ -109,6 +112,8 @@ struct Shared {
     registry: Registry,
     rooms: Rooms,
     persister: Persister,
+    /// Places for texts being built (G13).
+    readings: Arc<Semaphore>,
     draining: AtomicBool,
     /// Fires when the server begins to stop: nobody's seat is kept warm any more.
     stop: CancellationToken,
@@ -154,6 +159,7 @@ impl Sessions {
             registry: Registry::default(),
             rooms,
             persister,
+            readings: Arc::new(Semaphore::new(TEXTS_BUILT_MAX)),
             draining: AtomicBool::new(false),
             stop: CancellationToken::new(),
             finished: finished.clone(),
@@ -219,18 +225,29 @@ impl Sessions {
     ///
     /// [`SessionError::NoSuchDocument`], or storage's failure.
     pub async fn text(&self, document: DocumentId) -> Result<String, SessionError> {
+        let snapshot = self.snapshot(document).await?;
+        self.read_text(snapshot, Text::content).await
+    }
+
+    /// A look at a document, once there is a place to build its text in. Whoever waits for one
+    /// holds no document in memory, and leaves no work behind when they stop waiting.
+    async fn snapshot(&self, document: DocumentId) -> Result<Snapshot, SessionError> {
+        // Never closed; without a place the text is built all the same.
+        let place = Arc::clone(&self.shared.readings).acquire_owned().await.ok();
         let snapshot = self.shared.rooms.snapshot(document).await?;
-        self.read_text(snapshot.merged, Text::content).await
+        Ok(Snapshot { place: place.map(Arc::new), ..snapshot })
     }
 
     /// Builds the text on a blocking thread, looks at it, and drops it again.
     async fn read_text<T: Send + 'static>(
         &self,
-        merged: bytes::Bytes,
+        snapshot: Snapshot,
         look: impl FnOnce(&Text) -> T + Send + 'static,
     ) -> Result<T, SessionError> {
-        let reading =
-            self.shared.tasks.spawn_blocking(move || Text::build(&merged).map(|text| look(&text)));
+        let reading = self
+            .shared
+            .tasks
+            .spawn_blocking(move || Text::build(&snapshot.merged).map(|text| look(&text)));
         match reading.await {
             Ok(Ok(seen)) => Ok(seen),
             Ok(Err(error)) => {

@@ -31,13 +31,13 @@ impl Reviews {
         if stored.is_empty() {
             return Ok(Vec::new());
         }
-        let snapshot = self.sessions.shared.rooms.snapshot(document).await?;
+        let snapshot = self.sessions.snapshot(document).await?;
         let stored = Arc::new(stored);
         let looked_at = Arc::clone(&stored);
         let resolve = move |text: &Text| -> Vec<_> {
             looked_at.iter().map(|review| text.resolve(&review.origin, &review.current)).collect()
         };
-        let resolved = self.sessions.read_text(snapshot.merged, resolve).await?;
+        let resolved = self.sessions.read_text(snapshot, resolve).await?;
         let mut reviews = Vec::with_capacity(stored.len());
         for (stored, resolved) in stored.iter().zip(resolved) {
             if let Some(current) = &resolved.relocated {

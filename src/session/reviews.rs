@@ -145,10 +145,9 @@ impl Reviews {
         check_words(&draft.body, draft.suggestion.as_deref())?;
         let link = self.link_of(user, link).await?;
         let guard = self.guard(user, link.id, Role::Reviewer).await?;
-        let snapshot = self.sessions.shared.rooms.snapshot(link.document_id).await?;
+        let snapshot = self.sessions.snapshot(link.document_id).await?;
         let request = draft.anchor;
-        let anchored =
-            self.sessions.read_text(snapshot.merged, move |text| text.anchor(&request)).await?;
+        let anchored = self.sessions.read_text(snapshot, move |text| text.anchor(&request)).await?;
         let (origin, current) = anchored.map_err(|_| ReviewError::AnchorMismatch)?;
         let new = NewReview {
             id: ReviewId::generate(),

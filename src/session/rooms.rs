@@ -81,7 +81,7 @@ impl Rooms {
             return Ok(room.snapshot());
         }
         let (mut log, seq) = self.read(document).await?;
-        Ok(Snapshot { merged: log.merged(), seq, is_settled: true, version: 0 })
+        Ok(Snapshot { merged: log.merged(), seq, is_settled: true, version: 0, place: None })
     }
 
     /// Gives a room up if nobody is in it.

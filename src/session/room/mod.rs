@@ -21,7 +21,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 use chrono::Utc;
-use tokio::sync::{Notify, mpsc, watch};
+use tokio::sync::{Notify, OwnedSemaphorePermit, mpsc, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -65,6 +65,8 @@ pub(super) struct State {
     pub(super) log: UpdateLog,
     pub(super) seq: i64,
     pub(super) members: Vec<Arc<Holding>>,
+    /// Sessions whose socket is gone, and of whom nobody has said yet that they left.
+    pub(super) leaving: usize,
     pub(super) presence: Presence,
     owners: HashMap<u64, UserId>,
     /// Rises with each update, so that what was derived from the text can be kept.
@@ -106,6 +108,8 @@ pub struct Snapshot {
     pub is_settled: bool,
     /// Rises with each update of an open room.
     pub version: u64,
+    /// The place in which its text may be built, kept for as long as the snapshot is.
+    pub place: Option<Arc<OwnedSemaphorePermit>>,
 }
 
 /// The room was given up between finding and using it.
@@ -127,6 +131,7 @@ impl Room {
             log,
             seq,
             members: Vec::new(),
+            leaving: 0,
             presence: Presence::default(),
             owners,
             version: 0,
@@ -154,7 +159,8 @@ impl Room {
     /// Gives the room up if nobody is in it and the database is owed nothing.
     pub fn retire_if_unused(&self) -> bool {
         let state = self.lock();
-        let unused = state.members.is_empty() && (state.owed_bytes == 0 || state.was_reset);
+        let is_empty = state.members.is_empty() && state.leaving == 0;
+        let unused = is_empty && (state.owed_bytes == 0 || state.was_reset);
         if unused {
             self.retired.cancel();
         }
@@ -274,6 +280,7 @@ impl Room {
             seq: state.seq,
             is_settled: state.owed_bytes == 0,
             version: state.version,
+            place: None,
         }
     }
 
