@@ -188,13 +188,13 @@ impl Wire {
             let close = tokio::select! {
                 outgoing = outbox.next() => match outgoing {
                     Outgoing::Frame(frame) => {
-                        if !self.send(Message::Binary(frame)).await {
+                        if !self.send(Message::Binary(frame), &outbox).await {
                             return Ending::Broken;
                         }
                         continue;
                     }
                     Outgoing::Ping => {
-                        if !self.send(Message::Ping(bytes::Bytes::new())).await {
+                        if !self.send(Message::Ping(bytes::Bytes::new()), &outbox).await {
                             return Ending::Broken;
                         }
                         continue;
@@ -215,8 +215,11 @@ impl Wire {
     }
 
     /// False when the other end is gone, or reads so slowly that it might as well be.
-    async fn send(&mut self, message: Message) -> bool {
-        matches!(timeout(SEND_PATIENCE, self.sink.send(message)).await, Ok(Ok(())))
+    async fn send(&mut self, message: Message, outbox: &OutboxReader) -> bool {
+        tokio::select! {
+            sent = timeout(SEND_PATIENCE, self.sink.send(message)) => matches!(sent, Ok(Ok(()))),
+            () = outbox.overdue() => false,
+        }
     }
 
     async fn close(&mut self, close: &Close) {

@@ -33,18 +33,20 @@ impl Reviews {
     ) -> Result<StoredReview, ReviewError> {
         let shared = &self.sessions.shared;
         for _ in 0..TRIES {
-            let snapshot = shared.rooms.snapshot(link.document_id).await?;
+            let snapshot = self.sessions.shared.rooms.snapshot(link.document_id).await?;
             if !snapshot.is_settled {
+                drop(snapshot);
+                drop(snapshot);
                 self.wait_until_stored(link).await;
                 continue;
             }
             let review = stored.clone();
-            let merged = snapshot.merged.clone();
+            let (merged, seq) = (snapshot.merged.clone(), snapshot.seq);
             let edit = self
                 .sessions
                 .shared
                 .rooms
-                .read_text(snapshot.merged, move |text| replacement(text, merged, &review))
+                .read_text(snapshot, move |text| replacement(text, merged, &review))
                 .await??;
             let append = Append {
                 document: link.document_id,
@@ -52,7 +54,7 @@ impl Reviews {
                 update: edit.update.clone(),
                 clients: vec![edit.client],
                 user: None,
-                expected_seq: Some(snapshot.seq),
+                expected_seq: Some(seq),
                 now: Utc::now(),
             };
             let expected = expected.or(Some(stored.version));

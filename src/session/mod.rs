@@ -227,7 +227,7 @@ impl Sessions {
     /// [`SessionError::NoSuchDocument`], or storage's failure.
     pub async fn text(&self, document: DocumentId) -> Result<String, SessionError> {
         let snapshot = self.shared.rooms.snapshot(document).await?;
-        self.shared.rooms.read_text(snapshot.merged, Text::content).await
+        self.shared.rooms.read_text(snapshot, Text::content).await
     }
 
     /// Ends both seats of a revoked link, here and on every other server.

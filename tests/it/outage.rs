@@ -188,3 +188,38 @@ async fn seated_again(server: &Server, desk: &Desk) -> Peer {
         sleep(Duration::from_millis(50)).await;
     }
 }
+
+/// Goal: a key that somebody set by hand to something that is no lock is the loss of its own seat
+/// alone: the others of that server are renewed, and shown.
+#[tokio::test]
+async fn g6_a_key_of_another_type_costs_no_other_seat() {
+    let cluster = Cluster::with(&[("SEATS__LEASE", "3s"), ("SEATS__RENEW_EVERY", "1s")]).await;
+    let mut peers = Vec::new();
+    for broken in ["lock", "grant", "none"] {
+        let desk = cluster.one.desk("text").await;
+        let peer = cluster.one.writer(&desk).await;
+        if broken != "none" {
+            let lock = format!("share-link:lock:{}:writer", desk.link);
+            let spoilt = format!("share-link:{broken}:{}:writer", desk.link);
+            let _gone: i64 = cluster.redis.run(&format!("DEL {lock} {spoilt}")).await;
+            let _made: i64 = cluster.redis.run(&format!("LPUSH {spoilt} x")).await;
+        }
+        peers.push((desk, peer));
+    }
+    for (_, peer) in &peers[..2] {
+        assert_eq!(peer.closed().await.0, 4410);
+    }
+    // Longer than the lease.
+    sleep(Duration::from_secs(4)).await;
+    let (desk, unharmed) = &peers[2];
+    unharmed.append(" goes on");
+    unharmed.saved().await;
+    let told = unharmed.look(|state| state.events.iter().any(|e| e["event"] == "seat.uncertain"));
+    assert!(!told);
+    let link = format!("/api/share-links/{}", desk.link);
+    let link = cluster.two.get(&desk.writer, &link).await.ok(200);
+    assert_eq!(link["seats"]["writer"]["taken"], true);
+    let link = format!("/api/share-links/{}", peers[0].0.link);
+    let link = cluster.two.get(&peers[0].0.writer, &link).await.ok(200);
+    assert_eq!(link["seats"]["writer"]["taken"], true, "by nobody that anybody knows");
+}

@@ -69,6 +69,8 @@ pub(super) struct State {
     pub(super) log: UpdateLog,
     pub(super) seq: i64,
     pub(super) members: Vec<Arc<Holding>>,
+    /// Sessions whose socket is gone, and of whom nobody has said yet that they left.
+    pub(super) leaving: usize,
     pub(super) presence: Presence,
     owners: HashMap<u64, UserId>,
     /// Rises with each update, so that what was derived from the text can be kept.
@@ -121,6 +123,7 @@ impl Room {
             log,
             seq,
             members: Vec::new(),
+            leaving: 0,
             presence: Presence::default(),
             owners,
             version: 0,
@@ -149,7 +152,8 @@ impl Room {
     /// Gives the room up if nobody is in it and the database is owed nothing.
     pub fn retire_if_unused(&self) -> bool {
         let state = self.lock();
-        let unused = state.members.is_empty() && (state.owed_bytes == 0 || state.was_reset);
+        let is_empty = state.members.is_empty() && state.leaving == 0;
+        let unused = is_empty && (state.owed_bytes == 0 || state.was_reset);
         if unused {
             self.retired.cancel();
         }
