@@ -92,7 +92,8 @@ export class Notices {
     }
     if (phase === "seated" && (saving.refusing || saving.slow) && saving.since) {
       const time = clock(saving.since)
-      return said(`not-saved ${time}`, t("state.not-saved", { time }), this.count)
+      const why = saving.refusing ? "state.not-saved" : "state.unanswered"
+      return said(`not-saved ${why} ${time}`, t(why, { time }), this.count)
     }
     return null
   }

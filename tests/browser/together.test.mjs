@@ -158,8 +158,12 @@ test("the same person's other tab is named, and may take over", async () => {
   await second.goto(writer.page.url())
   const here = second.locator("#notice").getByRole("button", { name: "Use it here instead" })
   await second.getByText("You have this open in another tab.").waitFor()
+  // Nothing calls a text empty that was not read.
+  assert.equal(await second.locator(".cm-placeholder").isVisible(), false)
+  assert.equal(await second.locator("#counts").isVisible(), false)
   await here.click()
   await second.locator("#saved[data-kind=saved]").waitFor()
+  assert.equal(await second.locator("#counts").isVisible(), true)
   await writer.page.getByText("You went on in another tab").waitFor()
   await writer.shot("together-taken-over")
   assert.equal(await writer.page.locator(".cm-content").getAttribute("contenteditable"), "true")
