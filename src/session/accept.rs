@@ -36,7 +36,6 @@ impl Reviews {
             let snapshot = self.sessions.shared.rooms.snapshot(link.document_id).await?;
             if !snapshot.is_settled {
                 drop(snapshot);
-                drop(snapshot);
                 self.wait_until_stored(link).await;
                 continue;
             }
