@@ -1,6 +1,7 @@
 //! Single calls of scripts: claims, releases, questions.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use redis::{Cmd, ErrorKind, Pipeline, RedisResult, ServerErrorKind, Value};
 use tokio::time::Instant;
@@ -44,9 +45,14 @@ impl Calls {
         answer.replies.into_iter().map(|reply| self.checked(reply)).collect()
     }
 
-    /// Compares and deletes.
-    pub(super) async fn release(&self, name: &LockName, value: &str) -> Result<Released, Fault> {
-        let call = self.scripts.release(name, value);
+    /// Compares and gives back; nobody gets it for `rest`.
+    pub(super) async fn release(
+        &self,
+        name: &LockName,
+        value: &str,
+        rest: Duration,
+    ) -> Result<Released, Fault> {
+        let call = self.scripts.release(name, value, rest);
         let (_sent_at, reply) = self.call(&self.scripts.release, call).await?;
         reply::released(&reply).map_err(Fault::Unknown)
     }

@@ -1,22 +1,26 @@
--- Gives a lock to who asks, if it is free, theirs already, or may be taken over.
+-- Gives a lock to who asks, if it is free and nobody was there before, theirs already, or may be
+-- taken over. Or lets them stand in the line.
 --
--- One script, so that nobody can come between the look and the taking. It may run twice: a claim
--- repeated with the same value gets the same fence, so an answer that was lost can be asked again.
--- Only Redis's own clock is read. The fence rises above the last one, above that clock and above
--- what the database ratified; so it rises even if any two of the three are lost.
+-- One script, so that nobody can come between the look and the taking, nor between the look and
+-- the place in the line. It may run twice: a claim repeated with the same value gets the same
+-- fence, or keeps its place, so an answer that was lost can be asked again. For who waits it is
+-- sign of life, backstop and attempt in one.
 --
 -- A value that was released is spent. So a claim that was given up, and taken back, and is carried
 -- out only now, when Redis gets to it, takes nothing.
 --
--- KEYS  1 the lock   2 its grant      (3 and 4 are kept for the waiting line)
 -- ARGV  1 value   2 ttl in ms   3 floor   4 user   5 user's name   6 node
 --       7 'nobody', 'value' or 'user': from whom it may be taken   8 that value
 --       9 for how many ms a grant is remembered
--- Gives {1, fence, since in µs, who lost it or false}, or {0, holder}   (place in line: at the end),
---       or {-1} if the value is spent.
---       A holder is {value, ttl in ms, fence, user, name, node, since}, or {value, ttl in ms} if
---       its grant is not there: the key was set by hand.
-local lock, grant, value, ttl = KEYS[1], KEYS[2], ARGV[1], ARGV[2]
+--       10 the server to tell if it waits in the line, or '' if it does not wait. Then:
+--       11 for how many ms it is believed to live   12 when it came before, or 0
+--       13 for how many ms the holder it knows of may still come back   14 longest line
+-- Gives {1, fence, since in µs, who lost it or false}, or {0, holder or false, place, arrival}, or
+--       {-1} if the value is spent. The place counts from 1; 0 is not in the line, -1 is a line
+--       that is full.
+--       A holder is {value, ttl in ms, how many wait, fence, user, name, node, since}, or the
+--       first three if its grant is not there: the key was set by hand.
+local value, ttl, kept, waits = ARGV[1], ARGV[2], ARGV[9], ARGV[10] ~= ''
 local held = redis.call('GET', lock)
 local last = redis.call('HMGET', grant, 'value', 'fence', 'user', 'name', 'node', 'since', 'released')
 local told = held and last[1] == held
@@ -24,30 +28,57 @@ local told = held and last[1] == held
 -- A fence that the database refused is not given again: the claimant comes back with its floor.
 if told and held == value and tonumber(ARGV[3]) < tonumber(last[2]) then
   redis.call('PEXPIRE', lock, ttl)
-  redis.call('PEXPIRE', grant, ARGV[9])
+  redis.call('PEXPIRE', grant, kept)
   return {1, last[2], last[6], false}
 end
 
 if last[7] == value then return {-1} end
 
+-- A place in the line, old or new. Who was taken out of it comes back to where it stood, and an
+-- arrival is never before the last one, even if the clock stepped back.
+local function join()
+  local arrival = redis.call('ZSCORE', line, value)
+  if not arrival then
+    if tonumber(ARGV[14]) <= redis.call('ZCARD', line) then return -1, '0' end
+    arrival = tonumber(ARGV[12])
+    if arrival == 0 then
+      local tail = redis.call('ZRANGE', line, -1, -1, 'WITHSCORES')[2]
+      arrival = math.max(now, (tonumber(tail) or 0) + 1)
+    end
+    redis.call('ZADD', line, whole(arrival), value)
+    redis.call('HSET', waiting, value,
+      cmsgpack.pack({ARGV[10], ARGV[4], ARGV[5], ARGV[6], ARGV[3]}))
+  end
+  redis.call('ZADD', due, whole(now_ms + ARGV[11]), value)
+  for _, key in ipairs({line, due, waiting}) do redis.call('PEXPIRE', key, 2 * ARGV[11]) end
+  return redis.call('ZRANK', line, value) + 1, whole(tonumber(arrival))
+end
+
+local function busy(holder)
+  local place, arrival = 0, '0'
+  if waits then place, arrival = join() end
+  if holder then holder[3] = redis.call('ZCARD', line) end
+  return {0, holder, place, arrival}
+end
+
+local head = first()
 local holder = false
 if held and held ~= value then
-  holder = {held, redis.call('PTTL', lock)}
+  holder = {held, redis.call('PTTL', lock), 0}
   if told then
-    for i = 2, 6 do holder[i + 1] = last[i] end
+    for i = 2, 6 do holder[i + 2] = last[i] end
   end
   local may_take = (ARGV[7] == 'value' and held == ARGV[8])
     or (ARGV[7] == 'user' and told and last[3] == ARGV[4])
-  if not may_take then return {0, holder} end
+  if not may_take then return busy(holder) end
+elseif not held and waits and not last[2] and 0 < tonumber(ARGV[13]) then
+  -- Redis came back empty, and the holder may be about to say that it is still there.
+  return busy(false)
+elseif not held and head and head ~= value then
+  return busy(pass_on(head, last[2], kept))
 end
 
-local time = redis.call('TIME')
-local now = time[1] * 1000000 + time[2]
--- Doubles count exactly up to 2^53, which µs since the epoch reach in the year 2255.
-local fence = string.format('%.0f', math.max(now, (tonumber(last[2]) or 0) + 1, ARGV[3] + 1))
-local since = string.format('%.0f', now)
-redis.call('SET', lock, value, 'PX', ttl)
-redis.call('HSET', grant, 'value', value, 'fence', fence, 'user', ARGV[4], 'name', ARGV[5],
-  'node', ARGV[6], 'since', since)
-redis.call('PEXPIRE', grant, ARGV[9])
+if waits then leave(value) end
+local fence, since = give(value, ttl, last[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6], kept)
+if holder then holder[3] = redis.call('ZCARD', line) end
 return {1, fence, since, holder}

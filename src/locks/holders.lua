@@ -1,20 +1,22 @@
--- Tells who has each of these locks.
+-- Tells who has each of these locks, and how many wait for it.
 --
 -- A script and not three commands: between a look at the lock and one at its grant the holder
 -- could change, and the answer would name one person with the secret of another.
 --
--- KEYS  the lock and the grant of each
+-- KEYS  of each: the lock, its grant, and until when those in its line are believed to live
 -- Gives for each a holder, as in claim.lua, or false
+local time = redis.call('TIME')
+local now_ms = string.format('(%.0f', time[1] * 1000 + math.floor(time[2] / 1000))
 local holders = {}
-for i = 1, #KEYS / 2 do
-  local lock, grant = KEYS[2 * i - 1], KEYS[2 * i]
+for i = 1, #KEYS / 3 do
+  local lock, grant, due = KEYS[3 * i - 2], KEYS[3 * i - 1], KEYS[3 * i]
   local held = redis.call('GET', lock)
   local holder = false
   if held then
-    holder = {held, redis.call('PTTL', lock)}
+    holder = {held, redis.call('PTTL', lock), redis.call('ZCOUNT', due, now_ms, '+inf')}
     local last = redis.call('HMGET', grant, 'value', 'fence', 'user', 'name', 'node', 'since')
     if last[1] == held then
-      for j = 2, 6 do holder[j + 1] = last[j] end
+      for j = 2, 6 do holder[j + 2] = last[j] end
     end
   end
   holders[i] = holder

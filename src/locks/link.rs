@@ -15,6 +15,7 @@ use tokio::time::{Instant, sleep, timeout_at};
 use tokio_util::sync::CancellationToken;
 
 use crate::locks::fault::{Fault, explain};
+use crate::locks::line::Lobby;
 use crate::locks::words::LocksError;
 
 /// How long one exchange may take, with the wait for a connection. Well below the part of a lease
@@ -67,7 +68,16 @@ pub(super) struct Upkeep {
     pub(super) greeting: Pipeline,
     /// Told of each connection that was not there before.
     pub(super) reconnected: Option<Arc<Notify>>,
+    /// Who listens on the connection.
+    pub(super) ear: Option<Ear>,
     state: watch::Sender<State>,
+}
+
+/// A channel that a connection listens on from its beginning to its end, and who is told.
+#[derive(Clone, Debug)]
+pub(super) struct Ear {
+    pub(super) channel: String,
+    pub(super) lobby: Arc<Lobby>,
 }
 
 impl Link {
@@ -79,7 +89,7 @@ impl Link {
     ) -> (Self, Upkeep) {
         let down = LocksError::Unavailable("not connected to Redis yet".to_owned());
         let (sender, state) = watch::channel(State::Down(down));
-        (Self { state }, Upkeep { client, greeting, reconnected, state: sender })
+        (Self { state }, Upkeep { client, greeting, reconnected, ear: None, state: sender })
     }
 
     /// Sends `pipeline` once and waits for all answers, until `deadline`.
@@ -187,10 +197,20 @@ impl Upkeep {
         if was_down && let Some(reconnected) = &self.reconnected {
             reconnected.notify_one();
         }
+        self.miss();
         dead.cancelled().await;
+        self.miss();
         tracing::warn!("the connection to Redis is lost");
         let why = LocksError::Unavailable("the connection to Redis is lost".to_owned());
         self.state.send_replace(State::Down(why));
+    }
+
+    /// Whoever waits for a message may have missed it: before the connection was there, or by its
+    /// end.
+    fn miss(&self) {
+        if let Some(ear) = &self.ear {
+            ear.lobby.wake_all();
+        }
     }
 
     fn is_down(&self, why: LocksError, earlier_failures: u64) {
@@ -203,21 +223,29 @@ impl Upkeep {
 
     async fn open(&self) -> Result<Line, LocksError> {
         let dead = CancellationToken::new();
-        let ended = dead.clone();
+        let (ended, ear) = (dead.clone(), self.ear.clone());
         let config = AsyncConnectionConfig::new()
             .set_connection_timeout(Some(OPENING_MAX))
             // Who asks brings a deadline of their own.
             .set_response_timeout(None)
             .set_pipeline_buffer_size(QUEUE)
             .set_push_sender(move |push: PushInfo| {
-                if push.kind == PushKind::Disconnection {
-                    ended.cancel();
+                match (&push.kind, &ear) {
+                    (PushKind::Disconnection, _) => ended.cancel(),
+                    (PushKind::Message, Some(ear)) => ear.hear(&push.data),
+                    _ => {}
                 }
                 Ok::<(), SendError>(())
             });
         let opening = self.client.get_multiplexed_async_connection_with_config(&config);
         let mut connection = opening.await.map_err(|error| explain(&error))?;
-        let greeted = self.greeting.query_async::<Vec<RedisResult<Value>>>(&mut connection);
+        let greeted = async {
+            self.greeting.query_async::<Vec<RedisResult<Value>>>(&mut connection).await?;
+            match &self.ear {
+                Some(ear) => connection.subscribe(&ear.channel).await,
+                None => Ok(()),
+            }
+        };
         let silence = || LocksError::Unavailable("Redis does not answer".to_owned());
         timeout_at(Instant::now() + OPENING_MAX, greeted)
             .await
@@ -227,8 +255,19 @@ impl Upkeep {
     }
 }
 
+impl Ear {
+    /// A message: the value that a lock was handed to.
+    fn hear(&self, data: &[Value]) {
+        if let [_channel, Value::BulkString(value)] = data
+            && let Ok(value) = std::str::from_utf8(value)
+        {
+            self.lobby.wake(value);
+        }
+    }
+}
+
 /// Between half of `pause` and all of it, so that servers do not come back in step.
-fn jittered(pause: Duration) -> Duration {
+pub(super) fn jittered(pause: Duration) -> Duration {
     // Without randomness they do come back in step, which Redis survives.
     let random = getrandom::u32().unwrap_or(u32::MAX);
     pause / 2 + pause.mul_f64(f64::from(random) / f64::from(u32::MAX) / 2.0)

@@ -13,6 +13,9 @@
 //!   later grant (G6).
 //! - **K4** What was released, or granted to another since, is not raised by a late renewal (G6).
 //! - **K5** Nothing is granted on a time-out. A claim whose answer was lost is taken back.
+//! - **K6** Who waits is served in the order of coming. A lock that comes free is given to the
+//!   first living waiter where it is freed, and that one alone is told; nobody comes in past the
+//!   line, and a waiter that died holds nobody up for longer than its deadline in it (G5).
 //!
 //! K1 is not enough for two writers to be impossible: a paused process wakes up believing in its
 //! lease. The holder's own deadline ([`crate::domain::lease`]) shortens that belief, and the
@@ -21,6 +24,7 @@
 mod calls;
 mod fault;
 mod health;
+mod line;
 mod link;
 mod memory;
 mod name;
@@ -29,6 +33,8 @@ mod owed;
 mod remote;
 mod reply;
 mod scripts;
+mod table;
+mod waiting;
 mod words;
 
 use std::sync::Arc;
@@ -36,12 +42,15 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
+use crate::domain::ids::NodeId;
 use crate::domain::seat::Seat;
 use crate::locks::memory::Memory;
 pub use crate::locks::name::LockName;
 use crate::locks::remote::Remote;
+pub use crate::locks::waiting::{Waited, Waiting};
 pub use crate::locks::words::{
-    Claim, Claimed, Grant, Held, Holder, LocksError, Over, Owner, Released, Round, Verdict,
+    Claim, Claimed, Grant, Held, Holder, LockError, LocksError, Loss, Over, Owner, Place, Released,
+    Round, Verdict,
 };
 
 /// How long a grant is remembered after its last use. Far longer than any pause of a process that
@@ -50,7 +59,14 @@ const GRANT_KEPT_FOR: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Where the locks are. Cheap to clone; all clones speak for the same keeper.
 #[derive(Clone, Debug)]
-pub struct Locks(Keeper);
+pub struct Locks(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    keeper: Keeper,
+    /// The name under which this process is told of hand-overs.
+    server: NodeId,
+}
 
 /// Who keeps the locks: a closed set, so an enum and not a trait.
 #[derive(Clone, Debug)]
@@ -63,7 +79,7 @@ impl Locks {
     /// Locks inside this process, for one server alone.
     #[must_use]
     pub fn memory() -> Self {
-        Self(Keeper::Memory(Arc::default()))
+        Self::kept_by(Keeper::Memory(Arc::default()), NodeId::generate())
     }
 
     /// Locks at `url`: `memory:`, `redis://…` or `rediss://…`.
@@ -76,10 +92,25 @@ impl Locks {
     /// [`LocksError::Unsupported`] for another scheme, [`LocksError::Misconfigured`] for an address
     /// that makes no sense.
     pub async fn connect(url: &str) -> Result<Self, LocksError> {
+        Self::connect_as(url, NodeId::generate()).await
+    }
+
+    /// As [`Locks::connect`], under a name of the caller's: hand-overs to this process are told on
+    /// `lock:release:<server>`.
+    ///
+    /// # Errors
+    ///
+    /// As [`Locks::connect`].
+    pub async fn connect_as(url: &str, server: NodeId) -> Result<Self, LocksError> {
         if url == "memory:" {
-            return Ok(Self::memory());
+            return Ok(Self::kept_by(Keeper::Memory(Arc::default()), server));
         }
-        Remote::connect(url).map(|remote| Self(Keeper::Redis(Arc::new(remote))))
+        let remote = Remote::connect(url, server)?;
+        Ok(Self::kept_by(Keeper::Redis(Arc::new(remote)), server))
+    }
+
+    fn kept_by(keeper: Keeper, server: NodeId) -> Self {
+        Self(Arc::new(Inner { keeper, server }))
     }
 
     /// Asks for a lock. A claim repeated with the same value is the same grant, with the same
@@ -96,7 +127,7 @@ impl Locks {
     /// A claim that is dropped while it is under way is taken back too.
     pub async fn claim(&self, claim: &Claim) -> Result<Claimed, LocksError> {
         let began = Instant::now();
-        let claimed = match &self.0 {
+        let claimed = match &self.0.keeper {
             Keeper::Memory(memory) => memory.claim(claim),
             Keeper::Redis(remote) => remote.claim(claim).await,
         };
@@ -105,11 +136,7 @@ impl Locks {
             Ok(Claimed::Busy(_)) => "busy",
             Err(_) => "failed",
         };
-        let class = claim.name.class().to_owned();
-        metrics::histogram!("galley_lock_wait_seconds", "class" => class.clone())
-            .record(began.elapsed());
-        metrics::counter!("galley_lock_acquisitions_total", "class" => class, "outcome" => outcome)
-            .increment(1);
+        count(&claim.name, began, outcome);
         claimed
     }
 
@@ -124,9 +151,17 @@ impl Locks {
     ///
     /// A release that is dropped while it is under way is made in the background.
     pub async fn release(&self, name: &LockName, value: &str) -> Result<Released, LocksError> {
-        match &self.0 {
-            Keeper::Memory(memory) => Ok(memory.release(name, value)),
-            Keeper::Redis(remote) => remote.release(name, value).await,
+        match &self.0.keeper {
+            Keeper::Memory(memory) => Ok(memory.release(name, value, Duration::ZERO)),
+            Keeper::Redis(remote) => remote.release(name, value, Duration::ZERO).await,
+        }
+    }
+
+    /// Gives a lock back, or leaves its line, in the background; nobody gets it for `rest`.
+    fn release_soon(&self, name: &LockName, value: &str, rest: Duration) {
+        match &self.0.keeper {
+            Keeper::Memory(memory) => drop(memory.release(name, value, rest)),
+            Keeper::Redis(remote) => remote.release_soon(name, value, rest),
         }
     }
 
@@ -141,9 +176,10 @@ impl Locks {
             return Ok(Round { sent_at: Instant::now(), verdicts: Vec::new() });
         }
         let began = Instant::now();
-        let round = match &self.0 {
-            Keeper::Memory(memory) => Ok(memory.renew(held, ttl)),
-            Keeper::Redis(remote) => remote.renew(held, ttl).await,
+        let held: Vec<_> = held.iter().map(|held| (held, ttl)).collect();
+        let round = match &self.0.keeper {
+            Keeper::Memory(memory) => Ok(memory.renew(&held)),
+            Keeper::Redis(remote) => remote.renew(&held).await,
         }?;
         metrics::histogram!("galley_renewal_round_seconds").record(began.elapsed());
         metrics::gauge!("galley_renewal_locks").set(held.len() as f64);
@@ -170,9 +206,29 @@ impl Locks {
     ///
     /// [`LocksError`] when the keeper gave no answer.
     pub async fn holders(&self, names: &[LockName]) -> Result<Vec<Option<Holder>>, LocksError> {
-        match &self.0 {
+        match &self.0.keeper {
             Keeper::Memory(memory) => Ok(names.iter().map(|name| memory.holder(name)).collect()),
             Keeper::Redis(remote) => remote.holders(names).await,
+        }
+    }
+
+    /// Stands in the line for a lock, for at most `patience`: see [`Waiting`].
+    ///
+    /// Nothing is asked before [`Waiting::next`] is.
+    pub fn wait(&self, claim: &Claim, patience: Duration) -> Waiting {
+        Waiting::new(self.clone(), claim.clone(), patience)
+    }
+
+    /// Everything that is held, on whatever server: seats and other locks. For the admin page: it
+    /// walks all keys. A holder's value is a secret, and not to be shown.
+    ///
+    /// # Errors
+    ///
+    /// [`LocksError`] when the keeper gave no answer.
+    pub async fn held(&self) -> Result<Vec<(LockName, Holder)>, LocksError> {
+        match &self.0.keeper {
+            Keeper::Memory(memory) => Ok(memory.held()),
+            Keeper::Redis(remote) => remote.held().await,
         }
     }
 
@@ -182,7 +238,7 @@ impl Locks {
     ///
     /// [`LocksError`] when the keeper gave no answer.
     pub async fn seats(&self) -> Result<Vec<(Seat, Holder)>, LocksError> {
-        match &self.0 {
+        match &self.0.keeper {
             Keeper::Memory(memory) => Ok(memory.seats()),
             Keeper::Redis(remote) => remote.seats().await,
         }
@@ -194,7 +250,7 @@ impl Locks {
     ///
     /// [`LocksError::Misconfigured`] says in one line what is wrong and what to do about it.
     pub async fn check(&self) -> Result<(), LocksError> {
-        match &self.0 {
+        match &self.0.keeper {
             Keeper::Memory(_) => Ok(()),
             Keeper::Redis(remote) => remote.check().await,
         }
@@ -207,7 +263,7 @@ impl Locks {
     ///
     /// Nothing is lost: what happened while nobody waited is told to the next who does.
     pub async fn reconnected(&self) {
-        match &self.0 {
+        match &self.0.keeper {
             Keeper::Memory(_) => std::future::pending().await,
             Keeper::Redis(remote) => remote.reconnected().await,
         }
@@ -216,9 +272,18 @@ impl Locks {
     /// Makes the releases that are still owed, if the keeper can be reached, and ends the
     /// background tasks. The last thing to do with locks: afterwards there is no connection.
     pub async fn close(&self) {
-        match &self.0 {
+        match &self.0.keeper {
             Keeper::Memory(_) => {}
             Keeper::Redis(remote) => remote.close().await,
         }
     }
+}
+
+/// Counts an attempt at a lock, by its class: names are without number.
+fn count(name: &LockName, began: Instant, outcome: &'static str) {
+    let class = name.class().to_owned();
+    metrics::histogram!("galley_lock_wait_seconds", "class" => class.clone())
+        .record(began.elapsed());
+    metrics::counter!("galley_lock_acquisitions_total", "class" => class, "outcome" => outcome)
+        .increment(1);
 }

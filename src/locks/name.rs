@@ -4,7 +4,8 @@
 //! |---|---|
 //! | `share-link:lock:<id>:<role>` | a seat: the value of whoever sits in it (CONTRACT §5) |
 //! | `share-link:grant:<id>:<role>` | its *grant*: last fence, and who the holder is |
-//! | `lock:<name>`, `lock:grant:<name>` | the same for any other lock |
+//! | `share-link:line:…`, `share-link:due:…`, `share-link:waiting:…` | who waits for it: since when, until when they are believed to live, and who they are |
+//! | `lock:<name>`, `lock:grant:<name>`, … | the same for any other lock |
 //!
 //! The keys of one lock differ in their prefix alone, so that what tells them apart on a Cluster
 //! can be tagged in one place (`{<id>}`) and they share a slot. Every key begins with
@@ -14,13 +15,14 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::domain::ids::ShareLinkId;
+use crate::domain::ids::{NodeId, ShareLinkId};
 use crate::domain::seat::{Role, Seat};
 
 const SEAT: &str = "share-link:lock:";
-const SEAT_GRANT: &str = "share-link:grant:";
+const SEAT_KEYS: &str = "share-link:";
 const NAMED: &str = "lock:";
-const NAMED_GRANT: &str = "lock:grant:";
+/// What names of locks may not begin with: keys and channels beside a lock do.
+const RESERVED: [&str; 5] = ["grant:", "line:", "due:", "waiting:", "release:"];
 
 /// What a lock is called. Cheap to clone.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -33,12 +35,20 @@ impl LockName {
         Self(seat.to_string().into())
     }
 
-    /// Any other lock. By convention `<class>:<what>`; names that begin with `grant:` or
-    /// `release:` are Galley's own.
+    /// Any other lock. By convention `<class>:<what>`; names that begin with `grant:`, `line:`,
+    /// `due:`, `waiting:` or `release:` are Galley's own.
     #[must_use]
     pub fn named(name: &str) -> Self {
-        debug_assert!(!name.starts_with("grant:") && !name.starts_with("release:"), "{name}");
+        debug_assert!(!is_reserved(name), "{name}");
         Self(format!("{NAMED}{name}").into())
+    }
+
+    /// One lock for two, whichever of them is named first. Neither may contain a `:`.
+    #[must_use]
+    pub fn pair(class: &str, one: &str, other: &str) -> Self {
+        debug_assert!(!one.contains(':') && !other.contains(':'), "{one} {other}");
+        let (first, second) = if one <= other { (one, other) } else { (other, one) };
+        Self::named(&format!("{class}:{first}:{second}"))
     }
 
     /// The key in Redis.
@@ -67,22 +77,54 @@ impl LockName {
 
     /// Where Redis keeps the last fence and who the holder is.
     pub(super) fn grant_key(&self) -> String {
+        self.beside("grant")
+    }
+
+    /// Where Redis keeps until when those in the line are believed to live.
+    pub(super) fn due_key(&self) -> String {
+        self.beside("due")
+    }
+
+    /// All keys of the lock, in the order in which `claim.lua` and `release.lua` want them.
+    pub(super) fn keys(&self) -> [String; 5] {
+        let [line, waiting] = ["line", "waiting"].map(|what| self.beside(what));
+        [self.0.to_string(), self.grant_key(), line, self.due_key(), waiting]
+    }
+
+    fn beside(&self, what: &str) -> String {
         match self.0.strip_prefix(SEAT) {
-            Some(rest) => format!("{SEAT_GRANT}{rest}"),
-            None => format!("{NAMED_GRANT}{}", self.0.strip_prefix(NAMED).unwrap_or(&self.0)),
+            Some(rest) => format!("{SEAT_KEYS}{what}:{rest}"),
+            None => {
+                format!("{NAMED}{what}:{}", self.0.strip_prefix(NAMED).unwrap_or(&self.0))
+            }
         }
     }
 
-    /// A name back from a key that a scan found.
-    pub(super) fn from_seat_key(key: &str) -> Option<Self> {
+    /// A name back from a key that a scan found; none if it is no lock's.
+    pub(super) fn from_key(key: &str) -> Option<Self> {
         let name = Self(key.into());
-        name.as_seat().map(|_| name)
+        let is_named = key.strip_prefix(NAMED).is_some_and(|rest| !is_reserved(rest));
+        (is_named || name.as_seat().is_some()).then_some(name)
     }
 
     /// What finds all seats in a scan.
     pub(super) fn seat_pattern() -> String {
         format!("{SEAT}*")
     }
+
+    /// What finds all other locks in a scan, and what is beside them.
+    pub(super) fn named_pattern() -> String {
+        format!("{NAMED}*")
+    }
+}
+
+fn is_reserved(name: &str) -> bool {
+    RESERVED.iter().any(|reserved| name.starts_with(reserved))
+}
+
+/// The channel on which a server is told of what was handed to its waiters.
+pub(super) fn release_channel(server: NodeId) -> String {
+    format!("{NAMED}release:{server}")
 }
 
 impl fmt::Display for LockName {
@@ -101,7 +143,7 @@ mod tests {
         let name = LockName::seat(seat);
         assert_eq!(name.key(), format!("share-link:lock:{}:reviewer", seat.link));
         assert_eq!(name.grant_key(), format!("share-link:grant:{}:reviewer", seat.link));
-        assert_eq!(LockName::from_seat_key(name.key()), Some(name.clone()));
+        assert_eq!(LockName::from_key(name.key()), Some(name.clone()));
         assert_eq!(name.as_seat(), Some(seat));
         assert_eq!(name.class(), "seat");
     }
@@ -113,6 +155,18 @@ mod tests {
         assert_eq!(name.grant_key(), "lock:grant:export:doc_1");
         assert_eq!(name.class(), "export");
         assert_eq!(name.as_seat(), None);
-        assert_eq!(LockName::from_seat_key("share-link:lock:nonsense"), None);
+        assert_eq!(LockName::from_key(name.key()), Some(name.clone()));
+        let beside = &name.keys()[1..];
+        for key in beside.iter().map(String::as_str).chain(["share-link:lock:nonsense", "other"]) {
+            assert_eq!(LockName::from_key(key), None, "{key}");
+        }
+    }
+
+    #[test]
+    fn a_pair_is_one_lock_whichever_is_named_first() {
+        let pair = LockName::pair("request", "lee", "kim");
+        assert_eq!(pair.key(), "lock:request:kim:lee");
+        assert_eq!(pair, LockName::pair("request", "kim", "lee"));
+        assert_eq!(pair.class(), "request");
     }
 }

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::Notify;
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
 use crate::locks::calls::Calls;
@@ -37,6 +37,8 @@ pub(super) struct Owed {
 struct Debt {
     name: LockName,
     denials: u8,
+    /// Nobody is to have the lock before.
+    rests_until: Option<Instant>,
 }
 
 /// A release that is owed from the moment this is dropped.
@@ -45,6 +47,7 @@ pub(super) struct Promise<'a> {
     owed: &'a Owed,
     /// None once there is nothing to owe.
     lock: Option<(&'a LockName, &'a str)>,
+    rest: Duration,
 }
 
 impl Promise<'_> {
@@ -57,15 +60,27 @@ impl Promise<'_> {
 impl Drop for Promise<'_> {
     fn drop(&mut self) {
         if let Some((name, value)) = self.lock.take() {
-            self.owed.add(name, value);
+            self.owed.add(name, value, self.rest);
         }
     }
 }
 
+impl Debt {
+    fn rest(&self) -> Duration {
+        let left = |until: Instant| until.saturating_duration_since(Instant::now());
+        self.rests_until.map_or(Duration::ZERO, left)
+    }
+}
+
 impl Owed {
-    /// Promises a release: kept, or owed.
-    pub(super) fn promise<'a>(&'a self, name: &'a LockName, value: &'a str) -> Promise<'a> {
-        Promise { owed: self, lock: Some((name, value)) }
+    /// Promises a release, after which nobody gets the lock for `rest`: kept, or owed.
+    pub(super) fn promise<'a>(
+        &'a self,
+        name: &'a LockName,
+        value: &'a str,
+        rest: Duration,
+    ) -> Promise<'a> {
+        Promise { owed: self, lock: Some((name, value)), rest }
     }
 
     /// Whether a release of this value is owed.
@@ -90,12 +105,15 @@ impl Owed {
 
     /// Makes the releases that are owed, until one finds Redis out of reach.
     pub(super) async fn pay(&self, calls: &Calls) {
-        let due: Vec<_> =
-            self.debts().iter().map(|(value, debt)| (debt.name.clone(), value.clone())).collect();
-        for (name, value) in due {
-            match calls.release(&name, &value).await {
+        let due: Vec<_> = self
+            .debts()
+            .iter()
+            .map(|(value, debt)| (debt.name.clone(), value.clone(), debt.rest()))
+            .collect();
+        for (name, value, rest) in due {
+            match calls.release(&name, &value, rest).await {
                 Ok(Released::Freed) => {
-                    tracing::info!(lock = %name, "took back a lock that nobody was told of");
+                    tracing::debug!(lock = %name, "released what was owed");
                     self.debts().remove(&value);
                 }
                 Ok(Released::NotHeld) => self.deny(&value),
@@ -108,13 +126,14 @@ impl Owed {
         }
     }
 
-    fn add(&self, name: &LockName, value: &str) {
+    fn add(&self, name: &LockName, value: &str, rest: Duration) {
         let mut debts = self.debts();
         if OWED_MAX <= debts.len() {
             tracing::warn!(lock = %name, "too many releases are owed; left to the lease");
             return;
         }
-        debts.insert(value.to_owned(), Debt { name: name.clone(), denials: 0 });
+        let rests_until = (!rest.is_zero()).then(|| Instant::now() + rest);
+        debts.insert(value.to_owned(), Debt { name: name.clone(), denials: 0, rests_until });
         drop(debts);
         self.stirred.notify_one();
     }

@@ -1,20 +1,37 @@
--- Gives a lock back, if this value has it.
+-- Gives a lock back, if this value has it; takes it out of the line, if it waits there. What comes
+-- free is handed to the first in the line.
 --
--- Compared and deleted in one script, or it could free somebody else's lock. What is released may
+-- Compared and given in one script, or it could free somebody else's lock. What is released may
 -- not be raised again by a renewal that is late: the fence moves past that of the grant, and the
 -- value is noted, which holds even if Redis came back empty in between and has no grant to move.
 --
--- KEYS  1 the lock   2 its grant      (3 and 4 are kept for the waiting line)
 -- ARGV  1 value   2 for how many ms a grant is remembered
--- Gives 1 if it was freed, 0 if it was not held
-local held = redis.call('GET', KEYS[1])
-if held and held ~= ARGV[1] then return 0 end
+--       3 for how many ms more nobody may have it, although its holder is done
+-- Gives 1 if it was held, 0 if it was not
+local value, kept = ARGV[1], ARGV[2]
+local held = redis.call('GET', lock)
+if held ~= value then leave(value) end
+if held and held ~= value then return 0 end
 
-if held then redis.call('DEL', KEYS[1]) end
-if redis.call('HGET', KEYS[2], 'value') == ARGV[1] then
-  redis.call('HDEL', KEYS[2], 'value', 'user', 'name', 'node', 'since')
-  redis.call('HINCRBY', KEYS[2], 'fence', 1)
+local last = redis.call('HMGET', grant, 'value', 'fence')
+local is_its = last[1] == value
+if held and 0 < tonumber(ARGV[3]) then
+  -- Under another value, which no renewal can prolong.
+  local rest = value .. '.done'
+  redis.call('SET', lock, rest, 'PX', ARGV[3])
+  if is_its then redis.call('HSET', grant, 'value', rest) end
+else
+  local head = (held or last[2]) and first()
+  if head then
+    pass_on(head, last[2], kept)
+  else
+    if held then redis.call('DEL', lock) end
+    if is_its then
+      redis.call('HDEL', grant, 'value', 'user', 'name', 'node', 'since')
+      redis.call('HINCRBY', grant, 'fence', 1)
+    end
+  end
 end
-redis.call('HSET', KEYS[2], 'released', ARGV[1])
-redis.call('PEXPIRE', KEYS[2], ARGV[2])
+redis.call('HSET', grant, 'released', value)
+redis.call('PEXPIRE', grant, kept)
 return held and 1 or 0

@@ -1,7 +1,7 @@
 //! Locks in Redis.
 //!
-//! Two connections, however many locks: one for claims, releases and questions, one for renewals
-//! alone, so that nothing a user does can make those late.
+//! Three connections, however many locks: one for claims, releases and questions, one for renewals
+//! alone, so that nothing a user does can make those late, and one that listens for hand-overs.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -13,13 +13,15 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tracing::Instrument;
 
+use crate::domain::ids::NodeId;
 use crate::domain::seat::Seat;
 use crate::locks::GRANT_KEPT_FOR;
 use crate::locks::calls::Calls;
 use crate::locks::fault::{Fault, explain};
 use crate::locks::health;
-use crate::locks::link::{Link, PATIENCE};
-use crate::locks::name::LockName;
+use crate::locks::line::{Lobby, Standing, Waiter};
+use crate::locks::link::{Ear, Link, PATIENCE};
+use crate::locks::name::{LockName, release_channel};
 use crate::locks::open;
 use crate::locks::owed::Owed;
 use crate::locks::reply;
@@ -41,14 +43,15 @@ pub(super) struct Remote {
     renewals: Link,
     reconnected: Arc<Notify>,
     owed: Arc<Owed>,
+    pub(super) lobby: Arc<Lobby>,
     grants_kept_at: Mutex<Instant>,
     tasks: TaskTracker,
     stop: CancellationToken,
 }
 
 impl Remote {
-    /// Begins to connect.
-    pub(super) fn connect(url: &str) -> Result<Self, LocksError> {
+    /// Begins to connect; hand-overs to this server's waiters are told to `server`.
+    pub(super) fn connect(url: &str, server: NodeId) -> Result<Self, LocksError> {
         let client = open::client(url)?;
         let scripts = Arc::new(Scripts::new());
         let reconnected = Arc::new(Notify::new());
@@ -56,13 +59,19 @@ impl Remote {
         // Renewals bring their script along; a new connection only has to show that it answers.
         let mut ping = pipeline();
         ping.cmd("PING");
-        let (renewals, renewals_upkeep) = Link::new(client, ping, Some(Arc::clone(&reconnected)));
+        let back = Some(Arc::clone(&reconnected));
+        let (renewals, renewals_upkeep) = Link::new(client.clone(), ping.clone(), back);
+        let lobby = Arc::new(Lobby::default());
+        let ear = Ear { channel: release_channel(server), lobby: Arc::clone(&lobby) };
+        let (_listens, mut ear_upkeep) = Link::new(client, ping, None);
+        ear_upkeep.ear = Some(ear);
         let calls = Calls { link, scripts };
         let owed = Arc::new(Owed::default());
         let (tasks, stop) = (TaskTracker::new(), CancellationToken::new());
         let span = |name| tracing::info_span!("locks", task = name);
         tasks.spawn(calls_upkeep.run(stop.clone()).instrument(span("calls")));
         tasks.spawn(renewals_upkeep.run(stop.clone()).instrument(span("renewals")));
+        tasks.spawn(ear_upkeep.run(stop.clone()).instrument(span("hand-overs")));
         let work = Arc::clone(&owed).work(calls.clone(), stop.clone());
         tasks.spawn(work.instrument(span("owed")));
         let watch = health::watch(calls.clone());
@@ -70,7 +79,7 @@ impl Remote {
         tasks.spawn(watch.instrument(span("health")));
         tasks.close();
         let grants_kept_at = Mutex::new(Instant::now());
-        Ok(Self { calls, renewals, reconnected, owed, grants_kept_at, tasks, stop })
+        Ok(Self { calls, renewals, reconnected, owed, lobby, grants_kept_at, tasks, stop })
     }
 
     pub(super) async fn claim(&self, claim: &Claim) -> Result<Claimed, LocksError> {
@@ -79,8 +88,8 @@ impl Remote {
             let why = "an earlier claim with this value is still being taken back";
             return Err(LocksError::Unavailable(why.to_owned()));
         }
-        let promise = self.owed.promise(&claim.name, &claim.value);
-        let call = self.calls.scripts.claim(claim);
+        let promise = self.owed.promise(&claim.name, &claim.value, Duration::ZERO);
+        let call = self.calls.scripts.claim(claim, None);
         let answer = self.calls.call(&self.calls.scripts.claim, call).await;
         let claimed = answer.and_then(|(sent_at, reply)| reply::claimed(&reply, sent_at));
         match &claimed {
@@ -90,35 +99,50 @@ impl Remote {
         Ok(claimed?)
     }
 
+    /// A sign of life from the line, and a look whether it is one's turn. Who gives the wait up
+    /// has to release: whether it stands in the line or holds the lock by now, it may not know.
+    pub(super) async fn check_in(&self, claim: &Claim, waiter: &Waiter) -> Result<Standing, Fault> {
+        let call = self.calls.scripts.claim(claim, Some(waiter));
+        let (sent_at, reply) = self.calls.call(&self.calls.scripts.claim, call).await?;
+        reply::standing(&reply, sent_at)
+    }
+
+    /// Gives back; nobody gets it for `rest`.
     pub(super) async fn release(
         &self,
         name: &LockName,
         value: &str,
+        rest: Duration,
     ) -> Result<Released, LocksError> {
-        let promise = self.owed.promise(name, value);
-        let released = self.calls.release(name, value).await?;
+        let promise = self.owed.promise(name, value, rest);
+        let released = self.calls.release(name, value, rest).await?;
         promise.keep();
         Ok(released)
     }
 
-    pub(super) async fn renew(&self, held: &[Held], ttl: Duration) -> Result<Round, LocksError> {
+    /// Gives back in the background.
+    pub(super) fn release_soon(&self, name: &LockName, value: &str, rest: Duration) {
+        drop(self.owed.promise(name, value, rest));
+    }
+
+    /// Renews all in one pipeline, neighbours of one TTL in one call.
+    pub(super) async fn renew(&self, held: &[(&Held, Duration)]) -> Result<Round, LocksError> {
         let deadline = Instant::now() + PATIENCE;
         let scripts = &self.calls.scripts;
         let mut request = pipeline();
         scripts.renew.load(&mut request);
-        for chunk in held.chunks(LOCKS_PER_CALL) {
-            request.add_command(scripts.renew(chunk, ttl));
+        for chunk in calls(held) {
+            request.add_command(scripts.renew(chunk));
         }
         let keeps_grants = self.grants_are_due();
         if keeps_grants {
-            for held in held {
+            for (held, _ttl) in held {
                 let kept = millis(GRANT_KEPT_FOR);
                 request.cmd("PEXPIRE").arg(held.name.grant_key()).arg(kept).ignore();
             }
         }
         let answer = self.renewals.ask(&request, deadline).await?;
-        let sizes = held.chunks(LOCKS_PER_CALL).map(<[Held]>::len);
-        let letters = letters(answer.replies, sizes)?;
+        let letters = letters(answer.replies, calls(held).map(<[_]>::len))?;
         if keeps_grants {
             *self.grants_kept_at() = Instant::now();
         }
@@ -126,12 +150,12 @@ impl Remote {
         let mut gone = Vec::new();
         for (at, (letter, held)) in letters.iter().zip(held).enumerate() {
             if *letter == b'-' {
-                gone.push((at, held));
+                gone.push((at, *held));
             }
             verdicts.push(verdict(*letter));
         }
         if !gone.is_empty() {
-            self.reassert(&gone, ttl, deadline, &mut verdicts).await?;
+            self.reassert(&gone, deadline, &mut verdicts).await?;
         }
         Ok(Round { sent_at: answer.sent_at, verdicts })
     }
@@ -139,21 +163,20 @@ impl Remote {
     /// Puts back what is gone, and writes what came of it over its verdicts.
     async fn reassert(
         &self,
-        gone: &[(usize, &Held)],
-        ttl: Duration,
+        gone: &[(usize, (&Held, Duration))],
         deadline: Instant,
         verdicts: &mut [Verdict],
     ) -> Result<(), LocksError> {
         let scripts = &self.calls.scripts;
         let mut request = pipeline();
         scripts.reassert.load(&mut request);
-        for chunk in gone.chunks(LOCKS_PER_CALL) {
-            let held: Vec<&Held> = chunk.iter().map(|(_at, held)| *held).collect();
-            request.add_command(scripts.reassert(&held, ttl));
+        let held: Vec<_> = gone.iter().map(|(_at, held)| *held).collect();
+        for chunk in calls(&held) {
+            request.add_command(scripts.reassert(chunk));
         }
         let answer = self.renewals.ask(&request, deadline).await?;
-        let sizes = gone.chunks(LOCKS_PER_CALL).map(<[_]>::len);
-        for (letter, (at, _held)) in letters(answer.replies, sizes)?.iter().zip(gone) {
+        let letters = letters(answer.replies, calls(&held).map(<[_]>::len))?;
+        for (letter, (at, _held)) in letters.iter().zip(gone) {
             if let Some(slot) = verdicts.get_mut(*at) {
                 *slot = verdict(*letter);
             }
@@ -182,18 +205,36 @@ impl Remote {
         Ok(holders)
     }
 
+    /// Every seat that is taken.
     pub(super) async fn seats(&self) -> Result<Vec<(Seat, Holder)>, LocksError> {
+        let names = self.scan(&LockName::seat_pattern()).await?;
+        let holders = self.holders(&names).await?;
+        let seats = names.iter().map(LockName::as_seat);
+        Ok(seats.zip(holders).filter_map(|(seat, holder)| Some((seat?, holder?))).collect())
+    }
+
+    /// Everything that is held.
+    pub(super) async fn held(&self) -> Result<Vec<(LockName, Holder)>, LocksError> {
+        let mut names = self.scan(&LockName::seat_pattern()).await?;
+        names.append(&mut self.scan(&LockName::named_pattern()).await?);
+        let holders = self.holders(&names).await?;
+        Ok(names.into_iter().zip(holders).filter_map(|(name, by)| Some((name, by?))).collect())
+    }
+
+    /// The names of all locks whose keys are like `pattern`, in order.
+    async fn scan(&self, pattern: &str) -> Result<Vec<LockName>, LocksError> {
         let mut names = Vec::new();
         let mut cursor = 0_u64;
         loop {
             let mut request = pipeline();
-            request.cmd("SCAN").arg(cursor).arg("MATCH").arg(LockName::seat_pattern());
-            request.arg("COUNT").arg(SCAN_STEP);
+            request.cmd("SCAN").arg(cursor).arg("MATCH").arg(pattern);
+            // What stands beside a lock is of other types.
+            request.arg("COUNT").arg(SCAN_STEP).arg("TYPE").arg("string");
             let reply = self.calls.ask(&request).await?.into_iter().next();
             let (next, keys): (u64, Vec<String>) =
                 redis::from_redis_value(reply.ok_or_else(reply::unexpected)?)
                     .map_err(|_malformed| reply::unexpected())?;
-            names.extend(keys.iter().filter_map(|key| LockName::from_seat_key(key)));
+            names.extend(keys.iter().filter_map(|key| LockName::from_key(key)));
             cursor = next;
             if cursor == 0 {
                 break;
@@ -202,9 +243,7 @@ impl Remote {
         // A scan may show a key twice.
         names.sort_unstable();
         names.dedup();
-        let holders = self.holders(&names).await?;
-        let seats = names.iter().map(LockName::as_seat);
-        Ok(seats.zip(holders).filter_map(|(seat, holder)| Some((seat?, holder?))).collect())
+        Ok(names)
     }
 
     pub(super) async fn check(&self) -> Result<(), LocksError> {
@@ -237,19 +276,28 @@ impl Drop for Remote {
     }
 }
 
+/// What goes into one call each: neighbours of one TTL, not too many.
+fn calls<'a, 'b>(
+    held: &'a [(&'b Held, Duration)],
+) -> impl Iterator<Item = &'a [(&'b Held, Duration)]> {
+    held.chunk_by(|one, next| one.1 == next.1).flat_map(|alike| alike.chunks(LOCKS_PER_CALL))
+}
+
 /// The answers of several calls in one string of letters. One call that failed spoils the round:
 /// nothing is lost by that, and there is one way less to be wrong.
 fn letters(
     replies: Vec<redis::RedisResult<Value>>,
-    sizes: impl ExactSizeIterator<Item = usize>,
+    sizes: impl Iterator<Item = usize>,
 ) -> Result<Vec<u8>, LocksError> {
-    if replies.len() != sizes.len() {
-        return Err(reply::unexpected());
-    }
     let mut letters = Vec::new();
-    for (reply, asked) in replies.into_iter().zip(sizes) {
+    let mut replies = replies.into_iter();
+    for asked in sizes {
+        let reply = replies.next().ok_or_else(reply::unexpected)?;
         let reply = reply.map_err(|error| explain(&error))?;
         letters.extend_from_slice(reply::verdicts(&reply, asked)?);
+    }
+    if replies.next().is_some() {
+        return Err(reply::unexpected());
     }
     Ok(letters)
 }

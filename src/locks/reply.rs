@@ -12,6 +12,7 @@ use tokio::time::Instant;
 use crate::domain::fence::Fence;
 use crate::domain::user::User;
 use crate::locks::fault::Fault;
+use crate::locks::line::Standing;
 use crate::locks::words::{Claimed, Grant, Holder, LocksError, Owner, Released};
 
 /// The answer of `claim.lua`.
@@ -21,6 +22,16 @@ pub(super) fn claimed(reply: &Value, sent_at: Instant) -> Result<Claimed, Fault>
             Err(Fault::Refused(spent()))
         }
         reply => read_claimed(reply, sent_at).ok_or_else(|| Fault::Unknown(unexpected())),
+    }
+}
+
+/// The answer of `claim.lua` to somebody who waits.
+pub(super) fn standing(reply: &Value, sent_at: Instant) -> Result<Standing, Fault> {
+    match reply {
+        Value::Array(fields) if matches!(fields.as_slice(), [Value::Int(-1)]) => {
+            Err(Fault::Refused(spent()))
+        }
+        reply => read_standing(reply, sent_at).ok_or_else(|| Fault::Unknown(unexpected())),
     }
 }
 
@@ -62,17 +73,33 @@ pub(super) fn unexpected() -> LocksError {
 }
 
 fn read_claimed(reply: &Value, sent_at: Instant) -> Option<Claimed> {
+    match read_standing(reply, sent_at)? {
+        Standing::Granted(grant) => Some(Claimed::Granted(grant)),
+        Standing::Refused(holder) => holder.map(Claimed::Busy),
+        Standing::InLine { .. } => None,
+    }
+}
+
+fn read_standing(reply: &Value, sent_at: Instant) -> Option<Standing> {
     let Value::Array(fields) = reply else { return None };
     match fields.as_slice() {
         [granted, fence, since, replaced] if integer(granted) == Some(1) => {
-            Some(Claimed::Granted(Grant {
+            Some(Standing::Granted(Grant {
                 fence: Fence(number(fence)?),
                 since: time(since)?,
                 sent_at,
                 replaced: holder(replaced)?,
             }))
         }
-        [granted, busy] if integer(granted) == Some(0) => holder(busy)?.map(Claimed::Busy),
+        [granted, busy, place, arrival] if integer(granted) == Some(0) => {
+            let holder = holder(busy)?;
+            match usize::try_from(integer(place)?) {
+                Ok(0) | Err(_) => Some(Standing::Refused(holder)),
+                Ok(position) => {
+                    Some(Standing::InLine { position, arrival: number(arrival)?, holder })
+                }
+            }
+        }
         _ => None,
     }
 }
@@ -84,7 +111,8 @@ fn holder(row: &Value) -> Option<Option<Holder>> {
         Value::Array(fields) => fields.as_slice(),
         _ => return None,
     };
-    let [value, ttl, told @ ..] = fields else { return None };
+    let [value, ttl, waiting, told @ ..] = fields else { return None };
+    let waiting = usize::try_from(integer(waiting)?).ok()?;
     let value = text(value)?.to_owned();
     // Below zero: the key was set by hand and never ends.
     let ttl = u64::try_from(integer(ttl)?).map_or(Duration::MAX, Duration::from_millis);
@@ -98,10 +126,11 @@ fn holder(row: &Value) -> Option<Option<Holder>> {
             fence: Fence(number(fence)?),
             since: time(since)?,
             ttl,
+            waiting,
         },
         _ => {
             let (fence, since) = (Fence::ZERO, DateTime::UNIX_EPOCH);
-            Holder { value, owner: Owner::unknown(), fence, since, ttl }
+            Holder { value, owner: Owner::unknown(), fence, since, ttl, waiting }
         }
     };
     Some(Some(holder))

@@ -5,6 +5,7 @@ use std::time::Duration;
 use redis::{Cmd, Pipeline};
 
 use crate::locks::GRANT_KEPT_FOR;
+use crate::locks::line::{LINE_DEADLINE, LINE_MAX, Waiter};
 use crate::locks::name::LockName;
 use crate::locks::words::{Claim, Held, Over};
 
@@ -52,8 +53,8 @@ impl Script {
 impl Scripts {
     pub(super) fn new() -> Self {
         Self {
-            claim: Script::new(include_str!("claim.lua")),
-            release: Script::new(include_str!("release.lua")),
+            claim: Script::new(concat!(include_str!("line.lua"), include_str!("claim.lua"))),
+            release: Script::new(concat!(include_str!("line.lua"), include_str!("release.lua"))),
             renew: Script::new(include_str!("renew.lua")),
             reassert: Script::new(include_str!("reassert.lua")),
             holders: Script::new(include_str!("holders.lua")),
@@ -69,15 +70,15 @@ impl Scripts {
         pipeline
     }
 
-    pub(super) fn claim(&self, claim: &Claim) -> Cmd {
+    /// A claim, by somebody who waits or does not.
+    pub(super) fn claim(&self, claim: &Claim, waiter: Option<&Waiter>) -> Cmd {
         let (from, value) = match &claim.over {
             Over::Nobody => ("nobody", ""),
             Over::Value(value) => ("value", value.as_str()),
             Over::SameUser => ("user", ""),
         };
-        let mut call = self.claim.call(2);
-        call.arg(claim.name.key())
-            .arg(claim.name.grant_key())
+        let mut call = self.claim.call(5);
+        call.arg(&claim.name.keys())
             .arg(&claim.value)
             .arg(millis(claim.ttl))
             .arg(claim.floor.0)
@@ -87,34 +88,47 @@ impl Scripts {
             .arg(from)
             .arg(value)
             .arg(millis(GRANT_KEPT_FOR));
+        match waiter {
+            Some(waiter) => call
+                .arg(waiter.server.to_string())
+                .arg(millis(LINE_DEADLINE))
+                .arg(waiter.arrival)
+                .arg(if waiter.remembers.is_zero() { 0 } else { millis(waiter.remembers) })
+                .arg(LINE_MAX),
+            None => call.arg(""),
+        };
         call
     }
 
-    pub(super) fn release(&self, name: &LockName, value: &str) -> Cmd {
-        let mut call = self.release.call(2);
-        call.arg(name.key()).arg(name.grant_key()).arg(value).arg(millis(GRANT_KEPT_FOR));
+    /// A release; the lock stays taken for `rest`.
+    pub(super) fn release(&self, name: &LockName, value: &str, rest: Duration) -> Cmd {
+        let mut call = self.release.call(5);
+        call.arg(&name.keys()).arg(value).arg(millis(GRANT_KEPT_FOR));
+        call.arg(if rest.is_zero() { 0 } else { millis(rest) });
         call
     }
 
-    pub(super) fn renew(&self, held: &[Held], ttl: Duration) -> Cmd {
+    /// Renews locks of one TTL.
+    pub(super) fn renew(&self, held: &[(&Held, Duration)]) -> Cmd {
         let mut call = self.renew.call(held.len());
-        for held in held {
+        for (held, _ttl) in held {
             call.arg(held.name.key());
         }
-        call.arg(millis(ttl));
-        for held in held {
+        call.arg(only_ttl(held));
+        for (held, _ttl) in held {
             call.arg(&held.value);
         }
         call
     }
 
-    pub(super) fn reassert(&self, held: &[&Held], ttl: Duration) -> Cmd {
+    /// Puts back locks of one TTL.
+    pub(super) fn reassert(&self, held: &[(&Held, Duration)]) -> Cmd {
         let mut call = self.reassert.call(2 * held.len());
-        for held in held {
+        for (held, _ttl) in held {
             call.arg(held.name.key()).arg(held.name.grant_key());
         }
-        call.arg(millis(ttl)).arg(millis(GRANT_KEPT_FOR));
-        for held in held {
+        call.arg(only_ttl(held)).arg(millis(GRANT_KEPT_FOR));
+        for (held, _ttl) in held {
             call.arg(&held.value)
                 .arg(held.fence.0)
                 .arg(held.owner.user.id.as_str())
@@ -126,9 +140,9 @@ impl Scripts {
     }
 
     pub(super) fn holders(&self, names: &[LockName]) -> Cmd {
-        let mut call = self.holders.call(2 * names.len());
+        let mut call = self.holders.call(3 * names.len());
         for name in names {
-            call.arg(name.key()).arg(name.grant_key());
+            call.arg(name.key()).arg(name.grant_key()).arg(name.due_key());
         }
         call
     }
@@ -139,6 +153,11 @@ pub(super) fn pipeline() -> Pipeline {
     let mut pipeline = redis::pipe();
     pipeline.ignore_errors();
     pipeline
+}
+
+/// The TTL that all of these have.
+fn only_ttl(held: &[(&Held, Duration)]) -> u64 {
+    held.first().map_or(1, |(_held, ttl)| millis(*ttl))
 }
 
 /// Whole milliseconds, at least one: Redis refuses a lifetime of none.

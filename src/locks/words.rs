@@ -93,6 +93,8 @@ pub struct Holder {
     pub since: DateTime<Utc>,
     /// How long it lasts if it is not renewed.
     pub ttl: Duration,
+    /// How many wait in line for it.
+    pub waiting: usize,
 }
 
 /// What came of a release.
@@ -137,6 +139,51 @@ pub enum Verdict {
     Reasserted,
     /// It is somebody else's, or was, or was released.
     Lost,
+}
+
+/// How things stand for somebody who does not have the lock.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// Place in the line: 1 is next. For somebody who does not wait, the place they would have.
+    pub position: usize,
+    /// Who has the lock, since when, for how long at least, and how many wait in all.
+    pub holder: Holder,
+    /// When it is worth to ask again. Who waits in line does so by itself.
+    pub retry_at: Instant,
+}
+
+/// Why there is no lock, or no longer one.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum LockError {
+    /// Somebody else has it.
+    #[error("the lock is held by somebody else")]
+    Busy(Box<Place>),
+    /// It did not come free in time. The place is the last that was known.
+    #[error("the lock did not come free in time")]
+    WaitTimeout(Option<Box<Place>>),
+    /// It was held, and is not any more.
+    #[error("the lock was lost: {0}")]
+    Lost(Loss),
+    /// There is no telling.
+    #[error(transparent)]
+    Unavailable(#[from] LocksError),
+}
+
+/// How a lock was lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Loss {
+    /// It is somebody else's, or was released by somebody else.
+    #[error("somebody else has it")]
+    Taken,
+    /// It could not be renewed in time.
+    #[error("it was not renewed in time")]
+    Expired,
+    /// It was held for as long as it may be.
+    #[error("it was held for too long")]
+    HeldTooLong,
+    /// The locks were closed.
+    #[error("the locks were closed")]
+    Closed,
 }
 
 /// Why a lock could not be asked about.

@@ -26,6 +26,7 @@ pub mod room;
 pub mod rooms;
 pub mod seated;
 pub mod seating;
+mod waiting;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -187,6 +188,12 @@ impl Sessions {
     #[must_use]
     pub fn registry(&self) -> &Registry {
         &self.shared.registry
+    }
+
+    /// How long things last.
+    #[must_use]
+    pub fn terms(&self) -> &SeatTerms {
+        &self.shared.terms
     }
 
     /// The bounds in force.

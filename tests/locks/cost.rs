@@ -2,7 +2,8 @@
 
 use galley::locks::{Locks, Verdict};
 
-use crate::people::{LONG, claim, granted, kim, lee, refused, seat, seated};
+use crate::line::enter;
+use crate::people::{LONG, claim, granted, kim, lee, refused, seat, seated, until};
 use crate::server::Server;
 
 async fn start() -> (Server, Locks) {
@@ -75,14 +76,19 @@ async fn only_what_is_gone_is_asked_for_again() {
 }
 
 #[tokio::test]
-async fn two_connections_serve_any_number_of_claims() {
+async fn three_connections_serve_any_number_of_claims() {
     let (server, locks) = start().await;
     let mut all = Vec::new();
     for _ in 0..50 {
         all.push(seated(&locks, &seat(), &kim(), LONG).await);
     }
     locks.renew(&all, LONG).await.expect("an answer");
-    let clients: String = server.run("CLIENT LIST").await;
-    // And the one that asks.
-    assert_eq!(clients.lines().count(), 3, "{clients}");
+    // Whoever waits listens too, on one connection for all.
+    let _line = enter(&locks, &claim(&all[0].name, &lee())).await;
+    until("all are there", async || {
+        let clients: String = server.run("CLIENT LIST").await;
+        // And the one that asks.
+        clients.lines().count() == 4
+    })
+    .await;
 }

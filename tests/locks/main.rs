@@ -4,6 +4,8 @@
 
 mod contract;
 mod cost;
+mod line;
+mod line_in_redis;
 mod outage;
 mod people;
 mod place;
@@ -13,23 +15,24 @@ mod server;
 
 /// One suite for both keepers: a test is a function of the place where the locks are.
 macro_rules! on_both_keepers {
-    ($($name:ident)+) => {
+    ($suite:ident: $($name:ident)+) => {
         mod memory {
             $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
             async fn $name() {
-                crate::contract::$name(crate::place::Place::memory().await).await;
+                crate::$suite::$name(crate::place::Place::memory().await).await;
             })+
         }
         mod redis {
             $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
             async fn $name() {
-                crate::contract::$name(crate::place::Place::redis().await).await;
+                crate::$suite::$name(crate::place::Place::redis().await).await;
             })+
         }
     };
 }
 
 on_both_keepers! {
+    contract:
     a_taken_lock_says_who_has_it_since_when_and_for_how_long
     a_claim_asked_again_is_the_same_grant_with_a_lease_that_runs_anew
     g6_a_release_never_frees_a_later_grant
@@ -48,4 +51,22 @@ on_both_keepers! {
     holders_come_by_position_and_seats_are_seats_only
     a_value_that_was_released_is_spent
     a_round_of_nothing_is_answered_at_once
+}
+
+mod in_line {
+    on_both_keepers! {
+        line:
+        g5_a_release_hands_the_lock_to_the_first_in_the_line
+        g5_a_hundred_waiters_on_two_servers_are_served_in_order
+        g5_nobody_comes_in_past_the_line
+        g5_a_lease_that_ends_is_the_turn_of_the_first_without_a_word
+        g5_a_dead_waiter_holds_nobody_up_for_longer_than_its_deadline
+        g5_a_waiter_that_died_in_the_line_is_out_of_it_after_its_deadline
+        g5_who_leaves_while_first_lets_the_next_be_first
+        g5_who_leaves_when_it_is_their_turn_passes_it_on
+        a_wait_ends_in_time_and_leaves_the_line
+        a_question_that_is_dropped_keeps_the_place
+        a_take_over_goes_before_the_line_and_leaves_it_as_it_is
+        what_is_held_is_listed_with_its_line
+    }
 }

@@ -7,7 +7,9 @@ use galley::domain::ids::{NodeId, SessionId, ShareLinkId};
 use galley::domain::seat::{Role, Seat};
 use galley::domain::user::User;
 use galley::locks::{Claim, Claimed, Grant, Held, Holder, LockName, Locks, Over, Owner};
+use tokio::task::JoinHandle;
 use tokio::time::{Instant, interval, timeout};
+use tokio_util::task::TaskTracker;
 
 use crate::server::PATIENCE;
 
@@ -91,4 +93,11 @@ pub(crate) async fn until(what: &str, mut is_so: impl AsyncFnMut() -> bool) -> I
 /// Waits until nobody has the lock.
 pub(crate) async fn until_free(locks: &Locks, name: &LockName) -> Instant {
     until("the lock comes free", async || locks.holder(name).await == Ok(None)).await
+}
+
+/// Lets something happen beside the test.
+pub(crate) fn apart<T: Send + 'static>(
+    what: impl Future<Output = T> + Send + 'static,
+) -> JoinHandle<T> {
+    TaskTracker::new().spawn(what)
 }

@@ -1,0 +1,62 @@
+-- The waiting line. This text stands before claim.lua and release.lua, which share it.
+--
+-- Only Redis's own clock is read. Whoever waits says so again before its deadline in the line, or
+-- counts as dead, and is taken out by whichever script looks at the line next.
+--
+-- After either script the lock is held if anybody living is in the line: a lock that is found free
+-- is handed to the first, whoever found it. So nobody can come in past the line, and a hand-over
+-- whose message is lost is there when its waiter looks. The one exception is a Redis that came back
+-- empty, where those who wait let the holder be the first to come back.
+--
+-- KEYS  1 the lock   2 its grant   3 the line: who waits, by arrival   4 until when each is
+--       believed to live   5 what is known of each
+local lock, grant, line, due, waiting = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+local time = redis.call('TIME')
+local now = time[1] * 1000000 + time[2]
+local now_ms = math.floor(now / 1000)
+
+-- Doubles count exactly up to 2^53, which µs since the epoch reach in the year 2255.
+local function whole(number) return string.format('%.0f', number) end
+
+-- Takes some out of the line.
+local function leave(...)
+  redis.call('ZREM', line, ...)
+  redis.call('ZREM', due, ...)
+  redis.call('HDEL', waiting, ...)
+end
+
+-- Who is first in the line, now that the dead are out of it; false if nobody is.
+local function first()
+  local head = redis.call('ZRANGE', line, 0, 0)[1]
+  if not head then return false end
+  local dead = redis.call('ZRANGEBYSCORE', due, '-inf', now_ms)
+  if #dead == 0 then return head end
+  leave(unpack(dead))
+  return redis.call('ZRANGE', line, 0, 0)[1] or false
+end
+
+-- Gives the lock. The fence rises above the last one, above Redis's clock and above what the
+-- database ratified; so it rises even if any two of the three are lost.
+local function give(value, ttl, last, floor, user, name, node, kept)
+  local fence = whole(math.max(now, (tonumber(last) or 0) + 1, floor + 1))
+  local since = whole(now)
+  redis.call('SET', lock, value, 'PX', ttl)
+  redis.call('HSET', grant, 'value', value, 'fence', fence, 'user', user, 'name', name,
+    'node', node, 'since', since)
+  redis.call('PEXPIRE', grant, kept)
+  return fence, since
+end
+
+-- Hands the lock to the first in the line and tells it alone. It has it for as long as it was
+-- believed to live anyway: if it does, it looks within that time and makes the lease whole; if it
+-- does not, it holds nobody up for longer than it would have in the line. Gives the holder.
+local function pass_on(head, last, kept)
+  local server, user, name, node, floor =
+    unpack(cmsgpack.unpack(redis.call('HGET', waiting, head)))
+  local left = redis.call('ZSCORE', due, head) - now_ms
+  leave(head)
+  local fence, since = give(head, whole(left), last, floor, user, name, node, kept)
+  redis.call('PUBLISH', 'lock:release:' .. server, head)
+  return {head, left, 0, fence, user, name, node, since}
+end
+

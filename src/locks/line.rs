@@ -1,0 +1,130 @@
+//! The waiting line: its terms, and how this process's waiters are woken.
+//!
+//! The line itself is kept with the lock (`line.lua`, [`crate::locks::table`]). Here is who of
+//! those in it wait in this process. Each has a bell; a server has one subscription, on which it
+//! is told which of its waiters was handed a lock. A bell that was missed is no harm: each waiter
+//! looks for itself before its deadline in the line, and finds what it was given.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::Notify;
+
+use crate::domain::ids::NodeId;
+use crate::locks::words::{Grant, Holder};
+
+/// How long a waiter that says nothing is believed to live. It says something in half of that, so
+/// that one call may fail; a lost message costs no more than that half; and a dead waiter holds
+/// the others up for no longer than the whole.
+pub(super) const LINE_DEADLINE: Duration = Duration::from_secs(6);
+/// How long a waiter waits at the most before it looks for itself.
+pub(super) const LOOK_EVERY: Duration = Duration::from_secs(3);
+/// Waiters in one line. More are refused.
+pub(super) const LINE_MAX: usize = 1_000;
+
+const _: () = assert!(LOOK_EVERY.as_millis() * 2 <= LINE_DEADLINE.as_millis());
+
+/// What a waiter says of itself, each time that it looks.
+#[derive(Clone, Debug)]
+pub(super) struct Waiter {
+    /// The server to tell when the lock is its own.
+    pub(super) server: NodeId,
+    /// When it first came, by the keeper's count; 0 the first time.
+    pub(super) arrival: u64,
+    /// For how long the holder that it knows of may come back, should Redis have forgotten it.
+    pub(super) remembers: Duration,
+}
+
+/// What a waiter finds when it looks.
+#[derive(Debug)]
+pub(super) enum Standing {
+    /// It is its turn.
+    Granted(Grant),
+    /// It stands in the line.
+    InLine {
+        /// 1 is next.
+        position: usize,
+        arrival: u64,
+        /// None if nobody is known to: Redis came back empty.
+        holder: Option<Holder>,
+    },
+    /// It does not wait, or the line is full.
+    Refused(Option<Holder>),
+}
+
+/// The waiters of this process, by value.
+#[derive(Debug, Default)]
+pub(super) struct Lobby {
+    bells: Mutex<HashMap<String, Arc<Notify>>>,
+}
+
+/// A waiter's bell. It hangs for as long as this lives.
+#[derive(Debug)]
+pub(super) struct Bell {
+    lobby: Arc<Lobby>,
+    value: String,
+    rung: Arc<Notify>,
+}
+
+impl Lobby {
+    /// Hangs up a bell. Before the line is entered, so that no message comes too early.
+    pub(super) fn enter(self: &Arc<Self>, value: &str) -> Bell {
+        let rung = Arc::new(Notify::new());
+        self.bells().insert(value.to_owned(), Arc::clone(&rung));
+        Bell { lobby: Arc::clone(self), value: value.to_owned(), rung }
+    }
+
+    /// Tells one waiter that the lock is its own.
+    pub(super) fn wake(&self, value: &str) {
+        if let Some(bell) = self.bells().get(value) {
+            bell.notify_one();
+        }
+    }
+
+    /// Lets all look: messages may have been lost.
+    pub(super) fn wake_all(&self) {
+        self.bells().values().for_each(|bell| bell.notify_one());
+    }
+
+    fn bells(&self) -> MutexGuard<'_, HashMap<String, Arc<Notify>>> {
+        self.bells.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Bell {
+    /// Waits until it rings, or has rung since.
+    pub(super) async fn rings(&self) {
+        self.rung.notified().await;
+    }
+}
+
+impl Drop for Bell {
+    fn drop(&mut self) {
+        let mut bells = self.lobby.bells();
+        if bells.get(&self.value).is_some_and(|bell| Arc::ptr_eq(bell, &self.rung)) {
+            bells.remove(&self.value);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt as _;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_bell_that_rang_before_anybody_listened_is_heard_once() {
+        let lobby = Arc::new(Lobby::default());
+        let (one, other) = (lobby.enter("one"), lobby.enter("other"));
+        lobby.wake("one");
+        assert!(one.rings().now_or_never().is_some());
+        assert!(one.rings().now_or_never().is_none());
+        assert!(other.rings().now_or_never().is_none());
+        lobby.wake_all();
+        assert!(one.rings().now_or_never().is_some() && other.rings().now_or_never().is_some());
+        drop((one, other));
+        assert!(lobby.bells().is_empty());
+    }
+}

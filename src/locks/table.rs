@@ -1,0 +1,284 @@
+//! The table of the locks that one process keeps: what the scripts do, without Redis.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use tokio::time::Instant;
+
+use crate::domain::fence::Fence;
+use crate::locks::GRANT_KEPT_FOR;
+use crate::locks::line::{LINE_DEADLINE, LINE_MAX, Standing, Waiter};
+use crate::locks::name::LockName;
+use crate::locks::words::{Claim, Grant, Held, Holder, Over, Owner, Released, Verdict};
+
+/// Locks by name.
+#[derive(Debug, Default)]
+pub(super) struct Table {
+    entries: HashMap<LockName, Entry>,
+    /// Entries after the last sweep; the next one comes when they have doubled.
+    swept: usize,
+}
+
+/// What is remembered of one lock. It outlives the holder, as the grant key does in Redis.
+#[derive(Debug)]
+struct Entry {
+    /// The fence of the last grant, or above it once that was released.
+    last: Fence,
+    /// The last grant, until it is released. Expired ones stay: their holder may come back.
+    grip: Option<Grip>,
+    /// The value that was released last: it is spent.
+    released: Option<String>,
+    /// Who waits, by arrival.
+    line: Vec<Waiting>,
+    forget_at: Instant,
+}
+
+#[derive(Debug)]
+struct Grip {
+    value: String,
+    owner: Owner,
+    fence: Fence,
+    since: DateTime<Utc>,
+    ends: Instant,
+}
+
+#[derive(Debug)]
+struct Waiting {
+    value: String,
+    owner: Owner,
+    floor: Fence,
+    arrival: u64,
+    /// Until when it is believed to live.
+    due: Instant,
+}
+
+/// Whom to tell that the lock is theirs.
+type Told = Option<String>;
+
+impl Table {
+    /// As `claim.lua`: how the claimant stands, or nothing if its value is spent.
+    pub(super) fn claim(
+        &mut self,
+        claim: &Claim,
+        waiter: Option<&Waiter>,
+        now: Instant,
+    ) -> (Option<Standing>, Told) {
+        self.sweep(now);
+        let entry =
+            self.entries.entry(claim.name.clone()).or_insert_with(|| Entry::new(Fence::ZERO, now));
+        if entry.released.as_ref() == Some(&claim.value) {
+            return (None, None);
+        }
+        entry.line.retain(|waiting| now < waiting.due);
+        let mut replaced = None;
+        if let Some(grip) = entry.grip.as_mut().filter(|grip| now < grip.ends) {
+            let is_mine = grip.value == claim.value;
+            // A fence that the database refused is not given again.
+            if is_mine && claim.floor < grip.fence {
+                grip.ends = now + claim.ttl;
+                let (fence, since) = (grip.fence, grip.since);
+                let grant = Grant { fence, since, sent_at: now, replaced };
+                return (Some(Standing::Granted(grant)), None);
+            }
+            let may_take = match &claim.over {
+                Over::Nobody => false,
+                Over::Value(value) => *value == grip.value,
+                Over::SameUser => claim.owner.user.id == grip.owner.user.id,
+            };
+            if !may_take && !is_mine {
+                return (Some(entry.refuse(claim, waiter, now)), None);
+            }
+            replaced = if is_mine { None } else { entry.holder(now) };
+        } else if entry.line.first().is_some_and(|first| first.value != claim.value) {
+            let told = entry.pass_on(now);
+            return (Some(entry.refuse(claim, waiter, now)), told);
+        }
+        entry.line.retain(|waiting| waiting.value != claim.value);
+        let (value, owner) = (claim.value.clone(), claim.owner.clone());
+        let (fence, since) = entry.give(value, owner, claim.floor, now, claim.ttl);
+        (Some(Standing::Granted(Grant { fence, since, sent_at: now, replaced })), None)
+    }
+
+    /// As `release.lua`.
+    pub(super) fn release(
+        &mut self,
+        name: &LockName,
+        value: &str,
+        rest: Duration,
+        now: Instant,
+    ) -> (Released, Told) {
+        let Some(entry) = self.entries.get_mut(name) else { return (Released::NotHeld, None) };
+        entry.line.retain(|waiting| waiting.value != value && now < waiting.due);
+        let is_its = entry.grip.as_ref().is_some_and(|grip| grip.value == value);
+        let is_held = entry.grip.as_ref().is_some_and(|grip| now < grip.ends);
+        if is_held && !is_its {
+            return (Released::NotHeld, None);
+        }
+        entry.forget_at = now + GRANT_KEPT_FOR;
+        if is_its {
+            entry.released = Some(value.to_owned());
+        }
+        if is_held && !rest.is_zero() {
+            if let Some(grip) = &mut entry.grip {
+                // Under another value, which no renewal can prolong.
+                grip.value.push_str(".done");
+                grip.ends = now + rest;
+            }
+            return (Released::Freed, None);
+        }
+        let told = entry.pass_on(now);
+        if told.is_none() && is_its {
+            // Also for a grip that had expired: its late renewal must not raise the dead.
+            entry.grip = None;
+            entry.last = Fence(entry.last.0 + 1);
+        }
+        (if is_held { Released::Freed } else { Released::NotHeld }, told)
+    }
+
+    pub(super) fn renew(&mut self, held: &Held, now: Instant, ttl: Duration) -> Verdict {
+        let ends = now + ttl;
+        let Some(entry) = self.entries.get_mut(&held.name) else {
+            let grip = Some(Grip::of(held, ends));
+            let entry = Entry { grip, ..Entry::new(held.fence, now) };
+            self.entries.insert(held.name.clone(), entry);
+            return Verdict::Reasserted;
+        };
+        let Some(grip) = entry.grip.as_mut().filter(|grip| grip.value == held.value) else {
+            return Verdict::Lost;
+        };
+        let verdict = if now < grip.ends { Verdict::Renewed } else { Verdict::Reasserted };
+        grip.ends = ends;
+        entry.forget_at = now + GRANT_KEPT_FOR;
+        verdict
+    }
+
+    pub(super) fn holder(&self, name: &LockName, now: Instant) -> Option<Holder> {
+        self.entries.get(name)?.holder(now)
+    }
+
+    /// All that is held.
+    pub(super) fn held(&self, now: Instant) -> Vec<(LockName, Holder)> {
+        let entries = self.entries.iter();
+        entries.filter_map(|(name, entry)| Some((name.clone(), entry.holder(now)?))).collect()
+    }
+
+    /// Forgets locks that nobody holds and nobody remembers. Amortised over the claims that made
+    /// them.
+    fn sweep(&mut self, now: Instant) {
+        const FEW: usize = 1_024;
+        if self.entries.len() < FEW.max(self.swept * 2) {
+            return;
+        }
+        self.entries.retain(|_, entry| now < entry.forget_at);
+        self.swept = self.entries.len();
+    }
+
+    #[cfg(test)]
+    pub(super) fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    #[cfg(test)]
+    pub(super) fn swept(&self) -> usize {
+        self.swept
+    }
+}
+
+impl Entry {
+    fn new(last: Fence, now: Instant) -> Self {
+        let forget_at = now + GRANT_KEPT_FOR;
+        Self { last, grip: None, released: None, line: Vec::new(), forget_at }
+    }
+
+    fn give(
+        &mut self,
+        value: String,
+        owner: Owner,
+        floor: Fence,
+        now: Instant,
+        ttl: Duration,
+    ) -> (Fence, DateTime<Utc>) {
+        let since = Utc::now();
+        let fence = self.last.next(micros(since), floor);
+        self.last = fence;
+        self.grip = Some(Grip { value, owner, fence, since, ends: now + ttl });
+        self.forget_at = now + GRANT_KEPT_FOR;
+        (fence, since)
+    }
+
+    /// Hands the lock to the first in the line, for as long as it is believed to live.
+    fn pass_on(&mut self, now: Instant) -> Told {
+        if self.line.is_empty() {
+            return None;
+        }
+        let first = self.line.remove(0);
+        let left = first.due.saturating_duration_since(now);
+        self.give(first.value.clone(), first.owner, first.floor, now, left);
+        Some(first.value)
+    }
+
+    /// The answer to who cannot have it, with a place in the line if they wait.
+    fn refuse(&mut self, claim: &Claim, waiter: Option<&Waiter>, now: Instant) -> Standing {
+        let place = waiter.and_then(|waiter| self.join(claim, waiter, now));
+        let holder = self.holder(now);
+        match place {
+            Some((position, arrival)) => Standing::InLine { position, arrival, holder },
+            None => Standing::Refused(holder),
+        }
+    }
+
+    /// A place in the line, old or new; none if it is full.
+    fn join(&mut self, claim: &Claim, waiter: &Waiter, now: Instant) -> Option<(usize, u64)> {
+        let due = now + LINE_DEADLINE;
+        let index = self.line.iter().position(|waiting| waiting.value == claim.value);
+        let index = match index {
+            Some(index) => index,
+            None if LINE_MAX <= self.line.len() => return None,
+            None => {
+                let tail = self.line.last().map_or(0, |waiting| waiting.arrival);
+                let arrival = match waiter.arrival {
+                    0 => micros(Utc::now()).max(tail + 1),
+                    before => before,
+                };
+                let (value, owner) = (claim.value.clone(), claim.owner.clone());
+                let index = self.line.partition_point(|waiting| waiting.arrival <= arrival);
+                let waiting = Waiting { value, owner, floor: claim.floor, arrival, due };
+                self.line.insert(index, waiting);
+                index
+            }
+        };
+        let waiting = self.line.get_mut(index)?;
+        waiting.due = due;
+        Some((index + 1, waiting.arrival))
+    }
+
+    fn holder(&self, now: Instant) -> Option<Holder> {
+        let grip = self.grip.as_ref().filter(|grip| now < grip.ends)?;
+        Some(Holder {
+            value: grip.value.clone(),
+            owner: grip.owner.clone(),
+            fence: grip.fence,
+            since: grip.since,
+            ttl: grip.ends.saturating_duration_since(now),
+            waiting: self.line.iter().filter(|waiting| now < waiting.due).count(),
+        })
+    }
+}
+
+impl Grip {
+    fn of(held: &Held, ends: Instant) -> Self {
+        Self {
+            value: held.value.clone(),
+            owner: held.owner.clone(),
+            fence: held.fence,
+            since: held.since,
+            ends,
+        }
+    }
+}
+
+/// µs since the epoch; 0 for a clock that stands before it, which the fence survives.
+fn micros(time: DateTime<Utc>) -> u64 {
+    u64::try_from(time.timestamp_micros()).unwrap_or(0)
+}

@@ -1,0 +1,286 @@
+//! Standing in the line.
+//!
+//! A waiter is in the line and asks whether it is its turn in one script, so no release can slip
+//! between. It asks again when it is told, when the holder's lease ends, and before its own
+//! deadline in the line: that call is sign of life, backstop and attempt in one. Which of the
+//! three brought it there makes no difference, so none of them has to be relied on.
+
+use std::fmt;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep_until, timeout_at};
+
+use crate::locks::fault::Fault;
+use crate::locks::line::{Bell, LOOK_EVERY, Standing, Waiter};
+use crate::locks::link::jittered;
+use crate::locks::words::{Claim, Grant, LockError, LocksError, Place};
+use crate::locks::{Inner, Keeper, Locks};
+
+/// How long after the end of the holder's lease the first in the line looks.
+const AFTER_EXPIRY: Duration = Duration::from_millis(2);
+/// Within how long after that the others do, should the first be dead.
+const SPREAD: Duration = Duration::from_millis(250);
+/// Pause after a look that failed.
+const RETRY_AFTER: Duration = Duration::from_millis(200);
+/// For how long a Redis that was away and came back empty is left to those who held its locks.
+const RETURN_GRACE: Duration = Duration::from_secs(2);
+/// A lease that is said to be longer is a key that somebody set by hand.
+const LEASE_SEEN_MAX: Duration = Duration::from_secs(60 * 60);
+
+/// What happens to somebody who waits.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Waited {
+    /// Their place, or who is in front, is another than last time.
+    Place(Place),
+    /// The lock is theirs. Nothing follows.
+    Granted(Grant),
+}
+
+/// A place in the line, from [`Locks::wait`].
+///
+/// It has to be asked for what is [`next`](Self::next) all the time, as that is what keeps it in
+/// the line: who does not ask for longer than six seconds counts as dead until it does again.
+///
+/// # Cancel safety
+///
+/// Dropping it leaves the line. If the lock had been handed over meanwhile, that is passed on to
+/// the next. Either is done in the background, and made up for if Redis is out of reach. The claim's
+/// value is spent.
+#[must_use = "who drops it leaves the line"]
+pub struct Waiting {
+    locks: Locks,
+    claim: Arc<Claim>,
+    bell: Bell,
+    began: Instant,
+    until: Instant,
+    /// The longest time between two looks.
+    look_every: Duration,
+    look_at: Instant,
+    arrival: u64,
+    place: Option<Place>,
+    /// The end of the holder's lease, as it was seen last.
+    holder_until: Instant,
+    /// Why the last look failed.
+    failed: Option<LocksError>,
+    looking: Option<Look>,
+    /// There is nothing in the line, nor to be given back.
+    is_over: bool,
+}
+
+/// A look that is under way. It is kept, and not dropped, when nobody waits for it any more.
+type Look = Pin<Box<dyn Future<Output = Result<Standing, Fault>> + Send>>;
+
+impl Waiting {
+    pub(super) fn new(locks: Locks, claim: Claim, patience: Duration) -> Self {
+        let lobby = match &locks.0.keeper {
+            Keeper::Memory(memory) => &memory.lobby,
+            Keeper::Redis(remote) => &remote.lobby,
+        };
+        let (bell, now) = (lobby.enter(&claim.value), Instant::now());
+        Self {
+            bell,
+            locks,
+            claim: Arc::new(claim),
+            began: now,
+            until: now + patience,
+            look_every: LOOK_EVERY,
+            look_at: now,
+            arrival: 0,
+            place: None,
+            holder_until: now,
+            failed: None,
+            looking: None,
+            is_over: false,
+        }
+    }
+
+    /// Looks at least this often, told or not: between 10 ms and three seconds, which is the default.
+    pub fn look_every(mut self, slice: Duration) -> Self {
+        self.look_every = slice.clamp(Duration::from_millis(10), LOOK_EVERY);
+        self
+    }
+
+    /// The next change: another place, or the lock. Looks once at least, however short the
+    /// patience.
+    ///
+    /// # Errors
+    ///
+    /// [`LockError::WaitTimeout`] when the patience ends, [`LockError::Busy`] when the line is full,
+    /// [`LockError::Unavailable`] when the keeper cannot be asked. The line is left then, and
+    /// nothing follows.
+    ///
+    /// # Cancel safety
+    ///
+    /// Nothing is lost, and the place is kept.
+    pub async fn next(&mut self) -> Result<Waited, LockError> {
+        if self.is_over {
+            return Err(self.timed_out());
+        }
+        loop {
+            let Some(seen) = self.look().await else {
+                let error = self.timed_out();
+                return Err(self.give_up(error));
+            };
+            let told = match seen {
+                Ok(standing) => self.take(standing)?,
+                // It stands in the line, if there still is one.
+                Err(Fault::Unsent(error) | Fault::Unknown(error)) if self.arrival != 0 => {
+                    self.failed = Some(error);
+                    self.look_at = Instant::now() + jittered(RETRY_AFTER);
+                    None
+                }
+                Err(fault) => return Err(self.give_up(LocksError::from(fault).into())),
+            };
+            if let Some(waited) = told {
+                return Ok(waited);
+            }
+        }
+    }
+
+    /// Waits until the lock is given, whatever the place.
+    ///
+    /// # Errors
+    ///
+    /// As [`Waiting::next`].
+    ///
+    /// # Cancel safety
+    ///
+    /// Leaves the line when dropped.
+    pub async fn granted(mut self) -> Result<Grant, LockError> {
+        loop {
+            if let Waited::Granted(grant) = self.next().await? {
+                return Ok(grant);
+            }
+        }
+    }
+
+    /// The last place that was told.
+    #[must_use]
+    pub fn place(&self) -> Option<&Place> {
+        self.place.as_ref()
+    }
+
+    /// Looks when it is time to; nothing when the time is over.
+    async fn look(&mut self) -> Option<Result<Standing, Fault>> {
+        let is_first = self.arrival == 0 && self.look_at == self.began;
+        if self.looking.is_none() {
+            if !is_first && !self.is_time_to_look().await {
+                return None;
+            }
+            let waiter = Waiter {
+                server: self.locks.0.server,
+                arrival: self.arrival,
+                remembers: self.remembers(),
+            };
+            let (inner, claim) = (Arc::clone(&self.locks.0), Arc::clone(&self.claim));
+            self.looking = Some(Box::pin(check_in(inner, claim, waiter)));
+        }
+        let looking = self.looking.as_mut()?;
+        let seen =
+            if is_first { looking.await } else { timeout_at(self.until, looking).await.ok()? };
+        self.looking = None;
+        Some(seen)
+    }
+
+    /// Waits for the moment, or for the bell. False when the time is over.
+    async fn is_time_to_look(&mut self) -> bool {
+        tokio::select! {
+            biased;
+            () = sleep_until(self.look_at.min(self.until)) => {}
+            () = self.bell.rings() => {}
+        }
+        Instant::now() < self.until
+    }
+
+    /// What a look found, if that is anything to tell.
+    fn take(&mut self, standing: Standing) -> Result<Option<Waited>, LockError> {
+        let now = Instant::now();
+        self.failed = None;
+        match standing {
+            Standing::Granted(grant) => {
+                self.is_over = true;
+                self.count("granted");
+                Ok(Some(Waited::Granted(grant)))
+            }
+            Standing::InLine { position, arrival, holder } => {
+                self.arrival = arrival;
+                let lease = holder.as_ref().map_or(RETURN_GRACE, |holder| holder.ttl);
+                let spread = if position == 1 { Duration::ZERO } else { jittered(SPREAD) };
+                // An eighth earlier or less, so that those who came together do not look together.
+                let most = self.look_every - jittered(self.look_every / 8);
+                self.look_at = now + most.min(lease.saturating_add(AFTER_EXPIRY + spread));
+                let retry_at = self.look_at;
+                let Some(holder) = holder else { return Ok(None) };
+                self.holder_until = now + holder.ttl.min(LEASE_SEEN_MAX);
+                let is_new = self.place.as_ref().is_none_or(|place| {
+                    place.position != position || place.holder.value != holder.value
+                });
+                let place = Place { position, holder, retry_at };
+                self.place = Some(place.clone());
+                Ok(is_new.then_some(Waited::Place(place)))
+            }
+            Standing::Refused(Some(holder)) => {
+                let (position, retry_at) = (holder.waiting + 1, now + holder.ttl.min(LOOK_EVERY));
+                let place = Box::new(Place { position, holder, retry_at });
+                Err(self.give_up(LockError::Busy(place)))
+            }
+            Standing::Refused(None) => Err(self.give_up(crate::locks::reply::unexpected().into())),
+        }
+    }
+
+    /// For how long the holder that was seen last may come back to a Redis that has forgotten it.
+    fn remembers(&self) -> Duration {
+        let grace = if self.failed.is_some() { RETURN_GRACE } else { Duration::ZERO };
+        self.holder_until.saturating_duration_since(Instant::now()).max(grace)
+    }
+
+    fn timed_out(&mut self) -> LockError {
+        match self.failed.take() {
+            Some(error) => error.into(),
+            None => LockError::WaitTimeout(self.place.clone().map(Box::new)),
+        }
+    }
+
+    fn give_up(&mut self, error: LockError) -> LockError {
+        self.count(match &error {
+            LockError::Busy(_) => "busy",
+            LockError::WaitTimeout(_) => "timeout",
+            LockError::Lost(_) | LockError::Unavailable(_) => "failed",
+        });
+        self.leave();
+        error
+    }
+
+    fn leave(&mut self) {
+        if !std::mem::replace(&mut self.is_over, true) {
+            // A look that is under way would only make a place that is left at once.
+            self.looking = None;
+            self.locks.release_soon(&self.claim.name, &self.claim.value, Duration::ZERO);
+        }
+    }
+
+    fn count(&self, outcome: &'static str) {
+        crate::locks::count(&self.claim.name, self.began, outcome);
+    }
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        self.leave();
+    }
+}
+
+impl fmt::Debug for Waiting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Waiting").field("name", &self.claim.name).finish_non_exhaustive()
+    }
+}
+
+async fn check_in(inner: Arc<Inner>, claim: Arc<Claim>, waiter: Waiter) -> Result<Standing, Fault> {
+    match &inner.keeper {
+        Keeper::Memory(memory) => memory.check_in(&claim, &waiter).map_err(Fault::Refused),
+        Keeper::Redis(remote) => remote.check_in(&claim, &waiter).await,
+    }
+}

@@ -1,0 +1,229 @@
+//! The waiting line, where Redis is what goes wrong, or what is counted.
+
+use std::time::Duration;
+
+use galley::domain::ids::NodeId;
+use galley::locks::{LockError, Locks, Verdict};
+use redis::Value;
+use tokio::time::{Instant, timeout};
+
+use crate::line::{LINE_DEADLINE, SHORT, SLACK, enter, turn};
+use crate::people::{LONG, apart, claim, granted, kim, lee, seat, seated, until};
+use crate::server::{PATIENCE, Server};
+
+async fn start() -> (Server, Locks) {
+    let server = Server::start().await;
+    let locks = Locks::connect(&server.url()).await.expect("a good address");
+    locks.check().await.expect("a fit Redis");
+    (server, locks)
+}
+
+/// All commands that were called since the last count, those of scripts too, but not this one's.
+async fn commands(server: &Server) -> u64 {
+    let info: String = server.run("INFO commandstats").await;
+    let counts = info.lines().filter_map(|line| line.strip_prefix("cmdstat_")?.split_once(':'));
+    counts
+        .filter(|(name, _)| !["info", "config|resetstat", "hello", "client|setinfo"].contains(name))
+        .filter_map(|(_, figures)| figures.strip_prefix("calls=")?.split(',').next()?.parse().ok())
+        .map(|calls: u64| calls)
+        .sum()
+}
+
+/// What one hand-over costs while `waiters` wait: calls of scripts, messages, and commands in all.
+async fn cost_of_a_hand_over(server: &Server, locks: &Locks, waiters: usize) -> (u64, u64, u64) {
+    let mut costs = Vec::new();
+    let name = seat();
+    let mut holder = seated(locks, &name, &kim(), LONG).await.value;
+    let mut line = std::collections::VecDeque::new();
+    for _ in 0..waiters {
+        let claim = claim(&name, &lee());
+        let waiting = enter(locks, &claim).await.0;
+        line.push_back((claim.value, apart(turn(waiting))));
+    }
+    for _ in 0..waiters.min(15) {
+        let (value, waiting) = line.pop_front().expect("a waiter");
+        server.forget_calls().await;
+        locks.release(&name, &holder).await.expect("an answer");
+        timeout(PATIENCE, waiting).await.expect("in time").expect("no panic");
+        let (calls, messages) = (server.calls("evalsha").await, server.calls("publish").await);
+        costs.push((calls, messages, commands(server).await));
+        holder = value;
+    }
+    line.into_iter().for_each(|(_, waiting)| waiting.abort());
+    // A waiter that looked for itself meanwhile is no part of the hand-over.
+    costs.into_iter().min().expect("a hand-over")
+}
+
+#[tokio::test]
+async fn g5_a_hand_over_costs_the_same_however_many_wait() {
+    let (server, locks) = start().await;
+    let few = cost_of_a_hand_over(&server, &locks, 5).await;
+    let many = cost_of_a_hand_over(&server, &locks, 100).await;
+    assert_eq!((few.0, few.1), (2, 1), "a release, a look, and one message");
+    assert_eq!(few, many);
+}
+
+#[tokio::test]
+async fn g5_a_hand_over_is_told_to_the_waiters_own_server_alone() {
+    let server = Server::start().await;
+    let (one, other) = (NodeId::generate(), NodeId::generate());
+    let at = async |node| Locks::connect_as(&server.url(), node).await.expect("a good address");
+    let (one_locks, other_locks) = (at(one).await, at(other).await);
+    let count = async |node: NodeId| -> u64 {
+        let channel = format!("lock:release:{node}");
+        let counts: Vec<Value> = server.run(&format!("PUBSUB NUMSUB {channel}")).await;
+        redis::from_redis_value(counts[1].clone()).expect("a number")
+    };
+    until("both listen", async || count(one).await == 1 && count(other).await == 1).await;
+    let name = seat();
+    let held = seated(&one_locks, &name, &kim(), LONG).await;
+    let mut line = Vec::new();
+    for _ in 0..50 {
+        line.push(enter(&other_locks, &claim(&name, &lee())).await);
+    }
+    let channels: Vec<String> = server.run("PUBSUB CHANNELS *").await;
+    assert_eq!(channels.len(), 2, "{channels:?}");
+    let mut told = redis::Client::open(server.url()).expect("an address").get_async_pubsub().await;
+    let told = told.as_mut().expect("a connection");
+    told.psubscribe("*").await.expect("a subscription");
+    one_locks.release(&name, &held.value).await.expect("an answer");
+    turn(line.remove(0).0).await;
+    let message = {
+        use futures_util::StreamExt as _;
+        timeout(PATIENCE, told.on_message().next()).await.expect("in time").expect("a message")
+    };
+    assert_eq!(message.get_channel_name(), format!("lock:release:{other}"));
+}
+
+#[tokio::test]
+async fn g5_without_any_message_a_turn_comes_within_half_a_line_deadline() {
+    let (server, locks) = start().await;
+    let _: Value = server.run("ACL SETUSER deaf on >deaf ~* &* +@all -subscribe").await;
+    let url = format!("redis://deaf:deaf@127.0.0.1:{}", server.port());
+    let deaf = Locks::connect(&url).await.expect("a good address");
+    let name = seat();
+    let mut holder = seated(&locks, &name, &kim(), LONG).await.value;
+    for _ in 0..3 {
+        let next = claim(&name, &lee());
+        let (waiting, _at) = enter(&deaf, &next).await;
+        locks.release(&name, &holder).await.expect("an answer");
+        let released = Instant::now();
+        turn(waiting).await;
+        assert!(released.elapsed() < LINE_DEADLINE / 2 + SLACK, "{:?}", released.elapsed());
+        holder = next.value;
+    }
+}
+
+#[tokio::test]
+async fn g5_a_subscription_that_is_cut_again_and_again_loses_no_turn() {
+    let (server, locks) = start().await;
+    let name = seat();
+    let mut holder = seated(&locks, &name, &kim(), LONG).await.value;
+    for _ in 0..20 {
+        let next = claim(&name, &lee());
+        let (waiting, _at) = enter(&locks, &next).await;
+        let released = Instant::now();
+        let _: u64 = server.run("CLIENT KILL TYPE pubsub").await;
+        locks.release(&name, &holder).await.expect("an answer");
+        turn(waiting).await;
+        assert!(released.elapsed() < SLACK, "its return is told: {:?}", released.elapsed());
+        holder = next.value;
+    }
+}
+
+#[tokio::test]
+async fn g1_those_who_wait_let_the_holder_come_back_to_an_empty_redis_and_keep_their_order() {
+    let (mut server, locks) = start().await;
+    let name = seat();
+    let old = seated(&locks, &name, &kim(), LONG).await;
+    locks.renew(std::slice::from_ref(&old), LONG).await.expect("an answer");
+    let (one, two) = (claim(&name, &lee()), claim(&name, &lee()));
+    let (first, _at) = enter(&locks, &one).await;
+    let (second, _at) = enter(&locks, &two).await;
+    // The second asks first.
+    let mut line = vec![(two.value, apart(turn(second)))];
+    server.stop().await;
+    server.start_again().await;
+    let gone = format!("EXISTS {}", name.key().replace("lock:", "line:"));
+    until("the second is back in the line", async || server.run::<u64>(&gone).await == 1).await;
+    line.insert(0, (one.value, apart(turn(first))));
+    until("both are", async || {
+        let length = gone.replace("EXISTS", "ZCARD");
+        server.run::<u64>(&length).await == 2
+    })
+    .await;
+    assert_eq!(locks.holder(&name).await, Ok(None), "nobody took it");
+
+    let mut verdicts = Vec::new();
+    until("the holder is back", async || {
+        let round = locks.renew(std::slice::from_ref(&old), LONG).await;
+        verdicts = round.map(|round| round.verdicts).unwrap_or_default();
+        !verdicts.is_empty()
+    })
+    .await;
+    assert_eq!(verdicts, [Verdict::Reasserted]);
+    let mut holder = old.value;
+    for (value, turn) in line {
+        locks.release(&name, &holder).await.expect("an answer");
+        turn.await.expect("the turns come in the old order");
+        holder = value;
+    }
+}
+
+#[tokio::test]
+async fn a_wait_without_redis_is_unavailable_in_bounded_time_and_an_outage_keeps_the_place() {
+    let (server, locks) = start().await;
+    let name = seat();
+    let old = seated(&locks, &name, &kim(), LONG).await;
+    let (waiting, _at) = enter(&locks, &claim(&name, &lee())).await;
+    server.freeze().await;
+    let began = Instant::now();
+    let refused = locks.wait(&claim(&name, &lee()), LONG).granted().await;
+    assert!(matches!(refused, Err(LockError::Unavailable(_))), "{refused:?}");
+    assert!(began.elapsed() < Duration::from_millis(2_500));
+    let turn = apart(turn(waiting));
+    server.thaw().await;
+    locks.release(&name, &old.value).await.expect("an answer");
+    turn.await.expect("no panic");
+}
+
+#[tokio::test]
+async fn g13_a_line_has_an_end() {
+    let (server, locks) = start().await;
+    let name = seat();
+    seated(&locks, &name, &kim(), LONG).await;
+    let key = |what: &str| name.key().replace("lock:", &format!("{what}:"));
+    let mut crowd = redis::pipe();
+    let late = i64::MAX / 1_000_000;
+    for at in 0..1_000 {
+        crowd.cmd("ZADD").arg(key("line")).arg(at).arg(format!("w{at}")).ignore();
+        crowd.cmd("ZADD").arg(key("due")).arg(late).arg(format!("w{at}")).ignore();
+    }
+    crowd.exec_async(&mut server.connection().await).await.expect("an answer");
+    let full = locks.wait(&claim(&name, &lee()), LONG).granted().await;
+    let Err(LockError::Busy(at)) = full else { panic!("{full:?}") };
+    assert_eq!((at.position, at.holder.waiting), (1_001, 1_000));
+}
+
+#[tokio::test]
+async fn nothing_of_a_line_is_left_when_it_is_over() {
+    let (server, locks) = start().await;
+    let name = seat();
+    let old = seated(&locks, &name, &kim(), SHORT).await;
+    let (first, second) = (claim(&name, &lee()), claim(&name, &lee()));
+    let (waiting, _at) = enter(&locks, &first).await;
+    let (leaves, _at) = enter(&locks, &second).await;
+    locks.release(&name, &old.value).await.expect("an answer");
+    turn(waiting).await;
+    drop(leaves);
+    let keys = async || -> Vec<String> {
+        let mut keys: Vec<String> = server.run("KEYS *").await;
+        keys.sort();
+        keys
+    };
+    let left = [name.key().replace("lock:", "grant:"), name.key().to_owned()];
+    until("the line is gone", async || keys().await == left).await;
+    locks.release(&name, &first.value).await.expect("an answer");
+    assert_eq!(keys().await, left[..1]);
+    granted(&locks, &claim(&name, &kim())).await;
+}
