@@ -117,6 +117,7 @@ export class DeskPage {
     const back = before.wasSeated && !["seated", "waiting"].includes(before.phase) && phase === "seated"
     const wasSeated = before.wasSeated || phase === "seated"
     this.store.change({ phase, holder, place, inVain, why, draining, wasSeated, idleUntil: null })
+    document.body.dataset.read = String(wasSeated)
     if (before.phase === "taken" && phase === "taken") show(t("state.taken.still"))
     // A writer goes on while the connection is away: only they can write, so nothing can clash.
     const may = this.role === "writer" && this.store.state.wasSeated
