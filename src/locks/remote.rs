@@ -39,6 +39,8 @@ const _: () = assert!(GRANTS_KEPT_EVERY.as_secs() * 4 < GRANT_KEPT_FOR.as_secs()
 /// Locks in Redis.
 #[derive(Debug)]
 pub(super) struct Remote {
+    /// The name of this server.
+    server: NodeId,
     calls: Calls,
     renewals: Link,
     reconnected: Arc<Notify>,
@@ -77,12 +79,23 @@ impl Remote {
         tasks.spawn(ear_upkeep.run(stop.clone()).instrument(span("hand-overs")));
         let work = Arc::clone(&owed).work(calls.clone(), stop.clone());
         tasks.spawn(work.instrument(span("owed")));
-        let watch = health::watch(calls.clone());
+        let watch = health::watch(calls.clone(), server);
         let watch = stop.clone().run_until_cancelled_owned(watch);
         tasks.spawn(watch.instrument(span("health")));
         tasks.close();
         let grants_kept_at = Mutex::new(Instant::now());
-        Ok(Self { calls, renewals, reconnected, is_back, owed, lobby, grants_kept_at, tasks, stop })
+        Ok(Self {
+            server,
+            calls,
+            renewals,
+            reconnected,
+            is_back,
+            owed,
+            lobby,
+            grants_kept_at,
+            tasks,
+            stop,
+        })
     }
 
     pub(super) async fn claim(&self, claim: &Claim) -> Result<Claimed, LocksError> {
@@ -250,7 +263,7 @@ impl Remote {
     }
 
     pub(super) async fn check(&self) -> Result<(), LocksError> {
-        health::check(&self.calls).await
+        health::check(&self.calls, self.server).await.map(drop)
     }
 
     pub(super) async fn reconnected(&self) {
