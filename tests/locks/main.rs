@@ -4,6 +4,7 @@
 
 mod contract;
 mod cost;
+mod figures;
 mod guards;
 mod guards_in_redis;
 mod line;
