@@ -95,6 +95,10 @@ define_id! {
     TokenId, "tok"
 }
 define_id! {
+    /// Names one acquisition of a lock; its key's value, so it is a secret of sorts.
+    AcquisitionId, "acq"
+}
+define_id! {
     /// Names one server process, for as long as it runs.
     NodeId, "node"
 }

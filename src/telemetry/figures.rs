@@ -24,6 +24,7 @@ const COUNTERS: &[(&str, &str)] = &[
 const GAUGES: &[(&str, &str)] = &[
     ("galley_seats_held", "Seats held by sessions of this server, by role."),
     ("galley_renewal_locks", "Locks in the last renewal round."),
+    ("galley_locks_clock_ahead_seconds", "How far the clock of Redis is ahead of this server's."),
     ("galley_connections", "Open connections, websockets included."),
     ("galley_rooms", "Open rooms."),
 ];
