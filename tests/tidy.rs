@@ -32,8 +32,8 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("main", BELOW),
 ];
 
-/// May import every row above its own.
-const BELOW: &[&str] = &["*"];
+/// May import every row above its own, in the words of `src/ARCHITECTURE.md`.
+const BELOW: &[&str] = &["any row above"];
 
 /// Each outside crate with its home, so that replacing it is one folder's work. A home that has
 /// two folders says why.
@@ -125,7 +125,7 @@ fn modules_import_only_from_below() {
 #[test]
 fn the_table_of_layers_is_in_order_and_whole() {
     for (at, (module, imports)) in LAYERS.iter().enumerate() {
-        for import in imports.iter().filter(|import| **import != "*") {
+        for import in imports.iter().filter(|_| *imports != BELOW) {
             let is_below = LAYERS[..at].iter().any(|(below, _)| below == import);
             assert!(is_below, "`{module}` names `{import}`, which is not below it");
         }
@@ -137,6 +137,33 @@ fn the_table_of_layers_is_in_order_and_whole() {
         .collect();
     let rows = LAYERS.iter().map(|(module, _)| *module).filter(|module| *module != "main");
     assert_eq!(declared, rows.collect(), "one row for each module of src/lib.rs");
+}
+
+/// People read the page, the tests hold these tables: they must not part.
+#[test]
+fn the_architecture_page_shows_these_tables() {
+    let page = tree::one("src/ARCHITECTURE.md").text;
+    let (_, rest) = page.split_once("\n| module | may import |").expect("the table");
+    let mut shown = Vec::new();
+    for row in rest.lines().skip(2).take_while(|line| line.starts_with("| ")) {
+        let columns: Vec<_> = row.split(" | ").map(|column| listed(column)).collect();
+        let [modules, imports, crates] = &columns[..] else { panic!("three columns: {row}") };
+        for name in crates {
+            let homes = HOMES.iter().find(|(known, _)| *known == name.replace('-', "_"));
+            let lives = homes.is_some_and(|(_, homes)| modules.iter().any(|m| homes.contains(m)));
+            assert!(lives, "`{name}` does not live in {modules:?}");
+        }
+        shown.extend(modules.iter().map(|module| (*module, imports.clone())));
+    }
+    let table: Vec<_> = LAYERS.iter().map(|(name, row)| (*name, row.to_vec())).collect();
+    assert_eq!(shown, table, "src/ARCHITECTURE.md shows another table than this file holds");
+}
+
+/// The words of a column such as "`a`, `b`" or "a, b (with c)"; a dash is an empty one.
+fn listed(column: &str) -> Vec<&str> {
+    let words = column.trim_matches(['|', ' ']).split(", ");
+    let words = words.map(|word| word.split(" (").next().unwrap_or(word).trim_matches('`'));
+    words.filter(|word| !matches!(*word, "" | "–")).collect()
 }
 
 #[test]

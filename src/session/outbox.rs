@@ -14,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::domain::limits::OUTBOX_FRAMES_MAX;
 use crate::session::close::Close;
+use crate::sync::frame;
 
 /// How long what was queued before a close may take to be sent: within two seconds a socket without
 /// a right to its seat has ended (G14).
@@ -28,6 +29,14 @@ pub enum Outgoing {
     Ping,
     /// Send this close and stop.
     Close(Close),
+}
+
+impl Outgoing {
+    /// A message that means nothing, to a client that counts messages as signs of life.
+    #[must_use]
+    pub fn keep_alive() -> Self {
+        Self::Frame(frame::keep_alive())
+    }
 }
 
 /// The sending end; cheap to clone, never waits.

@@ -59,7 +59,11 @@ test("the examples share a document, and two people sit down with the stock clie
   mine.text.insert(mine.text.length, " 🙂")
   await seen
   assert.equal(theirs.text.toString(), "1. 지원동기\n\n저는 물류가 좋습니다. 🙂")
-  for (const { provider } of desk) provider.destroy()
+  for (const { provider } of desk) {
+    provider.destroy()
+    // Its presence has a clock of its own, which would keep node awake.
+    provider.doc.destroy()
+  }
 })
 
 test("both languages show the same code", () => {

@@ -16,7 +16,6 @@ use crate::http::ws::Wire;
 use crate::session::close::Close;
 use crate::session::outbox::{OutboxReader, Outgoing};
 use crate::session::seated::Seated;
-use crate::sync::frame;
 
 /// Messages that are kept for later. A client that waits asks once and moves a cursor.
 const EARLY_MESSAGES_MAX: usize = 64;
@@ -73,8 +72,8 @@ impl Wire {
                 }
                 _ = look_after.tick(), if is_there => {
                     heard_at.elapsed() < silence_max
-                        && self.send(Message::Ping(Bytes::new()), outbox).await
-                        && self.send(Message::Binary(frame::keep_alive()), outbox).await
+                        && self.pass_on(Outgoing::Ping, outbox, &mut early).await
+                        && self.pass_on(Outgoing::keep_alive(), outbox, &mut early).await
                 }
             };
             if !goes_on || early.close.is_some() {
