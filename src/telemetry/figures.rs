@@ -70,6 +70,7 @@ fn begin_at_zero() {
     let _registered = histogram!("galley_relay_seconds", "path" => "room");
     for name in [
         "galley_seat_wait_seconds",
+        "galley_seat_handover_seconds",
         "galley_renewal_round_seconds",
         "galley_renewal_lag_seconds",
         "galley_document_persist_seconds",
