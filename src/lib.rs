@@ -1,4 +1,7 @@
-//! Galley.
+//! The server as a library, for its own binary and for its tests. What follows is the page that says
+//! how it is built.
+#![doc = ""]
+#![doc = include_str!("ARCHITECTURE.md")]
 
 pub mod app;
 pub mod config;

@@ -113,10 +113,10 @@ impl App {
             None => secrets::find_or_make(Path::new(ADMIN_TOKEN_FILE))?,
         };
         let storage = Storage::open(&settings.database.url).await?;
-        let locks = Locks::connect(&settings.locks.url).await?;
-        let tasks = TaskTracker::new();
         let node = NodeId::generate();
         tracing::info!(%node, "starting");
+        let locks = Locks::connect_as(&settings.locks.url, node).await?;
+        let tasks = TaskTracker::new();
         // Servers that share a Redis tell each other; one with its locks in memory is alone.
         let relay = Relay::connect(&settings.locks.url, node).await?;
         let sessions = start_sessions(&settings, &storage, &locks, relay, &tasks);
@@ -199,6 +199,9 @@ impl App {
         tasks.close();
         if timeout(TASKS_MAX, tasks.wait()).await.is_err() {
             tracing::warn!(left = tasks.len(), "some tasks did not end");
+        }
+        if timeout(TASKS_MAX, sessions.disconnect()).await.is_err() {
+            tracing::warn!("releases are still owed; those seats come free within the lease");
         }
         storage.close().await;
         tracing::info!("stopped");

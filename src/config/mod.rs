@@ -142,7 +142,7 @@ pub struct AdminSettings {
 pub struct LimitSettings {
     /// Longest websocket message.
     pub message_bytes: u32,
-    /// Largest document, history of edits included.
+    /// Largest document, with the marks that deleted text leaves.
     pub document_bytes: u32,
     /// Longest request body.
     pub body_bytes: u32,

@@ -95,6 +95,10 @@ define_id! {
     AcquisitionId, "acq"
 }
 define_id! {
+    /// Names one access token (its `jti`), so that no two are the same.
+    TokenId, "tok"
+}
+define_id! {
     /// Names one server process, for as long as it runs.
     NodeId, "node"
 }

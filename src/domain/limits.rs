@@ -3,6 +3,7 @@
 //! What an operator may want to change stands in the settings; what would break a promise if it
 //! were changed stands here, with its reason.
 
+use std::num::NonZeroU32;
 use std::time::Duration;
 
 /// Longest name of a person, in characters: longer ones do not fit a chair.
@@ -30,8 +31,17 @@ pub const NESTING_MAX: u32 = 64;
 pub const OUTBOX_FRAMES_MAX: usize = 1_024;
 /// Sessions that may look at one document in one process: two sit, some knock.
 pub const SESSIONS_PER_ROOM_MAX: usize = 64;
+/// Bytes a second that a socket may send for long. A person who types and moves sends some
+/// kilobytes; a check of a megabyte takes some 20 ms of a core.
+pub const SOCKET_BYTES_PER_SECOND: NonZeroU32 = NonZeroU32::MIN.saturating_add(1024 * 1024 - 1);
+/// Texts built at once. A document at its limit takes some 100 MiB while its text is looked at, so
+/// this is what whoever asks for texts again and again can take.
+pub const TEXTS_BUILT_MAX: usize = 4;
 /// How long a knock waits for the old socket's sign of life.
 pub const KNOCK_PATIENCE: Duration = Duration::from_secs(1);
+/// How long a seat that changes hands waits for what was typed in it to be stored. Longer than a
+/// slow disk needs; when storage is away, whoever waits is better told so.
+pub const SETTLE_PATIENCE: Duration = Duration::from_secs(2);
 /// How often a quiet socket is sent an empty presence frame: the stock client gives up after 30 s
 /// without a message, and websocket pings do not count.
 pub const KEEP_ALIVE_EVERY: Duration = Duration::from_secs(10);

@@ -91,6 +91,7 @@ async fn create(
 /// `GET /api/documents`
 async fn list(
     State(sharing): State<Sharing>,
+    State(sessions): State<Sessions>,
     caller: Caller,
     Query(query): Query<ListQuery>,
 ) -> Result<Json<ListBody>, ApiError> {
@@ -107,6 +108,11 @@ async fn list(
     let more = wanted < rows.len();
     rows.truncate(wanted);
     let next_cursor = rows.last().filter(|_| more).map(|last| last.cursor().to_string());
+    for row in &mut rows {
+        // An older count is better than no list; it may have been deleted meanwhile, too.
+        let counted = count_now(row, &sessions).await;
+        let _older = counted.inspect_err(|error| tracing::debug!(%error, "characters not counted"));
+    }
     let documents = rows.into_iter().map(DocumentBody::from).collect();
     Ok(Json(ListBody { documents, next_cursor }))
 }
@@ -119,21 +125,29 @@ async fn show(
     Path(id): Path<DocumentId>,
 ) -> Result<Json<DocumentBody>, ApiError> {
     let mut document = sharing.document(&caller.user().id, id).await?;
-    // While somebody works on it, the count that was stored last is behind.
-    if sessions.is_open(id) {
-        document.characters = count_characters(&sessions.text(id).await?);
-    }
+    count_now(&mut document, &sessions).await?;
     Ok(Json(document.into()))
+}
+
+/// While somebody works on it, the count that was stored last is behind.
+async fn count_now(document: &mut Document, sessions: &Sessions) -> Result<(), ApiError> {
+    if sessions.is_open(document.id) {
+        document.characters = count_characters(&sessions.text(document.id).await?);
+    }
+    Ok(())
 }
 
 /// `PATCH /api/documents/{id}`
 async fn rename(
     State(sharing): State<Sharing>,
+    State(sessions): State<Sessions>,
     caller: Caller,
     Path(id): Path<DocumentId>,
     JsonBody(body): JsonBody<TitleBody>,
 ) -> Result<Json<DocumentBody>, ApiError> {
-    let renamed = sharing.rename_document(&caller.user().id, id, &body.title, Utc::now()).await?;
+    let mut renamed =
+        sharing.rename_document(&caller.user().id, id, &body.title, Utc::now()).await?;
+    count_now(&mut renamed, &sessions).await?;
     Ok(Json(renamed.into()))
 }
 

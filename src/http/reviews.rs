@@ -2,7 +2,7 @@
 
 use axum::Json;
 use axum::extract::State;
-use axum::http::header::{ETAG, IF_MATCH};
+use axum::http::header::{ETAG, IF_MATCH, LOCATION};
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Deserializer, Serialize};
@@ -12,7 +12,7 @@ use crate::domain::ids::{ReviewId, ShareLinkId};
 use crate::domain::review::{Decision, Reply, Review};
 use crate::http::caller::Caller;
 use crate::http::error::ApiError;
-use crate::http::extract::{JsonBody, Path};
+use crate::http::extract::{JsonBody, Path, Query};
 use crate::session::reviews::{Draft, Reviews, Revision};
 
 /// A review and the link it belongs to.
@@ -41,9 +41,17 @@ pub(crate) struct NewReply {
     body: String,
 }
 
+/// Which part of the list; without a limit, all of it: a page draws every card.
+#[derive(Default, Deserialize)]
+pub(crate) struct ListQuery {
+    limit: Option<usize>,
+    cursor: Option<String>,
+}
+
 #[derive(Serialize)]
 struct ReviewList {
     reviews: Vec<Review>,
+    next_cursor: Option<String>,
 }
 
 /// A new reply, and the review as it is with it.
@@ -59,9 +67,11 @@ pub(crate) async fn list(
     State(reviews): State<Reviews>,
     caller: Caller,
     Path(link): Path<ShareLinkId>,
+    Query(query): Query<ListQuery>,
 ) -> Result<Response, ApiError> {
+    let after = query.after()?;
     let reviews = reviews.list(caller.user(), link).await?;
-    Ok(Json(ReviewList { reviews }).into_response())
+    Ok(Json(ReviewList::cut(reviews, after, query.limit)).into_response())
 }
 
 /// `POST …/reviews`
@@ -73,7 +83,8 @@ pub(crate) async fn create(
 ) -> Result<Response, ApiError> {
     let draft = Draft { anchor: new.anchor, body: new.body, suggestion: new.suggestion };
     let review = reviews.create(caller.user(), link, draft).await?;
-    Ok((StatusCode::CREATED, tagged(review)).into_response())
+    let location = [(LOCATION, format!("/api/share-links/{link}/reviews/{}", review.id))];
+    Ok((StatusCode::CREATED, location, tagged(review)).into_response())
 }
 
 /// `GET …/reviews/{rid}`
@@ -174,16 +185,60 @@ async fn decide(
 }
 
 /// The version that `If-Match` asks for; `*` and no header ask for any.
+///
+/// Of a list of tags one may match (RFC 9110 §13.1.1). As a version is never given twice, the
+/// highest is the only one of them that can be the review's now.
 fn expected_version(headers: &HeaderMap) -> Result<Option<i64>, ApiError> {
-    let Some(value) = headers.get(IF_MATCH) else { return Ok(None) };
-    let text = value.to_str().unwrap_or_default().trim();
-    if text == "*" {
+    let mut tags = headers.get_all(IF_MATCH).iter().peekable();
+    if tags.peek().is_none() {
         return Ok(None);
     }
-    let version = text.strip_prefix('"').and_then(|text| text.strip_suffix('"'));
-    // A tag that was never ours matches nothing (RFC 9110 §13.1.1).
-    let version = version.and_then(|version| version.parse().ok());
-    version.map(Some).ok_or(ApiError::UnknownTag)
+    let tags = tags.flat_map(|tags| tags.to_str().unwrap_or_default().split(',').map(str::trim));
+    let mut highest = None;
+    for tag in tags {
+        if tag == "*" {
+            return Ok(None);
+        }
+        // A tag that was never ours, a weak one among them, matches nothing.
+        let version = tag.strip_prefix('"').and_then(|tag| tag.strip_suffix('"'));
+        highest = highest.max(version.and_then(|version| version.parse().ok()));
+    }
+    highest.map(Some).ok_or(ApiError::UnknownTag)
+}
+
+impl ListQuery {
+    /// The place after which the page begins, as `next_cursor` has it.
+    fn after(&self) -> Result<Option<(i64, ReviewId)>, ApiError> {
+        if self.limit == Some(0) {
+            return Err(ApiError::Invalid("limit is at least 1".to_owned()));
+        }
+        let Some(cursor) = &self.cursor else { return Ok(None) };
+        let place = cursor.split_once('-');
+        let place = place.and_then(|(at, id)| Some((at.parse().ok()?, id.parse().ok()?)));
+        place.map(Some).ok_or_else(|| ApiError::Invalid("cursor: not a valid cursor".to_owned()))
+    }
+}
+
+impl ReviewList {
+    /// The part of a list, oldest first, that was asked for.
+    fn cut(mut all: Vec<Review>, after: Option<(i64, ReviewId)>, limit: Option<usize>) -> Self {
+        if let Some(after) = after {
+            // The one that ended the page before may be deleted since; its place is still a place.
+            all.retain(|review| after < place(review));
+        }
+        let more = limit.is_some_and(|limit| limit < all.len());
+        all.truncate(limit.unwrap_or(all.len()));
+        let next_cursor = all.last().filter(|_| more).map(|last| {
+            let (at, id) = place(last);
+            format!("{at}-{id}")
+        });
+        Self { reviews: all, next_cursor }
+    }
+}
+
+/// Where a review stands in the list.
+fn place(review: &Review) -> (i64, ReviewId) {
+    (review.created_at.timestamp_millis(), review.id)
 }
 
 fn tagged(review: Review) -> Response {
@@ -205,7 +260,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_tag_is_a_version_in_quotes_or_a_star() {
+    fn tags_are_versions_in_quotes_or_a_star() {
         let with = |tag: &'static str| {
             let mut headers = HeaderMap::new();
             headers.insert(IF_MATCH, HeaderValue::from_static(tag));
@@ -214,6 +269,8 @@ mod tests {
         assert!(matches!(with("\"3\""), Ok(Some(3))));
         assert!(matches!(with("*"), Ok(None)));
         assert!(matches!(with("3"), Err(ApiError::UnknownTag)));
+        assert!(matches!(with("W/\"3\""), Err(ApiError::UnknownTag)));
+        assert!(matches!(with("\"2\", \"other\",\"3\""), Ok(Some(3))));
         assert!(matches!(expected_version(&HeaderMap::new()), Ok(None)));
     }
 

@@ -21,7 +21,7 @@ use hyper_util::service::TowerToHyperService;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tokio::time::{sleep, timeout};
+use tokio::time::{Sleep, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tokio_util::task::task_tracker::TaskTrackerToken;
@@ -37,6 +37,9 @@ const HEADERS_MAX: usize = 100;
 const HEAD_BYTES_MAX: usize = 32 * 1_024;
 /// Pause after a failed accept: without file descriptors the next one fails at once too.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+/// How long the other end may take nothing of what is sent to it. An answer that nobody reads would
+/// be kept in memory for as long as the connection is.
+const STALL_MAX: Duration = Duration::from_secs(30);
 /// How long requests that are being answered may go on after a stop.
 const FINISH_MAX: Duration = Duration::from_secs(5);
 
@@ -123,6 +126,8 @@ async fn serve(socket: Socket, peer: SocketAddr, router: Router, stop: Cancellat
 /// A connection that is counted for as long as it lives.
 struct Socket {
     stream: TcpStream,
+    /// Ends when the other end has taken nothing for too long; none while it does.
+    stalled: Option<Pin<Box<Sleep>>>,
     _slot: OwnedSemaphorePermit,
     _task: TaskTrackerToken,
 }
@@ -130,7 +135,21 @@ struct Socket {
 impl Socket {
     fn new(stream: TcpStream, slot: OwnedSemaphorePermit, task: TaskTrackerToken) -> Self {
         metrics::gauge!("galley_connections").increment(1.0);
-        Self { stream, _slot: slot, _task: task }
+        Self { stream, stalled: None, _slot: slot, _task: task }
+    }
+
+    /// Gives a stalled write an end.
+    fn watch<T>(
+        &mut self,
+        context: &mut Context<'_>,
+        written: Poll<io::Result<T>>,
+    ) -> Poll<io::Result<T>> {
+        if written.is_ready() {
+            self.stalled = None;
+            return written;
+        }
+        let stalled = self.stalled.get_or_insert_with(|| Box::pin(sleep(STALL_MAX)));
+        stalled.as_mut().poll(context).map(|()| Err(io::ErrorKind::TimedOut.into()))
     }
 }
 
@@ -156,7 +175,8 @@ impl AsyncWrite for Socket {
         context: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write(context, bytes)
+        let written = Pin::new(&mut self.stream).poll_write(context, bytes);
+        self.watch(context, written)
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
@@ -172,7 +192,8 @@ impl AsyncWrite for Socket {
         context: &mut Context<'_>,
         buffers: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write_vectored(context, buffers)
+        let written = Pin::new(&mut self.stream).poll_write_vectored(context, buffers);
+        self.watch(context, written)
     }
 
     fn is_write_vectored(&self) -> bool {

@@ -5,6 +5,9 @@
 -- that anybody could have been given), or it is still this holder's. A released lock stays
 -- released.
 --
+-- A key that somebody set by hand to something else than ours is lost to its holder alone: an error
+-- would spoil the round for all others in the call.
+--
 -- KEYS  the lock and the grant of each
 -- ARGV  1 ttl in ms   2 for how many ms a grant is remembered
 --       3… of each: value, fence, user, name, node, since
@@ -13,9 +16,9 @@ local ttl, kept, verdicts = ARGV[1], ARGV[2], {}
 for i = 1, #KEYS / 2 do
   local lock, grant, at = KEYS[2 * i - 1], KEYS[2 * i], 6 * i - 3
   local value, fence = ARGV[at], ARGV[at + 1]
-  local held = redis.call('GET', lock)
-  local last = redis.call('HMGET', grant, 'value', 'fence', 'released')
-  local untouched = not last[2] or (last[1] == value and last[2] == fence)
+  local held = redis.pcall('GET', lock)
+  local last = redis.pcall('HMGET', grant, 'value', 'fence', 'released')
+  local untouched = not last.err and (not last[2] or (last[1] == value and last[2] == fence))
   if held == value then
     redis.call('PEXPIRE', lock, ttl)
     verdicts[i] = '1'

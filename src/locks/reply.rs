@@ -113,7 +113,9 @@ fn holder(row: &Value) -> Option<Option<Holder>> {
     };
     let [value, ttl, waiting, told @ ..] = fields else { return None };
     let waiting = usize::try_from(integer(waiting)?).ok()?;
-    let value = text(value)?.to_owned();
+    let Value::BulkString(value) = value else { return None };
+    // Ours are plain; one that was set by hand need not be.
+    let value = String::from_utf8_lossy(value).into_owned();
     // Below zero: the key was set by hand and never ends.
     let ttl = u64::try_from(integer(ttl)?).map_or(Duration::MAX, Duration::from_millis);
     let holder = match told {

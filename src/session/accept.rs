@@ -4,12 +4,11 @@
 //! transaction as the new status, on the condition that the text it was made for is still the
 //! last one stored. Otherwise it is made again for the new text.
 
-use std::time::Duration;
-
 use bytes::Bytes;
 use chrono::Utc;
 
 use crate::domain::anchor::{AnchorState, TextRange};
+use crate::domain::limits::SETTLE_PATIENCE;
 use crate::relay::{Message, Topic};
 use crate::session::SessionError;
 use crate::session::reviews::{ReviewError, Reviews, done};
@@ -22,8 +21,6 @@ use crate::sync::text::Text;
 
 /// Tries before a text that never rests is given up on.
 const TRIES: usize = 8;
-/// How long to wait for what is typed to be stored.
-const SETTLE_PATIENCE: Duration = Duration::from_secs(2);
 
 impl Reviews {
     /// Accepts `stored`: replaces its quote by its suggestion, where the quote still stands.
@@ -36,18 +33,19 @@ impl Reviews {
     ) -> Result<StoredReview, ReviewError> {
         let shared = &self.sessions.shared;
         for _ in 0..TRIES {
-            let snapshot = shared.rooms.snapshot(link.document_id).await?;
+            let snapshot = self.sessions.shared.rooms.snapshot(link.document_id).await?;
             if !snapshot.is_settled {
+                drop(snapshot);
                 self.wait_until_stored(link).await;
                 continue;
             }
             let review = stored.clone();
-            let merged = snapshot.merged.clone();
+            let (merged, seq) = (snapshot.merged.clone(), snapshot.seq);
             let edit = self
                 .sessions
                 .shared
                 .rooms
-                .read_text(snapshot.merged, move |text| replacement(text, merged, &review))
+                .read_text(snapshot, move |text| replacement(text, merged, &review))
                 .await??;
             let append = Append {
                 document: link.document_id,
@@ -55,7 +53,7 @@ impl Reviews {
                 update: edit.update.clone(),
                 clients: vec![edit.client],
                 user: None,
-                expected_seq: Some(snapshot.seq),
+                expected_seq: Some(seq),
                 now: Utc::now(),
             };
             let expected = expected.or(Some(stored.version));
@@ -96,7 +94,7 @@ impl Reviews {
     async fn wait_until_stored(&self, link: &ShareLink) {
         if let Some(room) = self.sessions.shared.rooms.find(link.document_id) {
             // Out of patience: the next look at the room says whether to go on.
-            let _settled = tokio::time::timeout(SETTLE_PATIENCE, room.settled()).await;
+            let _settled = room.settled_within(SETTLE_PATIENCE).await;
         }
     }
 }

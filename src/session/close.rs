@@ -62,6 +62,8 @@ pub enum Close {
         /// Whether the holder is the very user who asks, in another tab or on another machine.
         own: bool,
     },
+    /// Waited in line, and the seat did not come free in time.
+    WaitedInVain,
     /// The seat was held and is no longer.
     Lost(LostReason),
     /// A message or the document is over its limit.
@@ -85,6 +87,7 @@ impl Close {
             Self::Unauthenticated(_) => 4401,
             Self::Forbidden(_) => 4403,
             Self::NoSuchLink | Self::Lost(LostReason::Revoked) => 4404,
+            Self::WaitedInVain => 4408,
             Self::SeatTaken { .. } => 4409,
             Self::Lost(LostReason::Idle) => 4411,
             Self::Lost(LostReason::TakenOver | LostReason::Expired | LostReason::Evicted) => 4410,
@@ -108,6 +111,7 @@ impl Close {
             | Self::TooMuch(why)
             | Self::Restart(why) => (*why).to_owned(),
             Self::NoSuchLink => "no-such-link".to_owned(),
+            Self::WaitedInVain => "seat-not-free".to_owned(),
             Self::Lost(reason) => reason.as_str().to_owned(),
             Self::Left => String::new(),
             Self::SeatTaken { holder, since, own } => taken_reason(&holder.name, *since, *own),

@@ -36,6 +36,17 @@ pub enum Event<'a> {
         /// Who the server takes you for.
         user: &'a User,
     },
+    /// Somebody else sits there; you stand in line.
+    SeatWaiting {
+        /// Place in the line: 1 is next.
+        position: usize,
+        /// What the holder is called.
+        holder: &'a str,
+        /// Since when they sit.
+        since: DateTime<Utc>,
+        /// When the seat comes free at the latest, unless it is renewed.
+        retry_at: DateTime<Utc>,
+    },
     /// The lease could not be renewed in time: edits are not taken until it is.
     SeatUncertain,
     /// The lease was renewed after all.
@@ -136,6 +147,11 @@ impl Event<'_> {
                 "seat.granted",
                 json!({ "session_id": session, "role": role, "fence": fence,
                         "lease_ms": lease_ms, "resume": resume, "user": user }),
+            ),
+            Self::SeatWaiting { position, holder, since, retry_at } => (
+                "seat.waiting",
+                json!({ "position": position, "holder": { "name": holder, "since": since },
+                        "retry_at": retry_at }),
             ),
             Self::SeatUncertain => ("seat.uncertain", json!({})),
             Self::SeatRestored => ("seat.restored", json!({})),

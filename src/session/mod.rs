@@ -26,6 +26,7 @@ pub mod room;
 pub mod rooms;
 pub mod seated;
 pub mod seating;
+mod waiting;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -189,6 +190,12 @@ impl Sessions {
         &self.shared.registry
     }
 
+    /// How long things last.
+    #[must_use]
+    pub fn terms(&self) -> &SeatTerms {
+        &self.shared.terms
+    }
+
     /// The bounds in force.
     #[must_use]
     pub fn limits(&self) -> &RoomLimits {
@@ -227,7 +234,7 @@ impl Sessions {
     /// [`SessionError::NoSuchDocument`], or storage's failure.
     pub async fn text(&self, document: DocumentId) -> Result<String, SessionError> {
         let snapshot = self.shared.rooms.snapshot(document).await?;
-        self.shared.rooms.read_text(snapshot.merged, Text::content).await
+        self.shared.rooms.read_text(snapshot, Text::content).await
     }
 
     /// Ends both seats of a revoked link, here and on every other server.
@@ -333,6 +340,15 @@ impl Sessions {
             room.retired.cancel();
         }
         self.shared.finished.cancel();
+    }
+
+    /// Makes the releases that are still owed, and hangs up on Redis.
+    ///
+    /// The last thing to do, when every task has ended: rooms say farewell to the other servers in
+    /// theirs.
+    pub async fn disconnect(&self) {
+        self.shared.locks.close().await;
+        self.shared.relay.close().await;
     }
 }
 

@@ -5,13 +5,19 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use bytes::Bytes;
 use tokio::sync::mpsc;
+use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 use crate::domain::limits::OUTBOX_FRAMES_MAX;
 use crate::session::close::Close;
+
+/// How long what was queued before a close may take to be sent: within two seconds a socket without
+/// a right to its seat has ended (G14).
+const LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// Something for the socket task to do.
 #[derive(Debug)]
@@ -42,7 +48,8 @@ pub struct OutboxReader {
 struct Shared {
     bytes: AtomicUsize,
     bytes_max: usize,
-    close: OnceLock<Close>,
+    /// Why it ends, and until when what was queued before is still sent.
+    close: OnceLock<(Close, Instant)>,
     closed: CancellationToken,
 }
 
@@ -61,8 +68,12 @@ pub fn outbox(bytes_max: usize) -> (Outbox, OutboxReader) {
 }
 
 impl Outbox {
-    /// Queues a message; closes the socket if it cannot keep up.
+    /// Queues a message; closes the socket if it cannot keep up. Nothing is queued behind a close
+    /// (G14): a slow reader whose seat was lost would go on reading.
     pub fn send(&self, frame: Bytes) {
+        if self.is_closed() {
+            return;
+        }
         let waiting = self.shared.bytes.fetch_add(frame.len(), Ordering::Relaxed) + frame.len();
         if self.shared.bytes_max < waiting {
             return self.close(Close::TooMuch("slow-reader"));
@@ -80,7 +91,7 @@ impl Outbox {
 
     /// Ends the socket. The first reason stands.
     pub fn close(&self, close: Close) {
-        let _earlier = self.shared.close.set(close);
+        let _earlier = self.shared.close.set((close, Instant::now() + LAST_WORDS));
         self.shared.closed.cancel();
     }
 
@@ -110,14 +121,29 @@ impl OutboxReader {
             }
             Some(Outgoing::Ping) if !self.gave_up() => Outgoing::Ping,
             Some(_) | None => {
-                Outgoing::Close(self.shared.close.get().cloned().unwrap_or(Close::Left))
+                let close = self.shared.close.get().map(|(close, _until)| close.clone());
+                Outgoing::Close(close.unwrap_or(Close::Left))
             }
+        }
+    }
+
+    /// Resolves when the socket was told to end and has had its time for what was queued before.
+    ///
+    /// # Cancel safety
+    ///
+    /// Nothing is lost if the future is dropped.
+    pub async fn overdue(&self) {
+        self.shared.closed.cancelled().await;
+        if let Some((_, until)) = self.shared.close.get() {
+            sleep_until(*until).await;
         }
     }
 
     /// A slow reader's queue is not worth sending.
     fn gave_up(&self) -> bool {
-        matches!(self.shared.close.get(), Some(Close::TooMuch(_)))
+        self.shared.close.get().is_some_and(|(close, until)| {
+            matches!(close, Close::TooMuch(_)) || *until <= Instant::now()
+        })
     }
 }
 
@@ -145,5 +171,18 @@ mod tests {
         assert!(outbox.is_closed());
         let end = reader.next().await;
         assert!(matches!(end, Outgoing::Close(Close::TooMuch(_))), "{end:?}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn g14_nothing_is_queued_behind_a_close_and_what_was_before_it_has_a_second() {
+        let (outbox, mut reader) = outbox(1_000);
+        outbox.send(Bytes::from_static(b"before"));
+        outbox.send(Bytes::from_static(b"before, read late"));
+        outbox.close(Close::NoSuchLink);
+        outbox.send(Bytes::from_static(b"after"));
+        assert!(matches!(reader.next().await, Outgoing::Frame(frame) if frame == "before"));
+        reader.overdue().await;
+        let end = reader.next().await;
+        assert!(matches!(end, Outgoing::Close(Close::NoSuchLink)), "{end:?}");
     }
 }

@@ -9,6 +9,9 @@
 //! - **P1** (G7) A room hears that an update is stored only after the commit that stored it.
 //! - **P2** Nothing taken from a room is given up because storage is away: it is tried again until
 //!   it is stored or refused by a fence. What a room may owe is bounded (G13).
+//! - **P3** Once an update of a room is refused, none that the room took after it is stored: it may
+//!   stand on the refused one, and would leave a gap in the log for ever. The room is reset, and
+//!   clients send again what the database has not.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -130,6 +133,8 @@ pub async fn run(storage: Storage, relay: Relay, mut queue: Queue, stop: Cancell
         let mut flushed = Vec::new();
         for order in orders.drain(..) {
             match order {
+                // (P3)
+                Order::Store(owed) if owed.room.was_reset() => {}
                 Order::Store(owed) => batch.push(*owed),
                 Order::Flush(done) => flushed.push(done),
             }
@@ -183,6 +188,8 @@ async fn store(storage: &Storage, relay: &Relay, batch: Vec<Owed>, stop: &Cancel
                 holding.lose(LostReason::Expired);
                 room.reset();
             }
+            // Its holder has done nothing wrong (P3).
+            Appended::Orphaned => room.reset(),
         }
     }
 }

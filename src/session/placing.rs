@@ -37,7 +37,7 @@ impl Reviews {
         let resolve = move |text: &Text| -> Vec<_> {
             looked_at.iter().map(|review| text.resolve(&review.origin, &review.current)).collect()
         };
-        let resolved = self.sessions.shared.rooms.read_text(snapshot.merged, resolve).await?;
+        let resolved = self.sessions.shared.rooms.read_text(snapshot, resolve).await?;
         let mut reviews = Vec::with_capacity(stored.len());
         for (stored, resolved) in stored.iter().zip(resolved) {
             if let Some(current) = &resolved.relocated {

@@ -133,7 +133,9 @@ async fn mind_idleness(sessions: &Sessions, holding: &Arc<Holding>, now: Instant
     let left = limit.saturating_sub(idle);
     let release_at = Utc::now() + TimeDelta::from_std(left).unwrap_or_default();
     // A limit below the warning's own length warns half-way.
-    holding.warn_of_idleness(left <= IDLE_WARNING.min(limit / 2), release_at);
+    // Where a minute is all there is, half of it goes by without a word.
+    let warning = if IDLE_WARNING < limit { IDLE_WARNING } else { limit / 2 };
+    holding.warn_of_idleness(left <= warning, release_at);
     false
 }
 

@@ -48,9 +48,9 @@ pub enum ReviewError {
     /// It is not in a state for this.
     #[error(transparent)]
     Refused(#[from] DecisionRefused),
-    /// A comment needs words, or a suggestion.
-    #[error("a review needs a comment or a suggestion")]
-    Empty,
+    /// There is nothing in it.
+    #[error("{0}")]
+    Empty(&'static str),
     /// Longer than the limit.
     #[error("{0} is too long")]
     TooLong(&'static str),
@@ -151,7 +151,7 @@ impl Reviews {
             .sessions
             .shared
             .rooms
-            .read_text(snapshot.merged, move |text| text.anchor(&request))
+            .read_text(snapshot, move |text| text.anchor(&request))
             .await?;
         let (origin, current) = anchored.map_err(|_| ReviewError::AnchorMismatch)?;
         let new = NewReview {
@@ -228,6 +228,9 @@ impl Reviews {
         (link, id): (ShareLinkId, ReviewId),
         body: String,
     ) -> Result<Review, ReviewError> {
+        if body.trim().is_empty() {
+            return Err(ReviewError::Empty("a reply needs words"));
+        }
         check_words(&body, None)?;
         let link = self.link_of(user, link).await?;
         let role = if link.writer.id == user.id { Role::Writer } else { Role::Reviewer };
@@ -359,7 +362,7 @@ pub(super) fn done<T>(guarded: Guarded<T>, guard: Guard) -> Result<T, ReviewErro
 
 fn check_words(body: &str, suggestion: Option<&str>) -> Result<(), ReviewError> {
     if body.trim().is_empty() && suggestion.is_none() {
-        return Err(ReviewError::Empty);
+        return Err(ReviewError::Empty("a review needs a comment or a suggestion"));
     }
     if REVIEW_BODY_BYTES_MAX < body.len() {
         return Err(ReviewError::TooLong("the comment"));

@@ -6,13 +6,13 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use bytes::Bytes;
 use dashmap::DashMap;
-use tokio::sync::OnceCell;
+use tokio::sync::{OnceCell, OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 
 use crate::domain::ids::DocumentId;
+use crate::domain::limits::TEXTS_BUILT_MAX;
 use crate::domain::text::count_characters;
 use crate::relay::Relay;
 use crate::session::SessionError;
@@ -36,6 +36,8 @@ pub struct Rooms {
     persister: Persister,
     limits: RoomLimits,
     tasks: TaskTracker,
+    /// Places for texts being built (G13).
+    readings: Arc<Semaphore>,
 }
 
 /// A document as it was read.
@@ -55,7 +57,8 @@ impl Rooms {
         limits: RoomLimits,
         tasks: TaskTracker,
     ) -> Self {
-        Self { open: Arc::default(), storage, relay, persister, limits, tasks }
+        let readings = Arc::new(Semaphore::new(TEXTS_BUILT_MAX));
+        Self { open: Arc::default(), storage, relay, persister, limits, tasks, readings }
     }
 
     /// Brings a session into the room of its document, opening it if need be.
@@ -74,25 +77,33 @@ impl Rooms {
         Err(SessionError::RoomFull)
     }
 
-    /// The room of a document, if it is open.
+    /// The room of a document, if it is open. One that was given up is not: what stands in its log
+    /// may be in no database.
     #[must_use]
     pub fn find(&self, document: DocumentId) -> Option<Arc<Room>> {
-        let room = self.open.get(&document)?.value().get().cloned()?;
-        // A room that was given up may hold what the database refused.
-        (!room.retired.is_cancelled()).then_some(room)
+        let room = self.open.get(&document)?.value().get().cloned();
+        room.filter(|room| !room.retired.is_cancelled())
     }
 
-    /// A look at the whole document, from its room or from the database.
+    /// A look at the whole document, from its room or from the database, once there is a place to
+    /// build its text in. Whoever waits for one holds no document in memory, and leaves no work
+    /// behind when they stop waiting.
     ///
     /// # Errors
     ///
     /// [`SessionError::NoSuchDocument`], or storage's failure.
     pub async fn snapshot(&self, document: DocumentId) -> Result<Snapshot, SessionError> {
+        let place = self.place().await;
         if let Some(room) = self.find(document) {
-            return Ok(room.snapshot());
+            return Ok(Snapshot { place, ..room.snapshot() });
         }
         let Opened { mut log, seq, rows: _ } = self.read(document).await?;
-        Ok(Snapshot { merged: log.merged(), seq, is_settled: true, version: 0 })
+        Ok(Snapshot { merged: log.merged(), seq, is_settled: true, version: 0, place })
+    }
+
+    async fn place(&self) -> Option<Arc<OwnedSemaphorePermit>> {
+        // Never closed; without a place the text is built all the same.
+        Arc::clone(&self.readings).acquire_owned().await.ok().map(Arc::new)
     }
 
     /// Builds the text on a blocking thread, looks at it, and drops it again.
@@ -102,11 +113,12 @@ impl Rooms {
     /// [`SessionError::Unreadable`] when the document does not fit together.
     pub async fn read_text<T: Send + 'static>(
         &self,
-        merged: Bytes,
+        snapshot: Snapshot,
         look: impl FnOnce(&Text) -> T + Send + 'static,
     ) -> Result<T, SessionError> {
-        let reading =
-            self.tasks.spawn_blocking(move || Text::build(&merged).map(|text| look(&text)));
+        let reading = self
+            .tasks
+            .spawn_blocking(move || Text::build(&snapshot.merged).map(|text| look(&text)));
         match reading.await {
             Ok(Ok(seen)) => Ok(seen),
             Ok(Err(error)) => {
@@ -138,7 +150,8 @@ impl Rooms {
                 self.storage.compact(room.document, snapshot.seq, &snapshot.merged).await?;
             }
             let count = |text: &Text| count_characters(&text.content());
-            let characters = self.read_text(snapshot.merged, count).await?;
+            let snapshot = Snapshot { place: self.place().await, ..snapshot };
+            let characters = self.read_text(snapshot, count).await?;
             self.storage.set_characters(room.document, characters).await?;
             Ok::<_, SessionError>(())
         };
@@ -162,6 +175,8 @@ impl Rooms {
             let rooms = self.clone();
             self.tasks.spawn(async move { rooms.do_chores(&room, Occasion::Working).await });
         }
+        // Cells in which several tried to open a room, and all failed.
+        self.open.retain(|_, cell| cell.get().is_some() || 1 < Arc::strong_count(cell));
         #[expect(clippy::cast_precision_loss, reason = "a gauge is a float; rooms are few")]
         metrics::gauge!("galley_rooms").set(self.open.len() as f64);
     }
@@ -171,7 +186,12 @@ impl Rooms {
         let cell = Arc::clone(self.open.entry(document).or_default().value());
         let opened = cell.get_or_try_init(|| self.load(document)).await.cloned();
         if opened.is_err() {
-            self.open.remove_if(&document, |_, cell| cell.get().is_none());
+            // Whoever else waits at this cell tries next, and may open the room in it: a cell that
+            // was taken out of the map would hold a second room of the same document. Under the
+            // map's own lock nobody new can come to it.
+            self.open.remove_if(&document, |_, held| {
+                held.get().is_none() && Arc::ptr_eq(held, &cell) && Arc::strong_count(held) == 2
+            });
         }
         opened
     }

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use governor::{DefaultDirectRateLimiter, Quota, RateLimiter};
 use tokio::time::{Instant, sleep_until};
 
-use crate::domain::limits::AWARENESS_BYTES_MAX;
+use crate::domain::limits::{AWARENESS_BYTES_MAX, SETTLE_PATIENCE, SOCKET_BYTES_PER_SECOND};
 use crate::session::Sessions;
 use crate::session::close::Close;
 use crate::session::event::Event;
@@ -30,7 +30,8 @@ pub struct Seated {
     sessions: Sessions,
     holding: Arc<Holding>,
     room: Arc<Room>,
-    limiter: DefaultDirectRateLimiter,
+    messages: DefaultDirectRateLimiter,
+    bytes: DefaultDirectRateLimiter,
 }
 
 impl Seated {
@@ -38,8 +39,20 @@ impl Seated {
         let limits = &sessions.shared.limits;
         let per_second = NonZeroU32::new(limits.messages_per_second).unwrap_or(NonZeroU32::MIN);
         let burst = NonZeroU32::new(limits.message_burst).unwrap_or(NonZeroU32::MIN);
-        let limiter = RateLimiter::direct(Quota::per_second(per_second).allow_burst(burst));
-        Self { sessions, holding, room, limiter }
+        let messages = RateLimiter::direct(Quota::per_second(per_second).allow_burst(burst));
+        // Whoever comes back may bring the whole document, and its edits besides.
+        let whole = u32::try_from(limits.document_bytes + limits.message_bytes).unwrap_or(u32::MAX);
+        let whole = NonZeroU32::new(whole).unwrap_or(NonZeroU32::MIN);
+        let bytes = Quota::per_second(SOCKET_BYTES_PER_SECOND).allow_burst(whole);
+        let bytes = RateLimiter::direct(bytes);
+        Self { sessions, holding, room, messages, bytes }
+    }
+
+    /// Whether the socket sends no more than it may.
+    fn is_within_its_rate(&self, message: &Bytes) -> bool {
+        let length = u32::try_from(message.len()).unwrap_or(u32::MAX);
+        let length = NonZeroU32::new(length).unwrap_or(NonZeroU32::MIN);
+        self.messages.check().is_ok() && matches!(self.bytes.check_n(length), Ok(Ok(())))
     }
 
     /// Something arrived: any message, ping or pong is a sign of life.
@@ -54,8 +67,11 @@ impl Seated {
     /// The [`Close`] that ends the socket.
     pub fn receive(&self, message: &Bytes) -> Result<(), Close> {
         let now = Instant::now();
-        if self.limiter.check().is_err() {
+        if !self.is_within_its_rate(message) {
             return Err(Close::TooMuch("too-many-messages"));
+        }
+        if self.sessions.shared.limits.message_bytes < message.len() {
+            return Err(Close::TooLarge("message"));
         }
         let frame = frame::parse(message).map_err(|_| Close::Malformed("frame"))?;
         let holding = &self.holding;
@@ -83,9 +99,6 @@ impl Seated {
         carrier: Carrier,
         now: Instant,
     ) -> Result<(), Close> {
-        if self.sessions.shared.limits.message_bytes < update.len() {
-            return Err(Close::TooLarge("message"));
-        }
         if self.holding.sitter.seat.role.may_edit_text() {
             return self.room.receive(&self.holding, &message.slice_ref(update), now);
         }
@@ -117,12 +130,17 @@ async fn keep_warm(sessions: Sessions, holding: Arc<Holding>, room: Arc<Room>, u
     // A stopping server does not keep seats for those who may come back elsewhere.
     let stop = sessions.shared.stop.clone();
     stop.run_until_cancelled(sleep_until(until)).await;
-    if holding.phase() == Phase::Away {
-        end(&sessions, &holding, &room).await;
-    }
+    // Also when the seat was lost meanwhile: nobody else says that its holder left.
+    end(&sessions, &holding, &room).await;
 }
 
 async fn end(sessions: &Sessions, holding: &Holding, room: &Arc<Room>) {
+    // The next fence would have the database refuse what is still on its way there. Meanwhile the
+    // seat counts as that of a broken connection: the same person's knock is let in.
+    let was_seated = holding.went_away() || holding.phase() == Phase::Away;
+    if was_seated && holding.sitter.seat.role.may_edit_text() {
+        let _settled = room.settled_within(SETTLE_PATIENCE).await;
+    }
     sessions.give_up(holding).await;
     room.farewell(holding);
     sessions.shared.rooms.close_if_unused(room);

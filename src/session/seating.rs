@@ -9,20 +9,22 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use chrono::Utc;
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 
 use crate::domain::fence::Fence;
 use crate::domain::ids::{SessionId, ShareLinkId};
-use crate::domain::limits::KNOCK_PATIENCE;
+use crate::domain::limits::{KNOCK_PATIENCE, SETTLE_PATIENCE};
 use crate::domain::seat::{Role, Seat};
 use crate::domain::user::User;
 use crate::locks::{Claim, Claimed, Grant, Holder, LockName, LocksError, Over, Owner};
 use crate::session::close::{Close, LostReason};
 use crate::session::event::Event;
 use crate::session::holding::{Holding, Phase, Sitter};
-use crate::session::outbox::{OutboxReader, outbox};
+use crate::session::outbox::{Outbox, OutboxReader, outbox};
 use crate::session::seated::Seated;
 use crate::session::{SessionError, Sessions};
 use crate::storage::error::StorageError;
@@ -47,21 +49,36 @@ pub struct Ask {
     pub resume: Option<String>,
     /// Whether to end one's own session elsewhere.
     pub takes_over: bool,
+    /// How long to stand in line when the seat is taken; zero is not at all.
+    pub waits: Duration,
+    /// Fires when the client has gone while it waited.
+    pub gone: CancellationToken,
 }
 
 impl Sessions {
-    /// Seats a session, and gives it the queue of what its socket has to send.
+    /// An outbox that takes a whole document and some, and the socket's end of it.
+    #[must_use]
+    pub fn outbox(&self) -> (Outbox, OutboxReader) {
+        outbox(self.shared.limits.document_bytes * 2)
+    }
+
+    /// Seats a session whose socket sends what is put into `outbox`. Where the seat is taken, its
+    /// holder may be asked for a sign of life, and the asker may wait.
+    ///
+    /// # Cancel safety
+    ///
+    /// To be awaited to its end; `ask.gone` ends a wait.
     ///
     /// # Errors
     ///
     /// The [`Close`] that the socket is to be told.
-    pub async fn sit(&self, ask: Ask) -> Result<(Seated, OutboxReader), Close> {
+    pub async fn sit(&self, ask: Ask, outbox: Outbox) -> Result<Seated, Close> {
         let started = Instant::now();
         let role = ask.role;
-        let seated = self.try_sit(ask).await;
+        let seated = self.try_sit(ask, outbox).await;
         let outcome = match &seated {
             Ok(_) => "granted",
-            Err(Close::SeatTaken { .. }) => "taken",
+            Err(Close::SeatTaken { .. } | Close::WaitedInVain) => "taken",
             Err(Close::Unavailable(_)) => "unavailable",
             Err(_) => "refused",
         };
@@ -71,13 +88,12 @@ impl Sessions {
         seated
     }
 
-    async fn try_sit(&self, ask: Ask) -> Result<(Seated, OutboxReader), Close> {
+    async fn try_sit(&self, ask: Ask, outbox: Outbox) -> Result<Seated, Close> {
         if self.shared.draining.load(Ordering::Acquire) {
             return Err(Close::Restart("draining"));
         }
         let link = self.link_for(&ask).await?;
         let seat = Seat::new(ask.link, ask.role);
-        let (outbox, reader) = outbox(self.shared.limits.document_bytes * 2);
         let sitter = Sitter {
             session: SessionId::generate(),
             seat,
@@ -93,10 +109,11 @@ impl Sessions {
             Err(close) => {
                 self.shared.registry.leave(&holding);
                 holding.end();
-                return Err(close);
+                // Revoked or evicted meanwhile: that is why, whatever came of the claim.
+                return Err(holding.lost().map_or(close, Close::Lost));
             }
         }
-        self.enter_room(holding, reader).await
+        self.enter_room(holding).await
     }
 
     /// The caller's own link in that role.
@@ -119,36 +136,45 @@ impl Sessions {
         let mut floor = self.shared.storage.floor(sitter.seat).await.map_err(storage_away)?;
         let mut over = if ask.takes_over { Over::SameUser } else { Over::Nobody };
         for _ in 0..CLAIM_TRIES {
-            match self.ask_locks(sitter, floor, over.clone()).await? {
-                Claimed::Busy(holder) => {
-                    let close = taken(&holder, &ask.user);
-                    over = self.place_of(&holder, ask).await.ok_or(close)?;
-                }
-                Claimed::Granted(grant) => match self.ratify(sitter, &grant).await? {
-                    Ratified::Accepted => return self.granted(holding, &grant),
-                    // Still ours, and minted again above what the database has.
-                    Ratified::Refused { last } => floor = last,
-                    Ratified::Gone => {
-                        self.release_key(sitter).await;
-                        return Err(Close::NoSuchLink);
+            let claim = self.claim_of(sitter, floor, over.clone());
+            let grant = match self.ask_locks(&claim).await? {
+                Claimed::Granted(grant) => grant,
+                Claimed::Busy(holder) => match self.place_of(&holder, ask).await {
+                    Some(place) => {
+                        over = place;
+                        continue;
                     }
+                    None if ask.waits.is_zero() => return Err(taken(&holder, &ask.user)),
+                    None => self.stand_in_line(holding, &claim, ask).await?,
                 },
+            };
+            match self.ratify(holding, &grant).await? {
+                Ratified::Accepted => return self.granted(holding, &grant),
+                // Still ours, and minted again above what the database has.
+                Ratified::Refused { last } => floor = last,
+                Ratified::Gone => {
+                    self.release_key(sitter).await;
+                    return Err(Close::NoSuchLink);
+                }
             }
         }
         self.release_key(sitter).await;
         Err(Close::Unavailable("seat-contended"))
     }
 
-    async fn ask_locks(&self, sitter: &Sitter, floor: Fence, over: Over) -> Result<Claimed, Close> {
-        let claim = Claim {
+    fn claim_of(&self, sitter: &Sitter, floor: Fence, over: Over) -> Claim {
+        Claim {
             name: LockName::seat(sitter.seat),
             value: sitter.session.to_string(),
             owner: Owner { user: sitter.user.clone(), node: self.shared.relay.node() },
             floor,
             ttl: self.shared.terms.lease.ttl,
             over,
-        };
-        self.shared.locks.claim(&claim).await.map_err(|error| {
+        }
+    }
+
+    async fn ask_locks(&self, claim: &Claim) -> Result<Claimed, Close> {
+        self.shared.locks.claim(claim).await.map_err(|error| {
             tracing::warn!(%error, "a seat cannot be claimed");
             Close::Unavailable("locks")
         })
@@ -172,7 +198,26 @@ impl Sessions {
         if former.answers_within(KNOCK_PATIENCE).await { None } else { place() }
     }
 
-    async fn ratify(&self, sitter: &Sitter, grant: &Grant) -> Result<Ratified, Close> {
+    /// Ends whoever sat here before, and has what they wrote stored while their fence is the last
+    /// one: ratified first, the new one would have the database refuse it.
+    async fn settle(&self, holding: &Holding) -> Result<(), Close> {
+        if let Some(former) = self.shared.registry.seat(holding) {
+            former.lose(LostReason::TakenOver);
+        }
+        let sitter = &holding.sitter;
+        if sitter.seat.role.may_edit_text()
+            && let Some(room) = self.shared.rooms.find(sitter.document)
+            && !room.settled_within(SETTLE_PATIENCE).await
+        {
+            self.release_key(sitter).await;
+            return Err(Close::Unavailable("storage"));
+        }
+        Ok(())
+    }
+
+    async fn ratify(&self, holding: &Holding, grant: &Grant) -> Result<Ratified, Close> {
+        self.settle(holding).await?;
+        let sitter = &holding.sitter;
         let (seat, session, user) = (sitter.seat, sitter.session, &sitter.user.id);
         let ratified =
             self.shared.storage.ratify(seat, grant.fence, session, user, Utc::now()).await;
@@ -191,22 +236,15 @@ impl Sessions {
         holding.heard(now);
         holding.was_active(now);
         holding.granted(grant.fence, grant.since, until);
-        if let Some(former) = self.shared.registry.seat(holding) {
-            former.lose(LostReason::TakenOver);
-        }
         if holding.phase() == Phase::Held {
             return Ok(());
         }
         // The link was revoked, or the session evicted, while the key was asked for.
         self.release_later(&holding.sitter);
-        Err(Close::NoSuchLink)
+        Err(holding.lost().map_or(Close::NoSuchLink, Close::Lost))
     }
 
-    async fn enter_room(
-        &self,
-        holding: Arc<Holding>,
-        reader: OutboxReader,
-    ) -> Result<(Seated, OutboxReader), Close> {
+    async fn enter_room(&self, holding: Arc<Holding>) -> Result<Seated, Close> {
         let sitter = &holding.sitter;
         holding.tell(&Event::SeatGranted {
             session: sitter.session,
@@ -219,7 +257,7 @@ impl Sessions {
         match self.shared.rooms.join(&holding).await {
             Ok(room) => {
                 tracing::info!(seat = %sitter.seat, fence = %holding.fence(), "seated");
-                Ok((Seated::new(self.clone(), holding, room), reader))
+                Ok(Seated::new(self.clone(), holding, room))
             }
             Err(error) => {
                 self.give_up(&holding).await;
@@ -273,7 +311,7 @@ impl Sessions {
     }
 }
 
-fn taken(holder: &Holder, asker: &User) -> Close {
+pub(super) fn taken(holder: &Holder, asker: &User) -> Close {
     Close::SeatTaken {
         holder: holder.owner.user.clone(),
         since: holder.since,

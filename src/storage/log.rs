@@ -67,6 +67,9 @@ pub enum Appended {
     },
     /// There is no such document.
     Gone,
+    /// An earlier update of the group on the same document was refused, and this one may stand on
+    /// it: stored alone, it would leave a gap that nobody can read past.
+    Orphaned,
 }
 
 impl Storage {
@@ -90,8 +93,8 @@ impl Storage {
     }
 
     /// Stores a group of updates in one transaction, with one outcome each, by position. An item
-    /// that is refused does not touch the others; an error means that none is stored, or, if the
-    /// answer to the commit was lost, all of them.
+    /// that is refused takes with it what comes after it on the same document, and nothing else;
+    /// an error means that none is stored, or, if the answer to the commit was lost, all of them.
     ///
     /// # Errors
     ///

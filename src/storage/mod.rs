@@ -20,6 +20,7 @@
 //! - **D5** A snapshot stands for exactly the numbers up to its own; an older one never takes
 //!   the place of a newer one.
 //! - **D6** A Yjs client id belongs, within a document, to the user who first wrote under it.
+//! - **D7** What was taken after a refused update, and may stand on it, is not stored without it.
 //!
 //! Times are kept in whole milliseconds.
 

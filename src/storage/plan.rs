@@ -1,10 +1,11 @@
 //! Which update of a group is stored, and under which number.
 //!
 //! Pure: an engine reads the [`State`] inside a transaction that keeps others from changing it,
-//! asks for the [`Plan`], and writes it in the same transaction. So all engines decide alike,
-//! and one refused update leaves no trace among its neighbours.
+//! asks for the [`Plan`], and writes it in the same transaction. So all engines decide alike. A
+//! refused update takes with it what comes after it on the same document, which may stand on it
+//! (D7), and leaves no other trace among its neighbours.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use chrono::{DateTime, Utc};
 
@@ -48,13 +49,20 @@ pub(super) struct Plan {
 /// Decides a group, first come first served.
 pub(super) fn plan(batch: &[Append], mut state: State) -> Plan {
     let mut plan = Plan::default();
+    let mut broken = HashSet::new();
     for (position, append) in batch.iter().enumerate() {
-        let outcome = decide(append, &state);
+        let outcome = if broken.contains(&append.document) {
+            Appended::Orphaned
+        } else {
+            decide(append, &state)
+        };
         if let Appended::Stored { seq } = outcome {
             plan.rows.push((position, seq));
             plan.documents.insert(append.document, (seq, append.now));
             state.last_seq.insert(append.document, seq);
             bind_clients(append, &mut state, &mut plan);
+        } else {
+            broken.insert(append.document);
         }
         plan.outcomes.push(outcome);
     }
@@ -128,39 +136,56 @@ mod tests {
 
     #[test]
     fn d3_numbers_go_on_without_a_hole_past_refused_updates() {
-        let document = DocumentId::generate();
-        let stale = Append { expected_seq: Some(7), ..edit(document, "kim", &[]) };
+        let (document, other) = (DocumentId::generate(), DocumentId::generate());
+        let stale = Append { expected_seq: Some(7), ..edit(other, "kim", &[]) };
         let batch = [edit(document, "kim", &[1]), stale, edit(document, "kim", &[1])];
-        let plan = plan(&batch, state(document, 7));
+        let mut state = state(document, 7);
+        state.last_seq.insert(other, 3);
+        let plan = plan(&batch, state);
         let stored = |seq| Appended::Stored { seq };
         assert_eq!(plan.outcomes, [stored(8), Appended::Stale, stored(9)]);
         assert_eq!(plan.rows, [(0, 8), (2, 9)]);
     }
 
     #[test]
+    fn d7_what_may_stand_on_a_refused_update_is_not_stored_without_it() {
+        let (document, other) = (DocumentId::generate(), DocumentId::generate());
+        let stale = Append { expected_seq: Some(6), ..edit(document, "kim", &[1]) };
+        let batch = [stale, edit(document, "kim", &[2]), edit(other, "kim", &[2])];
+        let mut state = state(document, 7);
+        state.last_seq.insert(other, 0);
+        let plan = plan(&batch, state);
+        let stored = Appended::Stored { seq: 1 };
+        assert_eq!(plan.outcomes, [Appended::Stale, Appended::Orphaned, stored]);
+        assert_eq!(plan.rows, [(2, 1)]);
+        assert_eq!(plan.clients.len(), 1, "nor does it bind a client id");
+    }
+
+    #[test]
     fn d6_a_refused_update_binds_none_of_its_client_ids() {
         let document = DocumentId::generate();
-        let batch = [
-            edit(document, "kim", &[1]),
-            edit(document, "lee", &[2, 1]),
-            edit(document, "lee", &[2]),
-        ];
-        let plan = plan(&batch, state(document, 0));
-        assert_eq!(plan.outcomes[1], Appended::ForeignClient { client: 1 });
-        assert_eq!(plan.outcomes[2], Appended::Stored { seq: 2 });
-        let lee: Option<UserId> = Some("lee".parse().unwrap());
-        assert_eq!(plan.clients[1], (document, 2, lee));
-        assert_eq!(plan.clients.len(), 2);
+        let first = plan(&[edit(document, "kim", &[1])], state(document, 0));
+        assert_eq!(first.clients, [(document, 1, Some("kim".parse().unwrap()))]);
+        let kims = || {
+            let mut state = state(document, 1);
+            state.clients.insert((document, 1), Some("kim".parse().unwrap()));
+            state
+        };
+        let refused = plan(&[edit(document, "lee", &[2, 1])], kims());
+        assert_eq!(refused.outcomes, [Appended::ForeignClient { client: 1 }]);
+        assert!(refused.clients.is_empty());
+        let taken = plan(&[edit(document, "lee", &[2])], kims());
+        assert_eq!(taken.outcomes, [Appended::Stored { seq: 2 }]);
     }
 
     #[test]
     fn d6_the_servers_ids_and_the_users_ids_are_kept_apart() {
         let document = DocumentId::generate();
         let server = Append { user: None, ..edit(document, "kim", &[9]) };
-        let batch = [server.clone(), edit(document, "kim", &[9]), server];
-        let plan = plan(&batch, state(document, 0));
-        assert_eq!(plan.outcomes[1], Appended::ForeignClient { client: 9 });
-        assert_eq!(plan.outcomes[2], Appended::Stored { seq: 2 });
+        let batch = [server.clone(), server.clone(), edit(document, "kim", &[9])];
+        let outcomes = plan(&batch, state(document, 0)).outcomes;
+        assert_eq!(outcomes[1], Appended::Stored { seq: 2 });
+        assert_eq!(outcomes[2], Appended::ForeignClient { client: 9 });
     }
 
     #[test]
@@ -184,7 +209,15 @@ mod tests {
             under(other, Role::Writer, 5),
             under(document, Role::Writer, 5),
         ];
-        let outcomes = plan(&batch, state).outcomes;
+        let alone = |append: &Append| {
+            let state = State {
+                last_seq: state.last_seq.clone(),
+                seats: state.seats.clone(),
+                ..State::default()
+            };
+            plan(std::slice::from_ref(append), state).outcomes.remove(0)
+        };
+        let outcomes = batch.each_ref().map(alone);
         assert_eq!(outcomes[4], Appended::Stored { seq: 1 });
         assert!(outcomes[..4].iter().all(|outcome| *outcome == Appended::Fenced), "{outcomes:?}");
     }

@@ -124,7 +124,8 @@ impl UpdateLog {
     ///
     /// [`SyncError::StateVector`] when it is none.
     pub fn diff(&self, state_vector: &[u8]) -> Result<Bytes, SyncError> {
-        let known = read_state_vector(state_vector)
+        let known = self
+            .read_state_vector(state_vector)
             .map_err(|Malformed(reason)| SyncError::StateVector(reason))?;
         let mut cuts = Vec::new();
         for (client, run) in self.by_client() {
@@ -197,6 +198,21 @@ impl UpdateLog {
         self.deletes.contains(client, start, end)
     }
 
+    /// Reads a state vector. Of clients that are not in the log nothing is kept: a million of them
+    /// fit into a message.
+    fn read_state_vector(&self, bytes: &[u8]) -> Result<HashMap<u64, u32>, Malformed> {
+        let mut reader = Reader::new(bytes);
+        let mut known = HashMap::new();
+        for _ in 0..reader.count(STATE_BYTES_MIN)? {
+            let (client, clock) = (reader.number()?, reader.clock()?);
+            if self.runs.contains_key(&client) {
+                known.insert(client, clock);
+            }
+        }
+        reader.finish()?;
+        Ok(known)
+    }
+
     /// Highest first, as Yjs writes them: the newest of what a reader has to look up tends to be
     /// there already.
     fn by_client(&self) -> impl Iterator<Item = (u64, &Run)> {
@@ -204,17 +220,6 @@ impl UpdateLog {
         runs.sort_unstable_by_key(|(client, _)| Reverse(*client));
         runs.into_iter()
     }
-}
-
-/// Reads a state vector.
-fn read_state_vector(bytes: &[u8]) -> Result<HashMap<u64, u32>, Malformed> {
-    let mut reader = Reader::new(bytes);
-    let mut known = HashMap::new();
-    for _ in 0..reader.count(STATE_BYTES_MIN)? {
-        known.insert(reader.number()?, reader.clock()?);
-    }
-    reader.finish()?;
-    Ok(known)
 }
 
 /// A fresh id for a server to write under: random, in [`SERVER_IDS`], and unknown to the log.

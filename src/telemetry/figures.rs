@@ -1,6 +1,6 @@
 //! The figures of CONTRACT §6, and their rendering.
 
-use metrics::{describe_counter, describe_gauge, describe_histogram};
+use metrics::{counter, describe_counter, describe_gauge, describe_histogram, gauge, histogram};
 use metrics_exporter_prometheus::{BuildError, Matcher, PrometheusBuilder, PrometheusHandle};
 
 /// Upper bounds of the buckets for everything that is measured in seconds: from what a registry
@@ -42,6 +42,42 @@ const HISTOGRAMS: &[(&str, &str)] = &[
     ("galley_http_request_seconds", "Requests, by method and route."),
 ];
 
+/// Shows from the start what has not happened yet: a rate cannot be taken, nor an alarm raised, of
+/// a series that begins with its first event.
+fn begin_at_zero() {
+    for role in ["writer", "reviewer"] {
+        gauge!("galley_seats_held", "role" => role).set(0.0);
+        for outcome in ["granted", "taken", "refused", "unavailable"] {
+            counter!("galley_seat_claims_total", "role" => role, "outcome" => outcome).increment(0);
+        }
+    }
+    for reason in ["taken_over", "expired", "evicted", "idle", "revoked"] {
+        counter!("galley_seats_lost_total", "reason" => reason).increment(0);
+    }
+    for outcome in ["granted", "busy", "failed"] {
+        counter!("galley_lock_acquisitions_total", "class" => "seat", "outcome" => outcome)
+            .increment(0);
+    }
+    for name in ["galley_renewal_reasserted_total", "galley_document_updates_total"] {
+        counter!(name).increment(0);
+    }
+    for name in ["galley_renewal_locks", "galley_connections", "galley_rooms"] {
+        gauge!(name).set(0.0);
+    }
+    for name in ["galley_lock_wait_seconds", "galley_lock_hold_seconds"] {
+        let _registered = histogram!(name, "class" => "seat");
+    }
+    let _registered = histogram!("galley_relay_seconds", "path" => "room");
+    for name in [
+        "galley_seat_wait_seconds",
+        "galley_renewal_round_seconds",
+        "galley_renewal_lag_seconds",
+        "galley_document_persist_seconds",
+    ] {
+        let _registered = histogram!(name);
+    }
+}
+
 /// The figures of this process, ready to be rendered.
 #[derive(Clone, Debug)]
 pub struct Figures(PrometheusHandle);
@@ -65,6 +101,7 @@ impl Figures {
         for (name, meaning) in HISTOGRAMS {
             describe_histogram!(*name, *meaning);
         }
+        begin_at_zero();
         Ok(Self(handle))
     }
 

@@ -50,7 +50,8 @@ export class Chairs {
   #chair(role, chair) {
     const { role: mine, phase } = this.store.state
     const own = role === mine
-    const here = own ? phase === "seated" || phase === "uncertain" : chair.here
+    // In the other tab it is the same person who sits there.
+    const here = own ? ["seated", "uncertain", "taken"].includes(phase) : chair.here
     const state = here ? (chair.away && !own ? "away" : "here") : chair.user ? "absent" : "empty"
     const name = chair.user?.name ?? t("chair.empty")
     const since = here && chair.since ? when(chair.since) : ""

@@ -94,6 +94,8 @@ export class DeskPage {
     for (const sign of ["keydown", "pointerdown", "wheel"]) {
       window.addEventListener(sign, () => this.#stir(), { signal, passive: true })
     }
+    // The title and who is here may have changed while nobody looked.
+    document.addEventListener("visibilitychange", () => document.hidden || this.#askSoon(), { signal })
     byId("invite").addEventListener("click", () => this.#copyInvite(), { signal })
     this.store.addEventListener("change", () => this.#invite(), { signal })
     for (const part of this.parts) part.start()
@@ -110,7 +112,10 @@ export class DeskPage {
     const { phase, holder, why, draining } = this.connection
     const before = this.store.state
     const back = before.wasSeated && before.phase !== "seated" && phase === "seated"
-    this.store.change({ phase, holder, why, draining, wasSeated: before.wasSeated || phase === "seated", idleUntil: null })
+    const wasSeated = before.wasSeated || phase === "seated"
+    this.store.change({ phase, holder, why, draining, wasSeated, idleUntil: null })
+    // Until then nobody knows what is in the text, and nothing may say that it is empty.
+    document.body.dataset.read = String(wasSeated)
     // A writer goes on while the connection is away: only they can write, so nothing can clash.
     const may = this.role === "writer" && this.store.state.wasSeated
     this.editor.mayType(may && (phase === "seated" || phase === "offline"))

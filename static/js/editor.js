@@ -46,6 +46,12 @@ export class Editor extends EventTarget {
   constructor(parent, text, role) {
     super()
     this.role = role
+    parent.addEventListener("mousedown", (event) => {
+      // The edge of the paper is paper, too.
+      if (event.target !== parent) return
+      event.preventDefault()
+      this.focus()
+    })
     this.#undo = new Y.UndoManager(text, { captureTimeout: 600 })
     const nonce = document.querySelector("meta[name=csp-nonce]")?.getAttribute("content") ?? ""
     this.view = new EditorView({

@@ -108,11 +108,14 @@ export class Foot {
     const { target } = this
     this.meter.hidden = !target
     const label = byId("target-label")
+    const short = byId("target-short")
     if (!target) {
       label.textContent = t("count.target.set")
+      short.textContent = t("count.target.number")
       return
     }
     const now = counts[target.unit]
+    short.textContent = `${number(now)} / ${number(target.number)}`
     const over = target.number < now
     label.textContent = t(over ? "count.target.over" : "count.target.value", {
       count: number(over ? now - target.number : now),

@@ -31,6 +31,7 @@ export class Margin {
   /** @type {HTMLElement | null} */
   #draft = null
   #frame = 0
+  #stale = false
   #stopped = new AbortController()
   #narrow = window.matchMedia("(max-width: 899px)")
   /** @type {string | null} */
@@ -57,7 +58,7 @@ export class Margin {
 
   start() {
     const { signal } = this.#stopped
-    const redraw = () => this.draw()
+    const redraw = () => this.#drawSoon()
     this.reviews.addEventListener("change", redraw, { signal })
     this.store.addEventListener("change", redraw, { signal })
     this.editor.addEventListener("geometry", () => this.arrangeSoon(), { signal })
@@ -116,6 +117,7 @@ export class Margin {
     if (!this.#narrow.matches) return
     document.body.dataset.sheet = "open"
     this.arrangeSoon()
+    requestAnimationFrame(() => this.cardOf(this.active ?? "")?.scrollIntoView({ block: "start" }))
   }
 
   /** The margin became a sheet, or the other way round: what somebody works in stays in view. */
@@ -136,6 +138,7 @@ export class Margin {
   }
 
   draw() {
+    this.#stale = false
     const { open, orphans, done } = this.reviews
     const focused = this.#focusedCard()
     const kept = new Set()
@@ -219,9 +222,19 @@ export class Margin {
     else this.editor.focus()
   }
 
+  /** Many changes, one drawing: a keystroke alone makes several. */
+  #drawSoon() {
+    this.#stale = true
+    this.arrangeSoon()
+  }
+
   arrangeSoon() {
     cancelAnimationFrame(this.#frame)
-    this.#frame = requestAnimationFrame(() => this.#arrange())
+    this.#frame = requestAnimationFrame(() => {
+      if (this.#stale) this.draw()
+      cancelAnimationFrame(this.#frame)
+      this.#arrange()
+    })
   }
 
   /** @param {string} id */

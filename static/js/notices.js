@@ -92,7 +92,8 @@ export class Notices {
     }
     if (phase === "seated" && (saving.refusing || saving.slow) && saving.since) {
       const time = clock(saving.since)
-      return said(`not-saved ${time}`, t("state.not-saved", { time }), this.count)
+      const why = saving.refusing ? "state.not-saved" : "state.unanswered"
+      return said(`not-saved ${why} ${time}`, t(why, { time }), this.count)
     }
     return null
   }
@@ -106,15 +107,14 @@ export class Notices {
 
   /** @param {Desk} state @returns {Node[]} */
   #taken({ holder, wasSeated }) {
-    const unsaved = wasSeated ? this.#unsaved() : []
     if (holder?.own) {
       const go = button(t("state.taken.own.go"), { class: "button button-strong" }, () => this.ways.takeOver())
-      return [el("p", { text: t("state.taken.own") }), ...unsaved, el("div", { class: "actions" }, go)]
+      return [el("p", { text: t("state.taken.own") }), ...this.#unsaved(go, wasSeated)]
     }
     const time = holder?.since ? when(holder.since) : "–"
     const sentence = t("state.taken", { name: holder?.name ?? "", time })
     const go = button(t("common.retry"), {}, () => this.ways.again())
-    return [el("p", { text: sentence }), ...unsaved, el("div", { class: "actions" }, go)]
+    return [el("p", { text: sentence }), ...this.#unsaved(go, wasSeated)]
   }
 
   /** @param {Desk} state @returns {Node[]} */
@@ -126,15 +126,22 @@ export class Notices {
           why === "taken_over" ? this.ways.takeOver() : this.ways.again(),
         )
       : button(t("state.lost.reload"), {}, () => location.reload())
-    return [el("p", { text: t(name) }), ...this.#unsaved(), el("div", { class: "actions" }, go)]
+    return [el("p", { text: t(name) }), ...this.#unsaved(go, true)]
   }
 
-  /** What was not saved, to be copied; or that everything was. @returns {Node[]} */
-  #unsaved() {
+  /**
+   * What was not saved, to be copied, or that everything was; and the way on.
+   *
+   * @param {HTMLButtonElement} go
+   * @param {boolean} hadText whether there was anything to lose
+   * @returns {Node[]}
+   */
+  #unsaved(go, hadText) {
     const { sentences, deletions } = this.ways.lost()
     if (sentences.length === 0) {
       const safe = deletions === 0 ? t("state.lost.safe") : t("state.lost.removed", { count: number(deletions) })
-      return this.store.state.role === "writer" ? [el("p", { text: safe })] : []
+      const parts = hadText && this.store.state.role === "writer" ? [el("p", { text: safe })] : []
+      return [...parts, el("div", { class: "actions" }, go)]
     }
     const list = el("ul", { class: "unsaved" }, ...sentences.map((text) => el("li", { text })))
     const press = button(t("common.copy"), {}, async () => {
@@ -143,7 +150,8 @@ export class Notices {
       press.lastElementChild?.replaceChildren(t("common.copied"))
       this.ways.copied()
     })
-    return [el("p", { text: tCount("state.lost.unsaved", sentences.length) }), list, press]
+    const said = el("p", { text: tCount("state.lost.unsaved", sentences.length) })
+    return [said, list, el("div", { class: "actions" }, press, go)]
   }
 }
 

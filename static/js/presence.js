@@ -23,8 +23,10 @@ const peer = StateField.define({
   update(before, transaction) {
     let value = before
     if (value && transaction.docChanged) {
-      const { changes } = transaction
-      value = { ...value, anchor: changes.mapPos(value.anchor), head: changes.mapPos(value.head) }
+      // What is inserted at a caret pushes it on, as it does its relative position: who types at one
+      // place need not say again where that is.
+      const moved = (/** @type {number} */ at) => transaction.changes.mapPos(at, 1)
+      value = { ...value, anchor: moved(value.anchor), head: moved(value.head) }
     }
     for (const effect of transaction.effects) if (effect.is(setPeer)) value = effect.value
     return value
@@ -82,8 +84,6 @@ export class Presence extends EventTarget {
   /** @type {{ away: boolean } | null} */
   other = null
 
-  /** @type {string} */
-  #drawn = ""
   #away = 0
 
   /**
@@ -140,9 +140,7 @@ export class Presence extends EventTarget {
       this.dispatchEvent(new Event("change"))
     }
     const found = state?.cursor ? this.#place(state) : null
-    const drawn = JSON.stringify(found)
-    if (drawn === this.#drawn) return
-    this.#drawn = drawn
+    if (JSON.stringify(found) === JSON.stringify(this.view.state.field(peer))) return
     this.view.dispatch({ effects: setPeer.of(found) })
   }
 

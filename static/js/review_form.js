@@ -37,7 +37,7 @@ export class ReviewForm {
     this.body.value = given.written?.body ?? ""
     this.suggestion.value = given.written?.suggestion ?? given.quote()
     this.suggests = given.suggests ?? typeof given.written?.suggestion === "string"
-    this.toggle = button("", { class: "button-quiet", icon: "pen" }, () => this.#toggle())
+    this.toggle = button("", { class: "button button-quiet", icon: "pen" }, () => this.#toggle())
     this.#suggesting.append(
       el("label", { for: `${id}-suggestion`, text: t("review.suggestion") }),
       this.suggestion,

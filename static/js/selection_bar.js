@@ -1,5 +1,10 @@
 // @ts-check
-/** The two things a reviewer can do with a selection, beside it. Owns one element. */
+/**
+ * The two things a reviewer can do with a selection, beside it. Owns one element.
+ *
+ * It is there while somebody is in the text. The selection stays when they go on to a card, and
+ * the bar would lie on the lines below it.
+ */
 
 import { button, byId } from "./dom.js"
 import { t, words } from "./words.js"
@@ -30,6 +35,9 @@ export class SelectionBar {
     this.element.addEventListener("pointerdown", (event) => event.preventDefault(), { signal })
     this.editor.addEventListener("select", () => this.drawSoon(), { signal })
     this.editor.addEventListener("geometry", () => this.drawSoon(), { signal })
+    for (const turn of ["focusin", "focusout"]) {
+      document.addEventListener(turn, () => this.drawSoon(), { signal })
+    }
     words.addEventListener("change", () => this.#say(), { signal })
     this.#say()
   }
@@ -53,7 +61,8 @@ export class SelectionBar {
 
   #draw() {
     const { from, to } = this.editor.selection
-    const shown = from < to && this.mayReview() && this.editor.marked.pending === null
+    const here = this.editor.view.hasFocus || this.element.contains(document.activeElement)
+    const shown = here && from < to && this.mayReview() && this.editor.marked.pending === null
     this.element.hidden = !shown
     if (!shown) return
     const desk = this.desk.getBoundingClientRect()

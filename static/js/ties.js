@@ -14,13 +14,12 @@ export class Ties {
 
   /** @param {readonly Tie[]} ties */
   draw(ties) {
-    const paths = ties.map(({ active, from, edge, to }) =>
-      svg("path", {
-        class: active ? "tie tie-active" : "tie",
-        // Along under the line to the edge of the paper, then across to the card.
-        d: `M${from.x} ${from.y}H${edge}L${to.x} ${to.y}`,
-      }),
-    )
+    // Along under the line to the edge of the paper, dotted, so that it does not look as if the rest
+    // of the line were marked too; then across to the card.
+    const paths = ties.flatMap(({ active, from, edge, to }) => [
+      svg("path", { class: active ? "tie tie-under tie-active" : "tie tie-under", d: `M${from.x} ${from.y}H${edge}` }),
+      svg("path", { class: active ? "tie tie-active" : "tie", d: `M${edge} ${from.y}L${to.x} ${to.y}` }),
+    ])
     this.element.replaceChildren(...paths)
   }
 }

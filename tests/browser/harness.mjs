@@ -9,76 +9,64 @@
 
 import assert from "node:assert/strict"
 import { spawn } from "node:child_process"
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs"
+import { mkdirSync } from "node:fs"
+import { createServer } from "node:net"
 import { tmpdir } from "node:os"
-import { dirname, join, resolve } from "node:path"
+import { join } from "node:path"
 import { createInterface } from "node:readline"
-import { fileURLToPath } from "node:url"
 
 import { chromium } from "playwright-core"
 
-const here = dirname(fileURLToPath(import.meta.url))
-const binary = resolve(process.env.GALLEY_BIN ?? join(here, "../../target/debug/galley"))
+import { Galley } from "../stock/galley.mjs"
+
+export { Galley }
+
 const browserPath = process.env.GALLEY_CHROMIUM ?? "/usr/bin/chromium"
 
 /** Where screenshots go: `GALLEY_SHOTS`, or a folder of the system's that is kept. */
 export const shots = process.env.GALLEY_SHOTS ?? join(tmpdir(), "galley-shots")
 
-/** A server in a folder of its own. */
-export class Galley {
-  /** @param {Record<string, string>} [settings] by their environment names */
-  static async start(settings = {}) {
-    assert.ok(existsSync(binary), `${binary}: build it first, or name another in GALLEY_BIN`)
-    const galley = new Galley(settings)
-    await galley.run()
-    return galley
-  }
-
-  /** @param {Record<string, string>} settings */
-  constructor(settings) {
-    this.folder = mkdtempSync(join(tmpdir(), "galley-browser-"))
-    this.settings = settings
-    this.port = "0"
-    this.url = ""
-    /** @type {import("node:child_process").ChildProcess | null} */
-    this.process = null
-  }
-
-  /** Starts the process, on the port it had before if there was one. */
-  async run() {
-    const listen = { GALLEY_SERVER__LISTEN: `127.0.0.1:${this.port}` }
-    // What begins so is a setting to the server, and one it does not know stops it.
-    const ours = Object.entries(process.env).filter(([name]) => !name.startsWith("GALLEY_"))
-    const env = { ...Object.fromEntries(ours), ...this.settings, ...listen }
-    const child = spawn(binary, { cwd: this.folder, env, stdio: ["ignore", "pipe", "ignore"] })
-    this.process = child
+/** A private Redis. */
+export class Redis {
+  static async start() {
+    const port = await freePort()
+    const child = spawn("redis-server", ["--port", String(port), "--bind", "127.0.0.1", "--save", ""], {
+      stdio: ["ignore", "pipe", "ignore"],
+    })
     for await (const line of createInterface({ input: child.stdout })) {
-      const url = /http:\/\/[^\s/]+/.exec(line)?.[0]
-      if (!url) continue
-      this.url = url
-      this.port = url.split(":").pop() ?? "0"
-      return
+      if (/Ready to accept connections/.test(line)) return new Redis(child, port)
     }
-    throw new Error(`${binary} said nothing of an address`)
+    throw new Error("redis-server did not start")
+  }
+
+  /** @param {import("node:child_process").ChildProcess} child @param {number} port */
+  constructor(child, port) {
+    this.process = child
+    this.url = `redis://127.0.0.1:${port}`
   }
 
   /** @param {NodeJS.Signals} signal */
-  async end(signal) {
-    const child = this.process
-    if (!child || child.exitCode !== null || child.signalCode !== null) return
-    const ended = new Promise((done) => child.once("exit", done))
-    child.kill(signal)
-    await ended
-  }
-
-  get adminToken() {
-    return readFileSync(join(this.folder, "data/admin-token"), "utf8").trim()
+  signal(signal) {
+    this.process.kill(signal)
   }
 
   async stop() {
-    await this.end("SIGKILL")
-    rmSync(this.folder, { recursive: true, force: true })
+    const ended = new Promise((done) => this.process.once("exit", done))
+    this.process.kill("SIGKILL")
+    await ended
   }
+}
+
+/** @returns {Promise<number>} */
+function freePort() {
+  return new Promise((resolve, reject) => {
+    const server = createServer().once("error", reject)
+    server.listen(0, "127.0.0.1", () => {
+      const address = server.address()
+      const port = typeof address === "object" && address ? address.port : 0
+      server.close(() => resolve(port))
+    })
+  })
 }
 
 export class Browser {

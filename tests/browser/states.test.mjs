@@ -4,7 +4,10 @@
 import assert from "node:assert/strict"
 import { afterEach, before, after, beforeEach, test } from "node:test"
 
-import { Browser, Galley, until } from "./harness.mjs"
+import { Browser, Galley, Redis, until } from "./harness.mjs"
+
+/** Seats that are looked after every second, so that nobody waits for a tick. */
+const QUICK = { GALLEY_SEATS__LEASE: "3s", GALLEY_SEATS__RENEW_EVERY: "1s" }
 
 /** @type {Galley} */
 let galley
@@ -140,4 +143,43 @@ test("a stopped server sends its clients back, and they come by themselves", asy
   await writer.page.reload()
   await writer.sees("Steady. On.")
   browser.assertContent()
+})
+
+test("who does nothing for long is asked, and a sign of life keeps the seat", async () => {
+  await galley.stop()
+  galley = await Galley.start({ ...QUICK, GALLEY_SEATS__IDLE_RELEASE: "8s" })
+  const writer = await browser.person(galley)
+  await writer.paste("Kim", "Thinking.")
+  await writer.notice.getByText(/Still there\? Your seat is given back in 0:0\d/).waitFor()
+  await writer.shot("states-idle")
+  await writer.notice.getByRole("button", { name: "Keep it" }).click()
+  await writer.notice.waitFor({ state: "hidden" })
+  await writer.notice.getByText("Still there?").waitFor()
+  await writer.notice.getByText("Nothing happened here for a long time").waitFor()
+  await writer.notice.getByRole("button", { name: "Sit down again" }).click()
+  await writer.seated()
+  browser.assertContent()
+})
+
+test("while the seat cannot be confirmed typing is paused, and goes on when it is", async () => {
+  const redis = await Redis.start()
+  try {
+    await galley.stop()
+    galley = await Galley.start({ ...QUICK, GALLEY_LOCKS__URL: redis.url, GALLEY_DATABASE__SHARED_SQLITE: "true" })
+    const writer = await browser.person(galley)
+    await writer.paste("Kim", "Sure.")
+    redis.signal("SIGSTOP")
+    await writer.notice.getByText("Checking your seat").waitFor()
+    await writer.shot("states-uncertain")
+    await type(writer, " Nothing of this.")
+    await writer.sees("Sure.")
+    redis.signal("SIGCONT")
+    await writer.notice.waitFor({ state: "hidden" })
+    await type(writer, " Again.")
+    await writer.sees("Sure. Again.")
+    await writer.seated()
+    browser.assertContent()
+  } finally {
+    await redis.stop()
+  }
 })

@@ -69,6 +69,53 @@ test("they write, comment, suggest and accept, and a reload keeps everything", a
   browser.assertContent()
 })
 
+test("the other's caret goes along with what they type", async () => {
+  const [writer, reviewer] = [await browser.person(galley), await browser.person(galley)]
+  await writer.paste("Kim", "First.\nLast.")
+  await reviewer.follow(await writer.invite(), "Lee")
+  await reviewer.sees("First.\nLast.")
+  const { keyboard } = writer.page
+  /** @param {string} wanted what stands before the caret on its line */
+  const caretAfter = (wanted) =>
+    reviewer.page.waitForFunction((before) => {
+      const caret = document.querySelector(".peer-caret")
+      const range = document.createRange()
+      if (!caret) return false
+      range.setStart(/** @type {Element} */ (caret.closest(".cm-line")), 0)
+      range.setEndBefore(caret)
+      return range.toString() === before
+    }, wanted)
+
+  await writer.page.locator(".cm-content").click()
+  await keyboard.press("Control+End")
+  await keyboard.type(" 끝에 씁니다")
+  await caretAfter("Last. 끝에 씁니다")
+  await keyboard.press("Control+Home")
+  await keyboard.type("The ")
+  await caretAfter("The ")
+  for (let left = 0; left < 4; left += 1) await keyboard.press("ArrowLeft")
+  await caretAfter("")
+  browser.assertContent()
+})
+
+test("what can be done with a selection is offered until it is done", async () => {
+  const [writer, reviewer] = [await browser.person(galley), await browser.person(galley)]
+  await writer.paste("Kim", "One line.\nAnother line.")
+  await reviewer.follow(await writer.invite(), "Lee")
+  await reviewer.sees("One line.\nAnother line.")
+  const bar = reviewer.page.locator("#selection-bar")
+  await reviewer.select("One")
+  await bar.getByRole("button", { name: "Comment" }).click()
+  await bar.waitFor({ state: "hidden" })
+  await reviewer.page.keyboard.type("Which one?")
+  await reviewer.page.keyboard.press("Control+Enter")
+  await reviewer.card("Which one?").waitFor()
+  await bar.waitFor({ state: "hidden" })
+  await reviewer.select("Another")
+  await bar.waitFor()
+  browser.assertContent()
+})
+
 test("a reviewer cannot change the text, by typing or by pasting", async () => {
   const [writer, reviewer] = [await browser.person(galley), await browser.person(galley)]
   await writer.paste("Kim", "Leave me as I am.")
@@ -111,8 +158,12 @@ test("the same person's other tab is named, and may take over", async () => {
   await second.goto(writer.page.url())
   const here = second.locator("#notice").getByRole("button", { name: "Use it here instead" })
   await second.getByText("You have this open in another tab.").waitFor()
+  // Nothing calls a text empty that was not read.
+  assert.equal(await second.locator(".cm-placeholder").isVisible(), false)
+  assert.equal(await second.locator("#counts").isVisible(), false)
   await here.click()
   await second.locator("#saved[data-kind=saved]").waitFor()
+  assert.equal(await second.locator("#counts").isVisible(), true)
   await writer.page.getByText("You went on in another tab").waitFor()
   await writer.shot("together-taken-over")
   assert.equal(await writer.page.locator(".cm-content").getAttribute("contenteditable"), "true")

@@ -207,3 +207,20 @@ async fn g14_a_link_revoked_on_one_server_ends_the_sockets_of_the_other() {
     assert_eq!(reviewer.closed().await.0, 4404);
     assert!(revoked_at.elapsed() < Duration::from_secs(2));
 }
+
+/// Goal: whoever is gone without a word is missed on the other servers too.
+#[tokio::test]
+async fn a_broken_connection_is_told_to_the_other_servers_after_the_grace() {
+    let cluster = Cluster::with(&[
+        ("SEATS__LEASE", "3s"),
+        ("SEATS__RENEW_EVERY", "500ms"),
+        ("SEATS__RESUME_GRACE", "3s"),
+    ])
+    .await;
+    let desk = cluster.one.desk("text").await;
+    let reviewer = cluster.two.reviewer(&desk).await;
+    let writer = cluster.one.writer(&desk).await;
+    reviewer.event("peer.joined").await;
+    drop(writer);
+    assert_eq!(reviewer.event("peer.left").await["role"], "writer");
+}

@@ -159,6 +159,8 @@ async fn rows_are_merged_and_characters_counted_when_the_last_one_leaves() {
     let text = writer.text();
     let open = server.get(&desk.writer, &path).await.ok(200);
     assert_eq!(open["characters"], 102, "counted live, by what a reader calls a character");
+    let list = server.get(&desk.writer, "/api/documents").await.ok(200);
+    assert_eq!(list["documents"][0], open, "and in the list as well");
     writer.leave().await;
     let listed = async {
         let list = async || server.get(&desk.writer, "/api/documents").await.ok(200);

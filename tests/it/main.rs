@@ -27,3 +27,4 @@ mod rest_entry;
 mod reviews;
 mod seats;
 mod traffic;
+mod waiting;

@@ -2,11 +2,16 @@
 
 use std::time::Duration;
 
+use sqlx::sqlite::SqliteConnectOptions;
+use sqlx::{ConnectOptions, Connection};
 use tokio::process::Command;
 use tokio::time::{Instant, sleep};
 
 use crate::cluster::Cluster;
+use crate::desk::Desk;
+use crate::peer::Peer;
 use crate::process::Server;
+use crate::redis_server::PATIENCE;
 
 /// How many seats Redis knows of.
 async fn held(cluster: &Cluster) -> usize {
@@ -42,7 +47,7 @@ async fn g6_redis_restarted_empty_under_two_hundred_sessions_loses_none() {
         peer.append(" more");
         peer.saved().await;
     }
-    assert!(peers.iter().all(super::peer::Peer::is_open));
+    assert!(peers.iter().all(Peer::is_open));
 }
 
 /// Goal: forgotten scripts cost nothing.
@@ -136,4 +141,85 @@ async fn g4_a_frozen_client_loses_its_seat_within_client_timeout_and_a_tick() {
     let reviewer = server.reviewer(&desk).await;
     assert!(reviewer.is_open());
     client.kill().await.expect("it can be killed");
+}
+
+/// Goal: a writer who reloads while storage is away, and types on as soon as it is back, loses
+/// nothing; above all not the document: an edit that stands on a refused one is not stored alone.
+#[tokio::test]
+async fn g7_a_reload_while_storage_is_away_loses_no_edit_and_no_document() {
+    let server = Server::start().await;
+    let desk = server.desk("Dear").await;
+    let before = server.writer(&desk).await;
+    let database = server.folder().join("data/galley.db");
+    let mut other = SqliteConnectOptions::new().filename(database).connect().await.expect("a file");
+    sqlx::raw_sql("BEGIN IMMEDIATE").execute(&mut other).await.expect("the lock");
+    before.append(" Sir");
+    before.event("problem").await;
+    before.leave().await;
+    // Asked for while storage is away: a refusal then, or the seat once it is back.
+    let early = server.knock(&desk, "writer", "events=1").await;
+    sleep(Duration::from_secs(1)).await;
+    sqlx::raw_sql("COMMIT").execute(&mut other).await.expect("it is free");
+    other.close().await.expect("closed");
+    let seated = early.until("an answer", |state| {
+        let granted = state.events.iter().any(|event| event["event"] == "seat.granted");
+        (granted || state.closed.is_some()).then_some(granted)
+    });
+    let after = if seated.await { early } else { seated_again(&server, &desk).await };
+    after.synced().await;
+    after.append(" or Madam");
+    after.saved().await;
+    assert_eq!(server.text(&desk.writer, &desk.document).await, "Dear Sir or Madam");
+    assert!(after.is_open());
+}
+
+async fn seated_again(server: &Server, desk: &Desk) -> Peer {
+    let started = Instant::now();
+    loop {
+        let peer = server.knock(desk, "writer", "events=1").await;
+        let granted = peer.until("an answer", |state| {
+            let granted = state.events.iter().any(|event| event["event"] == "seat.granted");
+            (granted || state.closed.is_some()).then_some(granted)
+        });
+        if granted.await {
+            return peer;
+        }
+        assert!(started.elapsed() < PATIENCE, "the seat never came free");
+        sleep(Duration::from_millis(50)).await;
+    }
+}
+
+/// Goal: a key that somebody set by hand to something that is no lock is the loss of its own seat
+/// alone: the others of that server are renewed, and shown.
+#[tokio::test]
+async fn g6_a_key_of_another_type_costs_no_other_seat() {
+    let cluster = Cluster::with(&[("SEATS__LEASE", "3s"), ("SEATS__RENEW_EVERY", "1s")]).await;
+    let mut peers = Vec::new();
+    for broken in ["lock", "grant", "none"] {
+        let desk = cluster.one.desk("text").await;
+        let peer = cluster.one.writer(&desk).await;
+        if broken != "none" {
+            let lock = format!("share-link:lock:{}:writer", desk.link);
+            let spoilt = format!("share-link:{broken}:{}:writer", desk.link);
+            let _gone: i64 = cluster.redis.run(&format!("DEL {lock} {spoilt}")).await;
+            let _made: i64 = cluster.redis.run(&format!("LPUSH {spoilt} x")).await;
+        }
+        peers.push((desk, peer));
+    }
+    for (_, peer) in &peers[..2] {
+        assert_eq!(peer.closed().await.0, 4410);
+    }
+    // Longer than the lease.
+    sleep(Duration::from_secs(4)).await;
+    let (desk, unharmed) = &peers[2];
+    unharmed.append(" goes on");
+    unharmed.saved().await;
+    let told = unharmed.look(|state| state.events.iter().any(|e| e["event"] == "seat.uncertain"));
+    assert!(!told);
+    let link = format!("/api/share-links/{}", desk.link);
+    let link = cluster.two.get(&desk.writer, &link).await.ok(200);
+    assert_eq!(link["seats"]["writer"]["taken"], true);
+    let link = format!("/api/share-links/{}", peers[0].0.link);
+    let link = cluster.two.get(&peers[0].0.writer, &link).await.ok(200);
+    assert_eq!(link["seats"]["writer"]["taken"], true, "by nobody that anybody knows");
 }

@@ -101,9 +101,13 @@ impl Server {
         self.signal("-CONT").await;
     }
 
+    /// Its process id.
+    pub(crate) fn id(&self) -> u32 {
+        self.process.id().expect("it runs")
+    }
+
     async fn signal(&self, signal: &str) {
-        let id = self.process.id().expect("it runs").to_string();
-        let status = Command::new("kill").args([signal, &id]).status().await;
+        let status = Command::new("kill").args([signal, &self.id().to_string()]).status().await;
         assert!(status.expect("kill is installed").success());
     }
 

@@ -70,6 +70,43 @@ async fn a_review_is_made_read_changed_answered_and_deleted() {
 
 /// Goal: who does not sit there at that moment does nothing.
 #[tokio::test]
+async fn the_list_is_read_whole_or_page_by_page_oldest_first() {
+    let server = Server::start().await;
+    let desk = server.desk(TEXT).await;
+    let _reviewer = server.reviewer(&desk).await;
+    let mut made = Vec::new();
+    for body in ["first", "second", "third", "fourth", "fifth"] {
+        let body = json!({ "anchor": at("책임감이", TEXT), "body": body });
+        made.push(server.post(&desk.reviewer, &all(&desk), body).await.ok(201)["id"].clone());
+    }
+    let whole = server.get(&desk.writer, &all(&desk)).await.ok(200);
+    assert_eq!(whole["next_cursor"], Value::Null);
+    let ids = |list: &Value| -> Vec<Value> {
+        list["reviews"].as_array().expect("rows").iter().map(|row| row["id"].clone()).collect()
+    };
+    let in_order = ids(&whole);
+    made.sort_by_key(ToString::to_string);
+    let mut sorted = in_order.clone();
+    sorted.sort_by_key(ToString::to_string);
+    assert_eq!(sorted, made);
+
+    let mut read = Vec::new();
+    let mut path = format!("{}?limit=2", all(&desk));
+    loop {
+        let page = server.get(&desk.writer, &path).await.ok(200);
+        assert!(ids(&page).len() <= 2);
+        read.extend(ids(&page));
+        let Some(cursor) = page["next_cursor"].as_str() else { break };
+        path = format!("{}?limit=2&cursor={cursor}", all(&desk));
+    }
+    assert_eq!(read, in_order);
+    for wrong in ["limit=0", "cursor=x", "cursor="] {
+        let path = format!("{}?{wrong}", all(&desk));
+        server.get(&desk.writer, &path).await.problem(422, "invalid");
+    }
+}
+
+#[tokio::test]
 async fn g2_reviewing_and_deciding_need_the_seat_at_that_moment() {
     let server = Server::start().await;
     let desk = server.desk(TEXT).await;

@@ -206,6 +206,20 @@ async fn g14_a_socket_ends_with_its_token() {
 
 /// Goal: who does nothing is warned, and then gives the seat back.
 #[tokio::test]
+async fn the_warning_comes_a_minute_before_an_idle_seat_is_released() {
+    let mut settings = QUICK.to_vec();
+    settings.push(("SEATS__IDLE_RELEASE", "61s"));
+    let server = Server::with(&settings).await;
+    let desk = server.desk("text").await;
+    let writer = server.writer(&desk).await;
+    let warned = writer.event("seat.idle").await;
+    let release_at = warned["release_at"].as_str().expect("a time");
+    let release_at: chrono::DateTime<chrono::Utc> = release_at.parse().expect("RFC 3339");
+    let left = (release_at - chrono::Utc::now()).num_milliseconds();
+    assert!((50_000..=60_000).contains(&left), "{left} ms");
+}
+
+#[tokio::test]
 async fn an_idle_seat_is_released_after_a_warning() {
     let mut settings = QUICK.to_vec();
     settings.push(("SEATS__IDLE_RELEASE", "4s"));

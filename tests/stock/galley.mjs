@@ -1,21 +1,23 @@
 // @ts-check
-/** A running `galley` for the tests of the stock clients, and people to use it. */
+/** A running `galley` for the tests of the stock clients and of the page, and people to use it. */
 import { spawn } from "node:child_process"
-import { mkdtempSync, rmSync } from "node:fs"
+import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { dirname, join, resolve } from "node:path"
 import { createInterface } from "node:readline"
 import { fileURLToPath } from "node:url"
 
 const here = dirname(fileURLToPath(import.meta.url))
-const binary = resolve(process.env.GALLEY_BIN ?? join(here, "../../target/debug/galley"))
+// What is meant for the tests is no setting of the server, and it refuses what it does not know.
+const { GALLEY_BIN, GALLEY_CHROMIUM, GALLEY_SHOTS, ...inherited } = process.env
+const binary = resolve(GALLEY_BIN ?? join(here, "../../target/debug/galley"))
 
 /** A server in a folder of its own; `stop` ends it and removes the folder. */
 export class Galley {
-  /** @param {Record<string, string>} settings by their environment names */
+  /** @param {Record<string, string>} [settings] by their environment names */
   static async start(settings = {}) {
-    const folder = mkdtempSync(join(tmpdir(), "galley-stock-"))
-    const galley = new Galley(folder, settings)
+    if (!existsSync(binary)) throw new Error(`${binary}: build it, or name another in GALLEY_BIN`)
+    const galley = new Galley(mkdtempSync(join(tmpdir(), "galley-")), settings)
     await galley.run()
     return galley
   }
@@ -26,28 +28,39 @@ export class Galley {
     this.settings = settings
     this.url = ""
     this.port = "0"
+    /** @type {import("node:child_process").ChildProcess | null} */
+    this.process = null
   }
 
   /** Starts the process, on the port it had before if there was one. */
   async run() {
     const listen = { GALLEY_SERVER__LISTEN: `127.0.0.1:${this.port}` }
-    const env = { ...process.env, ...this.settings, ...listen }
-    this.process = spawn(binary, { cwd: this.folder, env, stdio: ["ignore", "pipe", "ignore"] })
-    for await (const line of createInterface({ input: this.process.stdout })) {
-      this.url = /** @type {RegExpMatchArray} */ (line.match(/http:\/\/[^\s/]+/))[0]
-      this.port = /** @type {string} */ (this.url.split(":").pop())
+    const env = { ...inherited, ...this.settings, ...listen }
+    const child = spawn(binary, { cwd: this.folder, env, stdio: ["ignore", "pipe", "ignore"] })
+    this.process = child
+    for await (const line of createInterface({ input: child.stdout })) {
+      const url = /http:\/\/[^\s/]+/.exec(line)?.[0]
+      if (!url) continue
+      this.url = url
+      this.port = url.split(":").pop() ?? "0"
+      // Unread, its end would not be seen, and node would wait for it.
+      child.stdout.resume()
       return
     }
-    throw new Error(`${binary} did not start`)
+    throw new Error(`${binary} said nothing of an address`)
   }
 
   /** @param {NodeJS.Signals} signal */
   async end(signal) {
-    const process = /** @type {import("node:child_process").ChildProcess} */ (this.process)
-    if (process.exitCode !== null || process.signalCode !== null) return
-    const ended = new Promise((done) => process.once("exit", done))
-    process.kill(signal)
+    const child = this.process
+    if (!child || child.exitCode !== null || child.signalCode !== null) return
+    const ended = new Promise((done) => child.once("exit", done))
+    child.kill(signal)
     await ended
+  }
+
+  get adminToken() {
+    return readFileSync(join(this.folder, "data/admin-token"), "utf8").trim()
   }
 
   async stop() {

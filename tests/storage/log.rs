@@ -13,28 +13,39 @@ fn stored(seq: i64) -> Appended {
 }
 
 #[tokio::test]
-async fn a_group_has_one_outcome_each_and_a_refused_one_does_not_touch_its_neighbours() {
+async fn d7_a_refused_update_takes_with_it_what_may_stand_on_it_and_no_other_neighbour() {
     let desk = Desk::open().await;
     let (first, second) = (desk.document().await, desk.document().await);
     let lee = Some(user("lee").id);
     let batch = [
         Append { clients: vec![1, 2], ..edit(first, "a") },
-        Append { clients: vec![3, 2], user: lee.clone(), ..edit(first, "b") },
-        edit(DocumentId::generate(), "c"),
-        Append { expected_seq: Some(5), ..edit(first, "d") },
-        Append { expected_seq: Some(1), ..edit(first, "e") },
-        Append { clients: vec![3], user: lee, ..edit(first, "f") },
-        edit(second, "g"),
+        Append { expected_seq: Some(1), ..edit(first, "b") },
+        Append { clients: vec![3, 2], user: lee, ..edit(first, "c") },
+        edit(DocumentId::generate(), "d"),
+        edit(first, "e"),
+        edit(second, "f"),
+        Append { expected_seq: Some(5), ..edit(second, "g") },
+        Append { expected_seq: Some(1), ..edit(second, "h") },
     ];
 
     let outcomes = desk.storage.append(&batch).await.unwrap();
 
-    let foreign = Appended::ForeignClient { client: 2 };
-    let expected =
-        [stored(1), foreign, Appended::Gone, Appended::Stale, stored(2), stored(3), stored(1)];
+    let expected = [
+        stored(1),
+        stored(2),
+        Appended::ForeignClient { client: 2 },
+        Appended::Gone,
+        Appended::Orphaned,
+        stored(1),
+        Appended::Stale,
+        Appended::Orphaned,
+    ];
     assert_eq!(outcomes, expected);
-    assert_eq!(desk.text(first).await, b"aef");
-    assert_eq!(desk.text(second).await, b"g");
+    assert_eq!(desk.text(first).await, b"ab");
+    assert_eq!(desk.text(second).await, b"f");
+    // In a group of its own it is judged by itself again.
+    let later = Append { clients: vec![3], user: Some(user("lee").id), ..edit(first, "i") };
+    assert_eq!(desk.append(later).await, stored(3));
     assert_eq!(desk.storage.append(&[]).await.unwrap(), []);
 }
 

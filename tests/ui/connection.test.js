@@ -1,4 +1,6 @@
 // @ts-check
+/** Who sits where, why a seat was lost, and when to knock again. */
+
 import assert from "node:assert/strict"
 import { test } from "node:test"
 

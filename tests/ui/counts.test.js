@@ -1,4 +1,6 @@
 // @ts-check
+/** Lengths of a text, as forms and their servers count them. */
+
 import assert from "node:assert/strict"
 import { test } from "node:test"
 

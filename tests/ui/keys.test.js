@@ -1,4 +1,6 @@
 // @ts-check
+/** Which key does what, on whatever keyboard. */
+
 import assert from "node:assert/strict"
 import { test } from "node:test"
 

@@ -1,4 +1,6 @@
 // @ts-check
+/** Where the cards of the margin stand. */
+
 import assert from "node:assert/strict"
 import { test } from "node:test"
 

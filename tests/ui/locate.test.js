@@ -1,4 +1,6 @@
 // @ts-check
+/** The server's offsets, found in a text that has gone on. */
+
 import assert from "node:assert/strict"
 import { test } from "node:test"
 

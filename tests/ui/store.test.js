@@ -1,4 +1,6 @@
 // @ts-check
+/** What the desk knows, and what follows from it. */
+
 import assert from "node:assert/strict"
 import { test } from "node:test"
 

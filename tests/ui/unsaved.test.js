@@ -1,4 +1,6 @@
 // @ts-check
+/** Which edits the server has not called safe, by real Yjs clocks. */
+
 import assert from "node:assert/strict"
 import { test } from "node:test"
 

@@ -1,4 +1,6 @@
 // @ts-check
+/** The committed bundle is the one that was made, and no other. */
+
 import assert from "node:assert/strict"
 import { createHash } from "node:crypto"
 import { readFileSync, readdirSync } from "node:fs"

@@ -1,4 +1,6 @@
 // @ts-check
+/** What a suggestion is shown to change. */
+
 import assert from "node:assert/strict"
 import { test } from "node:test"
 

@@ -1,4 +1,6 @@
 // @ts-check
+/** Both languages say everything that is said, and nothing else. */
+
 import assert from "node:assert/strict"
 import { readdirSync, readFileSync } from "node:fs"
 import { test } from "node:test"

@@ -11,9 +11,8 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey, Header, Validation, decode, encode};
 use serde::{Deserialize, Serialize};
-use uuid::Uuid;
 
-use crate::domain::ids::UserId;
+use crate::domain::ids::{TokenId, UserId};
 use crate::domain::user::{User, parse_name};
 
 /// Who signs.
@@ -109,7 +108,7 @@ impl Tokens {
             iat: now.timestamp(),
             exp: expires_at.timestamp(),
             iss: ISSUER.to_owned(),
-            jti: Uuid::new_v4().simple().to_string(),
+            jti: TokenId::generate().to_string(),
             admin: is_admin,
         };
         let token = encode(&Header::new(Algorithm::HS256), &claims, &self.0.sign);

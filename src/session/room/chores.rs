@@ -4,9 +4,11 @@
 //! Chores wait until nothing is owed, so that what is merged is what the database has. Typing never
 //! waits for them: the log is copied under the room's lock, the rest happens elsewhere.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::Instant;
 
 use crate::session::room::{Room, State};
@@ -30,6 +32,8 @@ pub struct Snapshot {
     pub is_settled: bool,
     /// Rises with each update of an open room.
     pub version: u64,
+    /// The place in which its text may be built, kept for as long as the snapshot is.
+    pub place: Option<Arc<OwnedSemaphorePermit>>,
 }
 
 /// When chores are done.
@@ -91,7 +95,7 @@ impl Room {
         let merge = rows_max < state.untidy.rows;
         let changed = state.untidy.counted_version != state.version;
         let count = changed && count_every <= now.duration_since(state.untidy.counted_at);
-        if state.owed_bytes != 0 || !(merge || count) {
+        if state.was_reset || state.owed_bytes != 0 || !(merge || count) {
             return None;
         }
         if merge {
@@ -111,6 +115,7 @@ impl State {
             seq: self.seq,
             is_settled: self.owed_bytes == 0,
             version: self.version,
+            place: None,
         }
     }
 }

@@ -41,9 +41,11 @@ impl Room {
         Ok(())
     }
 
-    /// The session's socket is gone: its cursor goes at once, its seat may stay for a while.
+    /// The session's socket is gone: its cursor goes at once, its seat may stay for a while. The
+    /// room stays until its [`farewell`](Self::farewell), or the other servers would not hear it.
     pub fn hang_up(&self, holding: &Holding) {
         let mut state = self.lock();
+        state.leaving += 1;
         state.members.retain(|member| member.sitter.session != holding.sitter.session);
         let tombstones = state.presence.leave(holding.sitter.session);
         self.spread(&state, None, &tombstones);
@@ -51,11 +53,13 @@ impl Room {
 
     /// The session has given up its seat. Not said of a chair that the same person sits on again.
     pub fn farewell(&self, holding: &Holding) {
+        let mut state = self.lock();
+        state.leaving = state.leaving.saturating_sub(1);
         if holding.lost() == Some(LostReason::TakenOver) {
             return;
         }
         let left = Event::PeerLeft(holding.sitter.seat.role, &holding.sitter.user);
-        self.lock().tell_all(&left);
+        state.tell_all(&left);
         self.tell_servers(&left);
     }
 

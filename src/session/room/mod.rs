@@ -13,10 +13,12 @@
 
 mod chores;
 mod company;
+mod debt;
 mod follow;
 pub mod presence;
 
 pub use chores::{Chores, Occasion, Snapshot};
+pub use debt::Debt;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -30,7 +32,7 @@ use tokio_util::sync::CancellationToken;
 use crate::domain::ids::{DocumentId, UserId};
 use crate::relay::Message;
 use crate::session::close::Close;
-use crate::session::event::{DOCUMENT_FULL, DOCUMENT_RESET, Event, NOT_SAVED, UNSAVED_FULL};
+use crate::session::event::{DOCUMENT_FULL, Event, UNSAVED_FULL};
 use crate::session::holding::Holding;
 use crate::session::options::RoomLimits;
 use crate::session::persist::{Owed, Persister};
@@ -44,12 +46,6 @@ use crate::sync::log::{Checked, Origin, UpdateLog};
 
 /// Messages that may wait for the other servers. Presence beyond it is dropped: it is renewed.
 const OUTGOING_MAX: usize = 256;
-
-/// What a room owes the database for one update.
-#[derive(Debug)]
-pub struct Debt {
-    bytes: usize,
-}
 
 /// An open document.
 #[derive(Debug)]
@@ -73,6 +69,8 @@ pub(super) struct State {
     pub(super) log: UpdateLog,
     pub(super) seq: i64,
     pub(super) members: Vec<Arc<Holding>>,
+    /// Sessions whose socket is gone, and of whom nobody has said yet that they left.
+    pub(super) leaving: usize,
     pub(super) presence: Presence,
     owners: HashMap<u64, UserId>,
     /// Rises with each update, so that what was derived from the text can be kept.
@@ -87,6 +85,8 @@ pub(super) struct State {
     /// The state vector after the update of that number; saved when that one is.
     milestone: Option<(u64, Bytes)>,
     told_not_saved: bool,
+    /// The database refused something that stands in the log: nothing more of it is stored (P3).
+    was_reset: bool,
 }
 
 /// What is needed to open a room.
@@ -123,6 +123,7 @@ impl Room {
             log,
             seq,
             members: Vec::new(),
+            leaving: 0,
             presence: Presence::default(),
             owners,
             version: 0,
@@ -133,6 +134,7 @@ impl Room {
             saved,
             milestone: None,
             told_not_saved: false,
+            was_reset: false,
         };
         let room = Self {
             document,
@@ -150,7 +152,8 @@ impl Room {
     /// Gives the room up if nobody is in it and the database is owed nothing.
     pub fn retire_if_unused(&self) -> bool {
         let state = self.lock();
-        let unused = state.members.is_empty() && state.owed_bytes == 0;
+        let is_empty = state.members.is_empty() && state.leaving == 0;
+        let unused = is_empty && (state.owed_bytes == 0 || state.was_reset);
         if unused {
             self.retired.cancel();
         }
@@ -252,50 +255,6 @@ impl Room {
         metrics::histogram!("galley_relay_seconds", "path" => "room")
             .record(now.elapsed().as_secs_f64());
         Ok(())
-    }
-
-    /// The database has the update, under `seq` (P1).
-    pub fn stored(&self, seq: i64, debt: &Debt) {
-        let mut state = self.lock();
-        if seq == state.seq + 1 {
-            state.seq = seq;
-        } else if state.seq < seq {
-            // Another server stored something in between.
-            self.behind.notify_one();
-        }
-        state.owed_bytes = state.owed_bytes.saturating_sub(debt.bytes);
-        state.told_not_saved = false;
-        state.stored += 1;
-        state.look_at_saved();
-        self.owed.send_replace(state.owed_bytes);
-    }
-
-    /// Waits until the database is owed nothing, or the room is given up.
-    pub async fn settled(&self) {
-        let mut owed = self.owed.subscribe();
-        let nothing_owed = owed.wait_for(|bytes| *bytes == 0);
-        tokio::select! {
-            _ = nothing_owed => {}
-            () = self.retired.cancelled() => {}
-        }
-    }
-
-    /// Storage does not answer: says so, once.
-    pub fn not_saved(&self) {
-        let mut state = self.lock();
-        if !std::mem::replace(&mut state.told_not_saved, true) {
-            state.tell_all(&Event::Problem(NOT_SAVED));
-        }
-    }
-
-    /// The database refused what the room had shown: everybody opens the document afresh.
-    pub fn reset(&self) {
-        let state = self.lock();
-        self.retired.cancel();
-        state.tell_all(&Event::Problem(DOCUMENT_RESET));
-        for member in &state.members {
-            member.outbox().close(Close::Restart("document-reset"));
-        }
     }
 
     pub(super) fn lock(&self) -> MutexGuard<'_, State> {

@@ -287,7 +287,9 @@ async fn store_edit(connection: &mut SqliteConnection, edit: &Append) -> Result<
     let refused = match append_in(connection, slice::from_ref(edit)).await?.pop() {
         Some(Appended::Stored { seq }) => return Ok(seq),
         Some(Appended::Fenced) => Guarded::Fenced,
-        Some(Appended::Stale | Appended::ForeignClient { .. }) => Guarded::Stale,
+        Some(Appended::Stale | Appended::ForeignClient { .. } | Appended::Orphaned) => {
+            Guarded::Stale
+        }
         Some(Appended::Gone) | None => Guarded::NotFound,
     };
     Err(Halt::Refused(refused))

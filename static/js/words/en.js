@@ -107,6 +107,7 @@ export const en = {
   "state.idle": "Still there? Your seat is given back in {left}. What you wrote is safe.",
   "state.idle.keep": "Keep it",
   "state.draining": "The server is changing over. You come back by yourself in a moment.",
+  "state.unanswered": "Not saved since {time}: the server does not answer. Go on writing, and leave this page open until it says “Saved”.",
   "state.not-saved": "Not saved since {time}: the server cannot store right now. Go on writing, and leave this page open until it says “Saved”.",
   "state.lost.taken_over": "You went on in another tab, so this one has stopped.",
   "state.lost.expired": "We did not hear from this browser for a while, so your seat was given back.",

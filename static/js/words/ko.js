@@ -3,7 +3,7 @@
 
 /** @type {import("../words.js").Sentences} */
 export const ko = {
-  "app.sentence": "글 한 편에 [세|두] 사람. 한 사람은 쓰고, 한 사람은 봐 줍니다. 그 사이에는 아무도 끼어들 수 없습니다.",
+  "app.sentence": "글 한 편에 [세|두] 사람. 한 사람은 쓰고, 한 사람은 봐 줍니다. 그 사이에는 아무도 끼어들 수 없습니다.",
   "app.home": "Galley: 내 문서",
   "role.writer": "작성자",
   "role.reviewer": "검토자",
@@ -105,14 +105,15 @@ export const ko = {
   "state.offline.count": "아직 저장하지 못한 수정이 {count}건 있습니다.",
   "state.offline.count.one": "아직 저장하지 못한 수정이 1건 있습니다.",
   "state.uncertain": "자리를 확인하고 있습니다. 읽을 수는 있고, 입력은 잠시 멈춥니다. 쓰신 내용은 남아 있습니다.",
-  "state.idle": "아직 계신가요? {left} 뒤에 자리를 비웁니다. 쓰신 내용은 안전합니다.",
+  "state.idle": "아직 계신가요? {left} 뒤에 자리가 비워집니다. 쓰신 내용은 안전합니다.",
   "state.idle.keep": "계속 앉아 있기",
   "state.draining": "서버를 옮기는 중입니다. 곧 저절로 다시 연결됩니다.",
+  "state.unanswered": "{time} 이후로 저장되지 않았습니다. 서버에서 답이 오지 않고 있습니다. 계속 쓰셔도 되지만 ‘저장됨’이 보일 때까지 이 화면을 닫지 마세요.",
   "state.not-saved": "{time} 이후로 저장되지 않았습니다. 서버가 지금 저장하지 못하고 있습니다. 계속 쓰셔도 되지만 ‘저장됨’이 보일 때까지 이 화면을 닫지 마세요.",
   "state.lost.taken_over": "다른 탭에서 이어서 쓰셨기 때문에 이 탭은 멈췄습니다.",
-  "state.lost.expired": "이 브라우저에서 한동안 소식이 없어 자리를 비웠습니다.",
+  "state.lost.expired": "이 브라우저가 한동안 응답하지 않아 자리가 비워졌습니다.",
   "state.lost.evicted": "서버 관리자가 이 자리를 종료했습니다.",
-  "state.lost.idle": "오랫동안 움직임이 없어 자리를 비웠습니다.",
+  "state.lost.idle": "오랫동안 움직임이 없어 자리가 비워졌습니다.",
   "state.lost.revoked": "공유 링크가 취소되었습니다.",
   "state.lost.too-large": "글이나 한 번의 수정이 이 서버의 한도를 넘었습니다.",
   "state.lost.signin": "로그인이 만료되었습니다.",

@@ -3,6 +3,8 @@
 //! A refusal is a close code after the handshake, because a browser does not show a page why a
 //! handshake failed. The one exception is a foreign `Origin`: that page is not to get a socket.
 
+mod waiting;
+
 use std::collections::HashMap;
 use std::time::Duration;
 
@@ -11,10 +13,12 @@ use axum::extract::ws::{CloseFrame, Message, WebSocket, WebSocketUpgrade};
 use axum::extract::{Query, State};
 use axum::http::HeaderMap;
 use axum::response::Response;
+use bytes::Bytes;
 use chrono::Utc;
 use futures_util::stream::{SplitSink, SplitStream};
 use futures_util::{SinkExt, StreamExt};
 use tokio::time::{Instant, sleep, timeout};
+use tokio_util::sync::CancellationToken;
 
 use crate::domain::seat::{Role, Seat};
 use crate::http::HttpState;
@@ -74,7 +78,7 @@ pub(crate) async fn connect(
         .on_upgrade(move |socket| async move {
             match asked {
                 Ok((ask, identity)) => serve(socket, sessions, ask, identity, tarpit).await,
-                Err(close) => refuse(socket, close, Duration::ZERO).await,
+                Err(close) => Wire::over(socket).refuse(close, Duration::ZERO).await,
             }
         }))
 }
@@ -105,9 +109,8 @@ fn ask(
     // An id that cannot be read names nothing.
     let link = link.parse().map_err(|_| Close::NoSuchLink)?;
     let waits = query.get("wait").map_or(Ok(0), |text| text.parse::<u16>());
-    if !waits.is_ok_and(|seconds| seconds <= WAIT_MAX) {
-        return Err(Close::Malformed("wait"));
-    }
+    let waits = waits.ok().filter(|seconds| *seconds <= WAIT_MAX);
+    let waits = waits.ok_or(Close::Malformed("wait"))?;
     Ok(Ask {
         user: identity.user.clone(),
         link,
@@ -115,6 +118,8 @@ fn ask(
         wants_events: flag(query, "events")?,
         resume: query.get("resume").cloned(),
         takes_over: flag(query, "takeover")?,
+        waits: Duration::from_secs(waits.into()),
+        gone: CancellationToken::new(),
     })
 }
 
@@ -137,13 +142,22 @@ async fn serve(
     let (user, seat) = (ask.user.id.clone(), Seat::new(ask.link, ask.role));
     let wants_events = ask.wants_events;
     let knocked_at = Instant::now();
-    match sessions.sit(ask).await {
-        Ok((seated, outbox)) => {
+    let mut wire = Wire::over(socket);
+    let gone = ask.gone.clone();
+    let (outbox, mut queue) = sessions.outbox();
+    let silence_max = sessions.terms().client_timeout;
+    let sitting = sessions.sit(ask, outbox);
+    let (seated, early) = wire.wait_for(sitting, &mut queue, &gone, silence_max).await;
+    match seated {
+        Ok(seated) => {
             tarpit.forgive(&user, seat);
-            let (sink, stream) = socket.split();
             let valid_for = (identity.expires_at - Utc::now()).to_std().unwrap_or_default();
-            let mut wire = Wire { sink, stream };
-            let ending = wire.run(&seated, outbox, Instant::now() + valid_for).await;
+            let ending = if gone.is_cancelled() {
+                // It never sat: there is nothing to come back to.
+                Ending::Closed
+            } else {
+                wire.run(&seated, early, queue, Instant::now() + valid_for).await
+            };
             seated.leave(ending).await;
             wire.linger().await;
         }
@@ -155,19 +169,9 @@ async fn serve(
             } else {
                 Duration::ZERO
             };
-            refuse(socket, close, delay).await;
+            wire.refuse(close, delay).await;
         }
     }
-}
-
-/// Says why not, after a while, and ends the socket.
-async fn refuse(socket: WebSocket, close: Close, delay: Duration) {
-    tracing::debug!(%close, "a socket was refused");
-    sleep(delay).await;
-    let (sink, stream) = socket.split();
-    let mut wire = Wire { sink, stream };
-    wire.close(&close).await;
-    wire.linger().await;
 }
 
 /// Both directions of a socket.
@@ -177,24 +181,43 @@ struct Wire {
 }
 
 impl Wire {
+    fn over(socket: WebSocket) -> Self {
+        let (sink, stream) = socket.split();
+        Self { sink, stream }
+    }
+
+    /// Says why not, after a while, and ends the socket.
+    async fn refuse(&mut self, close: Close, delay: Duration) {
+        tracing::debug!(%close, "a socket was refused");
+        sleep(delay).await;
+        self.close(&close).await;
+        self.linger().await;
+    }
+
     /// Carries messages both ways until one side ends or the token does.
     async fn run(
         &mut self,
         seated: &Seated,
+        early: Vec<Bytes>,
         mut outbox: OutboxReader,
         valid_until: Instant,
     ) -> Ending {
+        let told = early.iter().try_for_each(|message| seated.receive(message));
+        if let Err(close) = told {
+            self.close(&close).await;
+            return Ending::Closed;
+        }
         loop {
             let close = tokio::select! {
                 outgoing = outbox.next() => match outgoing {
                     Outgoing::Frame(frame) => {
-                        if !self.send(Message::Binary(frame)).await {
+                        if !self.send(Message::Binary(frame), &outbox).await {
                             return Ending::Broken;
                         }
                         continue;
                     }
                     Outgoing::Ping => {
-                        if !self.send(Message::Ping(bytes::Bytes::new())).await {
+                        if !self.send(Message::Ping(Bytes::new()), &outbox).await {
                             return Ending::Broken;
                         }
                         continue;
@@ -215,8 +238,11 @@ impl Wire {
     }
 
     /// False when the other end is gone, or reads so slowly that it might as well be.
-    async fn send(&mut self, message: Message) -> bool {
-        matches!(timeout(SEND_PATIENCE, self.sink.send(message)).await, Ok(Ok(())))
+    async fn send(&mut self, message: Message, outbox: &OutboxReader) -> bool {
+        tokio::select! {
+            sent = timeout(SEND_PATIENCE, self.sink.send(message)) => matches!(sent, Ok(Ok(()))),
+            () = outbox.overdue() => false,
+        }
     }
 
     async fn close(&mut self, close: &Close) {

@@ -1,0 +1,120 @@
+//! A socket whose session has not been seated yet.
+//!
+//! It may stand in line for minutes. Meanwhile it is kept alive, pinged and listened to: what the
+//! client sends (a stock client begins to sync at once) is kept and taken in when it is seated.
+
+use std::pin::pin;
+use std::time::Duration;
+
+use axum::extract::ws::Message;
+use bytes::Bytes;
+use futures_util::StreamExt as _;
+use tokio::time::{Instant, interval};
+use tokio_util::sync::CancellationToken;
+
+use crate::http::ws::Wire;
+use crate::session::close::Close;
+use crate::session::outbox::{OutboxReader, Outgoing};
+use crate::session::seated::Seated;
+use crate::sync::frame;
+
+/// Messages that are kept for later. A client that waits asks once and moves a cursor.
+const EARLY_MESSAGES_MAX: usize = 64;
+/// What they may take.
+const EARLY_BYTES_MAX: usize = 4 * 1_024 * 1_024;
+/// How often the client is asked for a sign of life, and sent one that a stock client counts.
+const LOOK_AFTER_EVERY: Duration = Duration::from_secs(4);
+
+/// How the connection fares while its session is being seated.
+#[derive(Default)]
+struct Early {
+    messages: Vec<Bytes>,
+    bytes: usize,
+    /// The socket is to be told this instead of whatever the seating comes to.
+    close: Option<Close>,
+}
+
+impl Early {
+    fn keep(&mut self, message: Bytes) {
+        self.bytes += message.len();
+        if EARLY_MESSAGES_MAX <= self.messages.len() || EARLY_BYTES_MAX < self.bytes {
+            self.close = Some(Close::TooMuch("too-many-messages"));
+        } else {
+            self.messages.push(message);
+        }
+    }
+}
+
+impl Wire {
+    /// Looks after the connection until `sitting` is over. `gone` is fired when the client is.
+    pub(super) async fn wait_for(
+        &mut self,
+        sitting: impl Future<Output = Result<Seated, Close>>,
+        outbox: &mut OutboxReader,
+        gone: &CancellationToken,
+        silence_max: Duration,
+    ) -> (Result<Seated, Close>, Vec<Bytes>) {
+        let mut sitting = pin!(sitting);
+        let mut early = Early::default();
+        let mut heard_at = Instant::now();
+        let mut look_after = interval(LOOK_AFTER_EVERY);
+        look_after.reset();
+        loop {
+            let is_there = !gone.is_cancelled();
+            let goes_on = tokio::select! {
+                biased;
+                seated = &mut sitting => return early.outcome(seated),
+                outgoing = outbox.next(), if is_there => {
+                    self.pass_on(outgoing, outbox, &mut early).await
+                }
+                incoming = self.stream.next(), if is_there => {
+                    heard_at = Instant::now();
+                    early.take(incoming)
+                }
+                _ = look_after.tick(), if is_there => {
+                    heard_at.elapsed() < silence_max
+                        && self.send(Message::Ping(Bytes::new()), outbox).await
+                        && self.send(Message::Binary(frame::keep_alive()), outbox).await
+                }
+            };
+            if !goes_on || early.close.is_some() {
+                gone.cancel();
+            }
+        }
+    }
+
+    /// Sends what the session has to say. False when there is nobody to hear it.
+    async fn pass_on(
+        &mut self,
+        outgoing: Outgoing,
+        outbox: &OutboxReader,
+        early: &mut Early,
+    ) -> bool {
+        match outgoing {
+            Outgoing::Frame(frame) => self.send(Message::Binary(frame), outbox).await,
+            Outgoing::Ping => self.send(Message::Ping(Bytes::new()), outbox).await,
+            Outgoing::Close(close) => {
+                early.close = Some(close);
+                false
+            }
+        }
+    }
+}
+
+impl Early {
+    /// Takes in what arrived. False when that was the end.
+    fn take(&mut self, incoming: Option<Result<Message, axum::Error>>) -> bool {
+        match incoming {
+            Some(Ok(Message::Binary(message))) => self.keep(message),
+            Some(Ok(Message::Text(_))) => self.close = Some(Close::Malformed("text-frame")),
+            Some(Ok(Message::Ping(_) | Message::Pong(_))) => {}
+            Some(Ok(Message::Close(_)) | Err(_)) | None => return false,
+        }
+        true
+    }
+
+    fn outcome(self, seated: Result<Seated, Close>) -> (Result<Seated, Close>, Vec<Bytes>) {
+        let seated = seated.map_err(|close| self.close.unwrap_or(close));
+        (seated, self.messages)
+    }
+}

@@ -1,0 +1,78 @@
+//! What a room owes the database, and what becomes of it.
+
+use std::time::Duration;
+
+use tokio::time::timeout;
+
+use crate::session::close::Close;
+use crate::session::event::{DOCUMENT_RESET, Event, NOT_SAVED};
+use crate::session::room::Room;
+
+/// What a room owes the database for one update.
+#[derive(Debug)]
+pub struct Debt {
+    pub(super) bytes: usize,
+}
+
+impl Room {
+    /// The database has the update, under `seq` (P1).
+    pub fn stored(&self, seq: i64, debt: &Debt) {
+        let mut state = self.lock();
+        if seq == state.seq + 1 {
+            state.seq = seq;
+        } else if state.seq < seq {
+            // Another server stored something in between.
+            self.behind.notify_one();
+        }
+        state.owed_bytes = state.owed_bytes.saturating_sub(debt.bytes);
+        state.told_not_saved = false;
+        state.stored += 1;
+        // What was counted before a refusal says nothing of what came after it (M3).
+        if !state.was_reset {
+            state.look_at_saved();
+        }
+        self.owed.send_replace(state.owed_bytes);
+    }
+
+    /// Waits until the database is owed nothing, or the room is given up.
+    pub async fn settled(&self) {
+        let mut owed = self.owed.subscribe();
+        let nothing_owed = owed.wait_for(|bytes| *bytes == 0);
+        tokio::select! {
+            _ = nothing_owed => {}
+            () = self.retired.cancelled() => {}
+        }
+    }
+
+    /// Waits as [`settled`](Self::settled) does, at most `patience`. False if it was too short.
+    pub async fn settled_within(&self, patience: Duration) -> bool {
+        timeout(patience, self.settled()).await.is_ok()
+    }
+
+    /// Storage does not answer: says so, once.
+    pub fn not_saved(&self) {
+        let mut state = self.lock();
+        if !std::mem::replace(&mut state.told_not_saved, true) {
+            state.tell_all(&Event::Problem(NOT_SAVED));
+        }
+    }
+
+    /// The database refused what the room had shown: everybody opens the document afresh.
+    pub fn reset(&self) {
+        let mut state = self.lock();
+        if std::mem::replace(&mut state.was_reset, true) {
+            return;
+        }
+        self.retired.cancel();
+        state.tell_all(&Event::Problem(DOCUMENT_RESET));
+        for member in &state.members {
+            member.outbox().close(Close::Restart("document-reset"));
+        }
+    }
+
+    /// Whether the database refused something that stands in the log.
+    #[must_use]
+    pub fn was_reset(&self) -> bool {
+        self.lock().was_reset
+    }
+}

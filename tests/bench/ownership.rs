@@ -1,0 +1,160 @@
+//! What it costs to ask whether somebody holds a seat, against the least that could answer.
+//!
+//! - `registry`: [`Registry::holds`], the real function: seat to session, session to person,
+//!   deadline and fence, in maps that other threads change meanwhile.
+//! - `with_clock`: the same with the clock read first, as everybody who asks has to.
+//! - `hash_map`: the limit. One look-up in a `HashMap` from seat to person and fence, by the same
+//!   hash: no session, no deadline, nobody else.
+//!
+//! Each with 1, 1,000 and 100,000 seats taken by as many people, asked about in an order that
+//! jumps, so that at 100,000 the answer is seldom in the processor's cache. After criterion's own
+//! figures the three are run in turn and their medians are printed:
+//!
+//! ```text
+//! cargo bench --bench ownership
+//! ```
+
+#![allow(
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::print_stdout,
+    reason = "a measurement that fails panics, and one that does not prints"
+)]
+
+use std::collections::HashMap;
+use std::hint::black_box;
+use std::sync::Arc;
+use std::time::Duration;
+
+use chrono::Utc;
+use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
+use galley::domain::fence::Fence;
+use galley::domain::ids::{DocumentId, SessionId, ShareLinkId, UserId};
+use galley::domain::seat::{Role, Seat};
+use galley::domain::user::User;
+use galley::session::holding::{Holding, Sitter};
+use galley::session::outbox::outbox;
+use galley::session::registry::Registry;
+use tokio::time::Instant;
+
+/// Rounds of each kind for the medians, and questions of a round.
+const ROUNDS: usize = 201;
+const QUESTIONS: usize = 10_000;
+/// Seats from one question to the next; it has no divisor in common with their numbers.
+const JUMP: usize = 7_919;
+
+/// Everybody in their seats, in both kinds of books.
+struct House {
+    registry: Registry,
+    hash_map: HashMap<Seat, (UserId, Fence)>,
+    people: Vec<(UserId, Seat)>,
+    next: usize,
+}
+
+impl House {
+    fn with(seats: usize) -> Self {
+        let registry = Registry::default();
+        let mut hash_map = HashMap::new();
+        let mut people = Vec::with_capacity(seats);
+        let until = Instant::now() + Duration::from_secs(3_600);
+        for number in 0..seats {
+            let seat = Seat::new(ShareLinkId::generate(), Role::Writer);
+            let user = User { id: UserId::generate(), name: "Kim".to_owned() };
+            let fence = Fence(1 + number as u64);
+            hash_map.insert(seat, (user.id.clone(), fence));
+            people.push((user.id.clone(), seat));
+            let holding = Arc::new(Holding::claiming(sitter(user, seat), outbox(1_024).0));
+            registry.enter(Arc::clone(&holding));
+            holding.granted(fence, Utc::now(), until);
+            registry.seat(&holding);
+        }
+        Self { registry, hash_map, people, next: 0 }
+    }
+
+    /// Whom to ask about now.
+    fn next(&mut self) -> usize {
+        self.next = (self.next + JUMP) % self.people.len();
+        self.next
+    }
+
+    fn registry(&mut self, now: Instant) -> Option<Fence> {
+        let at = self.next();
+        let (user, seat) = &self.people[at];
+        self.registry.holds(user, *seat, now)
+    }
+
+    fn hash_map(&mut self) -> Option<Fence> {
+        let at = self.next();
+        let (user, seat) = &self.people[at];
+        self.hash_map.get(seat).and_then(|(holder, fence)| (holder == user).then_some(*fence))
+    }
+}
+
+fn sitter(user: User, seat: Seat) -> Sitter {
+    Sitter {
+        session: SessionId::generate(),
+        seat,
+        document: DocumentId::generate(),
+        user,
+        resume: String::new(),
+        wants_events: true,
+    }
+}
+
+fn ownership(c: &mut Criterion) {
+    let mut group = c.benchmark_group("holds");
+    group.warm_up_time(Duration::from_millis(300)).measurement_time(Duration::from_millis(1_500));
+    let mut lines = Vec::new();
+    for seats in [1, 1_000, 100_000] {
+        let mut house = House::with(seats);
+        let now = Instant::now();
+        group.bench_function(BenchmarkId::new("registry", seats), |bencher| {
+            bencher.iter(|| house.registry(now).expect("the seat is theirs"));
+        });
+        group.bench_function(BenchmarkId::new("with_clock", seats), |bencher| {
+            bencher.iter(|| house.registry(Instant::now()).expect("the seat is theirs"));
+        });
+        group.bench_function(BenchmarkId::new("hash_map", seats), |bencher| {
+            bencher.iter(|| house.hash_map().expect("the seat is theirs"));
+        });
+        lines.push(medians(&mut house, seats));
+    }
+    group.finish();
+    println!("\nmedians of {ROUNDS} rounds of {QUESTIONS} questions, in turn");
+    for line in lines {
+        println!("{line}");
+    }
+}
+
+fn medians(house: &mut House, seats: usize) -> String {
+    let now = Instant::now();
+    let mut times = [const { Vec::new() }; 3];
+    for _ in 0..ROUNDS {
+        times[0].push(timed(|| house.registry(now)));
+        times[1].push(timed(|| house.registry(Instant::now())));
+        times[2].push(timed(|| house.hash_map()));
+    }
+    let [registry, with_clock, hash_map] = times.map(median);
+    format!(
+        "{seats:>7} seats: registry {registry:>5.1} ns, with clock {with_clock:>5.1} ns, hash map \
+         {hash_map:>5.1} ns: {:.1} look-ups",
+        registry / hash_map
+    )
+}
+
+fn timed(mut ask: impl FnMut() -> Option<Fence>) -> Duration {
+    let began = Instant::now();
+    for _ in 0..QUESTIONS {
+        black_box(ask().expect("the seat is theirs"));
+    }
+    began.elapsed()
+}
+
+/// Of one question, in nanoseconds.
+fn median(mut times: Vec<Duration>) -> f64 {
+    times.sort_unstable();
+    times[times.len() / 2].as_secs_f64() * 1_000_000_000.0 / QUESTIONS as f64
+}
+
+criterion_group!(benches, ownership);
+criterion_main!(benches);

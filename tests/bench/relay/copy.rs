@@ -1,0 +1,81 @@
+//! The least that could stand between two people: a relay that copies bytes and does nothing else.
+//!
+//! It knows nobody, reads nothing, checks nothing and stores nothing. Like Galley it serves each
+//! socket by one task, sends small packets at once and runs on tokio's default runtime.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+
+use bytes::Bytes;
+use futures_util::{SinkExt, StreamExt};
+use galley::sync::frame;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio_tungstenite::accept_hdr_async;
+use tokio_tungstenite::tungstenite::Message;
+use tokio_tungstenite::tungstenite::handshake::server::{ErrorResponse, Request, Response};
+use tokio_util::task::TaskTracker;
+
+/// Who is in each room, by its address without the role.
+type Rooms = Arc<Mutex<HashMap<String, Vec<(u64, UnboundedSender<Bytes>)>>>>;
+
+/// Serves on a port of its own, whose address it prints, until the process is killed.
+pub(crate) async fn serve() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    println!("http://{}", listener.local_addr().expect("an address"));
+    let (rooms, tasks) = (Rooms::default(), TaskTracker::new());
+    for number in 0.. {
+        let (stream, _) = listener.accept().await.expect("a connection");
+        tasks.spawn(enter(stream, number, Arc::clone(&rooms)));
+    }
+}
+
+async fn enter(stream: TcpStream, number: u64, rooms: Rooms) {
+    stream.set_nodelay(true).expect("a socket option");
+    let mut room = String::new();
+    #[allow(clippy::result_large_err, reason = "the shape is the library's")]
+    let read_address = |request: &Request, response: Response| -> Result<Response, ErrorResponse> {
+        request.uri().path().rsplit_once('/').unwrap_or_default().0.clone_into(&mut room);
+        Ok(response)
+    };
+    let socket = accept_hdr_async(stream, read_address).await.expect("a handshake");
+    let (sender, queue) = unbounded_channel();
+    // What Galley answers to a client's first question: here there is nothing.
+    sender.send(frame::sync_step2(&[0, 0])).expect("the queue is there");
+    rooms.lock().expect("not poisoned").entry(room.clone()).or_default().push((number, sender));
+    carry(socket, queue, |frame| {
+        for (other, sender) in rooms.lock().expect("not poisoned").get(&room).into_iter().flatten()
+        {
+            if *other != number {
+                // Gone, and about to be removed.
+                let _gone = sender.send(frame.clone());
+            }
+        }
+    })
+    .await;
+    let mut rooms = rooms.lock().expect("not poisoned");
+    rooms.entry(room).or_default().retain(|(other, _)| *other != number);
+}
+
+/// Sends what is queued, and hands over what comes, until the other end is gone.
+async fn carry(
+    mut socket: tokio_tungstenite::WebSocketStream<TcpStream>,
+    mut queue: UnboundedReceiver<Bytes>,
+    copy: impl Fn(&Bytes),
+) {
+    loop {
+        tokio::select! {
+            outgoing = queue.recv() => {
+                let Some(frame) = outgoing else { return };
+                if socket.send(Message::Binary(frame)).await.is_err() {
+                    return;
+                }
+            }
+            incoming = socket.next() => match incoming {
+                Some(Ok(Message::Binary(frame))) => copy(&frame),
+                Some(Ok(Message::Close(_)) | Err(_)) | None => return,
+                Some(Ok(_)) => {}
+            },
+        }
+    }
+}

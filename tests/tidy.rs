@@ -1,0 +1,274 @@
+//! The rules a compiler does not check.
+//!
+//! A new rule goes here rather than into a reviewer's head. Each names its reason, and the message
+//! it prints says what to do. Here: who may import whom, where an outside crate lives, and that
+//! every file is reached. In `tidy/`: what stands in the files ([`words`]) and the page ([`page`]).
+
+#[path = "tidy/page.rs"]
+mod page;
+#[path = "tidy/tree.rs"]
+mod tree;
+#[path = "tidy/words.rs"]
+mod words;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::tree::{Source, assert_none};
+
+/// Each module and the modules it may import, bottom first. A row may name only rows above it, so
+/// the graph cannot have a cycle. `src/ARCHITECTURE.md` says what each is.
+const LAYERS: &[(&str, &[&str])] = &[
+    ("domain", &[]),
+    ("telemetry", &[]),
+    ("sync", &["domain"]),
+    ("locks", &["domain"]),
+    ("relay", &["domain"]),
+    ("storage", &["domain"]),
+    ("session", &["domain", "sync", "locks", "relay", "storage"]),
+    ("sharing", &["domain", "sync", "locks", "storage"]),
+    ("http", &["domain", "storage", "session", "sharing"]),
+    ("config", BELOW),
+    ("app", BELOW),
+    ("main", BELOW),
+];
+
+/// May import every row above its own.
+const BELOW: &[&str] = &["*"];
+
+/// Each outside crate with its home, so that replacing it is one folder's work. A home that has
+/// two folders says why.
+const HOMES: &[(&str, &[&str])] = &[
+    ("anyhow", &["main"]),
+    ("axum", &["http"]),
+    ("axum_extra", &["http"]),
+    ("clap", &["main"]),
+    ("config", &["config"]),
+    ("dashmap", &["session"]),
+    // Both bound how often somebody may ask: requests there, messages of one socket here.
+    ("governor", &["http", "session"]),
+    ("hmac", &["sharing"]),
+    ("hyper", &["http"]),
+    ("hyper_util", &["http"]),
+    ("jsonwebtoken", &["http"]),
+    ("metrics_exporter_prometheus", &["telemetry"]),
+    // Locks and relay speak to one Redis and know nothing of each other.
+    ("redis", &["locks", "relay"]),
+    ("rust_embed", &["http"]),
+    // TLS towards that Redis.
+    ("rustls", &["locks", "relay"]),
+    // From the settings to the one place that shows a secret to its key.
+    ("secrecy", &["config", "app", "main"]),
+    // Tags of files there, hashes of invites here.
+    ("sha2", &["http", "sharing"]),
+    ("sqlx", &["storage"]),
+    // Wherever a secret is compared.
+    ("subtle", &["http", "session", "sharing"]),
+    ("tower", &["http"]),
+    ("tower_http", &["http"]),
+    ("tracing_subscriber", &["telemetry"]),
+    ("tungstenite", &["http"]),
+    ("unicode_segmentation", &["domain"]),
+    ("utoipa_swagger_ui", &["http"]),
+    ("uuid", &["domain"]),
+    ("yrs", &["sync"]),
+];
+
+/// Crates that are as good as the language's own: at home everywhere.
+const EVERYWHERE: &[&str] = &[
+    "base64",
+    "bytes",
+    "chrono",
+    "futures_util",
+    "getrandom",
+    "metrics",
+    "serde",
+    "serde_json",
+    "thiserror",
+    "tokio",
+    "tokio_util",
+    "tracing",
+];
+
+#[test]
+fn modules_import_only_from_below() {
+    let table: BTreeMap<_, _> = LAYERS.iter().copied().collect();
+    let mut complaints = Vec::new();
+    for source in code() {
+        let Some(module) = source.module().filter(|module| *module != "lib") else { continue };
+        let Some(row) = table.get(module) else {
+            complaints.push(source.complaint(1, "its module has no row in the table"));
+            continue;
+        };
+        let may_import: Vec<_> = if *row == BELOW {
+            LAYERS.iter().map(|(name, _)| *name).take_while(|name| *name != module).collect()
+        } else {
+            row.to_vec()
+        };
+        for (number, line) in source.code() {
+            // Braces would hide the modules they name from this test.
+            if line.contains("crate::{") || line.contains("galley::{") {
+                complaints.push(source.complaint(number, "must import one module per `use`"));
+            }
+            complaints.extend(
+                ["crate::", "galley::"]
+                    .into_iter()
+                    .flat_map(|root| names_after(line, root))
+                    .filter(|name| *name != module && table.contains_key(name))
+                    .filter(|name| !may_import.contains(name))
+                    .map(|name| source.complaint(number, &format!("may not import `{name}`"))),
+            );
+        }
+    }
+    assert_none(&complaints, "move what both need a layer down, or let the upper one call");
+}
+
+#[test]
+fn the_table_of_layers_is_in_order_and_whole() {
+    for (at, (module, imports)) in LAYERS.iter().enumerate() {
+        for import in imports.iter().filter(|import| **import != "*") {
+            let is_below = LAYERS[..at].iter().any(|(below, _)| below == import);
+            assert!(is_below, "`{module}` names `{import}`, which is not below it");
+        }
+    }
+    let lib = tree::one("src/lib.rs");
+    let declared: BTreeSet<_> = lib
+        .lines()
+        .filter_map(|(_, line)| line.strip_prefix("pub mod ")?.strip_suffix(';'))
+        .collect();
+    let rows = LAYERS.iter().map(|(module, _)| *module).filter(|module| *module != "main");
+    assert_eq!(declared, rows.collect(), "one row for each module of src/lib.rs");
+}
+
+#[test]
+fn outside_crates_stay_home() {
+    let mut complaints = Vec::new();
+    for source in code() {
+        let module = source.module().unwrap_or_default();
+        for (number, line) in source.code() {
+            let strays = HOMES
+                .iter()
+                .filter(|(name, homes)| !homes.contains(&module) && mentions(line, name))
+                .map(|(name, homes)| format!("`{name}` lives in {homes:?}"));
+            complaints.extend(strays.map(|what| source.complaint(number, &what)));
+        }
+    }
+    assert_none(&complaints, "wrap the crate where it lives, and use the wrapper");
+}
+
+/// A crate that nobody uses is compiled and audited for nothing; a new one is given a home.
+#[test]
+fn every_outside_crate_has_a_home_and_is_used_there() {
+    let code = code();
+    let mut complaints = Vec::new();
+    for name in dependencies() {
+        let homes = HOMES.iter().find(|(known, _)| *known == name).map(|(_, homes)| *homes);
+        if homes.is_none() && !EVERYWHERE.contains(&name.as_str()) {
+            complaints.push(format!("Cargo.toml: `{name}` has no home in tests/tidy.rs"));
+        }
+        let uses = |home: Option<&str>| {
+            let files = code.iter().filter(|source| home.is_none() || source.module() == home);
+            files.into_iter().any(|source| source.code().any(|(_, line)| mentions(line, &name)))
+        };
+        for home in homes.unwrap_or_default() {
+            if !uses(Some(home)) {
+                complaints.push(format!("tests/tidy.rs: `{name}` is not used in `{home}`"));
+            }
+        }
+        if !uses(None) {
+            complaints.push(format!("Cargo.toml: `{name}` is not used"));
+        }
+    }
+    assert_none(&complaints, "say where the crate lives, and remove what is not used");
+}
+
+/// `autotests` is off, because `tests/` holds more than Rust: what is not named does not run.
+#[test]
+fn every_suite_and_benchmark_is_named_in_the_manifest() {
+    let manifest = tree::one("Cargo.toml").text;
+    let is_root = |source: &Source| match source.folder() {
+        "tests" | "tests/bench" => true,
+        folder => source.path == format!("{folder}/main.rs"),
+    };
+    let complaints: Vec<_> = rust()
+        .iter()
+        .filter(|source| source.is_in("tests") && is_root(source))
+        .filter(|source| !manifest.contains(&format!("path = \"{}\"", source.path)))
+        .map(|source| source.complaint(1, "is in no [[test]] or [[bench]]"))
+        .collect();
+    assert_none(&complaints, "name it in Cargo.toml, or it never runs");
+}
+
+/// A file that no `mod` names is not compiled, so its tests pass by not being there.
+#[test]
+fn every_rust_file_is_reached() {
+    let sources = rust();
+    let manifest = tree::one("Cargo.toml").text;
+    let declared: BTreeSet<_> = sources.iter().flat_map(declared).collect();
+    let complaints: Vec<_> = sources
+        .iter()
+        .filter(|source| !matches!(source.path.as_str(), "src/lib.rs" | "src/main.rs"))
+        .filter(|source| !manifest.contains(&source.path) && !declared.contains(&source.path))
+        .map(|source| source.complaint(1, "is not compiled"))
+        .collect();
+    assert_none(&complaints, "declare it with `mod`, or remove it");
+}
+
+/// The paths at which the modules that a file declares may be.
+fn declared(source: &Source) -> Vec<String> {
+    let folder = match source.name() {
+        "mod.rs" | "main.rs" | "lib.rs" => source.folder().to_owned(),
+        _ => format!("{}/{}", source.folder(), source.stem()),
+    };
+    let modules = source.lines().filter_map(|(_, line)| {
+        let (_, name) = line.split_once("mod ")?;
+        let name = name.strip_suffix(';')?;
+        Some([format!("{folder}/{name}.rs"), format!("{folder}/{name}/mod.rs")])
+    });
+    let by_path = source.lines().filter_map(|(_, line)| {
+        let path = line.strip_prefix("#[path = \"")?.strip_suffix("\"]")?;
+        Some(tree::resolve(source.folder(), path))
+    });
+    modules.flatten().chain(by_path).collect()
+}
+
+fn rust() -> Vec<Source> {
+    tree::of_kind(&["rs"])
+}
+
+/// The library and the program.
+fn code() -> Vec<Source> {
+    let mut sources = rust();
+    sources.retain(|source| source.is_in("src"));
+    sources
+}
+
+/// The names under `[dependencies]`, as code writes them.
+fn dependencies() -> Vec<String> {
+    let manifest = tree::one("Cargo.toml");
+    let (_, rest) = manifest.text.split_once("[dependencies]\n").expect("the table");
+    let (table, _) = rest.split_once("\n[").expect("its end");
+    let names = table.lines().filter_map(|line| line.split_once(" = "));
+    names.map(|(name, _)| name.replace('-', "_")).collect()
+}
+
+/// Whether `line` names the crate: as the first part of a path, or alone in a `use`.
+fn mentions(line: &str, name: &str) -> bool {
+    line.match_indices(name).any(|(at, _)| {
+        let (before, after) = (&line[..at], &line[at + name.len()..]);
+        // `::name` says the same more clearly.
+        let before = before.strip_suffix("::").unwrap_or(before);
+        let is_first = !before.ends_with(|c: char| ":>_".contains(c) || c.is_alphanumeric());
+        let is_used =
+            before.ends_with("use ") && (after.starts_with(';') || after.starts_with(" as "));
+        is_first && (after.starts_with("::") || is_used)
+    })
+}
+
+/// The identifiers that follow `prefix` in `line`.
+fn names_after<'a>(line: &'a str, prefix: &'a str) -> impl Iterator<Item = &'a str> {
+    line.match_indices(prefix).map(move |(at, _)| {
+        let rest = &line[at + prefix.len()..];
+        let end = rest.find(|c: char| c != '_' && !c.is_alphanumeric()).unwrap_or(rest.len());
+        &rest[..end]
+    })
+}

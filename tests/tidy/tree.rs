@@ -1,0 +1,152 @@
+//! The files of the repository, and how a rule complains about one.
+
+use std::fs;
+use std::path::Path;
+
+/// Made or fetched by tools, or written by a running server: not ours to keep tidy.
+const FOREIGN: &[&str] = &["data", "static/vendor/LICENSES.txt", "target"];
+/// The same, wherever they stand. In a worktree `.git` is a file.
+const FOREIGN_ANYWHERE: &[&str] = &[".git", "node_modules"];
+/// Other people's code in one file, named by its hash.
+const BUNDLE: &str = "static/vendor/editor-";
+
+/// One text file.
+pub(crate) struct Source {
+    /// From the top of the repository, with `/` between its parts.
+    pub(crate) path: String,
+    pub(crate) text: String,
+}
+
+impl Source {
+    pub(crate) fn is_in(&self, folder: &str) -> bool {
+        self.path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'))
+    }
+
+    pub(crate) fn folder(&self) -> &str {
+        self.path.rsplit_once('/').map_or("", |(folder, _)| folder)
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        self.path.rsplit_once('/').map_or(&self.path, |(_, name)| name)
+    }
+
+    /// Its name without the ending.
+    pub(crate) fn stem(&self) -> &str {
+        self.name().rsplit_once('.').map_or(self.name(), |(stem, _)| stem)
+    }
+
+    /// The ending of its name.
+    pub(crate) fn kind(&self) -> &str {
+        self.name().rsplit_once('.').map_or("", |(_, kind)| kind)
+    }
+
+    /// The top-level module a file under `src` belongs to.
+    pub(crate) fn module(&self) -> Option<&str> {
+        let inside = self.path.strip_prefix("src/")?;
+        let first = inside.split_once('/').map_or(inside, |(first, _)| first);
+        Some(first.trim_end_matches(".rs"))
+    }
+
+    /// Its lines with their numbers.
+    pub(crate) fn lines(&self) -> impl Iterator<Item = (usize, &str)> {
+        (1..).zip(self.text.lines())
+    }
+
+    /// Lines of Rust code: no comments, and no top-level item that only tests see.
+    pub(crate) fn code(&self) -> impl Iterator<Item = (usize, &str)> {
+        let mut skipping = Skipping::Nothing;
+        let mut is_code = move |line: &str| {
+            let was = skipping;
+            skipping = match was {
+                _ if line == "#[cfg(test)]" => Skipping::Item,
+                Skipping::Item if line.starts_with("#[") => Skipping::Item,
+                Skipping::Item if line.ends_with('{') => Skipping::Block,
+                Skipping::Block if line != "}" => Skipping::Block,
+                Skipping::Nothing | Skipping::Item | Skipping::Block => Skipping::Nothing,
+            };
+            was == Skipping::Nothing
+                && skipping == Skipping::Nothing
+                && !line.trim_start().starts_with("//")
+        };
+        self.lines().filter(move |(_, line)| is_code(line))
+    }
+
+    pub(crate) fn complaint(&self, line: usize, what: &str) -> String {
+        format!("{}:{line}: {what}", self.path)
+    }
+}
+
+/// What [`Source::code`] leaves out.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Skipping {
+    Nothing,
+    /// The item after `#[cfg(test)]`, which may be a line.
+    Item,
+    /// Up to a brace that stands alone, as rustfmt has it.
+    Block,
+}
+
+/// Every text file that is ours.
+pub(crate) fn all() -> Vec<Source> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut sources = Vec::new();
+    let mut folders = vec![root.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).expect("a readable folder") {
+            let path = entry.expect("an entry").path();
+            let inside = inside(root, &path);
+            if is_foreign(&inside) {
+                continue;
+            }
+            if path.is_dir() {
+                folders.push(path);
+            } else if let Ok(text) = fs::read_to_string(&path) {
+                sources.push(Source { path: inside, text });
+            }
+        }
+    }
+    assert!(sources.iter().any(|source| source.path == "src/main.rs"), "the walk is broken");
+    sources.sort_by(|a, b| a.path.cmp(&b.path));
+    sources
+}
+
+/// The files whose names end so.
+pub(crate) fn of_kind(kinds: &[&str]) -> Vec<Source> {
+    let mut sources = all();
+    sources.retain(|source| kinds.contains(&source.kind()));
+    sources
+}
+
+pub(crate) fn one(path: &str) -> Source {
+    all().into_iter().find(|source| source.path == path).expect("it is there")
+}
+
+/// Fails with what to do, and where.
+#[track_caller]
+pub(crate) fn assert_none(complaints: &[String], advice: &str) {
+    assert!(complaints.is_empty(), "{advice}:\n{}\n", complaints.join("\n"));
+}
+
+fn is_foreign(path: &str) -> bool {
+    let name = path.rsplit_once('/').map_or(path, |(_, name)| name);
+    FOREIGN.contains(&path) || FOREIGN_ANYWHERE.contains(&name) || path.starts_with(BUNDLE)
+}
+
+/// The path that `relative` names in a file of `folder`.
+pub(crate) fn resolve(folder: &str, relative: &str) -> String {
+    let mut parts: Vec<_> = folder.split('/').collect();
+    for part in relative.split('/') {
+        match part {
+            "." => {}
+            ".." => drop(parts.pop()),
+            part => parts.push(part),
+        }
+    }
+    parts.join("/")
+}
+
+fn inside(root: &Path, path: &Path) -> String {
+    let inside = path.strip_prefix(root).expect("below the root");
+    let parts: Vec<_> = inside.iter().map(|part| part.to_string_lossy()).collect();
+    parts.join("/")
+}

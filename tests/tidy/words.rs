@@ -1,0 +1,170 @@
+//! What stands in the files: how long they are, how they begin, and what must not be in them.
+
+use std::env;
+
+use crate::tree::{self, Source, assert_none};
+
+/// Longest file, in lines. Past this a file has two subjects.
+const LINES_MAX: usize = 400;
+/// The kinds that people write and read; the first is scripts without an ending.
+const WRITTEN: &[&str] = &["", "css", "html", "js", "mjs", "rs", "toml"];
+
+/// What says that something is missing or not looked at. Each in two parts, so that this file does
+/// not find itself.
+const UNFINISHED: &[(&str, &str)] = &[
+    ("todo", "!("),
+    ("unimplemented", "!("),
+    ("TO", "DO"),
+    ("FIX", "ME"),
+    ("#[ign", "ore"),
+    ("#[should", "_panic"),
+    (".on", "ly("),
+    (".sk", "ip(\""),
+    ("test.sk", "ip"),
+    ("test.to", "do"),
+    (" skip: ", "true"),
+    (" only: ", "true"),
+    (" todo: ", "true"),
+];
+
+/// Folders that only some machine has.
+const MACHINE_FOLDERS: &[&str] = &["farm", "home", "root", "work"];
+/// Parts of the names of hosts that only hand out packages: which one is the machine's business.
+const PACKAGE_HOSTS: &[&str] =
+    &["artifactory", "crates.io", "mirror", "nexus", "npmjs", "proxy", "registry", "yarnpkg"];
+/// Where crates come from, in every Cargo.lock there is.
+const CRATES_INDEX: &str = "registry+https://github.com/rust-lang/crates.io-index";
+
+/// Promises that tests are named after, by their numbers in `src/ARCHITECTURE.md`.
+const PROMISES: &[u32] = &[1, 2, 3, 4, 6, 7, 8, 9, 10, 11, 12, 13, 14];
+
+#[test]
+fn files_are_short() {
+    let complaints: Vec<_> = written()
+        .iter()
+        .map(|source| (source, source.text.lines().count()))
+        .filter(|(_, lines)| LINES_MAX < *lines)
+        .map(|(source, lines)| source.complaint(lines, "too long"))
+        .collect();
+    assert_none(&complaints, &format!("split by subject; {LINES_MAX} lines are the most"));
+}
+
+#[test]
+fn every_rust_file_says_first_what_it_is() {
+    let complaints: Vec<_> = tree::of_kind(&["rs"])
+        .iter()
+        .filter(|source| !source.text.starts_with("//! "))
+        .map(|source| source.complaint(1, "does not begin with a `//!` paragraph"))
+        .collect();
+    assert_none(&complaints, "begin with what the file is and why it is so");
+}
+
+#[test]
+fn every_script_says_first_what_it_is() {
+    let says = |source: &Source| {
+        // What a tool wants to see first may stand before it.
+        let is_mark = |line: &&str| line.starts_with("#!") || *line == "// @ts-check";
+        let mut lines = source.text.lines().skip_while(is_mark);
+        let first = lines.next().unwrap_or_default();
+        ["/*", "//", "# "].iter().any(|opening| first.starts_with(opening))
+    };
+    let complaints: Vec<_> = tree::of_kind(&["js", "mjs", "toml", "css", ""])
+        .iter()
+        .filter(|source| source.kind() != "" || source.text.starts_with("#!"))
+        .filter(|source| !matches!(source.name(), "Cargo.toml" | ".rustfmt.toml" | ".clippy.toml"))
+        .filter(|source| !says(source))
+        .map(|source| source.complaint(1, "does not begin with a comment"))
+        .collect();
+    assert_none(&complaints, "begin with a comment that says what the file is");
+}
+
+/// What is left for later is an issue, not a word in a file; a test that is not run proves nothing.
+#[test]
+fn nothing_is_left_for_later() {
+    let words: Vec<_> = UNFINISHED.iter().map(|(one, two)| format!("{one}{two}")).collect();
+    let complaints = in_each_line(|line| words.iter().find(|word| line.contains(*word)).cloned());
+    assert_none(&complaints, "finish it, or remove it and write an issue");
+}
+
+#[test]
+fn no_file_names_a_machine() {
+    let mut folders: Vec<_> = MACHINE_FOLDERS.iter().map(|name| format!("/{name}/")).collect();
+    // The checkout itself, wherever it is, unless that is a folder anybody might name.
+    let here = env!("CARGO_MANIFEST_DIR").to_owned();
+    folders.extend(Some(here).filter(|path| path.matches('/').count() > 1));
+    let complaints = in_each_line(|line| {
+        let folder = folders.iter().find(|folder| line.contains(*folder))?;
+        Some(format!("names the folder {folder}"))
+    });
+    assert_none(&complaints, "name it from the top of the repository, or find it when it runs");
+}
+
+#[test]
+fn no_file_says_where_packages_come_from() {
+    let mut complaints = in_each_line(|line| {
+        let mut hosts = line.match_indices("://").map(|(at, mark)| {
+            let rest = &line[at + mark.len()..];
+            let is_end = |c: char| c.is_whitespace() || "/\"'`)<>,;".contains(c);
+            rest.split(is_end).next().unwrap_or_default()
+        });
+        let host = hosts.find(|host| PACKAGE_HOSTS.iter().any(|part| host.contains(part)))?;
+        Some(format!("names the host {host}"))
+    });
+    for source in tree::all() {
+        let is_foreign = |line: &str| match source.name() {
+            "Cargo.lock" => line.starts_with("source = ") && !line.contains(CRATES_INDEX),
+            "package-lock.json" => line.trim_start().starts_with("\"resolved\""),
+            ".npmrc" => line.contains("registry="),
+            _ => source.is_in(".cargo"),
+        };
+        let lines = source.lines().filter(|(_, line)| is_foreign(line));
+        complaints.extend(lines.map(|(at, _)| source.complaint(at, "names a place for packages")));
+    }
+    assert_none(&complaints, "leave it to the settings of the machine");
+}
+
+/// `config/default.toml` is the manual.
+#[test]
+fn every_setting_is_explained_where_it_stands() {
+    let manual = tree::one("config/default.toml");
+    let mut complaints = Vec::new();
+    let mut is_explained = false;
+    for (number, line) in manual.lines() {
+        let text = line.strip_prefix("# ").unwrap_or(line);
+        let key = text.split_once(" = ").map(|(key, _)| key);
+        let is_key =
+            key.is_some_and(|key| key.bytes().all(|b| b == b'_' || b.is_ascii_lowercase()));
+        if is_key && !is_explained {
+            complaints.push(manual.complaint(number, text));
+        }
+        is_explained = line.starts_with('#') && !is_key;
+    }
+    assert_none(&complaints, "say above each key what it does, in what unit, between what bounds");
+}
+
+/// A promise that no test is named after is a hope.
+#[test]
+fn the_promises_have_tests() {
+    let sources = tree::of_kind(&["rs"]);
+    let has_test = |number: &u32| {
+        let name = format!("fn g{number}_");
+        sources.iter().any(|source| source.text.contains(&name))
+    };
+    let without: Vec<_> =
+        PROMISES.iter().filter(|number| !has_test(number)).map(|n| format!("G{n}")).collect();
+    assert_none(&without, "name the test that holds it after it, as in `g1_…`");
+}
+
+fn written() -> Vec<Source> {
+    tree::of_kind(WRITTEN)
+}
+
+/// What `find` finds, in every file but what tools write.
+fn in_each_line(find: impl Fn(&str) -> Option<String>) -> Vec<String> {
+    let mut complaints = Vec::new();
+    for source in tree::all().iter().filter(|source| !source.name().contains("lock")) {
+        let found = source.lines().filter_map(|(number, line)| Some((number, find(line)?)));
+        complaints.extend(found.map(|(number, what)| source.complaint(number, &what)));
+    }
+    complaints
+}
