@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use galley::locks::{
-    BackOff, Claim, Claimed, Guard, Lease, LockError, LockName, Locks, Loss, Over, Patience,
-    Policy, Released, Wish,
+    BackOff, Claim, Claimed, Guard, Held, Holder, Lease, LockError, LockName, Locks, Loss, Over,
+    Patience, Policy, Released, Verdict, Wish,
 };
 use tokio::task::JoinSet;
 use tokio::time::{Instant, interval, sleep, timeout};
@@ -226,6 +226,20 @@ pub(crate) async fn a_quick_job_is_not_run_again_before_its_minimum_hold(place: 
         assert!(fence < waits.fence());
         waits.release().await.expect("an answer");
     }
+}
+
+pub(crate) async fn g6_a_minimum_hold_is_not_prolonged_by_a_late_renewal(place: Place) {
+    let name = job("1");
+    let wish = Wish::new(Lease::KeptAlive(LONG)).for_at_least(SHORT * 4);
+    let guard = place.locks.try_lock(&name, &wish).await.expect("a free lock");
+    let holder = place.locks.holder(&name).await.expect("an answer").expect("a holder");
+    let Holder { value, owner, fence, since, .. } = holder;
+    let late = Held { name: name.clone(), value, owner: owner.clone(), fence, since };
+    assert_eq!(guard.release().await, Ok(Released::Freed));
+    let round = place.locks.renew(&[late], LONG).await.expect("an answer");
+    assert_eq!(round.verdicts, [Verdict::Lost]);
+    let rests = place.locks.holder(&name).await.expect("an answer").expect("it rests");
+    assert!(rests.ttl <= SHORT * 4 && rests.owner == owner);
 }
 
 pub(crate) async fn who_holds_for_too_long_loses_it_however_alive(place: Place) {
