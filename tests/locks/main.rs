@@ -86,6 +86,7 @@ mod guarded {
         g1_of_a_thousand_tasks_one_runs_a_job_that_outlives_its_first_lease
         an_estimated_lease_outlives_its_estimate_and_is_learnt
         a_quick_job_is_not_run_again_before_its_minimum_hold
+        g6_a_minimum_hold_is_not_prolonged_by_a_late_renewal
         who_holds_for_too_long_loses_it_however_alive
         work_under_a_lock_is_ended_when_the_lock_is_lost
         several_locks_are_had_all_or_none_and_never_crosswise
