@@ -91,6 +91,10 @@ define_id! {
     ReplyId, "rpl"
 }
 define_id! {
+    /// Names one acquisition of a lock; its key's value, so it is a secret of sorts.
+    AcquisitionId, "acq"
+}
+define_id! {
     /// Names one access token (its `jti`), so that no two are the same.
     TokenId, "tok"
 }

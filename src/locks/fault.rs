@@ -29,9 +29,7 @@ pub(super) fn explain(error: &RedisError) -> LocksError {
     let misconfigured = |what: &str| LocksError::Misconfigured(what.to_owned());
     match error.kind() {
         ErrorKind::Server(Is::ReadOnly) => misconfigured(REPLICA),
-        ErrorKind::Server(Is::NoPerm) => LocksError::Misconfigured(format!(
-            "Redis does not permit it ({error}): allow the user `~share-link:* ~lock:* &* +@all`"
-        )),
+        ErrorKind::Server(Is::NoPerm) => not_permitted(error),
         ErrorKind::Server(Is::Moved | Is::Ask | Is::CrossSlot) => misconfigured(CLUSTER),
         ErrorKind::AuthenticationFailed => {
             misconfigured("Redis refuses the password: set it in `locks.url`")
@@ -45,11 +43,25 @@ pub(super) fn explain(error: &RedisError) -> LocksError {
         _ if matches!(error.code(), Some("NOAUTH" | "WRONGPASS")) => {
             misconfigured("Redis wants a password: set it in `locks.url`")
         }
+        // What a script may not do has no code of its own, and was said differently before 7.0.
+        _ if NOT_PERMITTED.iter().any(|said| error.to_string().contains(said)) => {
+            not_permitted(error)
+        }
         _ if error.code() == Some("OOM") => LocksError::Unavailable(
             "Redis is out of memory: raise its `maxmemory` or make room".to_owned(),
         ),
         _ => LocksError::Unavailable(error.to_string()),
     }
+}
+
+/// How Redis says that a script does what its user may not do.
+const NOT_PERMITTED: [&str; 2] = ["The user executing the script can't", "ACL failure in script"];
+
+fn not_permitted(error: &RedisError) -> LocksError {
+    LocksError::Misconfigured(format!(
+        "Redis does not permit it ({}): allow the user `~share-link:* ~lock:* &* +@all`",
+        error.to_string().trim_end()
+    ))
 }
 
 /// What is wrong with a replica, and what to do.

@@ -1,14 +1,25 @@
 //! Whether Redis is fit to keep locks.
 
+use chrono::{DateTime, TimeDelta, Utc};
 use redis::Value;
 
+use crate::domain::ids::NodeId;
 use crate::locks::calls::Calls;
 use crate::locks::fault::{CLUSTER, REPLICA};
+use crate::locks::reply;
 use crate::locks::scripts::pipeline;
 use crate::locks::words::LocksError;
 
-/// Asks Redis what it is, and says in one line what is wrong with that.
-pub(super) async fn check(calls: &Calls) -> Result<(), LocksError> {
+/// The oldest version that the tests run on. Others that speak its protocol name it, or a later
+/// one, as theirs.
+const OLDEST: u32 = 7;
+/// A clock that is off by more is worth a word. No lock depends on it: only Redis's clock counts,
+/// and it only has to go on. But people read when a seat was taken.
+const CLOCK_OFF_MAX: TimeDelta = TimeDelta::seconds(5);
+
+/// Asks Redis what it is, tries what it permits, and says in one line what is wrong. Gives how far
+/// its clock is ahead of ours.
+pub(super) async fn check(calls: &Calls, server: NodeId) -> Result<TimeDelta, LocksError> {
     let mut request = pipeline();
     for section in ["server", "replication", "memory"] {
         request.cmd("INFO").arg(section);
@@ -21,17 +32,44 @@ pub(super) async fn check(calls: &Calls) -> Result<(), LocksError> {
             _ => {}
         }
     }
-    judge(&info)
+    judge(&info)?;
+    let asked_at = Utc::now();
+    let mut request = pipeline();
+    // Whose answer counts here: without the right to load scripts, the next restart ends it all.
+    request.add_command(calls.scripts.check.loading());
+    request.add_command(calls.scripts.check(server));
+    let reply = calls.ask(&request).await?.into_iter().nth(1);
+    let answered_at = Utc::now();
+    let theirs = reply.as_ref().and_then(reply::time).ok_or_else(reply::unexpected)?;
+    let ahead = ahead(asked_at, theirs, answered_at);
+    metrics::gauge!("galley_locks_clock_ahead_seconds").set(ahead.as_seconds_f64());
+    Ok(ahead)
 }
 
 /// Checks after each new connection, which may lead to another Redis than the last one, and logs
 /// what is wrong with it.
-pub(super) async fn watch(calls: Calls) {
+pub(super) async fn watch(calls: Calls, server: NodeId) {
     let mut link = calls.link.clone();
     while link.next_opening().await {
-        if let Err(error) = check(&calls).await {
-            tracing::error!(%error, "Redis is not fit to keep locks");
+        match check(&calls, server).await {
+            Err(error) => tracing::error!(%error, "Redis is not fit to keep locks"),
+            Ok(ahead) if CLOCK_OFF_MAX < ahead.abs() => tracing::warn!(
+                seconds = ahead.num_seconds(),
+                "the clock of Redis is ahead of this server's, or behind: keep both by NTP"
+            ),
+            Ok(_) => {}
         }
+    }
+}
+
+/// How far a clock that was read between two moments of ours is outside of them.
+fn ahead(before: DateTime<Utc>, theirs: DateTime<Utc>, after: DateTime<Utc>) -> TimeDelta {
+    if theirs < before {
+        theirs - before
+    } else if after < theirs {
+        theirs - after
+    } else {
+        TimeDelta::zero()
     }
 }
 
@@ -42,6 +80,13 @@ fn judge(info: &str) -> Result<(), LocksError> {
     let misconfigured = |what: String| Err(LocksError::Misconfigured(what));
     if field("role").is_some_and(|role| role != "master") {
         return misconfigured(REPLICA.to_owned());
+    }
+    let version = field("redis_version").unwrap_or("unknown");
+    let major = version.split('.').next().and_then(|major| major.parse::<u32>().ok());
+    if major.is_some_and(|major| major < OLDEST) {
+        return misconfigured(format!(
+            "Redis {version} is too old: use {OLDEST}.0 or newer, or a server that is like it"
+        ));
     }
     if field("redis_mode") == Some("cluster") {
         return misconfigured(CLUSTER.to_owned());
@@ -62,9 +107,10 @@ mod tests {
 
     #[test]
     fn each_fault_has_a_line_with_its_remedy() {
-        let fit = "redis_mode:standalone\r\nrole:master\r\nmaxmemory_policy:noeviction\r\n";
+        let fit = "redis_version:7.0.15\r\nredis_mode:standalone\r\nrole:master\r\nmaxmemory_policy:noeviction\r\n";
         assert_eq!(judge(fit), Ok(()));
         for (good, bad, remedy) in [
+            ("7.0.15", "6.2.14", "7.0 or newer"),
             ("role:master", "role:slave", "primary"),
             ("redis_mode:standalone", "redis_mode:cluster", "single Redis"),
             ("noeviction", "allkeys-lru", "noeviction"),
@@ -74,6 +120,14 @@ mod tests {
                 panic!("{bad} passed");
             };
             assert!(why.contains(remedy) && why.lines().count() == 1, "{why}");
+        }
+    }
+
+    #[test]
+    fn a_clock_is_off_by_no_less_than_is_certain() {
+        let at = |ms| DateTime::from_timestamp_millis(ms).expect("a time");
+        for (theirs, off) in [(900, -100), (1_000, 0), (1_050, 0), (1_100, 0), (1_150, 50)] {
+            assert_eq!(ahead(at(1_000), at(theirs), at(1_100)), TimeDelta::milliseconds(off));
         }
     }
 }

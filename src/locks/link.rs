@@ -67,7 +67,7 @@ pub(super) struct Upkeep {
     /// Sent on each new connection before anything else.
     pub(super) greeting: Pipeline,
     /// Told of each connection that was not there before.
-    pub(super) reconnected: Option<Arc<Notify>>,
+    pub(super) reconnected: Vec<Arc<Notify>>,
     /// Who listens on the connection.
     pub(super) ear: Option<Ear>,
     state: watch::Sender<State>,
@@ -85,7 +85,7 @@ impl Link {
     pub(super) fn new(
         client: Client,
         greeting: Pipeline,
-        reconnected: Option<Arc<Notify>>,
+        reconnected: Vec<Arc<Notify>>,
     ) -> (Self, Upkeep) {
         let down = LocksError::Unavailable("not connected to Redis yet".to_owned());
         let (sender, state) = watch::channel(State::Down(down));
@@ -194,8 +194,8 @@ impl Upkeep {
     async fn is_up(&self, line: Line, was_down: bool) {
         let dead = line.dead.clone();
         self.state.send_replace(State::Up(line));
-        if was_down && let Some(reconnected) = &self.reconnected {
-            reconnected.notify_one();
+        if was_down {
+            self.reconnected.iter().for_each(|reconnected| reconnected.notify_one());
         }
         self.miss();
         dead.cancelled().await;

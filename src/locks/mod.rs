@@ -4,6 +4,35 @@
 //! renews it; whoever stops renewing loses it without having to be told. Beside each lock stands
 //! its *grant*: the last fence, and who the holder is. It outlives the lock by a day.
 //!
+//! Two ways to use them. With [`Locks::claim`], [`Locks::renew`] and [`Locks::release`] the caller
+//! renews, as the seats do, thousands in one pipeline. With [`Locks::lock`] and its like a [`Guard`]
+//! holds the lock, and one task renews for all guards of the process:
+//!
+//! ```
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
+//! use std::time::Duration;
+//! use galley::locks::{Lease, LockError, LockName, Locks, Wish};
+//!
+//! let locks = Locks::connect("memory:").await?;
+//! let name = LockName::named("export:doc_1");
+//! let wish = Wish::new(Lease::KeptAlive(Duration::from_secs(12)));
+//! let guard = locks.try_lock(&name, &wish).await?;
+//! match locks.lock(&name, &wish.waiting(Duration::from_millis(20))).await {
+//!     Err(LockError::WaitTimeout(Some(place))) => assert_eq!(place.position, 1),
+//!     other => panic!("{other:?}"),
+//! }
+//! // To be told to whatever can refuse lower ones.
+//! let fence = guard.fence();
+//! // The task has the lock now, and gives it back.
+//! let task = async move { guard.release().await };
+//! task.await?;
+//! # let _ = fence;
+//! # Ok(())
+//! # })
+//! # }
+//! ```
+//!
 //! # What is always true
 //!
 //! - **K1** By the keeper's clock, at most one value holds a lock (G1).
@@ -22,10 +51,16 @@
 //! fence, checked by the database in every write, makes it harmless.
 
 mod calls;
+mod estimates;
 mod fault;
+mod guard;
 mod health;
+mod hold;
+mod keeper;
+mod keeping;
 mod line;
 mod link;
+mod locking;
 mod memory;
 mod name;
 mod open;
@@ -35,19 +70,29 @@ mod reply;
 mod scripts;
 mod table;
 mod waiting;
+mod wish;
 mod words;
 
-use std::sync::Arc;
+use std::sync::{Arc, Once};
 use std::time::Duration;
 
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use tracing::Instrument;
 
 use crate::domain::ids::NodeId;
 use crate::domain::seat::Seat;
-use crate::locks::memory::Memory;
+use crate::locks::estimates::Estimates;
+pub use crate::locks::guard::{Guard, Guards};
+use crate::locks::hold::Hold;
+use crate::locks::keeper::Keeper;
+use crate::locks::keeping::Keeping;
+use crate::locks::locking::process_owner;
 pub use crate::locks::name::LockName;
 use crate::locks::remote::Remote;
 pub use crate::locks::waiting::{Waited, Waiting};
+pub use crate::locks::wish::{BackOff, Lease, Patience, Policy, Wish};
 pub use crate::locks::words::{
     Claim, Claimed, Grant, Held, Holder, LockError, LocksError, Loss, Over, Owner, Place, Released,
     Round, Verdict,
@@ -66,13 +111,15 @@ struct Inner {
     keeper: Keeper,
     /// The name under which this process is told of hand-overs.
     server: NodeId,
-}
-
-/// Who keeps the locks: a closed set, so an enum and not a trait.
-#[derive(Clone, Debug)]
-enum Keeper {
-    Memory(Arc<Memory>),
-    Redis(Arc<Remote>),
+    /// Who has what no person asked for.
+    owner: Owner,
+    /// What guards hold.
+    keeping: Arc<Keeping>,
+    /// Done when the renewal actor runs: with the first guard.
+    keeps: Once,
+    estimates: Estimates,
+    tasks: TaskTracker,
+    stop: CancellationToken,
 }
 
 impl Locks {
@@ -110,7 +157,16 @@ impl Locks {
     }
 
     fn kept_by(keeper: Keeper, server: NodeId) -> Self {
-        Self(Arc::new(Inner { keeper, server }))
+        Self(Arc::new(Inner {
+            keeper,
+            server,
+            owner: process_owner(server),
+            keeping: Arc::default(),
+            keeps: Once::new(),
+            estimates: Estimates::default(),
+            tasks: TaskTracker::new(),
+            stop: CancellationToken::new(),
+        }))
     }
 
     /// Asks for a lock. A claim repeated with the same value is the same grant, with the same
@@ -127,10 +183,7 @@ impl Locks {
     /// A claim that is dropped while it is under way is taken back too.
     pub async fn claim(&self, claim: &Claim) -> Result<Claimed, LocksError> {
         let began = Instant::now();
-        let claimed = match &self.0.keeper {
-            Keeper::Memory(memory) => memory.claim(claim),
-            Keeper::Redis(remote) => remote.claim(claim).await,
-        };
+        let claimed = self.ask(claim).await;
         let outcome = match &claimed {
             Ok(Claimed::Granted(_)) => "granted",
             Ok(Claimed::Busy(_)) => "busy",
@@ -151,18 +204,12 @@ impl Locks {
     ///
     /// A release that is dropped while it is under way is made in the background.
     pub async fn release(&self, name: &LockName, value: &str) -> Result<Released, LocksError> {
-        match &self.0.keeper {
-            Keeper::Memory(memory) => Ok(memory.release(name, value, Duration::ZERO)),
-            Keeper::Redis(remote) => remote.release(name, value, Duration::ZERO).await,
-        }
+        self.0.keeper.release(name, value, Duration::ZERO).await
     }
 
-    /// Gives a lock back, or leaves its line, in the background; nobody gets it for `rest`.
-    fn release_soon(&self, name: &LockName, value: &str, rest: Duration) {
-        match &self.0.keeper {
-            Keeper::Memory(memory) => drop(memory.release(name, value, rest)),
-            Keeper::Redis(remote) => remote.release_soon(name, value, rest),
-        }
+    /// As [`Locks::claim`], not counted.
+    async fn ask(&self, claim: &Claim) -> Result<Claimed, LocksError> {
+        self.0.keeper.claim(claim).await
     }
 
     /// Renews all of `held` in one go; asks nothing when there is none.
@@ -177,10 +224,7 @@ impl Locks {
         }
         let began = Instant::now();
         let held: Vec<_> = held.iter().map(|held| (held, ttl)).collect();
-        let round = match &self.0.keeper {
-            Keeper::Memory(memory) => Ok(memory.renew(&held)),
-            Keeper::Redis(remote) => remote.renew(&held).await,
-        }?;
+        let round = self.0.keeper.renew(&held).await?;
         metrics::histogram!("galley_renewal_round_seconds").record(began.elapsed());
         metrics::gauge!("galley_renewal_locks").set(held.len() as f64);
         let reasserted = round.verdicts.iter().filter(|it| **it == Verdict::Reasserted).count();
@@ -206,10 +250,7 @@ impl Locks {
     ///
     /// [`LocksError`] when the keeper gave no answer.
     pub async fn holders(&self, names: &[LockName]) -> Result<Vec<Option<Holder>>, LocksError> {
-        match &self.0.keeper {
-            Keeper::Memory(memory) => Ok(names.iter().map(|name| memory.holder(name)).collect()),
-            Keeper::Redis(remote) => remote.holders(names).await,
-        }
+        self.0.keeper.holders(names).await
     }
 
     /// Stands in the line for a lock, for at most `patience`: see [`Waiting`].
@@ -226,10 +267,7 @@ impl Locks {
     ///
     /// [`LocksError`] when the keeper gave no answer.
     pub async fn held(&self) -> Result<Vec<(LockName, Holder)>, LocksError> {
-        match &self.0.keeper {
-            Keeper::Memory(memory) => Ok(memory.held()),
-            Keeper::Redis(remote) => remote.held().await,
-        }
+        self.0.keeper.held().await
     }
 
     /// Every seat that is taken, on whatever server. For the admin page: it walks all keys.
@@ -238,10 +276,7 @@ impl Locks {
     ///
     /// [`LocksError`] when the keeper gave no answer.
     pub async fn seats(&self) -> Result<Vec<(Seat, Holder)>, LocksError> {
-        match &self.0.keeper {
-            Keeper::Memory(memory) => Ok(memory.seats()),
-            Keeper::Redis(remote) => remote.seats().await,
-        }
+        self.0.keeper.seats().await
     }
 
     /// Whether locks can be trusted: the keeper answers, is the primary, and evicts nothing.
@@ -250,10 +285,7 @@ impl Locks {
     ///
     /// [`LocksError::Misconfigured`] says in one line what is wrong and what to do about it.
     pub async fn check(&self) -> Result<(), LocksError> {
-        match &self.0.keeper {
-            Keeper::Memory(_) => Ok(()),
-            Keeper::Redis(remote) => remote.check().await,
-        }
+        self.0.keeper.check().await
     }
 
     /// Resolves once after each time that the connection for renewals was lost and is back: the
@@ -263,19 +295,39 @@ impl Locks {
     ///
     /// Nothing is lost: what happened while nobody waited is told to the next who does.
     pub async fn reconnected(&self) {
-        match &self.0.keeper {
-            Keeper::Memory(_) => std::future::pending().await,
-            Keeper::Redis(remote) => remote.reconnected().await,
-        }
+        self.0.keeper.reconnected().await;
     }
 
-    /// Makes the releases that are still owed, if the keeper can be reached, and ends the
-    /// background tasks. The last thing to do with locks: afterwards there is no connection.
+    /// Releases what guards of this process still hold, and tells them; makes the releases that are
+    /// owed, if the keeper can be reached; and ends the background tasks. The last thing to do with
+    /// locks: afterwards there is no connection.
     pub async fn close(&self) {
-        match &self.0.keeper {
-            Keeper::Memory(_) => {}
-            Keeper::Redis(remote) => remote.close().await,
+        self.0.stop.cancel();
+        self.0.tasks.close();
+        self.0.tasks.wait().await;
+        for hold in self.0.keeping.close() {
+            let held = &hold.held;
+            self.0.keeper.release_soon(&held.name, &held.value, hold.rest());
         }
+        self.0.keeper.close().await;
+    }
+}
+
+impl Inner {
+    /// Keeps a lock from now on. Nothing once the locks are closed.
+    fn keep(&self, hold: Arc<Hold>, sent_at: Instant) -> Option<u64> {
+        let id = self.keeping.enter(hold, sent_at)?;
+        self.keeps.call_once(|| {
+            let run = Arc::clone(&self.keeping).run(self.keeper.clone(), self.stop.clone());
+            self.tasks.spawn(run.instrument(tracing::info_span!("locks", task = "guards")));
+        });
+        Some(id)
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        self.stop.cancel();
     }
 }
 

@@ -22,7 +22,7 @@ const SEAT: &str = "share-link:lock:";
 const SEAT_KEYS: &str = "share-link:";
 const NAMED: &str = "lock:";
 /// What names of locks may not begin with: keys and channels beside a lock do.
-const RESERVED: [&str; 5] = ["grant:", "line:", "due:", "waiting:", "release:"];
+const RESERVED: [&str; 6] = ["grant:", "line:", "due:", "waiting:", "release:", "check:"];
 
 /// What a lock is called. Cheap to clone.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -36,7 +36,7 @@ impl LockName {
     }
 
     /// Any other lock. By convention `<class>:<what>`; names that begin with `grant:`, `line:`,
-    /// `due:`, `waiting:` or `release:` are Galley's own.
+    /// `due:`, `waiting:`, `release:` or `check:` are Galley's own.
     #[must_use]
     pub fn named(name: &str) -> Self {
         debug_assert!(!is_reserved(name), "{name}");
@@ -120,6 +120,11 @@ impl LockName {
 
 fn is_reserved(name: &str) -> bool {
     RESERVED.iter().any(|reserved| name.starts_with(reserved))
+}
+
+/// Keys of each kind, which nothing else uses, for `server` to try what it may do with them.
+pub(super) fn check_keys(server: NodeId) -> [String; 2] {
+    [SEAT_KEYS, NAMED].map(|prefix| format!("{prefix}check:{server}"))
 }
 
 /// The channel on which a server is told of what was handed to its waiters.

@@ -39,9 +39,13 @@ const _: () = assert!(GRANTS_KEPT_EVERY.as_secs() * 4 < GRANT_KEPT_FOR.as_secs()
 /// Locks in Redis.
 #[derive(Debug)]
 pub(super) struct Remote {
+    /// The name of this server.
+    server: NodeId,
     calls: Calls,
     renewals: Link,
     reconnected: Arc<Notify>,
+    /// The same, for the guards of this process.
+    is_back: Arc<Notify>,
     owed: Arc<Owed>,
     pub(super) lobby: Arc<Lobby>,
     grants_kept_at: Mutex<Instant>,
@@ -55,15 +59,16 @@ impl Remote {
         let client = open::client(url)?;
         let scripts = Arc::new(Scripts::new());
         let reconnected = Arc::new(Notify::new());
-        let (link, calls_upkeep) = Link::new(client.clone(), scripts.greeting(), None);
+        let (link, calls_upkeep) = Link::new(client.clone(), scripts.greeting(), vec![]);
         // Renewals bring their script along; a new connection only has to show that it answers.
         let mut ping = pipeline();
         ping.cmd("PING");
-        let back = Some(Arc::clone(&reconnected));
+        let is_back = Arc::new(Notify::new());
+        let back = vec![Arc::clone(&reconnected), Arc::clone(&is_back)];
         let (renewals, renewals_upkeep) = Link::new(client.clone(), ping.clone(), back);
         let lobby = Arc::new(Lobby::default());
         let ear = Ear { channel: release_channel(server), lobby: Arc::clone(&lobby) };
-        let (_listens, mut ear_upkeep) = Link::new(client, ping, None);
+        let (_listens, mut ear_upkeep) = Link::new(client, ping, vec![]);
         ear_upkeep.ear = Some(ear);
         let calls = Calls { link, scripts };
         let owed = Arc::new(Owed::default());
@@ -74,12 +79,23 @@ impl Remote {
         tasks.spawn(ear_upkeep.run(stop.clone()).instrument(span("hand-overs")));
         let work = Arc::clone(&owed).work(calls.clone(), stop.clone());
         tasks.spawn(work.instrument(span("owed")));
-        let watch = health::watch(calls.clone());
+        let watch = health::watch(calls.clone(), server);
         let watch = stop.clone().run_until_cancelled_owned(watch);
         tasks.spawn(watch.instrument(span("health")));
         tasks.close();
         let grants_kept_at = Mutex::new(Instant::now());
-        Ok(Self { calls, renewals, reconnected, owed, lobby, grants_kept_at, tasks, stop })
+        Ok(Self {
+            server,
+            calls,
+            renewals,
+            reconnected,
+            is_back,
+            owed,
+            lobby,
+            grants_kept_at,
+            tasks,
+            stop,
+        })
     }
 
     pub(super) async fn claim(&self, claim: &Claim) -> Result<Claimed, LocksError> {
@@ -247,11 +263,16 @@ impl Remote {
     }
 
     pub(super) async fn check(&self) -> Result<(), LocksError> {
-        health::check(&self.calls).await
+        health::check(&self.calls, self.server).await.map(drop)
     }
 
     pub(super) async fn reconnected(&self) {
         self.reconnected.notified().await;
+    }
+
+    /// As [`Self::reconnected`], for the renewal actor.
+    pub(super) async fn is_back(&self) {
+        self.is_back.notified().await;
     }
 
     /// Pays what is owed, once, and ends the tasks.

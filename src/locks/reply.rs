@@ -157,6 +157,7 @@ fn number(value: &Value) -> Option<u64> {
     text(value)?.parse().ok()
 }
 
-fn time(value: &Value) -> Option<DateTime<Utc>> {
+/// A time in µs.
+pub(super) fn time(value: &Value) -> Option<DateTime<Utc>> {
     DateTime::from_timestamp_micros(text(value)?.parse().ok()?)
 }

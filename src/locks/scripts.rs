@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use redis::{Cmd, Pipeline};
 
+use crate::domain::ids::NodeId;
 use crate::locks::GRANT_KEPT_FOR;
 use crate::locks::line::{LINE_DEADLINE, LINE_MAX, Waiter};
-use crate::locks::name::LockName;
+use crate::locks::name::{LockName, check_keys, release_channel};
 use crate::locks::words::{Claim, Held, Over};
 
 /// Locks in one call of the renewal script. A call holds Redis for itself: some 0.3 ms at this
@@ -28,6 +29,7 @@ pub(super) struct Scripts {
     pub(super) renew: Script,
     pub(super) reassert: Script,
     pub(super) holders: Script,
+    pub(super) check: Script,
 }
 
 impl Script {
@@ -39,7 +41,14 @@ impl Script {
     /// `SCRIPT FLUSH` or an empty restart they would all be refused, and a pipeline of renewals
     /// cannot be picked apart to repeat some of it. The answer is left out of the replies.
     pub(super) fn load(&self, pipeline: &mut Pipeline) {
-        pipeline.cmd("SCRIPT").arg("LOAD").arg(self.source).ignore();
+        pipeline.add_command(self.loading()).ignore();
+    }
+
+    /// The command that does so.
+    pub(super) fn loading(&self) -> Cmd {
+        let mut load = redis::cmd("SCRIPT");
+        load.arg("LOAD").arg(self.source);
+        load
     }
 
     /// The beginning of a call: `keys` keys and then the arguments are to follow.
@@ -58,6 +67,7 @@ impl Scripts {
             renew: Script::new(include_str!("renew.lua")),
             reassert: Script::new(include_str!("reassert.lua")),
             holders: Script::new(include_str!("holders.lua")),
+            check: Script::new(include_str!("check.lua")),
         }
     }
 
@@ -136,6 +146,13 @@ impl Scripts {
                 .arg(held.owner.node.to_string())
                 .arg(held.since.timestamp_micros());
         }
+        call
+    }
+
+    /// Tries everything once, as `server`.
+    pub(super) fn check(&self, server: NodeId) -> Cmd {
+        let mut call = self.check.call(2);
+        call.arg(&check_keys(server)).arg(release_channel(server));
         call
     }
 

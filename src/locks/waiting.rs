@@ -15,8 +15,9 @@ use tokio::time::{Instant, sleep_until, timeout_at};
 use crate::locks::fault::Fault;
 use crate::locks::line::{Bell, LOOK_EVERY, Standing, Waiter};
 use crate::locks::link::jittered;
+use crate::locks::reply::unexpected;
 use crate::locks::words::{Claim, Grant, LockError, LocksError, Place};
-use crate::locks::{Inner, Keeper, Locks};
+use crate::locks::{Locks, count};
 
 /// How long after the end of the holder's lease the first in the line looks.
 const AFTER_EXPIRY: Duration = Duration::from_millis(2);
@@ -74,11 +75,7 @@ type Look = Pin<Box<dyn Future<Output = Result<Standing, Fault>> + Send>>;
 
 impl Waiting {
     pub(super) fn new(locks: Locks, claim: Claim, patience: Duration) -> Self {
-        let lobby = match &locks.0.keeper {
-            Keeper::Memory(memory) => &memory.lobby,
-            Keeper::Redis(remote) => &remote.lobby,
-        };
-        let (bell, now) = (lobby.enter(&claim.value), Instant::now());
+        let (bell, now) = (locks.0.keeper.lobby().enter(&claim.value), Instant::now());
         Self {
             bell,
             locks,
@@ -174,8 +171,9 @@ impl Waiting {
                 arrival: self.arrival,
                 remembers: self.remembers(),
             };
-            let (inner, claim) = (Arc::clone(&self.locks.0), Arc::clone(&self.claim));
-            self.looking = Some(Box::pin(check_in(inner, claim, waiter)));
+            let (keeper, claim) = (self.locks.0.keeper.clone(), Arc::clone(&self.claim));
+            let look = async move { keeper.check_in(&claim, &waiter).await };
+            self.looking = Some(Box::pin(look));
         }
         let looking = self.looking.as_mut()?;
         let seen =
@@ -226,7 +224,7 @@ impl Waiting {
                 let place = Box::new(Place { position, holder, retry_at });
                 Err(self.give_up(LockError::Busy(place)))
             }
-            Standing::Refused(None) => Err(self.give_up(crate::locks::reply::unexpected().into())),
+            Standing::Refused(None) => Err(self.give_up(unexpected().into())),
         }
     }
 
@@ -257,12 +255,13 @@ impl Waiting {
         if !std::mem::replace(&mut self.is_over, true) {
             // A look that is under way would only make a place that is left at once.
             self.looking = None;
-            self.locks.release_soon(&self.claim.name, &self.claim.value, Duration::ZERO);
+            let claim = &self.claim;
+            self.locks.0.keeper.release_soon(&claim.name, &claim.value, Duration::ZERO);
         }
     }
 
     fn count(&self, outcome: &'static str) {
-        crate::locks::count(&self.claim.name, self.began, outcome);
+        count(&self.claim.name, self.began, outcome);
     }
 }
 
@@ -275,12 +274,5 @@ impl Drop for Waiting {
 impl fmt::Debug for Waiting {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Waiting").field("name", &self.claim.name).finish_non_exhaustive()
-    }
-}
-
-async fn check_in(inner: Arc<Inner>, claim: Arc<Claim>, waiter: Waiter) -> Result<Standing, Fault> {
-    match &inner.keeper {
-        Keeper::Memory(memory) => memory.check_in(&claim, &waiter).map_err(Fault::Refused),
-        Keeper::Redis(remote) => remote.check_in(&claim, &waiter).await,
     }
 }

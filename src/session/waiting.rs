@@ -34,7 +34,12 @@ impl Sessions {
                 () = self.shared.stop.cancelled() => return Err(Close::Restart("draining")),
             };
             match waited {
-                Ok(Waited::Granted(grant)) => return Ok(grant),
+                Ok(Waited::Granted(grant)) => {
+                    // The grant is made by the release itself: this is how long it took to get here.
+                    let took = (Utc::now() - grant.since).to_std().unwrap_or_default();
+                    metrics::histogram!("galley_seat_handover_seconds").record(took);
+                    return Ok(grant);
+                }
                 // Revoked or evicted: its socket has been told already.
                 Ok(Waited::Place(_)) if holding.phase() == Phase::Ended => return Err(Close::Left),
                 Ok(Waited::Place(place)) => tell(holding, &place),

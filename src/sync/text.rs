@@ -18,6 +18,7 @@ use crate::domain::anchor::{
 use crate::domain::limits::{CONTEXT_CHARS, QUOTE_UTF16_MAX};
 use crate::sync::ROOT;
 use crate::sync::error::{AnchorMismatch, SyncError};
+use crate::sync::lib0::Reader;
 use crate::sync::log;
 use crate::sync::search::{self, Wanted};
 use crate::sync::utf16::{self, Place};
@@ -185,6 +186,12 @@ impl Text {
 
     /// Where a relative position is now.
     pub(crate) fn offset(&self, position: &[u8]) -> Option<u32> {
+        // yrs takes the client id of a position on trust, and asserts that it has 53 bits.
+        let mut reader = Reader::new(position);
+        if reader.number().ok()? == 0 {
+            reader.number().ok()?;
+            reader.clock().ok()?;
+        }
         let position = StickyIndex::decode_v1(position).ok()?;
         position.get_offset(&self.document.transact()).map(|offset| offset.index)
     }

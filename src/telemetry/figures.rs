@@ -24,6 +24,7 @@ const COUNTERS: &[(&str, &str)] = &[
 const GAUGES: &[(&str, &str)] = &[
     ("galley_seats_held", "Seats held by sessions of this server, by role."),
     ("galley_renewal_locks", "Locks in the last renewal round."),
+    ("galley_locks_clock_ahead_seconds", "How far the clock of Redis is ahead of this server's."),
     ("galley_connections", "Open connections, websockets included."),
     ("galley_rooms", "Open rooms."),
 ];
@@ -69,6 +70,7 @@ fn begin_at_zero() {
     let _registered = histogram!("galley_relay_seconds", "path" => "room");
     for name in [
         "galley_seat_wait_seconds",
+        "galley_seat_handover_seconds",
         "galley_renewal_round_seconds",
         "galley_renewal_lag_seconds",
         "galley_document_persist_seconds",

@@ -51,7 +51,7 @@ export class Chairs {
     const { role: mine, phase } = this.store.state
     const own = role === mine
     // In the other tab it is the same person who sits there.
-    const here = own ? ["seated", "uncertain", "taken"].includes(phase) : chair.here
+    const here = own ? ["seated", "uncertain", "taken", "waiting"].includes(phase) : chair.here
     const state = here ? (chair.away && !own ? "away" : "here") : chair.user ? "absent" : "empty"
     const name = chair.user?.name ?? t("chair.empty")
     const since = here && chair.since ? when(chair.since) : ""

@@ -6,14 +6,17 @@
  * at once. Here coming back is in our hands: every close is reported, and we connect again after
  * our own wait, which differs from client to client.
  *
- * Fires `phase` (read `phase`, `holder`, `why`) and `told` with each event of the server.
+ * Fires `phase` (read `phase`, `holder`, `place`, `inVain`, `why`) when any of them changes, and
+ * `told` with each event of the server.
  */
 
+import { holderOf, positionOf, secondsToAsk } from "./line.js"
 import { readVarString, WebsocketProvider } from "./vendor.js"
 
 /**
  * @typedef {import("./store.js").Phase} Phase
  * @typedef {import("./store.js").Holder} Holder
+ * @typedef {import("./store.js").Place} Place
  * @typedef {{ event: string, [field: string]: any }} Told
  */
 
@@ -21,6 +24,8 @@ import { readVarString, WebsocketProvider } from "./vendor.js"
 const EVENT_FRAME = 100
 /** Longest wait before another attempt, in ms. */
 const WAIT_MAX = 10_000
+/** A wait that ends sooner than this was refused: the next is not asked for at once. In ms. */
+const WAIT_MIN = 2_000
 
 /**
  * How long to wait before another attempt: longer each time, and never for all the same.
@@ -58,14 +63,9 @@ export function lostBecause(code, reason) {
  */
 export function holderIn(reason) {
   try {
-    const { holder } = JSON.parse(reason)
-    return {
-      name: String(holder?.name ?? ""),
-      since: typeof holder?.since === "string" ? holder.since : null,
-      own: holder?.you === true,
-    }
+    return holderOf(JSON.parse(reason)?.holder)
   } catch {
-    return { name: "", since: null, own: false }
+    return holderOf(null)
   }
 }
 
@@ -74,6 +74,9 @@ export class Connection extends EventTarget {
   phase = "opening"
   /** @type {Holder | null} */
   holder = null
+  /** @type {Place | null} */
+  place = null
+  inVain = false
   why = ""
   draining = false
 
@@ -82,6 +85,10 @@ export class Connection extends EventTarget {
   #attempts = 0
   #wait = 0
   #timer = 0
+  #resume = ""
+  #takesOver = false
+  /** When the server was last asked to keep us in line, in ms. */
+  #askedAt = 0
   #stopped = new AbortController()
 
   /**
@@ -112,6 +119,7 @@ export class Connection extends EventTarget {
     this.provider.on("sync", this.#settle)
     this.provider.on("status", this.#status)
     this.provider.on("closed", this.#closed)
+    this.provider.on("connection-close", this.#silent)
     window.addEventListener("online", () => this.#connectNow(), { signal })
     document.addEventListener("visibilitychange", () => document.hidden || this.#connectNow(), { signal })
     this.provider.connect()
@@ -126,10 +134,59 @@ export class Connection extends EventTarget {
 
   /** Asks for the seat once more. @param {{ takeover?: boolean }} [options] */
   again({ takeover = false } = {}) {
-    if (takeover) this.provider.params = { events: "1", takeover: "1" }
+    this.#leaveLine()
     this.#attempts = 0
     this.why = ""
-    this.#become("opening")
+    // Where the answer is likely to be the same, what is on the screen stays until it is there.
+    if (takeover || this.phase !== "taken") this.#become("opening")
+    this.#takesOver = takeover
+    this.#connect()
+  }
+
+  /** Stays in line until the seat is free. */
+  wait() {
+    this.#attempts = 0
+    this.why = ""
+    this.inVain = false
+    this.#takesOver = false
+    this.place = { position: null, since: Date.now(), away: false }
+    this.#become("waiting")
+    this.#ask()
+  }
+
+  /** Leaves the line. */
+  leave() {
+    this.#leaveLine()
+    this.#become("taken")
+  }
+
+  #leaveLine() {
+    window.clearTimeout(this.#timer)
+    this.inVain = false
+    if (!this.place) return
+    this.place = null
+    this.provider.disconnect()
+  }
+
+  /** Asks for the seat, or for another stretch of the line, unless it was long enough. */
+  #ask() {
+    if (!this.place) return this.#connect()
+    this.#askedAt = Date.now()
+    const seconds = secondsToAsk(this.place.since, this.#askedAt)
+    if (0 < seconds) return this.#connect({ wait: String(seconds) })
+    this.#leaveLine()
+    this.inVain = true
+    this.#become("taken")
+  }
+
+  /** @param {Record<string, string>} [more] */
+  #connect(more = {}) {
+    window.clearTimeout(this.#timer)
+    /** @type {Record<string, string>} */
+    const params = { events: "1", ...more }
+    if (this.#resume !== "") params.resume = this.#resume
+    if (this.#takesOver) params.takeover = "1"
+    this.provider.params = params
     this.provider.connect()
   }
 
@@ -144,6 +201,8 @@ export class Connection extends EventTarget {
   #settle = () => {
     if (!this.#granted || !this.provider.synced) return
     this.#attempts = 0
+    this.place = null
+    this.inVain = false
     this.#become(this.#uncertain ? "uncertain" : "seated")
   }
 
@@ -160,11 +219,14 @@ export class Connection extends EventTarget {
       this.#granted = true
       this.draining = false
       // A second take-over must be asked for by a person, or two tabs would evict each other.
-      this.provider.params = { events: "1" }
-      if (typeof told.resume === "string" && told.resume !== "") {
-        this.provider.params.resume = told.resume
-      }
+      this.#takesOver = false
+      this.#resume = typeof told.resume === "string" ? told.resume : ""
       this.#settle()
+    } else if (told.event === "seat.waiting" && this.place) {
+      this.#attempts = 0
+      this.holder = holderOf(told.holder, this.holder)
+      this.place = { ...this.place, position: positionOf(told.position), away: false }
+      this.#become("waiting")
     } else if (told.event === "seat.uncertain" || told.event === "seat.restored") {
       this.#uncertain = told.event === "seat.uncertain"
       this.#settle()
@@ -181,30 +243,51 @@ export class Connection extends EventTarget {
   #closed = ({ code, reason }) => {
     if (code === 4409) {
       this.holder = holderIn(reason)
+      this.place = null
       return this.#become("taken")
     }
+    if (code === 4408 && this.place && WAIT_MIN <= Date.now() - this.#askedAt) return this.#ask()
+    if (code === 4408 && this.place) return this.#later()
     if (4400 <= code && code < 4500) {
+      this.place = null
       this.why = lostBecause(code, reason || this.why)
       return this.#become("lost")
     }
+    if (this.place) this.#lineLost()
+    else if (this.phase !== "opening" || 2 <= this.#attempts) this.#become("offline")
+    this.#later()
+  }
+
+  #later() {
     this.#attempts++
-    if (this.phase !== "opening" || 2 < this.#attempts) this.#become("offline")
     window.clearTimeout(this.#timer)
     const wait = this.#wait + waitBefore(this.#attempts, Math.random())
     this.#wait = 0
-    this.#timer = window.setTimeout(() => this.provider.connect(), wait)
+    this.#timer = window.setTimeout(() => this.#ask(), wait)
+  }
+
+  /** The provider gave up a socket that said nothing for long, and connects by itself. @param {unknown} close */
+  #silent = (close) => {
+    if (close === null && this.place) this.#lineLost()
+  }
+
+  /** The place in the line is lost with its connection. The waiting is not. */
+  #lineLost() {
+    if (!this.place || this.place.away) return
+    this.place = { ...this.place, position: null, away: true }
+    this.#become("waiting")
   }
 
   /** The network is back, or somebody looks at the page again: no need to wait longer. */
   #connectNow() {
-    if (this.phase !== "offline" && this.phase !== "opening") return
-    window.clearTimeout(this.#timer)
-    this.provider.connect()
+    if (this.phase !== "offline" && this.phase !== "opening" && !this.place?.away) return
+    this.#ask()
   }
 
   /** @param {Phase} phase */
   #become(phase) {
-    if (phase === this.phase) return
+    // A line moves, and a seat changes hands, without another phase.
+    if (phase === this.phase && phase !== "waiting" && phase !== "taken") return
     this.phase = phase
     this.dispatchEvent(new Event("phase"))
   }

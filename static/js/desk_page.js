@@ -2,6 +2,7 @@
 /** The desk: makes its parts, and carries what one says to the others. */
 
 import * as api from "./api.js"
+import { Bell } from "./bell.js"
 import { Chairs } from "./chairs.js"
 import { Connection } from "./connection.js"
 import { button, byId, copy, el, icon } from "./dom.js"
@@ -63,6 +64,7 @@ export class DeskPage {
       this.margin,
       this.presence,
       new Title(this.store),
+      new Bell(this.store),
       new Chairs(this.store),
       new Notices(this.store, this.#ways()),
       new Foot(this.editor, link.document_id),
@@ -109,13 +111,15 @@ export class DeskPage {
   }
 
   #phase() {
-    const { phase, holder, why, draining } = this.connection
+    const { phase, holder, place, inVain, why, draining } = this.connection
     const before = this.store.state
-    const back = before.wasSeated && before.phase !== "seated" && phase === "seated"
+    // Who waited is told by the bell.
+    const back = before.wasSeated && !["seated", "waiting"].includes(before.phase) && phase === "seated"
     const wasSeated = before.wasSeated || phase === "seated"
-    this.store.change({ phase, holder, why, draining, wasSeated, idleUntil: null })
+    this.store.change({ phase, holder, place, inVain, why, draining, wasSeated, idleUntil: null })
     // Until then nobody knows what is in the text, and nothing may say that it is empty.
     document.body.dataset.read = String(wasSeated)
+    if (before.phase === "taken" && phase === "taken") show(t("state.taken.still"))
     // A writer goes on while the connection is away: only they can write, so nothing can clash.
     const may = this.role === "writer" && this.store.state.wasSeated
     this.editor.mayType(may && (phase === "seated" || phase === "offline"))
@@ -221,6 +225,8 @@ export class DeskPage {
     return {
       again: () => this.connection.again(),
       takeOver: () => this.connection.again({ takeover: true }),
+      wait: () => this.connection.wait(),
+      leave: () => this.connection.leave(),
       lost: () => this.watch.lost(),
       copied: () => this.watch.forget(),
       text: () => this.editor.focus(),

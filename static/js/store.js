@@ -11,9 +11,11 @@
  * @typedef {import("./api.js").Role} Role
  * @typedef {import("./api.js").Link} Link
  *
- * @typedef {"opening" | "seated" | "uncertain" | "offline" | "taken" | "lost"} Phase
+ * @typedef {"opening" | "seated" | "uncertain" | "offline" | "taken" | "waiting" | "lost"} Phase
  * @typedef {{ user: User | null, since: string | null, here: boolean, away: boolean }} Chair
  * @typedef {{ name: string, since: string | null, own: boolean }} Holder
+ * @typedef {{ position: number | null, since: number, away: boolean }} Place in the waiting line: 1 is
+ *   next, `null` not known yet; since when, in ms; whether the connection is lost meanwhile
  * @typedef {{ count: number, since: Date | null, savedAt: Date | null, slow: boolean,
  *   refusing: boolean }} Saving
  *
@@ -25,7 +27,10 @@
  * @property {boolean} wasSeated whether the text has been here once, so that it can be read
  * @property {number | null} idleUntil when the seat is given back for idleness, in ms
  * @property {boolean} draining the server said that it is going away
- * @property {Holder | null} holder who has the seat, when `phase` is `taken`
+ * @property {Holder | null} holder who has the seat, when `phase` is `taken` or `waiting`
+ * @property {Place | null} place in the line, when `phase` is `waiting`
+ * @property {boolean} inVain whether the last wait ended without a seat
+ * @property {boolean} called whether the wait ended with a seat, and nobody has looked since
  * @property {string} why why the seat was lost: the end of a `state.lost.*`
  * @property {Record<Role, Chair>} chairs
  * @property {Saving} saving
@@ -44,6 +49,9 @@ const atFirst = Object.freeze({
   idleUntil: null,
   draining: false,
   holder: null,
+  place: null,
+  inVain: false,
+  called: false,
   why: "",
   chairs: { writer: emptyChair, reviewer: emptyChair },
   saving: { count: 0, since: null, savedAt: null, slow: false, refusing: false },

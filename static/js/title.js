@@ -57,13 +57,14 @@ export class Title {
   }
 
   #draw() {
-    const { role, phase } = this.store.state
+    const { role, phase, called } = this.store.state
     const title = this.#known
     if (document.activeElement !== this.field) this.field.value = title
     this.field.readOnly = role !== "writer"
     this.field.placeholder = t("start.untitled")
     byId("heading").textContent = title || t("start.untitled")
-    document.title = `${title || t("start.untitled")} · Galley`
+    const tab = `${title || t("start.untitled")} · Galley`
+    document.title = called && phase === "seated" ? t("state.waiting.title", { title: tab }) : tab
     const { text, kind } = this.#saving()
     if (this.saved.textContent !== text) this.saved.textContent = text
     this.saved.dataset.kind = phase === "seated" ? kind : "off"

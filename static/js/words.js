@@ -95,6 +95,13 @@ export function clock(date, { seconds = false } = {}) {
   }).format(date)
 }
 
+/** A length of time as one would say it: whole minutes, from an hour on whole hours. @param {number} ms */
+export function lasting(ms) {
+  const minutes = Math.floor(ms / 60_000)
+  const [count, unit] = minutes < 60 ? [minutes, "minute"] : [Math.floor(minutes / 60), "hour"]
+  return new Intl.NumberFormat(words.language, { style: "unit", unit, unitDisplay: "long" }).format(count)
+}
+
 /**
  * A moment as one would say it: the time today, the day and the time before that.
  *

@@ -123,6 +123,12 @@ async fn g13_a_document_at_its_limit_takes_no_more_and_keeps_what_it_has() {
     assert_eq!(problem["type"], "/problems/document-too-large");
     let text = server.text(&desk.writer, &desk.document).await;
     assert_eq!(text.len(), 120_000);
+    writer.leave().await;
+    // A client that hears no events would not know: it is closed.
+    let stock = server.knock(&desk, "writer", "").await;
+    stock.synced().await;
+    stock.append(&"x".repeat(40_000));
+    assert_eq!(stock.closed().await, (4413, "document".to_owned()));
 }
 
 /// Goal: a page of another site gets no socket, whatever its cookie.

@@ -292,7 +292,8 @@ async fn serve(
         let message = tokio::select! {
             outgoing = queue.recv() => {
                 let Some(message) = outgoing else { break };
-                if sink.send(message).await.is_err() { break }
+                // Closed by the other end: why, is yet to be read.
+                let _closed = sink.send(message).await;
                 continue;
             }
             incoming = stream.next() => incoming,
@@ -301,10 +302,8 @@ async fn serve(
             Some(Ok(Message::Binary(message))) => {
                 let answer = state.lock().expect("not poisoned").take(&message);
                 change.send_modify(|count| *count += 1);
-                if let Some(answer) = answer
-                    && sink.send(Message::Binary(answer)).await.is_err()
-                {
-                    break;
+                if let Some(answer) = answer {
+                    let _closed = sink.send(Message::Binary(answer)).await;
                 }
             }
             Some(Ok(Message::Close(Some(close)))) => {

@@ -20,7 +20,7 @@ pub(crate) const SHORT: Duration = Duration::from_millis(300);
 /// How long a waiter is believed to live that says nothing.
 pub(crate) const LINE_DEADLINE: Duration = Duration::from_secs(6);
 /// What a busy machine may take on top of what was promised.
-pub(crate) const SLACK: Duration = Duration::from_millis(700);
+pub(crate) const SLACK: Duration = Duration::from_millis(1_500);
 
 /// Enters the line; gives the place once it is told.
 pub(crate) async fn enter(locks: &Locks, claim: &Claim) -> (Waiting, Standing) {

@@ -4,6 +4,9 @@
 
 mod contract;
 mod cost;
+mod figures;
+mod guards;
+mod guards_in_redis;
 mod line;
 mod line_in_redis;
 mod outage;
@@ -68,5 +71,26 @@ mod in_line {
         a_question_that_is_dropped_keeps_the_place
         a_take_over_goes_before_the_line_and_leaves_it_as_it_is
         what_is_held_is_listed_with_its_line
+    }
+}
+
+mod guarded {
+    on_both_keepers! {
+        guards:
+        busy_is_an_answer_with_holder_age_lease_and_place
+        a_release_says_whether_it_was_held_and_a_drop_frees_too
+        g6_a_guard_that_lost_its_lock_is_told_and_frees_nobody_elses
+        g3_a_fixed_lease_is_not_trusted_until_its_end
+        back_off_tries_again_and_gives_up_by_number_and_by_time
+        who_waits_to_be_told_is_told_and_has_an_end
+        g1_of_a_thousand_tasks_one_runs_a_job_that_outlives_its_first_lease
+        an_estimated_lease_outlives_its_estimate_and_is_learnt
+        a_quick_job_is_not_run_again_before_its_minimum_hold
+        g6_a_minimum_hold_is_not_prolonged_by_a_late_renewal
+        who_holds_for_too_long_loses_it_however_alive
+        work_under_a_lock_is_ended_when_the_lock_is_lost
+        several_locks_are_had_all_or_none_and_never_crosswise
+        whatever_is_dropped_on_the_way_leaves_nothing
+        closed_locks_free_what_was_held_and_tell
     }
 }

@@ -19,6 +19,7 @@ async fn start() -> (Server, Locks) {
     let server = Server::start().await;
     let locks = Locks::connect(&server.url()).await.expect("a good address");
     locks.check().await.expect("a fit Redis");
+    server.forget_calls().await;
     (server, locks)
 }
 
@@ -32,6 +33,9 @@ async fn a_frozen_redis_is_unavailable_in_bounded_time_and_a_zombie_claim_is_tak
     let (server, locks) = start().await;
     let other = Locks::connect(&server.url()).await.expect("a good address");
     let (name, held_before) = (seat(), seated(&locks, &seat(), &kim(), LONG).await);
+    // Its own tries are over when what is deleted is counted.
+    other.check().await.expect("a fit Redis");
+    server.forget_calls().await;
     let zombie = claim(&name, &kim());
     server.freeze().await;
 
@@ -199,4 +203,34 @@ async fn a_key_that_somebody_set_by_hand_is_held_by_nobody_we_know() {
     // The administrator's way out.
     assert_eq!(locks.release(&name, "intruder").await, Ok(Released::Freed));
     granted(&locks, &wish).await;
+}
+
+#[tokio::test]
+async fn a_missing_right_is_found_by_the_check_before_somebody_needs_it() {
+    let server = Server::start().await;
+    let _: Value = server.run("ACL SETUSER galley on >right ~share-link:* ~lock:* &* +@all").await;
+    let url = format!("redis://galley:right@127.0.0.1:{}", server.port());
+    let locks = Locks::connect(&url).await.expect("a good address");
+    assert_eq!(locks.check().await, Ok(()));
+    for (taken, given) in [
+        ("-publish", "+publish"),
+        ("-zrangebyscore", "+zrangebyscore"),
+        ("-evalsha", "+evalsha"),
+        ("-script|load", "+script|load"),
+        ("resetkeys", "~share-link:* ~lock:*"),
+        ("resetchannels", "&*"),
+    ] {
+        let _: Value = server.run(&format!("ACL SETUSER galley {taken}")).await;
+        until("the connection is back", async || {
+            !matches!(locks.check().await, Err(LocksError::Unavailable(_)))
+        })
+        .await;
+        let checked = locks.check().await;
+        let Err(LocksError::Misconfigured(why)) = checked else { panic!("{taken}: {checked:?}") };
+        assert!(why.lines().count() == 1 && why.contains("allow the user"), "{why}");
+        let _: Value = server.run(&format!("ACL SETUSER galley {given}")).await;
+        until("it is fit again", async || locks.check().await.is_ok()).await;
+    }
+    let left: Vec<String> = server.run("KEYS *").await;
+    assert_eq!(left, Vec::<String>::new());
 }

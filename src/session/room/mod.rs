@@ -32,7 +32,7 @@ use tokio_util::sync::CancellationToken;
 use crate::domain::ids::{DocumentId, UserId};
 use crate::relay::Message;
 use crate::session::close::Close;
-use crate::session::event::{DOCUMENT_FULL, Event, UNSAVED_FULL};
+use crate::session::event::{DOCUMENT_FULL, Event, Problem, UNSAVED_FULL};
 use crate::session::holding::Holding;
 use crate::session::options::RoomLimits;
 use crate::session::persist::{Owed, Persister};
@@ -205,9 +205,7 @@ impl Room {
             return Ok(());
         }
         if let Some(refusal) = state.refusal(update.len(), &self.limits) {
-            holding.tell(&refusal);
-            holding.tell(&Event::Denied("not-stored"));
-            return Ok(());
+            return refuse(holding, refusal);
         }
         let user = &holding.sitter.user.id;
         if checked.clients.iter().any(|client| state.owners.get(client).is_some_and(|o| o != user))
@@ -227,9 +225,7 @@ impl Room {
     ) -> Result<(), Close> {
         let sitter = &holding.sitter;
         let Ok(place) = self.persister.reserve() else {
-            holding.tell(&Event::Problem(UNSAVED_FULL));
-            holding.tell(&Event::Denied("not-stored"));
-            return Ok(());
+            return refuse(holding, UNSAVED_FULL);
         };
         let append = Append {
             document: self.document,
@@ -318,15 +314,30 @@ impl State {
         }
     }
 
-    fn refusal(&mut self, more: usize, limits: &RoomLimits) -> Option<Event<'static>> {
+    fn refusal(&mut self, more: usize, limits: &RoomLimits) -> Option<Problem> {
         if limits.unsaved_bytes < self.owed_bytes + more {
-            return Some(Event::Problem(UNSAVED_FULL));
+            return Some(UNSAVED_FULL);
         }
         if self.log.bytes() + more <= limits.document_bytes {
             return None;
         }
         // Merging forgets the text of what was deleted.
         let _whole = self.log.merged();
-        (limits.document_bytes < self.log.bytes() + more).then_some(Event::Problem(DOCUMENT_FULL))
+        (limits.document_bytes < self.log.bytes() + more).then_some(DOCUMENT_FULL)
     }
+}
+
+/// Tells of an edit that is not taken for want of room. A page can show that and stay; a client
+/// that hears no events would go on typing into nothing, and is closed.
+fn refuse(holding: &Holding, problem: Problem) -> Result<(), Close> {
+    if !holding.sitter.wants_events {
+        return Err(if problem == DOCUMENT_FULL {
+            Close::TooLarge("document")
+        } else {
+            Close::Unavailable("storage")
+        });
+    }
+    holding.tell(&Event::Problem(problem));
+    holding.tell(&Event::Denied("not-stored"));
+    Ok(())
 }

@@ -1,0 +1,120 @@
+//! What a guard and the renewal actor both know of one held lock. No IO.
+//!
+//! - **H1** (G3) It is trusted until an eighth of the lease before its end, counted from when the
+//!   last good claim or renewal was sent, and never beyond its longest hold.
+//! - **H2** Lost is lost: whoever first finds that out, by the clock or by a verdict, says how, and
+//!   no later renewal changes it. A holder that could not be sure does not become sure again.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep_until};
+use tokio_util::sync::CancellationToken;
+
+use crate::locks::wish::Rhythm;
+use crate::locks::words::{Held, Loss};
+
+/// A lock that a guard holds.
+#[derive(Debug)]
+pub(super) struct Hold {
+    pub(super) held: Held,
+    pub(super) rhythm: Rhythm,
+    pub(super) began: Instant,
+    /// Nobody else is to have it before.
+    pub(super) rests_until: Instant,
+    /// It is taken away then.
+    ends: Option<Instant>,
+    trust: Mutex<Trust>,
+    is_lost: CancellationToken,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Trust {
+    until: Instant,
+    loss: Option<Loss>,
+}
+
+impl Hold {
+    /// A lock that was asked for at `sent_at`.
+    pub(super) fn new(
+        held: Held,
+        rhythm: Rhythm,
+        sent_at: Instant,
+        min_hold: Duration,
+        max_hold: Option<Duration>,
+    ) -> Self {
+        let began = Instant::now();
+        let trust = Trust { until: trusted_until(rhythm, sent_at), loss: None };
+        Self {
+            held,
+            rhythm,
+            began,
+            rests_until: began + min_hold,
+            ends: max_hold.map(|max_hold| sent_at + max_hold),
+            trust: Mutex::new(trust),
+            is_lost: CancellationToken::new(),
+        }
+    }
+
+    /// How it was lost, if it is at `now`.
+    pub(super) fn loss(&self, now: Instant) -> Option<Loss> {
+        let mut trust = self.trust();
+        let by_clock = match self.ends {
+            Some(ends) if ends <= now => Some(Loss::HeldTooLong),
+            _ => (trust.until <= now).then_some(Loss::Expired),
+        };
+        if trust.loss.is_none() && by_clock.is_some() {
+            trust.loss = by_clock;
+            self.is_lost.cancel();
+        }
+        trust.loss
+    }
+
+    /// It was renewed by what was sent at `sent_at`, if it was not lost before (H2).
+    pub(super) fn renewed(&self, sent_at: Instant) {
+        if self.loss(Instant::now()).is_none() {
+            let mut trust = self.trust();
+            trust.until = trust.until.max(trusted_until(self.rhythm, sent_at));
+        }
+    }
+
+    /// It is lost.
+    pub(super) fn lose(&self, loss: Loss) {
+        self.trust().loss.get_or_insert(loss);
+        self.is_lost.cancel();
+    }
+
+    /// Resolves when it is lost. By this clock too, and not only when the actor says so: one that
+    /// is late or dead must not keep anybody believing.
+    pub(super) async fn lost(&self) -> Loss {
+        loop {
+            if let Some(loss) = self.loss(Instant::now()) {
+                return loss;
+            }
+            tokio::select! {
+                () = self.is_lost.cancelled() => {}
+                () = sleep_until(self.deadline()) => {}
+            }
+        }
+    }
+
+    /// When it is lost unless it is renewed.
+    pub(super) fn deadline(&self) -> Instant {
+        let until = self.trust().until;
+        self.ends.map_or(until, |ends| until.min(ends))
+    }
+
+    /// How long nobody else may have it if it is given back now.
+    pub(super) fn rest(&self) -> Duration {
+        self.rests_until.saturating_duration_since(Instant::now())
+    }
+
+    fn trust(&self) -> MutexGuard<'_, Trust> {
+        self.trust.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// As [`crate::domain::lease::LeaseTerms::trusted_until`].
+fn trusted_until(rhythm: Rhythm, sent_at: Instant) -> Instant {
+    sent_at + rhythm.ttl - rhythm.ttl / 8
+}

@@ -1,0 +1,296 @@
+// @ts-check
+/** The waiting line before a taken seat: one's own other tab for real, everything rarer with a server of the test's. */
+
+import assert from "node:assert/strict"
+import { after, afterEach, before, beforeEach, test } from "node:test"
+
+import { AxeBuilder } from "@axe-core/playwright"
+import { createEncoder, toUint8Array, writeVarString, writeVarUint } from "lib0/encoding"
+
+import { Browser, Galley, Person, until } from "./harness.mjs"
+
+const EVENT_FRAME = 100
+const HOUR = 3_600_000
+
+/** @type {Galley} */
+let galley
+/** @type {Browser} */
+let browser
+
+before(async () => {
+  browser = await Browser.start()
+})
+after(() => browser.stop())
+beforeEach(async () => {
+  galley = await Galley.start()
+})
+afterEach(() => galley.stop())
+
+/** Another tab of the same person, which the test can put out of sight. @param {Person} person */
+async function tabOf(person) {
+  const page = await person.page.context().newPage()
+  await page.addInitScript(() => {
+    let hidden = false
+    Object.defineProperty(document, "hidden", { get: () => hidden })
+    Object.assign(globalThis, {
+      hide: (/** @type {boolean} */ now) => {
+        hidden = now
+        document.dispatchEvent(new Event("visibilitychange"))
+      },
+    })
+  })
+  return new Person(galley, page)
+}
+
+/** @param {Person} person @param {boolean} hidden */
+const hide = (person, hidden) =>
+  // @ts-expect-error -- the init script above
+  person.page.evaluate((now) => globalThis.hide(now), hidden)
+
+/** Somebody's second tab, waiting for the first. */
+async function twoTabs() {
+  const first = await browser.person(galley)
+  await first.paste("Kim", "Mine.")
+  const second = await tabOf(first)
+  await second.page.goto(first.page.url())
+  await button(second, "Wait for the seat").waitFor()
+  return { first, second }
+}
+
+/** @param {Person} person @param {string} name */
+const button = (person, name) => person.notice.getByRole("button", { name, exact: true })
+
+/** Waits until the keyboard is there. @param {Person} person @param {string} selector @param {string} [text] */
+const focusAt = (person, selector, text = "") =>
+  until(
+    () =>
+      person.page.evaluate(
+        ([wanted, text]) => {
+          const { activeElement: element } = document
+          return Boolean(element?.matches(wanted) && element.textContent?.includes(text))
+        },
+        /** @type {const} */ ([selector, text]),
+      ),
+    `the focus is at ${selector} ${text}`,
+  )
+
+test("who waits in a second tab is seated when the first one goes, and types without a mouse", async () => {
+  const { first, second } = await twoTabs()
+  const offered = await second.notice.getByRole("button").allTextContents()
+  assert.deepEqual(offered, ["Use it here instead", "Wait for the seat"])
+  await button(second, "Wait for the seat").focus()
+  await second.page.keyboard.press("Enter")
+  await second.notice.getByText("You are next. We will seat you here the moment you close the other tab.").waitFor()
+  await second.notice.getByText(/In line since \d\d:\d\d/).waitFor()
+  await focusAt(second, "button", "Leave the line")
+  await first.page.locator(".cm-content").click()
+  await first.page.keyboard.press("Control+End")
+  await first.page.keyboard.type(" Meanwhile.")
+  await first.page.locator("#saved[data-kind=saved]").waitFor()
+  const left = Date.now()
+  await first.page.close()
+  await second.seated()
+  assert.ok(Date.now() - left < 2_000, `seated after ${Date.now() - left} ms`)
+  await second.page.locator("#toast").getByText("The seat is free, and you have it.").waitFor()
+  await second.notice.waitFor({ state: "hidden" })
+  await second.sees("Mine. Meanwhile.")
+  await focusAt(second, ".cm-content")
+  await second.page.keyboard.press("Control+End")
+  await second.page.keyboard.type(" Here.")
+  await second.sees("Mine. Meanwhile. Here.")
+  await second.seated()
+  await second.page.reload()
+  await second.sees("Mine. Meanwhile. Here.")
+  browser.assertContent()
+})
+
+test("who leaves the line is not seated, and may ask again", async () => {
+  const { first, second } = await twoTabs()
+  await button(second, "Wait for the seat").click()
+  await second.notice.getByText("You are next.").waitFor()
+  await button(second, "Leave the line").click()
+  await focusAt(second, "button", "Wait for the seat")
+  await first.page.close()
+  const headers = { authorization: `Bearer ${galley.adminToken}` }
+  const sessions = async () =>
+    (await (await second.page.request.get(`${galley.url}/api/admin/sessions`, { headers })).json()).sessions
+  await until(async () => (await sessions()).length === 0, "the first tab's seat is free")
+  await second.page.waitForTimeout(500)
+  assert.deepEqual(await sessions(), [])
+  await button(second, "Wait for the seat").click()
+  await second.seated()
+  browser.assertContent()
+})
+
+test("who waits may take the seat over after all, and the other tab may wait for it back", async () => {
+  const { first, second } = await twoTabs()
+  await button(second, "Wait for the seat").click()
+  await second.notice.getByText("You are next.").waitFor()
+  await button(second, "Use it here instead").click()
+  await second.seated()
+  await first.notice.getByText("You went on in another tab").waitFor()
+  await button(first, "Wait for the seat").click()
+  await first.notice.getByText("You are next.").waitFor()
+  await second.page.close()
+  await first.seated()
+  browser.assertContent()
+})
+
+test("a seat that comes free while nobody looks is said in the tab's title until somebody does", async () => {
+  const { first, second } = await twoTabs()
+  await button(second, "Wait for the seat").click()
+  await second.notice.getByText("You are next.").waitFor()
+  await hide(second, true)
+  await first.page.close()
+  await until(async () => (await second.page.title()).startsWith("● Your seat is free – Mine."), "the title says it")
+  await hide(second, false)
+  await until(async () => (await second.page.title()) === "Mine. · Galley", "the title is the document's again")
+  browser.assertContent()
+})
+
+/** Answers for the server on one page: what is asked, and frames and closes of the test's. */
+class Desk {
+  /** @type {URLSearchParams[]} */
+  asked = []
+  /** @type {import("playwright-core").WebSocketRoute | null} */
+  #socket = null
+
+  /** @param {import("playwright-core").Page} page @param {(desk: Desk) => void} answer to each connection */
+  static async at(page, answer) {
+    const desk = new Desk()
+    await page.routeWebSocket(/\/ws\/share-links\//, (socket) => {
+      desk.#socket = socket
+      desk.asked.push(new URL(socket.url()).searchParams)
+      answer(desk)
+    })
+    return desk
+  }
+
+  /** How long the page asks to be kept in line. */
+  get wait() {
+    return this.asked.at(-1)?.get("wait") ?? null
+  }
+
+  /** @param {string} event @param {object} fields */
+  tell(event, fields) {
+    const encoder = createEncoder()
+    writeVarUint(encoder, EVENT_FRAME)
+    writeVarString(encoder, JSON.stringify({ event, ...fields }))
+    this.#socket?.send(Buffer.from(toUint8Array(encoder)))
+  }
+
+  /** @param {number} code @param {string} [reason] */
+  close(code, reason = "") {
+    return this.#socket?.close({ code, reason })
+  }
+}
+
+/** A reviewer's tab before a seat that Kim has. @param {string} [locale] */
+async function beforeKim(locale = "en-GB") {
+  const [writer, reviewer] = [await browser.person(galley, { locale }), await browser.person(galley, { locale })]
+  await writer.paste("김민수", "자리를 기다리는 글")
+  await reviewer.follow(await writer.invite(), "이서연")
+  await reviewer.seated()
+  const tab = await tabOf(reviewer)
+  await tab.page.clock.install()
+  const holder = { name: locale === "ko-KR" ? "박지훈" : "Kim", since: new Date().toISOString() }
+  const waiting = (/** @type {number} */ position) => desk.tell("seat.waiting", { position, holder, retry_at: holder.since })
+  const desk = await Desk.at(tab.page, () => {
+    if (desk.wait === null) desk.close(4409, JSON.stringify({ holder }))
+    else waiting(1)
+  })
+  await tab.page.goto(reviewer.page.url())
+  return { tab, desk, waiting }
+}
+
+test("a seat that somebody else has: who, since when, which place, and the focus stays where the hand is", async () => {
+  const { tab, waiting } = await beforeKim()
+  await tab.notice.getByText(/Kim is reviewing this since \d\d:\d\d\. The text is safe\./).waitFor()
+  // The text is not here yet; that is no reason to call it empty.
+  assert.equal(await tab.page.locator(".cm-placeholder").isVisible(), false)
+  await button(tab, "Try again").click()
+  await tab.page.locator("#toast").getByText("The seat is still taken.").waitFor()
+  await focusAt(tab, "button", "Try again")
+  await button(tab, "Wait for the seat").click()
+  await tab.notice.getByText("You are next. We will seat you the moment Kim leaves.").waitFor()
+  await focusAt(tab, "button", "Leave the line")
+  waiting(3)
+  await tab.notice.getByText("You are number 3 in line.").waitFor()
+  await focusAt(tab, "button", "Leave the line")
+  browser.assertContent()
+})
+
+test("a wait that ends is renewed for an hour, and then said to be in vain", async () => {
+  const { tab, desk } = await beforeKim()
+  await button(tab, "Wait for the seat").click()
+  await tab.notice.getByText("You are next.").waitFor()
+  assert.equal(desk.wait, "300")
+  await tab.page.clock.fastForward(5 * 60_000)
+  await desk.close(4408, "seat-not-free")
+  await tab.notice.getByText(/In line since \d\d:\d\d, 5 minutes so far/).waitFor()
+  await tab.notice.getByText("You are next.").waitFor()
+  await button(tab, "Leave the line").waitFor()
+  await tab.page.clock.fastForward(HOUR - 6 * 60_000)
+  await desk.close(4408, "seat-not-free")
+  await until(async () => Number(desk.wait) <= 60, "the last stretch is what is left")
+  await tab.page.clock.fastForward(60_000)
+  await desk.close(4408, "seat-not-free")
+  await tab.notice.getByText("The seat did not come free within 1 hour. Kim is reviewing this").waitFor()
+  await button(tab, "Wait again").click()
+  await tab.notice.getByText("You are next.").waitFor()
+  assert.equal(desk.wait, "300")
+  browser.assertContent()
+})
+
+test("a lost connection loses the place and not the waiting, and a revoked link ends it", async () => {
+  const { tab, desk } = await beforeKim()
+  await button(tab, "Wait for the seat").click()
+  await tab.notice.getByText("You are next.").waitFor()
+  const before = desk.asked.length
+  await desk.close(4503)
+  await tab.notice.getByText("Connection lost. You go back into the line by yourself").waitFor()
+  await tab.notice.getByText("You are next.").waitFor()
+  assert.ok(before < desk.asked.length && desk.wait !== null)
+  await desk.close(4404, "no-such-link")
+  await tab.notice.getByText("The share link was taken back.").waitFor()
+  browser.assertContent()
+})
+
+for (const locale of ["en-GB", "ko-KR"]) {
+  test(`the line in each width and scheme (${locale})`, async () => {
+    const { tab, desk, waiting } = await beforeKim(locale)
+    const { page } = tab
+    const wait = tab.notice.locator("[data-line=wait]")
+    for (const colorScheme of /** @type {const} */ (["light", "dark"])) {
+      await page.emulateMedia({ colorScheme, reducedMotion: "reduce" })
+      for (const width of [360, 768, 1440]) {
+        await page.setViewportSize({ width, height: width < 600 ? 740 : 900 })
+        /** @param {string} state */
+        const look = async (state) => {
+          const name = `waiting-${locale.slice(0, 2)}-${state}-${width}-${colorScheme}`
+          await tab.shot(name)
+          const wide = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)
+          assert.ok(wide <= 0, `${name} is ${wide} px too wide`)
+          const { violations } = await new AxeBuilder({ page }).analyze()
+          assert.deepEqual(violations.map(({ id, nodes }) => `${id} ${nodes[0]?.html}`), [], name)
+          const box = await tab.notice.locator("> div").boundingBox()
+          return `${box?.x} ${box?.height}`
+        }
+        await wait.waitFor()
+        const places = [await look("taken")]
+        await wait.click()
+        await tab.notice.locator(".waited").waitFor()
+        await until(async () => desk.wait !== null, "it is asked")
+        waiting(2)
+        await tab.notice.getByText(/number 2|2번째/).waitFor()
+        places.push(await look("later"))
+        waiting(1)
+        await tab.notice.getByText(/You are next|다음 차례입니다/).waitFor()
+        places.push(await look("next"))
+        assert.equal(new Set(places).size, 1, `${locale} ${width}: something moves: ${places}`)
+        await tab.notice.locator("[data-line=leave]").click()
+      }
+    }
+    browser.assertContent()
+  })
+}

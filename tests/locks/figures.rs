@@ -1,0 +1,52 @@
+//! What is measured: by class of lock, never by name.
+
+use std::time::Duration;
+
+use galley::locks::{Lease, LockName, Locks, Wish};
+use metrics_exporter_prometheus::PrometheusBuilder;
+
+use crate::line::{SHORT, enter, turn};
+use crate::people::{LONG, claim, kim, lee, seat, seated};
+
+#[tokio::test]
+async fn attempts_waits_and_holds_are_counted_by_class_and_never_by_name() {
+    // All that happens here happens on this thread.
+    let recorder = PrometheusBuilder::new().build_recorder();
+    let _here = metrics::set_default_local_recorder(&recorder);
+    let (locks, name) = (Locks::memory(), LockName::named("export:doc_secret"));
+    let wish = Wish::new(Lease::Fixed(LONG));
+    let guard = locks.try_lock(&name, &wish).await.expect("a free lock");
+    assert!(locks.try_lock(&name, &wish).await.is_err());
+    assert!(locks.lock(&name, &wish.clone().backing_off()).await.is_err());
+    assert!(locks.lock(&name, &wish.clone().waiting(SHORT)).await.is_err());
+    guard.release().await.expect("an answer");
+    let done = locks.with_lock(&name, &wish.waiting(SHORT), async |_fence| ()).await;
+    assert_eq!(done, Ok(()));
+
+    let sat = seat();
+    let old = seated(&locks, &sat, &kim(), LONG).await;
+    let (waiting, _at) = enter(&locks, &claim(&sat, &lee())).await;
+    locks.release(&sat, &old.value).await.expect("an answer");
+    turn(waiting).await;
+
+    let figures = recorder.handle().render();
+    for (line, value) in [
+        ("galley_lock_acquisitions_total{class=\"export\",outcome=\"granted\"}", 2),
+        ("galley_lock_acquisitions_total{class=\"export\",outcome=\"busy\"}", 1),
+        ("galley_lock_acquisitions_total{class=\"export\",outcome=\"timeout\"}", 2),
+        ("galley_lock_acquisitions_total{class=\"seat\",outcome=\"granted\"}", 2),
+        ("galley_lock_hold_seconds_count{class=\"export\"}", 2),
+        ("galley_lock_wait_seconds_count{class=\"export\"}", 5),
+        ("galley_lock_wait_seconds_count{class=\"seat\"}", 2),
+    ] {
+        assert!(figures.contains(&format!("{line} {value}\n")), "{line} {value}\n{figures}");
+    }
+    assert!(!figures.contains("doc_secret") && !figures.contains("shr_"), "{figures}");
+    let waited: f64 = figures
+        .lines()
+        .find_map(|line| line.strip_prefix("galley_lock_wait_seconds_sum{class=\"export\"} "))
+        .expect("a sum")
+        .parse()
+        .expect("a number");
+    assert!(Duration::from_millis(600).as_secs_f64() < waited, "those in vain count: {waited}");
+}

@@ -1,0 +1,150 @@
+//! Guards, where Redis is what goes wrong, or what is counted.
+
+use std::time::Duration;
+
+use galley::locks::{Guard, Lease, LockError, LockName, Locks, Loss, Released, Wish};
+use tokio::runtime::Handle;
+use tokio::time::{Instant, sleep, timeout};
+
+use crate::line::SLACK;
+use crate::people::until;
+use crate::server::{PATIENCE, Server};
+
+async fn start() -> (Server, Locks) {
+    let server = Server::start().await;
+    let locks = Locks::connect(&server.url()).await.expect("a good address");
+    locks.check().await.expect("a fit Redis");
+    (server, locks)
+}
+
+async fn kept_alive(locks: &Locks, number: usize, lease: Duration) -> Guard {
+    let name = LockName::named(&format!("job:{number}"));
+    locks.try_lock(&name, &Wish::new(Lease::KeptAlive(lease))).await.expect("a free lock")
+}
+
+/// Rounds of renewals in `time`.
+async fn rounds_in(server: &Server, time: Duration) -> u64 {
+    server.forget_calls().await;
+    sleep(time).await;
+    server.calls("script|load").await
+}
+
+#[tokio::test]
+async fn a_hundred_locks_are_kept_alive_by_one_task_in_one_pipeline_a_round() {
+    let (server, locks) = start().await;
+    let lease = Duration::from_millis(1_500);
+    let mut guards = vec![kept_alive(&locks, 0, lease).await];
+    let tasks = Handle::current().metrics().num_alive_tasks();
+    for number in 1..100 {
+        guards.push(kept_alive(&locks, number, lease).await);
+        // Taken at different moments of a round.
+        sleep(Duration::from_millis(3)).await;
+    }
+    assert_eq!(Handle::current().metrics().num_alive_tasks(), tasks, "no task for each");
+    sleep(lease).await;
+    let rounds = rounds_in(&server, lease).await;
+    assert!((2..=6).contains(&rounds), "about three, whatever the number: {rounds}");
+    assert_eq!(server.calls("evalsha").await, rounds);
+    assert!(200 <= server.calls("pexpire").await);
+    assert!(guards.iter().all(Guard::is_held));
+    for guard in guards {
+        assert_eq!(guard.release().await, Ok(Released::Freed));
+    }
+    assert_eq!(rounds_in(&server, lease).await, 0, "nothing is held, nothing is sent");
+}
+
+#[tokio::test]
+async fn locks_of_different_leases_keep_their_own_rhythm() {
+    let (_server, locks) = start().await;
+    let leases = [600, 900, 2_000, 60_000].map(Duration::from_millis);
+    let mut guards = Vec::new();
+    for (number, lease) in leases.into_iter().enumerate() {
+        guards.push(kept_alive(&locks, number, lease).await);
+    }
+    sleep(Duration::from_secs(4)).await;
+    assert!(guards.iter().all(Guard::is_held));
+    for (guard, lease) in guards.iter().zip(leases) {
+        let holder = locks.holder(guard.name()).await.expect("an answer").expect("a holder");
+        assert!(holder.ttl <= lease && lease / 3 < holder.ttl, "{:?} of {lease:?}", holder.ttl);
+    }
+}
+
+#[tokio::test]
+async fn g3_a_guard_that_cannot_be_renewed_is_lost_before_its_key_can_expire() {
+    let (server, locks) = start().await;
+    let lease = Duration::from_millis(1_200);
+    let guard = kept_alive(&locks, 1, lease).await;
+    sleep(lease).await;
+    server.freeze().await;
+    let frozen = Instant::now();
+    assert_eq!(timeout(PATIENCE, guard.lost()).await, Ok(Loss::Expired));
+    assert!(frozen.elapsed() < lease, "{:?}", frozen.elapsed());
+    server.thaw().await;
+    // What it may still hold as Redis sees it is given back.
+    let name = guard.name().clone();
+    until("it is free", async || locks.holder(&name).await == Ok(None)).await;
+}
+
+#[tokio::test]
+async fn g6_a_round_that_fails_is_no_loss() {
+    let (server, locks) = start().await;
+    let lease = Duration::from_millis(1_500);
+    let guard = kept_alive(&locks, 1, lease).await;
+    for _ in 0..3 {
+        // A third of the lease is lost each time.
+        server.freeze().await;
+        sleep(lease / 3).await;
+        server.thaw().await;
+        sleep(lease / 2).await;
+        assert!(guard.is_held());
+    }
+    assert_eq!(guard.release().await, Ok(Released::Freed));
+}
+
+#[tokio::test]
+async fn g1_guards_survive_a_redis_that_comes_back_empty() {
+    let (mut server, locks) = start().await;
+    let lease = Duration::from_secs(6);
+    let mut guards = Vec::new();
+    for number in 0..20 {
+        guards.push(kept_alive(&locks, number, lease).await);
+    }
+    server.stop().await;
+    server.start_again().await;
+    let back = Instant::now();
+    for guard in &guards {
+        until("it is back", async || {
+            let holder = locks.holder(guard.name()).await.ok().flatten();
+            holder.is_some_and(|holder| holder.fence == guard.fence())
+        })
+        .await;
+    }
+    // Not at the next round, but as soon as Redis is there.
+    assert!(back.elapsed() < SLACK + Duration::from_millis(500), "{:?}", back.elapsed());
+    assert!(guards.iter().all(Guard::is_held));
+}
+
+#[tokio::test]
+async fn g6_a_release_among_renewals_is_never_undone() {
+    let (server, locks) = start().await;
+    let lease = Duration::from_millis(60);
+    // Rounds follow each other without a pause, so releases fall into them.
+    for number in 0..300_u64 {
+        let name = LockName::named(&format!("job:{number}"));
+        let guard = match locks.try_lock(&name, &Wish::new(Lease::KeptAlive(lease))).await {
+            Ok(guard) => guard,
+            // The machine is busier than such a lease can stand.
+            Err(LockError::Lost(Loss::Expired)) => continue,
+            Err(error) => panic!("{error}"),
+        };
+        sleep(Duration::from_micros(211 * (number % 100))).await;
+        if guard.is_held() {
+            let released = guard.release().await.expect("an answer");
+            let exists: u64 = server.run(&format!("EXISTS {name}")).await;
+            assert!(exists == 0, "{released:?}");
+        }
+    }
+    sleep(lease * 2).await;
+    let held = locks.held().await.expect("an answer");
+    assert!(held.is_empty(), "{held:?}");
+}
