@@ -86,22 +86,38 @@ mod tests {
             _ => panic!("{text}"),
         };
         assert_eq!(read("redis+cluster://a:1,b:2"), ["redis://a:1", "redis://b:2"]);
-        assert_eq!(read("redis+cluster://u:p@a,[::1]:2/"), ["redis://u:p@a", "redis://u:p@[::1]:2"]);
+        assert_eq!(
+            read("redis+cluster://u:p@a,[::1]:2/"),
+            ["redis://u:p@a", "redis://u:p@[::1]:2"]
+        );
         assert_eq!(read("rediss+cluster://:p@a:1/0"), ["rediss://:p@a:1"]);
     }
 
     #[test]
     fn a_single_one_stays_as_it_was_written() {
-        for text in ["redis://127.0.0.1", "redis://u:p@localhost:7/3", "rediss://cache:6380/#insecure"] {
+        for text in
+            ["redis://127.0.0.1", "redis://u:p@localhost:7/3", "rediss://cache:6380/#insecure"]
+        {
             assert!(RedisUrl::parse(text) == Ok(RedisUrl::Single(text.to_owned())), "{text}");
         }
     }
 
     #[test]
     fn what_names_no_redis_is_refused_and_not_repeated() {
-        for text in ["", "a", "memory:", "http://a", "redis://", "redis://u:secret@:1", "redis+cluster://",
-            "redis+cluster://a:1,", "redis+cluster://secret@,b:2", "redis+cluster://a:1/3",
-            "redis+cluster://a:1?x=secret", "redis+sentinel://a:1,b:2/main/0"] {
+        for text in [
+            "",
+            "a",
+            "memory:",
+            "http://a",
+            "redis://",
+            "redis://u:secret@:1",
+            "redis+cluster://",
+            "redis+cluster://a:1,",
+            "redis+cluster://secret@,b:2",
+            "redis+cluster://a:1/3",
+            "redis+cluster://a:1?x=secret",
+            "redis+sentinel://a:1,b:2/main/0",
+        ] {
             let why = RedisUrl::parse(text).err().expect("a fault").to_string();
             assert!(why.lines().count() == 1 && !why.contains("secret"), "{text}: {why}");
         }

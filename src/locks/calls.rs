@@ -61,9 +61,7 @@ impl Calls {
                     call_at(&node.calls, script, &call, Way::Straight, deadline).await?;
                 Ok((sent_at, reply.map_err(|error| refused(node, &error))?))
             }
-            Route::Cluster(cluster) => {
-                call_in(cluster, name.slot(), script, &call, deadline).await
-            }
+            Route::Cluster(cluster) => call_in(cluster, name.slot(), script, &call, deadline).await,
         }
     }
 

@@ -255,7 +255,11 @@ impl Cluster {
             return;
         }
         let view = self.view();
-        tracing::info!(nodes = view.nodes().len(), missing = view.missing(), "slots of the Cluster");
+        tracing::info!(
+            nodes = view.nodes().len(),
+            missing = view.missing(),
+            "slots of the Cluster"
+        );
         let known = view.nodes().iter().map(|node| &node.address);
         let clients = known.filter_map(|address| address.client_like(self.seeds.first()?).ok());
         self.guide_addresses.replace(clients.chain(self.seeds.iter().cloned()).collect());
@@ -272,11 +276,11 @@ impl Cluster {
         let unavailable = |why: String| LocksError::Unavailable(why);
         match node {
             Some(node) => unavailable(format!("the node {} is out of reach", node.address)),
-            None => self
-                .fault
-                .borrow()
-                .clone()
-                .unwrap_or_else(|| unavailable("no node of the Cluster has the slot".to_owned())),
+            None => {
+                self.fault.borrow().clone().unwrap_or_else(|| {
+                    unavailable("no node of the Cluster has the slot".to_owned())
+                })
+            }
         }
     }
 }

@@ -190,7 +190,8 @@ mod tests {
             ("noeviction", "allkeys-lru", "noeviction"),
             ("maxmemory_policy:noeviction", "", "permit INFO"),
         ] {
-            let Err(LocksError::Misconfigured(why)) = judge(&fit.replace(good, bad), CLUSTER) else {
+            let Err(LocksError::Misconfigured(why)) = judge(&fit.replace(good, bad), CLUSTER)
+            else {
                 panic!("{bad} passed");
             };
             assert!(why.contains(remedy) && why.lines().count() == 1, "{why}");

@@ -43,7 +43,10 @@ pub(super) struct Link {
 enum State {
     Up(Line),
     /// Why there is none, and whether there was one, or one was tried for.
-    Down { why: LocksError, is_lost: bool },
+    Down {
+        why: LocksError,
+        is_lost: bool,
+    },
 }
 
 /// One open connection.

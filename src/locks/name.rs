@@ -183,12 +183,11 @@ pub(super) fn check_keys(server: NodeId) -> [String; 2] {
 
 /// The same on a Cluster, in a slot of which `is_there` says that it is where they are to be tried.
 /// None if no slot is.
-pub(super) fn check_keys_in(
-    server: NodeId,
-    is_there: impl Fn(u16) -> bool,
-) -> Option<[String; 2]> {
+pub(super) fn check_keys_in(server: NodeId, is_there: impl Fn(u16) -> bool) -> Option<[String; 2]> {
     // A node with a hundredth of all slots is missed once in 10^87 times.
-    let tag = (0..20_000).map(|number| format!("{{{server}.{number}}}")).find(|tag| is_there(slot_of(tag)))?;
+    let tag = (0..20_000)
+        .map(|number| format!("{{{server}.{number}}}"))
+        .find(|tag| is_there(slot_of(tag)))?;
     Some([SEAT_KEYS, NAMED].map(|prefix| format!("{prefix}check:{tag}")))
 }
 
@@ -247,7 +246,8 @@ mod tests {
             assert!(keys.iter().all(|key| slot_of(key) == name.slot()), "{keys:?}");
             assert_eq!(name.slot(), slot_of(tag));
             assert_eq!(LockName::from_key(&keys[0], Spelling::Tagged), Some(name.clone()));
-            for key in keys[1..].iter().map(String::as_str).chain([name.key(), "lock:{}x", "x{y}"]) {
+            for key in keys[1..].iter().map(String::as_str).chain([name.key(), "lock:{}x", "x{y}"])
+            {
                 assert_eq!(LockName::from_key(key, Spelling::Tagged), None, "{key}");
             }
         }

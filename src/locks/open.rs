@@ -45,9 +45,8 @@ struct Turns {
 
 /// What is at `url`. Opens nothing.
 pub(super) fn target(url: &str) -> Result<Target, LocksError> {
-    let url = RedisUrl::parse(url).map_err(|fault| {
-        LocksError::Unsupported(format!("`locks.url` is of no use: {fault}"))
-    })?;
+    let url = RedisUrl::parse(url)
+        .map_err(|fault| LocksError::Unsupported(format!("`locks.url` is of no use: {fault}")))?;
     match url {
         RedisUrl::Single(url) => Ok(Target::Single(client(&url)?)),
         RedisUrl::Cluster(nodes) => {

@@ -151,7 +151,10 @@ impl Owed {
             return;
         }
         let rests_until = (!rest.is_zero()).then(|| Instant::now() + rest);
-        debts.insert(value.to_owned(), Debt { name: name.clone(), denials: 0, tries: 0, rests_until });
+        debts.insert(
+            value.to_owned(),
+            Debt { name: name.clone(), denials: 0, tries: 0, rests_until },
+        );
         drop(debts);
         self.stirred.notify_one();
     }

@@ -116,7 +116,8 @@ impl Remote {
     /// has to release: whether it stands in the line or holds the lock by now, it may not know.
     pub(super) async fn check_in(&self, claim: &Claim, waiter: &Waiter) -> Result<Standing, Fault> {
         let call = self.calls.scripts.claim(claim, Some(waiter));
-        let (sent_at, reply) = self.calls.call(&claim.name, &self.calls.scripts.claim, call).await?;
+        let (sent_at, reply) =
+            self.calls.call(&claim.name, &self.calls.scripts.claim, call).await?;
         reply::standing(&reply, sent_at)
     }
 

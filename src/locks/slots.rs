@@ -30,7 +30,11 @@ fn crc16(bytes: &[u8]) -> u16 {
     })
 }
 
-#[allow(clippy::indexing_slicing, clippy::cast_possible_truncation, reason = "evaluated by the compiler")]
+#[allow(
+    clippy::indexing_slicing,
+    clippy::cast_possible_truncation,
+    reason = "evaluated by the compiler"
+)]
 const fn table() -> [u16; 256] {
     let mut table = [0; 256];
     let mut byte = 0;

@@ -33,7 +33,11 @@ impl View {
     }
 
     /// What these ranges say. Nodes that are known stay; others come from `open`.
-    pub(super) fn read(&self, ranges: &[Range], open: impl Fn(&Address) -> Option<Arc<Node>>) -> Self {
+    pub(super) fn read(
+        &self,
+        ranges: &[Range],
+        open: impl Fn(&Address) -> Option<Arc<Node>>,
+    ) -> Self {
         let mut view = Self::empty();
         for range in ranges {
             let known = view.find(&range.primary).or_else(|| self.find(&range.primary)).cloned();
