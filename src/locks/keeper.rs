@@ -34,6 +34,14 @@ impl Keeper {
         }
     }
 
+    /// The key of a lock.
+    pub(super) fn key_of(&self, name: &LockName) -> String {
+        match self {
+            Self::Memory(_) => name.key().to_owned(),
+            Self::Redis(remote) => remote.key_of(name),
+        }
+    }
+
     /// Where this process's waiters are.
     pub(super) fn lobby(&self) -> &Arc<Lobby> {
         match self {

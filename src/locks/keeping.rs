@@ -172,16 +172,15 @@ impl Keeping {
                 hold.lose(Loss::Taken);
                 register.entries.remove(&id);
             }
+            Verdict::Unknown => entry.due = soon(hold),
         }
     }
 
     fn try_again_soon(&self, due: &[(u64, Arc<Hold>)]) {
-        let now = Instant::now();
         let mut register = self.register();
         for (id, hold) in due {
-            let pause = hold.rhythm.renew_every.unwrap_or_default() / 4;
             if let Some(entry) = register.entries.get_mut(id) {
-                entry.due = (now + pause).min(hold.deadline());
+                entry.due = soon(hold);
             }
         }
     }
@@ -197,4 +196,10 @@ fn next_due(hold: &Hold, sent_at: Instant) -> Instant {
         Some(every) => (sent_at + every).min(hold.deadline()),
         None => hold.deadline(),
     }
+}
+
+/// When a renewal that failed is tried again.
+fn soon(hold: &Hold) -> Instant {
+    let pause = hold.rhythm.renew_every.unwrap_or_default() / 4;
+    (Instant::now() + pause).min(hold.deadline())
 }

@@ -51,6 +51,7 @@
 //! fence, checked by the database in every write, makes it harmless.
 
 mod calls;
+mod cluster;
 mod estimates;
 mod fault;
 mod guard;
@@ -63,12 +64,16 @@ mod link;
 mod locking;
 mod memory;
 mod name;
+mod node;
 mod open;
 mod owed;
 mod remote;
 mod reply;
+mod rounds;
 mod scripts;
+mod slots;
 mod table;
+mod view;
 mod waiting;
 mod wish;
 mod words;
@@ -129,7 +134,8 @@ impl Locks {
         Self::kept_by(Keeper::Memory(Arc::default()), NodeId::generate())
     }
 
-    /// Locks at `url`: `memory:`, `redis://…` or `rediss://…`.
+    /// Locks at `url`: `memory:`, `redis://…` or `rediss://…` for a single Redis, and
+    /// `redis+cluster://HOST:PORT,HOST:PORT` (`rediss+cluster://…`) for some nodes of a Cluster.
     ///
     /// Does not wait for Redis and does not fail when it is away: it is connected to, and
     /// connected to again, in the background.
@@ -212,7 +218,8 @@ impl Locks {
         self.0.keeper.claim(claim).await
     }
 
-    /// Renews all of `held` in one go; asks nothing when there is none.
+    /// Renews all of `held` in one go; asks nothing when there is none. On a Cluster a node that
+    /// gives no answer leaves its own locks [`Verdict::Unknown`], and no others.
     ///
     /// # Errors
     ///
@@ -232,6 +239,12 @@ impl Locks {
             metrics::counter!("galley_renewal_reasserted_total").increment(reasserted as u64);
         }
         Ok(round)
+    }
+
+    /// The key under which a lock is held, where the locks are.
+    #[must_use]
+    pub fn key_of(&self, name: &LockName) -> String {
+        self.0.keeper.key_of(name)
     }
 
     /// Who has a lock.

@@ -37,7 +37,8 @@ struct Visit {
 pub enum RoundOutcome {
     /// Every held lease has a verdict.
     Done,
-    /// The lock service did not answer in time; the old deadlines stay in force.
+    /// The lock service did not answer in time, for some or for all; the old deadlines of those
+    /// stay in force.
     Failed,
 }
 
@@ -156,10 +157,11 @@ pub async fn round(sessions: &Sessions) -> RoundOutcome {
     match answer {
         Ok(Ok(round)) => {
             let until = terms.trusted_until(round.sent_at);
+            let is_whole = !round.verdicts.contains(&Verdict::Unknown);
             for (holding, verdict) in seated.iter().zip(round.verdicts) {
                 apply(sessions, holding, verdict, until).await;
             }
-            RoundOutcome::Done
+            if is_whole { RoundOutcome::Done } else { RoundOutcome::Failed }
         }
         // Redis may or may not have renewed these. Their old deadlines stay in force.
         Ok(Err(error)) => {
@@ -176,6 +178,7 @@ pub async fn round(sessions: &Sessions) -> RoundOutcome {
 async fn apply(sessions: &Sessions, holding: &Arc<Holding>, verdict: Verdict, until: Instant) {
     match verdict {
         Verdict::Renewed | Verdict::Reasserted => {}
+        Verdict::Unknown => return,
         Verdict::Lost => {
             // Released while the pipeline was under way: nothing was lost.
             if holding.phase() != Phase::Ended {
