@@ -8,12 +8,14 @@ use tokio::time::{Instant, sleep};
 
 use crate::locks::cluster::{Cluster, Turn};
 use crate::locks::fault::{Fault, explain};
+use crate::locks::item::Item;
 use crate::locks::link::{Answer, Link, PATIENCE, jittered};
 use crate::locks::name::LockName;
 use crate::locks::node::Node;
 use crate::locks::open::Address;
 use crate::locks::reply;
 use crate::locks::scripts::{Script, Scripts, pipeline};
+use crate::locks::together::only;
 use crate::locks::words::{LocksError, Released};
 
 /// Pause before what nobody could do a moment ago is asked again.
@@ -46,22 +48,26 @@ pub(super) enum Way {
 }
 
 impl Calls {
-    /// Calls a script about a lock once; once more if Redis did not know it, or if it was refused
+    /// Claims or releases once; once more if Redis did not know the script, or if it was refused
     /// where it was sent and is to be sent elsewhere.
     pub(super) async fn call(
         &self,
         name: &LockName,
-        script: &Script,
-        call: Cmd,
+        item: Item,
     ) -> Result<(Instant, Value), Fault> {
-        let deadline = Instant::now() + PATIENCE;
         match &self.route {
             Route::Single(node) => {
-                let (sent_at, reply) =
-                    call_at(&node.calls, script, &call, Way::Straight, deadline).await?;
+                let (sent_at, reply) = node.together.ask(item).await?;
                 Ok((sent_at, reply.map_err(|error| refused(node, &error))?))
             }
-            Route::Cluster(cluster) => call_in(cluster, name.slot(), script, &call, deadline).await,
+            Route::Cluster(cluster) => {
+                let (call, script) =
+                    (self.scripts.several([&item].into_iter()), &self.scripts.several);
+                let deadline = Instant::now() + PATIENCE;
+                let (sent_at, reply) =
+                    call_in(cluster, name.slot(), script, &call, deadline).await?;
+                Ok((sent_at, only(reply).ok_or(Fault::Unknown(reply::unexpected()))?))
+            }
         }
     }
 
@@ -97,7 +103,7 @@ impl Calls {
         rest: Duration,
     ) -> Result<Released, Fault> {
         let call = self.scripts.release(name, value, rest);
-        let (_sent_at, reply) = self.call(name, &self.scripts.release, call).await?;
+        let (_sent_at, reply) = self.call(name, call).await?;
         reply::released(&reply).map_err(Fault::Unknown)
     }
 }
@@ -154,24 +160,29 @@ async fn call_in(
 }
 
 /// Calls a script at one Redis, once more if that did not know it.
-async fn call_at(
+pub(super) async fn call_at(
     link: &Link,
     script: &Script,
     call: &Cmd,
     way: Way,
     deadline: Instant,
 ) -> Result<(Instant, RedisResult<Value>), Fault> {
-    let mut once = pipeline();
-    way.lead(&mut once);
-    once.add_command(call.clone());
-    let (sent_at, reply) = only(link.ask(&once, deadline).await?)?;
+    let (sent_at, reply) = match way {
+        Way::Straight => link.ask_once(call, deadline).await?,
+        Way::Asking => {
+            let mut once = pipeline();
+            way.lead(&mut once);
+            once.add_command(call.clone());
+            last(link.ask(&once, deadline).await?)?
+        }
+    };
     match reply {
         Err(error) if error.kind() == ErrorKind::Server(ServerErrorKind::NoScript) => {
             let mut again = pipeline();
             script.load(&mut again);
             way.lead(&mut again);
             again.add_command(call.clone());
-            only(link.ask(&again, deadline).await?)
+            last(link.ask(&again, deadline).await?)
         }
         reply => Ok((sent_at, reply)),
     }
@@ -194,7 +205,7 @@ pub(super) fn refused(node: &Node, error: &RedisError) -> Fault {
     Fault::Refused(explain(error))
 }
 
-fn only(answer: Answer) -> Result<(Instant, RedisResult<Value>), Fault> {
+fn last(answer: Answer) -> Result<(Instant, RedisResult<Value>), Fault> {
     let reply = answer.replies.into_iter().next().ok_or(Fault::Unknown(reply::unexpected()))?;
     Ok((answer.sent_at, reply))
 }

@@ -5,7 +5,7 @@ use redis::{ErrorKind, RedisError, ServerErrorKind};
 use crate::locks::words::LocksError;
 
 /// Why there is no answer, and what that says about the question.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) enum Fault {
     /// It was never sent.
     Unsent(LocksError),

@@ -9,8 +9,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use redis::aio::{MultiplexedConnection, SendError};
-use redis::{AsyncConnectionConfig, Pipeline, PushInfo, PushKind, RedisResult, Value};
+use redis::{
+    AsyncConnectionConfig, Cmd, ErrorKind, Pipeline, PushInfo, PushKind, RedisResult, Value,
+};
 use tokio::sync::{Notify, watch};
+use tokio::time::error::Elapsed;
 use tokio::time::{Instant, sleep, timeout_at};
 use tokio_util::sync::CancellationToken;
 
@@ -113,20 +116,29 @@ impl Link {
     ) -> Result<Answer, Fault> {
         let mut line = self.line(deadline).await.map_err(Fault::Unsent)?;
         let sent_at = Instant::now();
-        match timeout_at(deadline, pipeline.query_async(&mut line.connection)).await {
-            Ok(Ok(replies)) => {
-                line.is_answering();
-                Ok(Answer { sent_at, replies })
+        let asked = timeout_at(deadline, pipeline.query_async(&mut line.connection)).await;
+        Ok(Answer { sent_at, replies: line.answered(asked, sent_at)? })
+    }
+
+    /// Sends one command and waits for its answer, until `deadline`.
+    pub(super) async fn ask_once(
+        &self,
+        command: &Cmd,
+        deadline: Instant,
+    ) -> Result<(Instant, RedisResult<Value>), Fault> {
+        let mut line = self.line(deadline).await.map_err(Fault::Unsent)?;
+        let sent_at = Instant::now();
+        let asked = timeout_at(deadline, line.connection.send_packed_command(command)).await;
+        let answered = asked.map(|answer| match answer {
+            // An answer too, if not the one that was hoped for.
+            Err(error) if matches!(error.kind(), ErrorKind::Server(_) | ErrorKind::Extension) => {
+                Ok(Err(error))
             }
-            Ok(Err(error)) => {
-                line.dead.cancel();
-                Err(Fault::Unknown(explain(&error)))
-            }
-            Err(_elapsed) => {
-                line.is_silent(sent_at);
-                Err(Fault::Unknown(LocksError::Unavailable("Redis does not answer".to_owned())))
-            }
-        }
+            Ok(Value::ServerError(error)) => Ok(Err(error.into())),
+            Ok(value) => Ok(Ok(value)),
+            Err(error) => Err(error),
+        });
+        Ok((sent_at, line.answered(answered, sent_at)?))
     }
 
     /// Gives the present connection up: what is at its other end is no longer what we want.
@@ -155,6 +167,11 @@ impl Link {
     }
 
     async fn line(&self, deadline: Instant) -> Result<Line, LocksError> {
+        if let State::Up(line) = &*self.state.borrow()
+            && !line.dead.is_cancelled()
+        {
+            return Ok(line.clone());
+        }
         let mut state = self.state.clone();
         // Both a time-out and the end of the upkeep leave the reason in the state.
         let _waited = timeout_at(deadline, state.wait_for(State::is_up)).await.is_ok();
@@ -172,6 +189,28 @@ impl State {
 }
 
 impl Line {
+    /// What an exchange says of the connection.
+    fn answered<T>(
+        &self,
+        asked: Result<RedisResult<T>, Elapsed>,
+        sent_at: Instant,
+    ) -> Result<T, Fault> {
+        match asked {
+            Ok(Ok(answer)) => {
+                self.is_answering();
+                Ok(answer)
+            }
+            Ok(Err(error)) => {
+                self.dead.cancel();
+                Err(Fault::Unknown(explain(&error)))
+            }
+            Err(_elapsed) => {
+                self.is_silent(sent_at);
+                Err(Fault::Unknown(LocksError::Unavailable("Redis does not answer".to_owned())))
+            }
+        }
+    }
+
     fn is_answering(&self) {
         *self.silent_since.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }

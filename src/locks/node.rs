@@ -11,6 +11,7 @@ use tracing::Instrument;
 use crate::locks::link::Link;
 use crate::locks::open::{Address, Addresses};
 use crate::locks::scripts::{Scripts, pipeline};
+use crate::locks::together::Together;
 
 /// A Redis and the two connections to it: one for claims, releases and questions, one for renewals
 /// alone, so that nothing a user does can make those late. They end with it.
@@ -18,6 +19,8 @@ use crate::locks::scripts::{Scripts, pipeline};
 pub(super) struct Node {
     pub(super) address: Address,
     pub(super) calls: Link,
+    /// Where claims and releases gather, if this is the only one: on a Cluster they are of many slots.
+    pub(super) together: Together,
     pub(super) renewals: Link,
     end: CancellationToken,
 }
@@ -61,7 +64,10 @@ impl Node {
         let tasks = &upbringing.tasks;
         tasks.spawn(calls_upkeep.run(end.clone()).instrument(span("calls")));
         tasks.spawn(renewals_upkeep.run(end.clone()).instrument(span("renewals")));
-        Arc::new(Self { address, calls, renewals, end })
+        let (together, conductor) = Together::new(calls.clone(), Arc::clone(&upbringing.scripts));
+        let conducts = end.clone().run_until_cancelled_owned(conductor.run());
+        tasks.spawn(conducts.instrument(span("together")));
+        Arc::new(Self { address, calls, together, renewals, end })
     }
 
     /// Gives the connections up: this is not a primary any more, look the address up again.

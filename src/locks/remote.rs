@@ -103,7 +103,7 @@ impl Remote {
         }
         let promise = self.owed.promise(&claim.name, &claim.value, Duration::ZERO);
         let call = self.calls.scripts.claim(claim, None);
-        let answer = self.calls.call(&claim.name, &self.calls.scripts.claim, call).await;
+        let answer = self.calls.call(&claim.name, call).await;
         let claimed = answer.and_then(|(sent_at, reply)| reply::claimed(&reply, sent_at));
         match &claimed {
             Ok(_) | Err(Fault::Unsent(_) | Fault::Refused(_)) => promise.keep(),
@@ -116,8 +116,7 @@ impl Remote {
     /// has to release: whether it stands in the line or holds the lock by now, it may not know.
     pub(super) async fn check_in(&self, claim: &Claim, waiter: &Waiter) -> Result<Standing, Fault> {
         let call = self.calls.scripts.claim(claim, Some(waiter));
-        let (sent_at, reply) =
-            self.calls.call(&claim.name, &self.calls.scripts.claim, call).await?;
+        let (sent_at, reply) = self.calls.call(&claim.name, call).await?;
         reply::standing(&reply, sent_at)
     }
 

@@ -6,6 +6,7 @@ use redis::{Cmd, Pipeline};
 
 use crate::domain::ids::NodeId;
 use crate::locks::GRANT_KEPT_FOR;
+use crate::locks::item::Item;
 use crate::locks::line::{LINE_DEADLINE, LINE_MAX, Waiter};
 use crate::locks::name::{LockName, Spelling, release_channel};
 use crate::locks::words::{Claim, Held, Over};
@@ -13,6 +14,18 @@ use crate::locks::words::{Claim, Held, Over};
 /// Locks in one call of the renewal script. A call holds Redis for itself: some 0.3 ms at this
 /// size. Larger calls gain nothing.
 pub(super) const LOCKS_PER_CALL: usize = 250;
+
+/// Both scripts as functions, and who calls them. Their `KEYS` and `ARGV` are those of one item.
+const SEVERAL: &str = concat!(
+    "local function claim(KEYS, ARGV)\n",
+    include_str!("line.lua"),
+    include_str!("claim.lua"),
+    "\nend\nlocal function release(KEYS, ARGV)\n",
+    include_str!("line.lua"),
+    include_str!("release.lua"),
+    "\nend\n",
+    include_str!("several.lua"),
+);
 
 /// A script and the hash that Redis knows it by.
 #[derive(Debug)]
@@ -26,8 +39,8 @@ pub(super) struct Script {
 pub(super) struct Scripts {
     /// How keys are spelled where these are called.
     pub(super) spelling: Spelling,
-    pub(super) claim: Script,
-    pub(super) release: Script,
+    /// Claims and releases, one or several at a time.
+    pub(super) several: Script,
     pub(super) renew: Script,
     pub(super) reassert: Script,
     pub(super) holders: Script,
@@ -65,8 +78,7 @@ impl Scripts {
     pub(super) fn new(spelling: Spelling) -> Self {
         Self {
             spelling,
-            claim: Script::new(concat!(include_str!("line.lua"), include_str!("claim.lua"))),
-            release: Script::new(concat!(include_str!("line.lua"), include_str!("release.lua"))),
+            several: Script::new(SEVERAL),
             renew: Script::new(include_str!("renew.lua")),
             reassert: Script::new(include_str!("reassert.lua")),
             holders: Script::new(include_str!("holders.lua")),
@@ -74,36 +86,46 @@ impl Scripts {
         }
     }
 
-    /// Makes Redis know those that are called one at a time.
+    /// Makes Redis know the one that does not come along with its calls.
     pub(super) fn greeting(&self) -> Pipeline {
         let mut pipeline = pipeline();
-        for script in [&self.claim, &self.release] {
-            script.load(&mut pipeline);
-        }
+        self.several.load(&mut pipeline);
         pipeline
     }
 
+    /// Claims and releases in one call. All their keys are in it: on a Cluster they are of one slot.
+    pub(super) fn several<'a>(&self, items: impl Iterator<Item = &'a Item> + Clone) -> Cmd {
+        let mut call = self.several.call(5 * items.clone().count());
+        items.clone().for_each(|item| {
+            call.arg(&item.keys);
+        });
+        items.for_each(|item| {
+            call.arg(item.packed());
+        });
+        call
+    }
+
     /// A claim, by somebody who waits or does not.
-    pub(super) fn claim(&self, claim: &Claim, waiter: Option<&Waiter>) -> Cmd {
+    pub(super) fn claim(&self, claim: &Claim, waiter: Option<&Waiter>) -> Item {
         let (from, value) = match &claim.over {
             Over::Nobody => ("nobody", ""),
             Over::Value(value) => ("value", value.as_str()),
             Over::SameUser => ("user", ""),
         };
-        let mut call = self.claim.call(5);
-        call.arg(&claim.name.keys(self.spelling))
-            .arg(&claim.value)
+        let what = if waiter.is_some() { "wait" } else { "claim" };
+        let mut call = Item::new(what, claim.name.keys(self.spelling));
+        call.arg(&claim.value)
             .arg(millis(claim.ttl))
             .arg(claim.floor.0)
             .arg(claim.owner.user.id.as_str())
             .arg(&claim.owner.user.name)
-            .arg(claim.owner.node.to_string())
+            .arg(claim.owner.node)
             .arg(from)
             .arg(value)
             .arg(millis(GRANT_KEPT_FOR));
         match waiter {
             Some(waiter) => call
-                .arg(waiter.server.to_string())
+                .arg(waiter.server)
                 .arg(millis(LINE_DEADLINE))
                 .arg(waiter.arrival)
                 .arg(if waiter.remembers.is_zero() { 0 } else { millis(waiter.remembers) })
@@ -114,9 +136,9 @@ impl Scripts {
     }
 
     /// A release; the lock stays taken for `rest`.
-    pub(super) fn release(&self, name: &LockName, value: &str, rest: Duration) -> Cmd {
-        let mut call = self.release.call(5);
-        call.arg(&name.keys(self.spelling)).arg(value).arg(millis(GRANT_KEPT_FOR));
+    pub(super) fn release(&self, name: &LockName, value: &str, rest: Duration) -> Item {
+        let mut call = Item::new("release", name.keys(self.spelling));
+        call.arg(value).arg(millis(GRANT_KEPT_FOR));
         call.arg(if rest.is_zero() { 0 } else { millis(rest) });
         call
     }

@@ -110,7 +110,8 @@ async fn guards(locks: Locks, times: usize) {
 
 async fn rslocks(locks: LockManager, times: usize) {
     for _ in 0..times {
-        let lock = locks.lock(format!("lock:{}", name()).as_bytes(), LEASE).await.expect("a free lock");
+        let lock =
+            locks.lock(format!("lock:{}", name()).as_bytes(), LEASE).await.expect("a free lock");
         locks.unlock(&lock).await;
     }
 }

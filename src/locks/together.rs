@@ -1,0 +1,175 @@
+//! Calls that come at the same time go together.
+//!
+//! Alone, a call is sent at once. Once a few are under way the next ones gather, and are sent in one
+//! call of the script as soon as fewer are: Redis and the connection do once for all what would
+//! otherwise be done for each. How many go together comes of itself: those that came while the ones
+//! before were on their way. So nobody waits for company.
+//!
+//! Each is answered as if it had been sent alone; also where Redis refuses one of several, or all of
+//! them for the sake of one: then each is asked again by itself.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use futures_util::StreamExt as _;
+use futures_util::stream::FuturesUnordered;
+use redis::{RedisResult, Value};
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::yield_now;
+use tokio::time::Instant;
+
+use crate::locks::calls::{Way, call_at};
+use crate::locks::fault::Fault;
+use crate::locks::item::Item;
+use crate::locks::link::{Link, PATIENCE};
+use crate::locks::reply::unexpected;
+use crate::locks::scripts::Scripts;
+use crate::locks::words::LocksError;
+
+/// Calls that are under way alone before others gather.
+const ALONE_MAX: usize = 2;
+/// Calls that go together. Redis does nothing else meanwhile: some 0.5 ms.
+const TOGETHER_MAX: usize = 100;
+/// Groups that are under way: while Redis works on one, the next is made.
+const GROUPS_MAX: usize = 2;
+/// Calls that may gather; more of them wait in turn.
+const GATHERED_MAX: usize = 4_096;
+
+/// The answer to an item and when it was asked, or why there is none.
+pub(super) type Answer = Result<(Instant, RedisResult<Value>), Fault>;
+
+/// Where calls of one connection gather.
+#[derive(Debug)]
+pub(super) struct Together {
+    link: Link,
+    scripts: Arc<Scripts>,
+    /// Sent alone and not answered.
+    alone: AtomicUsize,
+    gathers: mpsc::Sender<Gathered>,
+}
+
+/// One that does not go alone.
+#[derive(Debug)]
+struct Gathered {
+    item: Item,
+    deadline: Instant,
+    tells: oneshot::Sender<Answer>,
+}
+
+/// The task's side.
+pub(super) struct Conductor {
+    link: Link,
+    scripts: Arc<Scripts>,
+    gathered: mpsc::Receiver<Gathered>,
+}
+
+/// Counts one that goes alone, for as long as this lives.
+struct Alone<'a>(&'a AtomicUsize);
+
+impl Drop for Alone<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl Together {
+    /// Nothing gathers until the conductor runs.
+    pub(super) fn new(link: Link, scripts: Arc<Scripts>) -> (Self, Conductor) {
+        let (gathers, gathered) = mpsc::channel(GATHERED_MAX);
+        let conductor = Conductor { link: link.clone(), scripts: Arc::clone(&scripts), gathered };
+        (Self { link, scripts, alone: AtomicUsize::new(0), gathers }, conductor)
+    }
+
+    /// Asks, alone or with others.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropped, it may have been asked or not.
+    pub(super) async fn ask(&self, item: Item) -> Answer {
+        let deadline = Instant::now() + PATIENCE;
+        if self.alone.fetch_add(1, Ordering::Relaxed) < ALONE_MAX {
+            let _alone = Alone(&self.alone);
+            return ask_alone(&self.link, &self.scripts, &item, deadline).await;
+        }
+        self.alone.fetch_sub(1, Ordering::Relaxed);
+        let (tells, told) = oneshot::channel();
+        let closed = || LocksError::Unavailable("the locks are closed".to_owned());
+        let gathered = Gathered { item, deadline, tells };
+        self.gathers.send(gathered).await.map_err(|_closed| Fault::Unsent(closed()))?;
+        told.await.map_err(|_closed| Fault::Unknown(closed()))?
+    }
+}
+
+impl Conductor {
+    /// Sends what gathers until nobody can ask any more.
+    pub(super) async fn run(mut self) {
+        let (mut group, mut under_way) = (Vec::new(), FuturesUnordered::new());
+        loop {
+            tokio::select! {
+                Some(()) = under_way.next() => {}
+                came = self.gathered.recv_many(&mut group, TOGETHER_MAX),
+                    if under_way.len() < GROUPS_MAX =>
+                {
+                    if came == 0 {
+                        break;
+                    }
+                    // Those that were just answered come again: let them.
+                    yield_now().await;
+                    while group.len() < TOGETHER_MAX {
+                        let Ok(next) = self.gathered.try_recv() else { break };
+                        group.push(next);
+                    }
+                    let group = std::mem::take(&mut group);
+                    under_way.push(ask_together(&self.link, &self.scripts, group));
+                }
+            }
+        }
+    }
+}
+
+/// Asks for all at once, and tells each.
+async fn ask_together(link: &Link, scripts: &Scripts, mut group: Vec<Gathered>) {
+    // Nobody waits for these any more, and they were not sent.
+    group.retain(|gathered| !gathered.tells.is_closed());
+    let Some(deadline) = group.iter().map(|gathered| gathered.deadline).min() else { return };
+    let call = scripts.several(group.iter().map(|gathered| &gathered.item));
+    let (sent_at, mut answers) =
+        match call_at(link, &scripts.several, &call, Way::Straight, deadline).await {
+            Ok((sent_at, Ok(Value::Array(answers)))) => (sent_at, answers.into_iter()),
+            Ok((sent_at, Err(_refused))) => (sent_at, Vec::new().into_iter()),
+            Ok((_, Ok(_))) => {
+                return tell_all(group, &Fault::Unknown(unexpected()));
+            }
+            Err(fault) => return tell_all(group, &fault),
+        };
+    for Gathered { item, deadline, tells } in group {
+        let answer = match answers.next() {
+            Some(answer) => Ok((sent_at, Ok(answer))),
+            None => ask_alone(link, scripts, &item, deadline).await,
+        };
+        // Who does not wait any more makes up for it.
+        let _gone = tells.send(answer);
+    }
+}
+
+fn tell_all(group: Vec<Gathered>, fault: &Fault) {
+    for gathered in group {
+        let _gone = gathered.tells.send(Err(fault.clone()));
+    }
+}
+
+async fn ask_alone(link: &Link, scripts: &Scripts, item: &Item, deadline: Instant) -> Answer {
+    let call = scripts.several([item].into_iter());
+    let (sent_at, reply) = call_at(link, &scripts.several, &call, Way::Straight, deadline).await?;
+    match reply.map(|reply| only(reply)) {
+        Ok(Some(answer)) => Ok((sent_at, Ok(answer))),
+        Ok(None) => Err(Fault::Unknown(unexpected())),
+        Err(error) => Ok((sent_at, Err(error))),
+    }
+}
+
+/// The one answer of a call for one.
+pub(super) fn only(reply: Value) -> Option<Value> {
+    let Value::Array(mut answers) = reply else { return None };
+    if answers.len() == 1 { answers.pop() } else { None }
+}
