@@ -22,14 +22,26 @@ impl Item {
     /// One more argument: a text, or a number as text.
     pub(super) fn arg(&mut self, arg: impl Display) -> &mut Self {
         let head = self.args.len();
-        // A length of four bytes, whatever it is: it is known only afterwards.
-        self.args.extend_from_slice(&[STR_32, 0, 0, 0, 0]);
-        let mut text = Text(&mut self.args);
+        // How long it is is known only afterwards; what most are not longer than has room here.
+        self.args.extend_from_slice(&[STR_8, 0]);
         // Writing to memory does not fail.
-        let _ = write!(text, "{arg}");
-        let length = u32::try_from(self.args.len() - head - 5).unwrap_or(u32::MAX);
-        if let Some(place) = self.args.get_mut(head + 1..head + 5) {
-            place.copy_from_slice(&length.to_be_bytes());
+        let _ = write!(Text(&mut self.args), "{arg}");
+        let length = self.args.len() - head - 2;
+        match (length, u8::try_from(length)) {
+            (0, _) => {
+                self.args.truncate(head);
+                self.args.push(FIX_STR);
+            }
+            (_, Ok(length)) => {
+                if let Some(place) = self.args.get_mut(head + 1) {
+                    *place = length;
+                }
+            }
+            (length, Err(_longer)) => {
+                let length = u32::try_from(length).unwrap_or(u32::MAX).to_be_bytes();
+                let [a, b, c, d] = length;
+                self.args.splice(head..head + 2, [STR_32, a, b, c, d]);
+            }
         }
         self.count += 1;
         self
@@ -41,7 +53,11 @@ impl Item {
         let mut packed = Vec::with_capacity(what.len() + self.args.len() + 4);
         packed.push(FIX_STR | u8::try_from(what.len()).unwrap_or(0));
         packed.extend_from_slice(what);
-        packed.extend_from_slice(&[ARRAY_16, 0, self.count]);
+        if self.count < 16 {
+            packed.push(FIX_ARRAY | self.count);
+        } else {
+            packed.extend_from_slice(&[ARRAY_16, 0, self.count]);
+        }
         packed.extend_from_slice(&self.args);
         packed
     }
@@ -49,8 +65,12 @@ impl Item {
 
 /// A text of up to 31 bytes, in whose first byte the length is.
 const FIX_STR: u8 = 0xa0;
+/// A text with a length of one byte.
+const STR_8: u8 = 0xd9;
 /// A text with a length of four bytes.
 const STR_32: u8 = 0xdb;
+/// An array of up to 15, in whose first byte the number is.
+const FIX_ARRAY: u8 = 0x90;
 /// An array with a length of two bytes.
 const ARRAY_16: u8 = 0xdc;
 
@@ -71,12 +91,17 @@ mod tests {
     #[test]
     fn an_item_is_a_word_and_an_array_of_texts() {
         let mut item = Item::new("claim", Default::default());
-        item.arg("김").arg(12_u64);
+        let long = "x".repeat(300);
+        item.arg("김").arg(12_u64).arg("").arg(&long);
         let packed = item.packed();
-        assert_eq!(packed[..6], *b"\xa5claim");
-        assert_eq!(packed[6..9], [0xdc, 0, 2]);
-        assert_eq!(packed[9..14], [0xdb, 0, 0, 0, 3]);
-        assert_eq!(packed[14..17], *"김".as_bytes());
-        assert_eq!(packed[17..], *b"\xdb\x00\x00\x00\x0212");
+        assert_eq!(packed[..7], *b"\xa5claim\x94");
+        assert_eq!(packed[7..12], *b"\xd9\x03\xea\xb9\x80");
+        assert_eq!(packed[12..17], *b"\xd9\x0212\xa0");
+        assert_eq!(packed[17..22], *b"\xdb\0\0\x01\x2c");
+        assert_eq!(packed[22..], *long.as_bytes());
+        for _ in 4..16 {
+            item.arg("");
+        }
+        assert_eq!(item.packed()[6..9], *b"\xdc\0\x10");
     }
 }

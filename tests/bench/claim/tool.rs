@@ -10,12 +10,14 @@
 //! round. As the numbers are random, some releases find a lock that is free by then, which costs
 //! Redis less; so the tool comes off a little too well.
 
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
 use std::time::Duration;
 
 use futures_util::StreamExt as _;
 use galley::locks::{Claim, LockName, Locks};
-use redis::Value;
 use redis::aio::MultiplexedConnection;
+use redis::{RedisResult, Value};
 use tokio::process::Command;
 use tokio::time::timeout;
 
@@ -39,8 +41,8 @@ const BRING: &str =
 
 pub(crate) struct Tool {
     port: u16,
-    claim: Vec<String>,
-    release: Vec<String>,
+    claim: Vec<Vec<u8>>,
+    release: Vec<Vec<u8>>,
     /// In the other database.
     store: MultiplexedConnection,
 }
@@ -53,9 +55,9 @@ impl Tool {
         let _: Value =
             redis::cmd("SELECT").arg(1).query_async(&mut store).await.expect("an answer");
         hold(&mut store, &claim, &value).await;
-        let marked = |word: String| word.replace(NUMBER, MARK);
-        let release = release.into_iter().map(|word| marked(word.replace(&value, HOLDER)));
-        let (claim, release) = (claim.into_iter().map(marked).collect(), release.collect());
+        let marked = |word: &Vec<u8>| replaced(word, NUMBER, MARK);
+        let release = release.iter().map(|word| marked(&replaced(word, &value, HOLDER)));
+        let (claim, release) = (claim.iter().map(marked).collect(), release.collect());
         Self { port: server.port(), claim, release, store }
     }
 
@@ -70,11 +72,11 @@ impl Tool {
     }
 
     /// Runs one command that often; gives how often that was a second.
-    async fn call(&self, tasks: usize, times: usize, numbers: usize, words: &[String]) -> f64 {
+    async fn call(&self, tasks: usize, times: usize, numbers: usize, words: &[Vec<u8>]) -> f64 {
         let output = Command::new("redis-benchmark")
             .args(["-p", &self.port.to_string(), "-c", &tasks.to_string(), "-P", "1", "--csv"])
             .args(["-n", &times.to_string(), "-r", &numbers.to_string()])
-            .args(words)
+            .args(words.iter().map(|word| OsStr::from_bytes(word)))
             .output()
             .await
             .expect("redis-benchmark is installed");
@@ -86,7 +88,7 @@ impl Tool {
 }
 
 /// The words of a claim and of a release by `value`, as Redis hears them.
-async fn overhear(server: &Server, locks: &Locks, value: &str) -> [Vec<String>; 2] {
+async fn overhear(server: &Server, locks: &Locks, value: &str) -> [Vec<Vec<u8>>; 2] {
     let client = redis::Client::open(server.url()).expect("a good address");
     let mut monitor = client.get_async_monitor().await.expect("a connection");
     let name = LockName::named(&format!("bench:{NUMBER}"));
@@ -95,31 +97,70 @@ async fn overhear(server: &Server, locks: &Locks, value: &str) -> [Vec<String>; 
     locks.release(&name, value).await.expect("an answer");
     let scripts = monitor.on_message::<String>().filter_map(async |line| {
         let words = words(&line);
-        (words.first()? == "EVALSHA" && line.contains(NUMBER)).then_some(words)
+        (words.first()? == b"EVALSHA" && line.contains(NUMBER)).then_some(words)
     });
     let heard = timeout(PATIENCE, scripts.take(2).collect::<Vec<_>>()).await.expect("in time");
     heard.try_into().expect("two scripts")
 }
 
-/// What stands in quotes in a line of `MONITOR`. None of ours has a quote in it.
-fn words(line: &str) -> Vec<String> {
-    line.split('"').skip(1).step_by(2).map(ToOwned::to_owned).collect()
+/// What stands in quotes in a line of `MONITOR`, where what cannot be printed is spelled.
+fn words(line: &str) -> Vec<Vec<u8>> {
+    let (mut words, mut word, mut letters) = (Vec::new(), None, line.bytes());
+    while let Some(letter) = letters.next() {
+        match (letter, &mut word) {
+            (b'"', None) => word = Some(Vec::new()),
+            (b'"', Some(_)) => words.extend(word.take()),
+            (b'\\', Some(word)) => word.push(spelled(&mut letters)),
+            (letter, Some(word)) => word.push(letter),
+            (_, None) => {}
+        }
+    }
+    words
+}
+
+/// The byte that is spelled after a `\`.
+fn spelled(letters: &mut impl Iterator<Item = u8>) -> u8 {
+    let mut next = || letters.next().expect("no end within a word");
+    match next() {
+        b'x' => {
+            let digits = [next(), next()];
+            let digits = std::str::from_utf8(&digits).expect("two digits");
+            u8::from_str_radix(digits, 16).expect("two digits")
+        }
+        b'n' => b'\n',
+        b'r' => b'\r',
+        b't' => b'\t',
+        b'a' => 7,
+        b'b' => 8,
+        letter => letter,
+    }
+}
+
+/// Replaces a text by one of the same length, so that lengths stay true.
+fn replaced(word: &[u8], from: &str, to: &str) -> Vec<u8> {
+    assert_eq!(from.len(), to.len());
+    let mut word = word.to_vec();
+    let from = from.as_bytes();
+    let places: Vec<_> = (0..word.len()).filter(|at| word[*at..].starts_with(from)).collect();
+    for at in places {
+        word[at..at + from.len()].copy_from_slice(to.as_bytes());
+    }
+    word
 }
 
 /// Makes the locks that are held.
-async fn hold(store: &mut MultiplexedConnection, claim: &[String], value: &str) {
+async fn hold(store: &mut MultiplexedConnection, claim: &[Vec<u8>], value: &str) {
     for first in (0..HELD).step_by(1_000) {
         let mut pipeline = redis::pipe();
         for number in first..first + 1_000 {
             let number = format!("{number:012}");
-            let word = |word: &String| word.replace(value, HOLDER).replace(NUMBER, &number);
-            let mut words = claim.iter().map(word);
-            pipeline.cmd(&words.next().expect("a command"));
-            words.for_each(|word| {
-                pipeline.arg(word);
-            });
+            pipeline.cmd("EVALSHA");
+            for word in &claim[1..] {
+                pipeline.arg(replaced(&replaced(word, value, HOLDER), NUMBER, &number));
+            }
             pipeline.ignore();
         }
-        pipeline.exec_async(store).await.expect("an answer");
+        let made: RedisResult<()> = pipeline.exec_async(store).await;
+        assert!(made.is_ok(), "a claim that was overheard does not work");
     }
 }
