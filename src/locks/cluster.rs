@@ -202,25 +202,28 @@ impl Cluster {
     async fn look_round(&self) {
         let known = self.view();
         let others = known.nodes().iter().filter(|node| node.calls.is_up());
-        let others = others.map(|node| (None, &node.calls, Some(node.address.clone())));
-        let guide = std::iter::once((Some(&self.guide), &self.guide, None));
-        let (mut doubtful, mut fault) = (None, None);
-        for (guide, link, address) in guide.chain(others) {
+        let others = others.map(|node| (&node.calls, Some(&node.address)));
+        let mut sources = std::iter::once((&self.guide, None)).chain(others).enumerate();
+        let (mut well, mut doubtful, mut fault) = (None, None, None);
+        while well.is_none()
+            && let Some((at, (link, address))) = sources.next()
+        {
             match self.ask(link, address).await {
-                Ok((ranges, true)) => {
-                    if guide.is_none() {
-                        // It did not know, or is not there.
-                        self.guide.reopen();
-                    }
-                    return self.adopt(&ranges);
-                }
+                Ok((ranges, true)) => well = Some((at, ranges)),
                 Ok((ranges, false)) => doubtful = doubtful.or(Some(ranges)),
                 Err(why) => fault = fault.or(Some(why)),
             }
         }
-        match doubtful {
-            Some(ranges) => self.adopt(&ranges),
-            None => drop(self.fault.send_replace(fault)),
+        match (well, doubtful) {
+            (Some((at, ranges)), _) => {
+                if 0 < at {
+                    // The guide is cut off from the others, or does not answer.
+                    self.guide.reopen();
+                }
+                self.adopt(&ranges);
+            }
+            (None, Some(ranges)) => self.adopt(&ranges),
+            (None, None) => drop(self.fault.send_replace(fault)),
         }
     }
 
@@ -228,12 +231,13 @@ impl Cluster {
     async fn ask(
         &self,
         link: &Link,
-        address: Option<Address>,
+        address: Option<&Address>,
     ) -> Result<(Vec<Range>, bool), LocksError> {
         let mut request = pipeline();
         request.cmd("CLUSTER").arg("SLOTS").cmd("CLUSTER").arg("INFO");
         let answer = link.ask(&request, Instant::now() + TELLING_MAX).await?;
-        let asked = address.or_else(|| self.guide_addresses.last()).ok_or_else(unexpected)?;
+        let asked =
+            address.cloned().or_else(|| self.guide_addresses.last()).ok_or_else(unexpected)?;
         let mut replies = answer.replies.into_iter();
         let slots = replies.next().ok_or_else(unexpected)?.map_err(|error| explain(&error))?;
         let is_well = replies.next().and_then(Result::ok).is_some_and(|info| is_well(&info));

@@ -52,6 +52,7 @@
 
 mod calls;
 mod cluster;
+mod errands;
 mod estimates;
 mod fault;
 mod guard;

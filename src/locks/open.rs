@@ -20,7 +20,7 @@ const UNACKNOWLEDGED_MAX: Duration = Duration::from_secs(5);
 /// What `locks.url` leads to.
 #[derive(Debug)]
 pub(super) enum Target {
-    Single(Client),
+    Single(Box<Client>),
     /// At least one node.
     Cluster(Vec<Client>),
 }
@@ -48,7 +48,7 @@ pub(super) fn target(url: &str) -> Result<Target, LocksError> {
     let url = RedisUrl::parse(url)
         .map_err(|fault| LocksError::Unsupported(format!("`locks.url` is of no use: {fault}")))?;
     match url {
-        RedisUrl::Single(url) => Ok(Target::Single(client(&url)?)),
+        RedisUrl::Single(url) => Ok(Target::Single(Box::new(client(&url)?))),
         RedisUrl::Cluster(nodes) => {
             let nodes = nodes.iter().map(|url| client(url)).collect::<Result<_, _>>()?;
             Ok(Target::Cluster(nodes))

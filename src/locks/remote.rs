@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use futures_util::future::try_join_all;
+use redis::Client;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -244,7 +245,7 @@ fn route(target: Target, ear: Ear, upbringing: Upbringing) -> Route {
     ping.cmd("PING");
     let (tasks, stop) = (upbringing.tasks.clone(), upbringing.stop.clone());
     let clients = match &target {
-        Target::Single(client) => vec![client.clone()],
+        Target::Single(client) => vec![Client::clone(client)],
         Target::Cluster(seeds) => seeds.clone(),
     };
     let addresses = Arc::new(Addresses::new(clients));
@@ -253,7 +254,7 @@ fn route(target: Target, ear: Ear, upbringing: Upbringing) -> Route {
     let span = |name| tracing::info_span!("locks", task = name);
     tasks.spawn(upkeep.run(stop.clone()).instrument(span("hand-overs")));
     match target {
-        Target::Single(client) => Route::Single(Node::open(client, Coming::First, &upbringing)),
+        Target::Single(client) => Route::Single(Node::open(*client, Coming::First, &upbringing)),
         Target::Cluster(seeds) => {
             let cluster = Arc::new(Cluster::new(seeds, listens, addresses, upbringing));
             let view = stop.run_until_cancelled_owned(Arc::clone(&cluster).keep_view());

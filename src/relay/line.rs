@@ -151,9 +151,8 @@ impl Line {
 
     async fn keep_up(mut self) {
         let (mut pause, mut failures) = (PAUSES.0, 0_u64);
-        let mut clients = self.target.clients.clone().into_iter().cycle();
-        while let Some(client) = clients.next() {
-            match self.open(&client).await {
+        for client in self.target.clients.clone().iter().cycle() {
+            match self.open(client).await {
                 Ok((connection, dead)) => {
                     tracing::info!(failures, "the relay is connected to Redis");
                     (pause, failures) = (PAUSES.0, 0);

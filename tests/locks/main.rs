@@ -3,6 +3,7 @@
 #![allow(clippy::panic, clippy::indexing_slicing, reason = "a test that fails panics")]
 
 mod cluster;
+mod cluster_failures;
 mod cluster_server;
 mod contract;
 mod cost;

@@ -20,7 +20,7 @@ static SHARED: Mutex<Weak<ClusterServer>> = Mutex::const_new(Weak::new());
 /// Lives as long as the test.
 enum At {
     Memory,
-    Redis(Server),
+    Redis(Box<Server>),
     Cluster(Arc<ClusterServer>),
 }
 
@@ -40,7 +40,7 @@ impl Place {
     }
 
     pub(crate) async fn redis() -> Self {
-        Self::at(At::Redis(Server::start().await)).await
+        Self::at(At::Redis(Box::new(Server::start().await))).await
     }
 
     pub(crate) async fn cluster() -> Self {
