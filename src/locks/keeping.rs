@@ -235,3 +235,7 @@ pub(super) async fn renew(
 fn show_oldest(age: Duration) {
     metrics::gauge!("galley_renewal_oldest_seconds").set(age);
 }
+
+#[cfg(test)]
+#[path = "keeping_tests.rs"]
+mod tests;

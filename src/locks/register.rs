@@ -63,6 +63,9 @@ struct Entry {
     sent_at: Instant,
     /// When it is renewed next, if ever.
     renew_at: Option<Instant>,
+    /// How long after that the next time is if nothing comes of it: its rhythm, or the pause
+    /// between attempts.
+    again_after: Option<Duration>,
     /// When its tenant is asked, even if nothing is to be renewed.
     look_at: Option<Instant>,
 }
@@ -140,12 +143,16 @@ impl Register {
     /// One that is due takes along all that will be due before it is due again. So the one with the
     /// shortest lease makes the rounds, and whatever else is kept makes none of its own.
     fn horizon(&mut self, now: Instant, is_back: bool) -> Option<Instant> {
+        #[cfg(test)]
+        {
+            self.looked_at += self.order.range(..=(now, u64::MAX)).count();
+        }
         let due = self.order.range(..=(now, u64::MAX));
         let due = due.filter_map(|(_due, id)| self.entries.get(id));
         let due = due.filter(|entry| entry.renew_at.is_some_and(|at| at <= now));
-        let shortest = due.filter_map(|entry| entry.tenancy.rhythm.renew_every).min();
+        let shortest = due.filter_map(|entry| entry.again_after).min();
         let all = is_back.then(|| now + LEASES.1);
-        self.rung.take().max(shortest.map(|every| now + every)).max(all)
+        self.rung.take().max(shortest.map(|pause| now + pause)).max(all)
     }
 
     /// It was renewed by what was sent at `sent_at`. False if it is not here any more.
@@ -153,7 +160,8 @@ impl Register {
         self.amend(id, |entry| {
             let was_late = entry.trusted_until() <= now;
             entry.sent_at = entry.sent_at.max(sent_at);
-            entry.renew_at = entry.tenancy.rhythm.renew_every.map(|every| sent_at + every);
+            entry.again_after = entry.tenancy.rhythm.renew_every;
+            entry.renew_at = entry.again_after.map(|every| sent_at + every);
             // Its tenant may have given it up while the answer was on its way.
             entry.look_at = if was_late { Some(now) } else { Some(entry.ends()) };
         })
@@ -162,7 +170,8 @@ impl Register {
     /// It was not renewed: that is tried again after a fifth of its rhythm.
     pub(super) fn put_off(&mut self, id: u64, now: Instant) {
         self.amend(id, |entry| {
-            entry.renew_at = entry.tenancy.rhythm.renew_every.map(|every| now + every / 5);
+            entry.again_after = entry.tenancy.rhythm.renew_every.map(|every| every / 5);
+            entry.renew_at = entry.again_after.map(|pause| now + pause);
         });
     }
 
@@ -200,8 +209,9 @@ impl Register {
 
 impl Entry {
     fn new(tenancy: Tenancy, sent_at: Instant) -> Self {
-        let renew_at = tenancy.rhythm.renew_every.map(|every| sent_at + every);
-        let mut entry = Self { tenancy, sent_at, renew_at, look_at: None };
+        let again_after = tenancy.rhythm.renew_every;
+        let renew_at = again_after.map(|every| sent_at + every);
+        let mut entry = Self { tenancy, sent_at, renew_at, again_after, look_at: None };
         entry.look_at = Some(entry.ends());
         entry
     }
