@@ -120,32 +120,31 @@ impl Keeping {
     }
 
     /// Asks the tenants; gives what is to be renewed.
-    fn ask(&self, keeper: &Keeper, agenda: Vec<Item>, now: Instant) -> Vec<Item> {
-        let mut round = Vec::with_capacity(agenda.len());
-        for item in agenda {
+    fn ask(&self, keeper: &Keeper, mut agenda: Vec<Item>, now: Instant) -> Vec<Item> {
+        agenda.retain(|item| {
             let lives = item.tenant.lives(now);
             self.register().asked(item.id, now);
             match lives {
-                Lives::Yes if item.renew_at.is_some() => round.push(item),
                 Lives::Yes => {}
                 Lives::NotNow => {
-                    if item.renew_at.is_some() {
-                        self.register().put_off(item.id, now);
-                    }
+                    self.register().put_off(item.id, now);
                 }
-                Lives::NoMore => {
-                    // It may be held still as Redis sees it.
-                    if self.leave(item.id) {
-                        keeper.release_soon(&item.held.name, &item.held.value, Duration::ZERO);
-                    }
-                }
+                Lives::NoMore => self.give_back(keeper, item),
             }
+            lives == Lives::Yes && item.renew_at.is_some()
+        });
+        agenda
+    }
+
+    fn give_back(&self, keeper: &Keeper, item: &Item) {
+        if self.leave(item.id) {
+            // It may be held still as Redis sees it.
+            keeper.release_soon(&item.held.name, &item.held.value, Duration::ZERO);
         }
-        round
     }
 
     /// Shortest leases first, alike ones together in one call, nearest deadline first among them.
-    /// False if nothing came of it.
+    /// False if nothing came of it, or not of all.
     async fn round(&self, keeper: &Keeper, mut round: Vec<Item>, now: Instant) -> bool {
         round.sort_by_key(|item| (item.rhythm.ttl, item.trusted_until));
         let due = round.iter().filter_map(|item| item.renew_at).min();
@@ -157,8 +156,7 @@ impl Keeping {
         let budget = longest.unwrap_or(ROUND_MIN).max(ROUND_MIN);
         match timeout(budget, renew(keeper, &held)).await {
             Ok(Ok(answer)) => {
-                self.apply(&round, &answer.verdicts, answer.sent_at);
-                return true;
+                return self.apply(&round, &answer.verdicts, answer.sent_at);
             }
             // Redis may or may not have renewed these. Their old deadlines stay in force.
             Ok(Err(error)) => tracing::warn!(%error, locks = round.len(), "renewal failed"),
@@ -169,33 +167,26 @@ impl Keeping {
         let now = Instant::now();
         for items in round.chunks(VERDICTS_AT_ONCE) {
             let mut register = self.register();
-            items.iter().for_each(|item| register.put_off(item.id, now));
+            for item in items {
+                register.put_off(item.id, now);
+            }
         }
         false
     }
 
-    fn apply(&self, round: &[Item], verdicts: &[Verdict], sent_at: Instant) {
-        let now = Instant::now();
-        let mut lost = Vec::new();
+    /// Enters the verdicts, then tells the tenants. False if some are not known.
+    fn apply(&self, round: &[Item], verdicts: &[Verdict], sent_at: Instant) -> bool {
+        let (now, mut lost, mut is_whole) = (Instant::now(), Vec::new(), true);
         let parts = round.chunks(VERDICTS_AT_ONCE).zip(verdicts.chunks(VERDICTS_AT_ONCE));
         for (items, verdicts) in parts {
-            let mut register = self.register();
-            let mut renewed = Vec::with_capacity(items.len());
-            for (item, verdict) in items.iter().zip(verdicts) {
-                // Released while the pipeline was under way: nothing was lost, and nothing is
-                // raised (G6).
+            let told = self.register().enter_verdicts(items, verdicts, sent_at, now);
+            for (item, verdict, tenancy) in told {
                 match verdict {
-                    Verdict::Lost => {
-                        lost.extend(register.leave(item.id).map(|tenancy| (item, tenancy)));
-                    }
-                    Verdict::Renewed | Verdict::Reasserted => {
-                        let is_here = register.renewed(item.id, sent_at, now);
-                        renewed.extend(is_here.then_some((item, *verdict)));
-                    }
+                    Verdict::Renewed | Verdict::Reasserted => item.tenant.renewed(sent_at, verdict),
+                    Verdict::Lost => lost.push((item, tenancy)),
+                    Verdict::Unknown => is_whole = false,
                 }
             }
-            drop(register);
-            renewed.iter().for_each(|(item, verdict)| item.tenant.renewed(sent_at, *verdict));
         }
         let is_mass = MASS_LOSS <= lost.len() && round.len() <= lost.len() * 2;
         if is_mass {
@@ -209,6 +200,7 @@ impl Keeping {
             }
             item.tenant.lost(Loss::Taken);
         }
+        is_whole
     }
 
     fn register(&self) -> MutexGuard<'_, Register> {

@@ -174,6 +174,26 @@ async fn g6_what_left_while_a_round_was_under_way_is_told_nothing_and_not_raised
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_there_is_no_telling_of_is_tried_again_soon_and_without_the_others() {
+    let world = World::at_rest();
+    let unknown = world.kept(1, EVERY).await;
+    world.kept(2, EVERY).await;
+    advance(EVERY).await;
+    let now = Instant::now();
+    let agenda = world.keeping.register().agenda(now, false);
+    let round = world.keeping.ask(&world.keeper, agenda, now);
+    let is_first =
+        |item: &Item| if item.id == unknown { Verdict::Unknown } else { Verdict::Renewed };
+    let verdicts: Vec<_> = round.iter().map(is_first).collect();
+    assert!(!world.keeping.apply(&round, &verdicts, now), "not whole");
+    assert_eq!(world.lodger.renewed.load(Ordering::Relaxed), 1);
+    let next = world.keeping.register().next_due().expect("it is tried again");
+    assert_eq!(next, now + EVERY / 5);
+    let agenda = world.keeping.register().agenda(next, false);
+    assert_eq!(agenda.iter().map(|item| item.id).collect::<Vec<_>>(), [unknown]);
+}
+
+#[tokio::test(start_paused = true)]
 async fn after_a_stall_there_is_one_round_and_no_burst() {
     let world = World::at_work().await;
     world.kept(1, EVERY).await;

@@ -16,7 +16,7 @@ use tokio::time::Instant;
 
 use crate::locks::tenant::Tenant;
 use crate::locks::wish::{LEASES, Rhythm};
-use crate::locks::words::Held;
+use crate::locks::words::{Held, Verdict};
 
 /// A lock that is kept, and for whom.
 #[derive(Clone, Debug)]
@@ -155,8 +155,34 @@ impl Register {
         self.rung.take().max(shortest.map(|pause| now + pause)).max(all)
     }
 
-    /// It was renewed by what was sent at `sent_at`. False if it is not here any more.
-    pub(super) fn renewed(&mut self, id: u64, sent_at: Instant, now: Instant) -> bool {
+    /// What became by `now` of each item in a round that was sent at `sent_at`. Gives those that are
+    /// still here, with what was taken out: what was released while the pipeline was under way was
+    /// not lost, and is not raised (T1).
+    pub(super) fn enter_verdicts<'a>(
+        &mut self,
+        items: &'a [Item],
+        verdicts: &[Verdict],
+        sent_at: Instant,
+        now: Instant,
+    ) -> Vec<(&'a Item, Verdict, Option<Tenancy>)> {
+        let mut told = Vec::with_capacity(items.len());
+        for (item, verdict) in items.iter().zip(verdicts) {
+            let (is_here, tenancy) = match verdict {
+                Verdict::Renewed | Verdict::Reasserted => {
+                    (self.renewed(item.id, sent_at, now), None)
+                }
+                Verdict::Unknown => (self.put_off(item.id, now), None),
+                Verdict::Lost => {
+                    let tenancy = self.leave(item.id);
+                    (tenancy.is_some(), tenancy)
+                }
+            };
+            told.extend(is_here.then_some((item, *verdict, tenancy)));
+        }
+        told
+    }
+
+    fn renewed(&mut self, id: u64, sent_at: Instant, now: Instant) -> bool {
         self.amend(id, |entry| {
             let was_late = entry.trusted_until() <= now;
             entry.sent_at = entry.sent_at.max(sent_at);
@@ -167,12 +193,13 @@ impl Register {
         })
     }
 
-    /// It was not renewed: that is tried again after a fifth of its rhythm.
-    pub(super) fn put_off(&mut self, id: u64, now: Instant) {
+    /// It was not renewed: that is tried again after a fifth of its rhythm. False if it is not here
+    /// any more.
+    pub(super) fn put_off(&mut self, id: u64, now: Instant) -> bool {
         self.amend(id, |entry| {
             entry.again_after = entry.tenancy.rhythm.renew_every.map(|every| every / 5);
             entry.renew_at = entry.again_after.map(|pause| now + pause);
-        });
+        })
     }
 
     /// Its tenant was asked at `now`, and is asked once for each time that the trust ends.

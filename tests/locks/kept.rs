@@ -2,18 +2,19 @@
 //! runs the first of these on both keepers; the others take their time, which is paused.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::time::Duration;
 
 use galley::domain::ids::SessionId;
 use galley::locks::{
     Claim, Guard, Lease, LockName, Locks, Loss, Over, Released, Rhythm, Verdict, Wish,
 };
-use galley::locks::{Kept, Lives};
+use galley::locks::{Kept, Lives, Tenant};
 use metrics_exporter_prometheus::PrometheusBuilder;
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, sleep, timeout};
 
 use crate::line::SHORT;
-use crate::people::{LONG, claim, granted, kim, lee, refused, seat, until, until_free};
+use crate::people::{LONG, claim, granted, held, kim, lee, refused, seat, until, until_free};
 use crate::place::Place;
 use crate::tenants::{Lodger, Told, kept_as};
 
@@ -233,4 +234,31 @@ async fn the_age_of_the_oldest_lock_is_shown_and_is_nothing_when_none_is_left() 
     assert!(oldest() == 0.0);
     let value = SessionId::generate().to_string();
     assert_eq!(locks.release(&seat(), &value).await, Ok(Released::NotHeld));
+}
+
+/// Takes the task down that renews.
+#[derive(Debug)]
+struct Fragile;
+
+impl Tenant for Fragile {
+    fn lives(&self, _now: Instant) -> Lives {
+        panic!("on purpose")
+    }
+
+    fn renewed(&self, _sent_at: Instant, _verdict: Verdict) {}
+
+    fn lost(&self, _loss: Loss) {}
+}
+
+/// Goal: whoever relies on renewals is told when there are none any more, and can stop in time.
+#[tokio::test(start_paused = true)]
+async fn g3_who_relies_on_renewals_hears_that_their_task_has_died() {
+    let (locks, claim) = (Locks::memory(), claim(&seat(), &kim()));
+    let grant = granted(&locks, &claim).await;
+    let stopped = locks.stopped_renewing();
+    tokio::pin!(stopped);
+    assert!(timeout(SEATS.1, &mut stopped).await.is_err());
+    let kept = locks.keep(held(&claim, &grant), as_seats(), grant.sent_at, Arc::new(Fragile));
+    timeout(SEATS.1 * 2, stopped).await.expect("told in time");
+    assert!(kept.expect("not closed").end());
 }
