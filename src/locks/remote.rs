@@ -140,10 +140,15 @@ impl Remote {
         drop(self.owed.promise(name, value, rest));
     }
 
-    /// Renews all in one pipeline to each Redis.
-    pub(super) async fn renew(&self, held: &[(&Held, Duration)]) -> Result<Round, LocksError> {
+    /// Renews all in one pipeline to each Redis; of several, none is waited for longer than
+    /// `patience`.
+    pub(super) async fn renew(
+        &self,
+        held: &[(&Held, Duration)],
+        patience: Duration,
+    ) -> Result<Round, LocksError> {
         let keeps_grants = GRANTS_KEPT_EVERY <= self.grants_kept_at().elapsed();
-        let round = self.calls.renew(held, keeps_grants).await?;
+        let round = self.calls.renew(held, keeps_grants, patience).await?;
         if keeps_grants && !round.verdicts.contains(&Verdict::Unknown) {
             *self.grants_kept_at() = Instant::now();
         }

@@ -20,7 +20,8 @@ use crate::locks::words::{Held, Holder, LocksError, Round, Verdict};
 const NODE_PATIENCE_MIN: Duration = Duration::from_millis(50);
 
 impl Calls {
-    /// Renews each for its TTL, and keeps the grants from being forgotten if `keeps_grants`.
+    /// Renews each for its TTL, and keeps the grants from being forgotten if `keeps_grants`. One
+    /// Redis of several is waited for no longer than `patience`.
     ///
     /// # Errors
     ///
@@ -29,9 +30,10 @@ impl Calls {
         &self,
         held: &[(&Held, Duration)],
         keeps_grants: bool,
+        patience: Duration,
     ) -> Result<Round, LocksError> {
         let (scripts, spelling) = (&self.scripts, self.scripts.spelling);
-        let deadline = Instant::now() + self.patience(held);
+        let deadline = Instant::now() + self.patience(held, patience);
         let some = |at: &[usize]| -> Vec<_> {
             at.iter().filter_map(|at| held.get(*at).copied()).collect()
         };
@@ -119,11 +121,11 @@ impl Calls {
 
     /// How long a round may wait for a Redis. One of several must not use up the time that the
     /// shortest lease leaves to all.
-    fn patience(&self, held: &[(&Held, Duration)]) -> Duration {
+    fn patience(&self, held: &[(&Held, Duration)], most: Duration) -> Duration {
         let shortest = held.iter().map(|(_held, ttl)| *ttl).min().unwrap_or(PATIENCE);
         match &self.route {
             Route::Single(_) => PATIENCE,
-            Route::Cluster(_) => (shortest / 6).clamp(NODE_PATIENCE_MIN, PATIENCE),
+            Route::Cluster(_) => (shortest / 6).min(most).clamp(NODE_PATIENCE_MIN, PATIENCE),
         }
     }
 }
