@@ -15,6 +15,8 @@ pub mod admin;
 pub mod close;
 pub mod event;
 pub mod holding;
+#[cfg(test)]
+mod lease_model;
 pub mod options;
 pub mod outbox;
 pub mod persist;
