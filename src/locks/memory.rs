@@ -37,7 +37,9 @@ impl Memory {
     }
 
     fn ask(&self, claim: &Claim, waiter: Option<&Waiter>) -> Result<Standing, LocksError> {
-        let (standing, told) = self.table().claim(claim, waiter, Moment::now());
+        // Nothing is ever forgotten here while its holder lives.
+        let (grace, moment) = (Duration::ZERO, Moment::now());
+        let (standing, told) = self.table().claim(claim, waiter, grace, moment);
         self.tell(told);
         standing.ok_or_else(reply::spent)
     }

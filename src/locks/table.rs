@@ -70,11 +70,13 @@ struct Waiting {
 type Told = Option<String>;
 
 impl Table {
-    /// As `claim.lua`: how the claimant stands, or nothing if its value is spent.
+    /// As `claim.lua`: how the claimant stands, or nothing if its value is spent. For `grace` a
+    /// lock of which nothing is known is left to whoever had it.
     pub(super) fn claim(
         &mut self,
         claim: &Claim,
         waiter: Option<&Waiter>,
+        grace: Duration,
         moment: Moment,
     ) -> (Option<Standing>, Told) {
         let now = moment.at;
@@ -104,7 +106,7 @@ impl Table {
                 return (Some(entry.refuse(claim, waiter, moment)), None);
             }
             replaced = if is_mine { None } else { entry.holder(now) };
-        } else if entry.knows_nothing() && waiter.is_some_and(|it| !it.remembers.is_zero()) {
+        } else if entry.knows_nothing() && !grace.is_zero() {
             // All was forgotten, and the holder may be about to say that it is still there.
             return (Some(entry.refuse(claim, waiter, moment)), None);
         } else if entry.line.first().is_some_and(|first| first.value != claim.value) {

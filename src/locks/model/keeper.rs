@@ -37,7 +37,7 @@ pub(crate) struct Request {
     pub(crate) who: Number,
     /// When it came to the line before, or 0; none if it does not wait.
     pub(crate) waits: Option<u64>,
-    /// For how long the holder that it knows of may come back.
+    /// For how long whoever had the lock may come back to a keeper that knows nothing.
     pub(crate) remembers: Duration,
 }
 
@@ -97,9 +97,10 @@ impl Keeper {
         let Request { claim, key, who, waits, remembers } = request;
         let mut waiter =
             waits.map(|arrival| Waiter { server: self.server, arrival, remembers: *remembers });
-        let mut claim = claim.clone();
+        let (mut claim, mut grace) = (claim.clone(), *remembers);
         match self.wrong {
             Some(Wrong::BareCounter) => claim.floor = Fence::ZERO,
+            Some(Wrong::NoGrace) => grace = Duration::ZERO,
             Some(Wrong::AnybodyTakesOver) if claim.over == Over::SameUser => {
                 let holder = self.state.table.holder(&claim.name, now);
                 claim.over = Over::Value(holder.map_or(String::new(), |holder| holder.value));
@@ -110,7 +111,7 @@ impl Keeper {
             _ => {}
         }
         let moment = self.moment(now);
-        let (standing, told) = self.state.table.claim(&claim, waiter.as_ref(), moment);
+        let (standing, told) = self.state.table.claim(&claim, waiter.as_ref(), grace, moment);
         let said = match &standing {
             None => Said::Spent,
             Some(Standing::Granted(grant)) => Said::Granted {

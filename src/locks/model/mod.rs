@@ -77,6 +77,8 @@ pub(crate) enum Wrong {
     RenewalRaisesReleased,
     /// A lock that is gone is lost to its holder.
     RestartForgets,
+    /// A keeper that comes back empty is anybody's at once.
+    NoGrace,
     /// A take-over asks not who one is.
     AnybodyTakesOver,
     /// Who comes to the line is the first in it.
@@ -95,6 +97,8 @@ pub(crate) struct Seen {
     handed_over: u64,
     ran_out: u64,
     lost: u64,
+    /// Of these, by sessions that sat when the keeper last came back.
+    lost_to_a_restart: u64,
     reasserted: u64,
     fences_refused: u64,
     written: u64,
@@ -111,6 +115,7 @@ impl AddAssign for Seen {
         self.handed_over += more.handed_over;
         self.ran_out += more.ran_out;
         self.lost += more.lost;
+        self.lost_to_a_restart += more.lost_to_a_restart;
         self.reasserted += more.reasserted;
         self.fences_refused += more.fences_refused;
         self.written += more.written;
@@ -200,6 +205,7 @@ mod tests {
     use super::*;
     use crate::locks::hold::Hold;
     use crate::locks::model::belief::{CountsFromReply, NeverDoubts};
+    use crate::locks::model::plan::{Manner, What};
 
     /// Seeds that broke a law once, on the way to this model or since.
     const REGRESSIONS: &[u64] = &[112, 1_483, 20_261_121];
@@ -208,6 +214,26 @@ mod tests {
     fn g1_to_g6_hold_in_five_thousand_random_schedules() {
         let seen = check::<Hold>(0..5_000);
         assert!(100 < seen.least(), "the schedules are worth little: {seen:?}");
+    }
+
+    /// Where nothing else goes wrong, whoever comes, and whatever they want.
+    #[test]
+    fn a_keeper_that_comes_back_empty_costs_nobody_a_seat() {
+        let mut seen = Seen::default();
+        for seed in 0..500 {
+            let mut plan = plan::plan(seed, STEPS);
+            plan.retain(|step| match step.what {
+                What::Comes(manner) => matches!(manner, Manner::Tries | Manner::Waits),
+                What::Leaves | What::Writes | What::Empties => true,
+                _ => false,
+            });
+            // So far apart that each finds those of before in their seats.
+            plan.iter_mut().filter(|it| it.what == What::Empties).for_each(|it| it.after += SECOND);
+            let more = run::<Hold>(&plan, None).unwrap_or_else(|it| panic!("seed {seed}: {it:?}"));
+            assert_eq!((more.lost_to_a_restart, more.doubted), (0, 0), "seed {seed}");
+            seen += more;
+        }
+        assert!(300 < seen.reasserted, "{seen:?}");
     }
 
     #[test]
@@ -242,6 +268,11 @@ mod tests {
     #[test]
     fn a_restart_that_costs_a_seat_is_found() {
         breaks::<Hold>(Some(Wrong::RestartForgets), &["a seat that was there first"]);
+    }
+
+    #[test]
+    fn a_restart_that_leaves_no_time_to_come_back_is_found() {
+        breaks::<Hold>(Some(Wrong::NoGrace), &["G1"]);
     }
 
     #[test]

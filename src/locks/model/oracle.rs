@@ -37,7 +37,7 @@ pub(crate) struct Asked {
     pub(crate) over: Option<Number>,
     /// Whether it waits in the line; with when it came before, or 0.
     pub(crate) waits: Option<u64>,
-    /// Whether it knows of a holder that a keeper which knows nothing is to wait for.
+    /// Whether a holder may come back to a keeper that knows nothing.
     pub(crate) remembers: bool,
     /// By the keeper's clock.
     pub(crate) now: Instant,
@@ -90,7 +90,7 @@ impl Account {
             Some(holder) if holder == it.who => self.again(it, said)?,
             Some(holder) if it.over == Some(holder) => self.take(it, said, Some(holder))?,
             Some(_) => self.refuse(it, said, "G1", "somebody else has it")?,
-            None if knows_nothing && it.waits.is_some() && it.remembers => {
+            None if knows_nothing && it.remembers => {
                 self.refuse(it, said, "G1", "its holder may come back")?;
             }
             None => match first.filter(|first| first.who != it.who) {

@@ -19,8 +19,8 @@ use crate::locks::words::{Claim, Grant, Held, Over, Owner, Released};
 
 /// How long a single call is waited for.
 const PATIENCE: u64 = SECOND;
-/// For how long those who wait leave a keeper that was away to whoever held its locks.
-const RETURN_GRACE: Duration = Duration::from_secs(2);
+/// For how long a keeper that was away is left to whoever held its locks.
+pub(super) const RETURN_GRACE: Duration = Duration::from_secs(2);
 
 pub(crate) struct Session<B> {
     pub(super) server: usize,
@@ -44,6 +44,8 @@ pub(crate) struct Session<B> {
     /// stood still by then.
     pub(super) silent: Option<(u64, u64, u64)>,
     pub(super) ended: Option<u64>,
+    /// The keeper that knew of it when it sat down.
+    pub(super) run: u64,
     /// How far the keeper's clock had gone back when it came.
     pub(super) stepped_back: u64,
     /// Until when it may write, counted here from what was sent and answered.
@@ -113,6 +115,7 @@ impl<B: Belief> World<B> {
             denials: 0,
             silent: None,
             ended: None,
+            run: 0,
             stepped_back: self.stepped_back,
             deadline: now,
             disturbances: 0,
@@ -127,7 +130,7 @@ impl<B: Belief> World<B> {
             key: session.key,
             who,
             waits: None,
-            remembers: Duration::ZERO,
+            remembers: self.grace(session.server),
         };
         self.call(session.server, Ask::Lock(Box::new(request)), PATIENCE);
     }
@@ -135,13 +138,13 @@ impl<B: Belief> World<B> {
     /// A waiter looks whether it is its turn.
     pub(super) fn look(&mut self, who: Number) {
         let server = self.sessions[who].server;
-        let now = self.local(server);
+        let (now, met) = (self.local(server), self.grace(server));
         let session = &mut self.sessions[who];
         if session.is_looking || !matches!(session.state, State::Asking | State::InLine) {
             return;
         }
         (session.is_looking, session.was_rung) = (true, false);
-        let grace = if session.look_failed { RETURN_GRACE } else { Duration::ZERO };
+        let grace = if session.look_failed { RETURN_GRACE } else { met };
         let request = Request {
             claim: session.claim.clone(),
             key: session.key,
@@ -150,6 +153,11 @@ impl<B: Belief> World<B> {
             remembers: session.holder_until.saturating_duration_since(now).max(grace),
         };
         self.call(server, Ask::Lock(Box::new(request)), PATIENCE);
+    }
+
+    /// For how long a keeper that is another than before is left to those who held its locks.
+    fn grace(&self, server: usize) -> Duration {
+        self.servers[server].grace_until.saturating_duration_since(self.local(server))
     }
 
     pub(super) fn rings(&mut self, who: Number) {
@@ -264,6 +272,7 @@ impl<B: Belief> World<B> {
                     since: grant.since,
                 };
                 session.deadline = own_deadline(*sent_at);
+                session.run = self.run;
                 let belief = B::begin(held.clone(), TTL, *sent_at, now);
                 session.state = State::Seated { belief, held };
                 self.seen.seated += 1;

@@ -48,6 +48,7 @@ impl<B: Belief> World<B> {
         let State::Seated { belief, .. } = &session.state else { return };
         if verdict == Verdict::Lost {
             self.seen.lost += 1;
+            self.seen.lost_to_a_restart += u64::from(session.run < self.run);
             return self.ends(who);
         }
         self.seen.reasserted += u64::from(verdict == Verdict::Reasserted);

@@ -11,7 +11,7 @@ use crate::locks::line::Standing;
 use crate::locks::model::belief::Belief;
 use crate::locks::model::database::{Database, Job};
 use crate::locks::model::keeper::{Keeper, Request};
-use crate::locks::model::people::Session;
+use crate::locks::model::people::{RETURN_GRACE, Session};
 use crate::locks::model::plan::{Dice, MS, Network, SECOND, Step, What};
 use crate::locks::model::{
     KEYS, Lawful, Number, RENEW_EVERY, SERVERS, Seen, TTL, Wrong, beginning,
@@ -38,6 +38,8 @@ pub(crate) struct World<B> {
     /// Times that the keeper or a clock did what a lease does not stand for. The fence does.
     pub(super) disturbances: u64,
     down_until: u64,
+    /// Which keeper it is, one after the other.
+    pub(super) run: u64,
     network: Network,
     pub(super) database: Database,
     pub(super) servers: Vec<Server>,
@@ -57,6 +59,8 @@ pub(crate) struct Server {
     /// Which process it is, one after the other.
     pub(super) life: u32,
     ticks: u64,
+    /// Until when whoever held a lock may come back to a keeper that knows nothing.
+    pub(super) grace_until: Instant,
     pub(super) ticked_at: Option<Instant>,
 }
 
@@ -66,6 +70,8 @@ pub(crate) struct Call {
     id: u64,
     pub(super) server: usize,
     life: u32,
+    /// The keeper that it is sent to: its connection ends with that one.
+    run: u64,
     /// By the server's clock.
     pub(super) sent_at: Instant,
     pub(super) ask: Ask,
@@ -111,6 +117,7 @@ impl<B: Belief> World<B> {
             stepped_back: 0,
             disturbances: 0,
             down_until: 0,
+            run: 0,
             network: Network::Fair,
             database: Database::new(KEYS, wrong),
             servers: Vec::new(),
@@ -128,6 +135,7 @@ impl<B: Belief> World<B> {
                 halted: 0,
                 life: 0,
                 ticks: 0,
+                grace_until: beginning(),
                 ticked_at: None,
             });
             world.tick_in(number, SECOND * (number as u64 + 1));
@@ -253,7 +261,7 @@ impl<B: Belief> World<B> {
     pub(super) fn call(&mut self, server: usize, ask: Ask, patience: u64) {
         self.numbered += 1;
         let (id, life) = (self.numbered, self.servers[server].life);
-        let call = Call { id, server, life, sent_at: self.local(server), ask };
+        let call = Call { id, server, life, run: self.run, sent_at: self.local(server), ask };
         self.open.insert(id);
         self.push(self.now + patience, Event::TimesOut(call.clone()));
         let (there, back) = (self.travel(), self.travel());
@@ -273,7 +281,7 @@ impl<B: Belief> World<B> {
     }
 
     fn arrives(&mut self, call: Call, back: Option<u64>) -> Lawful {
-        if self.now < self.down_until {
+        if self.now < self.down_until || call.run != self.run {
             return Ok(());
         }
         let reply = match &call.ask {
@@ -328,10 +336,12 @@ impl<B: Belief> World<B> {
         self.disturbances += u64::from(0 < sleeps);
     }
 
-    /// The keeper is another one than before, and the servers see that soon.
+    /// The keeper is another one than before. Each server sees that before it asks it anything.
     fn comes_back(&mut self) {
         self.disturbances += 1;
+        self.run += 1;
         for server in 0..SERVERS {
+            self.servers[server].grace_until = self.local(server) + RETURN_GRACE;
             if let Some(soon) = self.travel() {
                 self.tick_in(server, soon);
             }
