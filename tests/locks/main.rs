@@ -2,6 +2,7 @@
 
 #![allow(clippy::panic, clippy::indexing_slicing, reason = "a test that fails panics")]
 
+mod alike;
 mod cancelled;
 mod contract;
 mod cost;
