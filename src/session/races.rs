@@ -8,10 +8,10 @@
 //!
 //! What is held: **R1** and **R2** of the registry, **S1** and **S2** of holdings.
 
-#[allow(dead_code, unreachable_pub, reason = "built again for a few of its functions")]
+#[allow(clippy::duplicate_mod, dead_code, unreachable_pub, reason = "built again, of other parts")]
 #[path = "holding.rs"]
 mod holding;
-#[allow(dead_code, unreachable_pub, reason = "built again for a few of its functions")]
+#[allow(clippy::duplicate_mod, dead_code, unreachable_pub, reason = "built again, of other parts")]
 #[path = "registry.rs"]
 mod registry;
 
@@ -53,8 +53,10 @@ const LEASE: Duration = Duration::from_secs(10);
 fn in_all_orders(what: impl Fn() + Send + Sync + 'static) {
     let asked = env::var("GALLEY_SEED").ok().and_then(|seed| seed.parse().ok());
     let seed = asked.unwrap_or(20_261_121);
-    // Shown if it fails.
-    println!("GALLEY_SEED={seed}");
+    #[expect(clippy::print_stdout, reason = "shown if it fails")]
+    {
+        println!("GALLEY_SEED={seed}");
+    }
     let what = Arc::new(what);
     let again = Arc::clone(&what);
     let random = RandomScheduler::new_from_seed(seed, ORDERS);

@@ -362,4 +362,6 @@ impl<B: Belief> World<B> {
 }
 
 /// How long the lease of a seat is, in µs.
-pub(super) const TTL_US: u64 = TTL.as_micros() as u64;
+pub(super) const TTL_US: u64 = 12 * SECOND;
+
+const _: () = assert!(TTL.as_micros() == TTL_US as u128);
