@@ -1,7 +1,7 @@
 //! The table of the locks that one process keeps: what the scripts do, without Redis.
 //!
 //! No IO, and no clock of its own: the time is handed in. So the same code is also what the model
-//! ([`crate::locks::model`]) drives through clocks that step, restarts and fail-overs that this
+//! (`locks::model`) drives through clocks that step, restarts and fail-overs that this
 //! process's own memory never sees. It does in them what the scripts do.
 
 use std::collections::HashMap;

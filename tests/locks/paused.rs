@@ -52,12 +52,13 @@ async fn g2_under_paused_time_the_fence_rises_however_long_nobody_had_the_lock()
     let locks = Locks::memory();
     let mut last = Fence::ZERO;
     for pause in [Duration::ZERO, LEASE - MS, LEASE, HOUR, 25 * HOUR] {
-        for ends_by_itself in [false, true] {
+        // Given back, and ended by itself.
+        for held_for in [MS, LEASE] {
             let guard = taken(&locks, &fixed()).await;
             assert!(last < guard.fence(), "{last} then {}", guard.fence());
             last = guard.fence();
-            advance(if ends_by_itself { LEASE } else { MS }).await;
-            assert_eq!(guard.is_held(), !ends_by_itself);
+            advance(held_for).await;
+            assert_eq!(guard.is_held(), held_for < LEASE);
             drop(guard);
             advance(pause).await;
         }

@@ -6,8 +6,9 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use crate::locks::hold::Hold;
+use crate::locks::tenant::Tenant;
 use crate::locks::wish::Rhythm;
-use crate::locks::words::{Held, Loss};
+use crate::locks::words::{Held, Loss, Verdict};
 
 /// How the holder of a lock keeps count of its trust in it.
 pub(crate) trait Belief {
@@ -36,7 +37,7 @@ impl Belief for Hold {
     fn renewed(&self, sent_at: Instant, now: Instant) {
         // By the model's clock first: what is lost stays so.
         if self.loss(now).is_none() {
-            Self::renewed(self, sent_at);
+            Tenant::renewed(self, sent_at, Verdict::Renewed);
         }
     }
 
@@ -49,7 +50,7 @@ impl Belief for Hold {
     }
 
     fn end(&self) {
-        self.lose(Loss::Closed);
+        Tenant::lost(self, Loss::Closed);
     }
 }
 

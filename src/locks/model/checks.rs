@@ -123,11 +123,8 @@ impl<B: Belief> World<B> {
         self.run_until(self.now + TTL_US + ON_ITS_WAY + self.stepped_back)?;
         self.check_bounds()?;
         for _turn in 0..=self.sessions.len() {
-            for who in 0..self.sessions.len() {
-                if self.sessions[who].is_seated() {
-                    self.ends(who);
-                }
-            }
+            let sit = (0..self.sessions.len()).filter(|who| self.sessions[*who].is_seated());
+            sit.collect::<Vec<_>>().into_iter().for_each(|who| self.ends(who));
             if self.is_quiet() {
                 break;
             }

@@ -231,13 +231,11 @@ impl<B: Belief> World<B> {
                 let former = replaced.as_ref().and_then(|it| it.value.get(1..)?.parse().ok());
                 session.state = State::Ratifying { grant, sent_at };
                 self.seen.granted += 1;
-                if let Some(former) = former {
-                    self.seen.taken_over += 1;
-                    // The others learn it from their next renewal.
-                    if self.sessions.get(former).is_some_and(|it: &Session<B>| it.server == server)
-                    {
-                        self.ends(former);
-                    }
+                self.seen.taken_over += u64::from(former.is_some());
+                // The others learn it from their next renewal.
+                let is_here = |it: &Number| self.sessions[*it].server == server;
+                if let Some(former) = former.filter(is_here) {
+                    self.ends(former);
                 }
                 self.store(Job::Ratify { who, key, fence });
             }
