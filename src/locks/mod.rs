@@ -65,6 +65,8 @@ mod line;
 mod link;
 mod locking;
 mod memory;
+#[cfg(test)]
+pub(crate) mod model;
 mod name;
 mod node;
 mod owed;

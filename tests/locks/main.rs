@@ -2,6 +2,8 @@
 
 #![allow(clippy::panic, clippy::indexing_slicing, reason = "a test that fails panics")]
 
+mod alike;
+mod cancelled;
 mod cluster;
 mod cluster_failures;
 mod cluster_server;
@@ -15,6 +17,7 @@ mod kept_in_redis;
 mod line;
 mod line_in_redis;
 mod outage;
+mod paused;
 mod people;
 mod place;
 mod relay;
@@ -70,6 +73,17 @@ on_both_keepers! {
     holders_come_by_position_and_seats_are_seats_only
     a_value_that_was_released_is_spent
     a_round_of_nothing_is_answered_at_once
+}
+
+mod dropped {
+    on_both_keepers! {
+        cancelled:
+        every_way_to_a_free_lock_may_be_dropped_at_every_step
+        every_way_to_a_lock_that_is_taken_may_be_dropped_at_every_step
+        a_claim_may_be_dropped_at_every_step
+        a_release_that_is_dropped_at_any_step_is_made_all_the_same
+        questions_that_are_dropped_change_nothing
+    }
 }
 
 mod in_line {

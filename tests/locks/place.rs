@@ -60,6 +60,15 @@ impl Place {
         Self { locks, server }
     }
 
+    /// All is forgotten, as when Redis comes back empty.
+    pub(crate) async fn empty(&mut self) {
+        match &self.server {
+            At::Redis(server) => drop(server.run::<redis::Value>("FLUSHALL").await),
+            At::Memory => self.locks = Locks::memory(),
+            At::Cluster(_) => panic!("it is shared with other tests"),
+        }
+    }
+
     /// The same locks, as another server sees them.
     pub(crate) async fn another(&self) -> Locks {
         match self.server.url() {
