@@ -12,11 +12,11 @@ use crate::locks::item::Item;
 use crate::locks::link::{Answer, Link, PATIENCE, jittered};
 use crate::locks::name::LockName;
 use crate::locks::node::Node;
-use crate::locks::open::Address;
 use crate::locks::reply;
 use crate::locks::scripts::{Script, Scripts, pipeline};
 use crate::locks::together::only;
 use crate::locks::words::{LocksError, Released};
+use crate::reach::Address;
 
 /// Pause before what nobody could do a moment ago is asked again.
 const PAUSE: Duration = Duration::from_millis(50);

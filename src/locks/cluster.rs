@@ -21,11 +21,11 @@ use tokio::time::{Instant, sleep, sleep_until};
 use crate::locks::fault::{Fault, explain};
 use crate::locks::link::{Link, jittered};
 use crate::locks::node::{Coming, Node, Upbringing};
-use crate::locks::open::{Address, Addresses};
 use crate::locks::reply::unexpected;
 use crate::locks::scripts::pipeline;
 use crate::locks::view::{Range, View, is_well, ranges};
 use crate::locks::words::LocksError;
+use crate::reach::{Address, Addresses};
 
 /// How long one node may take to tell who has what.
 const TELLING_MAX: Duration = Duration::from_millis(500);
@@ -194,7 +194,8 @@ impl Cluster {
     fn open(&self, address: &Address, coming: Coming) -> Option<Arc<Node>> {
         let client = address.client_like(self.seeds.first()?).ok()?;
         tracing::info!(node = %address, "a node of the Cluster");
-        Some(Node::open(client, coming, &self.upbringing))
+        let addresses = Arc::new(Addresses::new(vec![client]));
+        Some(Node::open(address.clone(), addresses, coming, &self.upbringing))
     }
 
     /// Asks who has what: the guide first, then whoever else can be reached, until one says that
@@ -202,25 +203,28 @@ impl Cluster {
     async fn look_round(&self) {
         let known = self.view();
         let others = known.nodes().iter().filter(|node| node.calls.is_up());
-        let others = others.map(|node| (None, &node.calls, Some(node.address.clone())));
-        let guide = std::iter::once((Some(&self.guide), &self.guide, None));
-        let (mut doubtful, mut fault) = (None, None);
-        for (guide, link, address) in guide.chain(others) {
+        let others = others.map(|node| (&node.calls, Some(&node.address)));
+        let mut sources = std::iter::once((&self.guide, None)).chain(others).enumerate();
+        let (mut well, mut doubtful, mut fault) = (None, None, None);
+        while well.is_none()
+            && let Some((at, (link, address))) = sources.next()
+        {
             match self.ask(link, address).await {
-                Ok((ranges, true)) => {
-                    if guide.is_none() {
-                        // It did not know, or is not there.
-                        self.guide.reopen();
-                    }
-                    return self.adopt(&ranges);
-                }
+                Ok((ranges, true)) => well = Some((at, ranges)),
                 Ok((ranges, false)) => doubtful = doubtful.or(Some(ranges)),
                 Err(why) => fault = fault.or(Some(why)),
             }
         }
-        match doubtful {
-            Some(ranges) => self.adopt(&ranges),
-            None => drop(self.fault.send_replace(fault)),
+        match (well, doubtful) {
+            (Some((at, ranges)), _) => {
+                if 0 < at {
+                    // The guide is cut off from the others, or does not answer.
+                    self.guide.reopen();
+                }
+                self.adopt(&ranges);
+            }
+            (None, Some(ranges)) => self.adopt(&ranges),
+            (None, None) => drop(self.fault.send_replace(fault)),
         }
     }
 
@@ -228,12 +232,13 @@ impl Cluster {
     async fn ask(
         &self,
         link: &Link,
-        address: Option<Address>,
+        address: Option<&Address>,
     ) -> Result<(Vec<Range>, bool), LocksError> {
         let mut request = pipeline();
         request.cmd("CLUSTER").arg("SLOTS").cmd("CLUSTER").arg("INFO");
         let answer = link.ask(&request, Instant::now() + TELLING_MAX).await?;
-        let asked = address.or_else(|| self.guide_addresses.last()).ok_or_else(unexpected)?;
+        let asked =
+            address.cloned().or_else(|| self.guide_addresses.last()).ok_or_else(unexpected)?;
         let mut replies = answer.replies.into_iter();
         let slots = replies.next().ok_or_else(unexpected)?.map_err(|error| explain(&error))?;
         let is_well = replies.next().and_then(Result::ok).is_some_and(|info| is_well(&info));

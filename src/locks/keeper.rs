@@ -73,11 +73,16 @@ impl Keeper {
         }
     }
 
-    /// Renews each for its TTL, in one pipeline.
-    pub(super) async fn renew(&self, held: &[(&Held, Duration)]) -> Result<Round, LocksError> {
+    /// Renews each for its TTL, in one pipeline to each Redis; of several, none is waited for longer
+    /// than `patience`.
+    pub(super) async fn renew(
+        &self,
+        held: &[(&Held, Duration)],
+        patience: Duration,
+    ) -> Result<Round, LocksError> {
         match self {
             Self::Memory(memory) => Ok(memory.renew(held)),
-            Self::Redis(remote) => remote.renew(held).await,
+            Self::Redis(remote) => remote.renew(held, patience).await,
         }
     }
 

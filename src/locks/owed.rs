@@ -135,9 +135,7 @@ impl Owed {
                     self.debts().remove(&value);
                 }
                 Err(Fault::Unsent(_) | Fault::Unknown(_) | Fault::Refused(_)) => {
-                    if let Some(debt) = self.debts().get_mut(&value) {
-                        debt.tries += 1;
-                    }
+                    self.debts().entry(value).and_modify(|debt| debt.tries += 1);
                     return;
                 }
             }

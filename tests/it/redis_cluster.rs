@@ -36,10 +36,8 @@ async fn g1_two_servers_on_a_redis_cluster_seat_exactly_one() {
     let (one, two) = start(&redis, &[]).await;
     for round in 0..10 {
         let desk = one.desk("text").await;
-        let knocks = (0..20).map(|number| {
-            let server = if number % 2 == 0 { &one } else { &two };
-            server.knock(&desk, "writer", "events=1")
-        });
+        let servers = [&one, &two].into_iter().cycle().take(20);
+        let knocks = servers.map(|server| server.knock(&desk, "writer", "events=1"));
         let peers = futures_util::future::join_all(knocks).await;
         let seated = futures_util::future::join_all(peers.iter().map(was_seated)).await;
         assert_eq!(seated.iter().filter(|seated| **seated).count(), 1, "round {round}");

@@ -108,12 +108,12 @@ impl ClusterServer {
 
     /// Waits until something is so at every node.
     async fn until(&self, what: &str, is_so: impl AsyncFn(&Self, &Server) -> bool) {
+        let mut waiting: Vec<_> = self.nodes.iter().collect();
+        let mut tick = interval(Duration::from_millis(20));
         let all_are = async {
-            let mut tick = interval(Duration::from_millis(20));
-            for node in &self.nodes {
-                while !is_so(self, node).await {
-                    tick.tick().await;
-                }
+            while let Some(node) = waiting.pop() {
+                waiting.extend((!is_so(self, node).await).then_some(node));
+                tick.tick().await;
             }
         };
         timeout(PATIENCE, all_are).await.unwrap_or_else(|_late| panic!("not in time: {what}"));

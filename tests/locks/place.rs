@@ -20,7 +20,7 @@ static SHARED: Mutex<Weak<ClusterServer>> = Mutex::const_new(Weak::new());
 /// Lives as long as the test.
 enum At {
     Memory,
-    Redis(Server),
+    Redis(Box<Server>),
     Cluster(Arc<ClusterServer>),
 }
 
@@ -40,7 +40,7 @@ impl Place {
     }
 
     pub(crate) async fn redis() -> Self {
-        Self::at(At::Redis(Server::start().await)).await
+        Self::at(At::Redis(Box::new(Server::start().await))).await
     }
 
     pub(crate) async fn cluster() -> Self {
@@ -58,6 +58,15 @@ impl Place {
         let url = server.url().expect("an address");
         let locks = Locks::connect(&url).await.expect("a good address");
         Self { locks, server }
+    }
+
+    /// All is forgotten, as when Redis comes back empty.
+    pub(crate) async fn empty(&mut self) {
+        match &self.server {
+            At::Redis(server) => drop(server.run::<redis::Value>("FLUSHALL").await),
+            At::Memory => self.locks = Locks::memory(),
+            At::Cluster(_) => panic!("it is shared with other tests"),
+        }
     }
 
     /// The same locks, as another server sees them.

@@ -86,12 +86,11 @@ impl Server {
     /// A node of a Cluster in the place of the one that was stopped: empty, but itself.
     pub(crate) async fn start_again_in_cluster(&mut self) {
         let start = async {
-            loop {
-                let folder = self._folder.path();
-                if let Some(running) = launch(self.port, &self.arguments, folder).await {
-                    return running;
-                }
+            let mut running = None;
+            while running.is_none() {
+                running = launch(self.port, &self.arguments, self._folder.path()).await;
             }
+            running.expect("it was started")
         };
         let running = timeout(PATIENCE, start).await.expect("the port comes free");
         (self.process, self._log) = running;
@@ -186,7 +185,7 @@ async fn is_ready(log: &mut Lines<BufReader<ChildStdout>>) -> bool {
     false
 }
 
-fn free_port() -> u16 {
+pub(crate) fn free_port() -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     listener.local_addr().expect("an address").port()
 }
