@@ -19,6 +19,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::locks::fault::{Fault, explain};
 use crate::locks::line::Lobby;
+use crate::locks::reply;
 use crate::locks::words::LocksError;
 use crate::reach::Addresses;
 
@@ -325,12 +326,12 @@ impl Upkeep {
 }
 
 impl Ear {
-    /// A message: the value that a lock was handed to.
+    /// A message: the value that a lock was handed to, and what it has to know.
     fn hear(&self, data: &[Value]) {
-        if let [_channel, Value::BulkString(value)] = data
-            && let Ok(value) = std::str::from_utf8(value)
+        if let [_channel, Value::BulkString(message)] = data
+            && let Some((value, turn)) = reply::turn(message)
         {
-            self.lobby.wake(value);
+            self.lobby.wake(value, turn);
         }
     }
 }

@@ -120,6 +120,13 @@ impl Remote {
         reply::standing(&reply, sent_at)
     }
 
+    /// Lets one lease run anew; when that was asked for, if it was still held.
+    pub(super) async fn keep(&self, held: &Held, ttl: Duration) -> Result<Option<Instant>, Fault> {
+        let call = self.calls.scripts.keep(held, ttl);
+        let (sent_at, reply) = self.calls.call(&held.name, call).await?;
+        Ok(reply::was_held(&reply).map_err(Fault::Unknown)?.then_some(sent_at))
+    }
+
     /// Gives back; nobody gets it for `rest`.
     pub(super) async fn release(
         &self,

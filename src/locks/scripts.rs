@@ -143,6 +143,13 @@ impl Scripts {
         call
     }
 
+    /// Lets one lease run anew.
+    pub(super) fn keep(&self, held: &Held, ttl: Duration) -> Item {
+        let mut call = Item::new("keep", held.name.keys(self.spelling));
+        call.arg(&held.value).arg(millis(ttl));
+        call
+    }
+
     /// Renews locks of one TTL.
     pub(super) fn renew(&self, held: &[(&Held, Duration)]) -> Cmd {
         let mut call = self.renew.call(held.len());

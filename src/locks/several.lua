@@ -8,8 +8,9 @@
 -- Calls are independent of each other, and are answered as if each had come alone and in this order.
 --
 -- KEYS  of each: the five of its lock, as in line.lua
--- ARGV  of each: 'claim', 'wait' or 'release', and an array of the arguments of claim.lua or
---       release.lua, both packed
+-- ARGV  of each: 'claim', 'wait' or 'release' with the arguments of claim.lua or release.lua, or
+--       'keep' with a value and a ttl in ms: a lease that runs anew, if it is still that value's.
+--       Both packed, the arguments as an array
 -- Gives the answer of each. If one fails there are no more: whoever called asks again for it, and
 --       for those after it, alone.
 local call, try = redis.call, redis.pcall
@@ -45,6 +46,8 @@ for i = 1, #ARGV do
     call('HSET', grant, 'value', '', 'released', value)
     call('PEXPIRE', grant, args[2])
     answer = 1
+  elseif what == 'keep' then
+    answer = try('GET', lock) == value and call('PEXPIRE', lock, args[2]) or 0
   end
 
   if not answer then

@@ -1,5 +1,5 @@
 //! What a claim and its release cost: how many of both a second, with 1, 64 and 1,024 tasks that
-//! each claim a lock that nobody holds, give it back, and claim the next.
+//! each have a lock of their own, which they claim and give back again and again.
 //!
 //! - `claim`: [`Locks::claim`] and [`Locks::release`] in a private Redis on this machine.
 //! - `guard`: the same with a [`Guard`]: [`Locks::try_lock`] and its release, kept alive.
@@ -18,6 +18,8 @@
 //! ```text
 //! (cd tests/bench/peers && npm ci); cargo bench --bench claim
 //! ```
+//!
+//! Names of contenders after a `--` leave the others out.
 //!
 //! [`Guard`]: galley::locks::Guard
 
@@ -60,7 +62,9 @@ fn main() {
     let runtime = Runtime::new().expect("a runtime");
     runtime.block_on(async {
         let server = Server::start().await;
+        let wanted: Vec<_> = std::env::args().skip(1).filter(|it| !it.starts_with('-')).collect();
         let mut contenders = contenders(&server).await;
+        contenders.retain(|it| wanted.is_empty() || wanted.iter().any(|name| name == it.name()));
         let mut table = Table::new("Claims and releases a second; a ratio is of the speed");
         for (tasks, pairs) in SIZES {
             let rates = rounds(&server, &mut contenders, tasks, pairs).await;

@@ -1,7 +1,6 @@
 //! Those who claim and release, each in its own way.
 
 use std::process::Stdio;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use galley::locks::{Lease, LockName, Locks, Owner, Released, Wish};
@@ -16,8 +15,6 @@ use crate::server::Server;
 use crate::tool::Tool;
 
 const LEASE: Duration = Duration::from_secs(12);
-/// Names are used once.
-static LAST: AtomicU64 = AtomicU64::new(0);
 
 pub(crate) enum Contender {
     Claim(Locks),
@@ -63,10 +60,14 @@ impl Contender {
         let each = pairs / tasks;
         match self {
             Self::Claim(locks) | Self::Memory(locks) => {
-                by_tasks(tasks, pairs, || claims(locks.clone(), each)).await
+                by_tasks(tasks, pairs, |task| claims(locks.clone(), task, each)).await
             }
-            Self::Guard(locks) => by_tasks(tasks, pairs, || guards(locks.clone(), each)).await,
-            Self::Rslock(locks) => by_tasks(tasks, pairs, || rslocks(locks.clone(), each)).await,
+            Self::Guard(locks) => {
+                by_tasks(tasks, pairs, |task| guards(locks.clone(), task, each)).await
+            }
+            Self::Rslock(locks) => {
+                by_tasks(tasks, pairs, |task| rslocks(locks.clone(), task, each)).await
+            }
             Self::RedisBenchmark(tool) => tool.run(tasks, pairs).await,
             Self::Redlock(redlock) => redlock.run(tasks, pairs).await,
         }
@@ -81,43 +82,44 @@ impl Contender {
     }
 }
 
-async fn by_tasks<F>(tasks: usize, pairs: usize, task: impl Fn() -> F) -> f64
+async fn by_tasks<F>(tasks: usize, pairs: usize, task: impl Fn(usize) -> F) -> f64
 where
     F: Future<Output = ()> + Send + 'static,
 {
     let began = Instant::now();
-    let all: JoinSet<()> = (0..tasks).map(|_| task()).collect();
+    let all: JoinSet<()> = (0..tasks).map(task).collect();
     all.join_all().await;
     pairs as f64 / began.elapsed().as_secs_f64()
 }
 
-async fn claims(locks: Locks, times: usize) {
-    let owner = bench();
+async fn claims(locks: Locks, task: usize, times: usize) {
+    let (name, owner) = (LockName::named(&name(task)), bench());
     for _ in 0..times {
-        let wish = claim(&LockName::named(&name()), &owner);
+        let wish = claim(&name, &owner);
         granted(&locks, &wish).await;
         assert_eq!(locks.release(&wish.name, &wish.value).await, Ok(Released::Freed));
     }
 }
 
-async fn guards(locks: Locks, times: usize) {
+async fn guards(locks: Locks, task: usize, times: usize) {
+    let name = LockName::named(&name(task));
     let wish = Wish::new(Lease::KeptAlive(LEASE));
     for _ in 0..times {
-        let guard = locks.try_lock(&LockName::named(&name()), &wish).await.expect("a free lock");
+        let guard = locks.try_lock(&name, &wish).await.expect("a free lock");
         assert_eq!(guard.release().await, Ok(Released::Freed));
     }
 }
 
-async fn rslocks(locks: LockManager, times: usize) {
+async fn rslocks(locks: LockManager, task: usize, times: usize) {
+    let name = format!("lock:{}", name(task));
     for _ in 0..times {
-        let lock =
-            locks.lock(format!("lock:{}", name()).as_bytes(), LEASE).await.expect("a free lock");
+        let lock = locks.lock(name.as_bytes(), LEASE).await.expect("a free lock");
         locks.unlock(&lock).await;
     }
 }
 
-fn name() -> String {
-    format!("bench:{}", LAST.fetch_add(1, Ordering::Relaxed))
+fn name(task: usize) -> String {
+    format!("bench:{task}")
 }
 
 pub(crate) fn bench() -> Owner {
