@@ -1,9 +1,9 @@
 //! Calls that come at the same time go together.
 //!
-//! Alone, a call is sent at once. Once a few are under way the next ones gather, and are sent in one
-//! call of the script as soon as fewer are: Redis and the connection do once for all what would
-//! otherwise be done for each. How many go together comes of itself: those that came while the ones
-//! before were on their way. So nobody waits for company.
+//! While few are under way, each is sent at once. Once there are more, those that come gather, and go
+//! in one call of the script as soon as one of two such groups is answered: Redis and the connection
+//! do once for all what would otherwise be done for each. How many go together comes of itself: those
+//! that came while the ones before were on their way. So nobody waits for company.
 //!
 //! Each is answered as if it had been sent alone; also where Redis refuses one of several, or all of
 //! them for the sake of one: then each is asked again by itself.
@@ -26,7 +26,7 @@ use crate::locks::reply::unexpected;
 use crate::locks::scripts::Scripts;
 use crate::locks::words::LocksError;
 
-/// Calls that are under way alone before others gather.
+/// While fewer than so many calls are under way, the next goes alone.
 const ALONE_MAX: usize = 2;
 /// Calls that go together. Redis does nothing else meanwhile: some 0.5 ms.
 const TOGETHER_MAX: usize = 100;
@@ -43,8 +43,8 @@ pub(super) type Answer = Result<(Instant, RedisResult<Value>), Fault>;
 pub(super) struct Together {
     link: Link,
     scripts: Arc<Scripts>,
-    /// Sent alone and not answered.
-    alone: AtomicUsize,
+    /// Asked and not answered.
+    under_way: AtomicUsize,
     gathers: mpsc::Sender<Gathered>,
 }
 
@@ -63,10 +63,10 @@ pub(super) struct Conductor {
     gathered: mpsc::Receiver<Gathered>,
 }
 
-/// Counts one that goes alone, for as long as this lives.
-struct Alone<'a>(&'a AtomicUsize);
+/// Counts one that is under way, for as long as this lives.
+struct UnderWay<'a>(&'a AtomicUsize);
 
-impl Drop for Alone<'_> {
+impl Drop for UnderWay<'_> {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
     }
@@ -77,7 +77,7 @@ impl Together {
     pub(super) fn new(link: Link, scripts: Arc<Scripts>) -> (Self, Conductor) {
         let (gathers, gathered) = mpsc::channel(GATHERED_MAX);
         let conductor = Conductor { link: link.clone(), scripts: Arc::clone(&scripts), gathered };
-        (Self { link, scripts, alone: AtomicUsize::new(0), gathers }, conductor)
+        (Self { link, scripts, under_way: AtomicUsize::new(0), gathers }, conductor)
     }
 
     /// Asks, alone or with others.
@@ -87,11 +87,11 @@ impl Together {
     /// Dropped, it may have been asked or not.
     pub(super) async fn ask(&self, item: Item) -> Answer {
         let deadline = Instant::now() + PATIENCE;
-        if self.alone.fetch_add(1, Ordering::Relaxed) < ALONE_MAX {
-            let _alone = Alone(&self.alone);
+        let others = self.under_way.fetch_add(1, Ordering::Relaxed);
+        let _one = UnderWay(&self.under_way);
+        if others < ALONE_MAX {
             return ask_alone(&self.link, &self.scripts, &item, deadline).await;
         }
-        self.alone.fetch_sub(1, Ordering::Relaxed);
         let (tells, told) = oneshot::channel();
         let closed = || LocksError::Unavailable("the locks are closed".to_owned());
         let gathered = Gathered { item, deadline, tells };
