@@ -92,6 +92,7 @@ pub struct App {
     listener: TcpListener,
     address: SocketAddr,
     storage: Storage,
+    locks: Locks,
     figures: Option<Figures>,
     signals: Signals,
     tasks: TaskTracker,
@@ -139,7 +140,7 @@ impl App {
         if !down.is_empty() {
             tracing::warn!(?down, "started, but not ready");
         }
-        Ok(Self { settings, state, listener, address, storage, figures, signals, tasks })
+        Ok(Self { settings, state, listener, address, storage, locks, figures, signals, tasks })
     }
 
     /// The address to open, in one line.
@@ -160,7 +161,7 @@ impl App {
     ///
     /// [`AppError::Died`] when it stopped because a task died that must live.
     pub async fn run(self) -> Result<(), AppError> {
-        let Self { settings, state, listener, storage, figures, mut signals, tasks, .. } = self;
+        let Self { settings, state, listener, storage, locks, figures, mut signals, tasks, .. } = self;
         let sessions = state.sessions.clone();
         let limiter = state.limiter.clone();
         let (sockets, stop) = (TaskTracker::new(), CancellationToken::new());
@@ -173,7 +174,7 @@ impl App {
             sockets.clone(),
             stop.clone(),
         ));
-        let upkeep = tasks.spawn(upkeep(figures, limiter, stop.clone()));
+        let upkeep = tasks.spawn(upkeep(figures, limiter, locks, stop.clone()));
         let died = tokio::select! {
             signal = signals.next() => {
                 tracing::info!(signal, "stopping");
@@ -310,7 +311,12 @@ fn state(
 }
 
 /// Housekeeping that nobody asks for and everybody needs.
-async fn upkeep(figures: Option<Figures>, limiter: Limiter, stop: CancellationToken) {
+async fn upkeep(
+    figures: Option<Figures>,
+    limiter: Limiter,
+    locks: Locks,
+    stop: CancellationToken,
+) {
     let mut ticker = interval(UPKEEP_EVERY);
     ticker.set_missed_tick_behavior(MissedTickBehavior::Delay);
     while stop.run_until_cancelled(ticker.tick()).await.is_some() {
@@ -318,6 +324,8 @@ async fn upkeep(figures: Option<Figures>, limiter: Limiter, stop: CancellationTo
             figures.upkeep();
         }
         limiter.forget_the_quiet();
+        // Alarms of classes in which nothing happens any more are cleared by the look.
+        let _in_force = locks.alarms();
     }
 }
 

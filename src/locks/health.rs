@@ -13,9 +13,6 @@ use crate::locks::words::LocksError;
 /// The oldest version that the tests run on. Others that speak its protocol name it, or a later
 /// one, as theirs.
 const OLDEST: u32 = 7;
-/// A clock that is off by more is worth a word. No lock depends on it: only Redis's clock counts,
-/// and it only has to go on. But people read when a seat was taken.
-const CLOCK_OFF_MAX: TimeDelta = TimeDelta::seconds(5);
 
 /// Asks Redis what it is, tries what it permits, and says in one line what is wrong. Gives how far
 /// its clock is ahead of ours.
@@ -44,22 +41,6 @@ pub(super) async fn check(calls: &Calls, server: NodeId) -> Result<TimeDelta, Lo
     let ahead = ahead(asked_at, theirs, answered_at);
     metrics::gauge!("galley_locks_clock_ahead_seconds").set(ahead.as_seconds_f64());
     Ok(ahead)
-}
-
-/// Checks after each new connection, which may lead to another Redis than the last one, and logs
-/// what is wrong with it.
-pub(super) async fn watch(calls: Calls, server: NodeId) {
-    let mut link = calls.link.clone();
-    while link.next_opening().await {
-        match check(&calls, server).await {
-            Err(error) => tracing::error!(%error, "Redis is not fit to keep locks"),
-            Ok(ahead) if CLOCK_OFF_MAX < ahead.abs() => tracing::warn!(
-                seconds = ahead.num_seconds(),
-                "the clock of Redis is ahead of this server's, or behind: keep both by NTP"
-            ),
-            Ok(_) => {}
-        }
-    }
 }
 
 /// How far a clock that was read between two moments of ours is outside of them.

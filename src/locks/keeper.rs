@@ -104,6 +104,14 @@ impl Keeper {
         }
     }
 
+    /// What the last check found that is not as it should be, although locks can be trusted.
+    pub(super) fn warnings(&self) -> Vec<&'static str> {
+        match self {
+            Self::Memory(_) => Vec::new(),
+            Self::Redis(remote) => remote.fitness.warnings(),
+        }
+    }
+
     pub(super) async fn reconnected(&self) {
         match self {
             Self::Memory(_) => std::future::pending().await,

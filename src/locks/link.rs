@@ -123,6 +123,16 @@ impl Link {
         }
     }
 
+    /// Waits until a connection is open.
+    pub(super) async fn comes_up(&self) {
+        let mut state = self.state.clone();
+        let is_up = |state: &State| matches!(state, State::Up(line) if !line.dead.is_cancelled());
+        if state.wait_for(is_up).await.is_err() {
+            // There will be none.
+            std::future::pending().await
+        }
+    }
+
     /// Resolves when another connection is open than at the last call; at the first, when any is.
     /// False when there will be none.
     pub(super) async fn next_opening(&mut self) -> bool {
@@ -256,12 +266,12 @@ impl Upkeep {
 }
 
 impl Ear {
-    /// A message: the value that a lock was handed to.
+    /// A message: the value that a lock was handed to, or nothing, to show that messages arrive.
     fn hear(&self, data: &[Value]) {
         if let [_channel, Value::BulkString(value)] = data
             && let Ok(value) = std::str::from_utf8(value)
         {
-            self.lobby.wake(value);
+            if value.is_empty() { self.lobby.echo() } else { self.lobby.wake(value) }
         }
     }
 }

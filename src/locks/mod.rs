@@ -50,9 +50,11 @@
 //! lease. The holder's own deadline ([`crate::domain::lease`]) shortens that belief, and the
 //! fence, checked by the database in every write, makes it harmless.
 
+mod alarms;
 mod calls;
 mod estimates;
 mod fault;
+mod fitness;
 mod guard;
 mod health;
 mod hold;
@@ -83,6 +85,8 @@ use tracing::Instrument;
 
 use crate::domain::ids::NodeId;
 use crate::domain::seat::Seat;
+pub use crate::locks::alarms::{Alarm, AlarmKind};
+use crate::locks::alarms::Alarms;
 use crate::locks::estimates::Estimates;
 pub use crate::locks::guard::{Guard, Guards};
 use crate::locks::hold::Hold;
@@ -118,6 +122,7 @@ struct Inner {
     /// Done when the renewal actor runs: with the first guard.
     keeps: Once,
     estimates: Estimates,
+    alarms: Alarms,
     tasks: TaskTracker,
     stop: CancellationToken,
 }
@@ -164,6 +169,7 @@ impl Locks {
             keeping: Arc::default(),
             keeps: Once::new(),
             estimates: Estimates::default(),
+            alarms: Alarms::default(),
             tasks: TaskTracker::new(),
             stop: CancellationToken::new(),
         }))
@@ -189,7 +195,7 @@ impl Locks {
             Ok(Claimed::Busy(_)) => "busy",
             Err(_) => "failed",
         };
-        count(&claim.name, began, outcome);
+        self.0.count(&claim.name, began, outcome);
         claimed
     }
 
@@ -279,13 +285,30 @@ impl Locks {
         self.0.keeper.seats().await
     }
 
-    /// Whether locks can be trusted: the keeper answers, is the primary, and evicts nothing.
+    /// Whether locks can be trusted: the keeper answers, is the primary, and evicts nothing. Once
+    /// that is found not to be so, nothing is granted until a later check finds it fit; what is held
+    /// can go on being renewed.
     ///
     /// # Errors
     ///
     /// [`LocksError::Misconfigured`] says in one line what is wrong and what to do about it.
     pub async fn check(&self) -> Result<(), LocksError> {
         self.0.keeper.check().await
+    }
+
+    /// What the last check found that is not as it should be, although locks can be trusted: each
+    /// in one line, with what to do about it.
+    #[must_use]
+    pub fn warnings(&self) -> Vec<&'static str> {
+        self.0.keeper.warnings()
+    }
+
+    /// What is wrong with a class of locks, as this process has seen it of late. Raises and clears
+    /// what is due: to be asked every few seconds by whoever has a clock, if alarms are to be
+    /// cleared also where nothing happens any more.
+    #[must_use]
+    pub fn alarms(&self) -> Vec<Alarm> {
+        self.0.alarms.in_force()
     }
 
     /// Resolves once after each time that the connection for renewals was lost and is back: the
@@ -323,19 +346,19 @@ impl Inner {
         });
         Some(id)
     }
+
+    /// Counts an attempt at a lock, by its class: names are without number.
+    fn count(&self, name: &LockName, began: Instant, outcome: &'static str) {
+        let (class, took) = (name.class().to_owned(), began.elapsed());
+        self.alarms.attempted(&class, took, outcome);
+        metrics::histogram!("galley_lock_wait_seconds", "class" => class.clone()).record(took);
+        metrics::counter!("galley_lock_acquisitions_total", "class" => class, "outcome" => outcome)
+            .increment(1);
+    }
 }
 
 impl Drop for Inner {
     fn drop(&mut self) {
         self.stop.cancel();
     }
-}
-
-/// Counts an attempt at a lock, by its class: names are without number.
-fn count(name: &LockName, began: Instant, outcome: &'static str) {
-    let class = name.class().to_owned();
-    metrics::histogram!("galley_lock_wait_seconds", "class" => class.clone())
-        .record(began.elapsed());
-    metrics::counter!("galley_lock_acquisitions_total", "class" => class, "outcome" => outcome)
-        .increment(1);
 }

@@ -18,7 +18,7 @@ use crate::domain::seat::Seat;
 use crate::locks::GRANT_KEPT_FOR;
 use crate::locks::calls::Calls;
 use crate::locks::fault::{Fault, explain};
-use crate::locks::health;
+use crate::locks::fitness::Fitness;
 use crate::locks::line::{Lobby, Standing, Waiter};
 use crate::locks::link::{Ear, Link, PATIENCE};
 use crate::locks::name::{LockName, release_channel};
@@ -39,9 +39,9 @@ const _: () = assert!(GRANTS_KEPT_EVERY.as_secs() * 4 < GRANT_KEPT_FOR.as_secs()
 /// Locks in Redis.
 #[derive(Debug)]
 pub(super) struct Remote {
-    /// The name of this server.
-    server: NodeId,
     calls: Calls,
+    /// Whether this Redis is to be trusted.
+    pub(super) fitness: Arc<Fitness>,
     renewals: Link,
     reconnected: Arc<Notify>,
     /// The same, for the guards of this process.
@@ -68,7 +68,7 @@ impl Remote {
         let (renewals, renewals_upkeep) = Link::new(client.clone(), ping.clone(), back);
         let lobby = Arc::new(Lobby::default());
         let ear = Ear { channel: release_channel(server), lobby: Arc::clone(&lobby) };
-        let (_listens, mut ear_upkeep) = Link::new(client, ping, vec![]);
+        let (listens, mut ear_upkeep) = Link::new(client, ping, vec![]);
         ear_upkeep.ear = Some(ear);
         let calls = Calls { link, scripts };
         let owed = Arc::new(Owed::default());
@@ -79,14 +79,15 @@ impl Remote {
         tasks.spawn(ear_upkeep.run(stop.clone()).instrument(span("hand-overs")));
         let work = Arc::clone(&owed).work(calls.clone(), stop.clone());
         tasks.spawn(work.instrument(span("owed")));
-        let watch = health::watch(calls.clone(), server);
-        let watch = stop.clone().run_until_cancelled_owned(watch);
+        let fitness = Fitness::new(server, calls.clone(), listens, Arc::clone(&lobby));
+        let fitness = Arc::new(fitness);
+        let watch = stop.clone().run_until_cancelled_owned(Arc::clone(&fitness).watch());
         tasks.spawn(watch.instrument(span("health")));
         tasks.close();
         let grants_kept_at = Mutex::new(Instant::now());
         Ok(Self {
-            server,
             calls,
+            fitness,
             renewals,
             reconnected,
             is_back,
@@ -99,6 +100,7 @@ impl Remote {
     }
 
     pub(super) async fn claim(&self, claim: &Claim) -> Result<Claimed, LocksError> {
+        self.fitness.permits_grants()?;
         if self.owed.is_owed(&claim.value) {
             // Its release could come after this grant and free it.
             let why = "an earlier claim with this value is still being taken back";
@@ -118,6 +120,7 @@ impl Remote {
     /// A sign of life from the line, and a look whether it is one's turn. Who gives the wait up
     /// has to release: whether it stands in the line or holds the lock by now, it may not know.
     pub(super) async fn check_in(&self, claim: &Claim, waiter: &Waiter) -> Result<Standing, Fault> {
+        self.fitness.permits_grants().map_err(Fault::Refused)?;
         let call = self.calls.scripts.claim(claim, Some(waiter));
         let (sent_at, reply) = self.calls.call(&self.calls.scripts.claim, call).await?;
         reply::standing(&reply, sent_at)
@@ -263,7 +266,7 @@ impl Remote {
     }
 
     pub(super) async fn check(&self) -> Result<(), LocksError> {
-        health::check(&self.calls, self.server).await.map(drop)
+        self.fitness.check().await
     }
 
     pub(super) async fn reconnected(&self) {
