@@ -26,7 +26,7 @@ use crate::domain::ids::NodeId;
 use crate::http::auth::Tokens;
 use crate::http::gate::Gate;
 use crate::http::headers::Policy;
-use crate::http::health::{Probe, Readiness, Scrape};
+use crate::http::health::{Down, Finding, Probe, Readiness, Scrape};
 use crate::http::limit::{Limiter, Rate};
 use crate::http::origin::Origins;
 use crate::http::tarpit::Tarpit;
@@ -50,6 +50,13 @@ const SOCKETS_MAX: Duration = Duration::from_secs(5);
 const FINISH_MAX: Duration = Duration::from_secs(10);
 /// How long the remaining tasks may take after that.
 const TASKS_MAX: Duration = Duration::from_secs(5);
+
+/// What `/readyz` says when the database does not work.
+const STORAGE_AWAY: &str = "the database cannot be read: see whether it runs and can be reached, and \
+                            whether its disk has room; the server's log has its own words";
+/// What `/readyz` says when Redis does not answer.
+const LOCKS_AWAY: &str = "Redis does not answer, so nobody can be seated: see whether it runs, and \
+                          whether `locks.url` leads there; the server's log has its own words";
 
 /// The server could not start, or had to stop.
 #[derive(Debug, thiserror::Error)]
@@ -136,9 +143,8 @@ impl App {
         let entry = Entry { secret, admin_token, origins };
         let state = state(&settings, &storage, sessions, entry, readiness, scrape);
         // A first look, so that the log says at once what readiness would say later.
-        let down = state.readiness.down().await;
-        if !down.is_empty() {
-            tracing::warn!(?down, "started, but not ready");
+        for Finding { name, detail, remedy } in state.readiness.look().await.down {
+            tracing::warn!(name, detail, remedy, "started, but not ready");
         }
         Ok(Self { settings, state, listener, address, storage, locks, figures, signals, tasks })
     }
@@ -270,13 +276,33 @@ fn readiness(storage: &Storage, locks: &Locks) -> Readiness {
     Readiness::new(vec![
         Probe::new("storage", move || {
             let storage = storage.clone();
-            async move { storage.check().await.map_err(|error| error.to_string()) }
+            async move {
+                let checked = storage.check().await;
+                checked.map(|()| Vec::new()).map_err(|error| Down {
+                    cause: error.to_string(),
+                    finding: Finding::of_line("storage", STORAGE_AWAY),
+                })
+            }
         }),
         Probe::new("locks", move || {
             let locks = locks.clone();
-            async move { locks.check().await.map_err(|error| error.to_string()) }
+            async move {
+                locks.check().await.map_err(|error| locks_down(&error))?;
+                let warnings = locks.warnings();
+                Ok(warnings.iter().map(|line| Finding::of_line("locks", line)).collect())
+            }
         }),
     ])
+}
+
+/// What an operator is told of locks that cannot be used. What Redis or the network said itself may
+/// hold an address, and is for the log.
+fn locks_down(error: &LocksError) -> Down {
+    let line = match error {
+        LocksError::Misconfigured(line) => line,
+        LocksError::Unavailable(_) | LocksError::Unsupported(_) => LOCKS_AWAY,
+    };
+    Down { cause: error.to_string(), finding: Finding::of_line("locks", line) }
 }
 
 fn state(
