@@ -167,7 +167,8 @@ impl App {
     ///
     /// [`AppError::Died`] when it stopped because a task died that must live.
     pub async fn run(self) -> Result<(), AppError> {
-        let Self { settings, state, listener, storage, locks, figures, mut signals, tasks, .. } = self;
+        let Self { settings, state, listener, storage, locks, figures, mut signals, tasks, .. } =
+            self;
         let sessions = state.sessions.clone();
         let limiter = state.limiter.clone();
         let (sockets, stop) = (TaskTracker::new(), CancellationToken::new());
@@ -337,12 +338,7 @@ fn state(
 }
 
 /// Housekeeping that nobody asks for and everybody needs.
-async fn upkeep(
-    figures: Option<Figures>,
-    limiter: Limiter,
-    locks: Locks,
-    stop: CancellationToken,
-) {
+async fn upkeep(figures: Option<Figures>, limiter: Limiter, locks: Locks, stop: CancellationToken) {
     let mut ticker = interval(UPKEEP_EVERY);
     ticker.set_missed_tick_behavior(MissedTickBehavior::Delay);
     while stop.run_until_cancelled(ticker.tick()).await.is_some() {

@@ -11,7 +11,7 @@ use crate::locks::link::{Answer, Link, PATIENCE};
 use crate::locks::name::LockName;
 use crate::locks::reply;
 use crate::locks::scripts::{Script, Scripts, pipeline};
-use crate::locks::words::Released;
+use crate::locks::words::{InLine, Released};
 
 /// The connection for everything but renewals, and the scripts it calls.
 #[derive(Clone, Debug)]
@@ -55,6 +55,13 @@ impl Calls {
         let call = self.scripts.release(name, value, rest);
         let (_sent_at, reply) = self.call(&self.scripts.release, call).await?;
         reply::released(&reply).map_err(Fault::Unknown)
+    }
+
+    /// Who waits for a lock: the first `most`.
+    pub(super) async fn behind(&self, name: &LockName, most: usize) -> Result<Vec<InLine>, Fault> {
+        let call = self.scripts.behind(name, most);
+        let (_sent_at, reply) = self.call(&self.scripts.behind, call).await?;
+        reply::behind(&reply).map_err(Fault::Unknown)
     }
 
     fn checked(&self, reply: RedisResult<Value>) -> Result<Value, Fault> {

@@ -43,8 +43,7 @@ const DEAF: &str = "messages of hand-overs do not arrive, so whoever waits is gi
                     timer, up to 3 s late: allow the user of `locks.url` to subscribe (`&*` in its \
                     ACL), and let no proxy be in between that does not pass on pub/sub";
 /// Times are off.
-const CLOCK: &str =
-    "the clock of Redis is more than 5 s away from this server's: keep both by NTP";
+const CLOCK: &str = "the clock of Redis is more than 5 s away from this server's: keep both by NTP";
 
 /// What is known of the Redis that keeps the locks.
 #[derive(Debug)]

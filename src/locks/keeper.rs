@@ -9,7 +9,7 @@ use crate::locks::line::{Lobby, Standing, Waiter};
 use crate::locks::memory::Memory;
 use crate::locks::name::LockName;
 use crate::locks::remote::Remote;
-use crate::locks::words::{Claim, Claimed, Held, Holder, LocksError, Released, Round};
+use crate::locks::words::{Claim, Claimed, Held, Holder, InLine, LocksError, Released, Round};
 
 /// Who keeps the locks.
 #[derive(Clone, Debug)]
@@ -80,6 +80,18 @@ impl Keeper {
         match self {
             Self::Memory(memory) => Ok(names.iter().map(|name| memory.holder(name)).collect()),
             Self::Redis(remote) => remote.holders(names).await,
+        }
+    }
+
+    /// Who waits for a lock: the first `most`.
+    pub(super) async fn behind(
+        &self,
+        name: &LockName,
+        most: usize,
+    ) -> Result<Vec<InLine>, LocksError> {
+        match self {
+            Self::Memory(memory) => Ok(memory.behind(name, most)),
+            Self::Redis(remote) => remote.behind(name, most).await,
         }
     }
 

@@ -85,8 +85,8 @@ use tracing::Instrument;
 
 use crate::domain::ids::NodeId;
 use crate::domain::seat::Seat;
-pub use crate::locks::alarms::{Alarm, AlarmKind};
 use crate::locks::alarms::Alarms;
+pub use crate::locks::alarms::{Alarm, AlarmKind};
 use crate::locks::estimates::Estimates;
 pub use crate::locks::guard::{Guard, Guards};
 use crate::locks::hold::Hold;
@@ -98,8 +98,8 @@ use crate::locks::remote::Remote;
 pub use crate::locks::waiting::{Waited, Waiting};
 pub use crate::locks::wish::{BackOff, Lease, Patience, Policy, Wish};
 pub use crate::locks::words::{
-    Claim, Claimed, Grant, Held, Holder, LockError, LocksError, Loss, Over, Owner, Place, Released,
-    Round, Verdict,
+    Claim, Claimed, Grant, Held, Holder, InLine, LockError, LocksError, Loss, Over, Owner, Place,
+    Released, Round, Verdict,
 };
 
 /// How long a grant is remembered after its last use. Far longer than any pause of a process that
@@ -257,6 +257,15 @@ impl Locks {
     /// [`LocksError`] when the keeper gave no answer.
     pub async fn holders(&self, names: &[LockName]) -> Result<Vec<Option<Holder>>, LocksError> {
         self.0.keeper.holders(names).await
+    }
+
+    /// Who waits for a lock, the first first, and of many only the first `most`.
+    ///
+    /// # Errors
+    ///
+    /// [`LocksError`] when the keeper gave no answer.
+    pub async fn behind(&self, name: &LockName, most: usize) -> Result<Vec<InLine>, LocksError> {
+        self.0.keeper.behind(name, most).await
     }
 
     /// Stands in the line for a lock, for at most `patience`: see [`Waiting`].

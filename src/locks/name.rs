@@ -57,6 +57,13 @@ impl LockName {
         &self.0
     }
 
+    /// What it is called: the key without the prefix that all seats, or all other locks, share.
+    #[must_use]
+    pub fn what(&self) -> &str {
+        let key = self.key();
+        key.strip_prefix(SEAT).or_else(|| key.strip_prefix(NAMED)).unwrap_or(key)
+    }
+
     /// The seat, if the key is that of one.
     #[must_use]
     pub fn as_seat(&self) -> Option<Seat> {
@@ -100,8 +107,9 @@ impl LockName {
         }
     }
 
-    /// A name back from a key that a scan found; none if it is no lock's.
-    pub(super) fn from_key(key: &str) -> Option<Self> {
+    /// A name back from a key, as a scan finds it; none if it is no lock's.
+    #[must_use]
+    pub fn from_key(key: &str) -> Option<Self> {
         let name = Self(key.into());
         let is_named = key.strip_prefix(NAMED).is_some_and(|rest| !is_reserved(rest));
         (is_named || name.as_seat().is_some()).then_some(name)

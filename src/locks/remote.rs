@@ -26,7 +26,9 @@ use crate::locks::open;
 use crate::locks::owed::Owed;
 use crate::locks::reply;
 use crate::locks::scripts::{LOCKS_PER_CALL, Scripts, millis, pipeline};
-use crate::locks::words::{Claim, Claimed, Held, Holder, LocksError, Released, Round, Verdict};
+use crate::locks::words::{
+    Claim, Claimed, Held, Holder, InLine, LocksError, Released, Round, Verdict,
+};
 
 /// How often the grants of what is held are kept from being forgotten. A renewal does not touch
 /// them; that would double its work.
@@ -222,6 +224,15 @@ impl Remote {
             holders.append(&mut reply::holders(reply, chunk.len())?);
         }
         Ok(holders)
+    }
+
+    /// Who waits for a lock: the first `most`.
+    pub(super) async fn behind(
+        &self,
+        name: &LockName,
+        most: usize,
+    ) -> Result<Vec<InLine>, LocksError> {
+        Ok(self.calls.behind(name, most).await?)
     }
 
     /// Every seat that is taken.

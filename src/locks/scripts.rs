@@ -29,6 +29,7 @@ pub(super) struct Scripts {
     pub(super) renew: Script,
     pub(super) reassert: Script,
     pub(super) holders: Script,
+    pub(super) behind: Script,
     pub(super) check: Script,
 }
 
@@ -67,6 +68,7 @@ impl Scripts {
             renew: Script::new(include_str!("renew.lua")),
             reassert: Script::new(include_str!("reassert.lua")),
             holders: Script::new(include_str!("holders.lua")),
+            behind: Script::new(include_str!("behind.lua")),
             check: Script::new(include_str!("check.lua")),
         }
     }
@@ -153,6 +155,14 @@ impl Scripts {
     pub(super) fn check(&self, server: NodeId) -> Cmd {
         let mut call = self.check.call(2);
         call.arg(&check_keys(server)).arg(release_channel(server));
+        call
+    }
+
+    /// Who waits for a lock.
+    pub(super) fn behind(&self, name: &LockName, most: usize) -> Cmd {
+        let [_lock, _grant, line, due, waiting] = name.keys();
+        let mut call = self.behind.call(3);
+        call.arg(&[line, due, waiting]).arg(most);
         call
     }
 

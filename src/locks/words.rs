@@ -97,6 +97,15 @@ pub struct Holder {
     pub waiting: usize,
 }
 
+/// Somebody who waits for a lock.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InLine {
+    /// Who it is, and on which server.
+    pub owner: Owner,
+    /// Since when.
+    pub since: DateTime<Utc>,
+}
+
 /// What came of a release.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Released {

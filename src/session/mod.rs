@@ -14,6 +14,7 @@ mod accept;
 pub mod admin;
 pub mod close;
 pub mod event;
+pub mod held;
 pub mod holding;
 pub mod options;
 pub mod outbox;
@@ -26,7 +27,9 @@ pub mod room;
 pub mod rooms;
 pub mod seated;
 pub mod seating;
+mod sentence;
 mod waiting;
+pub mod why;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -53,6 +56,7 @@ use crate::session::persist::{Persister, persister};
 use crate::session::registry::Registry;
 use crate::session::room::Occasion;
 use crate::session::rooms::Rooms;
+use crate::session::why::Questions;
 use crate::storage::Storage;
 use crate::storage::error::StorageError;
 use crate::sync::text::Text;
@@ -112,6 +116,8 @@ struct Shared {
     rooms: Rooms,
     persister: Persister,
     draining: AtomicBool,
+    /// What was asked of the other servers.
+    questions: Questions,
     /// Fires when the server begins to stop: nobody's seat is kept warm any more.
     stop: CancellationToken,
     /// Fires when the last seat is released and the last edit stored.
@@ -157,6 +163,7 @@ impl Sessions {
             rooms,
             persister,
             draining: AtomicBool::new(false),
+            questions: Questions::default(),
             stop: CancellationToken::new(),
             finished: finished.clone(),
             died: CancellationToken::new(),
@@ -282,6 +289,12 @@ impl Sessions {
                 }
                 Signal::Message { message: Message::Evicted(session), .. } => {
                     self.evict_here(session).await;
+                }
+                Signal::Message { message: Message::Question { id, of }, .. } => {
+                    self.tell_of(id, of).await;
+                }
+                Signal::Message { message: Message::Answer { id, json }, .. } => {
+                    self.shared.questions.answered(id, json);
                 }
                 Signal::Message { .. } => {}
                 Signal::Gap => self.look_for_revoked_links().await,
