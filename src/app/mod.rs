@@ -143,8 +143,8 @@ impl App {
         let entry = Entry { secret, admin_token, origins };
         let state = state(&settings, &storage, sessions, entry, readiness, scrape);
         // A first look, so that the log says at once what readiness would say later.
-        for Finding { name, detail, remedy } in state.readiness.look().await.down {
-            tracing::warn!(name, detail, remedy, "started, but not ready");
+        for Finding { name, remedy } in state.readiness.look().await.down {
+            tracing::warn!(name, remedy, "started, but not ready");
         }
         Ok(Self { settings, state, listener, address, storage, locks, figures, signals, tasks })
     }
@@ -281,7 +281,7 @@ fn readiness(storage: &Storage, locks: &Locks) -> Readiness {
                 let checked = storage.check().await;
                 checked.map(|()| Vec::new()).map_err(|error| Down {
                     cause: error.to_string(),
-                    finding: Finding::of_line("storage", STORAGE_AWAY),
+                    remedy: STORAGE_AWAY.to_owned(),
                 })
             }
         }),
@@ -289,8 +289,7 @@ fn readiness(storage: &Storage, locks: &Locks) -> Readiness {
             let locks = locks.clone();
             async move {
                 locks.check().await.map_err(|error| locks_down(&error))?;
-                let warnings = locks.warnings();
-                Ok(warnings.iter().map(|line| Finding::of_line("locks", line)).collect())
+                Ok(locks.warnings().into_iter().map(str::to_owned).collect())
             }
         }),
     ])
@@ -303,7 +302,7 @@ fn locks_down(error: &LocksError) -> Down {
         LocksError::Misconfigured(line) => line,
         LocksError::Unavailable(_) | LocksError::Unsupported(_) => LOCKS_AWAY,
     };
-    Down { cause: error.to_string(), finding: Finding::of_line("locks", line) }
+    Down { cause: error.to_string(), remedy: line.to_owned() }
 }
 
 fn state(

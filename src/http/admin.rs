@@ -27,8 +27,8 @@ pub(crate) fn routes(routes: Routes) -> Routes {
 }
 
 /// Locks on a page, if the caller does not say, and at the most.
-const LOCKS_DEFAULT: u32 = 100;
-const LOCKS_MAX: u32 = 1_000;
+const LOCKS_DEFAULT: u32 = 50;
+const LOCKS_MAX: u32 = 100;
 
 #[derive(Deserialize)]
 struct ListQuery {

@@ -88,7 +88,7 @@ pub enum ApiError {
     #[error("unavailable: {0}")]
     Unavailable(String),
     /// Not everything that this server needs is there.
-    #[error("down: {}", in_a_line(down, |it| &it.detail))]
+    #[error("down: {}", remedies(down))]
     NotReady {
         /// What is down.
         down: Vec<Finding>,
@@ -219,9 +219,9 @@ fn session_contract(error: &SessionError) -> Contract {
     }
 }
 
-/// One part of each finding, behind the name of what it was found of.
-fn in_a_line(found: &[Finding], part: fn(&Finding) -> &String) -> String {
-    let each: Vec<_> = found.iter().map(|it| format!("{}: {}", it.name, part(it))).collect();
+/// Each behind the name of what it is for, in one line.
+fn remedies(found: &[Finding]) -> String {
+    let each: Vec<_> = found.iter().map(|it| format!("{}: {}", it.name, it.remedy)).collect();
     each.join("; ")
 }
 
@@ -236,8 +236,7 @@ impl IntoResponse for ApiError {
         // What an operator has to know is written so that anybody may.
         if let Self::NotReady { down } = &self {
             problem.down = Some(down.iter().map(|it| it.name).collect());
-            problem.detail = Some(in_a_line(down, |it| &it.detail));
-            problem.remedy = Some(in_a_line(down, |it| &it.remedy));
+            problem.remedy = Some(remedies(down));
         }
         let mut response = (status, [(CONTENT_TYPE, PROBLEM_JSON)], Json(problem)).into_response();
         let headers = response.headers_mut();

@@ -23,7 +23,7 @@ const FINDING_KEPT: Duration = Duration::from_millis(500);
 
 /// A question that is answered with "it works", perhaps not as it should, or with why it does not.
 type Question =
-    dyn Fn() -> Pin<Box<dyn Future<Output = Result<Vec<Finding>, Down>> + Send>> + Send + Sync;
+    dyn Fn() -> Pin<Box<dyn Future<Output = Result<Vec<String>, Down>> + Send>> + Send + Sync;
 
 /// What is wrong with something and what to do about it, for whoever operates the server at night.
 /// Anybody may read it: no secrets, no addresses.
@@ -31,19 +31,8 @@ type Question =
 pub struct Finding {
     /// Of what.
     pub name: &'static str,
-    /// What is wrong.
-    pub detail: String,
-    /// What to do about it.
+    /// What is wrong, a colon, what to do about it.
     pub remedy: String,
-}
-
-impl Finding {
-    /// One that stands in a line: what is wrong, a colon, what to do.
-    #[must_use]
-    pub fn of_line(name: &'static str, line: &str) -> Self {
-        let (detail, remedy) = line.rsplit_once(": ").unwrap_or((line, "see the server's log"));
-        Self { name, detail: detail.to_owned(), remedy: remedy.to_owned() }
-    }
 }
 
 /// Something does not work.
@@ -51,8 +40,8 @@ impl Finding {
 pub struct Down {
     /// In its own words, for the log.
     pub cause: String,
-    /// In ours, for everybody.
-    pub finding: Finding,
+    /// In ours, for everybody: what is wrong, a colon, what to do about it.
+    pub remedy: String,
 }
 
 /// What was found of all that the server needs.
@@ -76,7 +65,7 @@ impl Probe {
     pub fn new<Q, F>(name: &'static str, question: Q) -> Self
     where
         Q: Fn() -> F + Send + Sync + 'static,
-        F: Future<Output = Result<Vec<Finding>, Down>> + Send + 'static,
+        F: Future<Output = Result<Vec<String>, Down>> + Send + 'static,
     {
         Self { name, question: Arc::new(move || Box::pin(question())) }
     }
@@ -84,17 +73,20 @@ impl Probe {
     /// Whether it works; the cause why not goes to the log.
     async fn ask(&self, findings: &mut Findings) {
         let answer = timeout(PROBE_MAX, (self.question)()).await;
-        let Down { cause, finding } = match answer {
-            Ok(Ok(mut warnings)) => return findings.warnings.append(&mut warnings),
+        let Down { cause, remedy } = match answer {
+            Ok(Ok(warnings)) => {
+                let found = warnings.into_iter().map(|remedy| Finding { name: self.name, remedy });
+                return findings.warnings.extend(found);
+            }
             Ok(Err(down)) => down,
             Err(_elapsed) => {
                 let cause = "no answer in time".to_owned();
                 let line = "it does not answer in time: see whether it runs, and can be reached";
-                Down { cause, finding: Finding::of_line(self.name, line) }
+                Down { cause, remedy: line.to_owned() }
             }
         };
         tracing::warn!(probe = self.name, cause, "not ready");
-        findings.down.push(finding);
+        findings.down.push(Finding { name: self.name, remedy });
     }
 }
 
@@ -193,13 +185,5 @@ mod tests {
         assert_eq!(down.len(), 1);
         assert_eq!(down[0].name, "locks");
         assert!(!down[0].remedy.is_empty());
-    }
-
-    #[test]
-    fn a_line_is_what_is_wrong_and_what_to_do() {
-        let found = Finding::of_line("locks", "refused (NOPERM: `x`): allow `~share-link:* &*`");
-        assert_eq!(found.detail, "refused (NOPERM: `x`)");
-        assert_eq!(found.remedy, "allow `~share-link:* &*`");
-        assert_eq!(Finding::of_line("locks", "gone").detail, "gone");
     }
 }
