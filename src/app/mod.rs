@@ -55,8 +55,9 @@ const TASKS_MAX: Duration = Duration::from_secs(5);
 const STORAGE_AWAY: &str = "the database cannot be read: see whether it runs and can be reached, and \
                             whether its disk has room; the server's log has its own words";
 /// What `/readyz` says when Redis does not answer.
-const LOCKS_AWAY: &str = "Redis does not answer, so nobody can be seated: see whether it runs, and \
-                          whether `locks.url` leads there; the server's log has its own words";
+const LOCKS_AWAY: &str = "Redis does not answer as it should, so nobody can be seated: see whether \
+                          it runs, has room, and is where `locks.url` leads; the server's log has \
+                          its own words";
 
 /// The server could not start, or had to stop.
 #[derive(Debug, thiserror::Error)]

@@ -17,6 +17,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use chrono::TimeDelta;
+use tokio::sync::Notify;
 use tokio::time::{Instant, sleep, timeout_at};
 
 use crate::domain::ids::NodeId;
@@ -54,6 +55,8 @@ pub(super) struct Fitness {
     ear: Link,
     lobby: Arc<Lobby>,
     found: Mutex<Found>,
+    /// Something is wrong that was not before, whoever found that out.
+    worry: Notify,
 }
 
 #[derive(Debug, Default)]
@@ -65,7 +68,7 @@ struct Found {
 
 impl Fitness {
     pub(super) fn new(server: NodeId, calls: Calls, ear: Link, lobby: Arc<Lobby>) -> Self {
-        Self { server, calls, ear, lobby, found: Mutex::default() }
+        Self { server, calls, ear, lobby, found: Mutex::default(), worry: Notify::new() }
     }
 
     /// Whether locks may be granted, by the last look. Asks nobody.
@@ -100,16 +103,16 @@ impl Fitness {
     pub(super) async fn watch(self: Arc<Self>) {
         let (mut link, mut pause) = (self.calls.link.clone(), LOOK_EVERY);
         loop {
-            let goes_on = tokio::select! {
-                is_open = link.next_opening() => is_open,
-                () = sleep(jittered(pause)) => true,
-            };
-            if !goes_on {
-                return;
+            tokio::select! {
+                is_open = link.next_opening() => if !is_open { return },
+                () = self.worry.notified() => {
+                    pause = PAUSES.0;
+                    continue;
+                }
+                () = sleep(jittered(pause)) => {}
             }
             pause = match self.check().await {
                 Ok(()) if self.found().warnings.is_empty() => LOOK_EVERY,
-                Ok(()) | Err(_) if pause == LOOK_EVERY => PAUSES.0,
                 Ok(()) | Err(_) => (pause * 2).min(PAUSES.1),
             };
         }
@@ -137,6 +140,7 @@ impl Fitness {
     fn found_unfit(&self, error: &LocksError) {
         let before = self.found().unfit.replace(error.clone());
         if before.as_ref() != Some(error) {
+            self.worry.notify_one();
             tracing::error!(%error, "Redis is not fit to keep locks; none is granted");
         }
     }
@@ -146,6 +150,7 @@ impl Fitness {
         let was_so = found.warnings.contains(&warning);
         if is_so && !was_so {
             found.warnings.push(warning);
+            self.worry.notify_one();
             tracing::warn!("{warning}");
         } else if was_so && !is_so {
             found.warnings.retain(|other| *other != warning);

@@ -7,6 +7,7 @@ mod cost;
 mod figures;
 mod guards;
 mod guards_in_redis;
+mod health;
 mod line;
 mod line_in_redis;
 mod outage;
