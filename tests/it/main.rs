@@ -16,6 +16,7 @@ mod process;
 mod redis_server;
 
 mod admin;
+mod admin_locks;
 mod cluster;
 mod documents;
 mod hostile;

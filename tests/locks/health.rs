@@ -62,7 +62,10 @@ async fn without_the_right_to_channels_the_check_says_which() {
     let locks = as_galley(server.port()).await;
     let Err(LocksError::Misconfigured(why)) = locks.check().await else { panic!("it is fit") };
     assert!(why.contains("&*") && why.lines().count() == 1, "{why}");
-    assert!(matches!(locks.claim(&claim(&seat(), &kim())).await, Err(LocksError::Misconfigured(_))));
+    assert!(matches!(
+        locks.claim(&claim(&seat(), &kim())).await,
+        Err(LocksError::Misconfigured(_))
+    ));
 }
 
 #[tokio::test]
@@ -98,7 +101,8 @@ async fn waiters_are_served_although_the_subscription_is_killed_again_and_again(
         let freed_at = Instant::now();
         turn(waiting).await;
         assert!(freed_at.elapsed() < BY_TIMER, "{:?}", freed_at.elapsed());
-        until("it hears", async || locks.check().await.is_ok() && locks.warnings().is_empty()).await;
+        until("it hears", async || locks.check().await.is_ok() && locks.warnings().is_empty())
+            .await;
     }
 }
 
