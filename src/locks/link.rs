@@ -129,7 +129,7 @@ impl Link {
         let is_up = |state: &State| matches!(state, State::Up(line) if !line.dead.is_cancelled());
         if state.wait_for(is_up).await.is_err() {
             // There will be none.
-            std::future::pending().await
+            std::future::pending::<()>().await;
         }
     }
 

@@ -109,15 +109,14 @@ async fn any_server_says_why_a_seat_is_held() {
     }
     // Broken, not closed: kept for the grace.
     drop(writer);
-    let away = timeout(PATIENCE, async {
-        loop {
-            let said = why(&cluster.two, &id).await;
-            if said["state"] == "away" {
-                return said;
-            }
+    let away = async {
+        let mut said = why(&cluster.two, &id).await;
+        while said["state"] != "away" {
+            said = why(&cluster.two, &id).await;
         }
-    });
-    let away = away.await.expect("in time");
+        said
+    };
+    let away = timeout(PATIENCE, away).await.expect("in time");
     assert!(-8.1 < age(&away, "grace_until") && age(&away, "grace_until") < 0.1, "{away}");
     assert!(away["why"].as_str().expect("a sentence").contains("waits for their return"));
 }

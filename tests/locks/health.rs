@@ -126,8 +126,10 @@ async fn a_subscription_that_hears_nothing_is_found_out_and_opened_again() {
 }
 
 /// Passes everything on; from connections that subscribe, if told so, nothing.
+#[derive(Clone)]
 struct Proxy {
     port: u16,
+    target: u16,
     swallows: Arc<AtomicBool>,
     subscriptions: Arc<AtomicUsize>,
     tasks: TaskTracker,
@@ -138,31 +140,35 @@ impl Proxy {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let port = listener.local_addr().expect("an address").port();
         let (swallows, subscriptions) = (Arc::default(), Arc::default());
-        let proxy = Self { port, swallows, subscriptions, tasks: TaskTracker::new() };
-        let (tasks, target) = (proxy.tasks.clone(), server.port());
-        let (swallows, subscriptions) =
-            (Arc::clone(&proxy.swallows), Arc::clone(&proxy.subscriptions));
-        proxy.tasks.spawn(async move {
-            while let Ok((client, _from)) = listener.accept().await {
-                let Ok(redis) = TcpStream::connect(("127.0.0.1", target)).await else { return };
-                let (from_client, to_client) = client.into_split();
-                let (from_redis, to_redis) = redis.into_split();
-                let listens = Arc::new(AtomicBool::new(false));
-                let (seen, subscriptions) = (Arc::clone(&listens), Arc::clone(&subscriptions));
-                tasks.spawn(pump(from_client, to_redis, move |bytes| {
-                    let subscribes = bytes.windows(9).any(|word| word == b"SUBSCRIBE");
-                    if subscribes && !seen.swap(true, Ordering::Relaxed) {
-                        subscriptions.fetch_add(1, Ordering::Relaxed);
-                    }
-                    true
-                }));
-                let swallows = Arc::clone(&swallows);
-                tasks.spawn(pump(from_redis, to_client, move |_bytes| {
-                    !(swallows.load(Ordering::Relaxed) && listens.load(Ordering::Relaxed))
-                }));
-            }
-        });
+        let tasks = TaskTracker::new();
+        let proxy = Self { port, target: server.port(), swallows, subscriptions, tasks };
+        proxy.tasks.spawn(proxy.clone().run(listener));
         proxy
+    }
+
+    async fn run(self, listener: TcpListener) {
+        while let Ok((client, _from)) = listener.accept().await {
+            let redis = TcpStream::connect(("127.0.0.1", self.target)).await.expect("Redis");
+            self.join(client, redis);
+        }
+    }
+
+    fn join(&self, client: TcpStream, redis: TcpStream) {
+        let (from_client, to_client) = client.into_split();
+        let (from_redis, to_redis) = redis.into_split();
+        let listens = Arc::new(AtomicBool::new(false));
+        let (seen, subscriptions) = (Arc::clone(&listens), Arc::clone(&self.subscriptions));
+        self.tasks.spawn(pump(from_client, to_redis, move |bytes| {
+            let subscribes = bytes.windows(9).any(|word| word == b"SUBSCRIBE");
+            if subscribes && !seen.swap(true, Ordering::Relaxed) {
+                subscriptions.fetch_add(1, Ordering::Relaxed);
+            }
+            true
+        }));
+        let swallows = Arc::clone(&self.swallows);
+        self.tasks.spawn(pump(from_redis, to_client, move |_bytes| {
+            !(swallows.load(Ordering::Relaxed) && listens.load(Ordering::Relaxed))
+        }));
     }
 }
 

@@ -170,11 +170,9 @@ impl Alarms {
             return;
         }
         self.note(class, |class, slot| {
-            if let Some(count) = class.lasting.get_mut(&began) {
-                *count -= 1;
-                if *count == 0 {
-                    class.lasting.remove(&began);
-                }
+            let left = class.lasting.remove(&began).unwrap_or(1) - 1;
+            if 0 < left {
+                class.lasting.insert(began, left);
             }
             slot.longest_hold = slot.longest_hold.max(began.elapsed());
         });
