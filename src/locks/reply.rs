@@ -68,10 +68,7 @@ pub(super) fn behind(reply: &Value) -> Result<Vec<InLine>, LocksError> {
         let Value::Array(fields) = row else { return None };
         let [user, name, node, arrival] = fields.as_slice() else { return None };
         let user = User { id: text(user)?.parse().ok()?, name: text(name)?.to_owned() };
-        Some(InLine {
-            owner: Owner { user, node: text(node)?.parse().ok()? },
-            since: time(arrival)?,
-        })
+        Some(InLine { user, node: text(node)?.parse().ok()?, since: time(arrival)? })
     };
     rows.iter().map(|row| read(row).ok_or_else(unexpected)).collect()
 }

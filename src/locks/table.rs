@@ -171,7 +171,8 @@ impl Table {
             .map(|waiting| {
                 let arrival = i64::try_from(waiting.arrival).unwrap_or(i64::MAX);
                 let since = DateTime::from_timestamp_micros(arrival).unwrap_or_default();
-                InLine { owner: waiting.owner.clone(), since }
+                let Owner { user, node, .. } = waiting.owner.clone();
+                InLine { user, node, since }
             })
             .collect()
     }

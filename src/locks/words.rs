@@ -100,8 +100,10 @@ pub struct Holder {
 /// Somebody who waits for a lock.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InLine {
-    /// Who it is, and on which server.
-    pub owner: Owner,
+    /// Who it is.
+    pub user: User,
+    /// On which server.
+    pub node: NodeId,
     /// Since when.
     pub since: DateTime<Utc>,
 }

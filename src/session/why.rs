@@ -153,9 +153,11 @@ impl Sessions {
         let now = Utc::now();
         let name = LockName::seat(Seat::new(session.share_link_id, session.role));
         let line = self.shared.locks.behind(&name, LINE_SHOWN).await.unwrap_or_default();
-        let line = line.into_iter().zip(1_usize..).map(|(it, position)| {
-            let (user, node) = (it.owner.user, it.owner.node);
-            InLineInfo { position, user, since: it.since, node }
+        let line = line.into_iter().zip(1_usize..).map(|(it, position)| InLineInfo {
+            position,
+            user: it.user,
+            since: it.since,
+            node: it.node,
         });
         let ago = |ms: u64| now - milliseconds(ms);
         let from_now = |ms: u64| now + milliseconds(ms);

@@ -278,4 +278,13 @@ pub(crate) async fn what_is_held_is_listed_with_its_line(place: Place) {
     assert_eq!(listed, [("export", 1), ("seat", 0)]);
     assert_eq!((&held[0].0, &held[1].0), (&other, &one));
     assert_eq!(place.locks.seats().await.expect("an answer").len(), 1);
+    // Who they are, in their order, and no more of them than asked for.
+    let another = place.another().await;
+    let (_second, _at) = enter(&another, &claim(&other, &lee())).await;
+    let behind = another.behind(&other, 20).await.expect("an answer");
+    let names: Vec<_> = behind.iter().map(|waiting| waiting.user.clone()).collect();
+    assert_eq!(names, [kim().user, lee().user]);
+    assert!(behind[0].since < behind[1].since && behind[0].node != behind[1].node);
+    assert_eq!(place.locks.behind(&other, 1).await.expect("an answer").len(), 1);
+    assert_eq!(place.locks.behind(&one, 20).await, Ok(Vec::new()));
 }
