@@ -107,9 +107,8 @@ impl LockName {
         }
     }
 
-    /// A name back from a key, as a scan finds it; none if it is no lock's.
-    #[must_use]
-    pub fn from_key(key: &str) -> Option<Self> {
+    /// A name back from a key that a scan found; none if it is no lock's.
+    pub(super) fn from_key(key: &str) -> Option<Self> {
         let name = Self(key.into());
         let is_named = key.strip_prefix(NAMED).is_some_and(|rest| !is_reserved(rest));
         (is_named || name.as_seat().is_some()).then_some(name)
