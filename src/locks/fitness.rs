@@ -99,12 +99,12 @@ impl Fitness {
         Ok(())
     }
 
-    /// Looks after each new connection, and now and then.
-    pub(super) async fn watch(self: Arc<Self>) {
-        let (mut link, mut pause) = (self.calls.link.clone(), LOOK_EVERY);
+    /// Looks after each new connection, of which `opened` tells, and now and then.
+    pub(super) async fn watch(self: Arc<Self>, opened: Arc<Notify>) {
+        let mut pause = LOOK_EVERY;
         loop {
             tokio::select! {
-                is_open = link.next_opening() => if !is_open { return },
+                () = opened.notified() => {}
                 () = self.worry.notified() => {
                     pause = PAUSES.0;
                     continue;
@@ -121,13 +121,16 @@ impl Fitness {
     /// Whether a message to this server's own channel comes back.
     async fn hears(&self) -> Result<bool, LocksError> {
         let deadline = Instant::now() + ECHO_MAX;
-        if timeout_at(deadline, self.ear.comes_up()).await.is_err() {
+        if !matches!(timeout_at(deadline, self.ear.opens()).await, Ok(true)) {
             return Ok(false);
         }
         let mut echoes = self.lobby.echoes();
         let mut request = pipeline();
         request.cmd("PUBLISH").arg(release_channel(self.server)).arg("");
-        self.calls.ask(&request).await?;
+        // On a Cluster a message to one of its nodes reaches all.
+        let nodes = self.calls.nodes().await?;
+        let Some(node) = nodes.first() else { return Ok(false) };
+        node.ask(&request).await?;
         Ok(matches!(timeout_at(deadline, echoes.changed()).await, Ok(Ok(()))))
     }
 

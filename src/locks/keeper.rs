@@ -34,6 +34,14 @@ impl Keeper {
         }
     }
 
+    /// The key of a lock.
+    pub(super) fn key_of(&self, name: &LockName) -> String {
+        match self {
+            Self::Memory(_) => name.key().to_owned(),
+            Self::Redis(remote) => remote.key_of(name),
+        }
+    }
+
     /// Where this process's waiters are.
     pub(super) fn lobby(&self) -> &Arc<Lobby> {
         match self {
@@ -65,11 +73,16 @@ impl Keeper {
         }
     }
 
-    /// Renews each for its TTL, in one pipeline.
-    pub(super) async fn renew(&self, held: &[(&Held, Duration)]) -> Result<Round, LocksError> {
+    /// Renews each for its TTL, in one pipeline to each Redis; of several, none is waited for longer
+    /// than `patience`.
+    pub(super) async fn renew(
+        &self,
+        held: &[(&Held, Duration)],
+        patience: Duration,
+    ) -> Result<Round, LocksError> {
         match self {
             Self::Memory(memory) => Ok(memory.renew(held)),
-            Self::Redis(remote) => remote.renew(held).await,
+            Self::Redis(remote) => remote.renew(held, patience).await,
         }
     }
 

@@ -53,6 +53,8 @@
 
 mod alarms;
 mod calls;
+mod cluster;
+mod errands;
 mod estimates;
 mod fault;
 mod fitness;
@@ -66,14 +68,18 @@ mod link;
 mod locking;
 mod memory;
 mod name;
+mod node;
 mod open;
 mod owed;
 mod register;
 mod remote;
 mod reply;
+mod rounds;
 mod scripts;
+mod slots;
 mod table;
 mod tenant;
+mod view;
 mod waiting;
 mod wish;
 mod words;
@@ -138,7 +144,8 @@ impl Locks {
         Self::kept_by(Keeper::Memory(Arc::default()), NodeId::generate())
     }
 
-    /// Locks at `url`: `memory:`, `redis://…` or `rediss://…`.
+    /// Locks at `url`: `memory:`, `redis://…` or `rediss://…` for a single Redis, and
+    /// `redis+cluster://HOST:PORT,HOST:PORT` (`rediss+cluster://…`) for some nodes of a Cluster.
     ///
     /// Does not wait for Redis and does not fail when it is away: it is connected to, and
     /// connected to again, in the background.
@@ -224,7 +231,8 @@ impl Locks {
     }
 
     /// Renews all of `held` in one go, for a caller that does so itself; asks nothing when there is
-    /// none. What is kept alive ([`Locks::keep`]) need not be renewed here.
+    /// none. What is kept alive ([`Locks::keep`]) need not be renewed here. On a Cluster a node that
+    /// gives no answer leaves its own locks [`Verdict::Unknown`], and no others.
     ///
     /// # Errors
     ///
@@ -235,7 +243,13 @@ impl Locks {
             return Ok(Round { sent_at: Instant::now(), verdicts: Vec::new() });
         }
         let held: Vec<_> = held.iter().map(|held| (held, ttl)).collect();
-        keeping::renew(&self.0.keeper, &held).await
+        keeping::renew(&self.0.keeper, &held, Duration::MAX).await
+    }
+
+    /// The key under which a lock is held, where the locks are.
+    #[must_use]
+    pub fn key_of(&self, name: &LockName) -> String {
+        self.0.keeper.key_of(name)
     }
 
     /// Who has a lock.

@@ -161,7 +161,7 @@ impl Sessions {
         let margin = self.shared.terms.lease.margin();
         let left = (holding.trust_stamp().0 + margin).saturating_duration_since(now);
         Some(SessionInfo {
-            lock_key: sitter.seat.to_string(),
+            lock_key: self.shared.locks.key_of(&LockName::seat(sitter.seat)),
             share_link_id: sitter.seat.link,
             role: sitter.seat.role,
             session_id: sitter.session.to_string(),
@@ -187,7 +187,7 @@ impl Sessions {
             None => (before_now(since_renewal), Phase::Held),
         };
         SessionInfo {
-            lock_key: seat.to_string(),
+            lock_key: self.shared.locks.key_of(&LockName::seat(seat)),
             share_link_id: seat.link,
             role: seat.role,
             session_id: holder.value.clone(),

@@ -148,7 +148,7 @@ impl Sessions {
             classes,
             locks: held
                 .into_iter()
-                .map(|(name, holder)| LockInfo::of(&name, holder, now))
+                .map(|(name, holder)| self.lock_info(&name, holder, now))
                 .collect(),
             alarms: alarms.into_iter().map(AlarmInfo::from).collect(),
             node: self.shared.relay.node(),
@@ -157,8 +157,8 @@ impl Sessions {
     }
 }
 
-impl LockInfo {
-    fn of(name: &LockName, holder: Holder, now: DateTime<Utc>) -> Self {
+impl Sessions {
+    fn lock_info(&self, name: &LockName, holder: Holder, now: DateTime<Utc>) -> LockInfo {
         let known = is_known(&holder);
         let seat = name.as_seat().map(|seat| SeatInfo {
             share_link_id: seat.link,
@@ -166,10 +166,10 @@ impl LockInfo {
             session_id: holder.value,
         });
         let is_for_a_person = known && !holder.owner.user.name.is_empty();
-        Self {
+        LockInfo {
             class: name.class().to_owned(),
             name: name.what().to_owned(),
-            lock_key: name.key().to_owned(),
+            lock_key: self.shared.locks.key_of(name),
             node: known.then_some(holder.owner.node),
             since: known.then_some(holder.since),
             age_ms: known.then(|| age_ms(now, holder.since)),
