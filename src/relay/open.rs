@@ -1,4 +1,4 @@
-//! From `locks.url` to a client of Redis, as the relay needs it.
+//! From `locks.url` to clients of Redis, as the relay needs them.
 
 use std::time::Duration;
 
@@ -6,6 +6,7 @@ use redis::io::tcp::TcpSettings;
 use redis::io::tcp::socket2::TcpKeepalive;
 use redis::{Client, IntoConnectionInfo, ProtocolVersion};
 
+use crate::domain::redis_url::RedisUrl;
 use crate::relay::RelayError;
 
 /// An idle connection is probed after this long: a subscriber sends nothing that could fail.
@@ -13,14 +14,32 @@ const PROBED_AFTER: Duration = Duration::from_secs(6);
 /// The kernel gives a connection up when its peer acknowledged nothing for this long.
 const UNACKNOWLEDGED_MAX: Duration = Duration::from_secs(5);
 
-/// A client for `url`. Opens nothing.
-pub(super) fn client(url: &str) -> Result<Client, RelayError> {
+/// Where the relay may connect to.
+#[derive(Debug)]
+pub(super) struct Target {
+    /// At least one; each attempt goes to the next.
+    pub(super) clients: Vec<Client>,
+    /// Whether they are nodes of a Cluster, any of which passes messages on to all others.
+    pub(super) is_cluster: bool,
+}
+
+/// What is at `url`. Opens nothing.
+pub(super) fn target(url: &str) -> Result<Target, RelayError> {
+    let url = RedisUrl::parse(url)
+        .map_err(|fault| RelayError::Unsupported(format!("`locks.url` is of no use: {fault}")))?;
+    let (urls, is_cluster) = match url {
+        RedisUrl::Single(url) => (vec![url], false),
+        RedisUrl::Cluster(nodes) => (nodes, true),
+    };
+    let clients = urls.iter().map(|url| client(url)).collect::<Result<_, _>>()?;
+    Ok(Target { clients, is_cluster })
+}
+
+fn client(url: &str) -> Result<Client, RelayError> {
     let unsupported = |why: String| RelayError::Unsupported(why);
-    match url.split("://").next().unwrap_or_default() {
-        "redis" => {}
+    if url.starts_with("rediss:") {
         // The process has one provider of cryptography; somebody else may have named it already.
-        "rediss" => drop(rustls::crypto::aws_lc_rs::default_provider().install_default()),
-        _ => return Err(unsupported("the relay needs redis:// or rediss://".to_owned())),
+        drop(rustls::crypto::aws_lc_rs::default_provider().install_default());
     }
     let info = url.into_connection_info().map_err(|error| unsupported(error.to_string()))?;
     let keepalive =
