@@ -11,10 +11,10 @@ use crate::locks::fault::{Fault, explain};
 use crate::locks::link::{Answer, Link, PATIENCE, jittered};
 use crate::locks::name::LockName;
 use crate::locks::node::Node;
-use crate::locks::open::Address;
 use crate::locks::reply;
 use crate::locks::scripts::{Script, Scripts, pipeline};
 use crate::locks::words::{InLine, LocksError, Released};
+use crate::reach::Address;
 
 /// Pause before what nobody could do a moment ago is asked again.
 const PAUSE: Duration = Duration::from_millis(50);

@@ -21,11 +21,11 @@ use tokio::time::{Instant, sleep, sleep_until};
 use crate::locks::fault::{Fault, explain};
 use crate::locks::link::{Link, jittered};
 use crate::locks::node::{Coming, Node, Upbringing};
-use crate::locks::open::{Address, Addresses};
 use crate::locks::reply::unexpected;
 use crate::locks::scripts::pipeline;
 use crate::locks::view::{Range, View, is_well, ranges};
 use crate::locks::words::LocksError;
+use crate::reach::{Address, Addresses};
 
 /// How long one node may take to tell who has what.
 const TELLING_MAX: Duration = Duration::from_millis(500);
@@ -194,7 +194,8 @@ impl Cluster {
     fn open(&self, address: &Address, coming: Coming) -> Option<Arc<Node>> {
         let client = address.client_like(self.seeds.first()?).ok()?;
         tracing::info!(node = %address, "a node of the Cluster");
-        Some(Node::open(client, coming, &self.upbringing))
+        let addresses = Arc::new(Addresses::new(vec![client]));
+        Some(Node::open(address.clone(), addresses, coming, &self.upbringing))
     }
 
     /// Asks who has what: the guide first, then whoever else can be reached, until one says that

@@ -3,6 +3,7 @@
 use redis::{ErrorKind, RedisError, ServerErrorKind};
 
 use crate::locks::words::LocksError;
+use crate::reach::ReachError;
 
 /// Why there is no answer, and what that says about the question.
 #[derive(Debug)]
@@ -52,6 +53,14 @@ pub(super) fn explain(error: &RedisError) -> LocksError {
             "Redis is out of memory: raise its `maxmemory` or make room".to_owned(),
         ),
         _ => LocksError::Unavailable(error.to_string()),
+    }
+}
+
+/// The same of an address.
+pub(super) fn explain_url(error: ReachError) -> LocksError {
+    match error {
+        ReachError::Url(_) => LocksError::Unsupported(error.to_string()),
+        ReachError::Client(error) => explain(&error),
     }
 }
 

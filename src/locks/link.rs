@@ -16,8 +16,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::locks::fault::{Fault, explain};
 use crate::locks::line::Lobby;
-use crate::locks::open::Addresses;
 use crate::locks::words::LocksError;
+use crate::reach::Addresses;
 
 /// How long one exchange may take, with the wait for a connection. Well below the part of a lease
 /// that is left after two failed renewals, and far above what a healthy Redis needs.
@@ -265,11 +265,12 @@ impl Upkeep {
                 }
                 Ok::<(), SendError>(())
             });
-        let client = self.addresses.next()?;
+        let client = self.addresses.next().await.map_err(|error| explain(&error))?;
         let opening = client.get_multiplexed_async_connection_with_config(&config);
         let mut connection = opening.await.map_err(|error| explain(&error))?;
         let greeted = async {
             self.greeting.query_async::<Vec<RedisResult<Value>>>(&mut connection).await?;
+            self.addresses.approve(&mut connection).await?;
             match &self.ear {
                 Some(ear) => connection.subscribe(&ear.channel).await,
                 None => Ok(()),

@@ -71,7 +71,6 @@ mod memory;
 pub(crate) mod model;
 mod name;
 mod node;
-mod open;
 mod owed;
 mod register;
 mod remote;
@@ -146,8 +145,10 @@ impl Locks {
         Self::kept_by(Keeper::Memory(Arc::default()), NodeId::generate())
     }
 
-    /// Locks at `url`: `memory:`, `redis://…` or `rediss://…` for a single Redis, and
-    /// `redis+cluster://HOST:PORT,HOST:PORT` (`rediss+cluster://…`) for some nodes of a Cluster.
+    /// Locks at `url`: `memory:`, `redis://…` or `rediss://…` for a single Redis,
+    /// `redis+sentinel://HOST:PORT,HOST:PORT/NAME[/DB]` for one that Sentinels watch over, and
+    /// `redis+cluster://HOST:PORT,HOST:PORT` for some nodes of a Cluster; the last two also with
+    /// `rediss+…`.
     ///
     /// Does not wait for Redis and does not fail when it is away: it is connected to, and
     /// connected to again, in the background.

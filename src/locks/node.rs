@@ -2,20 +2,20 @@
 
 use std::sync::Arc;
 
-use redis::Client;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tracing::Instrument;
 
 use crate::locks::link::Link;
-use crate::locks::open::{Address, Addresses};
 use crate::locks::scripts::{Scripts, pipeline};
+use crate::reach::{Address, Addresses};
 
 /// A Redis and the two connections to it: one for claims, releases and questions, one for renewals
 /// alone, so that nothing a user does can make those late. They end with it.
 #[derive(Debug)]
 pub(super) struct Node {
+    /// Of a node of a Cluster; of a single Redis whatever names it.
     pub(super) address: Address,
     pub(super) calls: Link,
     pub(super) renewals: Link,
@@ -44,9 +44,12 @@ pub(super) enum Coming {
 
 impl Node {
     /// Begins to connect.
-    pub(super) fn open(client: Client, coming: Coming, upbringing: &Upbringing) -> Arc<Self> {
-        let address = Address::of(&client);
-        let addresses = Arc::new(Addresses::new(vec![client]));
+    pub(super) fn open(
+        address: Address,
+        addresses: Arc<Addresses>,
+        coming: Coming,
+        upbringing: &Upbringing,
+    ) -> Arc<Self> {
         let greeting = upbringing.scripts.greeting();
         let (calls, mut calls_upkeep) = Link::new(Arc::clone(&addresses), greeting);
         calls_upkeep.opened = Some(Arc::clone(&upbringing.opened));

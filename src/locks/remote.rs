@@ -8,7 +8,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use futures_util::future::try_join_all;
-use redis::Client;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -20,19 +19,19 @@ use crate::domain::seat::Seat;
 use crate::locks::GRANT_KEPT_FOR;
 use crate::locks::calls::{Calls, Route};
 use crate::locks::cluster::Cluster;
-use crate::locks::fault::Fault;
+use crate::locks::fault::{Fault, explain_url};
 use crate::locks::fitness::Fitness;
 use crate::locks::line::{Lobby, Standing, Waiter};
 use crate::locks::link::{Ear, Link};
 use crate::locks::name::{LockName, Spelling, release_channel};
 use crate::locks::node::{Coming, Node, Upbringing};
-use crate::locks::open::{self, Addresses, Target};
 use crate::locks::owed::Owed;
 use crate::locks::reply;
 use crate::locks::scripts::{Scripts, pipeline};
 use crate::locks::words::{
     Claim, Claimed, Held, Holder, InLine, LocksError, Released, Round, Verdict,
 };
+use crate::reach::{self, Address, Addresses, Kind, Target};
 
 /// How often the grants of what is held are kept from being forgotten. A renewal does not touch
 /// them; that would double its work.
@@ -61,10 +60,10 @@ pub(super) struct Remote {
 impl Remote {
     /// Begins to connect; hand-overs to this server's waiters are told to `server`.
     pub(super) fn connect(url: &str, server: NodeId) -> Result<Self, LocksError> {
-        let target = open::target(url)?;
-        let spelling = match &target {
-            Target::Single(_) => Spelling::Plain,
-            Target::Cluster(_) => Spelling::Tagged,
+        let target = reach::target(url).map_err(explain_url)?;
+        let spelling = match &target.kind {
+            Kind::Single => Spelling::Plain,
+            Kind::Cluster(_) => Spelling::Tagged,
         };
         let scripts = Arc::new(Scripts::new(spelling));
         let (reconnected, is_back) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
@@ -263,19 +262,22 @@ fn route(target: Target, ear: Ear, upbringing: Upbringing) -> (Route, Link) {
     let mut ping = pipeline();
     ping.cmd("PING");
     let (tasks, stop) = (upbringing.tasks.clone(), upbringing.stop.clone());
-    let clients = match &target {
-        Target::Single(client) => vec![Client::clone(client)],
-        Target::Cluster(seeds) => seeds.clone(),
-    };
-    let addresses = Arc::new(Addresses::new(clients));
+    let addresses = Arc::new(target.addresses);
     let (listens, mut upkeep) = Link::new(Arc::clone(&addresses), ping);
     upkeep.ear = Some(ear);
     let span = |name| tracing::info_span!("locks", task = name);
     tasks.spawn(upkeep.run(stop.clone()).instrument(span("hand-overs")));
     let ear = listens.clone();
-    let route = match target {
-        Target::Single(client) => Route::Single(Node::open(*client, Coming::First, &upbringing)),
-        Target::Cluster(seeds) => {
+    let route = match target.kind {
+        Kind::Single => {
+            let named = Address { host: "redis".to_owned(), port: 0 };
+            let node = Node::open(named, Arc::clone(&addresses), Coming::First, &upbringing);
+            let follows = follow(addresses, Arc::clone(&node), listens);
+            let follows = stop.run_until_cancelled_owned(follows);
+            tasks.spawn(follows.instrument(span("primary")));
+            Route::Single(node)
+        }
+        Kind::Cluster(seeds) => {
             let cluster = Arc::new(Cluster::new(seeds, listens, addresses, upbringing));
             let view = stop.run_until_cancelled_owned(Arc::clone(&cluster).keep_view());
             tasks.spawn(view.instrument(span("view")));
@@ -283,4 +285,14 @@ fn route(target: Target, ear: Ear, upbringing: Upbringing) -> (Route, Link) {
         }
     };
     (route, ear)
+}
+
+/// Goes along when the primary is elsewhere, for ever.
+async fn follow(addresses: Arc<Addresses>, node: Arc<Node>, listens: Link) {
+    loop {
+        addresses.moves().await;
+        tracing::warn!("the Sentinels name another primary");
+        node.reopen();
+        listens.reopen();
+    }
 }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use redis::Value;
 
 use crate::locks::node::Node;
-use crate::locks::open::Address;
 use crate::locks::slots::SLOTS;
+use crate::reach::Address;
 
 /// No node.
 const NOBODY: u16 = u16::MAX;

@@ -11,14 +11,14 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use redis::aio::{MultiplexedConnection, SendError};
-use redis::{AsyncConnectionConfig, Client, PushInfo, PushKind, RedisError, RedisResult, Value};
+use redis::{AsyncConnectionConfig, PushInfo, PushKind, RedisError, RedisResult, Value};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
 use crate::domain::ids::NodeId;
+use crate::reach::{Kind, Target};
 use crate::relay::message::{Envelope, Parcel, Topic};
-use crate::relay::open::Target;
 use crate::relay::subscription::{Signal, Table};
 
 /// Messages that may wait to be sent. Far more than a healthy Redis leaves waiting.
@@ -151,8 +151,8 @@ impl Line {
 
     async fn keep_up(mut self) {
         let (mut pause, mut failures) = (PAUSES.0, 0_u64);
-        for client in self.target.clients.clone().iter().cycle() {
-            match self.open(client).await {
+        loop {
+            match self.open().await {
                 Ok((connection, dead)) => {
                     tracing::info!(failures, "the relay is connected to Redis");
                     (pause, failures) = (PAUSES.0, 0);
@@ -170,10 +170,7 @@ impl Line {
         }
     }
 
-    async fn open(
-        &self,
-        client: &Client,
-    ) -> RedisResult<(MultiplexedConnection, CancellationToken)> {
+    async fn open(&self) -> RedisResult<(MultiplexedConnection, CancellationToken)> {
         let dead = CancellationToken::new();
         let (shared, ended) = (Arc::clone(&self.shared), dead.clone());
         let config = AsyncConnectionConfig::new()
@@ -188,18 +185,21 @@ impl Line {
                 }
                 Ok::<(), SendError>(())
             });
-        let connection = client.get_multiplexed_async_connection_with_config(&config).await?;
+        let client = self.target.addresses.next().await?;
+        let mut connection = client.get_multiplexed_async_connection_with_config(&config).await?;
+        self.target.addresses.approve(&mut connection).await?;
         Ok((connection, dead))
     }
 
     /// Speaks and hears until the connection ends, or does not answer.
     async fn serve(&mut self, connection: MultiplexedConnection, dead: CancellationToken) {
-        let is_cluster = self.target.is_cluster;
+        let is_cluster = matches!(self.target.kind, Kind::Cluster(_));
         self.shared.table.connect();
         self.shared.is_up.store(true, Ordering::Relaxed);
         let error = tokio::select! {
             () = dead.cancelled() => None,
             error = listen(&self.shared.table, connection.clone()) => error.err(),
+            () = self.target.addresses.moves() => None,
             error = stay_while_well(connection.clone()), if is_cluster => Some(error),
             error = speak(&self.shared, &mut self.outbox, connection) => error.err(),
         };

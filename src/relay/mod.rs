@@ -14,7 +14,6 @@
 
 mod line;
 mod message;
-mod open;
 mod subscription;
 
 use std::sync::Arc;
@@ -25,6 +24,7 @@ use tokio_util::task::TaskTracker;
 use tracing::Instrument;
 
 use crate::domain::ids::NodeId;
+use crate::reach;
 use crate::relay::line::{Line, OUTBOX_MAX, Outgoing, Shared};
 use crate::relay::message::Parcel;
 pub use crate::relay::message::{Message, Topic};
@@ -71,7 +71,7 @@ impl Relay {
     }
 
     /// The line through Redis at `url`, under the name `node`; `memory:` is a server alone. On a
-    /// Cluster it goes through any one of the nodes in `url`.
+    /// Cluster it goes through any one of the nodes in `url`, with Sentinels through the primary.
     ///
     /// Does not wait for Redis and does not fail when it is away.
     ///
@@ -82,7 +82,8 @@ impl Relay {
         if url == "memory:" {
             return Ok(Self::alone(node));
         }
-        let target = open::target(url)?;
+        let target =
+            reach::target(url).map_err(|error| RelayError::Unsupported(error.to_string()))?;
         let table = Table::new(Reach::Others);
         let shared = Arc::new(Shared::new(node, Arc::clone(&table)));
         let (outbox, waiting) = mpsc::channel(OUTBOX_MAX);

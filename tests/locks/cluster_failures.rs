@@ -35,6 +35,15 @@ async fn a_dead_primary_spoils_only_its_own_locks() {
     let jobs =
         [at(cluster.slot(&locks.key_of(&name)).await), at(cluster.slot(&locks.key_of(&job)).await)];
     let dead = places[0];
+    // Frozen first: it takes what it is sent, and does not answer.
+    cluster.nodes[dead].freeze().await;
+    let began = Instant::now();
+    let round = locks.renew(&all, Duration::from_secs(3)).await.expect("a round");
+    assert!(began.elapsed() < SLACK, "{:?}", began.elapsed());
+    for (verdict, place) in round.verdicts.iter().zip(&places) {
+        assert_eq!(*verdict == Verdict::Unknown, *place == dead);
+    }
+    locks.renew(&all, LONG).await.expect("a round");
     cluster.nodes[dead].stop().await;
 
     let mut round = None;

@@ -23,6 +23,7 @@ mod people;
 mod place;
 mod relay;
 mod restart;
+mod sentinel;
 mod server;
 mod tenants;
 

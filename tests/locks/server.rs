@@ -185,7 +185,7 @@ async fn is_ready(log: &mut Lines<BufReader<ChildStdout>>) -> bool {
     false
 }
 
-fn free_port() -> u16 {
+pub(crate) fn free_port() -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     listener.local_addr().expect("an address").port()
 }
