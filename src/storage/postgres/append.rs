@@ -26,7 +26,7 @@ use crate::storage::rows::{corrupt, fence, parse};
 /// How often a group is decided without locks.
 const FREE_TRIES: u32 = 2;
 /// Bytes of one statement, about: a message of PostgreSQL ends at 1 GiB.
-const STATEMENT_BYTES: usize = 64 << 20;
+const STATEMENT_BYTES: usize = 16 << 20;
 
 /// The state a plan rests on.
 struct Seen {

@@ -105,7 +105,8 @@ mod tests {
     #[test]
     fn every_text_comes_back_as_it_was_and_no_column_has_a_nul() {
         let mark = MARK.to_string();
-        for original in ["", "plain 글", "\0", "a\0\0b", &mark, &format!("{mark}0\0{mark}{mark}")] {
+        for original in ["", "plain 글", "\0", "a\0\0b", &mark, &format!("{mark}0\0{mark}{mark}")]
+        {
             let column = kept(original);
             assert!(!column.contains('\0'));
             assert_eq!(text(column.into_owned()), original);

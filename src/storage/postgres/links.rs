@@ -81,7 +81,8 @@ impl Postgres {
         &self,
         document: DocumentId,
     ) -> Result<Option<ShareLink>, StorageError> {
-        let reading = read!(self.others, connection => { fetch_active(connection, document).await });
+        let reading =
+            read!(self.others, connection => { fetch_active(connection, document).await });
         reading.map_err(Stop::into_error)
     }
 

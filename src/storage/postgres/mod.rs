@@ -34,8 +34,8 @@ use tokio::time::{sleep, timeout};
 
 use crate::storage::error::StorageError;
 use crate::storage::postgres::connections::Connections;
-pub(super) use crate::storage::postgres::stop::classify;
 use crate::storage::postgres::stop::Stop;
+pub(super) use crate::storage::postgres::stop::classify;
 
 /// How long a call may take once it has its connection: longer than the server lets a statement
 /// run, so that its own answer comes first if it can answer at all.

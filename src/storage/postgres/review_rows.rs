@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use sqlx::postgres::PgRow;
-use sqlx::{Row, PgConnection};
+use sqlx::{PgConnection, Row};
 
 use crate::domain::anchor::{AnchorOrigin, RelativeRange, TextRange};
 use crate::domain::ids::{ReviewId, ShareLinkId};

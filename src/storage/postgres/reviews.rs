@@ -197,11 +197,7 @@ async fn insert(connection: &mut PgConnection, new: &NewReview) -> Result<(), St
 }
 
 /// Stops unless the guard is of that link, and holds.
-async fn admit(
-    connection: &mut PgConnection,
-    link: ShareLinkId,
-    guard: Guard,
-) -> Result<(), Stop> {
+async fn admit(connection: &mut PgConnection, link: ShareLinkId, guard: Guard) -> Result<(), Stop> {
     if guard.seat.link != link {
         return Err(Stop::Refused(Guarded::Fenced));
     }
