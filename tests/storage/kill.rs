@@ -148,7 +148,7 @@ async fn g7_what_was_answered_as_stored_survives_kill_9_of_postgresql() {
     let storage = Storage::open(&url).await.unwrap();
     let document = document_of(&storage, &user("kim")).await;
     let mut worker = Worker::start(&url, document);
-    for round in 1..=6 {
+    for round in 1..=4 {
         assert!(worker.answers(11 * round).await, "the child stopped by itself");
         if round % 2 == 0 {
             server.kill();
