@@ -3,11 +3,11 @@
 
 use galley::storage::Storage;
 use galley::storage::error::StorageError;
-use galley::storage::log::Appended;
-use sqlx::{AssertSqlSafe, Connection};
+use galley::storage::log::{Append, Appended};
+use sqlx::{AssertSqlSafe, Connection, PgConnection};
 use tokio::task::JoinSet;
 
-use crate::harness::{Desk, append_one, at, document_of, edit, new_document, user, within};
+use crate::harness::{Desk, append_one, at, document_of, edit, new_document, ratify, user, within};
 use crate::server::{Server, shared};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -222,6 +222,55 @@ async fn poll_some(mut polls: u32, future: impl Future) {
     .await;
 }
 
+/// Goal: an edit that was decided under a fence, and comes to be written after the next one was
+/// ratified, or after the seat or the link was taken away, is refused: nothing is between the
+/// look and the write.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn g2_what_was_decided_before_a_grant_is_not_written_after_it() {
+    for change in ["ratify", "vacate", "revoke"] {
+        let desk = Desk::postgres().await;
+        let seated = desk.seated().await;
+        let mut other = crate::server::stranger(&desk.place.url()).await;
+        let lock = "BEGIN; SELECT 1 FROM documents FOR UPDATE";
+        sqlx::raw_sql(lock).execute(&mut other).await.unwrap();
+        // Within a transaction the view of activity stands still: another connection looks.
+        let mut watcher = crate::server::stranger(&desk.place.url()).await;
+        let (storage, seat) = (desk.another().await, seated.writer.seat);
+        let changing = tokio::spawn(async move {
+            match change {
+                "ratify" => drop(ratify(&storage, seat, 30).await),
+                "vacate" => storage.vacate(seat, seated.writer.fence).await.unwrap(),
+                _ => assert!(storage.revoke_link(seated.link, at(5)).await.unwrap()),
+            }
+        });
+        waiting_for_locks(&mut watcher, 1).await;
+        // It reads without waiting, then stands behind the other in the line for the lock.
+        let append = Append { guard: Some(seated.writer), ..edit(seated.document, "late") };
+        let storage = desk.storage.clone();
+        let appending = tokio::spawn(async move { append_one(&storage, append).await });
+        waiting_for_locks(&mut watcher, 2).await;
+        sqlx::raw_sql("COMMIT").execute(&mut other).await.unwrap();
+
+        within(changing).await.unwrap();
+        assert_eq!(within(appending).await.unwrap(), Appended::Fenced, "{change}");
+        assert_eq!(desk.text(seated.document).await, b"");
+    }
+}
+
+/// Waits until that many of Galley's statements wait for a lock in this database.
+async fn waiting_for_locks(connection: &mut PgConnection, wanted: i64) {
+    let count = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() \
+                 AND application_name = 'galley' AND wait_event_type = 'Lock'";
+    let waiting = async {
+        while sqlx::query_scalar::<_, i64>(count).fetch_one(&mut *connection).await.unwrap()
+            != wanted
+        {
+            tokio::task::yield_now().await;
+        }
+    };
+    within(waiting).await;
+}
+
 /// Goal: groups from two servers over the same documents, in whatever order they name them, and
 /// everything else that locks documents, never wait for each other in a circle.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -248,7 +297,7 @@ async fn d1_groups_that_name_the_same_documents_in_any_order_do_not_block_each_o
                 }
                 let seated = documents[0];
                 let fence = storage.floor(seated.writer.seat).await.unwrap().0 + 1;
-                crate::harness::ratify(&storage, seated.writer.seat, fence).await;
+                ratify(&storage, seated.writer.seat, fence).await;
                 let new = crate::harness::new_review(seated.link);
                 storage.create_review(&new, seated.reviewer).await.unwrap();
             }

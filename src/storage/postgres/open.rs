@@ -39,7 +39,9 @@ impl Postgres {
     /// schema.
     pub(in crate::storage) async fn open(url: &str) -> Result<Self, StorageError> {
         let options = options(url)?;
-        let opening = timeout(OPEN_TIMEOUT, prepare(&options)).await;
+        // A migration takes as long as it takes.
+        let patient = options.clone().options([("statement_timeout", 0), ("lock_timeout", 0)]);
+        let opening = timeout(OPEN_TIMEOUT, prepare(&patient)).await;
         let late = |_| StorageError::Unavailable("opening it took too long".to_owned());
         opening.map_err(late)??;
         let bounded = options.options([

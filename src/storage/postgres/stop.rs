@@ -67,7 +67,7 @@ impl Stop {
 /// What an error of PostgreSQL means for us: https://www.postgresql.org/docs/current/errcodes-appendix.html
 pub(in crate::storage) fn classify(fault: &dyn DatabaseError) -> StorageError {
     let code = fault.code().unwrap_or_default();
-    let message = format!("{fault} ({code})");
+    let message = format!("{} ({code})", fault.message());
     match (code.get(..2).unwrap_or_default(), &*code) {
         // disk_full.
         (_, "53100") => StorageError::Full(message),
