@@ -48,7 +48,10 @@ macro_rules! on_engine {
     ($storage:expr, $method:ident($($argument:expr),*)) => {
         match &$storage.engine {
             $crate::storage::Engine::Sqlite(engine) => engine.$method($($argument),*).await,
-            $crate::storage::Engine::Postgres(engine) => engine.$method($($argument),*).await,
+            // Boxed, or every task that may ask anything would carry the room for it.
+            $crate::storage::Engine::Postgres(engine) => {
+                Box::pin(engine.$method($($argument),*)).await
+            }
         }
     };
 }

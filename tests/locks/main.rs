@@ -2,19 +2,25 @@
 
 #![allow(clippy::panic, clippy::indexing_slicing, reason = "a test that fails panics")]
 
+mod alike;
+mod cancelled;
 mod contract;
 mod cost;
 mod figures;
 mod guards;
 mod guards_in_redis;
+mod kept;
+mod kept_in_redis;
 mod line;
 mod line_in_redis;
 mod outage;
+mod paused;
 mod people;
 mod place;
 mod relay;
 mod restart;
 mod server;
+mod tenants;
 
 /// One suite for both keepers: a test is a function of the place where the locks are.
 macro_rules! on_both_keepers {
@@ -56,6 +62,17 @@ on_both_keepers! {
     a_round_of_nothing_is_answered_at_once
 }
 
+mod dropped {
+    on_both_keepers! {
+        cancelled:
+        every_way_to_a_free_lock_may_be_dropped_at_every_step
+        every_way_to_a_lock_that_is_taken_may_be_dropped_at_every_step
+        a_claim_may_be_dropped_at_every_step
+        a_release_that_is_dropped_at_any_step_is_made_all_the_same
+        questions_that_are_dropped_change_nothing
+    }
+}
+
 mod in_line {
     on_both_keepers! {
         line:
@@ -92,5 +109,16 @@ mod guarded {
         several_locks_are_had_all_or_none_and_never_crosswise
         whatever_is_dropped_on_the_way_leaves_nothing
         closed_locks_free_what_was_held_and_tell
+    }
+}
+
+mod kept_alive {
+    on_both_keepers! {
+        kept:
+        what_is_kept_outlives_its_lease_and_ends_with_it_when_dropped
+        a_tenant_that_does_not_live_is_not_renewed
+        a_tenant_that_lives_no_more_is_released_before_its_lease_ends
+        g6_what_another_took_is_lost_and_told_once
+        closed_locks_free_what_was_kept_and_tell
     }
 }

@@ -16,7 +16,7 @@ use galley::storage::links::{Found, NewShareLink, ShareLink};
 use galley::storage::log::{Append, Appended};
 use galley::storage::reviews::{NewReply, NewReview};
 use galley::storage::seats::{Guard, Ratified};
-use sqlx::{Connection as _, PgConnection, SqliteConnection};
+use sqlx::{PgConnection, SqliteConnection};
 use tempfile::TempDir;
 
 use crate::server::Database;
@@ -45,20 +45,6 @@ impl Place {
         }
     }
 
-    /// Runs statements on a connection that knows nothing of Galley, and closes it.
-    pub(crate) async fn run(&self, sql: &'static str) {
-        match self.stranger().await {
-            Stranger::Sqlite(mut connection) => {
-                sqlx::raw_sql(sql).execute(&mut connection).await.unwrap();
-                connection.close().await.unwrap();
-            }
-            Stranger::Postgres(mut connection) => {
-                sqlx::raw_sql(sql).execute(&mut connection).await.unwrap();
-                connection.close().await.unwrap();
-            }
-        }
-    }
-
     /// A connection that knows nothing of Galley.
     pub(crate) async fn stranger(&self) -> Stranger {
         match self {
@@ -72,6 +58,19 @@ impl Place {
 pub(crate) enum Stranger {
     Sqlite(SqliteConnection),
     Postgres(PgConnection),
+}
+
+impl Stranger {
+    pub(crate) async fn run(&mut self, sql: &'static str) {
+        match self {
+            Self::Sqlite(connection) => {
+                sqlx::raw_sql(sql).execute(connection).await.unwrap();
+            }
+            Self::Postgres(connection) => {
+                sqlx::raw_sql(sql).execute(connection).await.unwrap();
+            }
+        }
+    }
 }
 
 impl Desk {

@@ -4,7 +4,12 @@
 //! Tests that begin with `g2_`, `g7_`, `g11_` hold the promises of that number; `d1_` to `d7_`
 //! those of `galley::storage`.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "what was not expected fails the test")]
+#![allow(
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "what was not expected fails the test"
+)]
 
 mod documents;
 mod files;

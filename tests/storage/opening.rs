@@ -61,7 +61,7 @@ pub(crate) async fn an_altered_schema_is_refused(desk: Desk) {
 
 async fn is_refused_after(desk: Desk, sql: &'static str) {
     desk.storage.close().await;
-    desk.place.run(sql).await;
+    desk.place.stranger().await.run(sql).await;
     let error = Storage::open(&desk.place.url()).await.unwrap_err();
     assert!(matches!(error, StorageError::Unsupported(_)), "{error:?}");
     assert!(error.to_string().contains("use the galley that wrote it"), "{error}");
@@ -69,12 +69,11 @@ async fn is_refused_after(desk: Desk, sql: &'static str) {
 
 pub(crate) async fn what_stands_in_a_column_and_cannot_be_is_an_error(desk: Desk) {
     let document = desk.document().await;
-    desk.place
-        .run(match desk.place {
-            Place::Folder(_) => "UPDATE documents SET created_at = 9223372036854775807",
-            Place::Server(_) => "UPDATE documents SET created_at = 'infinity'",
-        })
-        .await;
+    let tamper = match desk.place {
+        Place::Folder(_) => "UPDATE documents SET created_at = 9223372036854775807",
+        Place::Server(_) => "UPDATE documents SET created_at = 'infinity'",
+    };
+    desk.place.stranger().await.run(tamper).await;
     let read = desk.storage.document(document).await;
     assert!(matches!(read, Err(StorageError::Corrupt(_))), "{read:?}");
 }
@@ -93,15 +92,11 @@ pub(crate) async fn a_lock_held_elsewhere_delays_a_write_and_held_too_long_makes
 ) {
     let document = desk.document().await;
     let mut other = desk.place.stranger().await;
-    match &mut other {
-        Stranger::Sqlite(other) => {
-            drop(sqlx::raw_sql("BEGIN IMMEDIATE").execute(other).await.unwrap())
-        }
-        Stranger::Postgres(other) => {
-            let lock = "BEGIN; SELECT 1 FROM documents FOR UPDATE";
-            sqlx::raw_sql(lock).execute(other).await.unwrap();
-        }
-    }
+    let lock = match other {
+        Stranger::Sqlite(_) => "BEGIN IMMEDIATE",
+        Stranger::Postgres(_) => "BEGIN; SELECT 1 FROM documents FOR UPDATE",
+    };
+    other.run(lock).await;
 
     let refused = within(desk.storage.append(&[edit(document, "x")])).await;
     assert!(matches!(refused, Err(StorageError::Unavailable(_))), "{refused:?}");
@@ -110,14 +105,7 @@ pub(crate) async fn a_lock_held_elsewhere_delays_a_write_and_held_too_long_makes
 
     let batch = [edit(document, "y")];
     let waiting = desk.storage.append(&batch);
-    let freeing = async {
-        match &mut other {
-            Stranger::Sqlite(other) => drop(sqlx::raw_sql("COMMIT").execute(other).await.unwrap()),
-            Stranger::Postgres(other) => {
-                drop(sqlx::raw_sql("COMMIT").execute(other).await.unwrap())
-            }
-        }
-    };
+    let freeing = other.run("COMMIT");
     let (stored, ()) = within(async { tokio::join!(waiting, freeing) }).await;
     stored.unwrap();
     assert_eq!(desk.text(document).await, b"y");

@@ -7,19 +7,18 @@ use galley::storage::log::{Append, Appended};
 use sqlx::{AssertSqlSafe, Connection, PgConnection};
 use tokio::task::JoinSet;
 
-use crate::harness::{Desk, append_one, at, document_of, edit, new_document, ratify, user, within};
+use crate::harness::{
+    Desk, Seated, append_one, at, document_of, edit, new_document, new_link, new_review, ratify,
+    user, within,
+};
 use crate::server::{Server, shared};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn d1_an_empty_database_may_be_opened_by_many_at_once() {
     for _ in 0..3 {
         let url = shared().url(&shared().empty().await);
-        let mut tasks = JoinSet::new();
-        for _ in 0..8 {
-            let url = url.clone();
-            tasks.spawn(async move { Storage::open(&url).await });
-        }
-        for opened in within(tasks.join_all()).await {
+        let opening = futures_util::future::join_all((0..8).map(|_| Storage::open(&url)));
+        for opened in within(opening).await {
             opened.unwrap().check().await.unwrap();
         }
     }
@@ -35,7 +34,8 @@ async fn d1_who_finds_another_migrating_waits_for_it() {
                  CREATE TABLE documents (id text)";
     sqlx::raw_sql(begin).execute(&mut other).await.unwrap();
     let url = shared().url(&name);
-    let opening = tokio::spawn(async move { Storage::open(&url).await });
+    let mut opening = JoinSet::new();
+    opening.spawn(async move { Storage::open(&url).await });
     let mut third = shared().stranger(&name).await;
     let waits = async {
         let waiting = "SELECT count(*) FROM pg_locks \
@@ -46,10 +46,11 @@ async fn d1_who_finds_another_migrating_waits_for_it() {
         }
     };
     within(waits).await;
-    assert!(!opening.is_finished());
+    assert!(opening.try_join_next().is_none());
     // It dies: its connection is gone, nothing was committed.
     drop(other);
-    within(opening).await.unwrap().unwrap().check().await.unwrap();
+    let opened = within(opening.join_all()).await.remove(0);
+    opened.unwrap().check().await.unwrap();
 }
 
 /// Goal: what role and database have set does not weaken what was promised (D4).
@@ -151,15 +152,14 @@ async fn an_edit_changes_no_index_of_its_document() {
     let counts = "SELECT n_tup_upd, n_tup_hot_upd FROM pg_stat_user_tables \
                   WHERE relname = 'documents'";
     let counted = async {
-        loop {
-            let counts: (i64, i64) = sqlx::query_as(counts).fetch_one(&mut other).await.unwrap();
-            if 50 <= counts.0 {
-                return counts;
-            }
+        let mut counted = (0, 0);
+        while counted.0 < 50 {
+            counted = sqlx::query_as(counts).fetch_one(&mut other).await.unwrap();
             tokio::task::yield_now().await;
         }
+        counted
     };
-    let (all, hot) = within(counted).await;
+    let (all, hot): (i64, i64) = within(counted).await;
     assert_eq!(all, hot);
 }
 
@@ -200,8 +200,7 @@ async fn a_caller_that_goes_away_leaves_no_lock_and_no_half() {
         let batch = [edit(document, "x")];
         poll_some(polls, desk.storage.append(&batch)).await;
         poll_some(polls, desk.storage.rename_document(document, "half", at(3))).await;
-        poll_some(polls, desk.storage.find_or_create_link(&crate::harness::new_link(document)))
-            .await;
+        poll_some(polls, desk.storage.find_or_create_link(&new_link(document))).await;
         let next = within(desk.storage.append(&[edit(document, "y")])).await.unwrap();
         assert!(matches!(next[..], [Appended::Stored { .. }]), "{next:?}");
     }
@@ -236,7 +235,8 @@ async fn g2_what_was_decided_before_a_grant_is_not_written_after_it() {
         // Within a transaction the view of activity stands still: another connection looks.
         let mut watcher = crate::server::stranger(&desk.place.url()).await;
         let (storage, seat) = (desk.another().await, seated.writer.seat);
-        let changing = tokio::spawn(async move {
+        let (mut changing, mut appending) = (JoinSet::new(), JoinSet::new());
+        changing.spawn(async move {
             match change {
                 "ratify" => drop(ratify(&storage, seat, 30).await),
                 "vacate" => storage.vacate(seat, seated.writer.fence).await.unwrap(),
@@ -247,12 +247,12 @@ async fn g2_what_was_decided_before_a_grant_is_not_written_after_it() {
         // It reads without waiting, then stands behind the other in the line for the lock.
         let append = Append { guard: Some(seated.writer), ..edit(seated.document, "late") };
         let storage = desk.storage.clone();
-        let appending = tokio::spawn(async move { append_one(&storage, append).await });
+        appending.spawn(async move { append_one(&storage, append).await });
         waiting_for_locks(&mut watcher, 2).await;
         sqlx::raw_sql("COMMIT").execute(&mut other).await.unwrap();
 
-        within(changing).await.unwrap();
-        assert_eq!(within(appending).await.unwrap(), Appended::Fenced, "{change}");
+        within(changing.join_all()).await;
+        assert_eq!(within(appending.join_all()).await, [Appended::Fenced], "{change}");
         assert_eq!(desk.text(seated.document).await, b"");
     }
 }
@@ -269,6 +269,19 @@ async fn waiting_for_locks(connection: &mut PgConnection, wanted: i64) {
         }
     };
     within(waiting).await;
+}
+
+/// Writes groups over all of these documents, and sits down and reviews on the first.
+async fn write_all(storage: Storage, documents: Vec<Seated>) {
+    let batch: Vec<_> = documents.iter().map(|seated| edit(seated.document, "x")).collect();
+    let seated = documents[0];
+    for _ in 0..15 {
+        let outcomes = storage.append(&batch).await.unwrap();
+        assert!(outcomes.iter().all(|one| matches!(one, Appended::Stored { .. })), "{outcomes:?}");
+        let fence = storage.floor(seated.writer.seat).await.unwrap().0 + 1;
+        ratify(&storage, seated.writer.seat, fence).await;
+        storage.create_review(&new_review(seated.link), seated.reviewer).await.unwrap();
+    }
 }
 
 /// Goal: groups from two servers over the same documents, in whatever order they name them, and
@@ -288,20 +301,7 @@ async fn d1_groups_that_name_the_same_documents_in_any_order_do_not_block_each_o
         if number % 3 == 0 {
             documents.reverse();
         }
-        tasks.spawn(async move {
-            for _ in 0..15 {
-                let batch: Vec<_> =
-                    documents.iter().map(|seated| edit(seated.document, "x")).collect();
-                for outcome in storage.append(&batch).await.unwrap() {
-                    assert!(matches!(outcome, Appended::Stored { .. }), "{outcome:?}");
-                }
-                let seated = documents[0];
-                let fence = storage.floor(seated.writer.seat).await.unwrap().0 + 1;
-                ratify(&storage, seated.writer.seat, fence).await;
-                let new = crate::harness::new_review(seated.link);
-                storage.create_review(&new, seated.reviewer).await.unwrap();
-            }
-        });
+        tasks.spawn(write_all(storage, documents));
     }
     within(tasks.join_all()).await;
     for seated in documents {

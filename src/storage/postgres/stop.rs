@@ -64,7 +64,7 @@ impl Stop {
     }
 }
 
-/// What an error of PostgreSQL means for us: https://www.postgresql.org/docs/current/errcodes-appendix.html
+/// What an error of PostgreSQL means for us, by its code (appendix A of its manual).
 pub(in crate::storage) fn classify(fault: &dyn DatabaseError) -> StorageError {
     let code = fault.code().unwrap_or_default();
     let message = format!("{} ({code})", fault.message());
