@@ -67,8 +67,11 @@ impl Stop {
 /// What an error of PostgreSQL means for us, by its code (appendix A of its manual).
 pub(in crate::storage) fn classify(fault: &dyn DatabaseError) -> StorageError {
     let code = fault.code().unwrap_or_default();
-    let message = format!("{} ({code})", fault.message());
-    match (code.get(..2).unwrap_or_default(), &*code) {
+    meaning(&code, format!("{} ({code})", fault.message()))
+}
+
+fn meaning(code: &str, message: String) -> StorageError {
+    match (code.get(..2).unwrap_or_default(), code) {
         // disk_full.
         (_, "53100") => StorageError::Full(message),
         // data_corrupted, index_corrupted.
@@ -79,5 +82,36 @@ pub(in crate::storage) fn classify(fault: &dyn DatabaseError) -> StorageError {
         ("22" | "23" | "42" | "54", _) => StorageError::Refused(message),
         // Connections, resources, locks that were waited for, standbys, and what may come.
         _ => StorageError::Unavailable(message),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fault_is_called_by_what_the_caller_can_do_about_it() {
+        let text = || "why".to_owned();
+        let cases = [
+            // disk_full.
+            (StorageError::Full(text()), &["53100"][..]),
+            // lock_not_available, query_canceled, too_many_connections, read_only_sql_transaction,
+            // admin_shutdown, io_error, one that is not known.
+            (
+                StorageError::Unavailable(text()),
+                &["55P03", "57014", "53300", "25006", "57P01", "58030", "ZZZZZ", ""],
+            ),
+            // data_corrupted, index_corrupted.
+            (StorageError::Corrupt(text()), &["XX001", "XX002"]),
+            // invalid_password, invalid_catalog_name, insufficient_privilege, undefined_table.
+            (StorageError::Unsupported(text()), &["28P01", "3D000", "42501", "42P01"]),
+            // unique_violation, foreign_key_violation, character_not_in_repertoire, syntax_error.
+            (StorageError::Refused(text()), &["23505", "23503", "22021", "42601"]),
+        ];
+        for (expected, codes) in cases {
+            for code in codes {
+                assert_eq!(meaning(code, text()), expected, "{code}");
+            }
+        }
     }
 }
