@@ -20,8 +20,6 @@ use crate::telemetry::{self, Format};
 /// Shortest admin token, in bytes: it is tried from outside, under the rate limit.
 const ADMIN_TOKEN_BYTES_MIN: usize = 8;
 
-const NOT_YET: &str = "is not in this version";
-
 /// Reads and checks all keys.
 ///
 /// # Errors
