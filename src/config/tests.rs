@@ -174,9 +174,8 @@ fn a_public_url_is_an_origin() {
 
 #[test]
 fn what_this_version_cannot_do_is_said() {
-    for (key, value) in [("GALLEY_AUTH__JWKS_URL", "https://id.example/jwks")] {
-        assert!(fault(&[(key, value)]).contains("not in this version"), "{key}");
-    }
+    let jwks = ("GALLEY_AUTH__JWKS_URL", "https://id.example/jwks");
+    assert!(fault(&[jwks]).contains("not in this version"));
 }
 
 #[test]
