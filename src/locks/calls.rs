@@ -13,7 +13,7 @@ use crate::locks::name::LockName;
 use crate::locks::node::Node;
 use crate::locks::reply;
 use crate::locks::scripts::{Script, Scripts, pipeline};
-use crate::locks::words::{LocksError, Released};
+use crate::locks::words::{InLine, LocksError, Released};
 use crate::reach::Address;
 
 /// Pause before what nobody could do a moment ago is asked again.
@@ -99,6 +99,13 @@ impl Calls {
         let call = self.scripts.release(name, value, rest);
         let (_sent_at, reply) = self.call(name, &self.scripts.release, call).await?;
         reply::released(&reply).map_err(Fault::Unknown)
+    }
+
+    /// Who waits for a lock: the first `most`.
+    pub(super) async fn behind(&self, name: &LockName, most: usize) -> Result<Vec<InLine>, Fault> {
+        let call = self.scripts.behind(name, most);
+        let (_sent_at, reply) = self.call(name, &self.scripts.behind, call).await?;
+        reply::behind(&reply).map_err(Fault::Unknown)
     }
 }
 

@@ -286,12 +286,12 @@ impl Upkeep {
 }
 
 impl Ear {
-    /// A message: the value that a lock was handed to.
+    /// A message: the value that a lock was handed to, or nothing, to show that messages arrive.
     fn hear(&self, data: &[Value]) {
         if let [_channel, Value::BulkString(value)] = data
             && let Ok(value) = std::str::from_utf8(value)
         {
-            self.lobby.wake(value);
+            if value.is_empty() { self.lobby.echo() } else { self.lobby.wake(value) }
         }
     }
 }

@@ -21,6 +21,7 @@ mod redis_server;
 use redis_server as server;
 
 mod admin;
+mod admin_locks;
 mod cluster;
 mod documents;
 mod hostile;
