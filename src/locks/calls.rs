@@ -15,7 +15,7 @@ use crate::locks::node::Node;
 use crate::locks::reply;
 use crate::locks::scripts::{Script, Scripts, pipeline};
 use crate::locks::together::only;
-use crate::locks::words::{LocksError, Released};
+use crate::locks::words::{InLine, LocksError, Released};
 use crate::reach::Address;
 
 /// Pause before what nobody could do a moment ago is asked again.
@@ -55,19 +55,30 @@ impl Calls {
         name: &LockName,
         item: Item,
     ) -> Result<(Instant, Value), Fault> {
+        if let Route::Single(node) = &self.route {
+            let (sent_at, reply) = node.together.ask(item).await?;
+            return Ok((sent_at, reply.map_err(|error| refused(node, &error))?));
+        }
+        let call = self.scripts.several([&item].into_iter());
+        let (sent_at, reply) = self.call_script(name, &self.scripts.several, call).await?;
+        Ok((sent_at, only(reply).ok_or(Fault::Unknown(reply::unexpected()))?))
+    }
+
+    /// The same for any script about a lock.
+    async fn call_script(
+        &self,
+        name: &LockName,
+        script: &Script,
+        call: Cmd,
+    ) -> Result<(Instant, Value), Fault> {
+        let deadline = Instant::now() + PATIENCE;
         match &self.route {
             Route::Single(node) => {
-                let (sent_at, reply) = node.together.ask(item).await?;
+                let (sent_at, reply) =
+                    call_at(&node.calls, script, &call, Way::Straight, deadline).await?;
                 Ok((sent_at, reply.map_err(|error| refused(node, &error))?))
             }
-            Route::Cluster(cluster) => {
-                let (call, script) =
-                    (self.scripts.several([&item].into_iter()), &self.scripts.several);
-                let deadline = Instant::now() + PATIENCE;
-                let (sent_at, reply) =
-                    call_in(cluster, name.slot(), script, &call, deadline).await?;
-                Ok((sent_at, only(reply).ok_or(Fault::Unknown(reply::unexpected()))?))
-            }
+            Route::Cluster(cluster) => call_in(cluster, name.slot(), script, &call, deadline).await,
         }
     }
 
@@ -105,6 +116,13 @@ impl Calls {
         let call = self.scripts.release(name, value, rest);
         let (_sent_at, reply) = self.call(name, call).await?;
         reply::released(&reply).map_err(Fault::Unknown)
+    }
+
+    /// Who waits for a lock: the first `most`.
+    pub(super) async fn behind(&self, name: &LockName, most: usize) -> Result<Vec<InLine>, Fault> {
+        let call = self.scripts.behind(name, most);
+        let (_sent_at, reply) = self.call_script(name, &self.scripts.behind, call).await?;
+        reply::behind(&reply).map_err(Fault::Unknown)
     }
 }
 

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use chrono::{DateTime, TimeDelta, Utc};
 use futures_util::future::try_join_all;
 use redis::Value;
-use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use crate::domain::ids::NodeId;
 use crate::locks::calls::{Calls, Route};
+use crate::locks::cluster::Cluster;
 use crate::locks::fault::{CLUSTER, NO_CLUSTER, REPLICA};
 use crate::locks::link::PATIENCE;
 use crate::locks::name::{check_keys, check_keys_in};
@@ -21,9 +21,6 @@ use crate::locks::words::LocksError;
 /// The oldest version that the tests run on. Others that speak its protocol name it, or a later
 /// one, as theirs.
 const OLDEST: u32 = 7;
-/// A clock that is off by more is worth a word. No lock depends on it: only Redis's clock counts,
-/// and it only has to go on. But people read when a seat was taken.
-const CLOCK_OFF_MAX: TimeDelta = TimeDelta::seconds(5);
 
 /// Asks Redis what it is, tries what it permits, and says in one line what is wrong; on a Cluster,
 /// each of its primaries. Gives how far the clock is ahead of ours that is off most.
@@ -42,7 +39,7 @@ pub(super) async fn check(calls: &Calls, server: NodeId) -> Result<TimeDelta, Lo
                 check_primary(node, &calls.scripts, &keys, server)
                     .await
                     .map(Some)
-                    .map_err(|error| of_node(node, error))
+                    .map_err(|error| of_node(cluster, node, &error))
             });
             let aheads = try_join_all(primaries).await?;
             let missing = view.missing();
@@ -104,28 +101,17 @@ async fn rehearse(
 }
 
 /// The fault of one node among several.
-fn of_node(node: &Node, error: LocksError) -> LocksError {
-    let named = |why: String| format!("{}: {why}", node.address);
+fn of_node(cluster: &Cluster, node: &Node, error: &LocksError) -> LocksError {
+    let named = |why: &str| format!("{}: {why}", node.address);
     match error {
-        LocksError::Unavailable(why) => LocksError::Unavailable(named(why)),
-        LocksError::Misconfigured(why) => LocksError::Misconfigured(named(why)),
-        LocksError::Unsupported(why) => LocksError::Unsupported(named(why)),
-    }
-}
-
-/// Checks after each new connection, which may lead to another Redis than the last one, and logs
-/// what is wrong with it.
-pub(super) async fn watch(calls: Calls, server: NodeId, opened: Arc<Notify>) {
-    loop {
-        opened.notified().await;
-        match check(&calls, server).await {
-            Err(error) => tracing::error!(%error, "Redis is not fit to keep locks"),
-            Ok(ahead) if CLOCK_OFF_MAX < ahead.abs() => tracing::warn!(
-                seconds = ahead.num_seconds(),
-                "the clock of Redis is ahead of this server's, or behind: keep both by NTP"
-            ),
-            Ok(_) => {}
+        // Not what we took it for: another is in its place, or has its slots, which is no fault.
+        LocksError::Misconfigured(why) if [REPLICA, CLUSTER].contains(&why.as_str()) => {
+            cluster.is_stale();
+            LocksError::Unavailable(named("it is not the primary of its slots any more"))
         }
+        LocksError::Misconfigured(why) => LocksError::Misconfigured(named(why)),
+        LocksError::Unavailable(why) => LocksError::Unavailable(named(why)),
+        LocksError::Unsupported(why) => LocksError::Unsupported(named(why)),
     }
 }
 

@@ -11,7 +11,7 @@ use crate::locks::line::{Lobby, Standing, Waiter};
 use crate::locks::memory::Memory;
 use crate::locks::name::LockName;
 use crate::locks::remote::Remote;
-use crate::locks::words::{Claim, Claimed, Held, Holder, LocksError, Released, Round};
+use crate::locks::words::{Claim, Claimed, Held, Holder, InLine, LocksError, Released, Round};
 
 /// Who keeps the locks.
 #[derive(Clone, Debug)]
@@ -106,6 +106,18 @@ impl Keeper {
         }
     }
 
+    /// Who waits for a lock: the first `most`.
+    pub(super) async fn behind(
+        &self,
+        name: &LockName,
+        most: usize,
+    ) -> Result<Vec<InLine>, LocksError> {
+        match self {
+            Self::Memory(memory) => Ok(memory.behind(name, most)),
+            Self::Redis(remote) => remote.behind(name, most).await,
+        }
+    }
+
     pub(super) async fn held(&self) -> Result<Vec<(LockName, Holder)>, LocksError> {
         match self {
             Self::Memory(memory) => Ok(memory.held()),
@@ -124,6 +136,14 @@ impl Keeper {
         match self {
             Self::Memory(_) => Ok(()),
             Self::Redis(remote) => remote.check().await,
+        }
+    }
+
+    /// What the last check found that is not as it should be, although locks can be trusted.
+    pub(super) fn warnings(&self) -> Vec<&'static str> {
+        match self {
+            Self::Memory(_) => Vec::new(),
+            Self::Redis(remote) => remote.fitness.warnings(),
         }
     }
 

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 
 use crate::domain::fence::Fence;
 use crate::domain::ids::NodeId;
@@ -66,6 +66,8 @@ pub(super) struct Turn {
 #[derive(Debug, Default)]
 pub(super) struct Lobby {
     bells: Mutex<HashMap<String, Arc<Chime>>>,
+    /// How often this server has heard itself.
+    echoes: watch::Sender<u64>,
 }
 
 /// What a bell says.
@@ -102,6 +104,16 @@ impl Lobby {
     /// Lets all look: messages may have been lost.
     pub(super) fn wake_all(&self) {
         self.bells().values().for_each(|chime| chime.rung.notify_one());
+    }
+
+    /// A message of this server to itself has arrived.
+    pub(super) fn echo(&self) {
+        self.echoes.send_modify(|heard| *heard += 1);
+    }
+
+    /// Tells of the next such message.
+    pub(super) fn echoes(&self) -> watch::Receiver<u64> {
+        self.echoes.subscribe()
     }
 
     fn bells(&self) -> MutexGuard<'_, HashMap<String, Arc<Chime>>> {

@@ -326,12 +326,14 @@ impl Upkeep {
 }
 
 impl Ear {
-    /// A message: the value that a lock was handed to, and what it has to know.
+    /// A message: the value that a lock was handed to and what it has to know, or nothing, to show
+    /// that messages arrive.
     fn hear(&self, data: &[Value]) {
-        if let [_channel, Value::BulkString(message)] = data
-            && let Some((value, turn)) = reply::turn(message)
-        {
-            self.lobby.wake(value, turn);
+        let [_channel, Value::BulkString(message)] = data else { return };
+        match reply::turn(message) {
+            Some((value, turn)) => self.lobby.wake(value, turn),
+            None if message.is_empty() => self.lobby.echo(),
+            None => {}
         }
     }
 }

@@ -71,6 +71,12 @@ impl LockName {
         &self.0
     }
 
+    /// What it is called: the key without the prefix that all seats, or all other locks, share.
+    #[must_use]
+    pub fn what(&self) -> &str {
+        self.rest()
+    }
+
     /// The key.
     pub(super) fn key_as(&self, spelling: Spelling) -> Cow<'_, str> {
         match spelling {

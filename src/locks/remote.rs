@@ -20,7 +20,7 @@ use crate::locks::GRANT_KEPT_FOR;
 use crate::locks::calls::{Calls, Route};
 use crate::locks::cluster::Cluster;
 use crate::locks::fault::{Fault, explain_url};
-use crate::locks::health;
+use crate::locks::fitness::Fitness;
 use crate::locks::line::{Lobby, Standing, Waiter};
 use crate::locks::link::{Ear, Link};
 use crate::locks::name::{LockName, Spelling, release_channel};
@@ -28,7 +28,9 @@ use crate::locks::node::{Coming, Node, Upbringing};
 use crate::locks::owed::Owed;
 use crate::locks::reply;
 use crate::locks::scripts::{Scripts, pipeline};
-use crate::locks::words::{Claim, Claimed, Held, Holder, LocksError, Released, Round, Verdict};
+use crate::locks::words::{
+    Claim, Claimed, Held, Holder, InLine, LocksError, Released, Round, Verdict,
+};
 use crate::reach::{self, Address, Addresses, Kind, Target};
 
 /// How often the grants of what is held are kept from being forgotten. A renewal does not touch
@@ -42,9 +44,9 @@ const _: () = assert!(GRANTS_KEPT_EVERY.as_secs() * 4 < GRANT_KEPT_FOR.as_secs()
 /// Locks in Redis.
 #[derive(Debug)]
 pub(super) struct Remote {
-    /// The name of this server.
-    server: NodeId,
     calls: Calls,
+    /// Whether this Redis is to be trusted.
+    pub(super) fitness: Arc<Fitness>,
     reconnected: Arc<Notify>,
     /// The same, for the guards of this process.
     is_back: Arc<Notify>,
@@ -76,18 +78,19 @@ impl Remote {
         let tasks = upbringing.tasks.clone();
         let lobby = Arc::new(Lobby::default());
         let ear = Ear { channel: release_channel(server), lobby: Arc::clone(&lobby) };
-        let route = route(target, ear, upbringing);
+        let (route, listens) = route(target, ear, upbringing);
         let calls = Calls { route, scripts };
         let owed = Arc::new(Owed::default());
         let span = |name| tracing::info_span!("locks", task = name);
         let work = Arc::clone(&owed).work(calls.clone(), stop.clone());
         tasks.spawn(work.instrument(span("owed")));
-        let watch = health::watch(calls.clone(), server, opened);
-        let watch = stop.clone().run_until_cancelled_owned(watch);
+        let fitness = Fitness::new(server, calls.clone(), listens, Arc::clone(&lobby));
+        let fitness = Arc::new(fitness);
+        let watch = stop.clone().run_until_cancelled_owned(Arc::clone(&fitness).watch(opened));
         tasks.spawn(watch.instrument(span("health")));
         tasks.close();
         let grants_kept_at = Mutex::new(Instant::now());
-        Ok(Self { server, calls, reconnected, is_back, owed, lobby, grants_kept_at, tasks, stop })
+        Ok(Self { calls, fitness, reconnected, is_back, owed, lobby, grants_kept_at, tasks, stop })
     }
 
     /// The key under which a lock is held.
@@ -96,6 +99,7 @@ impl Remote {
     }
 
     pub(super) async fn claim(&self, claim: &Claim) -> Result<Claimed, LocksError> {
+        self.fitness.permits_grants()?;
         if self.owed.is_owed(&claim.value) {
             // Its release could come after this grant and free it.
             let why = "an earlier claim with this value is still being taken back";
@@ -115,6 +119,7 @@ impl Remote {
     /// A sign of life from the line, and a look whether it is one's turn. Who gives the wait up
     /// has to release: whether it stands in the line or holds the lock by now, it may not know.
     pub(super) async fn check_in(&self, claim: &Claim, waiter: &Waiter) -> Result<Standing, Fault> {
+        self.fitness.permits_grants().map_err(Fault::Refused)?;
         let call = self.calls.scripts.claim(claim, Some(waiter));
         let (sent_at, reply) = self.calls.call(&claim.name, call).await?;
         reply::standing(&reply, sent_at)
@@ -170,6 +175,15 @@ impl Remote {
         self.calls.holders(names).await
     }
 
+    /// Who waits for a lock: the first `most`.
+    pub(super) async fn behind(
+        &self,
+        name: &LockName,
+        most: usize,
+    ) -> Result<Vec<InLine>, LocksError> {
+        Ok(self.calls.behind(name, most).await?)
+    }
+
     /// Every seat that is taken.
     pub(super) async fn seats(&self) -> Result<Vec<(Seat, Holder)>, LocksError> {
         let names = self.scan(&LockName::seat_pattern()).await?;
@@ -219,7 +233,7 @@ impl Remote {
     }
 
     pub(super) async fn check(&self) -> Result<(), LocksError> {
-        health::check(&self.calls, self.server).await.map(drop)
+        self.fitness.check().await
     }
 
     pub(super) async fn reconnected(&self) {
@@ -250,7 +264,7 @@ impl Drop for Remote {
 }
 
 /// Begins to connect to what is at `target`, and to listen there.
-fn route(target: Target, ear: Ear, upbringing: Upbringing) -> Route {
+fn route(target: Target, ear: Ear, upbringing: Upbringing) -> (Route, Link) {
     let mut ping = pipeline();
     ping.cmd("PING");
     let (tasks, stop) = (upbringing.tasks.clone(), upbringing.stop.clone());
@@ -259,7 +273,8 @@ fn route(target: Target, ear: Ear, upbringing: Upbringing) -> Route {
     upkeep.ear = Some(ear);
     let span = |name| tracing::info_span!("locks", task = name);
     tasks.spawn(upkeep.run(stop.clone()).instrument(span("hand-overs")));
-    match target.kind {
+    let ear = listens.clone();
+    let route = match target.kind {
         Kind::Single => {
             let named = Address { host: "redis".to_owned(), port: 0 };
             let node = Node::open(named, Arc::clone(&addresses), Coming::First, &upbringing);
@@ -274,7 +289,8 @@ fn route(target: Target, ear: Ear, upbringing: Upbringing) -> Route {
             tasks.spawn(view.instrument(span("view")));
             Route::Cluster(cluster)
         }
-    }
+    };
+    (route, ear)
 }
 
 /// Goes along when the primary is elsewhere, for ever.

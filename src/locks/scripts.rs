@@ -44,6 +44,7 @@ pub(super) struct Scripts {
     pub(super) renew: Script,
     pub(super) reassert: Script,
     pub(super) holders: Script,
+    pub(super) behind: Script,
     pub(super) check: Script,
 }
 
@@ -82,6 +83,7 @@ impl Scripts {
             renew: Script::new(include_str!("renew.lua")),
             reassert: Script::new(include_str!("reassert.lua")),
             holders: Script::new(include_str!("holders.lua")),
+            behind: Script::new(include_str!("behind.lua")),
             check: Script::new(include_str!("check.lua")),
         }
     }
@@ -185,6 +187,14 @@ impl Scripts {
     pub(super) fn check(&self, keys: &[String; 2], server: NodeId) -> Cmd {
         let mut call = self.check.call(2);
         call.arg(keys).arg(release_channel(server));
+        call
+    }
+
+    /// Who waits for a lock.
+    pub(super) fn behind(&self, name: &LockName, most: usize) -> Cmd {
+        let [_lock, _grant, line, due, waiting] = name.keys(self.spelling);
+        let mut call = self.behind.call(3);
+        call.arg(&[line, due, waiting]).arg(most);
         call
     }
 

@@ -282,4 +282,13 @@ pub(crate) async fn what_is_held_is_listed_with_its_line(place: Place) {
     let mut seats = place.locks.seats().await.expect("an answer");
     seats.retain(|(seat, _)| Some(*seat) == one.as_seat());
     assert_eq!(seats.len(), 1);
+    // Who they are, in their order, and no more of them than asked for.
+    let another = place.another().await;
+    let (_second, _at) = enter(&another, &claim(&other, &lee())).await;
+    let behind = another.behind(&other, 20).await.expect("an answer");
+    let names: Vec<_> = behind.iter().map(|waiting| waiting.user.clone()).collect();
+    assert_eq!(names, [kim().user, lee().user]);
+    assert!(behind[0].since < behind[1].since && behind[0].node != behind[1].node);
+    assert_eq!(place.locks.behind(&other, 1).await.expect("an answer").len(), 1);
+    assert_eq!(place.locks.behind(&one, 20).await, Ok(Vec::new()));
 }

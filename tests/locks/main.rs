@@ -12,6 +12,7 @@ mod cost;
 mod figures;
 mod guards;
 mod guards_in_redis;
+mod health;
 mod kept;
 mod kept_in_redis;
 mod line;
