@@ -17,6 +17,13 @@
 local call, try, format = redis.call, redis.pcall, string.format
 local answers, now, since = {}, nil, nil
 
+-- Whether nobody waits for any of them, asked once for all.
+local lines, are_empty = {}, false
+if 1 < #ARGV then
+  for i = 1, #ARGV do lines[i] = KEYS[5 * i - 2] end
+  are_empty = call('EXISTS', unpack(lines)) == 0
+end
+
 -- Reads the clock once, and gives a fence as in line.lua.
 local function mint(last, floor)
   if not now then
@@ -36,7 +43,7 @@ for i = 1, #ARGV do
 
   if what == 'claim' then
     local last = try('HMGET', grant, 'fence', 'released')
-    if not last.err and last[2] ~= value and call('EXISTS', line) == 0
+    if not last.err and last[2] ~= value and (are_empty or call('EXISTS', line) == 0)
       and call('SET', lock, value, 'NX', 'PX', args[2]) then
       local fence = mint(last[1], args[3])
       call('HSET', grant, 'value', value, 'fence', fence, 'user', args[4], 'name', args[5],
@@ -45,13 +52,15 @@ for i = 1, #ARGV do
       answer = {1, fence, since, false}
     end
   elseif what == 'release' and args[3] == '0' and try('GET', lock) == value then
-    local head = call('ZRANGE', line, 0, 0)[1]
+    local head = not are_empty and call('ZRANGE', line, 0, 0)[1]
     if not head then
       -- The grant is nobody's then, and the value is spent: neither a renewal that is late nor a
       -- claim that is carried out only now can raise it.
       call('DEL', lock)
-      call('HSET', grant, 'value', '', 'released', value)
-      call('PEXPIRE', grant, args[2])
+      -- A grant that was there is remembered long enough as it is.
+      if call('HSET', grant, 'value', '', 'released', value) == 2 then
+        call('PEXPIRE', grant, args[2])
+      end
       answer = 1
     else
       -- As pass_on in line.lua, if the first is alive.
@@ -77,6 +86,7 @@ for i = 1, #ARGV do
 
   if not answer then
     local keys = {lock, grant, line, due, waiting}
+    are_empty = are_empty and what ~= 'wait'
     local is_well, result = pcall(what == 'release' and release or claim, keys, args)
     if is_well then
       answer = result

@@ -30,7 +30,8 @@ use crate::locks::words::LocksError;
 const ALONE_MAX: usize = 2;
 /// Calls that go together. Redis does nothing else meanwhile: some 0.5 ms.
 const TOGETHER_MAX: usize = 100;
-/// Groups that are under way: while Redis works on one, the next is made.
+/// Groups that are under way: while Redis works on one, the next is made. For that none may have more
+/// than its share of all, or they would come and go together.
 const GROUPS_MAX: usize = 2;
 /// Calls that may gather; more of them wait in turn.
 const GATHERED_MAX: usize = 4_096;
@@ -44,7 +45,7 @@ pub(super) struct Together {
     link: Link,
     scripts: Arc<Scripts>,
     /// Asked and not answered.
-    under_way: AtomicUsize,
+    under_way: Arc<AtomicUsize>,
     gathers: mpsc::Sender<Gathered>,
 }
 
@@ -60,6 +61,7 @@ struct Gathered {
 pub(super) struct Conductor {
     link: Link,
     scripts: Arc<Scripts>,
+    under_way: Arc<AtomicUsize>,
     gathered: mpsc::Receiver<Gathered>,
 }
 
@@ -76,8 +78,14 @@ impl Together {
     /// Nothing gathers until the conductor runs.
     pub(super) fn new(link: Link, scripts: Arc<Scripts>) -> (Self, Conductor) {
         let (gathers, gathered) = mpsc::channel(GATHERED_MAX);
-        let conductor = Conductor { link: link.clone(), scripts: Arc::clone(&scripts), gathered };
-        (Self { link, scripts, under_way: AtomicUsize::new(0), gathers }, conductor)
+        let under_way = Arc::<AtomicUsize>::default();
+        let conductor = Conductor {
+            link: link.clone(),
+            scripts: Arc::clone(&scripts),
+            under_way: Arc::clone(&under_way),
+            gathered,
+        };
+        (Self { link, scripts, under_way, gathers }, conductor)
     }
 
     /// Asks, alone or with others.
@@ -107,15 +115,13 @@ impl Conductor {
         loop {
             tokio::select! {
                 Some(()) = under_way.next() => {}
-                came = self.gathered.recv_many(&mut group, TOGETHER_MAX),
-                    if under_way.len() < GROUPS_MAX =>
-                {
-                    if came == 0 {
-                        break;
-                    }
+                came = self.gathered.recv(), if under_way.len() < GROUPS_MAX => {
+                    let Some(first) = came else { break };
+                    group.push(first);
                     // Those that were just answered come again: let them.
                     yield_now().await;
-                    while group.len() < TOGETHER_MAX {
+                    let share = self.under_way.load(Ordering::Relaxed).div_ceil(GROUPS_MAX);
+                    while group.len() < share.min(TOGETHER_MAX) {
                         let Ok(next) = self.gathered.try_recv() else { break };
                         group.push(next);
                     }

@@ -340,3 +340,7 @@ impl fmt::Debug for Waiting {
         f.debug_struct("Waiting").field("name", &self.claim.name).finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+#[path = "waiting_tests.rs"]
+mod tests;
