@@ -14,6 +14,7 @@ use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, sleep, timeout_at};
 use tokio_util::sync::CancellationToken;
 
+use crate::locks::acquaintance::Acquaintance;
 use crate::locks::fault::{Fault, explain};
 use crate::locks::line::Lobby;
 use crate::locks::words::LocksError;
@@ -26,6 +27,8 @@ pub(super) const PATIENCE: Duration = Duration::from_millis(1_500);
 const SILENCE_MAX: Duration = Duration::from_secs(3);
 /// How long opening a connection may take, with the handshake.
 const OPENING_MAX: Duration = Duration::from_secs(1);
+/// How long what follows it may take: two exchanges.
+const GREETING_MAX: Duration = Duration::from_secs(2);
 /// Pauses between attempts double from the first to the second, with jitter.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(25), Duration::from_millis(500));
 /// Requests that may wait in front of the socket; more of them wait in turn.
@@ -70,6 +73,8 @@ pub(super) struct Upkeep {
     pub(super) reconnected: Vec<Arc<Notify>>,
     /// Who listens on the connection.
     pub(super) ear: Option<Ear>,
+    /// Told what is answered to the greeting.
+    pub(super) acquaintance: Option<Arc<Acquaintance>>,
     state: watch::Sender<State>,
 }
 
@@ -89,7 +94,9 @@ impl Link {
     ) -> (Self, Upkeep) {
         let down = LocksError::Unavailable("not connected to Redis yet".to_owned());
         let (sender, state) = watch::channel(State::Down(down));
-        (Self { state }, Upkeep { client, greeting, reconnected, ear: None, state: sender })
+        let (ear, acquaintance) = (None, None);
+        let upkeep = Upkeep { client, greeting, reconnected, ear, acquaintance, state: sender };
+        (Self { state }, upkeep)
     }
 
     /// Sends `pipeline` once and waits for all answers, until `deadline`.
@@ -240,14 +247,17 @@ impl Upkeep {
         let opening = self.client.get_multiplexed_async_connection_with_config(&config);
         let mut connection = opening.await.map_err(|error| explain(&error))?;
         let greeted = async {
-            self.greeting.query_async::<Vec<RedisResult<Value>>>(&mut connection).await?;
+            let answers: Vec<_> = self.greeting.query_async(&mut connection).await?;
+            if let Some(acquaintance) = &self.acquaintance {
+                acquaintance.meet(&answers, &mut connection).await?;
+            }
             match &self.ear {
                 Some(ear) => connection.subscribe(&ear.channel).await,
                 None => Ok(()),
             }
         };
         let silence = || LocksError::Unavailable("Redis does not answer".to_owned());
-        timeout_at(Instant::now() + OPENING_MAX, greeted)
+        timeout_at(Instant::now() + GREETING_MAX, greeted)
             .await
             .map_err(|_elapsed| silence())?
             .map_err(|error| explain(&error))?;

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use redis::Value;
 use tokio::sync::Notify;
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tracing::Instrument;
@@ -16,6 +16,7 @@ use tracing::Instrument;
 use crate::domain::ids::NodeId;
 use crate::domain::seat::Seat;
 use crate::locks::GRANT_KEPT_FOR;
+use crate::locks::acquaintance::{Acquaintance, RETURN_GRACE};
 use crate::locks::calls::Calls;
 use crate::locks::fault::{Fault, explain};
 use crate::locks::health;
@@ -33,6 +34,8 @@ use crate::locks::words::{Claim, Claimed, Held, Holder, LocksError, Released, Ro
 const GRANTS_KEPT_EVERY: Duration = Duration::from_secs(60 * 60);
 /// Keys asked for in one step of a scan.
 const SCAN_STEP: usize = 1_000;
+/// How often a claim is repeated for a lock that is left to a holder who may come back.
+const LOOK_AGAIN: Duration = Duration::from_millis(100);
 
 const _: () = assert!(GRANTS_KEPT_EVERY.as_secs() * 4 < GRANT_KEPT_FOR.as_secs());
 
@@ -42,6 +45,7 @@ pub(super) struct Remote {
     /// The name of this server.
     server: NodeId,
     calls: Calls,
+    acquaintance: Arc<Acquaintance>,
     renewals: Link,
     reconnected: Arc<Notify>,
     /// The same, for the guards of this process.
@@ -59,7 +63,9 @@ impl Remote {
         let client = open::client(url)?;
         let scripts = Arc::new(Scripts::new());
         let reconnected = Arc::new(Notify::new());
-        let (link, calls_upkeep) = Link::new(client.clone(), scripts.greeting(), vec![]);
+        let (link, mut calls_upkeep) = Link::new(client.clone(), scripts.greeting(), vec![]);
+        let acquaintance = Arc::new(Acquaintance::default());
+        calls_upkeep.acquaintance = Some(Arc::clone(&acquaintance));
         // Renewals bring their script along; a new connection only has to show that it answers.
         let mut ping = pipeline();
         ping.cmd("PING");
@@ -87,6 +93,7 @@ impl Remote {
         Ok(Self {
             server,
             calls,
+            acquaintance,
             renewals,
             reconnected,
             is_back,
@@ -104,8 +111,28 @@ impl Remote {
             let why = "an earlier claim with this value is still being taken back";
             return Err(LocksError::Unavailable(why.to_owned()));
         }
+        let gives_up = Instant::now() + RETURN_GRACE + PATIENCE;
+        loop {
+            let grace = self.acquaintance.grace(claim.floor);
+            if let Some(claimed) = self.claim_once(claim, grace).await? {
+                return Ok(claimed);
+            }
+            if gives_up <= Instant::now() {
+                let why = "Redis came back empty, and who held this lock may come back too";
+                return Err(LocksError::Unavailable(why.to_owned()));
+            }
+            sleep(grace.min(LOOK_AGAIN)).await;
+        }
+    }
+
+    /// None while the lock is left to a holder who may come back to it.
+    async fn claim_once(
+        &self,
+        claim: &Claim,
+        grace: Duration,
+    ) -> Result<Option<Claimed>, LocksError> {
         let promise = self.owed.promise(&claim.name, &claim.value, Duration::ZERO);
-        let call = self.calls.scripts.claim(claim, None);
+        let call = self.calls.scripts.claim(claim, None, grace);
         let answer = self.calls.call(&self.calls.scripts.claim, call).await;
         let claimed = answer.and_then(|(sent_at, reply)| reply::claimed(&reply, sent_at));
         match &claimed {
@@ -118,7 +145,8 @@ impl Remote {
     /// A sign of life from the line, and a look whether it is one's turn. Who gives the wait up
     /// has to release: whether it stands in the line or holds the lock by now, it may not know.
     pub(super) async fn check_in(&self, claim: &Claim, waiter: &Waiter) -> Result<Standing, Fault> {
-        let call = self.calls.scripts.claim(claim, Some(waiter));
+        let grace = waiter.remembers.max(self.acquaintance.grace(claim.floor));
+        let call = self.calls.scripts.claim(claim, Some(waiter), grace);
         let (sent_at, reply) = self.calls.call(&self.calls.scripts.claim, call).await?;
         reply::standing(&reply, sent_at)
     }

@@ -6,6 +6,7 @@ use redis::{Cmd, Pipeline};
 
 use crate::domain::ids::NodeId;
 use crate::locks::GRANT_KEPT_FOR;
+use crate::locks::acquaintance::Acquaintance;
 use crate::locks::line::{LINE_DEADLINE, LINE_MAX, Waiter};
 use crate::locks::name::{LockName, check_keys, release_channel};
 use crate::locks::words::{Claim, Held, Over};
@@ -71,17 +72,19 @@ impl Scripts {
         }
     }
 
-    /// Makes Redis know those that are called one at a time.
+    /// Makes Redis know those that are called one at a time, and tell who it is.
     pub(super) fn greeting(&self) -> Pipeline {
         let mut pipeline = pipeline();
         for script in [&self.claim, &self.release] {
             script.load(&mut pipeline);
         }
+        Acquaintance::ask(&mut pipeline);
         pipeline
     }
 
-    /// A claim, by somebody who waits or does not.
-    pub(super) fn claim(&self, claim: &Claim, waiter: Option<&Waiter>) -> Cmd {
+    /// A claim, by somebody who waits or does not. For `grace` a holder may still come back of whom
+    /// Redis knows nothing.
+    pub(super) fn claim(&self, claim: &Claim, waiter: Option<&Waiter>, grace: Duration) -> Cmd {
         let (from, value) = match &claim.over {
             Over::Nobody => ("nobody", ""),
             Over::Value(value) => ("value", value.as_str()),
@@ -99,14 +102,13 @@ impl Scripts {
             .arg(value)
             .arg(millis(GRANT_KEPT_FOR));
         match waiter {
-            Some(waiter) => call
-                .arg(waiter.server.to_string())
-                .arg(millis(LINE_DEADLINE))
-                .arg(waiter.arrival)
-                .arg(if waiter.remembers.is_zero() { 0 } else { millis(waiter.remembers) })
-                .arg(LINE_MAX),
+            Some(waiter) => call.arg(waiter.server.to_string()),
             None => call.arg(""),
         };
+        call.arg(millis(LINE_DEADLINE))
+            .arg(waiter.map_or(0, |waiter| waiter.arrival))
+            .arg(if grace.is_zero() { 0 } else { millis(grace) })
+            .arg(LINE_MAX);
         call
     }
 
