@@ -21,18 +21,30 @@ pub(super) struct Calls {
 }
 
 impl Calls {
-    /// Calls a script once; once more if Redis did not know it.
-    pub(super) async fn call(&self, script: &Script, call: Cmd) -> Result<(Instant, Value), Fault> {
+    /// Calls a script once; once more if Redis did not know it. The call is made when there is a
+    /// connection to send it on.
+    pub(super) async fn call(
+        &self,
+        script: &Script,
+        call: impl Fn() -> Cmd,
+    ) -> Result<(Instant, Value), Fault> {
         let deadline = Instant::now() + PATIENCE;
-        let mut once = pipeline();
-        once.add_command(call.clone());
-        let (sent_at, reply) = only(self.link.ask(&once, deadline).await?)?;
+        let once = || {
+            let mut once = pipeline();
+            once.add_command(call());
+            once
+        };
+        let (sent_at, reply) = only(self.link.ask_whoever_is_there(once, deadline).await?)?;
         match reply {
             Err(error) if error.kind() == ErrorKind::Server(ServerErrorKind::NoScript) => {
-                let mut again = pipeline();
-                script.load(&mut again);
-                again.add_command(call);
-                let (sent_at, reply) = only(self.link.ask(&again, deadline).await?)?;
+                let again = || {
+                    let mut again = pipeline();
+                    script.load(&mut again);
+                    again.add_command(call());
+                    again
+                };
+                let (sent_at, reply) =
+                    only(self.link.ask_whoever_is_there(again, deadline).await?)?;
                 Ok((sent_at, self.checked(reply)?))
             }
             reply => Ok((sent_at, self.checked(reply)?)),
@@ -52,7 +64,7 @@ impl Calls {
         value: &str,
         rest: Duration,
     ) -> Result<Released, Fault> {
-        let call = self.scripts.release(name, value, rest);
+        let call = || self.scripts.release(name, value, rest);
         let (_sent_at, reply) = self.call(&self.scripts.release, call).await?;
         reply::released(&reply).map_err(Fault::Unknown)
     }

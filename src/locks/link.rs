@@ -105,22 +105,19 @@ impl Link {
         pipeline: &Pipeline,
         deadline: Instant,
     ) -> Result<Answer, Fault> {
-        let mut line = self.line(deadline).await.map_err(Fault::Unsent)?;
-        let sent_at = Instant::now();
-        match timeout_at(deadline, pipeline.query_async(&mut line.connection)).await {
-            Ok(Ok(replies)) => {
-                line.is_answering();
-                Ok(Answer { sent_at, replies })
-            }
-            Ok(Err(error)) => {
-                line.dead.cancel();
-                Err(Fault::Unknown(explain(&error)))
-            }
-            Err(_elapsed) => {
-                line.is_silent(sent_at);
-                Err(Fault::Unknown(LocksError::Unavailable("Redis does not answer".to_owned())))
-            }
-        }
+        let line = self.line(deadline).await.map_err(Fault::Unsent)?;
+        line.ask(pipeline, deadline).await
+    }
+
+    /// As [`Self::ask`], for what depends on who is at the other end: it is made when there is a
+    /// connection, and sent on none that is newer.
+    pub(super) async fn ask_whoever_is_there(
+        &self,
+        pipeline: impl FnOnce() -> Pipeline,
+        deadline: Instant,
+    ) -> Result<Answer, Fault> {
+        let line = self.line(deadline).await.map_err(Fault::Unsent)?;
+        line.ask(&pipeline(), deadline).await
     }
 
     /// Gives the present connection up: what is at its other end is no longer what we want.
@@ -154,6 +151,24 @@ impl Link {
 }
 
 impl Line {
+    async fn ask(mut self, pipeline: &Pipeline, deadline: Instant) -> Result<Answer, Fault> {
+        let sent_at = Instant::now();
+        match timeout_at(deadline, pipeline.query_async(&mut self.connection)).await {
+            Ok(Ok(replies)) => {
+                self.is_answering();
+                Ok(Answer { sent_at, replies })
+            }
+            Ok(Err(error)) => {
+                self.dead.cancel();
+                Err(Fault::Unknown(explain(&error)))
+            }
+            Err(_elapsed) => {
+                self.is_silent(sent_at);
+                Err(Fault::Unknown(LocksError::Unavailable("Redis does not answer".to_owned())))
+            }
+        }
+    }
+
     fn is_answering(&self) {
         *self.silent_since.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }

@@ -113,26 +113,22 @@ impl Remote {
         }
         let gives_up = Instant::now() + RETURN_GRACE + PATIENCE;
         loop {
-            let grace = self.acquaintance.grace(claim.floor);
-            if let Some(claimed) = self.claim_once(claim, grace).await? {
+            if let Some(claimed) = self.claim_once(claim).await? {
                 return Ok(claimed);
             }
             if gives_up <= Instant::now() {
                 let why = "Redis came back empty, and who held this lock may come back too";
                 return Err(LocksError::Unavailable(why.to_owned()));
             }
-            sleep(grace.min(LOOK_AGAIN)).await;
+            sleep(self.acquaintance.grace(claim.floor).min(LOOK_AGAIN)).await;
         }
     }
 
     /// None while the lock is left to a holder who may come back to it.
-    async fn claim_once(
-        &self,
-        claim: &Claim,
-        grace: Duration,
-    ) -> Result<Option<Claimed>, LocksError> {
+    async fn claim_once(&self, claim: &Claim) -> Result<Option<Claimed>, LocksError> {
         let promise = self.owed.promise(&claim.name, &claim.value, Duration::ZERO);
-        let call = self.calls.scripts.claim(claim, None, grace);
+        let grace = || self.acquaintance.grace(claim.floor);
+        let call = || self.calls.scripts.claim(claim, None, grace());
         let answer = self.calls.call(&self.calls.scripts.claim, call).await;
         let claimed = answer.and_then(|(sent_at, reply)| reply::claimed(&reply, sent_at));
         match &claimed {
@@ -145,8 +141,8 @@ impl Remote {
     /// A sign of life from the line, and a look whether it is one's turn. Who gives the wait up
     /// has to release: whether it stands in the line or holds the lock by now, it may not know.
     pub(super) async fn check_in(&self, claim: &Claim, waiter: &Waiter) -> Result<Standing, Fault> {
-        let grace = waiter.remembers.max(self.acquaintance.grace(claim.floor));
-        let call = self.calls.scripts.claim(claim, Some(waiter), grace);
+        let grace = || waiter.remembers.max(self.acquaintance.grace(claim.floor));
+        let call = || self.calls.scripts.claim(claim, Some(waiter), grace());
         let (sent_at, reply) = self.calls.call(&self.calls.scripts.claim, call).await?;
         reply::standing(&reply, sent_at)
     }

@@ -9,12 +9,18 @@ mod guards;
 mod guards_in_redis;
 mod line;
 mod line_in_redis;
+mod lost;
+mod newcomers;
 mod outage;
+mod path;
 mod people;
 mod place;
+mod proxy;
 mod relay;
+mod resp;
 mod restart;
 mod server;
+mod side;
 
 /// One suite for both keepers: a test is a function of the place where the locks are.
 macro_rules! on_both_keepers {

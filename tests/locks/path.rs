@@ -1,0 +1,242 @@
+//! The way to Redis as a whole is bad: slow, one-way, half open, cut in the middle of a word.
+
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::time::Duration;
+
+use futures_util::future::{join, join3, join_all};
+use galley::locks::{Claimed, Guard, Lease, LockName, Locks, Released, Verdict, Wish};
+use tokio::task::yield_now;
+use tokio::time::{Instant, interval};
+use tokio_util::sync::CancellationToken;
+
+use crate::line::{LINE_DEADLINE, SLACK, enter, turn};
+use crate::lost::World;
+use crate::people::{LONG, claim, granted, kim, lee, refused, seat, seated, until, until_free};
+use crate::proxy::{End, Fate, Proxy, Way};
+use crate::side::Parting;
+
+/// After this long without an answer a connection is given up.
+const SILENCE_MAX: Duration = Duration::from_secs(3);
+/// How soon all is well again when the way is.
+const SOON: Duration = Duration::from_secs(1);
+
+async fn kept_alive(locks: &Locks) -> Guard {
+    let wish = Wish::new(Lease::KeptAlive(Duration::from_secs(12)));
+    locks.try_lock(&LockName::named("job:1"), &wish).await.expect("a free lock")
+}
+
+/// Claims something until that is answered.
+async fn until_claims_work(locks: &Locks) -> Instant {
+    until("claims work", async || locks.claim(&claim(&seat(), &kim())).await.is_ok()).await
+}
+
+#[tokio::test]
+async fn g5_without_messages_a_waiter_is_served_by_its_own_timer_within_half_a_line_deadline() {
+    let world = World::start().await;
+    let name = seat();
+    let old = seated(&world.other, &name, &kim(), LONG).await;
+    world.proxy.lose_messages();
+    let (waiting, _at) = enter(&world.locks, &claim(&name, &lee())).await;
+    let released = Instant::now();
+    world.other.release(&name, &old.value).await.expect("an answer");
+    turn(waiting).await;
+    let served = released.elapsed();
+    assert!(SLACK < served && served < LINE_DEADLINE / 2 + SLACK, "{served:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn g1_a_connection_whose_server_is_gone_without_a_word_is_given_up_after_a_silence() {
+    let world = World::start().await;
+    let guard = kept_alive(&world.locks).await;
+    let held = seated(&world.locks, &seat(), &kim(), LONG).await;
+    world.proxy.forsake_all(End::Server);
+    let forsaken = Instant::now();
+    let held = std::slice::from_ref(&held);
+    let renewed = until("it is renewed", async || {
+        let round = world.locks.renew(held, LONG).await;
+        round.is_ok_and(|round| round.verdicts == [Verdict::Renewed])
+    });
+    let (claimed, renewed) = join(until_claims_work(&world.locks), renewed).await;
+    for noticed in [claimed - forsaken, renewed - forsaken] {
+        assert!(noticed < SILENCE_MAX + SOON, "{noticed:?}");
+    }
+    assert!(guard.is_held());
+    assert_eq!(guard.release().await, Ok(Released::Freed));
+}
+
+#[tokio::test]
+async fn g1_a_connection_whose_client_is_gone_without_a_word_holds_nobody_up() {
+    let world = World::start().await;
+    let guard = kept_alive(&world.locks).await;
+    let before: String = world.server.run("CLIENT LIST").await;
+    world.proxy.forsake_all(End::Client);
+    let forsaken = Instant::now();
+    let claimed = until_claims_work(&world.locks).await;
+    assert!(claimed - forsaken < SOON, "{:?}", claimed - forsaken);
+    // Redis was told of the one on which claims could still be.
+    let id = |line: &str| line.split(' ').next().expect("an id").to_owned();
+    let called = |line: &&str| line.contains(" cmd=evalsha");
+    let stale: Vec<_> = before.lines().filter(called).map(id).collect();
+    let after: String = world.server.run("CLIENT LIST").await;
+    let left = after.lines().map(id).filter(|id| stale.contains(id)).count();
+    // The renewals of this server, and both connections of the other.
+    assert!(left < stale.len(), "{before}\n{after}");
+    assert!(guard.is_held());
+    assert_eq!(guard.release().await, Ok(Released::Freed));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn g1_a_hole_in_either_direction_is_an_outage_that_leaves_nothing() {
+    let mut running = Vec::new();
+    for way in [Way::ToServer, Way::ToClient] {
+        let world = World::start().await;
+        running.push(async move {
+            let guard = kept_alive(&world.locks).await;
+            let (name, held) = (seat(), seated(&world.locks, &seat(), &kim(), LONG).await);
+            world.proxy.hold(way);
+            let began = Instant::now();
+            let mut failed = Vec::new();
+            // Until the connections are given up, and those after them too.
+            while began.elapsed() < SILENCE_MAX {
+                let wish = claim(&name, &kim());
+                assert!(world.locks.claim(&wish).await.is_err());
+                failed.push(wish);
+            }
+            assert!(guard.is_held());
+            world.proxy.heal();
+            let healed = Instant::now();
+            let claimed = until_claims_work(&world.locks).await;
+            assert!(claimed - healed < SOON, "{:?}", claimed - healed);
+            for wish in &failed {
+                world.until_paid(&wish.value).await;
+            }
+            assert_eq!(world.other.holder(&name).await, Ok(None));
+            assert_eq!(refused(&world.other, &claim(&held.name, &lee())).await.value, held.value);
+            assert_eq!(guard.release().await, Ok(Released::Freed));
+        });
+    }
+    join_all(running).await;
+}
+
+#[tokio::test]
+async fn everything_works_when_everything_is_400_ms_late_each_way() {
+    let world = World::start().await;
+    world.proxy.delay(Duration::from_millis(400));
+    let guard = kept_alive(&world.locks).await;
+    // New connections come to be as well.
+    world.proxy.end_all(Parting::Reset);
+    until_claims_work(&world.locks).await;
+    let name = seat();
+    let old = seated(&world.other, &name, &kim(), LONG).await;
+    let (waiting, at) = enter(&world.locks, &claim(&name, &lee())).await;
+    assert_eq!((at.position, at.holder.value), (1, old.value.clone()));
+    let released = Instant::now();
+    world.other.release(&name, &old.value).await.expect("an answer");
+    let grant = turn(waiting).await;
+    assert!(old.fence < grant.fence);
+    assert!(released.elapsed() < SLACK + SOON, "told: {:?}", released.elapsed());
+    assert!(guard.is_held());
+    assert_eq!(guard.release().await, Ok(Released::Freed));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn g1_a_claim_cut_after_any_number_of_its_bytes_never_makes_two_holders_nor_a_leak() {
+    const WORKERS: usize = 24;
+    let world = World::start().await;
+    // As long as all that follow are: ids have one length.
+    let measured = seat();
+    world.proxy.on_request(measured.key(), Fate::CutAfter(usize::MAX));
+    assert!(world.locks.claim(&claim(&measured, &kim())).await.is_err());
+    let asked = world.proxy.lengths().0;
+    let measured = seat();
+    until_claims_work(&world.locks).await;
+    world.proxy.on_answer(measured.key(), Fate::CutAfter(usize::MAX));
+    let _cut = world.locks.claim(&claim(&measured, &kim())).await;
+    world.proxy.has_struck().await;
+    let answered = world.proxy.lengths().1;
+    assert!(400 < asked && 40 < answered, "{asked} {answered}");
+
+    let mut running = Vec::new();
+    for worker in 0..WORKERS {
+        let world = &world;
+        let cuts = (worker..=asked + answered).step_by(WORKERS);
+        running.push(async move {
+            // A way of its own: a cut strikes all that is on it.
+            let proxy = Proxy::to(&world.server).await;
+            let locks = Locks::connect(&proxy.url()).await.expect("a good address");
+            for cut in cuts {
+                cut_after(world, &proxy, &locks, cut, asked).await;
+            }
+        });
+    }
+    join_all(running).await;
+}
+
+/// Claims with `cut` bytes of the exchange left, and lets another server claim after that.
+async fn cut_after(
+    world: &World,
+    proxy: &Proxy,
+    locks: &Locks,
+    cut: usize,
+    asked: usize,
+) {
+    until_claims_work(locks).await;
+    let name = seat();
+    let wish = claim(&name, &kim());
+    match cut.checked_sub(asked) {
+        None => proxy.on_request(name.key(), Fate::CutAfter(cut)),
+        Some(cut) => proxy.on_answer(name.key(), Fate::CutAfter(cut)),
+    }
+    let claimed = locks.claim(&wish).await;
+    proxy.has_struck().await;
+    match claimed {
+        // Only the whole answer is one.
+        Ok(Claimed::Granted(_)) => {
+            assert_eq!(refused(&world.other, &claim(&name, &lee())).await.value, wish.value);
+        }
+        Ok(Claimed::Busy(holder)) => panic!("{cut}: {holder:?}"),
+        Err(_) => {
+            let next = claim(&name, &lee());
+            until("it is taken back", async || {
+                let claimed = world.other.claim(&next).await;
+                matches!(claimed, Ok(Claimed::Granted(_)))
+            })
+            .await;
+            // What is still owed frees nobody else's.
+            assert_eq!(refused(&world.other, &claim(&name, &kim())).await.value, next.value);
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn g1_connections_that_are_reset_again_and_again_never_make_two_holders() {
+    let world = World::start().await;
+    let (name, inside) = (seat(), AtomicBool::new(false));
+    let over = CancellationToken::new();
+    let turns = async |locks: &Locks| {
+        let mut turns = 0;
+        while !over.is_cancelled() {
+            let wish = claim(&name, &kim());
+            if let Ok(Claimed::Granted(_)) = locks.claim(&wish).await {
+                assert!(!inside.swap(true, SeqCst), "two holders");
+                yield_now().await;
+                inside.store(false, SeqCst);
+                // Without an answer it is owed.
+                turns += usize::from(locks.release(&name, &wish.value).await.is_ok());
+            }
+        }
+        turns
+    };
+    let resets = async {
+        let mut tick = interval(Duration::from_millis(150));
+        for _ in 0..15 {
+            tick.tick().await;
+            world.proxy.end_all(Parting::Reset);
+        }
+        over.cancel();
+    };
+    let (one, other, ()) = join3(turns(&world.locks), turns(&world.other), resets).await;
+    assert!(0 < one && 0 < other, "{one} {other}");
+    until_free(&world.other, &name).await;
+    granted(&world.other, &claim(&name, &lee())).await;
+}
