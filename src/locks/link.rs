@@ -15,6 +15,8 @@ use tokio::time::{Instant, sleep, timeout_at};
 use tokio_util::sync::CancellationToken;
 
 use crate::locks::acquaintance::Acquaintance;
+#[cfg(feature = "broken")]
+use crate::locks::broken;
 use crate::locks::fault::{Fault, explain};
 use crate::locks::line::Lobby;
 use crate::locks::words::LocksError;
@@ -156,6 +158,8 @@ impl Line {
         match timeout_at(deadline, pipeline.query_async(&mut self.connection)).await {
             Ok(Ok(replies)) => {
                 self.is_answering();
+                #[cfg(feature = "broken")]
+                let sent_at = broken::sent_at(sent_at);
                 Ok(Answer { sent_at, replies })
             }
             Ok(Err(error)) => {

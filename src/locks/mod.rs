@@ -51,6 +51,8 @@
 //! fence, checked by the database in every write, makes it harmless.
 
 mod acquaintance;
+#[cfg(feature = "broken")]
+mod broken;
 mod calls;
 mod estimates;
 mod fault;

@@ -7,6 +7,8 @@ use redis::{Cmd, Pipeline};
 use crate::domain::ids::NodeId;
 use crate::locks::GRANT_KEPT_FOR;
 use crate::locks::acquaintance::Acquaintance;
+#[cfg(feature = "broken")]
+use crate::locks::broken;
 use crate::locks::line::{LINE_DEADLINE, LINE_MAX, Waiter};
 use crate::locks::name::{LockName, check_keys, release_channel};
 use crate::locks::words::{Claim, Held, Over};
@@ -18,7 +20,7 @@ pub(super) const LOCKS_PER_CALL: usize = 250;
 /// A script and the hash that Redis knows it by.
 #[derive(Debug)]
 pub(super) struct Script {
-    source: &'static str,
+    pub(super) source: &'static str,
     hash: String,
 }
 
@@ -34,7 +36,7 @@ pub(super) struct Scripts {
 }
 
 impl Script {
-    fn new(source: &'static str) -> Self {
+    pub(super) fn new(source: &'static str) -> Self {
         Self { source, hash: redis::Script::new(source).get_hash().to_owned() }
     }
 
@@ -42,6 +44,10 @@ impl Script {
     /// `SCRIPT FLUSH` or an empty restart they would all be refused, and a pipeline of renewals
     /// cannot be picked apart to repeat some of it. The answer is left out of the replies.
     pub(super) fn load(&self, pipeline: &mut Pipeline) {
+        #[cfg(feature = "broken")]
+        if broken::loads_no_script() {
+            return;
+        }
         pipeline.add_command(self.loading()).ignore();
     }
 
@@ -62,14 +68,17 @@ impl Script {
 
 impl Scripts {
     pub(super) fn new() -> Self {
-        Self {
+        let scripts = Self {
             claim: Script::new(concat!(include_str!("line.lua"), include_str!("claim.lua"))),
             release: Script::new(concat!(include_str!("line.lua"), include_str!("release.lua"))),
             renew: Script::new(include_str!("renew.lua")),
             reassert: Script::new(include_str!("reassert.lua")),
             holders: Script::new(include_str!("holders.lua")),
             check: Script::new(include_str!("check.lua")),
-        }
+        };
+        #[cfg(feature = "broken")]
+        let scripts = broken::scripts(scripts);
+        scripts
     }
 
     /// Makes Redis know those that are called one at a time, and tell who it is.
@@ -78,6 +87,8 @@ impl Scripts {
         for script in [&self.claim, &self.release] {
             script.load(&mut pipeline);
         }
+        #[cfg(feature = "broken")]
+        broken::load_once(self, &mut pipeline);
         Acquaintance::ask(&mut pipeline);
         pipeline
     }

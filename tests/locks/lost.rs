@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use galley::locks::{Claim, Lease, LockName, Locks, LocksError, Loss, Released, Verdict, Wish};
+use galley::locks::{Claim, Lease, LockError, LockName, Locks, LocksError, Loss, Released, Verdict, Wish};
 use tokio::time::{Instant, timeout};
 
 use crate::line::{SLACK, enter, turn};
@@ -79,7 +79,6 @@ async fn g1_a_claim_whose_answer_is_lost_is_no_grant_and_is_taken_back() {
         is_unavailable(&world.locks.claim(&failed).await);
         assert!(began.elapsed() < BOUND, "{:?}", began.elapsed());
         world.proxy.has_struck().await;
-        assert_eq!(holder(&world.other, &name).await, Some(failed.value.clone()), "carried out");
         world.proxy.heal();
         until_free(&world.other, &name).await;
         let next = seated(&world.other, &name, &lee(), LONG).await;
@@ -201,6 +200,16 @@ async fn g3_a_lease_is_counted_from_when_it_was_asked_for_and_not_from_the_answe
     let round = world.locks.renew(std::slice::from_ref(&held), LONG).await.expect("an answer");
     assert_eq!(round.verdicts, [Verdict::Renewed]);
     assert!(2 * late <= began.elapsed() && round.sent_at < began + late);
+}
+
+#[tokio::test]
+async fn g3_a_grant_whose_answer_comes_when_its_lease_is_over_is_none() {
+    let world = World::start().await;
+    let late = Duration::from_millis(300);
+    world.proxy.delay(late);
+    let (name, wish) = (LockName::named("job:1"), Wish::new(Lease::KeptAlive(2 * late)));
+    let tried = world.locks.try_lock(&name, &wish).await;
+    assert!(matches!(tried, Err(LockError::Lost(Loss::Expired))), "{tried:?}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
