@@ -17,7 +17,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use redis::aio::MultiplexedConnection;
-use redis::{Cmd, FromRedisValue, Pipeline, RedisResult, Value};
+use redis::{Cmd, ErrorKind, FromRedisValue, Pipeline, RedisResult, ServerErrorKind, Value};
 use tokio::time::Instant;
 
 use crate::domain::fence::Fence;
@@ -67,7 +67,17 @@ impl Acquaintance {
         let Some(end) = self.learn(answers, Instant::now()) else { return Ok(()) };
         let mut last = pipeline();
         last.add_command(end);
-        last.query_async::<Vec<RedisResult<Value>>>(connection).await.map(drop)
+        let answers: Vec<RedisResult<Value>> = last.query_async(connection).await?;
+        // That there is no such connection any more is the usual answer.
+        let refused = answers.iter().filter_map(|answer| answer.as_ref().err());
+        let not_permitted = ErrorKind::Server(ServerErrorKind::NoPerm);
+        if refused.into_iter().any(|error| error.kind() == not_permitted) {
+            tracing::warn!(
+                "Redis does not permit to end the connection before this one: allow the user \
+                 +client|kill, or a claim that is stuck there may be carried out much later"
+            );
+        }
+        Ok(())
     }
 
     /// For how long the holder of a lock may still come back of which Redis knows nothing, if it is
@@ -99,7 +109,9 @@ impl Acquaintance {
                 return Some(kill);
             }
             Some(_) => {
-                tracing::warn!("this is another Redis than before: its locks wait for who had them");
+                tracing::warn!(
+                    "this is another Redis than before: its locks wait for who had them"
+                );
                 known.any_until = Some(now + RETURN_GRACE);
             }
         }

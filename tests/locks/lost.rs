@@ -4,7 +4,9 @@
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use galley::locks::{Claim, Lease, LockError, LockName, Locks, LocksError, Loss, Released, Verdict, Wish};
+use galley::locks::{
+    Claim, Lease, LockError, LockName, Locks, LocksError, Loss, Released, Verdict, Wish,
+};
 use tokio::time::{Instant, timeout};
 
 use crate::line::{SLACK, enter, turn};
@@ -129,11 +131,13 @@ async fn g1_a_claim_that_arrives_when_it_was_given_up_and_others_came_and_went_t
             world.proxy.was_late().await;
             let mut free_for = 0;
             until("it is free and stays so", async || {
-                free_for = if holder(&world.other, &name).await.is_none() { free_for + 1 } else { 0 };
+                free_for =
+                    if holder(&world.other, &name).await.is_none() { free_for + 1 } else { 0 };
                 free_for == 20
             })
             .await;
-            let left: Vec<String> = world.server.run(&format!("KEYS *{}*", &name.key()[16..])).await;
+            let left: Vec<String> =
+                world.server.run(&format!("KEYS *{}*", &name.key()[16..])).await;
             assert_eq!(left, [name.key().replace("lock:", "grant:")]);
         });
     }

@@ -47,7 +47,8 @@ async fn g1_no_newcomer_comes_before_the_holder_when_redis_comes_back_empty() {
     let guard = kept_alive(&locks, &name).await;
     for round in 0..20 {
         server.stop().await;
-        let newcomers = [newcomer(&other, &name, Fence::ZERO), newcomer(&locks, &name, Fence::ZERO)];
+        let newcomers =
+            [newcomer(&other, &name, Fence::ZERO), newcomer(&locks, &name, Fence::ZERO)];
         server.start_again().await;
         for newcomer in newcomers {
             let holder = timeout(PATIENCE, newcomer).await.expect("in time").expect("no panic");

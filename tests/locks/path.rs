@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::time::Duration;
 
-use futures_util::future::{join, join3, join_all};
+use futures_util::future::{join, join_all, join3};
 use galley::locks::{Claimed, Guard, Lease, LockName, Locks, Released, Verdict, Wish};
 use tokio::task::yield_now;
 use tokio::time::{Instant, interval};
@@ -11,7 +11,9 @@ use tokio_util::sync::CancellationToken;
 
 use crate::line::{LINE_DEADLINE, SLACK, enter, turn};
 use crate::lost::World;
-use crate::people::{LONG, claim, granted, held, kim, lee, refused, seat, seated, until, until_free};
+use crate::people::{
+    LONG, claim, granted, held, kim, lee, refused, seat, seated, until, until_free,
+};
 use crate::proxy::{End, Fate, Proxy, Way};
 use crate::side::Parting;
 
@@ -194,13 +196,7 @@ async fn g1_a_claim_cut_after_any_number_of_its_bytes_never_makes_two_holders_no
 }
 
 /// Claims with `cut` bytes of the exchange left, and lets another server claim after that.
-async fn cut_after(
-    world: &World,
-    proxy: &Proxy,
-    locks: &Locks,
-    cut: usize,
-    asked: usize,
-) {
+async fn cut_after(world: &World, proxy: &Proxy, locks: &Locks, cut: usize, asked: usize) {
     let name = seat();
     until("it is connected", async || locks.holder(&name).await.is_ok()).await;
     let wish = claim(&name, &kim());

@@ -314,7 +314,9 @@ impl Line {
             let whole = message.as_slice();
             match fate {
                 Fate::Pass | Fate::Hold => {
-                    if fate == Fate::Hold && (from.gone.is_cancelled() || from.has_left.load(Relaxed)) {
+                    if fate == Fate::Hold
+                        && (from.gone.is_cancelled() || from.has_left.load(Relaxed))
+                    {
                         self.shared.faults().late += 1;
                     }
                     to.write(whole).await;
