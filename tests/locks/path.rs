@@ -87,37 +87,33 @@ async fn g1_a_connection_whose_client_is_gone_without_a_word_holds_nobody_up() {
     assert_eq!(guard.release().await, Ok(Released::Freed));
 }
 
+/// Lets nothing arrive in one direction for so long that connections are given up.
+async fn fall_into_a_hole(way: Way) {
+    let world = World::start().await;
+    let guard = kept_alive(&world.locks).await;
+    let (name, held) = (seat(), seated(&world.locks, &seat(), &kim(), LONG).await);
+    world.proxy.hold(way);
+    let began = Instant::now();
+    let mut failed = Vec::new();
+    while began.elapsed() < SILENCE_MAX {
+        let wish = claim(&name, &kim());
+        assert!(world.locks.claim(&wish).await.is_err());
+        failed.push(wish.value);
+    }
+    assert!(guard.is_held());
+    world.proxy.heal();
+    let healed = Instant::now();
+    let claimed = until_claims_work(&world.locks).await;
+    assert!(claimed - healed < SOON, "{:?}", claimed - healed);
+    join_all(failed.iter().map(|value| world.until_paid(value))).await;
+    assert_eq!(world.other.holder(&name).await, Ok(None));
+    assert_eq!(refused(&world.other, &claim(&held.name, &lee())).await.value, held.value);
+    assert_eq!(guard.release().await, Ok(Released::Freed));
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn g1_a_hole_in_either_direction_is_an_outage_that_leaves_nothing() {
-    let mut running = Vec::new();
-    for way in [Way::ToServer, Way::ToClient] {
-        let world = World::start().await;
-        running.push(async move {
-            let guard = kept_alive(&world.locks).await;
-            let (name, held) = (seat(), seated(&world.locks, &seat(), &kim(), LONG).await);
-            world.proxy.hold(way);
-            let began = Instant::now();
-            let mut failed = Vec::new();
-            // Until the connections are given up, and those after them too.
-            while began.elapsed() < SILENCE_MAX {
-                let wish = claim(&name, &kim());
-                assert!(world.locks.claim(&wish).await.is_err());
-                failed.push(wish);
-            }
-            assert!(guard.is_held());
-            world.proxy.heal();
-            let healed = Instant::now();
-            let claimed = until_claims_work(&world.locks).await;
-            assert!(claimed - healed < SOON, "{:?}", claimed - healed);
-            for wish in &failed {
-                world.until_paid(&wish.value).await;
-            }
-            assert_eq!(world.other.holder(&name).await, Ok(None));
-            assert_eq!(refused(&world.other, &claim(&held.name, &lee())).await.value, held.value);
-            assert_eq!(guard.release().await, Ok(Released::Freed));
-        });
-    }
-    join_all(running).await;
+    join_all([Way::ToServer, Way::ToClient].map(fall_into_a_hole)).await;
 }
 
 /// How late everything is, each way: one exchange takes more than half of what it may.
@@ -179,20 +175,15 @@ async fn g1_a_claim_cut_after_any_number_of_its_bytes_never_makes_two_holders_no
     let answered = world.proxy.lengths().1;
     assert!(400 < asked && 40 < answered, "{asked} {answered}");
 
-    let mut running = Vec::new();
-    for worker in 0..WORKERS {
-        let world = &world;
-        let cuts = (worker..=asked + answered).step_by(WORKERS);
-        running.push(async move {
-            // A way of its own: a cut strikes all that is on it.
-            let proxy = Proxy::to(&world.server).await;
-            let locks = Locks::connect(&proxy.url()).await.expect("a good address");
-            for cut in cuts {
-                cut_after(world, &proxy, &locks, cut, asked).await;
-            }
-        });
-    }
-    join_all(running).await;
+    let workers = (0..WORKERS).map(async |worker| {
+        // A way of its own: a cut strikes all that is on it.
+        let proxy = Proxy::to(&world.server).await;
+        let locks = Locks::connect(&proxy.url()).await.expect("a good address");
+        for cut in (worker..=asked + answered).step_by(WORKERS) {
+            cut_after(&world, &proxy, &locks, cut, asked).await;
+        }
+    });
+    join_all(workers).await;
 }
 
 /// Claims with `cut` bytes of the exchange left, and lets another server claim after that.
@@ -230,17 +221,19 @@ async fn g1_connections_that_are_reset_again_and_again_never_make_two_holders() 
     let world = World::start().await;
     let (name, inside) = (seat(), AtomicBool::new(false));
     let over = CancellationToken::new();
-    let turns = async |locks: &Locks| {
+    let turn = async |locks: &Locks| {
+        let wish = claim(&name, &kim());
+        let Ok(Claimed::Granted(_)) = locks.claim(&wish).await else { return 0 };
+        assert!(!inside.swap(true, SeqCst), "two holders");
+        yield_now().await;
+        inside.store(false, SeqCst);
+        // Without an answer it is owed.
+        usize::from(locks.release(&name, &wish.value).await.is_ok())
+    };
+    let turns = async |locks| {
         let mut turns = 0;
         while !over.is_cancelled() {
-            let wish = claim(&name, &kim());
-            if let Ok(Claimed::Granted(_)) = locks.claim(&wish).await {
-                assert!(!inside.swap(true, SeqCst), "two holders");
-                yield_now().await;
-                inside.store(false, SeqCst);
-                // Without an answer it is owed.
-                turns += usize::from(locks.release(&name, &wish.value).await.is_ok());
-            }
+            turns += turn(locks).await;
         }
         turns
     };

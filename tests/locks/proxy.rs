@@ -269,9 +269,9 @@ impl Line {
         while let Some(()) = from.read(&mut bytes).await {
             while let Some(length) = resp::length(&bytes) {
                 let message: Vec<_> = bytes.drain(..length).collect();
-                let Some(fate) = self.fate(way, &message) else { continue };
                 let due = Instant::now() + *self.shared.delay.borrow();
-                let _nobody_gives = queue.send(Some((due, message, fate)));
+                let parcel = self.fate(way, &message).map(|fate| Some((due, message, fate)));
+                let _nobody_gives = parcel.map(|parcel| queue.send(parcel));
             }
         }
         let _nobody_gives = queue.send(Some((Instant::now(), bytes, Fate::Pass)));
@@ -314,11 +314,8 @@ impl Line {
             let whole = message.as_slice();
             match fate {
                 Fate::Pass | Fate::Hold => {
-                    if fate == Fate::Hold
-                        && (from.gone.is_cancelled() || from.has_left.load(Relaxed))
-                    {
-                        self.shared.faults().late += 1;
-                    }
+                    let is_late = fate == Fate::Hold && from.is_over();
+                    self.shared.faults().late += usize::from(is_late);
                     to.write(whole).await;
                     self.shared.struck.send_modify(|struck| *struck += 1);
                 }

@@ -29,6 +29,11 @@ impl Side {
         Self { socket: Mutex::new(Some(Arc::new(socket))), gone, has_left }
     }
 
+    /// Whether nothing comes from it any more.
+    pub(crate) fn is_over(&self) -> bool {
+        self.gone.is_cancelled() || self.has_left.load(Relaxed)
+    }
+
     pub(crate) fn end(&self, parting: Parting) {
         let socket = self.socket.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let (Some(socket), Parting::Reset) = (&socket, parting) {
