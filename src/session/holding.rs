@@ -15,6 +15,8 @@
 //!   last good renewal was sent. It is looked at on each write, so a scheduler that is late or
 //!   dead fails closed.
 //! - **S2** `Ended` is final: whoever ends a holding first says why, and it never writes again.
+//! - **S3** (G6) It is out of the renewal actor's register when it has ended, and so before its
+//!   release is sent.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -29,6 +31,7 @@ use crate::domain::fence::Fence;
 use crate::domain::ids::{DocumentId, SessionId};
 use crate::domain::seat::Seat;
 use crate::domain::user::User;
+use crate::locks::Kept;
 use crate::session::close::{Close, LostReason};
 use crate::session::event::Event;
 use crate::session::outbox::Outbox;
@@ -87,6 +90,8 @@ struct Life {
     since: Option<DateTime<Utc>>,
     lost: Option<LostReason>,
     idle_warned: bool,
+    /// Its place in the renewal actor's register.
+    kept: Option<Kept>,
 }
 
 impl Holding {
@@ -106,6 +111,7 @@ impl Holding {
                 since: None,
                 lost: None,
                 idle_warned: false,
+                kept: None,
             }),
             sign_of_life: Notify::new(),
         }
@@ -143,6 +149,14 @@ impl Holding {
             life.since = Some(since);
             self.fence.store(fence.0, Ordering::Release);
             self.trusted_until.store(self.stamp(until), Ordering::Release);
+        }
+    }
+
+    /// The seat is kept alive for as long as it is held (S3).
+    pub fn kept(&self, kept: Kept) {
+        let mut life = self.life();
+        if life.phase != Phase::Ended {
+            life.kept = Some(kept);
         }
     }
 
@@ -208,6 +222,7 @@ impl Holding {
         let mut life = self.life();
         // Under the lock, so that no renewal in flight can raise it again.
         self.trusted_until.store(0, Ordering::Release);
+        life.kept = None;
         std::mem::replace(&mut life.phase, Phase::Ended) != Phase::Ended
     }
 
