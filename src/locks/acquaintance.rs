@@ -1,9 +1,11 @@
-//! Which Redis is at the other end of a new connection, and what follows from that.
+//! Which Redis is at the other end of a new connection, and what follows from that. Each node has
+//! one of these.
 //!
 //! *It may have come back empty.* Then it has forgotten who holds its locks, and the holders say so
 //! again as soon as they are connected to it. Until they have had the time to, a lock of which it
 //! knows nothing is given to no newcomer. There are two signs of it. It is another run than the one
-//! that this process spoke to before; that counts for every lock. Or it has only just started, and
+//! that this process spoke to before, or a node of a Cluster that came in the place of another, which
+//! may not have told it all; that counts for every lock. Or it has only just started, and
 //! this process as well, which therefore knows of no other run; that counts for locks of which the
 //! database knows that they were given before, by the floor of the claim. Others are given at once:
 //! a first start has nobody to wait for.
@@ -21,6 +23,7 @@ use redis::{Cmd, ErrorKind, FromRedisValue, Pipeline, RedisResult, ServerErrorKi
 use tokio::time::Instant;
 
 use crate::domain::fence::Fence;
+use crate::locks::node::Coming;
 use crate::locks::scripts::pipeline;
 
 /// For how long a Redis that came back empty is left to those who held its locks. They try to
@@ -28,8 +31,9 @@ use crate::locks::scripts::pipeline;
 pub(super) const RETURN_GRACE: Duration = Duration::from_secs(2);
 
 /// What this process knows of the Redis that it speaks to.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Acquaintance {
+    coming: Coming,
     known: Mutex<Known>,
 }
 
@@ -52,6 +56,11 @@ struct Met {
 }
 
 impl Acquaintance {
+    /// With somebody who is not met yet.
+    pub(super) fn new(coming: Coming) -> Self {
+        Self { coming, known: Mutex::default() }
+    }
+
     /// Asks Redis who it is; to be sent before anything else, and the answers given to
     /// [`Self::meet`].
     pub(super) fn ask(pipeline: &mut Pipeline) {
@@ -102,13 +111,15 @@ impl Acquaintance {
         let uptime = uptime.map_or(Duration::MAX, Duration::from_secs);
         let mut known = self.known();
         match known.met.replace(met.clone()) {
-            None => known.given_until = Some(now + RETURN_GRACE.saturating_sub(uptime)),
+            None if self.coming == Coming::First => {
+                known.given_until = Some(now + RETURN_GRACE.saturating_sub(uptime));
+            }
             Some(last) if last.run == met.run => {
                 let mut kill = redis::cmd("CLIENT");
                 kill.arg("KILL").arg("ID").arg(last.connection?);
                 return Some(kill);
             }
-            Some(_) => {
+            None | Some(_) => {
                 tracing::warn!(
                     "this is another Redis than before: its locks wait for who had them"
                 );
@@ -145,7 +156,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_redis_that_was_never_met_keeps_only_what_was_given_before_and_only_if_it_is_young() {
         for (uptime, grace) in [(0, 2), (1, 1), (2, 0), (86_400, 0)] {
-            let it = Acquaintance::default();
+            let it = Acquaintance::new(Coming::First);
             assert_eq!(graces(&it), (Duration::ZERO, Duration::ZERO));
             assert!(it.learn(&answers("a", uptime, 1), Instant::now()).is_none());
             assert_eq!(graces(&it), (Duration::ZERO, Duration::from_secs(grace)));
@@ -154,7 +165,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn another_run_is_left_to_its_holders_however_long_it_has_been_running() {
-        let it = Acquaintance::default();
+        let it = Acquaintance::new(Coming::First);
         it.learn(&answers("a", 9, 1), Instant::now());
         // As after a failover: a connection of another Redis is not ours to end.
         assert!(it.learn(&answers("b", 86_400, 7), Instant::now()).is_none());
@@ -164,8 +175,18 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
+    async fn a_node_in_the_place_of_another_is_left_to_the_holders_of_that_one() {
+        let it = Acquaintance::new(Coming::Later);
+        assert!(it.learn(&answers("a", 86_400, 1), Instant::now()).is_none());
+        assert_eq!(graces(&it), (RETURN_GRACE, RETURN_GRACE));
+        tokio::time::advance(RETURN_GRACE).await;
+        it.learn(&answers("a", 86_402, 2), Instant::now()).expect("the connection before is ended");
+        assert_eq!(graces(&it), (Duration::ZERO, Duration::ZERO));
+    }
+
+    #[tokio::test(start_paused = true)]
     async fn the_connection_before_is_ended_where_it_is_the_same_redis() {
-        let it = Acquaintance::default();
+        let it = Acquaintance::new(Coming::First);
         it.learn(&answers("a", 9, 4), Instant::now());
         let kill = it.learn(&answers("a", 9, 5), Instant::now()).expect("a command");
         assert!(kill.get_packed_command().ends_with(b"KILL\r\n$2\r\nID\r\n$1\r\n4\r\n"));
@@ -174,7 +195,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_redis_that_does_not_tell_is_taken_as_it_is() {
-        let it = Acquaintance::default();
+        let it = Acquaintance::new(Coming::First);
         let refused = || Err(redis::RedisError::from(std::io::Error::other("no right")));
         for answers in [vec![], vec![refused(), Ok(Value::Int(1))], vec![Ok(Value::Nil)]] {
             assert!(it.learn(&answers, Instant::now()).is_none());

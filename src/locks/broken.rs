@@ -53,8 +53,8 @@ pub(super) fn loads_no_script() -> bool {
 
 /// Loads all scripts in a greeting, if that is all the loading there is.
 pub(super) fn load_once(scripts: &Scripts, greeting: &mut Pipeline) {
-    let Scripts { claim, release, renew, reassert, holders, check } = scripts;
-    for script in [claim, release, renew, reassert, holders, check] {
+    let Scripts { spelling: _, claim, release, renew, reassert, holders, behind, check } = scripts;
+    for script in [claim, release, renew, reassert, holders, behind, check] {
         if loads_no_script() {
             greeting.add_command(script.loading()).ignore();
         }

@@ -14,11 +14,19 @@ mod accept;
 pub mod admin;
 pub mod close;
 pub mod event;
+pub mod held;
 pub mod holding;
+#[cfg(test)]
+mod holding_tests;
+#[cfg(test)]
+mod lease_model;
 pub mod options;
 pub mod outbox;
+mod parts;
 pub mod persist;
 mod placing;
+#[cfg(test)]
+mod races;
 pub mod registry;
 pub mod renewal;
 pub mod reviews;
@@ -26,7 +34,9 @@ pub mod room;
 pub mod rooms;
 pub mod seated;
 pub mod seating;
+mod sentence;
 mod waiting;
+pub mod why;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -54,6 +64,7 @@ use crate::session::registry::Registry;
 use crate::session::renewal::LastVisit;
 use crate::session::room::Occasion;
 use crate::session::rooms::Rooms;
+use crate::session::why::Questions;
 use crate::storage::Storage;
 use crate::storage::error::StorageError;
 use crate::sync::text::Text;
@@ -114,6 +125,8 @@ struct Shared {
     persister: Persister,
     last_visit: LastVisit,
     draining: AtomicBool,
+    /// What was asked of the other servers.
+    questions: Questions,
     /// Fires when the server begins to stop: nobody's seat is kept warm any more.
     stop: CancellationToken,
     /// Fires when the last seat is released and the last edit stored.
@@ -160,6 +173,7 @@ impl Sessions {
             persister,
             last_visit: LastVisit::now(),
             draining: AtomicBool::new(false),
+            questions: Questions::default(),
             stop: CancellationToken::new(),
             finished: finished.clone(),
             died: CancellationToken::new(),
@@ -285,6 +299,12 @@ impl Sessions {
                 }
                 Signal::Message { message: Message::Evicted(session), .. } => {
                     self.evict_here(session).await;
+                }
+                Signal::Message { message: Message::Question { id, of }, .. } => {
+                    self.tell_of(id, of).await;
+                }
+                Signal::Message { message: Message::Answer { id, json }, .. } => {
+                    self.shared.questions.answered(id, json);
                 }
                 Signal::Message { .. } => {}
                 Signal::Gap => self.look_for_revoked_links().await,

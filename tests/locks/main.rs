@@ -2,11 +2,17 @@
 
 #![allow(clippy::panic, clippy::indexing_slicing, reason = "a test that fails panics")]
 
+mod alike;
+mod cancelled;
+mod cluster;
+mod cluster_failures;
+mod cluster_server;
 mod contract;
 mod cost;
 mod figures;
 mod guards;
 mod guards_in_redis;
+mod health;
 mod kept;
 mod kept_in_redis;
 mod line;
@@ -15,18 +21,29 @@ mod lost;
 mod newcomers;
 mod outage;
 mod path;
+mod paused;
 mod people;
 mod place;
 mod proxy;
 mod relay;
 mod resp;
 mod restart;
+mod sentinel;
 mod server;
 mod side;
 mod tenants;
 
 /// One suite for both keepers: a test is a function of the place where the locks are.
 macro_rules! on_both_keepers {
+    ($suite:ident, and on a cluster: $($name:ident)+) => {
+        on_both_keepers! { $suite: $($name)+ }
+        mod redis_cluster {
+            $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn $name() {
+                crate::$suite::$name(crate::place::Place::cluster().await).await;
+            })+
+        }
+    };
     ($suite:ident: $($name:ident)+) => {
         mod memory {
             $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -44,7 +61,7 @@ macro_rules! on_both_keepers {
 }
 
 on_both_keepers! {
-    contract:
+    contract, and on a cluster:
     a_taken_lock_says_who_has_it_since_when_and_for_how_long
     a_claim_asked_again_is_the_same_grant_with_a_lease_that_runs_anew
     g6_a_release_never_frees_a_later_grant
@@ -65,9 +82,20 @@ on_both_keepers! {
     a_round_of_nothing_is_answered_at_once
 }
 
+mod dropped {
+    on_both_keepers! {
+        cancelled:
+        every_way_to_a_free_lock_may_be_dropped_at_every_step
+        every_way_to_a_lock_that_is_taken_may_be_dropped_at_every_step
+        a_claim_may_be_dropped_at_every_step
+        a_release_that_is_dropped_at_any_step_is_made_all_the_same
+        questions_that_are_dropped_change_nothing
+    }
+}
+
 mod in_line {
     on_both_keepers! {
-        line:
+        line, and on a cluster:
         g5_a_release_hands_the_lock_to_the_first_in_the_line
         g5_a_hundred_waiters_on_two_servers_are_served_in_order
         g5_nobody_comes_in_past_the_line
