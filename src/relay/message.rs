@@ -23,6 +23,8 @@ pub enum Topic {
     Room(DocumentId),
     /// By all servers.
     Cluster,
+    /// By this server alone.
+    Node(NodeId),
 }
 
 /// What one server tells the others.
@@ -52,6 +54,56 @@ pub enum Message {
     Revoked(ShareLinkId),
     /// The session was evicted: end it.
     Evicted(SessionId),
+    /// A question to the session's server: is the client still there?
+    Knocked {
+        /// The number that the answer is to have.
+        question: u64,
+        /// The session.
+        session: SessionId,
+    },
+    /// The seat was given to another session of the same person: end this one, have stored what was
+    /// written in it, and say so.
+    Replaced {
+        /// The number that the answers are to have.
+        question: u64,
+        /// The session that lost its seat.
+        session: SessionId,
+        /// What it worked on.
+        document: DocumentId,
+    },
+    /// What another server wanted to know.
+    Answered {
+        /// The number of its question.
+        question: u64,
+        /// The answer.
+        answer: Answer,
+    },
+}
+
+/// What a server answers another one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// The session's client gave a sign of life.
+    Alive,
+    /// There is no such session any more, or nobody at its other end.
+    Gone,
+    /// The session has ended; what was written is about to be stored. Another answer follows.
+    Settling,
+    /// The session has ended, and nothing of it is left to be stored.
+    Settled,
+}
+
+impl Answer {
+    /// All of them; a place in here is how one stands on the wire.
+    const ALL: [Self; 4] = [Self::Alive, Self::Gone, Self::Settling, Self::Settled];
+
+    fn code(self) -> u8 {
+        Self::ALL.iter().position(|answer| *answer == self).map_or(u8::MAX, |place| place as u8)
+    }
+
+    fn of_code(code: u8) -> Option<Self> {
+        Self::ALL.get(usize::from(code)).copied()
+    }
 }
 
 /// What travels: a message, or the admission that some were lost on the way out.
@@ -75,14 +127,17 @@ impl Topic {
         match self {
             Self::Room(document) => format!("share-link:room:{document}"),
             Self::Cluster => "share-link:cluster".to_owned(),
+            Self::Node(node) => format!("share-link:node:{node}"),
         }
     }
 
     /// The topic of a channel.
     pub(super) fn of_channel(channel: &[u8]) -> Option<Self> {
         let channel = std::str::from_utf8(channel).ok()?;
-        match channel.strip_prefix("share-link:room:") {
-            Some(document) => document.parse().ok().map(Self::Room),
+        match channel.strip_prefix("share-link:")?.split_once(':') {
+            Some(("room", document)) => document.parse().ok().map(Self::Room),
+            Some(("node", node)) => node.parse().ok().map(Self::Node),
+            Some(_) => None,
             None => (channel == "share-link:cluster").then_some(Self::Cluster),
         }
     }
@@ -128,7 +183,12 @@ impl Message {
             Self::Update { update, .. } => update.len(),
             Self::Presence(update) => update.len(),
             Self::Event { json, .. } => json.len(),
-            Self::Hello | Self::Revoked(_) | Self::Evicted(_) => 0,
+            Self::Hello
+            | Self::Revoked(_)
+            | Self::Evicted(_)
+            | Self::Knocked { .. }
+            | Self::Replaced { .. }
+            | Self::Answered { .. } => 0,
         }
     }
 
@@ -162,6 +222,22 @@ impl Message {
                 out.push(6);
                 put_id(out, session);
             }
+            Self::Knocked { question, session } => {
+                out.push(7);
+                out.extend_from_slice(&question.to_be_bytes());
+                put_id(out, session);
+            }
+            Self::Replaced { question, session, document } => {
+                out.push(8);
+                out.extend_from_slice(&question.to_be_bytes());
+                put_id(out, session);
+                put_id(out, document);
+            }
+            Self::Answered { question, answer } => {
+                out.push(9);
+                out.extend_from_slice(&question.to_be_bytes());
+                out.push(answer.code());
+            }
         }
     }
 
@@ -185,6 +261,16 @@ impl Message {
             }
             5 => Self::Revoked(reader.id()?),
             6 => Self::Evicted(reader.id()?),
+            7 => Self::Knocked { question: reader.number()?, session: reader.id()? },
+            8 => Self::Replaced {
+                question: reader.number()?,
+                session: reader.id()?,
+                document: reader.id()?,
+            },
+            9 => Self::Answered {
+                question: reader.number()?,
+                answer: Answer::of_code(reader.byte()?)?,
+            },
             _ => return None,
         })
     }
@@ -246,8 +332,15 @@ mod tests {
             Message::Event { to: Some(Role::Reviewer), json: String::new() },
             Message::Revoked(ShareLinkId::generate()),
             Message::Evicted(SessionId::generate()),
+            Message::Knocked { question: 1, session: SessionId::generate() },
+            Message::Replaced {
+                question: u64::MAX,
+                session: SessionId::generate(),
+                document: DocumentId::generate(),
+            },
         ];
-        messages.into_iter().map(Parcel::Message).chain([Parcel::Lost]).collect()
+        let answers = Answer::ALL.map(|answer| Message::Answered { question: 7, answer });
+        messages.into_iter().chain(answers).map(Parcel::Message).chain([Parcel::Lost]).collect()
     }
 
     #[test]
@@ -283,11 +376,12 @@ mod tests {
     #[test]
     fn a_topic_is_found_again_in_its_channel() {
         let document = DocumentId::generate();
-        for topic in [Topic::Room(document), Topic::Cluster] {
+        for topic in [Topic::Room(document), Topic::Cluster, Topic::Node(NodeId::generate())] {
             assert_eq!(Topic::of_channel(topic.channel().as_bytes()), Some(topic));
         }
         assert_eq!(Topic::Room(document).channel(), format!("share-link:room:{document}"));
         assert_eq!(Topic::of_channel(b"share-link:room:"), None);
+        assert_eq!(Topic::of_channel(b"share-link:other:1"), None);
         assert_eq!(Topic::of_channel(b"other"), None);
     }
 }

@@ -27,7 +27,7 @@ use tracing::Instrument;
 use crate::domain::ids::NodeId;
 use crate::relay::line::{Line, OUTBOX_MAX, Outgoing, Shared};
 use crate::relay::message::Parcel;
-pub use crate::relay::message::{Message, Topic};
+pub use crate::relay::message::{Answer, Message, Topic};
 use crate::relay::subscription::{Reach, Table};
 pub use crate::relay::subscription::{SIGNALS_MAX, Signal, Subscription};
 

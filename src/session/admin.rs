@@ -80,6 +80,8 @@ pub struct SeatView {
     pub user: Option<User>,
     /// Since when.
     pub since: Option<DateTime<Utc>>,
+    /// How many stand in line for it.
+    pub waiting: usize,
 }
 
 /// Both seats of a share link.
@@ -214,6 +216,7 @@ impl From<Option<Holder>> for SeatView {
             taken: true,
             user: Some(holder.owner.user),
             since: Some(holder.since),
+            waiting: holder.waiting,
         })
     }
 }

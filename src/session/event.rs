@@ -42,6 +42,8 @@ pub enum Event<'a> {
         position: usize,
         /// What the holder is called.
         holder: &'a str,
+        /// Whether that is the very user who waits, in another tab or on another machine.
+        own: bool,
         /// Since when they sit.
         since: DateTime<Utc>,
         /// When the seat comes free at the latest, unless it is renewed.
@@ -148,10 +150,10 @@ impl Event<'_> {
                 json!({ "session_id": session, "role": role, "fence": fence,
                         "lease_ms": lease_ms, "resume": resume, "user": user }),
             ),
-            Self::SeatWaiting { position, holder, since, retry_at } => (
+            Self::SeatWaiting { position, holder, own, since, retry_at } => (
                 "seat.waiting",
-                json!({ "position": position, "holder": { "name": holder, "since": since },
-                        "retry_at": retry_at }),
+                json!({ "position": position, "retry_at": retry_at,
+                        "holder": { "name": holder, "since": since, "you": own } }),
             ),
             Self::SeatUncertain => ("seat.uncertain", json!({})),
             Self::SeatRestored => ("seat.restored", json!({})),

@@ -11,6 +11,7 @@
 //! Stopping: no new sockets → sockets closed → rooms flushed → seats released → renewal stops last.
 
 mod accept;
+mod across;
 pub mod admin;
 pub mod close;
 pub mod event;
@@ -19,6 +20,7 @@ pub mod options;
 pub mod outbox;
 pub mod persist;
 mod placing;
+mod questions;
 pub mod registry;
 pub mod renewal;
 pub mod reviews;
@@ -45,6 +47,7 @@ use crate::locks::{LockName, Locks, LocksError};
 use crate::relay::Relay;
 use crate::relay::Signal;
 use crate::relay::{Message, Topic};
+use crate::session::across::Across;
 use crate::session::close::{Close, LostReason};
 use crate::session::event::Event;
 use crate::session::holding::Holding;
@@ -109,6 +112,7 @@ struct Shared {
     limits: RoomLimits,
     tasks: TaskTracker,
     registry: Registry,
+    across: Across,
     rooms: Rooms,
     persister: Persister,
     draining: AtomicBool,
@@ -154,6 +158,7 @@ impl Sessions {
             limits,
             tasks,
             registry: Registry::default(),
+            across: Across::default(),
             rooms,
             persister,
             draining: AtomicBool::new(false),
@@ -165,6 +170,7 @@ impl Sessions {
         sessions.keep_alive("group commit", storing);
         sessions.keep_alive("renewal", renewal::run(sessions.clone(), finished));
         sessions.keep_alive("cluster", sessions.clone().listen());
+        sessions.keep_alive("questions", sessions.clone().hear());
         sessions
     }
 

@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::domain::limits::KEEP_ALIVE_EVERY;
 use crate::domain::seat::Role;
-use crate::locks::{Held, LockName, Owner, Verdict};
+use crate::locks::{Held, LockName, Verdict};
 use crate::session::Sessions;
 use crate::session::close::LostReason;
 use crate::session::holding::{Holding, Phase};
@@ -197,7 +197,7 @@ fn lease_of(sessions: &Sessions, holding: &Holding) -> Option<Held> {
     Some(Held {
         name: LockName::seat(sitter.seat),
         value: sitter.session.to_string(),
-        owner: Owner { user: sitter.user.clone(), node: sessions.shared.relay.node() },
+        owner: holding.owner(sessions.shared.relay.node()),
         fence: holding.fence(),
         since: holding.since()?,
     })

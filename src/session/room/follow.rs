@@ -88,8 +88,12 @@ impl Room {
                     self.publish(relay, &message).await;
                 }
             }
-            Message::Revoked(_) | Message::Evicted(_) => {
-                tracing::debug!("a message for the cluster came to a room");
+            Message::Revoked(_)
+            | Message::Evicted(_)
+            | Message::Knocked { .. }
+            | Message::Replaced { .. }
+            | Message::Answered { .. } => {
+                tracing::debug!("a message for a server came to a room");
             }
         }
     }
