@@ -15,6 +15,7 @@ mod process;
 #[path = "../locks/server.rs"]
 mod redis_server;
 
+mod across;
 mod admin;
 mod cluster;
 mod documents;
