@@ -94,15 +94,20 @@ pub enum Answer {
 }
 
 impl Answer {
-    /// All of them; a place in here is how one stands on the wire.
     const ALL: [Self; 4] = [Self::Alive, Self::Gone, Self::Settling, Self::Settled];
 
+    /// How it stands on the wire.
     fn code(self) -> u8 {
-        Self::ALL.iter().position(|answer| *answer == self).map_or(u8::MAX, |place| place as u8)
+        match self {
+            Self::Alive => 0,
+            Self::Gone => 1,
+            Self::Settling => 2,
+            Self::Settled => 3,
+        }
     }
 
     fn of_code(code: u8) -> Option<Self> {
-        Self::ALL.get(usize::from(code)).copied()
+        Self::ALL.into_iter().find(|answer| answer.code() == code)
     }
 }
 

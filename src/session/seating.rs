@@ -149,6 +149,9 @@ impl Sessions {
         let mut floor = self.shared.storage.floor(sitter.seat).await.map_err(storage_away)?;
         let mut over = ask.over();
         for _ in 0..CLAIM_TRIES {
+            if holding.phase() == Phase::Ended {
+                break;
+            }
             let claim = self.claim_of(holding, floor, over.clone());
             let grant = match self.ask_locks(&claim).await? {
                 Claimed::Granted(grant) => grant,
@@ -161,6 +164,9 @@ impl Sessions {
                     None => self.stand_in_line(holding, &claim, ask).await?,
                 },
             };
+            // What was taken once is not taken again: if it is somebody else's by now, that is a
+            // tab that came later, and two that take over from each other both end up standing.
+            over = Over::Nobody;
             match self.ratify(holding, &grant).await? {
                 Ratified::Accepted => return self.granted(holding, &grant),
                 // Still ours, and minted again above what the database has.
@@ -199,9 +205,6 @@ impl Sessions {
     async fn place_of(&self, holder: &Holder, ask: &Ask) -> Option<Over> {
         if holder.owner.user.id != ask.user.id {
             return None;
-        }
-        if ask.takes_over {
-            return Some(Over::SameUser);
         }
         // Exactly this one's: in the meantime another tab may have sat down.
         (!self.is_alive(holder).await).then(|| Over::Value(holder.value.clone()))

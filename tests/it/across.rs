@@ -83,6 +83,32 @@ async fn a_take_over_ends_the_tab_at_the_other_server_at_once() {
     assert!(old.is_open(), "and does not fight back");
 }
 
+/// Goal: of two tabs that take over at the same moment one is seated in the end, wherever they are.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn g1_of_two_tabs_that_take_over_at_once_one_stays() {
+    let cluster = Cluster::start().await;
+    let desk = cluster.one.desk("text").await;
+    let mut seated = cluster.one.writer(&desk).await;
+    for round in 0..24 {
+        let query = "events=1&takeover=1";
+        let (first, second) = match round % 3 {
+            0 => (&cluster.one, &cluster.one),
+            1 => (&cluster.one, &cluster.two),
+            _ => (&cluster.two, &cluster.two),
+        };
+        let (one, other) =
+            tokio::join!(first.knock(&desk, "writer", query), second.knock(&desk, "writer", query));
+        assert_eq!(seated.closed().await.0, 4410, "round {round}");
+        let both = [&one, &other].map(Peer::closed);
+        let (_ended, index, _) = futures_util::future::select_all(both.map(Box::pin)).await;
+        seated = if index == 0 { other } else { one };
+        seated.synced().await;
+        seated.append("!");
+        seated.saved().await;
+    }
+    assert!(seated.is_open());
+}
+
 /// Goal: what was said to be saved is in the document, whoever takes the seat over in the middle of
 /// a sentence; and nobody who watches is thrown out (G7, G8).
 #[tokio::test]
