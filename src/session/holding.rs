@@ -139,6 +139,11 @@ impl Holding {
         self.life().phase
     }
 
+    /// The key was granted under `fence`, which the database is yet to ratify.
+    pub fn given(&self, fence: Fence) {
+        self.fence.fetch_max(fence.0, Ordering::AcqRel);
+    }
+
     /// The seat was granted under `fence` and may be trusted until `until`.
     pub fn granted(&self, fence: Fence, since: DateTime<Utc>, until: Instant) {
         let mut life = self.life();

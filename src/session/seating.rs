@@ -213,8 +213,14 @@ impl Sessions {
     /// Ends whoever sat here before, and has what they wrote stored while their fence is the last
     /// one: ratified first, the new one would have the database refuse it.
     async fn settle(&self, holding: &Holding, grant: &Grant) -> Result<(), Close> {
-        if let Some(former) = self.shared.registry.seat(holding) {
-            former.lose(LostReason::TakenOver);
+        holding.given(grant.fence);
+        if let Some(loser) = self.shared.registry.seat(holding) {
+            loser.lose(LostReason::TakenOver);
+        }
+        if holding.phase() == Phase::Ended {
+            // A later grant came first, or the link was revoked meanwhile.
+            self.release_key(&holding.sitter).await;
+            return Err(Close::Left);
         }
         if let Some(former) = &grant.replaced {
             self.settle_elsewhere(holding, former).await;
