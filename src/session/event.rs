@@ -150,11 +150,14 @@ impl Event<'_> {
                 json!({ "session_id": session, "role": role, "fence": fence,
                         "lease_ms": lease_ms, "resume": resume, "user": user }),
             ),
-            Self::SeatWaiting { position, holder, own, since, retry_at } => (
-                "seat.waiting",
-                json!({ "position": position, "retry_at": retry_at,
-                        "holder": { "name": holder, "since": since, "you": own } }),
-            ),
+            Self::SeatWaiting { position, holder, own, since, retry_at } => {
+                let mut holder = json!({ "name": holder, "since": since });
+                if *own && let Some(fields) = holder.as_object_mut() {
+                    fields.insert("you".to_owned(), true.into());
+                }
+                let at = json!({ "position": position, "holder": holder, "retry_at": retry_at });
+                ("seat.waiting", at)
+            }
             Self::SeatUncertain => ("seat.uncertain", json!({})),
             Self::SeatRestored => ("seat.restored", json!({})),
             Self::SeatIdle { release_at } => ("seat.idle", json!({ "release_at": release_at })),
