@@ -14,6 +14,7 @@ use crate::domain::fence::Fence;
 use crate::locks::Locks;
 use crate::locks::hold::Hold;
 use crate::locks::name::LockName;
+use crate::locks::tenant::Kept;
 use crate::locks::words::{LocksError, Loss, Released};
 
 /// A lock that is held, from [`Locks::lock`] and its like.
@@ -25,13 +26,13 @@ use crate::locks::words::{LocksError, Loss, Released};
 pub struct Guard {
     locks: Locks,
     hold: Arc<Hold>,
-    /// Its number in the register; none once it is out of it.
-    kept_as: Option<u64>,
+    /// Its place in the register; none once it is out of it.
+    kept: Option<Kept>,
 }
 
 impl Guard {
-    pub(super) fn new(locks: Locks, hold: Arc<Hold>, kept_as: u64) -> Self {
-        Self { locks, hold, kept_as: Some(kept_as) }
+    pub(super) fn new(locks: Locks, hold: Arc<Hold>, kept: Kept) -> Self {
+        Self { locks, hold, kept: Some(kept) }
     }
 
     /// Which lock.
@@ -99,14 +100,14 @@ impl Guard {
 
     /// Takes it out of the register. True for the first time.
     fn stop_keeping(&mut self) -> bool {
-        let Some(id) = self.kept_as.take() else { return false };
+        let Some(kept) = self.kept.take() else { return false };
         let took = self.hold.began.elapsed();
         let class = self.hold.held.name.class();
         metrics::histogram!("galley_lock_hold_seconds", "class" => class.to_owned()).record(took);
         if self.hold.loss(Instant::now()).is_none() {
             self.locks.0.estimates.learn(class, took);
         }
-        self.locks.0.keeping.leave(id)
+        kept.end()
     }
 }
 

@@ -4,20 +4,23 @@
 //!   last good claim or renewal was sent, and never beyond its longest hold.
 //! - **H2** Lost is lost: whoever first finds that out, by the clock or by a verdict, says how, and
 //!   no later renewal changes it. A holder that could not be sure does not become sure again.
+//! - **H3** It is a tenant that lives until it is lost: what is lost is not renewed, but released.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
+use crate::locks::register::Tenancy;
+use crate::locks::tenant::{Lives, Tenant};
 use crate::locks::wish::Rhythm;
-use crate::locks::words::{Held, Loss};
+use crate::locks::words::{Held, Loss, Verdict};
 
 /// A lock that a guard holds.
 #[derive(Debug)]
 pub(super) struct Hold {
-    pub(super) held: Held,
+    pub(super) held: Arc<Held>,
     pub(super) rhythm: Rhythm,
     pub(super) began: Instant,
     /// Nobody else is to have it before.
@@ -44,15 +47,26 @@ impl Hold {
         max_hold: Option<Duration>,
     ) -> Self {
         let began = Instant::now();
-        let trust = Trust { until: trusted_until(rhythm, sent_at), loss: None };
+        let trust = Trust { until: rhythm.trusted_until(sent_at), loss: None };
         Self {
-            held,
+            held: Arc::new(held),
             rhythm,
             began,
             rests_until: began + min_hold,
             ends: max_hold.map(|max_hold| sent_at + max_hold),
             trust: Mutex::new(trust),
             is_lost: CancellationToken::new(),
+        }
+    }
+
+    /// What the renewal actor has to know.
+    pub(super) fn tenancy(self: &Arc<Self>) -> Tenancy {
+        Tenancy {
+            held: Arc::clone(&self.held),
+            rhythm: self.rhythm,
+            ends: self.ends,
+            rests_until: Some(self.rests_until),
+            tenant: Arc::<Self>::clone(self),
         }
     }
 
@@ -70,20 +84,6 @@ impl Hold {
         trust.loss
     }
 
-    /// It was renewed by what was sent at `sent_at`, if it was not lost before (H2).
-    pub(super) fn renewed(&self, sent_at: Instant) {
-        if self.loss(Instant::now()).is_none() {
-            let mut trust = self.trust();
-            trust.until = trust.until.max(trusted_until(self.rhythm, sent_at));
-        }
-    }
-
-    /// It is lost.
-    pub(super) fn lose(&self, loss: Loss) {
-        self.trust().loss.get_or_insert(loss);
-        self.is_lost.cancel();
-    }
-
     /// Resolves when it is lost. By this clock too, and not only when the actor says so: one that
     /// is late or dead must not keep anybody believing.
     pub(super) async fn lost(&self) -> Loss {
@@ -99,7 +99,7 @@ impl Hold {
     }
 
     /// When it is lost unless it is renewed.
-    pub(super) fn deadline(&self) -> Instant {
+    fn deadline(&self) -> Instant {
         let until = self.trust().until;
         self.ends.map_or(until, |ends| until.min(ends))
     }
@@ -114,7 +114,21 @@ impl Hold {
     }
 }
 
-/// As [`crate::domain::lease::LeaseTerms::trusted_until`].
-fn trusted_until(rhythm: Rhythm, sent_at: Instant) -> Instant {
-    sent_at + rhythm.ttl - rhythm.ttl / 8
+impl Tenant for Hold {
+    fn lives(&self, now: Instant) -> Lives {
+        if self.loss(now).is_none() { Lives::Yes } else { Lives::NoMore }
+    }
+
+    /// If it was not lost before (H2).
+    fn renewed(&self, sent_at: Instant, _verdict: Verdict) {
+        if self.loss(Instant::now()).is_none() {
+            let mut trust = self.trust();
+            trust.until = trust.until.max(self.rhythm.trusted_until(sent_at));
+        }
+    }
+
+    fn lost(&self, loss: Loss) {
+        self.trust().loss.get_or_insert(loss);
+        self.is_lost.cancel();
+    }
 }

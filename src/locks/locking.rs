@@ -12,6 +12,7 @@ use crate::locks::guard::{Guard, Guards};
 use crate::locks::hold::Hold;
 use crate::locks::link::jittered;
 use crate::locks::name::LockName;
+use crate::locks::tenant::Kept;
 use crate::locks::wish::{BackOff, Patience, Policy, Rhythm, Wish};
 use crate::locks::words::{
     Claim, Claimed, Grant, Held, Holder, LockError, LocksError, Loss, Over, Owner, Place, Released,
@@ -195,11 +196,11 @@ impl Locks {
             since: grant.since,
         };
         let hold = Arc::new(Hold::new(held, rhythm, grant.sent_at, wish.min_hold, wish.max_hold));
-        let Some(id) = self.0.keep(Arc::clone(&hold), grant.sent_at) else {
+        let Some(id) = self.0.keep(hold.tenancy(), grant.sent_at) else {
             self.0.keeper.release_soon(&hold.held.name, &hold.held.value, Duration::ZERO);
             return Err(LockError::Lost(Loss::Closed));
         };
-        let guard = Guard::new(self.clone(), hold, id);
+        let guard = Guard::new(self.clone(), hold, Kept::new(self.clone(), id));
         // An answer that was too long on its way is not acted on.
         if guard.is_held() { Ok(guard) } else { Err(LockError::Lost(Loss::Expired)) }
     }

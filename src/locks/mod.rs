@@ -4,9 +4,10 @@
 //! renews it; whoever stops renewing loses it without having to be told. Beside each lock stands
 //! its *grant*: the last fence, and who the holder is. It outlives the lock by a day.
 //!
-//! Two ways to use them. With [`Locks::claim`], [`Locks::renew`] and [`Locks::release`] the caller
-//! renews, as the seats do, thousands in one pipeline. With [`Locks::lock`] and its like a [`Guard`]
-//! holds the lock, and one task renews for all guards of the process:
+//! Two ways to use them. With [`Locks::claim`] and [`Locks::release`] the caller has the lock in its
+//! own hands, as the seats do, and may have it kept alive for a [`Tenant`] by [`Locks::keep`]. With
+//! [`Locks::lock`] and its like a [`Guard`] holds it. One task renews for all that is kept and all
+//! guards of the process, thousands in one pipeline:
 //!
 //! ```
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -66,10 +67,12 @@ mod name;
 mod open;
 mod owed;
 mod pass;
+mod register;
 mod remote;
 mod reply;
 mod scripts;
 mod table;
+mod tenant;
 mod waiting;
 mod wish;
 mod words;
@@ -80,21 +83,20 @@ use std::time::Duration;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
-use tracing::Instrument;
 
 use crate::domain::ids::NodeId;
 use crate::domain::seat::Seat;
 use crate::locks::estimates::Estimates;
 pub use crate::locks::guard::{Guard, Guards};
-use crate::locks::hold::Hold;
 use crate::locks::keeper::Keeper;
 use crate::locks::keeping::Keeping;
 use crate::locks::locking::process_owner;
 pub use crate::locks::name::LockName;
 pub use crate::locks::pass::Pass;
 use crate::locks::remote::Remote;
+pub use crate::locks::tenant::{Kept, Lives, Tenant};
 pub use crate::locks::waiting::{Waited, Waiting};
-pub use crate::locks::wish::{BackOff, Lease, Patience, Policy, Wish};
+pub use crate::locks::wish::{BackOff, Lease, Patience, Policy, Rhythm, Wish};
 pub use crate::locks::words::{
     Claim, Claimed, Grant, Held, Holder, LockError, LocksError, Loss, Over, Owner, Place, Released,
     Round, Verdict,
@@ -115,10 +117,12 @@ struct Inner {
     server: NodeId,
     /// Who has what no person asked for.
     owner: Owner,
-    /// What guards hold.
+    /// What is kept alive.
     keeping: Arc<Keeping>,
-    /// Done when the renewal actor runs: with the first guard.
+    /// Done when the renewal actor runs: with the first lock that is kept.
     keeps: Once,
+    /// Fires when it does not run any more.
+    stopped_renewing: CancellationToken,
     estimates: Estimates,
     tasks: TaskTracker,
     stop: CancellationToken,
@@ -165,6 +169,7 @@ impl Locks {
             owner: process_owner(server),
             keeping: Arc::default(),
             keeps: Once::new(),
+            stopped_renewing: CancellationToken::new(),
             estimates: Estimates::default(),
             tasks: TaskTracker::new(),
             stop: CancellationToken::new(),
@@ -214,7 +219,8 @@ impl Locks {
         self.0.keeper.claim(claim).await
     }
 
-    /// Renews all of `held` in one go; asks nothing when there is none.
+    /// Renews all of `held` in one go, for a caller that does so itself; asks nothing when there is
+    /// none. What is kept alive ([`Locks::keep`]) need not be renewed here.
     ///
     /// # Errors
     ///
@@ -224,16 +230,8 @@ impl Locks {
         if held.is_empty() {
             return Ok(Round { sent_at: Instant::now(), verdicts: Vec::new() });
         }
-        let began = Instant::now();
         let held: Vec<_> = held.iter().map(|held| (held, ttl)).collect();
-        let round = self.0.keeper.renew(&held).await?;
-        metrics::histogram!("galley_renewal_round_seconds").record(began.elapsed());
-        metrics::gauge!("galley_renewal_locks").set(held.len() as f64);
-        let reasserted = round.verdicts.iter().filter(|it| **it == Verdict::Reasserted).count();
-        if 0 < reasserted {
-            metrics::counter!("galley_renewal_reasserted_total").increment(reasserted as u64);
-        }
-        Ok(round)
+        keeping::renew(&self.0.keeper, &held).await
     }
 
     /// Who has a lock.
@@ -291,7 +289,8 @@ impl Locks {
     }
 
     /// Resolves once after each time that the connection for renewals was lost and is back: the
-    /// moment to renew, for Redis may have come back empty. For one task to wait on.
+    /// moment to renew, for Redis may have come back empty. What is kept alive is renewed then
+    /// without anybody's doing. For one task to wait on.
     ///
     /// # Cancel safety
     ///
@@ -300,30 +299,19 @@ impl Locks {
         self.0.keeper.reconnected().await;
     }
 
-    /// Releases what guards of this process still hold, and tells them; makes the releases that are
-    /// owed, if the keeper can be reached; and ends the background tasks. The last thing to do with
-    /// locks: afterwards there is no connection.
+    /// Releases what is still kept in this process, and tells its tenants; makes the releases that
+    /// are owed, if the keeper can be reached; and ends the background tasks. The last thing to do
+    /// with locks: afterwards there is no connection.
     pub async fn close(&self) {
         self.0.stop.cancel();
         self.0.tasks.close();
         self.0.tasks.wait().await;
-        for hold in self.0.keeping.close() {
-            let held = &hold.held;
-            self.0.keeper.release_soon(&held.name, &held.value, hold.rest());
+        for tenancy in self.0.keeping.close() {
+            let (held, rest) = (&tenancy.held, tenancy.rest(Instant::now()));
+            self.0.keeper.release_soon(&held.name, &held.value, rest);
         }
+        self.0.stopped_renewing.cancel();
         self.0.keeper.close().await;
-    }
-}
-
-impl Inner {
-    /// Keeps a lock from now on. Nothing once the locks are closed.
-    fn keep(&self, hold: Arc<Hold>, sent_at: Instant) -> Option<u64> {
-        let id = self.keeping.enter(hold, sent_at)?;
-        self.keeps.call_once(|| {
-            let run = Arc::clone(&self.keeping).run(self.keeper.clone(), self.stop.clone());
-            self.tasks.spawn(run.instrument(tracing::info_span!("locks", task = "guards")));
-        });
-        Some(id)
     }
 }
 

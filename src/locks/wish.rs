@@ -2,12 +2,15 @@
 
 use std::time::Duration;
 
+use tokio::time::Instant;
+
 use crate::domain::fence::Fence;
 use crate::locks::words::Owner;
 
 /// The shortest and the longest lease. Below, renewals would come faster than a busy machine can
 /// send them; above, a holder that died is found out by nobody.
-const LEASES: (Duration, Duration) = (Duration::from_millis(60), Duration::from_secs(60 * 60));
+pub(super) const LEASES: (Duration, Duration) =
+    (Duration::from_millis(60), Duration::from_secs(60 * 60));
 
 /// What is done when somebody else has the lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,10 +76,33 @@ pub enum Lease {
 
 /// The times of a lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Rhythm {
+pub struct Rhythm {
     pub(super) ttl: Duration,
     /// None if it is not renewed.
     pub(super) renew_every: Option<Duration>,
+}
+
+impl Rhythm {
+    /// A lock that lives for `ttl` after each renewal, of which there is one `every` so often. Both
+    /// are kept within bounds: a lease is 60 ms to an hour long, and renewed twice in it at least.
+    #[must_use]
+    pub fn new(ttl: Duration, every: Duration) -> Self {
+        let ttl = ttl.clamp(LEASES.0, LEASES.1);
+        Self { ttl, renew_every: Some(every.clamp(LEASES.0 / 3, ttl / 2)) }
+    }
+
+    /// How long it lives after each renewal.
+    #[must_use]
+    pub fn ttl(&self) -> Duration {
+        self.ttl
+    }
+
+    /// Until when its holder may trust in a lock whose last good claim or renewal was sent at
+    /// `sent_at`: as [`LeaseTerms::trusted_until`](crate::domain::lease::LeaseTerms::trusted_until).
+    #[must_use]
+    pub fn trusted_until(&self, sent_at: Instant) -> Instant {
+        sent_at + self.ttl - self.ttl / 8
+    }
 }
 
 impl Lease {
@@ -194,6 +220,8 @@ mod tests {
     fn g13_a_lease_has_bounds() {
         assert_eq!(Lease::Fixed(Duration::ZERO).rhythm(None).ttl, LEASES.0);
         assert_eq!(Lease::Estimated(Duration::MAX).rhythm(None).ttl, LEASES.1);
+        assert_eq!(Rhythm::new(Duration::ZERO, Duration::ZERO).renew_every, Some(LEASES.0 / 3));
+        assert_eq!(Rhythm::new(Duration::MAX, Duration::MAX).renew_every, Some(LEASES.1 / 2));
         assert_eq!(Lease::KeptAlive(Duration::ZERO).rhythm(None).renew_every, Some(LEASES.0 / 3));
     }
 }

@@ -146,6 +146,9 @@ pub enum Verdict {
     Reasserted,
     /// It is somebody else's, or was, or was released.
     Lost,
+    /// There is no telling: the node that has it gave no answer. It may or may not have been
+    /// renewed, and its old deadline stays in force.
+    Unknown,
 }
 
 /// How things stand for somebody who does not have the lock.

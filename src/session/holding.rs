@@ -15,6 +15,8 @@
 //!   last good renewal was sent. It is looked at on each write, so a scheduler that is late or
 //!   dead fails closed.
 //! - **S2** `Ended` is final: whoever ends a holding first says why, and it never writes again.
+//! - **S3** (G6) It is out of the renewal actor's register when it has ended, and so before its
+//!   release is sent.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -29,7 +31,7 @@ use crate::domain::fence::Fence;
 use crate::domain::ids::{DocumentId, NodeId, SessionId};
 use crate::domain::seat::Seat;
 use crate::domain::user::User;
-use crate::locks::{Owner, Pass};
+use crate::locks::{Kept, Owner, Pass};
 use crate::session::close::{Close, LostReason};
 use crate::session::event::Event;
 use crate::session::outbox::Outbox;
@@ -90,6 +92,8 @@ struct Life {
     since: Option<DateTime<Utc>>,
     lost: Option<LostReason>,
     idle_warned: bool,
+    /// Its place in the renewal actor's register.
+    kept: Option<Kept>,
 }
 
 impl Holding {
@@ -110,6 +114,7 @@ impl Holding {
                 since: None,
                 lost: None,
                 idle_warned: false,
+                kept: None,
             }),
             sign_of_life: Notify::new(),
         }
@@ -152,6 +157,14 @@ impl Holding {
             life.since = Some(since);
             self.fence.store(fence.0, Ordering::Release);
             self.trusted_until.store(self.stamp(until), Ordering::Release);
+        }
+    }
+
+    /// The seat is kept alive for as long as it is held (S3).
+    pub fn kept(&self, kept: Kept) {
+        let mut life = self.life();
+        if life.phase != Phase::Ended {
+            life.kept = Some(kept);
         }
     }
 
@@ -216,6 +229,7 @@ impl Holding {
         let mut life = self.life();
         // Under the lock, so that no renewal in flight can raise it again.
         self.trusted_until.store(0, Ordering::Release);
+        life.kept = None;
         std::mem::replace(&mut life.phase, Phase::Ended) != Phase::Ended
     }
 

@@ -1,9 +1,9 @@
 //! Live sessions: who sits where, and the rooms they work in.
 //!
 //! A session asks for the seat's lock with its own id as the value ([`seating`]), is entered in
-//! the [`registry`], works in the [`room`] of its document, and is renewed with all the others by
-//! one scheduler ([`renewal`]). What it writes is relayed at once and stored in groups
-//! ([`persist`]).
+//! the [`registry`], works in the [`room`] of its document, and is looked after, and renewed with
+//! all the others, at each tick of one scheduler ([`renewal`]). What it writes is relayed at once
+//! and stored in groups ([`persist`]).
 //!
 //! # Order
 //!
@@ -54,6 +54,7 @@ use crate::session::holding::Holding;
 use crate::session::options::{RoomLimits, SeatTerms};
 use crate::session::persist::{Persister, persister};
 use crate::session::registry::Registry;
+use crate::session::renewal::LastVisit;
 use crate::session::room::Occasion;
 use crate::session::rooms::Rooms;
 use crate::storage::Storage;
@@ -115,6 +116,7 @@ struct Shared {
     across: Across,
     rooms: Rooms,
     persister: Persister,
+    last_visit: LastVisit,
     draining: AtomicBool,
     /// Fires when the server begins to stop: nobody's seat is kept warm any more.
     stop: CancellationToken,
@@ -161,6 +163,7 @@ impl Sessions {
             across: Across::default(),
             rooms,
             persister,
+            last_visit: LastVisit::now(),
             draining: AtomicBool::new(false),
             stop: CancellationToken::new(),
             finished: finished.clone(),

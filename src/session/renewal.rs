@@ -1,20 +1,25 @@
-//! The scheduler that keeps held seats held.
+//! Looking after the clients of held seats, and what a seat is to the renewal actor.
 //!
-//! One tick, every four seconds: silent clients are let go, idle ones warned, the living pinged,
-//! and the leases of all of them renewed in one pipeline, nearest deadline first. Nothing is sent
-//! when nothing is held. After a failed round the next one comes sooner, because a holder may
-//! stand two failed renewals and no more.
+//! One tick, every four seconds: silent clients are let go, idle ones warned, the living pinged.
+//! Then the leases of all of them are renewed, in the round that
+//! [`Locks::renew_ahead`](crate::locks::Locks::renew_ahead) makes: by the one task that renews
+//! whatever this process holds. It sends nothing when nothing is held, and repeats a round that
+//! failed.
+//!
+//! *Alive means the client is alive*: a seat is renewed only if somebody has looked after its
+//! client lately. If this scheduler stood still, no seat would be kept for long.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use chrono::{TimeDelta, Utc};
-use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
+use tokio::time::{Instant, MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
 
+use crate::domain::lease::LeaseTerms;
 use crate::domain::limits::KEEP_ALIVE_EVERY;
 use crate::domain::seat::Role;
-use crate::locks::{Held, LockName, Verdict};
+use crate::locks::{Held, Kept, Lives, LockName, Loss, Rhythm, Tenant, Verdict};
 use crate::session::Sessions;
 use crate::session::close::LostReason;
 use crate::session::holding::{Holding, Phase};
@@ -32,68 +37,69 @@ struct Visit {
     overslept: bool,
 }
 
-/// How a round went.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RoundOutcome {
-    /// Every held lease has a verdict.
-    Done,
-    /// The lock service did not answer in time; the old deadlines stay in force.
-    Failed,
+/// When the sessions were last looked after.
+#[derive(Debug)]
+pub(super) struct LastVisit(Mutex<Instant>);
+
+impl LastVisit {
+    /// A server that has just begun has nobody to look after.
+    pub(super) fn now() -> Self {
+        Self(Mutex::new(Instant::now()))
+    }
+
+    fn ago(&self, now: Instant) -> Duration {
+        now.saturating_duration_since(*self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn is(&self, now: Instant) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = now;
+    }
 }
 
-/// Renews every held lease until `stop` fires.
-///
-/// `stop` is looked at between rounds only: a pipeline that is already on the wire is read to its
-/// end, so no verdict is lost.
+/// Looks after the sessions, and has their leases renewed, until `stop` fires.
 pub async fn run(sessions: Sessions, stop: CancellationToken) {
+    let locks = sessions.shared.locks.clone();
+    tokio::select! {
+        _stopped = stop.run_until_cancelled(tick_for_ever(&sessions)) => {}
+        // Ended before its time, this ends the server: nobody renews any more.
+        () = locks.stopped_renewing() => {}
+    }
+}
+
+async fn tick_for_ever(sessions: &Sessions) {
     let every = sessions.shared.terms.lease.renew_every;
     let mut ticker = interval(every);
-    // After a stall: renew once, then wait a full period. Never a burst.
+    // After a stall: one visit and one round, then a full period. Never a burst.
     ticker.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut kept_alive_at = Instant::now();
-    let mut visited_at = Instant::now();
-    while wait_for_tick(&sessions, &mut ticker, &stop).await {
+    loop {
+        ticker.tick().await;
         let now = Instant::now();
         let keep_alive = KEEP_ALIVE_EVERY <= now.duration_since(kept_alive_at) + every;
         if keep_alive {
             kept_alive_at = now;
         }
-        let since_last = now.duration_since(visited_at);
-        visited_at = now;
-        metrics::histogram!("galley_renewal_lag_seconds")
-            .record(since_last.saturating_sub(every).as_secs_f64());
-        let overslept = every * 2 < since_last;
-        visit(&sessions, now, Visit { keep_alive, overslept }).await;
+        let overslept = is_overslept(sessions, now);
+        visit(sessions, now, Visit { keep_alive, overslept });
+        sessions.shared.last_visit.is(now);
+        sessions.shared.locks.renew_ahead(backstop(every));
         sessions.shared.rooms.tidy(now);
-        while round(&sessions).await == RoundOutcome::Failed {
-            // Sooner than the next tick: two lost renewals must leave time for a third.
-            let pause = tokio::time::sleep(every / 4);
-            if stop.run_until_cancelled(pause).await.is_none() {
-                return;
-            }
-            let now = Instant::now();
-            let overslept = every < now.duration_since(visited_at);
-            visited_at = now;
-            visit(&sessions, now, Visit { keep_alive: false, overslept }).await;
-        }
     }
 }
 
-async fn wait_for_tick(
-    sessions: &Sessions,
-    ticker: &mut tokio::time::Interval,
-    stop: &CancellationToken,
-) -> bool {
-    tokio::select! {
-        () = stop.cancelled() => false,
-        _ = ticker.tick() => true,
-        // Redis may have come back empty: whoever renews first is whoever was there.
-        () = sessions.shared.locks.reconnected() => true,
-    }
+/// How often a seat is renewed if this scheduler does not ask for it: late enough for its tick to
+/// come first, and early enough for two renewals to fail.
+fn backstop(every: Duration) -> Duration {
+    every * 5 / 4
+}
+
+/// Whether nobody has looked after the sessions for longer than a tick and some.
+fn is_overslept(sessions: &Sessions, now: Instant) -> bool {
+    sessions.shared.terms.lease.renew_every * 2 < sessions.shared.last_visit.ago(now)
 }
 
 /// Looks after each seated session: lets go of silent clients, warns idle ones, pings the rest.
-async fn visit(sessions: &Sessions, now: Instant, visit: Visit) {
+fn visit(sessions: &Sessions, now: Instant, visit: Visit) {
     let terms = &sessions.shared.terms;
     let (mut writers, mut reviewers) = (0_u32, 0_u32);
     for holding in sessions.shared.registry.seated() {
@@ -107,8 +113,8 @@ async fn visit(sessions: &Sessions, now: Instant, visit: Visit) {
         }
         if !visit.overslept && terms.client_timeout <= holding.silent_for(now) {
             tracing::info!(seat = %holding.sitter.seat, "a silent client is let go");
-            sessions.lose(&holding, LostReason::Expired).await;
-        } else if !mind_idleness(sessions, &holding, now).await {
+            let_go(sessions, &holding, LostReason::Expired);
+        } else if !mind_idleness(sessions, &holding, now) {
             holding.outbox().ping();
             if visit.keep_alive {
                 holding.outbox().send(frame::keep_alive());
@@ -120,14 +126,14 @@ async fn visit(sessions: &Sessions, now: Instant, visit: Visit) {
 }
 
 /// Warns, then releases, whoever does nothing. True if the seat was released.
-async fn mind_idleness(sessions: &Sessions, holding: &Arc<Holding>, now: Instant) -> bool {
+fn mind_idleness(sessions: &Sessions, holding: &Arc<Holding>, now: Instant) -> bool {
     let limit = sessions.shared.terms.idle_release;
     if limit.is_zero() {
         return false;
     }
     let idle = holding.idle_for(now);
     if limit <= idle {
-        sessions.lose(holding, LostReason::Idle).await;
+        let_go(sessions, holding, LostReason::Idle);
         return true;
     }
     let left = limit.saturating_sub(idle);
@@ -139,66 +145,67 @@ async fn mind_idleness(sessions: &Sessions, holding: &Arc<Holding>, now: Instant
     false
 }
 
-/// One round: a snapshot, one pipeline, one verdict for each lease.
-pub async fn round(sessions: &Sessions) -> RoundOutcome {
-    let mut seated = sessions.shared.registry.seated();
-    if seated.is_empty() {
-        return RoundOutcome::Done;
-    }
-    // Nearest deadline first, so that a round cut short has renewed the urgent ones.
-    seated.sort_by_key(|holding| holding.trust_stamp());
-    let (seated, held): (Vec<_>, Vec<_>) = seated
-        .into_iter()
-        .filter_map(|holding| lease_of(sessions, &holding).map(|lease| (holding, lease)))
-        .unzip();
-    let terms = sessions.shared.terms.lease;
-    let answer = timeout(terms.renew_every, sessions.shared.locks.renew(&held, terms.ttl)).await;
-    match answer {
-        Ok(Ok(round)) => {
-            let until = terms.trusted_until(round.sent_at);
-            for (holding, verdict) in seated.iter().zip(round.verdicts) {
-                apply(sessions, holding, verdict, until).await;
-            }
-            RoundOutcome::Done
-        }
-        // Redis may or may not have renewed these. Their old deadlines stay in force.
-        Ok(Err(error)) => {
-            tracing::warn!(%error, leases = held.len(), "renewal failed");
-            RoundOutcome::Failed
-        }
-        Err(_elapsed) => {
-            tracing::warn!(leases = held.len(), "a renewal round ran out of time");
-            RoundOutcome::Failed
-        }
+/// As [`Sessions::lose`], without waiting for the release: the others are not to wait for it.
+fn let_go(sessions: &Sessions, holding: &Holding, reason: LostReason) {
+    holding.lose(reason);
+    if sessions.shared.registry.leave(holding).is_some() {
+        sessions.release_later(&holding.sitter);
     }
 }
 
-async fn apply(sessions: &Sessions, holding: &Arc<Holding>, verdict: Verdict, until: Instant) {
-    match verdict {
-        Verdict::Renewed | Verdict::Reasserted => {}
-        Verdict::Lost => {
+impl Sessions {
+    /// Has the seat of a session kept alive that was granted by a claim sent at `sent_at`. Nothing
+    /// once the locks are closed.
+    pub(super) fn keep(&self, holding: &Arc<Holding>, sent_at: Instant) -> Option<Kept> {
+        let sitter = &holding.sitter;
+        let held = Held {
+            name: LockName::seat(sitter.seat),
+            value: sitter.session.to_string(),
+            owner: holding.owner(self.shared.relay.node()),
+            fence: holding.fence(),
+            since: holding.since()?,
+        };
+        let LeaseTerms { ttl, renew_every } = self.shared.terms.lease;
+        let rhythm = Rhythm::new(ttl, backstop(renew_every));
+        let tenant = Occupant { sessions: self.clone(), holding: Arc::clone(holding) };
+        self.shared.locks.keep(held, rhythm, sent_at, Arc::new(tenant))
+    }
+}
+
+/// A session in its seat, as the renewal actor meets it.
+#[derive(Debug)]
+struct Occupant {
+    sessions: Sessions,
+    holding: Arc<Holding>,
+}
+
+impl Tenant for Occupant {
+    /// An uncertain seat lives: it is its renewal that makes it certain again.
+    fn lives(&self, now: Instant) -> Lives {
+        self.holding.look_at_deadline(now);
+        let is_seated = !matches!(self.holding.phase(), Phase::Claiming | Phase::Ended);
+        // After a stall the visit comes first, and asks for a round when it is done.
+        if is_seated && !is_overslept(&self.sessions, now) { Lives::Yes } else { Lives::NotNow }
+    }
+
+    fn renewed(&self, sent_at: Instant, _verdict: Verdict) {
+        let Self { sessions, holding } = self;
+        let until = sessions.shared.terms.lease.trusted_until(sent_at);
+        if holding.renewed(until)
+            && let Some(room) = sessions.shared.rooms.find(holding.sitter.document)
+        {
+            room.ask_again(holding);
+        }
+    }
+
+    fn lost(&self, _loss: Loss) {
+        let (sessions, holding) = (self.sessions.clone(), Arc::clone(&self.holding));
+        self.sessions.shared.tasks.spawn(async move {
             // Released while the pipeline was under way: nothing was lost.
             if holding.phase() != Phase::Ended {
-                let reason = sessions.why_lost(holding).await;
-                sessions.lose(holding, reason).await;
+                let reason = sessions.why_lost(&holding).await;
+                sessions.lose(&holding, reason).await;
             }
-            return;
-        }
+        });
     }
-    if holding.renewed(until)
-        && let Some(room) = sessions.shared.rooms.find(holding.sitter.document)
-    {
-        room.ask_again(holding);
-    }
-}
-
-fn lease_of(sessions: &Sessions, holding: &Holding) -> Option<Held> {
-    let sitter = &holding.sitter;
-    Some(Held {
-        name: LockName::seat(sitter.seat),
-        value: sitter.session.to_string(),
-        owner: holding.owner(sessions.shared.relay.node()),
-        fence: holding.fence(),
-        since: holding.since()?,
-    })
 }

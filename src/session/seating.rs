@@ -257,6 +257,9 @@ impl Sessions {
         holding.heard(now);
         holding.was_active(now);
         holding.granted(grant.fence, grant.since, until);
+        if let Some(kept) = self.keep(holding, grant.sent_at) {
+            holding.kept(kept);
+        }
         if holding.phase() == Phase::Held {
             return Ok(());
         }

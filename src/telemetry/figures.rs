@@ -14,7 +14,8 @@ const SECONDS: [f64; 16] = [
 const COUNTERS: &[(&str, &str)] = &[
     ("galley_seat_claims_total", "Claims of a seat, by role and outcome."),
     ("galley_seats_lost_total", "Seats lost by their holders, by reason."),
-    ("galley_renewal_reasserted_total", "Seats whose key was gone and was set again."),
+    ("galley_renewal_reasserted_total", "Locks whose key was gone and was set again."),
+    ("galley_renewal_mass_losses_total", "Rounds in which most locks were lost at once."),
     ("galley_lock_acquisitions_total", "Attempts at a lock, by class and outcome."),
     ("galley_document_updates_total", "Updates of documents that were stored."),
     ("galley_http_requests_total", "Requests, by method, route and status."),
@@ -24,6 +25,7 @@ const COUNTERS: &[(&str, &str)] = &[
 const GAUGES: &[(&str, &str)] = &[
     ("galley_seats_held", "Seats held by sessions of this server, by role."),
     ("galley_renewal_locks", "Locks in the last renewal round."),
+    ("galley_renewal_oldest_seconds", "Since when the longest not renewed lock was not renewed."),
     ("galley_locks_clock_ahead_seconds", "How far the clock of Redis is ahead of this server's."),
     ("galley_connections", "Open connections, websockets included."),
     ("galley_rooms", "Open rooms."),
@@ -58,10 +60,19 @@ fn begin_at_zero() {
         counter!("galley_lock_acquisitions_total", "class" => "seat", "outcome" => outcome)
             .increment(0);
     }
-    for name in ["galley_renewal_reasserted_total", "galley_document_updates_total"] {
+    for name in [
+        "galley_renewal_reasserted_total",
+        "galley_renewal_mass_losses_total",
+        "galley_document_updates_total",
+    ] {
         counter!(name).increment(0);
     }
-    for name in ["galley_renewal_locks", "galley_connections", "galley_rooms"] {
+    for name in [
+        "galley_renewal_locks",
+        "galley_renewal_oldest_seconds",
+        "galley_connections",
+        "galley_rooms",
+    ] {
         gauge!(name).set(0.0);
     }
     for name in ["galley_lock_wait_seconds", "galley_lock_hold_seconds"] {

@@ -8,6 +8,8 @@ mod cost;
 mod figures;
 mod guards;
 mod guards_in_redis;
+mod kept;
+mod kept_in_redis;
 mod line;
 mod line_in_redis;
 mod outage;
@@ -16,6 +18,7 @@ mod place;
 mod relay;
 mod restart;
 mod server;
+mod tenants;
 
 /// One suite for both keepers: a test is a function of the place where the locks are.
 macro_rules! on_both_keepers {
@@ -104,5 +107,16 @@ mod guarded {
         several_locks_are_had_all_or_none_and_never_crosswise
         whatever_is_dropped_on_the_way_leaves_nothing
         closed_locks_free_what_was_held_and_tell
+    }
+}
+
+mod kept_alive {
+    on_both_keepers! {
+        kept:
+        what_is_kept_outlives_its_lease_and_ends_with_it_when_dropped
+        a_tenant_that_does_not_live_is_not_renewed
+        a_tenant_that_lives_no_more_is_released_before_its_lease_ends
+        g6_what_another_took_is_lost_and_told_once
+        closed_locks_free_what_was_kept_and_tell
     }
 }

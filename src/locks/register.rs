@@ -1,0 +1,273 @@
+//! The register of what is kept alive: who, and when there is something to do about them. No IO,
+//! and no clock.
+//!
+//! Entries stand in a map, and beside it in the order in which they are due. To come, to go and to
+//! find what is due costs as many steps as a look-up, and never a walk over all.
+//!
+//! - **T1** What was taken out is not in any later agenda, and no verdict of an earlier one finds
+//!   it (G6).
+//! - **T2** Each entry stands in the order under the time that it itself gives, or not at all.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use crate::locks::tenant::Tenant;
+use crate::locks::wish::{LEASES, Rhythm};
+use crate::locks::words::{Held, Verdict};
+
+/// A lock that is kept, and for whom.
+#[derive(Clone, Debug)]
+pub(super) struct Tenancy {
+    pub(super) held: Arc<Held>,
+    pub(super) rhythm: Rhythm,
+    /// Its tenant is asked then, however well it was renewed.
+    pub(super) ends: Option<Instant>,
+    /// Nobody else is to have it before.
+    pub(super) rests_until: Option<Instant>,
+    pub(super) tenant: Arc<dyn Tenant>,
+}
+
+/// Something to do.
+#[derive(Debug)]
+pub(super) struct Item {
+    pub(super) id: u64,
+    pub(super) held: Arc<Held>,
+    pub(super) rhythm: Rhythm,
+    pub(super) tenant: Arc<dyn Tenant>,
+    pub(super) trusted_until: Instant,
+    /// When it was to be renewed, if it is in this round.
+    pub(super) renew_at: Option<Instant>,
+}
+
+/// What is kept.
+#[derive(Debug, Default)]
+pub(super) struct Register {
+    entries: HashMap<u64, Entry>,
+    order: BTreeSet<(Instant, u64)>,
+    last_id: u64,
+    is_closed: bool,
+    /// Somebody asked that all be renewed now that is due before this.
+    rung: Option<Instant>,
+    /// Entries that were looked at to see what there is to do.
+    #[cfg(test)]
+    pub(super) looked_at: usize,
+}
+
+#[derive(Debug)]
+struct Entry {
+    tenancy: Tenancy,
+    /// When the last good claim or renewal was sent.
+    sent_at: Instant,
+    /// When it is renewed next, if ever.
+    renew_at: Option<Instant>,
+    /// How long after that the next time is if nothing comes of it: its rhythm, or the pause
+    /// between attempts.
+    again_after: Option<Duration>,
+    /// When its tenant is asked, even if nothing is to be renewed.
+    look_at: Option<Instant>,
+}
+
+impl Register {
+    /// Takes one in; a number to find it by, and whether it is the first that is due. Nothing once
+    /// all is closed.
+    pub(super) fn enter(&mut self, tenancy: Tenancy, sent_at: Instant) -> Option<(u64, bool)> {
+        if self.is_closed {
+            return None;
+        }
+        self.last_id += 1;
+        let id = self.last_id;
+        let entry = Entry::new(tenancy, sent_at);
+        let due = entry.due();
+        self.entries.insert(id, entry);
+        self.order.extend(due.map(|due| (due, id)));
+        Some((id, self.order.first().is_some_and(|(_due, first)| *first == id)))
+    }
+
+    /// Takes one out, for the caller to drop when nothing is locked any more.
+    pub(super) fn leave(&mut self, id: u64) -> Option<Tenancy> {
+        let entry = self.entries.remove(&id)?;
+        if let Some(due) = entry.due() {
+            self.order.remove(&(due, id));
+        }
+        Some(entry.tenancy)
+    }
+
+    /// Takes all out, and nobody in any more.
+    pub(super) fn close(&mut self) -> Vec<Tenancy> {
+        self.is_closed = true;
+        self.order.clear();
+        self.entries.drain().map(|(_id, entry)| entry.tenancy).collect()
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// All that is due before `until` is to be renewed now. False if there is nothing at all.
+    pub(super) fn ring(&mut self, until: Instant) -> bool {
+        self.rung = (!self.is_empty()).then_some(until).max(self.rung);
+        !self.is_empty()
+    }
+
+    /// When there is something to do.
+    pub(super) fn next_due(&self) -> Option<Instant> {
+        self.order.first().map(|(due, _id)| *due)
+    }
+
+    /// What there is to do at `now`: whose tenants to ask, and what to renew, all of which it is
+    /// when the keeper `is_back`.
+    pub(super) fn agenda(&mut self, now: Instant, is_back: bool) -> Vec<Item> {
+        let horizon = self.horizon(now, is_back);
+        let last = horizon.map_or(now, |horizon| horizon.max(now));
+        let mut agenda = Vec::new();
+        for (due, id) in self.order.range(..=(last, u64::MAX)) {
+            #[cfg(test)]
+            {
+                self.looked_at += 1;
+            }
+            let Some(entry) = self.entries.get(id) else { continue };
+            let joins = |at: &Instant| horizon.is_some_and(|horizon| *at <= horizon);
+            let renew_at = entry.renew_at.filter(joins);
+            if renew_at.is_some() || *due <= now {
+                agenda.push(entry.item(*id, renew_at));
+            }
+        }
+        agenda
+    }
+
+    /// Up to where entries join the round that is to be made now, if one is.
+    ///
+    /// One that is due takes along all that will be due before it is due again. So the one with the
+    /// shortest lease makes the rounds, and whatever else is kept makes none of its own.
+    fn horizon(&mut self, now: Instant, is_back: bool) -> Option<Instant> {
+        #[cfg(test)]
+        {
+            self.looked_at += self.order.range(..=(now, u64::MAX)).count();
+        }
+        let due = self.order.range(..=(now, u64::MAX));
+        let due = due.filter_map(|(_due, id)| self.entries.get(id));
+        let due = due.filter(|entry| entry.renew_at.is_some_and(|at| at <= now));
+        let shortest = due.filter_map(|entry| entry.again_after).min();
+        let all = is_back.then(|| now + LEASES.1);
+        self.rung.take().max(shortest.map(|pause| now + pause)).max(all)
+    }
+
+    /// What became by `now` of each item in a round that was sent at `sent_at`. Gives those that are
+    /// still here, with what was taken out: what was released while the pipeline was under way was
+    /// not lost, and is not raised (T1).
+    pub(super) fn enter_verdicts<'a>(
+        &mut self,
+        items: &'a [Item],
+        verdicts: &[Verdict],
+        sent_at: Instant,
+        now: Instant,
+    ) -> Vec<(&'a Item, Verdict, Option<Tenancy>)> {
+        let mut told = Vec::with_capacity(items.len());
+        for (item, verdict) in items.iter().zip(verdicts) {
+            let (is_here, tenancy) = match verdict {
+                Verdict::Renewed | Verdict::Reasserted => {
+                    (self.renewed(item.id, sent_at, now), None)
+                }
+                Verdict::Unknown => (self.put_off(item.id, now), None),
+                Verdict::Lost => {
+                    let tenancy = self.leave(item.id);
+                    (tenancy.is_some(), tenancy)
+                }
+            };
+            told.extend(is_here.then_some((item, *verdict, tenancy)));
+        }
+        told
+    }
+
+    fn renewed(&mut self, id: u64, sent_at: Instant, now: Instant) -> bool {
+        self.amend(id, |entry| {
+            let was_late = entry.trusted_until() <= now;
+            entry.sent_at = entry.sent_at.max(sent_at);
+            entry.again_after = entry.tenancy.rhythm.renew_every;
+            entry.renew_at = entry.again_after.map(|every| sent_at + every);
+            // Its tenant may have given it up while the answer was on its way.
+            entry.look_at = if was_late { Some(now) } else { Some(entry.ends()) };
+        })
+    }
+
+    /// It was not renewed: that is tried again after a fifth of its rhythm. False if it is not here
+    /// any more.
+    pub(super) fn put_off(&mut self, id: u64, now: Instant) -> bool {
+        self.amend(id, |entry| {
+            entry.again_after = entry.tenancy.rhythm.renew_every.map(|every| every / 5);
+            entry.renew_at = entry.again_after.map(|pause| now + pause);
+        })
+    }
+
+    /// Its tenant was asked at `now`, and is asked once for each time that the trust ends.
+    pub(super) fn asked(&mut self, id: u64, now: Instant) {
+        self.amend(id, |entry| {
+            if entry.look_at.is_some_and(|at| at <= now) {
+                let next = [Some(entry.trusted_until()), entry.tenancy.ends].into_iter().flatten();
+                entry.look_at = next.filter(|at| now < *at).min();
+            }
+        });
+    }
+
+    /// When that was sent which was sent first among all that last renewed one of these.
+    pub(super) fn oldest(&self) -> Option<Instant> {
+        let renewed = self.entries.values().filter(|entry| entry.renew_at.is_some());
+        renewed.map(|entry| entry.sent_at).min()
+    }
+
+    /// Changes an entry, and its place in the order with it (T2).
+    fn amend(&mut self, id: u64, amend: impl FnOnce(&mut Entry)) -> bool {
+        let Some(entry) = self.entries.get_mut(&id) else { return false };
+        let before = entry.due();
+        amend(entry);
+        let after = entry.due();
+        if before != after {
+            if let Some(before) = before {
+                self.order.remove(&(before, id));
+            }
+            self.order.extend(after.map(|after| (after, id)));
+        }
+        true
+    }
+}
+
+impl Entry {
+    fn new(tenancy: Tenancy, sent_at: Instant) -> Self {
+        let again_after = tenancy.rhythm.renew_every;
+        let renew_at = again_after.map(|every| sent_at + every);
+        let mut entry = Self { tenancy, sent_at, renew_at, again_after, look_at: None };
+        entry.look_at = Some(entry.ends());
+        entry
+    }
+
+    fn due(&self) -> Option<Instant> {
+        [self.renew_at, self.look_at].into_iter().flatten().min()
+    }
+
+    fn trusted_until(&self) -> Instant {
+        self.tenancy.rhythm.trusted_until(self.sent_at)
+    }
+
+    /// When its tenant has to be asked if it is not renewed.
+    fn ends(&self) -> Instant {
+        let until = self.trusted_until();
+        self.tenancy.ends.map_or(until, |ends| until.min(ends))
+    }
+
+    fn item(&self, id: u64, renew_at: Option<Instant>) -> Item {
+        let Tenancy { held, rhythm, tenant, .. } = &self.tenancy;
+        let (held, tenant) = (Arc::clone(held), Arc::clone(tenant));
+        let trusted_until = self.trusted_until();
+        Item { id, held, rhythm: *rhythm, tenant, trusted_until, renew_at }
+    }
+}
+
+impl Tenancy {
+    /// How long nobody else may have it if it is given back at `now`.
+    pub(super) fn rest(&self, now: Instant) -> Duration {
+        self.rests_until.map_or(Duration::ZERO, |until| until.saturating_duration_since(now))
+    }
+}

@@ -1,0 +1,264 @@
+//! What holds for locks that are kept alive for a tenant, wherever the locks are kept. `main.rs`
+//! runs the first of these on both keepers; the others take their time, which is paused.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use galley::domain::ids::SessionId;
+use galley::locks::{
+    Claim, Guard, Lease, LockName, Locks, Loss, Over, Released, Rhythm, Verdict, Wish,
+};
+use galley::locks::{Kept, Lives, Tenant};
+use metrics_exporter_prometheus::PrometheusBuilder;
+use tokio::time::{Instant, sleep, timeout};
+
+use crate::line::SHORT;
+use crate::people::{LONG, claim, granted, held, kim, lee, refused, seat, until, until_free};
+use crate::place::Place;
+use crate::tenants::{Lodger, Told, kept_as};
+
+/// The seats' own.
+const SEATS: (Duration, Duration) = (Duration::from_secs(12), Duration::from_secs(4));
+
+fn brief() -> Rhythm {
+    Rhythm::new(SHORT * 2, SHORT / 2)
+}
+
+fn as_seats() -> Rhythm {
+    Rhythm::new(SEATS.0, SEATS.1)
+}
+
+pub(crate) async fn what_is_kept_outlives_its_lease_and_ends_with_it_when_dropped(place: Place) {
+    let (name, lodger) = (seat(), Lodger::new());
+    let (kept, value) = kept_as(&place.locks, &name, brief(), &lodger).await;
+    let told = lodger.until_told(8).await;
+    let is_renewal = |told: &Told| matches!(told, Told::Renewed(_, Verdict::Renewed));
+    assert!(told.iter().all(is_renewal), "{told:?}");
+    assert_eq!(refused(&place.locks, &claim(&name, &lee())).await.value, value);
+    drop(kept);
+    let told = lodger.told().len();
+    // Not released by that, and not renewed either.
+    until_free(&place.locks, &name).await;
+    assert!(lodger.told().len() <= told + 1, "but for a round that was on its way");
+}
+
+pub(crate) async fn a_tenant_that_does_not_live_is_not_renewed(place: Place) {
+    let (name, lodger) = (seat(), Lodger::new());
+    let (kept, _value) = kept_as(&place.locks, &name, brief(), &lodger).await;
+    lodger.until_told(1).await;
+    lodger.is(Lives::NotNow);
+    let told = lodger.told().len();
+    until_free(&place.locks, &name).await;
+    assert!(lodger.told().len() <= told + 1);
+    // Still in the register: nobody had it in between, so it is put back when its tenant lives.
+    lodger.is(Lives::Yes);
+    until("it is back", async || place.locks.holder(&name).await.expect("an answer").is_some())
+        .await;
+    assert!(lodger.told().iter().any(|it| matches!(it, Told::Renewed(_, Verdict::Reasserted))));
+    assert!(kept.end());
+}
+
+pub(crate) async fn a_tenant_that_lives_no_more_is_released_before_its_lease_ends(place: Place) {
+    let (name, lodger) = (seat(), Lodger::new());
+    let rhythm = Rhythm::new(LONG, SHORT / 3);
+    let (kept, _value) = kept_as(&place.locks, &name, rhythm, &lodger).await;
+    lodger.is(Lives::NoMore);
+    until_free(&place.locks, &name).await;
+    assert!(!kept.end(), "out of the register");
+}
+
+pub(crate) async fn g6_what_another_took_is_lost_and_told_once(place: Place) {
+    let (name, lodger) = (seat(), Lodger::new());
+    let (kept, value) = kept_as(&place.locks, &name, brief(), &lodger).await;
+    let thief = Claim { over: Over::Value(value.clone()), ..claim(&name, &lee()) };
+    granted(&place.locks, &thief).await;
+    let is_lost = |told: &Told| *told == Told::Lost(Loss::Taken);
+    until("it is told", async || lodger.told().iter().any(is_lost)).await;
+    let told = lodger.told();
+    sleep(SHORT).await;
+    assert_eq!(lodger.told(), told);
+    assert!(!kept.end());
+    assert_eq!(place.locks.release(&name, &value).await, Ok(Released::NotHeld));
+    assert_eq!(refused(&place.locks, &claim(&name, &kim())).await.value, thief.value);
+}
+
+pub(crate) async fn closed_locks_free_what_was_kept_and_tell(place: Place) {
+    let (other, name, lodger) = (place.another().await, seat(), Lodger::new());
+    let (kept, _value) = kept_as(&place.locks, &name, as_seats(), &lodger).await;
+    place.locks.close().await;
+    place.locks.stopped_renewing().await;
+    assert_eq!(lodger.told(), [Told::Lost(Loss::Closed)]);
+    assert_eq!(other.holder(&name).await, Ok(None));
+    assert!(!kept.end());
+}
+
+/// Locks that are kept alive with these leases, each claimed some time after the one before.
+async fn guards_of(locks: &Locks, leases: impl Iterator<Item = Duration>) -> Vec<Guard> {
+    let mut guards = Vec::new();
+    for (number, lease) in leases.enumerate() {
+        let name = LockName::named(&format!("job:{number}"));
+        let wish = Wish::new(Lease::KeptAlive(lease));
+        guards.push(locks.try_lock(&name, &wish).await.expect("a free lock"));
+        sleep(Duration::from_millis(7)).await;
+    }
+    guards
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_hundred_locks_of_different_leases_are_renewed_in_as_many_rounds_as_one() {
+    let (minute, shortest) = (Duration::from_secs(60), Duration::from_millis(1_500));
+    let mut rounds = Vec::new();
+    for number in [1, 100] {
+        let (locks, lodger) = (Locks::memory(), Lodger::new());
+        let mut kept: Vec<(Kept, String)> = Vec::new();
+        for at in 0..number {
+            let rhythm = shortest + Duration::from_millis(137) * at;
+            let rhythm = Rhythm::new(rhythm, rhythm / 3);
+            kept.push(kept_as(&locks, &seat(), rhythm, &lodger).await);
+            sleep(Duration::from_millis(7)).await;
+        }
+        sleep(Duration::from_secs(1)).await;
+        let began = Instant::now();
+        sleep(minute).await;
+        // What goes out in one pipeline was sent at one moment.
+        let renewals = lodger.renewals();
+        let sent: BTreeSet<_> = renewals.iter().filter(|at| began <= **at).collect();
+        rounds.push(sent.len());
+        let all_renewed = lodger.told();
+        let is_renewal = |told: &Told| matches!(told, Told::Renewed(_, Verdict::Renewed));
+        assert!(all_renewed.iter().all(is_renewal), "none expired in between");
+    }
+    assert_eq!(rounds[0], rounds[1]);
+    assert!((118..=120).contains(&rounds[0]), "each third of its lease: {rounds:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lock_of_300_ms_is_kept_alive_beside_seats_of_12_s() {
+    let (locks, seats, short) = (Locks::memory(), Lodger::new(), Lodger::new());
+    let mut kept = Vec::new();
+    for _ in 0..50 {
+        kept.push(kept_as(&locks, &seat(), as_seats(), &seats).await);
+        sleep(Duration::from_millis(70)).await;
+    }
+    let lease = Duration::from_millis(300);
+    kept.push(kept_as(&locks, &seat(), Rhythm::new(lease, lease / 3), &short).await);
+    let guards = guards_of(&locks, [lease].into_iter()).await;
+    sleep(Duration::from_secs(60)).await;
+    assert!(guards.iter().all(Guard::is_held));
+    let sent = short.renewals();
+    assert!((590..=600).contains(&sent.len()), "{}", sent.len());
+    for pair in sent.windows(2) {
+        assert!(pair[1] - pair[0] <= lease / 2, "{:?}", pair[1] - pair[0]);
+    }
+    for told in short.told().iter().chain(&seats.told()) {
+        assert!(matches!(told, Told::Renewed(_, Verdict::Renewed)), "{told:?}");
+    }
+    // A seat is not renewed oftener for the other's sake.
+    let each = seats.renewals().len() / 50;
+    assert!((15..=17).contains(&each), "{each}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_rings_gets_one_round_of_all_that_would_be_due() {
+    let (locks, lodger) = (Locks::memory(), Lodger::new());
+    let mut kept = Vec::new();
+    for _ in 0..20 {
+        kept.push(kept_as(&locks, &seat(), as_seats(), &lodger).await);
+        sleep(Duration::from_millis(50)).await;
+    }
+    let far = Lodger::new();
+    kept.push(kept_as(&locks, &seat(), Rhythm::new(LONG, LONG / 3), &far).await);
+    for _ in 0..5 {
+        let rung = Instant::now();
+        locks.renew_ahead(SEATS.1);
+        sleep(Duration::from_secs(1)).await;
+        let sent: Vec<_> = lodger.renewals();
+        assert!(sent[sent.len() - 20..].iter().all(|at| *at == rung), "all, and at once");
+    }
+    assert_eq!((lodger.told().len(), far.told().len()), (5 * 20, 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn most_of_a_round_lost_at_once_is_an_alarm_and_a_few_are_none() {
+    let recorder = PrometheusBuilder::new().build_recorder();
+    let _here = metrics::set_default_local_recorder(&recorder);
+    let (locks, lodger) = (Locks::memory(), Lodger::new());
+    let mut all = Vec::new();
+    for _ in 0..30 {
+        let name = seat();
+        let (kept, value) = kept_as(&locks, &name, as_seats(), &lodger).await;
+        all.push((name, value, kept));
+    }
+    let alarms = |number: usize| {
+        let line = format!("galley_renewal_mass_losses_total {number}\n");
+        recorder.handle().render().contains(&line)
+    };
+    for (part, rings) in [(0..10, false), (10..20, true)] {
+        for (name, value, _kept) in &all[part] {
+            let value = value.clone();
+            granted(&locks, &Claim { over: Over::Value(value), ..claim(name, &lee()) }).await;
+        }
+        locks.renew_ahead(SEATS.1);
+        sleep(Duration::from_millis(1)).await;
+        // Ten of thirty are not most of them; ten of the twenty that are left are.
+        assert_eq!(alarms(1), rings, "{}", recorder.handle().render());
+    }
+    let lost = lodger.told().iter().filter(|it| **it == Told::Lost(Loss::Taken)).count();
+    assert_eq!(lost, 20);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_age_of_the_oldest_lock_is_shown_and_is_nothing_when_none_is_left() {
+    let recorder = PrometheusBuilder::new().build_recorder();
+    let _here = metrics::set_default_local_recorder(&recorder);
+    let oldest = || -> f64 {
+        let figures = recorder.handle().render();
+        let line =
+            figures.lines().find_map(|line| line.strip_prefix("galley_renewal_oldest_seconds "));
+        line.expect("it is shown").parse().expect("a number")
+    };
+    let (locks, well, silent) = (Locks::memory(), Lodger::new(), Lodger::new());
+    let first = kept_as(&locks, &seat(), as_seats(), &well).await;
+    sleep(SEATS.1 * 2).await;
+    assert!(oldest() < 1.0, "{}", oldest());
+    silent.is(Lives::NotNow);
+    let second = kept_as(&locks, &seat(), as_seats(), &silent).await;
+    sleep(SEATS.1 * 2).await;
+    // As of the last round.
+    assert!((3.5..=8.0).contains(&oldest()), "{}", oldest());
+    assert!(well.told().len() <= 6, "not renewed oftener for the other's sake: {:?}", well.told());
+    // Asked each time that it could be renewed, and some more.
+    assert!(silent.told().is_empty() && 2 <= silent.asked() && silent.asked() < 20);
+    drop((first, second));
+    assert!(oldest() == 0.0);
+    let value = SessionId::generate().to_string();
+    assert_eq!(locks.release(&seat(), &value).await, Ok(Released::NotHeld));
+}
+
+/// Takes the task down that renews.
+#[derive(Debug)]
+struct Fragile;
+
+impl Tenant for Fragile {
+    fn lives(&self, _now: Instant) -> Lives {
+        panic!("on purpose")
+    }
+
+    fn renewed(&self, _sent_at: Instant, _verdict: Verdict) {}
+
+    fn lost(&self, _loss: Loss) {}
+}
+
+/// Goal: whoever relies on renewals is told when there are none any more, and can stop in time.
+#[tokio::test(start_paused = true)]
+async fn g3_who_relies_on_renewals_hears_that_their_task_has_died() {
+    let (locks, claim) = (Locks::memory(), claim(&seat(), &kim()));
+    let grant = granted(&locks, &claim).await;
+    let stopped = locks.stopped_renewing();
+    tokio::pin!(stopped);
+    assert!(timeout(SEATS.1, &mut stopped).await.is_err());
+    let kept = locks.keep(held(&claim, &grant), as_seats(), grant.sent_at, Arc::new(Fragile));
+    timeout(SEATS.1 * 2, stopped).await.expect("told in time");
+    assert!(kept.expect("not closed").end());
+}

@@ -1,0 +1,131 @@
+//! Locks that are kept alive, where Redis is what goes wrong, or what is counted.
+
+use std::time::Duration;
+
+use galley::locks::{Lease, LockName, Locks, Loss, Rhythm, Verdict, Wish};
+use tokio::runtime::Handle;
+use tokio::time::{sleep, timeout};
+
+use crate::line::SHORT;
+use crate::people::{apart, seat, until};
+use crate::server::{PATIENCE, Server};
+use crate::tenants::{Lodger, Told, kept_as};
+
+async fn start() -> (Server, Locks) {
+    let server = Server::start().await;
+    let locks = Locks::connect(&server.url()).await.expect("a good address");
+    locks.check().await.expect("a fit Redis");
+    (server, locks)
+}
+
+/// Pipelines of renewals, scripts and renewals in `time`.
+async fn asked_in(server: &Server, time: Duration) -> (u64, u64, u64) {
+    server.forget_calls().await;
+    sleep(time).await;
+    let pipelines = server.calls("script|load").await;
+    (pipelines, server.calls("evalsha").await, server.calls("pexpire").await)
+}
+
+#[tokio::test]
+async fn seats_and_guards_of_one_process_go_out_in_one_pipeline() {
+    let (server, locks) = start().await;
+    let (lease, lodger) = (Duration::from_millis(1_500), Lodger::new());
+    let (mut kept, mut guards) = (Vec::new(), Vec::new());
+    for number in 0..20 {
+        let rhythm = Rhythm::new(lease, lease / 3);
+        kept.push(kept_as(&locks, &seat(), rhythm, &lodger).await);
+        let name = LockName::named(&format!("job:{number}"));
+        let wish = Wish::new(Lease::KeptAlive(lease));
+        guards.push(locks.try_lock(&name, &wish).await.expect("a free lock"));
+        sleep(Duration::from_millis(5)).await;
+    }
+    sleep(lease).await;
+    let (pipelines, scripts, renewals) = asked_in(&server, lease).await;
+    assert!((2..=4).contains(&pipelines), "three in three thirds of a lease: {pipelines}");
+    // One TTL, one call; and all of them each time.
+    assert_eq!((scripts, renewals), (pipelines, pipelines * 40));
+    // And when somebody asks for it.
+    server.forget_calls().await;
+    locks.renew_ahead(lease);
+    until("the round is made", async || server.calls("pexpire").await == 40).await;
+    assert_eq!((server.calls("script|load").await, server.calls("evalsha").await), (1, 1));
+    assert!(guards.iter().all(galley::locks::Guard::is_held));
+}
+
+#[tokio::test]
+async fn a_hundred_locks_of_different_leases_need_no_more_tasks_and_pipelines_than_one() {
+    let (server, locks) = start().await;
+    let (shortest, lodger) = (Duration::from_millis(1_500), Lodger::new());
+    let kept = |lease: Duration| kept_as_seat(&locks, lease, &lodger);
+    let mut all = vec![kept(shortest).await];
+    sleep(shortest).await;
+    let tasks = Handle::current().metrics().num_alive_tasks();
+    let (alone, ..) = asked_in(&server, shortest * 2).await;
+    for number in 1..100 {
+        all.push(kept(shortest + Duration::from_millis(41) * number).await);
+    }
+    // The test's own connection has one, and may take a moment to go.
+    let alive = || Handle::current().metrics().num_alive_tasks();
+    until("there is no further task", async || alive() <= tasks).await;
+    let (together, ..) = asked_in(&server, shortest * 2).await;
+    // A round may stand on either edge of the time that was counted in.
+    assert!(together <= alone + 1 && alone <= together + 1, "{alone} and {together}");
+    until("there is no further task", async || alive() <= tasks).await;
+    let is_renewal = |told: &Told| matches!(told, Told::Renewed(_, Verdict::Renewed));
+    assert!(lodger.told().iter().all(is_renewal));
+}
+
+async fn kept_as_seat(
+    locks: &Locks,
+    lease: Duration,
+    lodger: &std::sync::Arc<Lodger>,
+) -> (galley::locks::Kept, String) {
+    kept_as(locks, &seat(), Rhythm::new(lease, lease / 3), lodger).await
+}
+
+#[tokio::test]
+async fn g6_what_is_released_is_never_raised_by_a_round_under_way() {
+    let (server, locks) = start().await;
+    let lodger = Lodger::new();
+    for _ in 0..5 {
+        let name = seat();
+        let rhythm = Rhythm::new(Duration::from_secs(12), Duration::from_secs(4));
+        let (kept, value) = kept_as(&locks, &name, rhythm, &lodger).await;
+        server.freeze().await;
+        let asked = lodger.asked();
+        locks.renew_ahead(rhythm.ttl());
+        until("the round is made", async || asked < lodger.asked()).await;
+        // It is on its way to a Redis that does not read.
+        drop(kept);
+        let (other, theirs) = (locks.clone(), name.clone());
+        let released = apart(async move { other.release(&theirs, &value).await });
+        server.thaw().await;
+        timeout(PATIENCE, released).await.expect("in time").expect("no panic").expect("an answer");
+        assert_eq!(locks.holder(&name).await, Ok(None));
+        locks.renew_ahead(rhythm.ttl());
+        sleep(SHORT).await;
+        assert_eq!(locks.holder(&name).await, Ok(None));
+    }
+    assert_eq!(lodger.told(), [], "the verdict found nobody");
+}
+
+/// Goal: who outlives its deadline is asked, stays in the register, and is put back.
+#[tokio::test]
+async fn g1_a_tenant_that_outlived_its_deadline_is_renewed_as_soon_as_redis_is_back() {
+    let (mut server, locks) = start().await;
+    let lodger = Lodger::new();
+    let lease = Duration::from_millis(900);
+    let (kept, value) = kept_as_seat(&locks, lease, &lodger).await;
+    lodger.until_told(1).await;
+    server.stop().await;
+    let (asked, told) = (lodger.asked(), lodger.told().len());
+    sleep(lease * 2).await;
+    assert!(asked < lodger.asked() && lodger.told().len() == told);
+    server.start_again().await;
+    let told = lodger.until_told(told + 1).await;
+    assert!(matches!(told.last(), Some(Told::Renewed(_, Verdict::Reasserted))), "{told:?}");
+    assert!(!told.contains(&Told::Lost(Loss::Taken)));
+    let name = locks.seats().await.expect("an answer");
+    assert_eq!((name.len(), &name[0].1.value), (1, &value));
+    assert!(kept.end());
+}

@@ -1,0 +1,88 @@
+//! A tenant that remembers what it was told.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use galley::locks::{Kept, Lives, LockName, Locks, Loss, Rhythm, Tenant, Verdict};
+use tokio::sync::watch;
+use tokio::time::{Instant, timeout};
+
+use crate::people::{claim, granted, held, kim};
+use crate::server::PATIENCE;
+
+/// What a tenant was told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Told {
+    Renewed(Instant, Verdict),
+    Lost(Loss),
+}
+
+#[derive(Debug)]
+pub(crate) struct Lodger {
+    lives: watch::Sender<Lives>,
+    told: watch::Sender<Vec<Told>>,
+    asked: AtomicUsize,
+}
+
+impl Lodger {
+    pub(crate) fn new() -> Arc<Self> {
+        let (lives, told) = (watch::Sender::new(Lives::Yes), watch::Sender::default());
+        Arc::new(Self { lives, told, asked: AtomicUsize::new(0) })
+    }
+
+    pub(crate) fn is(&self, lives: Lives) {
+        self.lives.send_replace(lives);
+    }
+
+    pub(crate) fn asked(&self) -> usize {
+        self.asked.load(Ordering::SeqCst)
+    }
+
+    pub(crate) fn told(&self) -> Vec<Told> {
+        self.told.borrow().clone()
+    }
+
+    /// When each of its renewals was sent.
+    pub(crate) fn renewals(&self) -> Vec<Instant> {
+        let told = self.told();
+        told.iter()
+            .filter_map(|told| if let Told::Renewed(at, _) = told { Some(*at) } else { None })
+            .collect()
+    }
+
+    /// Waits until it was told as often.
+    pub(crate) async fn until_told(&self, times: usize) -> Vec<Told> {
+        let mut told = self.told.subscribe();
+        let enough = timeout(PATIENCE, told.wait_for(|told| times <= told.len())).await;
+        enough.expect("it is told in time").expect("it lives").clone()
+    }
+}
+
+impl Tenant for Lodger {
+    fn lives(&self, _now: Instant) -> Lives {
+        self.asked.fetch_add(1, Ordering::SeqCst);
+        *self.lives.borrow()
+    }
+
+    fn renewed(&self, sent_at: Instant, verdict: Verdict) {
+        self.told.send_modify(|told| told.push(Told::Renewed(sent_at, verdict)));
+    }
+
+    fn lost(&self, loss: Loss) {
+        self.told.send_modify(|told| told.push(Told::Lost(loss)));
+    }
+}
+
+/// Claims a lock for Kim and has it kept alive for a tenant; gives its value too.
+pub(crate) async fn kept_as(
+    locks: &Locks,
+    name: &LockName,
+    rhythm: Rhythm,
+    lodger: &Arc<Lodger>,
+) -> (Kept, String) {
+    let claim = galley::locks::Claim { ttl: rhythm.ttl(), ..claim(name, &kim()) };
+    let grant = granted(locks, &claim).await;
+    let lodger = Arc::<Lodger>::clone(lodger);
+    let kept = locks.keep(held(&claim, &grant), rhythm, grant.sent_at, lodger);
+    (kept.expect("not closed"), claim.value)
+}
