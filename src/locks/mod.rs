@@ -63,6 +63,8 @@ mod line;
 mod link;
 mod locking;
 mod memory;
+#[cfg(test)]
+pub(crate) mod model;
 mod name;
 mod open;
 mod owed;

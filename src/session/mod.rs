@@ -16,11 +16,18 @@ pub mod admin;
 pub mod close;
 pub mod event;
 pub mod holding;
+#[cfg(test)]
+mod holding_tests;
+#[cfg(test)]
+mod lease_model;
 pub mod options;
 pub mod outbox;
+mod parts;
 pub mod persist;
 mod placing;
 mod questions;
+#[cfg(test)]
+mod races;
 pub mod registry;
 pub mod renewal;
 pub mod reviews;

@@ -2,6 +2,8 @@
 
 #![allow(clippy::panic, clippy::indexing_slicing, reason = "a test that fails panics")]
 
+mod alike;
+mod cancelled;
 mod coming_back;
 mod contract;
 mod cost;
@@ -13,6 +15,7 @@ mod kept_in_redis;
 mod line;
 mod line_in_redis;
 mod outage;
+mod paused;
 mod people;
 mod place;
 mod relay;
@@ -68,6 +71,17 @@ mod resumed {
         what_was_released_or_handed_on_is_not_come_back_to
         g5_who_comes_back_goes_before_the_line_and_leaves_it_as_it_is
         a_lock_that_was_put_back_is_come_back_to
+    }
+}
+
+mod dropped {
+    on_both_keepers! {
+        cancelled:
+        every_way_to_a_free_lock_may_be_dropped_at_every_step
+        every_way_to_a_lock_that_is_taken_may_be_dropped_at_every_step
+        a_claim_may_be_dropped_at_every_step
+        a_release_that_is_dropped_at_any_step_is_made_all_the_same
+        questions_that_are_dropped_change_nothing
     }
 }
 

@@ -21,6 +21,14 @@ impl Place {
         Self { locks, server: Some(server) }
     }
 
+    /// All is forgotten, as when Redis comes back empty.
+    pub(crate) async fn empty(&mut self) {
+        match &self.server {
+            Some(server) => drop(server.run::<redis::Value>("FLUSHALL").await),
+            None => self.locks = Locks::memory(),
+        }
+    }
+
     /// The same locks, as another server sees them.
     pub(crate) async fn another(&self) -> Locks {
         match &self.server {
