@@ -37,7 +37,7 @@ struct FlagArgs {
     /// Where documents are kept: `sqlite://PATH`
     #[arg(long, value_name = "URL", global = true)]
     database_url: Option<String>,
-    /// Where seats are held: `memory:`, `redis://…` or `rediss://…`
+    /// Where seats are held: `memory:`, `redis://…`, `redis+sentinel://…` or `redis+cluster://…`
     #[arg(long, value_name = "URL", global = true)]
     locks_url: Option<String>,
 }

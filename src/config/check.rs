@@ -13,6 +13,7 @@ use crate::config::{
     MetricsSettings, SeatSettings, ServerSettings, Settings,
 };
 use crate::domain::lease::LeaseTerms;
+use crate::domain::redis_url::RedisUrl;
 use crate::http::origin::Origin;
 use crate::telemetry::{self, Format};
 
@@ -103,23 +104,14 @@ fn database(reader: &mut Reader) -> Option<DatabaseSettings> {
 
 fn locks(reader: &mut Reader) -> Option<LocksSettings> {
     let url = reader.required("locks.url")?;
-    let fault = match url.split_once("://") {
-        None if url == "memory:" => return Some(LocksSettings { url }),
-        Some(("redis" | "rediss", rest)) if has_host(rest) => return Some(LocksSettings { url }),
-        Some((scheme @ ("redis+sentinel" | "redis+cluster"), _)) => {
-            format!("{scheme}:// {NOT_YET}; use redis:// or rediss:// at one primary")
-        }
+    if url != "memory:"
+        && let Err(fault) = RedisUrl::parse(&url)
+    {
         // The value is not repeated: it may hold a password.
-        _ => "must be memory:, redis://HOST[:PORT][/DB] or rediss://…".to_owned(),
-    };
-    reader.fault("locks.url", &fault);
-    None
-}
-
-fn has_host(rest: &str) -> bool {
-    let authority = rest.split(['/', '?']).next().unwrap_or_default();
-    let host = authority.rsplit('@').next().unwrap_or_default();
-    !host.is_empty() && !host.starts_with(':')
+        reader.fault("locks.url", &fault.to_string());
+        return None;
+    }
+    Some(LocksSettings { url })
 }
 
 /// A database file has one server, unless its operator says that they know better.

@@ -98,7 +98,7 @@ pub struct DatabaseSettings {
 /// `[locks]`
 #[derive(Clone)]
 pub struct LocksSettings {
-    /// `memory:`, `redis://…` or `rediss://…`; may hold a password.
+    /// `memory:`, `redis://…`, `redis+sentinel://…` or `redis+cluster://…`; may hold a password.
     pub url: String,
 }
 

@@ -146,11 +146,33 @@ fn a_public_url_is_an_origin() {
 fn what_this_version_cannot_do_is_said() {
     for (key, value) in [
         ("GALLEY_DATABASE__URL", "postgres://db/galley"),
-        ("GALLEY_LOCKS__URL", "redis+sentinel://a:1,b:2/main/0"),
-        ("GALLEY_LOCKS__URL", "redis+cluster://a:1,b:2"),
         ("GALLEY_AUTH__JWKS_URL", "https://id.example/jwks"),
     ] {
         assert!(fault(&[(key, value)]).contains("not in this version"), "{key}");
+    }
+}
+
+#[test]
+fn a_redis_is_one_or_some_nodes_of_a_cluster() {
+    let shared = ("GALLEY_DATABASE__SHARED_SQLITE", "true");
+    for url in [
+        "redis+cluster://a:1,b:2",
+        "rediss+cluster://u:hunter2@a:1,b:2",
+        "redis://a/1",
+        "redis+sentinel://u:hunter2@a:1,b:2/main/0",
+    ] {
+        let settings = with(&[("GALLEY_LOCKS__URL", url), shared]).expect("valid");
+        assert!(!settings.show().contains("hunter2"), "{}", settings.show());
+    }
+    for url in [
+        "redis+cluster://",
+        "redis+cluster://a:1/3",
+        "redis+sentinel://a:1",
+        "valkey://a",
+        "redis://:1",
+    ] {
+        let why = fault(&[("GALLEY_LOCKS__URL", url), shared]);
+        assert!(why.starts_with("locks.url: "), "{why}");
     }
 }
 

@@ -19,6 +19,7 @@ pub mod fence;
 pub mod ids;
 pub mod lease;
 pub mod limits;
+pub mod redis_url;
 pub mod review;
 pub mod seat;
 pub mod text;

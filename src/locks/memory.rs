@@ -13,7 +13,7 @@ use crate::locks::line::{Lobby, Standing, Waiter};
 use crate::locks::name::LockName;
 use crate::locks::reply;
 use crate::locks::table::{Moment, Table};
-use crate::locks::words::{Claim, Claimed, Held, Holder, LocksError, Released, Round};
+use crate::locks::words::{Claim, Claimed, Held, Holder, InLine, LocksError, Released, Round};
 
 /// Locks of one process.
 #[derive(Debug, Default)]
@@ -71,6 +71,10 @@ impl Memory {
 
     pub(super) fn held(&self) -> Vec<(LockName, Holder)> {
         self.table().held(Instant::now())
+    }
+
+    pub(super) fn behind(&self, name: &LockName, most: usize) -> Vec<InLine> {
+        self.table().behind(name, most, Instant::now())
     }
 
     fn tell(&self, told: Option<String>) {

@@ -14,7 +14,7 @@ use crate::domain::fence::Fence;
 use crate::locks::GRANT_KEPT_FOR;
 use crate::locks::line::{LINE_DEADLINE, LINE_MAX, Standing, Waiter};
 use crate::locks::name::LockName;
-use crate::locks::words::{Claim, Grant, Held, Holder, Over, Owner, Released, Verdict};
+use crate::locks::words::{Claim, Grant, Held, Holder, InLine, Over, Owner, Released, Verdict};
 
 /// A moment, as whoever keeps the locks sees it.
 #[derive(Clone, Copy, Debug)]
@@ -190,6 +190,20 @@ impl Table {
     pub(super) fn held(&self, now: Instant) -> Vec<(LockName, Holder)> {
         let entries = self.entries.iter();
         entries.filter_map(|(name, entry)| Some((name.clone(), entry.holder(now)?))).collect()
+    }
+
+    /// As `behind.lua`.
+    pub(super) fn behind(&self, name: &LockName, most: usize, now: Instant) -> Vec<InLine> {
+        let line = self.entries.get(name).map_or(&[][..], |entry| &entry.line);
+        let living = line.iter().take(most).filter(|waiting| now < waiting.due);
+        living
+            .map(|waiting| {
+                let arrival = i64::try_from(waiting.arrival).unwrap_or(i64::MAX);
+                let since = DateTime::from_timestamp_micros(arrival).unwrap_or_default();
+                let Owner { user, node, .. } = waiting.owner.clone();
+                InLine { user, node, since }
+            })
+            .collect()
     }
 
     /// Forgets locks that nobody holds and nobody remembers. Amortised over the claims that made

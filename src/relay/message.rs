@@ -7,11 +7,11 @@
 use bytes::Bytes;
 
 use crate::domain::fence::Fence;
-use crate::domain::ids::{DocumentId, NodeId, SessionId, ShareLinkId};
+use crate::domain::ids::{DocumentId, NodeId, QuestionId, SessionId, ShareLinkId};
 use crate::domain::seat::Role;
 
 /// Changes with the format. A reader of another version sees a gap, not nonsense.
-const VERSION: u8 = 1;
+pub(super) const VERSION: u8 = 1;
 
 /// All that stands before the body, at its longest.
 const HEADER_BYTES_MAX: usize = 1 + 1 + 64 + 8 + 1 + 16;
@@ -76,13 +76,27 @@ pub enum Message {
         /// The number of its question.
         question: u64,
         /// The answer.
-        answer: Answer,
+        answer: Reply,
+    },
+    /// What does the server that has this session's socket know of it?
+    Question {
+        /// Which question.
+        id: QuestionId,
+        /// Of which session.
+        of: SessionId,
+    },
+    /// What it knows.
+    Answer {
+        /// Which question.
+        id: QuestionId,
+        /// What is known, as JSON.
+        json: String,
     },
 }
 
 /// What a server answers another one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Answer {
+pub enum Reply {
     /// The session's client gave a sign of life.
     Alive,
     /// There is no such session any more, or nobody at its other end.
@@ -93,8 +107,8 @@ pub enum Answer {
     Settled,
 }
 
-impl Answer {
-    const ALL: [Self; 4] = [Self::Alive, Self::Gone, Self::Settling, Self::Settled];
+impl Reply {
+    pub(super) const ALL: [Self; 4] = [Self::Alive, Self::Gone, Self::Settling, Self::Settled];
 
     /// How it stands on the wire.
     fn code(self) -> u8 {
@@ -188,12 +202,14 @@ impl Message {
             Self::Update { update, .. } => update.len(),
             Self::Presence(update) => update.len(),
             Self::Event { json, .. } => json.len(),
+            Self::Answer { json, .. } => json.len(),
             Self::Hello
             | Self::Revoked(_)
             | Self::Evicted(_)
             | Self::Knocked { .. }
             | Self::Replaced { .. }
-            | Self::Answered { .. } => 0,
+            | Self::Answered { .. }
+            | Self::Question { .. } => 0,
         }
     }
 
@@ -243,6 +259,16 @@ impl Message {
                 out.extend_from_slice(&question.to_be_bytes());
                 out.push(answer.code());
             }
+            Self::Question { id, of } => {
+                out.push(20);
+                put_id(out, id);
+                put_id(out, of);
+            }
+            Self::Answer { id, json } => {
+                out.push(21);
+                put_id(out, id);
+                out.extend_from_slice(json.as_bytes());
+            }
         }
     }
 
@@ -274,8 +300,13 @@ impl Message {
             },
             9 => Self::Answered {
                 question: reader.number()?,
-                answer: Answer::of_code(reader.byte()?)?,
+                answer: Reply::of_code(reader.byte()?)?,
             },
+            20 => Self::Question { id: reader.id()?, of: reader.id()? },
+            21 => {
+                let id = reader.id()?;
+                Self::Answer { id, json: String::from_utf8(reader.rest().to_vec()).ok()? }
+            }
             _ => return None,
         })
     }
@@ -320,73 +351,5 @@ impl Reader<'_> {
         let rest = self.frame.slice(self.at.min(self.frame.len())..);
         self.at = self.frame.len();
         rest
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn all() -> Vec<Parcel> {
-        let messages = [
-            Message::Update { seq: 7, fence: Fence(1 << 52), update: Bytes::from_static(b"\0\0") },
-            Message::Presence(Bytes::new()),
-            Message::Hello,
-            Message::Event { to: None, json: "{}".to_owned() },
-            Message::Event { to: Some(Role::Writer), json: "{\"이름\":1}".to_owned() },
-            Message::Event { to: Some(Role::Reviewer), json: String::new() },
-            Message::Revoked(ShareLinkId::generate()),
-            Message::Evicted(SessionId::generate()),
-            Message::Knocked { question: 1, session: SessionId::generate() },
-            Message::Replaced {
-                question: u64::MAX,
-                session: SessionId::generate(),
-                document: DocumentId::generate(),
-            },
-        ];
-        let answers = Answer::ALL.map(|answer| Message::Answered { question: 7, answer });
-        messages.into_iter().chain(answers).map(Parcel::Message).chain([Parcel::Lost]).collect()
-    }
-
-    #[test]
-    fn every_message_survives_the_wire() {
-        for parcel in all() {
-            let envelope = Envelope { from: NodeId::generate(), sent_us: 42, parcel };
-            assert_eq!(Envelope::decode(&envelope.encode().into()), Some(envelope));
-        }
-    }
-
-    #[test]
-    fn g12_a_cut_or_altered_frame_is_read_as_something_or_nothing_but_never_panics() {
-        for parcel in all() {
-            let whole = Envelope { from: NodeId::generate(), sent_us: 42, parcel }.encode();
-            for (at, flip) in (0..whole.len()).flat_map(|at| [(at, 0x01), (at, 0x80), (at, 0xff)]) {
-                let mut altered = whole.clone();
-                altered[at] ^= flip;
-                let _ = Envelope::decode(&altered.into());
-                let _ = Envelope::decode(&Bytes::copy_from_slice(&whole[..at]));
-            }
-        }
-    }
-
-    #[test]
-    fn a_frame_of_another_version_is_not_guessed_at() {
-        let envelope =
-            Envelope { from: NodeId::generate(), sent_us: 0, parcel: all().swap_remove(2) };
-        let mut frame = envelope.encode();
-        frame[0] = VERSION + 1;
-        assert_eq!(Envelope::decode(&frame.into()), None);
-    }
-
-    #[test]
-    fn a_topic_is_found_again_in_its_channel() {
-        let document = DocumentId::generate();
-        for topic in [Topic::Room(document), Topic::Cluster, Topic::Node(NodeId::generate())] {
-            assert_eq!(Topic::of_channel(topic.channel().as_bytes()), Some(topic));
-        }
-        assert_eq!(Topic::Room(document).channel(), format!("share-link:room:{document}"));
-        assert_eq!(Topic::of_channel(b"share-link:room:"), None);
-        assert_eq!(Topic::of_channel(b"share-link:other:1"), None);
-        assert_eq!(Topic::of_channel(b"other"), None);
     }
 }

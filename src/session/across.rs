@@ -21,7 +21,7 @@ use tokio::time::timeout;
 use crate::domain::ids::{DocumentId, NodeId, SessionId};
 use crate::domain::limits::{HEARING_PATIENCE, KNOCK_PATIENCE, QUESTIONS_MAX, SETTLE_PATIENCE};
 use crate::locks::Holder;
-use crate::relay::{Answer, Message, Signal, Topic};
+use crate::relay::{Message, Reply, Signal, Topic};
 use crate::session::Sessions;
 use crate::session::close::LostReason;
 use crate::session::holding::{Holding, Phase};
@@ -67,7 +67,7 @@ impl Sessions {
             self.say(node, Message::Knocked { question: asked.number, session }).await;
         }
         let answer = timeout(KNOCK_PATIENCE, asked.answer(|_any| true)).await;
-        answer == Ok(Answer::Alive)
+        answer == Ok(Reply::Alive)
     }
 
     /// Tells the server of `former` that its seat is `holding`'s from now on. For a seat that may
@@ -93,7 +93,7 @@ impl Sessions {
         };
         let settled = async {
             timeout(HEARING_PATIENCE, asked.answer(|_any| true)).await?;
-            timeout(SETTLE_PATIENCE, asked.answer(|answer| answer == Answer::Settled)).await
+            timeout(SETTLE_PATIENCE, asked.answer(|answer| answer == Reply::Settled)).await
         };
         if settled.await.is_err() {
             tracing::warn!(seat = %sitter.seat, %node, "a seat was taken over from a silent server");
@@ -114,6 +114,8 @@ impl Sessions {
                     self.make_way(session);
                     self.have_settled(from, question, document).await;
                 }
+                Message::Question { id, of } => self.tell_of(from, id, of).await,
+                Message::Answer { id, json } => self.shared.questions.answered(id, json),
                 Message::Answered { question, answer } => {
                     self.shared.across.questions.answered(from, question, answer);
                 }
@@ -129,14 +131,14 @@ impl Sessions {
 
     async fn look_for_life(&self, from: NodeId, question: u64, session: SessionId) {
         let Some(holding) = self.shared.registry.session(session) else {
-            return self.answer(from, question, Answer::Gone).await;
+            return self.answer(from, question, Reply::Gone).await;
         };
         let Ok(place) = Arc::clone(&self.shared.across.looking).try_acquire_owned() else {
-            return self.answer(from, question, Answer::Alive).await;
+            return self.answer(from, question, Reply::Alive).await;
         };
         let sessions = self.clone();
         self.shared.tasks.spawn(async move {
-            let answer = if shows_life(&holding).await { Answer::Alive } else { Answer::Gone };
+            let answer = if shows_life(&holding).await { Reply::Alive } else { Reply::Gone };
             sessions.answer(from, question, answer).await;
             drop(place);
         });
@@ -154,20 +156,20 @@ impl Sessions {
     async fn have_settled(&self, from: NodeId, question: u64, document: DocumentId) {
         let room = self.shared.rooms.find(document);
         let Some(room) = room.filter(|room| !room.is_settled()) else {
-            return self.answer(from, question, Answer::Settled).await;
+            return self.answer(from, question, Reply::Settled).await;
         };
-        self.answer(from, question, Answer::Settling).await;
+        self.answer(from, question, Reply::Settling).await;
         let Ok(place) = Arc::clone(&self.shared.across.looking).try_acquire_owned() else { return };
         let sessions = self.clone();
         self.shared.tasks.spawn(async move {
             if room.settled_within(SETTLE_PATIENCE).await {
-                sessions.answer(from, question, Answer::Settled).await;
+                sessions.answer(from, question, Reply::Settled).await;
             }
             drop(place);
         });
     }
 
-    async fn answer(&self, to: NodeId, question: u64, answer: Answer) {
+    async fn answer(&self, to: NodeId, question: u64, answer: Reply) {
         self.say(to, Message::Answered { question, answer }).await;
     }
 

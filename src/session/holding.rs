@@ -21,7 +21,7 @@
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
@@ -37,7 +37,7 @@ use crate::session::outbox::Outbox;
 use super::parts::{AtomicU64, Mutex, MutexGuard, Ordering, PoisonError};
 
 /// Where a holding is in its life.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Phase {
     /// The key has been asked for.
@@ -82,6 +82,7 @@ pub struct Holding {
     fence: AtomicU64,
     heard_at: AtomicU64,
     active_at: AtomicU64,
+    edited_at: AtomicU64,
     life: Mutex<Life>,
     sign_of_life: Notify,
 }
@@ -109,6 +110,7 @@ impl Holding {
             fence: AtomicU64::new(0),
             heard_at: AtomicU64::new(0),
             active_at: AtomicU64::new(0),
+            edited_at: AtomicU64::new(0),
             life: Mutex::new(Life {
                 phase: Phase::Claiming,
                 since: None,
@@ -275,6 +277,19 @@ impl Holding {
     /// The person typed, moved or reviewed.
     pub fn was_active(&self, now: Instant) {
         self.active_at.store(self.stamp(now), Ordering::Release);
+    }
+
+    /// The person changed the text, or reviewed.
+    pub fn edited(&self, now: Instant) {
+        self.was_active(now);
+        self.edited_at.store(self.stamp(now), Ordering::Release);
+    }
+
+    /// How long ago that was; none if it never was.
+    #[must_use]
+    pub fn unedited_for(&self, now: Instant) -> Option<Duration> {
+        let edited_at = self.edited_at.load(Ordering::Acquire);
+        (edited_at != 0).then(|| since_stamp(self.stamp(now), edited_at))
     }
 
     /// How long the person has done nothing.

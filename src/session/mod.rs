@@ -15,6 +15,7 @@ mod across;
 pub mod admin;
 pub mod close;
 pub mod event;
+pub mod held;
 pub mod holding;
 #[cfg(test)]
 mod holding_tests;
@@ -35,7 +36,9 @@ pub mod room;
 pub mod rooms;
 pub mod seated;
 pub mod seating;
+mod sentence;
 mod waiting;
+pub mod why;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -64,6 +67,7 @@ use crate::session::registry::Registry;
 use crate::session::renewal::LastVisit;
 use crate::session::room::Occasion;
 use crate::session::rooms::Rooms;
+use crate::session::why::Questions;
 use crate::storage::Storage;
 use crate::storage::error::StorageError;
 use crate::sync::text::Text;
@@ -125,6 +129,8 @@ struct Shared {
     persister: Persister,
     last_visit: LastVisit,
     draining: AtomicBool,
+    /// What was asked of the other servers.
+    questions: Questions,
     /// Fires when the server begins to stop: nobody's seat is kept warm any more.
     stop: CancellationToken,
     /// Fires when the last seat is released and the last edit stored.
@@ -172,6 +178,7 @@ impl Sessions {
             persister,
             last_visit: LastVisit::now(),
             draining: AtomicBool::new(false),
+            questions: Questions::default(),
             stop: CancellationToken::new(),
             finished: finished.clone(),
             died: CancellationToken::new(),

@@ -12,7 +12,7 @@ use tokio::sync::watch;
 
 use crate::domain::ids::{NodeId, SessionId};
 use crate::domain::limits::QUESTIONS_MAX;
-use crate::relay::Answer;
+use crate::relay::Reply;
 
 /// The questions of this process.
 #[derive(Debug, Default)]
@@ -34,7 +34,7 @@ struct Question {
     /// Whose sign of life is asked for.
     knocked_at: Option<SessionId>,
     askers: usize,
-    answer: watch::Sender<Option<Answer>>,
+    answer: watch::Sender<Option<Reply>>,
 }
 
 /// One who waits for an answer. The question is open for as long as anybody does.
@@ -45,7 +45,7 @@ pub(super) struct Asked {
     pub(super) number: u64,
     /// Whether the question is yet to be sent: somebody else has asked it already if not.
     pub(super) is_new: bool,
-    answer: watch::Receiver<Option<Answer>>,
+    answer: watch::Receiver<Option<Reply>>,
 }
 
 impl Questions {
@@ -70,7 +70,7 @@ impl Questions {
     }
 
     /// Takes in an answer to the question `number`, if it is one of `from`'s (Q3).
-    pub(super) fn answered(&self, from: NodeId, number: u64, answer: Answer) {
+    pub(super) fn answered(&self, from: NodeId, number: u64, answer: Reply) {
         if let Some(question) = self.open().asked.get(&number).filter(|asked| asked.to == from) {
             question.answer.send_replace(Some(answer));
         }
@@ -116,7 +116,7 @@ impl Asked {
     /// # Cancel safety
     ///
     /// An answer stays until it is looked at.
-    pub(super) async fn answer(&mut self, is_meant: impl Fn(Answer) -> bool) -> Answer {
+    pub(super) async fn answer(&mut self, is_meant: impl Fn(Reply) -> bool) -> Reply {
         loop {
             if let Some(answer) = *self.answer.borrow_and_update()
                 && is_meant(answer)
@@ -151,12 +151,12 @@ mod tests {
         let mut second = questions.knock(node, session).expect("room");
         assert!(first.is_new && !second.is_new);
         let number = first.number;
-        questions.answered(NodeId::generate(), number, Answer::Alive);
+        questions.answered(NodeId::generate(), number, Reply::Alive);
         assert_eq!(first.answer(|_| true).now_or_never(), None, "from somebody who was not asked");
-        questions.answered(node, number, Answer::Gone);
-        assert_eq!(first.answer(|_| true).now_or_never(), Some(Answer::Gone));
+        questions.answered(node, number, Reply::Gone);
+        assert_eq!(first.answer(|_| true).now_or_never(), Some(Reply::Gone));
         drop(first);
-        assert_eq!(second.answer(|_| true).now_or_never(), Some(Answer::Gone));
+        assert_eq!(second.answer(|_| true).now_or_never(), Some(Reply::Gone));
         drop(second);
         assert!(questions.knock(node, session).is_some_and(|asked| asked.is_new));
         assert!(questions.open().asked.is_empty() && questions.open().knocks.is_empty());
@@ -167,12 +167,12 @@ mod tests {
         let questions = Arc::new(Questions::default());
         let node = NodeId::generate();
         let mut asked = questions.ask(node).expect("room");
-        questions.answered(node, asked.number, Answer::Settling);
-        assert_eq!(asked.answer(|_| true).await, Answer::Settling);
-        let is_last = |answer| answer == Answer::Settled;
+        questions.answered(node, asked.number, Reply::Settling);
+        assert_eq!(asked.answer(|_| true).await, Reply::Settling);
+        let is_last = |answer| answer == Reply::Settled;
         assert_eq!(asked.answer(is_last).now_or_never(), None);
-        questions.answered(node, asked.number, Answer::Settled);
-        assert_eq!(asked.answer(is_last).await, Answer::Settled);
+        questions.answered(node, asked.number, Reply::Settled);
+        assert_eq!(asked.answer(is_last).await, Reply::Settled);
     }
 
     #[test]

@@ -8,6 +8,9 @@
     reason = "a test that meets something unexpected is to fail"
 )]
 
+#[expect(dead_code, reason = "what only the tests of locks use")]
+#[path = "../locks/cluster_server.rs"]
+mod cluster_server;
 mod desk;
 mod peer;
 mod process;
@@ -15,12 +18,16 @@ mod process;
 #[path = "../locks/server.rs"]
 mod redis_server;
 
+use redis_server as server;
+
 mod across;
 mod admin;
+mod admin_locks;
 mod cluster;
 mod documents;
 mod hostile;
 mod outage;
+mod redis_cluster;
 mod rest_commands;
 mod rest_documents;
 mod rest_edge;

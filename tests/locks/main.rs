@@ -4,12 +4,16 @@
 
 mod alike;
 mod cancelled;
+mod cluster;
+mod cluster_failures;
+mod cluster_server;
 mod coming_back;
 mod contract;
 mod cost;
 mod figures;
 mod guards;
 mod guards_in_redis;
+mod health;
 mod kept;
 mod kept_in_redis;
 mod line;
@@ -20,11 +24,21 @@ mod people;
 mod place;
 mod relay;
 mod restart;
+mod sentinel;
 mod server;
 mod tenants;
 
 /// One suite for both keepers: a test is a function of the place where the locks are.
 macro_rules! on_both_keepers {
+    ($suite:ident, and on a cluster: $($name:ident)+) => {
+        on_both_keepers! { $suite: $($name)+ }
+        mod redis_cluster {
+            $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn $name() {
+                crate::$suite::$name(crate::place::Place::cluster().await).await;
+            })+
+        }
+    };
     ($suite:ident: $($name:ident)+) => {
         mod memory {
             $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -42,7 +56,7 @@ macro_rules! on_both_keepers {
 }
 
 on_both_keepers! {
-    contract:
+    contract, and on a cluster:
     a_taken_lock_says_who_has_it_since_when_and_for_how_long
     a_claim_asked_again_is_the_same_grant_with_a_lease_that_runs_anew
     g6_a_release_never_frees_a_later_grant
@@ -87,7 +101,7 @@ mod dropped {
 
 mod in_line {
     on_both_keepers! {
-        line:
+        line, and on a cluster:
         g5_a_release_hands_the_lock_to_the_first_in_the_line
         g5_a_hundred_waiters_on_two_servers_are_served_in_order
         g5_nobody_comes_in_past_the_line

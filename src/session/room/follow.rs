@@ -92,7 +92,9 @@ impl Room {
             | Message::Evicted(_)
             | Message::Knocked { .. }
             | Message::Replaced { .. }
-            | Message::Answered { .. } => {
+            | Message::Answered { .. }
+            | Message::Question { .. }
+            | Message::Answer { .. } => {
                 tracing::debug!("a message for a server came to a room");
             }
         }
