@@ -122,6 +122,12 @@ impl App {
             None => secrets::find_or_make(Path::new(ADMIN_TOKEN_FILE))?,
         };
         let storage = Storage::open(&settings.database.url).await?;
+        if settings.database.url.starts_with("postgres") && settings.locks.url == "memory:" {
+            tracing::warn!(
+                "seats are held in this process: start no second server on this database, or set \
+                 locks.url to a Redis"
+            );
+        }
         let node = NodeId::generate();
         tracing::info!(%node, "starting");
         let locks = Locks::connect_as(&settings.locks.url, node).await?;

@@ -20,8 +20,6 @@ use crate::telemetry::{self, Format};
 /// Shortest admin token, in bytes: it is tried from outside, under the rate limit.
 const ADMIN_TOKEN_BYTES_MIN: usize = 8;
 
-const NOT_YET: &str = "is not in this version";
-
 /// Reads and checks all keys.
 ///
 /// # Errors
@@ -85,21 +83,48 @@ fn server(reader: &mut Reader) -> Option<ServerSettings> {
 
 fn database(reader: &mut Reader) -> Option<DatabaseSettings> {
     let url = reader.required("database.url").and_then(|url| {
-        let scheme = url.split(':').next().unwrap_or_default();
-        let fault = match scheme {
-            "postgres" | "postgresql" => {
-                format!("{scheme}:// {NOT_YET}; use sqlite://PATH")
-            }
-            "sqlite" if url.strip_prefix("sqlite://").is_some_and(|path| !path.is_empty()) => {
-                return Some(url);
-            }
-            _ => "must be sqlite://PATH, like sqlite://data/galley.db".to_owned(),
+        let fault = match url.split_once("://") {
+            Some(("sqlite", path)) if !path.is_empty() => return Some(url),
+            Some(("postgres" | "postgresql", rest)) => match postgres_fault(rest) {
+                None => return Some(url),
+                Some(fault) => fault,
+            },
+            // The value is not repeated: it may hold a password.
+            _ => "must be sqlite://PATH, like sqlite://data/galley.db, or \
+                  postgres://[USER[:PASSWORD]@]HOST[:PORT]/DATABASE"
+                .to_owned(),
         };
         reader.fault("database.url", &fault);
         None
     });
     let shared_sqlite = reader.switch("database.shared_sqlite");
     Some(DatabaseSettings { url: url?, shared_sqlite: shared_sqlite? })
+}
+
+/// What of a PostgreSQL URL may follow its `?`. What its driver takes besides would be ours to
+/// set, or would hide a password from us.
+const POSTGRES_PARAMETERS: [&str; 4] = ["sslmode", "sslrootcert", "sslcert", "sslkey"];
+
+/// What is wrong with what follows `postgres://`.
+fn postgres_fault(rest: &str) -> Option<String> {
+    let (place, parameters) = rest.split_once('?').unwrap_or((rest, ""));
+    let (authority, database) = place.split_once('/').unwrap_or((place, ""));
+    // A password with a slash would end the authority, and be shown as part of the path.
+    if database.contains(['@', '/']) || parameters.contains('@') {
+        return Some("holds an @ or a / too many; in a password write %40 and %2F".to_owned());
+    }
+    let host = authority.rsplit('@').next().unwrap_or_default();
+    if host.is_empty() || host.starts_with(':') || database.is_empty() {
+        let expected = "must be postgres://[USER[:PASSWORD]@]HOST[:PORT]/DATABASE";
+        return Some(expected.to_owned());
+    }
+    let names = parameters.split('&').map(|one| one.split('=').next().unwrap_or_default());
+    let is_strange = |name: &&str| !name.is_empty() && !POSTGRES_PARAMETERS.contains(name);
+    let strange = names.filter(is_strange).count();
+    (0 < strange).then(|| {
+        let taken = POSTGRES_PARAMETERS.join(", ");
+        format!("may have no parameters other than {taken}")
+    })
 }
 
 fn locks(reader: &mut Reader) -> Option<LocksSettings> {
@@ -116,9 +141,11 @@ fn locks(reader: &mut Reader) -> Option<LocksSettings> {
 
 /// A database file has one server, unless its operator says that they know better.
 fn several_servers(reader: &mut Reader, database: &DatabaseSettings, locks: &LocksSettings) {
-    if locks.url != "memory:" && !database.shared_sqlite {
+    let is_file = database.url.starts_with("sqlite:");
+    if is_file && locks.url != "memory:" && !database.shared_sqlite {
         let what = "a Redis makes several servers one, and they would not share this SQLite file; \
-                    set database.shared_sqlite = true if all of them run on this host";
+                    set database.url to a PostgreSQL, or database.shared_sqlite = true if all of \
+                    them run on this host";
         reader.fault("locks.url", what);
     }
 }

@@ -146,6 +146,28 @@ async fn g6_no_seat_is_lost_when_a_replica_takes_over() {
     locks.check().await.expect("a fit Cluster again");
 }
 
+/// An operator lets a replica and its primary change places.
+#[tokio::test]
+async fn a_failover_that_was_asked_for_costs_nothing() {
+    let cluster = ClusterServer::start_with(3, 1, &[]).await;
+    let locks = locks_at(&cluster).await;
+    let all = seats(&locks, 30).await;
+    let (name, _other) = at_first(&cluster, &locks).await;
+    for next in [3, 0] {
+        let _: Value = cluster.nodes[next].run("CLUSTER FAILOVER").await;
+        until("they have changed places", async || {
+            let checked = locks.check().await;
+            assert!(!matches!(checked, Err(LocksError::Misconfigured(_))), "{checked:?}");
+            let info: String = cluster.nodes[next].run("INFO replication").await;
+            info.contains("role:master") && checked.is_ok()
+        })
+        .await;
+        assert_eq!(verdicts(&locks, &all).await, vec![Verdict::Renewed; 30]);
+        let held = seated(&locks, &name, &kim(), LONG).await;
+        assert_eq!(locks.release(&name, &held.value).await, Ok(Released::Freed));
+    }
+}
+
 /// Names of locks that the first primary has.
 async fn at_first(cluster: &ClusterServer, locks: &Locks) -> (LockName, LockName) {
     let mut found = Vec::new();
