@@ -39,7 +39,7 @@ pub(super) async fn check(calls: &Calls, server: NodeId) -> Result<TimeDelta, Lo
                 check_primary(node, &calls.scripts, &keys, server)
                     .await
                     .map(Some)
-                    .map_err(|error| of_node(cluster, node, error))
+                    .map_err(|error| of_node(cluster, node, &error))
             });
             let aheads = try_join_all(primaries).await?;
             let missing = view.missing();
@@ -101,9 +101,9 @@ async fn rehearse(
 }
 
 /// The fault of one node among several.
-fn of_node(cluster: &Cluster, node: &Node, error: LocksError) -> LocksError {
+fn of_node(cluster: &Cluster, node: &Node, error: &LocksError) -> LocksError {
     let named = |why: &str| format!("{}: {why}", node.address);
-    match &error {
+    match error {
         // Not what we took it for: another is in its place, or has its slots, which is no fault.
         LocksError::Misconfigured(why) if [REPLICA, CLUSTER].contains(&why.as_str()) => {
             cluster.is_stale();

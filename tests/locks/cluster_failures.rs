@@ -154,6 +154,11 @@ async fn a_failover_that_was_asked_for_costs_nothing() {
     let all = seats(&locks, 30).await;
     let (name, _other) = at_first(&cluster, &locks).await;
     for next in [3, 0] {
+        until("the replica follows", async || {
+            let info: String = cluster.nodes[next].run("INFO replication").await;
+            info.contains("master_link_status:up")
+        })
+        .await;
         let _: Value = cluster.nodes[next].run("CLUSTER FAILOVER").await;
         until("they have changed places", async || {
             let checked = locks.check().await;
