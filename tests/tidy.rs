@@ -59,11 +59,11 @@ const HOMES: &[(&str, &[&str])] = &[
     ("rustls", &["reach"]),
     // From the settings to the one place that shows a secret to its key.
     ("secrecy", &["config", "app", "main"]),
-    // Tags of files there, hashes of invites here.
-    ("sha2", &["http", "sharing"]),
+    // Tags of files there, hashes of invites and of secrets to come back by here.
+    ("sha2", &["http", "locks", "sharing"]),
     ("sqlx", &["storage"]),
     // Wherever a secret is compared.
-    ("subtle", &["http", "session", "sharing"]),
+    ("subtle", &["http", "sharing"]),
     ("tower", &["http"]),
     ("tower_http", &["http"]),
     ("tracing_subscriber", &["telemetry"]),

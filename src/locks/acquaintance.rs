@@ -10,6 +10,9 @@
 //! database knows that they were given before, by the floor of the claim. Others are given at once:
 //! a first start has nobody to wait for.
 //!
+//! That time begins with the first call that is carried out: a node of a Cluster that has just started
+//! refuses everything for two seconds, also to those who come back.
+//!
 //! *The last connection may still hold a claim.* One that was given up can be stuck on its way, and
 //! be delivered when its value is no longer known to be spent. So each connection has Redis end the
 //! one before it, as the first thing it does: what was not carried out by then never is, and what
@@ -40,10 +43,20 @@ pub(super) struct Acquaintance {
 #[derive(Debug, Default)]
 struct Known {
     met: Option<Met>,
-    /// Until when holders of any lock may come back.
-    any_until: Option<Instant>,
-    /// Until when holders may of which only the database knows.
-    given_until: Option<Instant>,
+    /// For how long holders of any lock may come back.
+    any: Grace,
+    /// For how long holders may of which only the database knows.
+    given: Grace,
+}
+
+/// A time in which holders may come back.
+#[derive(Clone, Copy, Debug, Default)]
+enum Grace {
+    #[default]
+    None,
+    /// As long as this, from the first call on that is carried out.
+    Ahead(Duration),
+    Until(Instant),
 }
 
 /// A Redis that was met.
@@ -73,7 +86,7 @@ impl Acquaintance {
         answers: &[RedisResult<Value>],
         connection: &mut MultiplexedConnection,
     ) -> RedisResult<()> {
-        let Some(end) = self.learn(answers, Instant::now()) else { return Ok(()) };
+        let Some(end) = self.learn(answers) else { return Ok(()) };
         let mut last = pipeline();
         last.add_command(end);
         let answers: Vec<RedisResult<Value>> = last.query_async(connection).await?;
@@ -93,15 +106,20 @@ impl Acquaintance {
     /// claimed with this floor.
     pub(super) fn grace(&self, floor: Fence) -> Duration {
         let known = self.known();
-        let given_until = known.given_until.filter(|_| floor != Fence::ZERO);
-        let until = known.any_until.max(given_until);
-        drop(known);
-        until.map_or(Duration::ZERO, |until| until.saturating_duration_since(Instant::now()))
+        let given = if floor == Fence::ZERO { Grace::None } else { known.given };
+        known.any.left().max(given.left())
+    }
+
+    /// It has carried out a call.
+    pub(super) fn serves(&self) {
+        let mut known = self.known();
+        known.any.begin();
+        known.given.begin();
     }
 
     /// Notes who it is. Gives the command that ends the connection before this one, if there was
     /// one to the same Redis: another one numbers its connections anew.
-    fn learn(&self, answers: &[RedisResult<Value>], now: Instant) -> Option<Cmd> {
+    fn learn(&self, answers: &[RedisResult<Value>]) -> Option<Cmd> {
         let info: String = answer(answers.first())?;
         let field = |name: &str| {
             info.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':')).map(str::trim)
@@ -112,7 +130,7 @@ impl Acquaintance {
         let mut known = self.known();
         match known.met.replace(met.clone()) {
             None if self.coming == Coming::First => {
-                known.given_until = Some(now + RETURN_GRACE.saturating_sub(uptime));
+                known.given = Grace::Ahead(RETURN_GRACE.saturating_sub(uptime));
             }
             Some(last) if last.run == met.run => {
                 let mut kill = redis::cmd("CLIENT");
@@ -123,7 +141,7 @@ impl Acquaintance {
                 tracing::warn!(
                     "this is another Redis than before: its locks wait for who had them"
                 );
-                known.any_until = Some(now + RETURN_GRACE);
+                known.any = Grace::Ahead(RETURN_GRACE);
             }
         }
         None
@@ -131,6 +149,22 @@ impl Acquaintance {
 
     fn known(&self) -> MutexGuard<'_, Known> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Grace {
+    fn left(self) -> Duration {
+        match self {
+            Self::None => Duration::ZERO,
+            Self::Ahead(all) => all,
+            Self::Until(end) => end.saturating_duration_since(Instant::now()),
+        }
+    }
+
+    fn begin(&mut self) {
+        if let Self::Ahead(all) = *self {
+            *self = Self::Until(Instant::now() + all);
+        }
     }
 }
 
@@ -158,7 +192,7 @@ mod tests {
         for (uptime, grace) in [(0, 2), (1, 1), (2, 0), (86_400, 0)] {
             let it = Acquaintance::new(Coming::First);
             assert_eq!(graces(&it), (Duration::ZERO, Duration::ZERO));
-            assert!(it.learn(&answers("a", uptime, 1), Instant::now()).is_none());
+            assert!(it.learn(&answers("a", uptime, 1)).is_none());
             assert_eq!(graces(&it), (Duration::ZERO, Duration::from_secs(grace)));
         }
     }
@@ -166,29 +200,36 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn another_run_is_left_to_its_holders_however_long_it_has_been_running() {
         let it = Acquaintance::new(Coming::First);
-        it.learn(&answers("a", 9, 1), Instant::now());
+        it.learn(&answers("a", 9, 1));
         // As after a failover: a connection of another Redis is not ours to end.
-        assert!(it.learn(&answers("b", 86_400, 7), Instant::now()).is_none());
-        assert_eq!(graces(&it), (RETURN_GRACE, RETURN_GRACE));
+        assert!(it.learn(&answers("b", 86_400, 7)).is_none());
+        // Nobody comes back before it does what it is told.
         tokio::time::advance(RETURN_GRACE).await;
+        assert_eq!(graces(&it), (RETURN_GRACE, RETURN_GRACE));
+        it.serves();
+        tokio::time::advance(RETURN_GRACE / 2).await;
+        it.serves();
+        assert_eq!(graces(&it), (RETURN_GRACE / 2, RETURN_GRACE / 2));
+        tokio::time::advance(RETURN_GRACE / 2).await;
         assert_eq!(graces(&it), (Duration::ZERO, Duration::ZERO));
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_node_in_the_place_of_another_is_left_to_the_holders_of_that_one() {
         let it = Acquaintance::new(Coming::Later);
-        assert!(it.learn(&answers("a", 86_400, 1), Instant::now()).is_none());
+        assert!(it.learn(&answers("a", 86_400, 1)).is_none());
         assert_eq!(graces(&it), (RETURN_GRACE, RETURN_GRACE));
+        it.serves();
         tokio::time::advance(RETURN_GRACE).await;
-        it.learn(&answers("a", 86_402, 2), Instant::now()).expect("the connection before is ended");
+        it.learn(&answers("a", 86_402, 2)).expect("the connection before is ended");
         assert_eq!(graces(&it), (Duration::ZERO, Duration::ZERO));
     }
 
     #[tokio::test(start_paused = true)]
     async fn the_connection_before_is_ended_where_it_is_the_same_redis() {
         let it = Acquaintance::new(Coming::First);
-        it.learn(&answers("a", 9, 4), Instant::now());
-        let kill = it.learn(&answers("a", 9, 5), Instant::now()).expect("a command");
+        it.learn(&answers("a", 9, 4));
+        let kill = it.learn(&answers("a", 9, 5)).expect("a command");
         assert!(kill.get_packed_command().ends_with(b"KILL\r\n$2\r\nID\r\n$1\r\n4\r\n"));
         assert_eq!(graces(&it), (Duration::ZERO, Duration::ZERO));
     }
@@ -198,7 +239,7 @@ mod tests {
         let it = Acquaintance::new(Coming::First);
         let refused = || Err(redis::RedisError::from(std::io::Error::other("no right")));
         for answers in [vec![], vec![refused(), Ok(Value::Int(1))], vec![Ok(Value::Nil)]] {
-            assert!(it.learn(&answers, Instant::now()).is_none());
+            assert!(it.learn(&answers).is_none());
         }
         assert_eq!(graces(&it), (Duration::ZERO, Duration::ZERO));
     }

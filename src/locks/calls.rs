@@ -188,7 +188,7 @@ async fn call_at(
         once
     };
     let (sent_at, reply) = only(node.calls.ask_whoever_is_there(once, deadline).await?)?;
-    match reply {
+    let (sent_at, reply) = match reply {
         Err(error) if error.kind() == ErrorKind::Server(ServerErrorKind::NoScript) => {
             let again = || {
                 let mut again = pipeline();
@@ -197,10 +197,14 @@ async fn call_at(
                 again.add_command(call(node));
                 again
             };
-            only(node.calls.ask_whoever_is_there(again, deadline).await?)
+            only(node.calls.ask_whoever_is_there(again, deadline).await?)?
         }
-        reply => Ok((sent_at, reply)),
+        reply => (sent_at, reply),
+    };
+    if reply.is_ok() {
+        node.acquaintance.serves();
     }
+    Ok((sent_at, reply))
 }
 
 impl Way {

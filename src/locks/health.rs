@@ -9,6 +9,7 @@ use tokio::time::Instant;
 
 use crate::domain::ids::NodeId;
 use crate::locks::calls::{Calls, Route};
+use crate::locks::cluster::Cluster;
 use crate::locks::fault::{CLUSTER, NO_CLUSTER, REPLICA};
 use crate::locks::link::PATIENCE;
 use crate::locks::name::{check_keys, check_keys_in};
@@ -38,7 +39,7 @@ pub(super) async fn check(calls: &Calls, server: NodeId) -> Result<TimeDelta, Lo
                 check_primary(node, &calls.scripts, &keys, server)
                     .await
                     .map(Some)
-                    .map_err(|error| of_node(node, error))
+                    .map_err(|error| of_node(cluster, node, &error))
             });
             let aheads = try_join_all(primaries).await?;
             let missing = view.missing();
@@ -94,17 +95,23 @@ async fn rehearse(
     request.add_command(scripts.check.loading());
     request.add_command(scripts.check(keys, server));
     let reply = node.ask(&request).await?.into_iter().nth(1);
+    node.acquaintance.serves();
     let answered_at = Utc::now();
     let theirs = reply.as_ref().and_then(reply::time).ok_or_else(reply::unexpected)?;
     Ok(ahead(asked_at, theirs, answered_at))
 }
 
 /// The fault of one node among several.
-fn of_node(node: &Node, error: LocksError) -> LocksError {
-    let named = |why: String| format!("{}: {why}", node.address);
+fn of_node(cluster: &Cluster, node: &Node, error: &LocksError) -> LocksError {
+    let named = |why: &str| format!("{}: {why}", node.address);
     match error {
-        LocksError::Unavailable(why) => LocksError::Unavailable(named(why)),
+        // Not what we took it for: another is in its place, or has its slots, which is no fault.
+        LocksError::Misconfigured(why) if [REPLICA, CLUSTER].contains(&why.as_str()) => {
+            cluster.is_stale();
+            LocksError::Unavailable(named("it is not the primary of its slots any more"))
+        }
         LocksError::Misconfigured(why) => LocksError::Misconfigured(named(why)),
+        LocksError::Unavailable(why) => LocksError::Unavailable(named(why)),
         LocksError::Unsupported(why) => LocksError::Unsupported(named(why)),
     }
 }

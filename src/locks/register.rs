@@ -14,6 +14,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
+use crate::locks::acquaintance::RETURN_GRACE;
 use crate::locks::tenant::Tenant;
 use crate::locks::wish::{LEASES, Rhythm};
 use crate::locks::words::{Held, Verdict};
@@ -202,11 +203,12 @@ impl Register {
         })
     }
 
-    /// It was not renewed: that is tried again after a fifth of its rhythm. False if it is not here
-    /// any more.
+    /// It was not renewed: that is tried again after a fifth of its rhythm, and in time to come
+    /// back to a keeper that has forgotten it. False if it is not here any more.
     pub(super) fn put_off(&mut self, id: u64, now: Instant) -> bool {
         self.amend(id, |entry| {
-            entry.again_after = entry.tenancy.rhythm.renew_every.map(|every| every / 5);
+            entry.again_after =
+                entry.tenancy.rhythm.renew_every.map(|every| (every / 5).min(RETURN_GRACE / 2));
             entry.renew_at = entry.again_after.map(|pause| now + pause);
         })
     }

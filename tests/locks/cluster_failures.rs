@@ -13,7 +13,7 @@ use crate::people::{LONG, claim, kim, lee, seat, seated, until};
 use crate::server::{PATIENCE, Server};
 
 /// Every node serves what it has, even if another one is dead.
-const HALF_IS_ENOUGH: [&str; 2] = ["--cluster-require-full-coverage", "no"];
+pub(crate) const HALF_IS_ENOUGH: [&str; 2] = ["--cluster-require-full-coverage", "no"];
 
 /// At which primary each of these was in the beginning.
 async fn places(cluster: &ClusterServer, locks: &Locks, held: &[Held]) -> Vec<usize> {
@@ -144,6 +144,36 @@ async fn g6_no_seat_is_lost_when_a_replica_takes_over() {
         assert!(held.fence < seated(&other, &held.name, &lee(), LONG).await.fence);
     }
     locks.check().await.expect("a fit Cluster again");
+}
+
+/// An operator lets a replica and its primary change places.
+#[tokio::test]
+async fn a_failover_that_was_asked_for_costs_nothing() {
+    let cluster = ClusterServer::start_with(3, 1, &[]).await;
+    let locks = locks_at(&cluster).await;
+    let all = seats(&locks, 30).await;
+    let (name, _other) = at_first(&cluster, &locks).await;
+    for (primary, next) in [(0, 3), (3, 0)] {
+        let (primary, port) = (&cluster.nodes[primary], cluster.nodes[next].port().to_string());
+        let id: String = primary.run("CLUSTER MYID").await;
+        until("the replica follows, and its primary knows it", async || {
+            let info: String = cluster.nodes[next].run("INFO replication").await;
+            let known: Vec<String> = primary.run(&format!("CLUSTER REPLICAS {id}")).await;
+            info.contains("master_link_status:up") && known.concat().contains(&port)
+        })
+        .await;
+        let _: Value = cluster.nodes[next].run("CLUSTER FAILOVER").await;
+        until("they have changed places", async || {
+            let checked = locks.check().await;
+            assert!(!matches!(checked, Err(LocksError::Misconfigured(_))), "{checked:?}");
+            let info: String = cluster.nodes[next].run("INFO replication").await;
+            info.contains("role:master") && checked.is_ok()
+        })
+        .await;
+        assert_eq!(verdicts(&locks, &all).await, vec![Verdict::Renewed; 30]);
+        let held = seated(&locks, &name, &kim(), LONG).await;
+        assert_eq!(locks.release(&name, &held.value).await, Ok(Released::Freed));
+    }
 }
 
 /// Names of locks that the first primary has.

@@ -4,9 +4,13 @@ use std::time::Duration;
 
 use galley::domain::fence::Fence;
 use galley::locks::{Claim, Claimed, Guard, Held, Holder, Lease, LockName, Locks, Released, Wish};
+use redis::Value;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout};
 
+use crate::cluster::locks_at;
+use crate::cluster_failures::HALF_IS_ENOUGH;
+use crate::cluster_server::{ClusterServer, FAILOVER_MAX};
 use crate::line::{SLACK, enter, turn};
 use crate::people::{LONG, apart, claim, granted, kim, lee, seat, seated, until};
 use crate::server::{PATIENCE, Server};
@@ -100,6 +104,49 @@ async fn what_nobody_comes_back_to_is_free_after_the_grace_and_not_before() {
     let began = Instant::now();
     granted(&locks, &claim(&seat(), &lee())).await;
     assert!(began.elapsed() < GRACE / 2, "{:?}", began.elapsed());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn g1_no_newcomer_comes_before_the_holder_when_a_node_comes_back_empty() {
+    let mut cluster = ClusterServer::start_with(3, 0, &HALF_IS_ENOUGH).await;
+    let (locks, other) = (locks_at(&cluster).await, locks_at(&cluster).await);
+    let guard = kept_alive(&locks, &LockName::named("job:1")).await;
+    let at = cluster.at(cluster.slot(&locks.key_of(guard.name())).await);
+    for round in 0..3 {
+        cluster.nodes[at].stop().await;
+        let newcomers = [&other, &locks].map(|locks| newcomer(locks, guard.name(), Fence::ZERO));
+        cluster.nodes[at].start_again_in_cluster().await;
+        for newcomer in newcomers {
+            let holder = timeout(PATIENCE, newcomer).await.expect("in time").expect("no panic");
+            assert_eq!(holder.fence, guard.fence(), "round {round}");
+        }
+        assert!(guard.is_held());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn g1_no_newcomer_comes_before_the_holder_when_a_replica_takes_over_that_never_heard_of_it() {
+    let mut cluster = ClusterServer::start_with(3, 1, &[]).await;
+    let (locks, other) = (locks_at(&cluster).await, locks_at(&cluster).await);
+    let mut name = LockName::named("job:0");
+    for number in 1.. {
+        if cluster.at(cluster.slot(&locks.key_of(&name)).await) == 0 {
+            break;
+        }
+        name = LockName::named(&format!("job:{number}"));
+    }
+    cluster.nodes[3].freeze().await;
+    // What is sent to a frozen one waits in its socket.
+    let _: Value = cluster.nodes[0].run("CLIENT KILL TYPE replica").await;
+    let guard = kept_alive(&locks, &name).await;
+    cluster.nodes[0].stop().await;
+    let newcomers = [&other, &locks].map(|locks| newcomer(locks, &name, Fence::ZERO));
+    cluster.nodes[3].thaw().await;
+    for newcomer in newcomers {
+        let holder = timeout(FAILOVER_MAX, newcomer).await.expect("in time").expect("no panic");
+        assert_eq!(holder.fence, guard.fence());
+    }
+    assert!(guard.is_held());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

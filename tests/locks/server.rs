@@ -122,10 +122,13 @@ impl Server {
 
     /// A connection of the test's own.
     pub(crate) async fn connection(&self) -> MultiplexedConnection {
-        let client = redis::Client::open(self.url()).expect("a good address");
+        self.try_connection().await.expect("a connection")
+    }
+
+    async fn try_connection(&self) -> RedisResult<MultiplexedConnection> {
+        let client = redis::Client::open(self.url())?;
         let config = AsyncConnectionConfig::new().set_response_timeout(Some(PATIENCE));
-        let connection = client.get_multiplexed_async_connection_with_config(&config).await;
-        connection.expect("a connection")
+        client.get_multiplexed_async_connection_with_config(&config).await
     }
 
     /// Runs one command, its words divided by spaces.
@@ -139,7 +142,7 @@ impl Server {
         for word in words {
             request.arg(word);
         }
-        request.query_async(&mut self.connection().await).await
+        request.query_async(&mut self.try_connection().await?).await
     }
 
     /// How often each command was called since [`Self::forget_calls`], by scripts too.
