@@ -6,9 +6,10 @@ use std::time::Duration;
 use redis::{Cmd, ErrorKind, Pipeline, RedisError, RedisResult, ServerErrorKind, Value};
 use tokio::time::{Instant, sleep};
 
+use crate::domain::fence::Fence;
 use crate::locks::cluster::{Cluster, Turn};
 use crate::locks::fault::{Fault, explain};
-use crate::locks::link::{Answer, Link, PATIENCE, jittered};
+use crate::locks::link::{Answer, PATIENCE, jittered};
 use crate::locks::name::LockName;
 use crate::locks::node::Node;
 use crate::locks::reply;
@@ -47,18 +48,19 @@ pub(super) enum Way {
 
 impl Calls {
     /// Calls a script about a lock once; once more if Redis did not know it, or if it was refused
-    /// where it was sent and is to be sent elsewhere.
+    /// where it was sent and is to be sent elsewhere. The call is made anew for each node, when
+    /// there is a connection to send it on.
     pub(super) async fn call(
         &self,
         name: &LockName,
         script: &Script,
-        call: Cmd,
+        call: impl Fn(&Node) -> Cmd,
     ) -> Result<(Instant, Value), Fault> {
         let deadline = Instant::now() + PATIENCE;
         match &self.route {
             Route::Single(node) => {
                 let (sent_at, reply) =
-                    call_at(&node.calls, script, &call, Way::Straight, deadline).await?;
+                    call_at(node, script, &call, Way::Straight, deadline).await?;
                 Ok((sent_at, reply.map_err(|error| refused(node, &error))?))
             }
             Route::Cluster(cluster) => call_in(cluster, name.slot(), script, &call, deadline).await,
@@ -89,6 +91,17 @@ impl Calls {
         }
     }
 
+    /// For how long whoever held a lock may still come back of which its Redis knows nothing, as
+    /// far as is known, if it is claimed with this floor.
+    pub(super) fn grace(&self, name: &LockName, floor: Fence) -> Duration {
+        match &self.route {
+            Route::Single(node) => node.acquaintance.grace(floor),
+            Route::Cluster(cluster) => cluster
+                .supposed(name.slot())
+                .map_or(Duration::ZERO, |node| node.acquaintance.grace(floor)),
+        }
+    }
+
     /// Compares and gives back; nobody gets it for `rest`.
     pub(super) async fn release(
         &self,
@@ -96,14 +109,14 @@ impl Calls {
         value: &str,
         rest: Duration,
     ) -> Result<Released, Fault> {
-        let call = self.scripts.release(name, value, rest);
+        let call = |_: &Node| self.scripts.release(name, value, rest);
         let (_sent_at, reply) = self.call(name, &self.scripts.release, call).await?;
         reply::released(&reply).map_err(Fault::Unknown)
     }
 
     /// Who waits for a lock: the first `most`.
     pub(super) async fn behind(&self, name: &LockName, most: usize) -> Result<Vec<InLine>, Fault> {
-        let call = self.scripts.behind(name, most);
+        let call = |_: &Node| self.scripts.behind(name, most);
         let (_sent_at, reply) = self.call(name, &self.scripts.behind, call).await?;
         reply::behind(&reply).map_err(Fault::Unknown)
     }
@@ -126,7 +139,7 @@ async fn call_in(
     cluster: &Cluster,
     slot: u16,
     script: &Script,
-    call: &Cmd,
+    call: &impl Fn(&Node) -> Cmd,
     deadline: Instant,
 ) -> Result<(Instant, Value), Fault> {
     let (mut asking, mut hops) = (None, 0);
@@ -135,7 +148,7 @@ async fn call_in(
             Some(node) => (node, Way::Asking),
             None => (cluster.serving(slot, deadline).await?, Way::Straight),
         };
-        let (sent_at, reply) = call_at(&node.calls, script, call, way, deadline).await?;
+        let (sent_at, reply) = call_at(&node, script, call, way, deadline).await?;
         let error = match reply {
             Ok(value) => return Ok((sent_at, value)),
             Err(error) => error,
@@ -162,26 +175,36 @@ async fn call_in(
 
 /// Calls a script at one Redis, once more if that did not know it.
 async fn call_at(
-    link: &Link,
+    node: &Node,
     script: &Script,
-    call: &Cmd,
+    call: &impl Fn(&Node) -> Cmd,
     way: Way,
     deadline: Instant,
 ) -> Result<(Instant, RedisResult<Value>), Fault> {
-    let mut once = pipeline();
-    way.lead(&mut once);
-    once.add_command(call.clone());
-    let (sent_at, reply) = only(link.ask(&once, deadline).await?)?;
-    match reply {
+    let once = || {
+        let mut once = pipeline();
+        way.lead(&mut once);
+        once.add_command(call(node));
+        once
+    };
+    let (sent_at, reply) = only(node.calls.ask_whoever_is_there(once, deadline).await?)?;
+    let (sent_at, reply) = match reply {
         Err(error) if error.kind() == ErrorKind::Server(ServerErrorKind::NoScript) => {
-            let mut again = pipeline();
-            script.load(&mut again);
-            way.lead(&mut again);
-            again.add_command(call.clone());
-            only(link.ask(&again, deadline).await?)
+            let again = || {
+                let mut again = pipeline();
+                script.load(&mut again);
+                way.lead(&mut again);
+                again.add_command(call(node));
+                again
+            };
+            only(node.calls.ask_whoever_is_there(again, deadline).await?)?
         }
-        reply => Ok((sent_at, reply)),
+        reply => (sent_at, reply),
+    };
+    if reply.is_ok() {
+        node.acquaintance.serves();
     }
+    Ok((sent_at, reply))
 }
 
 impl Way {

@@ -6,7 +6,7 @@
 -- After either script the lock is held if anybody living is in the line: a lock that is found free
 -- is handed to the first, whoever found it. So nobody can come in past the line, and a hand-over
 -- whose message is lost is there when its waiter looks. The one exception is a Redis that came back
--- empty, where those who wait let the holder be the first to come back.
+-- empty, where the holder is let be the first to come back.
 --
 -- KEYS  1 the lock   2 its grant   3 the line: who waits, by arrival   4 until when each is
 --       believed to live   5 what is known of each

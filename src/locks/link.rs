@@ -14,6 +14,9 @@ use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, sleep, timeout_at};
 use tokio_util::sync::CancellationToken;
 
+use crate::locks::acquaintance::Acquaintance;
+#[cfg(feature = "broken")]
+use crate::locks::broken;
 use crate::locks::fault::{Fault, explain};
 use crate::locks::line::Lobby;
 use crate::locks::words::LocksError;
@@ -27,6 +30,8 @@ pub(super) const PATIENCE: Duration = Duration::from_millis(1_500);
 const SILENCE_MAX: Duration = Duration::from_secs(3);
 /// How long opening a connection may take, with the handshake.
 const OPENING_MAX: Duration = Duration::from_secs(1);
+/// How long what follows it may take: three exchanges.
+const GREETING_MAX: Duration = Duration::from_secs(2);
 /// Pauses between attempts double from the first to the second, with jitter.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(25), Duration::from_millis(500));
 /// Requests that may wait in front of the socket; more of them wait in turn.
@@ -78,6 +83,8 @@ pub(super) struct Upkeep {
     pub(super) opened: Option<Arc<Notify>>,
     /// Who listens on the connection.
     pub(super) ear: Option<Ear>,
+    /// Told what is answered to the greeting.
+    pub(super) acquaintance: Option<Arc<Acquaintance>>,
     state: watch::Sender<State>,
 }
 
@@ -100,6 +107,7 @@ impl Link {
             is_successor: false,
             opened: None,
             ear: None,
+            acquaintance: None,
             state: sender,
         };
         (Self { state }, upkeep)
@@ -111,22 +119,19 @@ impl Link {
         pipeline: &Pipeline,
         deadline: Instant,
     ) -> Result<Answer, Fault> {
-        let mut line = self.line(deadline).await.map_err(Fault::Unsent)?;
-        let sent_at = Instant::now();
-        match timeout_at(deadline, pipeline.query_async(&mut line.connection)).await {
-            Ok(Ok(replies)) => {
-                line.is_answering();
-                Ok(Answer { sent_at, replies })
-            }
-            Ok(Err(error)) => {
-                line.dead.cancel();
-                Err(Fault::Unknown(explain(&error)))
-            }
-            Err(_elapsed) => {
-                line.is_silent(sent_at);
-                Err(Fault::Unknown(LocksError::Unavailable("Redis does not answer".to_owned())))
-            }
-        }
+        let line = self.line(deadline).await.map_err(Fault::Unsent)?;
+        line.ask(pipeline, deadline).await
+    }
+
+    /// As [`Self::ask`], for what depends on who is at the other end: it is made when there is a
+    /// connection, and sent on none that is newer.
+    pub(super) async fn ask_whoever_is_there(
+        &self,
+        pipeline: impl FnOnce() -> Pipeline,
+        deadline: Instant,
+    ) -> Result<Answer, Fault> {
+        let line = self.line(deadline).await.map_err(Fault::Unsent)?;
+        line.ask(&pipeline(), deadline).await
     }
 
     /// Gives the present connection up: what is at its other end is no longer what we want.
@@ -172,6 +177,26 @@ impl State {
 }
 
 impl Line {
+    async fn ask(mut self, pipeline: &Pipeline, deadline: Instant) -> Result<Answer, Fault> {
+        let sent_at = Instant::now();
+        match timeout_at(deadline, pipeline.query_async(&mut self.connection)).await {
+            Ok(Ok(replies)) => {
+                self.is_answering();
+                #[cfg(feature = "broken")]
+                let sent_at = broken::sent_at(sent_at);
+                Ok(Answer { sent_at, replies })
+            }
+            Ok(Err(error)) => {
+                self.dead.cancel();
+                Err(Fault::Unknown(explain(&error)))
+            }
+            Err(_elapsed) => {
+                self.is_silent(sent_at);
+                Err(Fault::Unknown(LocksError::Unavailable("Redis does not answer".to_owned())))
+            }
+        }
+    }
+
     fn is_answering(&self) {
         *self.silent_since.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
@@ -269,15 +294,19 @@ impl Upkeep {
         let opening = client.get_multiplexed_async_connection_with_config(&config);
         let mut connection = opening.await.map_err(|error| explain(&error))?;
         let greeted = async {
-            self.greeting.query_async::<Vec<RedisResult<Value>>>(&mut connection).await?;
+            let answers: Vec<_> = self.greeting.query_async(&mut connection).await?;
+            // A replica that is about to be the primary is not met before it is.
             self.addresses.approve(&mut connection).await?;
+            if let Some(acquaintance) = &self.acquaintance {
+                acquaintance.meet(&answers, &mut connection).await?;
+            }
             match &self.ear {
                 Some(ear) => connection.subscribe(&ear.channel).await,
                 None => Ok(()),
             }
         };
         let silence = || LocksError::Unavailable("Redis does not answer".to_owned());
-        timeout_at(Instant::now() + OPENING_MAX, greeted)
+        timeout_at(Instant::now() + GREETING_MAX, greeted)
             .await
             .map_err(|_elapsed| silence())?
             .map_err(|error| explain(&error))?;

@@ -7,6 +7,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tracing::Instrument;
 
+use crate::locks::acquaintance::Acquaintance;
 use crate::locks::link::Link;
 use crate::locks::scripts::{Scripts, pipeline};
 use crate::reach::{Address, Addresses};
@@ -19,6 +20,8 @@ pub(super) struct Node {
     pub(super) address: Address,
     pub(super) calls: Link,
     pub(super) renewals: Link,
+    /// Which Redis the claims go to.
+    pub(super) acquaintance: Arc<Acquaintance>,
     end: CancellationToken,
 }
 
@@ -53,6 +56,8 @@ impl Node {
         let greeting = upbringing.scripts.greeting();
         let (calls, mut calls_upkeep) = Link::new(Arc::clone(&addresses), greeting);
         calls_upkeep.opened = Some(Arc::clone(&upbringing.opened));
+        let acquaintance = Arc::new(Acquaintance::new(coming));
+        calls_upkeep.acquaintance = Some(Arc::clone(&acquaintance));
         // Renewals bring their script along; a new connection only has to show that it answers.
         let mut ping = pipeline();
         ping.cmd("PING");
@@ -64,7 +69,7 @@ impl Node {
         let tasks = &upbringing.tasks;
         tasks.spawn(calls_upkeep.run(end.clone()).instrument(span("calls")));
         tasks.spawn(renewals_upkeep.run(end.clone()).instrument(span("renewals")));
-        Arc::new(Self { address, calls, renewals, end })
+        Arc::new(Self { address, calls, renewals, acquaintance, end })
     }
 
     /// Gives the connections up: this is not a primary any more, look the address up again.

@@ -6,6 +6,9 @@ use redis::{Cmd, Pipeline};
 
 use crate::domain::ids::NodeId;
 use crate::locks::GRANT_KEPT_FOR;
+use crate::locks::acquaintance::Acquaintance;
+#[cfg(feature = "broken")]
+use crate::locks::broken;
 use crate::locks::line::{LINE_DEADLINE, LINE_MAX, Waiter};
 use crate::locks::name::{LockName, Spelling, release_channel};
 use crate::locks::pass::Pass;
@@ -18,7 +21,7 @@ pub(super) const LOCKS_PER_CALL: usize = 250;
 /// A script and the hash that Redis knows it by.
 #[derive(Debug)]
 pub(super) struct Script {
-    source: &'static str,
+    pub(super) source: &'static str,
     hash: String,
 }
 
@@ -37,7 +40,7 @@ pub(super) struct Scripts {
 }
 
 impl Script {
-    fn new(source: &'static str) -> Self {
+    pub(super) fn new(source: &'static str) -> Self {
         Self { source, hash: redis::Script::new(source).get_hash().to_owned() }
     }
 
@@ -45,6 +48,10 @@ impl Script {
     /// `SCRIPT FLUSH` or an empty restart they would all be refused, and a pipeline of renewals
     /// cannot be picked apart to repeat some of it. The answer is left out of the replies.
     pub(super) fn load(&self, pipeline: &mut Pipeline) {
+        #[cfg(feature = "broken")]
+        if broken::loads_no_script() {
+            return;
+        }
         pipeline.add_command(self.loading()).ignore();
     }
 
@@ -65,7 +72,7 @@ impl Script {
 
 impl Scripts {
     pub(super) fn new(spelling: Spelling) -> Self {
-        Self {
+        let scripts = Self {
             spelling,
             claim: Script::new(concat!(include_str!("line.lua"), include_str!("claim.lua"))),
             release: Script::new(concat!(include_str!("line.lua"), include_str!("release.lua"))),
@@ -74,20 +81,27 @@ impl Scripts {
             holders: Script::new(include_str!("holders.lua")),
             behind: Script::new(include_str!("behind.lua")),
             check: Script::new(include_str!("check.lua")),
-        }
+        };
+        #[cfg(feature = "broken")]
+        let scripts = broken::scripts(scripts);
+        scripts
     }
 
-    /// Makes Redis know those that are called one at a time.
+    /// Makes Redis know those that are called one at a time, and tell who it is.
     pub(super) fn greeting(&self) -> Pipeline {
         let mut pipeline = pipeline();
         for script in [&self.claim, &self.release] {
             script.load(&mut pipeline);
         }
+        #[cfg(feature = "broken")]
+        broken::load_once(self, &mut pipeline);
+        Acquaintance::ask(&mut pipeline);
         pipeline
     }
 
-    /// A claim, by somebody who waits or does not.
-    pub(super) fn claim(&self, claim: &Claim, waiter: Option<&Waiter>) -> Cmd {
+    /// A claim, by somebody who waits or does not. For `grace` a holder may still come back of whom
+    /// Redis knows nothing.
+    pub(super) fn claim(&self, claim: &Claim, waiter: Option<&Waiter>, grace: Duration) -> Cmd {
         let (from, value) = match &claim.over {
             Over::Nobody => ("nobody", ""),
             Over::Value(value) => ("value", value.as_str()),
@@ -107,14 +121,13 @@ impl Scripts {
             .arg(millis(GRANT_KEPT_FOR))
             .arg(pass_of(&claim.owner));
         match waiter {
-            Some(waiter) => call
-                .arg(waiter.server.to_string())
-                .arg(millis(LINE_DEADLINE))
-                .arg(waiter.arrival)
-                .arg(if waiter.remembers.is_zero() { 0 } else { millis(waiter.remembers) })
-                .arg(LINE_MAX),
+            Some(waiter) => call.arg(waiter.server.to_string()),
             None => call.arg(""),
         };
+        call.arg(millis(LINE_DEADLINE))
+            .arg(waiter.map_or(0, |waiter| waiter.arrival))
+            .arg(if grace.is_zero() { 0 } else { millis(grace) })
+            .arg(LINE_MAX);
         call
     }
 

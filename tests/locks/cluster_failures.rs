@@ -13,7 +13,7 @@ use crate::people::{LONG, claim, kim, lee, seat, seated, until};
 use crate::server::{PATIENCE, Server};
 
 /// Every node serves what it has, even if another one is dead.
-const HALF_IS_ENOUGH: [&str; 2] = ["--cluster-require-full-coverage", "no"];
+pub(crate) const HALF_IS_ENOUGH: [&str; 2] = ["--cluster-require-full-coverage", "no"];
 
 /// At which primary each of these was in the beginning.
 async fn places(cluster: &ClusterServer, locks: &Locks, held: &[Held]) -> Vec<usize> {

@@ -18,14 +18,20 @@ mod kept;
 mod kept_in_redis;
 mod line;
 mod line_in_redis;
+mod lost;
+mod newcomers;
 mod outage;
+mod path;
 mod paused;
 mod people;
 mod place;
+mod proxy;
 mod relay;
+mod resp;
 mod restart;
 mod sentinel;
 mod server;
+mod side;
 mod tenants;
 
 /// One suite for both keepers: a test is a function of the place where the locks are.

@@ -140,14 +140,18 @@ async fn a_script_flush_between_renewals_loses_nothing() {
         let _: Value = server.run("SCRIPT FLUSH").await;
         assert_eq!(renewed(&locks, &all).await, [Verdict::Renewed; 1_000]);
     }
-    // Single calls bring their script when it is asked for.
+}
+
+#[tokio::test]
+async fn single_calls_bring_their_script_when_redis_has_forgotten_it() {
+    let (server, locks) = start().await;
     let _: Value = server.run("SCRIPT FLUSH").await;
     let next = claim(&seat(), &lee());
     let next = held(&next, &granted(&locks, &next).await);
     let _: Value = server.run("SCRIPT FLUSH").await;
     assert_eq!(locks.release(&next.name, &next.value).await, Ok(Released::Freed));
     let _: Value = server.run("SCRIPT FLUSH").await;
-    assert!(locks.holder(&all[0].name).await.expect("an answer").is_some());
+    assert_eq!(locks.holder(&next.name).await, Ok(None));
 }
 
 #[tokio::test]

@@ -8,6 +8,7 @@ use tokio::time::Instant;
 use crate::domain::fence::Fence;
 use crate::domain::ids::NodeId;
 use crate::domain::user::User;
+use crate::locks::acquaintance::RETURN_GRACE;
 use crate::locks::line::{LOOK_EVERY, Standing};
 use crate::locks::model::belief::Belief;
 use crate::locks::model::database::Job;
@@ -20,8 +21,6 @@ use crate::locks::words::{Claim, Grant, Held, Over, Owner, Released};
 
 /// How long a single call is waited for.
 const PATIENCE: u64 = SECOND;
-/// For how long a keeper that was away is left to whoever held its locks.
-pub(super) const RETURN_GRACE: Duration = Duration::from_secs(2);
 
 pub(crate) struct Session<B> {
     pub(super) server: usize,
