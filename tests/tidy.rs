@@ -44,6 +44,8 @@ const HOMES: &[(&str, &[&str])] = &[
     ("clap", &["main"]),
     ("config", &["config"]),
     ("dashmap", &["session"]),
+    // Packs the texts of versions.
+    ("flate2", &["storage"]),
     // Both bound how often somebody may ask: requests there, messages of one socket here.
     ("governor", &["http", "session"]),
     ("hmac", &["sharing"]),
@@ -58,8 +60,9 @@ const HOMES: &[(&str, &[&str])] = &[
     ("rustls", &["locks", "relay"]),
     // From the settings to the one place that shows a secret to its key.
     ("secrecy", &["config", "app", "main"]),
-    // Tags of files there, hashes of invites here.
-    ("sha2", &["http", "sharing"]),
+    // Tags of files, hashes of invites, and which versions have one text.
+    ("sha2", &["http", "sharing", "storage"]),
+    ("similar", &["sync"]),
     ("sqlx", &["storage"]),
     // Wherever a secret is compared.
     ("subtle", &["http", "session", "sharing"]),
