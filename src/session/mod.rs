@@ -13,7 +13,9 @@
 mod accept;
 pub mod admin;
 pub mod close;
+mod editing;
 pub mod event;
+pub mod history;
 pub mod holding;
 pub mod options;
 pub mod outbox;
@@ -21,11 +23,13 @@ pub mod persist;
 mod placing;
 pub mod registry;
 pub mod renewal;
+pub mod restore;
 pub mod reviews;
 pub mod room;
 pub mod rooms;
 pub mod seated;
 pub mod seating;
+pub mod versions;
 mod waiting;
 
 use std::sync::Arc;
@@ -47,8 +51,9 @@ use crate::relay::Signal;
 use crate::relay::{Message, Topic};
 use crate::session::close::{Close, LostReason};
 use crate::session::event::Event;
+use crate::session::history::{History, history};
 use crate::session::holding::Holding;
-use crate::session::options::{RoomLimits, SeatTerms};
+use crate::session::options::{HistoryTerms, RoomLimits, SeatTerms};
 use crate::session::persist::{Persister, persister};
 use crate::session::registry::Registry;
 use crate::session::renewal::LastVisit;
@@ -91,6 +96,8 @@ pub struct Foundations {
     pub terms: SeatTerms,
     /// How much one socket and one room may take.
     pub limits: RoomLimits,
+    /// When versions are kept.
+    pub history: HistoryTerms,
     /// Every task is spawned here.
     pub tasks: TaskTracker,
 }
@@ -112,6 +119,7 @@ struct Shared {
     registry: Registry,
     rooms: Rooms,
     persister: Persister,
+    history: History,
     last_visit: LastVisit,
     draining: AtomicBool,
     /// Fires when the server begins to stop: nobody's seat is kept warm any more.
@@ -142,12 +150,16 @@ impl Sessions {
     /// Starts the scheduler, the group commit and the ear for the other servers.
     #[must_use]
     pub fn start(foundations: Foundations) -> Self {
-        let Foundations { storage, locks, relay, terms, limits, tasks } = foundations;
+        let Foundations { storage, locks, relay, terms, limits, history: points, tasks } =
+            foundations;
         let (persister, queue) = persister();
+        let (history, orders) = history();
         let rooms =
             Rooms::new(storage.clone(), relay.clone(), persister.clone(), limits, tasks.clone());
         let finished = CancellationToken::new();
         let storing = persist::run(storage.clone(), relay.clone(), queue, finished.clone());
+        let keeping =
+            history::run(rooms.clone(), storage.clone(), points, orders, finished.clone());
         let shared = Shared {
             storage,
             locks,
@@ -158,6 +170,7 @@ impl Sessions {
             registry: Registry::default(),
             rooms,
             persister,
+            history,
             last_visit: LastVisit::now(),
             draining: AtomicBool::new(false),
             stop: CancellationToken::new(),
@@ -166,6 +179,7 @@ impl Sessions {
         };
         let sessions = Self { shared: Arc::new(shared) };
         sessions.keep_alive("group commit", storing);
+        sessions.keep_alive("history", keeping);
         sessions.keep_alive("renewal", renewal::run(sessions.clone(), finished));
         sessions.keep_alive("cluster", sessions.clone().listen());
         sessions
@@ -337,6 +351,9 @@ impl Sessions {
         }
         for holding in self.shared.registry.all() {
             self.give_up(&holding).await;
+        }
+        if !self.shared.history.flush(patience).await {
+            tracing::warn!("the last versions were not kept; the text itself is stored");
         }
         for room in self.shared.rooms.all() {
             self.shared.rooms.do_chores(&room, Occasion::Leaving).await;

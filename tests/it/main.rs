@@ -18,6 +18,7 @@ mod redis_server;
 mod admin;
 mod cluster;
 mod documents;
+mod history;
 mod hostile;
 mod outage;
 mod rest_commands;

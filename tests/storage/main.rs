@@ -14,3 +14,4 @@ mod movable;
 mod opening;
 mod reviews;
 mod seats;
+mod versions;
