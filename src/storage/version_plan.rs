@@ -5,6 +5,24 @@ use std::collections::HashSet;
 use crate::domain::history::{Mark, VersionKind, may_name, surplus};
 use crate::storage::versions::{Kept, NewVersion};
 
+/// Why a version is not kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Refusal {
+    /// The newest version has this text, or is of a later point.
+    NotNew,
+    /// There is no room for another named one.
+    Full,
+}
+
+impl From<Refusal> for Kept {
+    fn from(refusal: Refusal) -> Self {
+        match refusal {
+            Refusal::NotNew => Self::NotNew,
+            Refusal::Full => Self::Full,
+        }
+    }
+}
+
 /// What of a kept version the decision takes into account.
 #[derive(Clone, Debug)]
 pub(super) struct Standing {
@@ -29,20 +47,20 @@ pub(super) fn plan(
     new: &NewVersion,
     seq: i64,
     mut standing: Vec<Standing>,
-) -> Result<VersionPlan, Kept> {
+) -> Result<VersionPlan, Refusal> {
     let newest = standing.last();
     if new.kind.is_automatic() {
         let is_new = newest.map_or(0 < new.text.characters, |newest| {
             newest.seq < seq && newest.hash != new.text.hash
         });
         if !is_new {
-            return Err(Kept::NotNew);
+            return Err(Refusal::NotNew);
         }
     }
     let bytes = new.text.length();
     let marks: Vec<_> = standing.iter().map(|one| one.mark).collect();
     if new.kind == VersionKind::Named && !may_name(&marks, bytes) {
-        return Err(Kept::Full);
+        return Err(Refusal::Full);
     }
     let number = newest.map_or(0, |newest| newest.mark.number) + 1;
     let mark = Mark { number, kind: new.kind, created_at: new.now, bytes };
@@ -96,9 +114,9 @@ mod tests {
         let outcome = |kind, text, seq| plan(&new(kind, text), seq, one()).map(|plan| plan.number);
         for kind in [VersionKind::Pause, VersionKind::Seat, VersionKind::Decision] {
             assert_eq!(outcome(kind, "b", 8), Ok(5));
-            assert_eq!(outcome(kind, "a", 8), Err(Kept::NotNew));
-            assert_eq!(outcome(kind, "b", 7), Err(Kept::NotNew));
-            assert_eq!(outcome(kind, "b", 3), Err(Kept::NotNew));
+            assert_eq!(outcome(kind, "a", 8), Err(Refusal::NotNew));
+            assert_eq!(outcome(kind, "b", 7), Err(Refusal::NotNew));
+            assert_eq!(outcome(kind, "b", 3), Err(Refusal::NotNew));
         }
         assert_eq!(outcome(VersionKind::Named, "a", 7), Ok(5));
         assert_eq!(outcome(VersionKind::Restore, "a", 9), Ok(5));
@@ -106,7 +124,7 @@ mod tests {
 
     #[test]
     fn nothing_is_no_first_version() {
-        assert_eq!(plan(&new(VersionKind::Seat, ""), 1, Vec::new()), Err(Kept::NotNew));
+        assert_eq!(plan(&new(VersionKind::Seat, ""), 1, Vec::new()), Err(Refusal::NotNew));
         assert_eq!(plan(&new(VersionKind::Seat, "a"), 1, Vec::new()).unwrap().number, 1);
         assert_eq!(plan(&new(VersionKind::Named, ""), 0, Vec::new()).unwrap().number, 1);
     }

@@ -210,7 +210,7 @@ async fn g2_a_restore_stores_its_edit_and_both_versions_or_nothing() {
     assert_eq!(restore(&back(document, stale, 2), 2).await, Guarded::Fenced);
     assert_eq!(restore(&back(document, seated.reviewer, 2), 2).await, Guarded::Fenced);
     assert_eq!(restore(&back(document, seated.writer, 1), 1).await, Guarded::Stale);
-    assert_eq!(desk.storage.versions(document, 10, None).await.unwrap(), [first.clone()]);
+    assert_eq!(desk.storage.versions(document, 10, None).await.unwrap(), std::slice::from_ref(&first));
     assert_eq!(desk.text(document).await, b"xx");
 
     let Guarded::Done((version, seq)) = restore(&back(document, seated.writer, 2), 2).await else {

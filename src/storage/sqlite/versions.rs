@@ -143,7 +143,7 @@ async fn keep(
         return Ok(Kept::NotNew);
     }
     match plan(new, seq, standing(connection, new.document).await?) {
-        Err(refused) => Ok(refused),
+        Err(refusal) => Ok(refusal.into()),
         Ok(plan) => Ok(Kept::Stored(write(connection, new, seq, &plan).await?)),
     }
 }
