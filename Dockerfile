@@ -4,7 +4,8 @@
 #   docker run -p 127.0.0.1:8080:8080 -v galley:/var/lib/galley/data galley
 #
 # and open http://localhost:8080/. Under another name or port, say so:
-# -e GALLEY_SERVER__PUBLIC_URL=https://galley.example.com. Stop it with at least GALLEY_SERVER__DRAIN
+# -e GALLEY_SERVER__PUBLIC_URL=https://galley.example.com. Documents are in the volume, unless
+# -e GALLEY_DATABASE__URL=postgres://… says otherwise. Stop it with at least GALLEY_SERVER__DRAIN
 # and 20 s to spare (docker stop --time 40), so that everybody is sent elsewhere in order.
 
 FROM rust:1.95-bookworm AS build
@@ -17,7 +18,8 @@ COPY tests tests
 RUN cargo build --release --locked --bin galley
 
 FROM debian:bookworm-slim
-# Certificates are for rediss://, whose other end must prove who it is.
+# Certificates are for rediss://, whose other end must prove who it is. (PostgreSQL's is held against
+# the public authorities, which are in the program, or against sslrootcert.)
 RUN apt-get update \
     && apt-get install --yes --no-install-recommends ca-certificates \
     && rm -rf /var/lib/apt/lists/* \
@@ -27,7 +29,7 @@ RUN apt-get update \
 COPY --from=build /src/target/release/galley /usr/local/bin/galley
 USER galley
 WORKDIR /var/lib/galley
-# The database and the two secrets. Whoever can read it is everybody.
+# The database, if it is SQLite, and the two secrets. Whoever can read it is everybody.
 VOLUME /var/lib/galley/data
 ENV GALLEY_SERVER__LISTEN=0.0.0.0:8080
 EXPOSE 8080

@@ -34,10 +34,10 @@ struct FlagArgs {
     /// Address and port to listen on; port 0 takes a free one
     #[arg(long, value_name = "ADDR", global = true)]
     listen: Option<String>,
-    /// Where documents are kept: `sqlite://PATH`
+    /// Where documents are kept: `sqlite://PATH` or `postgres://…`
     #[arg(long, value_name = "URL", global = true)]
     database_url: Option<String>,
-    /// Where seats are held: `memory:`, `redis://…` or `rediss://…`
+    /// Where seats are held: `memory:`, `redis://…`, `redis+sentinel://…` or `redis+cluster://…`
     #[arg(long, value_name = "URL", global = true)]
     locks_url: Option<String>,
 }

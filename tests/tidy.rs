@@ -21,8 +21,9 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("domain", &[]),
     ("telemetry", &[]),
     ("sync", &["domain"]),
-    ("locks", &["domain"]),
-    ("relay", &["domain"]),
+    ("reach", &["domain"]),
+    ("locks", &["domain", "reach"]),
+    ("relay", &["domain", "reach"]),
     ("storage", &["domain"]),
     ("session", &["domain", "sync", "locks", "relay", "storage"]),
     ("sharing", &["domain", "sync", "locks", "storage"]),
@@ -53,11 +54,11 @@ const HOMES: &[(&str, &[&str])] = &[
     ("hyper_util", &["http"]),
     ("jsonwebtoken", &["http"]),
     ("metrics_exporter_prometheus", &["telemetry"]),
-    // Locks and relay speak to one Redis and know nothing of each other.
-    ("redis", &["locks", "relay"]),
+    // Locks and relay speak to one Redis and know nothing of each other; where it is, both have to.
+    ("redis", &["reach", "locks", "relay"]),
     ("rust_embed", &["http"]),
     // TLS towards that Redis.
-    ("rustls", &["locks", "relay"]),
+    ("rustls", &["reach"]),
     // From the settings to the one place that shows a secret to its key.
     ("secrecy", &["config", "app", "main"]),
     // Tags of files, hashes of invites, and which versions have one text.

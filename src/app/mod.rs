@@ -26,7 +26,7 @@ use crate::domain::ids::NodeId;
 use crate::http::auth::Tokens;
 use crate::http::gate::Gate;
 use crate::http::headers::Policy;
-use crate::http::health::{Probe, Readiness, Scrape};
+use crate::http::health::{Down, Finding, Probe, Readiness, Scrape};
 use crate::http::limit::{Limiter, Rate};
 use crate::http::origin::Origins;
 use crate::http::tarpit::Tarpit;
@@ -51,6 +51,14 @@ const SOCKETS_MAX: Duration = Duration::from_secs(5);
 const FINISH_MAX: Duration = Duration::from_secs(10);
 /// How long the remaining tasks may take after that.
 const TASKS_MAX: Duration = Duration::from_secs(5);
+
+/// What `/readyz` says when the database does not work.
+const STORAGE_AWAY: &str = "the database cannot be read: see whether it runs and can be reached, and \
+                            whether its disk has room; the server's log has its own words";
+/// What `/readyz` says when Redis does not answer.
+const LOCKS_AWAY: &str = "Redis does not answer as it should, so nobody can be seated: see whether \
+                          it runs, has room, and is where `locks.url` leads; the server's log has \
+                          its own words";
 
 /// The server could not start, or had to stop.
 #[derive(Debug, thiserror::Error)]
@@ -93,6 +101,7 @@ pub struct App {
     listener: TcpListener,
     address: SocketAddr,
     storage: Storage,
+    locks: Locks,
     figures: Option<Figures>,
     signals: Signals,
     tasks: TaskTracker,
@@ -114,6 +123,12 @@ impl App {
             None => secrets::find_or_make(Path::new(ADMIN_TOKEN_FILE))?,
         };
         let storage = Storage::open(&settings.database.url).await?;
+        if settings.database.url.starts_with("postgres") && settings.locks.url == "memory:" {
+            tracing::warn!(
+                "seats are held in this process: start no second server on this database, or set \
+                 locks.url to a Redis"
+            );
+        }
         let node = NodeId::generate();
         tracing::info!(%node, "starting");
         let locks = Locks::connect_as(&settings.locks.url, node).await?;
@@ -136,11 +151,10 @@ impl App {
         let entry = Entry { secret, admin_token, origins };
         let state = state(&settings, &storage, sessions, entry, readiness, scrape);
         // A first look, so that the log says at once what readiness would say later.
-        let down = state.readiness.down().await;
-        if !down.is_empty() {
-            tracing::warn!(?down, "started, but not ready");
+        for Finding { name, remedy } in state.readiness.look().await.down {
+            tracing::warn!(name, remedy, "started, but not ready");
         }
-        Ok(Self { settings, state, listener, address, storage, figures, signals, tasks })
+        Ok(Self { settings, state, listener, address, storage, locks, figures, signals, tasks })
     }
 
     /// The address to open, in one line.
@@ -161,7 +175,8 @@ impl App {
     ///
     /// [`AppError::Died`] when it stopped because a task died that must live.
     pub async fn run(self) -> Result<(), AppError> {
-        let Self { settings, state, listener, storage, figures, mut signals, tasks, .. } = self;
+        let Self { settings, state, listener, storage, locks, figures, mut signals, tasks, .. } =
+            self;
         let sessions = state.sessions.clone();
         let limiter = state.limiter.clone();
         let (sockets, stop) = (TaskTracker::new(), CancellationToken::new());
@@ -174,7 +189,7 @@ impl App {
             sockets.clone(),
             stop.clone(),
         ));
-        let upkeep = tasks.spawn(upkeep(figures, limiter, stop.clone()));
+        let upkeep = tasks.spawn(upkeep(figures, limiter, locks, stop.clone()));
         let died = tokio::select! {
             signal = signals.next() => {
                 tracing::info!(signal, "stopping");
@@ -271,13 +286,32 @@ fn readiness(storage: &Storage, locks: &Locks) -> Readiness {
     Readiness::new(vec![
         Probe::new("storage", move || {
             let storage = storage.clone();
-            async move { storage.check().await.map_err(|error| error.to_string()) }
+            async move {
+                let checked = storage.check().await;
+                checked.map(|()| Vec::new()).map_err(|error| Down {
+                    cause: error.to_string(),
+                    remedy: STORAGE_AWAY.to_owned(),
+                })
+            }
         }),
         Probe::new("locks", move || {
             let locks = locks.clone();
-            async move { locks.check().await.map_err(|error| error.to_string()) }
+            async move {
+                locks.check().await.map_err(|error| locks_down(&error))?;
+                Ok(locks.warnings().into_iter().map(str::to_owned).collect())
+            }
         }),
     ])
+}
+
+/// What an operator is told of locks that cannot be used. What Redis or the network said itself may
+/// hold an address, and is for the log.
+fn locks_down(error: &LocksError) -> Down {
+    let line = match error {
+        LocksError::Misconfigured(line) => line,
+        LocksError::Unavailable(_) | LocksError::Unsupported(_) => LOCKS_AWAY,
+    };
+    Down { cause: error.to_string(), remedy: line.to_owned() }
 }
 
 fn state(
@@ -313,7 +347,7 @@ fn state(
 }
 
 /// Housekeeping that nobody asks for and everybody needs.
-async fn upkeep(figures: Option<Figures>, limiter: Limiter, stop: CancellationToken) {
+async fn upkeep(figures: Option<Figures>, limiter: Limiter, locks: Locks, stop: CancellationToken) {
     let mut ticker = interval(UPKEEP_EVERY);
     ticker.set_missed_tick_behavior(MissedTickBehavior::Delay);
     while stop.run_until_cancelled(ticker.tick()).await.is_some() {
@@ -321,6 +355,8 @@ async fn upkeep(figures: Option<Figures>, limiter: Limiter, stop: CancellationTo
             figures.upkeep();
         }
         limiter.forget_the_quiet();
+        // Alarms of classes in which nothing happens any more are cleared by the look.
+        let _in_force = locks.alarms();
     }
 }
 

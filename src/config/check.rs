@@ -13,13 +13,12 @@ use crate::config::{
     LogSettings, MetricsSettings, SeatSettings, ServerSettings, Settings,
 };
 use crate::domain::lease::LeaseTerms;
+use crate::domain::redis_url::RedisUrl;
 use crate::http::origin::Origin;
 use crate::telemetry::{self, Format};
 
 /// Shortest admin token, in bytes: it is tried from outside, under the rate limit.
 const ADMIN_TOKEN_BYTES_MIN: usize = 8;
-
-const NOT_YET: &str = "is not in this version";
 
 /// Reads and checks all keys.
 ///
@@ -86,15 +85,16 @@ fn server(reader: &mut Reader) -> Option<ServerSettings> {
 
 fn database(reader: &mut Reader) -> Option<DatabaseSettings> {
     let url = reader.required("database.url").and_then(|url| {
-        let scheme = url.split(':').next().unwrap_or_default();
-        let fault = match scheme {
-            "postgres" | "postgresql" => {
-                format!("{scheme}:// {NOT_YET}; use sqlite://PATH")
-            }
-            "sqlite" if url.strip_prefix("sqlite://").is_some_and(|path| !path.is_empty()) => {
-                return Some(url);
-            }
-            _ => "must be sqlite://PATH, like sqlite://data/galley.db".to_owned(),
+        let fault = match url.split_once("://") {
+            Some(("sqlite", path)) if !path.is_empty() => return Some(url),
+            Some(("postgres" | "postgresql", rest)) => match postgres_fault(rest) {
+                None => return Some(url),
+                Some(fault) => fault,
+            },
+            // The value is not repeated: it may hold a password.
+            _ => "must be sqlite://PATH, like sqlite://data/galley.db, or \
+                  postgres://[USER[:PASSWORD]@]HOST[:PORT]/DATABASE"
+                .to_owned(),
         };
         reader.fault("database.url", &fault);
         None
@@ -103,32 +103,51 @@ fn database(reader: &mut Reader) -> Option<DatabaseSettings> {
     Some(DatabaseSettings { url: url?, shared_sqlite: shared_sqlite? })
 }
 
-fn locks(reader: &mut Reader) -> Option<LocksSettings> {
-    let url = reader.required("locks.url")?;
-    let fault = match url.split_once("://") {
-        None if url == "memory:" => return Some(LocksSettings { url }),
-        Some(("redis" | "rediss", rest)) if has_host(rest) => return Some(LocksSettings { url }),
-        Some((scheme @ ("redis+sentinel" | "redis+cluster"), _)) => {
-            format!("{scheme}:// {NOT_YET}; use redis:// or rediss:// at one primary")
-        }
-        // The value is not repeated: it may hold a password.
-        _ => "must be memory:, redis://HOST[:PORT][/DB] or rediss://…".to_owned(),
-    };
-    reader.fault("locks.url", &fault);
-    None
+/// What of a PostgreSQL URL may follow its `?`. What its driver takes besides would be ours to
+/// set, or would hide a password from us.
+const POSTGRES_PARAMETERS: [&str; 4] = ["sslmode", "sslrootcert", "sslcert", "sslkey"];
+
+/// What is wrong with what follows `postgres://`.
+fn postgres_fault(rest: &str) -> Option<String> {
+    let (place, parameters) = rest.split_once('?').unwrap_or((rest, ""));
+    let (authority, database) = place.split_once('/').unwrap_or((place, ""));
+    // A password with a slash would end the authority, and be shown as part of the path.
+    if database.contains(['@', '/']) || parameters.contains('@') {
+        return Some("holds an @ or a / too many; in a password write %40 and %2F".to_owned());
+    }
+    let host = authority.rsplit('@').next().unwrap_or_default();
+    if host.is_empty() || host.starts_with(':') || database.is_empty() {
+        let expected = "must be postgres://[USER[:PASSWORD]@]HOST[:PORT]/DATABASE";
+        return Some(expected.to_owned());
+    }
+    let names = parameters.split('&').map(|one| one.split('=').next().unwrap_or_default());
+    let is_strange = |name: &&str| !name.is_empty() && !POSTGRES_PARAMETERS.contains(name);
+    let strange = names.filter(is_strange).count();
+    (0 < strange).then(|| {
+        let taken = POSTGRES_PARAMETERS.join(", ");
+        format!("may have no parameters other than {taken}")
+    })
 }
 
-fn has_host(rest: &str) -> bool {
-    let authority = rest.split(['/', '?']).next().unwrap_or_default();
-    let host = authority.rsplit('@').next().unwrap_or_default();
-    !host.is_empty() && !host.starts_with(':')
+fn locks(reader: &mut Reader) -> Option<LocksSettings> {
+    let url = reader.required("locks.url")?;
+    if url != "memory:"
+        && let Err(fault) = RedisUrl::parse(&url)
+    {
+        // The value is not repeated: it may hold a password.
+        reader.fault("locks.url", &fault.to_string());
+        return None;
+    }
+    Some(LocksSettings { url })
 }
 
 /// A database file has one server, unless its operator says that they know better.
 fn several_servers(reader: &mut Reader, database: &DatabaseSettings, locks: &LocksSettings) {
-    if locks.url != "memory:" && !database.shared_sqlite {
+    let is_file = database.url.starts_with("sqlite:");
+    if is_file && locks.url != "memory:" && !database.shared_sqlite {
         let what = "a Redis makes several servers one, and they would not share this SQLite file; \
-                    set database.shared_sqlite = true if all of them run on this host";
+                    set database.url to a PostgreSQL, or database.shared_sqlite = true if all of \
+                    them run on this host";
         reader.fault("locks.url", what);
     }
 }

@@ -89,18 +89,27 @@ pub struct ServerSettings {
 }
 
 /// `[database]`
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct DatabaseSettings {
-    /// `sqlite://PATH`
+    /// `sqlite://PATH` or `postgres://…`; may hold a password.
     pub url: String,
     /// Whether several servers may share a `SQLite` file.
     pub shared_sqlite: bool,
 }
 
+impl fmt::Debug for DatabaseSettings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("DatabaseSettings")
+            .field("url", &show::without_password(&self.url))
+            .field("shared_sqlite", &self.shared_sqlite)
+            .finish()
+    }
+}
+
 /// `[locks]`
 #[derive(Clone)]
 pub struct LocksSettings {
-    /// `memory:`, `redis://…` or `rediss://…`; may hold a password.
+    /// `memory:`, `redis://…`, `redis+sentinel://…` or `redis+cluster://…`; may hold a password.
     pub url: String,
 }
 

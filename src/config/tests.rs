@@ -130,6 +130,36 @@ fn a_redis_beside_a_sqlite_needs_a_word_from_the_operator() {
     let redis = ("GALLEY_LOCKS__URL", "redis://127.0.0.1:6379");
     assert!(fault(&[redis]).contains("database.shared_sqlite = true"));
     assert!(with(&[redis, ("GALLEY_DATABASE__SHARED_SQLITE", "true")]).is_ok());
+    assert!(with(&[redis, ("GALLEY_DATABASE__URL", "postgres://db/galley")]).is_ok());
+}
+
+#[test]
+fn a_postgresql_is_named_by_host_and_database() {
+    for url in [
+        "postgres://db/galley",
+        "postgresql://kim:hunter2@db.internal:5433/galley?sslmode=verify-full&sslrootcert=ca.pem",
+        "postgres://kim@%2Frun%2Fpostgresql/galley",
+        "postgres://[::1]:5432/galley",
+    ] {
+        let settings = with(&[("GALLEY_DATABASE__URL", url)]).expect("valid");
+        assert!(!settings.show().contains("hunter2"));
+        assert!(!format!("{settings:?}").contains("hunter2"));
+    }
+    for (url, expected) in [
+        ("postgres://", "must be postgres://"),
+        ("postgres://db", "must be postgres://"),
+        ("postgres://db/", "must be postgres://"),
+        ("postgres:///galley", "must be postgres://"),
+        ("postgres://kim:hunter2@/galley", "must be postgres://"),
+        ("postgres://kim:hun/ter2@db/galley", "%2F"),
+        ("postgres://db/galley?password=hunter2", "no parameters other than sslmode"),
+        ("postgres://db/galley?sslmode=require&options=-chunter2", "no parameters other than"),
+        ("mysql://kim:hunter2@db/galley", "must be sqlite://PATH"),
+    ] {
+        let line = fault(&[("GALLEY_DATABASE__URL", url)]);
+        assert!(line.starts_with("database.url: ") && line.contains(expected), "{url}: {line}");
+        assert!(!line.contains("hunter2") && !line.contains("ter2"), "{line}");
+    }
 }
 
 #[test]
@@ -144,13 +174,31 @@ fn a_public_url_is_an_origin() {
 
 #[test]
 fn what_this_version_cannot_do_is_said() {
-    for (key, value) in [
-        ("GALLEY_DATABASE__URL", "postgres://db/galley"),
-        ("GALLEY_LOCKS__URL", "redis+sentinel://a:1,b:2/main/0"),
-        ("GALLEY_LOCKS__URL", "redis+cluster://a:1,b:2"),
-        ("GALLEY_AUTH__JWKS_URL", "https://id.example/jwks"),
+    let jwks = ("GALLEY_AUTH__JWKS_URL", "https://id.example/jwks");
+    assert!(fault(&[jwks]).contains("not in this version"));
+}
+
+#[test]
+fn a_redis_is_one_or_some_nodes_of_a_cluster() {
+    let shared = ("GALLEY_DATABASE__SHARED_SQLITE", "true");
+    for url in [
+        "redis+cluster://a:1,b:2",
+        "rediss+cluster://u:hunter2@a:1,b:2",
+        "redis://a/1",
+        "redis+sentinel://u:hunter2@a:1,b:2/main/0",
     ] {
-        assert!(fault(&[(key, value)]).contains("not in this version"), "{key}");
+        let settings = with(&[("GALLEY_LOCKS__URL", url), shared]).expect("valid");
+        assert!(!settings.show().contains("hunter2"), "{}", settings.show());
+    }
+    for url in [
+        "redis+cluster://",
+        "redis+cluster://a:1/3",
+        "redis+sentinel://a:1",
+        "valkey://a",
+        "redis://:1",
+    ] {
+        let why = fault(&[("GALLEY_LOCKS__URL", url), shared]);
+        assert!(why.starts_with("locks.url: "), "{why}");
     }
 }
 
@@ -158,7 +206,7 @@ fn what_this_version_cannot_do_is_said() {
 fn what_is_shown_hides_secrets_and_can_be_read_back() {
     let settings = with(&[
         ("GALLEY_LOCKS__URL", "rediss://galley:hunter2@redis.internal:6380/1"),
-        ("GALLEY_DATABASE__SHARED_SQLITE", "true"),
+        ("GALLEY_DATABASE__URL", "postgres://galley:hunter2@db.internal/galley"),
         ("GALLEY_ADMIN__TOKEN", "correct-horse"),
         ("GALLEY_SERVER__PUBLIC_URL", "https://galley.example"),
         ("GALLEY_SEATS__IDLE_RELEASE", "0s"),

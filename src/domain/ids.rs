@@ -99,6 +99,10 @@ define_id! {
     AcquisitionId, "acq"
 }
 define_id! {
+    /// Names one question of a server to the others.
+    QuestionId, "qst"
+}
+define_id! {
     /// Names one access token (its `jti`), so that no two are the same.
     TokenId, "tok"
 }

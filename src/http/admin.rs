@@ -1,4 +1,5 @@
-//! `/api/admin`: who sits where in the whole cluster, and making somebody get up.
+//! `/api/admin`: who sits where in the whole cluster and why, what else is held, and making
+//! somebody get up.
 
 use axum::Json;
 use axum::extract::State;
@@ -12,11 +13,22 @@ use crate::http::extract::{Path, Query};
 use crate::http::routes::Routes;
 use crate::session::Sessions;
 use crate::session::admin::{Scope, SessionList};
+use crate::session::held::{LockList, LockPage};
+use crate::session::why::SessionDetails;
 
 /// The routes.
 pub(crate) fn routes(routes: Routes) -> Routes {
-    routes.get("/api/admin/sessions", list).delete("/api/admin/sessions/{session_id}", evict)
+    const ONE: &str = "/api/admin/sessions/{session_id}";
+    routes
+        .get("/api/admin/sessions", list)
+        .get(ONE, show)
+        .delete(ONE, evict)
+        .get("/api/admin/locks", locks)
 }
+
+/// Locks on a page, if the caller does not say, and at the most.
+const LOCKS_DEFAULT: u32 = 50;
+const LOCKS_MAX: u32 = 100;
 
 #[derive(Deserialize)]
 struct ListQuery {
@@ -44,15 +56,49 @@ async fn list(
     Ok(Json(sessions.list(scope).await?))
 }
 
-/// `DELETE /api/admin/sessions/{session_id}`
-async fn evict(
+/// `GET /api/admin/sessions/{session_id}`: why it holds its seat.
+async fn show(
     State(sessions): State<Sessions>,
     _admin: Admin,
     Path(session): Path<SessionId>,
+) -> Result<Json<SessionDetails>, ApiError> {
+    let details = sessions.why(session).await?;
+    details.map(Json).ok_or(ApiError::NotFound("session"))
+}
+
+/// `DELETE /api/admin/sessions/{session_id}`
+async fn evict(
+    State(sessions): State<Sessions>,
+    admin: Admin,
+    Path(session): Path<SessionId>,
 ) -> Result<StatusCode, ApiError> {
-    if sessions.evict(session).await? {
-        tracing::info!("an administrator ended a session");
-        return Ok(StatusCode::NO_CONTENT);
+    let Some((seat, user)) = sessions.evict(session).await? else {
+        return Err(ApiError::NotFound("session"));
+    };
+    // The session's id is of no more use to anybody: its value is spent.
+    tracing::info!(%admin, %seat, %user, %session, "an administrator ended a session");
+    Ok(StatusCode::NO_CONTENT)
+}
+
+#[derive(Deserialize)]
+struct LocksQuery {
+    class: Option<String>,
+    limit: Option<u32>,
+    cursor: Option<String>,
+}
+
+/// `GET /api/admin/locks`
+async fn locks(
+    State(sessions): State<Sessions>,
+    _admin: Admin,
+    Query(query): Query<LocksQuery>,
+) -> Result<Json<LockList>, ApiError> {
+    let limit = query.limit.unwrap_or(LOCKS_DEFAULT).min(LOCKS_MAX);
+    if limit == 0 {
+        return Err(ApiError::Invalid("limit is at least 1".to_owned()));
     }
-    Err(ApiError::NotFound("session"))
+    let after = query.cursor.map(|cursor| cursor.parse()).transpose();
+    let after = after.map_err(|error| ApiError::Invalid(format!("cursor: {error}")))?;
+    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+    Ok(Json(sessions.locks(&LockPage { class: query.class, limit, after }).await?))
 }

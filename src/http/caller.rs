@@ -4,6 +4,8 @@
 //! request. Handlers then ask for what they need by type: [`Caller`] for a person, [`Admin`] for an
 //! administrator. There is no other way to a `User`, so no handler can forget to ask.
 
+use std::fmt;
+
 use axum::extract::{FromRef, FromRequestParts, Request, State};
 use axum::http::header::AUTHORIZATION;
 use axum::http::request::Parts;
@@ -12,6 +14,7 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use axum_extra::extract::CookieJar;
 
+use crate::domain::ids::UserId;
 use crate::domain::user::User;
 use crate::http::auth::{Identity, Tokens};
 use crate::http::error::ApiError;
@@ -138,8 +141,23 @@ where
 }
 
 /// An administrator: the admin token, or a person's token with the `admin` claim.
-#[derive(Clone, Copy, Debug)]
-pub struct Admin;
+#[derive(Clone, Debug)]
+pub enum Admin {
+    /// Whoever has the admin token.
+    Token,
+    /// A person.
+    Person(UserId),
+}
+
+/// As the log names them.
+impl fmt::Display for Admin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Token => f.write_str("the admin token"),
+            Self::Person(id) => id.fmt(f),
+        }
+    }
+}
 
 impl<S> FromRequestParts<S> for Admin
 where
@@ -154,12 +172,13 @@ where
                 Err(ApiError::Unauthenticated("this needs the admin token"))
             }
             Some(Presented::Refused) => Err(ApiError::Unauthenticated(REFUSED)),
-            Some(Presented::AdminToken) => Ok(Self),
+            Some(Presented::AdminToken) => Ok(Self::Token),
             Some(Presented::Person { identity, .. }) if !identity.is_admin => {
                 Err(ApiError::NotAdmin)
             }
-            Some(Presented::Person { by, .. }) => {
-                witness(*by, parts, &Origins::from_ref(state)).map(|()| Self)
+            Some(Presented::Person { by, identity }) => {
+                witness(*by, parts, &Origins::from_ref(state))?;
+                Ok(Self::Person(identity.user.id.clone()))
             }
         }
     }

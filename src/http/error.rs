@@ -13,6 +13,7 @@ use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 
+use crate::http::health::Finding;
 use crate::session::SessionError;
 use crate::session::reviews::ReviewError;
 use crate::session::versions::VersionError;
@@ -91,10 +92,10 @@ pub enum ApiError {
     #[error("unavailable: {0}")]
     Unavailable(String),
     /// Not everything that this server needs is there.
-    #[error("down: {}", down.join(", "))]
+    #[error("down: {}", remedies(down))]
     NotReady {
         /// What is down.
-        down: Vec<&'static str>,
+        down: Vec<Finding>,
     },
     /// Our fault.
     #[error("internal: {0}")]
@@ -112,6 +113,8 @@ struct Problem {
     detail: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     down: Option<Vec<&'static str>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    remedy: Option<String>,
 }
 
 impl ApiError {
@@ -236,17 +239,25 @@ fn session_contract(error: &SessionError) -> Contract {
     }
 }
 
+/// Each behind the name of what it is for, in one line.
+fn remedies(found: &[Finding]) -> String {
+    let each: Vec<_> = found.iter().map(|it| format!("{}: {}", it.name, it.remedy)).collect();
+    each.join("; ")
+}
+
 impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
         let (status, name, title) = self.contract();
         // A 5xx tells the client that we failed, not how.
         let detail = status.is_client_error().then(|| self.to_string());
         let kind = format!("/problems/{name}");
-        let down = match &self {
-            Self::NotReady { down } => Some(down.clone()),
-            _ => None,
-        };
-        let problem = Problem { kind, title, status: status.as_u16(), detail, down };
+        let mut problem =
+            Problem { kind, title, status: status.as_u16(), detail, down: None, remedy: None };
+        // What an operator has to know is written so that anybody may.
+        if let Self::NotReady { down } = &self {
+            problem.down = Some(down.iter().map(|it| it.name).collect());
+            problem.remedy = Some(remedies(down));
+        }
         let mut response = (status, [(CONTENT_TYPE, PROBLEM_JSON)], Json(problem)).into_response();
         let headers = response.headers_mut();
         if let Some(seconds) = self.retry_after() {

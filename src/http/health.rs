@@ -9,6 +9,7 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
+use serde::Serialize;
 use serde_json::json;
 use tokio::time::{Instant, timeout};
 
@@ -20,8 +21,37 @@ const PROBE_MAX: Duration = Duration::from_secs(2);
 /// the server ask Redis as often.
 const FINDING_KEPT: Duration = Duration::from_millis(500);
 
-/// A question that is answered with "it works", or with why it does not.
-type Question = dyn Fn() -> Pin<Box<dyn Future<Output = Result<(), String>> + Send>> + Send + Sync;
+/// A question that is answered with "it works", perhaps not as it should, or with why it does not.
+type Question =
+    dyn Fn() -> Pin<Box<dyn Future<Output = Result<Vec<String>, Down>> + Send>> + Send + Sync;
+
+/// What is wrong with something and what to do about it, for whoever operates the server at night.
+/// Anybody may read it: no secrets, no addresses.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Finding {
+    /// Of what.
+    pub name: &'static str,
+    /// What is wrong, a colon, what to do about it.
+    pub remedy: String,
+}
+
+/// Something does not work.
+#[derive(Clone, Debug)]
+pub struct Down {
+    /// In its own words, for the log.
+    pub cause: String,
+    /// In ours, for everybody: what is wrong, a colon, what to do about it.
+    pub remedy: String,
+}
+
+/// What was found of all that the server needs.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Findings {
+    /// What is down.
+    pub down: Vec<Finding>,
+    /// What works, but not as it should.
+    pub warnings: Vec<Finding>,
+}
 
 /// One thing that the server needs.
 #[derive(Clone)]
@@ -35,21 +65,28 @@ impl Probe {
     pub fn new<Q, F>(name: &'static str, question: Q) -> Self
     where
         Q: Fn() -> F + Send + Sync + 'static,
-        F: Future<Output = Result<(), String>> + Send + 'static,
+        F: Future<Output = Result<Vec<String>, Down>> + Send + 'static,
     {
         Self { name, question: Arc::new(move || Box::pin(question())) }
     }
 
-    /// Whether it works; why not goes to the log.
-    async fn works(&self) -> bool {
+    /// Whether it works; the cause why not goes to the log.
+    async fn ask(&self, findings: &mut Findings) {
         let answer = timeout(PROBE_MAX, (self.question)()).await;
-        let why = match answer {
-            Ok(Ok(())) => return true,
-            Ok(Err(why)) => why,
-            Err(_elapsed) => "no answer in time".to_owned(),
+        let Down { cause, remedy } = match answer {
+            Ok(Ok(warnings)) => {
+                let found = warnings.into_iter().map(|remedy| Finding { name: self.name, remedy });
+                return findings.warnings.extend(found);
+            }
+            Ok(Err(down)) => down,
+            Err(_elapsed) => {
+                let cause = "no answer in time".to_owned();
+                let line = "it does not answer in time: see whether it runs, and can be reached";
+                Down { cause, remedy: line.to_owned() }
+            }
         };
-        tracing::warn!(probe = self.name, why, "not ready");
-        false
+        tracing::warn!(probe = self.name, cause, "not ready");
+        findings.down.push(Finding { name: self.name, remedy });
     }
 }
 
@@ -59,7 +96,7 @@ pub struct Readiness(Arc<Inner>);
 
 struct Inner {
     probes: Vec<Probe>,
-    found: Mutex<Option<(Instant, Vec<&'static str>)>>,
+    found: Mutex<Option<(Instant, Findings)>>,
 }
 
 impl Readiness {
@@ -69,26 +106,24 @@ impl Readiness {
         Self(Arc::new(Inner { probes, found: Mutex::new(None) }))
     }
 
-    /// What is down.
-    pub async fn down(&self) -> Vec<&'static str> {
-        if let Some(down) = self.fresh() {
-            return down;
+    /// What is down, and what is not as it should be.
+    pub async fn look(&self) -> Findings {
+        if let Some(findings) = self.fresh() {
+            return findings;
         }
-        let mut down = Vec::new();
+        let mut findings = Findings::default();
         for probe in &self.0.probes {
-            if !probe.works().await {
-                down.push(probe.name);
-            }
+            probe.ask(&mut findings).await;
         }
         let mut found = self.0.found.lock().unwrap_or_else(PoisonError::into_inner);
-        *found = Some((Instant::now(), down.clone()));
-        down
+        *found = Some((Instant::now(), findings.clone()));
+        findings
     }
 
-    fn fresh(&self) -> Option<Vec<&'static str>> {
+    fn fresh(&self) -> Option<Findings> {
         let found = self.0.found.lock().unwrap_or_else(PoisonError::into_inner);
-        let (at, down) = found.as_ref()?;
-        (at.elapsed() < FINDING_KEPT).then(|| down.clone())
+        let (at, findings) = found.as_ref()?;
+        (at.elapsed() < FINDING_KEPT).then(|| findings.clone())
     }
 }
 
@@ -97,13 +132,17 @@ pub(crate) async fn healthz() -> Response {
     (NOT_KEPT, Json(json!({ "status": "ok" }))).into_response()
 }
 
-/// `GET /readyz`: what it needs is there, or which of it is not.
+/// `GET /readyz`: what it needs is there, or which of it is not, and what to do about that.
 pub(crate) async fn readyz(State(readiness): State<Readiness>) -> Response {
-    let down = readiness.down().await;
-    if down.is_empty() {
-        return (NOT_KEPT, Json(json!({ "status": "ready" }))).into_response();
+    let Findings { down, warnings } = readiness.look().await;
+    if !down.is_empty() {
+        return (NOT_KEPT, ApiError::NotReady { down }).into_response();
     }
-    (NOT_KEPT, ApiError::NotReady { down }).into_response()
+    let body = match warnings.as_slice() {
+        [] => json!({ "status": "ready" }),
+        warnings => json!({ "status": "ready", "warnings": warnings }),
+    };
+    (NOT_KEPT, Json(body)).into_response()
 }
 
 const NOT_KEPT: [(axum::http::HeaderName, &str); 1] = [(CACHE_CONTROL, "no-store")];
@@ -139,9 +178,12 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_probe_that_does_not_answer_is_down() {
         let readiness = Readiness::new(vec![
-            Probe::new("storage", || async { Ok(()) }),
+            Probe::new("storage", || async { Ok(Vec::new()) }),
             Probe::new("locks", std::future::pending),
         ]);
-        assert_eq!(readiness.down().await, ["locks"]);
+        let down = readiness.look().await.down;
+        assert_eq!(down.len(), 1);
+        assert_eq!(down[0].name, "locks");
+        assert!(!down[0].remedy.is_empty());
     }
 }

@@ -3,46 +3,90 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use redis::{Cmd, ErrorKind, Pipeline, RedisResult, ServerErrorKind, Value};
-use tokio::time::Instant;
+use redis::{Cmd, ErrorKind, Pipeline, RedisError, RedisResult, ServerErrorKind, Value};
+use tokio::time::{Instant, sleep};
 
+use crate::locks::cluster::{Cluster, Turn};
 use crate::locks::fault::{Fault, explain};
-use crate::locks::link::{Answer, Link, PATIENCE};
+use crate::locks::link::{Answer, Link, PATIENCE, jittered};
 use crate::locks::name::LockName;
+use crate::locks::node::Node;
 use crate::locks::reply;
 use crate::locks::scripts::{Script, Scripts, pipeline};
-use crate::locks::words::Released;
+use crate::locks::words::{InLine, LocksError, Released};
+use crate::reach::Address;
 
-/// The connection for everything but renewals, and the scripts it calls.
+/// Pause before what nobody could do a moment ago is asked again.
+const PAUSE: Duration = Duration::from_millis(50);
+/// How often a call is sent on at once before that is thought to be a circle.
+const HOPS_MAX: u32 = 3;
+
+/// Where locks are, and the scripts that are called there.
 #[derive(Clone, Debug)]
 pub(super) struct Calls {
-    pub(super) link: Link,
+    pub(super) route: Route,
     pub(super) scripts: Arc<Scripts>,
 }
 
+/// Which Redis has which lock.
+#[derive(Clone, Debug)]
+pub(super) enum Route {
+    /// There is one.
+    Single(Arc<Node>),
+    /// The one that has its slot.
+    Cluster(Arc<Cluster>),
+}
+
+/// How a node is asked for a slot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Way {
+    Straight,
+    /// It is just getting the slot.
+    Asking,
+}
+
 impl Calls {
-    /// Calls a script once; once more if Redis did not know it.
-    pub(super) async fn call(&self, script: &Script, call: Cmd) -> Result<(Instant, Value), Fault> {
+    /// Calls a script about a lock once; once more if Redis did not know it, or if it was refused
+    /// where it was sent and is to be sent elsewhere.
+    pub(super) async fn call(
+        &self,
+        name: &LockName,
+        script: &Script,
+        call: Cmd,
+    ) -> Result<(Instant, Value), Fault> {
         let deadline = Instant::now() + PATIENCE;
-        let mut once = pipeline();
-        once.add_command(call.clone());
-        let (sent_at, reply) = only(self.link.ask(&once, deadline).await?)?;
-        match reply {
-            Err(error) if error.kind() == ErrorKind::Server(ServerErrorKind::NoScript) => {
-                let mut again = pipeline();
-                script.load(&mut again);
-                again.add_command(call);
-                let (sent_at, reply) = only(self.link.ask(&again, deadline).await?)?;
-                Ok((sent_at, self.checked(reply)?))
+        match &self.route {
+            Route::Single(node) => {
+                let (sent_at, reply) =
+                    call_at(&node.calls, script, &call, Way::Straight, deadline).await?;
+                Ok((sent_at, reply.map_err(|error| refused(node, &error))?))
             }
-            reply => Ok((sent_at, self.checked(reply)?)),
+            Route::Cluster(cluster) => call_in(cluster, name.slot(), script, &call, deadline).await,
         }
     }
 
-    /// Sends commands and gives their answers, of which none may be an error.
-    pub(super) async fn ask(&self, pipeline: &Pipeline) -> Result<Vec<Value>, Fault> {
-        let answer = self.link.ask(pipeline, Instant::now() + PATIENCE).await?;
-        answer.replies.into_iter().map(|reply| self.checked(reply)).collect()
+    /// The nodes that have locks.
+    ///
+    /// # Errors
+    ///
+    /// [`LocksError`] when none is known yet.
+    pub(super) async fn nodes(&self) -> Result<Vec<Arc<Node>>, LocksError> {
+        match &self.route {
+            Route::Single(node) => Ok(vec![Arc::clone(node)]),
+            Route::Cluster(cluster) => {
+                Ok(cluster.some_view(Instant::now() + PATIENCE).await?.nodes().to_vec())
+            }
+        }
+    }
+
+    /// Which Redis has a lock, as far as is known: the same for all locks that are together.
+    pub(super) fn place_of(&self, name: &LockName) -> Option<Address> {
+        match &self.route {
+            Route::Single(node) => Some(node.address.clone()),
+            Route::Cluster(cluster) => {
+                cluster.supposed(name.slot()).ok().map(|node| node.address.clone())
+            }
+        }
     }
 
     /// Compares and gives back; nobody gets it for `rest`.
@@ -53,19 +97,108 @@ impl Calls {
         rest: Duration,
     ) -> Result<Released, Fault> {
         let call = self.scripts.release(name, value, rest);
-        let (_sent_at, reply) = self.call(&self.scripts.release, call).await?;
+        let (_sent_at, reply) = self.call(name, &self.scripts.release, call).await?;
         reply::released(&reply).map_err(Fault::Unknown)
     }
 
-    fn checked(&self, reply: RedisResult<Value>) -> Result<Value, Fault> {
-        reply.map_err(|error| {
-            if error.kind() == ErrorKind::Server(ServerErrorKind::ReadOnly) {
-                // The primary is elsewhere now: look its address up again.
-                self.link.reopen();
-            }
-            Fault::Refused(explain(&error))
-        })
+    /// Who waits for a lock: the first `most`.
+    pub(super) async fn behind(&self, name: &LockName, most: usize) -> Result<Vec<InLine>, Fault> {
+        let call = self.scripts.behind(name, most);
+        let (_sent_at, reply) = self.call(name, &self.scripts.behind, call).await?;
+        reply::behind(&reply).map_err(Fault::Unknown)
     }
+}
+
+impl Node {
+    /// Sends commands and gives their answers, of which none may be an error.
+    pub(super) async fn ask(&self, pipeline: &Pipeline) -> Result<Vec<Value>, Fault> {
+        let answer = self.calls.ask(pipeline, Instant::now() + PATIENCE).await?;
+        answer
+            .replies
+            .into_iter()
+            .map(|reply| reply.map_err(|error| refused(self, &error)))
+            .collect()
+    }
+}
+
+/// Calls a script where the slot is.
+async fn call_in(
+    cluster: &Cluster,
+    slot: u16,
+    script: &Script,
+    call: &Cmd,
+    deadline: Instant,
+) -> Result<(Instant, Value), Fault> {
+    let (mut asking, mut hops) = (None, 0);
+    loop {
+        let (node, way) = match asking.take() {
+            Some(node) => (node, Way::Asking),
+            None => (cluster.serving(slot, deadline).await?, Way::Straight),
+        };
+        let (sent_at, reply) = call_at(&node.calls, script, call, way, deadline).await?;
+        let error = match reply {
+            Ok(value) => return Ok((sent_at, value)),
+            Err(error) => error,
+        };
+        hops += 1;
+        let why = match cluster.turn(&node, slot, &error) {
+            Turn::Elsewhere if hops < HOPS_MAX => continue,
+            Turn::Asking(there) if hops < HOPS_MAX => {
+                asking = Some(there);
+                continue;
+            }
+            Turn::Elsewhere | Turn::Asking(_) => explain(&error),
+            Turn::Later(why) => why,
+            Turn::Refused(why) => return Err(Fault::Refused(why)),
+        };
+        let pause = jittered(PAUSE);
+        if deadline <= Instant::now() + pause {
+            return Err(Fault::Unsent(why));
+        }
+        sleep(pause).await;
+        hops = 0;
+    }
+}
+
+/// Calls a script at one Redis, once more if that did not know it.
+async fn call_at(
+    link: &Link,
+    script: &Script,
+    call: &Cmd,
+    way: Way,
+    deadline: Instant,
+) -> Result<(Instant, RedisResult<Value>), Fault> {
+    let mut once = pipeline();
+    way.lead(&mut once);
+    once.add_command(call.clone());
+    let (sent_at, reply) = only(link.ask(&once, deadline).await?)?;
+    match reply {
+        Err(error) if error.kind() == ErrorKind::Server(ServerErrorKind::NoScript) => {
+            let mut again = pipeline();
+            script.load(&mut again);
+            way.lead(&mut again);
+            again.add_command(call.clone());
+            only(link.ask(&again, deadline).await?)
+        }
+        reply => Ok((sent_at, reply)),
+    }
+}
+
+impl Way {
+    /// What has to stand before a command that goes this way.
+    pub(super) fn lead(self, pipeline: &mut Pipeline) {
+        if self == Self::Asking {
+            pipeline.cmd("ASKING").ignore();
+        }
+    }
+}
+
+pub(super) fn refused(node: &Node, error: &RedisError) -> Fault {
+    if error.kind() == ErrorKind::Server(ServerErrorKind::ReadOnly) {
+        // The primary is elsewhere now: look its address up again.
+        node.reopen();
+    }
+    Fault::Refused(explain(error))
 }
 
 fn only(answer: Answer) -> Result<(Instant, RedisResult<Value>), Fault> {

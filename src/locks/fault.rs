@@ -3,6 +3,7 @@
 use redis::{ErrorKind, RedisError, ServerErrorKind};
 
 use crate::locks::words::LocksError;
+use crate::reach::ReachError;
 
 /// Why there is no answer, and what that says about the question.
 #[derive(Debug)]
@@ -47,10 +48,19 @@ pub(super) fn explain(error: &RedisError) -> LocksError {
         _ if NOT_PERMITTED.iter().any(|said| error.to_string().contains(said)) => {
             not_permitted(error)
         }
+        _ if error.to_string().contains("cluster support disabled") => misconfigured(NO_CLUSTER),
         _ if error.code() == Some("OOM") => LocksError::Unavailable(
             "Redis is out of memory: raise its `maxmemory` or make room".to_owned(),
         ),
         _ => LocksError::Unavailable(error.to_string()),
+    }
+}
+
+/// The same of an address.
+pub(super) fn explain_url(error: ReachError) -> LocksError {
+    match error {
+        ReachError::Url(_) => LocksError::Unsupported(error.to_string()),
+        ReachError::Client(error) => explain(&error),
     }
 }
 
@@ -67,5 +77,9 @@ fn not_permitted(error: &RedisError) -> LocksError {
 /// What is wrong with a replica, and what to do.
 pub(super) const REPLICA: &str =
     "this Redis is a replica, which cannot grant locks: point `locks.url` at its primary";
-/// What is wrong with a node of a Cluster, and what to do.
-pub(super) const CLUSTER: &str = "this Redis is a node of a Cluster, which is not supported: point `locks.url` at a single Redis";
+/// What is wrong with a node of a Cluster that is taken for a single Redis, and what to do.
+pub(super) const CLUSTER: &str =
+    "this Redis is a node of a Cluster: write redis+cluster:// in `locks.url`";
+/// What is wrong with a single Redis that is taken for a Cluster, and what to do.
+pub(super) const NO_CLUSTER: &str =
+    "this Redis is not part of a Cluster: write redis:// or rediss:// in `locks.url`";

@@ -103,6 +103,7 @@ impl Guard {
         let Some(kept) = self.kept.take() else { return false };
         let took = self.hold.began.elapsed();
         let class = self.hold.held.name.class();
+        self.locks.0.alarms.ended(class, self.hold.began);
         metrics::histogram!("galley_lock_hold_seconds", "class" => class.to_owned()).record(took);
         if self.hold.loss(Instant::now()).is_none() {
             self.locks.0.estimates.learn(class, took);

@@ -1,64 +1,117 @@
 //! Whether Redis is fit to keep locks.
 
+use std::sync::Arc;
+
 use chrono::{DateTime, TimeDelta, Utc};
+use futures_util::future::try_join_all;
 use redis::Value;
+use tokio::time::Instant;
 
 use crate::domain::ids::NodeId;
-use crate::locks::calls::Calls;
-use crate::locks::fault::{CLUSTER, REPLICA};
+use crate::locks::calls::{Calls, Route};
+use crate::locks::cluster::Cluster;
+use crate::locks::fault::{CLUSTER, NO_CLUSTER, REPLICA};
+use crate::locks::link::PATIENCE;
+use crate::locks::name::{check_keys, check_keys_in};
+use crate::locks::node::Node;
 use crate::locks::reply;
-use crate::locks::scripts::pipeline;
+use crate::locks::scripts::{Scripts, pipeline};
 use crate::locks::words::LocksError;
 
 /// The oldest version that the tests run on. Others that speak its protocol name it, or a later
 /// one, as theirs.
 const OLDEST: u32 = 7;
-/// A clock that is off by more is worth a word. No lock depends on it: only Redis's clock counts,
-/// and it only has to go on. But people read when a seat was taken.
-const CLOCK_OFF_MAX: TimeDelta = TimeDelta::seconds(5);
 
-/// Asks Redis what it is, tries what it permits, and says in one line what is wrong. Gives how far
-/// its clock is ahead of ours.
+/// Asks Redis what it is, tries what it permits, and says in one line what is wrong; on a Cluster,
+/// each of its primaries. Gives how far the clock is ahead of ours that is off most.
 pub(super) async fn check(calls: &Calls, server: NodeId) -> Result<TimeDelta, LocksError> {
+    let ahead = match &calls.route {
+        Route::Single(node) => {
+            let keys = check_keys(server);
+            judge(&info(node).await?, CLUSTER)?;
+            rehearse(node, &calls.scripts, &keys, server).await?
+        }
+        Route::Cluster(cluster) => {
+            let view = cluster.some_view(Instant::now() + PATIENCE).await?;
+            let primaries = view.nodes().iter().map(|node| async {
+                let is_there = |slot| view.node_of(slot).is_some_and(|of| Arc::ptr_eq(of, node));
+                let Some(keys) = check_keys_in(server, is_there) else { return Ok(None) };
+                check_primary(node, &calls.scripts, &keys, server)
+                    .await
+                    .map(Some)
+                    .map_err(|error| of_node(cluster, node, &error))
+            });
+            let aheads = try_join_all(primaries).await?;
+            let missing = view.missing();
+            if 0 < missing {
+                return Err(LocksError::Unavailable(format!(
+                    "{missing} slots of the Cluster have no node: see `redis-cli --cluster check`"
+                )));
+            }
+            aheads.into_iter().flatten().max_by_key(TimeDelta::abs).unwrap_or_default()
+        }
+    };
+    metrics::gauge!("galley_locks_clock_ahead_seconds").set(ahead.as_seconds_f64());
+    Ok(ahead)
+}
+
+async fn check_primary(
+    node: &Node,
+    scripts: &Scripts,
+    keys: &[String; 2],
+    server: NodeId,
+) -> Result<TimeDelta, LocksError> {
+    judge(&info(node).await?, NO_CLUSTER)?;
+    rehearse(node, scripts, keys, server).await
+}
+
+/// What a Redis tells of itself.
+async fn info(node: &Node) -> Result<String, LocksError> {
     let mut request = pipeline();
     for section in ["server", "replication", "memory"] {
         request.cmd("INFO").arg(section);
     }
     let mut info = String::new();
-    for reply in calls.ask(&request).await? {
+    for reply in node.ask(&request).await? {
         match reply {
             Value::BulkString(bytes) => info.push_str(&String::from_utf8_lossy(&bytes)),
             Value::VerbatimString { text, .. } => info.push_str(&text),
             _ => {}
         }
     }
-    judge(&info)?;
+    Ok(info)
+}
+
+/// Tries what it permits. Gives how far its clock is ahead of ours.
+async fn rehearse(
+    node: &Node,
+    scripts: &Scripts,
+    keys: &[String; 2],
+    server: NodeId,
+) -> Result<TimeDelta, LocksError> {
     let asked_at = Utc::now();
     let mut request = pipeline();
     // Whose answer counts here: without the right to load scripts, the next restart ends it all.
-    request.add_command(calls.scripts.check.loading());
-    request.add_command(calls.scripts.check(server));
-    let reply = calls.ask(&request).await?.into_iter().nth(1);
+    request.add_command(scripts.check.loading());
+    request.add_command(scripts.check(keys, server));
+    let reply = node.ask(&request).await?.into_iter().nth(1);
     let answered_at = Utc::now();
     let theirs = reply.as_ref().and_then(reply::time).ok_or_else(reply::unexpected)?;
-    let ahead = ahead(asked_at, theirs, answered_at);
-    metrics::gauge!("galley_locks_clock_ahead_seconds").set(ahead.as_seconds_f64());
-    Ok(ahead)
+    Ok(ahead(asked_at, theirs, answered_at))
 }
 
-/// Checks after each new connection, which may lead to another Redis than the last one, and logs
-/// what is wrong with it.
-pub(super) async fn watch(calls: Calls, server: NodeId) {
-    let mut link = calls.link.clone();
-    while link.next_opening().await {
-        match check(&calls, server).await {
-            Err(error) => tracing::error!(%error, "Redis is not fit to keep locks"),
-            Ok(ahead) if CLOCK_OFF_MAX < ahead.abs() => tracing::warn!(
-                seconds = ahead.num_seconds(),
-                "the clock of Redis is ahead of this server's, or behind: keep both by NTP"
-            ),
-            Ok(_) => {}
+/// The fault of one node among several.
+fn of_node(cluster: &Cluster, node: &Node, error: &LocksError) -> LocksError {
+    let named = |why: &str| format!("{}: {why}", node.address);
+    match error {
+        // Not what we took it for: another is in its place, or has its slots, which is no fault.
+        LocksError::Misconfigured(why) if [REPLICA, CLUSTER].contains(&why.as_str()) => {
+            cluster.is_stale();
+            LocksError::Unavailable(named("it is not the primary of its slots any more"))
         }
+        LocksError::Misconfigured(why) => LocksError::Misconfigured(named(why)),
+        LocksError::Unavailable(why) => LocksError::Unavailable(named(why)),
+        LocksError::Unsupported(why) => LocksError::Unsupported(named(why)),
     }
 }
 
@@ -73,7 +126,9 @@ fn ahead(before: DateTime<Utc>, theirs: DateTime<Utc>, after: DateTime<Utc>) -> 
     }
 }
 
-fn judge(info: &str) -> Result<(), LocksError> {
+/// Whether that is fit. `other_mode` is what is wrong if it is part of a Cluster and should not be, or
+/// the other way round.
+fn judge(info: &str, other_mode: &str) -> Result<(), LocksError> {
     let field = |name: &str| {
         info.lines().find_map(|line| line.trim_end().strip_prefix(name)?.strip_prefix(':'))
     };
@@ -88,8 +143,9 @@ fn judge(info: &str) -> Result<(), LocksError> {
             "Redis {version} is too old: use {OLDEST}.0 or newer, or a server that is like it"
         ));
     }
-    if field("redis_mode") == Some("cluster") {
-        return misconfigured(CLUSTER.to_owned());
+    let is_of_cluster = field("redis_mode") == Some("cluster");
+    if is_of_cluster != (other_mode == NO_CLUSTER) {
+        return misconfigured(other_mode.to_owned());
     }
     match field("maxmemory_policy") {
         Some("noeviction") => Ok(()),
@@ -108,15 +164,20 @@ mod tests {
     #[test]
     fn each_fault_has_a_line_with_its_remedy() {
         let fit = "redis_version:7.0.15\r\nredis_mode:standalone\r\nrole:master\r\nmaxmemory_policy:noeviction\r\n";
-        assert_eq!(judge(fit), Ok(()));
+        assert_eq!(judge(fit, CLUSTER), Ok(()));
+        let of_cluster = fit.replace("standalone", "cluster");
+        assert_eq!(judge(&of_cluster, NO_CLUSTER), Ok(()));
+        let Err(LocksError::Misconfigured(why)) = judge(fit, NO_CLUSTER) else { panic!("passed") };
+        assert!(why.contains("write redis://"), "{why}");
         for (good, bad, remedy) in [
             ("7.0.15", "6.2.14", "7.0 or newer"),
             ("role:master", "role:slave", "primary"),
-            ("redis_mode:standalone", "redis_mode:cluster", "single Redis"),
+            ("redis_mode:standalone", "redis_mode:cluster", "write redis+cluster://"),
             ("noeviction", "allkeys-lru", "noeviction"),
             ("maxmemory_policy:noeviction", "", "permit INFO"),
         ] {
-            let Err(LocksError::Misconfigured(why)) = judge(&fit.replace(good, bad)) else {
+            let Err(LocksError::Misconfigured(why)) = judge(&fit.replace(good, bad), CLUSTER)
+            else {
                 panic!("{bad} passed");
             };
             assert!(why.contains(remedy) && why.lines().count() == 1, "{why}");

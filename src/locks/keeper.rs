@@ -9,7 +9,7 @@ use crate::locks::line::{Lobby, Standing, Waiter};
 use crate::locks::memory::Memory;
 use crate::locks::name::LockName;
 use crate::locks::remote::Remote;
-use crate::locks::words::{Claim, Claimed, Held, Holder, LocksError, Released, Round};
+use crate::locks::words::{Claim, Claimed, Held, Holder, InLine, LocksError, Released, Round};
 
 /// Who keeps the locks.
 #[derive(Clone, Debug)]
@@ -31,6 +31,14 @@ impl Keeper {
         match self {
             Self::Memory(memory) => memory.check_in(claim, waiter).map_err(Fault::Refused),
             Self::Redis(remote) => remote.check_in(claim, waiter).await,
+        }
+    }
+
+    /// The key of a lock.
+    pub(super) fn key_of(&self, name: &LockName) -> String {
+        match self {
+            Self::Memory(_) => name.key().to_owned(),
+            Self::Redis(remote) => remote.key_of(name),
         }
     }
 
@@ -65,11 +73,16 @@ impl Keeper {
         }
     }
 
-    /// Renews each for its TTL, in one pipeline.
-    pub(super) async fn renew(&self, held: &[(&Held, Duration)]) -> Result<Round, LocksError> {
+    /// Renews each for its TTL, in one pipeline to each Redis; of several, none is waited for longer
+    /// than `patience`.
+    pub(super) async fn renew(
+        &self,
+        held: &[(&Held, Duration)],
+        patience: Duration,
+    ) -> Result<Round, LocksError> {
         match self {
             Self::Memory(memory) => Ok(memory.renew(held)),
-            Self::Redis(remote) => remote.renew(held).await,
+            Self::Redis(remote) => remote.renew(held, patience).await,
         }
     }
 
@@ -80,6 +93,18 @@ impl Keeper {
         match self {
             Self::Memory(memory) => Ok(names.iter().map(|name| memory.holder(name)).collect()),
             Self::Redis(remote) => remote.holders(names).await,
+        }
+    }
+
+    /// Who waits for a lock: the first `most`.
+    pub(super) async fn behind(
+        &self,
+        name: &LockName,
+        most: usize,
+    ) -> Result<Vec<InLine>, LocksError> {
+        match self {
+            Self::Memory(memory) => Ok(memory.behind(name, most)),
+            Self::Redis(remote) => remote.behind(name, most).await,
         }
     }
 
@@ -101,6 +126,14 @@ impl Keeper {
         match self {
             Self::Memory(_) => Ok(()),
             Self::Redis(remote) => remote.check().await,
+        }
+    }
+
+    /// What the last check found that is not as it should be, although locks can be trusted.
+    pub(super) fn warnings(&self) -> Vec<&'static str> {
+        match self {
+            Self::Memory(_) => Vec::new(),
+            Self::Redis(remote) => remote.fitness.warnings(),
         }
     }
 

@@ -154,7 +154,8 @@ impl Keeping {
         // What a short lease cannot wait for may be in good time for the others.
         let longest = round.iter().filter_map(|item| item.rhythm.renew_every).max();
         let budget = longest.unwrap_or(ROUND_MIN).max(ROUND_MIN);
-        match timeout(budget, renew(keeper, &held)).await {
+        // One Redis of several that does not answer is given up before the time of all is.
+        match timeout(budget, renew(keeper, &held, budget * 3 / 4)).await {
             Ok(Ok(answer)) => {
                 return self.apply(&round, &answer.verdicts, answer.sent_at);
             }
@@ -208,13 +209,15 @@ impl Keeping {
     }
 }
 
-/// Renews all of `held` in one pipeline, and measures that.
+/// Renews all of `held` in one pipeline, and measures that. One Redis of several is waited for no
+/// longer than `patience`.
 pub(super) async fn renew(
     keeper: &Keeper,
     held: &[(&Held, Duration)],
+    patience: Duration,
 ) -> Result<Round, LocksError> {
     let began = Instant::now();
-    let round = keeper.renew(held).await?;
+    let round = keeper.renew(held, patience).await?;
     metrics::histogram!("galley_renewal_round_seconds").record(began.elapsed());
     metrics::gauge!("galley_renewal_locks").set(held.len() as f64);
     let reasserted = round.verdicts.iter().filter(|it| **it == Verdict::Reasserted).count();

@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 
 use crate::domain::ids::NodeId;
 use crate::locks::words::{Grant, Holder};
@@ -57,6 +57,8 @@ pub(super) enum Standing {
 #[derive(Debug, Default)]
 pub(super) struct Lobby {
     bells: Mutex<HashMap<String, Arc<Notify>>>,
+    /// How often this server has heard itself.
+    echoes: watch::Sender<u64>,
 }
 
 /// A waiter's bell. It hangs for as long as this lives.
@@ -85,6 +87,16 @@ impl Lobby {
     /// Lets all look: messages may have been lost.
     pub(super) fn wake_all(&self) {
         self.bells().values().for_each(|bell| bell.notify_one());
+    }
+
+    /// A message of this server to itself has arrived.
+    pub(super) fn echo(&self) {
+        self.echoes.send_modify(|heard| *heard += 1);
+    }
+
+    /// Tells of the next such message.
+    pub(super) fn echoes(&self) -> watch::Receiver<u64> {
+        self.echoes.subscribe()
     }
 
     fn bells(&self) -> MutexGuard<'_, HashMap<String, Arc<Notify>>> {

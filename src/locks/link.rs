@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use redis::aio::{MultiplexedConnection, SendError};
-use redis::{AsyncConnectionConfig, Client, Pipeline, PushInfo, PushKind, RedisResult, Value};
+use redis::{AsyncConnectionConfig, Pipeline, PushInfo, PushKind, RedisResult, Value};
 use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, sleep, timeout_at};
 use tokio_util::sync::CancellationToken;
@@ -17,6 +17,7 @@ use tokio_util::sync::CancellationToken;
 use crate::locks::fault::{Fault, explain};
 use crate::locks::line::Lobby;
 use crate::locks::words::LocksError;
+use crate::reach::Addresses;
 
 /// How long one exchange may take, with the wait for a connection. Well below the part of a lease
 /// that is left after two failed renewals, and far above what a healthy Redis needs.
@@ -41,8 +42,11 @@ pub(super) struct Link {
 #[derive(Clone, Debug)]
 enum State {
     Up(Line),
-    /// Why there is none.
-    Down(LocksError),
+    /// Why there is none, and whether there was one, or one was tried for.
+    Down {
+        why: LocksError,
+        is_lost: bool,
+    },
 }
 
 /// One open connection.
@@ -63,11 +67,15 @@ pub(super) struct Answer {
 
 /// The task's side of a link.
 pub(super) struct Upkeep {
-    pub(super) client: Client,
+    addresses: Arc<Addresses>,
     /// Sent on each new connection before anything else.
-    pub(super) greeting: Pipeline,
+    greeting: Pipeline,
     /// Told of each connection that was not there before.
     pub(super) reconnected: Vec<Arc<Notify>>,
+    /// Whether the first one is such.
+    pub(super) is_successor: bool,
+    /// Told of each connection.
+    pub(super) opened: Option<Arc<Notify>>,
     /// Who listens on the connection.
     pub(super) ear: Option<Ear>,
     state: watch::Sender<State>,
@@ -82,14 +90,19 @@ pub(super) struct Ear {
 
 impl Link {
     /// A link that is down until its upkeep runs.
-    pub(super) fn new(
-        client: Client,
-        greeting: Pipeline,
-        reconnected: Vec<Arc<Notify>>,
-    ) -> (Self, Upkeep) {
-        let down = LocksError::Unavailable("not connected to Redis yet".to_owned());
-        let (sender, state) = watch::channel(State::Down(down));
-        (Self { state }, Upkeep { client, greeting, reconnected, ear: None, state: sender })
+    pub(super) fn new(addresses: Arc<Addresses>, greeting: Pipeline) -> (Self, Upkeep) {
+        let why = LocksError::Unavailable("not connected to Redis yet".to_owned());
+        let (sender, state) = watch::channel(State::Down { why, is_lost: false });
+        let upkeep = Upkeep {
+            addresses,
+            greeting,
+            reconnected: Vec::new(),
+            is_successor: false,
+            opened: None,
+            ear: None,
+            state: sender,
+        };
+        (Self { state }, upkeep)
     }
 
     /// Sends `pipeline` once and waits for all answers, until `deadline`.
@@ -123,26 +136,38 @@ impl Link {
         }
     }
 
-    /// Resolves when another connection is open than at the last call; at the first, when any is.
-    /// False when there will be none.
-    pub(super) async fn next_opening(&mut self) -> bool {
-        while self.state.changed().await.is_ok() {
-            if matches!(&*self.state.borrow_and_update(), State::Up(_)) {
-                return true;
-            }
+    /// Whether there is a connection.
+    pub(super) fn is_up(&self) -> bool {
+        self.state.borrow().is_up()
+    }
+
+    /// Why there is none, once one was there or was tried for.
+    pub(super) fn lost(&self) -> Option<LocksError> {
+        match &*self.state.borrow() {
+            State::Down { why, is_lost: true } => Some(why.clone()),
+            State::Down { is_lost: false, .. } | State::Up(_) => None,
         }
-        false
+    }
+
+    /// Resolves when there is a connection. False when there will be none.
+    pub(super) async fn opens(&self) -> bool {
+        self.state.clone().wait_for(State::is_up).await.is_ok()
     }
 
     async fn line(&self, deadline: Instant) -> Result<Line, LocksError> {
         let mut state = self.state.clone();
-        let is_up = |state: &State| matches!(state, State::Up(line) if !line.dead.is_cancelled());
         // Both a time-out and the end of the upkeep leave the reason in the state.
-        let _waited = timeout_at(deadline, state.wait_for(is_up)).await.is_ok();
+        let _waited = timeout_at(deadline, state.wait_for(State::is_up)).await.is_ok();
         match &*self.state.borrow() {
             State::Up(line) => Ok(line.clone()),
-            State::Down(why) => Err(why.clone()),
+            State::Down { why, .. } => Err(why.clone()),
         }
+    }
+}
+
+impl State {
+    fn is_up(&self) -> bool {
+        matches!(self, Self::Up(line) if !line.dead.is_cancelled())
     }
 }
 
@@ -165,7 +190,7 @@ impl Upkeep {
         // Ends at whatever await it is in: nothing is owed to a connection.
         stop.run_until_cancelled(self.keep_up()).await;
         let why = LocksError::Unavailable("the locks are closed".to_owned());
-        self.state.send_replace(State::Down(why));
+        self.state.send_replace(State::Down { why, is_lost: true });
     }
 
     async fn keep_up(&self) {
@@ -194,7 +219,10 @@ impl Upkeep {
     async fn is_up(&self, line: Line, was_down: bool) {
         let dead = line.dead.clone();
         self.state.send_replace(State::Up(line));
-        if was_down {
+        if let Some(opened) = &self.opened {
+            opened.notify_one();
+        }
+        if was_down || self.is_successor {
             self.reconnected.iter().for_each(|reconnected| reconnected.notify_one());
         }
         self.miss();
@@ -202,7 +230,7 @@ impl Upkeep {
         self.miss();
         tracing::warn!("the connection to Redis is lost");
         let why = LocksError::Unavailable("the connection to Redis is lost".to_owned());
-        self.state.send_replace(State::Down(why));
+        self.state.send_replace(State::Down { why, is_lost: true });
     }
 
     /// Whoever waits for a message may have missed it: before the connection was there, or by its
@@ -218,7 +246,7 @@ impl Upkeep {
         if earlier_failures == 0 {
             tracing::warn!(%why, "cannot connect to Redis; trying on");
         }
-        self.state.send_replace(State::Down(why));
+        self.state.send_replace(State::Down { why, is_lost: true });
     }
 
     async fn open(&self) -> Result<Line, LocksError> {
@@ -237,10 +265,12 @@ impl Upkeep {
                 }
                 Ok::<(), SendError>(())
             });
-        let opening = self.client.get_multiplexed_async_connection_with_config(&config);
+        let client = self.addresses.next().await.map_err(|error| explain(&error))?;
+        let opening = client.get_multiplexed_async_connection_with_config(&config);
         let mut connection = opening.await.map_err(|error| explain(&error))?;
         let greeted = async {
             self.greeting.query_async::<Vec<RedisResult<Value>>>(&mut connection).await?;
+            self.addresses.approve(&mut connection).await?;
             match &self.ear {
                 Some(ear) => connection.subscribe(&ear.channel).await,
                 None => Ok(()),
@@ -256,12 +286,12 @@ impl Upkeep {
 }
 
 impl Ear {
-    /// A message: the value that a lock was handed to.
+    /// A message: the value that a lock was handed to, or nothing, to show that messages arrive.
     fn hear(&self, data: &[Value]) {
         if let [_channel, Value::BulkString(value)] = data
             && let Ok(value) = std::str::from_utf8(value)
         {
-            self.lobby.wake(value);
+            if value.is_empty() { self.lobby.echo() } else { self.lobby.wake(value) }
         }
     }
 }

@@ -8,6 +8,7 @@ use tokio::time::{Instant, sleep};
 use crate::domain::fence::Fence;
 use crate::domain::ids::AcquisitionId;
 use crate::domain::user::User;
+use crate::locks::Locks;
 use crate::locks::guard::{Guard, Guards};
 use crate::locks::hold::Hold;
 use crate::locks::link::jittered;
@@ -17,7 +18,6 @@ use crate::locks::wish::{BackOff, Patience, Policy, Rhythm, Wish};
 use crate::locks::words::{
     Claim, Claimed, Grant, Held, Holder, LockError, LocksError, Loss, Over, Owner, Place, Released,
 };
-use crate::locks::{Locks, count};
 
 impl Locks {
     /// Asks for a lock once, whatever the policy of the wish.
@@ -33,7 +33,7 @@ impl Locks {
     pub async fn try_lock(&self, name: &LockName, wish: &Wish) -> Result<Guard, LockError> {
         let began = Instant::now();
         let tried = self.attempt(name, wish).await;
-        count(name, began, outcome(&tried));
+        self.0.count(name, began, outcome(&tried));
         tried
     }
 
@@ -54,7 +54,7 @@ impl Locks {
             Policy::BackOff(back_off) => {
                 let began = Instant::now();
                 let tried = self.back_off(name, wish, back_off).await;
-                count(name, began, outcome(&tried));
+                self.0.count(name, began, outcome(&tried));
                 tried
             }
             Policy::WaitToBeTold(patience) => self.wait_for(name, wish, patience).await,
@@ -200,6 +200,7 @@ impl Locks {
             self.0.keeper.release_soon(&hold.held.name, &hold.held.value, Duration::ZERO);
             return Err(LockError::Lost(Loss::Closed));
         };
+        self.0.alarms.began(hold.held.name.class(), hold.began);
         let guard = Guard::new(self.clone(), hold, Kept::new(self.clone(), id));
         // An answer that was too long on its way is not acted on.
         if guard.is_held() { Ok(guard) } else { Err(LockError::Lost(Loss::Expired)) }

@@ -12,8 +12,8 @@ use crate::domain::seat::Seat;
 use crate::locks::line::{Lobby, Standing, Waiter};
 use crate::locks::name::LockName;
 use crate::locks::reply;
-use crate::locks::table::Table;
-use crate::locks::words::{Claim, Claimed, Held, Holder, LocksError, Released, Round};
+use crate::locks::table::{Moment, Table};
+use crate::locks::words::{Claim, Claimed, Held, Holder, InLine, LocksError, Released, Round};
 
 /// Locks of one process.
 #[derive(Debug, Default)]
@@ -37,14 +37,16 @@ impl Memory {
     }
 
     fn ask(&self, claim: &Claim, waiter: Option<&Waiter>) -> Result<Standing, LocksError> {
-        let (standing, told) = self.table().claim(claim, waiter, Instant::now());
+        // Nothing is ever forgotten here while its holder lives.
+        let (grace, moment) = (Duration::ZERO, Moment::now());
+        let (standing, told) = self.table().claim(claim, waiter, grace, moment);
         self.tell(told);
         standing.ok_or_else(reply::spent)
     }
 
     /// Gives back; nobody gets it for `rest`.
     pub(super) fn release(&self, name: &LockName, value: &str, rest: Duration) -> Released {
-        let (released, told) = self.table().release(name, value, rest, Instant::now());
+        let (released, told) = self.table().release(name, value, rest, Moment::now());
         self.tell(told);
         released
     }
@@ -69,6 +71,10 @@ impl Memory {
 
     pub(super) fn held(&self) -> Vec<(LockName, Holder)> {
         self.table().held(Instant::now())
+    }
+
+    pub(super) fn behind(&self, name: &LockName, most: usize) -> Vec<InLine> {
+        self.table().behind(name, most, Instant::now())
     }
 
     fn tell(&self, told: Option<String>) {

@@ -51,9 +51,13 @@
 //! lease. The holder's own deadline ([`crate::domain::lease`]) shortens that belief, and the
 //! fence, checked by the database in every write, makes it harmless.
 
+mod alarms;
 mod calls;
+mod cluster;
+mod errands;
 mod estimates;
 mod fault;
+mod fitness;
 mod guard;
 mod health;
 mod hold;
@@ -63,15 +67,20 @@ mod line;
 mod link;
 mod locking;
 mod memory;
+#[cfg(test)]
+pub(crate) mod model;
 mod name;
-mod open;
+mod node;
 mod owed;
 mod register;
 mod remote;
 mod reply;
+mod rounds;
 mod scripts;
+mod slots;
 mod table;
 mod tenant;
+mod view;
 mod waiting;
 mod wish;
 mod words;
@@ -85,6 +94,8 @@ use tokio_util::task::TaskTracker;
 
 use crate::domain::ids::NodeId;
 use crate::domain::seat::Seat;
+use crate::locks::alarms::Alarms;
+pub use crate::locks::alarms::{Alarm, AlarmKind};
 use crate::locks::estimates::Estimates;
 pub use crate::locks::guard::{Guard, Guards};
 use crate::locks::keeper::Keeper;
@@ -96,8 +107,8 @@ pub use crate::locks::tenant::{Kept, Lives, Tenant};
 pub use crate::locks::waiting::{Waited, Waiting};
 pub use crate::locks::wish::{BackOff, Lease, Patience, Policy, Rhythm, Wish};
 pub use crate::locks::words::{
-    Claim, Claimed, Grant, Held, Holder, LockError, LocksError, Loss, Over, Owner, Place, Released,
-    Round, Verdict,
+    Claim, Claimed, Grant, Held, Holder, InLine, LockError, LocksError, Loss, Over, Owner, Place,
+    Released, Round, Verdict,
 };
 
 /// How long a grant is remembered after its last use. Far longer than any pause of a process that
@@ -122,6 +133,7 @@ struct Inner {
     /// Fires when it does not run any more.
     stopped_renewing: CancellationToken,
     estimates: Estimates,
+    alarms: Alarms,
     tasks: TaskTracker,
     stop: CancellationToken,
 }
@@ -133,7 +145,10 @@ impl Locks {
         Self::kept_by(Keeper::Memory(Arc::default()), NodeId::generate())
     }
 
-    /// Locks at `url`: `memory:`, `redis://…` or `rediss://…`.
+    /// Locks at `url`: `memory:`, `redis://…` or `rediss://…` for a single Redis,
+    /// `redis+sentinel://HOST:PORT,HOST:PORT/NAME[/DB]` for one that Sentinels watch over, and
+    /// `redis+cluster://HOST:PORT,HOST:PORT` for some nodes of a Cluster; the last two also with
+    /// `rediss+…`.
     ///
     /// Does not wait for Redis and does not fail when it is away: it is connected to, and
     /// connected to again, in the background.
@@ -169,6 +184,7 @@ impl Locks {
             keeps: Once::new(),
             stopped_renewing: CancellationToken::new(),
             estimates: Estimates::default(),
+            alarms: Alarms::default(),
             tasks: TaskTracker::new(),
             stop: CancellationToken::new(),
         }))
@@ -194,7 +210,7 @@ impl Locks {
             Ok(Claimed::Busy(_)) => "busy",
             Err(_) => "failed",
         };
-        count(&claim.name, began, outcome);
+        self.0.count(&claim.name, began, outcome);
         claimed
     }
 
@@ -218,7 +234,8 @@ impl Locks {
     }
 
     /// Renews all of `held` in one go, for a caller that does so itself; asks nothing when there is
-    /// none. What is kept alive ([`Locks::keep`]) need not be renewed here.
+    /// none. What is kept alive ([`Locks::keep`]) need not be renewed here. On a Cluster a node that
+    /// gives no answer leaves its own locks [`Verdict::Unknown`], and no others.
     ///
     /// # Errors
     ///
@@ -229,7 +246,13 @@ impl Locks {
             return Ok(Round { sent_at: Instant::now(), verdicts: Vec::new() });
         }
         let held: Vec<_> = held.iter().map(|held| (held, ttl)).collect();
-        keeping::renew(&self.0.keeper, &held).await
+        keeping::renew(&self.0.keeper, &held, Duration::MAX).await
+    }
+
+    /// The key under which a lock is held, where the locks are.
+    #[must_use]
+    pub fn key_of(&self, name: &LockName) -> String {
+        self.0.keeper.key_of(name)
     }
 
     /// Who has a lock.
@@ -249,6 +272,15 @@ impl Locks {
     /// [`LocksError`] when the keeper gave no answer.
     pub async fn holders(&self, names: &[LockName]) -> Result<Vec<Option<Holder>>, LocksError> {
         self.0.keeper.holders(names).await
+    }
+
+    /// Who waits for a lock, the first first, and of many only the first `most`.
+    ///
+    /// # Errors
+    ///
+    /// [`LocksError`] when the keeper gave no answer.
+    pub async fn behind(&self, name: &LockName, most: usize) -> Result<Vec<InLine>, LocksError> {
+        self.0.keeper.behind(name, most).await
     }
 
     /// Stands in the line for a lock, for at most `patience`: see [`Waiting`].
@@ -277,13 +309,30 @@ impl Locks {
         self.0.keeper.seats().await
     }
 
-    /// Whether locks can be trusted: the keeper answers, is the primary, and evicts nothing.
+    /// Whether locks can be trusted: the keeper answers, is the primary, and evicts nothing. Once
+    /// that is found not to be so, nothing is granted until a later check finds it fit; what is held
+    /// can go on being renewed.
     ///
     /// # Errors
     ///
     /// [`LocksError::Misconfigured`] says in one line what is wrong and what to do about it.
     pub async fn check(&self) -> Result<(), LocksError> {
         self.0.keeper.check().await
+    }
+
+    /// What the last check found that is not as it should be, although locks can be trusted: each
+    /// in one line, with what to do about it.
+    #[must_use]
+    pub fn warnings(&self) -> Vec<&'static str> {
+        self.0.keeper.warnings()
+    }
+
+    /// What is wrong with a class of locks, as this process has seen it of late. Raises and clears
+    /// what is due: to be asked every few seconds by whoever has a clock, if alarms are to be
+    /// cleared also where nothing happens any more.
+    #[must_use]
+    pub fn alarms(&self) -> Vec<Alarm> {
+        self.0.alarms.in_force()
     }
 
     /// Resolves once after each time that the connection for renewals was lost and is back: the
@@ -313,17 +362,19 @@ impl Locks {
     }
 }
 
+impl Inner {
+    /// Counts an attempt at a lock, by its class: names are without number.
+    fn count(&self, name: &LockName, began: Instant, outcome: &'static str) {
+        let (class, took) = (name.class().to_owned(), began.elapsed());
+        self.alarms.attempted(&class, took, outcome);
+        metrics::histogram!("galley_lock_wait_seconds", "class" => class.clone()).record(took);
+        metrics::counter!("galley_lock_acquisitions_total", "class" => class, "outcome" => outcome)
+            .increment(1);
+    }
+}
+
 impl Drop for Inner {
     fn drop(&mut self) {
         self.stop.cancel();
     }
-}
-
-/// Counts an attempt at a lock, by its class: names are without number.
-fn count(name: &LockName, began: Instant, outcome: &'static str) {
-    let class = name.class().to_owned();
-    metrics::histogram!("galley_lock_wait_seconds", "class" => class.clone())
-        .record(began.elapsed());
-    metrics::counter!("galley_lock_acquisitions_total", "class" => class, "outcome" => outcome)
-        .increment(1);
 }

@@ -7,22 +7,34 @@
 //! | `share-link:line:…`, `share-link:due:…`, `share-link:waiting:…` | who waits for it: since when, until when they are believed to live, and who they are |
 //! | `lock:<name>`, `lock:grant:<name>`, … | the same for any other lock |
 //!
-//! The keys of one lock differ in their prefix alone, so that what tells them apart on a Cluster
-//! can be tagged in one place (`{<id>}`) and they share a slot. Every key begins with
+//! The keys of one lock differ in their prefix alone. On a Cluster what they have in common is
+//! tagged, so that they share a slot: `share-link:lock:{<id>}:<role>`, `lock:{<name>}`. Which of the
+//! two spellings it is, is the keeper's to say; a name knows nothing of it. Every key begins with
 //! `share-link:` or `lock:`, which is all that an ACL has to allow. A seat's grant does not begin
 //! with `share-link:lock:`: whoever scans for seats finds seats only.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
 use crate::domain::ids::{NodeId, ShareLinkId};
 use crate::domain::seat::{Role, Seat};
+use crate::locks::slots::{slot_of, slot_of_tag};
 
 const SEAT: &str = "share-link:lock:";
 const SEAT_KEYS: &str = "share-link:";
 const NAMED: &str = "lock:";
 /// What names of locks may not begin with: keys and channels beside a lock do.
 const RESERVED: [&str; 6] = ["grant:", "line:", "due:", "waiting:", "release:", "check:"];
+
+/// How names become keys.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Spelling {
+    /// For a single Redis.
+    Plain,
+    /// For a Cluster: with a hash tag.
+    Tagged,
+}
 
 /// What a lock is called. Cheap to clone.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -36,10 +48,11 @@ impl LockName {
     }
 
     /// Any other lock. By convention `<class>:<what>`; names that begin with `grant:`, `line:`,
-    /// `due:`, `waiting:`, `release:` or `check:` are Galley's own.
+    /// `due:`, `waiting:`, `release:` or `check:` are Galley's own, and none may have a brace in it,
+    /// which would move its keys apart on a Cluster.
     #[must_use]
     pub fn named(name: &str) -> Self {
-        debug_assert!(!is_reserved(name), "{name}");
+        debug_assert!(!is_reserved(name) && !name.contains(['{', '}']), "{name}");
         Self(format!("{NAMED}{name}").into())
     }
 
@@ -51,10 +64,37 @@ impl LockName {
         Self::named(&format!("{class}:{first}:{second}"))
     }
 
-    /// The key in Redis.
+    /// The key in a single Redis. [`Locks::key_of`](crate::locks::Locks::key_of) tells the one
+    /// where the locks are.
     #[must_use]
     pub fn key(&self) -> &str {
         &self.0
+    }
+
+    /// What it is called: the key without the prefix that all seats, or all other locks, share.
+    #[must_use]
+    pub fn what(&self) -> &str {
+        self.rest()
+    }
+
+    /// The key.
+    pub(super) fn key_as(&self, spelling: Spelling) -> Cow<'_, str> {
+        match spelling {
+            Spelling::Plain => Cow::Borrowed(&self.0),
+            Spelling::Tagged => match self.0.strip_prefix(SEAT) {
+                Some(_) => Cow::Owned(self.beside("lock", spelling)),
+                None => Cow::Owned(format!("{NAMED}{{{}}}", self.rest())),
+            },
+        }
+    }
+
+    /// The slot of all its keys on a Cluster.
+    pub(super) fn slot(&self) -> u16 {
+        let rest = self.rest();
+        match rest.split_once(':') {
+            Some((link, _role)) if self.0.starts_with(SEAT) => slot_of_tag(link),
+            _ => slot_of_tag(rest),
+        }
     }
 
     /// The seat, if the key is that of one.
@@ -76,34 +116,54 @@ impl LockName {
     }
 
     /// Where Redis keeps the last fence and who the holder is.
-    pub(super) fn grant_key(&self) -> String {
-        self.beside("grant")
+    pub(super) fn grant_key(&self, spelling: Spelling) -> String {
+        self.beside("grant", spelling)
     }
 
     /// Where Redis keeps until when those in the line are believed to live.
-    pub(super) fn due_key(&self) -> String {
-        self.beside("due")
+    pub(super) fn due_key(&self, spelling: Spelling) -> String {
+        self.beside("due", spelling)
     }
 
     /// All keys of the lock, in the order in which `claim.lua` and `release.lua` want them.
-    pub(super) fn keys(&self) -> [String; 5] {
-        let [line, waiting] = ["line", "waiting"].map(|what| self.beside(what));
-        [self.0.to_string(), self.grant_key(), line, self.due_key(), waiting]
+    pub(super) fn keys(&self, spelling: Spelling) -> [String; 5] {
+        let [line, waiting] = ["line", "waiting"].map(|what| self.beside(what, spelling));
+        let (lock, grant) = (self.key_as(spelling).into_owned(), self.grant_key(spelling));
+        [lock, grant, line, self.due_key(spelling), waiting]
     }
 
-    fn beside(&self, what: &str) -> String {
-        match self.0.strip_prefix(SEAT) {
-            Some(rest) => format!("{SEAT_KEYS}{what}:{rest}"),
-            None => {
-                format!("{NAMED}{what}:{}", self.0.strip_prefix(NAMED).unwrap_or(&self.0))
+    fn beside(&self, what: &str, spelling: Spelling) -> String {
+        let rest = self.rest();
+        match (self.0.starts_with(SEAT), spelling) {
+            (true, Spelling::Plain) => format!("{SEAT_KEYS}{what}:{rest}"),
+            (true, Spelling::Tagged) => {
+                let (link, role) = rest.split_once(':').unwrap_or((rest, ""));
+                format!("{SEAT_KEYS}{what}:{{{link}}}:{role}")
             }
+            (false, Spelling::Plain) => format!("{NAMED}{what}:{rest}"),
+            (false, Spelling::Tagged) => format!("{NAMED}{what}:{{{rest}}}"),
         }
     }
 
+    /// What follows the prefix.
+    fn rest(&self) -> &str {
+        let rest = self.0.strip_prefix(SEAT).or_else(|| self.0.strip_prefix(NAMED));
+        rest.unwrap_or(&self.0)
+    }
+
     /// A name back from a key that a scan found; none if it is no lock's.
-    pub(super) fn from_key(key: &str) -> Option<Self> {
-        let name = Self(key.into());
-        let is_named = key.strip_prefix(NAMED).is_some_and(|rest| !is_reserved(rest));
+    pub(super) fn from_key(key: &str, spelling: Spelling) -> Option<Self> {
+        let name = match spelling {
+            Spelling::Plain => Self(key.into()),
+            Spelling::Tagged => {
+                let (prefix, tagged) = key.split_once('{')?;
+                let (tag, rest) = tagged.split_once('}')?;
+                // What stands beside a lock has another prefix.
+                let is_lock = prefix == SEAT || (prefix == NAMED && rest.is_empty());
+                is_lock.then(|| Self(format!("{prefix}{tag}{rest}").into()))?
+            }
+        };
+        let is_named = name.0.strip_prefix(NAMED).is_some_and(|rest| !is_reserved(rest));
         (is_named || name.as_seat().is_some()).then_some(name)
     }
 
@@ -127,6 +187,16 @@ pub(super) fn check_keys(server: NodeId) -> [String; 2] {
     [SEAT_KEYS, NAMED].map(|prefix| format!("{prefix}check:{server}"))
 }
 
+/// The same on a Cluster, in a slot of which `is_there` says that it is where they are to be tried.
+/// None if no slot is.
+pub(super) fn check_keys_in(server: NodeId, is_there: impl Fn(u16) -> bool) -> Option<[String; 2]> {
+    // A node with a hundredth of all slots is missed once in 10^87 times.
+    let tag = (0..20_000)
+        .map(|number| format!("{{{server}.{number}}}"))
+        .find(|tag| is_there(slot_of(tag)))?;
+    Some([SEAT_KEYS, NAMED].map(|prefix| format!("{prefix}check:{tag}")))
+}
+
 /// The channel on which a server is told of what was handed to its waiters.
 pub(super) fn release_channel(server: NodeId) -> String {
     format!("{NAMED}release:{server}")
@@ -147,8 +217,10 @@ mod tests {
         let seat = Seat::new(ShareLinkId::generate(), Role::Reviewer);
         let name = LockName::seat(seat);
         assert_eq!(name.key(), format!("share-link:lock:{}:reviewer", seat.link));
-        assert_eq!(name.grant_key(), format!("share-link:grant:{}:reviewer", seat.link));
-        assert_eq!(LockName::from_key(name.key()), Some(name.clone()));
+        assert_eq!(name.key_as(Spelling::Plain), name.key());
+        let grant = format!("share-link:grant:{}:reviewer", seat.link);
+        assert_eq!(name.grant_key(Spelling::Plain), grant);
+        assert_eq!(LockName::from_key(name.key(), Spelling::Plain), Some(name.clone()));
         assert_eq!(name.as_seat(), Some(seat));
         assert_eq!(name.class(), "seat");
     }
@@ -157,14 +229,36 @@ mod tests {
     fn other_locks_have_keys_of_their_own() {
         let name = LockName::named("export:doc_1");
         assert_eq!(name.key(), "lock:export:doc_1");
-        assert_eq!(name.grant_key(), "lock:grant:export:doc_1");
+        assert_eq!(name.grant_key(Spelling::Plain), "lock:grant:export:doc_1");
         assert_eq!(name.class(), "export");
         assert_eq!(name.as_seat(), None);
-        assert_eq!(LockName::from_key(name.key()), Some(name.clone()));
-        let beside = &name.keys()[1..];
+        assert_eq!(LockName::from_key(name.key(), Spelling::Plain), Some(name.clone()));
+        let beside = &name.keys(Spelling::Plain)[1..];
         for key in beside.iter().map(String::as_str).chain(["share-link:lock:nonsense", "other"]) {
-            assert_eq!(LockName::from_key(key), None, "{key}");
+            assert_eq!(LockName::from_key(key, Spelling::Plain), None, "{key}");
         }
+    }
+
+    #[test]
+    fn on_a_cluster_the_keys_of_a_lock_share_a_slot_and_are_found_again() {
+        let seat = Seat::new(ShareLinkId::generate(), Role::Writer);
+        let (seat, job) = (LockName::seat(seat), LockName::named("export:doc_1"));
+        let link = seat.rest().split(':').next().expect("an id").to_owned();
+        assert_eq!(seat.key_as(Spelling::Tagged), format!("share-link:lock:{{{link}}}:writer"));
+        assert_eq!(job.key_as(Spelling::Tagged), "lock:{export:doc_1}");
+        assert_eq!(job.grant_key(Spelling::Tagged), "lock:grant:{export:doc_1}");
+        for (name, tag) in [(seat, link.as_str()), (job, "export:doc_1")] {
+            let keys = name.keys(Spelling::Tagged);
+            assert!(keys.iter().all(|key| slot_of(key) == name.slot()), "{keys:?}");
+            assert_eq!(name.slot(), slot_of(tag));
+            assert_eq!(LockName::from_key(&keys[0], Spelling::Tagged), Some(name.clone()));
+            for key in keys[1..].iter().map(String::as_str).chain([name.key(), "lock:{}x", "x{y}"])
+            {
+                assert_eq!(LockName::from_key(key, Spelling::Tagged), None, "{key}");
+            }
+        }
+        let keys = check_keys_in(NodeId::generate(), |slot| slot % 100 == 7).expect("a slot");
+        assert!(keys.iter().all(|key| slot_of(key) % 100 == 7), "{keys:?}");
     }
 
     #[test]

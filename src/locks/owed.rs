@@ -9,6 +9,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use futures_util::future::join_all;
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
@@ -37,6 +38,8 @@ pub(super) struct Owed {
 struct Debt {
     name: LockName,
     denials: u8,
+    /// How often it could not be paid.
+    tries: u32,
     /// Nobody is to have the lock before.
     rests_until: Option<Instant>,
 }
@@ -103,14 +106,24 @@ impl Owed {
         }
     }
 
-    /// Makes the releases that are owed, until one finds Redis out of reach.
+    /// Makes the releases that are owed: those of each Redis until one finds it out of reach.
     pub(super) async fn pay(&self, calls: &Calls) {
-        let due: Vec<_> = self
-            .debts()
-            .iter()
-            .map(|(value, debt)| (debt.name.clone(), value.clone(), debt.rest()))
-            .collect();
-        for (name, value, rest) in due {
+        let mut due: HashMap<_, Vec<_>> = HashMap::new();
+        for (value, debt) in &*self.debts() {
+            let (name, rest) = (debt.name.clone(), debt.rest());
+            let of_node = due.entry(calls.place_of(&name)).or_default();
+            of_node.push((debt.tries, name, value.clone(), rest));
+        }
+        let paid = due.into_values().map(|mut due| {
+            // One that cannot be paid must not stand before the others for ever.
+            due.sort_unstable_by_key(|(tries, ..)| *tries);
+            self.pay_these(calls, due)
+        });
+        join_all(paid).await;
+    }
+
+    async fn pay_these(&self, calls: &Calls, due: Vec<(u32, LockName, String, Duration)>) {
+        for (_tries, name, value, rest) in due {
             match calls.release(&name, &value, rest).await {
                 Ok(Released::Freed) => {
                     tracing::debug!(lock = %name, "released what was owed");
@@ -121,7 +134,10 @@ impl Owed {
                     tracing::warn!(lock = %name, %error, "a release is left to the lease");
                     self.debts().remove(&value);
                 }
-                Err(Fault::Unsent(_) | Fault::Unknown(_) | Fault::Refused(_)) => return,
+                Err(Fault::Unsent(_) | Fault::Unknown(_) | Fault::Refused(_)) => {
+                    self.debts().entry(value).and_modify(|debt| debt.tries += 1);
+                    return;
+                }
             }
         }
     }
@@ -133,7 +149,10 @@ impl Owed {
             return;
         }
         let rests_until = (!rest.is_zero()).then(|| Instant::now() + rest);
-        debts.insert(value.to_owned(), Debt { name: name.clone(), denials: 0, rests_until });
+        debts.insert(
+            value.to_owned(),
+            Debt { name: name.clone(), denials: 0, tries: 0, rests_until },
+        );
         drop(debts);
         self.stirred.notify_one();
     }

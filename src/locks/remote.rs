@@ -1,12 +1,13 @@
 //! Locks in Redis.
 //!
 //! Three connections, however many locks: one for claims, releases and questions, one for renewals
-//! alone, so that nothing a user does can make those late, and one that listens for hand-overs.
+//! alone, so that nothing a user does can make those late, and one that listens for hand-overs. On
+//! a Cluster the first two to each primary.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use redis::Value;
+use futures_util::future::try_join_all;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -16,17 +17,21 @@ use tracing::Instrument;
 use crate::domain::ids::NodeId;
 use crate::domain::seat::Seat;
 use crate::locks::GRANT_KEPT_FOR;
-use crate::locks::calls::Calls;
-use crate::locks::fault::{Fault, explain};
-use crate::locks::health;
+use crate::locks::calls::{Calls, Route};
+use crate::locks::cluster::Cluster;
+use crate::locks::fault::{Fault, explain_url};
+use crate::locks::fitness::Fitness;
 use crate::locks::line::{Lobby, Standing, Waiter};
-use crate::locks::link::{Ear, Link, PATIENCE};
-use crate::locks::name::{LockName, release_channel};
-use crate::locks::open;
+use crate::locks::link::{Ear, Link};
+use crate::locks::name::{LockName, Spelling, release_channel};
+use crate::locks::node::{Coming, Node, Upbringing};
 use crate::locks::owed::Owed;
 use crate::locks::reply;
-use crate::locks::scripts::{LOCKS_PER_CALL, Scripts, millis, pipeline};
-use crate::locks::words::{Claim, Claimed, Held, Holder, LocksError, Released, Round, Verdict};
+use crate::locks::scripts::{Scripts, pipeline};
+use crate::locks::words::{
+    Claim, Claimed, Held, Holder, InLine, LocksError, Released, Round, Verdict,
+};
+use crate::reach::{self, Address, Addresses, Kind, Target};
 
 /// How often the grants of what is held are kept from being forgotten. A renewal does not touch
 /// them; that would double its work.
@@ -39,10 +44,9 @@ const _: () = assert!(GRANTS_KEPT_EVERY.as_secs() * 4 < GRANT_KEPT_FOR.as_secs()
 /// Locks in Redis.
 #[derive(Debug)]
 pub(super) struct Remote {
-    /// The name of this server.
-    server: NodeId,
     calls: Calls,
-    renewals: Link,
+    /// Whether this Redis is to be trusted.
+    pub(super) fitness: Arc<Fitness>,
     reconnected: Arc<Notify>,
     /// The same, for the guards of this process.
     is_back: Arc<Notify>,
@@ -56,49 +60,46 @@ pub(super) struct Remote {
 impl Remote {
     /// Begins to connect; hand-overs to this server's waiters are told to `server`.
     pub(super) fn connect(url: &str, server: NodeId) -> Result<Self, LocksError> {
-        let client = open::client(url)?;
-        let scripts = Arc::new(Scripts::new());
-        let reconnected = Arc::new(Notify::new());
-        let (link, calls_upkeep) = Link::new(client.clone(), scripts.greeting(), vec![]);
-        // Renewals bring their script along; a new connection only has to show that it answers.
-        let mut ping = pipeline();
-        ping.cmd("PING");
-        let is_back = Arc::new(Notify::new());
-        let back = vec![Arc::clone(&reconnected), Arc::clone(&is_back)];
-        let (renewals, renewals_upkeep) = Link::new(client.clone(), ping.clone(), back);
+        let target = reach::target(url).map_err(explain_url)?;
+        let spelling = match &target.kind {
+            Kind::Single => Spelling::Plain,
+            Kind::Cluster(_) => Spelling::Tagged,
+        };
+        let scripts = Arc::new(Scripts::new(spelling));
+        let (reconnected, is_back) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+        let (opened, stop) = (Arc::new(Notify::new()), CancellationToken::new());
+        let upbringing = Upbringing {
+            scripts: Arc::clone(&scripts),
+            reconnected: vec![Arc::clone(&reconnected), Arc::clone(&is_back)],
+            opened: Arc::clone(&opened),
+            tasks: TaskTracker::new(),
+            stop: stop.clone(),
+        };
+        let tasks = upbringing.tasks.clone();
         let lobby = Arc::new(Lobby::default());
         let ear = Ear { channel: release_channel(server), lobby: Arc::clone(&lobby) };
-        let (_listens, mut ear_upkeep) = Link::new(client, ping, vec![]);
-        ear_upkeep.ear = Some(ear);
-        let calls = Calls { link, scripts };
+        let (route, listens) = route(target, ear, upbringing);
+        let calls = Calls { route, scripts };
         let owed = Arc::new(Owed::default());
-        let (tasks, stop) = (TaskTracker::new(), CancellationToken::new());
         let span = |name| tracing::info_span!("locks", task = name);
-        tasks.spawn(calls_upkeep.run(stop.clone()).instrument(span("calls")));
-        tasks.spawn(renewals_upkeep.run(stop.clone()).instrument(span("renewals")));
-        tasks.spawn(ear_upkeep.run(stop.clone()).instrument(span("hand-overs")));
         let work = Arc::clone(&owed).work(calls.clone(), stop.clone());
         tasks.spawn(work.instrument(span("owed")));
-        let watch = health::watch(calls.clone(), server);
-        let watch = stop.clone().run_until_cancelled_owned(watch);
+        let fitness = Fitness::new(server, calls.clone(), listens, Arc::clone(&lobby));
+        let fitness = Arc::new(fitness);
+        let watch = stop.clone().run_until_cancelled_owned(Arc::clone(&fitness).watch(opened));
         tasks.spawn(watch.instrument(span("health")));
         tasks.close();
         let grants_kept_at = Mutex::new(Instant::now());
-        Ok(Self {
-            server,
-            calls,
-            renewals,
-            reconnected,
-            is_back,
-            owed,
-            lobby,
-            grants_kept_at,
-            tasks,
-            stop,
-        })
+        Ok(Self { calls, fitness, reconnected, is_back, owed, lobby, grants_kept_at, tasks, stop })
+    }
+
+    /// The key under which a lock is held.
+    pub(super) fn key_of(&self, name: &LockName) -> String {
+        name.key_as(self.calls.scripts.spelling).into_owned()
     }
 
     pub(super) async fn claim(&self, claim: &Claim) -> Result<Claimed, LocksError> {
+        self.fitness.permits_grants()?;
         if self.owed.is_owed(&claim.value) {
             // Its release could come after this grant and free it.
             let why = "an earlier claim with this value is still being taken back";
@@ -106,7 +107,7 @@ impl Remote {
         }
         let promise = self.owed.promise(&claim.name, &claim.value, Duration::ZERO);
         let call = self.calls.scripts.claim(claim, None);
-        let answer = self.calls.call(&self.calls.scripts.claim, call).await;
+        let answer = self.calls.call(&claim.name, &self.calls.scripts.claim, call).await;
         let claimed = answer.and_then(|(sent_at, reply)| reply::claimed(&reply, sent_at));
         match &claimed {
             Ok(_) | Err(Fault::Unsent(_) | Fault::Refused(_)) => promise.keep(),
@@ -118,8 +119,10 @@ impl Remote {
     /// A sign of life from the line, and a look whether it is one's turn. Who gives the wait up
     /// has to release: whether it stands in the line or holds the lock by now, it may not know.
     pub(super) async fn check_in(&self, claim: &Claim, waiter: &Waiter) -> Result<Standing, Fault> {
+        self.fitness.permits_grants().map_err(Fault::Refused)?;
         let call = self.calls.scripts.claim(claim, Some(waiter));
-        let (sent_at, reply) = self.calls.call(&self.calls.scripts.claim, call).await?;
+        let (sent_at, reply) =
+            self.calls.call(&claim.name, &self.calls.scripts.claim, call).await?;
         reply::standing(&reply, sent_at)
     }
 
@@ -141,63 +144,19 @@ impl Remote {
         drop(self.owed.promise(name, value, rest));
     }
 
-    /// Renews all in one pipeline, neighbours of one TTL in one call.
-    pub(super) async fn renew(&self, held: &[(&Held, Duration)]) -> Result<Round, LocksError> {
-        let deadline = Instant::now() + PATIENCE;
-        let scripts = &self.calls.scripts;
-        let mut request = pipeline();
-        scripts.renew.load(&mut request);
-        for chunk in calls(held) {
-            request.add_command(scripts.renew(chunk));
-        }
-        let keeps_grants = self.grants_are_due();
-        if keeps_grants {
-            for (held, _ttl) in held {
-                let kept = millis(GRANT_KEPT_FOR);
-                request.cmd("PEXPIRE").arg(held.name.grant_key()).arg(kept).ignore();
-            }
-        }
-        let answer = self.renewals.ask(&request, deadline).await?;
-        let letters = letters(answer.replies, calls(held).map(<[_]>::len))?;
-        if keeps_grants {
+    /// Renews all in one pipeline to each Redis; of several, none is waited for longer than
+    /// `patience`.
+    pub(super) async fn renew(
+        &self,
+        held: &[(&Held, Duration)],
+        patience: Duration,
+    ) -> Result<Round, LocksError> {
+        let keeps_grants = GRANTS_KEPT_EVERY <= self.grants_kept_at().elapsed();
+        let round = self.calls.renew(held, keeps_grants, patience).await?;
+        if keeps_grants && !round.verdicts.contains(&Verdict::Unknown) {
             *self.grants_kept_at() = Instant::now();
         }
-        let mut verdicts = Vec::with_capacity(held.len());
-        let mut gone = Vec::new();
-        for (at, (letter, held)) in letters.iter().zip(held).enumerate() {
-            if *letter == b'-' {
-                gone.push((at, *held));
-            }
-            verdicts.push(verdict(*letter));
-        }
-        if !gone.is_empty() {
-            self.reassert(&gone, deadline, &mut verdicts).await?;
-        }
-        Ok(Round { sent_at: answer.sent_at, verdicts })
-    }
-
-    /// Puts back what is gone, and writes what came of it over its verdicts.
-    async fn reassert(
-        &self,
-        gone: &[(usize, (&Held, Duration))],
-        deadline: Instant,
-        verdicts: &mut [Verdict],
-    ) -> Result<(), LocksError> {
-        let scripts = &self.calls.scripts;
-        let mut request = pipeline();
-        scripts.reassert.load(&mut request);
-        let held: Vec<_> = gone.iter().map(|(_at, held)| *held).collect();
-        for chunk in calls(&held) {
-            request.add_command(scripts.reassert(chunk));
-        }
-        let answer = self.renewals.ask(&request, deadline).await?;
-        let letters = letters(answer.replies, calls(&held).map(<[_]>::len))?;
-        for (letter, (at, _held)) in letters.iter().zip(gone) {
-            if let Some(slot) = verdicts.get_mut(*at) {
-                *slot = verdict(*letter);
-            }
-        }
-        Ok(())
+        Ok(round)
     }
 
     pub(super) async fn holders(
@@ -207,18 +166,16 @@ impl Remote {
         if names.is_empty() {
             return Ok(Vec::new());
         }
-        let scripts = &self.calls.scripts;
-        let mut request = pipeline();
-        scripts.holders.load(&mut request);
-        for chunk in names.chunks(LOCKS_PER_CALL) {
-            request.add_command(scripts.holders(chunk));
-        }
-        let replies = self.calls.ask(&request).await?;
-        let mut holders = Vec::with_capacity(names.len());
-        for (chunk, reply) in names.chunks(LOCKS_PER_CALL).zip(&replies) {
-            holders.append(&mut reply::holders(reply, chunk.len())?);
-        }
-        Ok(holders)
+        self.calls.holders(names).await
+    }
+
+    /// Who waits for a lock: the first `most`.
+    pub(super) async fn behind(
+        &self,
+        name: &LockName,
+        most: usize,
+    ) -> Result<Vec<InLine>, LocksError> {
+        Ok(self.calls.behind(name, most).await?)
     }
 
     /// Every seat that is taken.
@@ -239,6 +196,17 @@ impl Remote {
 
     /// The names of all locks whose keys are like `pattern`, in order.
     async fn scan(&self, pattern: &str) -> Result<Vec<LockName>, LocksError> {
+        let nodes = self.calls.nodes().await?;
+        let scans = nodes.iter().map(|node| self.scan_at(node, pattern));
+        let mut names = try_join_all(scans).await?.concat();
+        // A scan may show a key twice, and so may two nodes between which it is moved.
+        names.sort_unstable();
+        names.dedup();
+        Ok(names)
+    }
+
+    async fn scan_at(&self, node: &Node, pattern: &str) -> Result<Vec<LockName>, LocksError> {
+        let spelling = self.calls.scripts.spelling;
         let mut names = Vec::new();
         let mut cursor = 0_u64;
         loop {
@@ -246,24 +214,20 @@ impl Remote {
             request.cmd("SCAN").arg(cursor).arg("MATCH").arg(pattern);
             // What stands beside a lock is of other types.
             request.arg("COUNT").arg(SCAN_STEP).arg("TYPE").arg("string");
-            let reply = self.calls.ask(&request).await?.into_iter().next();
+            let reply = node.ask(&request).await?.into_iter().next();
             let (next, keys): (u64, Vec<String>) =
                 redis::from_redis_value(reply.ok_or_else(reply::unexpected)?)
                     .map_err(|_malformed| reply::unexpected())?;
-            names.extend(keys.iter().filter_map(|key| LockName::from_key(key)));
+            names.extend(keys.iter().filter_map(|key| LockName::from_key(key, spelling)));
             cursor = next;
             if cursor == 0 {
-                break;
+                return Ok(names);
             }
         }
-        // A scan may show a key twice.
-        names.sort_unstable();
-        names.dedup();
-        Ok(names)
     }
 
     pub(super) async fn check(&self) -> Result<(), LocksError> {
-        health::check(&self.calls, self.server).await.map(drop)
+        self.fitness.check().await
     }
 
     pub(super) async fn reconnected(&self) {
@@ -282,10 +246,6 @@ impl Remote {
         self.tasks.wait().await;
     }
 
-    fn grants_are_due(&self) -> bool {
-        GRANTS_KEPT_EVERY <= self.grants_kept_at().elapsed()
-    }
-
     fn grants_kept_at(&self) -> std::sync::MutexGuard<'_, Instant> {
         self.grants_kept_at.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -297,36 +257,42 @@ impl Drop for Remote {
     }
 }
 
-/// What goes into one call each: neighbours of one TTL, not too many.
-fn calls<'a, 'b>(
-    held: &'a [(&'b Held, Duration)],
-) -> impl Iterator<Item = &'a [(&'b Held, Duration)]> {
-    held.chunk_by(|one, next| one.1 == next.1).flat_map(|alike| alike.chunks(LOCKS_PER_CALL))
+/// Begins to connect to what is at `target`, and to listen there.
+fn route(target: Target, ear: Ear, upbringing: Upbringing) -> (Route, Link) {
+    let mut ping = pipeline();
+    ping.cmd("PING");
+    let (tasks, stop) = (upbringing.tasks.clone(), upbringing.stop.clone());
+    let addresses = Arc::new(target.addresses);
+    let (listens, mut upkeep) = Link::new(Arc::clone(&addresses), ping);
+    upkeep.ear = Some(ear);
+    let span = |name| tracing::info_span!("locks", task = name);
+    tasks.spawn(upkeep.run(stop.clone()).instrument(span("hand-overs")));
+    let ear = listens.clone();
+    let route = match target.kind {
+        Kind::Single => {
+            let named = Address { host: "redis".to_owned(), port: 0 };
+            let node = Node::open(named, Arc::clone(&addresses), Coming::First, &upbringing);
+            let follows = follow(addresses, Arc::clone(&node), listens);
+            let follows = stop.run_until_cancelled_owned(follows);
+            tasks.spawn(follows.instrument(span("primary")));
+            Route::Single(node)
+        }
+        Kind::Cluster(seeds) => {
+            let cluster = Arc::new(Cluster::new(seeds, listens, addresses, upbringing));
+            let view = stop.run_until_cancelled_owned(Arc::clone(&cluster).keep_view());
+            tasks.spawn(view.instrument(span("view")));
+            Route::Cluster(cluster)
+        }
+    };
+    (route, ear)
 }
 
-/// The answers of several calls in one string of letters. One call that failed spoils the round:
-/// nothing is lost by that, and there is one way less to be wrong.
-fn letters(
-    replies: Vec<redis::RedisResult<Value>>,
-    sizes: impl Iterator<Item = usize>,
-) -> Result<Vec<u8>, LocksError> {
-    let mut letters = Vec::new();
-    let mut replies = replies.into_iter();
-    for asked in sizes {
-        let reply = replies.next().ok_or_else(reply::unexpected)?;
-        let reply = reply.map_err(|error| explain(&error))?;
-        letters.extend_from_slice(reply::verdicts(&reply, asked)?);
-    }
-    if replies.next().is_some() {
-        return Err(reply::unexpected());
-    }
-    Ok(letters)
-}
-
-fn verdict(letter: u8) -> Verdict {
-    match letter {
-        b'1' => Verdict::Renewed,
-        b'2' => Verdict::Reasserted,
-        _ => Verdict::Lost,
+/// Goes along when the primary is elsewhere, for ever.
+async fn follow(addresses: Arc<Addresses>, node: Arc<Node>, listens: Link) {
+    loop {
+        addresses.moves().await;
+        tracing::warn!("the Sentinels name another primary");
+        node.reopen();
+        listens.reopen();
     }
 }

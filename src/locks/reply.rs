@@ -13,7 +13,7 @@ use crate::domain::fence::Fence;
 use crate::domain::user::User;
 use crate::locks::fault::Fault;
 use crate::locks::line::Standing;
-use crate::locks::words::{Claimed, Grant, Holder, LocksError, Owner, Released};
+use crate::locks::words::{Claimed, Grant, Holder, InLine, LocksError, Owner, Released};
 
 /// The answer of `claim.lua`.
 pub(super) fn claimed(reply: &Value, sent_at: Instant) -> Result<Claimed, Fault> {
@@ -59,6 +59,18 @@ pub(super) fn holders(reply: &Value, asked: usize) -> Result<Vec<Option<Holder>>
         return Err(unexpected());
     }
     rows.iter().map(|row| holder(row).ok_or_else(unexpected)).collect()
+}
+
+/// The answer of `behind.lua`.
+pub(super) fn behind(reply: &Value) -> Result<Vec<InLine>, LocksError> {
+    let Value::Array(rows) = reply else { return Err(unexpected()) };
+    let read = |row: &Value| {
+        let Value::Array(fields) = row else { return None };
+        let [user, name, node, arrival] = fields.as_slice() else { return None };
+        let user = User { id: text(user)?.parse().ok()?, name: text(name)?.to_owned() };
+        Some(InLine { user, node: text(node)?.parse().ok()?, since: time(arrival)? })
+    };
+    rows.iter().map(|row| read(row).ok_or_else(unexpected)).collect()
 }
 
 /// The value was released before.

@@ -7,7 +7,7 @@ use redis::{Cmd, Pipeline};
 use crate::domain::ids::NodeId;
 use crate::locks::GRANT_KEPT_FOR;
 use crate::locks::line::{LINE_DEADLINE, LINE_MAX, Waiter};
-use crate::locks::name::{LockName, check_keys, release_channel};
+use crate::locks::name::{LockName, Spelling, release_channel};
 use crate::locks::words::{Claim, Held, Over};
 
 /// Locks in one call of the renewal script. A call holds Redis for itself: some 0.3 ms at this
@@ -24,11 +24,14 @@ pub(super) struct Script {
 /// All scripts.
 #[derive(Debug)]
 pub(super) struct Scripts {
+    /// How keys are spelled where these are called.
+    pub(super) spelling: Spelling,
     pub(super) claim: Script,
     pub(super) release: Script,
     pub(super) renew: Script,
     pub(super) reassert: Script,
     pub(super) holders: Script,
+    pub(super) behind: Script,
     pub(super) check: Script,
 }
 
@@ -60,13 +63,15 @@ impl Script {
 }
 
 impl Scripts {
-    pub(super) fn new() -> Self {
+    pub(super) fn new(spelling: Spelling) -> Self {
         Self {
+            spelling,
             claim: Script::new(concat!(include_str!("line.lua"), include_str!("claim.lua"))),
             release: Script::new(concat!(include_str!("line.lua"), include_str!("release.lua"))),
             renew: Script::new(include_str!("renew.lua")),
             reassert: Script::new(include_str!("reassert.lua")),
             holders: Script::new(include_str!("holders.lua")),
+            behind: Script::new(include_str!("behind.lua")),
             check: Script::new(include_str!("check.lua")),
         }
     }
@@ -88,7 +93,7 @@ impl Scripts {
             Over::SameUser => ("user", ""),
         };
         let mut call = self.claim.call(5);
-        call.arg(&claim.name.keys())
+        call.arg(&claim.name.keys(self.spelling))
             .arg(&claim.value)
             .arg(millis(claim.ttl))
             .arg(claim.floor.0)
@@ -113,7 +118,7 @@ impl Scripts {
     /// A release; the lock stays taken for `rest`.
     pub(super) fn release(&self, name: &LockName, value: &str, rest: Duration) -> Cmd {
         let mut call = self.release.call(5);
-        call.arg(&name.keys()).arg(value).arg(millis(GRANT_KEPT_FOR));
+        call.arg(&name.keys(self.spelling)).arg(value).arg(millis(GRANT_KEPT_FOR));
         call.arg(if rest.is_zero() { 0 } else { millis(rest) });
         call
     }
@@ -122,7 +127,7 @@ impl Scripts {
     pub(super) fn renew(&self, held: &[(&Held, Duration)]) -> Cmd {
         let mut call = self.renew.call(held.len());
         for (held, _ttl) in held {
-            call.arg(held.name.key());
+            call.arg(&*held.name.key_as(self.spelling));
         }
         call.arg(only_ttl(held));
         for (held, _ttl) in held {
@@ -135,7 +140,7 @@ impl Scripts {
     pub(super) fn reassert(&self, held: &[(&Held, Duration)]) -> Cmd {
         let mut call = self.reassert.call(2 * held.len());
         for (held, _ttl) in held {
-            call.arg(held.name.key()).arg(held.name.grant_key());
+            call.arg(&*held.name.key_as(self.spelling)).arg(held.name.grant_key(self.spelling));
         }
         call.arg(only_ttl(held)).arg(millis(GRANT_KEPT_FOR));
         for (held, _ttl) in held {
@@ -149,17 +154,27 @@ impl Scripts {
         call
     }
 
-    /// Tries everything once, as `server`.
-    pub(super) fn check(&self, server: NodeId) -> Cmd {
+    /// Tries everything once with `keys`, as `server`.
+    pub(super) fn check(&self, keys: &[String; 2], server: NodeId) -> Cmd {
         let mut call = self.check.call(2);
-        call.arg(&check_keys(server)).arg(release_channel(server));
+        call.arg(keys).arg(release_channel(server));
+        call
+    }
+
+    /// Who waits for a lock.
+    pub(super) fn behind(&self, name: &LockName, most: usize) -> Cmd {
+        let [_lock, _grant, line, due, waiting] = name.keys(self.spelling);
+        let mut call = self.behind.call(3);
+        call.arg(&[line, due, waiting]).arg(most);
         call
     }
 
     pub(super) fn holders(&self, names: &[LockName]) -> Cmd {
         let mut call = self.holders.call(3 * names.len());
         for name in names {
-            call.arg(name.key()).arg(name.grant_key()).arg(name.due_key());
+            call.arg(&*name.key_as(self.spelling))
+                .arg(name.grant_key(self.spelling))
+                .arg(name.due_key(self.spelling));
         }
         call
     }

@@ -1,4 +1,8 @@
 //! The table of the locks that one process keeps: what the scripts do, without Redis.
+//!
+//! No IO, and no clock of its own: the time is handed in. So the same code is also what the model
+//! (`locks::model`) drives through clocks that step, restarts and fail-overs that this
+//! process's own memory never sees. It does in them what the scripts do.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -10,10 +14,19 @@ use crate::domain::fence::Fence;
 use crate::locks::GRANT_KEPT_FOR;
 use crate::locks::line::{LINE_DEADLINE, LINE_MAX, Standing, Waiter};
 use crate::locks::name::LockName;
-use crate::locks::words::{Claim, Grant, Held, Holder, Over, Owner, Released, Verdict};
+use crate::locks::words::{Claim, Grant, Held, Holder, InLine, Over, Owner, Released, Verdict};
+
+/// A moment, as whoever keeps the locks sees it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Moment {
+    /// By the clock that leases run on.
+    pub(super) at: Instant,
+    /// By the one that fences rise with.
+    pub(super) wall: DateTime<Utc>,
+}
 
 /// Locks by name.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Table {
     entries: HashMap<LockName, Entry>,
     /// Entries after the last sweep; the next one comes when they have doubled.
@@ -21,7 +34,7 @@ pub(super) struct Table {
 }
 
 /// What is remembered of one lock. It outlives the holder, as the grant key does in Redis.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Entry {
     /// The fence of the last grant, or above it once that was released.
     last: Fence,
@@ -34,7 +47,7 @@ struct Entry {
     forget_at: Instant,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Grip {
     value: String,
     owner: Owner,
@@ -43,7 +56,7 @@ struct Grip {
     ends: Instant,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Waiting {
     value: String,
     owner: Owner,
@@ -57,13 +70,16 @@ struct Waiting {
 type Told = Option<String>;
 
 impl Table {
-    /// As `claim.lua`: how the claimant stands, or nothing if its value is spent.
+    /// As `claim.lua`: how the claimant stands, or nothing if its value is spent. For `grace` a
+    /// lock of which nothing is known is left to whoever had it.
     pub(super) fn claim(
         &mut self,
         claim: &Claim,
         waiter: Option<&Waiter>,
-        now: Instant,
+        grace: Duration,
+        moment: Moment,
     ) -> (Option<Standing>, Told) {
+        let now = moment.at;
         self.sweep(now);
         let entry =
             self.entries.entry(claim.name.clone()).or_insert_with(|| Entry::new(Fence::ZERO, now));
@@ -87,16 +103,19 @@ impl Table {
                 Over::SameUser => claim.owner.user.id == grip.owner.user.id,
             };
             if !may_take && !is_mine {
-                return (Some(entry.refuse(claim, waiter, now)), None);
+                return (Some(entry.refuse(claim, waiter, moment)), None);
             }
             replaced = if is_mine { None } else { entry.holder(now) };
+        } else if entry.knows_nothing() && !grace.is_zero() {
+            // All was forgotten, and the holder may be about to say that it is still there.
+            return (Some(entry.refuse(claim, waiter, moment)), None);
         } else if entry.line.first().is_some_and(|first| first.value != claim.value) {
-            let told = entry.pass_on(now);
-            return (Some(entry.refuse(claim, waiter, now)), told);
+            let told = entry.pass_on(moment);
+            return (Some(entry.refuse(claim, waiter, moment)), told);
         }
         entry.line.retain(|waiting| waiting.value != claim.value);
         let (value, owner) = (claim.value.clone(), claim.owner.clone());
-        let (fence, since) = entry.give(value, owner, claim.floor, now, claim.ttl);
+        let (fence, since) = entry.give(value, owner, claim.floor, moment, claim.ttl);
         (Some(Standing::Granted(Grant { fence, since, sent_at: now, replaced })), None)
     }
 
@@ -106,9 +125,11 @@ impl Table {
         name: &LockName,
         value: &str,
         rest: Duration,
-        now: Instant,
+        moment: Moment,
     ) -> (Released, Told) {
-        let Some(entry) = self.entries.get_mut(name) else { return (Released::NotHeld, None) };
+        let now = moment.at;
+        let entry =
+            self.entries.entry(name.clone()).or_insert_with(|| Entry::new(Fence::ZERO, now));
         entry.line.retain(|waiting| waiting.value != value && now < waiting.due);
         let is_its = entry.grip.as_ref().is_some_and(|grip| grip.value == value);
         let is_held = entry.grip.as_ref().is_some_and(|grip| now < grip.ends);
@@ -116,9 +137,9 @@ impl Table {
             return (Released::NotHeld, None);
         }
         entry.forget_at = now + GRANT_KEPT_FOR;
-        if is_its {
-            entry.released = Some(value.to_owned());
-        }
+        // Also of what had been forgotten, or was never given: no claim or renewal that is still on
+        // its way may raise it.
+        entry.released = Some(value.to_owned());
         if is_held && !rest.is_zero() {
             if let Some(grip) = &mut entry.grip {
                 // Under another value, which no renewal can prolong.
@@ -127,7 +148,8 @@ impl Table {
             }
             return (Released::Freed, None);
         }
-        let told = entry.pass_on(now);
+        // Where all was forgotten, those who wait let the holder be the first to come back.
+        let told = if entry.knows_nothing() { None } else { entry.pass_on(moment) };
         if told.is_none() && is_its {
             // Also for a grip that had expired: its late renewal must not raise the dead.
             entry.grip = None;
@@ -138,18 +160,20 @@ impl Table {
 
     pub(super) fn renew(&mut self, held: &Held, now: Instant, ttl: Duration) -> Verdict {
         let ends = now + ttl;
-        let Some(entry) = self.entries.get_mut(&held.name) else {
-            let grip = Some(Grip::of(held, ends));
-            let entry = Entry { grip, ..Entry::new(held.fence, now) };
-            self.entries.insert(held.name.clone(), entry);
+        let entry =
+            self.entries.entry(held.name.clone()).or_insert_with(|| Entry::new(Fence::ZERO, now));
+        entry.forget_at = now + GRANT_KEPT_FOR;
+        let was_released = entry.released.as_ref() == Some(&held.value);
+        if entry.knows_nothing() && !was_released {
+            entry.last = held.fence;
+            entry.grip = Some(Grip::of(held, ends));
             return Verdict::Reasserted;
-        };
+        }
         let Some(grip) = entry.grip.as_mut().filter(|grip| grip.value == held.value) else {
             return Verdict::Lost;
         };
         let verdict = if now < grip.ends { Verdict::Renewed } else { Verdict::Reasserted };
         grip.ends = ends;
-        entry.forget_at = now + GRANT_KEPT_FOR;
         verdict
     }
 
@@ -161,6 +185,20 @@ impl Table {
     pub(super) fn held(&self, now: Instant) -> Vec<(LockName, Holder)> {
         let entries = self.entries.iter();
         entries.filter_map(|(name, entry)| Some((name.clone(), entry.holder(now)?))).collect()
+    }
+
+    /// As `behind.lua`.
+    pub(super) fn behind(&self, name: &LockName, most: usize, now: Instant) -> Vec<InLine> {
+        let line = self.entries.get(name).map_or(&[][..], |entry| &entry.line);
+        let living = line.iter().take(most).filter(|waiting| now < waiting.due);
+        living
+            .map(|waiting| {
+                let arrival = i64::try_from(waiting.arrival).unwrap_or(i64::MAX);
+                let since = DateTime::from_timestamp_micros(arrival).unwrap_or_default();
+                let Owner { user, node, .. } = waiting.owner.clone();
+                InLine { user, node, since }
+            })
+            .collect()
     }
 
     /// Forgets locks that nobody holds and nobody remembers. Amortised over the claims that made
@@ -185,10 +223,22 @@ impl Table {
     }
 }
 
+impl Moment {
+    /// By this process's own clocks.
+    pub(super) fn now() -> Self {
+        Self { at: Instant::now(), wall: Utc::now() }
+    }
+}
+
 impl Entry {
     fn new(last: Fence, now: Instant) -> Self {
         let forget_at = now + GRANT_KEPT_FOR;
         Self { last, grip: None, released: None, line: Vec::new(), forget_at }
+    }
+
+    /// Whether nothing was ever given, as far as anybody here knows.
+    fn knows_nothing(&self) -> bool {
+        self.last == Fence::ZERO
     }
 
     fn give(
@@ -196,10 +246,10 @@ impl Entry {
         value: String,
         owner: Owner,
         floor: Fence,
-        now: Instant,
+        moment: Moment,
         ttl: Duration,
     ) -> (Fence, DateTime<Utc>) {
-        let since = Utc::now();
+        let Moment { at: now, wall: since } = moment;
         let fence = self.last.next(micros(since), floor);
         self.last = fence;
         self.grip = Some(Grip { value, owner, fence, since, ends: now + ttl });
@@ -208,20 +258,20 @@ impl Entry {
     }
 
     /// Hands the lock to the first in the line, for as long as it is believed to live.
-    fn pass_on(&mut self, now: Instant) -> Told {
+    fn pass_on(&mut self, moment: Moment) -> Told {
         if self.line.is_empty() {
             return None;
         }
         let first = self.line.remove(0);
-        let left = first.due.saturating_duration_since(now);
-        self.give(first.value.clone(), first.owner, first.floor, now, left);
+        let left = first.due.saturating_duration_since(moment.at);
+        self.give(first.value.clone(), first.owner, first.floor, moment, left);
         Some(first.value)
     }
 
     /// The answer to who cannot have it, with a place in the line if they wait.
-    fn refuse(&mut self, claim: &Claim, waiter: Option<&Waiter>, now: Instant) -> Standing {
-        let place = waiter.and_then(|waiter| self.join(claim, waiter, now));
-        let holder = self.holder(now);
+    fn refuse(&mut self, claim: &Claim, waiter: Option<&Waiter>, moment: Moment) -> Standing {
+        let place = waiter.and_then(|waiter| self.join(claim, waiter, moment));
+        let holder = self.holder(moment.at);
         match place {
             Some((position, arrival)) => Standing::InLine { position, arrival, holder },
             None => Standing::Refused(holder),
@@ -229,8 +279,8 @@ impl Entry {
     }
 
     /// A place in the line, old or new; none if it is full.
-    fn join(&mut self, claim: &Claim, waiter: &Waiter, now: Instant) -> Option<(usize, u64)> {
-        let due = now + LINE_DEADLINE;
+    fn join(&mut self, claim: &Claim, waiter: &Waiter, moment: Moment) -> Option<(usize, u64)> {
+        let due = moment.at + LINE_DEADLINE;
         let index = self.line.iter().position(|waiting| waiting.value == claim.value);
         let index = match index {
             Some(index) => index,
@@ -238,7 +288,7 @@ impl Entry {
             None => {
                 let tail = self.line.last().map_or(0, |waiting| waiting.arrival);
                 let arrival = match waiter.arrival {
-                    0 => micros(Utc::now()).max(tail + 1),
+                    0 => micros(moment.wall).max(tail + 1),
                     before => before,
                 };
                 let (value, owner) = (claim.value.clone(), claim.owner.clone());

@@ -12,12 +12,12 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep_until, timeout_at};
 
+use crate::locks::Locks;
 use crate::locks::fault::Fault;
 use crate::locks::line::{Bell, LOOK_EVERY, Standing, Waiter};
 use crate::locks::link::jittered;
 use crate::locks::reply::unexpected;
 use crate::locks::words::{Claim, Grant, LockError, LocksError, Place};
-use crate::locks::{Locks, count};
 
 /// How long after the end of the holder's lease the first in the line looks.
 const AFTER_EXPIRY: Duration = Duration::from_millis(2);
@@ -261,7 +261,7 @@ impl Waiting {
     }
 
     fn count(&self, outcome: &'static str) {
-        count(&self.claim.name, self.began, outcome);
+        self.locks.0.count(&self.claim.name, self.began, outcome);
     }
 }
 

@@ -97,6 +97,17 @@ pub struct Holder {
     pub waiting: usize,
 }
 
+/// Somebody who waits for a lock.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InLine {
+    /// Who it is.
+    pub user: User,
+    /// On which server.
+    pub node: NodeId,
+    /// Since when.
+    pub since: DateTime<Utc>,
+}
+
 /// What came of a release.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Released {

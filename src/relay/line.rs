@@ -11,12 +11,13 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use redis::aio::{MultiplexedConnection, SendError};
-use redis::{AsyncConnectionConfig, Client, PushInfo, PushKind, RedisResult, Value};
+use redis::{AsyncConnectionConfig, PushInfo, PushKind, RedisError, RedisResult, Value};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
 use crate::domain::ids::NodeId;
+use crate::reach::{Kind, Target};
 use crate::relay::message::{Envelope, Parcel, Topic};
 use crate::relay::subscription::{Signal, Table};
 
@@ -33,6 +34,8 @@ const BATCH_MAX: usize = 128;
 const CHANNELS_PER_CALL: usize = 500;
 /// A connection that does not answer for this long is given up.
 const SILENCE_MAX: Duration = Duration::from_secs(3);
+/// How often a node of a Cluster is asked whether it is one still.
+const ASKED_EVERY: Duration = Duration::from_secs(2);
 /// How long opening one may take, with the handshake.
 const OPENING_MAX: Duration = Duration::from_secs(1);
 /// Pauses between attempts double from the first to the second, with jitter.
@@ -134,7 +137,7 @@ impl Shared {
 
 /// The task's side.
 pub(super) struct Line {
-    pub(super) client: Client,
+    pub(super) target: Target,
     pub(super) shared: Arc<Shared>,
     pub(super) outbox: mpsc::Receiver<Outgoing>,
 }
@@ -182,17 +185,22 @@ impl Line {
                 }
                 Ok::<(), SendError>(())
             });
-        let connection = self.client.get_multiplexed_async_connection_with_config(&config).await?;
+        let client = self.target.addresses.next().await?;
+        let mut connection = client.get_multiplexed_async_connection_with_config(&config).await?;
+        self.target.addresses.approve(&mut connection).await?;
         Ok((connection, dead))
     }
 
     /// Speaks and hears until the connection ends, or does not answer.
     async fn serve(&mut self, connection: MultiplexedConnection, dead: CancellationToken) {
+        let is_cluster = matches!(self.target.kind, Kind::Cluster(_));
         self.shared.table.connect();
         self.shared.is_up.store(true, Ordering::Relaxed);
         let error = tokio::select! {
             () = dead.cancelled() => None,
             error = listen(&self.shared.table, connection.clone()) => error.err(),
+            () = self.target.addresses.moves() => None,
+            error = stay_while_well(connection.clone()), if is_cluster => Some(error),
             error = speak(&self.shared, &mut self.outbox, connection) => error.err(),
         };
         let error = error.map(|error| error.to_string());
@@ -223,6 +231,21 @@ async fn listen(table: &Table, mut connection: MultiplexedConnection) -> RedisRe
             table.confirm(topics);
         }
         table.stirred.notified().await;
+    }
+}
+
+/// Ends when the node is cut off from its Cluster, where nobody hears what is said here, or when it
+/// does not answer.
+async fn stay_while_well(mut connection: MultiplexedConnection) -> RedisError {
+    loop {
+        sleep(ASKED_EVERY).await;
+        let state: RedisResult<String> =
+            redis::cmd("CLUSTER").arg("INFO").query_async(&mut connection).await;
+        match state {
+            Ok(state) if state.contains("cluster_state:ok") => {}
+            Ok(_) => return (redis::ErrorKind::Io, "the node is cut off from its Cluster").into(),
+            Err(error) => return error,
+        }
     }
 }
 
@@ -279,7 +302,7 @@ impl Drop for Unsure<'_> {
 }
 
 /// Said once for each time that Redis is away, not once for each attempt.
-fn complain(error: &redis::RedisError, earlier_failures: u64) {
+fn complain(error: &RedisError, earlier_failures: u64) {
     if earlier_failures == 0 {
         tracing::warn!(%error, "the relay cannot connect to Redis; trying on");
     }

@@ -7,7 +7,7 @@
 use bytes::Bytes;
 
 use crate::domain::fence::Fence;
-use crate::domain::ids::{DocumentId, NodeId, SessionId, ShareLinkId};
+use crate::domain::ids::{DocumentId, NodeId, QuestionId, SessionId, ShareLinkId};
 use crate::domain::seat::Role;
 
 /// Changes with the format. A reader of another version sees a gap, not nonsense.
@@ -52,6 +52,20 @@ pub enum Message {
     Revoked(ShareLinkId),
     /// The session was evicted: end it.
     Evicted(SessionId),
+    /// What does the server that has this session's socket know of it?
+    Question {
+        /// Which question.
+        id: QuestionId,
+        /// Of which session.
+        of: SessionId,
+    },
+    /// What it knows, told to all: who asked knows the question.
+    Answer {
+        /// Which question.
+        id: QuestionId,
+        /// What is known, as JSON.
+        json: String,
+    },
 }
 
 /// What travels: a message, or the admission that some were lost on the way out.
@@ -128,7 +142,8 @@ impl Message {
             Self::Update { update, .. } => update.len(),
             Self::Presence(update) => update.len(),
             Self::Event { json, .. } => json.len(),
-            Self::Hello | Self::Revoked(_) | Self::Evicted(_) => 0,
+            Self::Answer { json, .. } => json.len(),
+            Self::Hello | Self::Revoked(_) | Self::Evicted(_) | Self::Question { .. } => 0,
         }
     }
 
@@ -162,6 +177,16 @@ impl Message {
                 out.push(6);
                 put_id(out, session);
             }
+            Self::Question { id, of } => {
+                out.push(20);
+                put_id(out, id);
+                put_id(out, of);
+            }
+            Self::Answer { id, json } => {
+                out.push(21);
+                put_id(out, id);
+                out.extend_from_slice(json.as_bytes());
+            }
         }
     }
 
@@ -185,6 +210,11 @@ impl Message {
             }
             5 => Self::Revoked(reader.id()?),
             6 => Self::Evicted(reader.id()?),
+            20 => Self::Question { id: reader.id()?, of: reader.id()? },
+            21 => {
+                let id = reader.id()?;
+                Self::Answer { id, json: String::from_utf8(reader.rest().to_vec()).ok()? }
+            }
             _ => return None,
         })
     }
@@ -246,6 +276,8 @@ mod tests {
             Message::Event { to: Some(Role::Reviewer), json: String::new() },
             Message::Revoked(ShareLinkId::generate()),
             Message::Evicted(SessionId::generate()),
+            Message::Question { id: QuestionId::generate(), of: SessionId::generate() },
+            Message::Answer { id: QuestionId::generate(), json: "{}".to_owned() },
         ];
         messages.into_iter().map(Parcel::Message).chain([Parcel::Lost]).collect()
     }

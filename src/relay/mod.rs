@@ -14,7 +14,6 @@
 
 mod line;
 mod message;
-mod open;
 mod subscription;
 
 use std::sync::Arc;
@@ -25,6 +24,7 @@ use tokio_util::task::TaskTracker;
 use tracing::Instrument;
 
 use crate::domain::ids::NodeId;
+use crate::reach;
 use crate::relay::line::{Line, OUTBOX_MAX, Outgoing, Shared};
 use crate::relay::message::Parcel;
 pub use crate::relay::message::{Message, Topic};
@@ -70,7 +70,8 @@ impl Relay {
         Self { node, table: Table::new(Reach::Alone), wire: None }
     }
 
-    /// The line through Redis at `url`, under the name `node`; `memory:` is a server alone.
+    /// The line through Redis at `url`, under the name `node`; `memory:` is a server alone. On a
+    /// Cluster it goes through any one of the nodes in `url`, with Sentinels through the primary.
     ///
     /// Does not wait for Redis and does not fail when it is away.
     ///
@@ -81,12 +82,13 @@ impl Relay {
         if url == "memory:" {
             return Ok(Self::alone(node));
         }
-        let client = open::client(url)?;
+        let target =
+            reach::target(url).map_err(|error| RelayError::Unsupported(error.to_string()))?;
         let table = Table::new(Reach::Others);
         let shared = Arc::new(Shared::new(node, Arc::clone(&table)));
         let (outbox, waiting) = mpsc::channel(OUTBOX_MAX);
         let (tasks, stop) = (TaskTracker::new(), CancellationToken::new());
-        let line = Line { client, shared: Arc::clone(&shared), outbox: waiting };
+        let line = Line { target, shared: Arc::clone(&shared), outbox: waiting };
         tasks.spawn(line.run(stop.clone()).instrument(tracing::info_span!("relay", %node)));
         tasks.close();
         let wire = Some(Arc::new(Wire { shared, outbox, tasks, stop }));

@@ -5,7 +5,7 @@ use serde::Serialize;
 use tokio::time::Instant;
 
 use crate::domain::fence::Fence;
-use crate::domain::ids::{NodeId, SessionId, ShareLinkId};
+use crate::domain::ids::{NodeId, SessionId, ShareLinkId, UserId};
 use crate::domain::seat::{Role, Seat};
 use crate::domain::user::User;
 use crate::locks::{Holder, LockName};
@@ -132,28 +132,22 @@ impl Sessions {
         Ok(SessionList { sessions, nodes })
     }
 
-    /// Ends a session on whatever server it is. False when there is none of that id.
+    /// Ends a session on whatever server it is: who sat where. None when there is none of that id.
     ///
     /// # Errors
     ///
     /// [`SessionError`] when the lock service or the database does not answer.
-    pub async fn evict(&self, session: SessionId) -> Result<bool, SessionError> {
-        let value = session.to_string();
-        let held = self.shared.locks.seats().await?;
-        let Some((seat, holder)) = held.into_iter().find(|(_, holder)| holder.value == value)
-        else {
-            return Ok(false);
-        };
+    pub async fn evict(&self, session: SessionId) -> Result<Option<(Seat, UserId)>, SessionError> {
+        let Some((seat, holder)) = self.held_by(session).await? else { return Ok(None) };
         // First what makes it true: from here on no write of that session is stored.
         self.shared.storage.vacate(seat, holder.fence).await?;
-        self.shared.locks.release(&LockName::seat(seat), &value).await?;
+        self.shared.locks.release(&LockName::seat(seat), &holder.value).await?;
         self.evict_here(session).await;
         let message = Message::Evicted(session);
         if let Err(error) = self.shared.relay.publish(Topic::Cluster, &message).await {
             tracing::warn!(%error, "the session's server learns of it at its next renewal");
         }
-        tracing::info!(%seat, "a session was ended by an administrator");
-        Ok(true)
+        Ok(Some((seat, holder.owner.user.id)))
     }
 
     fn sessions_here(&self) -> Vec<SessionInfo> {
@@ -161,13 +155,13 @@ impl Sessions {
         seated.iter().filter_map(|holding| self.info_here(holding)).collect()
     }
 
-    fn info_here(&self, holding: &Holding) -> Option<SessionInfo> {
+    pub(super) fn info_here(&self, holding: &Holding) -> Option<SessionInfo> {
         let sitter = &holding.sitter;
         let now = Instant::now();
         let margin = self.shared.terms.lease.margin();
         let left = (holding.trust_stamp().0 + margin).saturating_duration_since(now);
         Some(SessionInfo {
-            lock_key: sitter.seat.to_string(),
+            lock_key: self.shared.locks.key_of(&LockName::seat(sitter.seat)),
             share_link_id: sitter.seat.link,
             role: sitter.seat.role,
             session_id: sitter.session.to_string(),
@@ -181,7 +175,7 @@ impl Sessions {
         })
     }
 
-    fn info(&self, seat: Seat, holder: &Holder) -> SessionInfo {
+    pub(super) fn info(&self, seat: Seat, holder: &Holder) -> SessionInfo {
         let lease = self.shared.terms.lease;
         let here = holder.value.parse().ok().and_then(|id| self.shared.registry.session(id));
         let since_renewal = lease.ttl.saturating_sub(holder.ttl);
@@ -193,7 +187,7 @@ impl Sessions {
             None => (before_now(since_renewal), Phase::Held),
         };
         SessionInfo {
-            lock_key: seat.to_string(),
+            lock_key: self.shared.locks.key_of(&LockName::seat(seat)),
             share_link_id: seat.link,
             role: seat.role,
             session_id: holder.value.clone(),

@@ -18,12 +18,10 @@
 //! - **S3** (G6) It is out of the renewal actor's register when it has ended, and so before its
 //!   release is sent.
 
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
@@ -36,8 +34,10 @@ use crate::session::close::{Close, LostReason};
 use crate::session::event::Event;
 use crate::session::outbox::Outbox;
 
+use super::parts::{AtomicU64, Mutex, MutexGuard, Ordering, PoisonError};
+
 /// Where a holding is in its life.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Phase {
     /// The key has been asked for.
@@ -80,6 +80,7 @@ pub struct Holding {
     fence: AtomicU64,
     heard_at: AtomicU64,
     active_at: AtomicU64,
+    edited_at: AtomicU64,
     life: Mutex<Life>,
     sign_of_life: Notify,
 }
@@ -106,6 +107,7 @@ impl Holding {
             fence: AtomicU64::new(0),
             heard_at: AtomicU64::new(0),
             active_at: AtomicU64::new(0),
+            edited_at: AtomicU64::new(0),
             life: Mutex::new(Life {
                 phase: Phase::Claiming,
                 since: None,
@@ -201,7 +203,8 @@ impl Holding {
             return;
         }
         let mut life = self.life();
-        if life.phase == Phase::Held {
+        // Asked again: it may have been renewed meanwhile.
+        if life.phase == Phase::Held && !self.may_write(now) {
             life.phase = Phase::Uncertain;
             self.tell(&Event::SeatUncertain);
         }
@@ -219,18 +222,26 @@ impl Holding {
 
     /// Ends it. True for the one caller who did (S2).
     pub fn end(&self) -> bool {
+        self.end_for(None)
+    }
+
+    fn end_for(&self, reason: Option<LostReason>) -> bool {
         let mut life = self.life();
         // Under the lock, so that no renewal in flight can raise it again.
         self.trusted_until.store(0, Ordering::Release);
         life.kept = None;
-        std::mem::replace(&mut life.phase, Phase::Ended) != Phase::Ended
+        let is_first = std::mem::replace(&mut life.phase, Phase::Ended) != Phase::Ended;
+        if is_first {
+            // With the end itself, so that nobody sees one without the other.
+            life.lost = reason;
+        }
+        is_first
     }
 
     /// Ends it, and tells the socket why. True for the one caller who did.
     pub fn lose(&self, reason: LostReason) -> bool {
-        let ended = self.end();
+        let ended = self.end_for(Some(reason));
         if ended {
-            self.life().lost = Some(reason);
             metrics::counter!("galley_seats_lost_total", "reason" => reason.as_str()).increment(1);
             self.tell(&Event::SeatLost(reason));
             self.outbox.close(Close::Lost(reason));
@@ -259,6 +270,19 @@ impl Holding {
     /// The person typed, moved or reviewed.
     pub fn was_active(&self, now: Instant) {
         self.active_at.store(self.stamp(now), Ordering::Release);
+    }
+
+    /// The person changed the text, or reviewed.
+    pub fn edited(&self, now: Instant) {
+        self.was_active(now);
+        self.edited_at.store(self.stamp(now), Ordering::Release);
+    }
+
+    /// How long ago that was; none if it never was.
+    #[must_use]
+    pub fn unedited_for(&self, now: Instant) -> Option<Duration> {
+        let edited_at = self.edited_at.load(Ordering::Acquire);
+        (edited_at != 0).then(|| since_stamp(self.stamp(now), edited_at))
     }
 
     /// How long the person has done nothing.
@@ -290,7 +314,7 @@ impl Holding {
         }
     }
 
-    fn life(&self) -> std::sync::MutexGuard<'_, Life> {
+    fn life(&self) -> MutexGuard<'_, Life> {
         self.life.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -303,56 +327,4 @@ impl Holding {
 
 fn since_stamp(now: u64, then: u64) -> Duration {
     Duration::from_micros(now.saturating_sub(then.max(1)))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::domain::ids::ShareLinkId;
-    use crate::domain::seat::Role;
-    use crate::session::outbox::outbox;
-
-    fn held(until: Instant) -> Holding {
-        let sitter = Sitter {
-            session: SessionId::generate(),
-            seat: Seat::new(ShareLinkId::generate(), Role::Writer),
-            document: DocumentId::generate(),
-            user: User { id: "u1".parse().expect("an id"), name: "Kim".to_owned() },
-            resume: String::new(),
-            wants_events: true,
-        };
-        let holding = Holding::claiming(sitter, outbox(1_000).0);
-        holding.granted(Fence(7), Utc::now(), until);
-        holding
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn g3_no_write_is_accepted_at_or_after_the_deadline() {
-        let until = Instant::now() + Duration::from_secs(10);
-        let holding = held(until);
-        assert!(holding.may_write(until - Duration::from_micros(1)));
-        assert!(!holding.may_write(until));
-        holding.look_at_deadline(until);
-        assert_eq!(holding.phase(), Phase::Uncertain);
-        assert!(holding.renewed(until + Duration::from_secs(5)));
-        assert!(holding.may_write(until));
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn g6_a_late_renewal_does_not_raise_what_was_released() {
-        let until = Instant::now() + Duration::from_secs(10);
-        let holding = held(until);
-        assert!(holding.end());
-        assert!(!holding.renewed(until + Duration::from_secs(60)));
-        assert!(!holding.may_write(Instant::now()));
-        assert!(!holding.lose(LostReason::Expired), "the first end stands");
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn an_older_renewal_that_arrives_late_does_not_shorten_the_deadline() {
-        let until = Instant::now() + Duration::from_secs(10);
-        let holding = held(until);
-        holding.renewed(until - Duration::from_secs(3));
-        assert!(holding.may_write(until - Duration::from_secs(1)));
-    }
 }

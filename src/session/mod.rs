@@ -15,12 +15,20 @@ pub mod admin;
 pub mod close;
 mod editing;
 pub mod event;
+pub mod held;
 pub mod history;
 pub mod holding;
+#[cfg(test)]
+mod holding_tests;
+#[cfg(test)]
+mod lease_model;
 pub mod options;
 pub mod outbox;
+mod parts;
 pub mod persist;
 mod placing;
+#[cfg(test)]
+mod races;
 pub mod registry;
 pub mod renewal;
 pub mod restore;
@@ -29,15 +37,15 @@ pub mod room;
 pub mod rooms;
 pub mod seated;
 pub mod seating;
+mod sentence;
 pub mod versions;
 mod waiting;
+pub mod why;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -59,6 +67,7 @@ use crate::session::registry::Registry;
 use crate::session::renewal::LastVisit;
 use crate::session::room::Occasion;
 use crate::session::rooms::Rooms;
+use crate::session::why::Questions;
 use crate::storage::Storage;
 use crate::storage::error::StorageError;
 use crate::sync::text::Text;
@@ -122,6 +131,8 @@ struct Shared {
     history: History,
     last_visit: LastVisit,
     draining: AtomicBool,
+    /// What was asked of the other servers.
+    questions: Questions,
     /// Fires when the server begins to stop: nobody's seat is kept warm any more.
     stop: CancellationToken,
     /// Fires when the last seat is released and the last edit stored.
@@ -173,6 +184,7 @@ impl Sessions {
             history,
             last_visit: LastVisit::now(),
             draining: AtomicBool::new(false),
+            questions: Questions::default(),
             stop: CancellationToken::new(),
             finished: finished.clone(),
             died: CancellationToken::new(),
@@ -300,6 +312,12 @@ impl Sessions {
                 Signal::Message { message: Message::Evicted(session), .. } => {
                     self.evict_here(session).await;
                 }
+                Signal::Message { message: Message::Question { id, of }, .. } => {
+                    self.tell_of(id, of).await;
+                }
+                Signal::Message { message: Message::Answer { id, json }, .. } => {
+                    self.shared.questions.answered(id, json);
+                }
                 Signal::Message { .. } => {}
                 Signal::Gap => self.look_for_revoked_links().await,
             }
@@ -369,15 +387,5 @@ impl Sessions {
     pub async fn disconnect(&self) {
         self.shared.locks.close().await;
         self.shared.relay.close().await;
-    }
-}
-
-/// 256 random bits, as text for a URL.
-fn resume_secret() -> String {
-    let mut bytes = [0_u8; 32];
-    match getrandom::fill(&mut bytes) {
-        Ok(()) => URL_SAFE_NO_PAD.encode(bytes),
-        // No entropy: a session id is drawn from the same source and panics first.
-        Err(_) => String::new(),
     }
 }

@@ -12,13 +12,14 @@
 
 use std::sync::Arc;
 
-use dashmap::DashMap;
 use tokio::time::Instant;
 
 use crate::domain::fence::Fence;
 use crate::domain::ids::{SessionId, ShareLinkId, UserId};
 use crate::domain::seat::Seat;
-use crate::session::holding::{Holding, Phase};
+
+use super::holding::{Holding, Phase};
+use super::parts::DashMap;
 
 /// A handle on the sessions of this process. Cloning is shallow.
 #[derive(Clone, Debug, Default)]

@@ -339,7 +339,7 @@ impl Reviews {
     async fn announce(&self, link: &ShareLink, seat: Seat, event: &Event<'_>) {
         let shared = &self.sessions.shared;
         if let Some(holding) = shared.registry.sitting(seat) {
-            holding.was_active(tokio::time::Instant::now());
+            holding.edited(tokio::time::Instant::now());
         }
         let json = event.json();
         if let Some(room) = shared.rooms.find(link.document_id) {

@@ -1,8 +1,9 @@
 //! Every way storage can fail, in words an operator can act on.
 
 use sqlx::migrate::MigrateError;
+use sqlx::postgres::PgDatabaseError;
 
-use crate::storage::sqlite;
+use crate::storage::{postgres, sqlite};
 
 /// Storage could not do what it was asked. Nothing was changed, except where a commit was under
 /// way when the connection was lost: then it may or may not have happened.
@@ -28,7 +29,10 @@ pub enum StorageError {
 impl From<sqlx::Error> for StorageError {
     fn from(error: sqlx::Error) -> Self {
         match &error {
-            sqlx::Error::Database(fault) => sqlite::classify(fault.as_ref()),
+            sqlx::Error::Database(fault) => match fault.try_downcast_ref::<PgDatabaseError>() {
+                Some(fault) => postgres::classify(fault),
+                None => sqlite::classify(fault.as_ref()),
+            },
             sqlx::Error::ColumnDecode { .. }
             | sqlx::Error::Decode(_)
             | sqlx::Error::ColumnNotFound(_)

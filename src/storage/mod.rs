@@ -31,7 +31,9 @@ pub mod error;
 pub mod links;
 pub mod log;
 mod plan;
+mod postgres;
 pub mod reviews;
+mod rows;
 pub mod seats;
 mod sqlite;
 pub mod users;
@@ -39,13 +41,21 @@ mod version_plan;
 pub mod versions;
 
 use crate::storage::error::StorageError;
+use crate::storage::postgres::Postgres;
 use crate::storage::sqlite::Sqlite;
+
+/// What a URL may be.
+const SCHEMES: &str = "sqlite://FILE or postgres://HOST/DATABASE";
 
 /// Passes a call on to the engine in use.
 macro_rules! on_engine {
     ($storage:expr, $method:ident($($argument:expr),*)) => {
         match &$storage.engine {
             $crate::storage::Engine::Sqlite(engine) => engine.$method($($argument),*).await,
+            // Boxed, or every task that may ask anything would carry the room for it.
+            $crate::storage::Engine::Postgres(engine) => {
+                Box::pin(engine.$method($($argument),*)).await
+            }
         }
     };
 }
@@ -60,11 +70,13 @@ pub struct Storage {
 #[derive(Clone, Debug)]
 enum Engine {
     Sqlite(Sqlite),
+    Postgres(Postgres),
 }
 
 impl Storage {
-    /// Opens the database at `url`, creates it if it is not there, and brings it to the current
-    /// schema. `sqlite://FILE`: relative to the working directory, `sqlite:///FILE` absolute.
+    /// Opens the database at `url` and brings it to the current schema. `sqlite://FILE` is
+    /// relative to the working directory, `sqlite:///FILE` absolute, and is made if it is not
+    /// there; `postgres://[USER[:PASSWORD]@]HOST[:PORT]/DATABASE` must be there.
     ///
     /// # Errors
     ///
@@ -72,20 +84,15 @@ impl Storage {
     /// as [`StorageError`] says.
     pub async fn open(url: &str) -> Result<Self, StorageError> {
         let (scheme, _) = url.split_once(':').ok_or_else(|| {
-            StorageError::Unsupported("database.url has no scheme; write sqlite://FILE".to_owned())
+            StorageError::Unsupported(format!("database.url has no scheme; write {SCHEMES}"))
         })?;
         let engine = match scheme {
             "sqlite" => Engine::Sqlite(Sqlite::open(url).await?),
-            "postgres" | "postgresql" => {
-                return Err(StorageError::Unsupported(
-                    "this galley does not speak to PostgreSQL; set database.url to sqlite://FILE"
-                        .to_owned(),
-                ));
-            }
+            "postgres" | "postgresql" => Engine::Postgres(Postgres::open(url).await?),
             // The rest of the URL may hold a password.
             other => {
                 return Err(StorageError::Unsupported(format!(
-                    "database.url begins with {other:?}; write sqlite://FILE"
+                    "database.url begins with {other:?}; write {SCHEMES}"
                 )));
             }
         };

@@ -25,6 +25,7 @@ const COUNTERS: &[(&str, &str)] = &[
 const GAUGES: &[(&str, &str)] = &[
     ("galley_seats_held", "Seats held by sessions of this server, by role."),
     ("galley_renewal_locks", "Locks in the last renewal round."),
+    ("galley_lock_alarm", "1 while an alarm of a class of locks is in force, by class and alarm."),
     ("galley_renewal_oldest_seconds", "Since when the longest not renewed lock was not renewed."),
     ("galley_locks_clock_ahead_seconds", "How far the clock of Redis is ahead of this server's."),
     ("galley_connections", "Open connections, websockets included."),
@@ -59,6 +60,9 @@ fn begin_at_zero() {
     for outcome in ["granted", "busy", "failed"] {
         counter!("galley_lock_acquisitions_total", "class" => "seat", "outcome" => outcome)
             .increment(0);
+    }
+    for alarm in ["failures", "wait", "hold"] {
+        gauge!("galley_lock_alarm", "class" => "seat", "alarm" => alarm).set(0.0);
     }
     for name in [
         "galley_renewal_reasserted_total",

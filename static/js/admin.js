@@ -1,6 +1,8 @@
 // @ts-check
-/** Where `admin.html` begins: the held seats of the cluster, live. */
+/** Where `admin.html` begins: the held seats of the cluster and why they are held, and locks by class, live. */
 
+import { Locks } from "./admin_locks.js"
+import { Why, write } from "./admin_why.js"
 import * as api from "./api.js"
 import { button, byId, el } from "./dom.js"
 import { Menu } from "./menu.js"
@@ -25,17 +27,82 @@ const columns = [
   { name: "admin.user", by: (seat) => seat.user.name, text: (seat) => seat.user.name },
   { name: "admin.role", by: (seat) => seat.role, text: (seat) => t(`role.${seat.role}`) },
   { name: "admin.link", by: (seat) => seat.share_link_id, text: (seat) => seat.share_link_id, id: true },
-  { name: "admin.state", by: (seat) => seat.state, text: (seat) => seat.state },
+  { name: "admin.state", by: (seat) => seat.state, text: (seat) => t(`admin.state.${seat.state}`) },
   { name: "admin.since", by: (seat) => seat.since, text: (seat) => when(seat.since) },
   { name: "admin.seen", by: (seat) => seat.last_seen ?? "", text: (seat) => (seat.last_seen ? clock(new Date(seat.last_seen), { seconds: true }) : "–") },
-  { name: "admin.ttl", by: (seat) => seat.ttl_ms, text: (seat) => `${(seat.ttl_ms / 1000).toFixed(1)} s`, number: true },
+  { name: "admin.ttl", by: (seat) => seat.ttl_ms, text: (seat) => t("admin.seconds", { count: (seat.ttl_ms / 1000).toFixed(1) }), number: true },
   { name: "admin.node", by: (seat) => seat.node, text: (seat) => seat.node, id: true },
   { name: "admin.fence", by: (seat) => seat.fence, text: (seat) => String(seat.fence), number: true },
 ]
 
+/** One seat: its row, and the row below it while somebody asks why. */
+class SeatRows {
+  #cells
+  /** @type {Why | null} */
+  #why = null
+  #ask = button(t("admin.why"), {}, () => this.toggle())
+
+  /** @param {HeldSeat} seat @param {{ token: () => string, end: (seat: HeldSeat) => void }} page */
+  constructor(seat, page) {
+    this.seat = seat
+    this.page = page
+    this.#cells = columns.map(({ number: right, id }, at) => {
+      const look = { class: right ? "number" : id ? "id" : "" }
+      return el(at === 0 ? "th" : "td", at === 0 ? { ...look, scope: "row" } : look)
+    })
+    const { name } = seat.user
+    this.#ask.setAttribute("aria-label", t("admin.why.whose", { name }))
+    this.#ask.setAttribute("aria-expanded", "false")
+    this.#ask.setAttribute("aria-controls", this.id)
+    const end = button(t("admin.end"), { label: `${t("admin.end")}: ${name}` }, () => page.end(this.seat))
+    const buttons = el("div", { class: "buttons" }, this.#ask, end)
+    this.row = el("tr", { "data-session": seat.session_id }, ...this.#cells, el("td", {}, buttons))
+  }
+
+  get id() {
+    return `why-${this.seat.session_id}`
+  }
+
+  /** @returns {HTMLElement[]} */
+  get rows() {
+    return this.#why === null ? [this.row] : [this.row, this.#why.row]
+  }
+
+  /** @param {HeldSeat} seat */
+  draw(seat) {
+    this.seat = seat
+    for (const [at, { text, id }] of columns.entries()) {
+      const cell = this.#cells[at]
+      if (cell === undefined) continue
+      write(cell, text(seat))
+      if (id) cell.title = text(seat)
+    }
+  }
+
+  /** Asks again, if it is open. */
+  read() {
+    this.#why?.read(this.page.token())
+  }
+
+  toggle() {
+    if (this.#why === null) {
+      this.#why = new Why(this.id, this.seat.session_id, columns.length + 1)
+      this.row.after(this.#why.row)
+      this.read()
+    } else {
+      this.#why.row.remove()
+      this.#why = null
+    }
+    this.#ask.setAttribute("aria-expanded", String(this.#why !== null))
+  }
+}
+
 class AdminPage {
   /** @type {HeldSeat[]} */
   #seats = []
+  /** @type {Map<string, SeatRows>} */
+  #rows = new Map()
+  #locks = new Locks()
   #nodes = 0
   #readAt = new Date()
   #token = sessionStorage.getItem(TOKEN) ?? ""
@@ -68,7 +135,12 @@ class AdminPage {
     sayAll(document)
     document.title = `${t("admin.title")} · Galley`
     this.#heads()
+    // Other words everywhere: those that are open are opened again.
+    const open = [...this.#rows.values()].filter(({ rows }) => 1 < rows.length).map(({ seat }) => seat.session_id)
+    this.#rows.clear()
     this.#draw()
+    for (const session of open) this.#rows.get(session)?.toggle()
+    this.#locks.redraw()
   }
 
   #forget(error = "") {
@@ -82,7 +154,10 @@ class AdminPage {
 
   async #read() {
     try {
-      const { sessions, nodes } = await api.heldSeats(this.#token, AbortSignal.timeout(READ_EVERY * 3))
+      const [token, signal] = [this.#token, AbortSignal.timeout(READ_EVERY * 3)]
+      // Of the locks the totals only; each class is read where it is opened.
+      const [seats, locks] = await Promise.all([api.heldSeats(token, signal), api.heldLocks(token, { limit: 1, signal })])
+      const { sessions, nodes } = seats
       sessionStorage.setItem(TOKEN, this.#token)
       this.#seats = sessions
       this.#nodes = nodes.length
@@ -94,6 +169,8 @@ class AdminPage {
         this.#search.focus()
       }
       this.#draw()
+      for (const rows of this.#rows.values()) rows.read()
+      this.#locks.show(locks, token)
     } catch (error) {
       const refused = error instanceof api.Problem && [401, 403].includes(error.status)
       if (refused) return this.#forget(t("admin.token.wrong"))
@@ -109,7 +186,7 @@ class AdminPage {
       head.append(button(t(name), { class: "sort" }, () => this.#sort(at)))
       return head
     })
-    const end = el("th", { scope: "col" }, el("span", { class: "hidden", text: t("admin.end") }))
+    const end = el("th", { scope: "col" }, el("span", { class: "hidden", text: t("admin.what") }))
     byId("columns").replaceChildren(...heads, end)
     this.#mark()
   }
@@ -136,10 +213,13 @@ class AdminPage {
     const by = columns[this.#sorted]?.by ?? ((seat) => seat.since)
     const order = (/** @type {HeldSeat} */ a, /** @type {HeldSeat} */ b) => (by(a) < by(b) ? -1 : by(b) < by(a) ? 1 : 0)
     found.sort((a, b) => (this.#down ? order(b, a) : order(a, b)))
-    const held = document.activeElement?.closest("tr")?.dataset.session
-    byId("rows").replaceChildren(...found.map((seat) => this.#row(seat)))
-    const again = [...byId("rows").querySelectorAll("tr")].find((row) => row.dataset.session === held)
-    if (held !== undefined) again?.querySelector("button")?.focus()
+    const known = new Map(found.map((seat) => [seat.session_id, this.#rowsOf(seat)]))
+    for (const { session_id: session } of this.#seats) {
+      const hidden = this.#rows.get(session)
+      if (hidden !== undefined && !known.has(session)) known.set(session, hidden)
+    }
+    this.#rows = known
+    this.#place(found.flatMap((seat) => known.get(seat.session_id)?.rows ?? []))
     byId("total").textContent = t("admin.total", {
       count: number(this.#seats.length),
       nodes: number(this.#nodes),
@@ -150,17 +230,21 @@ class AdminPage {
   }
 
   /** @param {HeldSeat} seat */
-  #row(seat) {
-    const row = el("tr", { "data-session": seat.session_id })
-    for (const [at, { text, number: right, id }] of columns.entries()) {
-      const look = { class: right ? "number" : id ? "id" : "", title: id ? text(seat) : undefined }
-      const cell = el(at === 0 ? "th" : "td", { ...look, text: text(seat) })
-      if (at === 0) cell.setAttribute("scope", "row")
-      row.append(cell)
-    }
-    const end = button(t("admin.end"), { class: "button", label: `${t("admin.end")}: ${seat.user.name}` }, () => this.#end(seat))
-    row.append(el("td", {}, end))
-    return row
+  #rowsOf(seat) {
+    const page = { token: () => this.#token, end: (/** @type {HeldSeat} */ ended) => void this.#end(ended) }
+    const rows = this.#rows.get(seat.session_id) ?? new SeatRows(seat, page)
+    rows.draw(seat)
+    return rows
+  }
+
+  /** Puts the rows there, in that order, and leaves them alone if they are. @param {HTMLElement[]} rows */
+  #place(rows) {
+    const there = [...byId("rows").children]
+    if (there.length === rows.length && rows.every((row, at) => row === there[at])) return
+    const held = document.activeElement
+    byId("rows").replaceChildren(...rows)
+    // A row that is moved loses the focus.
+    if (held instanceof HTMLElement && byId("rows").contains(held)) held.focus()
   }
 
   /** @param {HeldSeat} seat */
@@ -172,7 +256,8 @@ class AdminPage {
       await api.endSession(this.#token, seat.session_id)
       show(t("admin.ended", { name }))
     } catch (error) {
-      show(why(error))
+      const isGone = error instanceof api.Problem && error.status === 404
+      show(isGone ? t("admin.gone") : why(error))
     }
     await this.#read()
   }

@@ -29,7 +29,19 @@
  * @typedef {{ from: string, to: string, segments: Segment[] }} Difference
  * @typedef {{ lock_key: string, share_link_id: string, role: Role, session_id: string, user: User,
  *   node: string, since: string, fence: number, ttl_ms: number, last_seen: string | null,
- *   state: string }} HeldSeat
+ *   state: "claiming" | "held" | "uncertain" | "away" | "ended" }} HeldSeat
+ * @typedef {HeldSeat & { why: string, told_by: "this-server" | "its-server" | "redis", as_of: string,
+ *   last_heard: string | null, last_active: string | null, last_edit: string | null,
+ *   last_renewal: string | null, trusted_until: string | null, kept_until: string | null,
+ *   grace_until: string | null, idle_release_at: string | null, waiting: number,
+ *   line: { position: number, user: User, since: string, node: string }[] }} SeatDetails
+ * @typedef {{ class: string, name: string, lock_key: string, node: string | null,
+ *   age_ms: number | null, ttl_ms: number | null, waiting: number, user: User | null }} HeldLock
+ * @typedef {{ class: string, held: number, waiting: number, oldest_age_ms: number | null }} LockClass
+ * @typedef {{ class: string, alarm: "failures" | "wait" | "hold", since: string, measured: number,
+ *   limit: number }} LockAlarm
+ * @typedef {{ classes: LockClass[], locks: HeldLock[], alarms: LockAlarm[], node: string,
+ *   next_cursor: string | null }} LockList
  */
 
 /** The server said no, or nothing at all (`status` 0, name `offline`). */
@@ -205,6 +217,26 @@ export const reply = (link, review, body) =>
  * @returns {Promise<{ sessions: HeldSeat[], nodes: unknown[] }>}
  */
 export const heldSeats = (bearer, signal) => call("GET", "/api/admin/sessions", { bearer, signal })
+
+/**
+ * Why a session holds its seat.
+ *
+ * @param {string} bearer
+ * @param {string} session
+ * @returns {Promise<SeatDetails>}
+ */
+export const seatDetails = (bearer, session) =>
+  call("GET", `/api/admin/sessions/${at(session)}`, { bearer })
+
+/**
+ * What is held by class; `of` one class, or of all.
+ *
+ * @param {string} bearer
+ * @param {{ of?: string, limit: number, signal?: AbortSignal }} page
+ * @returns {Promise<LockList>}
+ */
+export const heldLocks = (bearer, { of, limit, signal }) =>
+  call("GET", `/api/admin/locks?limit=${limit}${of === undefined ? "" : `&class=${at(of)}`}`, { bearer, signal })
 
 /** @param {string} bearer @param {string} session @returns {Promise<void>} */
 export const endSession = (bearer, session) =>

@@ -102,6 +102,25 @@ export function lasting(ms) {
   return new Intl.NumberFormat(words.language, { style: "unit", unit, unitDisplay: "long" }).format(count)
 }
 
+/** How long ago, as one would say it. @param {number} ms */
+export function ago(ms) {
+  const [count, unit] = inUnits(ms)
+  return new Intl.RelativeTimeFormat(words.language).format(-count, unit)
+}
+
+/** A length of time of any size, in one unit. @param {number} ms */
+export function length(ms) {
+  const [count, unit] = inUnits(ms)
+  return new Intl.NumberFormat(words.language, { style: "unit", unit, unitDisplay: "long" }).format(count)
+}
+
+/** @param {number} ms @returns {[number, "second" | "minute" | "hour"]} */
+function inUnits(ms) {
+  const seconds = Math.max(0, Math.floor(ms / 1_000))
+  if (seconds < 120) return [seconds, "second"]
+  return seconds < 7_200 ? [Math.floor(seconds / 60), "minute"] : [Math.floor(seconds / 3_600), "hour"]
+}
+
 /**
  * A moment as one would say it: the time today, the day and the time before that.
  *

@@ -1,7 +1,10 @@
-//! What storing keystrokes costs, in groups of the sizes that a quiet and a busy server see.
+//! What storing keystrokes costs, in groups of the sizes that a quiet and a busy server see, on
+//! both engines.
 //!
 //! Each update is 30 bytes, in the right of a seat, under a client id that is known already, and
-//! each group is one commit that waits for the disk: compare with `fsync` of one page.
+//! each group is one commit that waits for the disk. What stands still beside it, on the same disk
+//! and in the same run: `fsync` of one page, and in the same PostgreSQL, over the same kind of
+//! socket, one connection that inserts a row of 30 bytes and commits.
 
 #![allow(clippy::unwrap_used, missing_docs, reason = "a benchmark stops at what is unexpected")]
 
@@ -20,7 +23,12 @@ use galley::storage::documents::NewDocument;
 use galley::storage::links::NewShareLink;
 use galley::storage::log::Append;
 use galley::storage::seats::Guard;
+use sqlx::{Connection, PgConnection};
 use tokio::runtime::Runtime;
+
+#[expect(dead_code, reason = "what only the tests of storage use")]
+#[path = "../storage/server.rs"]
+mod server;
 
 /// A keystroke by the writer of a document of its own.
 async fn keystroke(storage: &Storage) -> Append {
@@ -59,24 +67,56 @@ async fn keystroke(storage: &Storage) -> Append {
 fn append(c: &mut Criterion) {
     let runtime = Runtime::new().unwrap();
     let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
-    let url = format!("sqlite://{}", folder.path().join("galley.db").display());
-    let storage = runtime.block_on(Storage::open(&url)).unwrap();
-    let mut group = c.benchmark_group("append");
-    // Documents and updates: one writer; a burst of one writer; a server with many.
-    for (documents, updates) in [(1, 1), (1, 16), (16, 16), (1, 256), (256, 256)] {
-        let mut strokes = Vec::new();
-        for _ in 0..documents {
-            strokes.push(runtime.block_on(keystroke(&storage)));
+    let file = format!("sqlite://{}", folder.path().join("galley.db").display());
+    let postgres = server::Server::start();
+    let name = runtime.block_on(postgres.empty());
+    for (engine, url) in [("sqlite", file), ("postgres", postgres.url(&name))] {
+        let storage = runtime.block_on(Storage::open(&url)).unwrap();
+        let mut group = c.benchmark_group(format!("append_{engine}"));
+        // Documents and updates: one writer; a burst of one writer; a server with many.
+        for (documents, updates) in [(1, 1), (1, 16), (16, 16), (1, 256), (256, 256)] {
+            let mut strokes = Vec::new();
+            for _ in 0..documents {
+                strokes.push(runtime.block_on(keystroke(&storage)));
+            }
+            let batch: Vec<Append> = strokes.iter().cycle().take(updates).cloned().collect();
+            runtime.block_on(storage.append(&batch)).unwrap();
+            group.throughput(Throughput::Elements(updates as u64));
+            let id = BenchmarkId::new(format!("{documents}_documents"), updates);
+            group.bench_function(id, |bencher| {
+                bencher.to_async(&runtime).iter(async || storage.append(&batch).await.unwrap());
+            });
         }
-        let batch: Vec<Append> = strokes.iter().cycle().take(updates).cloned().collect();
-        runtime.block_on(storage.append(&batch)).unwrap();
-        group.throughput(Throughput::Elements(updates as u64));
-        let id = BenchmarkId::new(format!("{documents}_documents"), updates);
-        group.bench_function(id, |bencher| {
-            bencher.to_async(&runtime).iter(async || storage.append(&batch).await.unwrap());
-        });
+        group.finish();
+        runtime.block_on(storage.close());
     }
-    group.finish();
+    insert(c, &runtime, &runtime.block_on(postgres.empty()), &postgres);
+}
+
+/// The limit of PostgreSQL: one row and one commit, and nothing else.
+fn insert(c: &mut Criterion, runtime: &Runtime, name: &str, postgres: &server::Server) {
+    let mut connection = runtime.block_on(postgres.stranger(name));
+    let make = "CREATE TABLE bare (document_id text, seq bigint, bytes bytea, \
+                PRIMARY KEY (document_id, seq))";
+    runtime.block_on(sqlx::raw_sql(make).execute(&mut connection)).unwrap();
+    let mut seq = 0;
+    c.bench_function("bare_insert_postgres", |bencher| {
+        bencher.iter(|| {
+            seq += 1;
+            runtime.block_on(insert_one(&mut connection, seq));
+        });
+    });
+    runtime.block_on(connection.close()).unwrap();
+}
+
+async fn insert_one(connection: &mut PgConnection, seq: i64) {
+    sqlx::query("INSERT INTO bare VALUES ($1, $2, $3)")
+        .bind("doc_00000000000000000000000000000000")
+        .bind(seq)
+        .bind([7_u8; 30].as_slice())
+        .execute(connection)
+        .await
+        .unwrap();
 }
 
 /// The limit: one page to the disk, and nothing else.

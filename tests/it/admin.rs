@@ -1,9 +1,13 @@
 //! The administrator's view: who sits where on which server, and how to end it.
 
-use serde_json::Value;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio::time::{Instant, timeout};
 
 use crate::cluster::Cluster;
 use crate::process::Server;
+use crate::redis_server::PATIENCE;
 
 async fn sessions(server: &Server, query: &str) -> Value {
     let url = format!("{}/api/admin/sessions{query}", server.url);
@@ -54,15 +58,108 @@ async fn an_evicted_session_ends_on_whatever_server_it_is() {
     assert_eq!(writer.event("seat.lost").await["reason"], "evicted");
     assert_eq!(writer.closed().await, (4410, "evicted".to_owned()));
     assert_eq!(evict().await, 404);
+    // Who, what and when; counted where the seat was lost.
+    let log = std::fs::read_to_string(cluster.two.folder().join("log")).expect("a log");
+    let line = log.lines().find(|line| line.contains("an administrator ended a session"));
+    let line = line.expect("it is in the log");
+    for part in ["the admin token", &desk.link, &desk.writer.id, &id, "20"] {
+        assert!(line.contains(part), "{part}: {line}");
+    }
+    let figures = cluster.one.http.get(format!("{}/metrics", cluster.one.url)).send().await;
+    let figures = figures.expect("an answer").text().await.expect("text");
+    assert!(figures.contains("galley_seats_lost_total{reason=\"evicted\"} 1\n"), "{figures}");
     let again = cluster.two.writer(&desk).await;
     assert!(again.is_open());
 }
 
+/// Why that session holds its seat, as `server` says.
+async fn why(server: &Server, session: &str) -> Value {
+    sessions(server, &format!("/{session}")).await
+}
+
+/// Goal: what the server with the socket knows is told by any server, and where the answer is from.
 #[tokio::test]
-async fn only_an_administrator_sees_who_sits_where() {
+async fn any_server_says_why_a_seat_is_held() {
+    let cluster = Cluster::start().await;
+    let desk = cluster.one.desk("text").await;
+    let writer = cluster.one.writer(&desk).await;
+    let listed = sessions(&cluster.one, "").await;
+    let id = listed["sessions"][0]["session_id"].as_str().expect("an id").to_owned();
+    assert_eq!(why(&cluster.one, &id).await["last_edit"], Value::Null, "nothing was written yet");
+    writer.append(" and more");
+    writer.saved().await;
+    let waiter = cluster.two.knock(&desk, "writer", "events=1&wait=60").await;
+    waiter.event("seat.waiting").await;
+    for (server, told_by) in [(&cluster.one, "this-server"), (&cluster.two, "its-server")] {
+        let said = why(server, &id).await;
+        assert_eq!(said["told_by"], told_by, "{said}");
+        assert_eq!((&said["session_id"], &said["state"]), (&json!(id), &json!("held")));
+        for moment in ["last_heard", "last_active", "last_edit", "last_renewal"] {
+            let ago = age(&said, moment);
+            assert!((-0.1..12.0).contains(&ago), "{moment}: {said}");
+        }
+        assert!(-12.1 < age(&said, "kept_until") && age(&said, "kept_until") < 0.0, "{said}");
+        assert!(age(&said, "trusted_until") < 0.0 && age(&said, "idle_release_at") < -1_700.0);
+        assert_eq!((&said["grace_until"], &said["waiting"]), (&Value::Null, &json!(1)));
+        assert_eq!(said["line"][0]["user"]["name"], "Kim");
+        assert_ne!(said["line"][0]["node"], said["node"]);
+        let sentence = said["why"].as_str().expect("a sentence");
+        assert!(sentence.starts_with("Kim's client was heard "), "{sentence}");
+        assert!(sentence.contains("unless renewed") && sentence.ends_with("One person waits."));
+    }
+    // Broken, not closed: kept for the grace.
+    drop(writer);
+    let away = async {
+        let mut said = why(&cluster.two, &id).await;
+        while said["state"] != "away" {
+            said = why(&cluster.two, &id).await;
+        }
+        said
+    };
+    let away = timeout(PATIENCE, away).await.expect("in time");
+    assert!(-8.1 < age(&away, "grace_until") && age(&away, "grace_until") < 0.1, "{away}");
+    assert!(away["why"].as_str().expect("a sentence").contains("waits for their return"));
+}
+
+/// Goal: of a server that does not answer what Redis knows is told, and that it is no more.
+#[tokio::test]
+async fn of_a_frozen_server_what_redis_knows_is_told_within_its_second() {
+    let cluster = Cluster::start().await;
+    let desk = cluster.one.desk("text").await;
+    let _writer = cluster.one.writer(&desk).await;
+    let listed = sessions(&cluster.two, "").await;
+    let id = listed["sessions"][0]["session_id"].as_str().expect("an id").to_owned();
+    cluster.one.freeze().await;
+    let asked_at = Instant::now();
+    let said = why(&cluster.two, &id).await;
+    assert!(asked_at.elapsed() < Duration::from_millis(2_500), "{:?}", asked_at.elapsed());
+    assert_eq!((&said["told_by"], &said["last_heard"]), (&json!("redis"), &Value::Null), "{said}");
+    assert!((-0.1..12.0).contains(&age(&said, "last_renewal")), "{said}");
+    let sentence = said["why"].as_str().expect("a sentence");
+    assert!(sentence.contains("did not answer within a second"), "{sentence}");
+    cluster.one.thaw().await;
+}
+
+/// How many seconds before the answer that was.
+fn age(said: &Value, moment: &str) -> f64 {
+    let read = |name: &str| {
+        let text = said[name].as_str().unwrap_or_else(|| panic!("{name}: {said}"));
+        chrono::DateTime::parse_from_rfc3339(text).expect("a time")
+    };
+    (read("as_of") - read(moment)).as_seconds_f64()
+}
+
+#[tokio::test]
+async fn only_an_administrator_sees_who_sits_where_and_what_is_held() {
     let server = Server::start().await;
     let kim = server.guest("Kim").await;
-    server.get(&kim, "/api/admin/sessions").await.problem(403, "not-admin");
-    let nobody = server.http.get(format!("{}/api/admin/sessions", server.url)).send().await;
-    assert_eq!(nobody.expect("an answer").status().as_u16(), 401);
+    let nobody = "ses_00000000000000000000000000000000";
+    for path in ["sessions", &format!("sessions/{nobody}"), "locks"] {
+        let path = format!("/api/admin/{path}");
+        server.get(&kim, &path).await.problem(403, "not-admin");
+        let asked = server.http.get(format!("{}{path}", server.url)).send().await;
+        assert_eq!(asked.expect("an answer").status().as_u16(), 401, "{path}");
+    }
+    assert_eq!(why(&server, nobody).await["type"], "/problems/not-found");
+    assert_eq!(why(&server, "ses_1").await["type"], "/problems/not-found");
 }

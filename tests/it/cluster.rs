@@ -137,7 +137,7 @@ async fn g2_a_server_frozen_beyond_its_lease_writes_nothing_after_the_new_grant(
 }
 
 /// Knocks until let in.
-async fn seated_eventually(server: &Server, desk: &Desk) -> Peer {
+pub(crate) async fn seated_eventually(server: &Server, desk: &Desk) -> Peer {
     let started = Instant::now();
     loop {
         let peer = server.knock(desk, "writer", "events=1").await;

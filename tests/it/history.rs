@@ -167,7 +167,7 @@ async fn the_owner_names_a_version_and_both_may_read_it() {
         let body = json!({ "label": label });
         server.post(&desk.writer, &all(&desk), body).await.problem(422, "invalid");
     }
-    assert_eq!(list(&server, &desk.reviewer, &desk).await, [named.clone()]);
+    assert_eq!(list(&server, &desk.reviewer, &desk).await, std::slice::from_ref(&named));
     let path = one(&desk, &named);
     assert_eq!(server.get(&desk.reviewer, &path).await.ok(200)["text"], "제출할 글");
     for path in [all(&desk), path.clone(), format!("{path}/diff")] {

@@ -1,5 +1,5 @@
 //! The server, driven from outside: the real binary in a process of its own, over HTTP and
-//! websockets, with a private Redis where one is needed.
+//! websockets, with a private Redis and PostgreSQL where they are needed.
 
 #![allow(
     clippy::indexing_slicing,
@@ -8,19 +8,30 @@
     reason = "a test that meets something unexpected is to fail"
 )]
 
+#[expect(dead_code, reason = "what only the tests of locks use")]
+#[path = "../locks/cluster_server.rs"]
+mod cluster_server;
 mod desk;
 mod peer;
+#[expect(dead_code, reason = "what only the tests of storage use")]
+#[path = "../storage/server.rs"]
+mod postgres_server;
 mod process;
 #[expect(dead_code, reason = "what only the tests of locks use")]
 #[path = "../locks/server.rs"]
 mod redis_server;
 
+use redis_server as server;
+
 mod admin;
+mod admin_locks;
 mod cluster;
 mod documents;
 mod history;
 mod hostile;
 mod outage;
+mod postgres;
+mod redis_cluster;
 mod rest_commands;
 mod rest_documents;
 mod rest_edge;

@@ -58,7 +58,7 @@ async fn wrong_settings_stop_every_command_with_one_line_each() {
     let settings = [
         ("GALLEY_SEATS__LEASE", "5s"),
         ("GALLEY_DATABASE_URL", "sqlite://elsewhere.db"),
-        ("GALLEY_LOCKS__URL", "redis+cluster://secret@a:1,b:2"),
+        ("GALLEY_LOCKS__URL", "redis+sentinel://secret@a:1,b:2"),
     ];
     for command in ["check-config", "serve", "migrate"] {
         let ran = galley_with(folder.path(), &[command], &settings).await;

@@ -182,6 +182,9 @@ async fn readiness_names_what_is_down_and_recovers() {
     assert_eq!(problem["type"], "/problems/not-ready");
     assert_eq!(problem["down"], json!(["locks"]));
     assert_eq!(problem.get("detail"), None, "a 5xx says nothing of the inside");
+    let remedy = problem["remedy"].as_str().expect("a line for whoever operates it");
+    assert!(remedy.starts_with("locks: Redis does not answer"), "{remedy}");
+    assert!(!remedy.contains("127.0.0.1") && remedy.lines().count() == 1, "{remedy}");
     let health = server.http.get(format!("{}/healthz", server.url)).send().await;
     assert_eq!(health.expect("an answer").status(), 200);
     redis.start_again().await;

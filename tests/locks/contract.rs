@@ -264,7 +264,9 @@ pub(crate) async fn holders_come_by_position_and_seats_are_seats_only(place: Pla
     let values: Vec<_> = values.into_iter().map(|holder| holder.map(|it| it.value)).collect();
 
     assert_eq!(values, [Some(job.value), None, Some(seat.value.clone())]);
-    let seats = place.locks.seats().await.expect("an answer");
+    let mut seats = place.locks.seats().await.expect("an answer");
+    // A Cluster is shared with other tests.
+    seats.retain(|(seat, _holder)| seat.link == reviewer.link);
     let [(found, holder)] = seats.as_slice() else { panic!("{seats:?}") };
     assert_eq!((*found, &holder.value, &holder.owner), (reviewer, &seat.value, &seat.owner));
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use galley::locks::{Lease, LockName, Locks, Wish};
+use galley::locks::{AlarmKind, Lease, LockName, Locks, Wish};
 use metrics_exporter_prometheus::PrometheusBuilder;
 
 use crate::line::{SHORT, enter, turn};
@@ -49,4 +49,27 @@ async fn attempts_waits_and_holds_are_counted_by_class_and_never_by_name() {
         .parse()
         .expect("a number");
     assert!(Duration::from_millis(600).as_secs_f64() < waited, "those in vain count: {waited}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_alarm_is_a_figure_of_its_class_and_goes_back_to_zero() {
+    let recorder = PrometheusBuilder::new().build_recorder();
+    let _here = metrics::set_default_local_recorder(&recorder);
+    let (locks, name) = (Locks::memory(), LockName::named("export:doc_secret"));
+    let wish = Wish::new(Lease::KeptAlive(LONG));
+    let shown = |value| {
+        let line = format!("galley_lock_alarm{{class=\"export\",alarm=\"hold\"}} {value}\n");
+        recorder.handle().render().contains(&line)
+    };
+    let guard = locks.try_lock(&name, &wish).await.expect("a free lock");
+    assert!(shown(0) && locks.alarms().is_empty());
+    tokio::time::advance(Duration::from_secs(6)).await;
+    let alarms = locks.alarms();
+    assert_eq!((alarms.len(), alarms[0].kind), (1, AlarmKind::Hold), "{alarms:?}");
+    assert!(5.9 < alarms[0].measured && alarms[0].measured < 7.0, "{alarms:?}");
+    assert!(shown(1));
+    guard.release().await.expect("an answer");
+    tokio::time::advance(Duration::from_secs(301)).await;
+    assert_eq!(locks.alarms(), []);
+    assert!(shown(0));
 }

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use galley::locks::{Guard, Lease, LockError, LockName, Locks, Loss, Released, Wish};
+use redis::Value;
 use tokio::runtime::Handle;
 use tokio::time::{Instant, sleep, timeout};
 
@@ -51,6 +52,24 @@ async fn a_hundred_locks_are_kept_alive_by_one_task_in_one_pipeline_a_round() {
         assert_eq!(guard.release().await, Ok(Released::Freed));
     }
     assert_eq!(rounds_in(&server, lease).await, 0, "nothing is held, nothing is sent");
+}
+
+#[tokio::test]
+async fn a_lock_that_was_lost_is_renewed_no_more() {
+    let (server, locks) = start().await;
+    let lease = Duration::from_millis(900);
+    let (taken, expired) = (kept_alive(&locks, 1, lease).await, kept_alive(&locks, 2, lease).await);
+    let _: u64 = server.run(&format!("DEL {}", taken.name())).await;
+    let _: Value = server.run(&format!("SET {} intruder PX 60000", taken.name())).await;
+    assert_eq!(timeout(PATIENCE, taken.lost()).await, Ok(Loss::Taken));
+    server.freeze().await;
+    assert_eq!(timeout(PATIENCE, expired.lost()).await, Ok(Loss::Expired));
+    server.thaw().await;
+    until("what was held is given back", async || locks.holder(expired.name()).await == Ok(None))
+        .await;
+    assert_eq!(rounds_in(&server, lease).await, 0);
+    let left: String = server.run(&format!("GET {}", taken.name())).await;
+    assert_eq!(left, "intruder");
 }
 
 #[tokio::test]

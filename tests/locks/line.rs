@@ -268,14 +268,27 @@ pub(crate) async fn a_take_over_goes_before_the_line_and_leaves_it_as_it_is(plac
 }
 
 pub(crate) async fn what_is_held_is_listed_with_its_line(place: Place) {
-    let (one, other) = (seat(), LockName::named("export:1"));
+    let (one, other) = (seat(), LockName::named("export:2"));
     seated(&place.locks, &one, &kim(), LONG).await;
     seated(&place.locks, &other, &lee(), LONG).await;
     let (_waiting, _at) = enter(&place.locks, &claim(&other, &kim())).await;
     let mut held = place.locks.held().await.expect("an answer");
+    // A Cluster is shared with other tests.
+    held.retain(|(name, _)| [&one, &other].contains(&name));
     held.sort_by_key(|(name, _)| name.clone());
     let listed: Vec<_> = held.iter().map(|(name, by)| (name.class(), by.waiting)).collect();
     assert_eq!(listed, [("export", 1), ("seat", 0)]);
     assert_eq!((&held[0].0, &held[1].0), (&other, &one));
-    assert_eq!(place.locks.seats().await.expect("an answer").len(), 1);
+    let mut seats = place.locks.seats().await.expect("an answer");
+    seats.retain(|(seat, _)| Some(*seat) == one.as_seat());
+    assert_eq!(seats.len(), 1);
+    // Who they are, in their order, and no more of them than asked for.
+    let another = place.another().await;
+    let (_second, _at) = enter(&another, &claim(&other, &lee())).await;
+    let behind = another.behind(&other, 20).await.expect("an answer");
+    let names: Vec<_> = behind.iter().map(|waiting| waiting.user.clone()).collect();
+    assert_eq!(names, [kim().user, lee().user]);
+    assert!(behind[0].since < behind[1].since && behind[0].node != behind[1].node);
+    assert_eq!(place.locks.behind(&other, 1).await.expect("an answer").len(), 1);
+    assert_eq!(place.locks.behind(&one, 20).await, Ok(Vec::new()));
 }

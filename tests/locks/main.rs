@@ -2,25 +2,42 @@
 
 #![allow(clippy::panic, clippy::indexing_slicing, reason = "a test that fails panics")]
 
+mod alike;
+mod cancelled;
+mod cluster;
+mod cluster_failures;
+mod cluster_server;
 mod contract;
 mod cost;
 mod figures;
 mod guards;
 mod guards_in_redis;
+mod health;
 mod kept;
 mod kept_in_redis;
 mod line;
 mod line_in_redis;
 mod outage;
+mod paused;
 mod people;
 mod place;
 mod relay;
 mod restart;
+mod sentinel;
 mod server;
 mod tenants;
 
 /// One suite for both keepers: a test is a function of the place where the locks are.
 macro_rules! on_both_keepers {
+    ($suite:ident, and on a cluster: $($name:ident)+) => {
+        on_both_keepers! { $suite: $($name)+ }
+        mod redis_cluster {
+            $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn $name() {
+                crate::$suite::$name(crate::place::Place::cluster().await).await;
+            })+
+        }
+    };
     ($suite:ident: $($name:ident)+) => {
         mod memory {
             $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -38,7 +55,7 @@ macro_rules! on_both_keepers {
 }
 
 on_both_keepers! {
-    contract:
+    contract, and on a cluster:
     a_taken_lock_says_who_has_it_since_when_and_for_how_long
     a_claim_asked_again_is_the_same_grant_with_a_lease_that_runs_anew
     g6_a_release_never_frees_a_later_grant
@@ -59,9 +76,20 @@ on_both_keepers! {
     a_round_of_nothing_is_answered_at_once
 }
 
+mod dropped {
+    on_both_keepers! {
+        cancelled:
+        every_way_to_a_free_lock_may_be_dropped_at_every_step
+        every_way_to_a_lock_that_is_taken_may_be_dropped_at_every_step
+        a_claim_may_be_dropped_at_every_step
+        a_release_that_is_dropped_at_any_step_is_made_all_the_same
+        questions_that_are_dropped_change_nothing
+    }
+}
+
 mod in_line {
     on_both_keepers! {
-        line:
+        line, and on a cluster:
         g5_a_release_hands_the_lock_to_the_first_in_the_line
         g5_a_hundred_waiters_on_two_servers_are_served_in_order
         g5_nobody_comes_in_past_the_line

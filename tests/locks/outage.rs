@@ -176,6 +176,7 @@ async fn a_wrong_password_and_a_missing_permission_are_misconfigured() {
     }
     // With the keys of the contract it works.
     let _: Value = server.run("ACL SETUSER galley ~share-link:*").await;
+    until("it is found fit", async || right.check().await.is_ok()).await;
     granted(&right, &wish).await;
 }
 

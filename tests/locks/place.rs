@@ -1,30 +1,78 @@
 //! Where the locks of a test are kept.
 
-use galley::locks::Locks;
+use std::sync::{Arc, Weak};
 
+use galley::locks::Locks;
+use tokio::sync::Mutex;
+
+use crate::cluster_server::ClusterServer;
 use crate::server::Server;
 
 pub(crate) struct Place {
     pub(crate) locks: Locks,
-    /// Lives as long as the test.
-    server: Option<Server>,
+    server: At,
+}
+
+/// A Cluster takes two seconds to start (Redis lets no primary serve sooner), so tests that run at a
+/// time share one. It ends with the last of them.
+static SHARED: Mutex<Weak<ClusterServer>> = Mutex::const_new(Weak::new());
+
+/// Lives as long as the test.
+enum At {
+    Memory,
+    Redis(Box<Server>),
+    Cluster(Arc<ClusterServer>),
+}
+
+impl At {
+    fn url(&self) -> Option<String> {
+        match self {
+            Self::Memory => None,
+            Self::Redis(server) => Some(server.url()),
+            Self::Cluster(cluster) => Some(cluster.url()),
+        }
+    }
 }
 
 impl Place {
     pub(crate) async fn memory() -> Self {
-        Self { locks: Locks::memory(), server: None }
+        Self { locks: Locks::memory(), server: At::Memory }
     }
 
     pub(crate) async fn redis() -> Self {
-        let server = Server::start().await;
-        let locks = Locks::connect(&server.url()).await.expect("a good address");
-        Self { locks, server: Some(server) }
+        Self::at(At::Redis(Box::new(Server::start().await))).await
+    }
+
+    pub(crate) async fn cluster() -> Self {
+        let mut shared = SHARED.lock().await;
+        let cluster = match shared.upgrade() {
+            Some(cluster) => cluster,
+            None => Arc::new(ClusterServer::start().await),
+        };
+        *shared = Arc::downgrade(&cluster);
+        drop(shared);
+        Self::at(At::Cluster(cluster)).await
+    }
+
+    async fn at(server: At) -> Self {
+        let url = server.url().expect("an address");
+        let locks = Locks::connect(&url).await.expect("a good address");
+        Self { locks, server }
+    }
+
+    /// All is forgotten, as when Redis comes back empty.
+    pub(crate) async fn empty(&mut self) {
+        match &self.server {
+            At::Redis(server) => drop(server.run::<redis::Value>("FLUSHALL").await),
+            At::Memory => self.locks = Locks::memory(),
+            At::Cluster(_) => panic!("it is shared with other tests"),
+        }
     }
 
     /// The same locks, as another server sees them.
     pub(crate) async fn another(&self) -> Locks {
-        match &self.server {
-            Some(server) => Locks::connect(&server.url()).await.expect("a good address"),
+        match self.server.url() {
+            Some(url) => Locks::connect(&url).await.expect("a good address"),
             None => self.locks.clone(),
         }
     }

@@ -9,6 +9,7 @@ use galley::domain::seat::Role;
 use galley::relay::{Message, Relay, RelayError, SIGNALS_MAX, Signal, Subscription, Topic};
 use tokio::time::{Instant, timeout};
 
+use crate::cluster_server::ClusterServer;
 use crate::people::until;
 use crate::server::{PATIENCE, Server};
 
@@ -229,4 +230,33 @@ async fn a_server_alone_hears_one_gap_and_nothing_else() {
     alone.publish(Topic::Cluster, &Message::Hello).await.expect("it goes nowhere");
     tokio::time::pause();
     assert!(timeout(PATIENCE, ours.next()).await.is_err());
+}
+
+#[tokio::test]
+async fn on_a_cluster_all_nodes_hear_it_and_a_dead_one_is_a_gap() {
+    let mut cluster = ClusterServer::start().await;
+    let at = async |nodes: &[usize]| {
+        let nodes: Vec<_> =
+            nodes.iter().map(|at| format!("127.0.0.1:{}", cluster.nodes[*at].port())).collect();
+        let url = format!("redis+cluster://{}", nodes.join(","));
+        Relay::connect(&url, NodeId::generate()).await.expect("a good address")
+    };
+    let (here, there) = (at(&[0, 1]).await, at(&[2]).await);
+    let topic = room();
+    let mut ours = listening(&here, topic).await;
+    let mut theirs = listening(&there, topic).await;
+    here.publish(topic, &presence(1)).await.expect("it is taken");
+    let wanted = Signal::Message { from: here.node(), message: presence(1) };
+    assert_eq!(next(&mut theirs).await, wanted);
+
+    cluster.nodes[0].stop().await;
+    assert_eq!(next(&mut ours).await, Signal::Gap);
+    // Without that node the others are cut off from some slots, but not from each other.
+    until("it is sent again", async || here.publish(topic, &presence(2)).await.is_ok()).await;
+    let heard = async {
+        while !matches!(next(&mut theirs).await, Signal::Message { message, .. } if message == presence(2))
+        {
+        }
+    };
+    timeout(PATIENCE, heard).await.expect("it is heard");
 }

@@ -1,6 +1,7 @@
 //! A Redis of a test's own. It is killed with the test, whatever becomes of that.
 
 use std::net::TcpListener;
+use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
@@ -41,22 +42,25 @@ impl Server {
         panic!("no redis-server would start");
     }
 
+    /// A node of a Cluster: it has a second port, for the others.
+    pub(crate) async fn start_in_cluster(arguments: &[&str]) -> Self {
+        for _attempt in 0..10 {
+            let bus = free_port().to_string();
+            let mut all = vec!["--cluster-port", bus.as_str()];
+            all.extend_from_slice(arguments);
+            let all: Vec<_> = all.iter().map(ToString::to_string).collect();
+            if let Some(server) = Self::start_at(free_port(), &all).await {
+                return server;
+            }
+        }
+        panic!("no redis-server would start");
+    }
+
     async fn start_at(port: u16, arguments: &[String]) -> Option<Self> {
         let folder = TempDir::new().expect("a folder");
-        let mut process = Command::new("redis-server")
-            .args(["--port", &port.to_string(), "--bind", "127.0.0.1"])
-            .args(["--save", "", "--appendonly", "no"])
-            .args(arguments)
-            .current_dir(folder.path())
-            .stdout(Stdio::piped())
-            .kill_on_drop(true)
-            .spawn()
-            .expect("redis-server is installed");
-        let mut log = BufReader::new(process.stdout.take().expect("a pipe")).lines();
-        let ready = timeout(PATIENCE, is_ready(&mut log)).await;
-        let is_ready = ready.expect("redis-server starts in time");
+        let (process, log) = launch(port, arguments, folder.path()).await?;
         let (_log, _folder, arguments) = (log, folder, arguments.to_vec());
-        is_ready.then_some(Self { process, _log, _folder, port, arguments })
+        Some(Self { process, _log, _folder, port, arguments })
     }
 
     pub(crate) fn url(&self) -> String {
@@ -77,6 +81,19 @@ impl Server {
         *self = timeout(PATIENCE, Self::start_over(self.port, &self.arguments))
             .await
             .expect("the port comes free");
+    }
+
+    /// A node of a Cluster in the place of the one that was stopped: empty, but itself.
+    pub(crate) async fn start_again_in_cluster(&mut self) {
+        let start = async {
+            let mut running = None;
+            while running.is_none() {
+                running = launch(self.port, &self.arguments, self._folder.path()).await;
+            }
+            running.expect("it was started")
+        };
+        let running = timeout(PATIENCE, start).await.expect("the port comes free");
+        (self.process, self._log) = running;
     }
 
     async fn start_over(port: u16, arguments: &[String]) -> Self {
@@ -105,10 +122,13 @@ impl Server {
 
     /// A connection of the test's own.
     pub(crate) async fn connection(&self) -> MultiplexedConnection {
-        let client = redis::Client::open(self.url()).expect("a good address");
+        self.try_connection().await.expect("a connection")
+    }
+
+    async fn try_connection(&self) -> RedisResult<MultiplexedConnection> {
+        let client = redis::Client::open(self.url())?;
         let config = AsyncConnectionConfig::new().set_response_timeout(Some(PATIENCE));
-        let connection = client.get_multiplexed_async_connection_with_config(&config).await;
-        connection.expect("a connection")
+        client.get_multiplexed_async_connection_with_config(&config).await
     }
 
     /// Runs one command, its words divided by spaces.
@@ -122,7 +142,7 @@ impl Server {
         for word in words {
             request.arg(word);
         }
-        request.query_async(&mut self.connection().await).await
+        request.query_async(&mut self.try_connection().await?).await
     }
 
     /// How often each command was called since [`Self::forget_calls`], by scripts too.
@@ -138,6 +158,26 @@ impl Server {
     }
 }
 
+/// Starts one in a folder; nothing if it does not stay.
+async fn launch(
+    port: u16,
+    arguments: &[String],
+    folder: &Path,
+) -> Option<(Child, Lines<BufReader<ChildStdout>>)> {
+    let mut process = Command::new("redis-server")
+        .args(["--port", &port.to_string(), "--bind", "127.0.0.1"])
+        .args(["--save", "", "--appendonly", "no"])
+        .args(arguments)
+        .current_dir(folder)
+        .stdout(Stdio::piped())
+        .kill_on_drop(true)
+        .spawn()
+        .expect("redis-server is installed");
+    let mut log = BufReader::new(process.stdout.take().expect("a pipe")).lines();
+    let ready = timeout(PATIENCE, is_ready(&mut log)).await;
+    ready.expect("redis-server starts in time").then_some((process, log))
+}
+
 /// Reads the log until the server says that it is ready, or ends.
 async fn is_ready(log: &mut Lines<BufReader<ChildStdout>>) -> bool {
     while let Some(line) = log.next_line().await.expect("a readable log") {
@@ -148,7 +188,7 @@ async fn is_ready(log: &mut Lines<BufReader<ChildStdout>>) -> bool {
     false
 }
 
-fn free_port() -> u16 {
+pub(crate) fn free_port() -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     listener.local_addr().expect("an address").port()
 }

@@ -9,9 +9,17 @@ use galley::storage::seats::Guarded;
 
 use crate::harness::{Desk, at, edit, new_review, user};
 
-#[tokio::test]
-async fn a_document_is_read_back_as_it_was_made() {
-    let desk = Desk::open().await;
+crate::on_both_engines! {
+    documents:
+    a_document_is_read_back_as_it_was_made
+    an_unknown_document_is_none
+    a_list_has_ones_own_documents_newest_updated_first_page_by_page
+    an_edit_brings_a_document_to_the_top_and_a_count_does_not
+    a_users_new_name_is_shown_everywhere
+    deleting_a_document_deletes_what_hangs_on_it_and_nothing_else
+}
+
+pub(crate) async fn a_document_is_read_back_as_it_was_made(desk: Desk) {
     let new = NewDocument {
         id: DocumentId::generate(),
         title: "자기소개서 👩‍👩‍👧 \0 '; DROP TABLE users;".to_owned(),
@@ -32,9 +40,7 @@ async fn a_document_is_read_back_as_it_was_made() {
     assert!(matches!(again, Err(StorageError::Refused(_))), "{again:?}");
 }
 
-#[tokio::test]
-async fn an_unknown_document_is_none() {
-    let desk = Desk::open().await;
+pub(crate) async fn an_unknown_document_is_none(desk: Desk) {
     let storage = &desk.storage;
     let id = DocumentId::generate();
     assert_eq!(storage.document(id).await.unwrap(), None);
@@ -45,9 +51,7 @@ async fn an_unknown_document_is_none() {
     storage.set_characters(id, 3).await.unwrap();
 }
 
-#[tokio::test]
-async fn a_list_has_ones_own_documents_newest_updated_first_page_by_page() {
-    let desk = Desk::open().await;
+pub(crate) async fn a_list_has_ones_own_documents_newest_updated_first_page_by_page(desk: Desk) {
     let mut ids = Vec::new();
     for second in 0..5 {
         // Two of the same moment: the id decides, and none is shown twice or left out.
@@ -74,9 +78,7 @@ async fn a_list_has_ones_own_documents_newest_updated_first_page_by_page() {
     assert_eq!(listed, ids);
 }
 
-#[tokio::test]
-async fn an_edit_brings_a_document_to_the_top_and_a_count_does_not() {
-    let desk = Desk::open().await;
+pub(crate) async fn an_edit_brings_a_document_to_the_top_and_a_count_does_not(desk: Desk) {
     let document = desk.document().await;
     desk.append(edit(document, "x")).await;
     let edited = desk.storage.document(document).await.unwrap().unwrap();
@@ -86,9 +88,7 @@ async fn an_edit_brings_a_document_to_the_top_and_a_count_does_not() {
     assert_eq!((counted.characters, counted.updated_at), (17, at(3)));
 }
 
-#[tokio::test]
-async fn a_users_new_name_is_shown_everywhere() {
-    let desk = Desk::open().await;
+pub(crate) async fn a_users_new_name_is_shown_everywhere(desk: Desk) {
     let document = desk.document().await;
     let renamed = User { name: "김민수".to_owned(), ..user("kim") };
     for _ in 0..2 {
@@ -97,9 +97,7 @@ async fn a_users_new_name_is_shown_everywhere() {
     }
 }
 
-#[tokio::test]
-async fn deleting_a_document_deletes_what_hangs_on_it_and_nothing_else() {
-    let desk = Desk::open().await;
+pub(crate) async fn deleting_a_document_deletes_what_hangs_on_it_and_nothing_else(desk: Desk) {
     let (gone, kept) = (desk.seated().await, desk.seated().await);
     for seated in [gone, kept] {
         let mut first = edit(seated.document, "one");

@@ -1,4 +1,4 @@
-//! A database in a folder of its own, and short ways to fill it.
+//! An empty database of either engine, and short ways to fill it.
 
 use std::future::Future;
 use std::time::Duration;
@@ -16,27 +16,80 @@ use galley::storage::links::{Found, NewShareLink, ShareLink};
 use galley::storage::log::{Append, Appended};
 use galley::storage::reviews::{NewReply, NewReview};
 use galley::storage::seats::{Guard, Ratified};
+use sqlx::{PgConnection, SqliteConnection};
 use tempfile::TempDir;
+
+use crate::server::Database;
+use crate::{files, server};
 
 /// Longer than anything here takes on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A database file that goes away with it.
+/// A database that goes away with it.
 pub(crate) struct Desk {
-    pub(crate) folder: TempDir,
+    pub(crate) place: Place,
     pub(crate) storage: Storage,
 }
 
-impl Desk {
-    pub(crate) async fn open() -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let storage = Storage::open(&url(&folder)).await.unwrap();
-        Self { folder, storage }
+/// Where the database is.
+pub(crate) enum Place {
+    Folder(TempDir),
+    Server(Database),
+}
+
+impl Place {
+    pub(crate) fn url(&self) -> String {
+        match self {
+            Self::Folder(folder) => url(folder),
+            Self::Server(database) => database.url(),
+        }
     }
 
-    /// A second process, as far as the file can tell.
+    /// A connection that knows nothing of Galley.
+    pub(crate) async fn stranger(&self) -> Stranger {
+        match self {
+            Self::Folder(folder) => Stranger::Sqlite(files::stranger(&url(folder)).await),
+            Self::Server(database) => Stranger::Postgres(server::stranger(&database.url()).await),
+        }
+    }
+}
+
+/// A connection that knows nothing of Galley.
+pub(crate) enum Stranger {
+    Sqlite(SqliteConnection),
+    Postgres(PgConnection),
+}
+
+impl Stranger {
+    pub(crate) async fn run(&mut self, sql: &'static str) {
+        match self {
+            Self::Sqlite(connection) => {
+                sqlx::raw_sql(sql).execute(connection).await.unwrap();
+            }
+            Self::Postgres(connection) => {
+                sqlx::raw_sql(sql).execute(connection).await.unwrap();
+            }
+        }
+    }
+}
+
+impl Desk {
+    pub(crate) async fn sqlite() -> Self {
+        Self::at(Place::Folder(tempfile::tempdir().unwrap())).await
+    }
+
+    pub(crate) async fn postgres() -> Self {
+        Self::at(Place::Server(server::shared().database().await)).await
+    }
+
+    async fn at(place: Place) -> Self {
+        let storage = Storage::open(&place.url()).await.unwrap();
+        Self { place, storage }
+    }
+
+    /// A second process, as far as the database can tell.
     pub(crate) async fn another(&self) -> Storage {
-        Storage::open(&url(&self.folder)).await.unwrap()
+        Storage::open(&self.place.url()).await.unwrap()
     }
 
     pub(crate) async fn document(&self) -> DocumentId {
@@ -44,15 +97,7 @@ impl Desk {
     }
 
     pub(crate) async fn document_of(&self, owner: &User, now: DateTime<Utc>) -> Document {
-        let new = NewDocument {
-            id: DocumentId::generate(),
-            title: "지원서".to_owned(),
-            owner: owner.clone(),
-            update: Bytes::new(),
-            characters: 0,
-            now,
-        };
-        self.storage.create_document(&new).await.unwrap()
+        self.storage.create_document(&new_document(owner, now)).await.unwrap()
     }
 
     pub(crate) async fn link(&self, document: DocumentId) -> ShareLink {
@@ -108,6 +153,22 @@ pub(crate) fn user(name: &str) -> User {
 /// That many seconds after some moment.
 pub(crate) fn at(seconds: i64) -> DateTime<Utc> {
     DateTime::from_timestamp_millis(1_800_000_000_123).unwrap() + TimeDelta::seconds(seconds)
+}
+
+pub(crate) fn new_document(owner: &User, now: DateTime<Utc>) -> NewDocument {
+    NewDocument {
+        id: DocumentId::generate(),
+        title: "지원서".to_owned(),
+        owner: owner.clone(),
+        update: Bytes::new(),
+        characters: 0,
+        now,
+    }
+}
+
+/// An empty document in a database of the test's own making.
+pub(crate) async fn document_of(storage: &Storage, owner: &User) -> DocumentId {
+    storage.create_document(&new_document(owner, at(0))).await.unwrap().id
 }
 
 pub(crate) fn new_link(document_id: DocumentId) -> NewShareLink {

@@ -1,4 +1,4 @@
-//! What survives when the process does not.
+//! What survives when a process does not: ours, one of PostgreSQL's, or all of PostgreSQL.
 
 use std::io::Write;
 use std::process::Stdio;
@@ -7,85 +7,162 @@ use bytes::Bytes;
 use galley::domain::ids::DocumentId;
 use galley::storage::Storage;
 use galley::storage::log::Appended;
-use tokio::io::{AsyncBufReadExt, BufReader};
-use tokio::process::Command;
+use tokio::io::{AsyncBufReadExt, BufReader, Lines};
+use tokio::process::{Child, ChildStdout, Command};
 
-use crate::harness::{Desk, append_one, edit, url, within};
+use crate::harness::{Desk, document_of, edit, user, within};
+use crate::server::Server;
 
-/// Where the child of [`g7_what_was_answered_as_stored_survives_kill_9`] finds its work.
+crate::on_both_engines! {
+    kill:
+    g7_what_was_stored_is_there_after_a_drop_without_close
+    g7_what_was_answered_as_stored_survives_kill_9
+}
+
+/// Where the child of these tests finds its work.
 const CHILD_URL: &str = "GALLEY_TEST_KILL_URL";
 const CHILD_DOCUMENT: &str = "GALLEY_TEST_KILL_DOCUMENT";
 
-#[tokio::test]
-async fn g7_what_was_stored_is_there_after_a_drop_without_close() {
-    let desk = Desk::open().await;
+pub(crate) async fn g7_what_was_stored_is_there_after_a_drop_without_close(desk: Desk) {
     let document = desk.document().await;
     let marks: Vec<String> = (0..50).map(|number| format!("{number};")).collect();
     for mark in &marks {
         desk.append(edit(document, mark.clone())).await;
     }
-    let Desk { folder, storage } = desk;
+    let Desk { place, storage } = desk;
     drop(storage);
-    let again = Storage::open(&url(&folder)).await.unwrap();
+    let again = Storage::open(&place.url()).await.unwrap();
     let log = again.log(document).await.unwrap().unwrap();
     assert_eq!((log.seq, log.parts.concat()), (50, marks.concat().into_bytes()));
 }
 
-/// The child: stores for ever, and says each number once it is stored. Does nothing unless it
-/// was started as the child.
+/// The child: stores mark after mark for ever, says each once it is stored, and tries again what
+/// failed, as a server does. Does nothing unless it was started as the child.
 #[tokio::test]
-async fn child_of_the_kill_test() {
+async fn child_of_the_kill_tests() {
     let (Ok(url), Ok(document)) = (std::env::var(CHILD_URL), std::env::var(CHILD_DOCUMENT)) else {
         return;
     };
     let storage = Storage::open(&url).await.unwrap();
     let document: DocumentId = document.parse().unwrap();
+    let mut mark = marks_in(&storage, document).await.last().copied().unwrap_or(0);
     loop {
-        let outcome = append_one(&storage, edit(document, "x;")).await;
-        let Appended::Stored { seq } = outcome else { panic!("{outcome:?}") };
+        mark += 1;
+        let seq = store(&storage, document, mark).await;
+        writeln!(std::io::stdout(), "stored {mark}").unwrap();
         if seq % 7 == 0 {
-            let merged = Bytes::from("x;".repeat(usize::try_from(seq).unwrap()));
-            storage.compact(document, seq, &merged).await.unwrap();
+            // One that fails is left for later.
+            let _away = merge(&storage, document).await;
         }
-        writeln!(std::io::stdout(), "stored {seq}").unwrap();
     }
 }
 
-/// Lets a child store until it has said so `answers` times, kills it, and tells the last number
-/// that it answered.
-async fn kill_after(answers: usize, url: &str, document: DocumentId) -> i64 {
-    let mut child = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "kill::child_of_the_kill_test", "--nocapture"])
-        .env(CHILD_URL, url)
-        .env(CHILD_DOCUMENT, document.to_string())
-        .stdout(Stdio::piped())
-        .kill_on_drop(true)
-        .spawn()
-        .unwrap();
-    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-    let mut answered = Vec::new();
-    while let Some(line) = within(lines.next_line()).await.unwrap() {
-        // The test runner's own words may stand before it.
-        answered.extend(line.rsplit_once("stored ").map(|(_, seq)| seq.parse::<i64>().unwrap()));
-        if answered.len() == answers {
-            child.start_kill().unwrap();
+async fn store(storage: &Storage, document: DocumentId, mark: u64) -> i64 {
+    let batch = [edit(document, format!("{mark};"))];
+    loop {
+        match storage.append(&batch).await.map(|mut outcomes| outcomes.pop().unwrap()) {
+            Ok(Appended::Stored { seq }) => return seq,
+            Ok(refused) => panic!("{refused:?}"),
+            Err(_away) => tokio::time::sleep(std::time::Duration::from_millis(5)).await,
         }
     }
-    child.wait().await.unwrap();
-    assert!(answers <= answered.len(), "the child stopped by itself");
-    answered.pop().unwrap()
 }
 
-#[tokio::test]
-async fn g7_what_was_answered_as_stored_survives_kill_9() {
-    let desk = Desk::open().await;
+async fn merge(storage: &Storage, document: DocumentId) -> Option<()> {
+    let log = storage.log(document).await.ok()??;
+    storage.compact(document, log.seq, &Bytes::from(log.parts.concat())).await.ok()
+}
+
+/// The marks in a document, from 1 without a hole. One whose answer was lost may stand twice.
+async fn marks_in(storage: &Storage, document: DocumentId) -> Vec<u64> {
+    let text = storage.log(document).await.unwrap().unwrap().parts.concat();
+    let text = String::from_utf8(text).unwrap();
+    let mut marks: Vec<u64> =
+        text.split_terminator(';').map(|mark| mark.parse().unwrap()).collect();
+    marks.dedup();
+    assert!(marks.iter().copied().eq(1..=marks.len() as u64), "{text}");
+    marks
+}
+
+/// A child at work.
+struct Worker {
+    process: Child,
+    lines: Lines<BufReader<ChildStdout>>,
+    answered: u64,
+}
+
+impl Worker {
+    fn start(url: &str, document: DocumentId) -> Self {
+        let mut process = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "kill::child_of_the_kill_tests", "--nocapture"])
+            .env(CHILD_URL, url)
+            .env(CHILD_DOCUMENT, document.to_string())
+            .stdout(Stdio::piped())
+            .kill_on_drop(true)
+            .spawn()
+            .unwrap();
+        let lines = BufReader::new(process.stdout.take().unwrap()).lines();
+        Self { process, lines, answered: 0 }
+    }
+
+    /// Waits until it has answered that many more. False: it ended before.
+    async fn answers(&mut self, mut more: usize) -> bool {
+        while 0 < more {
+            let Some(line) = within(self.lines.next_line()).await.unwrap() else { return false };
+            // The test runner's own words may stand before it.
+            if let Some((_, mark)) = line.rsplit_once("stored ") {
+                self.answered = mark.parse().unwrap();
+                more -= 1;
+            }
+        }
+        true
+    }
+
+    /// Kills it; the last mark that it answered.
+    async fn kill(mut self) -> u64 {
+        self.process.start_kill().unwrap();
+        while self.answers(1).await {}
+        self.process.wait().await.unwrap();
+        self.answered
+    }
+}
+
+pub(crate) async fn g7_what_was_answered_as_stored_survives_kill_9(desk: Desk) {
     let document = desk.document().await;
     for round in 1..=5 {
-        let answered = kill_after(9 * round, &url(&desk.folder), document).await;
+        let mut worker = Worker::start(&desk.place.url(), document);
+        assert!(worker.answers(9 * round).await, "the child stopped by itself");
+        let answered = worker.kill().await;
 
-        let log = desk.storage.log(document).await.unwrap().unwrap();
-        assert!(answered <= log.seq, "{answered} was answered, {} is there", log.seq);
-        let whole = "x;".repeat(usize::try_from(log.seq).unwrap());
-        assert_eq!(log.parts.concat(), whole.as_bytes());
+        let marks = marks_in(&desk.storage, document).await;
+        assert!(answered <= marks.len() as u64, "{answered} was answered, {marks:?} are there");
     }
+}
+
+/// Goal: one back end is killed under load, which throws out all others, then the whole server;
+/// the client goes on by itself, and nothing that it was told is stored is missing.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn g7_what_was_answered_as_stored_survives_kill_9_of_postgresql() {
+    let server = Server::start();
+    let url = server.url(&server.empty().await);
+    let storage = Storage::open(&url).await.unwrap();
+    let document = document_of(&storage, &user("kim")).await;
+    let mut worker = Worker::start(&url, document);
+    for round in 1..=4 {
+        assert!(worker.answers(11 * round).await, "the child stopped by itself");
+        if round % 2 == 0 {
+            server.kill();
+            server.start_again().await;
+        } else {
+            assert!(server.kill_back_end().await);
+        }
+        assert!(worker.answers(1).await, "the child did not go on");
+    }
+    server.kill();
+    let answered = worker.kill().await;
+    server.start_again().await;
+
+    // The connections of before are dead; this is seen, and new ones are made.
+    let marks = marks_in(&storage, document).await;
+    assert!(answered <= marks.len() as u64, "{answered} was answered, {marks:?} are there");
 }

@@ -9,9 +9,17 @@ use tokio::task::JoinSet;
 
 use crate::harness::{Desk, at, new_link, user, within};
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn g11_a_hundred_who_ask_for_a_link_in_two_processes_get_one() {
-    let desk = Desk::open().await;
+crate::on_both_engines! {
+    links:
+    g11_a_hundred_who_ask_for_a_link_in_two_processes_get_one
+    a_link_says_who_writes_and_what_the_document_is_called_now
+    there_is_no_link_to_a_document_that_is_not_there
+    a_revoked_link_stays_readable_as_revoked_and_makes_room_for_another
+    of_many_who_join_at_once_one_becomes_the_reviewer_and_stays_it
+    ones_links_are_the_active_ones_on_which_one_writes_or_reviews_newest_first
+}
+
+pub(crate) async fn g11_a_hundred_who_ask_for_a_link_in_two_processes_get_one(desk: Desk) {
     let document = desk.document().await;
     let handles = [desk.storage.clone(), desk.another().await];
     let mut tasks = JoinSet::new();
@@ -30,9 +38,7 @@ async fn g11_a_hundred_who_ask_for_a_link_in_two_processes_get_one() {
     assert_eq!(created, 1);
 }
 
-#[tokio::test]
-async fn a_link_says_who_writes_and_what_the_document_is_called_now() {
-    let desk = Desk::open().await;
+pub(crate) async fn a_link_says_who_writes_and_what_the_document_is_called_now(desk: Desk) {
     let document = desk.document().await;
     let new = new_link(document);
     let (made, _) = desk.storage.find_or_create_link(&new).await.unwrap().unwrap();
@@ -46,18 +52,16 @@ async fn a_link_says_who_writes_and_what_the_document_is_called_now() {
     assert_eq!(read.title, "다른 제목");
 }
 
-#[tokio::test]
-async fn there_is_no_link_to_a_document_that_is_not_there() {
-    let desk = Desk::open().await;
+pub(crate) async fn there_is_no_link_to_a_document_that_is_not_there(desk: Desk) {
     let storage = &desk.storage;
     let none = storage.find_or_create_link(&new_link(DocumentId::generate())).await.unwrap();
     assert_eq!(none, None);
     assert_eq!(storage.link(ShareLinkId::generate()).await.unwrap(), None);
 }
 
-#[tokio::test]
-async fn a_revoked_link_stays_readable_as_revoked_and_makes_room_for_another() {
-    let desk = Desk::open().await;
+pub(crate) async fn a_revoked_link_stays_readable_as_revoked_and_makes_room_for_another(
+    desk: Desk,
+) {
     let document = desk.document().await;
     let old = desk.link(document).await;
     assert!(desk.storage.revoke_link(old.id, at(5)).await.unwrap());
@@ -73,9 +77,7 @@ async fn a_revoked_link_stays_readable_as_revoked_and_makes_room_for_another() {
     assert_eq!(unknown.unwrap(), Joined::Gone);
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn of_many_who_join_at_once_one_becomes_the_reviewer_and_stays_it() {
-    let desk = Desk::open().await;
+pub(crate) async fn of_many_who_join_at_once_one_becomes_the_reviewer_and_stays_it(desk: Desk) {
     let link = desk.link(desk.document().await).await.id;
     let handles = [desk.storage.clone(), desk.another().await];
     let mut tasks = JoinSet::new();
@@ -98,9 +100,9 @@ async fn of_many_who_join_at_once_one_becomes_the_reviewer_and_stays_it() {
     assert_eq!(of_those(&again).as_ref(), Some(reviewer));
 }
 
-#[tokio::test]
-async fn ones_links_are_the_active_ones_on_which_one_writes_or_reviews_newest_first() {
-    let desk = Desk::open().await;
+pub(crate) async fn ones_links_are_the_active_ones_on_which_one_writes_or_reviews_newest_first(
+    desk: Desk,
+) {
     let (kim, lee) = (user("kim"), user("lee"));
     let written = desk.link(desk.document_of(&kim, at(0)).await.id).await.id;
     let mut newer = new_link(desk.document_of(&lee, at(0)).await.id);

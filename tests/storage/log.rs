@@ -8,13 +8,26 @@ use tokio::task::JoinSet;
 
 use crate::harness::{Desk, append_one, edit, user, within};
 
+crate::on_both_engines! {
+    log:
+    d7_a_refused_update_takes_with_it_what_may_stand_on_it_and_no_other_neighbour
+    d6_a_client_id_belongs_to_who_first_wrote_under_it_in_that_document
+    d3_numbers_go_on_after_everything_was_merged
+    a_tail_is_what_came_after_a_number_unless_it_was_merged_away
+    d5_an_older_snapshot_never_takes_the_place_of_a_newer_one
+    d5_compaction_racing_appends_from_another_process_loses_nothing
+    d3_two_processes_that_write_one_document_leave_no_hole_and_no_number_twice
+    of_those_who_expect_the_same_number_one_is_stored
+    a_group_of_thousands_on_hundreds_of_documents_is_one_group
+}
+
 fn stored(seq: i64) -> Appended {
     Appended::Stored { seq }
 }
 
-#[tokio::test]
-async fn d7_a_refused_update_takes_with_it_what_may_stand_on_it_and_no_other_neighbour() {
-    let desk = Desk::open().await;
+pub(crate) async fn d7_a_refused_update_takes_with_it_what_may_stand_on_it_and_no_other_neighbour(
+    desk: Desk,
+) {
     let (first, second) = (desk.document().await, desk.document().await);
     let lee = Some(user("lee").id);
     let batch = [
@@ -49,9 +62,9 @@ async fn d7_a_refused_update_takes_with_it_what_may_stand_on_it_and_no_other_nei
     assert_eq!(desk.storage.append(&[]).await.unwrap(), []);
 }
 
-#[tokio::test]
-async fn d6_a_client_id_belongs_to_who_first_wrote_under_it_in_that_document() {
-    let desk = Desk::open().await;
+pub(crate) async fn d6_a_client_id_belongs_to_who_first_wrote_under_it_in_that_document(
+    desk: Desk,
+) {
     let (document, other) = (desk.document().await, desk.document().await);
     let (kim, lee) = (Some(user("kim").id), Some(user("lee").id));
     let under = |document, user: &Option<_>, client| Append {
@@ -75,9 +88,7 @@ async fn d6_a_client_id_belongs_to_who_first_wrote_under_it_in_that_document() {
     assert_eq!(owners, [(7, user("kim").id)]);
 }
 
-#[tokio::test]
-async fn d3_numbers_go_on_after_everything_was_merged() {
-    let desk = Desk::open().await;
+pub(crate) async fn d3_numbers_go_on_after_everything_was_merged(desk: Desk) {
     let document = desk.document().await;
     for text in ["a", "b", "c"] {
         desk.append(edit(document, text)).await;
@@ -90,9 +101,7 @@ async fn d3_numbers_go_on_after_everything_was_merged() {
     assert_eq!(desk.text(document).await, b"abcd");
 }
 
-#[tokio::test]
-async fn a_tail_is_what_came_after_a_number_unless_it_was_merged_away() {
-    let desk = Desk::open().await;
+pub(crate) async fn a_tail_is_what_came_after_a_number_unless_it_was_merged_away(desk: Desk) {
     let document = desk.document().await;
     for text in ["a", "b", "c", "d"] {
         desk.append(edit(document, text)).await;
@@ -107,9 +116,7 @@ async fn a_tail_is_what_came_after_a_number_unless_it_was_merged_away() {
     assert_eq!(tail(4).await.unwrap().updates, []);
 }
 
-#[tokio::test]
-async fn d5_an_older_snapshot_never_takes_the_place_of_a_newer_one() {
-    let desk = Desk::open().await;
+pub(crate) async fn d5_an_older_snapshot_never_takes_the_place_of_a_newer_one(desk: Desk) {
     let document = desk.document().await;
     for text in ["a", "b", "c"] {
         desk.append(edit(document, text)).await;
@@ -140,9 +147,7 @@ async fn compact_until(storage: Storage, document: DocumentId, last: Bytes) {
     }
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn d5_compaction_racing_appends_from_another_process_loses_nothing() {
-    let desk = Desk::open().await;
+pub(crate) async fn d5_compaction_racing_appends_from_another_process_loses_nothing(desk: Desk) {
     let document = desk.document().await;
     let marks: Vec<String> = (1..=200).map(|number| format!("{number:04};")).collect();
     let last = Bytes::from(marks.last().unwrap().clone());
@@ -158,9 +163,9 @@ async fn d5_compaction_racing_appends_from_another_process_loses_nothing() {
     assert_eq!(desk.text(document).await, marks.concat().into_bytes());
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn d3_two_processes_that_write_one_document_leave_no_hole_and_no_number_twice() {
-    let desk = Desk::open().await;
+pub(crate) async fn d3_two_processes_that_write_one_document_leave_no_hole_and_no_number_twice(
+    desk: Desk,
+) {
     let document = desk.document().await;
     let mut tasks = JoinSet::new();
     let handles = [desk.storage.clone(), desk.another().await];
@@ -179,9 +184,7 @@ async fn d3_two_processes_that_write_one_document_leave_no_hole_and_no_number_tw
     assert!(tail.updates.iter().map(|(seq, _)| *seq).eq(1..=80));
 }
 
-#[tokio::test]
-async fn of_those_who_expect_the_same_number_one_is_stored() {
-    let desk = Desk::open().await;
+pub(crate) async fn of_those_who_expect_the_same_number_one_is_stored(desk: Desk) {
     let document = desk.document().await;
     let mut tasks = JoinSet::new();
     let handles = [desk.storage.clone(), desk.another().await];
@@ -195,9 +198,7 @@ async fn of_those_who_expect_the_same_number_one_is_stored() {
     assert_eq!(outcomes.iter().filter(|outcome| **outcome == Appended::Stale).count(), 19);
 }
 
-#[tokio::test]
-async fn a_group_of_thousands_on_hundreds_of_documents_is_one_group() {
-    let desk = Desk::open().await;
+pub(crate) async fn a_group_of_thousands_on_hundreds_of_documents_is_one_group(desk: Desk) {
     let mut documents = Vec::new();
     for _ in 0..150 {
         documents.push(desk.document().await);

@@ -1,17 +1,45 @@
-//! What storage promises, on real files in temporary folders.
+//! What storage promises, on both engines: real files in temporary folders, and a real PostgreSQL
+//! that the tests start.
 //!
-//! Tests that begin with `g2_`, `g7_`, `g11_` hold the promises of that number; `d1_` to `d6_`
+//! Tests that begin with `g2_`, `g7_`, `g11_` hold the promises of that number; `d1_` to `d8_`
 //! those of `galley::storage`.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "what was not expected fails the test")]
+#![allow(
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "what was not expected fails the test"
+)]
 
 mod documents;
+mod files;
 mod harness;
 mod kill;
 mod links;
 mod log;
 mod movable;
 mod opening;
+mod postgres;
 mod reviews;
 mod seats;
+mod server;
 mod versions;
+
+/// One suite for both engines: a test is a function of an open, empty database.
+macro_rules! on_both_engines {
+    ($suite:ident: $($name:ident)+) => {
+        mod sqlite {
+            $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn $name() {
+                crate::$suite::$name(crate::harness::Desk::sqlite().await).await;
+            })+
+        }
+        mod postgres {
+            $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn $name() {
+                crate::$suite::$name(crate::harness::Desk::postgres().await).await;
+            })+
+        }
+    };
+}
+pub(crate) use on_both_engines;

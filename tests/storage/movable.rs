@@ -8,14 +8,17 @@ use galley::storage::reviews::ReviewChange;
 
 use crate::harness::{Desk, at, edit, new_link, new_reply, new_review, user};
 
+crate::on_both_engines! {
+    movable:
+    every_call_may_be_made_from_a_task_that_moves_between_threads
+}
+
 /// Takes only what may move.
 fn movable(future: impl Future + Send) {
     drop(future);
 }
 
-#[tokio::test]
-async fn every_call_may_be_made_from_a_task_that_moves_between_threads() {
-    let desk = Desk::open().await;
+pub(crate) async fn every_call_may_be_made_from_a_task_that_moves_between_threads(desk: Desk) {
     let seated = desk.seated().await;
     let (s, id, link, guard) = (&desk.storage, seated.document, seated.link, seated.writer);
     let kim = user("kim");

@@ -13,6 +13,22 @@ use tokio::task::JoinSet;
 
 use crate::harness::{Desk, Seated, at, edit, new_reply, new_review, user, within};
 
+crate::on_both_engines! {
+    reviews:
+    a_review_is_read_back_as_it_was_made
+    reviews_are_listed_oldest_first_with_their_replies_in_order
+    a_change_touches_what_it_names_and_gives_the_next_version
+    what_is_not_there_is_not_found
+    a_deleted_review_takes_its_replies_along
+    g2_a_review_is_not_touched_under_an_older_fence_or_from_another_link
+    g14_from_its_revocation_on_a_link_takes_no_review
+    a_review_moves_without_becoming_another_version
+    accepting_changes_text_and_review_together_or_neither
+    of_many_who_accept_at_once_one_changes_the_text
+    g13_a_review_takes_no_more_replies_than_its_limit
+    g13_a_link_takes_no_more_reviews_than_its_limit
+}
+
 async fn make(desk: &Desk, seated: Seated) -> StoredReview {
     done(desk.storage.create_review(&new_review(seated.link), seated.reviewer).await.unwrap())
 }
@@ -28,9 +44,7 @@ fn to_status(status: ReviewStatus) -> ReviewChange {
     ReviewChange { status: Some(status), ..ReviewChange::default() }
 }
 
-#[tokio::test]
-async fn a_review_is_read_back_as_it_was_made() {
-    let desk = Desk::open().await;
+pub(crate) async fn a_review_is_read_back_as_it_was_made(desk: Desk) {
     let seated = desk.seated().await;
     let new = new_review(seated.link);
 
@@ -47,9 +61,7 @@ async fn a_review_is_read_back_as_it_was_made() {
     assert_eq!(desk.storage.review(elsewhere, new.id).await.unwrap(), None);
 }
 
-#[tokio::test]
-async fn reviews_are_listed_oldest_first_with_their_replies_in_order() {
-    let desk = Desk::open().await;
+pub(crate) async fn reviews_are_listed_oldest_first_with_their_replies_in_order(desk: Desk) {
     let seated = desk.seated().await;
     let mut ids = Vec::new();
     for second in [5, 3, 4] {
@@ -75,9 +87,7 @@ async fn reviews_are_listed_oldest_first_with_their_replies_in_order() {
     assert_eq!(desk.storage.review(seated.link, ids[0]).await.unwrap().unwrap(), listed[2]);
 }
 
-#[tokio::test]
-async fn a_change_touches_what_it_names_and_gives_the_next_version() {
-    let desk = Desk::open().await;
+pub(crate) async fn a_change_touches_what_it_names_and_gives_the_next_version(desk: Desk) {
     let seated = desk.seated().await;
     let made = make(&desk, seated).await;
     let change = async |change: &ReviewChange, expected| {
@@ -102,9 +112,7 @@ async fn a_change_touches_what_it_names_and_gives_the_next_version() {
     assert_eq!(mismatch, Guarded::VersionMismatch { current: 5 });
 }
 
-#[tokio::test]
-async fn what_is_not_there_is_not_found() {
-    let desk = Desk::open().await;
+pub(crate) async fn what_is_not_there_is_not_found(desk: Desk) {
     let (seated, elsewhere) = (desk.seated().await, desk.seated().await);
     let other = make(&desk, elsewhere).await.id;
     let (link, guard) = (seated.link, seated.reviewer);
@@ -124,9 +132,7 @@ async fn what_is_not_there_is_not_found() {
     assert_eq!(desk.text(seated.document).await, b"");
 }
 
-#[tokio::test]
-async fn a_deleted_review_takes_its_replies_along() {
-    let desk = Desk::open().await;
+pub(crate) async fn a_deleted_review_takes_its_replies_along(desk: Desk) {
     let seated = desk.seated().await;
     let made = make(&desk, seated).await;
     let (link, guard) = (seated.link, seated.reviewer);
@@ -141,9 +147,9 @@ async fn a_deleted_review_takes_its_replies_along() {
     done(desk.storage.add_reply(link, again, &reply, guard, at(6)).await.unwrap());
 }
 
-#[tokio::test]
-async fn g2_a_review_is_not_touched_under_an_older_fence_or_from_another_link() {
-    let desk = Desk::open().await;
+pub(crate) async fn g2_a_review_is_not_touched_under_an_older_fence_or_from_another_link(
+    desk: Desk,
+) {
     let (seated, elsewhere) = (desk.seated().await, desk.seated().await);
     let made = make(&desk, seated).await;
     desk.seat(seated.link, Role::Reviewer, 21).await;
@@ -169,18 +175,14 @@ async fn g2_a_review_is_not_touched_under_an_older_fence_or_from_another_link() 
     assert_eq!(desk.text(seated.document).await, b"");
 }
 
-#[tokio::test]
-async fn g14_from_its_revocation_on_a_link_takes_no_review() {
-    let desk = Desk::open().await;
+pub(crate) async fn g14_from_its_revocation_on_a_link_takes_no_review(desk: Desk) {
     let seated = desk.seated().await;
     desk.storage.revoke_link(seated.link, at(5)).await.unwrap();
     let created = desk.storage.create_review(&new_review(seated.link), seated.reviewer).await;
     assert_eq!(created.unwrap(), Guarded::Fenced);
 }
 
-#[tokio::test]
-async fn a_review_moves_without_becoming_another_version() {
-    let desk = Desk::open().await;
+pub(crate) async fn a_review_moves_without_becoming_another_version(desk: Desk) {
     let seated = desk.seated().await;
     let made = make(&desk, seated).await;
     let current = RelativeRange { start: vec![9], end: vec![] };
@@ -189,9 +191,7 @@ async fn a_review_moves_without_becoming_another_version() {
     assert_eq!(moved, StoredReview { current, ..made });
 }
 
-#[tokio::test]
-async fn accepting_changes_text_and_review_together_or_neither() {
-    let desk = Desk::open().await;
+pub(crate) async fn accepting_changes_text_and_review_together_or_neither(desk: Desk) {
     let seated = desk.seated().await;
     let made = make(&desk, seated).await;
     let (link, guard) = (seated.link, Some(seated.writer));
@@ -222,9 +222,7 @@ async fn accepting_changes_text_and_review_together_or_neither() {
     assert_eq!(desk.text(seated.document).await, b"x");
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn of_many_who_accept_at_once_one_changes_the_text() {
-    let desk = Desk::open().await;
+pub(crate) async fn of_many_who_accept_at_once_one_changes_the_text(desk: Desk) {
     let seated = desk.seated().await;
     let made = make(&desk, seated).await;
     let mut tasks = JoinSet::new();
@@ -241,9 +239,7 @@ async fn of_many_who_accept_at_once_one_changes_the_text() {
     assert_eq!(desk.text(seated.document).await, b"x");
 }
 
-#[tokio::test]
-async fn g13_a_review_takes_no_more_replies_than_its_limit() {
-    let desk = Desk::open().await;
+pub(crate) async fn g13_a_review_takes_no_more_replies_than_its_limit(desk: Desk) {
     let seated = desk.seated().await;
     let id = make(&desk, seated).await.id;
     let (link, guard) = (seated.link, seated.writer);
@@ -260,9 +256,7 @@ async fn g13_a_review_takes_no_more_replies_than_its_limit() {
     assert_eq!(ids.len(), review.replies.len());
 }
 
-#[tokio::test]
-async fn g13_a_link_takes_no_more_reviews_than_its_limit() {
-    let desk = Desk::open().await;
+pub(crate) async fn g13_a_link_takes_no_more_reviews_than_its_limit(desk: Desk) {
     let seated = desk.seated().await;
     for _ in 0..REVIEWS_PER_LINK_MAX {
         make(&desk, seated).await;

@@ -11,9 +11,19 @@ use tokio::task::JoinSet;
 
 use crate::harness::{Desk, append_one, at, edit, ratify, user, within};
 
-#[tokio::test]
-async fn g2_a_grant_is_ratified_only_above_every_earlier_one() {
-    let desk = Desk::open().await;
+crate::on_both_engines! {
+    seats:
+    g2_a_grant_is_ratified_only_above_every_earlier_one
+    asking_again_for_the_same_grant_gives_the_same_answer
+    nobody_is_seated_on_a_link_that_is_gone
+    g2_a_write_under_any_other_fence_than_the_last_changes_nothing
+    g10_a_reviewers_seat_or_one_elsewhere_gives_no_right_to_the_text
+    g2_an_evicted_holders_writes_are_refused_before_anybody_else_sits
+    g14_from_its_revocation_on_a_link_gives_no_right_to_the_text
+    g2_however_grants_race_the_fences_of_accepted_writes_never_fall
+}
+
+pub(crate) async fn g2_a_grant_is_ratified_only_above_every_earlier_one(desk: Desk) {
     let link = desk.link(desk.document().await).await.id;
     let seat = Seat::new(link, Role::Writer);
     assert_eq!(desk.storage.floor(seat).await.unwrap(), Fence::ZERO);
@@ -28,9 +38,7 @@ async fn g2_a_grant_is_ratified_only_above_every_earlier_one() {
     assert_eq!(desk.storage.floor(other).await.unwrap(), Fence::ZERO);
 }
 
-#[tokio::test]
-async fn asking_again_for_the_same_grant_gives_the_same_answer() {
-    let desk = Desk::open().await;
+pub(crate) async fn asking_again_for_the_same_grant_gives_the_same_answer(desk: Desk) {
     let seat = Seat::new(desk.link(desk.document().await).await.id, Role::Writer);
     let (session, kim) = (SessionId::generate(), user("kim").id);
     for _ in 0..2 {
@@ -42,9 +50,7 @@ async fn asking_again_for_the_same_grant_gives_the_same_answer() {
     assert_eq!(late, Ratified::Refused { last: Fence(11) });
 }
 
-#[tokio::test]
-async fn nobody_is_seated_on_a_link_that_is_gone() {
-    let desk = Desk::open().await;
+pub(crate) async fn nobody_is_seated_on_a_link_that_is_gone(desk: Desk) {
     let link = desk.link(desk.document().await).await.id;
     desk.storage.revoke_link(link, at(3)).await.unwrap();
     for link in [link, ShareLinkId::generate()] {
@@ -53,9 +59,7 @@ async fn nobody_is_seated_on_a_link_that_is_gone() {
     }
 }
 
-#[tokio::test]
-async fn g2_a_write_under_any_other_fence_than_the_last_changes_nothing() {
-    let desk = Desk::open().await;
+pub(crate) async fn g2_a_write_under_any_other_fence_than_the_last_changes_nothing(desk: Desk) {
     let seated = desk.seated().await;
     let first = Append { guard: Some(seated.writer), ..edit(seated.document, "a") };
     assert_eq!(desk.append(first.clone()).await, Appended::Stored { seq: 1 });
@@ -75,9 +79,7 @@ async fn g2_a_write_under_any_other_fence_than_the_last_changes_nothing() {
     assert_eq!(desk.append(good).await, Appended::Stored { seq: 2 });
 }
 
-#[tokio::test]
-async fn g10_a_reviewers_seat_or_one_elsewhere_gives_no_right_to_the_text() {
-    let desk = Desk::open().await;
+pub(crate) async fn g10_a_reviewers_seat_or_one_elsewhere_gives_no_right_to_the_text(desk: Desk) {
     let (here, elsewhere) = (desk.seated().await, desk.seated().await);
     for guard in [here.reviewer, elsewhere.writer] {
         let append = Append { guard: Some(guard), ..edit(here.document, "x") };
@@ -86,9 +88,7 @@ async fn g10_a_reviewers_seat_or_one_elsewhere_gives_no_right_to_the_text() {
     assert_eq!(desk.text(here.document).await, b"");
 }
 
-#[tokio::test]
-async fn g2_an_evicted_holders_writes_are_refused_before_anybody_else_sits() {
-    let desk = Desk::open().await;
+pub(crate) async fn g2_an_evicted_holders_writes_are_refused_before_anybody_else_sits(desk: Desk) {
     let seated = desk.seated().await;
     desk.storage.vacate(seated.writer.seat, Fence(9)).await.unwrap();
     let append = Append { guard: Some(seated.writer), ..edit(seated.document, "x") };
@@ -98,9 +98,7 @@ async fn g2_an_evicted_holders_writes_are_refused_before_anybody_else_sits() {
     assert_eq!(desk.storage.floor(seated.writer.seat).await.unwrap(), Fence(11));
 }
 
-#[tokio::test]
-async fn g14_from_its_revocation_on_a_link_gives_no_right_to_the_text() {
-    let desk = Desk::open().await;
+pub(crate) async fn g14_from_its_revocation_on_a_link_gives_no_right_to_the_text(desk: Desk) {
     let seated = desk.seated().await;
     desk.storage.revoke_link(seated.link, at(5)).await.unwrap();
     let append = Append { guard: Some(seated.writer), ..edit(seated.document, "x") };
@@ -125,9 +123,7 @@ async fn sit_and_write(storage: Storage, seat: Seat, append: Append) {
     }
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn g2_however_grants_race_the_fences_of_accepted_writes_never_fall() {
-    let desk = Desk::open().await;
+pub(crate) async fn g2_however_grants_race_the_fences_of_accepted_writes_never_fall(desk: Desk) {
     let document = desk.document().await;
     let seat = Seat::new(desk.link(document).await.id, Role::Writer);
     let mut tasks = JoinSet::new();

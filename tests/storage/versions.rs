@@ -14,6 +14,18 @@ use tokio::task::JoinSet;
 
 use crate::harness::{Desk, at, edit, ratify, user, within};
 
+crate::on_both_engines! {
+    versions:
+    a_version_comes_back_as_it_was_kept_also_after_the_log_was_merged
+    versions_are_listed_newest_first_and_page_by_page
+    d8_equal_text_an_older_point_and_what_is_not_stored_are_not_kept
+    d8_of_many_servers_that_keep_one_point_one_does
+    g13_versions_of_a_document_have_an_end_and_named_ones_stay
+    old_versions_thin_out_and_texts_that_others_have_stay
+    a_deleted_document_takes_its_versions_along
+    g2_a_restore_stores_its_edit_and_both_versions_or_nothing
+}
+
 fn new(document: DocumentId, kind: VersionKind, seq: i64, text: &str) -> NewVersion {
     NewVersion {
         id: VersionId::generate(),
@@ -57,9 +69,7 @@ async fn text_of(storage: &Storage, version: &Version) -> String {
     text.unpack().unwrap()
 }
 
-#[tokio::test]
-async fn a_version_comes_back_as_it_was_kept_also_after_the_log_was_merged() {
-    let desk = Desk::open().await;
+pub(crate) async fn a_version_comes_back_as_it_was_kept_also_after_the_log_was_merged(desk: Desk) {
     let document = written(&desk, 3).await;
     let text = "저는 👩‍👩‍👧 성실합니다.\n".repeat(200);
     let kept = stored(&desk.storage, pause(document, 2, &text)).await;
@@ -76,9 +86,7 @@ async fn a_version_comes_back_as_it_was_kept_also_after_the_log_was_merged() {
     assert_eq!(another.version(document, VersionId::generate()).await.unwrap(), None);
 }
 
-#[tokio::test]
-async fn versions_are_listed_newest_first_and_page_by_page() {
-    let desk = Desk::open().await;
+pub(crate) async fn versions_are_listed_newest_first_and_page_by_page(desk: Desk) {
     let document = written(&desk, 5).await;
     for seq in 1..=5 {
         stored(&desk.storage, pause(document, seq, &format!("text {seq}"))).await;
@@ -92,9 +100,7 @@ async fn versions_are_listed_newest_first_and_page_by_page() {
     assert_eq!(numbers(3, Some(1)).await, Vec::<i64>::new());
 }
 
-#[tokio::test]
-async fn d8_equal_text_an_older_point_and_what_is_not_stored_are_not_kept() {
-    let desk = Desk::open().await;
+pub(crate) async fn d8_equal_text_an_older_point_and_what_is_not_stored_are_not_kept(desk: Desk) {
     let document = written(&desk, 4).await;
     stored(&desk.storage, pause(document, 2, "two")).await;
     let storage = &desk.storage;
@@ -108,9 +114,7 @@ async fn d8_equal_text_an_older_point_and_what_is_not_stored_are_not_kept() {
     assert_eq!(stored(storage, pause(document, 4, "four")).await.number, 3);
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn d8_of_many_servers_that_keep_one_point_one_does() {
-    let desk = Desk::open().await;
+pub(crate) async fn d8_of_many_servers_that_keep_one_point_one_does(desk: Desk) {
     let document = written(&desk, 1).await;
     let mut tasks = JoinSet::new();
     let handles = [desk.storage.clone(), desk.another().await];
@@ -124,9 +128,7 @@ async fn d8_of_many_servers_that_keep_one_point_one_does() {
     assert_eq!(desk.storage.versions(document, 10, None).await.unwrap().len(), 1);
 }
 
-#[tokio::test]
-async fn g13_versions_of_a_document_have_an_end_and_named_ones_stay() {
-    let desk = Desk::open().await;
+pub(crate) async fn g13_versions_of_a_document_have_an_end_and_named_ones_stay(desk: Desk) {
     let document = desk.document().await;
     let many = i64::try_from(VERSIONS_MAX).unwrap() + 20;
     let appends: Vec<_> = (0..many).map(|_| edit(document, "x")).collect();
@@ -151,9 +153,7 @@ async fn g13_versions_of_a_document_have_an_end_and_named_ones_stay() {
     assert_eq!(text_of(&desk.storage, &named).await, "first");
 }
 
-#[tokio::test]
-async fn old_versions_thin_out_and_texts_that_others_have_stay() {
-    let desk = Desk::open().await;
+pub(crate) async fn old_versions_thin_out_and_texts_that_others_have_stay(desk: Desk) {
     let document = written(&desk, 5).await;
     let then = |new: NewVersion, now: DateTime<Utc>| NewVersion { now, ..new };
     let hour = at(0);
@@ -167,9 +167,7 @@ async fn old_versions_thin_out_and_texts_that_others_have_stay() {
     assert_eq!(text_of(&desk.storage, &left[1]).await, "a");
 }
 
-#[tokio::test]
-async fn a_deleted_document_takes_its_versions_along() {
-    let desk = Desk::open().await;
+pub(crate) async fn a_deleted_document_takes_its_versions_along(desk: Desk) {
     let document = written(&desk, 1).await;
     let kept = stored(&desk.storage, pause(document, 1, "text")).await;
     assert!(desk.storage.delete_document(document).await.unwrap());
@@ -188,9 +186,7 @@ fn back(document: DocumentId, guard: Guard, seq: i64) -> Append {
     }
 }
 
-#[tokio::test]
-async fn g2_a_restore_stores_its_edit_and_both_versions_or_nothing() {
-    let desk = Desk::open().await;
+pub(crate) async fn g2_a_restore_stores_its_edit_and_both_versions_or_nothing(desk: Desk) {
     let seated = desk.seated().await;
     let document = seated.document;
     for _ in 0..2 {
@@ -210,7 +206,10 @@ async fn g2_a_restore_stores_its_edit_and_both_versions_or_nothing() {
     assert_eq!(restore(&back(document, stale, 2), 2).await, Guarded::Fenced);
     assert_eq!(restore(&back(document, seated.reviewer, 2), 2).await, Guarded::Fenced);
     assert_eq!(restore(&back(document, seated.writer, 1), 1).await, Guarded::Stale);
-    assert_eq!(desk.storage.versions(document, 10, None).await.unwrap(), std::slice::from_ref(&first));
+    assert_eq!(
+        desk.storage.versions(document, 10, None).await.unwrap(),
+        std::slice::from_ref(&first)
+    );
     assert_eq!(desk.text(document).await, b"xx");
 
     let Guarded::Done((version, seq)) = restore(&back(document, seated.writer, 2), 2).await else {

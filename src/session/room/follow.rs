@@ -88,7 +88,10 @@ impl Room {
                     self.publish(relay, &message).await;
                 }
             }
-            Message::Revoked(_) | Message::Evicted(_) => {
+            Message::Revoked(_)
+            | Message::Evicted(_)
+            | Message::Question { .. }
+            | Message::Answer { .. } => {
                 tracing::debug!("a message for the cluster came to a room");
             }
         }

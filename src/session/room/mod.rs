@@ -251,7 +251,7 @@ impl Room {
         }
         state.append(update.clone(), checked);
         state.book();
-        holding.was_active(now);
+        holding.edited(now);
         state.send_to_others(holding, &frame::update(update));
         metrics::counter!("galley_document_updates_total").increment(1);
         metrics::histogram!("galley_relay_seconds", "path" => "room")

@@ -6,7 +6,7 @@ use sqlx::SqliteConnection;
 use crate::domain::ids::{DocumentId, UserId};
 use crate::storage::documents::{Document, NewDocument, PAGE_ROWS_MAX, Page};
 use crate::storage::error::StorageError;
-use crate::storage::sqlite::rows::{parse, time, user};
+use crate::storage::rows::{parse, time, user};
 use crate::storage::sqlite::users::put_user;
 use crate::storage::sqlite::{Sqlite, log};
 

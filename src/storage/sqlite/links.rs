@@ -7,8 +7,8 @@ use crate::domain::ids::{DocumentId, ShareLinkId, UserId};
 use crate::domain::user::User;
 use crate::storage::error::StorageError;
 use crate::storage::links::{Found, Joined, NewShareLink, ShareLink};
+use crate::storage::rows::{corrupt, parse, time, user};
 use crate::storage::sqlite::Sqlite;
-use crate::storage::sqlite::rows::{corrupt, parse, time, user};
 use crate::storage::sqlite::users::put_user;
 
 /// Selects links as [`Row`]s.

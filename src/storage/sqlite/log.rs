@@ -14,8 +14,8 @@ use crate::domain::seat::{Role, Seat};
 use crate::storage::error::StorageError;
 use crate::storage::log::{Append, Appended, Log, Tail};
 use crate::storage::plan::{Plan, Sitting, State, plan};
+use crate::storage::rows::{corrupt, fence, parse};
 use crate::storage::sqlite::Sqlite;
-use crate::storage::sqlite::rows::{corrupt, fence, parse};
 
 /// Rows of one statement: `SQLite` binds at most 32,766 values, and these have up to three.
 const ROWS_MAX: usize = 4_096;

@@ -10,7 +10,6 @@ mod log;
 mod open;
 mod review_rows;
 mod reviews;
-mod rows;
 mod seats;
 #[cfg(test)]
 mod tests;

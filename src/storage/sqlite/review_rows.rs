@@ -10,7 +10,7 @@ use crate::domain::ids::{ReviewId, ShareLinkId};
 use crate::domain::review::{Reply, ReviewStatus};
 use crate::storage::error::StorageError;
 use crate::storage::reviews::StoredReview;
-use crate::storage::sqlite::rows::{corrupt, parse, time, user};
+use crate::storage::rows::{corrupt, parse, time, user};
 
 /// Selects reviews for [`review_from`].
 macro_rules! select_reviews {

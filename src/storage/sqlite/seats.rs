@@ -7,9 +7,9 @@ use crate::domain::fence::Fence;
 use crate::domain::ids::{SessionId, UserId};
 use crate::domain::seat::Seat;
 use crate::storage::error::StorageError;
+use crate::storage::rows::{fence as fence_from, fence_column};
 use crate::storage::seats::{Guard, Guarded, Halt, Ratified};
 use crate::storage::sqlite::Sqlite;
-use crate::storage::sqlite::rows::{fence as fence_from, fence_column};
 
 impl Sqlite {
     pub(in crate::storage) async fn floor(&self, seat: Seat) -> Result<Fence, StorageError> {

@@ -6,11 +6,11 @@ use crate::domain::history::Mark;
 use crate::domain::ids::{DocumentId, VersionId};
 use crate::storage::documents::PAGE_ROWS_MAX;
 use crate::storage::error::StorageError;
-use crate::storage::log::{Append, Appended};
+use crate::storage::log::Append;
+use crate::storage::rows::{corrupt, parse, time};
 use crate::storage::seats::{Guarded, Halt, settle};
 use crate::storage::sqlite::Sqlite;
-use crate::storage::sqlite::log::append_in;
-use crate::storage::sqlite::rows::{corrupt, parse, time};
+use crate::storage::sqlite::reviews::store_edit;
 use crate::storage::version_plan::{Standing, VersionPlan, plan};
 use crate::storage::versions::{Kept, NewVersion, Packed, Version};
 
@@ -111,18 +111,6 @@ impl Sqlite {
         };
         settle(restoring.await)
     }
-}
-
-async fn store_edit(connection: &mut SqliteConnection, edit: &Append) -> Result<i64, Halt> {
-    let refused = match append_in(connection, std::slice::from_ref(edit)).await?.pop() {
-        Some(Appended::Stored { seq }) => return Ok(seq),
-        Some(Appended::Fenced) => Guarded::Fenced,
-        Some(Appended::Stale | Appended::ForeignClient { .. } | Appended::Orphaned) => {
-            Guarded::Stale
-        }
-        Some(Appended::Gone) | None => Guarded::NotFound,
-    };
-    Err(Halt::Refused(refused))
 }
 
 /// Keeps a version inside a write transaction: what it decides on stays true until the commit.

@@ -1,5 +1,5 @@
-//! Between columns and types. What a column holds was put there by us: if it does not parse, the
-//! file is damaged.
+//! Between columns and types, for all engines. What a column holds was put there by us: if it does
+//! not parse, the database is damaged.
 
 use std::fmt::Display;
 use std::str::FromStr;

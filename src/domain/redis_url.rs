@@ -1,0 +1,169 @@
+//! What `locks.url` names: one Redis, the Sentinels who know where it is, or some nodes of a Cluster.
+//!
+//! Locks and relay both read it, and each makes connections of its own from it.
+
+/// The schemes that are spoken, for a message that says so.
+pub const SCHEMES: &str = "memory:, redis://HOST[:PORT][/DB], rediss://…, \
+                           redis+sentinel://HOST:PORT,HOST:PORT/NAME[/DB] or \
+                           redis+cluster://HOST:PORT,HOST:PORT";
+
+const CLUSTER: &str = "redis+cluster";
+const CLUSTER_BY_TLS: &str = "rediss+cluster";
+const SENTINEL: &str = "redis+sentinel";
+const SENTINEL_BY_TLS: &str = "rediss+sentinel";
+
+/// Where Redis is. The addresses may hold a password: they are not to be shown.
+#[derive(Clone, PartialEq, Eq)]
+pub enum RedisUrl {
+    /// One primary: `redis://…` or `rediss://…`, as it was written.
+    Single(String),
+    /// Some nodes of a Cluster, each by an address of the same kind. The others are asked for.
+    Cluster(Vec<String>),
+    /// One primary, wherever Sentinels say.
+    Sentinel {
+        /// Their addresses, without credentials.
+        sentinels: Vec<String>,
+        /// What they call it.
+        name: String,
+        /// An address like that of the primary, with credentials and database, but of another host.
+        primary: String,
+    },
+}
+
+/// The text names no Redis that is spoken to. It is not repeated, for it may hold a password.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum InvalidRedisUrl {
+    /// Another scheme, or no host.
+    #[error("must be {SCHEMES}")]
+    Unknown,
+    /// Sentinels that watch over something without a name.
+    #[error("must name the primary after the Sentinels: redis+sentinel://HOST:PORT,HOST:PORT/NAME")]
+    Nameless,
+    /// What a Cluster has not.
+    #[error("must end after the last node of a Cluster, which has no databases and no options")]
+    ClusterTail,
+}
+
+impl RedisUrl {
+    /// Reads an address. `memory:` is none.
+    ///
+    /// # Errors
+    ///
+    /// [`InvalidRedisUrl`] says what is wrong.
+    pub fn parse(text: &str) -> Result<Self, InvalidRedisUrl> {
+        let (scheme, rest) = text.split_once("://").ok_or(InvalidRedisUrl::Unknown)?;
+        match scheme {
+            "redis" | "rediss" if has_host(authority(rest)) => Ok(Self::Single(text.to_owned())),
+            CLUSTER => Ok(Self::Cluster(nodes("redis", rest)?)),
+            CLUSTER_BY_TLS => Ok(Self::Cluster(nodes("rediss", rest)?)),
+            SENTINEL => by_sentinels("redis", rest),
+            SENTINEL_BY_TLS => by_sentinels("rediss", rest),
+            _ => Err(InvalidRedisUrl::Unknown),
+        }
+    }
+}
+
+/// One address for each node: what stands before the `@` is said to all of them.
+fn nodes(scheme: &str, rest: &str) -> Result<Vec<String>, InvalidRedisUrl> {
+    let all = authority(rest);
+    if !matches!(rest.strip_prefix(all), Some("" | "/" | "/0")) {
+        return Err(InvalidRedisUrl::ClusterTail);
+    }
+    let (credentials, hosts) = parts(all)?;
+    Ok(hosts.map(|host| format!("{scheme}://{credentials}{host}")).collect())
+}
+
+/// The credentials are those of the primary.
+fn by_sentinels(scheme: &str, rest: &str) -> Result<RedisUrl, InvalidRedisUrl> {
+    let all = authority(rest);
+    let path = rest.strip_prefix(all).unwrap_or_default().trim_matches('/');
+    let (name, database) = path.split_once('/').unwrap_or((path, "0"));
+    let is_plain = |text: &str| !text.is_empty() && !text.contains(['/', '?', '#']);
+    if !is_plain(name) || database.parse::<u16>().is_err() {
+        return Err(InvalidRedisUrl::Nameless);
+    }
+    let (credentials, hosts) = parts(all)?;
+    let sentinels: Vec<_> = hosts.map(|host| format!("{scheme}://{host}")).collect();
+    let primary = format!("{scheme}://{credentials}primary/{database}");
+    Ok(RedisUrl::Sentinel { sentinels, name: name.to_owned(), primary })
+}
+
+/// What stands before the `@`, with it, and the hosts behind.
+fn parts(all: &str) -> Result<(&str, std::str::Split<'_, char>), InvalidRedisUrl> {
+    let (credentials, hosts) = all.split_at(all.rfind('@').map_or(0, |at| at + 1));
+    if !hosts.split(',').all(has_host) {
+        return Err(InvalidRedisUrl::Unknown);
+    }
+    Ok((credentials, hosts.split(',')))
+}
+
+fn authority(rest: &str) -> &str {
+    rest.split(['/', '?', '#']).next().unwrap_or_default()
+}
+
+fn has_host(authority: &str) -> bool {
+    let host = authority.rsplit('@').next().unwrap_or_default();
+    !host.is_empty() && !host.starts_with(':')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cluster_is_some_nodes_with_the_same_credentials() {
+        let read = |text| match RedisUrl::parse(text) {
+            Ok(RedisUrl::Cluster(nodes)) => nodes,
+            _ => panic!("{text}"),
+        };
+        assert_eq!(read("redis+cluster://a:1,b:2"), ["redis://a:1", "redis://b:2"]);
+        assert_eq!(
+            read("redis+cluster://u:p@a,[::1]:2/"),
+            ["redis://u:p@a", "redis://u:p@[::1]:2"]
+        );
+        assert_eq!(read("rediss+cluster://:p@a:1/0"), ["rediss://:p@a:1"]);
+    }
+
+    #[test]
+    fn sentinels_are_asked_without_the_credentials_of_the_primary() {
+        let read = RedisUrl::parse("redis+sentinel://u:p@a:1,b:2/main/3");
+        let sentinels = vec!["redis://a:1".to_owned(), "redis://b:2".to_owned()];
+        let (name, primary) = ("main".to_owned(), "redis://u:p@primary/3".to_owned());
+        assert!(read == Ok(RedisUrl::Sentinel { sentinels, name, primary }));
+        let read = RedisUrl::parse("rediss+sentinel://a/main");
+        let (sentinels, primary) = (vec!["rediss://a".to_owned()], "rediss://primary/0".to_owned());
+        assert!(read == Ok(RedisUrl::Sentinel { sentinels, name: "main".to_owned(), primary }));
+    }
+
+    #[test]
+    fn a_single_one_stays_as_it_was_written() {
+        for text in
+            ["redis://127.0.0.1", "redis://u:p@localhost:7/3", "rediss://cache:6380/#insecure"]
+        {
+            assert!(RedisUrl::parse(text) == Ok(RedisUrl::Single(text.to_owned())), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_names_no_redis_is_refused_and_not_repeated() {
+        for text in [
+            "",
+            "a",
+            "memory:",
+            "http://a",
+            "redis://",
+            "redis://u:secret@:1",
+            "redis+cluster://",
+            "redis+cluster://a:1,",
+            "redis+cluster://secret@,b:2",
+            "redis+cluster://a:1/3",
+            "redis+cluster://a:1?x=secret",
+            "redis+sentinel://secret@a:1,b:2",
+            "redis+sentinel://secret@a:1/main/x",
+            "redis+sentinel://a:1,/main",
+        ] {
+            let why = RedisUrl::parse(text).err().expect("a fault").to_string();
+            assert!(why.lines().count() == 1 && !why.contains("secret"), "{text}: {why}");
+        }
+    }
+}

@@ -1,0 +1,318 @@
+//! Alarms, by class of lock: too many failures, too long waits, too long holds.
+//!
+//! A class is looked at over the last five minutes, in slots of half a minute, whenever something
+//! happens to one of its locks and whenever somebody asks. There is no task: whoever has a clock
+//! calls [`Alarms::look`] now and then, so that an alarm is cleared also where nothing happens any
+//! more. An alarm is raised once and cleared once, each with one line in the log.
+//!
+//! # What counts
+//!
+//! - *Failures*: there was no telling, or the wait was in vain. `busy` is none: for who fails at once
+//!   it is an answer, and on all servers but one the usual one.
+//! - *Waits*: from the wish to the lock, or to the end of the patience; the mean of them.
+//! - *Holds*: the longest, with those that still last, since one that never ends is the worst of all.
+//!
+//! # Why seats have no alarm for waits and holds
+//!
+//! A person sits for hours, and another one waits for that: both is what seats are for. A wait for a
+//! seat that is in vain is no failure either, for the same reason. That Redis gave no answer is.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use tokio::time::Instant;
+
+/// How much of the past counts: this many slots of that length.
+const SLOTS: u64 = 10;
+const SLOT: Duration = Duration::from_secs(30);
+/// More failures than one in so many attempts are too many.
+const FAILURES_ONE_IN: u32 = 20;
+/// Of fewer attempts no share is taken.
+const ATTEMPTS_MIN: u32 = 20;
+/// A longer mean wait is too long.
+const WAIT_MAX: Duration = Duration::from_secs(1);
+/// A longer hold is too long.
+const HOLD_MAX: Duration = Duration::from_secs(5);
+/// Classes that are watched. They are few by convention; this holds if one is not kept to.
+const CLASSES_MAX: usize = 64;
+/// The class in which people sit and wait.
+const SEAT: &str = "seat";
+
+/// What is wrong with a class of locks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum AlarmKind {
+    /// More than 5 % of at least 20 attempts failed.
+    Failures,
+    /// The mean wait was longer than 1 s.
+    Wait,
+    /// A lock was held, or is, for longer than 5 s.
+    Hold,
+}
+
+/// An alarm that is in force: within the last five minutes, by what this process did.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Alarm {
+    /// The class of locks, as [`LockName::class`](crate::locks::LockName::class) has it.
+    pub class: String,
+    /// What is wrong.
+    pub kind: AlarmKind,
+    /// When it was raised.
+    pub since: DateTime<Utc>,
+    /// What was measured: a share between 0 and 1 of failures, seconds of waits and holds.
+    pub measured: f64,
+    /// What it should not exceed, in the same unit.
+    pub limit: f64,
+}
+
+/// What happened to the locks of each class of late.
+#[derive(Debug)]
+pub(super) struct Alarms {
+    epoch: Instant,
+    classes: Mutex<HashMap<String, Class>>,
+}
+
+#[derive(Debug, Default)]
+struct Class {
+    /// The oldest first; only those in which something happened.
+    slots: VecDeque<Slot>,
+    /// How many holds that still last began when.
+    lasting: BTreeMap<Instant, u32>,
+    /// Since when each alarm is in force.
+    raised: BTreeMap<AlarmKind, DateTime<Utc>>,
+    /// The figures have been shown once.
+    is_shown: bool,
+}
+
+#[derive(Debug, Default)]
+struct Slot {
+    number: u64,
+    attempts: u32,
+    failures: u32,
+    waits: u32,
+    waited: Duration,
+    longest_hold: Duration,
+}
+
+/// An alarm that is raised, with what was measured, or cleared.
+type Change = (AlarmKind, Option<f64>);
+
+impl AlarmKind {
+    const ALL: [Self; 3] = [Self::Failures, Self::Wait, Self::Hold];
+
+    /// As it stands in labels and JSON.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Failures => "failures",
+            Self::Wait => "wait",
+            Self::Hold => "hold",
+        }
+    }
+
+    /// What to do about it, in a line.
+    #[must_use]
+    pub fn remedy(self) -> &'static str {
+        match self {
+            Self::Failures => {
+                "see whether Redis answers (/readyz), and whether one holder keeps these locks from \
+                 all others"
+            }
+            Self::Wait => {
+                "shorten the work that is done under these locks, or divide what one of them guards"
+            }
+            Self::Hold => {
+                "see /api/admin/locks for who holds them; shorten the work, or set a longest hold"
+            }
+        }
+    }
+
+    fn limit(self) -> f64 {
+        match self {
+            Self::Failures => 1.0 / f64::from(FAILURES_ONE_IN),
+            Self::Wait => WAIT_MAX.as_secs_f64(),
+            Self::Hold => HOLD_MAX.as_secs_f64(),
+        }
+    }
+}
+
+impl Default for Alarms {
+    fn default() -> Self {
+        Self { epoch: Instant::now(), classes: Mutex::default() }
+    }
+}
+
+impl Alarms {
+    /// An attempt at a lock took so long and came to `outcome`.
+    pub(super) fn attempted(&self, class: &str, took: Duration, outcome: &str) {
+        let is_seat = class == SEAT;
+        self.note(class, |_class, slot| {
+            slot.attempts += 1;
+            slot.failures += u32::from(outcome == "failed" || outcome == "timeout" && !is_seat);
+            if matches!(outcome, "granted" | "timeout") && !is_seat {
+                slot.waits += 1;
+                slot.waited += took;
+            }
+        });
+    }
+
+    /// A guard holds a lock from now on.
+    pub(super) fn began(&self, class: &str, at: Instant) {
+        if class != SEAT {
+            self.note(class, |class, _slot| *class.lasting.entry(at).or_default() += 1);
+        }
+    }
+
+    /// A hold that began then is over.
+    pub(super) fn ended(&self, class: &str, began: Instant) {
+        if class == SEAT {
+            return;
+        }
+        self.note(class, |class, slot| {
+            let left = class.lasting.remove(&began).unwrap_or(1) - 1;
+            if 0 < left {
+                class.lasting.insert(began, left);
+            }
+            slot.longest_hold = slot.longest_hold.max(began.elapsed());
+        });
+    }
+
+    /// Looks at all classes, and raises and clears what is due. To be called now and then.
+    pub(super) fn look(&self) {
+        let (now, slot) = self.now();
+        let mut changes = Vec::new();
+        self.classes().retain(|name, class| {
+            changes.extend(class.look(now, slot).into_iter().map(|change| (name.clone(), change)));
+            // Nothing is known of it that the next attempt would not tell as well.
+            !(class.slots.is_empty() && class.lasting.is_empty())
+        });
+        for (class, change) in changes {
+            tell(&class, change);
+        }
+    }
+
+    /// The alarms in force, by class.
+    pub(super) fn in_force(&self) -> Vec<Alarm> {
+        self.look();
+        let (now, _slot) = self.now();
+        let mut alarms = Vec::new();
+        for (name, class) in self.classes().iter() {
+            let measured = |kind| class.measure(kind, now).unwrap_or_default();
+            alarms.extend(class.raised.iter().map(|(kind, since)| Alarm {
+                class: name.clone(),
+                kind: *kind,
+                since: *since,
+                measured: measured(*kind),
+                limit: kind.limit(),
+            }));
+        }
+        alarms.sort_by(|one, other| (&one.class, one.kind).cmp(&(&other.class, other.kind)));
+        alarms
+    }
+
+    fn note(&self, class: &str, note: impl FnOnce(&mut Class, &mut Slot)) {
+        let (now, number) = self.now();
+        let mut classes = self.classes();
+        if !classes.contains_key(class) {
+            if CLASSES_MAX <= classes.len() {
+                return;
+            }
+            classes.insert(class.to_owned(), Class::default());
+        }
+        let Some(entry) = classes.get_mut(class) else { return };
+        let mut slot = match entry.slots.back() {
+            Some(last) if last.number == number => entry.slots.pop_back().unwrap_or_default(),
+            _ => Slot { number, ..Slot::default() },
+        };
+        note(entry, &mut slot);
+        entry.slots.push_back(slot);
+        let changes = entry.look(now, number);
+        let is_new = !std::mem::replace(&mut entry.is_shown, true);
+        drop(classes);
+        if is_new {
+            AlarmKind::ALL.iter().for_each(|kind| show(class, *kind, 0.0));
+        }
+        for change in changes {
+            tell(class, change);
+        }
+    }
+
+    /// The time, and the number of its slot.
+    fn now(&self) -> (Instant, u64) {
+        let now = Instant::now();
+        (now, now.duration_since(self.epoch).as_secs() / SLOT.as_secs())
+    }
+
+    fn classes(&self) -> MutexGuard<'_, HashMap<String, Class>> {
+        self.classes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Class {
+    /// Forgets what is long past, and says what has changed.
+    fn look(&mut self, now: Instant, slot: u64) -> Vec<Change> {
+        while self.slots.front().is_some_and(|oldest| oldest.number + SLOTS <= slot) {
+            self.slots.pop_front();
+        }
+        let mut changes = Vec::new();
+        for kind in AlarmKind::ALL {
+            let measured = self.measure(kind, now).filter(|measured| kind.limit() < *measured);
+            match (measured, self.raised.contains_key(&kind)) {
+                (Some(_), false) => {
+                    self.raised.insert(kind, Utc::now());
+                    changes.push((kind, measured));
+                }
+                (None, true) => {
+                    self.raised.remove(&kind);
+                    changes.push((kind, None));
+                }
+                (Some(_), true) | (None, false) => {}
+            }
+        }
+        changes
+    }
+
+    /// What there is to compare with the limit; none where too little happened.
+    fn measure(&self, kind: AlarmKind, now: Instant) -> Option<f64> {
+        let sum = |count: fn(&Slot) -> u32| self.slots.iter().map(count).sum::<u32>();
+        match kind {
+            AlarmKind::Failures => {
+                let attempts = sum(|slot| slot.attempts);
+                let share = f64::from(sum(|slot| slot.failures)) / f64::from(attempts.max(1));
+                (ATTEMPTS_MIN <= attempts).then_some(share)
+            }
+            AlarmKind::Wait => {
+                let waited: Duration = self.slots.iter().map(|slot| slot.waited).sum();
+                let waits = sum(|slot| slot.waits);
+                (0 < waits).then(|| waited.as_secs_f64() / f64::from(waits))
+            }
+            AlarmKind::Hold => {
+                let over = self.slots.iter().map(|slot| slot.longest_hold);
+                let oldest = self.lasting.first_key_value();
+                let lasts = oldest.map(|(began, _count)| now.saturating_duration_since(*began));
+                over.chain(lasts).max().map(|longest| longest.as_secs_f64())
+            }
+        }
+    }
+}
+
+/// One line for whoever reads the log at night.
+fn tell(class: &str, (kind, measured): Change) {
+    let alarm = kind.as_str();
+    if let Some(measured) = measured {
+        let (limit, remedy) = (kind.limit(), kind.remedy());
+        tracing::warn!(class, alarm, measured, limit, "locks raise an alarm: {remedy}");
+    } else {
+        tracing::info!(class, alarm, "an alarm of locks is over");
+    }
+    show(class, kind, if measured.is_some() { 1.0 } else { 0.0 });
+}
+
+fn show(class: &str, kind: AlarmKind, value: f64) {
+    metrics::gauge!("galley_lock_alarm", "class" => class.to_owned(), "alarm" => kind.as_str())
+        .set(value);
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,95 @@
+//! When alarms of locks are raised and cleared, under a paused clock.
+
+use tokio::time::advance;
+
+use super::*;
+
+const MS: Duration = Duration::from_millis(1);
+
+fn kinds(alarms: &Alarms) -> Vec<AlarmKind> {
+    alarms.in_force().iter().map(|alarm| alarm.kind).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn failures_are_an_alarm_from_more_than_one_in_twenty_on_and_not_of_a_few() {
+    let alarms = Alarms::default();
+    for _attempt in 0..18 {
+        alarms.attempted("job", MS, "granted");
+    }
+    alarms.attempted("job", MS, "failed");
+    assert_eq!(kinds(&alarms), [], "nineteen say nothing");
+    alarms.attempted("job", MS, "busy");
+    assert_eq!(kinds(&alarms), [], "one in twenty may fail, and busy is an answer");
+    alarms.attempted("job", MS, "timeout");
+    let raised = alarms.in_force();
+    assert_eq!((raised.len(), raised[0].class.as_str()), (1, "job"));
+    assert!((raised[0].measured - 2.0 / 21.0).abs() < 1e-9, "{raised:?}");
+    // Half a minute before five are over, it counts; then it does not.
+    advance(SLOT * 9).await;
+    assert_eq!(kinds(&alarms), [AlarmKind::Failures]);
+    advance(SLOT).await;
+    assert_eq!(kinds(&alarms), []);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_mean_wait_of_more_than_a_second_is_an_alarm_until_the_mean_is_shorter() {
+    let alarms = Alarms::default();
+    alarms.attempted("job", WAIT_MAX, "granted");
+    assert_eq!(kinds(&alarms), []);
+    alarms.attempted("job", WAIT_MAX + 2 * MS, "timeout");
+    assert_eq!(kinds(&alarms), [AlarmKind::Wait]);
+    alarms.attempted("job", MS, "busy");
+    assert_eq!(kinds(&alarms), [AlarmKind::Wait], "who does not wait does not count");
+    alarms.attempted("job", MS, "granted");
+    assert_eq!(kinds(&alarms), []);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_hold_of_more_than_five_seconds_is_an_alarm_while_it_lasts_and_after() {
+    let alarms = Alarms::default();
+    let began = Instant::now();
+    alarms.began("job", began);
+    advance(HOLD_MAX).await;
+    assert_eq!(kinds(&alarms), []);
+    advance(MS).await;
+    assert_eq!(kinds(&alarms), [AlarmKind::Hold]);
+    advance(SLOT * 20).await;
+    assert_eq!(kinds(&alarms), [AlarmKind::Hold], "it still lasts");
+    alarms.ended("job", began);
+    assert_eq!(kinds(&alarms), [AlarmKind::Hold]);
+    advance(SLOT * 10).await;
+    assert_eq!(kinds(&alarms), []);
+    assert!(alarms.classes().is_empty(), "and is forgotten");
+}
+
+#[tokio::test(start_paused = true)]
+async fn people_may_sit_and_wait_for_as_long_as_they_like() {
+    let alarms = Alarms::default();
+    let began = Instant::now();
+    alarms.began(SEAT, began);
+    advance(SLOT).await;
+    alarms.ended(SEAT, began);
+    for _attempt in 0..30 {
+        alarms.attempted(SEAT, SLOT, "granted");
+        alarms.attempted(SEAT, SLOT, "timeout");
+    }
+    assert_eq!(kinds(&alarms), []);
+    for _attempt in 0..10 {
+        alarms.attempted(SEAT, MS, "failed");
+    }
+    assert_eq!(kinds(&alarms), [AlarmKind::Failures]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn g13_classes_without_number_are_not_watched_without_number() {
+    let alarms = Alarms::default();
+    for class in 0..1_000 {
+        alarms.attempted(&class.to_string(), MS, "granted");
+    }
+    assert_eq!(alarms.classes().len(), CLASSES_MAX);
+    for _half_minute in 0..100 {
+        alarms.attempted("0", MS, "granted");
+        advance(SLOT).await;
+    }
+    assert!(alarms.classes()["0"].slots.len() <= 10);
+}

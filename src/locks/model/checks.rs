@@ -1,0 +1,171 @@
+//! What the keeper is asked in the model, and what must be true at each moment and in the end.
+
+use crate::locks::line::Standing;
+use crate::locks::model::belief::Belief;
+use crate::locks::model::keeper::Request;
+use crate::locks::model::people::State;
+use crate::locks::model::plan::{MS, SECOND};
+use crate::locks::model::world::{Event, TTL_US, World};
+use crate::locks::model::{
+    Breach, CLIENT_TIMEOUT, KEYS, Lawful, Number, RENEW_EVERY, SERVERS, TTL, USERS, breach,
+};
+use crate::locks::words::{Held, Over, Released, Verdict};
+
+/// What may be on its way to the keeper when a session ends, there and back, and a place in the
+/// line that is entered by it.
+const ON_ITS_WAY: u64 = 4 * SECOND;
+/// A tick may be so much late, by the drift of its clock, and by the retry of a failed round.
+const TICK_LATE: u64 = SECOND + 500 * MS;
+
+impl<B: Belief> World<B> {
+    pub(super) fn claims(&mut self, request: &Request) -> Result<Option<Standing>, Breach> {
+        let (now, key, who) = (self.keepers(), request.key, request.who);
+        let holder = self.keeper.holder(key, now);
+        let may_take = |it: &Number| match &request.claim.over {
+            Over::Nobody => false,
+            Over::Value(value) => *value == super::keeper::value_of(*it),
+            Over::SameUser => self.sessions[*it].user == self.sessions[who].user,
+        };
+        let over = holder.filter(may_take);
+        let expired = self.keeper.expired(key, now);
+        let answer = self.keeper.claim(request, over, now)?;
+        if matches!(answer.said, Some(Standing::Granted(_))) {
+            self.begins_anew(who);
+        }
+        self.passes(key, expired, answer.told)?;
+        Ok(answer.said)
+    }
+
+    pub(super) fn releases(&mut self, who: Number) -> Result<Released, Breach> {
+        let (now, key) = (self.keepers(), self.sessions[who].key);
+        let expired = self.keeper.expired(key, now);
+        let answer = self.keeper.release(key, who, now)?;
+        self.passes(key, expired, answer.told)?;
+        Ok(answer.said)
+    }
+
+    pub(super) fn renews(&mut self, held: &[(Number, Held)]) -> Result<Vec<Verdict>, Breach> {
+        let now = self.keepers();
+        let mut verdicts = Vec::with_capacity(held.len());
+        for (who, lease) in held {
+            let verdict = self.keeper.renew(self.sessions[*who].key, lease, now, TTL)?;
+            if verdict != Verdict::Lost {
+                self.begins_anew(*who);
+            }
+            verdicts.push(verdict);
+        }
+        Ok(verdicts)
+    }
+
+    /// A lock went from one to another, who may be told. If it had run out, its former holder must
+    /// have stopped by its own clock before, unless something happened that no lease stands for.
+    fn passes(&mut self, key: usize, expired: Option<Number>, told: Option<Number>) -> Lawful {
+        let now = self.keepers();
+        if let Some(former) = expired
+            && self.keeper.holder(key, now).is_some_and(|holder| holder != former)
+        {
+            self.seen.ran_out += 1;
+            let session = &self.sessions[former];
+            if let State::Seated { belief, .. } = &session.state
+                && session.disturbances == self.disturbances
+                && belief.may_write(self.local(session.server))
+            {
+                return Err(breach("G3", format!("{former} still trusts what another has")));
+            }
+        }
+        let Some(told) = told else { return Ok(()) };
+        self.seen.handed_over += 1;
+        self.begins_anew(told);
+        if let Some(soon) = self.travel() {
+            self.push(self.now + soon, Event::Rings(told));
+        }
+        Ok(())
+    }
+
+    /// The keeper's lease of a session runs from now on. Nothing is promised of one whose server
+    /// has a clock that stands still, whenever it asked.
+    fn begins_anew(&mut self, who: Number) {
+        let is_asleep = self.now < self.servers[self.sessions[who].server].asleep_until;
+        self.sessions[who].disturbances = if is_asleep { u64::MAX } else { self.disturbances };
+    }
+
+    /// G4, at any moment: nobody keeps what they cannot use for longer than is allowed.
+    pub(super) fn check_bounds(&self) -> Lawful {
+        let now = self.keepers();
+        for key in 0..KEYS {
+            let Some(holder) = self.keeper.holder(key, now) else { continue };
+            let session = &self.sessions[holder];
+            let Some(ended) = session.ended else { continue };
+            // A clock that went back lets the keeper's leases last for so much longer.
+            let allowed = TTL_US + ON_ITS_WAY + (self.stepped_back - session.stepped_back);
+            if ended + allowed < self.now {
+                return Err(breach("G4", format!("{holder} is gone, and still has the lock")));
+            }
+        }
+        for (who, session) in self.sessions.iter().enumerate().filter(|(_, it)| it.is_seated()) {
+            let Some((silent, halts, halted)) = session.silent else { continue };
+            let server = &self.servers[session.server];
+            // Each time that its server stood still, the silence may have been that of the server.
+            let stood = (server.halts - halts) * 2 * RENEW_EVERY + (server.halted - halted);
+            // One round more for a halt that began before the silence.
+            let allowed = CLIENT_TIMEOUT + 2 * RENEW_EVERY + TICK_LATE + stood;
+            if self.runs(session.server) && silent + allowed < self.now {
+                return Err(breach("G4", format!("{who} is silent, and still sits")));
+            }
+        }
+        Ok(())
+    }
+
+    /// In the end: nothing goes wrong any more, and all come to their turn.
+    pub(super) fn settle(&mut self) -> Lawful {
+        self.calm_down()?;
+        // Every orphan runs out, however far the clock went back.
+        self.run_until(self.now + TTL_US + ON_ITS_WAY + self.stepped_back)?;
+        self.check_bounds()?;
+        for _turn in 0..=self.sessions.len() {
+            let sit = (0..self.sessions.len()).filter(|who| self.sessions[*who].is_seated());
+            sit.collect::<Vec<_>>().into_iter().for_each(|who| self.ends(who));
+            if self.is_quiet() {
+                break;
+            }
+            // Half of the time that a turn may be held by somebody dead.
+            self.run_until(self.now + 3 * SECOND)?;
+        }
+        if !self.is_quiet() {
+            let waits = self.sessions.iter().position(|it| it.ended.is_none());
+            return Err(breach("G5", format!("somebody waits for ever: {waits:?}")));
+        }
+        self.a_newcomer_is_seated()
+    }
+
+    fn is_quiet(&self) -> bool {
+        let now = self.keepers();
+        let is_free = |key| self.keeper.holder(key, now).is_none();
+        self.sessions.iter().all(|it| it.ended.is_some())
+            && (0..KEYS).all(|key| is_free(key) && self.keeper.waiting(key, now) == 0)
+    }
+
+    /// A seat that is free can be had, and used.
+    fn a_newcomer_is_seated(&mut self) -> Lawful {
+        for key in 0..KEYS {
+            self.asks(key % SERVERS, USERS, key, Over::Nobody, false);
+        }
+        self.run_until(self.now + 6 * SECOND)?;
+        let written = self.seen.written;
+        self.writes()?;
+        self.run_until(self.now + 6 * SECOND)?;
+        if self.seen.written != written + KEYS as u64 {
+            return Err(breach("G4", "a free seat cannot be had"));
+        }
+        for who in self.sessions.len() - KEYS..self.sessions.len() {
+            self.ends(who);
+        }
+        self.run_until(self.now + SECOND)?;
+        if self.is_quiet() { Ok(()) } else { Err(breach("G4", "what was given back is not free")) }
+    }
+
+    /// Whether the process of that server runs.
+    pub(super) fn runs(&self, server: usize) -> bool {
+        self.servers[server].halted_until <= self.now
+    }
+}

@@ -1,0 +1,74 @@
+//! The database in the model: the last fence of each seat, and the writes that it took.
+
+use crate::domain::fence::Fence;
+use crate::locks::model::{Lawful, Number, Wrong, breach};
+
+pub(crate) struct Database {
+    seats: Vec<Row>,
+    wrong: Option<Wrong>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Row {
+    ratified: Fence,
+    /// The highest fence of a write that was taken.
+    taken: Fence,
+}
+
+/// Something to be stored, on its way.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Job {
+    Ratify { who: Number, key: usize, fence: Fence },
+    Write { key: usize, fence: Fence },
+}
+
+impl Database {
+    pub(crate) fn new(keys: usize, wrong: Option<Wrong>) -> Self {
+        Self { seats: vec![Row::default(); keys], wrong }
+    }
+
+    /// The last fence that was ratified.
+    pub(crate) fn floor(&self, key: usize) -> Fence {
+        self.seats[key].ratified
+    }
+
+    /// A grant: taken if it is above all others, or asked for again.
+    pub(crate) fn ratify(&mut self, key: usize, fence: Fence) -> Result<(), Fence> {
+        let row = &mut self.seats[key];
+        if fence < row.ratified {
+            return Err(row.ratified);
+        }
+        row.ratified = fence;
+        Ok(())
+    }
+
+    /// A write, which carries the fence that it was made under. True if it was taken.
+    pub(crate) fn write(&mut self, key: usize, fence: Fence) -> Lawful<bool> {
+        let row = &mut self.seats[key];
+        if fence != row.ratified && self.wrong != Some(Wrong::UnfencedWrites) {
+            return Ok(false);
+        }
+        if fence < row.taken {
+            return Err(breach(
+                "G2",
+                format!("a write under {fence} after one under {}", row.taken),
+            ));
+        }
+        row.taken = fence;
+        Ok(true)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn g2_only_writes_under_the_last_fence_are_taken() -> Lawful {
+        let mut database = Database::new(1, None);
+        assert_eq!(database.ratify(0, Fence(7)), Ok(()));
+        assert_eq!(database.ratify(0, Fence(6)), Err(Fence(7)));
+        assert!(database.write(0, Fence(7))? && !database.write(0, Fence(6))?);
+        Ok(())
+    }
+}

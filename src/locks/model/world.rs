@@ -1,0 +1,367 @@
+//! The world of the model: true time, servers whose clocks are not quite that, a network that loses
+//! and delays, and what happens in it in the order of time.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use crate::domain::fence::Fence;
+use crate::locks::line::Standing;
+use crate::locks::model::belief::Belief;
+use crate::locks::model::database::{Database, Job};
+use crate::locks::model::keeper::{Keeper, Request};
+use crate::locks::model::people::{RETURN_GRACE, Session};
+use crate::locks::model::plan::{Dice, MS, Network, SECOND, Step, What};
+use crate::locks::model::{
+    KEYS, Lawful, Number, RENEW_EVERY, SERVERS, Seen, TTL, Wrong, beginning,
+};
+use crate::locks::words::{Held, Released, Verdict};
+
+/// The furthest that a server's clock is from true time, of a million: less than what the margin of
+/// a lease stands for.
+const DRIFT_MAX: u64 = 30_000;
+
+pub(crate) struct World<B> {
+    /// True time, in µs.
+    pub(super) now: u64,
+    pub(super) dice: Dice,
+    agenda: BTreeMap<(u64, u64), Event>,
+    numbered: u64,
+    /// Calls that somebody waits for.
+    open: BTreeSet<u64>,
+    pub(super) keeper: Keeper,
+    /// How far the keeper's clock is from true time.
+    skew: i64,
+    /// All that it ever stepped back.
+    pub(super) stepped_back: u64,
+    /// Times that the keeper or a clock did what a lease does not stand for. The fence does.
+    pub(super) disturbances: u64,
+    down_until: u64,
+    /// Which keeper it is, one after the other.
+    pub(super) run: u64,
+    network: Network,
+    pub(super) database: Database,
+    pub(super) servers: Vec<Server>,
+    pub(super) sessions: Vec<Session<B>>,
+    pub(super) seen: Seen,
+}
+
+pub(crate) struct Server {
+    /// Of its clock, of a million.
+    drift: i64,
+    /// How long its clock stood still, µs.
+    slept: u64,
+    pub(super) halted_until: u64,
+    pub(super) asleep_until: u64,
+    pub(super) halts: u64,
+    pub(super) halted: u64,
+    /// Which process it is, one after the other.
+    pub(super) life: u32,
+    ticks: u64,
+    /// Until when whoever held a lock may come back to a keeper that knows nothing.
+    pub(super) grace_until: Instant,
+    pub(super) ticked_at: Option<Instant>,
+}
+
+/// A call to the keeper.
+#[derive(Clone)]
+pub(crate) struct Call {
+    id: u64,
+    pub(super) server: usize,
+    life: u32,
+    /// The keeper that it is sent to: its connection ends with that one.
+    run: u64,
+    /// By the server's clock.
+    pub(super) sent_at: Instant,
+    pub(super) ask: Ask,
+}
+
+#[derive(Clone)]
+pub(crate) enum Ask {
+    Lock(Box<Request>),
+    Renew(Vec<(Number, Held)>),
+    Release(Number),
+}
+
+pub(crate) enum Reply {
+    Standing(Option<Standing>),
+    Verdicts(Vec<Verdict>),
+    Released(Released),
+}
+
+pub(super) enum Event {
+    /// A call gets to the keeper; its answer will take so long, or be lost.
+    Arrives(Call, Option<u64>),
+    Answered(Call, Reply),
+    TimesOut(Call),
+    Ticks(usize, u64),
+    /// A waiter looks, unless it has looked since.
+    Looks(Number, u64),
+    /// A waiter is told that it is its turn.
+    Rings(Number),
+    Stores(Job),
+    Ratified(Number, Result<(), Fence>),
+}
+
+impl<B: Belief> World<B> {
+    pub(crate) fn new(wrong: Option<Wrong>) -> Self {
+        let mut world = Self {
+            now: SECOND,
+            dice: Dice::new(0),
+            agenda: BTreeMap::new(),
+            numbered: 0,
+            open: BTreeSet::new(),
+            keeper: Keeper::new(KEYS, wrong),
+            skew: 0,
+            stepped_back: 0,
+            disturbances: 0,
+            down_until: 0,
+            run: 0,
+            network: Network::Fair,
+            database: Database::new(KEYS, wrong),
+            servers: Vec::new(),
+            sessions: Vec::new(),
+            seen: Seen::default(),
+        };
+        let drifts = [0, DRIFT_MAX.cast_signed(), -DRIFT_MAX.cast_signed()];
+        for (number, drift) in drifts.into_iter().cycle().take(SERVERS).enumerate() {
+            world.servers.push(Server {
+                drift,
+                slept: 0,
+                halted_until: 0,
+                asleep_until: 0,
+                halts: 0,
+                halted: 0,
+                life: 0,
+                ticks: 0,
+                grace_until: beginning(),
+                ticked_at: None,
+            });
+            world.tick_in(number, SECOND * (number as u64 + 1));
+        }
+        world
+    }
+
+    /// One step of the plan, and all that comes due before it.
+    pub(crate) fn step(&mut self, step: &Step) -> Lawful {
+        self.run_until(self.now + step.after)?;
+        self.dice = Dice::new(step.luck);
+        match step.what {
+            What::Comes(manner) => self.comes(manner),
+            What::Leaves => self.leaves(),
+            What::GoesSilent => self.goes_silent(),
+            What::LetGo => self.is_let_go(),
+            What::Writes => self.writes()?,
+            What::Pauses(time) => self.halts(time, 0),
+            What::Sleeps(time) => self.halts(time, time),
+            What::Dies => self.dies(),
+            What::Outage(time) => self.down_until = self.now + time,
+            What::Step(by) => {
+                self.disturbances += 1;
+                self.skew += by;
+                self.stepped_back += by.min(0).unsigned_abs();
+            }
+            What::Empties => {
+                self.keeper.empty();
+                self.comes_back();
+            }
+            What::Copies => self.keeper.copy_to_replica(),
+            What::FailsOver => {
+                self.keeper.fail_over();
+                self.comes_back();
+            }
+            What::Network(network) => self.network = network,
+        }
+        self.check_bounds()
+    }
+
+    pub(crate) fn run_until(&mut self, until: u64) -> Lawful {
+        while let Some(entry) = self.agenda.first_entry()
+            && entry.key().0 <= until
+        {
+            let ((at, _), event) = entry.remove_entry();
+            self.now = self.now.max(at);
+            self.handle(event)?;
+        }
+        self.now = until;
+        Ok(())
+    }
+
+    /// From now on nothing goes wrong; runs until all servers do.
+    pub(super) fn calm_down(&mut self) -> Lawful {
+        (self.network, self.down_until) = (Network::Fair, self.now);
+        let awake = self.servers.iter().map(|server| server.halted_until).max();
+        self.run_until(self.now.max(awake.unwrap_or_default()))
+    }
+
+    fn handle(&mut self, event: Event) -> Lawful {
+        // A process that stands still finds it all when it goes on.
+        let halted_until = self.at_server(&event).map_or(0, |at| self.servers[at].halted_until);
+        if self.now < halted_until {
+            self.push(halted_until, event);
+            return Ok(());
+        }
+        match event {
+            Event::Arrives(call, back) => self.arrives(call, back),
+            Event::Answered(call, reply) => {
+                if self.open.remove(&call.id) && self.servers[call.server].life == call.life {
+                    self.answered(&call, reply);
+                }
+                Ok(())
+            }
+            Event::TimesOut(call) => {
+                if self.open.remove(&call.id) && self.servers[call.server].life == call.life {
+                    self.timed_out(&call);
+                }
+                Ok(())
+            }
+            Event::Ticks(server, number) if self.servers[server].ticks == number => {
+                self.tick_in(server, RENEW_EVERY);
+                self.ticks(server);
+                Ok(())
+            }
+            Event::Ticks(..) => Ok(()),
+            Event::Looks(who, number) => {
+                if self.sessions[who].looks == number {
+                    self.look(who);
+                }
+                Ok(())
+            }
+            Event::Rings(who) => {
+                self.rings(who);
+                Ok(())
+            }
+            Event::Stores(job) => self.stores(job),
+            Event::Ratified(who, ratified) => {
+                self.ratified(who, ratified);
+                Ok(())
+            }
+        }
+    }
+
+    /// Whose process an event happens in.
+    fn at_server(&self, event: &Event) -> Option<usize> {
+        match event {
+            Event::Answered(call, _) | Event::TimesOut(call) => Some(call.server),
+            Event::Ticks(server, _) => Some(*server),
+            Event::Looks(who, _) | Event::Rings(who) | Event::Ratified(who, _) => {
+                Some(self.sessions[*who].server)
+            }
+            Event::Arrives(..) | Event::Stores(_) => None,
+        }
+    }
+
+    pub(super) fn push(&mut self, at: u64, event: Event) {
+        self.numbered += 1;
+        self.agenda.insert((at, self.numbered), event);
+    }
+
+    /// Asks the keeper, and waits for the answer for so long.
+    pub(super) fn call(&mut self, server: usize, ask: Ask, patience: u64) {
+        self.numbered += 1;
+        let (id, life) = (self.numbered, self.servers[server].life);
+        let call = Call { id, server, life, run: self.run, sent_at: self.local(server), ask };
+        self.open.insert(id);
+        self.push(self.now + patience, Event::TimesOut(call.clone()));
+        let (there, back) = (self.travel(), self.travel());
+        if let Some(there) = there {
+            self.push(self.now + there, Event::Arrives(call, back));
+        }
+    }
+
+    /// How long a message is on its way; none if it is lost.
+    pub(super) fn travel(&mut self) -> Option<u64> {
+        match self.network {
+            Network::Fair => Some(self.dice.between(MS / 10, 5 * MS)),
+            Network::Slow => Some(self.dice.between(MS, SECOND)),
+            Network::Lossy if self.dice.in_a_hundred(25) => None,
+            Network::Lossy => Some(self.dice.between(MS, 60 * MS)),
+        }
+    }
+
+    fn arrives(&mut self, call: Call, back: Option<u64>) -> Lawful {
+        if self.now < self.down_until || call.run != self.run {
+            return Ok(());
+        }
+        let reply = match &call.ask {
+            Ask::Lock(request) => Reply::Standing(self.claims(request)?),
+            Ask::Release(who) => Reply::Released(self.releases(*who)?),
+            Ask::Renew(held) => Reply::Verdicts(self.renews(held)?),
+        };
+        if let Some(back) = back {
+            self.push(self.now + back, Event::Answered(call, reply));
+        }
+        Ok(())
+    }
+
+    /// Whoever is told to comes by in so long, by the clock of the server.
+    pub(super) fn tick_in(&mut self, server: usize, time: u64) {
+        let ticks = self.servers[server].ticks + 1;
+        self.servers[server].ticks = ticks;
+        self.push(self.now + self.true_time(server, time), Event::Ticks(server, ticks));
+    }
+
+    /// How long `time` on the clock of the server takes.
+    pub(super) fn true_time(&self, server: usize, time: u64) -> u64 {
+        time * 1_000_000 / 1_000_000_u64.saturating_add_signed(self.servers[server].drift)
+    }
+
+    /// What the clock of a server shows.
+    pub(super) fn local(&self, server: usize) -> Instant {
+        let at = &self.servers[server];
+        let shown = self.now * 1_000_000_u64.saturating_add_signed(at.drift) / 1_000_000;
+        beginning() + Duration::from_micros(100 * SECOND + shown - at.slept)
+    }
+
+    /// What the keeper's clock shows.
+    pub(super) fn keepers(&self) -> Instant {
+        let shown = (self.now + 10_000 * SECOND).saturating_add_signed(self.skew);
+        beginning() + Duration::from_micros(shown)
+    }
+
+    fn halts(&mut self, time: u64, sleeps: u64) {
+        let number = self.dice.index(SERVERS);
+        let now = self.now;
+        let server = &mut self.servers[number];
+        if now < server.halted_until {
+            return;
+        }
+        server.halted_until = now + time;
+        server.halts += 1;
+        server.halted += time;
+        // Nobody looks at its clock meanwhile.
+        server.slept += sleeps;
+        server.asleep_until = now + sleeps;
+        self.disturbances += u64::from(0 < sleeps);
+    }
+
+    /// The keeper is another one than before. Each server sees that before it asks it anything.
+    fn comes_back(&mut self) {
+        self.disturbances += 1;
+        self.run += 1;
+        for server in 0..SERVERS {
+            self.servers[server].grace_until = self.local(server) + RETURN_GRACE;
+            if let Some(soon) = self.travel() {
+                self.tick_in(server, soon);
+            }
+        }
+    }
+
+    fn dies(&mut self) {
+        let number = self.dice.index(SERVERS);
+        self.servers[number].life += 1;
+        self.servers[number].ticked_at = None;
+        for who in 0..self.sessions.len() {
+            if self.sessions[who].server == number {
+                self.is_gone(who);
+            }
+        }
+        self.tick_in(number, RENEW_EVERY);
+    }
+}
+
+/// How long the lease of a seat is, in µs.
+pub(super) const TTL_US: u64 = 12 * SECOND;
+
+const _: () = assert!(TTL.as_micros() == TTL_US as u128);

@@ -1,0 +1,81 @@
+//! One Redis that has locks: a single one, or a primary of a Cluster.
+
+use std::sync::Arc;
+
+use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use tracing::Instrument;
+
+use crate::locks::link::Link;
+use crate::locks::scripts::{Scripts, pipeline};
+use crate::reach::{Address, Addresses};
+
+/// A Redis and the two connections to it: one for claims, releases and questions, one for renewals
+/// alone, so that nothing a user does can make those late. They end with it.
+#[derive(Debug)]
+pub(super) struct Node {
+    /// Of a node of a Cluster; of a single Redis whatever names it.
+    pub(super) address: Address,
+    pub(super) calls: Link,
+    pub(super) renewals: Link,
+    end: CancellationToken,
+}
+
+/// What the connections to all nodes have in common.
+#[derive(Clone, Debug)]
+pub(super) struct Upbringing {
+    pub(super) scripts: Arc<Scripts>,
+    /// Told when a connection for renewals is back.
+    pub(super) reconnected: Vec<Arc<Notify>>,
+    /// Told of each connection for calls.
+    pub(super) opened: Arc<Notify>,
+    pub(super) tasks: TaskTracker,
+    pub(super) stop: CancellationToken,
+}
+
+/// Whether a node was there from the beginning.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Coming {
+    First,
+    /// In the place of another, which may not have told it all that it knew.
+    Later,
+}
+
+impl Node {
+    /// Begins to connect.
+    pub(super) fn open(
+        address: Address,
+        addresses: Arc<Addresses>,
+        coming: Coming,
+        upbringing: &Upbringing,
+    ) -> Arc<Self> {
+        let greeting = upbringing.scripts.greeting();
+        let (calls, mut calls_upkeep) = Link::new(Arc::clone(&addresses), greeting);
+        calls_upkeep.opened = Some(Arc::clone(&upbringing.opened));
+        // Renewals bring their script along; a new connection only has to show that it answers.
+        let mut ping = pipeline();
+        ping.cmd("PING");
+        let (renewals, mut renewals_upkeep) = Link::new(addresses, ping);
+        renewals_upkeep.reconnected.clone_from(&upbringing.reconnected);
+        renewals_upkeep.is_successor = coming == Coming::Later;
+        let end = upbringing.stop.child_token();
+        let span = |name| tracing::info_span!("locks", task = name, node = %address);
+        let tasks = &upbringing.tasks;
+        tasks.spawn(calls_upkeep.run(end.clone()).instrument(span("calls")));
+        tasks.spawn(renewals_upkeep.run(end.clone()).instrument(span("renewals")));
+        Arc::new(Self { address, calls, renewals, end })
+    }
+
+    /// Gives the connections up: this is not a primary any more, look the address up again.
+    pub(super) fn reopen(&self) {
+        self.calls.reopen();
+        self.renewals.reopen();
+    }
+}
+
+impl Drop for Node {
+    fn drop(&mut self) {
+        self.end.cancel();
+    }
+}

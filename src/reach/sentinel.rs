@@ -1,0 +1,94 @@
+//! Redis Sentinel: asking where the primary is.
+//!
+//! Sentinels agree on each failover and number it. One that was cut off goes on naming the old
+//! primary, under a number that is lower than one that we have seen: it is not believed.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use redis::{AsyncConnectionConfig, Client, ErrorKind, RedisError, RedisResult};
+
+use crate::reach::addresses::Address;
+
+/// How long one Sentinel may take, to be connected to and to answer.
+const ASKED_FOR: Duration = Duration::from_millis(500);
+
+/// Those who know where the primary is.
+#[derive(Debug)]
+pub(super) struct Sentinels {
+    all: Vec<Client>,
+    /// What they call it.
+    name: String,
+    /// What a client for it is like but for the address.
+    primary: Client,
+    /// Which of them is asked first: whoever answered last.
+    first: AtomicUsize,
+    /// The number of the last failover that was heard of.
+    epoch: AtomicU64,
+}
+
+impl Sentinels {
+    pub(super) fn new(all: Vec<Client>, name: String, primary: Client) -> Self {
+        Self { all, name, primary, first: AtomicUsize::new(0), epoch: AtomicU64::new(0) }
+    }
+
+    /// A client for the primary, as the first says that knows.
+    pub(super) async fn client(&self) -> RedisResult<Client> {
+        let first = self.first.load(Ordering::Relaxed);
+        let mut fault = RedisError::from((ErrorKind::Io, "no Sentinel is known"));
+        for (at, sentinel) in self.all.iter().enumerate().cycle().skip(first).take(self.all.len()) {
+            match self.ask(sentinel).await {
+                Ok(address) => {
+                    self.first.store(at, Ordering::Relaxed);
+                    return address.client_like(&self.primary);
+                }
+                Err(error) => fault = error,
+            }
+        }
+        Err(fault)
+    }
+
+    async fn ask(&self, sentinel: &Client) -> RedisResult<Address> {
+        let told = match self.ask_as(sentinel).await {
+            Err(error) if wants_password(&error) => {
+                // Then it is that of the primary.
+                let ours = self.primary.get_connection_info().redis_settings().clone();
+                let info = sentinel.get_connection_info().clone();
+                self.ask_as(&Client::open(info.set_redis_settings(ours.set_db(0)))?).await?
+            }
+            told => told?,
+        };
+        let field = |name: &str| told.get(name).map(String::as_str);
+        let number = |name: &str| field(name).and_then(|text| text.parse::<u64>().ok());
+        let unexpected = || RedisError::from((ErrorKind::Parse, "a Sentinel's strange answer"));
+        let epoch = number("config-epoch").ok_or_else(unexpected)?;
+        if epoch < self.epoch.fetch_max(epoch, Ordering::Relaxed) {
+            return Err((ErrorKind::Io, "the Sentinel missed a failover").into());
+        }
+        let port =
+            number("port").and_then(|port| u16::try_from(port).ok()).ok_or_else(unexpected)?;
+        Ok(Address { host: field("ip").ok_or_else(unexpected)?.to_owned(), port })
+    }
+
+    async fn ask_as(&self, sentinel: &Client) -> RedisResult<HashMap<String, String>> {
+        let config = AsyncConnectionConfig::new()
+            .set_connection_timeout(Some(ASKED_FOR))
+            .set_response_timeout(Some(ASKED_FOR));
+        let mut connection = sentinel.get_multiplexed_async_connection_with_config(&config).await?;
+        let asked =
+            redis::cmd("SENTINEL").arg("MASTER").arg(&self.name).query_async(&mut connection).await;
+        asked.map_err(|error| {
+            if error.to_string().contains("No such master") {
+                let what = "the Sentinels know no primary of that name";
+                RedisError::from((ErrorKind::InvalidClientConfig, what))
+            } else {
+                error
+            }
+        })
+    }
+}
+
+fn wants_password(error: &RedisError) -> bool {
+    error.code() == Some("NOAUTH") || error.kind() == ErrorKind::AuthenticationFailed
+}

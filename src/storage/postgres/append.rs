@@ -1,0 +1,273 @@
+//! Storing groups of edits: the hot path, in two round trips and one wait for the disk.
+//!
+//! The first statement reads what the group touches, all from one state. The plan is made of it,
+//! and the second statement, which is also the transaction, writes it only if that state still
+//! stands. It stands if for each document that changes `last_seq` and `grants` are the same:
+//! `clients` never changes without the one, nor seats and links without the other. The rows are
+//! locked for that look, and PostgreSQL looks at what a row has become while it was waited for.
+//!
+//! If somebody else was faster, which takes two servers that write one document at once, the group
+//! is decided again; if it happens again, under locks that are had first.
+
+use std::collections::{BTreeSet, HashMap};
+
+use sqlx::PgConnection;
+
+use crate::domain::ids::{DocumentId, UserId};
+use crate::domain::seat::{Role, Seat};
+use crate::storage::error::StorageError;
+use crate::storage::log::{Append, Appended};
+use crate::storage::plan::{Plan, Sitting, State, plan};
+use crate::storage::postgres::columns::Moment;
+use crate::storage::postgres::stop::Stop;
+use crate::storage::postgres::{Postgres, WRITE, bounded, read, transaction, typed};
+use crate::storage::rows::{corrupt, fence, parse};
+
+/// How often a group is decided without locks.
+const FREE_TRIES: u32 = 2;
+/// Bytes of one statement, about: a message of PostgreSQL ends at 1 GiB.
+const STATEMENT_BYTES: usize = 16 << 20;
+
+/// The state a plan rests on.
+struct Seen {
+    state: State,
+    /// `last_seq` and `grants` of each document.
+    stamps: HashMap<DocumentId, (i64, i64)>,
+}
+
+/// The updates of one statement, column by column.
+#[derive(Default)]
+struct Updates<'a> {
+    documents: Vec<String>,
+    numbers: Vec<i64>,
+    bytes: Vec<&'a [u8]>,
+}
+
+impl Postgres {
+    pub(in crate::storage) async fn append(
+        &self,
+        batch: &[Append],
+    ) -> Result<Vec<Appended>, StorageError> {
+        if batch.is_empty() {
+            return Ok(Vec::new());
+        }
+        for _ in 0..FREE_TRIES {
+            match self.append_free(batch).await {
+                Ok(Some(outcomes)) => return Ok(outcomes),
+                Ok(None) | Err(Stop::Again(_)) => {}
+                Err(stop) => return Err(stop.into_error()),
+            }
+        }
+        let appending = transaction!(self.edits, WRITE, tx => {
+            lock_all(tx, batch).await?;
+            append_in(tx, batch).await
+        });
+        appending.map_err(Stop::into_error)
+    }
+
+    /// Decides and stores a group without locks. `None`: somebody else was faster.
+    async fn append_free(&self, batch: &[Append]) -> Result<Option<Vec<Appended>>, Stop> {
+        let seen = read!(self.edits, connection => { see(connection, batch).await })?;
+        let Seen { state, stamps } = seen;
+        let plan = plan(batch, state);
+        let mut parts = in_parts(batch, &plan);
+        let (Some(last), true) = (parts.pop(), parts.is_empty()) else {
+            // Too much for one statement.
+            return Ok(None);
+        };
+        if plan.documents.is_empty() {
+            return Ok(Some(plan.outcomes));
+        }
+        let writing = async {
+            let mut lent = self.edits.take().await?;
+            let written = typed(write(lent.connection(), &plan, &stamps, &last)).await;
+            lent.give_back(written)
+        };
+        Ok(bounded(writing).await?.then_some(plan.outcomes))
+    }
+}
+
+/// Stores a group inside a transaction that has the locks of its documents.
+pub(super) async fn append_in(
+    connection: &mut PgConnection,
+    batch: &[Append],
+) -> Result<Vec<Appended>, Stop> {
+    let Seen { state, stamps } = see(connection, batch).await?;
+    let plan = plan(batch, state);
+    let mut parts = in_parts(batch, &plan);
+    let last = parts.pop().unwrap_or_default();
+    for part in parts {
+        sqlx::query(
+            "INSERT INTO updates (document_id, seq, bytes) \
+             SELECT * FROM unnest($1::text[], $2::int8[], $3::bytea[])",
+        )
+        .bind(part.documents)
+        .bind(part.numbers)
+        .bind(part.bytes)
+        .execute(&mut *connection)
+        .await?;
+    }
+    if !plan.documents.is_empty() && !write(connection, &plan, &stamps, &last).await? {
+        let why = "a document changed under its lock";
+        return Err(Stop::Again(StorageError::Unavailable(why.to_owned())));
+    }
+    Ok(plan.outcomes)
+}
+
+/// Locks the documents of a group, in the order in which everybody does.
+async fn lock_all(connection: &mut PgConnection, batch: &[Append]) -> Result<(), Stop> {
+    let query = "SELECT 1 FROM documents WHERE id = ANY($1) ORDER BY id FOR NO KEY UPDATE";
+    sqlx::query(query).bind(documents(batch)).execute(connection).await?;
+    Ok(())
+}
+
+fn documents(batch: &[Append]) -> Vec<String> {
+    let wanted: BTreeSet<DocumentId> = batch.iter().map(|append| append.document).collect();
+    wanted.iter().map(ToString::to_string).collect()
+}
+
+/// Kind, text, text, text, number, number.
+type Row = (i16, String, Option<String>, Option<String>, i64, i64);
+
+/// Reads what a group touches.
+async fn see(connection: &mut PgConnection, batch: &[Append]) -> Result<Seen, Stop> {
+    let seats: BTreeSet<Seat> =
+        batch.iter().filter_map(|append| append.guard).map(|guard| guard.seat).collect();
+    let mut clients = BTreeSet::new();
+    for append in batch {
+        // What is beyond the column's range is refused by the plan.
+        let columns = append.clients.iter().filter_map(|&client| i64::try_from(client).ok());
+        clients.extend(columns.map(|client| (append.document, client)));
+    }
+    let (owned, ids): (Vec<String>, Vec<i64>) =
+        clients.iter().map(|(document, client)| (document.to_string(), *client)).unzip();
+    let (links, roles): (Vec<String>, Vec<&str>) =
+        seats.iter().map(|seat| (seat.link.to_string(), seat.role.as_str())).unzip();
+    let rows: Vec<Row> = sqlx::query_as(
+        "SELECT 0::int2, d.id, NULL, NULL, d.last_seq, d.grants \
+         FROM unnest($1::text[]) AS w (id) JOIN documents d ON d.id = w.id \
+         UNION ALL \
+         SELECT 1::int2, s.link_id, s.role, l.document_id, s.fence, 0 \
+         FROM unnest($2::text[], $3::text[]) AS w (link_id, role) \
+         JOIN seats s ON s.link_id = w.link_id AND s.role = w.role \
+         JOIN share_links l ON l.id = s.link_id WHERE l.revoked_at IS NULL \
+         UNION ALL \
+         SELECT 2::int2, c.document_id, c.user_id, NULL, c.client, 0 \
+         FROM unnest($4::text[], $5::int8[]) AS w (document_id, client) \
+         JOIN clients c ON c.document_id = w.document_id AND c.client = w.client",
+    )
+    .bind(documents(batch))
+    .bind(links)
+    .bind(roles)
+    .bind(owned)
+    .bind(ids)
+    .fetch_all(connection)
+    .await?;
+    Ok(seen_in(rows)?)
+}
+
+fn seen_in(rows: Vec<Row>) -> Result<Seen, StorageError> {
+    let mut seen = Seen { state: State::default(), stamps: HashMap::new() };
+    for row in rows {
+        match row {
+            (0, document, None, None, last_seq, grants) => {
+                let document = parse(&document)?;
+                seen.state.last_seq.insert(document, last_seq);
+                seen.stamps.insert(document, (last_seq, grants));
+            }
+            (1, link, Some(role), Some(document), number, _) => {
+                let seat = Seat::new(parse(&link)?, parse::<Role>(&role)?);
+                let sitting = Sitting { document: parse(&document)?, fence: fence(number)? };
+                seen.state.seats.insert(seat, sitting);
+            }
+            (_, document, user, _, client, _) => {
+                let key = (parse(&document)?, u64::try_from(client).map_err(corrupt)?);
+                let user = user.as_deref().map(parse::<UserId>).transpose()?;
+                seen.state.clients.insert(key, user);
+            }
+        }
+    }
+    Ok(seen)
+}
+
+/// The updates to store, in statements of a size that can be sent. At least one.
+fn in_parts<'a>(batch: &'a [Append], plan: &Plan) -> Vec<Updates<'a>> {
+    let mut parts = Vec::new();
+    let (mut part, mut size) = (Updates::default(), 0);
+    for &(position, seq) in &plan.rows {
+        let Some(append) = batch.get(position) else { continue };
+        if STATEMENT_BYTES < size + append.update.len() && 0 < size {
+            parts.push(std::mem::take(&mut part));
+            size = 0;
+        }
+        size += append.update.len();
+        part.documents.push(append.document.to_string());
+        part.numbers.push(seq);
+        part.bytes.push(append.update.as_ref());
+    }
+    parts.push(part);
+    parts
+}
+
+/// Writes a plan, and says whether what it rests on still stood; if not, it wrote nothing.
+async fn write(
+    connection: &mut PgConnection,
+    plan: &Plan,
+    stamps: &HashMap<DocumentId, (i64, i64)>,
+    updates: &Updates<'_>,
+) -> Result<bool, Stop> {
+    let mut ids = Vec::with_capacity(plan.documents.len());
+    let (mut old_seq, mut old_grants) = (Vec::new(), Vec::new());
+    let (mut new_seq, mut times) = (Vec::new(), Vec::new());
+    for (document, (seq, now)) in &plan.documents {
+        let (last_seq, grants) = stamps.get(document).copied().unwrap_or_default();
+        ids.push(document.to_string());
+        old_seq.push(last_seq);
+        old_grants.push(grants);
+        new_seq.push(*seq);
+        times.push(Moment(*now));
+    }
+    let (mut owned, mut clients, mut owners) = (Vec::new(), Vec::new(), Vec::new());
+    for (document, client, user) in &plan.clients {
+        owned.push(document.to_string());
+        clients.push(i64::try_from(*client).map_err(corrupt)?);
+        owners.push(user.as_ref().map(UserId::as_str));
+    }
+    let stands = sqlx::query_scalar(
+        "WITH seen AS ( \
+           SELECT * FROM unnest($1::text[], $2::int8[], $3::int8[], $4::int8[], $5::timestamptz[]) \
+             AS s (id, old_seq, old_grants, new_seq, at) \
+         ), locked AS MATERIALIZED ( \
+           SELECT id, last_seq, grants FROM documents WHERE id = ANY($1) \
+           ORDER BY id FOR NO KEY UPDATE \
+         ), verdict AS MATERIALIZED ( \
+           SELECT count(*) = cardinality($1) AS stands FROM locked l JOIN seen s \
+           ON s.id = l.id AND s.old_seq = l.last_seq AND s.old_grants = l.grants \
+         ), stored AS ( \
+           INSERT INTO updates (document_id, seq, bytes) \
+           SELECT u.* FROM verdict, unnest($6::text[], $7::int8[], $8::bytea[]) AS u \
+           WHERE verdict.stands \
+         ), bound AS ( \
+           INSERT INTO clients (document_id, client, user_id) \
+           SELECT c.* FROM verdict, unnest($9::text[], $10::int8[], $11::text[]) AS c \
+           WHERE verdict.stands \
+         ), moved AS ( \
+           UPDATE documents d SET last_seq = s.new_seq, updated_at = s.at FROM verdict, seen s \
+           WHERE verdict.stands AND d.id = s.id \
+         ) SELECT stands FROM verdict",
+    )
+    .bind(ids)
+    .bind(old_seq)
+    .bind(old_grants)
+    .bind(new_seq)
+    .bind(times)
+    .bind(updates.documents.as_slice())
+    .bind(updates.numbers.as_slice())
+    .bind(updates.bytes.as_slice())
+    .bind(owned)
+    .bind(clients)
+    .bind(owners)
+    .fetch_one(connection)
+    .await?;
+    Ok(stands)
+}

@@ -1,0 +1,134 @@
+//! Reading and merging the update log, on PostgreSQL.
+
+use bytes::Bytes;
+
+use crate::domain::ids::{DocumentId, UserId};
+use crate::storage::error::StorageError;
+use crate::storage::log::{Log, Tail};
+use crate::storage::postgres::stop::Stop;
+use crate::storage::postgres::{Postgres, WRITE, read, transaction};
+use crate::storage::rows::{corrupt, parse};
+
+/// What kind of row it is, its number, its bytes.
+type Row = (i16, i64, Option<Vec<u8>>);
+
+impl Postgres {
+    pub(in crate::storage) async fn log(
+        &self,
+        id: DocumentId,
+    ) -> Result<Option<Log>, StorageError> {
+        let reading = read!(self.others, connection => {
+            // One statement sees one state.
+            let rows: Vec<Row> = sqlx::query_as(
+                "SELECT 0::int2, last_seq, NULL::bytea FROM documents WHERE id = $1 \
+                 UNION ALL SELECT 1::int2, upto, bytes FROM snapshots WHERE document_id = $1 \
+                 UNION ALL SELECT 2::int2, seq, bytes FROM updates WHERE document_id = $1",
+            )
+            .bind(id.to_string())
+            .fetch_all(connection)
+            .await?;
+            Ok(rows)
+        });
+        let mut rows = in_order(reading.map_err(Stop::into_error)?).into_iter();
+        let Some((0, seq, _)) = rows.next() else {
+            return Ok(None);
+        };
+        let parts = rows.filter_map(|(_, _, bytes)| bytes.map(Bytes::from)).collect();
+        Ok(Some(Log { seq, parts }))
+    }
+
+    pub(in crate::storage) async fn log_after(
+        &self,
+        id: DocumentId,
+        seq: i64,
+    ) -> Result<Option<Tail>, StorageError> {
+        let reading = read!(self.others, connection => {
+            let rows: Vec<Row> = sqlx::query_as(
+                "SELECT 0::int2, COALESCE(s.upto, 0), NULL::bytea \
+                 FROM documents d LEFT JOIN snapshots s ON s.document_id = d.id WHERE d.id = $1 \
+                 UNION ALL \
+                 SELECT 1::int2, seq, bytes FROM updates WHERE document_id = $1 AND seq > $2",
+            )
+            .bind(id.to_string())
+            .bind(seq)
+            .fetch_all(connection)
+            .await?;
+            Ok(rows)
+        });
+        let mut rows = in_order(reading.map_err(Stop::into_error)?).into_iter();
+        let Some((0, merged_upto, _)) = rows.next() else {
+            return Ok(None);
+        };
+        if seq < merged_upto {
+            return Ok(None);
+        }
+        let updates = rows.filter_map(|(_, seq, bytes)| Some((seq, Bytes::from(bytes?))));
+        Ok(Some(Tail { updates: updates.collect() }))
+    }
+
+    pub(in crate::storage) async fn compact(
+        &self,
+        id: DocumentId,
+        upto: i64,
+        merged: &Bytes,
+    ) -> Result<(), StorageError> {
+        let compacting = transaction!(self.others, WRITE, tx => {
+            // Keeps the document from being deleted meanwhile; edits do not wait for this lock.
+            let last: Option<i64> =
+                sqlx::query_scalar("SELECT last_seq FROM documents WHERE id = $1 FOR KEY SHARE")
+                    .bind(id.to_string())
+                    .fetch_optional(&mut *tx)
+                    .await?;
+            // (D5) Not beyond what was stored, nor less far than the one there.
+            if last.is_none_or(|last| last < upto) {
+                return Ok(());
+            }
+            let replaced = sqlx::query(
+                "INSERT INTO snapshots AS s (document_id, upto, bytes) VALUES ($1, $2, $3) \
+                 ON CONFLICT (document_id) DO UPDATE \
+                   SET upto = excluded.upto, bytes = excluded.bytes WHERE s.upto < excluded.upto",
+            )
+            .bind(id.to_string())
+            .bind(upto)
+            .bind(merged.as_ref())
+            .execute(&mut *tx)
+            .await?;
+            if replaced.rows_affected() == 0 {
+                return Ok(());
+            }
+            sqlx::query("DELETE FROM updates WHERE document_id = $1 AND seq <= $2")
+                .bind(id.to_string())
+                .bind(upto)
+                .execute(tx)
+                .await?;
+            Ok(())
+        });
+        compacting.map_err(Stop::into_error)
+    }
+
+    pub(in crate::storage) async fn client_owners(
+        &self,
+        id: DocumentId,
+    ) -> Result<Vec<(u64, UserId)>, StorageError> {
+        let reading = read!(self.others, connection => {
+            let rows: Vec<(i64, String)> = sqlx::query_as(
+                "SELECT client, user_id FROM clients \
+                 WHERE document_id = $1 AND user_id IS NOT NULL ORDER BY client",
+            )
+            .bind(id.to_string())
+            .fetch_all(connection)
+            .await?;
+            Ok(rows)
+        });
+        let owner = |(client, user): (i64, String)| {
+            Ok((u64::try_from(client).map_err(corrupt)?, parse(&user)?))
+        };
+        reading.map_err(Stop::into_error)?.into_iter().map(owner).collect()
+    }
+}
+
+/// Sorted here: there it would be a sort of all bytes of the document, on disk if they are many.
+fn in_order(mut rows: Vec<Row>) -> Vec<Row> {
+    rows.sort_unstable_by_key(|(kind, seq, _)| (*kind, *seq));
+    rows
+}

@@ -1,0 +1,159 @@
+//! Opening a database: which one, whose is it, and which schema has it?
+
+use std::str::FromStr as _;
+use std::time::Duration;
+
+use sqlx::migrate::{Migration, MigrationType, Migrator};
+use sqlx::postgres::PgConnectOptions;
+use sqlx::{ConnectOptions as _, Connection as _, PgConnection, SqlSafeStr as _};
+use tokio::time::timeout;
+
+use crate::storage::error::StorageError;
+use crate::storage::postgres::connections::Connections;
+use crate::storage::postgres::{CALL_TIMEOUT, Postgres};
+
+/// Connections for groups of edits: one at work, one to take over when that one hangs.
+const EDITS: u16 = 2;
+/// Connections for everything else.
+const OTHERS: u16 = 8;
+/// What the server lets a statement take.
+const STATEMENT_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long a statement waits for a lock.
+const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long opening may take, which may be another server's migration.
+const OPEN_TIMEOUT: Duration = Duration::from_secs(600);
+/// The oldest server with all that the settings below name.
+const VERSION_MIN: i64 = 14;
+/// What the table of migrations is called in its comment, so that we know it for ours.
+const MARK: &str = "galley";
+/// "GALY" twice: the advisory lock under which the schema is changed.
+const MIGRATION_LOCK: i64 = 0x4741_4C59_4741_4C59;
+
+const _: () = assert!(
+    LOCK_TIMEOUT.as_millis() < STATEMENT_TIMEOUT.as_millis()
+        && STATEMENT_TIMEOUT.as_millis() < CALL_TIMEOUT.as_millis()
+);
+
+impl Postgres {
+    /// Opens the database that `url` names, which must be there, and brings it to the current
+    /// schema.
+    pub(in crate::storage) async fn open(url: &str) -> Result<Self, StorageError> {
+        let options = options(url)?;
+        // A migration takes as long as it takes.
+        let patient = options.clone().options([("statement_timeout", 0), ("lock_timeout", 0)]);
+        let opening = timeout(OPEN_TIMEOUT, prepare(&patient)).await;
+        let late = |_| StorageError::Unavailable("opening it took too long".to_owned());
+        opening.map_err(late)??;
+        let bounded = options.options([
+            ("statement_timeout", STATEMENT_TIMEOUT.as_millis()),
+            ("lock_timeout", LOCK_TIMEOUT.as_millis()),
+            ("idle_in_transaction_session_timeout", CALL_TIMEOUT.as_millis()),
+            // A statement whose caller is gone ends.
+            ("client_connection_check_interval", STATEMENT_TIMEOUT.as_millis()),
+        ]);
+        let edits = Connections::new(bounded.clone(), EDITS);
+        Ok(Self { edits, others: Connections::new(bounded, OTHERS) })
+    }
+}
+
+/// What all connections have in common. It stands over what role and database have set.
+fn options(url: &str) -> Result<PgConnectOptions, StorageError> {
+    // The error may repeat what it could not read, which may be a password.
+    let refused = |_| {
+        let what = "database.url is not understood; write \
+                    postgres://[USER[:PASSWORD]@]HOST[:PORT]/DATABASE";
+        StorageError::Unsupported(what.to_owned())
+    };
+    let options = PgConnectOptions::from_str(url).map_err(refused)?;
+    Ok(options
+        .application_name("galley")
+        .options([
+            // Each commit reaches the disk, and the standbys that the server waits for, before it
+            // is answered (D4).
+            ("synchronous_commit", "on"),
+            ("default_transaction_isolation", "read committed"),
+            ("default_transaction_read_only", "off"),
+            // All statements are small and always the same: planned once, never compiled.
+            ("plan_cache_mode", "force_generic_plan"),
+            ("jit", "off"),
+            // A plan is kept, and the one for an empty table would be to read all of it.
+            ("enable_seqscan", "off"),
+        ])
+        .disable_statement_logging())
+}
+
+async fn prepare(options: &PgConnectOptions) -> Result<(), StorageError> {
+    let connecting = timeout(CALL_TIMEOUT, options.connect()).await;
+    let late = |_| StorageError::Unavailable("connecting took too long".to_owned());
+    let mut connection = connecting.map_err(late)??;
+    look_at_server(&mut connection).await?;
+    migrate(&mut connection).await?;
+    Ok(connection.close().await?)
+}
+
+/// Refuses a server that cannot do what we promise, and warns of one set not to.
+async fn look_at_server(connection: &mut PgConnection) -> Result<(), StorageError> {
+    let (version, encoding, fsync, pages): (String, String, String, String) = sqlx::query_as(
+        "SELECT current_setting('server_version_num'), current_setting('server_encoding'), \
+         current_setting('fsync'), current_setting('full_page_writes')",
+    )
+    .fetch_one(connection)
+    .await?;
+    let major = version.parse::<i64>().unwrap_or_default() / 10_000;
+    if major < VERSION_MIN {
+        let what = format!("it is PostgreSQL {major}; {VERSION_MIN} is the oldest that will do");
+        return Err(StorageError::Unsupported(what));
+    }
+    if encoding != "UTF8" {
+        let what = format!("its encoding is {encoding}; create it with ENCODING 'UTF8'");
+        return Err(StorageError::Unsupported(what));
+    }
+    if fsync == "off" || pages == "off" {
+        tracing::warn!(
+            fsync,
+            full_page_writes = pages,
+            "this PostgreSQL may lose in a power cut what was said to be saved"
+        );
+    }
+    Ok(())
+}
+
+/// Brings the database to the current schema. All of it is one transaction under a lock, so that
+/// a second server waits, and then finds nothing left to do; if this one dies, nothing is left.
+async fn migrate(connection: &mut PgConnection) -> Result<(), StorageError> {
+    let migrations = [
+        ("initial", include_str!("migrations/0001_initial.sql")),
+        ("versions", include_str!("migrations/0002_versions.sql")),
+    ];
+    let migrations = (1..).zip(migrations).map(|(version, (name, sql))| {
+        Migration::new(version, name.into(), MigrationType::Simple, sql.into_sql_str(), false)
+    });
+    let mut migrator = Migrator::with_migrations(migrations.collect());
+    // Its own lock would outlive the transaction.
+    migrator.set_locking(false);
+    let mut tx = connection.begin().await?;
+    sqlx::query("SELECT pg_advisory_xact_lock($1)").bind(MIGRATION_LOCK).execute(&mut *tx).await?;
+    identify(&mut tx).await?;
+    // `run` makes a future that cannot move between threads (rust-lang/rust#100013).
+    migrator.run_direct(None, &mut *tx, false).await?;
+    Ok(tx.commit().await?)
+}
+
+/// Refuses a schema with tables that are not ours. What an extension brings does not count.
+async fn identify(connection: &mut PgConnection) -> Result<(), StorageError> {
+    let (tables, mark): (i64, Option<String>) = sqlx::query_as(
+        "SELECT count(*), \
+           obj_description(to_regclass(quote_ident(current_schema()) || '._sqlx_migrations')) \
+         FROM pg_class c WHERE c.relkind IN ('r', 'p') \
+           AND c.relnamespace = to_regnamespace(quote_ident(current_schema())) \
+           AND NOT EXISTS (SELECT 1 FROM pg_depend d \
+             WHERE d.classid = 'pg_class'::regclass AND d.objid = c.oid AND d.deptype = 'e')",
+    )
+    .fetch_one(connection)
+    .await?;
+    if tables == 0 || mark.as_deref() == Some(MARK) {
+        return Ok(());
+    }
+    let message = "it belongs to another program; name another one in database.url";
+    Err(StorageError::Unsupported(message.to_owned()))
+}

@@ -1,0 +1,138 @@
+//! Reading reviews, on PostgreSQL.
+
+use std::collections::HashMap;
+
+use sqlx::postgres::PgRow;
+use sqlx::{PgConnection, Row};
+
+use crate::domain::anchor::{AnchorOrigin, RelativeRange, TextRange};
+use crate::domain::ids::{ReviewId, ShareLinkId};
+use crate::domain::review::{Reply, ReviewStatus};
+use crate::storage::error::StorageError;
+use crate::storage::postgres::columns::{Moment, text, user};
+use crate::storage::postgres::stop::Stop;
+use crate::storage::reviews::StoredReview;
+use crate::storage::rows::{corrupt, parse};
+
+/// Selects reviews for [`review_from`].
+macro_rules! select_reviews {
+    ($rest:literal) => {
+        concat!(
+            "SELECT r.id, r.link_id, r.author_id, u.name AS author_name, r.anchor_start, \
+             r.anchor_end, r.quote, r.prefix, r.suffix, r.current_start, r.current_end, r.body, \
+             r.suggestion, r.status, r.version, r.created_at, r.updated_at \
+             FROM reviews r JOIN users u ON u.id = r.author_id ",
+            $rest
+        )
+    };
+}
+
+/// Selects replies as [`ReplyRow`]s.
+macro_rules! select_replies {
+    ($rest:literal) => {
+        concat!(
+            "SELECT p.review_id, p.id, u.id, u.name, p.body, p.created_at \
+             FROM replies p JOIN users u ON u.id = p.author_id ",
+            $rest
+        )
+    };
+}
+
+type ReplyRow = (String, String, String, String, String, Moment);
+
+/// All reviews of a link, oldest first. In a transaction: these are two statements.
+pub(super) async fn fetch_all(
+    connection: &mut PgConnection,
+    link: ShareLinkId,
+) -> Result<Vec<StoredReview>, Stop> {
+    let rows = sqlx::query(select_reviews!("WHERE r.link_id = $1 ORDER BY r.created_at, r.id"))
+        .bind(link.to_string())
+        .fetch_all(&mut *connection)
+        .await?;
+    let replies: Vec<ReplyRow> = sqlx::query_as(select_replies!(
+        "JOIN reviews r ON r.id = p.review_id WHERE r.link_id = $1 \
+         ORDER BY p.review_id, p.version"
+    ))
+    .bind(link.to_string())
+    .fetch_all(connection)
+    .await?;
+    let mut by_review: HashMap<ReviewId, Vec<Reply>> = HashMap::new();
+    for row in replies {
+        by_review.entry(parse(&row.0)?).or_default().push(reply_from(row)?);
+    }
+    let mut reviews = Vec::with_capacity(rows.len());
+    for row in &rows {
+        let mut review = review_from(row)?;
+        review.replies = by_review.remove(&review.id).unwrap_or_default();
+        reviews.push(review);
+    }
+    Ok(reviews)
+}
+
+/// One review of a link. In a transaction: these are two statements.
+pub(super) async fn fetch_one(
+    connection: &mut PgConnection,
+    link: ShareLinkId,
+    id: ReviewId,
+) -> Result<Option<StoredReview>, Stop> {
+    let row = sqlx::query(select_reviews!("WHERE r.id = $1 AND r.link_id = $2"))
+        .bind(id.to_string())
+        .bind(link.to_string())
+        .fetch_optional(&mut *connection)
+        .await?;
+    let Some(row) = row else {
+        return Ok(None);
+    };
+    let mut review = review_from(&row)?;
+    let replies: Vec<ReplyRow> =
+        sqlx::query_as(select_replies!("WHERE p.review_id = $1 ORDER BY p.version"))
+            .bind(id.to_string())
+            .fetch_all(connection)
+            .await?;
+    review.replies = replies.into_iter().map(reply_from).collect::<Result<_, _>>()?;
+    Ok(Some(review))
+}
+
+pub(super) fn status(name: &str) -> Result<ReviewStatus, StorageError> {
+    ReviewStatus::from_name(name).ok_or_else(|| corrupt("a review's status"))
+}
+
+/// Without its replies.
+fn review_from(row: &PgRow) -> Result<StoredReview, StorageError> {
+    let plain = |column: &str| row.try_get::<String, _>(column);
+    let unit = |column: &str| u32::try_from(row.try_get::<i64, _>(column)?).map_err(corrupt);
+    let moment = |column: &str| row.try_get(column).map(|Moment(at)| at);
+    let suggestion: Option<String> = row.try_get("suggestion")?;
+    Ok(StoredReview {
+        id: parse(&plain("id")?)?,
+        link: parse(&plain("link_id")?)?,
+        author: user(&plain("author_id")?, plain("author_name")?)?,
+        origin: AnchorOrigin {
+            range: TextRange { start: unit("anchor_start")?, end: unit("anchor_end")? },
+            quote: text(plain("quote")?),
+            prefix: text(plain("prefix")?),
+            suffix: text(plain("suffix")?),
+        },
+        current: RelativeRange {
+            start: row.try_get("current_start")?,
+            end: row.try_get("current_end")?,
+        },
+        body: text(plain("body")?),
+        suggestion: suggestion.map(text),
+        status: status(&plain("status")?)?,
+        version: row.try_get("version")?,
+        replies: Vec::new(),
+        created_at: moment("created_at")?,
+        updated_at: moment("updated_at")?,
+    })
+}
+
+fn reply_from(row: ReplyRow) -> Result<Reply, StorageError> {
+    let (_, id, author_id, author_name, body, Moment(created_at)) = row;
+    Ok(Reply {
+        id: parse(&id)?,
+        author: user(&author_id, author_name)?,
+        body: text(body),
+        created_at,
+    })
+}

@@ -1,0 +1,301 @@
+//! Reviews, on PostgreSQL.
+
+use std::slice;
+
+use chrono::{DateTime, Utc};
+use sqlx::PgConnection;
+
+use crate::domain::anchor::RelativeRange;
+use crate::domain::ids::{ReviewId, ShareLinkId};
+use crate::domain::limits::{REPLIES_PER_REVIEW_MAX, REVIEWS_PER_LINK_MAX};
+use crate::domain::review::ReviewStatus;
+use crate::storage::error::StorageError;
+use crate::storage::log::{Append, Appended};
+use crate::storage::postgres::append::append_in;
+use crate::storage::postgres::columns::{Moment, kept};
+use crate::storage::postgres::review_rows::{fetch_all, fetch_one, status};
+use crate::storage::postgres::seats::demand;
+use crate::storage::postgres::stop::Stop;
+use crate::storage::postgres::users::put_user;
+use crate::storage::postgres::{Postgres, SNAPSHOT, WRITE, transaction};
+use crate::storage::reviews::{NewReply, NewReview, ReviewChange, StoredReview};
+use crate::storage::seats::{Guard, Guarded, settle};
+
+/// What of a review decides whether it may be changed.
+struct Standing {
+    version: i64,
+    status: ReviewStatus,
+}
+
+impl Postgres {
+    pub(in crate::storage) async fn create_review(
+        &self,
+        new: &NewReview,
+        guard: Guard,
+    ) -> Result<Guarded<StoredReview>, StorageError> {
+        let creating = transaction!(self.others, WRITE, tx => {
+            admit(tx, new.link, guard).await?;
+            insert(tx, new).await?;
+            the_review(tx, new.link, new.id).await
+        });
+        settle(creating.map_err(Stop::into_halt))
+    }
+
+    pub(in crate::storage) async fn reviews(
+        &self,
+        link: ShareLinkId,
+    ) -> Result<Vec<StoredReview>, StorageError> {
+        let reading = transaction!(self.others, SNAPSHOT, tx => { fetch_all(tx, link).await });
+        reading.map_err(Stop::into_error)
+    }
+
+    pub(in crate::storage) async fn review(
+        &self,
+        link: ShareLinkId,
+        id: ReviewId,
+    ) -> Result<Option<StoredReview>, StorageError> {
+        let reading = transaction!(self.others, SNAPSHOT, tx => { fetch_one(tx, link, id).await });
+        reading.map_err(Stop::into_error)
+    }
+
+    pub(in crate::storage) async fn change_review(
+        &self,
+        link: ShareLinkId,
+        id: ReviewId,
+        change: &ReviewChange,
+        expected_version: Option<i64>,
+        guard: Guard,
+        now: DateTime<Utc>,
+    ) -> Result<Guarded<StoredReview>, StorageError> {
+        let changing = transaction!(self.others, WRITE, tx => {
+            admit(tx, link, guard).await?;
+            let standing = standing(tx, link, id, expected_version).await?;
+            // What was put into the text cannot be called anything else.
+            if change.status.is_some() && standing.status == ReviewStatus::Accepted {
+                let current = standing.version;
+                return Err(Stop::Refused(Guarded::VersionMismatch { current }));
+            }
+            update(tx, id, change, now).await?;
+            the_review(tx, link, id).await
+        });
+        settle(changing.map_err(Stop::into_halt))
+    }
+
+    pub(in crate::storage) async fn delete_review(
+        &self,
+        link: ShareLinkId,
+        id: ReviewId,
+        expected_version: Option<i64>,
+        guard: Guard,
+    ) -> Result<Guarded<()>, StorageError> {
+        let deleting = transaction!(self.others, WRITE, tx => {
+            admit(tx, link, guard).await?;
+            standing(tx, link, id, expected_version).await?;
+            sqlx::query("DELETE FROM reviews WHERE id = $1")
+                .bind(id.to_string())
+                .execute(&mut *tx)
+                .await?;
+            Ok(())
+        });
+        settle(deleting.map_err(Stop::into_halt))
+    }
+
+    pub(in crate::storage) async fn add_reply(
+        &self,
+        link: ShareLinkId,
+        review: ReviewId,
+        reply: &NewReply,
+        guard: Guard,
+        now: DateTime<Utc>,
+    ) -> Result<Guarded<StoredReview>, StorageError> {
+        let replying = transaction!(self.others, WRITE, tx => {
+            admit(tx, link, guard).await?;
+            let standing = standing(tx, link, review, None).await?;
+            insert_reply(tx, review, standing.version + 1, reply, now).await?;
+            update(tx, review, &ReviewChange::default(), now).await?;
+            the_review(tx, link, review).await
+        });
+        settle(replying.map_err(Stop::into_halt))
+    }
+
+    pub(in crate::storage) async fn relocate(
+        &self,
+        review: ReviewId,
+        current: &RelativeRange,
+    ) -> Result<(), StorageError> {
+        let relocating = transaction!(self.others, WRITE, tx => {
+            sqlx::query("UPDATE reviews SET current_start = $2, current_end = $3 WHERE id = $1")
+                .bind(review.to_string())
+                .bind(current.start.as_slice())
+                .bind(current.end.as_slice())
+                .execute(tx)
+                .await?;
+            Ok(())
+        });
+        relocating.map_err(Stop::into_error)
+    }
+
+    pub(in crate::storage) async fn accept_review(
+        &self,
+        link: ShareLinkId,
+        id: ReviewId,
+        expected_version: Option<i64>,
+        edit: &Append,
+        now: DateTime<Utc>,
+    ) -> Result<Guarded<(StoredReview, i64)>, StorageError> {
+        let accepting = transaction!(self.others, WRITE, tx => {
+            let guard = edit.guard.ok_or(Stop::Refused(Guarded::Fenced))?;
+            admit(tx, link, guard).await?;
+            let standing = standing(tx, link, id, expected_version).await?;
+            if standing.status != ReviewStatus::Open {
+                let current = standing.version;
+                return Err(Stop::Refused(Guarded::VersionMismatch { current }));
+            }
+            let seq = store_edit(tx, edit).await?;
+            let status = Some(ReviewStatus::Accepted);
+            update(tx, id, &ReviewChange { status, ..ReviewChange::default() }, now).await?;
+            let review = the_review(tx, link, id).await?;
+            Ok((review, seq))
+        });
+        settle(accepting.map_err(Stop::into_halt))
+    }
+}
+
+/// Stores a review, unless there are as many as may be.
+async fn insert(connection: &mut PgConnection, new: &NewReview) -> Result<(), Stop> {
+    let reviews: i64 = sqlx::query_scalar("SELECT count(*) FROM reviews WHERE link_id = $1")
+        .bind(new.link.to_string())
+        .fetch_one(&mut *connection)
+        .await?;
+    if REVIEWS_PER_LINK_MAX <= reviews {
+        return Err(Stop::Refused(Guarded::Full));
+    }
+    put_user(connection, &new.author, new.now).await?;
+    sqlx::query(
+        "INSERT INTO reviews (id, link_id, author_id, anchor_start, anchor_end, quote, \
+         prefix, suffix, current_start, current_end, body, suggestion, status, version, \
+         created_at, updated_at) \
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, 1, $14, $14)",
+    )
+    .bind(new.id.to_string())
+    .bind(new.link.to_string())
+    .bind(new.author.id.as_str())
+    .bind(i64::from(new.origin.range.start))
+    .bind(i64::from(new.origin.range.end))
+    .bind(kept(&new.origin.quote))
+    .bind(kept(&new.origin.prefix))
+    .bind(kept(&new.origin.suffix))
+    .bind(new.current.start.as_slice())
+    .bind(new.current.end.as_slice())
+    .bind(kept(&new.body))
+    .bind(new.suggestion.as_deref().map(kept))
+    .bind(ReviewStatus::Open.as_str())
+    .bind(Moment(new.now))
+    .execute(&mut *connection)
+    .await?;
+    Ok(())
+}
+
+/// Stops unless the guard is of that link, and holds.
+async fn admit(connection: &mut PgConnection, link: ShareLinkId, guard: Guard) -> Result<(), Stop> {
+    if guard.seat.link != link {
+        return Err(Stop::Refused(Guarded::Fenced));
+    }
+    demand(connection, guard).await
+}
+
+/// Stops unless the review is there, in the version that the caller has seen.
+async fn standing(
+    connection: &mut PgConnection,
+    link: ShareLinkId,
+    id: ReviewId,
+    expected: Option<i64>,
+) -> Result<Standing, Stop> {
+    let row: Option<(i64, String)> =
+        sqlx::query_as("SELECT version, status FROM reviews WHERE id = $1 AND link_id = $2")
+            .bind(id.to_string())
+            .bind(link.to_string())
+            .fetch_optional(connection)
+            .await?;
+    let (current, name) = row.ok_or(Stop::Refused(Guarded::NotFound))?;
+    if expected.is_some_and(|expected| expected != current) {
+        return Err(Stop::Refused(Guarded::VersionMismatch { current }));
+    }
+    Ok(Standing { version: current, status: status(&name)? })
+}
+
+/// Makes a change, which gives the review its next version.
+async fn update(
+    connection: &mut PgConnection,
+    id: ReviewId,
+    change: &ReviewChange,
+    now: DateTime<Utc>,
+) -> Result<(), Stop> {
+    let suggestion = change.suggestion.as_ref();
+    sqlx::query(
+        "UPDATE reviews SET body = COALESCE($2, body), \
+         suggestion = CASE WHEN $3 THEN $4 ELSE suggestion END, \
+         status = COALESCE($5, status), version = version + 1, updated_at = $6 WHERE id = $1",
+    )
+    .bind(id.to_string())
+    .bind(change.body.as_deref().map(kept))
+    .bind(suggestion.is_some())
+    .bind(suggestion.and_then(|suggestion| suggestion.as_deref()).map(kept))
+    .bind(change.status.map(ReviewStatus::as_str))
+    .bind(Moment(now))
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+async fn insert_reply(
+    connection: &mut PgConnection,
+    review: ReviewId,
+    version: i64,
+    reply: &NewReply,
+    now: DateTime<Utc>,
+) -> Result<(), Stop> {
+    let replies: i64 = sqlx::query_scalar("SELECT count(*) FROM replies WHERE review_id = $1")
+        .bind(review.to_string())
+        .fetch_one(&mut *connection)
+        .await?;
+    if REPLIES_PER_REVIEW_MAX <= replies {
+        return Err(Stop::Refused(Guarded::Full));
+    }
+    put_user(connection, &reply.author, now).await?;
+    sqlx::query(
+        "INSERT INTO replies (id, review_id, version, author_id, body, created_at) \
+         VALUES ($1, $2, $3, $4, $5, $6)",
+    )
+    .bind(reply.id.to_string())
+    .bind(review.to_string())
+    .bind(version)
+    .bind(reply.author.id.as_str())
+    .bind(kept(&reply.body))
+    .bind(Moment(now))
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+/// Stores an edit of the server's own, or stops.
+pub(super) async fn store_edit(connection: &mut PgConnection, edit: &Append) -> Result<i64, Stop> {
+    let refused = match append_in(connection, slice::from_ref(edit)).await?.pop() {
+        Some(Appended::Stored { seq }) => return Ok(seq),
+        Some(Appended::Fenced) => Guarded::Fenced,
+        Some(Appended::Stale | Appended::ForeignClient { .. } | Appended::Orphaned) => {
+            Guarded::Stale
+        }
+        Some(Appended::Gone) | None => Guarded::NotFound,
+    };
+    Err(Stop::Refused(refused))
+}
+
+/// The review that this transaction has just written.
+async fn the_review(
+    connection: &mut PgConnection,
+    link: ShareLinkId,
+    id: ReviewId,
+) -> Result<StoredReview, Stop> {
+    fetch_one(connection, link, id).await?.ok_or(Stop::Refused(Guarded::NotFound))
+}

@@ -1,0 +1,126 @@
+//! Seats, on PostgreSQL.
+//!
+//! Whatever changes what a guard is held against also raises `documents.grants`, in the same
+//! transaction and under the lock of the document, so that a group of edits sees it in that row.
+
+use chrono::{DateTime, Utc};
+use sqlx::PgConnection;
+
+use crate::domain::fence::Fence;
+use crate::domain::ids::{SessionId, UserId};
+use crate::domain::seat::Seat;
+use crate::storage::error::StorageError;
+use crate::storage::postgres::columns::Moment;
+use crate::storage::postgres::documents::lock_of;
+use crate::storage::postgres::stop::Stop;
+use crate::storage::postgres::{Postgres, WRITE, read, transaction};
+use crate::storage::rows::{fence as fence_from, fence_column};
+use crate::storage::seats::{Guard, Guarded, Ratified};
+
+impl Postgres {
+    pub(in crate::storage) async fn floor(&self, seat: Seat) -> Result<Fence, StorageError> {
+        let reading = read!(self.others, connection => { last_fence(connection, seat).await });
+        reading.map_err(Stop::into_error)
+    }
+
+    pub(in crate::storage) async fn ratify(
+        &self,
+        seat: Seat,
+        fence: Fence,
+        session: SessionId,
+        user: &UserId,
+        now: DateTime<Utc>,
+    ) -> Result<Ratified, StorageError> {
+        let number = fence_column(fence)?;
+        let ratifying = transaction!(self.others, WRITE, tx => {
+            lock_of(tx, seat.link).await?;
+            let ratified = sqlx::query(
+                "WITH active AS ( \
+                   SELECT id, document_id FROM share_links WHERE id = $1 AND revoked_at IS NULL \
+                 ), ratified AS ( \
+                   INSERT INTO seats AS s (link_id, role, fence, session_id, user_id, ratified_at) \
+                   SELECT a.id, $2, $3, $4, $5, $6 FROM active a \
+                   ON CONFLICT (link_id, role) DO UPDATE SET fence = excluded.fence, \
+                     session_id = excluded.session_id, user_id = excluded.user_id, \
+                     ratified_at = excluded.ratified_at \
+                   WHERE s.fence < excluded.fence \
+                     OR (s.fence = excluded.fence AND s.session_id = excluded.session_id) \
+                   RETURNING 1 \
+                 ) UPDATE documents d SET grants = d.grants + 1 FROM active a, ratified \
+                 WHERE d.id = a.document_id",
+            )
+            .bind(seat.link.to_string())
+            .bind(seat.role.as_str())
+            .bind(number)
+            .bind(session.to_string())
+            .bind(user.as_str())
+            .bind(Moment(now))
+            .execute(&mut *tx)
+            .await?;
+            if 0 < ratified.rows_affected() {
+                return Ok(Ratified::Accepted);
+            }
+            let active = sqlx::query("SELECT 1 FROM share_links WHERE id = $1 AND revoked_at IS NULL")
+                .bind(seat.link.to_string())
+                .fetch_optional(&mut *tx)
+                .await?;
+            if active.is_none() {
+                return Ok(Ratified::Gone);
+            }
+            Ok(Ratified::Refused { last: last_fence(tx, seat).await? })
+        });
+        ratifying.map_err(Stop::into_error)
+    }
+
+    pub(in crate::storage) async fn vacate(
+        &self,
+        seat: Seat,
+        fence: Fence,
+    ) -> Result<(), StorageError> {
+        let number = fence_column(fence)?;
+        let vacating = transaction!(self.others, WRITE, tx => {
+            lock_of(tx, seat.link).await?;
+            sqlx::query(
+                "WITH vacated AS ( \
+                   UPDATE seats SET fence = fence + 1 \
+                   WHERE link_id = $1 AND role = $2 AND fence = $3 RETURNING link_id \
+                 ) UPDATE documents d SET grants = d.grants + 1 \
+                 FROM vacated v JOIN share_links l ON l.id = v.link_id \
+                 WHERE d.id = l.document_id",
+            )
+            .bind(seat.link.to_string())
+            .bind(seat.role.as_str())
+            .bind(number)
+            .execute(tx)
+            .await?;
+            Ok(())
+        });
+        vacating.map_err(Stop::into_error)
+    }
+}
+
+/// Stops unless the seat has that fence and its link is active (D2). Locks the link's document
+/// first, so it stays so until the commit.
+pub(super) async fn demand(connection: &mut PgConnection, guard: Guard) -> Result<(), Stop> {
+    lock_of(connection, guard.seat.link).await?;
+    let holds = sqlx::query(
+        "SELECT 1 FROM seats s JOIN share_links l ON l.id = s.link_id \
+         WHERE s.link_id = $1 AND s.role = $2 AND s.fence = $3 AND l.revoked_at IS NULL",
+    )
+    .bind(guard.seat.link.to_string())
+    .bind(guard.seat.role.as_str())
+    .bind(fence_column(guard.fence)?)
+    .fetch_optional(connection)
+    .await?;
+    holds.map(|_| ()).ok_or(Stop::Refused(Guarded::Fenced))
+}
+
+async fn last_fence(connection: &mut PgConnection, seat: Seat) -> Result<Fence, Stop> {
+    let last: Option<i64> =
+        sqlx::query_scalar("SELECT fence FROM seats WHERE link_id = $1 AND role = $2")
+            .bind(seat.link.to_string())
+            .bind(seat.role.as_str())
+            .fetch_optional(connection)
+            .await?;
+    Ok(last.map_or(Ok(Fence::ZERO), fence_from)?)
+}

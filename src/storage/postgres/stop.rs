@@ -1,0 +1,117 @@
+//! Why a transaction stopped, and what its caller can do about it.
+
+use std::convert::Infallible;
+
+use sqlx::error::DatabaseError;
+
+use crate::storage::error::StorageError;
+use crate::storage::seats::{Guarded, Halt};
+
+/// Why statements stopped half-way.
+#[derive(Debug)]
+pub(super) enum Stop {
+    /// It met another transaction, and one of the two had to go. Trying again will help.
+    Again(StorageError),
+    /// The connection is gone. What was not committed did not happen.
+    Lost(StorageError),
+    /// The database failed; the connection is as good as before.
+    Failed(StorageError),
+    /// A typed answer to a guarded write, and nothing is committed.
+    Refused(Guarded<Infallible>),
+}
+
+impl From<sqlx::Error> for Stop {
+    fn from(error: sqlx::Error) -> Self {
+        let code = error.as_database_error().and_then(DatabaseError::code);
+        match code.as_deref() {
+            // serialization_failure, deadlock_detected.
+            Some("40001" | "40P01") => Self::Again(error.into()),
+            // Connection exceptions, admin_shutdown, crash_shutdown, cannot_connect_now.
+            Some("57P01" | "57P02" | "57P03") => Self::Lost(error.into()),
+            Some(code) if code.starts_with("08") => Self::Lost(error.into()),
+            Some(_) => Self::Failed(error.into()),
+            None if is_about_the_connection(&error) => Self::Lost(error.into()),
+            None => Self::Failed(error.into()),
+        }
+    }
+}
+
+fn is_about_the_connection(error: &sqlx::Error) -> bool {
+    matches!(error, sqlx::Error::Io(_) | sqlx::Error::Tls(_) | sqlx::Error::Protocol(_))
+}
+
+impl From<StorageError> for Stop {
+    fn from(error: StorageError) -> Self {
+        Self::Failed(error)
+    }
+}
+
+impl Stop {
+    /// For calls that take no guard.
+    pub(super) fn into_error(self) -> StorageError {
+        match self {
+            Self::Again(error) | Self::Lost(error) | Self::Failed(error) => error,
+            Self::Refused(refused) => StorageError::Refused(format!("{refused:?}")),
+        }
+    }
+
+    /// For guarded writes.
+    pub(super) fn into_halt(self) -> Halt {
+        match self {
+            Self::Again(error) | Self::Lost(error) | Self::Failed(error) => Halt::Failed(error),
+            Self::Refused(refused) => Halt::Refused(refused),
+        }
+    }
+}
+
+/// What an error of PostgreSQL means for us, by its code (appendix A of its manual).
+pub(in crate::storage) fn classify(fault: &dyn DatabaseError) -> StorageError {
+    let code = fault.code().unwrap_or_default();
+    meaning(&code, format!("{} ({code})", fault.message()))
+}
+
+fn meaning(code: &str, message: String) -> StorageError {
+    match (code.get(..2).unwrap_or_default(), code) {
+        // disk_full.
+        (_, "53100") => StorageError::Full(message),
+        // data_corrupted, index_corrupted.
+        (_, "XX001" | "XX002") => StorageError::Corrupt(message),
+        // A wrong account or database; a table that another galley made otherwise.
+        ("28" | "3D", _) | (_, "42501" | "42P01" | "42703") => StorageError::Unsupported(message),
+        // Data, constraints, statements: the statement is at fault.
+        ("22" | "23" | "42" | "54", _) => StorageError::Refused(message),
+        // Connections, resources, locks that were waited for, standbys, and what may come.
+        _ => StorageError::Unavailable(message),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fault_is_called_by_what_the_caller_can_do_about_it() {
+        let text = || "why".to_owned();
+        let cases = [
+            // disk_full.
+            (StorageError::Full(text()), &["53100"][..]),
+            // lock_not_available, query_canceled, too_many_connections, read_only_sql_transaction,
+            // admin_shutdown, io_error, one that is not known.
+            (
+                StorageError::Unavailable(text()),
+                &["55P03", "57014", "53300", "25006", "57P01", "58030", "ZZZZZ", ""],
+            ),
+            // data_corrupted, index_corrupted.
+            (StorageError::Corrupt(text()), &["XX001", "XX002"]),
+            // invalid_password, invalid_catalog_name, insufficient_privilege, undefined_table.
+            (StorageError::Unsupported(text()), &["28P01", "3D000", "42501", "42P01"]),
+            // unique_violation, foreign_key_violation, character_not_in_repertoire, syntax_error.
+            (StorageError::Refused(text()), &["23505", "23503", "22021", "42601"]),
+        ];
+        for (expected, codes) in cases {
+            for code in codes {
+                assert_eq!(meaning(code, text()), expected, "{code}");
+            }
+        }
+    }
+}

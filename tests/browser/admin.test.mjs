@@ -1,0 +1,101 @@
+// @ts-check
+/** The admin page by keyboard: why a seat is held, and what is held by class; in English and Korean. */
+
+import assert from "node:assert/strict"
+import { after, before, test } from "node:test"
+
+import { Browser, Galley, until } from "./harness.mjs"
+
+/** @type {Galley} */
+let galley
+/** @type {Browser} */
+let browser
+
+before(async () => {
+  galley = await Galley.start()
+  browser = await Browser.start()
+})
+after(async () => {
+  await browser.stop()
+  await galley.stop()
+})
+
+/** An administrator who has shown the token. @param {string} locale */
+async function administrator(locale) {
+  const admin = await browser.person(galley, { locale })
+  await admin.page.goto(`${galley.url}/admin`)
+  await admin.page.locator("#token").fill(galley.adminToken)
+  await admin.page.keyboard.press("Enter")
+  await admin.page.locator("#rows tr").first().waitFor()
+  return admin.page
+}
+
+/** Presses Tab until the button of that name has the focus. @param {import("playwright-core").Page} page @param {RegExp} name */
+async function tabTo(page, name) {
+  for (let steps = 0; steps < 60; steps += 1) {
+    const label = await page.evaluate(() => document.activeElement?.getAttribute("aria-label") ?? "")
+    if (name.test(label)) return
+    await page.keyboard.press("Tab")
+  }
+  assert.fail(`${name} cannot be reached`)
+}
+
+test("why a seat is held opens and closes by keyboard, keeps the focus, and stays true", async () => {
+  const writer = await browser.person(galley)
+  await writer.paste("Kim", "A text to be reviewed.")
+  const page = await administrator("en-US")
+  await tabTo(page, /^Why does Kim hold this seat\?$/)
+  await page.keyboard.press("Enter")
+  const panel = page.locator("#rows tr.panel")
+  await panel.getByText(/^The browser of Kim was heard .+ The seat is kept until .+ unless it is renewed again\.$/).waitFor()
+  await page.locator("#say").getByText(/The browser of Kim/).waitFor()
+  const ask = page.getByRole("button", { name: "Why does Kim hold this seat?" })
+  assert.equal(await ask.getAttribute("aria-expanded"), "true")
+  assert.equal(await ask.getAttribute("aria-controls"), await panel.getAttribute("id"))
+  /** @param {string} name */
+  const fact = (name) => panel.locator("dl > div", { has: page.getByText(name, { exact: true }) }).locator("dd").last()
+  assert.equal(await fact("Last edit").textContent(), "never")
+  assert.equal(await fact("In line").textContent(), "nobody")
+  assert.equal(await fact("Known from").textContent(), "this server, which has the connection")
+  await writer.page.locator(".cm-content").click()
+  await writer.page.keyboard.type("More. ")
+  await until(async () => /ago$/.test((await fact("Last edit").textContent()) ?? ""), "the edit is told")
+  const focused = () => page.evaluate(() => document.activeElement?.getAttribute("aria-label"))
+  assert.equal(await focused(), "Why does Kim hold this seat?", "reading anew leaves the focus alone")
+  await page.keyboard.press("Space")
+  await panel.waitFor({ state: "detached" })
+  assert.equal(await ask.getAttribute("aria-expanded"), "false")
+  assert.equal(await focused(), "Why does Kim hold this seat?")
+  // What is held by class.
+  await tabTo(page, /^Show what is held of Seats$/)
+  assert.match((await page.locator("#classes tr").first().textContent()) ?? "", /^Seats1/)
+  await page.keyboard.press("Enter")
+  await page.locator("#classes tr.panel").getByText("Kim").waitFor()
+  await page.keyboard.press("Enter")
+  await page.locator("#classes tr.panel").waitFor({ state: "hidden" })
+  await writer.page.close()
+  await page.getByText("Nothing is held.").waitFor()
+})
+
+test("the Korean page has no word of English left, and a switch takes along what is open", async () => {
+  const writer = await browser.person(galley, { locale: "ko-KR" })
+  await writer.paste("김민수", "검토할 글입니다.")
+  const page = await administrator("ko-KR")
+  await page.getByRole("button", { name: "김민수님이 이 자리를 쓰고 있는 이유" }).click()
+  await page.getByText(/^김민수님의 브라우저에서 .+초 전에 신호가 왔고/).waitFor()
+  await page.getByRole("button", { name: "자리 잠금 보기" }).click()
+  await page.locator("#classes tr.panel").getByText("김민수").waitFor()
+  const said = await page.evaluate(() => {
+    const main = /** @type {HTMLElement} */ (document.querySelector("main"))
+    const labels = [...main.querySelectorAll("[aria-label]")].map((element) => element.getAttribute("aria-label"))
+    return [main.innerText, main.textContent, document.title, ...labels].join("\n")
+  })
+  const ids = /(?:shr|node|ses|usr)_\w+(?::\w+)?/g
+  const foreign = said.replace(ids, "").replace("data/admin-token", "").match(/[A-Za-z]{2,}/g) ?? []
+  assert.deepEqual(foreign.filter((word) => !["Galley", "Redis"].includes(word)), [])
+  await page.locator("#menu summary").click()
+  await page.locator("#menu select").first().selectOption("en")
+  await page.getByText(/^The browser of 김민수 was heard/).waitFor()
+  await page.locator("#classes").getByText("Lease left").first().waitFor()
+  await writer.page.close()
+})

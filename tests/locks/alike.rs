@@ -1,0 +1,261 @@
+//! Memory and Redis are asked the same questions in a random order, and must say the same. So what
+//! the model (`src/locks/model`) shows of the table in memory is shown of the scripts too.
+
+use std::env;
+use std::time::Duration;
+
+use galley::domain::fence::Fence;
+use galley::locks::{Claim, Claimed, Held, LockName, Over, Released, Verdict, Waited, Waiting};
+use tokio::time::timeout;
+
+use crate::people::{LONG, claim, held, owner};
+use crate::place::Place;
+use crate::server::PATIENCE;
+
+const QUESTIONS: usize = 400;
+/// One that people wait in line for, and one that nobody does.
+const NAMES: u64 = 2;
+const PEOPLE: u64 = 3;
+
+/// splitmix64.
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, end: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (mixed ^ (mixed >> 31)) % end
+    }
+
+    fn one_of<'a, T>(&mut self, some: &'a [T]) -> Option<&'a T> {
+        let at = self.below(some.len().max(1) as u64);
+        some.get(usize::try_from(at).expect("an index"))
+    }
+}
+
+/// One keeper and what was asked of it.
+struct Side {
+    place: Place,
+    /// By the number of the claim.
+    held: Vec<Option<Held>>,
+    waiting: Vec<Option<Waiting>>,
+    /// Whether it was in the line.
+    left: Vec<bool>,
+    released: Vec<bool>,
+    /// The highest fence of each lock.
+    fences: Vec<Fence>,
+}
+
+/// What both must say alike: fences and times are each keeper's own.
+#[derive(Debug, PartialEq, Eq)]
+enum Said {
+    Granted { replaced: Option<String> },
+    Busy { holder: String, waiting: usize },
+    Spent,
+    Place { position: usize, holder: String },
+    Released(Released),
+    Verdict(Verdict),
+    Left,
+    Emptied,
+}
+
+/// A question.
+#[derive(Clone, Debug)]
+enum Ask {
+    Claim(usize, Claim),
+    Wait(usize, Claim),
+    Leave(usize),
+    Release(usize),
+    Renew(usize),
+    Empty,
+}
+
+impl Side {
+    fn new(place: Place) -> Self {
+        Self {
+            place,
+            held: Vec::new(),
+            waiting: Vec::new(),
+            left: Vec::new(),
+            released: Vec::new(),
+            fences: vec![Fence::ZERO; 2],
+        }
+    }
+
+    async fn asked(&mut self, ask: &Ask, claims: &[Claim]) -> Said {
+        match ask {
+            Ask::Claim(number, claim) => {
+                let said = self.place.locks.claim(claim).await;
+                match said {
+                    Ok(Claimed::Granted(grant)) => {
+                        let replaced = grant.replaced.as_ref().map(|holder| holder.value.clone());
+                        self.was_given(*number, claim, &grant);
+                        Said::Granted { replaced }
+                    }
+                    Ok(Claimed::Busy(holder)) => {
+                        Said::Busy { holder: holder.value, waiting: holder.waiting }
+                    }
+                    Err(_spent) => Said::Spent,
+                }
+            }
+            Ask::Wait(number, claim) => {
+                let mut waiting = self.place.locks.wait(claim, LONG);
+                self.left[*number] = true;
+                match timeout(PATIENCE, waiting.next()).await.expect("in time") {
+                    Ok(Waited::Granted(grant)) => {
+                        self.was_given(*number, claim, &grant);
+                        Said::Granted { replaced: None }
+                    }
+                    Ok(Waited::Place(place)) => {
+                        self.waiting[*number] = Some(waiting);
+                        Said::Place { position: place.position, holder: place.holder.value }
+                    }
+                    Err(_spent) => Said::Spent,
+                }
+            }
+            Ask::Leave(number) => {
+                let Some(waiting) = self.waiting[*number].take() else { return Said::Left };
+                drop(waiting);
+                // As is done in the background, and now.
+                let it = &claims[*number];
+                Said::Released(
+                    self.place.locks.release(&it.name, &it.value).await.expect("an answer"),
+                )
+            }
+            Ask::Release(number) => {
+                let Claim { name, value, .. } = &claims[*number];
+                self.released[*number] = true;
+                Said::Released(self.place.locks.release(name, value).await.expect("an answer"))
+            }
+            Ask::Empty => {
+                self.waiting.iter_mut().for_each(|waiting| *waiting = None);
+                // Who comes back first, under however old a grant, is the holder again.
+                self.fences.fill(Fence::ZERO);
+                self.place.empty().await;
+                Said::Emptied
+            }
+            Ask::Renew(number) => {
+                let held = self.held[*number].clone().expect("it was given");
+                let round = self.place.locks.renew(&[held], LONG).await.expect("an answer");
+                Said::Verdict(round.verdicts[0])
+            }
+        }
+    }
+
+    fn was_given(&mut self, number: usize, claim: &Claim, grant: &galley::locks::Grant) {
+        let last = &mut self.fences[number_of(&claim.name)];
+        assert!(*last <= grant.fence && claim.floor < grant.fence, "{last} then {}", grant.fence);
+        *last = grant.fence;
+        self.held[number] = Some(held(claim, grant));
+    }
+
+    /// Who has each lock, and how many wait.
+    async fn state(&self) -> Vec<Option<(String, usize)>> {
+        let names: Vec<_> = (0..NAMES).map(name).collect();
+        let holders = self.place.locks.holders(&names).await.expect("an answer");
+        holders.into_iter().map(|it| it.map(|it| (it.value, it.waiting))).collect()
+    }
+
+    /// Those whose turn it is take it.
+    async fn turns(&mut self, claims: &[Claim]) -> Vec<usize> {
+        let mut had = Vec::new();
+        for (value, _) in self.state().await.into_iter().flatten() {
+            let number = claims.iter().position(|claim| claim.value == value);
+            let Some(number) = number.filter(|number| self.waiting[*number].is_some()) else {
+                continue;
+            };
+            let waiting = self.waiting[number].take().expect("it waits");
+            let granted = timeout(PATIENCE, waiting.granted()).await.expect("in time");
+            self.was_given(number, &claims[number], &granted.expect("its turn"));
+            had.push(number);
+        }
+        had
+    }
+}
+
+fn name(number: u64) -> LockName {
+    LockName::named(&format!("alike:{number}"))
+}
+
+fn number_of(alike: &LockName) -> usize {
+    usize::from(*alike == name(1))
+}
+
+/// The next question, about claims made before or a new one.
+fn question(dice: &mut Dice, claims: &mut Vec<Claim>, sides: &[Side; 2]) -> Ask {
+    let waiting: Vec<_> = (0..claims.len()).filter(|at| sides[0].waiting[*at].is_some()).collect();
+    // What is released in the background, by those who left a line, comes after what else is
+    // released of that lock, and only the last release is remembered. So of that lock, and of it
+    // alone, nobody claims or renews what they released.
+    let is_spent = |at: usize| sides[0].released[at] && number_of(&claims[at].name) == 1;
+    let given: Vec<_> =
+        (0..claims.len()).filter(|at| sides[0].held[*at].is_some() && !is_spent(*at)).collect();
+    if dice.below(60) == 0 {
+        return Ask::Empty;
+    }
+    match dice.below(10) {
+        0..=1 if !given.is_empty() => Ask::Renew(*dice.one_of(&given).expect("one")),
+        2..=4 if !claims.is_empty() => {
+            // The later ones are more likely to have it.
+            let late = claims.len().saturating_sub(6);
+            let at = (late..claims.len()).collect::<Vec<_>>();
+            let at = *dice.one_of(&at).expect("one");
+            if waiting.contains(&at) { Ask::Leave(at) } else { Ask::Release(at) }
+        }
+        5 if !waiting.is_empty() => Ask::Leave(*dice.one_of(&waiting).expect("one")),
+        6 if !claims.is_empty() => {
+            let at = usize::try_from(dice.below(claims.len() as u64)).expect("an index");
+            // Asked again, maybe after a release. Who left the line has no claim any more.
+            let (one, side) = (&claims[at], &sides[0]);
+            let is_over = side.left[at] || is_spent(at);
+            if is_over { Ask::Leave(at) } else { Ask::Claim(at, one.clone()) }
+        }
+        kind => {
+            let person = format!("person{}", dice.below(PEOPLE));
+            let waits = 8 <= kind;
+            let mut one =
+                claim(&name(u64::from(waits || dice.below(2) == 0)), &owner(&person, &person));
+            one.over = match dice.below(4) {
+                0 => Over::SameUser,
+                1 => Over::Value(dice.one_of(claims).map_or(String::new(), |it| it.value.clone())),
+                _ => Over::Nobody,
+            };
+            claims.push(one.clone());
+            let number = claims.len() - 1;
+            if waits { Ask::Wait(number, one) } else { Ask::Claim(number, one) }
+        }
+    }
+}
+
+async fn ask_both(seed: u64) {
+    let mut sides = [Side::new(Place::memory().await), Side::new(Place::redis().await)];
+    let (mut dice, mut claims, mut history) = (Dice(seed), Vec::new(), Vec::new());
+    for _ in 0..QUESTIONS {
+        let ask = question(&mut dice, &mut claims, &sides);
+        for side in &mut sides {
+            side.held.resize(claims.len(), None);
+            side.waiting.resize_with(claims.len(), || None);
+            side.left.resize(claims.len(), false);
+            side.released.resize(claims.len(), false);
+        }
+        history.push(ask.clone());
+        let said = (sides[0].asked(&ask, &claims).await, sides[1].asked(&ask, &claims).await);
+        let told = || {
+            format!("GALLEY_SEED={seed}, after {:?}", &history[history.len().saturating_sub(8)..])
+        };
+        assert_eq!(said.0, said.1, "{}", told());
+        assert_eq!(sides[0].state().await, sides[1].state().await, "{}", told());
+        let turns = (sides[0].turns(&claims).await, sides[1].turns(&claims).await);
+        assert_eq!(turns.0, turns.1, "{}", told());
+    }
+}
+
+#[tokio::test]
+async fn memory_and_redis_say_the_same_in_random_histories() {
+    let asked = env::var("GALLEY_SEED").ok().and_then(|seed| seed.parse().ok());
+    let seeds = asked.map_or(1..=10, |seed| seed..=seed);
+    for seed in seeds {
+        timeout(Duration::from_secs(60), ask_both(seed)).await.expect("in time");
+    }
+}

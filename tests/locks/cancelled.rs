@@ -1,0 +1,253 @@
+//! Cancel safety: each call is dropped after each of its steps, and leaves nothing behind. `main.rs`
+//! runs each of these on both keepers.
+
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use galley::locks::{
+    BackOff, Claim, Lease, LockName, Locks, Policy, Released, Verdict, Waited, Wish,
+};
+
+use crate::line::enter;
+use crate::people::{LONG, claim, granted, held, kim, lee, refused, seat, until, until_free};
+use crate::place::Place;
+
+/// More steps than any of these calls takes. A call that never ends, a wait for what nobody gives,
+/// is dropped after each of so many.
+const STEPS_MAX: usize = 12;
+
+/// A future that is dropped when it has been looked at so many times, whatever came of it.
+struct Steps<F> {
+    left: usize,
+    inner: Pin<Box<F>>,
+}
+
+impl<F: Future> Future for Steps<F> {
+    /// None if it was not at its end.
+    type Output = Option<F::Output>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        if self.left == 0 {
+            return Poll::Ready(None);
+        }
+        self.left -= 1;
+        match self.inner.as_mut().poll(context) {
+            Poll::Ready(output) => Poll::Ready(Some(output)),
+            Poll::Pending if self.left == 0 => Poll::Ready(None),
+            Poll::Pending => Poll::Pending,
+        }
+    }
+}
+
+/// Drops what `call` makes after each number of steps, until it comes to its end or nothing more
+/// happens to it; after each, `leaves` says what must be true.
+async fn dropped_at_each_step<F: Future>(
+    mut call: impl FnMut(usize) -> F,
+    mut leaves: impl AsyncFnMut(usize, Option<F::Output>),
+) {
+    for left in 0..STEPS_MAX {
+        let inner = Box::pin(call(left));
+        // A wait for what never comes has no further step.
+        let dropped = tokio::time::timeout(Duration::from_millis(60), Steps { left, inner }).await;
+        let (is_over, output) = match dropped {
+            Ok(output) => (output.is_some(), output),
+            Err(_nothing_more) => (true, None),
+        };
+        leaves(left, output).await;
+        if is_over {
+            return;
+        }
+    }
+    panic!("it takes more steps than are looked at");
+}
+
+fn job(step: usize, what: &str) -> LockName {
+    LockName::named(&format!("job:{what}-{step}"))
+}
+
+fn wishes() -> [Wish; 3] {
+    let fixed = Wish::new(Lease::Fixed(LONG));
+    let brief = BackOff { first: Duration::from_millis(5), ..BackOff::default() };
+    [fixed.clone(), fixed.clone().with(Policy::BackOff(brief)), fixed.waiting(LONG)]
+}
+
+/// Nobody has it, nobody waits for it, and it can be had.
+async fn is_untouched(locks: &Locks, name: &LockName) {
+    until("it can be had", async || {
+        let next = claim(name, &lee());
+        let is_free = matches!(locks.claim(&next).await, Ok(galley::locks::Claimed::Granted(_)));
+        if is_free {
+            locks.release(name, &next.value).await.expect("an answer");
+        }
+        is_free
+    })
+    .await;
+    until_free(locks, name).await;
+}
+
+pub(crate) async fn every_way_to_a_free_lock_may_be_dropped_at_every_step(place: Place) {
+    let locks = &place.locks;
+    for (way, wish) in wishes().iter().enumerate() {
+        let name = |step| job(step, &format!("free{way}"));
+        dropped_at_each_step(
+            async |step| drop(locks.try_lock(&name(step), wish).await),
+            async |step, _had| is_untouched(locks, &name(step)).await,
+        )
+        .await;
+        dropped_at_each_step(
+            async |step| drop(locks.lock(&name(step), wish).await),
+            async |step, _had| is_untouched(locks, &name(step)).await,
+        )
+        .await;
+        dropped_at_each_step(
+            async |step| {
+                let names = [name(step), name(100 + step)];
+                drop(locks.lock_all(&names, wish).await);
+            },
+            async |step, _had| {
+                is_untouched(locks, &name(step)).await;
+                is_untouched(locks, &name(100 + step)).await;
+            },
+        )
+        .await;
+        dropped_at_each_step(
+            async |step| {
+                let work = |_fence| std::future::pending::<()>();
+                drop(locks.with_lock(&name(step), wish, work).await);
+            },
+            async |step, _had| is_untouched(locks, &name(step)).await,
+        )
+        .await;
+    }
+}
+
+pub(crate) async fn every_way_to_a_lock_that_is_taken_may_be_dropped_at_every_step(place: Place) {
+    let locks = &place.locks;
+    let name = LockName::named("job:taken");
+    let holder = locks.try_lock(&name, &wishes()[0]).await.expect("a free lock");
+    let nobody_waits = async || {
+        until("nobody waits", async || {
+            let seen = refused(locks, &claim(&name, &lee())).await;
+            assert_eq!(seen.fence, holder.fence());
+            seen.waiting == 0
+        })
+        .await;
+    };
+    for wish in &wishes() {
+        dropped_at_each_step(
+            async |_step| drop(locks.lock(&name, wish).await),
+            async |_step, _had| {
+                nobody_waits().await;
+            },
+        )
+        .await;
+        dropped_at_each_step(
+            async |step| {
+                let names = [job(step, "a"), name.clone()];
+                drop(locks.lock_all(&names, wish).await);
+            },
+            async |step, _had| {
+                is_untouched(locks, &job(step, "a")).await;
+                nobody_waits().await;
+            },
+        )
+        .await;
+    }
+    dropped_at_each_step(
+        async |_step| drop(locks.wait(&claim(&name, &kim()), LONG).granted().await),
+        async |_step, _had| {
+            nobody_waits().await;
+        },
+    )
+    .await;
+    assert_eq!(holder.release().await, Ok(Released::Freed));
+    is_untouched(locks, &name).await;
+}
+
+pub(crate) async fn a_claim_may_be_dropped_at_every_step(place: Place) {
+    let locks = &place.locks;
+    let claims: Vec<Claim> = (0..STEPS_MAX).map(|_| claim(&seat(), &kim())).collect();
+    dropped_at_each_step(
+        async |step| locks.claim(&claims[step]).await,
+        async |step, answered| {
+            if let Some(answer) = answered {
+                answer.expect("an answer");
+                locks.release(&claims[step].name, &claims[step].value).await.expect("an answer");
+            }
+            is_untouched(locks, &claims[step].name).await;
+        },
+    )
+    .await;
+}
+
+pub(crate) async fn a_release_that_is_dropped_at_any_step_is_made_all_the_same(place: Place) {
+    let locks = &place.locks;
+    let mut claims = Vec::new();
+    for _ in 0..STEPS_MAX {
+        let one = claim(&seat(), &kim());
+        granted(locks, &one).await;
+        claims.push(one);
+    }
+    dropped_at_each_step(
+        async |step| locks.release(&claims[step].name, &claims[step].value).await,
+        async |step, _had| {
+            // A future that was never looked at has not begun.
+            if step == 0 {
+                locks.release(&claims[0].name, &claims[0].value).await.expect("an answer");
+            }
+            is_untouched(locks, &claims[step].name).await;
+        },
+    )
+    .await;
+    // Of guards, one after the other.
+    let names = |step| [job(step, "given"), job(100 + step, "given")];
+    let mut guards = Vec::new();
+    for step in 0..STEPS_MAX {
+        guards.push(locks.lock_all(&names(step), &wishes()[0]).await.expect("free locks"));
+    }
+    let mut guards = guards.into_iter();
+    dropped_at_each_step(
+        |_step| {
+            let all = guards.next().expect("guards for each step");
+            async move { all.release().await }
+        },
+        async |step, _had| {
+            for name in names(step) {
+                is_untouched(locks, &name).await;
+            }
+        },
+    )
+    .await;
+}
+
+pub(crate) async fn questions_that_are_dropped_change_nothing(place: Place) {
+    let locks = &place.locks;
+    let (name, wish) = (LockName::named("job:asked"), Wish::new(Lease::KeptAlive(LONG)));
+    let guard = locks.try_lock(&name, &wish).await.expect("a free lock");
+    let first = claim(&name, &kim());
+    let (waiting, _at) = enter(locks, &first).await;
+    let waiting = tokio::sync::Mutex::new(waiting);
+    dropped_at_each_step(async |_| guard.lost().await, async |_, lost| assert_eq!(lost, None))
+        .await;
+    dropped_at_each_step(
+        async |_step| waiting.lock().await.next().await,
+        async |_step, told| assert!(!matches!(told, Some(Ok(Waited::Granted(_))))),
+    )
+    .await;
+    let seen = refused(locks, &claim(&name, &lee())).await;
+    assert_eq!((seen.fence, seen.waiting, guard.is_held()), (guard.fence(), 1, true));
+    guard.release().await.expect("an answer");
+    let grant = crate::line::turn(waiting.into_inner()).await;
+    // Renewed, though the one who asked for it did not wait for the answer.
+    let one = [held(&first, &grant)];
+    dropped_at_each_step(
+        async |_step| locks.renew(&one, LONG).await,
+        async |_step, round| {
+            let verdicts = round.map(|round| round.expect("an answer").verdicts);
+            assert!(verdicts.is_none_or(|verdicts| verdicts == [Verdict::Renewed]));
+        },
+    )
+    .await;
+    assert_eq!(refused(locks, &claim(&name, &lee())).await.value, first.value);
+}

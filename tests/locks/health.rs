@@ -1,0 +1,188 @@
+//! What a look at Redis finds, and what follows: nothing is granted by one that is unfit, and a
+//! subscription that hears nothing is found out, said, and opened again.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use galley::locks::{LockError, Locks, LocksError, Released, Verdict};
+use redis::Value;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::time::{Instant, timeout};
+use tokio_util::task::TaskTracker;
+
+use crate::line::{enter, turn};
+use crate::people::{LONG, claim, granted, kim, lee, seat, seated, until};
+use crate::server::{PATIENCE, Server};
+
+/// Longer than a waiter's timer takes, with what is around it.
+const BY_TIMER: Duration = Duration::from_secs(5);
+
+async fn allow(server: &Server, rights: &str) {
+    let _: Value = server.run(&format!("ACL SETUSER galley on >right {rights}")).await;
+}
+
+async fn as_galley(port: u16) -> Locks {
+    let url = format!("redis://galley:right@127.0.0.1:{port}");
+    Locks::connect(&url).await.expect("a good address")
+}
+
+#[tokio::test]
+async fn an_unfit_redis_grants_nothing_and_what_is_held_goes_on() {
+    let server = Server::start().await;
+    let locks = Locks::connect(&server.url()).await.expect("a good address");
+    locks.check().await.expect("a fit Redis");
+    let one = seated(&locks, &seat(), &kim(), LONG).await;
+    let (waiting, _at) = enter(&locks, &claim(&one.name, &lee())).await;
+    let _: Value = server.run("CONFIG SET maxmemory-policy allkeys-lru").await;
+    let Err(LocksError::Misconfigured(said)) = locks.check().await else { panic!("it is fit") };
+    let wish = claim(&seat(), &kim());
+    server.forget_calls().await;
+    for _claim in 0..10 {
+        let refused = locks.claim(&wish).await;
+        assert_eq!(refused, Err(LocksError::Misconfigured(said.clone())));
+    }
+    assert_eq!(server.calls("info").await, 0, "a claim does not look: it knows");
+    let waited = timeout(PATIENCE, waiting.granted()).await.expect("it does not wait for ever");
+    assert_eq!(waited, Err(LockError::Unavailable(LocksError::Misconfigured(said))));
+    let round = locks.renew(std::slice::from_ref(&one), LONG).await.expect("an answer");
+    assert_eq!(round.verdicts, [Verdict::Renewed]);
+    assert_eq!(locks.release(&one.name, &one.value).await, Ok(Released::Freed));
+    let _: Value = server.run("CONFIG SET maxmemory-policy noeviction").await;
+    // By itself: nobody asks but the locks' own watch.
+    until("it is found fit again", async || locks.claim(&wish).await.is_ok()).await;
+}
+
+#[tokio::test]
+async fn without_the_right_to_channels_the_check_says_which() {
+    let server = Server::start().await;
+    allow(&server, "~share-link:* ~lock:* resetchannels +@all").await;
+    let locks = as_galley(server.port()).await;
+    let Err(LocksError::Misconfigured(why)) = locks.check().await else { panic!("it is fit") };
+    assert!(why.contains("&*") && why.lines().count() == 1, "{why}");
+    assert!(matches!(
+        locks.claim(&claim(&seat(), &kim())).await,
+        Err(LocksError::Misconfigured(_))
+    ));
+}
+
+#[tokio::test]
+async fn who_may_not_subscribe_is_told_so_and_waiters_are_served_by_their_timers() {
+    let server = Server::start().await;
+    allow(&server, "~share-link:* ~lock:* &* +@all -subscribe").await;
+    let locks = as_galley(server.port()).await;
+    assert_eq!(locks.check().await, Ok(()), "locks are as good without");
+    let warnings = locks.warnings();
+    assert_eq!(warnings.len(), 1, "{warnings:?}");
+    assert!(warnings[0].contains("do not arrive") && warnings[0].contains("&*"), "{warnings:?}");
+    let one = seated(&locks, &seat(), &kim(), LONG).await;
+    let (waiting, _at) = enter(&locks, &claim(&one.name, &lee())).await;
+    locks.release(&one.name, &one.value).await.expect("an answer");
+    let freed_at = Instant::now();
+    turn(waiting).await;
+    assert!(freed_at.elapsed() < BY_TIMER, "{:?}", freed_at.elapsed());
+    allow(&server, "+subscribe").await;
+    until("it hears", async || locks.check().await.is_ok() && locks.warnings().is_empty()).await;
+}
+
+#[tokio::test]
+async fn waiters_are_served_although_the_subscription_is_killed_again_and_again() {
+    let server = Server::start().await;
+    let locks = Locks::connect(&server.url()).await.expect("a good address");
+    locks.check().await.expect("a fit Redis");
+    for _round in 0..5 {
+        let one = seated(&locks, &seat(), &kim(), LONG).await;
+        let (waiting, _at) = enter(&locks, &claim(&one.name, &lee())).await;
+        let killed: u64 = server.run("CLIENT KILL TYPE pubsub").await;
+        assert_eq!(killed, 1, "one subscription, whatever waits");
+        locks.release(&one.name, &one.value).await.expect("an answer");
+        let freed_at = Instant::now();
+        turn(waiting).await;
+        assert!(freed_at.elapsed() < BY_TIMER, "{:?}", freed_at.elapsed());
+        until("it hears", async || locks.check().await.is_ok() && locks.warnings().is_empty())
+            .await;
+    }
+}
+
+#[tokio::test]
+async fn a_subscription_that_hears_nothing_is_found_out_and_opened_again() {
+    let server = Server::start().await;
+    let proxy = Proxy::before(&server).await;
+    let url = format!("redis://127.0.0.1:{}", proxy.port);
+    let locks = Locks::connect(&url).await.expect("a good address");
+    locks.check().await.expect("a fit Redis");
+    assert_eq!(locks.warnings(), Vec::<&str>::new());
+    let opened = proxy.subscriptions.load(Ordering::Relaxed);
+    proxy.swallows.store(true, Ordering::Relaxed);
+    assert_eq!(locks.check().await, Ok(()));
+    assert_eq!(locks.warnings().len(), 1);
+    granted(&locks, &claim(&seat(), &kim())).await;
+    proxy.swallows.store(false, Ordering::Relaxed);
+    // By itself.
+    until("it hears again", async || locks.warnings().is_empty()).await;
+    assert!(opened < proxy.subscriptions.load(Ordering::Relaxed), "on another connection");
+}
+
+/// Passes everything on; from connections that subscribe, if told so, nothing.
+#[derive(Clone)]
+struct Proxy {
+    port: u16,
+    target: u16,
+    swallows: Arc<AtomicBool>,
+    subscriptions: Arc<AtomicUsize>,
+    tasks: TaskTracker,
+}
+
+impl Proxy {
+    async fn before(server: &Server) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+        let port = listener.local_addr().expect("an address").port();
+        let (swallows, subscriptions) = (Arc::default(), Arc::default());
+        let tasks = TaskTracker::new();
+        let proxy = Self { port, target: server.port(), swallows, subscriptions, tasks };
+        proxy.tasks.spawn(proxy.clone().run(listener));
+        proxy
+    }
+
+    async fn run(self, listener: TcpListener) {
+        while let Ok((client, _from)) = listener.accept().await {
+            let redis = TcpStream::connect(("127.0.0.1", self.target)).await.expect("Redis");
+            self.join(client, redis);
+        }
+    }
+
+    fn join(&self, client: TcpStream, redis: TcpStream) {
+        let (from_client, to_client) = client.into_split();
+        let (from_redis, to_redis) = redis.into_split();
+        let listens = Arc::new(AtomicBool::new(false));
+        let (seen, subscriptions) = (Arc::clone(&listens), Arc::clone(&self.subscriptions));
+        self.tasks.spawn(pump(from_client, to_redis, move |bytes| {
+            let subscribes = bytes.windows(9).any(|word| word == b"SUBSCRIBE");
+            if subscribes && !seen.swap(true, Ordering::Relaxed) {
+                subscriptions.fetch_add(1, Ordering::Relaxed);
+            }
+            true
+        }));
+        let swallows = Arc::clone(&self.swallows);
+        self.tasks.spawn(pump(from_redis, to_client, move |_bytes| {
+            !(swallows.load(Ordering::Relaxed) && listens.load(Ordering::Relaxed))
+        }));
+    }
+}
+
+/// Passes on what `passes`.
+async fn pump(
+    mut from: OwnedReadHalf,
+    mut to: OwnedWriteHalf,
+    passes: impl Fn(&[u8]) -> bool + Send,
+) {
+    let mut buffer = vec![0; 64 * 1_024];
+    while let Ok(read @ 1..) = from.read(&mut buffer).await {
+        let bytes = &buffer[..read];
+        if passes(bytes) && to.write_all(bytes).await.is_err() {
+            return;
+        }
+    }
+}

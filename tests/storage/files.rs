@@ -1,0 +1,88 @@
+//! Opening SQLite's files: new ones, known ones, and those that are not for us.
+
+use std::str::FromStr;
+
+use galley::storage::Storage;
+use galley::storage::error::StorageError;
+use sqlx::sqlite::SqliteConnectOptions;
+use sqlx::{ConnectOptions, Connection, SqliteConnection};
+use tokio::task::JoinSet;
+
+use crate::harness::{Desk, append_one, edit, url, within};
+
+/// A connection that knows nothing of Galley.
+pub(crate) async fn stranger(url: &str) -> SqliteConnection {
+    let options = SqliteConnectOptions::from_str(url).unwrap().create_if_missing(true);
+    options.connect().await.unwrap()
+}
+
+#[tokio::test]
+async fn a_missing_file_is_made_with_its_folder() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("a/b/김.db");
+    for url in [format!("sqlite://{}", file.display()), format!("sqlite:{}", file.display())] {
+        let storage = Storage::open(&url).await.unwrap();
+        storage.check().await.unwrap();
+        storage.close().await;
+        assert!(file.exists());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn d1_a_new_file_may_be_opened_by_many_at_once() {
+    let folders: Vec<_> = (0..12).map(|_| tempfile::tempdir().unwrap()).collect();
+    let mut tasks = JoinSet::new();
+    for number in 0..96 {
+        let url = url(&folders[number / 8]);
+        tasks.spawn(async move { Storage::open(&url).await });
+    }
+    for opened in within(tasks.join_all()).await {
+        opened.unwrap().check().await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_file_that_is_no_database_is_said_to_be_damaged_and_left_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("galley.db");
+    let letter = "Dear Sir or Madam, ".repeat(300);
+    std::fs::write(&file, &letter).unwrap();
+    let error = Storage::open(&url(&folder)).await.unwrap_err();
+    assert!(matches!(error, StorageError::Corrupt(_)), "{error:?}");
+    assert!(error.to_string().contains("galley.db"), "{error}");
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), letter);
+}
+
+#[tokio::test]
+async fn another_programs_database_is_refused_and_left_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut other = stranger(&url(&folder)).await;
+    sqlx::raw_sql("CREATE TABLE users (id INTEGER)").execute(&mut other).await.unwrap();
+    other.close().await.unwrap();
+    let before = std::fs::read(folder.path().join("galley.db")).unwrap();
+    let error = Storage::open(&url(&folder)).await.unwrap_err();
+    assert!(matches!(error, StorageError::Unsupported(_)), "{error:?}");
+    assert!(error.to_string().contains("belongs to another program"), "{error}");
+    assert_eq!(std::fs::read(folder.path().join("galley.db")).unwrap(), before);
+}
+
+#[tokio::test]
+async fn a_damaged_page_is_an_error_and_not_a_panic() {
+    let desk = Desk::sqlite().await;
+    let document = desk.document().await;
+    for _ in 0..500 {
+        append_one(&desk.storage, edit(document, vec![b'x'; 100])).await;
+    }
+    desk.storage.close().await;
+    let file = desk.place.url().trim_start_matches("sqlite://").to_owned();
+    let mut bytes = std::fs::read(&file).unwrap();
+    // All but the page with the schema.
+    let rest = bytes.get_mut(3 * 4096..).unwrap();
+    rest.fill(0xA5);
+    std::fs::write(&file, bytes).unwrap();
+    let result = match Storage::open(&desk.place.url()).await {
+        Ok(storage) => storage.log(document).await.map(|_| ()),
+        Err(error) => Err(error),
+    };
+    assert!(matches!(result, Err(StorageError::Corrupt(_))), "{result:?}");
+}

@@ -1,0 +1,275 @@
+//! A PostgreSQL of a test's own, in a temporary folder, on a socket in it. It goes with the
+//! process that started it, whatever becomes of that.
+
+use std::fs;
+use std::io::{BufRead as _, BufReader};
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::str::FromStr as _;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, OnceLock};
+use std::time::Duration;
+
+use galley::storage::Storage;
+use sqlx::postgres::PgConnectOptions;
+use sqlx::{AssertSqlSafe, ConnectOptions as _, Connection as _, PgConnection};
+use tokio::sync::OnceCell;
+use tokio::time::{Instant, sleep};
+
+/// Longer than a start takes on a busy machine.
+const START_TIMEOUT: Duration = Duration::from_secs(60);
+/// PostgreSQL refuses to run as root. This account is on every system, and owns nothing.
+const NOBODY: u32 = 65_534;
+/// Waits until who started it is gone, then stops the server and removes its folder.
+const GUARD: &str = r#"
+    trap '' INT TERM HUP
+    echo watching
+    cat >/dev/null
+    pid=$(head -n 1 data/postmaster.pid 2>/dev/null) && kill -QUIT "$pid"
+    while [ -n "$pid" ] && kill -0 "$pid" 2>/dev/null; do sleep 0.02; done
+    cd / && rm -rf "$0"
+"#;
+
+/// A running server.
+pub(crate) struct Server {
+    folder: PathBuf,
+    /// Ends with its standard input, which is ours.
+    _guard: Child,
+    template: OnceCell<()>,
+    made: AtomicU32,
+    /// Databases that nobody needs any more.
+    left: Mutex<Vec<String>>,
+}
+
+/// An empty database with the current schema.
+pub(crate) struct Database {
+    server: &'static Server,
+    name: String,
+}
+
+/// The server that the tests of this process share, each in a database of its own.
+pub(crate) fn shared() -> &'static Server {
+    static SHARED: OnceLock<Server> = OnceLock::new();
+    SHARED.get_or_init(Server::careless)
+}
+
+impl Server {
+    /// One as durable as any.
+    pub(crate) fn start() -> Self {
+        // Recovery would sync its thousand files one by one; no edit hangs on that.
+        Self::with("recovery_init_sync_method = syncfs\n")
+    }
+
+    /// One that waits for no disk. It survives what kills its processes, but no power cut.
+    pub(crate) fn careless() -> Self {
+        Self::with("fsync = off\nfull_page_writes = off\n")
+    }
+
+    fn with(settings: &str) -> Self {
+        let folder = tempfile::Builder::new().prefix("pg").tempdir().expect("a folder").keep();
+        if is_root() {
+            let above = folder.parent().expect("a folder above");
+            let mode = fs::metadata(above).expect("readable").permissions().mode();
+            assert!(mode & 0o001 != 0, "{} must be passable: chmod o+x", above.display());
+            chown(&folder, Some(NOBODY), Some(NOBODY)).expect("given away");
+        }
+        let guard = guard(&folder);
+        let server = Self {
+            folder,
+            _guard: guard,
+            template: OnceCell::new(),
+            made: AtomicU32::new(0),
+            left: Mutex::default(),
+        };
+        server.initialize(settings);
+        assert!(server.try_start(), "PostgreSQL does not start: {}", server.log());
+        server
+    }
+
+    fn initialize(&self, more: &str) {
+        // Not synced: what counts is what is committed later.
+        let arguments = ["-D", "data", "-U", "galley", "-A", "trust", "-E", "UTF8"];
+        let made = self.tool("initdb").args(arguments).args(["--no-locale", "--no-sync"]).output();
+        let made = made.expect("initdb runs");
+        assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+        let settings = format!(
+            "listen_addresses = ''\nunix_socket_directories = '{}'\nmax_connections = 200\n\
+             shared_buffers = 32MB\nmax_wal_size = 256MB\n{more}",
+            self.folder.display()
+        );
+        let file = self.folder.join("data/postgresql.conf");
+        fs::write(&file, settings).expect("written");
+    }
+
+    fn try_start(&self) -> bool {
+        let arguments = ["-D", "data", "-l", "log", "-w", "-t", "60", "-s", "start"];
+        let mut start = self.tool("pg_ctl");
+        // The server would keep our pipes open.
+        let null = Stdio::null;
+        start.args(arguments).stdin(null()).stdout(null()).stderr(null());
+        start.status().expect("pg_ctl runs").success()
+    }
+
+    /// One of PostgreSQL's programs, as a user that it accepts.
+    fn tool(&self, name: &str) -> Command {
+        let program = programs().join(name);
+        let mut command = if is_root() {
+            let mut command = Command::new("setpriv");
+            let user = NOBODY.to_string();
+            command.args(["--reuid", &user, "--regid", &user, "--clear-groups"]).arg(program);
+            command
+        } else {
+            Command::new(program)
+        };
+        command.current_dir(&self.folder);
+        command
+    }
+
+    fn log(&self) -> String {
+        fs::read_to_string(self.folder.join("log")).unwrap_or_default()
+    }
+
+    /// Where a database of that name is, or would be.
+    pub(crate) fn url(&self, database: &str) -> String {
+        let socket = self.folder.display().to_string().replace('/', "%2F");
+        format!("postgres://galley@{socket}/{database}")
+    }
+
+    /// A connection that knows nothing of Galley.
+    pub(crate) async fn stranger(&self, database: &str) -> PgConnection {
+        stranger(&self.url(database)).await
+    }
+
+    /// An empty database without a schema; says its name.
+    pub(crate) async fn empty(&self) -> String {
+        self.create("template0").await
+    }
+
+    async fn create(&self, template: &str) -> String {
+        let left = std::mem::take(&mut *self.left.lock().expect("sane"));
+        let mut admin = self.stranger("postgres").await;
+        for name in left {
+            let drop = AssertSqlSafe(format!("DROP DATABASE {name} WITH (FORCE)"));
+            sqlx::raw_sql(drop).execute(&mut admin).await.expect("dropped");
+        }
+        let name = format!("test{}", self.made.fetch_add(1, Ordering::Relaxed));
+        let create = AssertSqlSafe(format!("CREATE DATABASE {name} TEMPLATE {template}"));
+        sqlx::raw_sql(create).execute(&mut admin).await.expect("created");
+        admin.close().await.expect("closed");
+        name
+    }
+
+    /// A database for one test.
+    pub(crate) async fn database(&'static self) -> Database {
+        let make = || async {
+            let mut admin = self.stranger("postgres").await;
+            sqlx::raw_sql("CREATE DATABASE schema").execute(&mut admin).await.expect("created");
+            Storage::open(&self.url("schema")).await.expect("a schema").close().await;
+        };
+        self.template.get_or_init(make).await;
+        Database { server: self, name: self.create("schema").await }
+    }
+
+    fn postmaster(&self) -> String {
+        let file = fs::read_to_string(self.folder.join("data/postmaster.pid")).expect("it runs");
+        file.lines().next().expect("its process").to_owned()
+    }
+
+    /// Stops it at once, with all of its processes; nothing is written any more.
+    pub(crate) fn stop(&self) {
+        let arguments = ["-D", "data", "-s", "-w", "-m", "immediate", "stop"];
+        let stopped = self.tool("pg_ctl").args(arguments).status();
+        assert!(stopped.expect("pg_ctl runs").success());
+    }
+
+    /// `kill -9` of the process that all others hang on.
+    pub(crate) fn kill(&self) {
+        signal("-KILL", &self.postmaster());
+    }
+
+    /// `kill -9` of one process that serves Galley, which makes the server throw all others out
+    /// and recover. False: there is none.
+    pub(crate) async fn kill_back_end(&self) -> bool {
+        let mut admin = self.stranger("postgres").await;
+        let one: Option<i32> = sqlx::query_scalar(
+            "SELECT pid FROM pg_stat_activity WHERE application_name = 'galley' \
+             ORDER BY query_start DESC LIMIT 1",
+        )
+        .fetch_optional(&mut admin)
+        .await
+        .expect("readable");
+        one.inspect(|pid| signal("-KILL", &pid.to_string())).is_some()
+    }
+
+    /// Starts it again after [`Self::kill`]; its last processes may need a moment to notice.
+    pub(crate) async fn start_again(&self) {
+        let began = Instant::now();
+        while !self.try_start() {
+            assert!(began.elapsed() < START_TIMEOUT, "{}", self.log());
+            sleep(Duration::from_millis(20)).await;
+        }
+    }
+}
+
+impl Database {
+    pub(crate) fn url(&self) -> String {
+        self.server.url(&self.name)
+    }
+}
+
+impl Drop for Database {
+    fn drop(&mut self) {
+        if let Ok(mut left) = self.server.left.lock() {
+            left.push(std::mem::take(&mut self.name));
+        }
+    }
+}
+
+/// A connection that knows nothing of Galley.
+pub(crate) async fn stranger(url: &str) -> PgConnection {
+    let options = PgConnectOptions::from_str(url).expect("a good address");
+    options.connect().await.expect("a connection")
+}
+
+fn guard(folder: &Path) -> Child {
+    let mut guard = Command::new("sh")
+        .args(["-c", GUARD])
+        .arg(folder)
+        .current_dir(folder)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("a shell");
+    let mut line = String::new();
+    let output = guard.stdout.take().expect("a pipe");
+    BufReader::new(output).read_line(&mut line).expect("a word from it");
+    guard
+}
+
+fn signal(signal: &str, process: &str) {
+    let sent = Command::new("kill").args([signal, process]).status();
+    assert!(sent.expect("kill is installed").success());
+}
+
+fn is_root() -> bool {
+    fs::metadata("/proc/self").is_ok_and(|process| process.uid() == 0)
+}
+
+/// Where PostgreSQL's programs are: those that make a server are not in `PATH` on Debian.
+fn programs() -> &'static Path {
+    static PROGRAMS: OnceLock<PathBuf> = OnceLock::new();
+    PROGRAMS.get_or_init(|| {
+        let told = Command::new("pg_config").arg("--bindir").output();
+        let told = told.map(|told| PathBuf::from(String::from_utf8_lossy(&told.stdout).trim()));
+        let of_debian = fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
+        let mut of_debian: Vec<_> = of_debian.map(|entry| entry.path().join("bin")).collect();
+        of_debian.sort();
+        let in_path = std::env::var_os("PATH").unwrap_or_default();
+        let in_path = std::env::split_paths(&in_path).collect::<Vec<_>>();
+        let mut places = told.into_iter().chain(of_debian.into_iter().rev()).chain(in_path);
+        let found =
+            places.find(|place| place.join("initdb").exists() && place.join("pg_ctl").exists());
+        found.expect("PostgreSQL is installed: apt-get install postgresql")
+    })
+}

@@ -1,0 +1,66 @@
+// @ts-check
+/** What the admin page says of seats and of alarms, in both languages. */
+
+import assert from "node:assert/strict"
+import { afterEach, test } from "node:test"
+
+import { alarmSentence } from "../../static/js/admin_locks.js"
+import { sentence } from "../../static/js/admin_why.js"
+import { words } from "../../static/js/words.js"
+
+afterEach(() => {
+  words.language = "en"
+})
+
+const as_of = "2026-11-21T14:03:10Z"
+
+/** @type {import("../../static/js/api.js").SeatDetails} */
+const held = {
+  lock_key: "share-link:lock:shr_1:writer",
+  share_link_id: "shr_1",
+  role: "writer",
+  session_id: "ses_1",
+  user: { id: "usr_1", name: "Lee" },
+  node: "node_1",
+  since: as_of,
+  fence: 1,
+  ttl_ms: 11_000,
+  last_seen: as_of,
+  state: "held",
+  why: "",
+  told_by: "this-server",
+  as_of,
+  last_heard: "2026-11-21T14:03:08Z",
+  last_active: "2026-11-21T14:00:10Z",
+  last_edit: null,
+  last_renewal: "2026-11-21T14:03:09Z",
+  trusted_until: "2026-11-21T14:03:19Z",
+  kept_until: "2026-11-21T14:03:21Z",
+  grace_until: null,
+  idle_release_at: null,
+  waiting: 0,
+  line: [],
+}
+
+test("a seat says why it is held, and each state something else", () => {
+  assert.match(sentence(held), /^The browser of Lee was heard 2 seconds ago, and the lease was renewed 1 second ago\./)
+  const states = /** @type {const} */ (["held", "uncertain", "away", "claiming", "ended"])
+  for (const language of /** @type {const} */ (["en", "ko"])) {
+    words.language = language
+    const said = states.map((state) => sentence({ ...held, state }))
+    said.push(sentence({ ...held, told_by: "redis", last_heard: null }))
+    assert.equal(new Set(said).size, said.length)
+    for (const one of said) assert.doesNotMatch(one, /\{|undefined|null/)
+  }
+  assert.match(sentence(held), /2초 전에/)
+})
+
+test("an alarm says of which class, how bad, since when, and what to do", () => {
+  const alarm = { class: "seat", alarm: /** @type {const} */ ("failures"), since: as_of, measured: 0.0952, limit: 0.05 }
+  assert.match(alarmSentence(alarm), /^Seats: 9\.5% of the attempts .*\/readyz.* \(since \d\d:\d\d\)$/)
+  const hold = { ...alarm, class: "export", alarm: /** @type {const} */ ("hold"), measured: 7.31 }
+  assert.match(alarmSentence(hold), /^export: one was held for 7\.3 s/)
+  words.language = "ko"
+  assert.match(alarmSentence(alarm), /^자리: .*9\.5%가 실패/)
+  assert.match(alarmSentence({ ...hold, alarm: "wait" }), /평균 7\.3초 기다렸습니다/)
+})
