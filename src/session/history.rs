@@ -20,6 +20,7 @@ use crate::session::options::HistoryTerms;
 use crate::session::room::{Point, Room, Snapshot};
 use crate::session::rooms::Rooms;
 use crate::storage::Storage;
+use crate::storage::error::StorageError;
 use crate::storage::versions::{NewVersion, Packed};
 use crate::sync::text::Text;
 
@@ -98,14 +99,17 @@ pub async fn run(
     let mut keeper = Keeper { rooms, storage, pending: Vec::new(), is_away: false };
     let mut ticker = interval((terms.pause / 8).clamp(LOOK_MIN, LOOK_MAX));
     ticker.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut waiting = Vec::new();
     loop {
         tokio::select! {
             biased;
             () = stop.cancelled() => return,
-            order = orders.0.recv() => match order {
-                Some(order) => keeper.obey(order, &terms).await,
-                None => return,
-            },
+            received = orders.0.recv_many(&mut waiting, BATCH_MAX) => {
+                if received == 0 {
+                    return;
+                }
+                keeper.obey(waiting.drain(..), &terms).await;
+            }
             _ = ticker.tick() => keeper.look(&terms).await,
         }
     }
@@ -121,22 +125,26 @@ struct Keeper {
 }
 
 impl Keeper {
-    async fn obey(&mut self, order: Order, terms: &HistoryTerms) {
-        match order {
-            Order::Left(room) => {
-                self.take_in(room.due_points(terms, Instant::now())).await;
-                self.store().await;
+    /// Carries out orders together: many leave at once.
+    async fn obey(&mut self, orders: impl Iterator<Item = Order>, terms: &HistoryTerms) {
+        let mut askers = Vec::new();
+        for order in orders {
+            match order {
+                Order::Left(room) => self.take_in(room.due_points(terms, Instant::now())).await,
+                Order::Keep(points, done) => {
+                    self.take_in(points).await;
+                    askers.push(done);
+                }
+                Order::Flush(done) => {
+                    self.look(terms).await;
+                    askers.push(done);
+                }
             }
-            Order::Keep(points, done) => {
-                self.take_in(points).await;
-                self.store().await;
-                // The asker may have lost its patience.
-                let _gone = done.send(());
-            }
-            Order::Flush(done) => {
-                self.look(terms).await;
-                let _gone = done.send(());
-            }
+        }
+        self.store().await;
+        for done in askers {
+            // The asker may have lost its patience.
+            let _gone = done.send(());
         }
     }
 
@@ -207,10 +215,20 @@ impl Keeper {
                 self.pending.clear();
                 self.is_away = false;
             }
+            // One of them is at fault, such as one of a document deleted just then.
+            Err(StorageError::Refused(_)) => self.store_one_by_one().await,
             Err(error) => {
                 if !std::mem::replace(&mut self.is_away, true) {
                     tracing::warn!(%error, "versions cannot be stored; trying again");
                 }
+            }
+        }
+    }
+    async fn store_one_by_one(&mut self) {
+        for version in std::mem::take(&mut self.pending) {
+            let document = version.document;
+            if let Err(error) = self.storage.keep_versions(&[version]).await {
+                tracing::warn!(%document, %error, "a version was not kept");
             }
         }
     }

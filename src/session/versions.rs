@@ -153,23 +153,23 @@ impl Versions {
                 id: VersionId::generate(),
                 document,
                 kind: VersionKind::Named,
-                label: Some(label),
+                label: Some(label.clone()),
                 authors: vec![user.clone()],
                 restored_from: None,
                 seq,
                 text,
                 now: Utc::now(),
             };
-            let kept = self.sessions.shared.storage.keep_versions(&[new]).await?.pop();
-            return match kept {
+            match self.sessions.shared.storage.keep_versions(&[new]).await?.pop() {
                 Some(Kept::Stored(version)) => {
                     self.sessions.point_kept(document, seq);
-                    Ok(version)
+                    return Ok(version);
                 }
-                Some(Kept::Full) => Err(VersionError::Full),
-                Some(Kept::Gone) => Err(VersionError::NotFound("document")),
-                Some(Kept::NotNew) | None => Err(VersionError::Contended),
-            };
+                Some(Kept::Full) => return Err(VersionError::Full),
+                Some(Kept::Gone) => return Err(VersionError::NotFound("document")),
+                // Of a text that was past already.
+                Some(Kept::NotNew) | None => self.sessions.read_on(document).await,
+            }
         }
         Err(VersionError::Contended)
     }

@@ -8,7 +8,7 @@ use crate::storage::versions::{Kept, NewVersion};
 /// Why a version is not kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Refusal {
-    /// The newest version has this text, or is of a later point.
+    /// There is a version of a later point, or, for an automatic one, the newest has this text.
     NotNew,
     /// There is no room for another named one.
     Full,
@@ -49,13 +49,15 @@ pub(super) fn plan(
     mut standing: Vec<Standing>,
 ) -> Result<VersionPlan, Refusal> {
     let newest = standing.last();
-    if new.kind.is_automatic() {
-        let is_new = newest.map_or(0 < new.text.characters, |newest| {
-            newest.seq < seq && newest.hash != new.text.hash
-        });
-        if !is_new {
-            return Err(Refusal::NotNew);
-        }
+    let last_seq = standing.iter().map(|one| one.seq).max();
+    let is_new = if new.kind.is_automatic() {
+        newest.map_or(0 < new.text.characters, |newest| newest.hash != new.text.hash)
+            && last_seq.is_none_or(|last| last < seq)
+    } else {
+        last_seq.is_none_or(|last| last <= seq)
+    };
+    if !is_new {
+        return Err(Refusal::NotNew);
     }
     let bytes = new.text.length();
     let marks: Vec<_> = standing.iter().map(|one| one.mark).collect();
@@ -119,6 +121,7 @@ mod tests {
             assert_eq!(outcome(kind, "b", 3), Err(Refusal::NotNew));
         }
         assert_eq!(outcome(VersionKind::Named, "a", 7), Ok(5));
+        assert_eq!(outcome(VersionKind::Named, "b", 6), Err(Refusal::NotNew));
         assert_eq!(outcome(VersionKind::Restore, "a", 9), Ok(5));
     }
 

@@ -131,7 +131,7 @@ pub struct Version {
 pub enum Kept {
     /// It is one now.
     Stored(Version),
-    /// The newest version has this text, or one of a later point.
+    /// There is a version of a later point; or it is automatic, and the newest one has this text.
     NotNew,
     /// There is no room for another named one.
     Full,

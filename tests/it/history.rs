@@ -7,6 +7,7 @@ use tokio::time::{Instant, sleep};
 
 use crate::cluster::Cluster;
 use crate::desk::{Desk, Person};
+use crate::postgres_server;
 use crate::process::Server;
 use crate::redis_server::PATIENCE;
 
@@ -303,4 +304,26 @@ async fn two_servers_keep_one_history_and_either_restores_for_who_holds_the_seat
         }
         assert!(started.elapsed() < PATIENCE, "the seat was never given back");
     }
+}
+
+/// Goal: the same in PostgreSQL, a killed server included.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn versions_in_postgresql_are_kept_restored_and_there_after_kill_9() {
+    let postgres = postgres_server::shared();
+    let database = postgres.url(&postgres.empty().await);
+    let mut settings = vec![("DATABASE__URL", database.as_str())];
+    settings.extend_from_slice(SOON);
+    let mut server = Server::with(&settings).await;
+    let desk = server.desk("처음 글").await;
+    let writer = server.writer(&desk).await;
+    writer.append(" 다음");
+    let versions = kept(&server, &desk, &["처음 글 다음", "처음 글"]).await;
+    let restore = format!("{}/restore", one(&desk, &versions[1]));
+    server.post(&desk.writer, &restore, json!({})).await.ok(201);
+    writer.reads("처음 글").await;
+    server.kill().await;
+    server.start_again().await;
+    assert_eq!(server.text(&desk.writer, &desk.document).await, "처음 글");
+    let versions = kept(&server, &desk, &["처음 글", "처음 글 다음", "처음 글"]).await;
+    assert_eq!(kinds(&versions), ["restore", "pause", "seat"]);
 }
