@@ -59,10 +59,17 @@ pub const KNOCK_PATIENCE: Duration = Duration::from_secs(1);
 /// How long a seat that changes hands waits for what was typed in it to be stored. Longer than a
 /// slow disk needs; when storage is away, whoever waits is better told so.
 pub const SETTLE_PATIENCE: Duration = Duration::from_secs(2);
+/// How long a server has to say that it heard a question, before it counts as dead. Asked and
+/// answered within a data centre in a millisecond or two; a resume after a server died waits this long.
+pub const HEARING_PATIENCE: Duration = Duration::from_millis(250);
+/// Questions to other servers that may be open at once, and theirs that are looked into at once.
+/// Each is a socket that knocks at a seat, or takes one over.
+pub const QUESTIONS_MAX: usize = 1_024;
 /// How often a quiet socket is sent an empty presence frame: the stock client gives up after 30 s
 /// without a message, and websocket pings do not count.
 pub const KEEP_ALIVE_EVERY: Duration = Duration::from_secs(10);
 
 const _: () = assert!(NAMED_VERSIONS_MAX < VERSIONS_MAX);
 const _: () = assert!(CONTEXT_CHARS < QUOTE_UTF16_MAX as usize);
+const _: () = assert!(HEARING_PATIENCE.as_millis() < KNOCK_PATIENCE.as_millis());
 const _: () = assert!(KEEP_ALIVE_EVERY.as_secs() * 2 < 30);

@@ -69,7 +69,7 @@ impl World {
         let claim = Claim {
             name: LockName::named(&format!("job:{number}")),
             value: format!("value {number}"),
-            owner: Owner { user, node: NodeId::generate() },
+            owner: Owner { user, node: NodeId::generate(), pass: None },
             floor: Fence::ZERO,
             ttl: LEASE,
             over: Over::Nobody,

@@ -136,6 +136,7 @@ fn holder(row: &Value) -> Option<Option<Holder>> {
             owner: Owner {
                 user: User { id: text(user)?.parse().ok()?, name: text(name)?.to_owned() },
                 node: text(node)?.parse().ok()?,
+                pass: None,
             },
             fence: Fence(number(fence)?),
             since: time(since)?,

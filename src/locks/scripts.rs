@@ -8,7 +8,8 @@ use crate::domain::ids::NodeId;
 use crate::locks::GRANT_KEPT_FOR;
 use crate::locks::line::{LINE_DEADLINE, LINE_MAX, Waiter};
 use crate::locks::name::{LockName, Spelling, release_channel};
-use crate::locks::words::{Claim, Held, Over};
+use crate::locks::pass::Pass;
+use crate::locks::words::{Claim, Held, Over, Owner};
 
 /// Locks in one call of the renewal script. A call holds Redis for itself: some 0.3 ms at this
 /// size. Larger calls gain nothing.
@@ -91,6 +92,7 @@ impl Scripts {
             Over::Nobody => ("nobody", ""),
             Over::Value(value) => ("value", value.as_str()),
             Over::SameUser => ("user", ""),
+            Over::Pass(pass) => ("pass", pass.as_str()),
         };
         let mut call = self.claim.call(5);
         call.arg(&claim.name.keys(self.spelling))
@@ -102,7 +104,8 @@ impl Scripts {
             .arg(claim.owner.node.to_string())
             .arg(from)
             .arg(value)
-            .arg(millis(GRANT_KEPT_FOR));
+            .arg(millis(GRANT_KEPT_FOR))
+            .arg(pass_of(&claim.owner));
         match waiter {
             Some(waiter) => call
                 .arg(waiter.server.to_string())
@@ -149,7 +152,8 @@ impl Scripts {
                 .arg(held.owner.user.id.as_str())
                 .arg(&held.owner.user.name)
                 .arg(held.owner.node.to_string())
-                .arg(held.since.timestamp_micros());
+                .arg(held.since.timestamp_micros())
+                .arg(pass_of(&held.owner));
         }
         call
     }
@@ -185,6 +189,11 @@ pub(super) fn pipeline() -> Pipeline {
     let mut pipeline = redis::pipe();
     pipeline.ignore_errors();
     pipeline
+}
+
+/// As the scripts want it: empty for none, which no pass is.
+fn pass_of(owner: &Owner) -> &str {
+    owner.pass.as_ref().map_or("", Pass::as_str)
 }
 
 /// The TTL that all of these have.

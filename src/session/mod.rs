@@ -11,6 +11,7 @@
 //! Stopping: no new sockets → sockets closed → rooms flushed → seats released → renewal stops last.
 
 mod accept;
+mod across;
 pub mod admin;
 pub mod close;
 mod editing;
@@ -27,6 +28,7 @@ pub mod outbox;
 mod parts;
 pub mod persist;
 mod placing;
+mod questions;
 #[cfg(test)]
 mod races;
 pub mod registry;
@@ -57,6 +59,7 @@ use crate::locks::{LockName, Locks, LocksError};
 use crate::relay::Relay;
 use crate::relay::Signal;
 use crate::relay::{Message, Topic};
+use crate::session::across::Across;
 use crate::session::close::{Close, LostReason};
 use crate::session::event::Event;
 use crate::session::history::{History, history};
@@ -126,6 +129,7 @@ struct Shared {
     limits: RoomLimits,
     tasks: TaskTracker,
     registry: Registry,
+    across: Across,
     rooms: Rooms,
     persister: Persister,
     history: History,
@@ -179,6 +183,7 @@ impl Sessions {
             limits,
             tasks,
             registry: Registry::default(),
+            across: Across::default(),
             rooms,
             persister,
             history,
@@ -194,6 +199,7 @@ impl Sessions {
         sessions.keep_alive("history", keeping);
         sessions.keep_alive("renewal", renewal::run(sessions.clone(), finished));
         sessions.keep_alive("cluster", sessions.clone().listen());
+        sessions.keep_alive("questions", sessions.clone().hear());
         sessions
     }
 
@@ -311,12 +317,6 @@ impl Sessions {
                 }
                 Signal::Message { message: Message::Evicted(session), .. } => {
                     self.evict_here(session).await;
-                }
-                Signal::Message { message: Message::Question { id, of }, .. } => {
-                    self.tell_of(id, of).await;
-                }
-                Signal::Message { message: Message::Answer { id, json }, .. } => {
-                    self.shared.questions.answered(id, json);
                 }
                 Signal::Message { .. } => {}
                 Signal::Gap => self.look_for_revoked_links().await,

@@ -11,7 +11,7 @@
  * @typedef {{ id: string, title: string, owner: User, created_at: string, updated_at: string,
  *   characters: number }} Document
  * @typedef {"writer" | "reviewer"} Role
- * @typedef {{ taken: boolean, user?: User | null, since?: string | null }} SeatView
+ * @typedef {{ taken: boolean, user?: User | null, since?: string | null, waiting?: number }} SeatView
  * @typedef {{ id: string, document_id: string, title: string, writer: User, reviewer: User | null,
  *   invite?: { token: string, url: string } | null, seats?: Record<Role, SeatView> }} Link
  * @typedef {"exact" | "edited" | "moved" | "orphaned"} AnchorState

@@ -27,6 +27,8 @@ import { t, tCount, words } from "./words.js"
 
 /** Several events about who is here are answered with one question to the server, after so many ms. */
 const GATHER = 250
+/** Nobody says that a line has moved: for as long as one is shown it is asked for so often, in ms. */
+const LINE_EVERY = 15_000
 
 export class DeskPage {
   #stopped = new AbortController()
@@ -109,6 +111,7 @@ export class DeskPage {
 
   stop() {
     this.#stopped.abort()
+    window.clearTimeout(this.#asking)
     for (const part of this.parts.toReversed()) part.stop()
     this.editor.stop()
   }
@@ -127,6 +130,7 @@ export class DeskPage {
     const may = this.role === "writer" && this.store.state.wasSeated
     this.editor.mayType(may && (phase === "seated" || phase === "offline"))
     this.selection.drawSoon()
+    if (phase === "lost" && why === "taken_over") this.#askSoon()
     if (phase !== "seated") return
     if (back) say(t(before.phase === "uncertain" ? "state.restored" : "state.back"))
     this.reviews.read().catch(() => undefined)
@@ -200,13 +204,15 @@ export class DeskPage {
   }
 
   /** Asks the server who sits where since when. */
-  #askSoon() {
+  #askSoon(after = GATHER) {
     window.clearTimeout(this.#asking)
     this.#asking = window.setTimeout(async () => {
       const link = await api.link(this.link.id).catch(() => null)
       const invite = this.store.state.link?.invite ?? null
       if (link) this.store.linkRead({ ...link, invite })
-    }, GATHER)
+      const { writer, reviewer } = this.store.state.chairs
+      if (0 < writer.waiting + reviewer.waiting && !document.hidden) this.#askSoon(LINE_EVERY)
+    }, after)
   }
 
   /** @param {boolean} moved whether the caret moved, and not only the text under it */

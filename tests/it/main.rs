@@ -23,6 +23,7 @@ mod redis_server;
 
 use redis_server as server;
 
+mod across;
 mod admin;
 mod admin_locks;
 mod cluster;

@@ -15,6 +15,7 @@ use crate::locks::model::keeper::{Request, value_of};
 use crate::locks::model::plan::{MS, Manner, SECOND};
 use crate::locks::model::world::{Ask, Call, Event, Reply, World};
 use crate::locks::model::{KEYS, Number, RENEW_EVERY, SERVERS, TTL, USERS};
+use crate::locks::pass::Pass;
 use crate::locks::words::{Claim, Grant, Held, Over, Owner, Released};
 
 /// How long a single call is waited for.
@@ -71,7 +72,10 @@ impl<B: Belief> World<B> {
             Manner::TakesOver => Over::SameUser,
             Manner::Resumes => match self.silent_one(server, key) {
                 Some(who) => {
-                    let (user, over) = (self.sessions[who].user, Over::Value(value_of(who)));
+                    let user = self.sessions[who].user;
+                    // By the secret of its seat, or by a knock that it did not answer.
+                    let knocks = Over::Value(value_of(who));
+                    let over = pass_of(who).filter(|_| who % 2 == 0).map_or(knocks, Over::Pass);
                     return self.asks(server, user, key, over, false);
                 }
                 None => return,
@@ -92,7 +96,11 @@ impl<B: Belief> World<B> {
         let claim = Claim {
             name: self.keeper.name(key).clone(),
             value: value_of(who),
-            owner: Owner { user: User { id, name: String::new() }, node: node() },
+            owner: Owner {
+                user: User { id, name: String::new() },
+                node: node(),
+                pass: pass_of(who),
+            },
             floor: self.database.floor(key),
             ttl: TTL,
             over,
@@ -278,6 +286,8 @@ impl<B: Belief> World<B> {
             Err(last) if session.tries < 3 => {
                 session.tries += 1;
                 session.claim.floor = last;
+                // What was taken once is not taken again.
+                session.claim.over = Over::Nobody;
                 session.state = State::Asking;
                 self.seen.fences_refused += 1;
                 self.claim(who);
@@ -321,6 +331,11 @@ impl<B> Session<B> {
 /// Until when a lease is trusted that was asked for at `sent_at`: said here a second time.
 pub(super) fn own_deadline(sent_at: Instant) -> Instant {
     sent_at + Duration::from_millis(10_500)
+}
+
+/// By what a session is come back to.
+pub(super) fn pass_of(who: Number) -> Option<Pass> {
+    Some(Pass::of(&value_of(who)))
 }
 
 fn node() -> NodeId {

@@ -84,6 +84,7 @@ export const en = {
   "chair.since": "since {time}",
   "chair.empty": "empty",
   "chair.away": "away",
+  "chair.waiting": "{count} waiting",
   "chair.nobody": "nobody invited yet",
   "chair.sat": "{name} sat down as {role}.",
   "chair.left": "{name} left the {role}'s chair.",

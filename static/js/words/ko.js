@@ -85,6 +85,7 @@ export const ko = {
   "chair.since": "{time}부터",
   "chair.empty": "빈자리",
   "chair.away": "자리 비움",
+  "chair.waiting": "{count}명 대기",
   "chair.nobody": "아직 초대하지 않음",
   "chair.sat": "{name}님이 {role} 자리에 앉았습니다.",
   "chair.left": "{name}님이 {role} 자리에서 일어났습니다.",
