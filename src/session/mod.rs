@@ -14,8 +14,10 @@ mod accept;
 mod across;
 pub mod admin;
 pub mod close;
+mod editing;
 pub mod event;
 pub mod held;
+pub mod history;
 pub mod holding;
 #[cfg(test)]
 mod holding_tests;
@@ -31,12 +33,14 @@ mod questions;
 mod races;
 pub mod registry;
 pub mod renewal;
+pub mod restore;
 pub mod reviews;
 pub mod room;
 pub mod rooms;
 pub mod seated;
 pub mod seating;
 mod sentence;
+pub mod versions;
 mod waiting;
 pub mod why;
 
@@ -44,8 +48,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -60,8 +62,9 @@ use crate::relay::{Message, Topic};
 use crate::session::across::Across;
 use crate::session::close::{Close, LostReason};
 use crate::session::event::Event;
+use crate::session::history::{History, history};
 use crate::session::holding::Holding;
-use crate::session::options::{RoomLimits, SeatTerms};
+use crate::session::options::{HistoryTerms, RoomLimits, SeatTerms};
 use crate::session::persist::{Persister, persister};
 use crate::session::registry::Registry;
 use crate::session::renewal::LastVisit;
@@ -105,6 +108,8 @@ pub struct Foundations {
     pub terms: SeatTerms,
     /// How much one socket and one room may take.
     pub limits: RoomLimits,
+    /// When versions are kept.
+    pub history: HistoryTerms,
     /// Every task is spawned here.
     pub tasks: TaskTracker,
 }
@@ -127,6 +132,7 @@ struct Shared {
     across: Across,
     rooms: Rooms,
     persister: Persister,
+    history: History,
     last_visit: LastVisit,
     draining: AtomicBool,
     /// What was asked of the other servers.
@@ -159,12 +165,16 @@ impl Sessions {
     /// Starts the scheduler, the group commit and the ear for the other servers.
     #[must_use]
     pub fn start(foundations: Foundations) -> Self {
-        let Foundations { storage, locks, relay, terms, limits, tasks } = foundations;
+        let Foundations { storage, locks, relay, terms, limits, history: points, tasks } =
+            foundations;
         let (persister, queue) = persister();
+        let (history, orders) = history();
         let rooms =
             Rooms::new(storage.clone(), relay.clone(), persister.clone(), limits, tasks.clone());
         let finished = CancellationToken::new();
         let storing = persist::run(storage.clone(), relay.clone(), queue, finished.clone());
+        let keeping =
+            history::run(rooms.clone(), storage.clone(), points, orders, finished.clone());
         let shared = Shared {
             storage,
             locks,
@@ -176,6 +186,7 @@ impl Sessions {
             across: Across::default(),
             rooms,
             persister,
+            history,
             last_visit: LastVisit::now(),
             draining: AtomicBool::new(false),
             questions: Questions::default(),
@@ -185,6 +196,7 @@ impl Sessions {
         };
         let sessions = Self { shared: Arc::new(shared) };
         sessions.keep_alive("group commit", storing);
+        sessions.keep_alive("history", keeping);
         sessions.keep_alive("renewal", renewal::run(sessions.clone(), finished));
         sessions.keep_alive("cluster", sessions.clone().listen());
         sessions.keep_alive("questions", sessions.clone().hear());
@@ -358,6 +370,10 @@ impl Sessions {
         for holding in self.shared.registry.all() {
             self.give_up(&holding).await;
         }
+        // Less patiently: without it, whoever writes next keeps that text.
+        if !self.shared.history.flush(patience / 4).await {
+            tracing::warn!("the last versions were not kept; the text itself is stored");
+        }
         for room in self.shared.rooms.all() {
             self.shared.rooms.do_chores(&room, Occasion::Leaving).await;
             room.retired.cancel();
@@ -372,15 +388,5 @@ impl Sessions {
     pub async fn disconnect(&self) {
         self.shared.locks.close().await;
         self.shared.relay.close().await;
-    }
-}
-
-/// 256 random bits, as text for a URL.
-fn resume_secret() -> String {
-    let mut bytes = [0_u8; 32];
-    match getrandom::fill(&mut bytes) {
-        Ok(()) => URL_SAFE_NO_PAD.encode(bytes),
-        // No entropy: a session id is drawn from the same source and panics first.
-        Err(_) => String::new(),
     }
 }

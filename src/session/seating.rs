@@ -14,6 +14,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use chrono::Utc;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -112,7 +114,7 @@ impl Sessions {
             seat,
             document: link.document_id,
             user: ask.user.clone(),
-            resume: crate::session::resume_secret(),
+            resume: resume_secret(),
             wants_events: ask.wants_events,
         };
         let holding = Arc::new(Holding::claiming(sitter, outbox));
@@ -347,4 +349,14 @@ pub(super) fn taken(holder: &Holder, asker: &User) -> Close {
 fn storage_away(error: StorageError) -> Close {
     tracing::warn!(%error, "a seat cannot be ratified");
     Close::Unavailable("storage")
+}
+
+/// 256 random bits, as text for a URL.
+fn resume_secret() -> String {
+    let mut bytes = [0_u8; 32];
+    match getrandom::fill(&mut bytes) {
+        Ok(()) => URL_SAFE_NO_PAD.encode(bytes),
+        // No entropy: a session id is drawn from the same source and panics first.
+        Err(_) => String::new(),
+    }
 }

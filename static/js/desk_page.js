@@ -9,6 +9,7 @@ import { button, byId, copy, el, icon } from "./dom.js"
 import { Editor } from "./editor.js"
 import { Foot } from "./foot.js"
 import { reviewsAt } from "./highlights.js"
+import { History } from "./history.js"
 import { Keys } from "./keys.js"
 import { Margin } from "./margin.js"
 import { Menu } from "./menu.js"
@@ -54,6 +55,7 @@ export class DeskPage {
       role,
       nameOf: (other) => this.store.state.chairs[other].user?.name ?? t(`role.${other}`),
     })
+    this.history = new History(this.store, this.editor, link.document_id)
     this.selection = new SelectionBar(
       this.editor,
       () => role === "reviewer" && this.store.seated,
@@ -71,6 +73,7 @@ export class DeskPage {
       new Notices(this.store, this.#ways()),
       new Foot(this.editor, link.document_id),
       this.keys,
+      this.history,
       new Menu(this.#menu()),
       this.selection,
       this.connection,
@@ -248,6 +251,7 @@ export class DeskPage {
       previous: () => this.#step(-1),
       accept: () => this.#decide("accept"),
       resolve: () => this.#decide("resolve"),
+      history: () => this.history.open(),
       text: () => this.#backToText(),
     }
   }
@@ -287,10 +291,12 @@ export class DeskPage {
     const help = el("button", { type: "button" }, el("span", { "data-t": "menu.keys" }), el("kbd", { text: "?" }))
     help.addEventListener("click", () => this.keys.help())
     const home = el("a", { href: "/", "data-t": "menu.home" })
-    if (this.role !== "writer") return [home, help]
+    const history = el("button", { type: "button" }, el("span", { "data-t": "history.title" }), el("kbd", { text: this.keys.chord("history") }))
+    history.addEventListener("click", () => this.history.open())
+    if (this.role !== "writer") return [home, history, help]
     const invite = el("button", { type: "button", "data-t": "desk.invite" })
     invite.addEventListener("click", () => this.#copyInvite())
-    return [home, invite, help]
+    return [home, invite, history, help]
   }
 
   #invite() {

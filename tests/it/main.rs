@@ -28,6 +28,7 @@ mod admin;
 mod admin_locks;
 mod cluster;
 mod documents;
+mod history;
 mod hostile;
 mod outage;
 mod postgres;
