@@ -45,6 +45,8 @@ const HOMES: &[(&str, &[&str])] = &[
     ("clap", &["main"]),
     ("config", &["config"]),
     ("dashmap", &["session"]),
+    // Packs the texts of versions.
+    ("flate2", &["storage"]),
     // Both bound how often somebody may ask: requests there, messages of one socket here.
     ("governor", &["http", "session"]),
     ("hmac", &["sharing"]),
@@ -59,11 +61,13 @@ const HOMES: &[(&str, &[&str])] = &[
     ("rustls", &["reach"]),
     // From the settings to the one place that shows a secret to its key.
     ("secrecy", &["config", "app", "main"]),
-    // Tags of files there, hashes of invites here.
-    ("sha2", &["http", "sharing"]),
+    // Tags of files, hashes of invites and of secrets to come back by, and which versions have one
+    // text.
+    ("sha2", &["http", "locks", "sharing", "storage"]),
+    ("similar", &["sync"]),
     ("sqlx", &["storage"]),
     // Wherever a secret is compared.
-    ("subtle", &["http", "session", "sharing"]),
+    ("subtle", &["http", "sharing"]),
     ("tower", &["http"]),
     ("tower_http", &["http"]),
     ("tracing_subscriber", &["telemetry"]),

@@ -33,8 +33,9 @@ use crate::http::tarpit::Tarpit;
 use crate::http::{HttpState, router, serve};
 use crate::locks::{Locks, LocksError};
 use crate::relay::{Relay, RelayError};
-use crate::session::options::{RoomLimits, SeatTerms};
+use crate::session::options::{HistoryTerms, RoomLimits, SeatTerms};
 use crate::session::reviews::Reviews;
+use crate::session::versions::Versions;
 use crate::session::{Foundations, Sessions};
 use crate::sharing::Sharing;
 use crate::sharing::invite::Invites;
@@ -275,6 +276,7 @@ fn start_sessions(
             message_burst: limits.message_burst,
             ..RoomLimits::default()
         },
+        history: HistoryTerms { pause: settings.history.pause, longest: settings.history.longest },
         tasks: tasks.clone(),
     })
 }
@@ -336,6 +338,7 @@ fn state(
         origins,
         sharing: Sharing::new(storage.clone(), Invites::new(secret), document_bytes),
         reviews: Reviews::new(sessions.clone()),
+        versions: Versions::new(sessions.clone()),
         sessions,
         readiness,
         scrape,

@@ -9,8 +9,8 @@ use secrecy::SecretString;
 
 use crate::config::reader::Reader;
 use crate::config::{
-    AdminSettings, AuthSettings, DatabaseSettings, LimitSettings, LocksSettings, LogSettings,
-    MetricsSettings, SeatSettings, ServerSettings, Settings,
+    AdminSettings, AuthSettings, DatabaseSettings, HistorySettings, LimitSettings, LocksSettings,
+    LogSettings, MetricsSettings, SeatSettings, ServerSettings, Settings,
 };
 use crate::domain::lease::LeaseTerms;
 use crate::domain::redis_url::RedisUrl;
@@ -31,6 +31,7 @@ pub(super) fn settings(root: &Value) -> Result<Settings, Vec<String>> {
     let database = database(&mut reader);
     let locks = locks(&mut reader);
     let seats = seats(&mut reader);
+    let history = history(&mut reader);
     let auth = auth(&mut reader);
     let admin = admin(&mut reader);
     let limits = limits(&mut reader);
@@ -45,6 +46,7 @@ pub(super) fn settings(root: &Value) -> Result<Settings, Vec<String>> {
             database: database?,
             locks: locks?,
             seats: seats?,
+            history: history?,
             auth: auth?,
             admin: admin?,
             limits: limits?,
@@ -179,6 +181,19 @@ fn seats(reader: &mut Reader) -> Option<SeatSettings> {
         resume_grace: resume_grace?,
         idle_release: Some(idle?).filter(|idle| !idle.is_zero()),
     })
+}
+
+fn history(reader: &mut Reader) -> Option<HistorySettings> {
+    let pause = reader.duration("history.pause", Duration::from_millis(50)..=MINUTES_10);
+    let longest = reader.duration("history.longest", Duration::from_millis(50)..=HOURS_24);
+    if let (Some(pause), Some(longest)) = (pause, longest)
+        && longest < pause
+    {
+        let what = "must be at least history.pause: writing that does not rest for that long goes \
+                    on without a pause";
+        reader.fault("history.longest", what);
+    }
+    Some(HistorySettings { pause: pause?, longest: longest? })
 }
 
 fn auth(reader: &mut Reader) -> Option<AuthSettings> {

@@ -63,6 +63,8 @@ pub struct Settings {
     pub locks: LocksSettings,
     /// For how long.
     pub seats: SeatSettings,
+    /// When versions are kept.
+    pub history: HistorySettings,
     /// Who may enter.
     pub auth: AuthSettings,
     /// Who may look behind the scenes.
@@ -128,6 +130,15 @@ pub struct SeatSettings {
     pub resume_grace: Duration,
     /// Idleness after which a seat is released; `None` is never.
     pub idle_release: Option<Duration>,
+}
+
+/// `[history]`
+#[derive(Clone, Debug)]
+pub struct HistorySettings {
+    /// Rest in the writing after which a version is kept.
+    pub pause: Duration,
+    /// How often one is kept while the writing does not rest.
+    pub longest: Duration,
 }
 
 /// `[auth]`

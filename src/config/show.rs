@@ -10,7 +10,8 @@ const HIDDEN: &str = "***";
 
 /// All settings, section by section in the manual's order.
 pub(super) fn settings(all: &Settings) -> String {
-    [server(all), database(all), seats(all), auth(all), limits(all), log(all)].join("\n")
+    [server(all), database(all), seats(all), history(all), auth(all), limits(all), log(all)]
+        .join("\n")
 }
 
 /// `url` with its password, if it has one, hidden.
@@ -75,6 +76,12 @@ fn seats(all: &Settings) -> String {
             shown("idle_release", seats.idle_release.unwrap_or_default()),
         ],
     )
+}
+
+fn history(all: &Settings) -> String {
+    let shown = |key, value| text(key, duration::show(value));
+    let (pause, longest) = (all.history.pause, all.history.longest);
+    section("history", &[shown("pause", pause), shown("longest", longest)])
 }
 
 fn auth(all: &Settings) -> String {

@@ -91,6 +91,10 @@ define_id! {
     ReplyId, "rpl"
 }
 define_id! {
+    /// Names one version of a document's text.
+    VersionId, "ver"
+}
+define_id! {
     /// Names one acquisition of a lock; its key's value, so it is a secret of sorts.
     AcquisitionId, "acq"
 }

@@ -37,14 +37,39 @@ pub const SOCKET_BYTES_PER_SECOND: NonZeroU32 = NonZeroU32::MIN.saturating_add(1
 /// Texts built at once. A document at its limit takes some 100 MiB while its text is looked at, so
 /// this is what whoever asks for texts again and again can take.
 pub const TEXTS_BUILT_MAX: usize = 4;
+/// Longest label of a version, in characters.
+pub const LABEL_CHARS_MAX: usize = 100;
+/// Versions of one document. Beyond it the oldest automatic ones go.
+pub const VERSIONS_MAX: usize = 1_000;
+/// What the versions of one document may take, compressed, in bytes.
+pub const VERSION_BYTES_MAX: i64 = 64 * 1024 * 1024;
+/// Named versions of one document. They never go by themselves, so there is an end to naming.
+pub const NAMED_VERSIONS_MAX: usize = 200;
+/// What the named ones may take of [`VERSION_BYTES_MAX`]: the rest is for the automatic ones.
+pub const NAMED_BYTES_MAX: i64 = VERSION_BYTES_MAX / 2;
+/// Largest text that a stored version is unpacked to, in bytes: a document's own limit is below.
+pub const VERSION_TEXT_BYTES_MAX: u64 = 256 * 1024 * 1024;
+/// How long two texts are compared by words. What is left then is told by whole paragraphs.
+pub const DIFF_PATIENCE: Duration = Duration::from_millis(400);
+/// Places at which a restored text may differ from the current one. Beyond it neighbours are
+/// joined: each place costs a walk through the document.
+pub const RESTORE_PLACES_MAX: usize = 1_000;
 /// How long a knock waits for the old socket's sign of life.
 pub const KNOCK_PATIENCE: Duration = Duration::from_secs(1);
 /// How long a seat that changes hands waits for what was typed in it to be stored. Longer than a
 /// slow disk needs; when storage is away, whoever waits is better told so.
 pub const SETTLE_PATIENCE: Duration = Duration::from_secs(2);
+/// How long a server has to say that it heard a question, before it counts as dead. Asked and
+/// answered within a data centre in a millisecond or two; a resume after a server died waits this long.
+pub const HEARING_PATIENCE: Duration = Duration::from_millis(250);
+/// Questions to other servers that may be open at once, and theirs that are looked into at once.
+/// Each is a socket that knocks at a seat, or takes one over.
+pub const QUESTIONS_MAX: usize = 1_024;
 /// How often a quiet socket is sent an empty presence frame: the stock client gives up after 30 s
 /// without a message, and websocket pings do not count.
 pub const KEEP_ALIVE_EVERY: Duration = Duration::from_secs(10);
 
+const _: () = assert!(NAMED_VERSIONS_MAX < VERSIONS_MAX);
 const _: () = assert!(CONTEXT_CHARS < QUOTE_UTF16_MAX as usize);
+const _: () = assert!(HEARING_PATIENCE.as_millis() < KNOCK_PATIENCE.as_millis());
 const _: () = assert!(KEEP_ALIVE_EVERY.as_secs() * 2 < 30);

@@ -12,10 +12,13 @@
 //! - **lease**: how long a held seat is trusted without being renewed.
 //! - **fence**: the number of a seat's grant; a later grant always has a higher one.
 //! - **review**: a comment, with or without a suggestion, anchored to a range of the text.
+//! - **version**: the text of a document as it stood at one point of its log, kept for ever or for
+//!   a while.
 //! - **room**: an open document in one process, with the sessions that look at it.
 
 pub mod anchor;
 pub mod fence;
+pub mod history;
 pub mod ids;
 pub mod lease;
 pub mod limits;
@@ -24,3 +27,4 @@ pub mod review;
 pub mod seat;
 pub mod text;
 pub mod user;
+pub mod words;

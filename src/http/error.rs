@@ -16,6 +16,7 @@ use serde::Serialize;
 use crate::http::health::Finding;
 use crate::session::SessionError;
 use crate::session::reviews::ReviewError;
+use crate::session::versions::VersionError;
 use crate::sharing::SharingError;
 
 /// The content type of a failed response.
@@ -72,6 +73,9 @@ pub enum ApiError {
     /// A review could not be made or changed.
     #[error(transparent)]
     Review(#[from] ReviewError),
+    /// A version could not be had, made or restored.
+    #[error(transparent)]
+    Version(#[from] VersionError),
     /// Something about a live session or document failed.
     #[error(transparent)]
     Session(#[from] SessionError),
@@ -138,6 +142,7 @@ impl ApiError {
             Self::ReviewerExists => (Is::CONFLICT, "reviewer-exists", "There is a reviewer"),
             Self::UnknownTag => PRECONDITION_FAILED,
             Self::Review(error) => review_contract(error),
+            Self::Version(error) => version_contract(error),
             Self::Session(error) => session_contract(error),
             Self::TooManyRequests { .. } => {
                 (Is::TOO_MANY_REQUESTS, "too-many-requests", "Too many requests")
@@ -204,6 +209,21 @@ fn review_contract(error: &ReviewError) -> Contract {
         ReviewError::Full(_) => (Is::CONFLICT, "too-many", "Too many"),
         ReviewError::Contended => (Is::CONFLICT, "text-changing", "The text is changing"),
         ReviewError::Session(error) => session_contract(error),
+    }
+}
+
+fn version_contract(error: &VersionError) -> Contract {
+    use StatusCode as Is;
+    match error {
+        VersionError::NotFound(_) => (Is::NOT_FOUND, "not-found", "Not found"),
+        VersionError::SeatNotHeld => (Is::FORBIDDEN, "seat-not-held", "Seat not held"),
+        VersionError::Label(_) => (Is::UNPROCESSABLE_ENTITY, "invalid", "Invalid"),
+        VersionError::Full => (Is::CONFLICT, "too-many", "Too many"),
+        VersionError::Contended => (Is::CONFLICT, "text-changing", "The text is changing"),
+        VersionError::TooLarge => {
+            (Is::CONFLICT, "document-too-large", "The document is as large as it may become")
+        }
+        VersionError::Session(error) => session_contract(error),
     }
 }
 

@@ -28,6 +28,7 @@ mod observe;
 mod reviews;
 mod routes;
 pub mod tarpit;
+mod versions;
 mod ws;
 
 use std::time::Duration;
@@ -51,6 +52,7 @@ use crate::http::routes::Routes;
 use crate::http::tarpit::Tarpit;
 use crate::session::Sessions;
 use crate::session::reviews::Reviews;
+use crate::session::versions::Versions;
 use crate::sharing::Sharing;
 
 /// Longest time from the end of a request's head to the beginning of its answer.
@@ -79,6 +81,8 @@ pub struct HttpState {
     pub sessions: Sessions,
     /// The reviews.
     pub reviews: Reviews,
+    /// The histories of the documents.
+    pub versions: Versions,
     /// Who knocks at taken seats.
     pub tarpit: Tarpit,
 }
@@ -107,7 +111,7 @@ pub fn router(state: HttpState, body_bytes: usize) -> Router {
 /// Addresses that look at the token and count.
 fn guarded() -> Routes {
     let entry = Routes::default().post("/api/auth/guest", guest::enter).get("/api/me", guest::me);
-    admin::routes(links::routes(documents::routes(entry)))
+    admin::routes(links::routes(versions::routes(documents::routes(entry))))
 }
 
 /// What people do together: reviews, and the socket.

@@ -6,6 +6,8 @@ use std::time::Duration;
 use redis::{Cmd, ErrorKind, Pipeline, RedisError, RedisResult, ServerErrorKind, Value};
 use tokio::time::{Instant, sleep};
 
+use crate::domain::fence::Fence;
+use crate::locks::acquaintance::Acquaintance;
 use crate::locks::cluster::{Cluster, Turn};
 use crate::locks::fault::{Fault, explain};
 use crate::locks::item::Item;
@@ -59,23 +61,24 @@ impl Calls {
             let (sent_at, reply) = node.together.ask(item).await?;
             return Ok((sent_at, reply.map_err(|error| refused(node, &error))?));
         }
-        let call = self.scripts.several([&item].into_iter());
-        let (sent_at, reply) = self.call_script(name, &self.scripts.several, call).await?;
+        let one = |whom: &Acquaintance| self.scripts.several([&item].into_iter(), whom);
+        let (sent_at, reply) = self.call_script(name, &self.scripts.several, one).await?;
         Ok((sent_at, only(reply).ok_or(Fault::Unknown(reply::unexpected()))?))
     }
 
-    /// The same for any script about a lock.
+    /// The same for any script about a lock. The call is made anew for each node, when there is a
+    /// connection to send it on.
     async fn call_script(
         &self,
         name: &LockName,
         script: &Script,
-        call: Cmd,
+        call: impl Fn(&Acquaintance) -> Cmd,
     ) -> Result<(Instant, Value), Fault> {
         let deadline = Instant::now() + PATIENCE;
         match &self.route {
             Route::Single(node) => {
                 let (sent_at, reply) =
-                    call_at(&node.calls, script, &call, Way::Straight, deadline).await?;
+                    call_at(&node.end(), script, &call, Way::Straight, deadline).await?;
                 Ok((sent_at, reply.map_err(|error| refused(node, &error))?))
             }
             Route::Cluster(cluster) => call_in(cluster, name.slot(), script, &call, deadline).await,
@@ -106,6 +109,17 @@ impl Calls {
         }
     }
 
+    /// For how long whoever held a lock may still come back of which its Redis knows nothing, as
+    /// far as is known, if it is claimed with this floor.
+    pub(super) fn grace(&self, name: &LockName, floor: Fence) -> Duration {
+        match &self.route {
+            Route::Single(node) => node.acquaintance.grace(floor),
+            Route::Cluster(cluster) => cluster
+                .supposed(name.slot())
+                .map_or(Duration::ZERO, |node| node.acquaintance.grace(floor)),
+        }
+    }
+
     /// Compares and gives back; nobody gets it for `rest`.
     pub(super) async fn release(
         &self,
@@ -120,7 +134,7 @@ impl Calls {
 
     /// Who waits for a lock: the first `most`.
     pub(super) async fn behind(&self, name: &LockName, most: usize) -> Result<Vec<InLine>, Fault> {
-        let call = self.scripts.behind(name, most);
+        let call = |_: &Acquaintance| self.scripts.behind(name, most);
         let (_sent_at, reply) = self.call_script(name, &self.scripts.behind, call).await?;
         reply::behind(&reply).map_err(Fault::Unknown)
     }
@@ -143,7 +157,7 @@ async fn call_in(
     cluster: &Cluster,
     slot: u16,
     script: &Script,
-    call: &Cmd,
+    call: &impl Fn(&Acquaintance) -> Cmd,
     deadline: Instant,
 ) -> Result<(Instant, Value), Fault> {
     let (mut asking, mut hops) = (None, 0);
@@ -152,7 +166,7 @@ async fn call_in(
             Some(node) => (node, Way::Asking),
             None => (cluster.serving(slot, deadline).await?, Way::Straight),
         };
-        let (sent_at, reply) = call_at(&node.calls, script, call, way, deadline).await?;
+        let (sent_at, reply) = call_at(&node.end(), script, call, way, deadline).await?;
         let error = match reply {
             Ok(value) => return Ok((sent_at, value)),
             Err(error) => error,
@@ -177,33 +191,43 @@ async fn call_in(
     }
 }
 
+/// Where a call is sent, and what is known of who is there.
+#[derive(Clone, Debug)]
+pub(super) struct End {
+    pub(super) link: Link,
+    pub(super) acquaintance: Arc<Acquaintance>,
+}
+
 /// Calls a script at one Redis, once more if that did not know it.
 pub(super) async fn call_at(
-    link: &Link,
+    end: &End,
     script: &Script,
-    call: &Cmd,
+    call: &impl Fn(&Acquaintance) -> Cmd,
     way: Way,
     deadline: Instant,
 ) -> Result<(Instant, RedisResult<Value>), Fault> {
-    let (sent_at, reply) = match way {
-        Way::Straight => link.ask_once(call, deadline).await?,
-        Way::Asking => {
-            let mut once = pipeline();
-            way.lead(&mut once);
-            once.add_command(call.clone());
-            last(link.ask(&once, deadline).await?)?
-        }
+    let with = |lead: &dyn Fn(&mut Pipeline)| {
+        let mut pipeline = pipeline();
+        lead(&mut pipeline);
+        way.lead(&mut pipeline);
+        pipeline.add_command(call(&end.acquaintance));
+        pipeline
     };
-    match reply {
+    let (sent_at, reply) = match way {
+        Way::Straight => end.link.ask_one(|| call(&end.acquaintance), deadline).await?,
+        Way::Asking => last(end.link.ask_whoever_is_there(|| with(&|_| {}), deadline).await?)?,
+    };
+    let (sent_at, reply) = match reply {
         Err(error) if error.kind() == ErrorKind::Server(ServerErrorKind::NoScript) => {
-            let mut again = pipeline();
-            script.load(&mut again);
-            way.lead(&mut again);
-            again.add_command(call.clone());
-            last(link.ask(&again, deadline).await?)
+            let again = || with(&|pipeline| script.load(pipeline));
+            last(end.link.ask_whoever_is_there(again, deadline).await?)?
         }
-        reply => Ok((sent_at, reply)),
+        reply => (sent_at, reply),
+    };
+    if reply.is_ok() {
+        end.acquaintance.serves();
     }
+    Ok((sent_at, reply))
 }
 
 impl Way {

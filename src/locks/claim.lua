@@ -10,19 +10,21 @@
 -- out only now, when Redis gets to it, takes nothing.
 --
 -- ARGV  1 value   2 ttl in ms   3 floor   4 user   5 user's name   6 node
---       7 'nobody', 'value' or 'user': from whom it may be taken   8 that value
---       9 for how many ms a grant is remembered
---       10 the server to tell if it waits in the line, or '' if it does not wait. Then:
---       11 for how many ms it is believed to live   12 when it came before, or 0
---       13 for how many ms the holder it knows of may still come back   14 longest line
+--       7 'nobody', 'value', 'user' or 'pass': from whom it may be taken   8 that value or pass
+--       9 for how many ms a grant is remembered   10 its own pass, or ''
+--       11 the server to tell if it waits in the line, or '' if it does not wait. Then:
+--       12 for how many ms it is believed to live   13 when it came before, or 0
+--       14 longest line
+--       15 for how many ms a holder may still come back of whom Redis knows nothing
 -- Gives {1, fence, since in µs, who lost it or false}, or {0, holder or false, place, arrival}, or
 --       {-1} if the value is spent. The place counts from 1; 0 is not in the line, -1 is a line
---       that is full.
+--       that is full. No holder is a lock that is left to who may come back to it.
 --       A holder is {value, ttl in ms, how many wait, fence, user, name, node, since}, or the
 --       first three if its grant is not there: the key was set by hand.
-local value, ttl, kept, waits = ARGV[1], ARGV[2], ARGV[9], ARGV[10] ~= ''
+local value, ttl, kept, waits = ARGV[1], ARGV[2], ARGV[9], ARGV[11] ~= ''
 local held = redis.call('GET', lock)
-local last = redis.call('HMGET', grant, 'value', 'fence', 'user', 'name', 'node', 'since', 'released')
+local last = redis.call('HMGET', grant, 'value', 'fence', 'user', 'name', 'node', 'since', 'released',
+  'pass')
 local told = held and last[1] == held
 
 -- A fence that the database refused is not given again: the claimant comes back with its floor.
@@ -40,17 +42,17 @@ local function join()
   local arrival = redis.call('ZSCORE', line, value)
   if not arrival then
     if tonumber(ARGV[14]) <= redis.call('ZCARD', line) then return -1, '0' end
-    arrival = tonumber(ARGV[12])
+    arrival = tonumber(ARGV[13])
     if arrival == 0 then
       local tail = redis.call('ZRANGE', line, -1, -1, 'WITHSCORES')[2]
       arrival = math.max(now, (tonumber(tail) or 0) + 1)
     end
     redis.call('ZADD', line, whole(arrival), value)
     redis.call('HSET', waiting, value,
-      cmsgpack.pack({ARGV[10], ARGV[4], ARGV[5], ARGV[6], ARGV[3]}))
+      cmsgpack.pack({ARGV[11], ARGV[4], ARGV[5], ARGV[6], ARGV[3], ARGV[10]}))
   end
-  redis.call('ZADD', due, whole(now_ms + ARGV[11]), value)
-  for _, key in ipairs({line, due, waiting}) do redis.call('PEXPIRE', key, 2 * ARGV[11]) end
+  redis.call('ZADD', due, whole(now_ms + ARGV[12]), value)
+  for _, key in ipairs({line, due, waiting}) do redis.call('PEXPIRE', key, 2 * ARGV[12]) end
   return redis.call('ZRANK', line, value) + 1, whole(tonumber(arrival))
 end
 
@@ -70,8 +72,9 @@ if held and held ~= value then
   end
   local may_take = (ARGV[7] == 'value' and held == ARGV[8])
     or (ARGV[7] == 'user' and told and last[3] == ARGV[4])
+    or (ARGV[7] == 'pass' and told and last[3] == ARGV[4] and last[8] == ARGV[8])
   if not may_take then return busy(holder) end
-elseif not held and waits and not last[2] and 0 < tonumber(ARGV[13]) then
+elseif not held and not last[2] and 0 < tonumber(ARGV[15]) then
   -- Redis came back empty, and the holder may be about to say that it is still there.
   return busy(false)
 elseif not held and head and head ~= value then
@@ -79,6 +82,7 @@ elseif not held and head and head ~= value then
 end
 
 if waits then leave(value) end
-local fence, since = give(value, ttl, last[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6], kept)
+local fence, since = give(value, ttl, last[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6], ARGV[10],
+  kept)
 if holder then holder[3] = redis.call('ZCARD', line) end
 return {1, fence, since, holder}

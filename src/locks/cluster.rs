@@ -2,7 +2,7 @@
 //!
 //! The crate's own Cluster client is not used: it sends what failed again by itself, up to 16 times,
 //! gives a pipeline to one slot only, and has no connection that nothing but renewals uses. Here a
-//! node is two [`Link`](crate::locks::link::Link)s like those to a single Redis, and who sends decides what is sent again.
+//! node is two [`Link`]s like those to a single Redis, and who sends decides what is sent again.
 //!
 //! The *guide* is a connection to any one node; when that dies it leads to the next. It is asked
 //! who has which slot, and hand-overs are heard on it, for a message published on one node reaches

@@ -95,6 +95,7 @@ async fn rehearse(
     request.add_command(scripts.check.loading());
     request.add_command(scripts.check(keys, server));
     let reply = node.ask(&request).await?.into_iter().nth(1);
+    node.acquaintance.serves();
     let answered_at = Utc::now();
     let theirs = reply.as_ref().and_then(reply::time).ok_or_else(reply::unexpected)?;
     Ok(ahead(asked_at, theirs, answered_at))

@@ -1,6 +1,11 @@
 //! One claim or release as it is sent: several of them share a call (`several.lua`).
 
 use std::fmt::{Display, Write as _};
+use std::time::Duration;
+
+use crate::domain::fence::Fence;
+use crate::locks::acquaintance::Acquaintance;
+use crate::locks::scripts::millis;
 
 /// A claim or a release, ready to be sent. May be sent twice.
 #[derive(Clone, Debug)]
@@ -11,12 +16,26 @@ pub(super) struct Item {
     /// The arguments, each packed, and how many.
     args: Vec<u8>,
     count: u8,
+    grace: Option<Grace>,
+}
+
+/// What has to be known to say for how long a lock is left to whoever held it.
+#[derive(Clone, Copy, Debug)]
+struct Grace {
+    floor: Fence,
+    at_least: Duration,
 }
 
 impl Item {
     /// `what` is to be done with the lock that has these keys. Arguments are to follow.
     pub(super) fn new(what: &'static str, keys: [String; 5]) -> Self {
-        Self { keys, what, args: Vec::with_capacity(256), count: 0 }
+        Self { keys, what, args: Vec::with_capacity(256), count: 0, grace: None }
+    }
+
+    /// The last argument: for how long a lock of which Redis knows nothing is left to whoever held
+    /// it. That depends on who is at the other end, and is said when it is sent.
+    pub(super) fn leaves_it(&mut self, floor: Fence, at_least: Duration) {
+        self.grace = Some(Grace { floor, at_least });
     }
 
     /// One more argument: a text, or a number as text.
@@ -47,8 +66,18 @@ impl Item {
         self
     }
 
-    /// As `several.lua` unpacks it: `MessagePack`, which Redis's Lua reads by itself.
-    pub(super) fn packed(&self) -> Vec<u8> {
+    /// As `several.lua` unpacks it, for a Redis that is known so well: `MessagePack`, which its Lua
+    /// reads by itself.
+    pub(super) fn packed(&self, acquaintance: &Acquaintance) -> Vec<u8> {
+        let Some(Grace { floor, at_least }) = self.grace else { return self.as_it_is() };
+        let grace = at_least.max(acquaintance.grace(floor));
+        let mut whole = self.clone();
+        // Less than a millisecond is not none.
+        whole.arg(if grace.is_zero() { 0 } else { millis(grace) });
+        whole.as_it_is()
+    }
+
+    fn as_it_is(&self) -> Vec<u8> {
         let what = self.what.as_bytes();
         let mut packed = Vec::with_capacity(what.len() + self.args.len() + 4);
         packed.push(FIX_STR | u8::try_from(what.len()).unwrap_or(0));
@@ -93,7 +122,7 @@ mod tests {
         let mut item = Item::new("claim", Default::default());
         let long = "x".repeat(300);
         item.arg("김").arg(12_u64).arg("").arg(&long);
-        let packed = item.packed();
+        let packed = item.as_it_is();
         assert_eq!(packed[..7], *b"\xa5claim\x94");
         assert_eq!(packed[7..12], *b"\xd9\x03\xea\xb9\x80");
         assert_eq!(packed[12..17], *b"\xd9\x0212\xa0");
@@ -102,6 +131,6 @@ mod tests {
         for _ in 4..16 {
             item.arg("");
         }
-        assert_eq!(item.packed()[6..9], *b"\xdc\0\x10");
+        assert_eq!(item.as_it_is()[6..9], *b"\xdc\0\x10");
     }
 }

@@ -69,7 +69,7 @@ impl World {
         let claim = Claim {
             name: LockName::named(&format!("job:{number}")),
             value: format!("value {number}"),
-            owner: Owner { user, node: NodeId::generate() },
+            owner: Owner { user, node: NodeId::generate(), pass: None },
             floor: Fence::ZERO,
             ttl: LEASE,
             over: Over::Nobody,
@@ -207,4 +207,28 @@ async fn after_a_stall_there_is_one_round_and_no_burst() {
     advance(Duration::from_millis(1)).await;
     yield_now().await;
     assert_eq!(world.lodger.renewed.load(Ordering::Relaxed), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_was_granted_before_the_keeper_was_away_is_renewed_as_soon_as_it_is_kept() {
+    let world = World::at_rest();
+    let held = Arc::new(world.held(1).await);
+    let sent_at = Instant::now();
+    advance(Duration::from_secs(1)).await;
+    // It comes back while the grant is not in the register yet: its fence is being ratified.
+    let back_at = Instant::now();
+    assert!(world.keeping.register().agenda(back_at, true).is_empty());
+    advance(Duration::from_secs(1)).await;
+    let tenant = Arc::<Lodger>::clone(&world.lodger);
+    let rhythm = Rhythm::new(LEASE, EVERY);
+    let tenancy = Tenancy { held, rhythm, ends: None, rests_until: None, tenant };
+    world.keeping.enter(tenancy.clone(), sent_at).expect("not closed");
+    let agenda = world.keeping.register().agenda(Instant::now(), false);
+    assert_eq!(agenda.len(), 1, "at once");
+    // What is granted after that has been granted by the keeper as it is now.
+    let late = world.keeping.enter(tenancy, Instant::now()).expect("not closed");
+    world.keeping.leave(agenda[0].id);
+    assert!(world.keeping.register().agenda(Instant::now(), false).is_empty());
+    assert_eq!(world.keeping.register().arm(), Some(Instant::now() + EVERY));
+    assert!(world.keeping.leave(late));
 }

@@ -6,7 +6,7 @@
 -- After either script the lock is held if anybody living is in the line: a lock that is found free
 -- is handed to the first, whoever found it. So nobody can come in past the line, and a hand-over
 -- whose message is lost is there when its waiter looks. The one exception is a Redis that came back
--- empty, where those who wait let the holder be the first to come back.
+-- empty, where the holder is let be the first to come back.
 --
 -- KEYS  1 the lock   2 its grant   3 the line: who waits, by arrival   4 until when each is
 --       believed to live   5 what is known of each
@@ -36,13 +36,14 @@ local function first()
 end
 
 -- Gives the lock. The fence rises above the last one, above Redis's clock and above what the
--- database ratified; so it rises even if any two of the three are lost.
-local function give(value, ttl, last, floor, user, name, node, kept)
+-- database ratified; so it rises even if any two of the three are lost. The pass by which the owner
+-- may come back is this grant's alone: that of the one before opens nothing from now on.
+local function give(value, ttl, last, floor, user, name, node, pass, kept)
   local fence = whole(math.max(now, (tonumber(last) or 0) + 1, floor + 1))
   local since = whole(now)
   redis.call('SET', lock, value, 'PX', ttl)
   redis.call('HSET', grant, 'value', value, 'fence', fence, 'user', user, 'name', name,
-    'node', node, 'since', since)
+    'node', node, 'since', since, 'pass', pass)
   redis.call('PEXPIRE', grant, kept)
   return fence, since
 end
@@ -52,11 +53,11 @@ end
 -- makes the lease whole within that time; if it does not, it holds nobody up for longer than it
 -- would have in the line. Gives the holder.
 local function pass_on(head, last, kept)
-  local server, user, name, node, floor =
+  local server, user, name, node, floor, pass =
     unpack(cmsgpack.unpack(redis.call('HGET', waiting, head)))
   local left = redis.call('ZSCORE', due, head) - now_ms
   leave(head)
-  local fence, since = give(head, whole(left), last, floor, user, name, node, kept)
+  local fence, since = give(head, whole(left), last, floor, user, name, node, pass or '', kept)
   redis.call('PUBLISH', 'lock:release:' .. server, fence .. ' ' .. since .. ' ' .. head)
   return {head, left, 0, fence, user, name, node, since}
 end

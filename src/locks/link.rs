@@ -17,6 +17,9 @@ use tokio::time::error::Elapsed;
 use tokio::time::{Instant, sleep, timeout_at};
 use tokio_util::sync::CancellationToken;
 
+use crate::locks::acquaintance::Acquaintance;
+#[cfg(feature = "broken")]
+use crate::locks::broken;
 use crate::locks::fault::{Fault, explain};
 use crate::locks::line::Lobby;
 use crate::locks::reply;
@@ -31,6 +34,8 @@ pub(super) const PATIENCE: Duration = Duration::from_millis(1_500);
 const SILENCE_MAX: Duration = Duration::from_secs(3);
 /// How long opening a connection may take, with the handshake.
 const OPENING_MAX: Duration = Duration::from_secs(1);
+/// How long what follows it may take: three exchanges.
+const GREETING_MAX: Duration = Duration::from_secs(2);
 /// Pauses between attempts double from the first to the second, with jitter.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(25), Duration::from_millis(500));
 /// Requests that may wait in front of the socket; more of them wait in turn.
@@ -82,6 +87,8 @@ pub(super) struct Upkeep {
     pub(super) opened: Option<Arc<Notify>>,
     /// Who listens on the connection.
     pub(super) ear: Option<Ear>,
+    /// Told what is answered to the greeting.
+    pub(super) acquaintance: Option<Arc<Acquaintance>>,
     state: watch::Sender<State>,
 }
 
@@ -104,6 +111,7 @@ impl Link {
             is_successor: false,
             opened: None,
             ear: None,
+            acquaintance: None,
             state: sender,
         };
         (Self { state }, upkeep)
@@ -115,21 +123,30 @@ impl Link {
         pipeline: &Pipeline,
         deadline: Instant,
     ) -> Result<Answer, Fault> {
-        let mut line = self.line(deadline).await.map_err(Fault::Unsent)?;
-        let sent_at = Instant::now();
-        let asked = timeout_at(deadline, pipeline.query_async(&mut line.connection)).await;
-        Ok(Answer { sent_at, replies: line.answered(asked, sent_at)? })
+        let line = self.line(deadline).await.map_err(Fault::Unsent)?;
+        line.ask(pipeline, deadline).await
     }
 
-    /// Sends one command and waits for its answer, until `deadline`.
-    pub(super) async fn ask_once(
+    /// As [`Self::ask`], for what depends on who is at the other end: it is made when there is a
+    /// connection, and sent on none that is newer.
+    pub(super) async fn ask_whoever_is_there(
         &self,
-        command: &Cmd,
+        pipeline: impl FnOnce() -> Pipeline,
+        deadline: Instant,
+    ) -> Result<Answer, Fault> {
+        let line = self.line(deadline).await.map_err(Fault::Unsent)?;
+        line.ask(&pipeline(), deadline).await
+    }
+
+    /// The same with one command, and its answer.
+    pub(super) async fn ask_one(
+        &self,
+        command: impl FnOnce() -> Cmd,
         deadline: Instant,
     ) -> Result<(Instant, RedisResult<Value>), Fault> {
         let mut line = self.line(deadline).await.map_err(Fault::Unsent)?;
-        let sent_at = Instant::now();
-        let asked = timeout_at(deadline, line.connection.send_packed_command(command)).await;
+        let (command, sent_at) = (command(), Instant::now());
+        let asked = timeout_at(deadline, line.connection.send_packed_command(&command)).await;
         let answered = asked.map(|answer| match answer {
             // An answer too, if not the one that was hoped for.
             Err(error) if matches!(error.kind(), ErrorKind::Server(_) | ErrorKind::Extension) => {
@@ -139,7 +156,7 @@ impl Link {
             Ok(value) => Ok(Ok(value)),
             Err(error) => Err(error),
         });
-        Ok((sent_at, line.answered(answered, sent_at)?))
+        line.answered(answered, sent_at)
     }
 
     /// Gives the present connection up: what is at its other end is no longer what we want.
@@ -190,16 +207,25 @@ impl State {
 }
 
 impl Line {
-    /// What an exchange says of the connection.
+    async fn ask(mut self, pipeline: &Pipeline, deadline: Instant) -> Result<Answer, Fault> {
+        let sent_at = Instant::now();
+        let asked = timeout_at(deadline, pipeline.query_async(&mut self.connection)).await;
+        let (sent_at, replies) = self.answered(asked, sent_at)?;
+        Ok(Answer { sent_at, replies })
+    }
+
+    /// What came of an exchange, and what that says of the connection.
     fn answered<T>(
         &self,
         asked: Result<RedisResult<T>, Elapsed>,
         sent_at: Instant,
-    ) -> Result<T, Fault> {
+    ) -> Result<(Instant, T), Fault> {
         match asked {
             Ok(Ok(answer)) => {
                 self.is_answering();
-                Ok(answer)
+                #[cfg(feature = "broken")]
+                let sent_at = broken::sent_at(sent_at);
+                Ok((sent_at, answer))
             }
             Ok(Err(error)) => {
                 self.dead.cancel();
@@ -309,15 +335,19 @@ impl Upkeep {
         let opening = client.get_multiplexed_async_connection_with_config(&config);
         let mut connection = opening.await.map_err(|error| explain(&error))?;
         let greeted = async {
-            self.greeting.query_async::<Vec<RedisResult<Value>>>(&mut connection).await?;
+            let answers: Vec<_> = self.greeting.query_async(&mut connection).await?;
+            // A replica that is about to be the primary is not met before it is.
             self.addresses.approve(&mut connection).await?;
+            if let Some(acquaintance) = &self.acquaintance {
+                acquaintance.meet(&answers, &mut connection).await?;
+            }
             match &self.ear {
                 Some(ear) => connection.subscribe(&ear.channel).await,
                 None => Ok(()),
             }
         };
         let silence = || LocksError::Unavailable("Redis does not answer".to_owned());
-        timeout_at(Instant::now() + OPENING_MAX, greeted)
+        timeout_at(Instant::now() + GREETING_MAX, greeted)
             .await
             .map_err(|_elapsed| silence())?
             .map_err(|error| explain(&error))?;

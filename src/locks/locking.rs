@@ -259,5 +259,5 @@ fn outcome(tried: &Result<Guard, LockError>) -> &'static str {
 /// Who holds what no person asked for: the process.
 pub(super) fn process_owner(server: crate::domain::ids::NodeId) -> Owner {
     let id = server.to_string().parse().unwrap_or_else(|_| crate::domain::ids::UserId::generate());
-    Owner { user: User { id, name: String::new() }, node: server }
+    Owner { user: User { id, name: String::new() }, node: server, pass: None }
 }

@@ -116,7 +116,7 @@ mod tests {
         Claim {
             name: name.clone(),
             value: value.to_owned(),
-            owner: Owner { user, node: NodeId::generate() },
+            owner: Owner { user, node: NodeId::generate(), pass: None },
             floor: Fence::ZERO,
             ttl: LEASE,
             over: Over::Nobody,

@@ -51,7 +51,10 @@
 //! lease. The holder's own deadline ([`crate::domain::lease`]) shortens that belief, and the
 //! fence, checked by the database in every write, makes it harmless.
 
+mod acquaintance;
 mod alarms;
+#[cfg(feature = "broken")]
+mod broken;
 mod calls;
 mod cluster;
 mod errands;
@@ -73,6 +76,7 @@ pub(crate) mod model;
 mod name;
 mod node;
 mod owed;
+mod pass;
 mod register;
 mod remote;
 mod reply;
@@ -104,6 +108,7 @@ use crate::locks::keeper::Keeper;
 use crate::locks::keeping::Keeping;
 use crate::locks::locking::process_owner;
 pub use crate::locks::name::LockName;
+pub use crate::locks::pass::Pass;
 use crate::locks::remote::Remote;
 pub use crate::locks::tenant::{Kept, Lives, Tenant};
 pub use crate::locks::waiting::{Waited, Waiting};
@@ -200,6 +205,9 @@ impl Locks {
     /// [`LocksError`] when the keeper gave no answer. The claim is then taken back in the
     /// background, and its value is spent, as that of a released lock is: claim again with a new
     /// one.
+    ///
+    /// From a Redis that has just come back empty it may take two seconds longer: whoever held a
+    /// lock before has so long to come back to it.
     ///
     /// # Cancel safety
     ///

@@ -7,6 +7,8 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tracing::Instrument;
 
+use crate::locks::acquaintance::Acquaintance;
+use crate::locks::calls::End;
 use crate::locks::link::Link;
 use crate::locks::scripts::{Scripts, pipeline};
 use crate::locks::together::Together;
@@ -22,6 +24,8 @@ pub(super) struct Node {
     /// Where claims and releases gather, if this is the only one: on a Cluster they are of many slots.
     pub(super) together: Together,
     pub(super) renewals: Link,
+    /// Which Redis the claims go to.
+    pub(super) acquaintance: Arc<Acquaintance>,
     end: CancellationToken,
 }
 
@@ -56,6 +60,8 @@ impl Node {
         let greeting = upbringing.scripts.greeting();
         let (calls, mut calls_upkeep) = Link::new(Arc::clone(&addresses), greeting);
         calls_upkeep.opened = Some(Arc::clone(&upbringing.opened));
+        let acquaintance = Arc::new(Acquaintance::new(coming));
+        calls_upkeep.acquaintance = Some(Arc::clone(&acquaintance));
         // Renewals bring their script along; a new connection only has to show that it answers.
         let mut ping = pipeline();
         ping.cmd("PING");
@@ -67,10 +73,16 @@ impl Node {
         let tasks = &upbringing.tasks;
         tasks.spawn(calls_upkeep.run(end.clone()).instrument(span("calls")));
         tasks.spawn(renewals_upkeep.run(end.clone()).instrument(span("renewals")));
-        let (together, conductor) = Together::new(calls.clone(), Arc::clone(&upbringing.scripts));
+        let at = End { link: calls.clone(), acquaintance: Arc::clone(&acquaintance) };
+        let (together, conductor) = Together::new(at, Arc::clone(&upbringing.scripts));
         let conducts = end.clone().run_until_cancelled_owned(conductor.run());
         tasks.spawn(conducts.instrument(span("together")));
-        Arc::new(Self { address, calls, together, renewals, end })
+        Arc::new(Self { address, calls, together, renewals, acquaintance, end })
+    }
+
+    /// Where calls are sent.
+    pub(super) fn end(&self) -> End {
+        End { link: self.calls.clone(), acquaintance: Arc::clone(&self.acquaintance) }
     }
 
     /// Gives the connections up: this is not a primary any more, look the address up again.

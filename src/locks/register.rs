@@ -14,6 +14,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
+use crate::locks::acquaintance::RETURN_GRACE;
 use crate::locks::tenant::Tenant;
 use crate::locks::wish::{LEASES, Rhythm};
 use crate::locks::words::{Held, Verdict};
@@ -53,6 +54,8 @@ pub(super) struct Register {
     armed: Option<Instant>,
     /// Somebody asked that all be renewed now that is due before this.
     rung: Option<Instant>,
+    /// When the keeper was back the last time that it had been away.
+    back_at: Option<Instant>,
     /// Entries that were looked at to see what there is to do.
     #[cfg(test)]
     pub(super) looked_at: usize,
@@ -81,7 +84,11 @@ impl Register {
         }
         self.last_id += 1;
         let id = self.last_id;
-        let entry = Entry::new(tenancy, sent_at);
+        let mut entry = Entry::new(tenancy, sent_at);
+        if self.back_at.is_some_and(|back_at| sent_at <= back_at) {
+            // The keeper may have come back without it, and all were renewed that stood here.
+            entry.renew_at = entry.renew_at.map(|at| at.min(sent_at));
+        }
         let due = entry.due();
         self.entries.insert(id, entry);
         self.order.extend(due.map(|due| (due, id)));
@@ -124,6 +131,9 @@ impl Register {
     /// What there is to do at `now`: whose tenants to ask, and what to renew, all of which it is
     /// when the keeper `is_back`.
     pub(super) fn agenda(&mut self, now: Instant, is_back: bool) -> Vec<Item> {
+        if is_back {
+            self.back_at = Some(now);
+        }
         let horizon = self.horizon(now, is_back);
         let last = horizon.map_or(now, |horizon| horizon.max(now));
         let mut agenda = Vec::new();
@@ -197,11 +207,12 @@ impl Register {
         })
     }
 
-    /// It was not renewed: that is tried again after a fifth of its rhythm. False if it is not here
-    /// any more.
+    /// It was not renewed: that is tried again after a fifth of its rhythm, and in time to come
+    /// back to a keeper that has forgotten it. False if it is not here any more.
     pub(super) fn put_off(&mut self, id: u64, now: Instant) -> bool {
         self.amend(id, |entry| {
-            entry.again_after = entry.tenancy.rhythm.renew_every.map(|every| every / 5);
+            entry.again_after =
+                entry.tenancy.rhythm.renew_every.map(|every| (every / 5).min(RETURN_GRACE / 2));
             entry.renew_at = entry.again_after.map(|pause| now + pause);
         })
     }

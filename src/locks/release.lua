@@ -19,7 +19,10 @@ if held and 0 < tonumber(ARGV[3]) then
   -- Under another value, which no renewal can prolong.
   local rest = value .. '.done'
   redis.call('SET', lock, rest, 'PX', ARGV[3])
-  if is_its then redis.call('HSET', grant, 'value', rest) end
+  if is_its then
+    redis.call('HSET', grant, 'value', rest)
+    redis.call('HDEL', grant, 'pass')
+  end
 else
   local head = (held or last[2]) and first()
   if head then
@@ -27,7 +30,7 @@ else
   else
     if held then redis.call('DEL', lock) end
     if is_its then
-      redis.call('HDEL', grant, 'value', 'user', 'name', 'node', 'since')
+      redis.call('HDEL', grant, 'value', 'user', 'name', 'node', 'since', 'pass')
       redis.call('HINCRBY', grant, 'fence', 1)
     end
   end

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use futures_util::future::try_join_all;
 use tokio::sync::Notify;
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tracing::Instrument;
@@ -17,12 +17,13 @@ use tracing::Instrument;
 use crate::domain::ids::NodeId;
 use crate::domain::seat::Seat;
 use crate::locks::GRANT_KEPT_FOR;
+use crate::locks::acquaintance::RETURN_GRACE;
 use crate::locks::calls::{Calls, Route};
 use crate::locks::cluster::Cluster;
 use crate::locks::fault::{Fault, explain_url};
 use crate::locks::fitness::Fitness;
 use crate::locks::line::{Lobby, Standing, Waiter};
-use crate::locks::link::{Ear, Link};
+use crate::locks::link::{Ear, Link, PATIENCE};
 use crate::locks::name::{LockName, Spelling, release_channel};
 use crate::locks::node::{Coming, Node, Upbringing};
 use crate::locks::owed::Owed;
@@ -38,6 +39,9 @@ use crate::reach::{self, Address, Addresses, Kind, Target};
 const GRANTS_KEPT_EVERY: Duration = Duration::from_secs(60 * 60);
 /// Keys asked for in one step of a scan.
 const SCAN_STEP: usize = 1_000;
+/// Pauses, the shortest and the longest, before a claim is repeated for a lock that is left to a
+/// holder who may come back.
+const LOOK_AGAIN: (Duration, Duration) = (Duration::from_millis(10), Duration::from_millis(100));
 
 const _: () = assert!(GRANTS_KEPT_EVERY.as_secs() * 4 < GRANT_KEPT_FOR.as_secs());
 
@@ -99,12 +103,28 @@ impl Remote {
     }
 
     pub(super) async fn claim(&self, claim: &Claim) -> Result<Claimed, LocksError> {
-        self.fitness.permits_grants()?;
         if self.owed.is_owed(&claim.value) {
             // Its release could come after this grant and free it.
             let why = "an earlier claim with this value is still being taken back";
             return Err(LocksError::Unavailable(why.to_owned()));
         }
+        let gives_up = Instant::now() + RETURN_GRACE + PATIENCE;
+        loop {
+            if let Some(claimed) = self.claim_once(claim).await? {
+                return Ok(claimed);
+            }
+            if gives_up <= Instant::now() {
+                let why = "Redis came back empty, and who held this lock may come back too";
+                return Err(LocksError::Unavailable(why.to_owned()));
+            }
+            let left = self.calls.grace(&claim.name, claim.floor);
+            sleep(left.clamp(LOOK_AGAIN.0, LOOK_AGAIN.1)).await;
+        }
+    }
+
+    /// None while the lock is left to a holder who may come back to it.
+    async fn claim_once(&self, claim: &Claim) -> Result<Option<Claimed>, LocksError> {
+        self.fitness.permits_grants()?;
         let promise = self.owed.promise(&claim.name, &claim.value, Duration::ZERO);
         let call = self.calls.scripts.claim(claim, None);
         let answer = self.calls.call(&claim.name, call).await;

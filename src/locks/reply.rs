@@ -15,13 +15,12 @@ use crate::locks::fault::Fault;
 use crate::locks::line::{Standing, Turn};
 use crate::locks::words::{Claimed, Grant, Holder, InLine, LocksError, Owner, Released};
 
-/// The answer of `claim.lua`.
-pub(super) fn claimed(reply: &Value, sent_at: Instant) -> Result<Claimed, Fault> {
-    match reply {
-        Value::Array(fields) if matches!(fields.as_slice(), [Value::Int(-1)]) => {
-            Err(Fault::Refused(spent()))
-        }
-        reply => read_claimed(reply, sent_at).ok_or_else(|| Fault::Unknown(unexpected())),
+/// The answer of `claim.lua`; none if the lock is left to a holder who may come back.
+pub(super) fn claimed(reply: &Value, sent_at: Instant) -> Result<Option<Claimed>, Fault> {
+    match standing(reply, sent_at)? {
+        Standing::Granted(grant) => Ok(Some(Claimed::Granted(grant))),
+        Standing::Refused(holder) => Ok(holder.map(Claimed::Busy)),
+        Standing::InLine { .. } => Err(Fault::Unknown(unexpected())),
     }
 }
 
@@ -99,14 +98,6 @@ pub(super) fn unexpected() -> LocksError {
     LocksError::Unavailable("Redis gave an unexpected answer".to_owned())
 }
 
-fn read_claimed(reply: &Value, sent_at: Instant) -> Option<Claimed> {
-    match read_standing(reply, sent_at)? {
-        Standing::Granted(grant) => Some(Claimed::Granted(grant)),
-        Standing::Refused(holder) => holder.map(Claimed::Busy),
-        Standing::InLine { .. } => None,
-    }
-}
-
 fn read_standing(reply: &Value, sent_at: Instant) -> Option<Standing> {
     let Value::Array(fields) = reply else { return None };
     match fields.as_slice() {
@@ -151,6 +142,7 @@ fn holder(row: &Value) -> Option<Option<Holder>> {
             owner: Owner {
                 user: User { id: text(user)?.parse().ok()?, name: text(name)?.to_owned() },
                 node: text(node)?.parse().ok()?,
+                pass: None,
             },
             fence: Fence(number(fence)?),
             since: time(since)?,

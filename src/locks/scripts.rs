@@ -6,10 +6,14 @@ use redis::{Cmd, Pipeline};
 
 use crate::domain::ids::NodeId;
 use crate::locks::GRANT_KEPT_FOR;
+use crate::locks::acquaintance::Acquaintance;
+#[cfg(feature = "broken")]
+use crate::locks::broken;
 use crate::locks::item::Item;
 use crate::locks::line::{LINE_DEADLINE, LINE_MAX, Waiter};
 use crate::locks::name::{LockName, Spelling, release_channel};
-use crate::locks::words::{Claim, Held, Over};
+use crate::locks::pass::Pass;
+use crate::locks::words::{Claim, Held, Over, Owner};
 
 /// Locks in one call of the renewal script. A call holds Redis for itself: some 0.3 ms at this
 /// size. Larger calls gain nothing.
@@ -30,7 +34,7 @@ const SEVERAL: &str = concat!(
 /// A script and the hash that Redis knows it by.
 #[derive(Debug)]
 pub(super) struct Script {
-    source: &'static str,
+    pub(super) source: &'static str,
     hash: String,
 }
 
@@ -49,7 +53,7 @@ pub(super) struct Scripts {
 }
 
 impl Script {
-    fn new(source: &'static str) -> Self {
+    pub(super) fn new(source: &'static str) -> Self {
         Self { source, hash: redis::Script::new(source).get_hash().to_owned() }
     }
 
@@ -57,6 +61,10 @@ impl Script {
     /// `SCRIPT FLUSH` or an empty restart they would all be refused, and a pipeline of renewals
     /// cannot be picked apart to repeat some of it. The answer is left out of the replies.
     pub(super) fn load(&self, pipeline: &mut Pipeline) {
+        #[cfg(feature = "broken")]
+        if broken::loads_no_script() {
+            return;
+        }
         pipeline.add_command(self.loading()).ignore();
     }
 
@@ -77,7 +85,7 @@ impl Script {
 
 impl Scripts {
     pub(super) fn new(spelling: Spelling) -> Self {
-        Self {
+        let scripts = Self {
             spelling,
             several: Script::new(SEVERAL),
             renew: Script::new(include_str!("renew.lua")),
@@ -85,24 +93,34 @@ impl Scripts {
             holders: Script::new(include_str!("holders.lua")),
             behind: Script::new(include_str!("behind.lua")),
             check: Script::new(include_str!("check.lua")),
-        }
+        };
+        #[cfg(feature = "broken")]
+        let scripts = broken::scripts(scripts);
+        scripts
     }
 
-    /// Makes Redis know the one that does not come along with its calls.
+    /// Makes Redis know the one that does not come along with its calls, and tell who it is.
     pub(super) fn greeting(&self) -> Pipeline {
         let mut pipeline = pipeline();
         self.several.load(&mut pipeline);
+        #[cfg(feature = "broken")]
+        broken::load_once(self, &mut pipeline);
+        Acquaintance::ask(&mut pipeline);
         pipeline
     }
 
     /// Claims and releases in one call. All their keys are in it: on a Cluster they are of one slot.
-    pub(super) fn several<'a>(&self, items: impl Iterator<Item = &'a Item> + Clone) -> Cmd {
+    pub(super) fn several<'a>(
+        &self,
+        items: impl Iterator<Item = &'a Item> + Clone,
+        acquaintance: &Acquaintance,
+    ) -> Cmd {
         let mut call = self.several.call(5 * items.clone().count());
         items.clone().for_each(|item| {
             call.arg(&item.keys);
         });
         items.for_each(|item| {
-            call.arg(item.packed());
+            call.arg(item.packed(acquaintance));
         });
         call
     }
@@ -113,6 +131,7 @@ impl Scripts {
             Over::Nobody => ("nobody", ""),
             Over::Value(value) => ("value", value.as_str()),
             Over::SameUser => ("user", ""),
+            Over::Pass(pass) => ("pass", pass.as_str()),
         };
         let what = if waiter.is_some() { "wait" } else { "claim" };
         let mut call = Item::new(what, claim.name.keys(self.spelling));
@@ -124,16 +143,16 @@ impl Scripts {
             .arg(claim.owner.node)
             .arg(from)
             .arg(value)
-            .arg(millis(GRANT_KEPT_FOR));
+            .arg(millis(GRANT_KEPT_FOR))
+            .arg(pass_of(&claim.owner));
         match waiter {
-            Some(waiter) => call
-                .arg(waiter.server)
-                .arg(millis(LINE_DEADLINE))
-                .arg(waiter.arrival)
-                .arg(if waiter.remembers.is_zero() { 0 } else { millis(waiter.remembers) })
-                .arg(LINE_MAX),
+            Some(waiter) => call.arg(waiter.server),
             None => call.arg(""),
         };
+        call.arg(millis(LINE_DEADLINE))
+            .arg(waiter.map_or(0, |waiter| waiter.arrival))
+            .arg(LINE_MAX);
+        call.leaves_it(claim.floor, waiter.map_or(Duration::ZERO, |waiter| waiter.remembers));
         call
     }
 
@@ -178,7 +197,8 @@ impl Scripts {
                 .arg(held.owner.user.id.as_str())
                 .arg(&held.owner.user.name)
                 .arg(held.owner.node.to_string())
-                .arg(held.since.timestamp_micros());
+                .arg(held.since.timestamp_micros())
+                .arg(pass_of(&held.owner));
         }
         call
     }
@@ -214,6 +234,11 @@ pub(super) fn pipeline() -> Pipeline {
     let mut pipeline = redis::pipe();
     pipeline.ignore_errors();
     pipeline
+}
+
+/// As the scripts want it: empty for none, which no pass is.
+fn pass_of(owner: &Owner) -> &str {
+    owner.pass.as_ref().map_or("", Pass::as_str)
 }
 
 /// The TTL that all of these have.

@@ -31,8 +31,8 @@ local function mint(last, floor)
     now = time[1] * 1000000 + time[2]
     since = format('%.0f', now)
   end
-  local least = math.max((tonumber(last) or 0) + 1, floor + 1)
-  return now < least and format('%.0f', least) or since
+  local fence = math.max(now, (tonumber(last) or 0) + 1, floor + 1)
+  return fence == now and since or format('%.0f', fence)
 end
 
 for i = 1, #ARGV do
@@ -43,11 +43,12 @@ for i = 1, #ARGV do
 
   if what == 'claim' then
     local last = try('HMGET', grant, 'fence', 'released')
-    if not last.err and last[2] ~= value and (are_empty or call('EXISTS', line) == 0)
+    if not last.err and last[2] ~= value and (last[1] or args[15] == '0')
+      and (are_empty or call('EXISTS', line) == 0)
       and call('SET', lock, value, 'NX', 'PX', args[2]) then
       local fence = mint(last[1], args[3])
       call('HSET', grant, 'value', value, 'fence', fence, 'user', args[4], 'name', args[5],
-        'node', args[6], 'since', since)
+        'node', args[6], 'since', since, 'pass', args[10])
       call('PEXPIRE', grant, args[9])
       answer = {1, fence, since, false}
     end
@@ -58,13 +59,13 @@ for i = 1, #ARGV do
       -- claim that is carried out only now can raise it.
       call('DEL', lock)
       -- A grant that was there is remembered long enough as it is.
-      if call('HSET', grant, 'value', '', 'released', value) == 2 then
+      if call('HSET', grant, 'value', '', 'pass', '', 'released', value) == 3 then
         call('PEXPIRE', grant, args[2])
       end
       answer = 1
     else
       -- As pass_on in line.lua, if the first is alive.
-      local server, user, name, node, floor =
+      local server, user, name, node, floor, pass =
         unpack(cmsgpack.unpack(call('HGET', waiting, head)))
       local fence = mint(call('HGET', grant, 'fence'), floor)
       local left = call('ZSCORE', due, head) - math.floor(now / 1000)
@@ -72,7 +73,7 @@ for i = 1, #ARGV do
         call('SET', lock, head, 'PX', format('%.0f', left))
         call('PUBLISH', 'lock:release:' .. server, fence .. ' ' .. since .. ' ' .. head)
         call('HSET', grant, 'value', head, 'fence', fence, 'user', user, 'name', name,
-          'node', node, 'since', since, 'released', value)
+          'node', node, 'since', since, 'pass', pass or '', 'released', value)
         call('PEXPIRE', grant, args[2])
         call('ZREM', line, head)
         call('ZREM', due, head)

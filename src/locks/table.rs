@@ -101,6 +101,10 @@ impl Table {
                 Over::Nobody => false,
                 Over::Value(value) => *value == grip.value,
                 Over::SameUser => claim.owner.user.id == grip.owner.user.id,
+                Over::Pass(pass) => {
+                    claim.owner.user.id == grip.owner.user.id
+                        && grip.owner.pass.as_ref() == Some(pass)
+                }
             };
             if !may_take && !is_mine {
                 return (Some(entry.refuse(claim, waiter, moment)), None);
@@ -144,6 +148,7 @@ impl Table {
             if let Some(grip) = &mut entry.grip {
                 // Under another value, which no renewal can prolong.
                 grip.value.push_str(".done");
+                grip.owner.pass = None;
                 grip.ends = now + rest;
             }
             return (Released::Freed, None);
@@ -315,7 +320,7 @@ impl Entry {
         let grip = self.grip.as_ref().filter(|grip| now < grip.ends)?;
         Some(Holder {
             value: grip.value.clone(),
-            owner: grip.owner.clone(),
+            owner: Owner { pass: None, ..grip.owner.clone() },
             fence: grip.fence,
             since: grip.since,
             ttl: grip.ends.saturating_duration_since(now),

@@ -110,7 +110,7 @@ impl Locks {
     ///
     /// let locks = Locks::connect("memory:").await?;
     /// let user = User { id: UserId::generate(), name: "Kim".to_owned() };
-    /// let owner = Owner { user, node: NodeId::generate() };
+    /// let owner = Owner { user, node: NodeId::generate(), pass: None };
     /// let rhythm = Rhythm::new(Duration::from_secs(12), Duration::from_secs(4));
     /// let (name, value) = (LockName::named("call:1"), "drawn at random".to_owned());
     /// let claim = Claim { name, value, owner, floor: Fence::ZERO, ttl: rhythm.ttl(), over: Over::Nobody };

@@ -18,10 +18,11 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::yield_now;
 use tokio::time::Instant;
 
-use crate::locks::calls::{Way, call_at};
+use crate::locks::acquaintance::Acquaintance;
+use crate::locks::calls::{End, Way, call_at};
 use crate::locks::fault::Fault;
 use crate::locks::item::Item;
-use crate::locks::link::{Link, PATIENCE};
+use crate::locks::link::PATIENCE;
 use crate::locks::reply::unexpected;
 use crate::locks::scripts::Scripts;
 use crate::locks::words::LocksError;
@@ -42,7 +43,7 @@ pub(super) type Answer = Result<(Instant, RedisResult<Value>), Fault>;
 /// Where calls of one connection gather.
 #[derive(Debug)]
 pub(super) struct Together {
-    link: Link,
+    end: End,
     scripts: Arc<Scripts>,
     /// Asked and not answered.
     under_way: Arc<AtomicUsize>,
@@ -59,7 +60,7 @@ struct Gathered {
 
 /// The task's side.
 pub(super) struct Conductor {
-    link: Link,
+    end: End,
     scripts: Arc<Scripts>,
     under_way: Arc<AtomicUsize>,
     gathered: mpsc::Receiver<Gathered>,
@@ -76,16 +77,16 @@ impl Drop for UnderWay<'_> {
 
 impl Together {
     /// Nothing gathers until the conductor runs.
-    pub(super) fn new(link: Link, scripts: Arc<Scripts>) -> (Self, Conductor) {
+    pub(super) fn new(end: End, scripts: Arc<Scripts>) -> (Self, Conductor) {
         let (gathers, gathered) = mpsc::channel(GATHERED_MAX);
         let under_way = Arc::<AtomicUsize>::default();
         let conductor = Conductor {
-            link: link.clone(),
+            end: end.clone(),
             scripts: Arc::clone(&scripts),
             under_way: Arc::clone(&under_way),
             gathered,
         };
-        (Self { link, scripts, under_way, gathers }, conductor)
+        (Self { end, scripts, under_way, gathers }, conductor)
     }
 
     /// Asks, alone or with others.
@@ -98,7 +99,7 @@ impl Together {
         let others = self.under_way.fetch_add(1, Ordering::Relaxed);
         let _one = UnderWay(&self.under_way);
         if others < ALONE_MAX {
-            return ask_alone(&self.link, &self.scripts, &item, deadline).await;
+            return ask_alone(&self.end, &self.scripts, &item, deadline).await;
         }
         let (tells, told) = oneshot::channel();
         let closed = || LocksError::Unavailable("the locks are closed".to_owned());
@@ -126,7 +127,7 @@ impl Conductor {
                         group.push(next);
                     }
                     let group = std::mem::take(&mut group);
-                    under_way.push(ask_together(&self.link, &self.scripts, group));
+                    under_way.push(ask_together(&self.end, &self.scripts, group));
                 }
             }
         }
@@ -134,13 +135,14 @@ impl Conductor {
 }
 
 /// Asks for all at once, and tells each.
-async fn ask_together(link: &Link, scripts: &Scripts, mut group: Vec<Gathered>) {
+async fn ask_together(end: &End, scripts: &Scripts, mut group: Vec<Gathered>) {
     // Nobody waits for these any more, and they were not sent.
     group.retain(|gathered| !gathered.tells.is_closed());
     let Some(deadline) = group.iter().map(|gathered| gathered.deadline).min() else { return };
-    let call = scripts.several(group.iter().map(|gathered| &gathered.item));
+    let items = group.iter().map(|gathered| &gathered.item);
+    let call = |whom: &Acquaintance| scripts.several(items.clone(), whom);
     let (sent_at, mut answers) =
-        match call_at(link, &scripts.several, &call, Way::Straight, deadline).await {
+        match call_at(end, &scripts.several, &call, Way::Straight, deadline).await {
             Ok((sent_at, Ok(Value::Array(answers)))) => (sent_at, answers.into_iter()),
             Ok((sent_at, Err(_refused))) => (sent_at, Vec::new().into_iter()),
             Ok((_, Ok(_))) => {
@@ -151,7 +153,7 @@ async fn ask_together(link: &Link, scripts: &Scripts, mut group: Vec<Gathered>) 
     for Gathered { item, deadline, tells } in group {
         let answer = match answers.next() {
             Some(answer) => Ok((sent_at, Ok(answer))),
-            None => ask_alone(link, scripts, &item, deadline).await,
+            None => ask_alone(end, scripts, &item, deadline).await,
         };
         // Who does not wait any more makes up for it.
         let _gone = tells.send(answer);
@@ -164,9 +166,9 @@ fn tell_all(group: Vec<Gathered>, fault: &Fault) {
     }
 }
 
-async fn ask_alone(link: &Link, scripts: &Scripts, item: &Item, deadline: Instant) -> Answer {
-    let call = scripts.several([item].into_iter());
-    let (sent_at, reply) = call_at(link, &scripts.several, &call, Way::Straight, deadline).await?;
+async fn ask_alone(end: &End, scripts: &Scripts, item: &Item, deadline: Instant) -> Answer {
+    let call = |whom: &Acquaintance| scripts.several([item].into_iter(), whom);
+    let (sent_at, reply) = call_at(end, &scripts.several, &call, Way::Straight, deadline).await?;
     match reply.map(|reply| only(reply)) {
         Ok(Some(answer)) => Ok((sent_at, Ok(answer))),
         Ok(None) => Err(Fault::Unknown(unexpected())),

@@ -24,6 +24,7 @@ use tokio::time::{Instant, sleep_until, timeout_at};
 
 use crate::domain::fence::Fence;
 use crate::locks::Locks;
+use crate::locks::acquaintance::RETURN_GRACE;
 use crate::locks::fault::Fault;
 use crate::locks::line::{Bell, LINE_DEADLINE, LOOK_EVERY, Standing, Turn, Waiter};
 use crate::locks::link::jittered;
@@ -36,8 +37,6 @@ const AFTER_EXPIRY: Duration = Duration::from_millis(2);
 const SPREAD: Duration = Duration::from_millis(250);
 /// Pause after a look that failed.
 const RETRY_AFTER: Duration = Duration::from_millis(200);
-/// For how long a Redis that was away and came back empty is left to those who held its locks.
-const RETURN_GRACE: Duration = Duration::from_secs(2);
 /// A lease that is said to be longer is a key that somebody set by hand.
 const LEASE_SEEN_MAX: Duration = Duration::from_secs(60 * 60);
 

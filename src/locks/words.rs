@@ -9,6 +9,7 @@ use crate::domain::fence::Fence;
 use crate::domain::ids::{NodeId, UserId};
 use crate::domain::user::User;
 use crate::locks::name::LockName;
+use crate::locks::pass::Pass;
 
 /// Who asks for a lock, and from where.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,6 +18,8 @@ pub struct Owner {
     pub user: User,
     /// The server that will renew it.
     pub node: NodeId,
+    /// By what the same person may come back to it from anywhere. Never told of a holder.
+    pub pass: Option<Pass>,
 }
 
 impl Owner {
@@ -26,6 +29,7 @@ impl Owner {
         Self {
             user: User { id: UserId::generate(), name: String::new() },
             node: NodeId::generate(),
+            pass: None,
         }
     }
 }
@@ -56,6 +60,9 @@ pub enum Over {
     Value(String),
     /// From any holder that is the same user as the one who asks.
     SameUser,
+    /// From the holder that is the same user and was granted it with this pass: whoever presents
+    /// its secret is who left, and comes before everybody in the line.
+    Pass(Pass),
 }
 
 /// What came of a claim.

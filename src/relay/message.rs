@@ -11,7 +11,7 @@ use crate::domain::ids::{DocumentId, NodeId, QuestionId, SessionId, ShareLinkId}
 use crate::domain::seat::Role;
 
 /// Changes with the format. A reader of another version sees a gap, not nonsense.
-const VERSION: u8 = 1;
+pub(super) const VERSION: u8 = 1;
 
 /// All that stands before the body, at its longest.
 const HEADER_BYTES_MAX: usize = 1 + 1 + 64 + 8 + 1 + 16;
@@ -23,6 +23,8 @@ pub enum Topic {
     Room(DocumentId),
     /// By all servers.
     Cluster,
+    /// By this server alone.
+    Node(NodeId),
 }
 
 /// What one server tells the others.
@@ -52,6 +54,30 @@ pub enum Message {
     Revoked(ShareLinkId),
     /// The session was evicted: end it.
     Evicted(SessionId),
+    /// A question to the session's server: is the client still there?
+    Knocked {
+        /// The number that the answer is to have.
+        question: u64,
+        /// The session.
+        session: SessionId,
+    },
+    /// The seat was given to another session of the same person: end this one, have stored what was
+    /// written in it, and say so.
+    Replaced {
+        /// The number that the answers are to have.
+        question: u64,
+        /// The session that lost its seat.
+        session: SessionId,
+        /// What it worked on.
+        document: DocumentId,
+    },
+    /// What another server wanted to know.
+    Answered {
+        /// The number of its question.
+        question: u64,
+        /// The answer.
+        answer: Reply,
+    },
     /// What does the server that has this session's socket know of it?
     Question {
         /// Which question.
@@ -59,13 +85,44 @@ pub enum Message {
         /// Of which session.
         of: SessionId,
     },
-    /// What it knows, told to all: who asked knows the question.
+    /// What it knows.
     Answer {
         /// Which question.
         id: QuestionId,
         /// What is known, as JSON.
         json: String,
     },
+}
+
+/// What a server answers another one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reply {
+    /// The session's client gave a sign of life.
+    Alive,
+    /// There is no such session any more, or nobody at its other end.
+    Gone,
+    /// The session has ended; what was written is about to be stored. Another answer follows.
+    Settling,
+    /// The session has ended, and nothing of it is left to be stored.
+    Settled,
+}
+
+impl Reply {
+    pub(super) const ALL: [Self; 4] = [Self::Alive, Self::Gone, Self::Settling, Self::Settled];
+
+    /// How it stands on the wire.
+    fn code(self) -> u8 {
+        match self {
+            Self::Alive => 0,
+            Self::Gone => 1,
+            Self::Settling => 2,
+            Self::Settled => 3,
+        }
+    }
+
+    fn of_code(code: u8) -> Option<Self> {
+        Self::ALL.into_iter().find(|answer| answer.code() == code)
+    }
 }
 
 /// What travels: a message, or the admission that some were lost on the way out.
@@ -89,14 +146,17 @@ impl Topic {
         match self {
             Self::Room(document) => format!("share-link:room:{document}"),
             Self::Cluster => "share-link:cluster".to_owned(),
+            Self::Node(node) => format!("share-link:node:{node}"),
         }
     }
 
     /// The topic of a channel.
     pub(super) fn of_channel(channel: &[u8]) -> Option<Self> {
         let channel = std::str::from_utf8(channel).ok()?;
-        match channel.strip_prefix("share-link:room:") {
-            Some(document) => document.parse().ok().map(Self::Room),
+        match channel.strip_prefix("share-link:")?.split_once(':') {
+            Some(("room", document)) => document.parse().ok().map(Self::Room),
+            Some(("node", node)) => node.parse().ok().map(Self::Node),
+            Some(_) => None,
             None => (channel == "share-link:cluster").then_some(Self::Cluster),
         }
     }
@@ -143,7 +203,13 @@ impl Message {
             Self::Presence(update) => update.len(),
             Self::Event { json, .. } => json.len(),
             Self::Answer { json, .. } => json.len(),
-            Self::Hello | Self::Revoked(_) | Self::Evicted(_) | Self::Question { .. } => 0,
+            Self::Hello
+            | Self::Revoked(_)
+            | Self::Evicted(_)
+            | Self::Knocked { .. }
+            | Self::Replaced { .. }
+            | Self::Answered { .. }
+            | Self::Question { .. } => 0,
         }
     }
 
@@ -176,6 +242,22 @@ impl Message {
             Self::Evicted(session) => {
                 out.push(6);
                 put_id(out, session);
+            }
+            Self::Knocked { question, session } => {
+                out.push(7);
+                out.extend_from_slice(&question.to_be_bytes());
+                put_id(out, session);
+            }
+            Self::Replaced { question, session, document } => {
+                out.push(8);
+                out.extend_from_slice(&question.to_be_bytes());
+                put_id(out, session);
+                put_id(out, document);
+            }
+            Self::Answered { question, answer } => {
+                out.push(9);
+                out.extend_from_slice(&question.to_be_bytes());
+                out.push(answer.code());
             }
             Self::Question { id, of } => {
                 out.push(20);
@@ -210,6 +292,16 @@ impl Message {
             }
             5 => Self::Revoked(reader.id()?),
             6 => Self::Evicted(reader.id()?),
+            7 => Self::Knocked { question: reader.number()?, session: reader.id()? },
+            8 => Self::Replaced {
+                question: reader.number()?,
+                session: reader.id()?,
+                document: reader.id()?,
+            },
+            9 => Self::Answered {
+                question: reader.number()?,
+                answer: Reply::of_code(reader.byte()?)?,
+            },
             20 => Self::Question { id: reader.id()?, of: reader.id()? },
             21 => {
                 let id = reader.id()?;
@@ -259,67 +351,5 @@ impl Reader<'_> {
         let rest = self.frame.slice(self.at.min(self.frame.len())..);
         self.at = self.frame.len();
         rest
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn all() -> Vec<Parcel> {
-        let messages = [
-            Message::Update { seq: 7, fence: Fence(1 << 52), update: Bytes::from_static(b"\0\0") },
-            Message::Presence(Bytes::new()),
-            Message::Hello,
-            Message::Event { to: None, json: "{}".to_owned() },
-            Message::Event { to: Some(Role::Writer), json: "{\"이름\":1}".to_owned() },
-            Message::Event { to: Some(Role::Reviewer), json: String::new() },
-            Message::Revoked(ShareLinkId::generate()),
-            Message::Evicted(SessionId::generate()),
-            Message::Question { id: QuestionId::generate(), of: SessionId::generate() },
-            Message::Answer { id: QuestionId::generate(), json: "{}".to_owned() },
-        ];
-        messages.into_iter().map(Parcel::Message).chain([Parcel::Lost]).collect()
-    }
-
-    #[test]
-    fn every_message_survives_the_wire() {
-        for parcel in all() {
-            let envelope = Envelope { from: NodeId::generate(), sent_us: 42, parcel };
-            assert_eq!(Envelope::decode(&envelope.encode().into()), Some(envelope));
-        }
-    }
-
-    #[test]
-    fn g12_a_cut_or_altered_frame_is_read_as_something_or_nothing_but_never_panics() {
-        for parcel in all() {
-            let whole = Envelope { from: NodeId::generate(), sent_us: 42, parcel }.encode();
-            for (at, flip) in (0..whole.len()).flat_map(|at| [(at, 0x01), (at, 0x80), (at, 0xff)]) {
-                let mut altered = whole.clone();
-                altered[at] ^= flip;
-                let _ = Envelope::decode(&altered.into());
-                let _ = Envelope::decode(&Bytes::copy_from_slice(&whole[..at]));
-            }
-        }
-    }
-
-    #[test]
-    fn a_frame_of_another_version_is_not_guessed_at() {
-        let envelope =
-            Envelope { from: NodeId::generate(), sent_us: 0, parcel: all().swap_remove(2) };
-        let mut frame = envelope.encode();
-        frame[0] = VERSION + 1;
-        assert_eq!(Envelope::decode(&frame.into()), None);
-    }
-
-    #[test]
-    fn a_topic_is_found_again_in_its_channel() {
-        let document = DocumentId::generate();
-        for topic in [Topic::Room(document), Topic::Cluster] {
-            assert_eq!(Topic::of_channel(topic.channel().as_bytes()), Some(topic));
-        }
-        assert_eq!(Topic::Room(document).channel(), format!("share-link:room:{document}"));
-        assert_eq!(Topic::of_channel(b"share-link:room:"), None);
-        assert_eq!(Topic::of_channel(b"other"), None);
     }
 }

@@ -14,6 +14,8 @@
 
 mod line;
 mod message;
+#[cfg(test)]
+mod message_tests;
 mod subscription;
 
 use std::sync::Arc;
@@ -27,7 +29,7 @@ use crate::domain::ids::NodeId;
 use crate::reach;
 use crate::relay::line::{Line, OUTBOX_MAX, Outgoing, Shared};
 use crate::relay::message::Parcel;
-pub use crate::relay::message::{Message, Topic};
+pub use crate::relay::message::{Message, Reply, Topic};
 use crate::relay::subscription::{Reach, Table};
 pub use crate::relay::subscription::{SIGNALS_MAX, Signal, Subscription};
 

@@ -8,19 +8,17 @@ use bytes::Bytes;
 use chrono::Utc;
 
 use crate::domain::anchor::{AnchorState, TextRange};
-use crate::domain::limits::SETTLE_PATIENCE;
-use crate::relay::{Message, Topic};
+use crate::domain::history::VersionKind;
 use crate::session::SessionError;
+use crate::session::editing::TRIES;
 use crate::session::reviews::{ReviewError, Reviews, done};
+use crate::session::room::{Point, Snapshot};
 use crate::storage::links::ShareLink;
 use crate::storage::log::Append;
 use crate::storage::reviews::StoredReview;
 use crate::storage::seats::{Guard, Guarded};
 use crate::sync::log::{UpdateLog, server_client_id};
 use crate::sync::text::Text;
-
-/// Tries before a text that never rests is given up on.
-const TRIES: usize = 8;
 
 impl Reviews {
     /// Accepts `stored`: replaces its quote by its suggestion, where the quote still stands.
@@ -33,13 +31,10 @@ impl Reviews {
     ) -> Result<StoredReview, ReviewError> {
         let shared = &self.sessions.shared;
         for _ in 0..TRIES {
-            let snapshot = self.sessions.shared.rooms.snapshot(link.document_id).await?;
-            if !snapshot.is_settled {
-                drop(snapshot);
-                self.wait_until_stored(link).await;
-                continue;
-            }
+            let document = link.document_id;
+            let Some(snapshot) = self.sessions.settled_snapshot(document).await? else { continue };
             let review = stored.clone();
+            let before = snapshot.clone();
             let (merged, seq) = (snapshot.merged.clone(), snapshot.seq);
             let edit = self
                 .sessions
@@ -60,10 +55,12 @@ impl Reviews {
             let accepted =
                 shared.storage.accept_review(link.id, stored.id, expected, &append, Utc::now());
             match accepted.await? {
-                Guarded::Stale => self.read_on(link).await,
+                Guarded::Stale => self.sessions.read_on(document).await,
                 other => {
                     let (accepted, seq) = done(other, guard)?;
-                    self.show(link, guard, seq, edit.update).await;
+                    let update = edit.update;
+                    self.sessions.show_edit(document, guard.fence, seq, update.clone()).await;
+                    self.keep_decision(link, &accepted, before, Some((seq, update))).await;
                     return Ok(accepted);
                 }
             }
@@ -71,31 +68,45 @@ impl Reviews {
         Err(ReviewError::Contended)
     }
 
-    /// Shows a stored edit to everybody who looks at the document.
-    async fn show(&self, link: &ShareLink, guard: Guard, seq: i64, update: Bytes) {
-        let shared = &self.sessions.shared;
-        if let Some(room) = shared.rooms.find(link.document_id) {
-            room.take_stored(seq, &update);
-        }
-        let message = Message::Update { seq, fence: guard.fence, update };
-        if let Err(error) = shared.relay.publish(Topic::Room(link.document_id), &message).await {
-            tracing::debug!(%error, "the other servers will read the edit from the database");
+    /// Keeps the text in which a suggestion was turned down.
+    pub(super) async fn keep_rejection(&self, link: &ShareLink, rejected: &StoredReview) {
+        // While somebody types, the next pause keeps it.
+        if let Ok(Some(text)) = self.sessions.settled_snapshot(link.document_id).await {
+            self.keep_decision(link, rejected, text, None).await;
         }
     }
 
-    /// Another server stored something that this one has not heard of yet.
-    async fn read_on(&self, link: &ShareLink) {
-        let shared = &self.sessions.shared;
-        if let Some(room) = shared.rooms.find(link.document_id) {
-            room.catch_up(&shared.storage).await;
+    /// Keeps the text from before a decision and the one after it. The text is stored whatever
+    /// becomes of that.
+    pub(super) async fn keep_decision(
+        &self,
+        link: &ShareLink,
+        decided: &StoredReview,
+        before: Snapshot,
+        edit: Option<(i64, Bytes)>,
+    ) {
+        let document = link.document_id;
+        let writer = link.writer.clone();
+        let both = vec![writer.clone(), decided.author.clone()];
+        let point = |kind, authors, snapshot| Point { document, kind, authors, snapshot };
+        // Whoever builds the texts takes a place for each when its turn comes.
+        let before = Snapshot { place: None, ..before };
+        let Some((seq, update)) = edit else {
+            self.sessions
+                .shared
+                .history
+                .keep(vec![point(VersionKind::Decision, both, before)])
+                .await;
+            return;
+        };
+        let parts = vec![before.merged.clone(), update];
+        let mut points = vec![point(VersionKind::Pause, vec![writer], before.clone())];
+        if let Ok(mut log) = UpdateLog::open(parts) {
+            let after = Snapshot { merged: log.merged(), seq, ..before };
+            points.push(point(VersionKind::Decision, both, after));
         }
-    }
-
-    async fn wait_until_stored(&self, link: &ShareLink) {
-        if let Some(room) = self.sessions.shared.rooms.find(link.document_id) {
-            // Out of patience: the next look at the room says whether to go on.
-            let _settled = room.settled_within(SETTLE_PATIENCE).await;
-        }
+        self.sessions.shared.history.keep(points).await;
+        self.sessions.point_kept(document, seq);
     }
 }
 

@@ -1,5 +1,7 @@
 //! Who sits where, for pages and for administrators, and how to end it.
 
+use std::num::NonZeroUsize;
+
 use chrono::{DateTime, TimeDelta, Utc};
 use serde::Serialize;
 use tokio::time::Instant;
@@ -80,6 +82,9 @@ pub struct SeatView {
     pub user: Option<User>,
     /// Since when.
     pub since: Option<DateTime<Utc>>,
+    /// How many stand in line for it, if any do.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub waiting: Option<NonZeroUsize>,
 }
 
 /// Both seats of a share link.
@@ -208,6 +213,7 @@ impl From<Option<Holder>> for SeatView {
             taken: true,
             user: Some(holder.owner.user),
             since: Some(holder.since),
+            waiting: NonZeroUsize::new(holder.waiting),
         })
     }
 }

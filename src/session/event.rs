@@ -42,6 +42,8 @@ pub enum Event<'a> {
         position: usize,
         /// What the holder is called.
         holder: &'a str,
+        /// Whether that is the very user who waits, in another tab or on another machine.
+        own: bool,
         /// Since when they sit.
         since: DateTime<Utc>,
         /// When the seat comes free at the latest, unless it is renewed.
@@ -148,11 +150,14 @@ impl Event<'_> {
                 json!({ "session_id": session, "role": role, "fence": fence,
                         "lease_ms": lease_ms, "resume": resume, "user": user }),
             ),
-            Self::SeatWaiting { position, holder, since, retry_at } => (
-                "seat.waiting",
-                json!({ "position": position, "holder": { "name": holder, "since": since },
-                        "retry_at": retry_at }),
-            ),
+            Self::SeatWaiting { position, holder, own, since, retry_at } => {
+                let mut holder = json!({ "name": holder, "since": since });
+                if *own && let Some(fields) = holder.as_object_mut() {
+                    fields.insert("you".to_owned(), true.into());
+                }
+                let at = json!({ "position": position, "holder": holder, "retry_at": retry_at });
+                ("seat.waiting", at)
+            }
             Self::SeatUncertain => ("seat.uncertain", json!({})),
             Self::SeatRestored => ("seat.restored", json!({})),
             Self::SeatIdle { release_at } => ("seat.idle", json!({ "release_at": release_at })),

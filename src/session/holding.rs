@@ -26,10 +26,10 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use crate::domain::fence::Fence;
-use crate::domain::ids::{DocumentId, SessionId};
+use crate::domain::ids::{DocumentId, NodeId, SessionId};
 use crate::domain::seat::Seat;
 use crate::domain::user::User;
-use crate::locks::Kept;
+use crate::locks::{Kept, Owner, Pass};
 use crate::session::close::{Close, LostReason};
 use crate::session::event::Event;
 use crate::session::outbox::Outbox;
@@ -74,6 +74,8 @@ pub struct Sitter {
 pub struct Holding {
     /// Who sits, or asks to.
     pub sitter: Sitter,
+    /// By what its person may come back to the seat from anywhere.
+    pass: Option<Pass>,
     outbox: Outbox,
     epoch: Instant,
     trusted_until: AtomicU64,
@@ -100,6 +102,7 @@ impl Holding {
     #[must_use]
     pub fn claiming(sitter: Sitter, outbox: Outbox) -> Self {
         Self {
+            pass: pass_of(&sitter.resume),
             sitter,
             outbox,
             epoch: Instant::now(),
@@ -143,6 +146,11 @@ impl Holding {
         self.life().phase
     }
 
+    /// The key was granted under `fence`, which the database is yet to ratify.
+    pub fn given(&self, fence: Fence) {
+        self.fence.fetch_max(fence.0, Ordering::AcqRel);
+    }
+
     /// The seat was granted under `fence` and may be trusted until `until`.
     pub fn granted(&self, fence: Fence, since: DateTime<Utc>, until: Instant) {
         let mut life = self.life();
@@ -169,11 +177,10 @@ impl Holding {
         (self.epoch + left, self.fence.load(Ordering::Acquire))
     }
 
-    /// Whether `secret` is the one that this session was granted its seat with.
+    /// In whose name the seat is held, by this server.
     #[must_use]
-    pub fn is_resumed_by(&self, secret: &str) -> bool {
-        use subtle::ConstantTimeEq as _;
-        self.sitter.resume.as_bytes().ct_eq(secret.as_bytes()).into()
+    pub fn owner(&self, node: NodeId) -> Owner {
+        Owner { user: self.sitter.user.clone(), node, pass: self.pass.clone() }
     }
 
     /// Whether a write may go through at `now` (S1).
@@ -323,6 +330,11 @@ impl Holding {
         let micros = at.saturating_duration_since(self.epoch).as_micros();
         u64::try_from(micros).unwrap_or(u64::MAX - 1) + 1
     }
+}
+
+/// What the locks know of a secret to resume by; none of an empty one, which anybody would know.
+pub(super) fn pass_of(secret: &str) -> Option<Pass> {
+    (!secret.is_empty()).then(|| Pass::of(secret))
 }
 
 fn since_stamp(now: u64, then: u64) -> Duration {

@@ -11,10 +11,13 @@
 //! Stopping: no new sockets → sockets closed → rooms flushed → seats released → renewal stops last.
 
 mod accept;
+mod across;
 pub mod admin;
 pub mod close;
+mod editing;
 pub mod event;
 pub mod held;
+pub mod history;
 pub mod holding;
 #[cfg(test)]
 mod holding_tests;
@@ -25,16 +28,19 @@ pub mod outbox;
 mod parts;
 pub mod persist;
 mod placing;
+mod questions;
 #[cfg(test)]
 mod races;
 pub mod registry;
 pub mod renewal;
+pub mod restore;
 pub mod reviews;
 pub mod room;
 pub mod rooms;
 pub mod seated;
 pub mod seating;
 mod sentence;
+pub mod versions;
 mod waiting;
 pub mod why;
 
@@ -42,8 +48,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -55,10 +59,12 @@ use crate::locks::{LockName, Locks, LocksError};
 use crate::relay::Relay;
 use crate::relay::Signal;
 use crate::relay::{Message, Topic};
+use crate::session::across::Across;
 use crate::session::close::{Close, LostReason};
 use crate::session::event::Event;
+use crate::session::history::{History, history};
 use crate::session::holding::Holding;
-use crate::session::options::{RoomLimits, SeatTerms};
+use crate::session::options::{HistoryTerms, RoomLimits, SeatTerms};
 use crate::session::persist::{Persister, persister};
 use crate::session::registry::Registry;
 use crate::session::renewal::LastVisit;
@@ -102,6 +108,8 @@ pub struct Foundations {
     pub terms: SeatTerms,
     /// How much one socket and one room may take.
     pub limits: RoomLimits,
+    /// When versions are kept.
+    pub history: HistoryTerms,
     /// Every task is spawned here.
     pub tasks: TaskTracker,
 }
@@ -121,8 +129,10 @@ struct Shared {
     limits: RoomLimits,
     tasks: TaskTracker,
     registry: Registry,
+    across: Across,
     rooms: Rooms,
     persister: Persister,
+    history: History,
     last_visit: LastVisit,
     draining: AtomicBool,
     /// What was asked of the other servers.
@@ -155,12 +165,16 @@ impl Sessions {
     /// Starts the scheduler, the group commit and the ear for the other servers.
     #[must_use]
     pub fn start(foundations: Foundations) -> Self {
-        let Foundations { storage, locks, relay, terms, limits, tasks } = foundations;
+        let Foundations { storage, locks, relay, terms, limits, history: points, tasks } =
+            foundations;
         let (persister, queue) = persister();
+        let (history, orders) = history();
         let rooms =
             Rooms::new(storage.clone(), relay.clone(), persister.clone(), limits, tasks.clone());
         let finished = CancellationToken::new();
         let storing = persist::run(storage.clone(), relay.clone(), queue, finished.clone());
+        let keeping =
+            history::run(rooms.clone(), storage.clone(), points, orders, finished.clone());
         let shared = Shared {
             storage,
             locks,
@@ -169,8 +183,10 @@ impl Sessions {
             limits,
             tasks,
             registry: Registry::default(),
+            across: Across::default(),
             rooms,
             persister,
+            history,
             last_visit: LastVisit::now(),
             draining: AtomicBool::new(false),
             questions: Questions::default(),
@@ -180,8 +196,10 @@ impl Sessions {
         };
         let sessions = Self { shared: Arc::new(shared) };
         sessions.keep_alive("group commit", storing);
+        sessions.keep_alive("history", keeping);
         sessions.keep_alive("renewal", renewal::run(sessions.clone(), finished));
         sessions.keep_alive("cluster", sessions.clone().listen());
+        sessions.keep_alive("questions", sessions.clone().hear());
         sessions
     }
 
@@ -300,12 +318,6 @@ impl Sessions {
                 Signal::Message { message: Message::Evicted(session), .. } => {
                     self.evict_here(session).await;
                 }
-                Signal::Message { message: Message::Question { id, of }, .. } => {
-                    self.tell_of(id, of).await;
-                }
-                Signal::Message { message: Message::Answer { id, json }, .. } => {
-                    self.shared.questions.answered(id, json);
-                }
                 Signal::Message { .. } => {}
                 Signal::Gap => self.look_for_revoked_links().await,
             }
@@ -358,6 +370,10 @@ impl Sessions {
         for holding in self.shared.registry.all() {
             self.give_up(&holding).await;
         }
+        // Less patiently: without it, whoever writes next keeps that text.
+        if !self.shared.history.flush(patience / 4).await {
+            tracing::warn!("the last versions were not kept; the text itself is stored");
+        }
         for room in self.shared.rooms.all() {
             self.shared.rooms.do_chores(&room, Occasion::Leaving).await;
             room.retired.cancel();
@@ -372,15 +388,5 @@ impl Sessions {
     pub async fn disconnect(&self) {
         self.shared.locks.close().await;
         self.shared.relay.close().await;
-    }
-}
-
-/// 256 random bits, as text for a URL.
-fn resume_secret() -> String {
-    let mut bytes = [0_u8; 32];
-    match getrandom::fill(&mut bytes) {
-        Ok(()) => URL_SAFE_NO_PAD.encode(bytes),
-        // No entropy: a session id is drawn from the same source and panics first.
-        Err(_) => String::new(),
     }
 }

@@ -28,6 +28,21 @@ impl Default for SeatTerms {
     }
 }
 
+/// When versions are kept by themselves.
+#[derive(Clone, Copy, Debug)]
+pub struct HistoryTerms {
+    /// After this long without an edit.
+    pub pause: Duration,
+    /// While the writing goes on without a pause: this often.
+    pub longest: Duration,
+}
+
+impl Default for HistoryTerms {
+    fn default() -> Self {
+        Self { pause: Duration::from_secs(60), longest: Duration::from_secs(5 * 60) }
+    }
+}
+
 /// How much one socket and one room may take.
 #[derive(Clone, Copy, Debug)]
 pub struct RoomLimits {

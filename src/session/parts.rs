@@ -7,3 +7,4 @@ pub(super) use std::sync::atomic::{AtomicU64, Ordering};
 pub(super) use std::sync::{Mutex, MutexGuard, PoisonError};
 
 pub(super) use dashmap::DashMap;
+pub(super) use dashmap::mapref::entry::Entry;

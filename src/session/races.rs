@@ -19,7 +19,7 @@ mod registry;
 mod parts {
     pub(super) use shuttle::sync::atomic::{AtomicU64, Ordering};
     pub(super) use shuttle::sync::{Mutex, MutexGuard};
-    pub(super) use shuttle_dashmap::DashMap;
+    pub(super) use shuttle_dashmap::{DashMap, Entry};
     pub(super) use std::sync::PoisonError;
 }
 
@@ -96,6 +96,7 @@ impl Scene {
 
     /// The key was granted: as `Sessions::settle`, then `Sessions::granted`.
     fn sits(&self, holding: &Holding, fence: u64) -> usize {
+        holding.given(Fence(fence));
         let former = self.registry.seat(holding);
         let ended = former.is_some_and(|former| former.lose(LostReason::TakenOver));
         holding.granted(Fence(fence), Utc::now(), self.now + LEASE);
@@ -147,8 +148,8 @@ fn r2_of_two_sessions_that_take_one_seat_the_later_sits_and_the_other_is_told_on
         let told: usize = taking.map(|it| it.join().expect("no panic")).into_iter().sum();
         assert_eq!(told, 1, "one of them is told that it was taken over");
         let sits = scene.registry.sitting(scene.seat).expect("somebody sits");
-        let (winner, loser) =
-            if Arc::ptr_eq(&sits, &one) { (&one, &other) } else { (&other, &one) };
+        assert!(Arc::ptr_eq(&sits, &other), "the later grant's, whichever came here first");
+        let (winner, loser) = (&other, &one);
         assert_eq!((winner.phase(), loser.phase()), (Phase::Held, Phase::Ended));
         assert_eq!((loser.lost(), scene.registry.len()), (Some(LostReason::TakenOver), 1));
         assert!(!loser.may_write(scene.now));

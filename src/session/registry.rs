@@ -8,7 +8,8 @@
 //!
 //! - **R1** A session is entered before its key is asked for and taken out before its release is
 //!   sent: a renewal can never be for a key that nobody here knows of.
-//! - **R2** A seat names a session that was granted it and has not ended.
+//! - **R2** A seat names a session that was granted it and has not ended; of two, the one with the
+//!   later grant, in whatever order they come to say so.
 
 use std::sync::Arc;
 
@@ -19,7 +20,7 @@ use crate::domain::ids::{SessionId, ShareLinkId, UserId};
 use crate::domain::seat::Seat;
 
 use super::holding::{Holding, Phase};
-use super::parts::DashMap;
+use super::parts::{DashMap, Entry};
 
 /// A handle on the sessions of this process. Cloning is shallow.
 #[derive(Clone, Debug, Default)]
@@ -34,13 +35,25 @@ impl Registry {
         self.sessions.insert(holding.sitter.session, holding);
     }
 
-    /// Names the session as the one in its seat; returns whom it replaces here.
+    /// Names the session as the one in its seat. Takes out and returns who has no seat by that:
+    /// whom it replaces here, or itself, if a later grant's session was named before it (R2).
     pub fn seat(&self, holding: &Holding) -> Option<Arc<Holding>> {
-        let former = self.seats.insert(holding.sitter.seat, holding.sitter.session)?;
-        if former == holding.sitter.session {
-            return None;
-        }
-        self.sessions.remove(&former).map(|(_, former)| former)
+        let mine = holding.sitter.session;
+        let loser = match self.seats.entry(holding.sitter.seat) {
+            Entry::Vacant(seat) => {
+                seat.insert(mine);
+                return None;
+            }
+            Entry::Occupied(seat) if *seat.get() == mine => return None,
+            Entry::Occupied(seat) if self.is_later(*seat.get(), holding) => mine,
+            Entry::Occupied(mut seat) => seat.insert(mine),
+        };
+        self.sessions.remove(&loser).map(|(_, loser)| loser)
+    }
+
+    fn is_later(&self, session: SessionId, than: &Holding) -> bool {
+        let is_later = |it: &Holding| than.fence() < it.fence() && it.phase() != Phase::Ended;
+        self.sessions.get(&session).is_some_and(|entry| is_later(entry.value()))
     }
 
     /// Takes a session out (R1), and its seat if it is still the one named there (R2).

@@ -19,7 +19,7 @@ use tokio_util::sync::CancellationToken;
 use crate::domain::lease::LeaseTerms;
 use crate::domain::limits::KEEP_ALIVE_EVERY;
 use crate::domain::seat::Role;
-use crate::locks::{Held, Kept, Lives, LockName, Loss, Owner, Rhythm, Tenant, Verdict};
+use crate::locks::{Held, Kept, Lives, LockName, Loss, Rhythm, Tenant, Verdict};
 use crate::session::Sessions;
 use crate::session::close::LostReason;
 use crate::session::holding::{Holding, Phase};
@@ -161,7 +161,7 @@ impl Sessions {
         let held = Held {
             name: LockName::seat(sitter.seat),
             value: sitter.session.to_string(),
-            owner: Owner { user: sitter.user.clone(), node: self.shared.relay.node() },
+            owner: holding.owner(self.shared.relay.node()),
             fence: holding.fence(),
             since: holding.since()?,
         };

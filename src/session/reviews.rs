@@ -266,7 +266,11 @@ impl Reviews {
         let change = ReviewChange { body: None, suggestion: None, status: Some(status) };
         // What was decided upon is the review as it was read.
         let expected = expected.or(Some(stored.version));
-        self.change(&link, id, &change, expected, guard).await
+        let review = self.change(&link, id, &change, expected, guard).await?;
+        if decision == Decision::Reject && stored.suggestion.is_some() {
+            self.keep_rejection(&link, &stored).await;
+        }
+        Ok(review)
     }
 
     async fn change(

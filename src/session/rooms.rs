@@ -101,7 +101,7 @@ impl Rooms {
         Ok(Snapshot { merged: log.merged(), seq, is_settled: true, version: 0, place })
     }
 
-    async fn place(&self) -> Option<Arc<OwnedSemaphorePermit>> {
+    pub(super) async fn place(&self) -> Option<Arc<OwnedSemaphorePermit>> {
         // Never closed; without a place the text is built all the same.
         Arc::clone(&self.readings).acquire_owned().await.ok().map(Arc::new)
     }

@@ -141,8 +141,12 @@ async fn end(sessions: &Sessions, holding: &Holding, room: &Arc<Room>) {
     if was_seated && holding.sitter.seat.role.may_edit_text() {
         let _settled = room.settled_within(SETTLE_PATIENCE).await;
     }
+    let has_point = holding.sitter.seat.role.may_edit_text() && room.writer_left(holding);
     sessions.give_up(holding).await;
     room.farewell(holding);
+    if has_point {
+        sessions.shared.history.left(room);
+    }
     sessions.shared.rooms.close_if_unused(room);
 }
 

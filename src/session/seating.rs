@@ -6,24 +6,29 @@
 //!                                     ▼
 //!                     own dead socket? ─► take its place      else ─► 4409
 //! ```
+//!
+//! Who takes a seat over, or comes back with the secret of it, is past all that: one script gives
+//! them the key, and whoever had it is told ([`across`](crate::session::across)).
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use chrono::Utc;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::domain::fence::Fence;
 use crate::domain::ids::{SessionId, ShareLinkId};
-use crate::domain::limits::{KNOCK_PATIENCE, SETTLE_PATIENCE};
+use crate::domain::limits::SETTLE_PATIENCE;
 use crate::domain::seat::{Role, Seat};
 use crate::domain::user::User;
-use crate::locks::{Claim, Claimed, Grant, Holder, LockName, LocksError, Over, Owner};
+use crate::locks::{Claim, Claimed, Grant, Holder, LockName, LocksError, Over};
 use crate::session::close::{Close, LostReason};
 use crate::session::event::Event;
-use crate::session::holding::{Holding, Phase, Sitter};
+use crate::session::holding::{Holding, Phase, Sitter, pass_of};
 use crate::session::outbox::{Outbox, OutboxReader, outbox};
 use crate::session::seated::Seated;
 use crate::session::{SessionError, Sessions};
@@ -53,6 +58,16 @@ pub struct Ask {
     pub waits: Duration,
     /// Fires when the client has gone while it waited.
     pub gone: CancellationToken,
+}
+
+impl Ask {
+    /// Whose place is taken at once, without a question.
+    fn over(&self) -> Over {
+        if self.takes_over {
+            return Over::SameUser;
+        }
+        self.resume.as_deref().and_then(pass_of).map_or(Over::Nobody, Over::Pass)
+    }
 }
 
 impl Sessions {
@@ -99,7 +114,7 @@ impl Sessions {
             seat,
             document: link.document_id,
             user: ask.user.clone(),
-            resume: crate::session::resume_secret(),
+            resume: resume_secret(),
             wants_events: ask.wants_events,
         };
         let holding = Arc::new(Holding::claiming(sitter, outbox));
@@ -134,9 +149,12 @@ impl Sessions {
     async fn claim(&self, holding: &Arc<Holding>, ask: &Ask) -> Result<(), Close> {
         let sitter = &holding.sitter;
         let mut floor = self.shared.storage.floor(sitter.seat).await.map_err(storage_away)?;
-        let mut over = if ask.takes_over { Over::SameUser } else { Over::Nobody };
+        let mut over = ask.over();
         for _ in 0..CLAIM_TRIES {
-            let claim = self.claim_of(sitter, floor, over.clone());
+            if holding.phase() == Phase::Ended {
+                break;
+            }
+            let claim = self.claim_of(holding, floor, over.clone());
             let grant = match self.ask_locks(&claim).await? {
                 Claimed::Granted(grant) => grant,
                 Claimed::Busy(holder) => match self.place_of(&holder, ask).await {
@@ -148,6 +166,9 @@ impl Sessions {
                     None => self.stand_in_line(holding, &claim, ask).await?,
                 },
             };
+            // What was taken once is not taken again: if it is somebody else's by now, that is a
+            // tab that came later, and two that take over from each other both end up standing.
+            over = Over::Nobody;
             match self.ratify(holding, &grant).await? {
                 Ratified::Accepted => return self.granted(holding, &grant),
                 // Still ours, and minted again above what the database has.
@@ -162,11 +183,12 @@ impl Sessions {
         Err(Close::Unavailable("seat-contended"))
     }
 
-    fn claim_of(&self, sitter: &Sitter, floor: Fence, over: Over) -> Claim {
+    fn claim_of(&self, holding: &Holding, floor: Fence, over: Over) -> Claim {
+        let sitter = &holding.sitter;
         Claim {
             name: LockName::seat(sitter.seat),
             value: sitter.session.to_string(),
-            owner: Owner { user: sitter.user.clone(), node: self.shared.relay.node() },
+            owner: holding.owner(self.shared.relay.node()),
             floor,
             ttl: self.shared.terms.lease.ttl,
             over,
@@ -180,29 +202,30 @@ impl Sessions {
         })
     }
 
-    /// Whose place the asker may take: that of its own socket, if it is dead.
+    /// Whose place the asker may take: that of its own session, if that is dead. A secret that
+    /// opens nothing is no error, and makes an asker like any other.
     async fn place_of(&self, holder: &Holder, ask: &Ask) -> Option<Over> {
         if holder.owner.user.id != ask.user.id {
             return None;
         }
-        let place = || Some(Over::Value(holder.value.clone()));
-        if ask.takes_over {
-            return Some(Over::SameUser);
-        }
-        let former = self.shared.registry.session(holder.value.parse().ok()?)?;
-        let knows_the_secret =
-            ask.resume.as_deref().is_some_and(|secret| former.is_resumed_by(secret));
-        if knows_the_secret || former.phase() == Phase::Away {
-            return place();
-        }
-        if former.answers_within(KNOCK_PATIENCE).await { None } else { place() }
+        // Exactly this one's: in the meantime another tab may have sat down.
+        (!self.is_alive(holder).await).then(|| Over::Value(holder.value.clone()))
     }
 
     /// Ends whoever sat here before, and has what they wrote stored while their fence is the last
     /// one: ratified first, the new one would have the database refuse it.
-    async fn settle(&self, holding: &Holding) -> Result<(), Close> {
-        if let Some(former) = self.shared.registry.seat(holding) {
-            former.lose(LostReason::TakenOver);
+    async fn settle(&self, holding: &Holding, grant: &Grant) -> Result<(), Close> {
+        holding.given(grant.fence);
+        if let Some(loser) = self.shared.registry.seat(holding) {
+            loser.lose(LostReason::TakenOver);
+        }
+        if holding.phase() == Phase::Ended {
+            // A later grant came first, or the link was revoked meanwhile.
+            self.release_key(&holding.sitter).await;
+            return Err(Close::Left);
+        }
+        if let Some(former) = &grant.replaced {
+            self.settle_elsewhere(holding, former).await;
         }
         let sitter = &holding.sitter;
         if sitter.seat.role.may_edit_text()
@@ -216,7 +239,7 @@ impl Sessions {
     }
 
     async fn ratify(&self, holding: &Holding, grant: &Grant) -> Result<Ratified, Close> {
-        self.settle(holding).await?;
+        self.settle(holding, grant).await?;
         let sitter = &holding.sitter;
         let (seat, session, user) = (sitter.seat, sitter.session, &sitter.user.id);
         let ratified =
@@ -326,4 +349,14 @@ pub(super) fn taken(holder: &Holder, asker: &User) -> Close {
 fn storage_away(error: StorageError) -> Close {
     tracing::warn!(%error, "a seat cannot be ratified");
     Close::Unavailable("storage")
+}
+
+/// 256 random bits, as text for a URL.
+fn resume_secret() -> String {
+    let mut bytes = [0_u8; 32];
+    match getrandom::fill(&mut bytes) {
+        Ok(()) => URL_SAFE_NO_PAD.encode(bytes),
+        // No entropy: a session id is drawn from the same source and panics first.
+        Err(_) => String::new(),
+    }
 }

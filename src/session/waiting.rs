@@ -58,6 +58,7 @@ fn tell(holding: &Holding, place: &Place) {
     holding.tell(&Event::SeatWaiting {
         position: place.position,
         holder: &place.holder.owner.user.name,
+        own: place.holder.owner.user.id == holding.sitter.user.id,
         since: place.holder.since,
         retry_at: Utc::now() + TimeDelta::from_std(left).unwrap_or_default(),
     });

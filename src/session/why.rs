@@ -221,17 +221,17 @@ impl Sessions {
         let (id, answer) = self.shared.questions.ask();
         let _forgotten = Forget { questions: &self.shared.questions, id };
         let question = Message::Question { id, of: session };
-        self.shared.relay.publish(Topic::Cluster, &question).await.ok()?;
+        self.shared.relay.publish(Topic::Node(node), &question).await.ok()?;
         let json = timeout(ANSWER_MAX, answer).await.ok()?.ok()?;
         serde_json::from_str(&json).ok()
     }
 
     /// Answers another server, if the session is here.
-    pub(super) async fn tell_of(&self, id: QuestionId, session: SessionId) {
+    pub(super) async fn tell_of(&self, asker: NodeId, id: QuestionId, session: SessionId) {
         let Some(holding) = self.shared.registry.session(session) else { return };
         let Ok(json) = serde_json::to_string(&self.known_of(&holding)) else { return };
         let answer = Message::Answer { id, json };
-        if let Err(error) = self.shared.relay.publish(Topic::Cluster, &answer).await {
+        if let Err(error) = self.shared.relay.publish(Topic::Node(asker), &answer).await {
             tracing::debug!(%error, "a question of another server is not answered");
         }
     }
@@ -254,7 +254,7 @@ impl Questions {
         (id, answer)
     }
 
-    /// An answer has come, perhaps to a question of another server.
+    /// An answer has come.
     pub(super) fn answered(&self, id: QuestionId, json: String) {
         if let Some(asker) = self.asked().remove(&id) {
             // Whoever asked may have gone.

@@ -1,5 +1,5 @@
 //! What must survive: users, documents and their updates, share links, the seats' fences,
-//! reviews.
+//! reviews, versions.
 //!
 //! # Shape
 //!
@@ -21,6 +21,9 @@
 //!   the place of a newer one.
 //! - **D6** A Yjs client id belongs, within a document, to the user who first wrote under it.
 //! - **D7** What was taken after a refused update, and may stand on it, is not stored without it.
+//! - **D8** The versions of a document are numbered from 1, in the order of the points of the log
+//!   that they are of; an automatic one is of a later point than any before it, and of another
+//!   text than the last.
 //!
 //! Times are kept in whole milliseconds.
 
@@ -35,6 +38,8 @@ mod rows;
 pub mod seats;
 mod sqlite;
 pub mod users;
+mod version_plan;
+pub mod versions;
 
 use crate::storage::error::StorageError;
 use crate::storage::postgres::Postgres;

@@ -22,6 +22,7 @@
 pub mod awareness;
 mod causality;
 mod deletes;
+pub mod diff;
 pub mod error;
 pub mod frame;
 mod json;

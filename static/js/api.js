@@ -11,7 +11,7 @@
  * @typedef {{ id: string, title: string, owner: User, created_at: string, updated_at: string,
  *   characters: number }} Document
  * @typedef {"writer" | "reviewer"} Role
- * @typedef {{ taken: boolean, user?: User | null, since?: string | null }} SeatView
+ * @typedef {{ taken: boolean, user?: User | null, since?: string | null, waiting?: number }} SeatView
  * @typedef {{ id: string, document_id: string, title: string, writer: User, reviewer: User | null,
  *   invite?: { token: string, url: string } | null, seats?: Record<Role, SeatView> }} Link
  * @typedef {"exact" | "edited" | "moved" | "orphaned"} AnchorState
@@ -22,6 +22,11 @@
  * @typedef {{ id: string, share_link_id: string, author: User, anchor: Anchor, body: string,
  *   suggestion: string | null, status: Status, version: number, replies: Reply[],
  *   created_at: string, updated_at: string }} Review
+ * @typedef {"pause" | "seat" | "decision" | "named" | "restore"} VersionKind
+ * @typedef {{ id: string, number: number, kind: VersionKind, label: string | null, authors: User[],
+ *   restored_from: number | null, characters: number, created_at: string }} Version
+ * @typedef {{ op: "equal" | "insert" | "delete", text: string }} Segment
+ * @typedef {{ from: string, to: string, segments: Segment[] }} Difference
  * @typedef {{ lock_key: string, share_link_id: string, role: Role, session_id: string, user: User,
  *   node: string, since: string, fence: number, ttl_ms: number, last_seen: string | null,
  *   state: "claiming" | "held" | "uncertain" | "away" | "ended" }} HeldSeat
@@ -109,6 +114,41 @@ export const renameDocument = (id, title) =>
 
 /** @param {string} id @returns {Promise<void>} */
 export const deleteDocument = (id) => call("DELETE", `/api/documents/${at(id)}`)
+
+/** @param {string} document @param {string} [rest] */
+const versionsAt = (document, rest = "") => `/api/documents/${at(document)}/versions${rest}`
+
+/**
+ * @param {string} document
+ * @param {{ cursor?: string | null, signal?: AbortSignal }} [options]
+ * @returns {Promise<{ versions: Version[], next_cursor: string | null }>} newest first
+ */
+export const versions = (document, { cursor, signal } = {}) =>
+  call("GET", versionsAt(document, `?limit=100${cursor ? `&cursor=${at(cursor)}` : ""}`), { signal })
+
+/** @param {string} document @param {string} label @returns {Promise<Version>} */
+export const nameVersion = (document, label) => call("POST", versionsAt(document), { body: { label } })
+
+/**
+ * @param {string} document
+ * @param {string} id
+ * @param {AbortSignal} [signal]
+ * @returns {Promise<Version & { text: string }>}
+ */
+export const version = (document, id, signal) => call("GET", versionsAt(document, `/${at(id)}`), { signal })
+
+/**
+ * @param {string} document
+ * @param {string} id
+ * @param {string} against another version, or `current`
+ * @param {AbortSignal} [signal]
+ * @returns {Promise<Difference>}
+ */
+export const difference = (document, id, against, signal) =>
+  call("GET", versionsAt(document, `/${at(id)}/diff?against=${at(against)}`), { signal })
+
+/** @param {string} document @param {string} id @returns {Promise<Version>} */
+export const restore = (document, id) => call("POST", versionsAt(document, `/${at(id)}/restore`))
 
 /** @param {string} document @returns {Promise<Link>} */
 export const shareLink = (document) => call("POST", `/api/documents/${at(document)}/share-link`)

@@ -3,7 +3,7 @@
 
 import { byId, el, svg } from "./dom.js"
 import { say } from "./say.js"
-import { t, when, words } from "./words.js"
+import { t, tCount, when, words } from "./words.js"
 
 /**
  * @typedef {import("./api.js").Role} Role
@@ -48,10 +48,11 @@ export class Chairs {
 
   /** @param {Role} role @param {Chair} chair */
   #chair(role, chair) {
-    const { role: mine, phase } = this.store.state
+    const { role: mine, phase, why } = this.store.state
     const own = role === mine
     // In the other tab it is the same person who sits there.
-    const here = own ? ["seated", "uncertain", "taken", "waiting"].includes(phase) : chair.here
+    const sits = ["seated", "uncertain", "taken", "waiting"].includes(phase) || why === "taken_over"
+    const here = own ? sits : chair.here
     const state = here ? (chair.away && !own ? "away" : "here") : chair.user ? "absent" : "empty"
     const name = chair.user?.name ?? t("chair.empty")
     const since = here && chair.since ? when(chair.since) : ""
@@ -76,6 +77,7 @@ export class Chairs {
         el("span", { text: t(`role.${role}`) }),
         el("span", { class: state === "here" ? "chair-long" : "", text: detail && ` · ${detail}` }),
         el("span", { class: "chair-short", "aria-hidden": "true", text: since && ` · ${since}` }),
+        el("span", { text: here && 0 < chair.waiting ? ` · ${tCount("chair.waiting", chair.waiting)}` : "" }),
       ),
     )
     return el("li", { class: "chair", "data-role": role, "data-state": state }, initial, lines)

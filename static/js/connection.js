@@ -10,6 +10,7 @@
  * `told` with each event of the server.
  */
 
+import { leaveBehind, pickUp } from "./comeback.js"
 import { holderOf, positionOf, secondsToAsk } from "./line.js"
 import { readVarString, WebsocketProvider } from "./vendor.js"
 
@@ -98,8 +99,10 @@ export class Connection extends EventTarget {
    */
   constructor(doc, link, role) {
     super()
+    this.seat = `${link}/${role}`
+    this.#resume = pickUp(this.seat)
     const server = `${location.origin.replace(/^http/, "ws")}/ws/share-links`
-    this.provider = new WebsocketProvider(server, `${link}/${role}`, doc, {
+    this.provider = new WebsocketProvider(server, this.seat, doc, {
       connect: false,
       disableBc: true,
       params: { events: "1" },
@@ -122,7 +125,10 @@ export class Connection extends EventTarget {
     this.provider.on("connection-close", this.#silent)
     window.addEventListener("online", () => this.#connectNow(), { signal })
     document.addEventListener("visibilitychange", () => document.hidden || this.#connectNow(), { signal })
-    this.provider.connect()
+    window.addEventListener("pagehide", () => leaveBehind(this.seat, this.#resume), { signal })
+    // It was only put aside, and is shown again.
+    window.addEventListener("pageshow", ({ persisted }) => persisted && pickUp(this.seat), { signal })
+    this.#connect()
   }
 
   /** Leaves the seat. */
@@ -242,6 +248,8 @@ export class Connection extends EventTarget {
   /** @param {{ code: number, reason: string }} close */
   #closed = ({ code, reason }) => {
     if (code === 4409) {
+      // It is another session's by now: the secret of this one opens nothing any more.
+      this.#resume = ""
       this.holder = holderIn(reason)
       this.place = null
       return this.#become("taken")
@@ -250,6 +258,7 @@ export class Connection extends EventTarget {
     if (code === 4408 && this.place) return this.#later()
     if (4400 <= code && code < 4500) {
       this.place = null
+      this.#resume = ""
       this.why = lostBecause(code, reason || this.why)
       return this.#become("lost")
     }

@@ -9,6 +9,7 @@ import { button, byId, copy, el, icon } from "./dom.js"
 import { Editor } from "./editor.js"
 import { Foot } from "./foot.js"
 import { reviewsAt } from "./highlights.js"
+import { History } from "./history.js"
 import { Keys } from "./keys.js"
 import { Margin } from "./margin.js"
 import { Menu } from "./menu.js"
@@ -26,6 +27,8 @@ import { t, tCount, words } from "./words.js"
 
 /** Several events about who is here are answered with one question to the server, after so many ms. */
 const GATHER = 250
+/** Nobody says that a line has moved: for as long as one is shown it is asked for so often, in ms. */
+const LINE_EVERY = 15_000
 
 export class DeskPage {
   #stopped = new AbortController()
@@ -52,6 +55,7 @@ export class DeskPage {
       role,
       nameOf: (other) => this.store.state.chairs[other].user?.name ?? t(`role.${other}`),
     })
+    this.history = new History(this.store, this.editor, link.document_id)
     this.selection = new SelectionBar(
       this.editor,
       () => role === "reviewer" && this.store.seated,
@@ -69,6 +73,7 @@ export class DeskPage {
       new Notices(this.store, this.#ways()),
       new Foot(this.editor, link.document_id),
       this.keys,
+      this.history,
       new Menu(this.#menu()),
       this.selection,
       this.connection,
@@ -106,6 +111,7 @@ export class DeskPage {
 
   stop() {
     this.#stopped.abort()
+    window.clearTimeout(this.#asking)
     for (const part of this.parts.toReversed()) part.stop()
     this.editor.stop()
   }
@@ -124,6 +130,7 @@ export class DeskPage {
     const may = this.role === "writer" && this.store.state.wasSeated
     this.editor.mayType(may && (phase === "seated" || phase === "offline"))
     this.selection.drawSoon()
+    if (phase === "lost" && why === "taken_over") this.#askSoon()
     if (phase !== "seated") return
     if (back) say(t(before.phase === "uncertain" ? "state.restored" : "state.back"))
     this.reviews.read().catch(() => undefined)
@@ -197,13 +204,15 @@ export class DeskPage {
   }
 
   /** Asks the server who sits where since when. */
-  #askSoon() {
+  #askSoon(after = GATHER) {
     window.clearTimeout(this.#asking)
     this.#asking = window.setTimeout(async () => {
       const link = await api.link(this.link.id).catch(() => null)
       const invite = this.store.state.link?.invite ?? null
       if (link) this.store.linkRead({ ...link, invite })
-    }, GATHER)
+      const { writer, reviewer } = this.store.state.chairs
+      if (0 < writer.waiting + reviewer.waiting && !document.hidden) this.#askSoon(LINE_EVERY)
+    }, after)
   }
 
   /** @param {boolean} moved whether the caret moved, and not only the text under it */
@@ -242,6 +251,7 @@ export class DeskPage {
       previous: () => this.#step(-1),
       accept: () => this.#decide("accept"),
       resolve: () => this.#decide("resolve"),
+      history: () => this.history.open(),
       text: () => this.#backToText(),
     }
   }
@@ -281,10 +291,12 @@ export class DeskPage {
     const help = el("button", { type: "button" }, el("span", { "data-t": "menu.keys" }), el("kbd", { text: "?" }))
     help.addEventListener("click", () => this.keys.help())
     const home = el("a", { href: "/", "data-t": "menu.home" })
-    if (this.role !== "writer") return [home, help]
+    const history = el("button", { type: "button" }, el("span", { "data-t": "history.title" }), el("kbd", { text: this.keys.chord("history") }))
+    history.addEventListener("click", () => this.history.open())
+    if (this.role !== "writer") return [home, history, help]
     const invite = el("button", { type: "button", "data-t": "desk.invite" })
     invite.addEventListener("click", () => this.#copyInvite())
-    return [home, invite, help]
+    return [home, invite, history, help]
   }
 
   #invite() {

@@ -10,7 +10,7 @@ import { button, byId, el } from "./dom.js"
 import { t, words } from "./words.js"
 
 /**
- * @typedef {"comment" | "next" | "previous" | "accept" | "resolve" | "text" | "help"} Command
+ * @typedef {"comment" | "next" | "previous" | "accept" | "resolve" | "history" | "text" | "help"} Command
  * @typedef {Record<Exclude<Command, "help">, () => void>} Commands
  */
 
@@ -24,6 +24,7 @@ const shown = [
   ["keys.previous", [[names.alt, "↑"]]],
   ["keys.accept", [[names.alt, "A"]]],
   ["keys.resolve", [[names.alt, "R"]]],
+  ["keys.history", [[names.alt, "H"]]],
   ["keys.send", [[names.control, "Enter"]]],
   ["keys.text", [["Esc"]]],
   ["keys.undo", [[names.control, "Z"], [names.control, "Shift", "Z"]]],
@@ -46,7 +47,7 @@ export function commandOf(event, typing) {
     // In a field these letters may be what somebody wants to type.
     if (code === "KeyA" && !typing) return "accept"
     if (code === "KeyR" && !typing) return "resolve"
-    return null
+    return code === "KeyH" ? "history" : null
   }
   if (ctrlKey || metaKey) return null
   if (key === "Escape") return "text"
@@ -75,13 +76,19 @@ export class Keys {
     this.#stopped.abort()
   }
 
+  /** The keys of a command, as one would write them. @param {Command} command */
+  chord(command) {
+    return shown.find(([name]) => name === `keys.${command}`)?.[1][0]?.join(" ") ?? ""
+  }
+
   help() {
     this.dialog.showModal()
   }
 
   /** @param {KeyboardEvent} event */
   #press(event) {
-    if (event.isComposing || event.defaultPrevented || this.dialog.open) return
+    // A dialog has the keyboard for itself.
+    if (event.isComposing || event.defaultPrevented || document.querySelector("dialog[open]")) return
     if (event.getModifierState("AltGraph")) return
     const target = event.target instanceof HTMLElement ? event.target : document.body
     const command = commandOf(event, typesInto(target))

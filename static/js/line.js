@@ -91,7 +91,8 @@ export function waitingSentence({ position, away }, holder, role) {
     return holder?.own ? sentence : `${sentence} ${holderSentence(holder, role)}`
   }
   if (holder?.own) return t("state.waiting.own")
-  return holder?.name ? t("state.waiting.next", { name: holder.name }) : t("state.waiting.next.somebody")
+  if (!holder?.name) return t("state.waiting.next.somebody")
+  return `${holderSentence(holder, role)} ${t("state.waiting.next", { name: holder.name })}`
 }
 
 /** How long one has waited so far. @param {number} since in ms @param {number} now in ms */

@@ -6,6 +6,7 @@
 
 import { button, byId, copy, el, icon } from "./dom.js"
 import { takenSentence, waitedSentence, waitingSentence } from "./line.js"
+import { say } from "./say.js"
 import { clock, number, t, tCount, words } from "./words.js"
 
 /**
@@ -121,6 +122,8 @@ export class Notices {
   /** @returns {Node[]} */
   #idle() {
     this.#tick()
+    // The time goes by without a word; that it does is said once.
+    say(this.idle.textContent ?? "")
     const keep = button(t("state.idle.keep"), { class: "button button-strong" }, () => this.ways.keep())
     return [this.idle, el("div", { class: "actions" }, keep)]
   }

@@ -12,7 +12,8 @@
  * @typedef {import("./api.js").Link} Link
  *
  * @typedef {"opening" | "seated" | "uncertain" | "offline" | "taken" | "waiting" | "lost"} Phase
- * @typedef {{ user: User | null, since: string | null, here: boolean, away: boolean }} Chair
+ * @typedef {{ user: User | null, since: string | null, here: boolean, away: boolean, waiting: number }} Chair
+ *   `waiting`: how many stand in line for it
  * @typedef {{ name: string, since: string | null, own: boolean }} Holder
  * @typedef {{ position: number | null, since: number, away: boolean }} Place in the waiting line: 1 is
  *   next, `null` not known yet; since when, in ms; whether the connection is lost meanwhile
@@ -37,7 +38,7 @@
  */
 
 /** @type {Chair} */
-const emptyChair = Object.freeze({ user: null, since: null, here: false, away: false })
+const emptyChair = Object.freeze({ user: null, since: null, here: false, away: false, waiting: 0 })
 
 /** @type {Readonly<Desk>} */
 const atFirst = Object.freeze({
@@ -119,5 +120,6 @@ function chairOf(owner, link, role, before) {
     since: seat?.since ?? null,
     here: seat?.taken ?? false,
     away: (seat?.taken ?? false) && before.away,
+    waiting: seat?.waiting ?? 0,
   }
 }

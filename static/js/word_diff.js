@@ -3,8 +3,12 @@
  * What a suggestion changes, word by word.
  *
  * Words are what stands between spaces, so that a Korean eojeol (a noun with its particle) stays
- * whole; spaces and punctuation marks are words of their own. Where one word replaces one word and
- * both begin or end alike, only the middle is marked: `회사는 → 회사가` shows `는 → 가`.
+ * whole; spaces are words of their own, and so are marks, each by itself. Where one Korean word
+ * takes the place of another, what they share at either end may stay: `회사는 → 회사가` shows `는 → 가`.
+ *
+ * The server compares versions by the same rules (`src/domain/words.rs`, `src/sync/diff.rs`), and
+ * `tests/data/word_diff.json` holds the two together. Here they are written again, since a
+ * suggestion is compared at each key that is pressed, also without a connection.
  *
  * Imports nothing and touches no DOM, so it is tested with `node --test`.
  */
@@ -12,25 +16,42 @@
 /**
  * @typedef {"same" | "removed" | "added"} Kind
  * @typedef {{ kind: Kind, text: string }} Piece
+ * @typedef {{ from: number, to: number }} Range
+ * @typedef {{ old: Range, new: Range }} Place a place at which the texts differ, in UTF-16 units
  */
 
 /** Beyond this many comparisons the middle is shown as one removed and one added piece. */
 const COMPARISONS_MAX = 4_000_000
 
-const graphemes = new Intl.Segmenter(undefined, { granularity: "grapheme" })
+/** Particles that a noun of one syllable is told apart from: `나는 → 나를`, but not `대학 → 대회`. */
+const PARTICLES = new Set(
+  "은 는 이 가 을 를 의 에 도 로 와 과 만 에서 에게 으로 부터 까지 처럼 보다 이다 입니다".split(" ").concat(""),
+)
 
-/** @param {string} text @returns {string[]} words, runs of white space, single marks */
+const segmenter = new Intl.Segmenter(undefined, { granularity: "grapheme" })
+
+/** @param {string} text */
+const graphemesOf = (text) => Array.from(segmenter.segment(text), ({ segment }) => segment)
+
+/** @param {string} text @returns {string[]} words, spaces, and single marks and line breaks */
 export function wordsOf(text) {
   /** @type {string[]} */
   const found = []
-  let previous = ""
-  for (const { segment } of graphemes.segment(text)) {
-    const kind = /^\s/.test(segment) ? "space" : /^[\p{L}\p{N}\p{M}'’]/u.test(segment) ? "word" : "mark"
-    if (kind === previous && kind !== "mark") found.push(`${found.pop() ?? ""}${segment}`)
-    else found.push(segment)
-    previous = kind
+  let before = "single"
+  for (const grapheme of graphemesOf(text)) {
+    const kind = kindOf(grapheme)
+    if (kind === before && kind !== "single") found.push(`${found.pop() ?? ""}${grapheme}`)
+    else found.push(grapheme)
+    before = kind
   }
   return found
+}
+
+/** @param {string} grapheme */
+function kindOf(grapheme) {
+  if (/^[\r\n\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}]/u.test(grapheme)) return "single"
+  if (/^\p{White_Space}/u.test(grapheme)) return "space"
+  return /^[\p{Alphabetic}\p{N}'’]/u.test(grapheme) ? "word" : "single"
 }
 
 /**
@@ -39,22 +60,57 @@ export function wordsOf(text) {
  * @returns {Piece[]} in reading order; removed before added
  */
 export function wordDiff(before, after) {
+  const places = across(before, after, compare(before, after))
+  /** @type {Piece[]} */
+  const pieces = []
+  const tell = (/** @type {Kind} */ kind, /** @type {string} */ text) => text !== "" && pieces.push({ kind, text })
+  let at = 0
+  for (const place of places.map((place) => within(before, after, place) ?? place)) {
+    tell("same", before.slice(at, place.old.from))
+    tell("removed", before.slice(place.old.from, place.old.to))
+    tell("added", after.slice(place.new.from, place.new.to))
+    at = place.old.to
+  }
+  tell("same", before.slice(at))
+  return pieces
+}
+
+/** @param {string} before @param {string} after @returns {Place[]} */
+function compare(before, after) {
   const [from, to] = [wordsOf(before), wordsOf(after)]
+  const { head, tail } = alike(from, to)
+  let [oldAt, newAt] = [lengthOf(from.slice(0, head)), lengthOf(to.slice(0, head))]
+  /** @type {Place[]} */
+  const places = []
+  let joins = false
+  for (const { kind, text } of middle(from.slice(head, from.length - tail), to.slice(head, to.length - tail))) {
+    const [removed, added] = [kind === "added" ? 0 : text.length, kind === "removed" ? 0 : text.length]
+    if (kind !== "same") {
+      const last = joins ? places.at(-1) : undefined
+      const place = last ?? { old: { from: oldAt, to: oldAt }, new: { from: newAt, to: newAt } }
+      place.old.to = oldAt + removed
+      place.new.to = newAt + added
+      if (!last) places.push(place)
+    }
+    joins = kind !== "same"
+    oldAt += removed
+    newAt += added
+  }
+  return places
+}
+
+/** How much two lists have alike at their ends. @param {string[]} from @param {string[]} to */
+function alike(from, to) {
   const shorter = Math.min(from.length, to.length)
   let head = 0
   while (head < shorter && from[head] === to[head]) head++
   let tail = 0
   while (tail < shorter - head && from.at(-1 - tail) === to.at(-1 - tail)) tail++
-
-  /** @type {Piece[]} */
-  const pieces = []
-  push(pieces, "same", from.slice(0, head).join(""))
-  for (const piece of middle(from.slice(head, from.length - tail), to.slice(head, to.length - tail))) {
-    push(pieces, piece.kind, piece.text)
-  }
-  push(pieces, "same", from.slice(from.length - tail).join(""))
-  return refine(joinAcrossSpaces(pieces))
+  return { head, tail }
 }
+
+/** @param {string[]} pieces */
+const lengthOf = (pieces) => pieces.reduce((sum, { length }) => sum + length, 0)
 
 /**
  * Longest common subsequence of the words.
@@ -96,85 +152,67 @@ function middle(from, to) {
 }
 
 /**
- * A lone space between two changes would chop a phrase into confetti: it joins both sides.
+ * A lone space between two changes would chop a phrase into confetti: it joins both sides, unless
+ * each is a word whose ending changed.
  *
- * @param {Piece[]} pieces
- * @returns {Piece[]}
+ * @param {string} before
+ * @param {string} after
+ * @param {Place[]} places
  */
-function joinAcrossSpaces(pieces) {
-  /** @type {Piece[]} */
+function across(before, after, places) {
+  /** @type {Place[]} */
   const joined = []
-  let removed = ""
-  let added = ""
-  const flush = () => {
-    push(joined, "removed", removed)
-    push(joined, "added", added)
-    removed = ""
-    added = ""
-  }
-  for (const [at, piece] of pieces.entries()) {
-    const last = at === pieces.length - 1
-    const bridge = piece.kind === "same" && /^[^\S\n]+$/.test(piece.text) && !last
-    if (piece.kind === "removed") removed += piece.text
-    else if (piece.kind === "added") added += piece.text
-    else if (bridge && removed !== "" && added !== "") {
-      removed += piece.text
-      added += piece.text
+  for (const place of places) {
+    const last = joined.at(-1)
+    const changes = last && last.old.from < last.old.to && last.new.from < last.new.to
+    const space = last && /^[^\S\n\r]+$/.test(before.slice(last.old.to, place.old.from))
+    if (changes && space && !(within(before, after, last) && within(before, after, place))) {
+      last.old.to = place.old.to
+      last.new.to = place.new.to
     } else {
-      flush()
-      push(joined, "same", piece.text)
+      joined.push(place)
     }
   }
-  flush()
+  // What both end in, a join may have brought in.
+  for (const place of joined) {
+    const from = wordsOf(before.slice(place.old.from, place.old.to)).toReversed()
+    const to = wordsOf(after.slice(place.new.from, place.new.to)).toReversed()
+    const length = lengthOf(from.slice(0, alike(from, to).head))
+    place.old.to -= length
+    place.new.to -= length
+  }
   return joined
 }
 
 /**
- * Narrows one word replaced by one word to what differs between them.
+ * What differs between two Korean words at a place; `null` where they are better shown whole.
  *
- * @param {Piece[]} pieces
- * @returns {Piece[]}
+ * @param {string} before
+ * @param {string} after
+ * @param {Place} place
+ * @returns {Place | null}
  */
-function refine(pieces) {
-  /** @type {Piece[]} */
-  const refined = []
-  for (let at = 0; at < pieces.length; at++) {
-    const [removed, added] = [pieces[at], pieces[at + 1]]
-    if (removed?.kind === "removed" && added?.kind === "added" && isPair(removed.text, added.text)) {
-      for (const piece of insideWord(removed.text, added.text)) push(refined, piece.kind, piece.text)
-      at++
-    } else if (removed) {
-      push(refined, removed.kind, removed.text)
-    }
+function within(before, after, place) {
+  const [old, fresh] = [before.slice(place.old.from, place.old.to), after.slice(place.new.from, place.new.to)]
+  if (!isEojeol(old) || !isEojeol(fresh)) return null
+  const [from, to] = [graphemesOf(old), graphemesOf(fresh)]
+  let { head } = alike(from, to)
+  const isParticle = (/** @type {string[]} */ word) => PARTICLES.has(word.slice(1).join(""))
+  // One syllable is a stem only if what follows are particles.
+  if (head === 1 && !(isParticle(from) && isParticle(to))) head = 0
+  let tail = alike(from.slice(head).toReversed(), to.slice(head).toReversed()).head
+  // An ending of one syllable is often none.
+  if (tail < 2) tail = 0
+  // Without a stem, most of the word must stay for its middle to be readable.
+  if (head === 0 && tail * 2 < Math.max(from.length, to.length)) tail = 0
+  if (head === 0 && tail === 0) return null
+  const begin = lengthOf(from.slice(0, head))
+  const end = lengthOf(from.slice(from.length - tail))
+  return {
+    old: { from: place.old.from + begin, to: place.old.to - end },
+    new: { from: place.new.from + begin, to: place.new.to - end },
   }
-  return refined
 }
 
-/** Hangul only: an English word with a marked middle is harder to read than a whole one. */
-const isPair = (/** @type {string} */ before, /** @type {string} */ after) =>
-  [before, after].every((word) => /^[^\s]*\p{Script=Hangul}[^\s]*$/u.test(word))
-
-/** @param {string} before @param {string} after @returns {Piece[]} */
-function insideWord(before, after) {
-  const [from, to] = [before, after].map((word) => [...graphemes.segment(word)].map((s) => s.segment))
-  if (!from || !to) return []
-  const shorter = Math.min(from.length, to.length)
-  let head = 0
-  while (head < shorter && from[head] === to[head]) head++
-  let tail = 0
-  while (tail < shorter - head && from.at(-1 - tail) === to.at(-1 - tail)) tail++
-  return [
-    { kind: "same", text: from.slice(0, head).join("") },
-    { kind: "removed", text: from.slice(head, from.length - tail).join("") },
-    { kind: "added", text: to.slice(head, to.length - tail).join("") },
-    { kind: "same", text: from.slice(from.length - tail).join("") },
-  ]
-}
-
-/** @param {Piece[]} pieces @param {Kind} kind @param {string} text */
-function push(pieces, kind, text) {
-  if (text === "") return
-  const last = pieces.at(-1)
-  if (last?.kind === kind) last.text += text
-  else pieces.push({ kind, text })
-}
+/** One word with Hangul in it: an English word with a marked middle is harder to read than a whole one. */
+const isEojeol = (/** @type {string} */ text) => /\p{Script=Hangul}/u.test(text) && wordsOf(text).length === 1

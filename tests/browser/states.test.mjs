@@ -152,6 +152,11 @@ test("who does nothing for long is asked, and a sign of life keeps the seat", as
   await writer.paste("Kim", "Thinking.")
   await writer.notice.getByText(/Still there\? Your seat is given back in 0:0\d/).waitFor()
   await writer.shot("states-idle")
+  // Said once to who cannot see the seconds go by, and any key is an answer.
+  await writer.page.locator("#say", { hasText: "Still there? Your seat is given back in" }).waitFor()
+  await writer.page.keyboard.press("Shift")
+  await writer.notice.waitFor({ state: "hidden" })
+  await writer.notice.getByText("Still there?").waitFor()
   await writer.notice.getByRole("button", { name: "Keep it" }).click()
   await writer.notice.waitFor({ state: "hidden" })
   await writer.notice.getByText("Still there?").waitFor()

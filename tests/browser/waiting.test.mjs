@@ -226,7 +226,10 @@ test("a wait that ends is renewed for an hour, and then said to be in vain", asy
   await tab.notice.getByText("You are next.").waitFor()
   assert.equal(desk.wait, "300")
   await tab.page.clock.fastForward(5 * 60_000)
+  const before = desk.asked.length
   await desk.close(4408, "seat-not-free")
+  // What is said stays as it is meanwhile; a close of before would be nobody's.
+  await until(async () => before < desk.asked.length, "it is asked again")
   await tab.notice.getByText(/In line since \d\d:\d\d, 5 minutes so far/).waitFor()
   await tab.notice.getByText("You are next.").waitFor()
   await button(tab, "Leave the line").waitFor()

@@ -5,9 +5,8 @@ use std::time::Duration;
 
 use serde_json::json;
 use tempfile::TempDir;
-use tokio::time::{Instant, sleep};
+use tokio::time::Instant;
 
-use crate::desk::Desk;
 use crate::peer::Peer;
 use crate::process::Server;
 use crate::redis_server;
@@ -42,7 +41,7 @@ impl Cluster {
 }
 
 /// Whether the socket was given its seat; waits for either outcome.
-async fn was_seated(peer: &Peer) -> bool {
+pub(crate) async fn was_seated(peer: &Peer) -> bool {
     peer.until("a seat or a refusal", |state| {
         let granted = state.events.iter().any(|event| event["event"] == "seat.granted");
         (granted || state.closed.is_some()).then_some(granted)
@@ -115,8 +114,10 @@ async fn g2_a_server_frozen_beyond_its_lease_writes_nothing_after_the_new_grant(
     old.synced().await;
     old.append("before ");
     old.saved().await;
+    // Who knocked would not wait for the lease; who stood in line before does.
+    let new = cluster.two.knock(&desk, "writer", "events=1&wait=60").await;
+    new.event("seat.waiting").await;
     cluster.one.freeze().await;
-    let new = seated_eventually(&cluster.two, &desk).await;
     assert!(old_fence < new.event("seat.granted").await["fence"].as_u64());
     new.synced().await;
     // These wait in the frozen server's socket.
@@ -136,45 +137,24 @@ async fn g2_a_server_frozen_beyond_its_lease_writes_nothing_after_the_new_grant(
     }
 }
 
-/// Knocks until let in.
-pub(crate) async fn seated_eventually(server: &Server, desk: &Desk) -> Peer {
-    let started = Instant::now();
-    loop {
-        let peer = server.knock(desk, "writer", "events=1").await;
-        if was_seated(&peer).await {
-            return peer;
-        }
-        assert!(started.elapsed() < redis_server::PATIENCE, "the seat never came free");
-        sleep(Duration::from_millis(100)).await;
-    }
-}
-
 /// Goal: after `kill -9` the seat is free within the lease, and never before the key's end.
 #[tokio::test]
 async fn g4_a_killed_servers_seat_is_free_within_the_lease_and_not_before_the_keys_end() {
     let mut cluster = Cluster::with(&[("SEATS__LEASE", "3s"), ("SEATS__RENEW_EVERY", "1s")]).await;
     let desk = cluster.one.desk("text").await;
     let old = cluster.one.writer(&desk).await;
+    let waiter = cluster.two.knock(&desk, "writer", "events=1&wait=60").await;
+    waiter.event("seat.waiting").await;
     cluster.one.kill().await;
     let killed_at = Instant::now();
     let key = format!("share-link:lock:{}:writer", desk.link);
     let ttl: u64 = cluster.redis.run(&format!("PTTL {key}")).await;
     drop(old);
-    let _new = seated_eventually(&cluster.two, &desk).await;
+    waiter.event("seat.granted").await;
     let waited = killed_at.elapsed();
     // PTTL was read a moment after the kill, and counts in whole milliseconds.
     assert!(Duration::from_millis(ttl - 5) <= waited, "{waited:?} < {ttl} ms");
     assert!(waited < Duration::from_millis(3_500), "{waited:?}");
-}
-
-#[tokio::test]
-async fn a_take_over_works_across_servers() {
-    let cluster = Cluster::with(&[("SEATS__LEASE", "3s"), ("SEATS__RENEW_EVERY", "1s")]).await;
-    let desk = cluster.one.desk("text").await;
-    let old = cluster.one.writer(&desk).await;
-    let new = cluster.two.knock(&desk, "writer", "events=1&takeover=1").await;
-    new.event("seat.granted").await;
-    assert_eq!(old.closed().await, (4410, "taken_over".to_owned()));
 }
 
 /// Goal: there is one share link per document, however many ask on however many servers (G11).

@@ -23,10 +23,12 @@ mod redis_server;
 
 use redis_server as server;
 
+mod across;
 mod admin;
 mod admin_locks;
 mod cluster;
 mod documents;
+mod history;
 mod hostile;
 mod outage;
 mod postgres;

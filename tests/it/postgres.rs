@@ -5,7 +5,6 @@ use std::sync::Arc;
 use tempfile::TempDir;
 use tokio::time::{Duration, Instant, sleep};
 
-use crate::cluster::seated_eventually;
 use crate::postgres_server;
 use crate::process::Server;
 use crate::redis_server::{self, PATIENCE};
@@ -71,8 +70,7 @@ async fn g7_what_a_killed_server_saved_in_postgresql_is_there_on_the_other() {
     cluster.one.kill().await;
     drop(writer);
 
-    let again = seated_eventually(&cluster.two, &desk).await;
-    again.synced().await;
+    let again = cluster.two.writer(&desk).await;
     assert_eq!(again.text(), text);
     again.append(" 끝");
     again.saved().await;

@@ -5,7 +5,9 @@ use std::env;
 use std::time::Duration;
 
 use galley::domain::fence::Fence;
-use galley::locks::{Claim, Claimed, Held, LockName, Over, Released, Verdict, Waited, Waiting};
+use galley::locks::{
+    Claim, Claimed, Held, LockName, Over, Pass, Released, Verdict, Waited, Waiting,
+};
 use tokio::time::timeout;
 
 use crate::people::{LONG, claim, held, owner};
@@ -216,9 +218,11 @@ fn question(dice: &mut Dice, claims: &mut Vec<Claim>, sides: &[Side; 2]) -> Ask 
             let waits = 8 <= kind;
             let mut one =
                 claim(&name(u64::from(waits || dice.below(2) == 0)), &owner(&person, &person));
-            one.over = match dice.below(4) {
+            one.owner.pass = Some(Pass::of(&one.value));
+            one.over = match dice.below(5) {
                 0 => Over::SameUser,
                 1 => Over::Value(dice.one_of(claims).map_or(String::new(), |it| it.value.clone())),
+                2 => Over::Pass(Pass::of(dice.one_of(claims).map_or("", |it| it.value.as_str()))),
                 _ => Over::Nobody,
             };
             claims.push(one.clone());

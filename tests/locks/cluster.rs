@@ -145,7 +145,7 @@ async fn a_slot_that_moves_takes_its_locks_along() {
 
 #[tokio::test]
 async fn an_account_needs_no_other_right_than_on_a_single_redis() {
-    let user = "galley on >secret ~share-link:* ~lock:* &* +@all -@dangerous +info";
+    let user = "galley on >secret ~share-link:* ~lock:* &* +@all -@dangerous +info +client|kill";
     let mut arguments = vec!["--user"];
     arguments.extend(user.split(' '));
     let cluster = ClusterServer::start_with(3, 0, &arguments).await;

@@ -13,7 +13,7 @@ use crate::people::{LONG, claim, kim, lee, seat, seated, until};
 use crate::server::{PATIENCE, Server};
 
 /// Every node serves what it has, even if another one is dead.
-const HALF_IS_ENOUGH: [&str; 2] = ["--cluster-require-full-coverage", "no"];
+pub(crate) const HALF_IS_ENOUGH: [&str; 2] = ["--cluster-require-full-coverage", "no"];
 
 /// At which primary each of these was in the beginning.
 async fn places(cluster: &ClusterServer, locks: &Locks, held: &[Held]) -> Vec<usize> {
@@ -153,10 +153,13 @@ async fn a_failover_that_was_asked_for_costs_nothing() {
     let locks = locks_at(&cluster).await;
     let all = seats(&locks, 30).await;
     let (name, _other) = at_first(&cluster, &locks).await;
-    for next in [3, 0] {
-        until("the replica follows", async || {
+    for (primary, next) in [(0, 3), (3, 0)] {
+        let (primary, port) = (&cluster.nodes[primary], cluster.nodes[next].port().to_string());
+        let id: String = primary.run("CLUSTER MYID").await;
+        until("the replica follows, and its primary knows it", async || {
             let info: String = cluster.nodes[next].run("INFO replication").await;
-            info.contains("master_link_status:up")
+            let known: Vec<String> = primary.run(&format!("CLUSTER REPLICAS {id}")).await;
+            info.contains("master_link_status:up") && known.concat().contains(&port)
         })
         .await;
         let _: Value = cluster.nodes[next].run("CLUSTER FAILOVER").await;

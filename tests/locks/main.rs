@@ -7,6 +7,7 @@ mod cancelled;
 mod cluster;
 mod cluster_failures;
 mod cluster_server;
+mod coming_back;
 mod contract;
 mod cost;
 mod figures;
@@ -17,14 +18,20 @@ mod kept;
 mod kept_in_redis;
 mod line;
 mod line_in_redis;
+mod lost;
+mod newcomers;
 mod outage;
+mod path;
 mod paused;
 mod people;
 mod place;
+mod proxy;
 mod relay;
+mod resp;
 mod restart;
 mod sentinel;
 mod server;
+mod side;
 mod tenants;
 mod told;
 
@@ -75,6 +82,17 @@ on_both_keepers! {
     holders_come_by_position_and_seats_are_seats_only
     a_value_that_was_released_is_spent
     a_round_of_nothing_is_answered_at_once
+}
+
+mod resumed {
+    on_both_keepers! {
+        coming_back:
+        who_held_it_comes_back_with_its_secret_and_nobody_else
+        without_a_pass_nobody_comes_back
+        what_was_released_or_handed_on_is_not_come_back_to
+        g5_who_comes_back_goes_before_the_line_and_leaves_it_as_it_is
+        a_lock_that_was_put_back_is_come_back_to
+    }
 }
 
 mod dropped {

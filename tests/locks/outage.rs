@@ -181,6 +181,23 @@ async fn a_wrong_password_and_a_missing_permission_are_misconfigured() {
 }
 
 #[tokio::test]
+async fn who_may_not_end_connections_reconnects_all_the_same() {
+    let server = Server::start().await;
+    let may = "~share-link:* ~lock:* &* +@all -@dangerous +info";
+    let _: Value = server.run(&format!("ACL SETUSER galley on >right {may}")).await;
+    let url = format!("redis://galley:right@127.0.0.1:{}", server.port());
+    let locks = Locks::connect(&url).await.expect("a good address");
+    for right in ["", " +client|kill"] {
+        let _: Value = server.run(&format!("ACL SETUSER galley{right}")).await;
+        locks.check().await.expect("a fit Redis");
+        let one = seated(&locks, &seat(), &kim(), LONG).await;
+        let _: u64 = server.run("CLIENT KILL TYPE normal SKIPME yes").await;
+        until("claims work", async || locks.claim(&claim(&seat(), &kim())).await.is_ok()).await;
+        assert_eq!(locks.release(&one.name, &one.value).await, Ok(Released::Freed));
+    }
+}
+
+#[tokio::test]
 async fn a_full_redis_refuses_claims_and_goes_on_renewing_and_releasing() {
     let (server, locks) = start().await;
     let one = seated(&locks, &seat(), &kim(), LONG).await;

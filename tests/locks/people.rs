@@ -18,7 +18,7 @@ pub(crate) const LONG: Duration = Duration::from_secs(60);
 
 pub(crate) fn owner(id: &str, name: &str) -> Owner {
     let user = User { id: id.parse().expect("a user id"), name: name.to_owned() };
-    Owner { user, node: NodeId::generate() }
+    Owner { user, node: NodeId::generate(), pass: None }
 }
 
 pub(crate) fn kim() -> Owner {

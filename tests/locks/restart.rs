@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use galley::domain::fence::Fence;
-use galley::locks::{Claim, Held, Locks, Released, Verdict};
+use galley::locks::{Claim, Held, Locks, Over, Owner, Pass, Released, Verdict};
 use redis::Value;
 use tokio::time::timeout;
 
@@ -52,6 +52,20 @@ async fn g1_none_of_two_hundred_seats_is_lost_when_redis_comes_back_empty() {
         // Who comes now is refused, and told who is there.
     }
     assert_eq!(refused(&locks, &claim(&all[0].name, &lee())).await.owner, all[0].owner);
+}
+
+/// What is put back is all of the grant: who held a seat comes back to it by its secret.
+#[tokio::test]
+async fn the_secret_of_a_seat_survives_a_redis_that_comes_back_empty() {
+    let (mut server, locks) = start().await;
+    let owner = Owner { pass: Some(Pass::of("secret")), ..kim() };
+    let old = seated(&locks, &seat(), &owner, LONG).await;
+    restart(&mut server, &locks).await;
+    assert_eq!(renewed(&locks, std::slice::from_ref(&old)).await, [Verdict::Reasserted]);
+    let wrong = Claim { over: Over::Pass(Pass::of("another")), ..claim(&old.name, &kim()) };
+    assert_eq!(refused(&locks, &wrong).await.value, old.value);
+    let back = Claim { over: Over::Pass(Pass::of("secret")), ..claim(&old.name, &kim()) };
+    granted(&locks, &back).await;
 }
 
 #[tokio::test]
@@ -126,14 +140,18 @@ async fn a_script_flush_between_renewals_loses_nothing() {
         let _: Value = server.run("SCRIPT FLUSH").await;
         assert_eq!(renewed(&locks, &all).await, [Verdict::Renewed; 1_000]);
     }
-    // Single calls bring their script when it is asked for.
+}
+
+#[tokio::test]
+async fn single_calls_bring_their_script_when_redis_has_forgotten_it() {
+    let (server, locks) = start().await;
     let _: Value = server.run("SCRIPT FLUSH").await;
     let next = claim(&seat(), &lee());
     let next = held(&next, &granted(&locks, &next).await);
     let _: Value = server.run("SCRIPT FLUSH").await;
     assert_eq!(locks.release(&next.name, &next.value).await, Ok(Released::Freed));
     let _: Value = server.run("SCRIPT FLUSH").await;
-    assert!(locks.holder(&all[0].name).await.expect("an answer").is_some());
+    assert_eq!(locks.holder(&next.name).await, Ok(None));
 }
 
 #[tokio::test]

@@ -14,10 +14,14 @@ const binary = resolve(GALLEY_BIN ?? join(here, "../../target/debug/galley"))
 
 /** A server in a folder of its own; `stop` ends it and removes the folder. */
 export class Galley {
-  /** @param {Record<string, string>} [settings] by their environment names */
-  static async start(settings = {}) {
+  /**
+   * @param {Record<string, string>} [settings] by their environment names
+   * @param {string} [port] to listen on, where the address to open is somebody else's
+   */
+  static async start(settings = {}, port = "0") {
     if (!existsSync(binary)) throw new Error(`${binary}: build it, or name another in GALLEY_BIN`)
     const galley = new Galley(mkdtempSync(join(tmpdir(), "galley-")), settings)
+    galley.port = port
     await galley.run()
     return galley
   }
@@ -32,6 +36,14 @@ export class Galley {
     this.process = null
   }
 
+  /** Another server on the same data. End it before this one is stopped. @param {string} [port] */
+  async beside(port = "0") {
+    const galley = new Galley(this.folder, this.settings)
+    galley.port = port
+    await galley.run()
+    return galley
+  }
+
   /** Starts the process, on the port it had before if there was one. */
   async run() {
     const listen = { GALLEY_SERVER__LISTEN: `127.0.0.1:${this.port}` }
@@ -42,7 +54,7 @@ export class Galley {
       const url = /http:\/\/[^\s/]+/.exec(line)?.[0]
       if (!url) continue
       this.url = url
-      this.port = url.split(":").pop() ?? "0"
+      if (this.port === "0") this.port = url.split(":").pop() ?? "0"
       // Unread, its end would not be seen, and node would wait for it.
       child.stdout.resume()
       return

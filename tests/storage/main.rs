@@ -1,7 +1,7 @@
 //! What storage promises, on both engines: real files in temporary folders, and a real PostgreSQL
 //! that the tests start.
 //!
-//! Tests that begin with `g2_`, `g7_`, `g11_` hold the promises of that number; `d1_` to `d7_`
+//! Tests that begin with `g2_`, `g7_`, `g11_` hold the promises of that number; `d1_` to `d8_`
 //! those of `galley::storage`.
 
 #![allow(
@@ -23,6 +23,7 @@ mod postgres;
 mod reviews;
 mod seats;
 mod server;
+mod versions;
 
 /// One suite for both engines: a test is a function of an open, empty database.
 macro_rules! on_both_engines {

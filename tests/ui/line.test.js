@@ -69,7 +69,7 @@ test("each place in the line has its sentence", (t) => {
   /** @param {number | null} position @param {import("../../static/js/store.js").Holder | null} holder */
   const say = (position, holder = kim, away = false) =>
     waitingSentence({ position, since: start, away }, holder, "reviewer")
-  assert.equal(say(1), "You are next. We will seat you the moment Kim leaves.")
+  assert.equal(say(1), "Kim is reviewing this since 14:03. You are next. We will seat you the moment Kim leaves.")
   assert.equal(say(1, { ...kim, own: true }), "You are next. We will seat you here the moment you close the other tab.")
   assert.equal(say(1, null), "You are next. We will seat you the moment the seat is free.")
   assert.match(say(3), /^You are number 3 in line\. .* Kim is reviewing this since 14:03\.$/)

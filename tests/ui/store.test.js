@@ -12,7 +12,7 @@ const link = { id: "shr_1", document_id: "doc_1", title: "t", writer, reviewer: 
 test("a chair has its owner's name also while nobody sits on it", () => {
   const store = new Store()
   store.linkRead({ ...link, seats: { writer: { taken: false }, reviewer: { taken: false } } })
-  assert.deepEqual(store.state.chairs.writer, { user: writer, since: null, here: false, away: false })
+  assert.deepEqual(store.state.chairs.writer, { user: writer, since: null, here: false, away: false, waiting: 0 })
   assert.equal(store.state.chairs.reviewer.user, null)
 })
 
@@ -28,9 +28,10 @@ test("a change is announced once, and only if something changed", () => {
 
 test("who has left is not away", () => {
   const store = new Store()
-  const seat = { taken: true, user: writer, since: "2026-11-21T02:00:00Z" }
+  const seat = { taken: true, user: writer, since: "2026-11-21T02:00:00Z", waiting: 2 }
   store.linkRead({ ...link, seats: { writer: seat, reviewer: { taken: false } } })
+  assert.equal(store.state.chairs.writer.waiting, 2)
   store.changeChair("writer", { away: true })
   store.linkRead({ ...link, seats: { writer: { taken: false }, reviewer: { taken: false } } })
-  assert.deepEqual(store.state.chairs.writer, { user: writer, since: null, here: false, away: false })
+  assert.deepEqual(store.state.chairs.writer, { user: writer, since: null, here: false, away: false, waiting: 0 })
 })

@@ -2,6 +2,7 @@
 /** What a suggestion is shown to change. */
 
 import assert from "node:assert/strict"
+import { readFileSync } from "node:fs"
 import { test } from "node:test"
 
 import { wordDiff } from "../../static/js/word_diff.js"
@@ -13,6 +14,11 @@ const shown = (a, b) =>
       kind === "same" ? text : kind === "removed" ? `[-${text}-]` : `{+${text}+}`,
     )
     .join("")
+
+test("sentences read as in the table that the server shares", () => {
+  const table = readFileSync(new URL("../data/word_diff.json", import.meta.url), "utf8")
+  for (const [before, after, expected] of JSON.parse(table)) assert.equal(shown(before, after), expected)
+})
 
 test("the same text has no marks", () => {
   assert.deepEqual(wordDiff("as it was", "as it was"), [{ kind: "same", text: "as it was" }])

@@ -3,7 +3,7 @@
 use crate::locks::line::Standing;
 use crate::locks::model::belief::Belief;
 use crate::locks::model::keeper::Request;
-use crate::locks::model::people::State;
+use crate::locks::model::people::{State, pass_of};
 use crate::locks::model::plan::{MS, SECOND};
 use crate::locks::model::world::{Event, TTL_US, World};
 use crate::locks::model::{
@@ -25,6 +25,10 @@ impl<B: Belief> World<B> {
             Over::Nobody => false,
             Over::Value(value) => *value == super::keeper::value_of(*it),
             Over::SameUser => self.sessions[*it].user == self.sessions[who].user,
+            Over::Pass(pass) => {
+                let is_same = self.sessions[*it].user == self.sessions[who].user;
+                is_same && pass_of(*it).as_ref() == Some(pass)
+            }
         };
         let over = holder.filter(may_take);
         let expired = self.keeper.expired(key, now);

@@ -8,6 +8,7 @@ use tokio::time::Instant;
 use crate::domain::fence::Fence;
 use crate::domain::ids::NodeId;
 use crate::domain::user::User;
+use crate::locks::acquaintance::RETURN_GRACE;
 use crate::locks::line::{LOOK_EVERY, Standing};
 use crate::locks::model::belief::Belief;
 use crate::locks::model::database::Job;
@@ -15,12 +16,11 @@ use crate::locks::model::keeper::{Request, value_of};
 use crate::locks::model::plan::{MS, Manner, SECOND};
 use crate::locks::model::world::{Ask, Call, Event, Reply, World};
 use crate::locks::model::{KEYS, Number, RENEW_EVERY, SERVERS, TTL, USERS};
+use crate::locks::pass::Pass;
 use crate::locks::words::{Claim, Grant, Held, Over, Owner, Released};
 
 /// How long a single call is waited for.
 const PATIENCE: u64 = SECOND;
-/// For how long a keeper that was away is left to whoever held its locks.
-pub(super) const RETURN_GRACE: Duration = Duration::from_secs(2);
 
 pub(crate) struct Session<B> {
     pub(super) server: usize,
@@ -71,7 +71,10 @@ impl<B: Belief> World<B> {
             Manner::TakesOver => Over::SameUser,
             Manner::Resumes => match self.silent_one(server, key) {
                 Some(who) => {
-                    let (user, over) = (self.sessions[who].user, Over::Value(value_of(who)));
+                    let user = self.sessions[who].user;
+                    // By the secret of its seat, or by a knock that it did not answer.
+                    let knocks = Over::Value(value_of(who));
+                    let over = pass_of(who).filter(|_| who % 2 == 0).map_or(knocks, Over::Pass);
                     return self.asks(server, user, key, over, false);
                 }
                 None => return,
@@ -92,7 +95,11 @@ impl<B: Belief> World<B> {
         let claim = Claim {
             name: self.keeper.name(key).clone(),
             value: value_of(who),
-            owner: Owner { user: User { id, name: String::new() }, node: node() },
+            owner: Owner {
+                user: User { id, name: String::new() },
+                node: node(),
+                pass: pass_of(who),
+            },
             floor: self.database.floor(key),
             ttl: TTL,
             over,
@@ -278,6 +285,8 @@ impl<B: Belief> World<B> {
             Err(last) if session.tries < 3 => {
                 session.tries += 1;
                 session.claim.floor = last;
+                // What was taken once is not taken again.
+                session.claim.over = Over::Nobody;
                 session.state = State::Asking;
                 self.seen.fences_refused += 1;
                 self.claim(who);
@@ -321,6 +330,11 @@ impl<B> Session<B> {
 /// Until when a lease is trusted that was asked for at `sent_at`: said here a second time.
 pub(super) fn own_deadline(sent_at: Instant) -> Instant {
     sent_at + Duration::from_millis(10_500)
+}
+
+/// By what a session is come back to.
+pub(super) fn pass_of(who: Number) -> Option<Pass> {
+    Some(Pass::of(&value_of(who)))
 }
 
 fn node() -> NodeId {

@@ -7,11 +7,12 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use crate::domain::fence::Fence;
+use crate::locks::acquaintance::RETURN_GRACE;
 use crate::locks::line::Standing;
 use crate::locks::model::belief::Belief;
 use crate::locks::model::database::{Database, Job};
 use crate::locks::model::keeper::{Keeper, Request};
-use crate::locks::model::people::{RETURN_GRACE, Session};
+use crate::locks::model::people::Session;
 use crate::locks::model::plan::{Dice, MS, Network, SECOND, Step, What};
 use crate::locks::model::{
     KEYS, Lawful, Number, RENEW_EVERY, SERVERS, Seen, TTL, Wrong, beginning,

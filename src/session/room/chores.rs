@@ -109,7 +109,7 @@ impl Room {
 }
 
 impl State {
-    fn snapshot(&mut self) -> Snapshot {
+    pub(super) fn snapshot(&mut self) -> Snapshot {
         Snapshot {
             merged: self.log.merged(),
             seq: self.seq,

@@ -44,6 +44,12 @@ impl Room {
         }
     }
 
+    /// Whether the database is owed nothing, or the room is given up.
+    #[must_use]
+    pub fn is_settled(&self) -> bool {
+        *self.owed.borrow() == 0 || self.retired.is_cancelled()
+    }
+
     /// Waits as [`settled`](Self::settled) does, at most `patience`. False if it was too short.
     pub async fn settled_within(&self, patience: Duration) -> bool {
         timeout(patience, self.settled()).await.is_ok()

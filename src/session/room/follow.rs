@@ -90,9 +90,12 @@ impl Room {
             }
             Message::Revoked(_)
             | Message::Evicted(_)
+            | Message::Knocked { .. }
+            | Message::Replaced { .. }
+            | Message::Answered { .. }
             | Message::Question { .. }
             | Message::Answer { .. } => {
-                tracing::debug!("a message for the cluster came to a room");
+                tracing::debug!("a message for a server came to a room");
             }
         }
     }

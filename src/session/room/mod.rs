@@ -15,10 +15,12 @@ mod chores;
 mod company;
 mod debt;
 mod follow;
+mod points;
 pub mod presence;
 
 pub use chores::{Chores, Occasion, Snapshot};
 pub use debt::Debt;
+pub use points::Point;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -37,6 +39,7 @@ use crate::session::holding::Holding;
 use crate::session::options::RoomLimits;
 use crate::session::persist::{Owed, Persister};
 use crate::session::room::chores::Untidy;
+use crate::session::room::points::Points;
 use crate::session::room::presence::Presence;
 use crate::storage::log::Append;
 use crate::storage::seats::Guard;
@@ -76,6 +79,7 @@ pub(super) struct State {
     /// Rises with each update, so that what was derived from the text can be kept.
     version: u64,
     untidy: Untidy,
+    points: Points,
     owed_bytes: usize,
     /// Updates taken here, and how many of those the database has: it takes them in order.
     taken: u64,
@@ -128,6 +132,7 @@ impl Room {
             owners,
             version: 0,
             untidy: Untidy::new(rows),
+            points: Points::default(),
             owed_bytes: 0,
             taken: 0,
             stored: 0,
@@ -227,6 +232,7 @@ impl Room {
         let Ok(place) = self.persister.reserve() else {
             return refuse(holding, UNSAVED_FULL);
         };
+        state.before_edit(sitter, now);
         let append = Append {
             document: self.document,
             guard: Some(Guard { seat: sitter.seat, fence: holding.fence() }),

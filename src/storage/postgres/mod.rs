@@ -27,6 +27,7 @@ mod reviews;
 mod seats;
 mod stop;
 mod users;
+mod versions;
 
 use std::time::Duration;
 

@@ -121,7 +121,10 @@ async fn look_at_server(connection: &mut PgConnection) -> Result<(), StorageErro
 /// Brings the database to the current schema. All of it is one transaction under a lock, so that
 /// a second server waits, and then finds nothing left to do; if this one dies, nothing is left.
 async fn migrate(connection: &mut PgConnection) -> Result<(), StorageError> {
-    let migrations = [("initial", include_str!("migrations/0001_initial.sql"))];
+    let migrations = [
+        ("initial", include_str!("migrations/0001_initial.sql")),
+        ("versions", include_str!("migrations/0002_versions.sql")),
+    ];
     let migrations = (1..).zip(migrations).map(|(version, (name, sql))| {
         Migration::new(version, name.into(), MigrationType::Simple, sql.into_sql_str(), false)
     });

@@ -278,7 +278,8 @@ async fn insert_reply(
     Ok(())
 }
 
-async fn store_edit(connection: &mut PgConnection, edit: &Append) -> Result<i64, Stop> {
+/// Stores an edit of the server's own, or stops.
+pub(super) async fn store_edit(connection: &mut PgConnection, edit: &Append) -> Result<i64, Stop> {
     let refused = match append_in(connection, slice::from_ref(edit)).await?.pop() {
         Some(Appended::Stored { seq }) => return Ok(seq),
         Some(Appended::Fenced) => Guarded::Fenced,

@@ -14,6 +14,7 @@ mod seats;
 #[cfg(test)]
 mod tests;
 mod users;
+mod versions;
 
 use std::borrow::Cow;
 

@@ -135,7 +135,10 @@ async fn identify(connection: &mut SqliteConnection) -> Result<(), Opening> {
 /// Brings the file to the current schema. All of it is one transaction, so that a second
 /// process waits, and then finds nothing left to do.
 async fn migrate(writer: &SqlitePool) -> Result<(), Opening> {
-    let migrations = [("initial", include_str!("migrations/0001_initial.sql"))];
+    let migrations = [
+        ("initial", include_str!("migrations/0001_initial.sql")),
+        ("versions", include_str!("migrations/0002_versions.sql")),
+    ];
     let migrations = (1..).zip(migrations).map(|(version, (name, sql))| {
         Migration::new(version, name.into(), MigrationType::Simple, sql.into_sql_str(), false)
     });

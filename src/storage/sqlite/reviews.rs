@@ -283,7 +283,11 @@ async fn insert_reply(
     Ok(())
 }
 
-async fn store_edit(connection: &mut SqliteConnection, edit: &Append) -> Result<i64, Halt> {
+/// Stores an edit of the server's own, or stops.
+pub(super) async fn store_edit(
+    connection: &mut SqliteConnection,
+    edit: &Append,
+) -> Result<i64, Halt> {
     let refused = match append_in(connection, slice::from_ref(edit)).await?.pop() {
         Some(Appended::Stored { seq }) => return Ok(seq),
         Some(Appended::Fenced) => Guarded::Fenced,

@@ -1,0 +1,279 @@
+//! Versions of a text: why one was kept, and which of many go.
+//!
+//! Versions are kept by themselves as the work goes on; those thin out with age, so that the
+//! last day can be read step by step and last year at all. A version that somebody named stays.
+
+use std::collections::HashSet;
+use std::fmt;
+use std::str::FromStr;
+
+use chrono::{DateTime, TimeDelta, Utc};
+use serde::Serialize;
+
+use crate::domain::limits::{
+    LABEL_CHARS_MAX, NAMED_BYTES_MAX, NAMED_VERSIONS_MAX, VERSION_BYTES_MAX, VERSIONS_MAX,
+};
+
+/// For how long every version is kept.
+const EVERY_ONE_FOR: TimeDelta = TimeDelta::hours(24);
+/// For how long one an hour is kept; after that one a day.
+const HOURLY_FOR: TimeDelta = TimeDelta::days(30);
+
+/// Why a version was kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum VersionKind {
+    /// The writing rested, or something else was about to change the text.
+    Pause,
+    /// The writer's seat was given up or taken: the text as it was left.
+    Seat,
+    /// A suggestion was decided about.
+    Decision,
+    /// Somebody gave it a name.
+    Named,
+    /// An older version was restored: the text with which the work went on.
+    Restore,
+}
+
+impl VersionKind {
+    /// All of them.
+    pub const ALL: [Self; 5] =
+        [Self::Pause, Self::Seat, Self::Decision, Self::Named, Self::Restore];
+
+    /// The kind as it stands in JSON and in the database.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Pause => "pause",
+            Self::Seat => "seat",
+            Self::Decision => "decision",
+            Self::Named => "named",
+            Self::Restore => "restore",
+        }
+    }
+
+    /// Whether it was kept without anybody asking for it. Such a version is one point of the log,
+    /// and of one point there is one.
+    #[must_use]
+    pub fn is_automatic(self) -> bool {
+        match self {
+            Self::Pause | Self::Seat | Self::Decision => true,
+            Self::Named | Self::Restore => false,
+        }
+    }
+}
+
+impl fmt::Display for VersionKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// The text is no kind of version.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("not a kind of version")]
+pub struct InvalidKind;
+
+impl FromStr for VersionKind {
+    type Err = InvalidKind;
+
+    fn from_str(text: &str) -> Result<Self, InvalidKind> {
+        Self::ALL.into_iter().find(|kind| kind.as_str() == text).ok_or(InvalidKind)
+    }
+}
+
+/// The text cannot be the label of a version.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum InvalidLabel {
+    /// Nothing but white space.
+    #[error("a label may not be empty")]
+    Empty,
+    /// Longer than [`LABEL_CHARS_MAX`].
+    #[error("a label has at most {LABEL_CHARS_MAX} characters")]
+    TooLong,
+    /// Control characters, line breaks among them.
+    #[error("a label is one line without control characters")]
+    Control,
+}
+
+/// Trims and checks a label.
+///
+/// # Errors
+///
+/// [`InvalidLabel`] when it is empty, too long or more than one line.
+pub fn parse_label(text: &str) -> Result<String, InvalidLabel> {
+    let label = text.trim();
+    if label.is_empty() {
+        return Err(InvalidLabel::Empty);
+    }
+    if label.chars().any(char::is_control) {
+        return Err(InvalidLabel::Control);
+    }
+    if LABEL_CHARS_MAX < label.chars().count() {
+        return Err(InvalidLabel::TooLong);
+    }
+    Ok(label.to_owned())
+}
+
+/// What of a kept version decides whether it stays.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mark {
+    /// Its place among the document's versions.
+    pub number: i64,
+    /// Why it was kept.
+    pub kind: VersionKind,
+    /// When.
+    pub created_at: DateTime<Utc>,
+    /// What its text takes, compressed. Counted for each version, though equal texts are one.
+    pub bytes: i64,
+}
+
+/// Whether one more may be named that takes `bytes`.
+#[must_use]
+pub fn may_name(marks: &[Mark], bytes: i64) -> bool {
+    let named = || marks.iter().filter(|mark| mark.kind == VersionKind::Named);
+    let taken: i64 = named().map(|mark| mark.bytes).sum();
+    named().count() < NAMED_VERSIONS_MAX && taken.saturating_add(bytes) <= NAMED_BYTES_MAX
+}
+
+/// The numbers of the versions that go, given all of a document's, oldest first. The newest stays
+/// whatever it is, and so does what was named.
+#[must_use]
+pub fn surplus(marks: &[Mark], now: DateTime<Utc>) -> Vec<i64> {
+    let mut gone = thinned(marks, now);
+    let stays = |mark: &&Mark, gone: &HashSet<i64>| !gone.contains(&mark.number);
+    let mut count = marks.iter().filter(|mark| stays(mark, &gone)).count();
+    let kept_bytes = marks.iter().filter(|mark| stays(mark, &gone)).map(|mark| mark.bytes);
+    let mut bytes: i64 = kept_bytes.sum();
+    let newest = marks.last().map(|mark| mark.number);
+    for mark in marks {
+        if count <= VERSIONS_MAX && bytes <= VERSION_BYTES_MAX {
+            break;
+        }
+        let may_go = mark.kind != VersionKind::Named && Some(mark.number) != newest;
+        if may_go && gone.insert(mark.number) {
+            count -= 1;
+            bytes -= mark.bytes;
+        }
+    }
+    let numbers = marks.iter().map(|mark| mark.number);
+    numbers.filter(|number| gone.contains(number)).collect()
+}
+
+/// Those of which a later one of the same hour, or of the same day, stays.
+fn thinned(marks: &[Mark], now: DateTime<Utc>) -> HashSet<i64> {
+    let mut spans = HashSet::new();
+    let mut gone = HashSet::new();
+    // The last of each span stays: the text as the hour left it.
+    for mark in marks.iter().rev() {
+        let age = now.signed_duration_since(mark.created_at);
+        if mark.kind == VersionKind::Named || age <= EVERY_ONE_FOR {
+            continue;
+        }
+        let seconds = if age <= HOURLY_FOR { 3_600 } else { 86_400 };
+        let span = (seconds, mark.created_at.timestamp().div_euclid(seconds));
+        if !spans.insert(span) {
+            gone.insert(mark.number);
+        }
+    }
+    gone
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(minutes: i64) -> DateTime<Utc> {
+        DateTime::from_timestamp(1_800_000_000 + minutes * 60, 0).unwrap()
+    }
+
+    fn mark(number: i64, minutes: i64) -> Mark {
+        Mark { number, kind: VersionKind::Pause, created_at: at(minutes), bytes: 1_000 }
+    }
+
+    fn left(marks: &[Mark], now: DateTime<Utc>) -> Vec<i64> {
+        let gone = surplus(marks, now);
+        let numbers = marks.iter().map(|mark| mark.number);
+        numbers.filter(|number| !gone.contains(number)).collect()
+    }
+
+    #[test]
+    fn a_kind_survives_the_trip_through_text() {
+        for kind in VersionKind::ALL {
+            assert_eq!(kind.to_string().parse(), Ok(kind));
+        }
+        assert_eq!("Pause".parse::<VersionKind>(), Err(InvalidKind));
+    }
+
+    #[test]
+    fn a_label_is_one_line_of_bounded_length() {
+        assert_eq!(parse_label(" 제출본 "), Ok("제출본".to_owned()));
+        assert_eq!(parse_label("\t"), Err(InvalidLabel::Empty));
+        assert_eq!(parse_label("a\nb"), Err(InvalidLabel::Control));
+        assert_eq!(parse_label(&"가".repeat(101)), Err(InvalidLabel::TooLong));
+    }
+
+    #[test]
+    fn all_of_the_last_day_stay() {
+        let marks: Vec<_> = (0..500).map(|n| mark(n, n)).collect();
+        assert_eq!(surplus(&marks, at(500)), Vec::<i64>::new());
+    }
+
+    #[test]
+    fn after_a_day_one_an_hour_stays_and_after_a_month_one_a_day() {
+        // One each ten minutes, for two days.
+        let marks: Vec<_> = (0..288).map(|n| mark(n, n * 10)).collect();
+        let two_days_later = left(&marks, at(288 * 10 + 2 * 1_440));
+        assert!((48..=49).contains(&two_days_later.len()), "{two_days_later:?}");
+        let hours: HashSet<_> =
+            two_days_later.iter().map(|n| at(n * 10).timestamp() / 3_600).collect();
+        assert_eq!(hours.len(), two_days_later.len());
+        assert_eq!(two_days_later.last(), Some(&287), "the newest stays");
+        let later = left(&marks, at(60 * 1_440));
+        assert!((2..=4).contains(&later.len()), "{later:?}");
+    }
+
+    #[test]
+    fn what_was_thinned_once_is_not_thinned_again_at_once() {
+        let marks: Vec<_> = (0..288).map(|n| mark(n, n * 10)).collect();
+        let now = at(288 * 10 + 2 * 1_440);
+        let kept = left(&marks, now);
+        let marks: Vec<_> = marks.into_iter().filter(|m| kept.contains(&m.number)).collect();
+        assert_eq!(surplus(&marks, now), Vec::<i64>::new());
+    }
+
+    #[test]
+    fn a_named_version_stays_however_old_it_is() {
+        let mut marks: Vec<_> = (0..60).map(|n| mark(n, n)).collect();
+        for place in [3, 4, 17] {
+            marks[place].kind = VersionKind::Named;
+        }
+        let kept = left(&marks, at(1_440 * 400));
+        for number in [3, 4, 17, 59] {
+            assert!(kept.contains(&number), "{kept:?}");
+        }
+        assert!(kept.len() <= 6, "{kept:?}");
+    }
+
+    #[test]
+    fn g13_a_document_has_at_most_so_many_versions_and_so_many_bytes() {
+        let marks: Vec<_> = (0..1_100).map(|n| Mark { created_at: at(0), ..mark(n, 0) }).collect();
+        let kept = left(&marks, at(1));
+        assert_eq!(kept.len(), VERSIONS_MAX);
+        assert_eq!(kept.first(), Some(&100), "the oldest go");
+        let large = Mark { bytes: VERSION_BYTES_MAX / 10, ..mark(0, 0) };
+        let marks: Vec<_> = (0..20).map(|number| Mark { number, ..large }).collect();
+        assert_eq!(left(&marks, at(1)).len(), 10);
+        let huge = [Mark { bytes: VERSION_BYTES_MAX * 2, ..mark(1, 0) }];
+        assert_eq!(left(&huge, at(1)), [1], "the newest stays");
+    }
+
+    #[test]
+    fn g13_there_is_an_end_to_naming() {
+        let named = Mark { kind: VersionKind::Named, ..mark(1, 0) };
+        assert!(may_name(&[], 10));
+        assert!(may_name(&vec![named; NAMED_VERSIONS_MAX - 1], 10));
+        assert!(!may_name(&vec![named; NAMED_VERSIONS_MAX], 10));
+        assert!(!may_name(&[Mark { bytes: NAMED_BYTES_MAX, ..named }], 1));
+    }
+}

@@ -1,0 +1,192 @@
+//! `/api/documents/{id}/versions`: the history of a document, for whoever may read it.
+//!
+//! Naming a version is its owner's, restoring one needs the writer's seat.
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::http::header::LOCATION;
+use axum::response::{IntoResponse, Response};
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+
+use crate::domain::history::VersionKind;
+use crate::domain::ids::{DocumentId, VersionId};
+use crate::domain::user::User;
+use crate::http::caller::Caller;
+use crate::http::error::ApiError;
+use crate::http::extract::{JsonBody, Path, Query};
+use crate::http::routes::Routes;
+use crate::session::restore::Restored;
+use crate::session::versions::{Against, Difference, Versions};
+use crate::sharing::{Sharing, SharingError};
+use crate::storage::versions::Version;
+
+/// Rows of a page when the caller does not say.
+const ROWS_DEFAULT: u32 = 50;
+/// Most rows of a page.
+const ROWS_MAX: u32 = 100;
+
+/// The routes.
+pub(crate) fn routes(routes: Routes) -> Routes {
+    const ALL: &str = "/api/documents/{id}/versions";
+    routes
+        .get(ALL, list)
+        .post(ALL, name)
+        .get("/api/documents/{id}/versions/{vid}", show)
+        .get("/api/documents/{id}/versions/{vid}/diff", diff)
+        .post("/api/documents/{id}/versions/{vid}/restore", restore)
+}
+
+/// A document and one of its versions.
+type Place = (DocumentId, VersionId);
+
+/// A version on the wire.
+#[derive(Serialize)]
+struct VersionBody {
+    id: VersionId,
+    document_id: DocumentId,
+    number: i64,
+    kind: VersionKind,
+    label: Option<String>,
+    authors: Vec<User>,
+    restored_from: Option<i64>,
+    characters: i64,
+    created_at: DateTime<Utc>,
+}
+
+impl From<Version> for VersionBody {
+    fn from(version: Version) -> Self {
+        Self {
+            id: version.id,
+            document_id: version.document,
+            number: version.number,
+            kind: version.kind,
+            label: version.label,
+            authors: version.authors,
+            restored_from: version.restored_from,
+            characters: version.characters,
+            created_at: version.created_at,
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct WithText {
+    #[serde(flatten)]
+    version: VersionBody,
+    text: String,
+}
+
+#[derive(Serialize)]
+struct ListBody {
+    versions: Vec<VersionBody>,
+    next_cursor: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct ListQuery {
+    limit: Option<u32>,
+    cursor: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct LabelBody {
+    label: String,
+}
+
+#[derive(Deserialize)]
+struct DiffQuery {
+    against: Option<String>,
+}
+
+/// `GET …/versions`
+async fn list(
+    State(sharing): State<Sharing>,
+    State(versions): State<Versions>,
+    caller: Caller,
+    Path(document): Path<DocumentId>,
+    Query(query): Query<ListQuery>,
+) -> Result<Json<ListBody>, ApiError> {
+    let limit = query.limit.unwrap_or(ROWS_DEFAULT).min(ROWS_MAX);
+    if limit == 0 {
+        return Err(ApiError::Invalid("limit is at least 1".to_owned()));
+    }
+    let before = query.cursor.map(|cursor| cursor.parse::<i64>()).transpose();
+    let before = before.map_err(|_| ApiError::Invalid("cursor: not a valid cursor".to_owned()))?;
+    sharing.may_read(&caller.user().id, document).await?;
+    // One more than asked for tells whether there is another page.
+    let mut rows = versions.list(document, limit + 1, before).await?;
+    let wanted = usize::try_from(limit).unwrap_or(usize::MAX);
+    let more = wanted < rows.len();
+    rows.truncate(wanted);
+    let next_cursor = rows.last().filter(|_| more).map(|last| last.number.to_string());
+    let versions = rows.into_iter().map(VersionBody::from).collect();
+    Ok(Json(ListBody { versions, next_cursor }))
+}
+
+/// `POST …/versions`
+async fn name(
+    State(sharing): State<Sharing>,
+    State(versions): State<Versions>,
+    caller: Caller,
+    Path(document): Path<DocumentId>,
+    JsonBody(body): JsonBody<LabelBody>,
+) -> Result<Response, ApiError> {
+    let user = caller.user();
+    sharing.may_read(&user.id, document).await?;
+    // Whoever may read knows that it is there, and is told why not.
+    match sharing.document(&user.id, document).await {
+        Err(SharingError::NotFound(_)) => return Err(ApiError::NotTheWriter),
+        other => other?,
+    };
+    let version = versions.name(user, document, &body.label).await?;
+    Ok(made(version))
+}
+
+/// `GET …/versions/{vid}`
+async fn show(
+    State(sharing): State<Sharing>,
+    State(versions): State<Versions>,
+    caller: Caller,
+    Path((document, id)): Path<Place>,
+) -> Result<Response, ApiError> {
+    sharing.may_read(&caller.user().id, document).await?;
+    let (version, text) = versions.get(document, id).await?;
+    Ok(Json(WithText { version: version.into(), text }).into_response())
+}
+
+/// `GET …/versions/{vid}/diff`
+async fn diff(
+    State(sharing): State<Sharing>,
+    State(versions): State<Versions>,
+    caller: Caller,
+    Path((document, id)): Path<Place>,
+    Query(query): Query<DiffQuery>,
+) -> Result<Json<Difference>, ApiError> {
+    sharing.may_read(&caller.user().id, document).await?;
+    let against = query.against.map_or(Ok(Against::Current), |against| against.parse());
+    // An id that cannot be read names nothing.
+    let against = against.map_err(|_| ApiError::NotFound("version"))?;
+    Ok(Json(versions.difference(document, id, against).await?))
+}
+
+/// `POST …/versions/{vid}/restore`
+async fn restore(
+    State(sharing): State<Sharing>,
+    State(versions): State<Versions>,
+    caller: Caller,
+    Path((document, id)): Path<Place>,
+) -> Result<Response, ApiError> {
+    let user = caller.user();
+    sharing.may_read(&user.id, document).await?;
+    match versions.restore(user, document, id).await? {
+        Restored::Now(version) => Ok(made(version)),
+        Restored::Already(version) => Ok(Json(VersionBody::from(version)).into_response()),
+    }
+}
+
+fn made(version: Version) -> Response {
+    let path = format!("/api/documents/{}/versions/{}", version.document, version.id);
+    (StatusCode::CREATED, [(LOCATION, path)], Json(VersionBody::from(version))).into_response()
+}

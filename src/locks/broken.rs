@@ -1,0 +1,82 @@
+//! Faults put in on purpose, to see that the tests find them.
+//!
+//! Never for production: only a build with the feature `broken` has this file, and an optimised one
+//! refuses to compile with it. `tests/broken/run` says which tests each fault turns red. The fault
+//! is chosen when the program runs, by `GALLEY_BROKEN`; with none it works as ever, and so a single
+//! build shows both.
+
+#[cfg(not(debug_assertions))]
+compile_error!("the feature `broken` puts faults in: it is for tests/broken/run alone");
+
+use std::sync::OnceLock;
+
+use redis::Pipeline;
+use tokio::time::Instant;
+
+use crate::locks::scripts::{Script, Scripts};
+
+/// A release takes whatever value the lock has for its own.
+const RELEASE_WITHOUT_COMPARE: &str = "release-without-compare";
+/// Scripts are loaded when a connection begins, and never again.
+const NO_SCRIPT_LOAD: &str = "no-script-load";
+/// The fence counts from one, without Redis's clock and without the floor.
+const BARE_COUNTER_FENCE: &str = "bare-counter-fence";
+/// A lease is counted from when the answer came.
+const DEADLINE_FROM_REPLY: &str = "deadline-from-reply";
+
+/// Where `several.lua` reads the value, and how it reads it with the fault: in a release, what is
+/// held stands in the place of what is given.
+const VALUE_AS_GIVEN: &str = "local at, value = 5 * i - 4, args[1]\n";
+const WHATEVER_IS_HELD: &str = "local at = 5 * i - 4
+  if what == 'release' then args[1] = redis.call('GET', KEYS[at]) or args[1] end
+  local value = args[1]\n";
+/// Stands before what mints fences: of the clock, the next number and the next above the floor,
+/// the greatest is always the next number.
+const NEXT_NUMBER: &str = "local math = {floor = math.floor, max = function(one, other, third)
+  if third or one < other then return other end
+  return one
+end}\n";
+
+/// The scripts with the fault in them.
+pub(super) fn scripts(mut scripts: Scripts) -> Scripts {
+    if is(RELEASE_WITHOUT_COMPARE) {
+        let source = scripts.several.source;
+        debug_assert!(source.contains(VALUE_AS_GIVEN));
+        replace(&mut scripts.several, source.replace(VALUE_AS_GIVEN, WHATEVER_IS_HELD));
+    }
+    if is(BARE_COUNTER_FENCE) {
+        let source = format!("{NEXT_NUMBER}{}", scripts.several.source);
+        replace(&mut scripts.several, source);
+    }
+    scripts
+}
+
+/// Whether a script is never loaded where it is called.
+pub(super) fn loads_no_script() -> bool {
+    is(NO_SCRIPT_LOAD)
+}
+
+/// Loads all scripts in a greeting, if that is all the loading there is.
+pub(super) fn load_once(scripts: &Scripts, greeting: &mut Pipeline) {
+    let Scripts { spelling: _, several, renew, reassert, holders, behind, check } = scripts;
+    for script in [several, renew, reassert, holders, behind, check] {
+        if loads_no_script() {
+            greeting.add_command(script.loading()).ignore();
+        }
+    }
+}
+
+/// From when a lease is counted; asked when the answer is there.
+pub(super) fn sent_at(sent_at: Instant) -> Instant {
+    if is(DEADLINE_FROM_REPLY) { Instant::now() } else { sent_at }
+}
+
+fn replace(script: &mut Script, source: String) {
+    // A script lives as long as the program, and there are few.
+    *script = Script::new(Box::leak(source.into_boxed_str()));
+}
+
+fn is(fault: &str) -> bool {
+    static CHOSEN: OnceLock<String> = OnceLock::new();
+    CHOSEN.get_or_init(|| std::env::var("GALLEY_BROKEN").unwrap_or_default()) == fault
+}

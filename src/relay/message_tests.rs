@@ -1,0 +1,72 @@
+//! Messages on the wire: read as they were written, and nothing else.
+
+use bytes::Bytes;
+
+use crate::domain::fence::Fence;
+use crate::domain::ids::{DocumentId, NodeId, QuestionId, SessionId, ShareLinkId};
+use crate::domain::seat::Role;
+use crate::relay::message::{Envelope, Message, Parcel, Reply, Topic, VERSION};
+
+fn all() -> Vec<Parcel> {
+    let messages = [
+        Message::Update { seq: 7, fence: Fence(1 << 52), update: Bytes::from_static(b"\0\0") },
+        Message::Presence(Bytes::new()),
+        Message::Hello,
+        Message::Event { to: None, json: "{}".to_owned() },
+        Message::Event { to: Some(Role::Writer), json: "{\"이름\":1}".to_owned() },
+        Message::Event { to: Some(Role::Reviewer), json: String::new() },
+        Message::Revoked(ShareLinkId::generate()),
+        Message::Evicted(SessionId::generate()),
+        Message::Knocked { question: 1, session: SessionId::generate() },
+        Message::Replaced {
+            question: u64::MAX,
+            session: SessionId::generate(),
+            document: DocumentId::generate(),
+        },
+        Message::Question { id: QuestionId::generate(), of: SessionId::generate() },
+        Message::Answer { id: QuestionId::generate(), json: "{}".to_owned() },
+    ];
+    let answers = Reply::ALL.map(|answer| Message::Answered { question: 7, answer });
+    messages.into_iter().chain(answers).map(Parcel::Message).chain([Parcel::Lost]).collect()
+}
+
+#[test]
+fn every_message_survives_the_wire() {
+    for parcel in all() {
+        let envelope = Envelope { from: NodeId::generate(), sent_us: 42, parcel };
+        assert_eq!(Envelope::decode(&envelope.encode().into()), Some(envelope));
+    }
+}
+
+#[test]
+fn g12_a_cut_or_altered_frame_is_read_as_something_or_nothing_but_never_panics() {
+    for parcel in all() {
+        let whole = Envelope { from: NodeId::generate(), sent_us: 42, parcel }.encode();
+        for (at, flip) in (0..whole.len()).flat_map(|at| [(at, 0x01), (at, 0x80), (at, 0xff)]) {
+            let mut altered = whole.clone();
+            altered[at] ^= flip;
+            let _ = Envelope::decode(&altered.into());
+            let _ = Envelope::decode(&Bytes::copy_from_slice(&whole[..at]));
+        }
+    }
+}
+
+#[test]
+fn a_frame_of_another_version_is_not_guessed_at() {
+    let envelope = Envelope { from: NodeId::generate(), sent_us: 0, parcel: all().swap_remove(2) };
+    let mut frame = envelope.encode();
+    frame[0] = VERSION + 1;
+    assert_eq!(Envelope::decode(&frame.into()), None);
+}
+
+#[test]
+fn a_topic_is_found_again_in_its_channel() {
+    let document = DocumentId::generate();
+    for topic in [Topic::Room(document), Topic::Cluster, Topic::Node(NodeId::generate())] {
+        assert_eq!(Topic::of_channel(topic.channel().as_bytes()), Some(topic));
+    }
+    assert_eq!(Topic::Room(document).channel(), format!("share-link:room:{document}"));
+    assert_eq!(Topic::of_channel(b"share-link:room:"), None);
+    assert_eq!(Topic::of_channel(b"share-link:other:1"), None);
+    assert_eq!(Topic::of_channel(b"other"), None);
+}

@@ -1,0 +1,68 @@
+//! Edits that the server makes: a suggestion put in, a version restored.
+//!
+//! Such an edit is made of the text as it is stored, under a Yjs client id of the server's own, and
+//! stored on the condition that this text is still the last one. Otherwise it is made again. Only
+//! then it is shown, here and on the other servers.
+
+use bytes::Bytes;
+
+use crate::domain::fence::Fence;
+use crate::domain::ids::DocumentId;
+use crate::domain::limits::SETTLE_PATIENCE;
+use crate::relay::{Message, Topic};
+use crate::session::room::Snapshot;
+use crate::session::{SessionError, Sessions};
+
+/// Tries before a text that never rests is given up on.
+pub(super) const TRIES: usize = 8;
+
+impl Sessions {
+    /// A look at a document of which the database is owed nothing. `None`: it was owed something;
+    /// a moment was waited, look again.
+    pub(super) async fn settled_snapshot(
+        &self,
+        document: DocumentId,
+    ) -> Result<Option<Snapshot>, SessionError> {
+        let snapshot = self.shared.rooms.snapshot(document).await?;
+        if snapshot.is_settled {
+            return Ok(Some(snapshot));
+        }
+        drop(snapshot);
+        if let Some(room) = self.shared.rooms.find(document) {
+            // Out of patience: the next look at the room says whether to go on.
+            let _settled = room.settled_within(SETTLE_PATIENCE).await;
+        }
+        Ok(None)
+    }
+
+    /// Shows a stored edit to everybody who looks at the document.
+    pub(super) async fn show_edit(
+        &self,
+        document: DocumentId,
+        fence: Fence,
+        seq: i64,
+        update: Bytes,
+    ) {
+        if let Some(room) = self.shared.rooms.find(document) {
+            room.take_stored(seq, &update);
+        }
+        let message = Message::Update { seq, fence, update };
+        if let Err(error) = self.shared.relay.publish(Topic::Room(document), &message).await {
+            tracing::debug!(%error, "the other servers will read the edit from the database");
+        }
+    }
+
+    /// Another server stored something that this one has not heard of yet.
+    pub(super) async fn read_on(&self, document: DocumentId) {
+        if let Some(room) = self.shared.rooms.find(document) {
+            room.catch_up(&self.shared.storage).await;
+        }
+    }
+
+    /// A version of that point has been kept.
+    pub(super) fn point_kept(&self, document: DocumentId, seq: i64) {
+        if let Some(room) = self.shared.rooms.find(document) {
+            room.point_kept(seq);
+        }
+    }
+}

@@ -1,0 +1,235 @@
+//! Keeping versions: one task that looks where a point has fallen due, builds its text, and stores
+//! it.
+//!
+//! Typing never waits for it. A point is a copy of the merged log, made under the room's lock; its
+//! text is built and packed on a thread that may block, in one of the few places for that, and
+//! versions of many documents go into one transaction. What cannot be stored is tried again, and
+//! meanwhile nothing more is looked for.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use chrono::Utc;
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
+use tokio_util::sync::CancellationToken;
+
+use crate::domain::ids::VersionId;
+use crate::session::SessionError;
+use crate::session::options::HistoryTerms;
+use crate::session::room::{Point, Room, Snapshot};
+use crate::session::rooms::Rooms;
+use crate::storage::Storage;
+use crate::storage::error::StorageError;
+use crate::storage::versions::{NewVersion, Packed};
+use crate::sync::text::Text;
+
+/// Orders that may wait. One that finds no place is given up: the next edit finds that text again.
+const ORDERS_MAX: usize = 4_096;
+/// Versions in one transaction.
+const BATCH_MAX: usize = 32;
+/// How often rooms are looked at, at most and at least.
+const LOOK_MIN: Duration = Duration::from_millis(20);
+const LOOK_MAX: Duration = Duration::from_secs(5);
+/// How long a decision waits for its versions. They are kept all the same.
+const KEEP_PATIENCE: Duration = Duration::from_secs(1);
+
+#[derive(Debug)]
+enum Order {
+    /// The writer has left that room; it may be gone from the open ones.
+    Left(Arc<Room>),
+    /// Points from elsewhere, and whom to tell.
+    Keep(Vec<Point>, oneshot::Sender<()>),
+    /// Whatever is waiting, and whom to tell.
+    Flush(oneshot::Sender<()>),
+}
+
+/// The end that gives orders. Cloning is shallow.
+#[derive(Clone, Debug)]
+pub struct History {
+    orders: mpsc::Sender<Order>,
+}
+
+/// The end that [`run`] serves.
+#[derive(Debug)]
+pub struct Orders(mpsc::Receiver<Order>);
+
+/// Both ends.
+#[must_use]
+pub fn history() -> (History, Orders) {
+    let (orders, queue) = mpsc::channel(ORDERS_MAX);
+    (History { orders }, Orders(queue))
+}
+
+impl History {
+    /// The writer has left a room in which a point waits.
+    pub fn left(&self, room: &Arc<Room>) {
+        if self.orders.try_send(Order::Left(Arc::clone(room))).is_err() {
+            tracing::debug!(document = %room.document, "too many leave at once for each to be kept");
+        }
+    }
+
+    /// Keeps points, in order. Waits for it a moment, and never fails: the text is what counts,
+    /// and it is stored.
+    pub async fn keep(&self, points: Vec<Point>) {
+        let (done, kept) = oneshot::channel();
+        if self.orders.try_send(Order::Keep(points, done)).is_ok() {
+            let _too_slow = timeout(KEEP_PATIENCE, kept).await;
+        }
+    }
+
+    /// Keeps what is waiting, within `patience`. False if it was too short.
+    pub async fn flush(&self, patience: Duration) -> bool {
+        let (done, flushed) = oneshot::channel();
+        if self.orders.send(Order::Flush(done)).await.is_err() {
+            return false;
+        }
+        matches!(timeout(patience, flushed).await, Ok(Ok(())))
+    }
+}
+
+/// Keeps versions until `stop` fires.
+pub async fn run(
+    rooms: Rooms,
+    storage: Storage,
+    terms: HistoryTerms,
+    mut orders: Orders,
+    stop: CancellationToken,
+) {
+    let mut keeper = Keeper { rooms, storage, pending: Vec::new(), is_away: false };
+    let mut ticker = interval((terms.pause / 8).clamp(LOOK_MIN, LOOK_MAX));
+    ticker.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut waiting = Vec::new();
+    loop {
+        tokio::select! {
+            biased;
+            () = stop.cancelled() => return,
+            received = orders.0.recv_many(&mut waiting, BATCH_MAX) => {
+                if received == 0 {
+                    return;
+                }
+                keeper.obey(waiting.drain(..), &terms).await;
+            }
+            _ = ticker.tick() => keeper.look(&terms).await,
+        }
+    }
+}
+
+struct Keeper {
+    rooms: Rooms,
+    storage: Storage,
+    /// What is built and not yet stored: at most a batch, and what one room or order brought.
+    pending: Vec<NewVersion>,
+    /// The last try to store failed.
+    is_away: bool,
+}
+
+impl Keeper {
+    /// Carries out orders together: many leave at once.
+    async fn obey(&mut self, orders: impl Iterator<Item = Order>, terms: &HistoryTerms) {
+        let mut askers = Vec::new();
+        for order in orders {
+            match order {
+                Order::Left(room) => self.take_in(room.due_points(terms, Instant::now())).await,
+                Order::Keep(points, done) => {
+                    self.take_in(points).await;
+                    askers.push(done);
+                }
+                Order::Flush(done) => {
+                    self.look(terms).await;
+                    askers.push(done);
+                }
+            }
+        }
+        self.store().await;
+        for done in askers {
+            // The asker may have lost its patience.
+            let _gone = done.send(());
+        }
+    }
+
+    /// Looks at every open room.
+    async fn look(&mut self, terms: &HistoryTerms) {
+        self.store().await;
+        let now = Instant::now();
+        for room in self.rooms.all() {
+            if self.is_away {
+                // The points wait in their rooms.
+                return;
+            }
+            self.take_in(room.due_points(terms, now)).await;
+        }
+        self.store().await;
+    }
+
+    async fn take_in(&mut self, points: Vec<Point>) {
+        if self.is_away && BATCH_MAX <= self.pending.len() {
+            tracing::warn!(
+                points = points.len(),
+                "versions cannot be stored, and some are given up"
+            );
+            return;
+        }
+        for point in points {
+            let document = point.document;
+            match self.build(point).await {
+                Ok(version) => self.pending.extend(version),
+                Err(error) => tracing::warn!(%document, %error, "a version cannot be built"),
+            }
+        }
+        if BATCH_MAX <= self.pending.len() {
+            self.store().await;
+        }
+    }
+
+    /// The version of a point. `None`: there is one already, perhaps by another server.
+    async fn build(&self, point: Point) -> Result<Option<NewVersion>, SessionError> {
+        let Point { document, kind, authors, snapshot } = point;
+        let seq = snapshot.seq;
+        let newest = self.storage.versions(document, 1, None).await?;
+        if newest.first().is_some_and(|newest| seq <= newest.seq) {
+            return Ok(None);
+        }
+        let snapshot = Snapshot { place: self.rooms.place().await, ..snapshot };
+        let pack = |text: &Text| Packed::of(&text.content());
+        let text = self.rooms.read_text(snapshot, pack).await?;
+        Ok(Some(NewVersion {
+            id: VersionId::generate(),
+            document,
+            kind,
+            label: None,
+            authors,
+            restored_from: None,
+            seq,
+            text,
+            now: Utc::now(),
+        }))
+    }
+
+    async fn store(&mut self) {
+        if self.pending.is_empty() {
+            return;
+        }
+        match self.storage.keep_versions(&self.pending).await {
+            Ok(_kept) => {
+                self.pending.clear();
+                self.is_away = false;
+            }
+            // One of them is at fault, such as one of a document deleted just then.
+            Err(StorageError::Refused(_)) => self.store_one_by_one().await,
+            Err(error) => {
+                if !std::mem::replace(&mut self.is_away, true) {
+                    tracing::warn!(%error, "versions cannot be stored; trying again");
+                }
+            }
+        }
+    }
+    async fn store_one_by_one(&mut self) {
+        for version in std::mem::take(&mut self.pending) {
+            let document = version.document;
+            if let Err(error) = self.storage.keep_versions(&[version]).await {
+                tracing::warn!(%document, %error, "a version was not kept");
+            }
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! Putting an older version back: an edit like any other, made by the server.
+//!
+//! Only what differs is touched, so anchors and cursors in everything else stay where they are.
+//! The text from before it and the text after it are versions both, so it is undone by restoring
+//! again.
+
+use bytes::Bytes;
+use chrono::Utc;
+use tokio::time::Instant;
+
+use crate::domain::history::VersionKind;
+use crate::domain::ids::{DocumentId, VersionId};
+use crate::domain::seat::{Role, Seat};
+use crate::domain::user::User;
+use crate::session::SessionError;
+use crate::session::editing::TRIES;
+use crate::session::versions::{VersionError, Versions};
+use crate::storage::error::StorageError;
+use crate::storage::log::Append;
+use crate::storage::seats::{Guard, Guarded};
+use crate::storage::versions::{NewVersion, Packed, Version};
+use crate::sync::log::{UpdateLog, server_client_id};
+use crate::sync::text::Text;
+
+/// What restoring has come to.
+#[derive(Clone, Debug)]
+pub enum Restored {
+    /// The text is that version's again, which is a version of its own.
+    Now(Version),
+    /// It is that text already.
+    Already(Version),
+}
+
+/// The edit that puts a text back, and the text that it takes away.
+struct Return {
+    client: u64,
+    update: Bytes,
+    before: Packed,
+}
+
+impl Versions {
+    /// Makes the text what it was in a version. Needs the writer's seat.
+    ///
+    /// # Errors
+    ///
+    /// [`VersionError::SeatNotHeld`] without the seat, `Contended` when the text changed under
+    /// way again and again, and others.
+    pub async fn restore(
+        &self,
+        user: &User,
+        document: DocumentId,
+        id: VersionId,
+    ) -> Result<Restored, VersionError> {
+        let guard = self.writers_guard(user, document).await?;
+        let (version, packed) = self.find(document, id).await?;
+        let shared = &self.sessions.shared;
+        for _ in 0..TRIES {
+            let Some(snapshot) = self.sessions.settled_snapshot(document).await? else { continue };
+            let (merged, seq) = (snapshot.merged.clone(), snapshot.seq);
+            let (taken, wanted) = (merged.len(), packed.clone());
+            let look = move |text: &Text| way_back(text, merged, &wanted);
+            let Some(edit) = shared.rooms.read_text(snapshot, look).await?? else {
+                return Ok(Restored::Already(version));
+            };
+            if shared.limits.document_bytes < taken + edit.update.len() {
+                return Err(VersionError::TooLarge);
+            }
+            let append = Append {
+                document,
+                guard: Some(guard),
+                update: edit.update.clone(),
+                clients: vec![edit.client],
+                user: None,
+                expected_seq: Some(seq),
+                now: Utc::now(),
+            };
+            let before = new_version(document, user, edit.before, VersionKind::Pause, seq);
+            let after = NewVersion {
+                restored_from: Some(version.number),
+                ..new_version(document, user, packed.clone(), VersionKind::Restore, seq + 1)
+            };
+            match shared.storage.restore_version(&append, &before, &after).await? {
+                Guarded::Stale => self.sessions.read_on(document).await,
+                other => {
+                    let (restored, seq) = done(other)?;
+                    self.sessions.show_edit(document, guard.fence, seq, edit.update).await;
+                    self.sessions.point_kept(document, seq);
+                    return Ok(Restored::Now(restored));
+                }
+            }
+        }
+        Err(VersionError::Contended)
+    }
+
+    /// The proof that `user` sits as the writer of the document at this moment. That is work, and
+    /// keeps the seat from idling out.
+    async fn writers_guard(
+        &self,
+        user: &User,
+        document: DocumentId,
+    ) -> Result<Guard, VersionError> {
+        let shared = &self.sessions.shared;
+        let link = shared.storage.link_of(document).await?.ok_or(VersionError::SeatNotHeld)?;
+        let seat = Seat::new(link.id, Role::Writer);
+        let fence = self.sessions.holds(&user.id, seat).await?;
+        let fence = fence.ok_or(VersionError::SeatNotHeld)?;
+        if let Some(holding) = shared.registry.sitting(seat) {
+            holding.was_active(Instant::now());
+        }
+        Ok(Guard { seat, fence })
+    }
+}
+
+/// `None`: the text is that one already.
+fn way_back(text: &Text, merged: Bytes, wanted: &Packed) -> Result<Option<Return>, SessionError> {
+    let wanted = wanted.unpack()?;
+    let log = UpdateLog::open(vec![merged]).map_err(|_| SessionError::Unreadable)?;
+    let client = server_client_id(&log);
+    let update = text.become_text(&wanted, client).map_err(|error| {
+        tracing::error!(?error, "a version cannot be restored");
+        SessionError::Unreadable
+    })?;
+    let before = || Packed::of(&text.content());
+    Ok(update.map(|update| Return { client, update, before: before() }))
+}
+
+fn new_version(
+    document: DocumentId,
+    user: &User,
+    text: Packed,
+    kind: VersionKind,
+    seq: i64,
+) -> NewVersion {
+    NewVersion {
+        id: VersionId::generate(),
+        document,
+        kind,
+        label: None,
+        authors: vec![user.clone()],
+        restored_from: None,
+        seq,
+        text,
+        now: Utc::now(),
+    }
+}
+
+fn done<T>(guarded: Guarded<T>) -> Result<T, VersionError> {
+    match guarded {
+        Guarded::Done(value) => Ok(value),
+        Guarded::Fenced => Err(VersionError::SeatNotHeld),
+        Guarded::NotFound => Err(VersionError::NotFound("document")),
+        Guarded::Stale | Guarded::VersionMismatch { .. } => Err(VersionError::Contended),
+        Guarded::Full => {
+            let error = StorageError::Refused("a restored version was not kept".to_owned());
+            Err(error.into())
+        }
+    }
+}

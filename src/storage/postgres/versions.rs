@@ -1,0 +1,256 @@
+//! Versions, on PostgreSQL.
+//!
+//! Who keeps versions of a document holds an advisory lock of it, not the lock of its row: an edit
+//! would wait for that one, and through its group the edits of others. What is decided still stays
+//! true until the commit: only keepers change versions, and `last_seq` only rises.
+
+use std::collections::BTreeSet;
+
+use sqlx::PgConnection;
+
+use crate::domain::history::Mark;
+use crate::domain::ids::{DocumentId, VersionId};
+use crate::storage::documents::PAGE_ROWS_MAX;
+use crate::storage::error::StorageError;
+use crate::storage::log::Append;
+use crate::storage::postgres::columns::{Moment, kept, text};
+use crate::storage::postgres::documents::lock;
+use crate::storage::postgres::reviews::store_edit;
+use crate::storage::postgres::stop::Stop;
+use crate::storage::postgres::{Postgres, SNAPSHOT, WRITE, read, transaction};
+use crate::storage::rows::{corrupt, parse};
+use crate::storage::seats::{Guarded, settle};
+use crate::storage::version_plan::{Standing, VersionPlan, plan};
+use crate::storage::versions::{Kept, NewVersion, Packed, Version};
+
+/// "VERS": tells the advisory locks of histories from others.
+const LOCK_SEED: i64 = 0x5645_5253;
+
+/// Selects versions as [`Row`]s.
+macro_rules! select_versions {
+    ($rest:literal) => {
+        concat!(
+            "SELECT v.id, v.document_id, v.number, v.kind, v.label, v.authors, v.restored_from, \
+             v.seq, v.characters, v.created_at FROM versions v ",
+            $rest
+        )
+    };
+}
+
+type Row = (String, String, i64, String, Option<String>, String, Option<i64>, i64, i64, Moment);
+type StandingRow = (i64, String, Moment, i64, i64, Vec<u8>);
+
+impl Postgres {
+    pub(in crate::storage) async fn keep_versions(
+        &self,
+        batch: &[NewVersion],
+    ) -> Result<Vec<Kept>, StorageError> {
+        if batch.is_empty() {
+            return Ok(Vec::new());
+        }
+        let documents: BTreeSet<_> = batch.iter().map(|new| new.document).collect();
+        let documents: Vec<_> = documents.iter().map(ToString::to_string).collect();
+        let keeping = transaction!(self.others, WRITE, tx => {
+            lock_histories(tx, &documents).await?;
+            let mut outcomes = Vec::with_capacity(batch.len());
+            for new in batch {
+                outcomes.push(keep(tx, new, new.seq).await?);
+            }
+            Ok(outcomes)
+        });
+        keeping.map_err(Stop::into_error)
+    }
+
+    pub(in crate::storage) async fn versions(
+        &self,
+        document: DocumentId,
+        limit: u32,
+        before: Option<i64>,
+    ) -> Result<Vec<Version>, StorageError> {
+        let limit = i64::from(limit.min(PAGE_ROWS_MAX));
+        let reading = read!(self.others, connection => {
+            let rows: Vec<Row> = sqlx::query_as(select_versions!(
+                "WHERE v.document_id = $1 AND v.number < $2 ORDER BY v.number DESC LIMIT $3"
+            ))
+            .bind(document.to_string())
+            .bind(before.unwrap_or(i64::MAX))
+            .bind(limit)
+            .fetch_all(connection)
+            .await?;
+            Ok(rows.into_iter().map(version_from).collect::<Result<_, _>>()?)
+        });
+        reading.map_err(Stop::into_error)
+    }
+
+    pub(in crate::storage) async fn version(
+        &self,
+        document: DocumentId,
+        id: VersionId,
+    ) -> Result<Option<(Version, Packed)>, StorageError> {
+        let reading = transaction!(self.others, SNAPSHOT, tx => {
+            let row: Option<Row> =
+                sqlx::query_as(select_versions!("WHERE v.document_id = $1 AND v.id = $2"))
+                    .bind(document.to_string())
+                    .bind(id.to_string())
+                    .fetch_optional(&mut *tx)
+                    .await?;
+            let Some(row) = row else {
+                return Ok(None);
+            };
+            let version = version_from(row)?;
+            let (hash, bytes): (Vec<u8>, Vec<u8>) = sqlx::query_as(
+                "SELECT t.hash, t.bytes FROM versions v JOIN version_texts t \
+                 ON t.document_id = v.document_id AND t.hash = v.text_hash WHERE v.id = $1",
+            )
+            .bind(id.to_string())
+            .fetch_one(tx)
+            .await?;
+            let hash = hash.try_into().map_err(|_| corrupt("a hash of another length"))?;
+            let characters = version.characters;
+            Ok(Some((version, Packed { hash, bytes, characters })))
+        });
+        reading.map_err(Stop::into_error)
+    }
+
+    pub(in crate::storage) async fn restore_version(
+        &self,
+        edit: &Append,
+        before: &NewVersion,
+        after: &NewVersion,
+    ) -> Result<Guarded<(Version, i64)>, StorageError> {
+        let documents = [edit.document.to_string()];
+        let restoring = transaction!(self.others, WRITE, tx => {
+            if !lock(tx, edit.document).await? {
+                return Err(Stop::Refused(Guarded::NotFound));
+            }
+            lock_histories(tx, &documents).await?;
+            // Before the edit: afterwards it would be of a point that is past.
+            keep(tx, before, before.seq).await?;
+            let seq = store_edit(tx, edit).await?;
+            match keep(tx, after, seq).await? {
+                Kept::Stored(version) => Ok((version, seq)),
+                Kept::Gone => Err(Stop::Refused(Guarded::NotFound)),
+                Kept::NotNew | Kept::Full => Err(Stop::Refused(Guarded::Full)),
+            }
+        });
+        settle(restoring.map_err(Stop::into_halt))
+    }
+}
+
+/// Waits until nobody else keeps versions of these documents; they are in order.
+async fn lock_histories(connection: &mut PgConnection, documents: &[String]) -> Result<(), Stop> {
+    for document in documents {
+        sqlx::query("SELECT pg_advisory_xact_lock(hashtextextended($1, $2))")
+            .bind(document)
+            .bind(LOCK_SEED)
+            .execute(&mut *connection)
+            .await?;
+    }
+    Ok(())
+}
+
+/// Keeps a version, under the lock of its document's history.
+async fn keep(connection: &mut PgConnection, new: &NewVersion, seq: i64) -> Result<Kept, Stop> {
+    let last: Option<i64> = sqlx::query_scalar("SELECT last_seq FROM documents WHERE id = $1")
+        .bind(new.document.to_string())
+        .fetch_optional(&mut *connection)
+        .await?;
+    let Some(last) = last else {
+        return Ok(Kept::Gone);
+    };
+    if last < seq {
+        // A version is of what is stored, never of what may yet be lost.
+        return Ok(Kept::NotNew);
+    }
+    match plan(new, seq, standing(connection, new.document).await?) {
+        Err(refusal) => Ok(refusal.into()),
+        Ok(plan) => Ok(Kept::Stored(write(connection, new, seq, &plan).await?)),
+    }
+}
+
+async fn standing(
+    connection: &mut PgConnection,
+    document: DocumentId,
+) -> Result<Vec<Standing>, Stop> {
+    let rows: Vec<StandingRow> = sqlx::query_as(
+        "SELECT number, kind, created_at, text_bytes, seq, text_hash FROM versions \
+         WHERE document_id = $1 ORDER BY number",
+    )
+    .bind(document.to_string())
+    .fetch_all(connection)
+    .await?;
+    let stands = |(number, kind, Moment(created_at), bytes, seq, hash): StandingRow| {
+        let mark = Mark { number, kind: parse(&kind)?, created_at, bytes };
+        Ok::<_, StorageError>(Standing { mark, seq, hash })
+    };
+    Ok(rows.into_iter().map(stands).collect::<Result<_, _>>()?)
+}
+
+async fn write(
+    connection: &mut PgConnection,
+    new: &NewVersion,
+    seq: i64,
+    plan: &VersionPlan,
+) -> Result<Version, Stop> {
+    if !plan.versions.is_empty() {
+        sqlx::query("DELETE FROM versions WHERE document_id = $1 AND number = ANY($2)")
+            .bind(new.document.to_string())
+            .bind(plan.versions.as_slice())
+            .execute(&mut *connection)
+            .await?;
+        sqlx::query("DELETE FROM version_texts WHERE document_id = $1 AND hash = ANY($2)")
+            .bind(new.document.to_string())
+            .bind(plan.texts.as_slice())
+            .execute(&mut *connection)
+            .await?;
+    }
+    sqlx::query(
+        "INSERT INTO version_texts (document_id, hash, bytes) VALUES ($1, $2, $3) \
+         ON CONFLICT DO NOTHING",
+    )
+    .bind(new.document.to_string())
+    .bind(new.text.hash.as_slice())
+    .bind(new.text.bytes.as_slice())
+    .execute(&mut *connection)
+    .await?;
+    let authors = serde_json::to_string(&new.authors).map_err(corrupt)?;
+    let row = sqlx::query_as(
+        "INSERT INTO versions AS v (id, document_id, number, kind, label, authors, \
+         restored_from, seq, characters, text_hash, text_bytes, created_at) \
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) \
+         RETURNING v.id, v.document_id, v.number, v.kind, v.label, v.authors, v.restored_from, \
+         v.seq, v.characters, v.created_at",
+    )
+    .bind(new.id.to_string())
+    .bind(new.document.to_string())
+    .bind(plan.number)
+    .bind(new.kind.as_str())
+    .bind(new.label.as_deref().map(kept))
+    .bind(kept(&authors))
+    .bind(new.restored_from)
+    .bind(seq)
+    .bind(new.text.characters)
+    .bind(new.text.hash.as_slice())
+    .bind(new.text.length())
+    .bind(Moment(new.now))
+    .fetch_one(connection)
+    .await?;
+    Ok(version_from(row)?)
+}
+
+fn version_from(row: Row) -> Result<Version, StorageError> {
+    let (id, document, number, kind, label, authors, restored_from, seq, characters, at) = row;
+    let Moment(created_at) = at;
+    Ok(Version {
+        id: parse(&id)?,
+        document: parse(&document)?,
+        number,
+        kind: parse(&kind)?,
+        label: label.map(text),
+        authors: serde_json::from_str(&text(authors)).map_err(corrupt)?,
+        restored_from,
+        seq,
+        characters,
+        created_at,
+    })
+}

@@ -1,0 +1,149 @@
+//! What becomes of a version that is to be kept, decided from the document's other versions.
+
+use std::collections::HashSet;
+
+use crate::domain::history::{Mark, VersionKind, may_name, surplus};
+use crate::storage::versions::{Kept, NewVersion};
+
+/// Why a version is not kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Refusal {
+    /// There is a version of a later point, or, for an automatic one, the newest has this text.
+    NotNew,
+    /// There is no room for another named one.
+    Full,
+}
+
+impl From<Refusal> for Kept {
+    fn from(refusal: Refusal) -> Self {
+        match refusal {
+            Refusal::NotNew => Self::NotNew,
+            Refusal::Full => Self::Full,
+        }
+    }
+}
+
+/// What of a kept version the decision takes into account.
+#[derive(Clone, Debug)]
+pub(super) struct Standing {
+    pub(super) mark: Mark,
+    pub(super) seq: i64,
+    pub(super) hash: Vec<u8>,
+}
+
+/// What is to be written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct VersionPlan {
+    /// The number of the new version.
+    pub(super) number: i64,
+    /// Versions that go.
+    pub(super) versions: Vec<i64>,
+    /// Texts that no version has any more.
+    pub(super) texts: Vec<Vec<u8>>,
+}
+
+/// Decides. `standing`: all versions of the document, oldest first.
+pub(super) fn plan(
+    new: &NewVersion,
+    seq: i64,
+    mut standing: Vec<Standing>,
+) -> Result<VersionPlan, Refusal> {
+    let newest = standing.last();
+    let last_seq = standing.iter().map(|one| one.seq).max();
+    let is_new = if new.kind.is_automatic() {
+        newest.map_or(0 < new.text.characters, |newest| newest.hash != new.text.hash)
+            && last_seq.is_none_or(|last| last < seq)
+    } else {
+        last_seq.is_none_or(|last| last <= seq)
+    };
+    if !is_new {
+        return Err(Refusal::NotNew);
+    }
+    let bytes = new.text.length();
+    let marks: Vec<_> = standing.iter().map(|one| one.mark).collect();
+    if new.kind == VersionKind::Named && !may_name(&marks, bytes) {
+        return Err(Refusal::Full);
+    }
+    let number = newest.map_or(0, |newest| newest.mark.number) + 1;
+    let mark = Mark { number, kind: new.kind, created_at: new.now, bytes };
+    standing.push(Standing { mark, seq, hash: new.text.hash.to_vec() });
+    let marks: Vec<_> = standing.iter().map(|one| one.mark).collect();
+    let versions = surplus(&marks, new.now);
+    let gone: HashSet<_> = versions.iter().copied().collect();
+    let (gone, left): (Vec<_>, Vec<_>) =
+        standing.into_iter().partition(|one| gone.contains(&one.mark.number));
+    let in_use: HashSet<_> = left.into_iter().map(|one| one.hash).collect();
+    let unused: HashSet<_> = gone.into_iter().map(|one| one.hash).collect();
+    let texts = unused.difference(&in_use).cloned().collect();
+    Ok(VersionPlan { number, versions, texts })
+}
+
+#[cfg(test)]
+mod tests {
+    use chrono::{DateTime, TimeDelta, Utc};
+
+    use super::*;
+    use crate::domain::ids::{DocumentId, VersionId};
+    use crate::storage::versions::Packed;
+
+    fn at(days: i64) -> DateTime<Utc> {
+        DateTime::from_timestamp(1_800_000_000, 0).unwrap() + TimeDelta::days(days)
+    }
+
+    fn new(kind: VersionKind, text: &str) -> NewVersion {
+        NewVersion {
+            id: VersionId::generate(),
+            document: DocumentId::generate(),
+            kind,
+            label: None,
+            authors: Vec::new(),
+            restored_from: None,
+            seq: 0,
+            text: Packed::of(text),
+            now: at(0),
+        }
+    }
+
+    fn standing(number: i64, seq: i64, text: &str, days: i64) -> Standing {
+        let kind = VersionKind::Pause;
+        let mark = Mark { number, kind, created_at: at(days), bytes: 10 };
+        Standing { mark, seq, hash: Packed::of(text).hash.to_vec() }
+    }
+
+    #[test]
+    fn d8_an_automatic_version_is_of_a_later_point_and_of_another_text() {
+        let one = || vec![standing(4, 7, "a", 0)];
+        let outcome = |kind, text, seq| plan(&new(kind, text), seq, one()).map(|plan| plan.number);
+        for kind in [VersionKind::Pause, VersionKind::Seat, VersionKind::Decision] {
+            assert_eq!(outcome(kind, "b", 8), Ok(5));
+            assert_eq!(outcome(kind, "a", 8), Err(Refusal::NotNew));
+            assert_eq!(outcome(kind, "b", 7), Err(Refusal::NotNew));
+            assert_eq!(outcome(kind, "b", 3), Err(Refusal::NotNew));
+        }
+        assert_eq!(outcome(VersionKind::Named, "a", 7), Ok(5));
+        assert_eq!(outcome(VersionKind::Named, "b", 6), Err(Refusal::NotNew));
+        assert_eq!(outcome(VersionKind::Restore, "a", 9), Ok(5));
+    }
+
+    #[test]
+    fn nothing_is_no_first_version() {
+        assert_eq!(plan(&new(VersionKind::Seat, ""), 1, Vec::new()), Err(Refusal::NotNew));
+        assert_eq!(plan(&new(VersionKind::Seat, "a"), 1, Vec::new()).unwrap().number, 1);
+        assert_eq!(plan(&new(VersionKind::Named, ""), 0, Vec::new()).unwrap().number, 1);
+    }
+
+    #[test]
+    fn a_text_goes_with_the_last_version_that_has_it() {
+        // Three of one hour, long ago; the first two go.
+        let old = vec![
+            standing(1, 1, "only here", -9),
+            standing(2, 2, "again later", -9),
+            standing(3, 3, "last of the hour", -9),
+            standing(4, 4, "again later", -1),
+        ];
+        let plan = plan(&new(VersionKind::Pause, "new"), 5, old).unwrap();
+        assert_eq!(plan.number, 5);
+        assert_eq!(plan.versions, [1, 2]);
+        assert_eq!(plan.texts, [Packed::of("only here").hash.to_vec()]);
+    }
+}

@@ -1,0 +1,252 @@
+// @ts-check
+/** One person, two tabs, two servers behind one Redis. */
+
+import assert from "node:assert/strict"
+import { once } from "node:events"
+import { connect, createServer } from "node:net"
+import { after, afterEach, before, beforeEach, test } from "node:test"
+
+import { AxeBuilder } from "@axe-core/playwright"
+
+import { Browser, freePort, Galley, Person, Redis } from "./harness.mjs"
+
+/** What does not wait for a lease of twelve seconds is over by then. */
+const SOON = 4_000
+
+/** @type {Redis} */
+let redis
+/** @type {Browser} */
+let browser
+/** @type {Door} */
+let door
+/** @type {Galley} */
+let one
+/** @type {Galley} */
+let two
+
+before(async () => {
+  browser = await Browser.start()
+})
+after(() => browser.stop())
+beforeEach(async () => {
+  redis = await Redis.start()
+  door = await Door.open()
+})
+afterEach(async () => {
+  door.close()
+  await two.end("SIGKILL")
+  await one.stop()
+  await redis.stop()
+})
+
+/** @param {Record<string, string>} [more] */
+async function start(more = {}) {
+  const settings = { GALLEY_LOCKS__URL: redis.url, GALLEY_DATABASE__SHARED_SQLITE: "true", ...more }
+  const [first, second] = [await freePort(), await freePort()]
+  one = await Galley.start(settings, String(first))
+  two = await one.beside(String(second))
+}
+
+/** What stands before several servers: one address, of which one server is behind. */
+class Door {
+  /** @type {Set<import("node:net").Socket>} */
+  #sockets = new Set()
+  #port = 0
+  #server = createServer((outside) => this.#join(outside)).listen(0, "127.0.0.1")
+
+  static async open() {
+    const door = new Door()
+    await once(door.#server, "listening")
+    return door
+  }
+
+  get url() {
+    const address = this.#server.address()
+    return `http://127.0.0.1:${typeof address === "object" && address ? address.port : 0}`
+  }
+
+  /** Who comes from now on comes to this server. @param {Galley} galley */
+  leadTo(galley) {
+    this.#port = Number(galley.port)
+  }
+
+  close() {
+    this.#server.close()
+    for (const socket of this.#sockets) socket.destroy()
+  }
+
+  /** @param {import("node:net").Socket} outside */
+  #join(outside) {
+    const inside = connect(this.#port, "127.0.0.1")
+    for (const [socket, other] of [[outside, inside], [inside, outside]]) {
+      if (!socket || !other) continue
+      this.#sockets.add(socket)
+      socket.on("error", () => other.destroy())
+      socket.on("close", () => this.#sockets.delete(socket) && other.destroy())
+      socket.pipe(other)
+    }
+  }
+}
+
+/** The same person's tab at another server: a cookie is a host's, whatever the port. @param {Person} person @param {Galley} galley */
+async function tabAt(person, galley) {
+  const tab = new Person(galley, await person.page.context().newPage())
+  const { pathname } = new URL(person.page.url())
+  await tab.page.goto(galley.url + pathname)
+  return tab
+}
+
+/** @param {Person} person @param {string} text at the end */
+async function type(person, text) {
+  // Behind another tab a click waits for frames that hardly come.
+  await person.page.bringToFront()
+  await person.page.locator(".cm-content").click()
+  await person.page.keyboard.press("Control+End")
+  await person.page.keyboard.type(text)
+}
+
+/** Nothing that is typed here becomes text. @param {Person} person */
+async function takesNoTyping(person) {
+  const before = await person.text()
+  await type(person, "?")
+  await person.page.waitForTimeout(200)
+  assert.equal(await person.text(), before)
+}
+
+const WORDS = {
+  "en-GB": {
+    own: "You have this open in another tab. What you wrote there is safe.",
+    here: "Use it here instead",
+    wait: "Wait for the seat",
+    stopped: "You went on in another tab, so this one has stopped.",
+    safe: "Everything you wrote is saved.",
+    next: "You are next. We will seat you here the moment you close the other tab.",
+    leave: "Leave the line",
+    waiting: "1 waiting",
+  },
+  "ko-KR": {
+    own: "이 문서를 다른 탭에서 열어 두셨습니다. 거기서 쓴 글은 안전합니다.",
+    here: "여기서 계속하기",
+    wait: "자리 기다리기",
+    stopped: "다른 탭에서 이어서 쓰셨기 때문에 이 탭은 멈췄습니다.",
+    safe: "쓰신 내용은 모두 저장되어 있습니다.",
+    next: "다음 차례입니다. 다른 탭을 닫으면 바로 여기서 이어집니다.",
+    leave: "그만 기다리기",
+    waiting: "1명 대기",
+  },
+}
+
+for (const [locale, words] of Object.entries(WORDS)) {
+  test(`a tab at another server takes the seat over, and the old one says so and does not fight (${locale})`, async () => {
+    await start()
+    const first = await browser.person(one, { locale })
+    await first.paste("김민수", "Begun.")
+    await type(first, " On one.")
+    await first.seated()
+    const second = await tabAt(first, two)
+    await second.notice.getByText(words.own).waitFor()
+    assert.equal(await second.notice.getAttribute("role"), "status")
+    const offered = await second.notice.getByRole("button").allTextContents()
+    assert.deepEqual(offered, [words.here, words.wait])
+    // By keyboard alone.
+    await second.notice.getByRole("button", { name: words.here }).focus()
+    const asked = Date.now()
+    await second.page.keyboard.press("Enter")
+    await first.notice.getByText(words.stopped).waitFor()
+    assert.ok(Date.now() - asked < 2_000, `told after ${Date.now() - asked} ms`)
+    await first.notice.getByText(words.safe).waitFor()
+    await first.page.locator("#chairs [data-role=writer][data-state=here]").waitFor()
+    await second.seated()
+    await second.sees("Begun. On one.")
+    await type(second, " On two.")
+    await second.seated()
+    await takesNoTyping(first)
+    const { violations } = await new AxeBuilder({ page: first.page }).analyze()
+    assert.deepEqual(violations.map(({ id }) => id), [])
+    await first.shot(`across-taken-over-${locale.slice(0, 2)}`)
+    // Nobody asks for it again but a person.
+    await second.page.waitForTimeout(2_500)
+    await takesNoTyping(first)
+    await type(second, " Still.")
+    await second.seated()
+    await first.page.bringToFront()
+    await first.notice.getByRole("button", { name: words.here }).click()
+    await second.notice.getByText(words.stopped).waitFor()
+    await first.seated()
+    await first.sees("Begun. On one. On two. Still.")
+    await takesNoTyping(second)
+    await type(first, " Back.")
+    await first.seated()
+    browser.assertContent()
+  })
+
+  test(`who waits at another server is counted at the chair, and seated when the seat is free (${locale})`, async () => {
+    await start()
+    const first = await browser.person(one, { locale })
+    await first.paste("김민수", "Mine.")
+    const second = await tabAt(first, two)
+    await second.notice.getByRole("button", { name: words.wait }).click()
+    await second.notice.getByText(words.next).waitFor()
+    await second.notice.getByRole("button", { name: words.leave }).waitFor()
+    await first.page.evaluate(() => document.dispatchEvent(new Event("visibilitychange")))
+    await first.page.locator("#chairs [data-role=writer]").getByText(words.waiting).waitFor()
+    await first.shot(`across-counted-${locale.slice(0, 2)}`)
+    await first.page.close()
+    await second.seated()
+    await second.sees("Mine.")
+    browser.assertContent()
+  })
+}
+
+test("a page whose server dies is back in its seat at another one at once, also when it is loaded again", async () => {
+  await start({ GALLEY_SERVER__PUBLIC_URL: door.url })
+  door.leadTo(one)
+  const writer = await browser.person(one)
+  /** @type {URL[]} */
+  const asked = []
+  writer.page.on("websocket", (socket) => asked.push(new URL(socket.url())))
+  await writer.paste("Kim", "Kept.")
+  assert.equal(asked.at(-1)?.searchParams.get("resume"), null)
+
+  door.leadTo(two)
+  let killed = Date.now()
+  await one.end("SIGKILL")
+  await writer.notice.getByText("Connection lost.").waitFor()
+  await writer.notice.waitFor({ state: "hidden" })
+  await type(writer, " On.")
+  await writer.seated()
+  assert.ok(Date.now() - killed < SOON, `back after ${Date.now() - killed} ms`)
+  const first = asked.at(-1)?.searchParams.get("resume")
+  assert.ok(first)
+
+  await one.run()
+  door.leadTo(one)
+  killed = Date.now()
+  await two.end("SIGKILL")
+  await writer.page.reload()
+  await writer.seated()
+  await writer.sees("Kept. On.")
+  assert.ok(Date.now() - killed < SOON, `back after ${Date.now() - killed} ms`)
+  const second = asked.at(-1)?.searchParams.get("resume")
+  assert.ok(second && second !== first, "a secret is good for once")
+  // It is not left where a duplicate of this tab would find it.
+  assert.deepEqual(await writer.page.evaluate(() => Object.keys(sessionStorage)), [])
+  await type(writer, " And on.")
+  await writer.seated()
+  browser.assertContent()
+})
+
+test("a page that lost its seat to another tab does not take it back by being loaded again", async () => {
+  await start()
+  const first = await browser.person(one)
+  await first.paste("Kim", "Mine.")
+  const second = await tabAt(first, two)
+  await second.notice.getByRole("button", { name: "Use it here instead" }).click()
+  await second.seated()
+  await first.page.reload()
+  // The secret of a seat that was taken over opens nothing: this tab asks like any other.
+  await first.notice.getByText("You have this open in another tab.").waitFor()
+  await type(second, " Still.")
+  await second.seated()
+  browser.assertContent()
+})

@@ -1,0 +1,204 @@
+// @ts-check
+/** The history in the page: versions come by themselves, are compared, named and restored. */
+
+import assert from "node:assert/strict"
+import { after, afterEach, before, beforeEach, test } from "node:test"
+
+import { AxeBuilder } from "@axe-core/playwright"
+
+import { Browser, Galley, until } from "./harness.mjs"
+
+/** A pause that one can wait for. */
+const SOON = { GALLEY_HISTORY__PAUSE: "300ms" }
+const TEXT = "저는 회사는 좋습니다. I walk to school."
+
+/** @type {Galley} */
+let galley
+/** @type {Browser} */
+let browser
+
+before(async () => {
+  browser = await Browser.start()
+})
+after(() => browser.stop())
+beforeEach(async () => {
+  galley = await Galley.start(SOON)
+})
+afterEach(() => galley.stop())
+
+/** @typedef {import("./harness.mjs").Person} Person */
+
+/** @param {Person} person */
+const entries = (person) => person.page.locator("#history [role=option]")
+
+/** Puts `words` in the place of `quote`, as one would by hand. @param {Person} person @param {string} quote @param {string} words */
+async function rewrite(person, quote, words) {
+  await person.select(quote)
+  await person.page.keyboard.insertText(words)
+}
+
+/** Waits until so many versions are kept. @param {Person} person @param {number} count */
+async function kept(person, count) {
+  const id = new URL(person.page.url()).pathname.split("/").pop()
+  const read = async () => (await person.page.request.get(`${galley.url}/api/documents/${id}/versions`)).json()
+  await until(async () => (await read()).versions.length === count, `${count} versions`)
+}
+
+/** @param {Person} person */
+async function open(person) {
+  await person.page.locator("#menu summary").click()
+  await person.page.locator("#menu-panel").getByRole("button", { name: /^History/ }).click()
+  await person.page.locator("#history[open]").waitFor()
+}
+
+/** What is marked, in reading order, without what only ears hear. @param {Person} person */
+const marks = (person) =>
+  person.page.locator("#history-text").evaluate((text) =>
+    [...text.querySelectorAll("del, ins")].map((mark) => {
+      const copy = /** @type {HTMLElement} */ (mark.cloneNode(true))
+      for (const unseen of copy.querySelectorAll(".hidden")) unseen.remove()
+      return `${mark.localName} ${copy.textContent}`
+    }),
+  )
+
+/** @param {Person} person @param {string[]} wanted */
+const marked = (person, wanted) =>
+  until(async () => JSON.stringify(await marks(person)) === JSON.stringify(wanted), wanted.join(", "))
+
+test("a pause keeps a version, its changes read well, and restoring is undone by restoring again", async () => {
+  const [writer, reviewer] = [await browser.person(galley), await browser.person(galley)]
+  await writer.paste("Kim", TEXT)
+  await reviewer.follow(await writer.invite(), "Lee")
+  await reviewer.seated()
+  await rewrite(writer, "회사는", "회사가")
+  await kept(writer, 2)
+  await rewrite(writer, "school", "work")
+  await kept(writer, 3)
+  const changed = "저는 회사가 좋습니다. I walk to work."
+  await reviewer.sees(changed)
+
+  await open(writer)
+  await entries(writer).nth(2).waitFor()
+  assert.equal(await entries(writer).count(), 3)
+  await marked(writer, ["del school", "ins work"])
+  // The arrows go down the line, and what is chosen is shown.
+  await writer.page.keyboard.press("ArrowDown")
+  await marked(writer, ["del 는", "ins 가"])
+  await writer.page.getByText("Characters put in: 1, taken out: 1").waitFor()
+  await writer.shot("history-korean")
+  await writer.page.keyboard.press("End")
+  await writer.page.getByText("The first version that was kept.").waitFor()
+  assert.equal(await writer.page.locator("#history-text").textContent(), TEXT)
+  await writer.page.getByRole("radio", { name: "Changes since then" }).check({ force: true })
+  await marked(writer, ["del 는", "ins 가", "del school", "ins work"])
+
+  await writer.page.locator("#history").getByRole("button", { name: "Restore this version" }).click()
+  await writer.page.locator("#sure").getByText("you can undo this").waitFor()
+  await writer.shot("history-sure")
+  await writer.page.locator("#sure").getByRole("button", { name: "Restore it" }).click()
+  await writer.page.locator("#history-said").getByText("Restored.").waitFor()
+  await reviewer.sees(TEXT)
+  await writer.sees(TEXT)
+  await entries(writer).filter({ hasText: "Version 1 was restored" }).waitFor()
+  assert.equal(await entries(writer).count(), 4)
+
+  // Back again, by restoring the version from before.
+  await entries(writer).nth(1).click()
+  await writer.page.locator("#history").getByRole("button", { name: "Restore this version" }).click()
+  await writer.page.locator("#sure").getByRole("button", { name: "Restore it" }).click()
+  await entries(writer).filter({ hasText: "Version 3 was restored" }).waitFor()
+  await reviewer.sees(changed)
+  await writer.page.keyboard.press("Escape")
+  await writer.page.locator("#history").waitFor({ state: "hidden" })
+  await writer.sees(changed)
+  browser.assertContent()
+})
+
+test("the reviewer looks and cannot restore, and the writer names what both then see", async () => {
+  const [writer, reviewer] = [await browser.person(galley), await browser.person(galley)]
+  await writer.paste("Kim", TEXT)
+  await reviewer.follow(await writer.invite(), "Lee")
+  await reviewer.seated()
+  await reviewer.page.keyboard.press("Alt+h")
+  await reviewer.page.locator("#history").getByText("No version has been kept yet.").waitFor()
+  await reviewer.shot("history-empty")
+  await open(writer)
+  await writer.page.locator("#history").getByLabel("Name the text as it is now").fill("Sent on Friday")
+  await writer.page.keyboard.press("Enter")
+  await writer.page.locator("#history-said").getByText("Kept as “Sent on Friday”.").waitFor()
+  await entries(writer).filter({ hasText: "Sent on Friday" }).waitFor()
+  // An open history finds it by itself.
+  await entries(reviewer).filter({ hasText: "Sent on Friday" }).waitFor()
+  assert.equal(await reviewer.page.locator("#history-label").count(), 0)
+  await reviewer.page.getByText("Only the writer can restore a version.").waitFor()
+  await reviewer.page.locator("#history").getByRole("button", { name: "Restore this version" }).waitFor({ state: "hidden" })
+  await writer.page.locator("#history-close").click()
+  await writer.page.locator("#history").waitFor({ state: "hidden" })
+  // The keys of the desk are the dialog's while it is open.
+  await reviewer.page.keyboard.press("Alt+h")
+  await reviewer.page.keyboard.press("Escape")
+  await reviewer.page.locator("#history").waitFor({ state: "hidden" })
+  browser.assertContent()
+})
+
+test("a history that cannot be read says so, and is read again", async () => {
+  const writer = await browser.person(galley)
+  await writer.paste("Kim", TEXT)
+  await writer.page.route("**/versions?*", (route) => route.abort())
+  await open(writer)
+  await writer.page.locator("#history").getByText("The history could not be read. The text is safe.").waitFor()
+  await writer.page.unroute("**/versions?*")
+  await writer.page.locator("#history").getByRole("button", { name: "Try again" }).click()
+  await writer.page.locator("#history").getByText("No version has been kept yet.").waitFor()
+  browser.assertContent()
+})
+
+test("a long text is folded where nothing changed, and unfolds in place", async () => {
+  const writer = await browser.person(galley)
+  const long = Array.from({ length: 60 }, (_, n) => `문단 ${n}: 데이터로 문제를 푸는 일에 매력을 느꼈습니다.`).join("\n")
+  await writer.paste("Kim", `${long}\n끝 문장.`)
+  await rewrite(writer, "문단 0:", "첫 문단:")
+  await kept(writer, 2)
+  await rewrite(writer, "첫 문단:", "맨 처음 문단:")
+  await kept(writer, 3)
+  await open(writer)
+  await entries(writer).nth(2).waitFor()
+  const text = writer.page.locator("#history-text")
+  await text.locator(".fold").waitFor()
+  assert.doesNotMatch((await text.textContent()) ?? "", /문단 30:/)
+  await text.locator(".fold").click()
+  await text.getByText("문단 30:").waitFor()
+  assert.equal(await text.locator(".fold").count(), 0)
+  browser.assertContent()
+})
+
+for (const [locale, language] of [["ko-KR", "ko"], ["en-GB", "en"]]) {
+  test(`in both schemes and three widths axe has nothing to say (${language})`, async () => {
+    const writer = await browser.person(galley, { locale: String(locale) })
+    await writer.paste("김민수", `지원동기와 입사 후 포부\n\n${TEXT}\n\n저는 대학에서 산업공학을 전공하며 데이터로 문제를 푸는 일에 매력을 느꼈습니다.`)
+    await rewrite(writer, "회사는", "회사가")
+    await kept(writer, 2)
+    await rewrite(writer, "산업공학을 전공하며", "통계학을 배우며")
+    await kept(writer, 3)
+    await writer.page.keyboard.press("Alt+h")
+    await writer.page.locator("#history-label").fill(language === "ko" ? "금요일 제출본" : "Sent on Friday")
+    await writer.page.keyboard.press("Enter")
+    await entries(writer).nth(3).waitFor()
+    await entries(writer).nth(1).click()
+    await marked(writer, ["del 산업공학을 전공하며", "ins 통계학을 배우며"])
+    const { page } = writer
+    for (const scheme of /** @type {const} */ (["light", "dark"])) {
+      await page.emulateMedia({ colorScheme: scheme, reducedMotion: "reduce" })
+      for (const width of [360, 768, 1440]) {
+        await page.setViewportSize({ width, height: width < 600 ? 740 : 900 })
+        await writer.shot(`history-${language}-${width}-${scheme}`)
+        const wide = await page.locator("#history").evaluate((dialog) => dialog.scrollWidth - dialog.clientWidth)
+        assert.ok(wide <= 0, `${wide} px too wide at ${width}`)
+        const { violations } = await new AxeBuilder({ page }).analyze()
+        const found = violations.map(({ id, help, nodes }) => `${id}: ${help}: ${nodes.map(({ html }) => html.slice(0, 160)).join(" | ")}`)
+        assert.deepEqual(found, [], `${scheme} at ${width}`)
+      }
+    }
+    browser.assertContent()
+  })
+}

@@ -1,0 +1,197 @@
+//! Redis comes back empty, and whoever held a lock comes before whoever would like to.
+
+use std::time::Duration;
+
+use galley::domain::fence::Fence;
+use galley::locks::{Claim, Claimed, Guard, Held, Holder, Lease, LockName, Locks, Released, Wish};
+use redis::Value;
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, timeout};
+
+use crate::cluster::locks_at;
+use crate::cluster_failures::HALF_IS_ENOUGH;
+use crate::cluster_server::{ClusterServer, FAILOVER_MAX};
+use crate::line::{SLACK, enter, turn};
+use crate::people::{LONG, apart, claim, granted, kim, lee, seat, seated, until};
+use crate::server::{PATIENCE, Server};
+
+/// For how long a Redis that came back empty is left to those who held its locks.
+const GRACE: Duration = Duration::from_secs(2);
+
+async fn connect(server: &Server) -> Locks {
+    let locks = Locks::connect(&server.url()).await.expect("a good address");
+    locks.check().await.expect("a fit Redis");
+    locks
+}
+
+async fn kept_alive(locks: &Locks, name: &LockName) -> Guard {
+    let wish = Wish::new(Lease::KeptAlive(Duration::from_secs(12)));
+    locks.try_lock(name, &wish).await.expect("a free lock")
+}
+
+/// Claims again and again, from before Redis is there until it says who has the lock.
+fn newcomer(locks: &Locks, name: &LockName, floor: Fence) -> JoinHandle<Holder> {
+    let (locks, name) = (locks.clone(), name.clone());
+    apart(async move {
+        loop {
+            match locks.claim(&Claim { floor, ..claim(&name, &lee()) }).await {
+                Ok(Claimed::Busy(holder)) => return holder,
+                Ok(Claimed::Granted(grant)) => panic!("taken from its holder: {grant:?}"),
+                Err(_) => tokio::task::yield_now().await,
+            }
+        }
+    })
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn g1_no_newcomer_comes_before_the_holder_when_redis_comes_back_empty() {
+    let mut server = Server::start().await;
+    let (locks, other) = (connect(&server).await, connect(&server).await);
+    let name = LockName::named("job:1");
+    let guard = kept_alive(&locks, &name).await;
+    for round in 0..20 {
+        server.stop().await;
+        let newcomers =
+            [newcomer(&other, &name, Fence::ZERO), newcomer(&locks, &name, Fence::ZERO)];
+        server.start_again().await;
+        for newcomer in newcomers {
+            let holder = timeout(PATIENCE, newcomer).await.expect("in time").expect("no panic");
+            assert_eq!(holder.fence, guard.fence(), "round {round}");
+        }
+        assert!(guard.is_held());
+    }
+    assert_eq!(guard.release().await, Ok(Released::Freed));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn g1_a_server_that_is_as_new_as_redis_leaves_what_the_database_knows_of_to_its_holder() {
+    let mut server = Server::start().await;
+    let locks = connect(&server).await;
+    let guard = kept_alive(&locks, &LockName::named("job:1")).await;
+    server.stop().await;
+    // Tries to connect before Redis is there, as often as the holder does.
+    let new = Locks::connect(&server.url()).await.expect("a good address");
+    let newcomer = newcomer(&new, guard.name(), guard.fence());
+    server.start_again().await;
+    let holder = timeout(PATIENCE, newcomer).await.expect("in time").expect("no panic");
+    assert_eq!(holder.fence, guard.fence());
+    // What was never given has nobody to wait for.
+    let began = Instant::now();
+    granted(&new, &claim(&seat(), &lee())).await;
+    assert!(began.elapsed() < GRACE / 2, "{:?}", began.elapsed());
+}
+
+#[tokio::test]
+async fn what_nobody_comes_back_to_is_free_after_the_grace_and_not_before() {
+    let mut server = Server::start().await;
+    let locks = connect(&server).await;
+    let began = Instant::now();
+    granted(&locks, &claim(&seat(), &lee())).await;
+    assert!(began.elapsed() < GRACE / 2, "a first start waits for nobody: {:?}", began.elapsed());
+    server.stop().await;
+    server.start_again().await;
+    let back = Instant::now();
+    let mut granted_at = None;
+    until("it is free", async || {
+        let claimed = locks.claim(&claim(&seat(), &lee())).await;
+        granted_at = claimed.is_ok().then(Instant::now);
+        claimed.is_ok()
+    })
+    .await;
+    let waited = granted_at.expect("a moment") - back;
+    assert!(GRACE / 2 < waited && waited < GRACE + SLACK, "{waited:?}");
+    // From now on all is as ever.
+    let began = Instant::now();
+    granted(&locks, &claim(&seat(), &lee())).await;
+    assert!(began.elapsed() < GRACE / 2, "{:?}", began.elapsed());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn g1_no_newcomer_comes_before_the_holder_when_a_node_comes_back_empty() {
+    let mut cluster = ClusterServer::start_with(3, 0, &HALF_IS_ENOUGH).await;
+    let (locks, other) = (locks_at(&cluster).await, locks_at(&cluster).await);
+    let guard = kept_alive(&locks, &LockName::named("job:1")).await;
+    let at = cluster.at(cluster.slot(&locks.key_of(guard.name())).await);
+    for round in 0..3 {
+        cluster.nodes[at].stop().await;
+        let newcomers = [&other, &locks].map(|locks| newcomer(locks, guard.name(), Fence::ZERO));
+        cluster.nodes[at].start_again_in_cluster().await;
+        for newcomer in newcomers {
+            let holder = timeout(PATIENCE, newcomer).await.expect("in time").expect("no panic");
+            assert_eq!(holder.fence, guard.fence(), "round {round}");
+        }
+        assert!(guard.is_held());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn g1_no_newcomer_comes_before_the_holder_when_a_replica_takes_over_that_never_heard_of_it() {
+    let mut cluster = ClusterServer::start_with(3, 1, &[]).await;
+    let (locks, other) = (locks_at(&cluster).await, locks_at(&cluster).await);
+    let mut name = LockName::named("job:0");
+    for number in 1.. {
+        if cluster.at(cluster.slot(&locks.key_of(&name)).await) == 0 {
+            break;
+        }
+        name = LockName::named(&format!("job:{number}"));
+    }
+    cluster.nodes[3].freeze().await;
+    // What is sent to a frozen one waits in its socket.
+    let _: Value = cluster.nodes[0].run("CLIENT KILL TYPE replica").await;
+    let guard = kept_alive(&locks, &name).await;
+    cluster.nodes[0].stop().await;
+    let newcomers = [&other, &locks].map(|locks| newcomer(locks, &name, Fence::ZERO));
+    cluster.nodes[3].thaw().await;
+    for newcomer in newcomers {
+        let holder = timeout(FAILOVER_MAX, newcomer).await.expect("in time").expect("no panic");
+        assert_eq!(holder.fence, guard.fence());
+    }
+    assert!(guard.is_held());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn g5_the_line_comes_back_in_order_behind_the_holder_and_before_any_newcomer() {
+    let mut server = Server::start().await;
+    let (locks, other) = (connect(&server).await, connect(&server).await);
+    let name = seat();
+    let old = seated(&locks, &name, &kim(), LONG).await;
+    locks.renew(std::slice::from_ref(&old), LONG).await.expect("an answer");
+    let claims = [(); 3].map(|()| claim(&name, &lee()));
+    let mut line = Vec::new();
+    for (at, claim) in claims.iter().enumerate() {
+        let locks = if at % 2 == 0 { &locks } else { &other };
+        line.push((claim.value.clone(), enter(locks, claim).await.0));
+    }
+    let mut turns = Vec::new();
+    for (value, waiting) in line {
+        turns.push((value, apart(turn(waiting))));
+    }
+    server.stop().await;
+    // One goes by, and one comes to wait, while nobody is known yet.
+    let plain = newcomer(&other, &name, Fence::ZERO);
+    server.start_again().await;
+    let last = claim(&name, &kim());
+    let (late, wish) = (other.clone(), last.clone());
+    let late = apart(async move { timeout(PATIENCE, late.wait(&wish, LONG).granted()).await });
+    renewed(&locks, &old).await;
+    let holder = timeout(PATIENCE, plain).await.expect("in time").expect("no panic");
+    assert_eq!(holder.value, old.value);
+    let length = format!("ZCARD {}", name.key().replace("lock:", "line:"));
+    until("all are in the line", async || server.run::<u64>(&length).await == 4).await;
+
+    let mut holder = old.value;
+    for (value, turn) in turns {
+        locks.release(&name, &holder).await.expect("an answer");
+        turn.await.expect("the turns come in the old order");
+        holder = value;
+    }
+    locks.release(&name, &holder).await.expect("an answer");
+    late.await.expect("no panic").expect("in time").expect("the lock");
+}
+
+/// Renews as soon as there is somebody to ask.
+async fn renewed(locks: &Locks, held: &Held) {
+    let one = std::slice::from_ref(held);
+    timeout(PATIENCE, locks.reconnected()).await.expect("it is noticed");
+    until("it is renewed", async || locks.renew(one, LONG).await.is_ok()).await;
+}

@@ -1,0 +1,252 @@
+//! The way to Redis as a whole is bad: slow, one-way, half open, cut in the middle of a word.
+
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::time::Duration;
+
+use futures_util::future::{join, join_all, join3};
+use galley::locks::{Claimed, Guard, Lease, LockName, Locks, Released, Verdict, Wish};
+use tokio::task::yield_now;
+use tokio::time::{Instant, interval};
+use tokio_util::sync::CancellationToken;
+
+use crate::line::{LINE_DEADLINE, SLACK, enter, turn};
+use crate::lost::World;
+use crate::people::{
+    LONG, claim, granted, held, kim, lee, refused, seat, seated, until, until_free,
+};
+use crate::proxy::{End, Fate, Proxy, Way};
+use crate::side::Parting;
+
+/// After this long without an answer a connection is given up.
+const SILENCE_MAX: Duration = Duration::from_secs(3);
+/// How soon all is well again when the way is.
+const SOON: Duration = Duration::from_secs(1);
+
+async fn kept_alive(locks: &Locks) -> Guard {
+    let wish = Wish::new(Lease::KeptAlive(Duration::from_secs(12)));
+    locks.try_lock(&LockName::named("job:1"), &wish).await.expect("a free lock")
+}
+
+/// Claims something until that is answered.
+async fn until_claims_work(locks: &Locks) -> Instant {
+    until("claims work", async || locks.claim(&claim(&seat(), &kim())).await.is_ok()).await
+}
+
+#[tokio::test]
+async fn g5_without_messages_a_waiter_is_served_by_its_own_timer_within_half_a_line_deadline() {
+    let world = World::start().await;
+    let name = seat();
+    let old = seated(&world.other, &name, &kim(), LONG).await;
+    world.proxy.lose_messages();
+    let (waiting, _at) = enter(&world.locks, &claim(&name, &lee())).await;
+    let released = Instant::now();
+    world.other.release(&name, &old.value).await.expect("an answer");
+    turn(waiting).await;
+    let served = released.elapsed();
+    assert!(SLACK < served && served < LINE_DEADLINE / 2 + SLACK, "{served:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn g1_a_connection_whose_server_is_gone_without_a_word_is_given_up_after_a_silence() {
+    let world = World::start().await;
+    let guard = kept_alive(&world.locks).await;
+    let held = seated(&world.locks, &seat(), &kim(), LONG).await;
+    world.proxy.forsake_all(End::Server);
+    let forsaken = Instant::now();
+    let held = std::slice::from_ref(&held);
+    let renewed = until("it is renewed", async || {
+        let round = world.locks.renew(held, LONG).await;
+        round.is_ok_and(|round| round.verdicts == [Verdict::Renewed])
+    });
+    let (claimed, renewed) = join(until_claims_work(&world.locks), renewed).await;
+    for noticed in [claimed - forsaken, renewed - forsaken] {
+        assert!(noticed < SILENCE_MAX + SOON, "{noticed:?}");
+    }
+    assert!(guard.is_held());
+    assert_eq!(guard.release().await, Ok(Released::Freed));
+}
+
+#[tokio::test]
+async fn g1_a_connection_whose_client_is_gone_without_a_word_holds_nobody_up() {
+    let world = World::start().await;
+    let guard = kept_alive(&world.locks).await;
+    let before: String = world.server.run("CLIENT LIST").await;
+    world.proxy.forsake_all(End::Client);
+    let forsaken = Instant::now();
+    let claimed = until_claims_work(&world.locks).await;
+    assert!(claimed - forsaken < SOON, "{:?}", claimed - forsaken);
+    // Redis was told of the one on which claims could still be.
+    let id = |line: &str| line.split(' ').next().expect("an id").to_owned();
+    let called = |line: &&str| line.contains(" cmd=evalsha");
+    let stale: Vec<_> = before.lines().filter(called).map(id).collect();
+    let after: String = world.server.run("CLIENT LIST").await;
+    let left = after.lines().map(id).filter(|id| stale.contains(id)).count();
+    // The renewals of this server, and both connections of the other.
+    assert!(left < stale.len(), "{before}\n{after}");
+    assert!(guard.is_held());
+    assert_eq!(guard.release().await, Ok(Released::Freed));
+}
+
+/// Lets nothing arrive in one direction for so long that connections are given up.
+async fn fall_into_a_hole(way: Way) {
+    let world = World::start().await;
+    let guard = kept_alive(&world.locks).await;
+    let (name, held) = (seat(), seated(&world.locks, &seat(), &kim(), LONG).await);
+    world.proxy.hold(way);
+    let began = Instant::now();
+    let mut failed = Vec::new();
+    while began.elapsed() < SILENCE_MAX {
+        let wish = claim(&name, &kim());
+        assert!(world.locks.claim(&wish).await.is_err());
+        failed.push(wish.value);
+    }
+    assert!(guard.is_held());
+    world.proxy.heal();
+    let healed = Instant::now();
+    let claimed = until_claims_work(&world.locks).await;
+    assert!(claimed - healed < SOON, "{:?}", claimed - healed);
+    join_all(failed.iter().map(|value| world.until_paid(value))).await;
+    assert_eq!(world.other.holder(&name).await, Ok(None));
+    assert_eq!(refused(&world.other, &claim(&held.name, &lee())).await.value, held.value);
+    assert_eq!(guard.release().await, Ok(Released::Freed));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn g1_a_hole_in_either_direction_is_an_outage_that_leaves_nothing() {
+    join_all([Way::ToServer, Way::ToClient].map(fall_into_a_hole)).await;
+}
+
+/// How late everything is, each way: one exchange takes more than half of what it may.
+const LATE: Duration = Duration::from_millis(400);
+
+#[tokio::test]
+async fn everything_works_when_everything_is_late() {
+    let world = World::start().await;
+    world.proxy.delay(LATE);
+    let (name, began) = (seat(), Instant::now());
+    let old = seated(&world.other, &name, &kim(), LONG).await;
+    let waited = async {
+        let next = claim(&name, &lee());
+        let (waiting, at) = enter(&world.locks, &next).await;
+        assert_eq!((at.position, &at.holder.value), (1, &old.value));
+        world.other.release(&name, &old.value).await.expect("an answer");
+        let released = Instant::now();
+        let grant = turn(waiting).await;
+        assert!(old.fence < grant.fence);
+        assert!(released.elapsed() < 3 * LATE + SLACK, "told: {:?}", released.elapsed());
+        let next = [held(&next, &grant)];
+        let round = world.locks.renew(&next, LONG).await.expect("an answer");
+        assert_eq!(round.verdicts, [Verdict::Renewed]);
+    };
+    let guarded = async {
+        let guard = kept_alive(&world.locks).await;
+        assert!(guard.is_held());
+        assert_eq!(guard.release().await, Ok(Released::Freed));
+    };
+    join(waited, guarded).await;
+    assert!(7 * LATE <= began.elapsed(), "it was late: {:?}", began.elapsed());
+}
+
+#[tokio::test]
+async fn connections_come_to_be_when_everything_is_late() {
+    let world = World::start().await;
+    let guard = kept_alive(&world.locks).await;
+    world.proxy.delay(LATE);
+    world.proxy.end_all(Parting::Reset);
+    let cut = Instant::now();
+    until_claims_work(&world.locks).await;
+    assert!(8 * LATE <= cut.elapsed() && guard.is_held());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn g1_a_claim_cut_after_any_number_of_its_bytes_never_makes_two_holders_nor_a_leak() {
+    const WORKERS: usize = 32;
+    let world = World::start().await;
+    // As long as all that follow are: ids have one length.
+    let measured = seat();
+    world.proxy.on_request(measured.key(), Fate::CutAfter(usize::MAX));
+    assert!(world.locks.claim(&claim(&measured, &kim())).await.is_err());
+    let asked = world.proxy.lengths().0;
+    let measured = seat();
+    until_claims_work(&world.locks).await;
+    world.proxy.on_answer(measured.key(), Fate::CutAfter(usize::MAX));
+    let _cut = world.locks.claim(&claim(&measured, &kim())).await;
+    world.proxy.has_struck().await;
+    let answered = world.proxy.lengths().1;
+    assert!(400 < asked && 40 < answered, "{asked} {answered}");
+
+    let workers = (0..WORKERS).map(async |worker| {
+        // A way of its own: a cut strikes all that is on it.
+        let proxy = Proxy::to(&world.server).await;
+        let locks = Locks::connect(&proxy.url()).await.expect("a good address");
+        for cut in (worker..=asked + answered).step_by(WORKERS) {
+            cut_after(&world, &proxy, &locks, cut, asked).await;
+        }
+    });
+    join_all(workers).await;
+}
+
+/// Claims with `cut` bytes of the exchange left, and lets another server claim after that.
+async fn cut_after(world: &World, proxy: &Proxy, locks: &Locks, cut: usize, asked: usize) {
+    let name = seat();
+    until("it is connected", async || locks.holder(&name).await.is_ok()).await;
+    let wish = claim(&name, &kim());
+    match cut.checked_sub(asked) {
+        None => proxy.on_request(name.key(), Fate::CutAfter(cut)),
+        Some(cut) => proxy.on_answer(name.key(), Fate::CutAfter(cut)),
+    }
+    let claimed = locks.claim(&wish).await;
+    proxy.has_struck().await;
+    match claimed {
+        // Only the whole answer is one.
+        Ok(Claimed::Granted(_)) => {
+            assert_eq!(refused(&world.other, &claim(&name, &lee())).await.value, wish.value);
+        }
+        Ok(Claimed::Busy(holder)) => panic!("{cut}: {holder:?}"),
+        Err(_) => {
+            let next = claim(&name, &lee());
+            until("it is taken back", async || {
+                let claimed = world.other.claim(&next).await;
+                matches!(claimed, Ok(Claimed::Granted(_)))
+            })
+            .await;
+            // What is still owed frees nobody else's.
+            assert_eq!(refused(&world.other, &claim(&name, &kim())).await.value, next.value);
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn g1_connections_that_are_reset_again_and_again_never_make_two_holders() {
+    let world = World::start().await;
+    let (name, inside) = (seat(), AtomicBool::new(false));
+    let over = CancellationToken::new();
+    let turn = async |locks: &Locks| {
+        let wish = claim(&name, &kim());
+        let Ok(Claimed::Granted(_)) = locks.claim(&wish).await else { return 0 };
+        assert!(!inside.swap(true, SeqCst), "two holders");
+        yield_now().await;
+        inside.store(false, SeqCst);
+        // Without an answer it is owed.
+        usize::from(locks.release(&name, &wish.value).await.is_ok())
+    };
+    let turns = async |locks| {
+        let mut turns = 0;
+        while !over.is_cancelled() {
+            turns += turn(locks).await;
+        }
+        turns
+    };
+    let resets = async {
+        let mut tick = interval(Duration::from_millis(150));
+        for _ in 0..15 {
+            tick.tick().await;
+            world.proxy.end_all(Parting::Reset);
+        }
+        over.cancel();
+    };
+    let (one, other, ()) = join3(turns(&world.locks), turns(&world.other), resets).await;
+    assert!(0 < one && 0 < other, "{one} {other}");
+    until_free(&world.other, &name).await;
+    granted(&world.other, &claim(&name, &lee())).await;
+}
