@@ -24,9 +24,12 @@ const BARE_COUNTER_FENCE: &str = "bare-counter-fence";
 /// A lease is counted from when the answer came.
 const DEADLINE_FROM_REPLY: &str = "deadline-from-reply";
 
-/// Stands before the release, and puts what is held in the place of what is given.
-const WHATEVER_IS_HELD: &str =
-    "local ARGV = {redis.call('GET', KEYS[1]) or ARGV[1], ARGV[2], ARGV[3]}\n";
+/// Where `several.lua` reads the value, and how it reads it with the fault: in a release, what is
+/// held stands in the place of what is given.
+const VALUE_AS_GIVEN: &str = "local at, value = 5 * i - 4, args[1]\n";
+const WHATEVER_IS_HELD: &str = "local at = 5 * i - 4
+  if what == 'release' then args[1] = redis.call('GET', KEYS[at]) or args[1] end
+  local value = args[1]\n";
 /// Stands before what mints fences: of the clock, the next number and the next above the floor,
 /// the greatest is always the next number.
 const NEXT_NUMBER: &str = "local math = {floor = math.floor, max = function(one, other, third)
@@ -37,11 +40,13 @@ end}\n";
 /// The scripts with the fault in them.
 pub(super) fn scripts(mut scripts: Scripts) -> Scripts {
     if is(RELEASE_WITHOUT_COMPARE) {
-        put_before(WHATEVER_IS_HELD, &mut scripts.release);
+        let source = scripts.several.source;
+        debug_assert!(source.contains(VALUE_AS_GIVEN));
+        replace(&mut scripts.several, source.replace(VALUE_AS_GIVEN, WHATEVER_IS_HELD));
     }
     if is(BARE_COUNTER_FENCE) {
-        put_before(NEXT_NUMBER, &mut scripts.claim);
-        put_before(NEXT_NUMBER, &mut scripts.release);
+        let source = format!("{NEXT_NUMBER}{}", scripts.several.source);
+        replace(&mut scripts.several, source);
     }
     scripts
 }
@@ -53,8 +58,8 @@ pub(super) fn loads_no_script() -> bool {
 
 /// Loads all scripts in a greeting, if that is all the loading there is.
 pub(super) fn load_once(scripts: &Scripts, greeting: &mut Pipeline) {
-    let Scripts { spelling: _, claim, release, renew, reassert, holders, behind, check } = scripts;
-    for script in [claim, release, renew, reassert, holders, behind, check] {
+    let Scripts { spelling: _, several, renew, reassert, holders, behind, check } = scripts;
+    for script in [several, renew, reassert, holders, behind, check] {
         if loads_no_script() {
             greeting.add_command(script.loading()).ignore();
         }
@@ -66,8 +71,7 @@ pub(super) fn sent_at(sent_at: Instant) -> Instant {
     if is(DEADLINE_FROM_REPLY) { Instant::now() } else { sent_at }
 }
 
-fn put_before(fault: &str, script: &mut Script) {
-    let source = format!("{fault}{}", script.source);
+fn replace(script: &mut Script, source: String) {
     // A script lives as long as the program, and there are few.
     *script = Script::new(Box::leak(source.into_boxed_str()));
 }

@@ -7,13 +7,16 @@ use redis::{Cmd, ErrorKind, Pipeline, RedisError, RedisResult, ServerErrorKind, 
 use tokio::time::{Instant, sleep};
 
 use crate::domain::fence::Fence;
+use crate::locks::acquaintance::Acquaintance;
 use crate::locks::cluster::{Cluster, Turn};
 use crate::locks::fault::{Fault, explain};
-use crate::locks::link::{Answer, PATIENCE, jittered};
+use crate::locks::item::Item;
+use crate::locks::link::{Answer, Link, PATIENCE, jittered};
 use crate::locks::name::LockName;
 use crate::locks::node::Node;
 use crate::locks::reply;
 use crate::locks::scripts::{Script, Scripts, pipeline};
+use crate::locks::together::only;
 use crate::locks::words::{InLine, LocksError, Released};
 use crate::reach::Address;
 
@@ -47,20 +50,35 @@ pub(super) enum Way {
 }
 
 impl Calls {
-    /// Calls a script about a lock once; once more if Redis did not know it, or if it was refused
-    /// where it was sent and is to be sent elsewhere. The call is made anew for each node, when
-    /// there is a connection to send it on.
+    /// Claims or releases once; once more if Redis did not know the script, or if it was refused
+    /// where it was sent and is to be sent elsewhere.
     pub(super) async fn call(
         &self,
         name: &LockName,
+        item: Item,
+    ) -> Result<(Instant, Value), Fault> {
+        if let Route::Single(node) = &self.route {
+            let (sent_at, reply) = node.together.ask(item).await?;
+            return Ok((sent_at, reply.map_err(|error| refused(node, &error))?));
+        }
+        let one = |whom: &Acquaintance| self.scripts.several([&item].into_iter(), whom);
+        let (sent_at, reply) = self.call_script(name, &self.scripts.several, one).await?;
+        Ok((sent_at, only(reply).ok_or(Fault::Unknown(reply::unexpected()))?))
+    }
+
+    /// The same for any script about a lock. The call is made anew for each node, when there is a
+    /// connection to send it on.
+    async fn call_script(
+        &self,
+        name: &LockName,
         script: &Script,
-        call: impl Fn(&Node) -> Cmd,
+        call: impl Fn(&Acquaintance) -> Cmd,
     ) -> Result<(Instant, Value), Fault> {
         let deadline = Instant::now() + PATIENCE;
         match &self.route {
             Route::Single(node) => {
                 let (sent_at, reply) =
-                    call_at(node, script, &call, Way::Straight, deadline).await?;
+                    call_at(&node.end(), script, &call, Way::Straight, deadline).await?;
                 Ok((sent_at, reply.map_err(|error| refused(node, &error))?))
             }
             Route::Cluster(cluster) => call_in(cluster, name.slot(), script, &call, deadline).await,
@@ -109,15 +127,15 @@ impl Calls {
         value: &str,
         rest: Duration,
     ) -> Result<Released, Fault> {
-        let call = |_: &Node| self.scripts.release(name, value, rest);
-        let (_sent_at, reply) = self.call(name, &self.scripts.release, call).await?;
+        let call = self.scripts.release(name, value, rest);
+        let (_sent_at, reply) = self.call(name, call).await?;
         reply::released(&reply).map_err(Fault::Unknown)
     }
 
     /// Who waits for a lock: the first `most`.
     pub(super) async fn behind(&self, name: &LockName, most: usize) -> Result<Vec<InLine>, Fault> {
-        let call = |_: &Node| self.scripts.behind(name, most);
-        let (_sent_at, reply) = self.call(name, &self.scripts.behind, call).await?;
+        let call = |_: &Acquaintance| self.scripts.behind(name, most);
+        let (_sent_at, reply) = self.call_script(name, &self.scripts.behind, call).await?;
         reply::behind(&reply).map_err(Fault::Unknown)
     }
 }
@@ -139,7 +157,7 @@ async fn call_in(
     cluster: &Cluster,
     slot: u16,
     script: &Script,
-    call: &impl Fn(&Node) -> Cmd,
+    call: &impl Fn(&Acquaintance) -> Cmd,
     deadline: Instant,
 ) -> Result<(Instant, Value), Fault> {
     let (mut asking, mut hops) = (None, 0);
@@ -148,7 +166,7 @@ async fn call_in(
             Some(node) => (node, Way::Asking),
             None => (cluster.serving(slot, deadline).await?, Way::Straight),
         };
-        let (sent_at, reply) = call_at(&node, script, call, way, deadline).await?;
+        let (sent_at, reply) = call_at(&node.end(), script, call, way, deadline).await?;
         let error = match reply {
             Ok(value) => return Ok((sent_at, value)),
             Err(error) => error,
@@ -173,36 +191,41 @@ async fn call_in(
     }
 }
 
+/// Where a call is sent, and what is known of who is there.
+#[derive(Clone, Debug)]
+pub(super) struct End {
+    pub(super) link: Link,
+    pub(super) acquaintance: Arc<Acquaintance>,
+}
+
 /// Calls a script at one Redis, once more if that did not know it.
-async fn call_at(
-    node: &Node,
+pub(super) async fn call_at(
+    end: &End,
     script: &Script,
-    call: &impl Fn(&Node) -> Cmd,
+    call: &impl Fn(&Acquaintance) -> Cmd,
     way: Way,
     deadline: Instant,
 ) -> Result<(Instant, RedisResult<Value>), Fault> {
-    let once = || {
-        let mut once = pipeline();
-        way.lead(&mut once);
-        once.add_command(call(node));
-        once
+    let with = |lead: &dyn Fn(&mut Pipeline)| {
+        let mut pipeline = pipeline();
+        lead(&mut pipeline);
+        way.lead(&mut pipeline);
+        pipeline.add_command(call(&end.acquaintance));
+        pipeline
     };
-    let (sent_at, reply) = only(node.calls.ask_whoever_is_there(once, deadline).await?)?;
+    let (sent_at, reply) = match way {
+        Way::Straight => end.link.ask_one(|| call(&end.acquaintance), deadline).await?,
+        Way::Asking => last(end.link.ask_whoever_is_there(|| with(&|_| {}), deadline).await?)?,
+    };
     let (sent_at, reply) = match reply {
         Err(error) if error.kind() == ErrorKind::Server(ServerErrorKind::NoScript) => {
-            let again = || {
-                let mut again = pipeline();
-                script.load(&mut again);
-                way.lead(&mut again);
-                again.add_command(call(node));
-                again
-            };
-            only(node.calls.ask_whoever_is_there(again, deadline).await?)?
+            let again = || with(&|pipeline| script.load(pipeline));
+            last(end.link.ask_whoever_is_there(again, deadline).await?)?
         }
         reply => (sent_at, reply),
     };
     if reply.is_ok() {
-        node.acquaintance.serves();
+        end.acquaintance.serves();
     }
     Ok((sent_at, reply))
 }
@@ -224,7 +247,7 @@ pub(super) fn refused(node: &Node, error: &RedisError) -> Fault {
     Fault::Refused(explain(error))
 }
 
-fn only(answer: Answer) -> Result<(Instant, RedisResult<Value>), Fault> {
+fn last(answer: Answer) -> Result<(Instant, RedisResult<Value>), Fault> {
     let reply = answer.replies.into_iter().next().ok_or(Fault::Unknown(reply::unexpected()))?;
     Ok((answer.sent_at, reply))
 }

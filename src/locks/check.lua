@@ -8,6 +8,7 @@ local time = redis.call('TIME')
 cmsgpack.unpack(cmsgpack.pack({'1'}))
 for _, key in ipairs(KEYS) do
   redis.call('SET', key, '1', 'PX', 1000)
+  redis.call('EXISTS', key)
   redis.call('GET', key)
   redis.call('MGET', key)
   redis.call('PTTL', key)

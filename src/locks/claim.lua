@@ -14,8 +14,8 @@
 --       9 for how many ms a grant is remembered   10 its own pass, or ''
 --       11 the server to tell if it waits in the line, or '' if it does not wait. Then:
 --       12 for how many ms it is believed to live   13 when it came before, or 0
---       14 for how many ms a holder may still come back of whom Redis knows nothing
---       15 longest line
+--       14 longest line
+--       15 for how many ms a holder may still come back of whom Redis knows nothing
 -- Gives {1, fence, since in µs, who lost it or false}, or {0, holder or false, place, arrival}, or
 --       {-1} if the value is spent. The place counts from 1; 0 is not in the line, -1 is a line
 --       that is full. No holder is a lock that is left to who may come back to it.
@@ -41,7 +41,7 @@ if last[7] == value then return {-1} end
 local function join()
   local arrival = redis.call('ZSCORE', line, value)
   if not arrival then
-    if tonumber(ARGV[15]) <= redis.call('ZCARD', line) then return -1, '0' end
+    if tonumber(ARGV[14]) <= redis.call('ZCARD', line) then return -1, '0' end
     arrival = tonumber(ARGV[13])
     if arrival == 0 then
       local tail = redis.call('ZRANGE', line, -1, -1, 'WITHSCORES')[2]
@@ -74,7 +74,7 @@ if held and held ~= value then
     or (ARGV[7] == 'user' and told and last[3] == ARGV[4])
     or (ARGV[7] == 'pass' and told and last[3] == ARGV[4] and last[8] == ARGV[8])
   if not may_take then return busy(holder) end
-elseif not held and not last[2] and 0 < tonumber(ARGV[14]) then
+elseif not held and not last[2] and 0 < tonumber(ARGV[15]) then
   -- Redis came back empty, and the holder may be about to say that it is still there.
   return busy(false)
 elseif not held and head and head ~= value then

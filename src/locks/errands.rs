@@ -1,5 +1,10 @@
 //! Calls about many locks: one pipeline to each Redis that has some of them, to all of them at once.
 //!
+//! A pipeline is written as it is answered: [`AHEAD`] portions of it are on their way. Redis reads
+//! whatever has come from a client and carries all of that out before it turns to the next client; so
+//! what has been sent and not answered is for how long others wait. And while Redis works on one
+//! portion the next is made.
+//!
 //! A script may touch one slot only, so on a Cluster there is a call for each slot in question; to a
 //! single Redis there is one for every [`LOCKS_PER_CALL`] locks. What is refused because its slot is
 //! elsewhere is sent on, and it alone. What one Redis does not answer spoils nothing of the others.
@@ -9,6 +14,7 @@ use std::hash::Hash;
 use std::sync::Arc;
 
 use futures_util::future::join_all;
+use futures_util::stream::{self, StreamExt as _};
 use redis::{Pipeline, RedisError, Value};
 use tokio::time::Instant;
 
@@ -25,6 +31,12 @@ use crate::locks::words::LocksError;
 /// How often a call is sent on: to where the slot is, and then, if it is on its way and its locks
 /// are divided, for each of them alone to the one place and to the other.
 const PASSES_MAX: u32 = 5;
+/// Portions of a pipeline that are on their way: enough for Redis to have one to go on with.
+const AHEAD: usize = 2;
+
+/// Some of what goes to one Redis, and what came of it.
+type Portion = (Vec<Errand>, Result<Answer, Fault>);
+
 /// One call: the locks in it, by position.
 #[derive(Debug)]
 pub(super) struct Errand {
@@ -75,8 +87,10 @@ impl Calls {
             let pipelines = self.by_node(all, order.lane, order.deadline, &mut answers).await;
             let waits = matches!(self.route, Route::Single(_));
             let asked = pipelines.into_iter().map(|(node, mine)| order.send(node, mine, waits));
-            for (node, mine, answer) in join_all(asked).await {
-                errands.append(&mut self.sort_out(&node, mine, answer, &mut answers));
+            for (node, portions) in join_all(asked).await {
+                for (mine, answer) in portions {
+                    errands.append(&mut self.sort_out(&node, mine, answer, &mut answers));
+                }
             }
         }
         if !errands.is_empty() {
@@ -198,23 +212,35 @@ impl<A: Fn(&[usize], &mut Pipeline)> Order<'_, A> {
         node: Arc<Node>,
         errands: Vec<Errand>,
         waits: bool,
-    ) -> (Arc<Node>, Vec<Errand>, Result<Answer, Fault>) {
+    ) -> (Arc<Node>, Vec<Portion>) {
         let link = match self.lane {
             Lane::Calls => &node.calls,
             Lane::Renewals => &node.renewals,
         };
         if let Some(why) = link.lost().filter(|_| !waits) {
-            return (node, errands, Err(Fault::Unsent(why)));
+            return (node, vec![(errands, Err(Fault::Unsent(why)))]);
         }
-        let mut request = pipeline();
-        self.script.load(&mut request);
-        for errand in &errands {
-            let way = if errand.asking.is_some() { Way::Asking } else { Way::Straight };
-            way.lead(&mut request);
-            (self.add)(&errand.at, &mut request);
-        }
-        let answer = link.ask(&request, self.deadline).await;
-        (node, errands, answer)
+        let portions = portions(errands).into_iter().enumerate();
+        let asked = portions.map(async |(at, errands)| {
+            if self.deadline <= Instant::now() {
+                let why = LocksError::Unavailable("Redis does not answer".to_owned());
+                return (errands, Err(Fault::Unsent(why)));
+            }
+            let mut request = pipeline();
+            // The others follow it on the same connection.
+            if at == 0 {
+                self.script.load(&mut request);
+            }
+            for errand in &errands {
+                let way = if errand.asking.is_some() { Way::Asking } else { Way::Straight };
+                way.lead(&mut request);
+                (self.add)(&errand.at, &mut request);
+            }
+            let answer = link.ask(&request, self.deadline).await;
+            (errands, answer)
+        });
+        let answers = stream::iter(asked).buffered(AHEAD).collect().await;
+        (node, answers)
     }
 }
 
@@ -222,6 +248,24 @@ impl Answers {
     fn fail(&mut self, why: LocksError) {
         self.fault.get_or_insert(why);
     }
+}
+
+/// Divides a pipeline into portions of [`LOCKS_PER_CALL`] locks or a few more.
+fn portions(errands: Vec<Errand>) -> Vec<Vec<Errand>> {
+    let mut portions = Vec::new();
+    let (mut portion, mut locks) = (Vec::new(), 0);
+    for errand in errands {
+        locks += errand.at.len();
+        portion.push(errand);
+        if LOCKS_PER_CALL <= locks {
+            portions.push(std::mem::take(&mut portion));
+            locks = 0;
+        }
+    }
+    if !portion.is_empty() {
+        portions.push(portion);
+    }
+    portions
 }
 
 /// One errand for locks that are alike in what the call is about, and not too many: in the order

@@ -6,7 +6,7 @@ use crate::locks::words::LocksError;
 use crate::reach::ReachError;
 
 /// Why there is no answer, and what that says about the question.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) enum Fault {
     /// It was never sent.
     Unsent(LocksError),

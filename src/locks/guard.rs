@@ -15,7 +15,8 @@ use crate::locks::Locks;
 use crate::locks::hold::Hold;
 use crate::locks::name::LockName;
 use crate::locks::tenant::Kept;
-use crate::locks::words::{LocksError, Loss, Released};
+use crate::locks::tenant::Tenant as _;
+use crate::locks::words::{LocksError, Loss, Released, Verdict};
 
 /// A lock that is held, from [`Locks::lock`] and its like.
 ///
@@ -96,6 +97,19 @@ impl Guard {
         } else {
             Ok(Released::NotHeld)
         }
+    }
+
+    /// Makes a lease whole that was handed over short, in the background and at once.
+    pub(super) fn make_whole(&self) {
+        let (hold, locks) = (Arc::clone(&self.hold), self.locks.clone());
+        let ttl = hold.rhythm.ttl;
+        self.locks.0.tasks.spawn(async move {
+            match locks.0.keeper.keep(&hold.held, ttl).await {
+                Ok(Some(sent_at)) => hold.renewed(sent_at, Verdict::Renewed),
+                // Lost, or not to be known: a round tells, and tries again.
+                Ok(None) | Err(_) => locks.renew_ahead(ttl),
+            }
+        });
     }
 
     /// Takes it out of the register. True for the first time.

@@ -59,6 +59,12 @@ impl Hold {
         }
     }
 
+    /// It is not trusted for longer than this, until it is renewed.
+    pub(super) fn trust_until(&self, until: Instant) {
+        let mut trust = self.trust();
+        trust.until = trust.until.min(until);
+    }
+
     /// What the renewal actor has to know.
     pub(super) fn tenancy(self: &Arc<Self>) -> Tenancy {
         Tenancy {

@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::time::Instant;
+
 use crate::domain::seat::Seat;
 use crate::locks::fault::Fault;
 use crate::locks::line::{Lobby, Standing, Waiter};
@@ -39,6 +41,14 @@ impl Keeper {
         match self {
             Self::Memory(_) => name.key().to_owned(),
             Self::Redis(remote) => remote.key_of(name),
+        }
+    }
+
+    /// Lets one lease run anew, if it has not ended; when that was asked for. Nothing is put back.
+    pub(super) async fn keep(&self, held: &Held, ttl: Duration) -> Result<Option<Instant>, Fault> {
+        match self {
+            Self::Memory(memory) => Ok(memory.keep(held, ttl)),
+            Self::Redis(remote) => remote.keep(held, ttl).await,
         }
     }
 

@@ -47,8 +47,8 @@ pub(super) struct Keeping {
 impl Keeping {
     /// Begins to keep a lock; a number to end that by. Nothing once all is closed.
     pub(super) fn enter(&self, tenancy: Tenancy, sent_at: Instant) -> Option<u64> {
-        let (id, is_first) = self.register().enter(tenancy, sent_at)?;
-        if is_first {
+        let (id, is_early) = self.register().enter(tenancy, sent_at)?;
+        if is_early {
             self.stirred.notify_one();
         }
         Some(id)
@@ -89,7 +89,7 @@ impl Keeping {
     async fn renew_for_ever(&self, keeper: &Keeper) {
         let mut looked_at = Instant::now();
         loop {
-            let next = self.register().next_due();
+            let next = self.register().arm();
             let is_due = async {
                 match next {
                     Some(due) => sleep_until(due).await,

@@ -170,7 +170,7 @@ async fn g6_what_left_while_a_round_was_under_way_is_told_nothing_and_not_raised
     world.keeping.apply(&round, &[Verdict::Lost; 2], now);
     let told = (&world.lodger.renewed, &world.lodger.lost);
     assert_eq!((told.0.load(Ordering::Relaxed), told.1.load(Ordering::Relaxed)), (1, 0));
-    assert_eq!(world.keeping.register().next_due(), None);
+    assert_eq!(world.keeping.register().arm(), None);
 }
 
 #[tokio::test(start_paused = true)]
@@ -187,7 +187,7 @@ async fn what_there_is_no_telling_of_is_tried_again_soon_and_without_the_others(
     let verdicts: Vec<_> = round.iter().map(is_first).collect();
     assert!(!world.keeping.apply(&round, &verdicts, now), "not whole");
     assert_eq!(world.lodger.renewed.load(Ordering::Relaxed), 1);
-    let next = world.keeping.register().next_due().expect("it is tried again");
+    let next = world.keeping.register().arm().expect("it is tried again");
     assert_eq!(next, now + EVERY / 5);
     let agenda = world.keeping.register().agenda(next, false);
     assert_eq!(agenda.iter().map(|item| item.id).collect::<Vec<_>>(), [unknown]);
@@ -229,6 +229,6 @@ async fn what_was_granted_before_the_keeper_was_away_is_renewed_as_soon_as_it_is
     let late = world.keeping.enter(tenancy, Instant::now()).expect("not closed");
     world.keeping.leave(agenda[0].id);
     assert!(world.keeping.register().agenda(Instant::now(), false).is_empty());
-    assert_eq!(world.keeping.register().next_due(), Some(Instant::now() + EVERY));
+    assert_eq!(world.keeping.register().arm(), Some(Instant::now() + EVERY));
     assert!(world.keeping.leave(late));
 }

@@ -48,16 +48,17 @@ local function give(value, ttl, last, floor, user, name, node, pass, kept)
   return fence, since
 end
 
--- Hands the lock to the first in the line and tells it alone. It has it for as long as it was
--- believed to live anyway: if it does, it looks within that time and makes the lease whole; if it
--- does not, it holds nobody up for longer than it would have in the line. Gives the holder.
+-- Hands the lock to the first in the line and tells it alone, with all that it has to know: fence,
+-- since when, and to whom. It has it for as long as it was believed to live anyway: if it does, it
+-- makes the lease whole within that time; if it does not, it holds nobody up for longer than it
+-- would have in the line. Gives the holder.
 local function pass_on(head, last, kept)
   local server, user, name, node, floor, pass =
     unpack(cmsgpack.unpack(redis.call('HGET', waiting, head)))
   local left = redis.call('ZSCORE', due, head) - now_ms
   leave(head)
   local fence, since = give(head, whole(left), last, floor, user, name, node, pass or '', kept)
-  redis.call('PUBLISH', 'lock:release:' .. server, head)
+  redis.call('PUBLISH', 'lock:release:' .. server, fence .. ' ' .. since .. ' ' .. head)
   return {head, left, 0, fence, user, name, node, since}
 end
 

@@ -2,15 +2,17 @@
 //!
 //! The line itself is kept with the lock (`line.lua`, [`crate::locks::table`]). Here is who of
 //! those in it wait in this process. Each has a bell; a server has one subscription, on which it
-//! is told which of its waiters was handed a lock. A bell that was missed is no harm: each waiter
-//! looks for itself before its deadline in the line, and finds what it was given.
+//! is told which of its waiters was handed a lock, and under which fence. A bell that was missed is no
+//! harm: each waiter looks for itself before its deadline in the line, and finds what it was given.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use chrono::{DateTime, Utc};
 use tokio::sync::{Notify, watch};
 
+use crate::domain::fence::Fence;
 use crate::domain::ids::NodeId;
 use crate::locks::words::{Grant, Holder};
 
@@ -53,12 +55,26 @@ pub(super) enum Standing {
     Refused(Option<Holder>),
 }
 
+/// What a waiter is told when a lock is handed to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Turn {
+    pub(super) fence: Fence,
+    pub(super) since: DateTime<Utc>,
+}
+
 /// The waiters of this process, by value.
 #[derive(Debug, Default)]
 pub(super) struct Lobby {
-    bells: Mutex<HashMap<String, Arc<Notify>>>,
+    bells: Mutex<HashMap<String, Arc<Chime>>>,
     /// How often this server has heard itself.
     echoes: watch::Sender<u64>,
+}
+
+/// What a bell says.
+#[derive(Debug, Default)]
+struct Chime {
+    rung: Notify,
+    turn: Mutex<Option<Turn>>,
 }
 
 /// A waiter's bell. It hangs for as long as this lives.
@@ -66,27 +82,28 @@ pub(super) struct Lobby {
 pub(super) struct Bell {
     lobby: Arc<Lobby>,
     value: String,
-    rung: Arc<Notify>,
+    chime: Arc<Chime>,
 }
 
 impl Lobby {
     /// Hangs up a bell. Before the line is entered, so that no message comes too early.
     pub(super) fn enter(self: &Arc<Self>, value: &str) -> Bell {
-        let rung = Arc::new(Notify::new());
-        self.bells().insert(value.to_owned(), Arc::clone(&rung));
-        Bell { lobby: Arc::clone(self), value: value.to_owned(), rung }
+        let chime = Arc::<Chime>::default();
+        self.bells().insert(value.to_owned(), Arc::clone(&chime));
+        Bell { lobby: Arc::clone(self), value: value.to_owned(), chime }
     }
 
     /// Tells one waiter that the lock is its own.
-    pub(super) fn wake(&self, value: &str) {
-        if let Some(bell) = self.bells().get(value) {
-            bell.notify_one();
+    pub(super) fn wake(&self, value: &str, turn: Turn) {
+        if let Some(chime) = self.bells().get(value) {
+            *chime.turn() = Some(turn);
+            chime.rung.notify_one();
         }
     }
 
     /// Lets all look: messages may have been lost.
     pub(super) fn wake_all(&self) {
-        self.bells().values().for_each(|bell| bell.notify_one());
+        self.bells().values().for_each(|chime| chime.rung.notify_one());
     }
 
     /// A message of this server to itself has arrived.
@@ -99,22 +116,29 @@ impl Lobby {
         self.echoes.subscribe()
     }
 
-    fn bells(&self) -> MutexGuard<'_, HashMap<String, Arc<Notify>>> {
+    fn bells(&self) -> MutexGuard<'_, HashMap<String, Arc<Chime>>> {
         self.bells.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
+impl Chime {
+    fn turn(&self) -> MutexGuard<'_, Option<Turn>> {
+        self.turn.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
 impl Bell {
-    /// Waits until it rings, or has rung since.
-    pub(super) async fn rings(&self) {
-        self.rung.notified().await;
+    /// Waits until it rings, or has rung since. What it says is said once.
+    pub(super) async fn rings(&self) -> Option<Turn> {
+        self.chime.rung.notified().await;
+        self.chime.turn().take()
     }
 }
 
 impl Drop for Bell {
     fn drop(&mut self) {
         let mut bells = self.lobby.bells();
-        if bells.get(&self.value).is_some_and(|bell| Arc::ptr_eq(bell, &self.rung)) {
+        if bells.get(&self.value).is_some_and(|bell| Arc::ptr_eq(bell, &self.chime)) {
             bells.remove(&self.value);
         }
     }
@@ -130,12 +154,14 @@ mod tests {
     async fn a_bell_that_rang_before_anybody_listened_is_heard_once() {
         let lobby = Arc::new(Lobby::default());
         let (one, other) = (lobby.enter("one"), lobby.enter("other"));
-        lobby.wake("one");
-        assert!(one.rings().now_or_never().is_some());
+        let turn = Turn { fence: Fence(7), since: DateTime::UNIX_EPOCH };
+        lobby.wake("one", turn);
+        assert_eq!(one.rings().now_or_never(), Some(Some(turn)));
         assert!(one.rings().now_or_never().is_none());
         assert!(other.rings().now_or_never().is_none());
         lobby.wake_all();
-        assert!(one.rings().now_or_never().is_some() && other.rings().now_or_never().is_some());
+        assert_eq!(one.rings().now_or_never(), Some(None), "it may have missed something");
+        assert_eq!(other.rings().now_or_never(), Some(None));
         drop((one, other));
         assert!(lobby.bells().is_empty());
     }

@@ -9,8 +9,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use redis::aio::{MultiplexedConnection, SendError};
-use redis::{AsyncConnectionConfig, Pipeline, PushInfo, PushKind, RedisResult, Value};
+use redis::{
+    AsyncConnectionConfig, Cmd, ErrorKind, Pipeline, PushInfo, PushKind, RedisResult, Value,
+};
 use tokio::sync::{Notify, watch};
+use tokio::time::error::Elapsed;
 use tokio::time::{Instant, sleep, timeout_at};
 use tokio_util::sync::CancellationToken;
 
@@ -19,6 +22,7 @@ use crate::locks::acquaintance::Acquaintance;
 use crate::locks::broken;
 use crate::locks::fault::{Fault, explain};
 use crate::locks::line::Lobby;
+use crate::locks::reply;
 use crate::locks::words::LocksError;
 use crate::reach::Addresses;
 
@@ -134,6 +138,27 @@ impl Link {
         line.ask(&pipeline(), deadline).await
     }
 
+    /// The same with one command, and its answer.
+    pub(super) async fn ask_one(
+        &self,
+        command: impl FnOnce() -> Cmd,
+        deadline: Instant,
+    ) -> Result<(Instant, RedisResult<Value>), Fault> {
+        let mut line = self.line(deadline).await.map_err(Fault::Unsent)?;
+        let (command, sent_at) = (command(), Instant::now());
+        let asked = timeout_at(deadline, line.connection.send_packed_command(&command)).await;
+        let answered = asked.map(|answer| match answer {
+            // An answer too, if not the one that was hoped for.
+            Err(error) if matches!(error.kind(), ErrorKind::Server(_) | ErrorKind::Extension) => {
+                Ok(Err(error))
+            }
+            Ok(Value::ServerError(error)) => Ok(Err(error.into())),
+            Ok(value) => Ok(Ok(value)),
+            Err(error) => Err(error),
+        });
+        line.answered(answered, sent_at)
+    }
+
     /// Gives the present connection up: what is at its other end is no longer what we want.
     pub(super) fn reopen(&self) {
         if let State::Up(line) = &*self.state.borrow() {
@@ -160,6 +185,11 @@ impl Link {
     }
 
     async fn line(&self, deadline: Instant) -> Result<Line, LocksError> {
+        if let State::Up(line) = &*self.state.borrow()
+            && !line.dead.is_cancelled()
+        {
+            return Ok(line.clone());
+        }
         let mut state = self.state.clone();
         // Both a time-out and the end of the upkeep leave the reason in the state.
         let _waited = timeout_at(deadline, state.wait_for(State::is_up)).await.is_ok();
@@ -179,12 +209,23 @@ impl State {
 impl Line {
     async fn ask(mut self, pipeline: &Pipeline, deadline: Instant) -> Result<Answer, Fault> {
         let sent_at = Instant::now();
-        match timeout_at(deadline, pipeline.query_async(&mut self.connection)).await {
-            Ok(Ok(replies)) => {
+        let asked = timeout_at(deadline, pipeline.query_async(&mut self.connection)).await;
+        let (sent_at, replies) = self.answered(asked, sent_at)?;
+        Ok(Answer { sent_at, replies })
+    }
+
+    /// What came of an exchange, and what that says of the connection.
+    fn answered<T>(
+        &self,
+        asked: Result<RedisResult<T>, Elapsed>,
+        sent_at: Instant,
+    ) -> Result<(Instant, T), Fault> {
+        match asked {
+            Ok(Ok(answer)) => {
                 self.is_answering();
                 #[cfg(feature = "broken")]
                 let sent_at = broken::sent_at(sent_at);
-                Ok(Answer { sent_at, replies })
+                Ok((sent_at, answer))
             }
             Ok(Err(error)) => {
                 self.dead.cancel();
@@ -315,12 +356,14 @@ impl Upkeep {
 }
 
 impl Ear {
-    /// A message: the value that a lock was handed to, or nothing, to show that messages arrive.
+    /// A message: the value that a lock was handed to and what it has to know, or nothing, to show
+    /// that messages arrive.
     fn hear(&self, data: &[Value]) {
-        if let [_channel, Value::BulkString(value)] = data
-            && let Ok(value) = std::str::from_utf8(value)
-        {
-            if value.is_empty() { self.lobby.echo() } else { self.lobby.wake(value) }
+        let [_channel, Value::BulkString(message)] = data else { return };
+        match reply::turn(message) {
+            Some((value, turn)) => self.lobby.wake(value, turn),
+            None if message.is_empty() => self.lobby.echo(),
+            None => {}
         }
     }
 }

@@ -14,9 +14,10 @@ use crate::locks::hold::Hold;
 use crate::locks::link::jittered;
 use crate::locks::name::LockName;
 use crate::locks::tenant::Kept;
+use crate::locks::waiting::Had;
 use crate::locks::wish::{BackOff, Patience, Policy, Rhythm, Wish};
 use crate::locks::words::{
-    Claim, Claimed, Grant, Held, Holder, LockError, LocksError, Loss, Over, Owner, Place, Released,
+    Claim, Claimed, Held, Holder, LockError, LocksError, Loss, Over, Owner, Place, Released,
 };
 
 impl Locks {
@@ -125,7 +126,7 @@ impl Locks {
     async fn attempt(&self, name: &LockName, wish: &Wish) -> Result<Guard, LockError> {
         let (claim, rhythm) = self.claim_for(name, wish);
         match self.ask(&claim).await? {
-            Claimed::Granted(grant) => self.hold(claim, &grant, rhythm, wish),
+            Claimed::Granted(grant) => self.hold(claim, &Had { grant, until: None }, rhythm, wish),
             Claimed::Busy(holder) => Err(LockError::Busy(Box::new(place_behind(holder)))),
         }
     }
@@ -162,8 +163,12 @@ impl Locks {
         patience: Patience,
     ) -> Result<Guard, LockError> {
         let (claim, rhythm) = self.claim_for(name, wish);
-        let grant = self.wait(&claim, patience.total).look_every(patience.slice).granted().await?;
-        self.hold(claim, &grant, rhythm, wish)
+        let had = self.wait(&claim, patience.total).look_every(patience.slice).had().await?;
+        let guard = self.hold(claim, &had, rhythm, wish)?;
+        if had.until.is_some() {
+            guard.make_whole();
+        }
+        Ok(guard)
     }
 
     fn claim_for(&self, name: &LockName, wish: &Wish) -> (Claim, Rhythm) {
@@ -184,7 +189,7 @@ impl Locks {
     fn hold(
         &self,
         claim: Claim,
-        grant: &Grant,
+        Had { grant, until }: &Had,
         rhythm: Rhythm,
         wish: &Wish,
     ) -> Result<Guard, LockError> {
@@ -196,6 +201,9 @@ impl Locks {
             since: grant.since,
         };
         let hold = Arc::new(Hold::new(held, rhythm, grant.sent_at, wish.min_hold, wish.max_hold));
+        if let Some(until) = until {
+            hold.trust_until(*until);
+        }
         let Some(id) = self.0.keep(hold.tenancy(), grant.sent_at) else {
             self.0.keeper.release_soon(&hold.held.name, &hold.held.value, Duration::ZERO);
             return Err(LockError::Lost(Loss::Closed));

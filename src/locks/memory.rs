@@ -12,7 +12,7 @@ use crate::domain::seat::Seat;
 use crate::locks::line::{Lobby, Standing, Waiter};
 use crate::locks::name::LockName;
 use crate::locks::reply;
-use crate::locks::table::{Moment, Table};
+use crate::locks::table::{Moment, Table, Told};
 use crate::locks::words::{Claim, Claimed, Held, Holder, InLine, LocksError, Released, Round};
 
 /// Locks of one process.
@@ -58,6 +58,12 @@ impl Memory {
         Round { sent_at: now, verdicts }
     }
 
+    /// Lets one lease run anew, if it has not ended.
+    pub(super) fn keep(&self, held: &Held, ttl: Duration) -> Option<Instant> {
+        let now = Instant::now();
+        self.table().keep(held, now, ttl).then_some(now)
+    }
+
     pub(super) fn holder(&self, name: &LockName) -> Option<Holder> {
         self.table().holder(name, Instant::now())
     }
@@ -77,9 +83,9 @@ impl Memory {
         self.table().behind(name, most, Instant::now())
     }
 
-    fn tell(&self, told: Option<String>) {
-        if let Some(value) = told {
-            self.lobby.wake(&value);
+    fn tell(&self, told: Told) {
+        if let Some((value, turn)) = told {
+            self.lobby.wake(&value, turn);
         }
     }
 

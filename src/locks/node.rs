@@ -8,8 +8,10 @@ use tokio_util::task::TaskTracker;
 use tracing::Instrument;
 
 use crate::locks::acquaintance::Acquaintance;
+use crate::locks::calls::End;
 use crate::locks::link::Link;
 use crate::locks::scripts::{Scripts, pipeline};
+use crate::locks::together::Together;
 use crate::reach::{Address, Addresses};
 
 /// A Redis and the two connections to it: one for claims, releases and questions, one for renewals
@@ -19,6 +21,8 @@ pub(super) struct Node {
     /// Of a node of a Cluster; of a single Redis whatever names it.
     pub(super) address: Address,
     pub(super) calls: Link,
+    /// Where claims and releases gather, if this is the only one: on a Cluster they are of many slots.
+    pub(super) together: Together,
     pub(super) renewals: Link,
     /// Which Redis the claims go to.
     pub(super) acquaintance: Arc<Acquaintance>,
@@ -69,7 +73,16 @@ impl Node {
         let tasks = &upbringing.tasks;
         tasks.spawn(calls_upkeep.run(end.clone()).instrument(span("calls")));
         tasks.spawn(renewals_upkeep.run(end.clone()).instrument(span("renewals")));
-        Arc::new(Self { address, calls, renewals, acquaintance, end })
+        let at = End { link: calls.clone(), acquaintance: Arc::clone(&acquaintance) };
+        let (together, conductor) = Together::new(at, Arc::clone(&upbringing.scripts));
+        let conducts = end.clone().run_until_cancelled_owned(conductor.run());
+        tasks.spawn(conducts.instrument(span("together")));
+        Arc::new(Self { address, calls, together, renewals, acquaintance, end })
+    }
+
+    /// Where calls are sent.
+    pub(super) fn end(&self) -> End {
+        End { link: self.calls.clone(), acquaintance: Arc::clone(&self.acquaintance) }
     }
 
     /// Gives the connections up: this is not a primary any more, look the address up again.

@@ -50,6 +50,8 @@ pub(super) struct Register {
     order: BTreeSet<(Instant, u64)>,
     last_id: u64,
     is_closed: bool,
+    /// When the actor looks here by itself. It is not called off when what was due then is gone.
+    armed: Option<Instant>,
     /// Somebody asked that all be renewed now that is due before this.
     rung: Option<Instant>,
     /// When the keeper was back the last time that it had been away.
@@ -74,8 +76,8 @@ struct Entry {
 }
 
 impl Register {
-    /// Takes one in; a number to find it by, and whether it is the first that is due. Nothing once
-    /// all is closed.
+    /// Takes one in; a number to find it by, and whether it is due before the actor looks by itself.
+    /// Nothing once all is closed.
     pub(super) fn enter(&mut self, tenancy: Tenancy, sent_at: Instant) -> Option<(u64, bool)> {
         if self.is_closed {
             return None;
@@ -90,7 +92,8 @@ impl Register {
         let due = entry.due();
         self.entries.insert(id, entry);
         self.order.extend(due.map(|due| (due, id)));
-        Some((id, self.order.first().is_some_and(|(_due, first)| *first == id)))
+        let is_early = due.is_some_and(|due| self.armed.is_none_or(|armed| due < armed));
+        Some((id, is_early))
     }
 
     /// Takes one out, for the caller to drop when nothing is locked any more.
@@ -119,9 +122,10 @@ impl Register {
         !self.is_empty()
     }
 
-    /// When there is something to do.
-    pub(super) fn next_due(&self) -> Option<Instant> {
-        self.order.first().map(|(due, _id)| *due)
+    /// When there is something to do, which is when the actor is going to look.
+    pub(super) fn arm(&mut self) -> Option<Instant> {
+        self.armed = self.order.first().map(|(due, _id)| *due);
+        self.armed
     }
 
     /// What there is to do at `now`: whose tenants to ask, and what to renew, all of which it is

@@ -126,10 +126,8 @@ impl Remote {
     async fn claim_once(&self, claim: &Claim) -> Result<Option<Claimed>, LocksError> {
         self.fitness.permits_grants()?;
         let promise = self.owed.promise(&claim.name, &claim.value, Duration::ZERO);
-        let call = |node: &Node| {
-            self.calls.scripts.claim(claim, None, node.acquaintance.grace(claim.floor))
-        };
-        let answer = self.calls.call(&claim.name, &self.calls.scripts.claim, call).await;
+        let call = self.calls.scripts.claim(claim, None);
+        let answer = self.calls.call(&claim.name, call).await;
         let claimed = answer.and_then(|(sent_at, reply)| reply::claimed(&reply, sent_at));
         match &claimed {
             Ok(_) | Err(Fault::Unsent(_) | Fault::Refused(_)) => promise.keep(),
@@ -142,13 +140,16 @@ impl Remote {
     /// has to release: whether it stands in the line or holds the lock by now, it may not know.
     pub(super) async fn check_in(&self, claim: &Claim, waiter: &Waiter) -> Result<Standing, Fault> {
         self.fitness.permits_grants().map_err(Fault::Refused)?;
-        let call = |node: &Node| {
-            let grace = waiter.remembers.max(node.acquaintance.grace(claim.floor));
-            self.calls.scripts.claim(claim, Some(waiter), grace)
-        };
-        let (sent_at, reply) =
-            self.calls.call(&claim.name, &self.calls.scripts.claim, call).await?;
+        let call = self.calls.scripts.claim(claim, Some(waiter));
+        let (sent_at, reply) = self.calls.call(&claim.name, call).await?;
         reply::standing(&reply, sent_at)
+    }
+
+    /// Lets one lease run anew; when that was asked for, if it was still held.
+    pub(super) async fn keep(&self, held: &Held, ttl: Duration) -> Result<Option<Instant>, Fault> {
+        let call = self.calls.scripts.keep(held, ttl);
+        let (sent_at, reply) = self.calls.call(&held.name, call).await?;
+        Ok(reply::was_held(&reply).map_err(Fault::Unknown)?.then_some(sent_at))
     }
 
     /// Gives back; nobody gets it for `rest`.

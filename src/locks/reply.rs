@@ -12,7 +12,7 @@ use tokio::time::Instant;
 use crate::domain::fence::Fence;
 use crate::domain::user::User;
 use crate::locks::fault::Fault;
-use crate::locks::line::Standing;
+use crate::locks::line::{Standing, Turn};
 use crate::locks::words::{Claimed, Grant, Holder, InLine, LocksError, Owner, Released};
 
 /// The answer of `claim.lua`; none if the lock is left to a holder who may come back.
@@ -58,6 +58,21 @@ pub(super) fn holders(reply: &Value, asked: usize) -> Result<Vec<Option<Holder>>
         return Err(unexpected());
     }
     rows.iter().map(|row| holder(row).ok_or_else(unexpected)).collect()
+}
+
+/// The message of `line.lua` to who has been handed a lock, and that one's value.
+pub(super) fn turn(message: &[u8]) -> Option<(&str, Turn)> {
+    let message = std::str::from_utf8(message).ok()?;
+    // The value is the last: what is in it is the claimant's business.
+    let mut words = message.splitn(3, ' ');
+    let fence = Fence(words.next()?.parse().ok()?);
+    let since = DateTime::from_timestamp_micros(words.next()?.parse().ok()?)?;
+    Some((words.next()?, Turn { fence, since }))
+}
+
+/// The answer of `several.lua` to whether a lock was still held.
+pub(super) fn was_held(reply: &Value) -> Result<bool, LocksError> {
+    released(reply).map(|released| released == Released::Freed)
 }
 
 /// The answer of `behind.lua`.

@@ -9,6 +9,7 @@ use crate::locks::GRANT_KEPT_FOR;
 use crate::locks::acquaintance::Acquaintance;
 #[cfg(feature = "broken")]
 use crate::locks::broken;
+use crate::locks::item::Item;
 use crate::locks::line::{LINE_DEADLINE, LINE_MAX, Waiter};
 use crate::locks::name::{LockName, Spelling, release_channel};
 use crate::locks::pass::Pass;
@@ -17,6 +18,18 @@ use crate::locks::words::{Claim, Held, Over, Owner};
 /// Locks in one call of the renewal script. A call holds Redis for itself: some 0.3 ms at this
 /// size. Larger calls gain nothing.
 pub(super) const LOCKS_PER_CALL: usize = 250;
+
+/// Both scripts as functions, and who calls them. Their `KEYS` and `ARGV` are those of one item.
+const SEVERAL: &str = concat!(
+    "local function claim(KEYS, ARGV)\n",
+    include_str!("line.lua"),
+    include_str!("claim.lua"),
+    "\nend\nlocal function release(KEYS, ARGV)\n",
+    include_str!("line.lua"),
+    include_str!("release.lua"),
+    "\nend\n",
+    include_str!("several.lua"),
+);
 
 /// A script and the hash that Redis knows it by.
 #[derive(Debug)]
@@ -30,8 +43,8 @@ pub(super) struct Script {
 pub(super) struct Scripts {
     /// How keys are spelled where these are called.
     pub(super) spelling: Spelling,
-    pub(super) claim: Script,
-    pub(super) release: Script,
+    /// Claims and releases, one or several at a time.
+    pub(super) several: Script,
     pub(super) renew: Script,
     pub(super) reassert: Script,
     pub(super) holders: Script,
@@ -74,8 +87,7 @@ impl Scripts {
     pub(super) fn new(spelling: Spelling) -> Self {
         let scripts = Self {
             spelling,
-            claim: Script::new(concat!(include_str!("line.lua"), include_str!("claim.lua"))),
-            release: Script::new(concat!(include_str!("line.lua"), include_str!("release.lua"))),
+            several: Script::new(SEVERAL),
             renew: Script::new(include_str!("renew.lua")),
             reassert: Script::new(include_str!("reassert.lua")),
             holders: Script::new(include_str!("holders.lua")),
@@ -87,55 +99,75 @@ impl Scripts {
         scripts
     }
 
-    /// Makes Redis know those that are called one at a time, and tell who it is.
+    /// Makes Redis know the one that does not come along with its calls, and tell who it is.
     pub(super) fn greeting(&self) -> Pipeline {
         let mut pipeline = pipeline();
-        for script in [&self.claim, &self.release] {
-            script.load(&mut pipeline);
-        }
+        self.several.load(&mut pipeline);
         #[cfg(feature = "broken")]
         broken::load_once(self, &mut pipeline);
         Acquaintance::ask(&mut pipeline);
         pipeline
     }
 
-    /// A claim, by somebody who waits or does not. For `grace` a holder may still come back of whom
-    /// Redis knows nothing.
-    pub(super) fn claim(&self, claim: &Claim, waiter: Option<&Waiter>, grace: Duration) -> Cmd {
+    /// Claims and releases in one call. All their keys are in it: on a Cluster they are of one slot.
+    pub(super) fn several<'a>(
+        &self,
+        items: impl Iterator<Item = &'a Item> + Clone,
+        acquaintance: &Acquaintance,
+    ) -> Cmd {
+        let mut call = self.several.call(5 * items.clone().count());
+        items.clone().for_each(|item| {
+            call.arg(&item.keys);
+        });
+        items.for_each(|item| {
+            call.arg(item.packed(acquaintance));
+        });
+        call
+    }
+
+    /// A claim, by somebody who waits or does not.
+    pub(super) fn claim(&self, claim: &Claim, waiter: Option<&Waiter>) -> Item {
         let (from, value) = match &claim.over {
             Over::Nobody => ("nobody", ""),
             Over::Value(value) => ("value", value.as_str()),
             Over::SameUser => ("user", ""),
             Over::Pass(pass) => ("pass", pass.as_str()),
         };
-        let mut call = self.claim.call(5);
-        call.arg(&claim.name.keys(self.spelling))
-            .arg(&claim.value)
+        let what = if waiter.is_some() { "wait" } else { "claim" };
+        let mut call = Item::new(what, claim.name.keys(self.spelling));
+        call.arg(&claim.value)
             .arg(millis(claim.ttl))
             .arg(claim.floor.0)
             .arg(claim.owner.user.id.as_str())
             .arg(&claim.owner.user.name)
-            .arg(claim.owner.node.to_string())
+            .arg(claim.owner.node)
             .arg(from)
             .arg(value)
             .arg(millis(GRANT_KEPT_FOR))
             .arg(pass_of(&claim.owner));
         match waiter {
-            Some(waiter) => call.arg(waiter.server.to_string()),
+            Some(waiter) => call.arg(waiter.server),
             None => call.arg(""),
         };
         call.arg(millis(LINE_DEADLINE))
             .arg(waiter.map_or(0, |waiter| waiter.arrival))
-            .arg(if grace.is_zero() { 0 } else { millis(grace) })
             .arg(LINE_MAX);
+        call.leaves_it(claim.floor, waiter.map_or(Duration::ZERO, |waiter| waiter.remembers));
         call
     }
 
     /// A release; the lock stays taken for `rest`.
-    pub(super) fn release(&self, name: &LockName, value: &str, rest: Duration) -> Cmd {
-        let mut call = self.release.call(5);
-        call.arg(&name.keys(self.spelling)).arg(value).arg(millis(GRANT_KEPT_FOR));
+    pub(super) fn release(&self, name: &LockName, value: &str, rest: Duration) -> Item {
+        let mut call = Item::new("release", name.keys(self.spelling));
+        call.arg(value).arg(millis(GRANT_KEPT_FOR));
         call.arg(if rest.is_zero() { 0 } else { millis(rest) });
+        call
+    }
+
+    /// Lets one lease run anew.
+    pub(super) fn keep(&self, held: &Held, ttl: Duration) -> Item {
+        let mut call = Item::new("keep", held.name.keys(self.spelling));
+        call.arg(&held.value).arg(millis(ttl));
         call
     }
 

@@ -12,7 +12,7 @@ use tokio::time::Instant;
 
 use crate::domain::fence::Fence;
 use crate::locks::GRANT_KEPT_FOR;
-use crate::locks::line::{LINE_DEADLINE, LINE_MAX, Standing, Waiter};
+use crate::locks::line::{LINE_DEADLINE, LINE_MAX, Standing, Turn, Waiter};
 use crate::locks::name::LockName;
 use crate::locks::words::{Claim, Grant, Held, Holder, InLine, Over, Owner, Released, Verdict};
 
@@ -66,8 +66,8 @@ struct Waiting {
     due: Instant,
 }
 
-/// Whom to tell that the lock is theirs.
-type Told = Option<String>;
+/// Whom to tell that the lock is theirs, and what.
+pub(super) type Told = Option<(String, Turn)>;
 
 impl Table {
     /// As `claim.lua`: how the claimant stands, or nothing if its value is spent. For `grace` a
@@ -182,6 +182,13 @@ impl Table {
         verdict
     }
 
+    /// Lets a lease run anew, if it has not ended.
+    pub(super) fn keep(&mut self, held: &Held, now: Instant, ttl: Duration) -> bool {
+        let grip = self.entries.get_mut(&held.name).and_then(|entry| entry.grip.as_mut());
+        let grip = grip.filter(|grip| grip.value == held.value && now < grip.ends);
+        grip.map(|grip| grip.ends = now + ttl).is_some()
+    }
+
     pub(super) fn holder(&self, name: &LockName, now: Instant) -> Option<Holder> {
         self.entries.get(name)?.holder(now)
     }
@@ -269,8 +276,9 @@ impl Entry {
         }
         let first = self.line.remove(0);
         let left = first.due.saturating_duration_since(moment.at);
-        self.give(first.value.clone(), first.owner, first.floor, moment, left);
-        Some(first.value)
+        let value = first.value.clone();
+        let (fence, since) = self.give(first.value, first.owner, first.floor, moment, left);
+        Some((value, Turn { fence, since }))
     }
 
     /// The answer to who cannot have it, with a place in the line if they wait.

@@ -4,6 +4,16 @@
 //! between. It asks again when it is told, when the holder's lease ends, and before its own
 //! deadline in the line: that call is sign of life, backstop and attempt in one. Which of the
 //! three brought it there makes no difference, so none of them has to be relied on.
+//!
+//! Who is in a hurry need not look when it is told ([`Waiting::had`]): the message says all that the
+//! look would, but for how long the lock is its own. That it knows without asking. The lock was
+//! handed over for what was left of the waiter's deadline in the line, and that began anew when its
+//! last look got to the keeper, which is not before it was sent:
+//!
+//! - **W1** (G3) A turn is trusted until an eighth of [`LINE_DEADLINE`] before its end, counted from
+//!   when the last look was sent that was answered, however late the message comes.
+//! - **W2** A message is believed only if its fence is above that of the holder whom that look
+//!   showed: it is of a hand-over that came later. Who saw no holder, looks.
 
 use std::fmt;
 use std::pin::Pin;
@@ -12,10 +22,11 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep_until, timeout_at};
 
+use crate::domain::fence::Fence;
 use crate::locks::Locks;
 use crate::locks::acquaintance::RETURN_GRACE;
 use crate::locks::fault::Fault;
-use crate::locks::line::{Bell, LOOK_EVERY, Standing, Waiter};
+use crate::locks::line::{Bell, LINE_DEADLINE, LOOK_EVERY, Standing, Turn, Waiter};
 use crate::locks::link::jittered;
 use crate::locks::reply::unexpected;
 use crate::locks::words::{Claim, Grant, LockError, LocksError, Place};
@@ -36,6 +47,15 @@ pub enum Waited {
     Place(Place),
     /// The lock is theirs. Nothing follows.
     Granted(Grant),
+}
+
+/// A lock that was waited for.
+#[derive(Debug)]
+pub(super) struct Had {
+    pub(super) grant: Grant,
+    /// It was handed over for as long as the waiter was believed to live: it is to be made whole
+    /// before that.
+    pub(super) until: Option<Instant>,
 }
 
 /// A place in the line, from [`Locks::wait`].
@@ -62,9 +82,15 @@ pub struct Waiting {
     place: Option<Place>,
     /// The end of the holder's lease, as it was seen last.
     holder_until: Instant,
+    /// When the last look was sent that found a place in the line, and who had the lock then.
+    looked_at: Instant,
+    seen: Option<Fence>,
+    /// What the bell said, until that is looked into.
+    turn: Option<Turn>,
     /// Why the last look failed.
     failed: Option<LocksError>,
-    looking: Option<Look>,
+    /// The look that is under way, and when it began.
+    looking: Option<(Look, Instant)>,
     /// There is nothing in the line, nor to be given back.
     is_over: bool,
 }
@@ -86,6 +112,9 @@ impl Waiting {
             arrival: 0,
             place: None,
             holder_until: now,
+            looked_at: now,
+            seen: None,
+            turn: None,
             failed: None,
             looking: None,
             is_over: false,
@@ -152,6 +181,37 @@ impl Waiting {
         }
     }
 
+    /// Waits until the lock is given; takes the keeper's word for it where that can be trusted.
+    ///
+    /// # Cancel safety
+    ///
+    /// Leaves the line when dropped.
+    pub(super) async fn had(mut self) -> Result<Had, LockError> {
+        loop {
+            if self.arrival != 0 && self.looking.is_none() && self.is_time_to_look().await {
+                if let Some(had) = self.turn.take().and_then(|turn| self.believe(turn)) {
+                    self.is_over = true;
+                    self.count("granted");
+                    return Ok(had);
+                }
+                self.look_at = Instant::now();
+            }
+            if let Waited::Granted(grant) = self.next().await? {
+                return Ok(Had { grant, until: None });
+            }
+        }
+    }
+
+    /// What comes of a message without a look (W1, W2).
+    fn believe(&self, turn: Turn) -> Option<Had> {
+        let now = Instant::now();
+        let until = self.looked_at + LINE_DEADLINE - LINE_DEADLINE / 8;
+        let is_news = self.seen.is_some_and(|seen| Fence::ZERO < seen && seen < turn.fence);
+        let Turn { fence, since } = turn;
+        let grant = Grant { fence, since, sent_at: now, replaced: None };
+        (is_news && now < until).then_some(Had { grant, until: Some(until) })
+    }
+
     /// The last place that was told.
     #[must_use]
     pub fn place(&self) -> Option<&Place> {
@@ -172,11 +232,15 @@ impl Waiting {
             };
             let (keeper, claim) = (self.locks.0.keeper.clone(), Arc::clone(&self.claim));
             let look = async move { keeper.check_in(&claim, &waiter).await };
-            self.looking = Some(Box::pin(look));
+            self.looking = Some((Box::pin(look), Instant::now()));
         }
-        let looking = self.looking.as_mut()?;
+        let (looking, began) = self.looking.as_mut()?;
         let seen =
             if is_first { looking.await } else { timeout_at(self.until, looking).await.ok()? };
+        if let Ok(Standing::InLine { holder, .. }) = &seen {
+            self.looked_at = *began;
+            self.seen = holder.as_ref().map(|holder| holder.fence);
+        }
         self.looking = None;
         Some(seen)
     }
@@ -186,7 +250,7 @@ impl Waiting {
         tokio::select! {
             biased;
             () = sleep_until(self.look_at.min(self.until)) => {}
-            () = self.bell.rings() => {}
+            turn = self.bell.rings() => self.turn = turn,
         }
         Instant::now() < self.until
     }
@@ -275,3 +339,7 @@ impl fmt::Debug for Waiting {
         f.debug_struct("Waiting").field("name", &self.claim.name).finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+#[path = "waiting_tests.rs"]
+mod tests;

@@ -1,17 +1,27 @@
-//! What a claim and its release cost, against what the network alone costs.
+//! What a claim and its release cost: how many of both a second, with 1, 64 and 1,024 tasks that
+//! each have a lock of their own, which they claim and give back again and again.
 //!
+//! - `claim`: [`Locks::claim`] and [`Locks::release`] in a private Redis on this machine.
+//! - `guard`: the same with a [`Guard`]: [`Locks::try_lock`] and its release, kept alive.
+//! - `redis-benchmark`: Redis's own tool with the same two scripts on the same kinds of names, a
+//!   connection for each task. It does one script at a time: first claims of locks that nobody
+//!   holds, then releases of locks that are held; a pair takes the time of one of each.
+//! - `rslock`: the crate, `lock` and `unlock`: a `SET NX` and a script that compares and deletes,
+//!   on one connection of the same client library. No fence, no owner, no line.
+//! - `redlock`: npm's, on node and ioredis: the same as two scripts.
 //! - `memory`: claim and release inside the process.
-//! - `redis`: claim and release in a private Redis on this machine: two round trips, two scripts.
-//! - `two_pings`: two round trips that ask for nothing, on a connection of the same client
-//!   library: what is left after this is the scripts.
-//! - `set_nx_del`: the least that could be called a lock, without fence, holder or comparison.
 //!
-//! Each also with 64 at a time, where round trips overlap and the work itself shows. After
-//! criterion's own figures, they are run in turn and the ratios of their medians are printed:
+//! All of them but `memory` use the one Redis, which is emptied between them. They take turns, and
+//! a ratio is the median of the ratios of single rounds. `redlock` wants its packages, which are
+//! locked in `peers/`; without them it is left out, and said so:
 //!
 //! ```text
-//! cargo bench --bench claim
+//! (cd tests/bench/peers && npm ci); cargo bench --bench claim
 //! ```
+//!
+//! Names of contenders after a `--` leave the others out.
+//!
+//! [`Guard`]: galley::locks::Guard
 
 #![allow(
     clippy::panic,
@@ -20,128 +30,84 @@
     reason = "a measurement that fails panics, and one that does not prints"
 )]
 
+#[path = "claim/contender.rs"]
+mod contender;
+#[allow(dead_code, reason = "shared with the other benchmarks, which use more of it")]
+#[path = "measure.rs"]
+mod measure;
 #[allow(dead_code, reason = "shared with the tests, which use more of it")]
 #[path = "../locks/people.rs"]
 mod people;
 #[allow(dead_code, reason = "shared with the tests, which use more of it")]
 #[path = "../locks/server.rs"]
 mod server;
+#[path = "claim/tool.rs"]
+mod tool;
 
-use std::time::Duration;
-
-use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use galley::locks::{Locks, Released};
-use redis::Value;
-use redis::aio::MultiplexedConnection;
 use tokio::runtime::Runtime;
-use tokio::task::JoinSet;
-use tokio::time::Instant;
 
-use crate::people::{claim, granted, kim, seat};
+use crate::contender::{Contender, contenders};
+use crate::measure::{Bar, Table, median, ratio};
 use crate::server::Server;
 
-/// Rounds of each kind for the ratios.
-const ROUNDS: usize = 201;
+/// Rounds of each contender.
+const ROUNDS: usize = 9;
+/// Tasks, and the pairs that all of them together do in a round.
+const SIZES: [(usize, usize); 3] = [(1, 1_000), (64, 6_400), (1_024, 8_192)];
 
-#[derive(Clone)]
-enum Kind {
-    Locks(Locks),
-    Pings(MultiplexedConnection),
-    SetNxDel(MultiplexedConnection),
-}
+/// Pairs a second: of one contender, by round.
+type Rates = Vec<f64>;
 
-impl Kind {
-    async fn once(&mut self) {
-        match self {
-            Self::Locks(locks) => {
-                let wish = claim(&seat(), &kim());
-                granted(locks, &wish).await;
-                assert_eq!(locks.release(&wish.name, &wish.value).await, Ok(Released::Freed));
-            }
-            Self::Pings(connection) => {
-                for _ in 0..2 {
-                    let _: Value = redis::cmd("PING").query_async(connection).await.expect("pong");
-                }
-            }
-            Self::SetNxDel(connection) => {
-                let wish = claim(&seat(), &kim());
-                let mut set = redis::cmd("SET");
-                set.arg(wish.name.key()).arg(&wish.value).arg("NX").arg("PX").arg(12_000);
-                let _: Value = set.query_async(connection).await.expect("an answer");
-                let mut del = redis::cmd("DEL");
-                let freed: u8 =
-                    del.arg(wish.name.key()).query_async(connection).await.expect("an answer");
-                assert_eq!(freed, 1);
-            }
-        }
-    }
-
-    async fn at_a_time(&self, tasks: usize) {
-        let mut all = JoinSet::new();
-        for _ in 0..tasks {
-            let mut kind = self.clone();
-            all.spawn(async move { kind.once().await });
-        }
-        all.join_all().await;
-    }
-}
-
-fn claims(c: &mut Criterion) {
+fn main() {
     let runtime = Runtime::new().expect("a runtime");
-    let (_server, kinds) = runtime.block_on(kinds());
-    let mut group = c.benchmark_group("claim_and_release");
-    group.sample_size(20).warm_up_time(Duration::from_millis(300));
-    group.measurement_time(Duration::from_millis(1_500));
-    for tasks in [1, 64] {
-        group.throughput(Throughput::Elements(tasks as u64));
-        for (name, kind) in &kinds {
-            group.bench_function(BenchmarkId::new(*name, tasks), |bencher| {
-                bencher.to_async(&runtime).iter(|| kind.at_a_time(tasks));
-            });
+    runtime.block_on(async {
+        let server = Server::start().await;
+        let wanted: Vec<_> = std::env::args().skip(1).filter(|it| !it.starts_with('-')).collect();
+        let mut contenders = contenders(&server).await;
+        contenders.retain(|it| wanted.is_empty() || wanted.iter().any(|name| name == it.name()));
+        let mut table = Table::new("Claims and releases a second; a ratio is of the speed");
+        for (tasks, pairs) in SIZES {
+            let rates = rounds(&server, &mut contenders, tasks, pairs).await;
+            compare(&mut table, tasks, &contenders, &rates);
+        }
+        table.print();
+        for contender in contenders {
+            contender.stop().await;
+        }
+    });
+}
+
+async fn rounds(
+    server: &Server,
+    contenders: &mut [Contender],
+    tasks: usize,
+    pairs: usize,
+) -> Vec<Rates> {
+    let mut rates = vec![Rates::with_capacity(ROUNDS); contenders.len()];
+    for round in 0..=ROUNDS {
+        for (contender, rates) in contenders.iter_mut().zip(&mut rates) {
+            let _: String = server.run("FLUSHDB SYNC").await;
+            let rate = contender.run(tasks, pairs).await;
+            // The first is for getting warm.
+            if 0 < round {
+                rates.push(rate);
+            }
         }
     }
-    group.finish();
-    for tasks in [1, 64] {
-        runtime.block_on(ratios(&kinds, tasks));
+    rates
+}
+
+/// The first contender is who the others are compared with.
+fn compare(table: &mut Table, tasks: usize, contenders: &[Contender], rates: &[Rates]) {
+    let ours = &rates[0];
+    for (contender, theirs) in contenders.iter().zip(rates).skip(1) {
+        let bar = match contender {
+            Contender::RedisBenchmark(_) if tasks == 64 => Bar::AtLeast(0.9),
+            Contender::Rslock(_) | Contender::Redlock(_) => Bar::AtLeast(1.0),
+            _ => Bar::None,
+        };
+        let figures = (format!("{:.0}", median(ours)), format!("{:.0}", median(theirs)));
+        let what = format!("{tasks} tasks, against {}", contender.name());
+        table.row(what, figures, ratio(ours, theirs), bar);
     }
 }
-
-async fn kinds() -> (Server, Vec<(&'static str, Kind)>) {
-    let server = Server::start().await;
-    let locks = Locks::connect(&server.url()).await.expect("a good address");
-    locks.check().await.expect("a fit Redis");
-    let connection = server.connection().await;
-    let kinds = vec![
-        ("memory", Kind::Locks(Locks::memory())),
-        ("redis", Kind::Locks(locks)),
-        ("two_pings", Kind::Pings(connection.clone())),
-        ("set_nx_del", Kind::SetNxDel(connection)),
-    ];
-    (server, kinds)
-}
-
-async fn ratios(kinds: &[(&'static str, Kind)], tasks: usize) {
-    let mut times = vec![Vec::with_capacity(ROUNDS); kinds.len()];
-    for _ in 0..ROUNDS {
-        for ((_name, kind), times) in kinds.iter().zip(&mut times) {
-            let began = Instant::now();
-            kind.at_a_time(tasks).await;
-            times.push(began.elapsed());
-        }
-    }
-    let medians: Vec<_> = times.into_iter().map(median).collect();
-    println!("\nmedians of {ROUNDS} rounds in turn, {tasks} at a time");
-    for ((name, _kind), micros) in kinds.iter().zip(&medians) {
-        let ratio = micros / medians[1];
-        println!("{name:>12}: {micros:>9.1} us, {ratio:.2} of the time of `redis`");
-    }
-}
-
-/// In microseconds.
-fn median(mut times: Vec<Duration>) -> f64 {
-    times.sort_unstable();
-    times[times.len() / 2].as_secs_f64() * 1_000_000.0
-}
-
-criterion_group!(benches, claims);
-criterion_main!(benches);

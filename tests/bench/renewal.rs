@@ -1,15 +1,18 @@
-//! What a round of renewals costs, against what it could cost at best and at worst.
+//! What a round of renewals costs, against what it could cost at best and at worst, and how long
+//! others have to wait for Redis meanwhile.
 //!
 //! - `galley`: [`Locks::renew`], the real function.
-//! - `bare_socket`: the limit. The same bytes written to a plain socket, and as many read back as
+//! - `bare socket`: the limit. The same bytes written to a plain socket, and as many read back as
 //!   the answer has: no client, no parsing, no verdicts. What remains is Redis and the kernel.
 //!   That the bytes are the same is checked by Redis's own count of what came in.
-//! - `one_by_one`: a compare-and-extend script for each lock, each waiting for the last, as
-//!   published session locks do it. For 100 and 1,000 locks only.
+//! - `one by one`: a compare-and-extend script for each lock, each waiting for the last, as
+//!   published session locks do it. Not for 100,000.
 //!
-//! The Redis is a private one on this machine. After criterion's own figures, the three are run in
-//! turn, round by round, so that whatever else the machine does falls on all alike, and the ratios
-//! of their medians are printed:
+//! The Redis is a private one on this machine. They take turns, and a ratio is the median of the
+//! ratios of single rounds. Then a thread of its own sends `PING`s on a plain socket, one after the
+//! other, while there is nothing else to do, and while round after round is made: how much longer
+//! they take is how much longer a round lets others wait. Beside that stands how long Redis itself
+//! says that single calls of the script took (`INFO latencystats`).
 //!
 //! ```text
 //! cargo bench --bench renewal
@@ -22,18 +25,20 @@
     reason = "a measurement that fails panics, and one that does not prints"
 )]
 
+#[allow(dead_code, reason = "shared with the other benchmarks, which use more of it")]
+#[path = "measure.rs"]
+mod measure;
 #[allow(dead_code, reason = "shared with the tests, which use more of it")]
 #[path = "../locks/people.rs"]
 mod people;
+#[path = "renewal/pings.rs"]
+mod pings;
 #[allow(dead_code, reason = "shared with the tests, which use more of it")]
 #[path = "../locks/server.rs"]
 mod server;
 
 use std::time::Duration;
 
-use criterion::{
-    BenchmarkId, Criterion, SamplingMode, Throughput, criterion_group, criterion_main,
-};
 use galley::locks::{Held, Locks};
 use redis::aio::MultiplexedConnection;
 use redis::{Cmd, Script};
@@ -41,43 +46,40 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::runtime::Runtime;
 use tokio::sync::Mutex;
+use tokio::task::JoinSet;
 use tokio::time::Instant;
 
+use crate::measure::{Bar, Table, median, quantile, ratio};
 use crate::people::{LONG, kim, seat, seated};
+use crate::pings::Pings;
 use crate::server::Server;
 
 /// As in `locks::scripts`; that it is, the count of bytes shows.
 const LOCKS_PER_CALL: usize = 250;
-/// Rounds of each kind for the ratios.
-const ROUNDS: usize = 41;
+/// Locks, rounds, and how many of these also one by one.
+const SIZES: [(usize, usize, usize); 4] =
+    [(100, 201, 41), (1_000, 101, 21), (10_000, 41, 5), (100_000, 7, 0)];
+/// How long `PING`s are sent.
+const PINGED_FOR: Duration = Duration::from_secs(2);
+/// Others may be held up for so long by rounds, in µs.
+const HELD_MAX: f64 = 2_000.0;
 
-fn renewals(c: &mut Criterion) {
+fn main() {
     let runtime = Runtime::new().expect("a runtime");
-    let mut group = c.benchmark_group("renewal_round");
-    group.sampling_mode(SamplingMode::Flat).sample_size(20);
-    group.warm_up_time(Duration::from_millis(300)).measurement_time(Duration::from_millis(1_500));
-    let mut ratios = Vec::new();
-    for seats in [100, 1_000, 10_000] {
-        let bench = runtime.block_on(Bench::new(seats));
-        group.throughput(Throughput::Elements(seats as u64));
-        group.bench_function(BenchmarkId::new("galley", seats), |bencher| {
-            bencher.to_async(&runtime).iter(|| bench.galley());
-        });
-        group.bench_function(BenchmarkId::new("bare_socket", seats), |bencher| {
-            bencher.to_async(&runtime).iter(|| bench.bare_socket());
-        });
-        if seats <= 1_000 {
-            group.bench_function(BenchmarkId::new("one_by_one", seats), |bencher| {
-                bencher.to_async(&runtime).iter(|| bench.one_by_one());
-            });
+    runtime.block_on(async {
+        let mut table = Table::new("A round of renewals, in ms; a ratio is of the speed");
+        let mut held_up =
+            Table::new("Others meanwhile, in µs; what is held to the bar is the time");
+        for (locks, rounds, singles) in SIZES {
+            let bench = Bench::new(locks).await;
+            bench.compare(&mut table, rounds, singles).await;
+            if 10_000 <= locks {
+                bench.hold_up(&mut held_up).await;
+            }
         }
-        ratios.push(runtime.block_on(bench.ratios(seats)));
-    }
-    group.finish();
-    println!("\nmedians of {ROUNDS} rounds, in turn");
-    for line in ratios {
-        println!("{line}");
-    }
+        table.print();
+        held_up.print();
+    });
 }
 
 struct Bench {
@@ -89,7 +91,7 @@ struct Bench {
     socket: Mutex<TcpStream>,
     single: Vec<Cmd>,
     connection: MultiplexedConnection,
-    _server: Server,
+    server: Server,
 }
 
 impl Bench {
@@ -97,8 +99,13 @@ impl Bench {
         let server = Server::start().await;
         let locks = Locks::connect(&server.url()).await.expect("a good address");
         let mut held = Vec::with_capacity(seats);
-        for _ in 0..seats {
-            held.push(seated(&locks, &seat(), &kim(), LONG).await);
+        for some in (0..seats).step_by(100) {
+            let mut seating = JoinSet::new();
+            for _ in some..seats.min(some + 100) {
+                let locks = locks.clone();
+                seating.spawn(async move { seated(&locks, &seat(), &kim(), LONG).await });
+            }
+            held.append(&mut seating.join_all().await);
         }
         let request = request(&held);
         // `$40\r\n<hash>\r\n`, and for each call `$<n>\r\n<verdicts>\r\n`.
@@ -109,8 +116,7 @@ impl Bench {
         let socket = Mutex::new(socket);
         let connection = server.connection().await;
         let single = single(&held, connection.clone()).await;
-        let bench =
-            Self { locks, held, request, reply_bytes, socket, single, connection, _server: server };
+        let bench = Self { locks, held, request, reply_bytes, socket, single, connection, server };
         bench.check_bytes().await;
         bench
     }
@@ -157,26 +163,72 @@ impl Bench {
         field.expect("the field").trim().parse().expect("a number")
     }
 
-    async fn ratios(&self, seats: usize) -> String {
+    async fn compare(&self, table: &mut Table, rounds: usize, singles: usize) {
         let (mut galley, mut bare, mut single) = (Vec::new(), Vec::new(), Vec::new());
-        for _ in 0..ROUNDS {
+        for round in 0..rounds {
             galley.push(timed(self.galley()).await);
             bare.push(timed(self.bare_socket()).await);
-            if seats <= 1_000 {
+            if round < singles {
                 single.push(timed(self.one_by_one()).await);
             }
         }
-        let (galley, bare) = (median(galley), median(bare));
-        let mut line = format!(
-            "{seats:>6} seats: galley {galley:>7.3} ms, bare socket {bare:>7.3} ms: {:.2} of its \
-             speed",
-            bare / galley
-        );
-        if seats <= 1_000 {
-            let single = median(single);
-            line += &format!("; one by one {single:>8.3} ms: {:.1} times faster", single / galley);
+        let figures =
+            |theirs: &[f64]| (format!("{:.3}", median(&galley)), format!("{:.3}", median(theirs)));
+        let locks = self.held.len();
+        let bar = if locks == 10_000 { Bar::AtLeast(0.9) } else { Bar::None };
+        let what = format!("{locks} locks, against a bare socket");
+        table.row(what, figures(&bare), ratio(&bare, &galley), bar);
+        if 0 < singles {
+            let what = format!("{locks} locks, against one by one");
+            table.row(what, figures(&single), ratio(&single, &galley), Bar::AtLeast(10.0));
         }
-        line
+    }
+
+    /// How long others wait for Redis while rounds are made, and while none is.
+    async fn hold_up(&self, table: &mut Table) {
+        let pings = Pings::begin(self.server.port());
+        tokio::time::sleep(PINGED_FOR).await;
+        let idle = pings.end();
+        self.server.forget_calls().await;
+        let pings = Pings::begin(self.server.port());
+        let began = Instant::now();
+        while began.elapsed() < PINGED_FOR {
+            self.galley().await;
+        }
+        let meanwhile = pings.end();
+        let locks = self.held.len();
+        for (name, q, bar) in
+            [("p50", 0.5, Bar::None), ("p99", 0.99, Bar::AtMost(HELD_MAX)), ("max", 1.0, Bar::None)]
+        {
+            let (ours, idle) = (quantile(&meanwhile, q), quantile(&idle, q));
+            let what = format!("{locks} locks: {name} of a PING, and how much longer than idle");
+            table.row(what, (format!("{ours:.0}"), format!("{idle:.0}")), ours - idle, bar);
+        }
+        let script = self.scripts_took().await;
+        for (name, took, bar) in [
+            ("mean", script.0, Bar::None),
+            ("p99", script.1, Bar::AtMost(HELD_MAX)),
+            ("p99.9", script.2, Bar::None),
+        ] {
+            let what = format!("{locks} locks: {name} of a call of the script");
+            table.row(what, (format!("{took:.0}"), ""), took, bar);
+        }
+    }
+
+    /// How long calls of scripts took by Redis's own count: mean, p99 and p99.9, in µs.
+    async fn scripts_took(&self) -> (f64, f64, f64) {
+        let mean: String = self.server.run("INFO commandstats").await;
+        let share: String = self.server.run("INFO latencystats").await;
+        let figure = |text: &str, line: &str, field: &str| -> f64 {
+            let line = text.lines().find_map(|it| it.strip_prefix(line)).expect("the line");
+            let field = line.split(',').find_map(|it| it.strip_prefix(field)).expect("the field");
+            field.trim().parse().expect("a number")
+        };
+        (
+            figure(&mean, "cmdstat_evalsha:", "usec_per_call="),
+            figure(&share, "latency_percentiles_usec_evalsha:", "p99="),
+            figure(&share, "latency_percentiles_usec_evalsha:", "p99.9="),
+        )
     }
 }
 
@@ -221,17 +273,9 @@ fn bulk_bytes(length: usize) -> usize {
     1 + length.to_string().len() + 2 + length + 2
 }
 
-async fn timed(round: impl Future<Output = ()>) -> Duration {
+/// In milliseconds.
+async fn timed(round: impl Future<Output = ()>) -> f64 {
     let began = Instant::now();
     round.await;
-    began.elapsed()
+    began.elapsed().as_secs_f64() * 1_000.0
 }
-
-/// In milliseconds.
-fn median(mut times: Vec<Duration>) -> f64 {
-    times.sort_unstable();
-    times[times.len() / 2].as_secs_f64() * 1_000.0
-}
-
-criterion_group!(benches, renewals);
-criterion_main!(benches);

@@ -33,6 +33,7 @@ mod sentinel;
 mod server;
 mod side;
 mod tenants;
+mod told;
 
 /// One suite for both keepers: a test is a function of the place where the locks are.
 macro_rules! on_both_keepers {
@@ -120,6 +121,15 @@ mod in_line {
         a_question_that_is_dropped_keeps_the_place
         a_take_over_goes_before_the_line_and_leaves_it_as_it_is
         what_is_held_is_listed_with_its_line
+    }
+}
+
+mod handed_over {
+    on_both_keepers! {
+        told:
+        g5_who_is_told_has_the_lock_and_its_lease_is_made_whole_at_once
+        g3_a_lease_that_was_handed_over_is_trusted_beyond_that_once_it_is_whole
+        g6_who_gives_back_at_once_is_not_given_it_again_by_making_it_whole
     }
 }
 

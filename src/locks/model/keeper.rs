@@ -132,7 +132,7 @@ impl Keeper {
             now,
             until: now + claim.ttl,
         };
-        let told = told.as_deref().map(number_of);
+        let told = told.map(|(value, _turn)| number_of(&value));
         self.state.accounts[*key].asked(asked, said, told)?;
         self.compare(*key, now, "G1")?;
         Ok(Answer { said: standing, told })
@@ -153,7 +153,7 @@ impl Keeper {
         }
         let moment = self.moment(now);
         let (said, told) = self.state.table.release(&name, &value, Duration::ZERO, moment);
-        let told = told.as_deref().map(number_of);
+        let told = told.map(|(value, _turn)| number_of(&value));
         self.state.accounts[key].gave(who, now, said == Released::Freed, told)?;
         self.compare(key, now, "G6")?;
         Ok(Answer { said, told })

@@ -1,0 +1,91 @@
+//! What the benchmarks of locks share: figures of rounds that were run in turn, and the table that
+//! says which bar was reached.
+//!
+//! A bar is on a ratio and never on a time. Contenders take turns, round by round, and the ratio is
+//! the median of the ratios of single rounds: what else the machine does falls on neighbours alike.
+
+/// What a ratio is held against.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Bar {
+    AtLeast(f64),
+    AtMost(f64),
+    /// Shown for what it is.
+    None,
+}
+
+/// One line of the table.
+#[derive(Debug)]
+struct Row {
+    what: String,
+    ours: String,
+    theirs: String,
+    ratio: f64,
+    bar: Bar,
+}
+
+/// What is printed at the end of a benchmark.
+#[derive(Debug)]
+pub(crate) struct Table {
+    title: &'static str,
+    rows: Vec<Row>,
+}
+
+impl Table {
+    pub(crate) fn new(title: &'static str) -> Self {
+        Self { title, rows: Vec::new() }
+    }
+
+    /// One comparison: `what` was measured, at us, at whom we compare with.
+    pub(crate) fn row(
+        &mut self,
+        what: impl Into<String>,
+        (ours, theirs): (impl Into<String>, impl Into<String>),
+        ratio: f64,
+        bar: Bar,
+    ) {
+        let (what, ours, theirs) = (what.into(), ours.into(), theirs.into());
+        self.rows.push(Row { what, ours, theirs, ratio, bar });
+    }
+
+    /// Writes it to the standard output.
+    pub(crate) fn print(&self) {
+        println!("\n{}\n", self.title);
+        println!("| what | Galley | against | ratio | bar | |");
+        println!("|---|---|---|---|---|---|");
+        for Row { what, ours, theirs, ratio, bar } in &self.rows {
+            let (bar, verdict) = match bar {
+                Bar::AtLeast(bar) => (format!("≥ {bar}"), verdict(bar <= ratio)),
+                Bar::AtMost(bar) => (format!("≤ {bar}"), verdict(ratio <= bar)),
+                Bar::None => (String::new(), ""),
+            };
+            println!("| {what} | {ours} | {theirs} | {ratio:.2} | {bar} | {verdict} |");
+        }
+    }
+}
+
+fn verdict(is_reached: bool) -> &'static str {
+    if is_reached { "PASS" } else { "MISS" }
+}
+
+/// The value below which a share of `q` of them lie.
+pub(crate) fn quantile(values: &[f64], q: f64) -> f64 {
+    let mut sorted = values.to_vec();
+    sorted.sort_unstable_by(f64::total_cmp);
+    #[allow(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a place in a list that fits in memory"
+    )]
+    let at = (q * (sorted.len() - 1) as f64).round() as usize;
+    sorted[at]
+}
+
+pub(crate) fn median(values: &[f64]) -> f64 {
+    quantile(values, 0.5)
+}
+
+/// The median of the ratios of single rounds.
+pub(crate) fn ratio(ours: &[f64], theirs: &[f64]) -> f64 {
+    let ratios: Vec<_> = ours.iter().zip(theirs).map(|(ours, theirs)| ours / theirs).collect();
+    median(&ratios)
+}

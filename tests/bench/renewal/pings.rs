@@ -1,0 +1,45 @@
+//! Another client, that wants nothing but an answer.
+//!
+//! A thread and a plain socket: nothing of what the benchmark's own runtime does is in its times.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{JoinHandle, sleep, spawn};
+use std::time::{Duration, Instant};
+
+/// Between two of them: enough for thousands, and no load.
+const PAUSE: Duration = Duration::from_micros(300);
+
+pub(crate) struct Pings {
+    ends: Arc<AtomicBool>,
+    times: JoinHandle<Vec<f64>>,
+}
+
+impl Pings {
+    pub(crate) fn begin(port: u16) -> Self {
+        let mut socket = TcpStream::connect(("127.0.0.1", port)).expect("a socket");
+        socket.set_nodelay(true).expect("a socket option");
+        let ends = Arc::new(AtomicBool::new(false));
+        let is_over = Arc::clone(&ends);
+        let times = spawn(move || {
+            let (mut times, mut reply) = (Vec::new(), [0; 7]);
+            while !is_over.load(Ordering::Relaxed) {
+                let began = Instant::now();
+                socket.write_all(b"PING\r\n").expect("it writes");
+                socket.read_exact(&mut reply).expect("it reads");
+                times.push(began.elapsed().as_secs_f64() * 1_000_000.0);
+                sleep(PAUSE);
+            }
+            times
+        });
+        Self { ends, times }
+    }
+
+    /// How long each took, in µs.
+    pub(crate) fn end(self) -> Vec<f64> {
+        self.ends.store(true, Ordering::Relaxed);
+        self.times.join().expect("no panic")
+    }
+}

@@ -1,0 +1,85 @@
+//! Guards that are had upon a message alone, wherever the locks are kept. `main.rs` runs each of
+//! these on every keeper.
+
+use std::time::Duration;
+
+use galley::locks::{Guard, Lease, LockName, Locks, Released, Verdict, Wish};
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+
+use crate::line::SHORT;
+use crate::people::{LONG, apart, until};
+use crate::place::Place;
+use crate::server::PATIENCE;
+
+fn name() -> LockName {
+    LockName::named("job:told")
+}
+
+async fn taken(locks: &Locks) -> Guard {
+    locks.try_lock(&name(), &Wish::new(Lease::KeptAlive(LONG))).await.expect("a free lock")
+}
+
+/// Somebody who waits for a guard, and stands in the line.
+async fn waits(locks: &Locks, lease: Lease) -> JoinHandle<Guard> {
+    let (waiter, wish) = (locks.clone(), Wish::new(lease).waiting(LONG));
+    let waits = apart(async move { waiter.lock(&name(), &wish).await.expect("the lock") });
+    until("they wait", async || {
+        let holder = locks.holder(&name()).await.expect("an answer");
+        holder.is_some_and(|holder| holder.waiting == 1)
+    })
+    .await;
+    waits
+}
+
+async fn had(waits: JoinHandle<Guard>) -> Guard {
+    timeout(PATIENCE, waits).await.expect("in time").expect("no panic")
+}
+
+pub(crate) async fn g5_who_is_told_has_the_lock_and_its_lease_is_made_whole_at_once(place: Place) {
+    let (first, other) = (taken(&place.locks).await, place.another().await);
+    let waits = waits(&other, Lease::Fixed(LONG)).await;
+    let fence = first.fence();
+    assert_eq!(first.release().await, Ok(Released::Freed));
+    let guard = had(waits).await;
+    assert!(guard.is_held() && fence < guard.fence());
+    let holder = place.locks.holder(&name()).await.expect("an answer").expect("a holder");
+    assert_eq!((holder.fence, holder.since), (guard.fence(), guard.since()));
+    until("its lease is whole", async || {
+        let holder = place.locks.holder(&name()).await.expect("an answer").expect("a holder");
+        LONG / 2 < holder.ttl
+    })
+    .await;
+    assert_eq!(guard.release().await, Ok(Released::Freed));
+}
+
+pub(crate) async fn g3_a_lease_that_was_handed_over_is_trusted_beyond_that_once_it_is_whole(
+    place: Place,
+) {
+    let first = taken(&place.locks).await;
+    // Longer than a turn in the line can be trusted.
+    let waits = waits(&place.locks, Lease::Fixed(Duration::from_secs(9))).await;
+    first.release().await.expect("an answer");
+    let guard = had(waits).await;
+    let lost = timeout(Duration::from_millis(5_700), guard.lost()).await;
+    assert!(lost.is_err() && guard.is_held(), "{lost:?}");
+    assert_eq!(guard.release().await, Ok(Released::Freed));
+}
+
+pub(crate) async fn g6_who_gives_back_at_once_is_not_given_it_again_by_making_it_whole(
+    place: Place,
+) {
+    for _round in 0..20 {
+        let first = taken(&place.locks).await;
+        let (waits, held) = (waits(&place.locks, Lease::KeptAlive(SHORT)).await, first);
+        held.release().await.expect("an answer");
+        let guard = had(waits).await;
+        assert_eq!(guard.release().await, Ok(Released::Freed));
+        assert_eq!(place.locks.holder(&name()).await, Ok(None));
+    }
+    // Whatever was on its way has arrived when this is answered after it.
+    let last = taken(&place.locks).await;
+    assert_eq!(place.locks.renew(&[], LONG).await.expect("an answer").verdicts, [] as [Verdict; 0]);
+    assert_eq!(last.release().await, Ok(Released::Freed));
+    assert_eq!(place.locks.holder(&name()).await, Ok(None));
+}
