@@ -218,12 +218,7 @@ impl Text {
 
     /// Where a relative position is now.
     pub(crate) fn offset(&self, position: &[u8]) -> Option<u32> {
-        // yrs takes the client id of a position on trust, and asserts that it has 53 bits.
-        let mut reader = Reader::new(position);
-        if reader.number().ok()? == 0 {
-            reader.number().ok()?;
-            reader.clock().ok()?;
-        }
+        has_form(position).then_some(())?;
         let position = StickyIndex::decode_v1(position).ok()?;
         position.get_offset(&self.document.transact()).map(|offset| offset.index)
     }
@@ -234,6 +229,20 @@ impl std::fmt::Debug for Text {
         // Never the text itself: it is somebody's letter, and this may end in a log.
         f.debug_struct("Text").field("bytes", &self.content.len()).finish_non_exhaustive()
     }
+}
+
+/// Whether a position is written as Yjs writes it: yrs asserts that a client id has 53 bits, and its
+/// shifts overflow on a side of more bytes than one.
+fn has_form(position: &[u8]) -> bool {
+    let mut reader = Reader::new(position);
+    let place = match reader.byte() {
+        // Beside a unit, or at an end of a type in the text.
+        Ok(0 | 2) => reader.number().and_then(|_| reader.clock()).is_ok(),
+        // At an end of a root type.
+        Ok(1) => reader.text().is_ok(),
+        _ => false,
+    };
+    place && reader.byte().is_ok_and(|side| side < 0x80) && reader.finish().is_ok()
 }
 
 /// A `yrs` document with what `update` brings.

@@ -1,0 +1,172 @@
+//! What must hold of each decoder, whatever it is given.
+
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use galley::domain::anchor::{AnchorOrigin, RelativeRange};
+use galley::sync::ROOT;
+use galley::sync::awareness::{decode_awareness, encode_awareness};
+use galley::sync::frame::{self, ClientFrame};
+use galley::sync::log::{Origin, UpdateLog};
+use galley::sync::text::Text;
+use yrs::sync::AwarenessUpdate;
+use yrs::updates::decoder::Decode as _;
+use yrs::{
+    ClientID, Doc, GetString as _, OffsetKind, Options, ReadTxn as _, StateVector, Transact as _,
+    Update,
+};
+
+/// What a small input may cost. The time is the shortest of a few tries: a test shares its
+/// processor, and a loop over a number that the input claims is slow each time.
+const TIME_MAX: Duration = Duration::from_millis(5);
+/// Not optimised, the same work takes about that much longer.
+const UNOPTIMISED: u32 = if cfg!(debug_assertions) { 10 } else { 1 };
+const TRIES: usize = 6;
+
+/// A `yrs` document as a stock client would have it.
+pub(crate) fn document(client: u64) -> Doc {
+    let mut options = Options::with_client_id(ClientID::new(client));
+    options.offset_kind = OffsetKind::Utf16;
+    let document = Doc::with_options(options);
+    document.get_or_insert_text(ROOT);
+    document
+}
+
+pub(crate) fn apply(document: &Doc, update: &[u8]) {
+    let update = Update::decode_v1(update).expect("yrs decodes what was let through");
+    document.transact_mut().apply_update(update).expect("yrs applies what was let through");
+    assert!(!document.transact().has_missing_updates(), "nothing waits for what never comes");
+}
+
+pub(crate) fn text_of(document: &Doc) -> String {
+    document.get_or_insert_text(ROOT).get_string(&document.transact())
+}
+
+fn whole(document: &Doc) -> Vec<u8> {
+    document.transact().encode_state_as_update_v1(&StateVector::default())
+}
+
+/// The characters of a text, sorted: where a struct stands that names two neighbours in the wrong
+/// order depends on what a replica heard of first, with every implementation of Yjs.
+fn letters(document: &Doc) -> Vec<char> {
+    sorted(&text_of(document))
+}
+
+fn sorted(text: &str) -> Vec<char> {
+    let mut letters: Vec<char> = text.chars().collect();
+    letters.sort_unstable();
+    letters
+}
+
+/// Does it, and again if it took long.
+fn in_time<T>(what: &str, mut work: impl FnMut() -> (Duration, T)) -> T {
+    let mut shortest = Duration::MAX;
+    for _ in 0..TRIES {
+        let (took, done) = work();
+        shortest = shortest.min(took);
+        if shortest < TIME_MAX * UNOPTIMISED {
+            return done;
+        }
+    }
+    panic!("{what} took {shortest:?}");
+}
+
+fn timed<T>(what: &str, mut work: impl FnMut() -> T) -> T {
+    in_time(what, || {
+        let began = Instant::now();
+        let done = work();
+        (began.elapsed(), done)
+    })
+}
+
+/// An update for a room that has `log`.
+pub(crate) fn update(log: &UpdateLog, input: &[u8]) -> bool {
+    let verdict = timed("the check", || log.check(input, Origin::Client));
+    let Ok(checked) = verdict else { return false };
+    let mut log = log.clone();
+    let (before, known) = (log.merged(), log.state_vector());
+    let (is_new, clients) = (checked.is_new, checked.clients.clone());
+    log.append(Bytes::copy_from_slice(input), checked);
+    let after = log.merged();
+    assert_eq!(is_new, before != after, "new is what changes the log");
+    assert_eq!(clients.is_empty(), known == log.state_vector(), "whose clocks it moves");
+    // For a peer that has what we had: decode, apply, encode.
+    let (peer, again) = in_time("yrs", || {
+        let peer = document(1);
+        apply(&peer, &before);
+        let began = Instant::now();
+        apply(&peer, input);
+        let again = whole(&peer);
+        (began.elapsed(), (peer, again))
+    });
+    let text = letters(&peer);
+    let copy = document(2);
+    apply(&copy, &again);
+    assert_eq!(letters(&copy), text, "encoded again it is the same text");
+    let built = Text::build(&after).expect("the log is a whole document");
+    assert_eq!(sorted(&built.content()), text, "the log means what the update means");
+    let late = document(3);
+    apply(&late, &before);
+    apply(&late, &log.diff(&known).expect("our own vector"));
+    assert_eq!(letters(&late), text, "what is sent to who lacks it");
+    let reopened = UpdateLog::open(vec![after.clone()]).expect("what was merged can be opened");
+    assert_eq!({ reopened }.merged(), after);
+    assert!(!log.check(input, Origin::Client).expect("it was taken before").is_new);
+    true
+}
+
+/// A state vector, for a room that has `log` and a client that has all of it.
+pub(crate) fn state_vector(log: &UpdateLog, client: &Doc, input: &[u8]) -> bool {
+    let Ok(diff) = timed("the difference", || log.diff(input)) else { return false };
+    // Only now: of what is refused here, seven bytes take half a gigabyte there.
+    let vector = StateVector::decode_v1(input).expect("yrs reads a vector that was answered");
+    let lower = Update::decode_v1(&diff).expect("yrs reads the answer").state_vector_lower();
+    for (client, clock) in lower.iter() {
+        assert_eq!(*clock, vector.get(client), "sends on from what {client} is known to have");
+    }
+    let text = text_of(client);
+    apply(client, &diff);
+    assert_eq!(text_of(client), text, "who has it all learns nothing");
+    true
+}
+
+/// A frame of a client.
+pub(crate) fn frame(input: &[u8]) -> bool {
+    let Ok(parsed) = timed("the frame", || frame::parse(input)) else { return false };
+    let again = match parsed {
+        ClientFrame::SyncStep1(body) => frame::sync_step1(body),
+        ClientFrame::SyncStep2(body) => frame::sync_step2(body),
+        ClientFrame::Update(body) => frame::update(body),
+        ClientFrame::Awareness(body) => frame::awareness(body),
+        ClientFrame::QueryAwareness => frame::query_awareness(),
+        ClientFrame::Auth => return true,
+    };
+    assert!(again.len() <= input.len(), "it is all of the frame");
+    assert_eq!(frame::parse(&again), Ok(parsed));
+    true
+}
+
+/// Presence.
+pub(crate) fn awareness(input: &[u8]) -> bool {
+    let read = timed("presence", || decode_awareness(input));
+    let Ok(entries) = read else { return false };
+    assert_eq!(decode_awareness(&encode_awareness(&entries)).as_ref(), Ok(&entries));
+    for state in entries.iter().filter_map(|entry| entry.state.as_deref()) {
+        serde_json::from_str::<serde_json::Value>(state).expect("a peer parses it");
+    }
+    // A clock that is too large for it is an error there and no panic.
+    if let Ok(read) = AwarenessUpdate::decode_v1(input) {
+        assert!(read.clients.len() <= entries.len());
+    }
+    true
+}
+
+/// A place in a text, as it was once stored.
+pub(crate) fn place(text: &Text, origin: &AnchorOrigin, input: &[u8]) -> bool {
+    let units = text.content().encode_utf16().count();
+    let nowhere = RelativeRange { start: input.to_vec(), end: input.to_vec() };
+    let anchor = timed("the place", || text.resolve(origin, &nowhere)).anchor;
+    let (start, end) = (usize::try_from(anchor.start), usize::try_from(anchor.end));
+    assert!(anchor.start <= anchor.end && start.is_ok() && end.is_ok_and(|end| end <= units));
+    true
+}

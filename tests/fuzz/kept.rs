@@ -1,0 +1,91 @@
+//! The kept corpus, and the targets themselves.
+//!
+//! A file of `corpus/<target>/` begins with `# taken` or `# refused` and why, and goes on with the
+//! bytes in hexadecimal.
+
+use std::fs;
+use std::path::Path;
+
+use galley::sync::log::UpdateLog;
+
+use crate::judge::{self, apply, document};
+use crate::seeds;
+use crate::target::{fuzz, unhex};
+
+/// One input that is kept.
+pub(crate) struct Kept {
+    name: String,
+    is_taken: bool,
+    pub(crate) bytes: Vec<u8>,
+}
+
+/// What is kept for a target, in the order of the names.
+pub(crate) fn all(target: &str) -> Vec<Kept> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fuzz/corpus").join(target);
+    let files = fs::read_dir(folder).expect("a folder for each target");
+    let mut kept: Vec<Kept> = files
+        .map(|file| {
+            let path = file.expect("an entry").path();
+            let name = path.file_name().expect("a name").to_string_lossy().into_owned();
+            let text = fs::read_to_string(&path).expect("text");
+            let (head, hex) = text.split_once('\n').expect("a line that says what it is");
+            let is_taken = head.starts_with("# taken");
+            assert!(is_taken || head.starts_with("# refused"), "{name} says neither");
+            Kept { name, is_taken, bytes: unhex(hex) }
+        })
+        .collect();
+    kept.sort_by(|a, b| a.name.cmp(&b.name));
+    kept
+}
+
+fn replay(target: &str, mut judge: impl FnMut(&[u8]) -> bool) {
+    let kept = all(target);
+    assert!(!kept.is_empty(), "nothing is kept for {target}");
+    for one in kept {
+        assert_eq!(judge(&one.bytes), one.is_taken, "{target}/{}", one.name);
+    }
+}
+
+#[test]
+fn g12_g13_the_kept_corpus_is_judged_as_it_was() {
+    replay("update", |input| judge::update(&UpdateLog::empty(), input));
+    let (log, whole, _) = seeds::vectors();
+    let client = document(1);
+    apply(&client, &whole);
+    replay("state_vector", |input| judge::state_vector(&log, &client, input));
+    replay("frame", judge::frame);
+    replay("awareness", judge::awareness);
+    let (text, origin, _) = seeds::places();
+    replay("place", |input| judge::place(&text, &origin, input));
+}
+
+#[test]
+fn g12_no_mutation_of_an_update_hurts_anybody() {
+    let moments = seeds::moments();
+    let inputs: Vec<_> = moments.iter().map(|(_, update)| update.clone()).collect();
+    fuzz("update", 50.0, &inputs, |input, from| judge::update(&moments[from].0, input));
+}
+
+#[test]
+fn g12_no_mutation_of_a_state_vector_hurts_anybody() {
+    let (log, whole, inputs) = seeds::vectors();
+    let client = document(1);
+    apply(&client, &whole);
+    fuzz("state_vector", 15.0, &inputs, |input, _| judge::state_vector(&log, &client, input));
+}
+
+#[test]
+fn g12_no_mutation_of_a_frame_hurts_anybody() {
+    fuzz("frame", 10.0, &seeds::frames(), |input, _| judge::frame(input));
+}
+
+#[test]
+fn g12_no_mutation_of_presence_hurts_anybody() {
+    fuzz("awareness", 10.0, &seeds::presence(), |input, _| judge::awareness(input));
+}
+
+#[test]
+fn g12_no_mutation_of_a_place_hurts_anybody() {
+    let (text, origin, inputs) = seeds::places();
+    fuzz("place", 15.0, &inputs, |input, _| judge::place(&text, &origin, input));
+}

@@ -1,0 +1,114 @@
+//! Changes to bytes, the same for the same seed.
+
+/// Numbers at which a decoder changes its mind: one byte and two, half a gigabyte, the last clock,
+/// the last that JavaScript can count to, and all bits.
+const NUMBERS: [u64; 14] = [
+    0,
+    1,
+    127,
+    128,
+    1 << 14,
+    512 << 20,
+    (1 << 31) - 1,
+    1 << 31,
+    (1 << 32) - 1,
+    (1 << 53) - (1 << 32),
+    (1 << 53) - 1,
+    1 << 53,
+    1 << 63,
+    u64::MAX,
+];
+/// Small input is what a limit of milliseconds is about.
+const BYTES_MAX: usize = 4_096;
+const CHANGES_MAX: usize = 4;
+
+/// `xorshift64*`.
+pub(crate) struct Random(u64);
+
+impl Random {
+    /// Seeds that stand beside each other give unlike numbers.
+    pub(crate) fn new(seed: u64) -> Self {
+        let mut mixed = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        Self((mixed ^ (mixed >> 31)) | 1)
+    }
+
+    fn next(&mut self) -> u64 {
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
+    }
+
+    /// Below `end`; 0 if that is 0.
+    pub(crate) fn below(&mut self, end: usize) -> usize {
+        usize::try_from(self.next() >> 33).unwrap() % end.max(1)
+    }
+
+    fn byte(&mut self) -> u8 {
+        self.next().to_be_bytes()[0]
+    }
+}
+
+/// A number as lib0 writes it.
+pub(crate) fn number(mut rest: u64) -> Vec<u8> {
+    let mut out = Vec::new();
+    loop {
+        let low = rest.to_le_bytes()[0] & 0x7f;
+        rest >>= 7;
+        if rest == 0 {
+            out.push(low);
+            return out;
+        }
+        out.push(low | 0x80);
+    }
+}
+
+/// One to four changes to `bytes`; `other` is some other input, to take a piece from.
+pub(crate) fn mutate(random: &mut Random, bytes: &[u8], other: &[u8]) -> Vec<u8> {
+    let mut out = bytes.to_vec();
+    // One, more often than not: what is changed much is refused early.
+    for _ in 0..=random.below(CHANGES_MAX).min(random.below(CHANGES_MAX)) {
+        change(random, &mut out, other);
+    }
+    out.truncate(BYTES_MAX);
+    out
+}
+
+fn change(random: &mut Random, out: &mut Vec<u8>, other: &[u8]) {
+    let at = random.below(out.len());
+    let value = random.byte();
+    match random.below(11) {
+        _ if out.is_empty() => out.push(value),
+        0 => out[at] ^= 1 << (value % 8),
+        1 => out[at] = value,
+        2 => out[at] = out[at].wrapping_add((value % 5).wrapping_sub(2)),
+        3 => out.insert(at, value),
+        4 => drop(out.drain(at..(at + 1 + random.below(8)).min(out.len()))),
+        5 => splice(random, out, other),
+        6 => {
+            let own = out.clone();
+            splice(random, out, &own);
+        }
+        7 => out.truncate(at.max(out.len() / 2)),
+        // A number in the place of one: a length, a clock, a client.
+        8 | 9 => {
+            let ends = out[at..].iter().position(|byte| *byte < 0x80);
+            let end = ends.map_or(out.len(), |length| at + length + 1);
+            let number = number(NUMBERS[random.below(NUMBERS.len())]);
+            drop(out.splice(at..end, number));
+        }
+        // Counts come first.
+        _ => drop(out.splice(..1, number(NUMBERS[random.below(NUMBERS.len())]))),
+    }
+}
+
+/// Puts a piece of `from` somewhere, over what is there or between.
+fn splice(random: &mut Random, out: &mut Vec<u8>, from: &[u8]) {
+    let start = random.below(from.len());
+    let piece = &from[start..(start + random.below(64)).min(from.len())];
+    let at = random.below(out.len());
+    let end = if random.below(2) == 0 { at } else { (at + piece.len()).min(out.len()) };
+    drop(out.splice(at..end, piece.iter().copied()));
+}

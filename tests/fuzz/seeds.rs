@@ -1,0 +1,132 @@
+//! Real input, to be mutated: what the real Yjs wrote (`tests/data/yjs`), and the kept corpus.
+
+use bytes::Bytes;
+use galley::domain::anchor::{AnchorOrigin, AnchorRequest};
+use galley::sync::log::{Origin, UpdateLog};
+use galley::sync::text::Text;
+use serde_json::Value;
+use yrs::{Text as _, Transact as _};
+
+use crate::judge::document;
+use crate::kept;
+use crate::mutate::number;
+use crate::target::unhex;
+
+/// What `tests/data/yjs/make.mjs` wrote.
+struct Fixture(Value);
+
+impl Fixture {
+    fn read(json: &str) -> Self {
+        Self(serde_json::from_str(json).expect("a fixture"))
+    }
+
+    fn bytes(&self, key: &str) -> Vec<u8> {
+        unhex(self.0[key].as_str().expect("bytes"))
+    }
+
+    fn all(&self, key: &str) -> Vec<Vec<u8>> {
+        let list = self.0[key].as_array().expect("a list");
+        list.iter().map(|hex| unhex(hex.as_str().expect("bytes"))).collect()
+    }
+}
+
+fn typing() -> Fixture {
+    Fixture::read(include_str!("../data/yjs/typing.json"))
+}
+
+fn together() -> Fixture {
+    Fixture::read(include_str!("../data/yjs/together.json"))
+}
+
+fn open(parts: Vec<Vec<u8>>) -> UpdateLog {
+    UpdateLog::open(parts.into_iter().map(Bytes::from).collect()).expect("a document")
+}
+
+/// Documents in the making: what is known, and what comes next.
+pub(crate) fn moments() -> Vec<(UpdateLog, Vec<u8>)> {
+    let mut moments = Vec::new();
+    for fixture in [together(), typing()] {
+        let mut log = UpdateLog::empty();
+        moments.push((log.clone(), fixture.bytes("whole")));
+        for update in fixture.all("updates") {
+            moments.push((log.clone(), update.clone()));
+            let checked = log.check(&update, Origin::Client).expect("a real update");
+            log.append(update.into(), checked);
+        }
+        moments.push((log, fixture.bytes("whole")));
+    }
+    let offline = Fixture::read(include_str!("../data/yjs/offline.json"));
+    let log = open(offline.all("server"));
+    moments.push((log.clone(), offline.bytes("step2")));
+    moments.push((log, offline.bytes("whole_step2")));
+    moments.extend(forgotten());
+    let refused = Fixture::read(include_str!("../data/yjs/refused.json"));
+    for key in refused.0.as_object().expect("an object").keys() {
+        moments.push((UpdateLog::empty(), refused.bytes(key)));
+    }
+    moments.extend(kept::all("update").into_iter().map(|one| (UpdateLog::empty(), one.bytes)));
+    moments
+}
+
+/// One in which text was forgotten, and which is written on.
+fn forgotten() -> Vec<(UpdateLog, Vec<u8>)> {
+    let writer = document(6);
+    let root = writer.get_or_insert_text(galley::sync::ROOT);
+    let edit = |at, length, with: &str| {
+        let mut transaction = writer.transact_mut();
+        root.remove_range(&mut transaction, at, length);
+        root.insert(&mut transaction, at, with);
+        transaction.encode_update_v1()
+    };
+    let both = vec![edit(0, 0, &"한글 text 👩‍👧 ".repeat(20)), edit(10, 120, "")];
+    let log = open(vec![open(both).merged().to_vec()]);
+    vec![(log.clone(), edit(5, 20, "x")), (log, edit(5, 1, "e\u{301}"))]
+}
+
+/// A room, what its client has, and state vectors.
+pub(crate) fn vectors() -> (UpdateLog, Vec<u8>, Vec<Vec<u8>>) {
+    let whole = together().bytes("whole");
+    let mut vectors: Vec<Vec<u8>> =
+        moments().iter().map(|(log, _)| log.state_vector().to_vec()).collect();
+    vectors.extend([typing().bytes("state_vector"), together().bytes("state_vector")]);
+    vectors.push([number(1), number(11), number(7)].concat());
+    vectors.extend(kept::all("state_vector").into_iter().map(|one| one.bytes));
+    (open(vec![whole.clone()]), whole, vectors)
+}
+
+pub(crate) fn frames() -> Vec<Vec<u8>> {
+    let fixture = Fixture::read(include_str!("../data/yjs/frames.json"));
+    let keys = ["step1", "step2", "update", "awareness", "gone", "query"];
+    let mut frames: Vec<_> = keys.iter().map(|key| fixture.bytes(key)).collect();
+    frames.extend(kept::all("frame").into_iter().map(|one| one.bytes));
+    frames
+}
+
+/// The bodies of the frames in which there is presence.
+pub(crate) fn presence() -> Vec<Vec<u8>> {
+    let fixture = Fixture::read(include_str!("../data/yjs/frames.json"));
+    let mut all: Vec<_> =
+        ["awareness", "gone"].iter().map(|key| fixture.bytes(key)[2..].to_vec()).collect();
+    all.push([&[1, 10, 0, 9][..], b"{\"a\":[1]}"].concat());
+    all.extend(kept::all("awareness").into_iter().map(|one| one.bytes));
+    all
+}
+
+/// A text, the anchor of a passage in it, and places.
+pub(crate) fn places() -> (Text, AnchorOrigin, Vec<Vec<u8>>) {
+    let text = Text::build(&together().bytes("whole")).expect("a document");
+    let content = text.content();
+    let mut places: Vec<_> = kept::all("place").into_iter().map(|one| one.bytes).collect();
+    let mut origin = None;
+    let mut start = 0;
+    for character in content.chars() {
+        let end = start + u32::try_from(character.len_utf16()).expect("one or two");
+        let request = AnchorRequest { start, end, quote: character.to_string() };
+        if let Ok((of, range)) = text.anchor(&request) {
+            origin.get_or_insert(of);
+            places.extend([range.start, range.end]);
+        }
+        start = end;
+    }
+    (text, origin.expect("a passage"), places)
+}

@@ -1,0 +1,95 @@
+//! Runs a judge over mutations until its share of the time is over, and says how to see a failure
+//! again.
+
+use std::env;
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::time::{Duration, Instant};
+
+use crate::mutate::{Random, mutate};
+
+/// For all targets together, where `GALLEY_FUZZ_SECONDS` does not say.
+const SECONDS: f64 = 60.0;
+/// Executions between two looks at the clock.
+const BATCH: u64 = 16;
+
+/// Says which input it was, should the judge panic.
+struct Witness<'a> {
+    target: &'a str,
+    seed: u64,
+    input: &'a [u8],
+}
+
+impl Drop for Witness<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            say(&format!(
+                "fuzz {}: failed; GALLEY_SEED={} runs it first; the input: {}",
+                self.target,
+                self.seed,
+                hex(self.input)
+            ));
+        }
+    }
+}
+
+/// Gives `judge` mutations of `inputs` for `percent` of the time. It is told which input it came
+/// from, and says whether the decoder took it.
+pub(crate) fn fuzz(
+    target: &str,
+    percent: f64,
+    inputs: &[Vec<u8>],
+    mut judge: impl FnMut(&[u8], usize) -> bool,
+) {
+    let first = first_seed();
+    // At once: nothing is said any more after a stack overflow.
+    say(&format!("fuzz {target}: from GALLEY_SEED={first} on"));
+    let time = Duration::from_secs_f64(seconds() * percent / 100.0);
+    let began = Instant::now();
+    let (mut executions, mut taken) = (0_u64, 0_u64);
+    while executions == 0 || began.elapsed() < time {
+        for _ in 0..BATCH {
+            let seed = first.wrapping_add(executions);
+            let mut random = Random::new(seed);
+            let from = random.below(inputs.len());
+            let other = random.below(inputs.len());
+            let input = mutate(&mut random, &inputs[from], &inputs[other]);
+            let _witness = Witness { target, seed, input: &input };
+            taken += u64::from(judge(&input, from));
+            executions += 1;
+        }
+    }
+    let took = began.elapsed().as_secs_f64();
+    say(&format!("fuzz {target}: {executions} executions in {took:.1} s, {taken} taken"));
+    assert!(executions < 1_000 || 0 < taken, "mutations that are all refused show little");
+}
+
+fn seconds() -> f64 {
+    env::var("GALLEY_FUZZ_SECONDS").map_or(SECONDS, |given| given.parse().expect("seconds"))
+}
+
+fn first_seed() -> u64 {
+    match env::var("GALLEY_SEED") {
+        Ok(given) => given.parse().expect("a seed"),
+        Err(_) => getrandom::u64().expect("a random seed"),
+    }
+}
+
+/// Past the test harness, which keeps what a test prints if it passes.
+pub(crate) fn say(line: &str) {
+    writeln!(std::io::stderr(), "{line}").expect("somebody listens");
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |mut out, byte| {
+        write!(out, "{byte:02x}").expect("memory");
+        out
+    })
+}
+
+pub(crate) fn unhex(hex: &str) -> Vec<u8> {
+    let digits: Vec<u8> = hex.bytes().filter(|byte| !byte.is_ascii_whitespace()).collect();
+    let pairs = digits.chunks_exact(2);
+    assert!(pairs.remainder().is_empty(), "half a byte");
+    pairs.map(|pair| u8::from_str_radix(str::from_utf8(pair).unwrap(), 16).unwrap()).collect()
+}
