@@ -22,6 +22,14 @@ use crate::locks::words::{LocksError, Loss, Released, Verdict};
 ///
 /// Dropped, it is released in the background; [`Guard::release`] does so in the foreground and
 /// says what came of it. Either way it is renewed no more from that moment.
+///
+/// It is `Send`, to be moved into a task, and there is one of it:
+///
+/// ```compile_fail,E0599
+/// fn twice(guard: galley::locks::Guard) -> [galley::locks::Guard; 2] {
+///     [guard.clone(), guard]
+/// }
+/// ```
 #[must_use = "who drops it releases the lock"]
 #[derive(Debug)]
 pub struct Guard {
@@ -187,5 +195,30 @@ impl Guards {
             }
         }
         Ok(all)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::locks::wish::Wish;
+
+    fn may_move(_it: impl Send + 'static) {}
+
+    #[test]
+    fn a_guard_and_what_gives_it_may_move_into_a_task() {
+        let _compiles = |guard: Guard, guards: Guards| {
+            may_move(guard);
+            may_move(guards);
+        };
+        let _compiles = |locks: Locks, name: LockName, wish: Wish| {
+            may_move(async move {
+                let guard = locks.lock(&name, &wish).await?;
+                locks.with_lock(&name, &wish, async |_fence| ()).await?;
+                guard.lost().await;
+                drop(guard.release().await);
+                locks.lock_all(&[name], &wish).await
+            });
+        };
     }
 }

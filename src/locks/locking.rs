@@ -115,11 +115,16 @@ impl Locks {
             loss = guard.lost() => return Err(LockError::Lost(loss)),
             done = work => done,
         };
-        if let Err(error) = guard.release().await {
-            // What is done is done; the lock is freed in the background, or by its lease.
-            tracing::debug!(%error, lock = %name, "a release is owed");
+        match guard.release().await {
+            Ok(Released::Freed) => Ok(done),
+            // Nobody had heard of it yet.
+            Ok(Released::NotHeld) => Err(LockError::Lost(Loss::Taken)),
+            Err(error) => {
+                // What is done is done; the lock is freed in the background, or by its lease.
+                tracing::debug!(%error, lock = %name, "a release is owed");
+                Ok(done)
+            }
         }
-        Ok(done)
     }
 
     /// One attempt, with a value of its own.

@@ -50,9 +50,12 @@
 //! K1 is not enough for two writers to be impossible: a paused process wakes up believing in its
 //! lease. The holder's own deadline ([`crate::domain::lease`]) shortens that belief, and the
 //! fence, checked by the database in every write, makes it harmless.
+#![doc = ""]
+#![doc = include_str!("GUIDE.md")]
 
 mod acquaintance;
 mod alarms;
+mod asking;
 #[cfg(feature = "broken")]
 mod broken;
 mod calls;
@@ -99,7 +102,6 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::domain::ids::NodeId;
-use crate::domain::seat::Seat;
 use crate::locks::alarms::Alarms;
 pub use crate::locks::alarms::{Alarm, AlarmKind};
 use crate::locks::estimates::Estimates;
@@ -164,6 +166,10 @@ impl Locks {
     ///
     /// [`LocksError::Unsupported`] for another scheme, [`LocksError::Misconfigured`] for an address
     /// that makes no sense.
+    ///
+    /// # Cancel safety
+    ///
+    /// It waits for nothing.
     pub async fn connect(url: &str) -> Result<Self, LocksError> {
         Self::connect_as(url, NodeId::generate()).await
     }
@@ -174,6 +180,10 @@ impl Locks {
     /// # Errors
     ///
     /// As [`Locks::connect`].
+    ///
+    /// # Cancel safety
+    ///
+    /// It waits for nothing.
     pub async fn connect_as(url: &str, server: NodeId) -> Result<Self, LocksError> {
         if url == "memory:" {
             return Ok(Self::kept_by(Keeper::Memory(Arc::default()), server));
@@ -251,6 +261,10 @@ impl Locks {
     ///
     /// [`LocksError`] when the keeper gave no answer. Nothing is lost by that: each lock may or
     /// may not have been renewed, and its old deadline stays in force.
+    ///
+    /// # Cancel safety
+    ///
+    /// As without an answer: each lock may or may not have been renewed.
     pub async fn renew(&self, held: &[Held], ttl: Duration) -> Result<Round, LocksError> {
         if held.is_empty() {
             return Ok(Round { sent_at: Instant::now(), verdicts: Vec::new() });
@@ -265,69 +279,11 @@ impl Locks {
         self.0.keeper.key_of(name)
     }
 
-    /// Who has a lock.
-    ///
-    /// # Errors
-    ///
-    /// [`LocksError`] when the keeper gave no answer.
-    pub async fn holder(&self, name: &LockName) -> Result<Option<Holder>, LocksError> {
-        let holders = self.holders(std::slice::from_ref(name)).await?;
-        Ok(holders.into_iter().next().flatten())
-    }
-
-    /// Who has each of these locks, by position, in one round trip.
-    ///
-    /// # Errors
-    ///
-    /// [`LocksError`] when the keeper gave no answer.
-    pub async fn holders(&self, names: &[LockName]) -> Result<Vec<Option<Holder>>, LocksError> {
-        self.0.keeper.holders(names).await
-    }
-
-    /// Who waits for a lock, the first first, and of many only the first `most`.
-    ///
-    /// # Errors
-    ///
-    /// [`LocksError`] when the keeper gave no answer.
-    pub async fn behind(&self, name: &LockName, most: usize) -> Result<Vec<InLine>, LocksError> {
-        self.0.keeper.behind(name, most).await
-    }
-
     /// Stands in the line for a lock, for at most `patience`: see [`Waiting`].
     ///
     /// Nothing is asked before [`Waiting::next`] is.
     pub fn wait(&self, claim: &Claim, patience: Duration) -> Waiting {
         Waiting::new(self.clone(), claim.clone(), patience)
-    }
-
-    /// Everything that is held, on whatever server: seats and other locks. For the admin page: it
-    /// walks all keys. A holder's value is a secret, and not to be shown.
-    ///
-    /// # Errors
-    ///
-    /// [`LocksError`] when the keeper gave no answer.
-    pub async fn held(&self) -> Result<Vec<(LockName, Holder)>, LocksError> {
-        self.0.keeper.held().await
-    }
-
-    /// Every seat that is taken, on whatever server. For the admin page: it walks all keys.
-    ///
-    /// # Errors
-    ///
-    /// [`LocksError`] when the keeper gave no answer.
-    pub async fn seats(&self) -> Result<Vec<(Seat, Holder)>, LocksError> {
-        self.0.keeper.seats().await
-    }
-
-    /// Whether locks can be trusted: the keeper answers, is the primary, and evicts nothing. Once
-    /// that is found not to be so, nothing is granted until a later check finds it fit; what is held
-    /// can go on being renewed.
-    ///
-    /// # Errors
-    ///
-    /// [`LocksError::Misconfigured`] says in one line what is wrong and what to do about it.
-    pub async fn check(&self) -> Result<(), LocksError> {
-        self.0.keeper.check().await
     }
 
     /// What the last check found that is not as it should be, although locks can be trusted: each
@@ -359,6 +315,10 @@ impl Locks {
     /// Releases what is still kept in this process, and tells its tenants; makes the releases that
     /// are owed, if the keeper can be reached; and ends the background tasks. The last thing to do
     /// with locks: afterwards there is no connection.
+    ///
+    /// # Cancel safety
+    ///
+    /// What is kept is renewed no more, and left to its leases, unless it is called again.
     pub async fn close(&self) {
         self.0.stop.cancel();
         self.0.tasks.close();

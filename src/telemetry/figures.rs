@@ -57,7 +57,7 @@ fn begin_at_zero() {
     for reason in ["taken_over", "expired", "evicted", "idle", "revoked"] {
         counter!("galley_seats_lost_total", "reason" => reason).increment(0);
     }
-    for outcome in ["granted", "busy", "failed"] {
+    for outcome in ["granted", "busy", "timeout", "failed"] {
         counter!("galley_lock_acquisitions_total", "class" => "seat", "outcome" => outcome)
             .increment(0);
     }

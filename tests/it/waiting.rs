@@ -35,6 +35,22 @@ async fn g5_who_waits_is_seated_the_moment_the_seat_is_free() {
     assert_eq!(server.text(&desk.writer, &desk.document).await, "text, and more!");
 }
 
+/// Goal: a stock client, which is told nothing and counts its server as gone after 30 s of silence,
+/// hears a frame every four seconds while it waits, and begins to sync when it is seated.
+#[tokio::test]
+async fn a_stock_client_is_kept_alive_in_the_line() {
+    let server = Server::start().await;
+    let desk = server.desk("text").await;
+    let holder = server.writer(&desk).await;
+    let waiter = server.knock(&desk, "writer", "wait=60").await;
+    waiter.until("it is kept alive twice", |state| (2 <= state.keep_alives).then_some(())).await;
+    assert!(waiter.is_open() && waiter.text().is_empty());
+    holder.leave().await;
+    waiter.synced().await;
+    assert_eq!(waiter.text(), "text");
+    assert!(waiter.look(|state| state.events.is_empty()));
+}
+
 #[tokio::test]
 async fn who_waited_in_vain_is_told_so() {
     let server = Server::start().await;

@@ -286,6 +286,17 @@ pub(crate) async fn work_under_a_lock_is_ended_when_the_lock_is_lost(place: Plac
     assert_eq!(refused(&place.locks, &claim(&name, &lee())).await.value, thief.value);
 }
 
+pub(crate) async fn work_that_ends_when_its_lock_is_gone_is_not_called_done(place: Place) {
+    let name = job("1");
+    let wish = Wish::new(Lease::KeptAlive(LONG)).owned_by(kim());
+    let thief = Claim { over: Over::SameUser, ..claim(&name, &kim()) };
+    // So quick that no renewal tells of it in between.
+    let work = async |fence| assert!(fence < granted(&place.locks, &thief).await.fence);
+    let done = place.locks.with_lock(&name, &wish, work).await;
+    assert_eq!(done, Err(LockError::Lost(Loss::Taken)));
+    assert_eq!(refused(&place.locks, &claim(&name, &lee())).await.value, thief.value);
+}
+
 pub(crate) async fn several_locks_are_had_all_or_none_and_never_crosswise(place: Place) {
     let names = ["c", "a", "b", "a"].map(job);
     let held = taken(&place.locks, &job("c")).await;

@@ -148,6 +148,7 @@ mod guarded {
         g6_a_minimum_hold_is_not_prolonged_by_a_late_renewal
         who_holds_for_too_long_loses_it_however_alive
         work_under_a_lock_is_ended_when_the_lock_is_lost
+        work_that_ends_when_its_lock_is_gone_is_not_called_done
         several_locks_are_had_all_or_none_and_never_crosswise
         whatever_is_dropped_on_the_way_leaves_nothing
         closed_locks_free_what_was_held_and_tell
