@@ -47,20 +47,22 @@ impl LockName {
         Self(seat.to_string().into())
     }
 
-    /// Any other lock. By convention `<class>:<what>`; names that begin with `grant:`, `line:`,
-    /// `due:`, `waiting:`, `release:` or `check:` are Galley's own, and none may have a brace in it,
-    /// which would move its keys apart on a Cluster.
+    /// Any other lock. By convention `<class>:<what>`. Different names are different keys, whatever
+    /// is in them: what would make a key one of Galley's own beside a lock (`grant:`, `line:`,
+    /// `due:`, `waiting:`, `release:` or `check:` in front), or move it apart from its companions on
+    /// a Cluster (a brace), is written as in a URL.
     #[must_use]
     pub fn named(name: &str) -> Self {
-        debug_assert!(!is_reserved(name) && !name.contains(['{', '}']), "{name}");
-        Self(format!("{NAMED}{name}").into())
+        let escaped = escaped(name, &['%', '{', '}']);
+        let front = if is_reserved(&escaped) { "%" } else { "" };
+        Self(format!("{NAMED}{front}{escaped}").into())
     }
 
-    /// One lock for two, whichever of them is named first. Neither may contain a `:`.
+    /// One lock for two, whichever of them is named first.
     #[must_use]
     pub fn pair(class: &str, one: &str, other: &str) -> Self {
-        debug_assert!(!one.contains(':') && !other.contains(':'), "{one} {other}");
         let (first, second) = if one <= other { (one, other) } else { (other, one) };
+        let [first, second] = [first, second].map(|who| escaped(who, &['+', ':']));
         Self::named(&format!("{class}:{first}:{second}"))
     }
 
@@ -178,6 +180,20 @@ impl LockName {
     }
 }
 
+/// `name` with each of `strange`, whose first is the mark, as the mark and two digits.
+fn escaped(name: &str, strange: &[char]) -> String {
+    let mark = strange.first().copied().unwrap_or('%');
+    let mut out = String::with_capacity(name.len());
+    for letter in name.chars() {
+        if strange.contains(&letter) {
+            out.push_str(&format!("{mark}{:02X}", u32::from(letter)));
+        } else {
+            out.push(letter);
+        }
+    }
+    out
+}
+
 fn is_reserved(name: &str) -> bool {
     RESERVED.iter().any(|reserved| name.starts_with(reserved))
 }
@@ -259,6 +275,25 @@ mod tests {
         }
         let keys = check_keys_in(NodeId::generate(), |slot| slot % 100 == 7).expect("a slot");
         assert!(keys.iter().all(|key| slot_of(key) % 100 == 7), "{keys:?}");
+    }
+
+    #[test]
+    fn no_name_is_the_key_of_another_lock_or_of_what_is_beside_one() {
+        for (name, key) in [
+            ("export:문서 1", "lock:export:문서 1"),
+            ("grant:x", "lock:%grant:x"),
+            ("%grant:x", "lock:%25grant:x"),
+            ("a{b}", "lock:a%7Bb%7D"),
+            ("a%7Bb%7D", "lock:a%257Bb%257D"),
+        ] {
+            let name = LockName::named(name);
+            assert_eq!(name.key(), key);
+            assert_eq!(LockName::from_key(key, Spelling::Plain), Some(name));
+        }
+        let [one, other] =
+            [("a:b", "c"), ("a", "b:c")].map(|(one, other)| LockName::pair("p", one, other));
+        assert_ne!(one, other);
+        assert_ne!(LockName::pair("p", "a+3Ab", "c"), one);
     }
 
     #[test]
