@@ -21,7 +21,7 @@ use tokio::time::Instant;
 use crate::locks::calls::{Calls, Route, Way, refused};
 use crate::locks::cluster::Turn;
 use crate::locks::fault::Fault;
-use crate::locks::link::Answer;
+use crate::locks::link::{Answer, Link};
 use crate::locks::name::LockName;
 use crate::locks::node::Node;
 use crate::locks::reply::unexpected;
@@ -88,9 +88,10 @@ impl Calls {
             let waits = matches!(self.route, Route::Single(_));
             let asked = pipelines.into_iter().map(|(node, mine)| order.send(node, mine, waits));
             for (node, portions) in join_all(asked).await {
-                for (mine, answer) in portions {
-                    errands.append(&mut self.sort_out(&node, mine, answer, &mut answers));
-                }
+                let again = portions
+                    .into_iter()
+                    .flat_map(|(mine, answer)| self.sort_out(&node, mine, answer, &mut answers));
+                errands.extend(again);
             }
         }
         if !errands.is_empty() {
@@ -221,26 +222,29 @@ impl<A: Fn(&[usize], &mut Pipeline)> Order<'_, A> {
             return (node, vec![(errands, Err(Fault::Unsent(why)))]);
         }
         let portions = portions(errands).into_iter().enumerate();
-        let asked = portions.map(async |(at, errands)| {
-            if self.deadline <= Instant::now() {
-                let why = LocksError::Unavailable("Redis does not answer".to_owned());
-                return (errands, Err(Fault::Unsent(why)));
-            }
-            let mut request = pipeline();
-            // The others follow it on the same connection.
-            if at == 0 {
-                self.script.load(&mut request);
-            }
-            for errand in &errands {
-                let way = if errand.asking.is_some() { Way::Asking } else { Way::Straight };
-                way.lead(&mut request);
-                (self.add)(&errand.at, &mut request);
-            }
-            let answer = link.ask(&request, self.deadline).await;
-            (errands, answer)
-        });
+        let asked = portions.map(|(number, portion)| self.send_portion(link, number, portion));
         let answers = stream::iter(asked).buffered(AHEAD).collect().await;
         (node, answers)
+    }
+
+    /// Makes one portion and sends it.
+    async fn send_portion(&self, link: &Link, number: usize, portion: Vec<Errand>) -> Portion {
+        if self.deadline <= Instant::now() {
+            let why = LocksError::Unavailable("Redis does not answer".to_owned());
+            return (portion, Err(Fault::Unsent(why)));
+        }
+        let mut request = pipeline();
+        // The others follow it on the same connection.
+        if number == 0 {
+            self.script.load(&mut request);
+        }
+        for errand in &portion {
+            let way = if errand.asking.is_some() { Way::Asking } else { Way::Straight };
+            way.lead(&mut request);
+            (self.add)(&errand.at, &mut request);
+        }
+        let answer = link.ask(&request, self.deadline).await;
+        (portion, answer)
     }
 }
 

@@ -169,7 +169,7 @@ fn tell_all(group: Vec<Gathered>, fault: &Fault) {
 async fn ask_alone(end: &End, scripts: &Scripts, item: &Item, deadline: Instant) -> Answer {
     let call = |whom: &Acquaintance| scripts.several([item].into_iter(), whom);
     let (sent_at, reply) = call_at(end, &scripts.several, &call, Way::Straight, deadline).await?;
-    match reply.map(|reply| only(reply)) {
+    match reply.map(only) {
         Ok(Some(answer)) => Ok((sent_at, Ok(answer))),
         Ok(None) => Err(Fault::Unknown(unexpected())),
         Err(error) => Ok((sent_at, Err(error))),

@@ -188,18 +188,27 @@ impl Waiting {
     /// Leaves the line when dropped.
     pub(super) async fn had(mut self) -> Result<Had, LockError> {
         loop {
-            if self.arrival != 0 && self.looking.is_none() && self.is_time_to_look().await {
-                if let Some(had) = self.turn.take().and_then(|turn| self.believe(turn)) {
-                    self.is_over = true;
-                    self.count("granted");
-                    return Ok(had);
-                }
-                self.look_at = Instant::now();
+            if let Some(had) = self.told().await {
+                return Ok(had);
             }
             if let Waited::Granted(grant) = self.next().await? {
                 return Ok(Had { grant, until: None });
             }
         }
+    }
+
+    /// Waits in the line for the moment to look, or for a message that makes that needless.
+    async fn told(&mut self) -> Option<Had> {
+        let waits = self.arrival != 0 && self.looking.is_none();
+        if !waits || !self.is_time_to_look().await {
+            return None;
+        }
+        // Without waiting once more, if there is nothing to believe.
+        self.look_at = Instant::now();
+        let had = self.turn.take().and_then(|turn| self.believe(turn))?;
+        self.is_over = true;
+        self.count("granted");
+        Some(had)
     }
 
     /// What comes of a message without a look (W1, W2).

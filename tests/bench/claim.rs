@@ -33,7 +33,7 @@
 #[path = "claim/contender.rs"]
 mod contender;
 #[allow(dead_code, reason = "shared with the other benchmarks, which use more of it")]
-#[path = "measure.rs"]
+#[path = "shared/measure.rs"]
 mod measure;
 #[allow(dead_code, reason = "shared with the tests, which use more of it")]
 #[path = "../locks/people.rs"]

@@ -28,7 +28,7 @@
 )]
 
 #[allow(dead_code, reason = "shared with the other benchmarks, which use more of it")]
-#[path = "measure.rs"]
+#[path = "shared/measure.rs"]
 mod measure;
 #[allow(dead_code, reason = "shared with the tests, which use more of it")]
 #[path = "../locks/people.rs"]
@@ -176,11 +176,7 @@ impl Bench {
         // Its own task, as the waiter is.
         let mut hears = std::mem::replace(&mut self.hears, unbounded_channel().1);
         let waits = apart(async move {
-            while let Some(push) = hears.recv().await {
-                if push.kind == PushKind::Message {
-                    break;
-                }
-            }
+            while hears.recv().await.is_some_and(|push| push.kind != PushKind::Message) {}
             (Instant::now(), hears)
         });
         let (told, heard) = tokio::join!(publish.query_async::<u8>(&mut publishes), waits);
@@ -216,12 +212,12 @@ impl Bench {
         let (other, name) = (self.other.clone(), self.name.clone());
         let polls = apart(async move {
             let mut tick = interval(POLLED_EVERY);
-            loop {
+            let mut tried = other.try_lock(&name, &wish()).await;
+            while tried.is_err() {
                 tick.tick().await;
-                if let Ok(guard) = other.try_lock(&name, &wish()).await {
-                    return (Instant::now(), guard);
-                }
+                tried = other.try_lock(&name, &wish()).await;
             }
+            (Instant::now(), tried.expect("the lock"))
         });
         // Anywhere between two ticks.
         let random = f64::from(getrandom::u32().expect("randomness")) / f64::from(u32::MAX);
