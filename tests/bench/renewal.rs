@@ -100,12 +100,7 @@ impl Bench {
         let locks = Locks::connect(&server.url()).await.expect("a good address");
         let mut held = Vec::with_capacity(seats);
         for some in (0..seats).step_by(100) {
-            let mut seating = JoinSet::new();
-            for _ in some..seats.min(some + 100) {
-                let locks = locks.clone();
-                seating.spawn(async move { seated(&locks, &seat(), &kim(), LONG).await });
-            }
-            held.append(&mut seating.join_all().await);
+            held.append(&mut taken(&locks, seats.min(some + 100) - some).await);
         }
         let request = request(&held);
         // `$40\r\n<hash>\r\n`, and for each call `$<n>\r\n<verdicts>\r\n`.
@@ -230,6 +225,16 @@ impl Bench {
             figure(&share, "latency_percentiles_usec_evalsha:", "p99.9="),
         )
     }
+}
+
+/// So many seats, taken at once.
+async fn taken(locks: &Locks, seats: usize) -> Vec<Held> {
+    let mut seating = JoinSet::new();
+    for _ in 0..seats {
+        let locks = locks.clone();
+        seating.spawn(async move { seated(&locks, &seat(), &kim(), LONG).await });
+    }
+    seating.join_all().await
 }
 
 /// The bytes of a round.

@@ -23,6 +23,7 @@ impl Pings {
         socket.set_nodelay(true).expect("a socket option");
         let ends = Arc::new(AtomicBool::new(false));
         let is_over = Arc::clone(&ends);
+        #[allow(clippy::disallowed_methods, reason = "a thread of its own, and no runtime's")]
         let times = spawn(move || {
             let (mut times, mut reply) = (Vec::new(), [0; 7]);
             while !is_over.load(Ordering::Relaxed) {
