@@ -12,6 +12,11 @@ use std::time::{Duration, Instant};
 /// Between two of them: enough for thousands, and no load.
 const PAUSE: Duration = Duration::from_micros(300);
 
+#[allow(clippy::disallowed_methods, reason = "a thread of its own, and no runtime's")]
+fn pause() {
+    sleep(PAUSE);
+}
+
 pub(crate) struct Pings {
     ends: Arc<AtomicBool>,
     times: JoinHandle<Vec<f64>>,
@@ -23,7 +28,6 @@ impl Pings {
         socket.set_nodelay(true).expect("a socket option");
         let ends = Arc::new(AtomicBool::new(false));
         let is_over = Arc::clone(&ends);
-        #[allow(clippy::disallowed_methods, reason = "a thread of its own, and no runtime's")]
         let times = spawn(move || {
             let (mut times, mut reply) = (Vec::new(), [0; 7]);
             while !is_over.load(Ordering::Relaxed) {
@@ -31,7 +35,7 @@ impl Pings {
                 socket.write_all(b"PING\r\n").expect("it writes");
                 socket.read_exact(&mut reply).expect("it reads");
                 times.push(began.elapsed().as_secs_f64() * 1_000_000.0);
-                sleep(PAUSE);
+                pause();
             }
             times
         });
