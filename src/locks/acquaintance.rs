@@ -105,9 +105,17 @@ impl Acquaintance {
     /// For how long the holder of a lock may still come back of which Redis knows nothing, if it is
     /// claimed with this floor.
     pub(super) fn grace(&self, floor: Fence) -> Duration {
+        let [any, given] = self.graces().unwrap_or_default();
+        if floor == Fence::ZERO { any } else { given }
+    }
+
+    /// For how long holders may come back to any lock, and to one whose floor says that it was given
+    /// before; none if that time is over.
+    pub(super) fn graces(&self) -> Option<[Duration; 2]> {
         let known = self.known();
-        let given = if floor == Fence::ZERO { Grace::None } else { known.given };
-        known.any.left().max(given.left())
+        let any = known.any.left();
+        let graces = [any, any.max(known.given.left())];
+        graces.iter().any(|grace| !grace.is_zero()).then_some(graces)
     }
 
     /// It has carried out a call.

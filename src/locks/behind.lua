@@ -12,7 +12,8 @@ for i = 1, #members, 2 do
   local ends = redis.call('ZSCORE', due, members[i])
   local known = redis.call('HGET', waiting, members[i])
   if known and ends and now_ms < tonumber(ends) then
-    local _server, user, name, node = unpack(cmsgpack.unpack(known))
+    local _server, _floor, owner = cmsgpack.unpack(known)
+    local user, name, node = cmsgpack.unpack(owner)
     rows[#rows + 1] = {user, name, node, string.format('%.0f', members[i + 1])}
   end
 end

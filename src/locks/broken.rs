@@ -24,12 +24,12 @@ const BARE_COUNTER_FENCE: &str = "bare-counter-fence";
 /// A lease is counted from when the answer came.
 const DEADLINE_FROM_REPLY: &str = "deadline-from-reply";
 
-/// Where `several.lua` reads the value, and how it reads it with the fault: in a release, what is
-/// held stands in the place of what is given.
-const VALUE_AS_GIVEN: &str = "local at, value = 5 * i - 4, args[1]\n";
-const WHATEVER_IS_HELD: &str = "local at = 5 * i - 4
-  if what == 'release' then args[1] = redis.call('GET', KEYS[at]) or args[1] end
-  local value = args[1]\n";
+/// Where `several.lua` knows what is to be done with which value, and what stands there with the fault:
+/// in a release, what is held is in the place of what is given.
+const VALUE_AS_GIVEN: &str = "  if what == 'claim' then\n";
+const WHATEVER_IS_HELD: &str =
+    "  if what == 'release' then value = redis.call('GET', lock) or value end
+  if what == 'claim' then\n";
 /// Stands before what mints fences: of the clock, the next number and the next above the floor,
 /// the greatest is always the next number.
 const NEXT_NUMBER: &str = "local math = {floor = math.floor, max = function(one, other, third)
@@ -40,13 +40,13 @@ end}\n";
 /// The scripts with the fault in them.
 pub(super) fn scripts(mut scripts: Scripts) -> Scripts {
     if is(RELEASE_WITHOUT_COMPARE) {
-        let source = scripts.several.source;
+        let source = &scripts.several.source;
         debug_assert!(source.contains(VALUE_AS_GIVEN));
-        replace(&mut scripts.several, source.replace(VALUE_AS_GIVEN, WHATEVER_IS_HELD));
+        scripts.several = Script::new(source.replace(VALUE_AS_GIVEN, WHATEVER_IS_HELD));
     }
     if is(BARE_COUNTER_FENCE) {
         let source = format!("{NEXT_NUMBER}{}", scripts.several.source);
-        replace(&mut scripts.several, source);
+        scripts.several = Script::new(source);
     }
     scripts
 }
@@ -69,11 +69,6 @@ pub(super) fn load_once(scripts: &Scripts, greeting: &mut Pipeline) {
 /// From when a lease is counted; asked when the answer is there.
 pub(super) fn sent_at(sent_at: Instant) -> Instant {
     if is(DEADLINE_FROM_REPLY) { Instant::now() } else { sent_at }
-}
-
-fn replace(script: &mut Script, source: String) {
-    // A script lives as long as the program, and there are few.
-    *script = Script::new(Box::leak(source.into_boxed_str()));
 }
 
 fn is(fault: &str) -> bool {

@@ -52,17 +52,13 @@ pub(super) enum Way {
 impl Calls {
     /// Claims or releases once; once more if Redis did not know the script, or if it was refused
     /// where it was sent and is to be sent elsewhere.
-    pub(super) async fn call(
-        &self,
-        name: &LockName,
-        item: Item,
-    ) -> Result<(Instant, Value), Fault> {
+    pub(super) async fn call(&self, item: Item) -> Result<(Instant, Value), Fault> {
         if let Route::Single(node) = &self.route {
             let (sent_at, reply) = node.together.ask(item).await?;
             return Ok((sent_at, reply.map_err(|error| refused(node, &error))?));
         }
         let one = |whom: &Acquaintance| self.scripts.several([&item].into_iter(), whom);
-        let (sent_at, reply) = self.call_script(name, &self.scripts.several, one).await?;
+        let (sent_at, reply) = self.call_script(&item.name, &self.scripts.several, one).await?;
         Ok((sent_at, only(reply).ok_or(Fault::Unknown(reply::unexpected()))?))
     }
 
@@ -128,7 +124,7 @@ impl Calls {
         rest: Duration,
     ) -> Result<Released, Fault> {
         let call = self.scripts.release(name, value, rest);
-        let (_sent_at, reply) = self.call(name, call).await?;
+        let (_sent_at, reply) = self.call(call).await?;
         reply::released(&reply).map_err(Fault::Unknown)
     }
 

@@ -18,9 +18,10 @@ for i = 1, #KEYS / 3 do
     local waiting = redis.pcall('ZCOUNT', due, now_ms, '+inf')
     if type(waiting) == 'table' then waiting = 0 end
     holder = {held, redis.call('PTTL', lock), waiting}
-    local last = redis.pcall('HMGET', grant, 'value', 'fence', 'user', 'name', 'node', 'since')
-    if last[1] == held then
-      for j = 2, 6 do holder[j + 2] = last[j] end
+    local last = redis.pcall('HMGET', grant, 'value', 'fence', 'since', 'owner')
+    if last[1] == held and last[4] then
+      local user, name, node = cmsgpack.unpack(last[4])
+      holder = {held, holder[2], waiting, last[2], user, name, node, last[3]}
     end
   end
   holders[i] = holder

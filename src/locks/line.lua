@@ -1,4 +1,6 @@
--- The waiting line. This text stands before claim.lua and release.lua, which share it.
+-- The waiting line. This text stands before claim.lua and release.lua, which share it. Before it
+-- stand three numbers, as texts: for how many ms a grant is remembered (kept), for how many somebody
+-- who waits is believed to live (line_deadline), and how many may wait (line_max).
 --
 -- Only Redis's own clock is read. Whoever waits says so again before its deadline in the line, or
 -- counts as dead, and is taken out by whichever script looks at the line next.
@@ -38,12 +40,14 @@ end
 -- Gives the lock. The fence rises above the last one, above Redis's clock and above what the
 -- database ratified; so it rises even if any two of the three are lost. The pass by which the owner
 -- may come back is this grant's alone: that of the one before opens nothing from now on.
-local function give(value, ttl, last, floor, user, name, node, pass, kept)
+--
+-- An owner is one text, made by whoever claims: user, their name, node and pass, packed one after
+-- the other.
+local function give(value, ttl, last, floor, owner)
   local fence = whole(math.max(now, (tonumber(last) or 0) + 1, floor + 1))
   local since = whole(now)
   redis.call('SET', lock, value, 'PX', ttl)
-  redis.call('HSET', grant, 'value', value, 'fence', fence, 'user', user, 'name', name,
-    'node', node, 'since', since, 'pass', pass)
+  redis.call('HSET', grant, 'value', value, 'fence', fence, 'since', since, 'owner', owner)
   redis.call('PEXPIRE', grant, kept)
   return fence, since
 end
@@ -52,13 +56,13 @@ end
 -- since when, and to whom. It has it for as long as it was believed to live anyway: if it does, it
 -- makes the lease whole within that time; if it does not, it holds nobody up for longer than it
 -- would have in the line. Gives the holder.
-local function pass_on(head, last, kept)
-  local server, user, name, node, floor, pass =
-    unpack(cmsgpack.unpack(redis.call('HGET', waiting, head)))
+local function pass_on(head, last)
+  local server, floor, owner = cmsgpack.unpack(redis.call('HGET', waiting, head))
   local left = redis.call('ZSCORE', due, head) - now_ms
   leave(head)
-  local fence, since = give(head, whole(left), last, floor, user, name, node, pass or '', kept)
+  local fence, since = give(head, whole(left), last, floor, owner)
   redis.call('PUBLISH', 'lock:release:' .. server, fence .. ' ' .. since .. ' ' .. head)
+  local user, name, node = cmsgpack.unpack(owner)
   return {head, left, 0, fence, user, name, node, since}
 end
 

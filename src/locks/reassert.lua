@@ -10,11 +10,11 @@
 --
 -- KEYS  the lock and the grant of each
 -- ARGV  1 ttl in ms   2 for how many ms a grant is remembered
---       3… of each: value, fence, user, name, node, since, pass
+--       3… of each: value, fence, since, owner
 -- Gives a string with one byte for each: '1' held after all, '2' put back, '0' lost
 local ttl, kept, verdicts = ARGV[1], ARGV[2], {}
 for i = 1, #KEYS / 2 do
-  local lock, grant, at = KEYS[2 * i - 1], KEYS[2 * i], 7 * i - 4
+  local lock, grant, at = KEYS[2 * i - 1], KEYS[2 * i], 4 * i - 1
   local value, fence = ARGV[at], ARGV[at + 1]
   local held = redis.pcall('GET', lock)
   local last = redis.pcall('HMGET', grant, 'value', 'fence', 'released')
@@ -26,8 +26,8 @@ for i = 1, #KEYS / 2 do
     verdicts[i] = '0'
   else
     redis.call('SET', lock, value, 'PX', ttl)
-    redis.call('HSET', grant, 'value', value, 'fence', fence, 'user', ARGV[at + 2],
-      'name', ARGV[at + 3], 'node', ARGV[at + 4], 'since', ARGV[at + 5], 'pass', ARGV[at + 6])
+    redis.call('HSET', grant, 'value', value, 'fence', fence, 'since', ARGV[at + 2],
+      'owner', ARGV[at + 3])
     redis.call('PEXPIRE', grant, kept)
     verdicts[i] = '2'
   end

@@ -5,32 +5,32 @@
 -- not be raised again by a renewal that is late: the fence moves past that of the grant, and the
 -- value is noted, which holds even if Redis came back empty in between and has no grant to move.
 --
--- ARGV  1 value   2 for how many ms a grant is remembered
---       3 for how many ms more nobody may have it, although its holder is done
+-- Asked with
+--       value
+--       rest     for how many ms more nobody may have it, although its holder is done; or nil
 -- Gives 1 if it was held, 0 if it was not
-local value, kept = ARGV[1], ARGV[2]
 local held = redis.call('GET', lock)
 if held ~= value then leave(value) end
 if held and held ~= value then return 0 end
 
-local last = redis.call('HMGET', grant, 'value', 'fence')
+local last = redis.call('HMGET', grant, 'value', 'fence', 'owner')
 local is_its = last[1] == value
-if held and 0 < tonumber(ARGV[3]) then
+if held and rest then
   -- Under another value, which no renewal can prolong.
-  local rest = value .. '.done'
-  redis.call('SET', lock, rest, 'PX', ARGV[3])
+  local done = value .. '.done'
+  redis.call('SET', lock, done, 'PX', rest)
   if is_its then
-    redis.call('HSET', grant, 'value', rest)
-    redis.call('HDEL', grant, 'pass')
+    local user, name, node = cmsgpack.unpack(last[3])
+    redis.call('HSET', grant, 'value', done, 'owner', cmsgpack.pack(user, name, node, ''))
   end
 else
   local head = (held or last[2]) and first()
   if head then
-    pass_on(head, last[2], kept)
+    pass_on(head, last[2])
   else
     if held then redis.call('DEL', lock) end
     if is_its then
-      redis.call('HDEL', grant, 'value', 'user', 'name', 'node', 'since', 'pass')
+      redis.call('HDEL', grant, 'value', 'since', 'owner')
       redis.call('HINCRBY', grant, 'fence', 1)
     end
   end

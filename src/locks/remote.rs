@@ -127,7 +127,7 @@ impl Remote {
         self.fitness.permits_grants()?;
         let promise = self.owed.promise(&claim.name, &claim.value, Duration::ZERO);
         let call = self.calls.scripts.claim(claim, None);
-        let answer = self.calls.call(&claim.name, call).await;
+        let answer = self.calls.call(call).await;
         let claimed = answer.and_then(|(sent_at, reply)| reply::claimed(&reply, sent_at));
         match &claimed {
             Ok(_) | Err(Fault::Unsent(_) | Fault::Refused(_)) => promise.keep(),
@@ -141,14 +141,14 @@ impl Remote {
     pub(super) async fn check_in(&self, claim: &Claim, waiter: &Waiter) -> Result<Standing, Fault> {
         self.fitness.permits_grants().map_err(Fault::Refused)?;
         let call = self.calls.scripts.claim(claim, Some(waiter));
-        let (sent_at, reply) = self.calls.call(&claim.name, call).await?;
+        let (sent_at, reply) = self.calls.call(call).await?;
         reply::standing(&reply, sent_at)
     }
 
     /// Lets one lease run anew; when that was asked for, if it was still held.
     pub(super) async fn keep(&self, held: &Held, ttl: Duration) -> Result<Option<Instant>, Fault> {
         let call = self.calls.scripts.keep(held, ttl);
-        let (sent_at, reply) = self.calls.call(&held.name, call).await?;
+        let (sent_at, reply) = self.calls.call(call).await?;
         Ok(reply::was_held(&reply).map_err(Fault::Unknown)?.then_some(sent_at))
     }
 

@@ -99,7 +99,18 @@ pub(super) fn unexpected() -> LocksError {
 }
 
 fn read_standing(reply: &Value, sent_at: Instant) -> Option<Standing> {
-    let Value::Array(fields) = reply else { return None };
+    let fields = match reply {
+        Value::Array(fields) => fields,
+        Value::Int(fence) => {
+            return Some(Standing::Granted(Grant {
+                fence: Fence(u64::try_from(*fence).ok()?),
+                since: DateTime::from_timestamp_micros(*fence)?,
+                sent_at,
+                replaced: None,
+            }));
+        }
+        _ => return None,
+    };
     match fields.as_slice() {
         [granted, fence, since, replaced] if integer(granted) == Some(1) => {
             Some(Standing::Granted(Grant {

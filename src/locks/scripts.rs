@@ -9,7 +9,7 @@ use crate::locks::GRANT_KEPT_FOR;
 use crate::locks::acquaintance::Acquaintance;
 #[cfg(feature = "broken")]
 use crate::locks::broken;
-use crate::locks::item::Item;
+use crate::locks::item::{Item, Packed};
 use crate::locks::line::{LINE_DEADLINE, LINE_MAX, Waiter};
 use crate::locks::name::{LockName, Spelling, release_channel};
 use crate::locks::pass::Pass;
@@ -19,12 +19,12 @@ use crate::locks::words::{Claim, Held, Over, Owner};
 /// size. Larger calls gain nothing.
 pub(super) const LOCKS_PER_CALL: usize = 250;
 
-/// Both scripts as functions, and who calls them. Their `KEYS` and `ARGV` are those of one item.
+/// Both scripts as functions, and who calls them.
 const SEVERAL: &str = concat!(
-    "local function claim(KEYS, ARGV)\n",
+    "local function claim(KEYS, grace, value, ttl, floor, owner, from, whose, server, came)\n",
     include_str!("line.lua"),
     include_str!("claim.lua"),
-    "\nend\nlocal function release(KEYS, ARGV)\n",
+    "\nend\nlocal function release(KEYS, value, rest)\n",
     include_str!("line.lua"),
     include_str!("release.lua"),
     "\nend\n",
@@ -34,7 +34,7 @@ const SEVERAL: &str = concat!(
 /// A script and the hash that Redis knows it by.
 #[derive(Debug)]
 pub(super) struct Script {
-    pub(super) source: &'static str,
+    pub(super) source: String,
     hash: String,
 }
 
@@ -53,8 +53,9 @@ pub(super) struct Scripts {
 }
 
 impl Script {
-    pub(super) fn new(source: &'static str) -> Self {
-        Self { source, hash: redis::Script::new(source).get_hash().to_owned() }
+    pub(super) fn new(source: impl Into<String>) -> Self {
+        let source = source.into();
+        Self { hash: redis::Script::new(&source).get_hash().to_owned(), source }
     }
 
     /// Makes Redis know the script, in the same pipeline as the calls that follow: after a
@@ -71,7 +72,7 @@ impl Script {
     /// The command that does so.
     pub(super) fn loading(&self) -> Cmd {
         let mut load = redis::cmd("SCRIPT");
-        load.arg("LOAD").arg(self.source);
+        load.arg("LOAD").arg(&self.source);
         load
     }
 
@@ -87,7 +88,7 @@ impl Scripts {
     pub(super) fn new(spelling: Spelling) -> Self {
         let scripts = Self {
             spelling,
-            several: Script::new(SEVERAL),
+            several: Script::new(several()),
             renew: Script::new(include_str!("renew.lua")),
             reassert: Script::new(include_str!("reassert.lua")),
             holders: Script::new(include_str!("holders.lua")),
@@ -109,66 +110,66 @@ impl Scripts {
         pipeline
     }
 
-    /// Claims and releases in one call. All their keys are in it: on a Cluster they are of one slot.
+    /// Claims and releases in one call, of one lock each. All their keys are in it: on a Cluster they
+    /// are of one slot.
     pub(super) fn several<'a>(
         &self,
         items: impl Iterator<Item = &'a Item> + Clone,
         acquaintance: &Acquaintance,
     ) -> Cmd {
-        let mut call = self.several.call(5 * items.clone().count());
-        items.clone().for_each(|item| {
-            call.arg(&item.keys);
-        });
+        let keys: Vec<_> = items.clone().map(|item| item.name.keys(self.spelling)).collect();
+        let mut call = self.several.call(5 * keys.len());
+        for kind in 0..5 {
+            call.arg(keys.iter().filter_map(|keys| keys.get(kind)).collect::<Vec<_>>());
+        }
         items.for_each(|item| {
-            call.arg(item.packed(acquaintance));
+            call.arg(item.args.as_bytes());
         });
+        if let Some(graces) = acquaintance.graces() {
+            call.arg(&graces.map(millis_or_none));
+        }
         call
     }
 
     /// A claim, by somebody who waits or does not.
     pub(super) fn claim(&self, claim: &Claim, waiter: Option<&Waiter>) -> Item {
-        let (from, value) = match &claim.over {
+        let (from, whose) = match &claim.over {
             Over::Nobody => ("nobody", ""),
             Over::Value(value) => ("value", value.as_str()),
             Over::SameUser => ("user", ""),
             Over::Pass(pass) => ("pass", pass.as_str()),
         };
-        let what = if waiter.is_some() { "wait" } else { "claim" };
-        let mut call = Item::new(what, claim.name.keys(self.spelling));
-        call.arg(&claim.value)
-            .arg(millis(claim.ttl))
-            .arg(claim.floor.0)
-            .arg(claim.owner.user.id.as_str())
-            .arg(&claim.owner.user.name)
-            .arg(claim.owner.node)
-            .arg(from)
-            .arg(value)
-            .arg(millis(GRANT_KEPT_FOR))
-            .arg(pass_of(&claim.owner));
-        match waiter {
-            Some(waiter) => call.arg(waiter.server),
-            None => call.arg(""),
-        };
-        call.arg(millis(LINE_DEADLINE))
-            .arg(waiter.map_or(0, |waiter| waiter.arrival))
-            .arg(LINE_MAX);
-        call.leaves_it(claim.floor, waiter.map_or(Duration::ZERO, |waiter| waiter.remembers));
-        call
+        let mut args = Packed::new();
+        args.text(if waiter.is_some() { "wait" } else { "claim" })
+            .text(&claim.value)
+            .text(millis(claim.ttl))
+            .text(claim.floor.0)
+            .packed(&packed(&claim.owner));
+        // What is as usual is left out at the end.
+        if waiter.is_some() || claim.over != Over::Nobody {
+            args.text(from).text(whose);
+        }
+        if let Some(waiter) = waiter {
+            args.text(waiter.server).text(waiter.arrival).text(millis_or_none(waiter.remembers));
+        }
+        Item { name: claim.name.clone(), args }
     }
 
     /// A release; the lock stays taken for `rest`.
     pub(super) fn release(&self, name: &LockName, value: &str, rest: Duration) -> Item {
-        let mut call = Item::new("release", name.keys(self.spelling));
-        call.arg(value).arg(millis(GRANT_KEPT_FOR));
-        call.arg(if rest.is_zero() { 0 } else { millis(rest) });
-        call
+        let mut args = Packed::new();
+        args.text("release").text(value);
+        if !rest.is_zero() {
+            args.text(millis(rest));
+        }
+        Item { name: name.clone(), args }
     }
 
     /// Lets one lease run anew.
     pub(super) fn keep(&self, held: &Held, ttl: Duration) -> Item {
-        let mut call = Item::new("keep", held.name.keys(self.spelling));
-        call.arg(&held.value).arg(millis(ttl));
-        call
+        let mut args = Packed::new();
+        args.text("keep").text(&held.value).text(millis(ttl));
+        Item { name: held.name.clone(), args }
     }
 
     /// Renews locks of one TTL.
@@ -194,11 +195,8 @@ impl Scripts {
         for (held, _ttl) in held {
             call.arg(&held.value)
                 .arg(held.fence.0)
-                .arg(held.owner.user.id.as_str())
-                .arg(&held.owner.user.name)
-                .arg(held.owner.node.to_string())
                 .arg(held.since.timestamp_micros())
-                .arg(pass_of(&held.owner));
+                .arg(packed(&held.owner).as_bytes());
         }
         call
     }
@@ -229,6 +227,12 @@ impl Scripts {
     }
 }
 
+/// With the numbers that stand before `line.lua`.
+fn several() -> String {
+    let (kept, deadline) = (millis(GRANT_KEPT_FOR), millis(LINE_DEADLINE));
+    format!("local kept, line_deadline, line_max = '{kept}', '{deadline}', '{LINE_MAX}'\n{SEVERAL}")
+}
+
 /// A pipeline whose answers are looked at one by one: an error in one does not hide the others.
 pub(super) fn pipeline() -> Pipeline {
     let mut pipeline = redis::pipe();
@@ -236,9 +240,12 @@ pub(super) fn pipeline() -> Pipeline {
     pipeline
 }
 
-/// As the scripts want it: empty for none, which no pass is.
-fn pass_of(owner: &Owner) -> &str {
-    owner.pass.as_ref().map_or("", Pass::as_str)
+/// As the scripts keep it; an empty pass for none, which no pass is.
+fn packed(owner: &Owner) -> Packed {
+    let mut packed = Packed::new();
+    packed.text(owner.user.id.as_str()).text(&owner.user.name).text(owner.node);
+    packed.text(owner.pass.as_ref().map_or("", Pass::as_str));
+    packed
 }
 
 /// The TTL that all of these have.
@@ -249,4 +256,9 @@ fn only_ttl(held: &[(&Held, Duration)]) -> u64 {
 /// Whole milliseconds, at least one: Redis refuses a lifetime of none.
 pub(super) fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX).max(1)
+}
+
+/// The same, and 0 for none: less than a millisecond is not none.
+fn millis_or_none(duration: Duration) -> u64 {
+    if duration.is_zero() { 0 } else { millis(duration) }
 }
