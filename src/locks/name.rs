@@ -137,13 +137,13 @@ impl LockName {
     fn beside(&self, what: &str, spelling: Spelling) -> String {
         let rest = self.rest();
         match (self.0.starts_with(SEAT), spelling) {
-            (true, Spelling::Plain) => format!("{SEAT_KEYS}{what}:{rest}"),
+            (true, Spelling::Plain) => [SEAT_KEYS, what, ":", rest].concat(),
             (true, Spelling::Tagged) => {
                 let (link, role) = rest.split_once(':').unwrap_or((rest, ""));
-                format!("{SEAT_KEYS}{what}:{{{link}}}:{role}")
+                [SEAT_KEYS, what, ":{", link, "}:", role].concat()
             }
-            (false, Spelling::Plain) => format!("{NAMED}{what}:{rest}"),
-            (false, Spelling::Tagged) => format!("{NAMED}{what}:{{{rest}}}"),
+            (false, Spelling::Plain) => [NAMED, what, ":", rest].concat(),
+            (false, Spelling::Tagged) => [NAMED, what, ":{", rest, "}"].concat(),
         }
     }
 

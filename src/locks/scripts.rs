@@ -120,7 +120,9 @@ impl Scripts {
         let keys: Vec<_> = items.clone().map(|item| item.name.keys(self.spelling)).collect();
         let mut call = self.several.call(5 * keys.len());
         for kind in 0..5 {
-            call.arg(keys.iter().filter_map(|keys| keys.get(kind)).collect::<Vec<_>>());
+            keys.iter().filter_map(|keys| keys.get(kind)).for_each(|key| {
+                call.arg(key);
+            });
         }
         items.for_each(|item| {
             call.arg(item.args.as_bytes());

@@ -7,7 +7,6 @@
 -- through it: a function more costs what a command does, and so does a text that is put together.
 --
 -- Calls are independent of each other, and are answered as if each had come alone and in this order.
--- No two are about the same lock, so what is freed can be freed at the end, with one command.
 --
 -- KEYS  the locks of all, the grants of all, and so on with the five of line.lua
 -- ARGV  of each: 'claim', 'wait' or 'release' with the arguments of claim.lua or release.lua, or
@@ -21,7 +20,7 @@
 local call, try, format = redis.call, redis.pcall, string.format
 local count = #KEYS / 5
 local is_settled = #ARGV == count
-local answers, freed, spent, now, since = {}, {}, {}, nil, nil
+local answers, now, since = {}, nil, nil
 
 -- Whether nobody waits for any of them, asked once for all.
 local are_empty = 1 < count and call('EXISTS', unpack(KEYS, 2 * count + 1, 3 * count)) == 0
@@ -55,7 +54,13 @@ for i = 1, count do
   elseif what == 'release' and ttl == nil and try('GET', lock) == value then
     local head = not are_empty and call('ZRANGE', line, 0, 0)[1]
     if not head then
-      freed[#freed + 1], spent[i] = lock, value
+      -- The grant is nobody's then, and the value is spent: neither a renewal that is late nor a
+      -- claim that is carried out only now can raise it.
+      call('DEL', lock)
+      -- A grant that was there is remembered long enough as it is.
+      if call('HSET', grant, 'value', '', 'released', value) == 2 then
+        call('PEXPIRE', grant, kept)
+      end
       answer = 1
     else
       -- As pass_on in line.lua, if the first is alive.
@@ -81,6 +86,7 @@ for i = 1, count do
 
   if not answer then
     local keys = {lock, grant, line, KEYS[3 * count + i], KEYS[4 * count + i]}
+    are_empty = are_empty and what ~= 'wait'
     local is_well, result
     if what == 'release' then
       is_well, result = pcall(release, keys, value, ttl)
@@ -96,18 +102,9 @@ for i = 1, count do
       -- A text in some versions, a table in others.
       return {err = type(result) == 'table' and result.err or result}
     else
-      break
+      return answers
     end
   end
   answers[i] = answer
-end
--- Deleted first: a Redis without memory lets a script go on that has begun with that.
-if freed[1] then call('DEL', unpack(freed)) end
-for i, value in pairs(spent) do
-  -- The grant is nobody's then, and the value is spent: neither a renewal that is late nor a claim
-  -- that is carried out only now can raise it. A grant that was there is remembered long enough as
-  -- it is.
-  local grant = KEYS[count + i]
-  if call('HSET', grant, 'value', '', 'released', value) == 2 then call('PEXPIRE', grant, kept) end
 end
 return answers

@@ -8,7 +8,6 @@
 //! Each is answered as if it had been sent alone; also where Redis refuses one of several, or all of
 //! them for the sake of one: then each is asked again by itself.
 
-use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -63,15 +62,8 @@ struct Gathered {
 pub(super) struct Conductor {
     end: End,
     scripts: Arc<Scripts>,
-    crowd: Crowd,
-}
-
-/// Those that gather.
-struct Crowd {
     under_way: Arc<AtomicUsize>,
     gathered: mpsc::Receiver<Gathered>,
-    /// Who could not go with the last group.
-    left: Option<Gathered>,
 }
 
 /// Counts one that is under way, for as long as this lives.
@@ -91,7 +83,8 @@ impl Together {
         let conductor = Conductor {
             end: end.clone(),
             scripts: Arc::clone(&scripts),
-            crowd: Crowd { under_way: Arc::clone(&under_way), gathered, left: None },
+            under_way: Arc::clone(&under_way),
+            gathered,
         };
         (Self { end, scripts, under_way, gathers }, conductor)
     }
@@ -119,44 +112,25 @@ impl Together {
 impl Conductor {
     /// Sends what gathers until nobody can ask any more.
     pub(super) async fn run(mut self) {
-        let mut under_way = FuturesUnordered::new();
+        let (mut group, mut under_way) = (Vec::new(), FuturesUnordered::new());
         loop {
             tokio::select! {
                 Some(()) = under_way.next() => {}
-                came = self.crowd.first(), if under_way.len() < GROUPS_MAX => {
+                came = self.gathered.recv(), if under_way.len() < GROUPS_MAX => {
                     let Some(first) = came else { break };
+                    group.push(first);
                     // Those that were just answered come again: let them.
                     yield_now().await;
-                    let group = self.crowd.group(first);
+                    let share = self.under_way.load(Ordering::Relaxed).div_ceil(GROUPS_MAX);
+                    while group.len() < share.min(TOGETHER_MAX) {
+                        let Ok(next) = self.gathered.try_recv() else { break };
+                        group.push(next);
+                    }
+                    let group = std::mem::take(&mut group);
                     under_way.push(ask_together(&self.end, &self.scripts, group));
                 }
             }
         }
-    }
-}
-
-impl Crowd {
-    async fn first(&mut self) -> Option<Gathered> {
-        match self.left.take() {
-            Some(left) => Some(left),
-            None => self.gathered.recv().await,
-        }
-    }
-
-    /// Those that go with the first: each about another lock.
-    fn group(&mut self, first: Gathered) -> Vec<Gathered> {
-        let share = self.under_way.load(Ordering::Relaxed).div_ceil(GROUPS_MAX);
-        let mut locks = HashSet::from([first.item.name.clone()]);
-        let mut group = vec![first];
-        while group.len() < share.min(TOGETHER_MAX) {
-            let Ok(next) = self.gathered.try_recv() else { break };
-            if !locks.insert(next.item.name.clone()) {
-                self.left = Some(next);
-                break;
-            }
-            group.push(next);
-        }
-        group
     }
 }
 
