@@ -210,8 +210,12 @@ async fn cut_after(world: &World, proxy: &Proxy, locks: &Locks, cut: usize, aske
                 matches!(claimed, Ok(Claimed::Granted(_)))
             })
             .await;
-            // What is still owed frees nobody else's.
-            assert_eq!(refused(&world.other, &claim(&name, &kim())).await.value, next.value);
+            // What is still owed frees nobody else's. A busy machine may leave one unanswered.
+            until("it is held by who came next", async || {
+                let claimed = world.other.claim(&claim(&name, &kim())).await;
+                matches!(claimed, Ok(Claimed::Busy(holder)) if holder.value == next.value)
+            })
+            .await;
         }
     }
 }
