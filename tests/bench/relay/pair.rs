@@ -111,8 +111,10 @@ async fn write(
     for keystroke in keystrokes {
         sleep_until(due).await;
         due += every;
-        departed.send(Instant::now()).expect("the reader waits for it");
-        if writer.send(Message::Binary(keystroke.clone())).await.is_err() {
+        // The reader gives up when the socket has ended.
+        if departed.send(Instant::now()).is_err()
+            || writer.send(Message::Binary(keystroke.clone())).await.is_err()
+        {
             return;
         }
     }
