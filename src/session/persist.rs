@@ -2,8 +2,9 @@
 //!
 //! Alone an edit waits for nobody: it is committed as it comes. While one transaction is being made
 //! durable the next updates queue up, and all of them go into the next one, which does not begin
-//! before [`GROUPS_APART`] after the last one did: a commit costs the same however many share it.
-//! Nobody waits for a commit to see what was typed; it is relayed before.
+//! before [`GROUPS_APART`] after the last one did: a commit costs about the same however many share
+//! it. Where commits take longer they are further apart, so that storing takes a share of the
+//! machine and not all of it. Nobody waits for a commit to see what was typed; it is relayed before.
 //!
 //! # Invariants
 //!
@@ -36,8 +37,11 @@ const QUEUE_MAX: usize = 16_384;
 /// From the beginning of one transaction to that of the next, at least. Typing is called saved that
 /// much later under load, which nobody sees, and a fast disk is not worn by a commit for each key.
 const GROUPS_APART: Duration = Duration::from_millis(5);
-/// Updates in one transaction: some 20 ms of work for `SQLite`.
-const BATCH_MAX: usize = 512;
+/// The same, in times of what the last one took, and when it is apart enough all the same.
+const GROUPS_REST: u32 = 4;
+const GROUPS_APART_MAX: Duration = Duration::from_millis(25);
+/// Updates in one transaction: some 20 ms of work.
+const BATCH_MAX: usize = 4_096;
 /// How long to wait before a failed transaction is tried again, at first and at most.
 const RETRY_FIRST: Duration = Duration::from_millis(100);
 const RETRY_MAX: Duration = Duration::from_secs(2);
@@ -147,8 +151,10 @@ pub async fn run(storage: Storage, relay: Relay, mut queue: Queue, stop: Cancell
             }
         }
         if !batch.is_empty() {
-            next_group_at = Instant::now() + GROUPS_APART;
+            let began = Instant::now();
             store(&storage, &relay, batch, &stop).await;
+            let rest = began.elapsed() * GROUPS_REST;
+            next_group_at = began + rest.clamp(GROUPS_APART, GROUPS_APART_MAX);
         }
         for done in flushed {
             // The asker may have lost its patience.

@@ -1,6 +1,6 @@
 //! Looking after the clients of held seats, and what a seat is to the renewal actor.
 //!
-//! One tick, every four seconds: silent clients are let go, idle ones warned, the living pinged.
+//! One tick, every four seconds: silent clients are let go, idle ones warned, the quiet pinged.
 //! Then the leases of all of them are renewed, in the round that
 //! [`Locks::renew_ahead`](crate::locks::Locks::renew_ahead) makes: by the one task that renews
 //! whatever this process holds. It sends nothing when nothing is held, and repeats a round that
@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use chrono::{TimeDelta, Utc};
-use tokio::time::{Instant, MissedTickBehavior, interval};
+use tokio::time::{Instant, MissedTickBehavior, interval, sleep};
 use tokio_util::sync::CancellationToken;
 
 use crate::domain::lease::LeaseTerms;
@@ -23,18 +23,32 @@ use crate::locks::{Held, Kept, Lives, LockName, Loss, Rhythm, Tenant, Verdict};
 use crate::session::Sessions;
 use crate::session::close::LostReason;
 use crate::session::holding::{Holding, Phase};
+use crate::session::options::SeatTerms;
 use crate::sync::frame;
 
 /// How long before the release for idleness the person is warned.
 const IDLE_WARNING: Duration = Duration::from_secs(60);
 
+/// Sockets that are called on at once, at least: a millisecond of work.
+const CALLED_AT_ONCE: usize = 64;
+/// How often some are, at most, and the pause between: together a fraction of a tick.
+const CALLS_MAX: usize = 250;
+const CALLS_APART: Duration = Duration::from_millis(1);
+
 /// What kind of visit the sessions get.
-#[derive(Clone, Copy, Debug)]
-struct Visit {
-    /// Whether quiet sockets are sent a frame that the stock client counts as life.
-    keep_alive: bool,
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Visit {
+    InTime,
     /// This process slept through a tick: the silence may be ours, and nobody is let go for it.
-    overslept: bool,
+    Overslept,
+}
+
+/// What the living are sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Call {
+    Ping,
+    /// With it a frame that the stock client counts as life.
+    KeepAlive,
 }
 
 /// When the sessions were last looked after.
@@ -75,15 +89,36 @@ async fn tick_for_ever(sessions: &Sessions) {
     loop {
         ticker.tick().await;
         let now = Instant::now();
-        let keep_alive = KEEP_ALIVE_EVERY <= now.duration_since(kept_alive_at) + every;
-        if keep_alive {
+        let mut call = Call::Ping;
+        if KEEP_ALIVE_EVERY <= now.duration_since(kept_alive_at) + every {
             kept_alive_at = now;
+            call = Call::KeepAlive;
         }
-        let overslept = is_overslept(sessions, now);
-        visit(sessions, now, Visit { keep_alive, overslept });
+        let kind = if is_overslept(sessions, now) { Visit::Overslept } else { Visit::InTime };
+        let living = visit(sessions, now, kind);
         sessions.shared.last_visit.is(now);
         sessions.shared.locks.renew_ahead(backstop(every));
         sessions.shared.rooms.tidy(now);
+        call_on(&living, call, &sessions.shared.terms).await;
+    }
+}
+
+/// Asks for a sign of life, some at a time: who types meanwhile would wait for thousands of pings.
+async fn call_on(living: &[Arc<Holding>], call: Call, terms: &SeatTerms) {
+    let two_ticks = terms.lease.renew_every * 2;
+    let at_once = CALLED_AT_ONCE.max(living.len() / CALLS_MAX);
+    for some in living.chunks(at_once) {
+        let now = Instant::now();
+        for holding in some {
+            // Who has just spoken need not: there are two more ticks before that is too long ago.
+            if terms.client_timeout < holding.silent_for(now) + two_ticks {
+                holding.outbox().ping();
+            }
+            if call == Call::KeepAlive {
+                holding.outbox().send(frame::keep_alive());
+            }
+        }
+        sleep(CALLS_APART).await;
     }
 }
 
@@ -98,9 +133,10 @@ fn is_overslept(sessions: &Sessions, now: Instant) -> bool {
     sessions.shared.terms.lease.renew_every * 2 < sessions.shared.last_visit.ago(now)
 }
 
-/// Looks after each seated session: lets go of silent clients, warns idle ones, pings the rest.
-fn visit(sessions: &Sessions, now: Instant, visit: Visit) {
+/// Looks after each seated session: lets go of silent clients, warns idle ones, returns the rest.
+fn visit(sessions: &Sessions, now: Instant, kind: Visit) -> Vec<Arc<Holding>> {
     let terms = &sessions.shared.terms;
+    let mut living = Vec::new();
     let (mut writers, mut reviewers) = (0_u32, 0_u32);
     for holding in sessions.shared.registry.seated() {
         match holding.sitter.seat.role {
@@ -111,18 +147,16 @@ fn visit(sessions: &Sessions, now: Instant, visit: Visit) {
         if holding.phase() == Phase::Away {
             continue;
         }
-        if !visit.overslept && terms.client_timeout <= holding.silent_for(now) {
+        if kind == Visit::InTime && terms.client_timeout <= holding.silent_for(now) {
             tracing::info!(seat = %holding.sitter.seat, "a silent client is let go");
             let_go(sessions, &holding, LostReason::Expired);
         } else if !mind_idleness(sessions, &holding, now) {
-            holding.outbox().ping();
-            if visit.keep_alive {
-                holding.outbox().send(frame::keep_alive());
-            }
+            living.push(holding);
         }
     }
     metrics::gauge!("galley_seats_held", "role" => "writer").set(writers);
     metrics::gauge!("galley_seats_held", "role" => "reviewer").set(reviewers);
+    living
 }
 
 /// Warns, then releases, whoever does nothing. True if the seat was released.

@@ -26,6 +26,21 @@ pub(super) struct State {
     pub(super) clients: HashMap<(DocumentId, u64), Option<UserId>>,
 }
 
+impl State {
+    /// Whether it holds all that an update rests on, as a client id that nobody has yet does not.
+    pub(super) fn covers(&self, append: &Append) -> bool {
+        let document = append.document;
+        self.last_seq.contains_key(&document)
+            && append.guard.is_none_or(|guard| self.seats.contains_key(&guard.seat))
+            && append.clients.iter().all(|client| self.clients.contains_key(&(document, *client)))
+    }
+
+    /// How much it holds.
+    pub(super) fn things(&self) -> usize {
+        self.last_seq.len() + self.seats.len() + self.clients.len()
+    }
+}
+
 /// A seat as it was last ratified.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sitting {
@@ -44,6 +59,15 @@ pub(super) struct Plan {
     pub(super) clients: Vec<(DocumentId, u64, Option<UserId>)>,
     /// The documents that change: last number and time.
     pub(super) documents: BTreeMap<DocumentId, (i64, DateTime<Utc>)>,
+    /// What the database holds once it is written.
+    pub(super) after: State,
+}
+
+impl Plan {
+    /// Whether nothing is refused.
+    pub(super) fn stores_all(&self) -> bool {
+        self.rows.len() == self.outcomes.len()
+    }
 }
 
 /// Decides a group, first come first served.
@@ -66,6 +90,7 @@ pub(super) fn plan(batch: &[Append], mut state: State) -> Plan {
         }
         plan.outcomes.push(outcome);
     }
+    plan.after = state;
     plan
 }
 

@@ -6,6 +6,7 @@
 mod waiting;
 
 use std::collections::HashMap;
+use std::pin::pin;
 use std::time::Duration;
 
 use axum::Extension;
@@ -17,7 +18,7 @@ use bytes::Bytes;
 use chrono::Utc;
 use futures_util::stream::{SplitSink, SplitStream};
 use futures_util::{SinkExt, StreamExt};
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{Instant, sleep, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::domain::seat::{Role, Seat};
@@ -207,6 +208,8 @@ impl Wire {
             self.close(&close).await;
             return Ending::Closed;
         }
+        // One timer for the socket's life, and not one for each message.
+        let mut token_expired = pin!(sleep_until(valid_until));
         loop {
             let close = tokio::select! {
                 outgoing = outbox.next() => match outgoing {
@@ -229,7 +232,7 @@ impl Wire {
                     Taken::End(ending) => return ending,
                     Taken::Close(close) => close,
                 },
-                () = tokio::time::sleep_until(valid_until) => Close::Unauthenticated("token-expired"),
+                () = &mut token_expired => Close::Unauthenticated("token-expired"),
             };
             tracing::debug!(%close, "a socket was closed");
             self.close(&close).await;
@@ -240,6 +243,8 @@ impl Wire {
     /// False when the other end is gone, or reads so slowly that it might as well be.
     async fn send(&mut self, message: Message, outbox: &OutboxReader) -> bool {
         tokio::select! {
+            // Most are sent at once, and nothing is set up then for those that are not.
+            biased;
             sent = timeout(SEND_PATIENCE, self.sink.send(message)) => matches!(sent, Ok(Ok(()))),
             () = outbox.overdue() => false,
         }

@@ -33,7 +33,7 @@ impl Room {
         for member in &state.members {
             holding.tell(&Event::PeerJoined(member.sitter.seat.role, &member.sitter.user));
         }
-        holding.tell(&Event::DocumentSaved { state_vector: &state.saved });
+        holding.tell(&Event::DocumentSaved { state_vector: state.saved.state_vector() });
         let joined = Event::PeerJoined(holding.sitter.seat.role, &holding.sitter.user);
         state.tell_all(&joined);
         self.tell_servers(&joined);

@@ -26,11 +26,7 @@ impl Room {
         }
         state.owed_bytes = state.owed_bytes.saturating_sub(debt.bytes);
         state.told_not_saved = false;
-        state.stored += 1;
-        // What was counted before a refusal says nothing of what came after it (M3).
-        if !state.was_reset {
-            state.look_at_saved();
-        }
+        self.look_at_saved(&mut state, 1);
         self.owed.send_replace(state.owed_bytes);
     }
 

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use tokio::sync::mpsc;
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, sleep, sleep_until};
 
 use crate::domain::ids::NodeId;
 use crate::relay::Relay;
@@ -35,7 +35,8 @@ enum Taken {
 }
 
 impl Room {
-    /// Speaks and listens to the other servers until the room is retired.
+    /// Speaks and listens to the other servers, and tells what is saved a little later, until the
+    /// room is retired.
     pub async fn follow(
         self: Arc<Self>,
         relay: Relay,
@@ -45,9 +46,15 @@ impl Room {
         let topic = Topic::Room(self.document);
         let mut subscription = relay.subscribe(topic);
         self.publish(&relay, &Message::Hello).await;
+        let mut tell_at = None;
         loop {
             tokio::select! {
                 () = self.retired.cancelled() => break,
+                () = self.untold.notified() => tell_at = Some(self.tell_saved_at()),
+                () = sleep_until(tell_at.unwrap_or_else(Instant::now)), if tell_at.is_some() => {
+                    tell_at = None;
+                    self.tell_saved();
+                }
                 signal = subscription.next() => match signal {
                     Signal::Message { from, message } => {
                         self.hear(from, message, &relay, &storage).await;
@@ -152,7 +159,7 @@ impl Room {
                 if checked.is_new {
                     state.append(update.clone(), checked);
                     state.send_to_all(&frame::update(update));
-                    state.look_at_saved();
+                    self.look_at_saved(state, 0);
                 }
             }
             Err(error) => {

@@ -17,6 +17,7 @@ mod debt;
 mod follow;
 mod points;
 pub mod presence;
+mod saved;
 
 pub use chores::{Chores, Occasion, Snapshot};
 pub use debt::Debt;
@@ -41,6 +42,7 @@ use crate::session::persist::{Owed, Persister};
 use crate::session::room::chores::Untidy;
 use crate::session::room::points::Points;
 use crate::session::room::presence::Presence;
+use crate::session::room::saved::Saved;
 use crate::storage::log::Append;
 use crate::storage::seats::Guard;
 use crate::sync::error::Rejected;
@@ -65,6 +67,8 @@ pub struct Room {
     outgoing: mpsc::Sender<Message>,
     /// The database has something that this log has not.
     behind: Notify,
+    /// More is saved than has been told.
+    untold: Notify,
 }
 
 #[derive(Debug)]
@@ -81,13 +85,7 @@ pub(super) struct State {
     untidy: Untidy,
     points: Points,
     owed_bytes: usize,
-    /// Updates taken here, and how many of those the database has: it takes them in order.
-    taken: u64,
-    stored: u64,
-    /// The state vector that the database has all of (M3).
-    saved: Bytes,
-    /// The state vector after the update of that number; saved when that one is.
-    milestone: Option<(u64, Bytes)>,
+    saved: Saved,
     told_not_saved: bool,
     /// The database refused something that stands in the log: nothing more of it is stored (P3).
     was_reset: bool,
@@ -121,7 +119,7 @@ impl Room {
         persister: Persister,
     ) -> (Self, mpsc::Receiver<Message>) {
         let Opening { document, log, seq, rows, owners } = opening;
-        let saved = log.state_vector();
+        let saved = Saved::up_to(log.state_vector());
         let (outgoing, to_say) = mpsc::channel(OUTGOING_MAX);
         let state = State {
             log,
@@ -134,10 +132,7 @@ impl Room {
             untidy: Untidy::new(rows),
             points: Points::default(),
             owed_bytes: 0,
-            taken: 0,
-            stored: 0,
             saved,
-            milestone: None,
             told_not_saved: false,
             was_reset: false,
         };
@@ -150,6 +145,7 @@ impl Room {
             owed: watch::Sender::new(0),
             outgoing,
             behind: Notify::new(),
+            untold: Notify::new(),
         };
         (room, to_say)
     }
@@ -250,7 +246,7 @@ impl Room {
             state.owners.entry(*client).or_insert_with(|| sitter.user.id.clone());
         }
         state.append(update.clone(), checked);
-        state.book();
+        state.saved.book(&state.log);
         holding.edited(now);
         state.send_to_others(holding, &frame::update(update));
         metrics::counter!("galley_document_updates_total").increment(1);
@@ -270,29 +266,6 @@ impl State {
         self.log.append(update, checked);
         self.version += 1;
         self.untidy.rows += 1;
-    }
-
-    /// Books an update as taken. One milestone is under way at a time, so that a burst of edits
-    /// is answered once or twice, and yet there is progress to tell while more keeps coming.
-    fn book(&mut self) {
-        self.taken += 1;
-        if self.milestone.is_none() {
-            self.milestone = Some((self.taken, self.log.state_vector()));
-        }
-    }
-
-    /// Tells everybody up to where the document is safe, if that has moved (M3).
-    pub(super) fn look_at_saved(&mut self) {
-        if self.stored == self.taken {
-            self.milestone = None;
-            self.saved = self.log.state_vector();
-        } else {
-            match self.milestone.take_if(|(number, _)| *number <= self.stored) {
-                Some((_, state_vector)) => self.saved = state_vector,
-                None => return,
-            }
-        }
-        self.tell_all(&Event::DocumentSaved { state_vector: &self.saved });
     }
 
     pub(super) fn send_to_others(&self, holding: &Holding, frame: &Bytes) {

@@ -7,15 +7,30 @@ use crate::domain::ids::{DocumentId, UserId};
 use crate::storage::documents::{Document, NewDocument, PAGE_ROWS_MAX, Page};
 use crate::storage::error::StorageError;
 use crate::storage::rows::{parse, time, user};
+use crate::storage::sqlite::memory::Forget;
 use crate::storage::sqlite::users::put_user;
 use crate::storage::sqlite::{Sqlite, log};
 
 /// Selects documents as [`Row`]s.
 macro_rules! select_documents {
-    ($rest:literal) => {
+    ($from:literal, $rest:literal) => {
         concat!(
-            "SELECT d.id, d.title, u.id, u.name, d.characters, d.created_at, d.updated_at \
-             FROM documents d JOIN users u ON u.id = d.owner_id ",
+            "SELECT d.id, d.title, u.id, u.name, d.characters, d.created_at, d.updated_at FROM ",
+            $from,
+            " d JOIN users u ON u.id = d.owner_id ",
+            $rest
+        )
+    };
+}
+
+/// Selects from the documents of `$1`, as `documents_now` has them, with one look at the journal.
+macro_rules! select_of_owner {
+    ($rest:literal) => {
+        select_documents!(
+            "(SELECT id, title, owner_id, characters, created_at, \
+              MAX(updated_at, COALESCE(j.at, 0)) AS updated_at FROM documents LEFT JOIN \
+              (SELECT document_id, MAX(at) AS at FROM journal GROUP BY document_id) j \
+              ON j.document_id = documents.id WHERE owner_id = $1)",
             $rest
         )
     };
@@ -28,7 +43,7 @@ impl Sqlite {
         &self,
         new: &NewDocument,
     ) -> Result<Document, StorageError> {
-        let mut tx = self.write().await?;
+        let mut tx = self.write(Forget::Nothing).await?;
         put_user(&mut tx, &new.owner, new.now).await?;
         let first = i64::from(!new.update.is_empty());
         sqlx::query(
@@ -67,13 +82,13 @@ impl Sqlite {
     ) -> Result<Vec<Document>, StorageError> {
         let limit = page.limit.min(PAGE_ROWS_MAX);
         let query = match &page.before {
-            None => sqlx::query_as(select_documents!(
-                "WHERE d.owner_id = $1 ORDER BY d.updated_at DESC, d.id DESC LIMIT $2"
-            ))
-            .bind(owner.as_str())
-            .bind(limit),
-            Some(before) => sqlx::query_as(select_documents!(
-                "WHERE d.owner_id = $1 AND (d.updated_at, d.id) < ($3, $4) \
+            None => {
+                sqlx::query_as(select_of_owner!("ORDER BY d.updated_at DESC, d.id DESC LIMIT $2"))
+                    .bind(owner.as_str())
+                    .bind(limit)
+            }
+            Some(before) => sqlx::query_as(select_of_owner!(
+                "WHERE (d.updated_at, d.id) < ($3, $4) \
                  ORDER BY d.updated_at DESC, d.id DESC LIMIT $2"
             ))
             .bind(owner.as_str())
@@ -90,7 +105,7 @@ impl Sqlite {
         title: &str,
         now: DateTime<Utc>,
     ) -> Result<Option<Document>, StorageError> {
-        let mut tx = self.write().await?;
+        let mut tx = self.write(Forget::Nothing).await?;
         sqlx::query("UPDATE documents SET title = $2, updated_at = $3 WHERE id = $1")
             .bind(id.to_string())
             .bind(title)
@@ -106,7 +121,11 @@ impl Sqlite {
         &self,
         id: DocumentId,
     ) -> Result<bool, StorageError> {
-        let mut tx = self.write().await?;
+        let mut tx = self.write(Forget::Everything).await?;
+        sqlx::query("DELETE FROM journal WHERE document_id = $1")
+            .bind(id.to_string())
+            .execute(&mut *tx)
+            .await?;
         let deleted = sqlx::query("DELETE FROM documents WHERE id = $1")
             .bind(id.to_string())
             .execute(&mut *tx)
@@ -120,7 +139,7 @@ impl Sqlite {
         id: DocumentId,
         characters: i64,
     ) -> Result<(), StorageError> {
-        let mut tx = self.write().await?;
+        let mut tx = self.write(Forget::Nothing).await?;
         sqlx::query("UPDATE documents SET characters = $2 WHERE id = $1 AND characters <> $2")
             .bind(id.to_string())
             .bind(characters)
@@ -134,7 +153,7 @@ async fn fetch(
     connection: &mut SqliteConnection,
     id: DocumentId,
 ) -> Result<Option<Document>, StorageError> {
-    let row = sqlx::query_as(select_documents!("WHERE d.id = $1"))
+    let row = sqlx::query_as(select_documents!("documents_now", "WHERE d.id = $1"))
         .bind(id.to_string())
         .fetch_optional(connection)
         .await?;

@@ -9,6 +9,7 @@ use crate::storage::error::StorageError;
 use crate::storage::links::{Found, Joined, NewShareLink, ShareLink};
 use crate::storage::rows::{corrupt, parse, time, user};
 use crate::storage::sqlite::Sqlite;
+use crate::storage::sqlite::memory::Forget;
 use crate::storage::sqlite::users::put_user;
 
 /// Selects links as [`Row`]s.
@@ -44,7 +45,7 @@ impl Sqlite {
         &self,
         new: &NewShareLink,
     ) -> Result<Option<(ShareLink, Found)>, StorageError> {
-        let mut tx = self.write().await?;
+        let mut tx = self.write(Forget::Nothing).await?;
         let made = sqlx::query(
             "INSERT INTO share_links (id, document_id, invite_hash, created_at) \
              SELECT $1, d.id, $3, $4 FROM documents d WHERE d.id = $2 \
@@ -110,7 +111,7 @@ impl Sqlite {
         user: &User,
         now: DateTime<Utc>,
     ) -> Result<Joined, StorageError> {
-        let mut tx = self.write().await?;
+        let mut tx = self.write(Forget::Nothing).await?;
         put_user(&mut tx, user, now).await?;
         let joined = sqlx::query(
             "UPDATE share_links SET reviewer_id = $2, joined_at = COALESCE(joined_at, $3) \
@@ -137,7 +138,7 @@ impl Sqlite {
         id: ShareLinkId,
         now: DateTime<Utc>,
     ) -> Result<bool, StorageError> {
-        let mut tx = self.write().await?;
+        let mut tx = self.write(Forget::Everything).await?;
         let revoked = sqlx::query(
             "UPDATE share_links SET revoked_at = $2 WHERE id = $1 AND revoked_at IS NULL",
         )

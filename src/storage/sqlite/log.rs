@@ -1,13 +1,15 @@
 //! The update log, on `SQLite`.
 //!
-//! A group costs a handful of statements however many updates it has: what it touches is read
-//! by one select per table, what it changes is written by one statement per table, and there is
-//! one commit, which is one wait for the disk.
+//! A group of edits is one statement, which is also its transaction, and one wait for the disk: what
+//! it rests on is remembered ([`memory`]), and it is written in one place ([`journal`]). Where
+//! something is not known, or is refused, a transaction looks at the tables: one select for each.
+//!
+//! [`memory`]: crate::storage::sqlite::memory
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 
 use bytes::Bytes;
-use sqlx::{QueryBuilder, SqliteConnection};
+use sqlx::{Connection, QueryBuilder, SqliteConnection};
 
 use crate::domain::ids::{DocumentId, UserId};
 use crate::domain::seat::{Role, Seat};
@@ -15,7 +17,8 @@ use crate::storage::error::StorageError;
 use crate::storage::log::{Append, Appended, Log, Tail};
 use crate::storage::plan::{Plan, Sitting, State, plan};
 use crate::storage::rows::{corrupt, fence, parse};
-use crate::storage::sqlite::Sqlite;
+use crate::storage::sqlite::memory::{Forget, Known};
+use crate::storage::sqlite::{Sqlite, journal};
 
 /// Rows of one statement: `SQLite` binds at most 32,766 values, and these have up to three.
 const ROWS_MAX: usize = 4_096;
@@ -34,16 +37,22 @@ impl Sqlite {
             "SELECT 0 AS kind, last_seq AS seq, NULL AS bytes FROM documents WHERE id = $1 \
              UNION ALL SELECT 1, upto, bytes FROM snapshots WHERE document_id = $1 \
              UNION ALL SELECT 2, seq, bytes FROM updates WHERE document_id = $1 \
+             UNION ALL SELECT 2, seq, bytes FROM journal WHERE document_id = $1 \
              ORDER BY 1, 2",
         )
         .bind(id.to_string())
         .fetch_all(&self.readers)
         .await?;
         let mut rows = rows.into_iter();
-        let Some((0, seq, _)) = rows.next() else {
+        let Some((0, mut seq, _)) = rows.next() else {
             return Ok(None);
         };
-        let parts = rows.filter_map(|(_, _, bytes)| bytes.map(Bytes::from)).collect();
+        let mut parts = Vec::new();
+        for (_, number, bytes) in rows {
+            // What is in the journal comes last, and the document's row knows nothing of it.
+            seq = seq.max(number);
+            parts.extend(bytes.map(Bytes::from));
+        }
         Ok(Some(Log { seq, parts }))
     }
 
@@ -56,6 +65,7 @@ impl Sqlite {
             "SELECT 0 AS kind, COALESCE(s.upto, 0) AS seq, NULL AS bytes \
              FROM documents d LEFT JOIN snapshots s ON s.document_id = d.id WHERE d.id = $1 \
              UNION ALL SELECT 1, seq, bytes FROM updates WHERE document_id = $1 AND seq > $2 \
+             UNION ALL SELECT 1, seq, bytes FROM journal WHERE document_id = $1 AND seq > $2 \
              ORDER BY 1, 2",
         )
         .bind(id.to_string())
@@ -80,9 +90,25 @@ impl Sqlite {
         if batch.is_empty() {
             return Ok(Vec::new());
         }
-        let mut tx = self.write().await?;
-        let outcomes = append_in(&mut tx, batch).await?;
+        let mut writer = self.writer.acquire().await?;
+        let mut known = self.memory.take();
+        if batch.len() <= journal::UPDATES_MAX
+            && known.journaled < journal::ROWS_MAX
+            && batch.iter().all(|append| known.state.covers(append))
+        {
+            let plan = plan(batch, std::mem::take(&mut known.state));
+            // Nothing is refused upon a memory.
+            if plan.stores_all() && journal::write(&mut writer, batch, &plan, &mut known).await? {
+                self.memory.put_back(Known { state: plan.after, ..known });
+                return Ok(plan.outcomes);
+            }
+            known = Known::default();
+        }
+        let mut tx = writer.begin_with("BEGIN IMMEDIATE").await?;
+        let mut known = look(&mut tx, known).await?;
+        let outcomes = append_in(&mut tx, batch, &mut known).await?;
         tx.commit().await?;
+        self.memory.put_back(known);
         Ok(outcomes)
     }
 
@@ -92,7 +118,8 @@ impl Sqlite {
         upto: i64,
         merged: &Bytes,
     ) -> Result<(), StorageError> {
-        let mut tx = self.write().await?;
+        let mut tx = self.write(Forget::Nothing).await?;
+        journal::clear(&mut tx, Some(id)).await?;
         // (D5) No row if it reaches no further than the one there, or beyond what was stored.
         let replaced = sqlx::query(
             "INSERT INTO snapshots (document_id, upto, bytes) \
@@ -133,20 +160,40 @@ impl Sqlite {
     }
 }
 
-/// Stores a group inside a write transaction.
+/// What is still good of what was known. A journal of which nothing is known, or that is long, is
+/// cleared first.
+pub(super) async fn look(
+    connection: &mut SqliteConnection,
+    known: Known,
+) -> Result<Known, StorageError> {
+    let version: i64 =
+        sqlx::query_scalar("PRAGMA data_version").fetch_one(&mut *connection).await?;
+    let is_known = known.version == version;
+    let known = if is_known { known } else { Known { version, ..Known::default() } };
+    if is_known && known.journaled < journal::ROWS_MAX {
+        return Ok(known);
+    }
+    journal::clear(connection, None).await?;
+    Ok(Known { journaled: 0, ..known })
+}
+
+/// Stores a group inside a write transaction that has had its [`look`].
 pub(super) async fn append_in(
     connection: &mut SqliteConnection,
     batch: &[Append],
+    known: &mut Known,
 ) -> Result<Vec<Appended>, StorageError> {
-    let state = State {
-        last_seq: last_numbers(connection, batch).await?,
-        seats: sittings(connection, batch).await?,
-        clients: owners(connection, batch).await?,
-    };
+    let mut state = std::mem::take(&mut known.state);
+    find_last_numbers(connection, batch, &mut state).await?;
+    find_sittings(connection, batch, &mut state).await?;
+    find_owners(connection, batch, &mut state).await?;
     let plan = plan(batch, state);
-    write_updates(connection, batch, &plan).await?;
+    if !journal::write(connection, batch, &plan, known).await? {
+        let why = "the file changed under its lock";
+        return Err(StorageError::Unavailable(why.to_owned()));
+    }
     write_owners(connection, &plan).await?;
-    write_numbers(connection, &plan).await?;
+    known.state = plan.after;
     Ok(plan.outcomes)
 }
 
@@ -166,34 +213,36 @@ pub(super) async fn insert_update(
     Ok(())
 }
 
-async fn last_numbers(
+async fn find_last_numbers(
     connection: &mut SqliteConnection,
     batch: &[Append],
-) -> Result<HashMap<DocumentId, i64>, StorageError> {
-    let wanted: BTreeSet<DocumentId> = batch.iter().map(|append| append.document).collect();
-    let mut found = HashMap::new();
+    state: &mut State,
+) -> Result<(), StorageError> {
+    let mut wanted: BTreeSet<DocumentId> = batch.iter().map(|append| append.document).collect();
+    wanted.retain(|document| !state.last_seq.contains_key(document));
     for chunk in Vec::from_iter(wanted).chunks(ROWS_MAX) {
         let mut query = Builder::new("WITH wanted (id) AS (");
         query.push_values(chunk, |mut row, id| {
             row.push_bind(id.to_string());
         });
-        query.push(") SELECT d.id, d.last_seq FROM wanted w JOIN documents d ON d.id = w.id");
+        query.push(") SELECT d.id, d.last_seq FROM wanted w JOIN documents_now d ON d.id = w.id");
         let rows: Vec<(String, i64)> =
             query.build_query_as().persistent(false).fetch_all(&mut *connection).await?;
         for (id, last) in rows {
-            found.insert(parse(&id)?, last);
+            state.last_seq.insert(parse(&id)?, last);
         }
     }
-    Ok(found)
+    Ok(())
 }
 
-async fn sittings(
+async fn find_sittings(
     connection: &mut SqliteConnection,
     batch: &[Append],
-) -> Result<HashMap<Seat, Sitting>, StorageError> {
+    state: &mut State,
+) -> Result<(), StorageError> {
     let guards = batch.iter().filter_map(|append| append.guard);
-    let wanted: BTreeSet<Seat> = guards.map(|guard| guard.seat).collect();
-    let mut found = HashMap::new();
+    let mut wanted: BTreeSet<Seat> = guards.map(|guard| guard.seat).collect();
+    wanted.retain(|seat| !state.seats.contains_key(seat));
     for chunk in Vec::from_iter(wanted).chunks(ROWS_MAX) {
         let mut query = Builder::new("WITH wanted (link_id, role) AS (");
         query.push_values(chunk, |mut row, seat| {
@@ -209,23 +258,27 @@ async fn sittings(
         for (link, role, number, document) in rows {
             let seat = Seat::new(parse(&link)?, parse::<Role>(&role)?);
             let sitting = Sitting { document: parse(&document)?, fence: fence(number)? };
-            found.insert(seat, sitting);
+            state.seats.insert(seat, sitting);
         }
     }
-    Ok(found)
+    Ok(())
 }
 
-async fn owners(
+async fn find_owners(
     connection: &mut SqliteConnection,
     batch: &[Append],
-) -> Result<HashMap<(DocumentId, u64), Option<UserId>>, StorageError> {
+    state: &mut State,
+) -> Result<(), StorageError> {
     let mut wanted = BTreeSet::new();
     for append in batch {
         // What is beyond the column's range is refused by the plan.
-        let columns = append.clients.iter().filter_map(|&client| i64::try_from(client).ok());
+        let unknown = append
+            .clients
+            .iter()
+            .filter(|client| !state.clients.contains_key(&(append.document, **client)));
+        let columns = unknown.filter_map(|&client| i64::try_from(client).ok());
         wanted.extend(columns.map(|client| (append.document, client)));
     }
-    let mut found = HashMap::new();
     for chunk in Vec::from_iter(wanted).chunks(ROWS_MAX) {
         let mut query = Builder::new("WITH wanted (document_id, client) AS (");
         query.push_values(chunk, |mut row, (document, client)| {
@@ -239,25 +292,8 @@ async fn owners(
             query.build_query_as().persistent(false).fetch_all(&mut *connection).await?;
         for (document, client, user) in rows {
             let key = (parse(&document)?, u64::try_from(client).map_err(corrupt)?);
-            found.insert(key, user.as_deref().map(parse).transpose()?);
+            state.clients.insert(key, user.as_deref().map(parse).transpose()?);
         }
-    }
-    Ok(found)
-}
-
-async fn write_updates(
-    connection: &mut SqliteConnection,
-    batch: &[Append],
-    plan: &Plan,
-) -> Result<(), StorageError> {
-    let rows = plan.rows.iter().filter_map(|&(at, seq)| Some((batch.get(at)?, seq)));
-    for chunk in Vec::from_iter(rows).chunks(ROWS_MAX) {
-        let mut query = Builder::new("INSERT INTO updates (document_id, seq, bytes) ");
-        query.push_values(chunk, |mut row, (append, seq)| {
-            row.push_bind(append.document.to_string());
-            row.push_bind(*seq).push_bind(append.update.as_ref());
-        });
-        query.build().persistent(false).execute(&mut *connection).await?;
     }
     Ok(())
 }
@@ -270,21 +306,6 @@ async fn write_owners(connection: &mut SqliteConnection, plan: &Plan) -> Result<
             row.push_bind(i64::try_from(*client).ok());
             row.push_bind(user.as_ref().map(UserId::as_str));
         });
-        query.build().persistent(false).execute(&mut *connection).await?;
-    }
-    Ok(())
-}
-
-async fn write_numbers(connection: &mut SqliteConnection, plan: &Plan) -> Result<(), StorageError> {
-    for chunk in Vec::from_iter(&plan.documents).chunks(ROWS_MAX) {
-        let mut query = Builder::new("WITH changed (id, last_seq, updated_at) AS (");
-        query.push_values(chunk, |mut row, (id, (last, now))| {
-            row.push_bind(id.to_string()).push_bind(*last).push_bind(now.timestamp_millis());
-        });
-        query.push(
-            ") UPDATE documents SET last_seq = c.last_seq, updated_at = c.updated_at \
-             FROM changed c WHERE documents.id = c.id",
-        );
         query.build().persistent(false).execute(&mut *connection).await?;
     }
     Ok(())

@@ -5,8 +5,12 @@
 //! A transaction that only reads sees one state of the file from its first statement on.
 
 mod documents;
+mod journal;
+#[cfg(test)]
+mod journal_tests;
 mod links;
 mod log;
+mod memory;
 mod open;
 mod review_rows;
 mod reviews;
@@ -23,6 +27,7 @@ use sqlx::Transaction;
 use sqlx::error::DatabaseError;
 
 use crate::storage::error::StorageError;
+use crate::storage::sqlite::memory::{Forget, Memory};
 
 /// A transaction.
 type Tx = Transaction<'static, sqlx::Sqlite>;
@@ -33,13 +38,17 @@ pub(super) struct Sqlite {
     /// One connection.
     writer: SqlitePool,
     readers: SqlitePool,
+    memory: Memory,
 }
 
 impl Sqlite {
-    /// Begins a transaction that may write. Waits for other writers, here and in other
-    /// processes, within the bounds that `open` sets.
-    async fn write(&self) -> Result<Tx, StorageError> {
-        Ok(self.writer.begin_with("BEGIN IMMEDIATE").await?)
+    /// Begins a transaction that may write, and change what is to be forgotten. Waits for other
+    /// writers, here and in other processes, within the bounds that `open` sets.
+    async fn write(&self, forget: Forget) -> Result<Tx, StorageError> {
+        let tx = self.writer.begin_with("BEGIN IMMEDIATE").await?;
+        // With the one connection in hand: nobody remembers anything meanwhile.
+        self.memory.forget(&forget);
+        Ok(tx)
     }
 
     /// Begins a transaction that sees one state of the database.

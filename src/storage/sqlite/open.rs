@@ -10,7 +10,8 @@ use sqlx::{ConnectOptions, Connection, SqlSafeStr, SqliteConnection, SqlitePool}
 use tokio::time::Instant;
 
 use crate::storage::error::StorageError;
-use crate::storage::sqlite::{Sqlite, is_busy};
+use crate::storage::sqlite::memory::{Forget, Memory};
+use crate::storage::sqlite::{Sqlite, is_busy, journal};
 
 /// How long a statement waits for another process's lock.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
@@ -26,6 +27,9 @@ const OPEN_TIMEOUT: Duration = Duration::from_secs(10);
 const OPEN_RETRY: Duration = Duration::from_millis(20);
 /// What is left of the write-ahead log's file after a checkpoint.
 const WAL_BYTES_KEPT: &str = "67108864";
+/// Pages of the write-ahead log that are written to their places together: 16 MiB. The more, the
+/// more often one of them stands for many changes of it.
+const WAL_PAGES: &str = "4000";
 /// "GALY", which the first migration writes into the file's header.
 const APPLICATION_ID: i64 = 0x4741_4C59;
 
@@ -38,8 +42,9 @@ impl Sqlite {
         make_folder(&path).await?;
         let plain = options(&path);
         let give_up_at = Instant::now() + OPEN_TIMEOUT;
+        let memory = Memory::default();
         let writer = loop {
-            match open_writer(&plain).await {
+            match open_writer(&plain, &memory).await {
                 Err(Opening::Busy(_)) if Instant::now() < give_up_at => {
                     tokio::time::sleep(OPEN_RETRY).await;
                 }
@@ -50,7 +55,7 @@ impl Sqlite {
             }
         };
         let readers = pool(READERS).connect_lazy_with(plain.pragma("query_only", "ON"));
-        let sqlite = Self { writer, readers };
+        let sqlite = Self { writer, readers, memory };
         sqlite.check().await.map_err(|error| with_path(error, &path))?;
         Ok(sqlite)
     }
@@ -75,7 +80,7 @@ impl From<StorageError> for Opening {
     }
 }
 
-async fn open_writer(plain: &SqliteConnectOptions) -> Result<SqlitePool, Opening> {
+async fn open_writer(plain: &SqliteConnectOptions, memory: &Memory) -> Result<SqlitePool, Opening> {
     // Before anything is written: a file that is not ours stays as it is.
     let mut connection = plain.clone().create_if_missing(true).connect().await?;
     identify(&mut connection).await?;
@@ -85,9 +90,22 @@ async fn open_writer(plain: &SqliteConnectOptions) -> Result<SqlitePool, Opening
         .journal_mode(SqliteJournalMode::Wal)
         // Each commit reaches the disk before it is answered (D4).
         .synchronous(SqliteSynchronous::Full)
-        .pragma("journal_size_limit", WAL_BYTES_KEPT);
-    let writer = pool(1).connect_with(durable).await?;
+        .pragma("journal_size_limit", WAL_BYTES_KEPT)
+        .pragma("wal_autocheckpoint", WAL_PAGES);
+    let memory = memory.clone();
+    let writer = pool(1)
+        .after_connect(move |_, _| {
+            // The file's version, which tells whether it is still good, counts for one connection.
+            memory.forget(&Forget::Everything);
+            Box::pin(async { Ok(()) })
+        })
+        .connect_with(durable)
+        .await?;
     migrate(&writer).await?;
+    // What the last process left there would be looked at by everybody who opens a document.
+    let mut tx = writer.begin_with("BEGIN IMMEDIATE").await?;
+    journal::clear(&mut tx, None).await?;
+    tx.commit().await?;
     Ok(writer)
 }
 
@@ -138,6 +156,7 @@ async fn migrate(writer: &SqlitePool) -> Result<(), Opening> {
     let migrations = [
         ("initial", include_str!("migrations/0001_initial.sql")),
         ("versions", include_str!("migrations/0002_versions.sql")),
+        ("journal", include_str!("migrations/0003_journal.sql")),
     ];
     let migrations = (1..).zip(migrations).map(|(version, (name, sql))| {
         Migration::new(version, name.into(), MigrationType::Simple, sql.into_sql_str(), false)

@@ -14,7 +14,8 @@ use crate::storage::log::{Append, Appended};
 use crate::storage::reviews::{NewReply, NewReview, ReviewChange, StoredReview};
 use crate::storage::seats::{Guard, Guarded, Halt, settle};
 use crate::storage::sqlite::Sqlite;
-use crate::storage::sqlite::log::append_in;
+use crate::storage::sqlite::log::{append_in, look};
+use crate::storage::sqlite::memory::{Forget, Known};
 use crate::storage::sqlite::review_rows::{fetch_all, fetch_one, status};
 use crate::storage::sqlite::seats::demand;
 use crate::storage::sqlite::users::put_user;
@@ -35,7 +36,7 @@ impl Sqlite {
     }
 
     async fn try_create_review(&self, new: &NewReview, guard: Guard) -> Result<StoredReview, Halt> {
-        let mut tx = self.write().await?;
+        let mut tx = self.write(Forget::Nothing).await?;
         admit(&mut tx, new.link, guard).await?;
         let reviews: i64 = sqlx::query_scalar("SELECT count(*) FROM reviews WHERE link_id = $1")
             .bind(new.link.to_string())
@@ -97,7 +98,7 @@ impl Sqlite {
         now: DateTime<Utc>,
     ) -> Result<Guarded<StoredReview>, StorageError> {
         let changing = async {
-            let mut tx = self.write().await?;
+            let mut tx = self.write(Forget::Nothing).await?;
             admit(&mut tx, link, guard).await?;
             let standing = standing(&mut tx, link, id, expected_version).await?;
             // What was put into the text cannot be called anything else.
@@ -121,7 +122,7 @@ impl Sqlite {
         guard: Guard,
     ) -> Result<Guarded<()>, StorageError> {
         let deleting = async {
-            let mut tx = self.write().await?;
+            let mut tx = self.write(Forget::Nothing).await?;
             admit(&mut tx, link, guard).await?;
             standing(&mut tx, link, id, expected_version).await?;
             sqlx::query("DELETE FROM reviews WHERE id = $1")
@@ -142,7 +143,7 @@ impl Sqlite {
         now: DateTime<Utc>,
     ) -> Result<Guarded<StoredReview>, StorageError> {
         let replying = async {
-            let mut tx = self.write().await?;
+            let mut tx = self.write(Forget::Nothing).await?;
             admit(&mut tx, link, guard).await?;
             let standing = standing(&mut tx, link, review, None).await?;
             insert_reply(&mut tx, review, standing.version + 1, reply, now).await?;
@@ -159,7 +160,7 @@ impl Sqlite {
         review: ReviewId,
         current: &RelativeRange,
     ) -> Result<(), StorageError> {
-        let mut tx = self.write().await?;
+        let mut tx = self.write(Forget::Nothing).await?;
         sqlx::query("UPDATE reviews SET current_start = $2, current_end = $3 WHERE id = $1")
             .bind(review.to_string())
             .bind(current.start.as_slice())
@@ -178,7 +179,7 @@ impl Sqlite {
         now: DateTime<Utc>,
     ) -> Result<Guarded<(StoredReview, i64)>, StorageError> {
         let accepting = async {
-            let mut tx = self.write().await?;
+            let mut tx = self.write(Forget::Document(edit.document)).await?;
             let guard = edit.guard.ok_or(Halt::Refused(Guarded::Fenced))?;
             admit(&mut tx, link, guard).await?;
             let standing = standing(&mut tx, link, id, expected_version).await?;
@@ -288,7 +289,8 @@ pub(super) async fn store_edit(
     connection: &mut SqliteConnection,
     edit: &Append,
 ) -> Result<i64, Halt> {
-    let refused = match append_in(connection, slice::from_ref(edit)).await?.pop() {
+    let mut known = look(connection, Known::default()).await?;
+    let refused = match append_in(connection, slice::from_ref(edit), &mut known).await?.pop() {
         Some(Appended::Stored { seq }) => return Ok(seq),
         Some(Appended::Fenced) => Guarded::Fenced,
         Some(Appended::Stale | Appended::ForeignClient { .. } | Appended::Orphaned) => {

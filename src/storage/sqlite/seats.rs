@@ -10,6 +10,7 @@ use crate::storage::error::StorageError;
 use crate::storage::rows::{fence as fence_from, fence_column};
 use crate::storage::seats::{Guard, Guarded, Halt, Ratified};
 use crate::storage::sqlite::Sqlite;
+use crate::storage::sqlite::memory::Forget;
 
 impl Sqlite {
     pub(in crate::storage) async fn floor(&self, seat: Seat) -> Result<Fence, StorageError> {
@@ -25,7 +26,7 @@ impl Sqlite {
         user: &UserId,
         now: DateTime<Utc>,
     ) -> Result<Ratified, StorageError> {
-        let mut tx = self.write().await?;
+        let mut tx = self.write(Forget::Seat(seat)).await?;
         let ratified = sqlx::query(
             "INSERT INTO seats (link_id, role, fence, session_id, user_id, ratified_at) \
              SELECT l.id, $2, $3, $4, $5, $6 FROM share_links l \
@@ -64,7 +65,7 @@ impl Sqlite {
         seat: Seat,
         fence: Fence,
     ) -> Result<(), StorageError> {
-        let mut tx = self.write().await?;
+        let mut tx = self.write(Forget::Seat(seat)).await?;
         sqlx::query(
             "UPDATE seats SET fence = fence + 1 WHERE link_id = $1 AND role = $2 AND fence = $3",
         )

@@ -6,6 +6,7 @@ use sqlx::SqliteConnection;
 use crate::domain::user::User;
 use crate::storage::error::StorageError;
 use crate::storage::sqlite::Sqlite;
+use crate::storage::sqlite::memory::Forget;
 
 impl Sqlite {
     pub(in crate::storage) async fn save_user(
@@ -20,7 +21,7 @@ impl Sqlite {
         if known.as_deref() == Some(user.name.as_str()) {
             return Ok(());
         }
-        let mut tx = self.write().await?;
+        let mut tx = self.write(Forget::Nothing).await?;
         put_user(&mut tx, user, now).await?;
         Ok(tx.commit().await?)
     }

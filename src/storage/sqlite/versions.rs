@@ -10,6 +10,7 @@ use crate::storage::log::Append;
 use crate::storage::rows::{corrupt, parse, time};
 use crate::storage::seats::{Guarded, Halt, settle};
 use crate::storage::sqlite::Sqlite;
+use crate::storage::sqlite::memory::Forget;
 use crate::storage::sqlite::reviews::store_edit;
 use crate::storage::version_plan::{Standing, VersionPlan, plan};
 use crate::storage::versions::{Kept, NewVersion, Packed, Version};
@@ -35,7 +36,7 @@ impl Sqlite {
         if batch.is_empty() {
             return Ok(Vec::new());
         }
-        let mut tx = self.write().await?;
+        let mut tx = self.write(Forget::Nothing).await?;
         let mut outcomes = Vec::with_capacity(batch.len());
         for new in batch {
             outcomes.push(keep(&mut tx, new, new.seq).await?);
@@ -96,7 +97,7 @@ impl Sqlite {
         after: &NewVersion,
     ) -> Result<Guarded<(Version, i64)>, StorageError> {
         let restoring = async {
-            let mut tx = self.write().await?;
+            let mut tx = self.write(Forget::Document(edit.document)).await?;
             // Before the edit: afterwards it would be of a point that is past.
             keep(&mut tx, before, before.seq).await?;
             let seq = store_edit(&mut tx, edit).await?;
@@ -119,7 +120,7 @@ async fn keep(
     new: &NewVersion,
     seq: i64,
 ) -> Result<Kept, StorageError> {
-    let last: Option<i64> = sqlx::query_scalar("SELECT last_seq FROM documents WHERE id = $1")
+    let last: Option<i64> = sqlx::query_scalar("SELECT last_seq FROM documents_now WHERE id = $1")
         .bind(new.document.to_string())
         .fetch_optional(&mut *connection)
         .await?;

@@ -1,0 +1,181 @@
+//! Where edits stand between their commit and their place, and what is remembered meanwhile.
+
+use bytes::Bytes;
+use chrono::DateTime;
+use tempfile::TempDir;
+
+use super::*;
+use crate::domain::fence::Fence;
+use crate::domain::ids::{DocumentId, SessionId, ShareLinkId};
+use crate::domain::seat::{Role, Seat};
+use crate::domain::user::User;
+use crate::storage::documents::{NewDocument, Page};
+use crate::storage::links::NewShareLink;
+use crate::storage::log::{Append, Appended};
+use crate::storage::seats::Guard;
+
+/// A document with a seated writer, and two processes' hands on its file.
+struct Desk {
+    _folder: TempDir,
+    one: Sqlite,
+    other: Sqlite,
+    document: DocumentId,
+    seat: Seat,
+}
+
+impl Desk {
+    async fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let url = format!("sqlite://{}", folder.path().join("galley.db").display());
+        let one = Sqlite::open(&url).await.unwrap();
+        let other = Sqlite::open(&url).await.unwrap();
+        let document = DocumentId::generate();
+        let new = NewDocument {
+            id: document,
+            title: String::new(),
+            owner: kim(),
+            update: Bytes::new(),
+            characters: 0,
+            now: DateTime::UNIX_EPOCH,
+        };
+        one.create_document(&new).await.unwrap();
+        let link = NewShareLink {
+            id: ShareLinkId::generate(),
+            document_id: document,
+            invite_hash: [0; 32],
+            now: DateTime::UNIX_EPOCH,
+        };
+        one.find_or_create_link(&link).await.unwrap();
+        let desk =
+            Self { _folder: folder, one, other, document, seat: Seat::new(link.id, Role::Writer) };
+        desk.ratify(&desk.one, 1).await;
+        desk
+    }
+
+    async fn ratify(&self, hand: &Sqlite, fence: u64) {
+        let (fence, now) = (Fence(fence), DateTime::UNIX_EPOCH);
+        hand.ratify(self.seat, fence, SessionId::generate(), &kim().id, now).await.unwrap();
+    }
+
+    fn edits(&self, count: usize, fence: u64) -> Vec<Append> {
+        let edit = Append {
+            document: self.document,
+            guard: Some(Guard { seat: self.seat, fence: Fence(fence) }),
+            update: Bytes::from_static(b"u"),
+            clients: vec![7],
+            user: Some(kim().id),
+            expected_seq: None,
+            now: DateTime::from_timestamp_millis(5).unwrap(),
+        };
+        vec![edit; count]
+    }
+
+    /// Stores that many, and says which number the last one got.
+    async fn append(&self, hand: &Sqlite, count: usize) -> i64 {
+        match hand.append(&self.edits(count, 1)).await.unwrap().pop() {
+            Some(Appended::Stored { seq }) => seq,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    async fn rows_of(&self, table: &'static str) -> i64 {
+        let query = sqlx::query_scalar(table).bind(self.document.to_string());
+        query.fetch_one(&self.one.readers).await.unwrap()
+    }
+
+    async fn journaled(&self) -> i64 {
+        self.rows_of("SELECT count(*) FROM journal WHERE document_id = $1").await
+    }
+
+    async fn moved(&self) -> i64 {
+        self.rows_of("SELECT count(*) FROM updates WHERE document_id = $1").await
+    }
+}
+
+fn kim() -> User {
+    User { id: "kim".parse().unwrap(), name: "Kim".to_owned() }
+}
+
+#[tokio::test]
+async fn d3_an_edit_is_found_by_its_number_before_it_is_moved_and_after() {
+    let desk = Desk::new().await;
+    let many = usize::try_from(journal::ROWS_MAX).unwrap();
+    for (count, last, journaled) in [(3, 3, 3), (many, many + 3, many + 3), (2, many + 5, 2)] {
+        let seq = desk.append(&desk.one, count).await;
+        assert_eq!(seq, i64::try_from(last).unwrap());
+        assert_eq!(desk.journaled().await, i64::try_from(journaled).unwrap());
+        assert_eq!(desk.journaled().await + desk.moved().await, seq);
+        for hand in [&desk.one, &desk.other] {
+            let log = hand.log(desk.document).await.unwrap().unwrap();
+            assert_eq!((log.seq, log.parts.len()), (seq, last));
+            let tail = hand.log_after(desk.document, seq - 2).await.unwrap().unwrap();
+            let numbers = tail.updates.iter().map(|(number, _)| *number);
+            assert_eq!(numbers.collect::<Vec<_>>(), [seq - 1, seq]);
+        }
+    }
+}
+
+#[tokio::test]
+async fn d1_what_another_process_has_changed_is_not_remembered() {
+    let desk = Desk::new().await;
+    for (hand, last) in [(&desk.one, 2), (&desk.one, 4), (&desk.other, 6), (&desk.one, 8)] {
+        assert_eq!(desk.append(hand, 2).await, last);
+    }
+    desk.ratify(&desk.other, 2).await;
+    let late = desk.one.append(&desk.edits(1, 1)).await.unwrap();
+    assert_eq!(late, [Appended::Fenced]);
+    let next = desk.one.append(&desk.edits(1, 2)).await.unwrap();
+    assert_eq!(next, [Appended::Stored { seq: 9 }]);
+}
+
+#[tokio::test]
+async fn d2_what_this_process_has_changed_is_not_remembered() {
+    let desk = Desk::new().await;
+    desk.append(&desk.one, 1).await;
+    desk.ratify(&desk.one, 2).await;
+    let late = desk.one.append(&desk.edits(1, 1)).await.unwrap();
+    assert_eq!(late, [Appended::Fenced]);
+    assert_eq!(desk.one.append(&desk.edits(1, 2)).await.unwrap(), [Appended::Stored { seq: 2 }]);
+    desk.one.revoke_link(desk.seat.link, DateTime::UNIX_EPOCH).await.unwrap();
+    let revoked = desk.one.append(&desk.edits(1, 2)).await.unwrap();
+    assert_eq!(revoked, [Appended::Fenced]);
+}
+
+#[tokio::test]
+async fn a_document_is_as_new_as_its_last_edit_wherever_that_stands() {
+    let desk = Desk::new().await;
+    let at = DateTime::from_timestamp_millis(5).unwrap();
+    desk.append(&desk.one, 1).await;
+    for _ in ["in the journal", "moved"] {
+        let document = desk.one.document(desk.document).await.unwrap().unwrap();
+        assert_eq!(document.updated_at, at);
+        let page = Page { limit: 2, before: None };
+        let documents = desk.other.documents_of(&kim().id, &page).await.unwrap();
+        assert_eq!(documents, [document]);
+        let mut tx = desk.one.write(Forget::Everything).await.unwrap();
+        journal::clear(&mut tx, None).await.unwrap();
+        tx.commit().await.unwrap();
+    }
+    assert_eq!((desk.journaled().await, desk.moved().await), (0, 1));
+}
+
+#[tokio::test]
+async fn d5_a_snapshot_takes_the_place_of_what_is_in_the_journal_too() {
+    let desk = Desk::new().await;
+    desk.append(&desk.one, 5).await;
+    let merged = Bytes::from_static(b"m");
+    desk.one.compact(desk.document, 4, &merged).await.unwrap();
+    let log = desk.one.log(desk.document).await.unwrap().unwrap();
+    assert_eq!((log.seq, log.parts), (5, vec![merged, Bytes::from_static(b"u")]));
+    assert_eq!(desk.append(&desk.one, 1).await, 6);
+}
+
+#[tokio::test]
+async fn nothing_of_a_deleted_document_is_left() {
+    let desk = Desk::new().await;
+    desk.append(&desk.one, 2).await;
+    desk.one.delete_document(desk.document).await.unwrap();
+    assert_eq!((desk.journaled().await, desk.moved().await), (0, 0));
+    let gone = desk.one.append(&desk.edits(1, 1)).await.unwrap();
+    assert_eq!(gone, [Appended::Gone]);
+}
