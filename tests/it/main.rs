@@ -12,6 +12,7 @@
 #[path = "../locks/cluster_server.rs"]
 mod cluster_server;
 mod desk;
+mod full;
 mod peer;
 #[expect(dead_code, reason = "what only the tests of storage use")]
 #[path = "../storage/server.rs"]

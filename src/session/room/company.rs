@@ -8,7 +8,7 @@ use crate::domain::limits::SESSIONS_PER_ROOM_MAX;
 use crate::domain::seat::Role;
 use crate::relay::Message;
 use crate::session::close::{Close, LostReason};
-use crate::session::event::Event;
+use crate::session::event::{Event, Fullness};
 use crate::session::holding::Holding;
 use crate::session::room::{Retired, Room, State};
 use crate::sync::awareness::{AwarenessEntry, decode_awareness, encode_awareness};
@@ -34,6 +34,9 @@ impl Room {
             holding.tell(&Event::PeerJoined(member.sitter.seat.role, &member.sitter.user));
         }
         holding.tell(&Event::DocumentSaved { state_vector: &state.saved });
+        if state.size.fullness != Fullness::Ample {
+            holding.tell(&state.told_size(&self.limits));
+        }
         let joined = Event::PeerJoined(holding.sitter.seat.role, &holding.sitter.user);
         state.tell_all(&joined);
         self.tell_servers(&joined);
