@@ -84,9 +84,9 @@ impl Room {
     ) -> Result<(), Close> {
         let entries = decode_awareness(update).map_err(|_| Close::Malformed("awareness"))?;
         let mut state = self.lock();
-        let received = state
-            .presence
-            .receive(&holding.sitter, entries, now)
+        let State { presence, owners, .. } = &mut *state;
+        let received = presence
+            .receive(&holding.sitter, entries, owners, now)
             .map_err(|_| Close::Malformed("awareness-state"))?;
         if received.moved {
             holding.was_active(now);
