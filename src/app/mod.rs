@@ -325,15 +325,17 @@ fn state(
     let Entry { secret, admin_token, origins } = entry;
     let secret = secret.expose_secret().as_bytes();
     let limits = &settings.limits;
-    let rate = Rate {
-        per_second: NonZeroU32::new(limits.requests_per_second).unwrap_or(NonZeroU32::MIN),
-        burst: NonZeroU32::new(limits.request_burst).unwrap_or(NonZeroU32::MIN),
+    let rate = |per_second, burst| Rate {
+        per_second: NonZeroU32::new(per_second).unwrap_or(NonZeroU32::MIN),
+        burst: NonZeroU32::new(burst).unwrap_or(NonZeroU32::MIN),
     };
+    let requests = rate(limits.requests_per_second, limits.request_burst);
+    let joins = rate(limits.joins_per_second, limits.join_burst);
     let document_bytes = as_size(limits.document_bytes);
     HttpState {
         tokens: Tokens::new(secret),
         gate: Gate::new(settings.auth.guests, admin_token.expose_secret().as_bytes()),
-        limiter: Limiter::new(rate),
+        limiter: Limiter::new(requests, joins),
         policy: Policy::new(&origins),
         origins,
         sharing: Sharing::new(storage.clone(), Invites::new(secret), document_bytes),

@@ -18,6 +18,7 @@ mod peer;
 #[path = "../storage/server.rs"]
 mod postgres_server;
 mod process;
+mod raw;
 #[expect(dead_code, reason = "what only the tests of locks use")]
 #[path = "../locks/server.rs"]
 mod redis_server;
@@ -40,5 +41,6 @@ mod rest_edge;
 mod rest_entry;
 mod reviews;
 mod seats;
+mod sockets;
 mod traffic;
 mod waiting;
