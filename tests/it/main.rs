@@ -39,6 +39,7 @@ mod rest_commands;
 mod rest_documents;
 mod rest_edge;
 mod rest_entry;
+mod rest_strict;
 mod reviews;
 mod seats;
 mod sockets;
