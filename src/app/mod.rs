@@ -134,7 +134,8 @@ impl App {
         let locks = Locks::connect_as(&settings.locks.url, node).await?;
         let tasks = TaskTracker::new();
         // Servers that share a Redis tell each other; one with its locks in memory is alone.
-        let relay = Relay::connect(&settings.locks.url, node).await?;
+        let speaks_as = secret.expose_secret().as_bytes();
+        let relay = Relay::connect(&settings.locks.url, node, speaks_as).await?;
         let sessions = start_sessions(&settings, &storage, &locks, relay, &tasks);
         let wanted = settings.server.listen;
         let cannot = |source| AppError::Listen { address: wanted, source };
