@@ -49,7 +49,8 @@ const HOMES: &[(&str, &[&str])] = &[
     ("flate2", &["storage"]),
     // Both bound how often somebody may ask: requests there, messages of one socket here.
     ("governor", &["http", "session"]),
-    ("hmac", &["sharing"]),
+    // What only the service itself can make: invites, and the seal on what its servers say.
+    ("hmac", &["relay", "sharing"]),
     ("hyper", &["http"]),
     ("hyper_util", &["http"]),
     ("jsonwebtoken", &["http"]),
@@ -61,9 +62,9 @@ const HOMES: &[(&str, &[&str])] = &[
     ("rustls", &["reach"]),
     // From the settings to the one place that shows a secret to its key.
     ("secrecy", &["config", "app", "main"]),
-    // Tags of files, hashes of invites and of secrets to come back by, and which versions have one
-    // text.
-    ("sha2", &["http", "locks", "sharing", "storage"]),
+    // Tags of files, hashes of invites and of secrets to come back by, seals, and which versions have
+    // one text.
+    ("sha2", &["http", "locks", "relay", "sharing", "storage"]),
     ("similar", &["sync"]),
     ("sqlx", &["storage"]),
     // Wherever a secret is compared.

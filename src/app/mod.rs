@@ -134,7 +134,8 @@ impl App {
         let locks = Locks::connect_as(&settings.locks.url, node).await?;
         let tasks = TaskTracker::new();
         // Servers that share a Redis tell each other; one with its locks in memory is alone.
-        let relay = Relay::connect(&settings.locks.url, node).await?;
+        let speaks_as = secret.expose_secret().as_bytes();
+        let relay = Relay::connect(&settings.locks.url, node, speaks_as).await?;
         let sessions = start_sessions(&settings, &storage, &locks, relay, &tasks);
         let wanted = settings.server.listen;
         let cannot = |source| AppError::Listen { address: wanted, source };
@@ -325,15 +326,17 @@ fn state(
     let Entry { secret, admin_token, origins } = entry;
     let secret = secret.expose_secret().as_bytes();
     let limits = &settings.limits;
-    let rate = Rate {
-        per_second: NonZeroU32::new(limits.requests_per_second).unwrap_or(NonZeroU32::MIN),
-        burst: NonZeroU32::new(limits.request_burst).unwrap_or(NonZeroU32::MIN),
+    let rate = |per_second, burst| Rate {
+        per_second: NonZeroU32::new(per_second).unwrap_or(NonZeroU32::MIN),
+        burst: NonZeroU32::new(burst).unwrap_or(NonZeroU32::MIN),
     };
+    let requests = rate(limits.requests_per_second, limits.request_burst);
+    let joins = rate(limits.joins_per_second, limits.join_burst);
     let document_bytes = as_size(limits.document_bytes);
     HttpState {
         tokens: Tokens::new(secret),
         gate: Gate::new(settings.auth.guests, admin_token.expose_secret().as_bytes()),
-        limiter: Limiter::new(rate),
+        limiter: Limiter::new(requests, joins),
         policy: Policy::new(&origins),
         origins,
         sharing: Sharing::new(storage.clone(), Invites::new(secret), document_bytes),

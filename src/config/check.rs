@@ -233,6 +233,8 @@ fn limits(reader: &mut Reader) -> Option<LimitSettings> {
     let connections = reader.number("limits.connections", 1..=MILLION);
     let requests_per_second = reader.number("limits.requests_per_second", 1..=MILLION);
     let request_burst = reader.number("limits.request_burst", 1..=MILLION);
+    let joins_per_second = reader.number("limits.joins_per_second", 1..=MILLION);
+    let join_burst = reader.number("limits.join_burst", 1..=MILLION);
     if let (Some(message), Some(document)) = (message_bytes, document_bytes)
         && document < message
     {
@@ -249,6 +251,8 @@ fn limits(reader: &mut Reader) -> Option<LimitSettings> {
         connections: connections?,
         requests_per_second: requests_per_second?,
         request_burst: request_burst?,
+        joins_per_second: joins_per_second?,
+        join_burst: join_burst?,
     })
 }
 

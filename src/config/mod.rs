@@ -176,6 +176,10 @@ pub struct LimitSettings {
     pub requests_per_second: u32,
     /// Requests of a user, at once.
     pub request_burst: u32,
+    /// Websockets that a user opens, on average.
+    pub joins_per_second: u32,
+    /// Websockets that a user opens, at once.
+    pub join_burst: u32,
 }
 
 /// `[log]`

@@ -109,6 +109,8 @@ fn limits(all: &Settings) -> String {
             plain("connections", limits.connections),
             plain("requests_per_second", limits.requests_per_second),
             plain("request_burst", limits.request_burst),
+            plain("joins_per_second", limits.joins_per_second),
+            plain("join_burst", limits.join_burst),
         ],
     )
 }

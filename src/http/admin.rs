@@ -9,7 +9,7 @@ use serde::Deserialize;
 use crate::domain::ids::SessionId;
 use crate::http::caller::Admin;
 use crate::http::error::ApiError;
-use crate::http::extract::{Path, Query};
+use crate::http::extract::{Limit, Path, Query};
 use crate::http::routes::Routes;
 use crate::session::Sessions;
 use crate::session::admin::{Scope, SessionList};
@@ -83,7 +83,7 @@ async fn evict(
 #[derive(Deserialize)]
 struct LocksQuery {
     class: Option<String>,
-    limit: Option<u32>,
+    limit: Option<Limit>,
     cursor: Option<String>,
 }
 
@@ -93,10 +93,7 @@ async fn locks(
     _admin: Admin,
     Query(query): Query<LocksQuery>,
 ) -> Result<Json<LockList>, ApiError> {
-    let limit = query.limit.unwrap_or(LOCKS_DEFAULT).min(LOCKS_MAX);
-    if limit == 0 {
-        return Err(ApiError::Invalid("limit is at least 1".to_owned()));
-    }
+    let limit = query.limit.map_or(Ok(LOCKS_DEFAULT), |limit| limit.rows(LOCKS_MAX))?;
     let after = query.cursor.map(|cursor| cursor.parse()).transpose();
     let after = after.map_err(|error| ApiError::Invalid(format!("cursor: {error}")))?;
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);

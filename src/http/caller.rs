@@ -92,7 +92,7 @@ pub(crate) async fn identify(
 ) -> Response {
     let presented = Presented::read(request.headers(), &tokens, &gate);
     let peer = request.extensions().get::<Peer>().copied().unwrap_or_default();
-    // A websocket is bounded by the connections there may be, and knocks by the tarpit.
+    // How often those may be opened, is looked at where it can be told: after the upgrade.
     let is_socket = request.uri().path().starts_with("/ws/");
     if !is_socket && let Err(retry_after) = limiter.check(&presented, peer) {
         return ApiError::TooManyRequests { retry_after }.into_response();

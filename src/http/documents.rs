@@ -13,7 +13,7 @@ use crate::domain::text::count_characters;
 use crate::domain::user::User;
 use crate::http::caller::Caller;
 use crate::http::error::ApiError;
-use crate::http::extract::{JsonBody, Path, Query};
+use crate::http::extract::{JsonBody, Limit, Path, Query};
 use crate::http::routes::Routes;
 use crate::session::Sessions;
 use crate::sharing::Sharing;
@@ -67,7 +67,7 @@ struct TitleBody {
 
 #[derive(Deserialize)]
 struct ListQuery {
-    limit: Option<u32>,
+    limit: Option<Limit>,
     cursor: Option<String>,
 }
 
@@ -95,10 +95,7 @@ async fn list(
     caller: Caller,
     Query(query): Query<ListQuery>,
 ) -> Result<Json<ListBody>, ApiError> {
-    let limit = query.limit.unwrap_or(ROWS_DEFAULT).min(ROWS_MAX);
-    if limit == 0 {
-        return Err(ApiError::Invalid("limit is at least 1".to_owned()));
-    }
+    let limit = query.limit.map_or(Ok(ROWS_DEFAULT), |limit| limit.rows(ROWS_MAX))?;
     let before = query.cursor.map(|cursor| cursor.parse()).transpose();
     let before = before.map_err(|error| ApiError::Invalid(format!("cursor: {error}")))?;
     // One more than asked for tells whether there is another page.

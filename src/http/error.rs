@@ -191,6 +191,9 @@ type Contract = (StatusCode, &'static str, &'static str);
 const PRECONDITION_FAILED: Contract =
     (StatusCode::PRECONDITION_FAILED, "version-mismatch", "It has changed");
 
+const DOCUMENT_TOO_LARGE: Contract =
+    (StatusCode::CONFLICT, "document-too-large", "The document is as large as it may become");
+
 fn review_contract(error: &ReviewError) -> Contract {
     use StatusCode as Is;
     match error {
@@ -207,6 +210,7 @@ fn review_contract(error: &ReviewError) -> Contract {
             (Is::UNPROCESSABLE_ENTITY, "invalid", "Invalid")
         }
         ReviewError::Full(_) => (Is::CONFLICT, "too-many", "Too many"),
+        ReviewError::TooLarge => DOCUMENT_TOO_LARGE,
         ReviewError::Contended => (Is::CONFLICT, "text-changing", "The text is changing"),
         ReviewError::Session(error) => session_contract(error),
     }
@@ -220,9 +224,7 @@ fn version_contract(error: &VersionError) -> Contract {
         VersionError::Label(_) => (Is::UNPROCESSABLE_ENTITY, "invalid", "Invalid"),
         VersionError::Full => (Is::CONFLICT, "too-many", "Too many"),
         VersionError::Contended => (Is::CONFLICT, "text-changing", "The text is changing"),
-        VersionError::TooLarge => {
-            (Is::CONFLICT, "document-too-large", "The document is as large as it may become")
-        }
+        VersionError::TooLarge => DOCUMENT_TOO_LARGE,
         VersionError::Session(error) => session_contract(error),
     }
 }

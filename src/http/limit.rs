@@ -1,4 +1,5 @@
-//! How often one person, or one address, may ask.
+//! How often one person, or one address, may ask, and how often open a websocket: that costs a
+//! look at the locks and a transaction, where a request is mostly a look into the database.
 //!
 //! A person with a valid token is counted by their id, everybody else by the address they come
 //! from; `X-Forwarded-For` is anybody's word and is not believed. Many people may share an address,
@@ -9,8 +10,8 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
 
-use governor::clock::{Clock, DefaultClock};
-use governor::{DefaultKeyedRateLimiter, Quota, RateLimiter};
+use governor::clock::{Clock, DefaultClock, QuantaInstant};
+use governor::{DefaultKeyedRateLimiter, NotUntil, Quota, RateLimiter};
 
 use crate::domain::ids::UserId;
 use crate::http::caller::Presented;
@@ -37,30 +38,28 @@ pub struct Rate {
     pub burst: NonZeroU32,
 }
 
-/// Counts requests. A cheap handle.
+/// Counts requests and joins. A cheap handle.
 #[derive(Clone)]
-pub struct Limiter(Arc<Buckets>);
+pub struct Limiter(Arc<Both>);
 
-struct Buckets {
-    users: DefaultKeyedRateLimiter<UserId>,
-    addresses: DefaultKeyedRateLimiter<IpAddr>,
+struct Both {
+    requests: Buckets,
+    joins: Buckets,
     clock: DefaultClock,
 }
 
+/// What each has left of one kind.
+struct Buckets {
+    users: DefaultKeyedRateLimiter<UserId>,
+    addresses: DefaultKeyedRateLimiter<IpAddr>,
+}
+
 impl Limiter {
-    /// Lets each person have `rate`, and each address ten times as much.
+    /// Lets each person have these, and each address ten times as much.
     #[must_use]
-    pub fn new(rate: Rate) -> Self {
-        let many = NonZeroU32::MIN.saturating_add(PEOPLE_PER_ADDRESS - 1);
-        let quota = |times: NonZeroU32| {
-            Quota::per_second(rate.per_second.saturating_mul(times))
-                .allow_burst(rate.burst.saturating_mul(times))
-        };
-        Self(Arc::new(Buckets {
-            users: RateLimiter::keyed(quota(NonZeroU32::MIN)),
-            addresses: RateLimiter::keyed(quota(many)),
-            clock: DefaultClock::default(),
-        }))
+    pub fn new(requests: Rate, joins: Rate) -> Self {
+        let (requests, joins) = (Buckets::new(requests), Buckets::new(joins));
+        Self(Arc::new(Both { requests, joins, clock: DefaultClock::default() }))
     }
 
     /// Counts one request.
@@ -69,24 +68,50 @@ impl Limiter {
     ///
     /// How long to wait until one more is taken.
     pub(crate) fn check(&self, presented: &Presented, peer: Peer) -> Result<(), Duration> {
-        let refused = match presented {
-            Presented::Person { identity, .. } => self.0.users.check_key(&identity.user.id).err(),
-            Presented::Nothing | Presented::Refused | Presented::AdminToken => {
-                self.0.addresses.check_key(&network(peer.0)).err()
-            }
+        let user = match presented {
+            Presented::Person { identity, .. } => Some(&identity.user.id),
+            Presented::Nothing | Presented::Refused | Presented::AdminToken => None,
         };
+        let refused = self.0.requests.check(user, peer);
         refused.map_or(Ok(()), |until| Err(until.wait_time_from(self.0.clock.now())))
+    }
+
+    /// Counts one websocket of a person, or of an address that did not say who it is. False if there
+    /// were too many of late.
+    pub(crate) fn may_join(&self, user: Option<&UserId>, peer: Peer) -> bool {
+        self.0.joins.check(user, peer).is_none()
     }
 
     /// Forgets who has not asked for a while; owed now and then, or memory grows with every name.
     pub fn forget_the_quiet(&self) {
-        self.0.users.retain_recent();
-        self.0.addresses.retain_recent();
+        for buckets in [&self.0.requests, &self.0.joins] {
+            buckets.users.retain_recent();
+            buckets.addresses.retain_recent();
+        }
+    }
+}
+
+impl Buckets {
+    fn new(rate: Rate) -> Self {
+        let many = NonZeroU32::MIN.saturating_add(PEOPLE_PER_ADDRESS - 1);
+        let quota = |times: NonZeroU32| {
+            Quota::per_second(rate.per_second.saturating_mul(times))
+                .allow_burst(rate.burst.saturating_mul(times))
+        };
+        let (users, addresses) = (quota(NonZeroU32::MIN), quota(many));
+        Self { users: RateLimiter::keyed(users), addresses: RateLimiter::keyed(addresses) }
+    }
+
+    fn check(&self, user: Option<&UserId>, peer: Peer) -> Option<NotUntil<QuantaInstant>> {
+        match user {
+            Some(user) => self.users.check_key(user).err(),
+            None => self.addresses.check_key(&network(peer.0)).err(),
+        }
     }
 }
 
 /// One customer's worth of addresses: IPv6 is handed out by the /64.
-fn network(address: IpAddr) -> IpAddr {
+pub(crate) fn network(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V4(v4) => IpAddr::V4(v4),
         IpAddr::V6(v6) => IpAddr::V6(Ipv6Addr::from_bits(v6.to_bits() & (u128::MAX << 64))),
@@ -99,7 +124,8 @@ mod tests {
 
     fn limiter(burst: u32) -> Limiter {
         let burst = NonZeroU32::new(burst).expect("not zero");
-        Limiter::new(Rate { per_second: NonZeroU32::MIN, burst })
+        let rate = Rate { per_second: NonZeroU32::MIN, burst };
+        Limiter::new(rate, rate)
     }
 
     #[test]
@@ -122,6 +148,18 @@ mod tests {
             assert_eq!(limiter.check(&Presented::Refused, Peer::default()), Ok(()));
         }
         assert!(limiter.check(&Presented::Nothing, Peer::default()).is_err());
+    }
+
+    #[test]
+    fn g13_who_joins_too_often_is_refused_and_may_still_ask_and_others_may_join() {
+        let (limiter, peer) = (limiter(3), Peer::default());
+        let (kim, lee) = (UserId::generate(), UserId::generate());
+        assert!((0..3).all(|_| limiter.may_join(Some(&kim), peer)));
+        assert!(!limiter.may_join(Some(&kim), peer));
+        assert!(limiter.may_join(Some(&lee), peer));
+        assert!((0..30).all(|_| limiter.may_join(None, peer)));
+        assert!(!limiter.may_join(None, peer));
+        assert_eq!(limiter.check(&Presented::Nothing, peer), Ok(()));
     }
 
     #[test]

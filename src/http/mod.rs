@@ -16,6 +16,7 @@ pub mod origin;
 pub mod serve;
 
 mod admin;
+mod answers;
 mod assets;
 mod docs;
 #[cfg(test)]
@@ -41,6 +42,7 @@ use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::compression::CompressionLayer;
 use tower_http::timeout::TimeoutLayer;
 
+use crate::http::answers::Answers;
 use crate::http::auth::Tokens;
 use crate::http::error::ApiError;
 use crate::http::gate::Gate;
@@ -93,6 +95,7 @@ pub fn router(state: HttpState, body_bytes: usize) -> Router {
     let guarded = guarded()
         .into_router()
         .merge(reviewing().into_router())
+        .route_layer(from_fn_with_state(Answers::default(), answers::bound))
         .route_layer(from_fn_with_state(counted, caller::identify));
     guarded
         .merge(open().into_router())

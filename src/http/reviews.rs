@@ -12,7 +12,7 @@ use crate::domain::ids::{ReviewId, ShareLinkId};
 use crate::domain::review::{Decision, Reply, Review};
 use crate::http::caller::Caller;
 use crate::http::error::ApiError;
-use crate::http::extract::{JsonBody, Path, Query};
+use crate::http::extract::{JsonBody, Limit, Object, Path, Query};
 use crate::session::reviews::{Draft, Reviews, Revision};
 
 /// A review and the link it belongs to.
@@ -20,7 +20,7 @@ type Place = (ShareLinkId, ReviewId);
 
 #[derive(Deserialize)]
 pub(crate) struct NewReview {
-    anchor: AnchorRequest,
+    anchor: Object<AnchorRequest>,
     #[serde(default)]
     body: String,
     #[serde(default)]
@@ -42,9 +42,9 @@ pub(crate) struct NewReply {
 }
 
 /// Which part of the list; without a limit, all of it: a page draws every card.
-#[derive(Default, Deserialize)]
+#[derive(Deserialize)]
 pub(crate) struct ListQuery {
-    limit: Option<usize>,
+    limit: Option<Limit>,
     cursor: Option<String>,
 }
 
@@ -70,8 +70,10 @@ pub(crate) async fn list(
     Query(query): Query<ListQuery>,
 ) -> Result<Response, ApiError> {
     let after = query.after()?;
+    let limit = query.limit.map(|limit| limit.rows(u32::MAX)).transpose()?;
+    let limit = limit.and_then(|limit| usize::try_from(limit).ok());
     let reviews = reviews.list(caller.user(), link).await?;
-    Ok(Json(ReviewList::cut(reviews, after, query.limit)).into_response())
+    Ok(Json(ReviewList::cut(reviews, after, limit)).into_response())
 }
 
 /// `POST …/reviews`
@@ -81,7 +83,7 @@ pub(crate) async fn create(
     Path(link): Path<ShareLinkId>,
     JsonBody(new): JsonBody<NewReview>,
 ) -> Result<Response, ApiError> {
-    let draft = Draft { anchor: new.anchor, body: new.body, suggestion: new.suggestion };
+    let draft = Draft { anchor: new.anchor.0, body: new.body, suggestion: new.suggestion };
     let review = reviews.create(caller.user(), link, draft).await?;
     let location = [(LOCATION, format!("/api/share-links/{link}/reviews/{}", review.id))];
     Ok((StatusCode::CREATED, location, tagged(review)).into_response())
@@ -209,9 +211,6 @@ fn expected_version(headers: &HeaderMap) -> Result<Option<i64>, ApiError> {
 impl ListQuery {
     /// The place after which the page begins, as `next_cursor` has it.
     fn after(&self) -> Result<Option<(i64, ReviewId)>, ApiError> {
-        if self.limit == Some(0) {
-            return Err(ApiError::Invalid("limit is at least 1".to_owned()));
-        }
         let Some(cursor) = &self.cursor else { return Ok(None) };
         let place = cursor.split_once('-');
         let place = place.and_then(|(at, id)| Some((at.parse().ok()?, id.parse().ok()?)));

@@ -9,7 +9,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use axum::Router;
@@ -21,7 +21,7 @@ use hyper_util::service::TowerToHyperService;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tokio::time::{Sleep, sleep, timeout};
+use tokio::time::{Instant, Sleep, sleep, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tokio_util::task::task_tracker::TaskTrackerToken;
@@ -40,6 +40,10 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// How long the other end may take nothing of what is sent to it. An answer that nobody reads would
 /// be kept in memory for as long as the connection is.
 const STALL_MAX: Duration = Duration::from_secs(30);
+/// What is read of a connection within a second. Frames that never become a message are counted
+/// nowhere else; who sends more is read more slowly.
+const READ_BYTES_MAX: usize = 8 * 1_024 * 1_024;
+const READ_WITHIN: Duration = Duration::from_secs(1);
 /// How long requests that are being answered may go on after a stop.
 const FINISH_MAX: Duration = Duration::from_secs(5);
 
@@ -128,6 +132,7 @@ struct Socket {
     stream: TcpStream,
     /// Ends when the other end has taken nothing for too long; none while it does.
     stalled: Option<Pin<Box<Sleep>>>,
+    pace: Pace,
     _slot: OwnedSemaphorePermit,
     _task: TaskTrackerToken,
 }
@@ -135,7 +140,7 @@ struct Socket {
 impl Socket {
     fn new(stream: TcpStream, slot: OwnedSemaphorePermit, task: TaskTrackerToken) -> Self {
         metrics::gauge!("galley_connections").increment(1.0);
-        Self { stream, stalled: None, _slot: slot, _task: task }
+        Self { stream, stalled: None, pace: Pace::new(), _slot: slot, _task: task }
     }
 
     /// Gives a stalled write an end.
@@ -165,7 +170,40 @@ impl AsyncRead for Socket {
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_read(context, buffer)
+        if let Some(pause) = &mut self.pace.pause {
+            ready!(pause.as_mut().poll(context));
+            self.pace.pause = None;
+        }
+        let before = buffer.filled().len();
+        let read = ready!(Pin::new(&mut self.stream).poll_read(context, buffer));
+        self.pace.read(buffer.filled().len().saturating_sub(before));
+        Poll::Ready(read)
+    }
+}
+
+/// How fast a connection may be read. Looks at the clock once in [`READ_BYTES_MAX`].
+struct Pace {
+    left: usize,
+    since: Instant,
+    /// Until when nothing is read.
+    pause: Option<Pin<Box<Sleep>>>,
+}
+
+impl Pace {
+    fn new() -> Self {
+        Self { left: READ_BYTES_MAX, since: Instant::now(), pause: None }
+    }
+
+    fn read(&mut self, bytes: usize) {
+        self.left = self.left.saturating_sub(bytes);
+        if self.left != 0 {
+            return;
+        }
+        let (now, due) = (Instant::now(), self.since + READ_WITHIN);
+        if now < due {
+            self.pause = Some(Box::pin(sleep_until(due)));
+        }
+        (self.left, self.since) = (READ_BYTES_MAX, due.max(now));
     }
 }
 
@@ -198,5 +236,25 @@ impl AsyncWrite for Socket {
 
     fn is_write_vectored(&self) -> bool {
         self.stream.is_write_vectored()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn g13_who_sends_too_much_is_read_more_slowly() {
+        let began = Instant::now();
+        let mut pace = Pace::new();
+        for _ in 0..80 {
+            pace.read(1_024 * 1_024);
+            futures_util::future::OptionFuture::from(pace.pause.take()).await;
+        }
+        assert_eq!(began.elapsed(), Duration::from_secs(10));
+        // Who was quiet may send as much at once as anybody.
+        sleep(Duration::from_secs(60)).await;
+        pace.read(READ_BYTES_MAX);
+        assert!(pace.pause.is_none());
     }
 }

@@ -15,7 +15,7 @@ use crate::domain::ids::{DocumentId, VersionId};
 use crate::domain::user::User;
 use crate::http::caller::Caller;
 use crate::http::error::ApiError;
-use crate::http::extract::{JsonBody, Path, Query};
+use crate::http::extract::{JsonBody, Limit, Path, Query};
 use crate::http::routes::Routes;
 use crate::session::restore::Restored;
 use crate::session::versions::{Against, Difference, Versions};
@@ -86,7 +86,7 @@ struct ListBody {
 
 #[derive(Deserialize)]
 struct ListQuery {
-    limit: Option<u32>,
+    limit: Option<Limit>,
     cursor: Option<String>,
 }
 
@@ -108,10 +108,7 @@ async fn list(
     Path(document): Path<DocumentId>,
     Query(query): Query<ListQuery>,
 ) -> Result<Json<ListBody>, ApiError> {
-    let limit = query.limit.unwrap_or(ROWS_DEFAULT).min(ROWS_MAX);
-    if limit == 0 {
-        return Err(ApiError::Invalid("limit is at least 1".to_owned()));
-    }
+    let limit = query.limit.map_or(Ok(ROWS_DEFAULT), |limit| limit.rows(ROWS_MAX))?;
     let before = query.cursor.map(|cursor| cursor.parse::<i64>()).transpose();
     let before = before.map_err(|_| ApiError::Invalid("cursor: not a valid cursor".to_owned()))?;
     sharing.may_read(&caller.user().id, document).await?;

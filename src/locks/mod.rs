@@ -83,6 +83,8 @@ mod pass;
 mod register;
 mod remote;
 mod reply;
+#[cfg(test)]
+mod reply_tests;
 mod rounds;
 mod scripts;
 mod slots;

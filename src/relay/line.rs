@@ -19,6 +19,7 @@ use tokio_util::sync::CancellationToken;
 use crate::domain::ids::NodeId;
 use crate::reach::{Kind, Target};
 use crate::relay::message::{Envelope, Parcel, Topic};
+use crate::relay::seal::Seal;
 use crate::relay::subscription::{Signal, Table};
 
 /// Messages that may wait to be sent. Far more than a healthy Redis leaves waiting.
@@ -52,6 +53,7 @@ pub(super) struct Outgoing {
 #[derive(Debug)]
 pub(super) struct Shared {
     node: NodeId,
+    seal: Seal,
     table: Arc<Table>,
     /// The sender's clock of [`Envelope::sent_us`] begins here.
     began: Instant,
@@ -62,9 +64,10 @@ pub(super) struct Shared {
 }
 
 impl Shared {
-    pub(super) fn new(node: NodeId, table: Arc<Table>) -> Self {
+    pub(super) fn new(node: NodeId, seal: Seal, table: Arc<Table>) -> Self {
         Self {
             node,
+            seal,
             table,
             began: Instant::now(),
             is_up: AtomicBool::new(false),
@@ -77,8 +80,11 @@ impl Shared {
         self.is_up.load(Ordering::Relaxed)
     }
 
-    pub(super) fn envelope(&self, parcel: Parcel) -> Vec<u8> {
-        Envelope { from: self.node, sent_us: self.now_us(), parcel }.encode()
+    pub(super) fn envelope(&self, topic: Topic, parcel: Parcel) -> Vec<u8> {
+        let envelope = Envelope { from: self.node, sent_us: self.now_us(), parcel };
+        let mut frame = envelope.encode();
+        self.seal.close(&topic.channel(), &mut frame);
+        frame
     }
 
     /// Whether there is room for a frame in the outbox; if so, it is taken.
@@ -118,7 +124,8 @@ impl Shared {
             return;
         };
         let Some(topic) = Topic::of_channel(&channel) else { return };
-        match Envelope::decode(&Bytes::from(frame)) {
+        let opened = self.seal.open(&channel, &Bytes::from(frame));
+        match opened.and_then(|frame| Envelope::decode(&frame)) {
             Some(envelope) if envelope.from == self.node => {
                 // Our own, come back: how long the way is, without comparing two clocks.
                 let way = self.now_us().saturating_sub(envelope.sent_us);
@@ -261,7 +268,7 @@ async fn speak(
         let missed: Vec<_> = shared.lost().drain().collect();
         let mut request = redis::pipe();
         for topic in &missed {
-            let lost = shared.envelope(Parcel::Lost);
+            let lost = shared.envelope(*topic, Parcel::Lost);
             request.cmd("PUBLISH").arg(topic.channel()).arg(lost).ignore();
         }
         for outgoing in &batch {

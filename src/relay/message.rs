@@ -1,6 +1,6 @@
 //! What servers tell each other, and how it stands on the wire.
 //!
-//! One format, read strictly: `version, node, sent, kind, fields`. Numbers are big-endian, ids are
+//! One format, read strictly: `version, node, sent, kind, fields`, and then the seal. Numbers are big-endian, ids are
 //! text behind a length byte, and the last field takes the rest. A frame that cannot be read
 //! (a newer server of a rolling upgrade) is not skipped in silence: the reader makes a gap of it.
 
@@ -11,10 +11,10 @@ use crate::domain::ids::{DocumentId, NodeId, QuestionId, SessionId, ShareLinkId}
 use crate::domain::seat::Role;
 
 /// Changes with the format. A reader of another version sees a gap, not nonsense.
-pub(super) const VERSION: u8 = 1;
+pub(super) const VERSION: u8 = 2;
 
-/// All that stands before the body, at its longest.
-const HEADER_BYTES_MAX: usize = 1 + 1 + 64 + 8 + 1 + 16;
+/// All that stands beside the body, at its longest, with a seal of 16 bytes.
+const HEADER_BYTES_MAX: usize = 1 + 1 + 64 + 8 + 1 + 16 + 16;
 
 /// Where a message is heard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -125,19 +125,24 @@ impl Reply {
     }
 }
 
-/// What travels: a message, or the admission that some were lost on the way out.
+/// What travels.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Parcel {
+pub enum Parcel {
+    /// A message.
     Message(Message),
+    /// The admission that some were lost on the way out.
     Lost,
 }
 
-/// A parcel, from whom, and when it left by the sender's own clock.
+/// A parcel, as it stands above its seal.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Envelope {
-    pub(super) from: NodeId,
-    pub(super) sent_us: u64,
-    pub(super) parcel: Parcel,
+pub struct Envelope {
+    /// From whom.
+    pub from: NodeId,
+    /// When it left by the sender's own clock, in µs.
+    pub sent_us: u64,
+    /// What is in it.
+    pub parcel: Parcel,
 }
 
 impl Topic {
@@ -163,7 +168,9 @@ impl Topic {
 }
 
 impl Envelope {
-    pub(super) fn encode(&self) -> Vec<u8> {
+    /// The frame.
+    #[must_use]
+    pub fn encode(&self) -> Vec<u8> {
         let body = match &self.parcel {
             Parcel::Message(message) => message.bytes(),
             Parcel::Lost => 0,
@@ -179,8 +186,9 @@ impl Envelope {
         out
     }
 
-    /// The envelope in `frame`, or as much as can be told of it: who sent it.
-    pub(super) fn decode(frame: &Bytes) -> Option<Self> {
+    /// The envelope in `frame`; nothing when it is none of this version.
+    #[must_use]
+    pub fn decode(frame: &Bytes) -> Option<Self> {
         let mut reader = Reader { frame, at: 0 };
         if reader.byte()? != VERSION {
             return None;

@@ -11,11 +11,13 @@
 //!   gap follows in its place.
 //! - **Y3** A server does not hear itself.
 //! - **Y4** One connection, however many rooms are open.
+//! - **Y5** What is heard was said by a server that has the same secret, and in that very place.
 
 mod line;
 mod message;
 #[cfg(test)]
 mod message_tests;
+mod seal;
 mod subscription;
 
 use std::sync::Arc;
@@ -28,8 +30,8 @@ use tracing::Instrument;
 use crate::domain::ids::NodeId;
 use crate::reach;
 use crate::relay::line::{Line, OUTBOX_MAX, Outgoing, Shared};
-use crate::relay::message::Parcel;
-pub use crate::relay::message::{Message, Reply, Topic};
+pub use crate::relay::message::{Envelope, Message, Parcel, Reply, Topic};
+use crate::relay::seal::Seal;
 use crate::relay::subscription::{Reach, Table};
 pub use crate::relay::subscription::{SIGNALS_MAX, Signal, Subscription};
 
@@ -75,19 +77,20 @@ impl Relay {
     /// The line through Redis at `url`, under the name `node`; `memory:` is a server alone. On a
     /// Cluster it goes through any one of the nodes in `url`, with Sentinels through the primary.
     ///
-    /// Does not wait for Redis and does not fail when it is away.
+    /// Only servers with the same `secret` hear each other. Does not wait for Redis and does not fail
+    /// when it is away.
     ///
     /// # Errors
     ///
     /// [`RelayError::Unsupported`] for another kind of server, or an address that makes no sense.
-    pub async fn connect(url: &str, node: NodeId) -> Result<Self, RelayError> {
+    pub async fn connect(url: &str, node: NodeId, secret: &[u8]) -> Result<Self, RelayError> {
         if url == "memory:" {
             return Ok(Self::alone(node));
         }
         let target =
             reach::target(url).map_err(|error| RelayError::Unsupported(error.to_string()))?;
         let table = Table::new(Reach::Others);
-        let shared = Arc::new(Shared::new(node, Arc::clone(&table)));
+        let shared = Arc::new(Shared::new(node, Seal::new(secret), Arc::clone(&table)));
         let (outbox, waiting) = mpsc::channel(OUTBOX_MAX);
         let (tasks, stop) = (TaskTracker::new(), CancellationToken::new());
         let line = Line { target, shared: Arc::clone(&shared), outbox: waiting };
@@ -138,7 +141,7 @@ impl Wire {
         if !self.shared.is_up() {
             return Err(RelayError::Unavailable);
         }
-        let frame = self.shared.envelope(Parcel::Message(message.clone()));
+        let frame = self.shared.envelope(topic, Parcel::Message(message.clone()));
         if !self.shared.takes(&frame) {
             return Err(RelayError::Full);
         }

@@ -10,7 +10,7 @@ use chrono::Utc;
 use crate::domain::anchor::{AnchorState, TextRange};
 use crate::domain::history::VersionKind;
 use crate::session::SessionError;
-use crate::session::editing::TRIES;
+use crate::session::editing::{TRIES, is_too_large};
 use crate::session::reviews::{ReviewError, Reviews, done};
 use crate::session::room::{Point, Snapshot};
 use crate::storage::links::ShareLink;
@@ -36,12 +36,9 @@ impl Reviews {
             let review = stored.clone();
             let before = snapshot.clone();
             let (merged, seq) = (snapshot.merged.clone(), snapshot.seq);
-            let edit = self
-                .sessions
-                .shared
-                .rooms
-                .read_text(snapshot, move |text| replacement(text, merged, &review))
-                .await??;
+            let limit = shared.limits.document_bytes;
+            let look = move |text: &Text| replacement(text, merged, &review, limit);
+            let edit = shared.rooms.read_text(snapshot, look).await??;
             let append = Append {
                 document: link.document_id,
                 guard: Some(guard),
@@ -120,6 +117,7 @@ fn replacement(
     text: &Text,
     merged: Bytes,
     review: &StoredReview,
+    limit: usize,
 ) -> Result<Replacement, ReviewError> {
     let anchor = text.resolve(&review.origin, &review.current).anchor;
     match anchor.state {
@@ -127,12 +125,15 @@ fn replacement(
         AnchorState::Edited | AnchorState::Orphaned => return Err(ReviewError::AnchorMoved),
     }
     let range = TextRange { start: anchor.start, end: anchor.end };
-    let log = UpdateLog::open(vec![merged]).map_err(|_| SessionError::Unreadable)?;
+    let mut log = UpdateLog::open(vec![merged]).map_err(|_| SessionError::Unreadable)?;
     let client = server_client_id(&log);
     let with = review.suggestion.as_deref().unwrap_or_default();
     let update = text.replace(range, with, client).map_err(|error| {
         tracing::error!(?error, review = %review.id, "a suggestion cannot be put into the text");
         ReviewError::AnchorMoved
     })?;
+    if is_too_large(&mut log, &update, limit) {
+        return Err(ReviewError::TooLarge);
+    }
     Ok(Replacement { client, update })
 }

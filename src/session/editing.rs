@@ -12,6 +12,20 @@ use crate::domain::limits::SETTLE_PATIENCE;
 use crate::relay::{Message, Topic};
 use crate::session::room::Snapshot;
 use crate::session::{SessionError, Sessions};
+use crate::sync::log::{Origin, UpdateLog};
+
+/// Whether an edit makes a document larger than it may be. What makes it smaller is always taken.
+/// Walks through all of the document.
+pub(super) fn is_too_large(log: &mut UpdateLog, update: &Bytes, limit: usize) -> bool {
+    let before = log.merged().len();
+    match log.check(update, Origin::Server) {
+        Ok(checked) => log.append(update.clone(), checked),
+        // Storage will refuse it.
+        Err(_) => return false,
+    }
+    let after = log.merged().len();
+    limit < after && before < after
+}
 
 /// Tries before a text that never rests is given up on.
 pub(super) const TRIES: usize = 8;

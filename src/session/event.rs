@@ -69,6 +69,15 @@ pub enum Event<'a> {
         /// Encoded Yjs state vector.
         state_vector: &'a [u8],
     },
+    /// The document has come nearer to its limit, or is farther from it again.
+    DocumentSize {
+        /// How near.
+        fullness: Fullness,
+        /// What it takes, with the marks that deleted text leaves.
+        bytes: usize,
+        /// What it may take.
+        limit: usize,
+    },
     /// A review was made.
     ReviewCreated(&'a Review),
     /// A review changed.
@@ -84,6 +93,19 @@ pub enum Event<'a> {
         /// When to come back, in ms.
         reconnect_after_ms: u64,
     },
+}
+
+/// How near a document is to its limit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Fullness {
+    /// There is room enough.
+    #[default]
+    Ample,
+    /// Four fifths are taken.
+    Near,
+    /// No more text is taken, until some is deleted.
+    Full,
 }
 
 /// A problem document (RFC 9457) for a socket.
@@ -166,6 +188,9 @@ impl Event<'_> {
             Self::PeerLeft(role, user) => ("peer.left", json!({ "role": role, "user": user })),
             Self::DocumentSaved { state_vector } => {
                 ("document.saved", json!({ "state_vector": STANDARD.encode(state_vector) }))
+            }
+            Self::DocumentSize { fullness, bytes, limit } => {
+                ("document.size", json!({ "state": fullness, "bytes": bytes, "limit": limit }))
             }
             Self::ReviewCreated(review) => ("review.created", json!({ "review": review })),
             Self::ReviewUpdated(review) => ("review.updated", json!({ "review": review })),

@@ -5,12 +5,12 @@
 
 use std::sync::Arc;
 
-use crate::domain::anchor::Anchor;
+use crate::domain::anchor::{Anchor, AnchorOrigin, AnchorState};
 use crate::domain::ids::DocumentId;
-use crate::domain::review::Review;
+use crate::domain::review::{Review, ReviewStatus};
 use crate::session::reviews::{ReviewError, Reviews};
 use crate::storage::reviews::StoredReview;
-use crate::sync::text::Text;
+use crate::sync::text::{Resolved, Text};
 
 impl Reviews {
     pub(super) async fn place_one(
@@ -35,7 +35,7 @@ impl Reviews {
         let stored = Arc::new(stored);
         let looked_at = Arc::clone(&stored);
         let resolve = move |text: &Text| -> Vec<_> {
-            looked_at.iter().map(|review| text.resolve(&review.origin, &review.current)).collect()
+            looked_at.iter().map(|review| stands(text, review)).collect()
         };
         let resolved = self.sessions.shared.rooms.read_text(snapshot, resolve).await?;
         let mut reviews = Vec::with_capacity(stored.len());
@@ -47,6 +47,23 @@ impl Reviews {
         }
         Ok(reviews)
     }
+}
+
+/// Where a review stands in the text. Of one that was accepted the quote is gone, by the writer's
+/// own will; what stands in its place is what it is about now.
+fn stands(text: &Text, review: &StoredReview) -> Resolved {
+    let put_in = review.suggestion.as_ref().filter(|put_in| !put_in.is_empty());
+    if review.status == ReviewStatus::Accepted
+        && let Some(put_in) = put_in
+    {
+        let origin = AnchorOrigin { quote: put_in.clone(), ..review.origin.clone() };
+        let Resolved { anchor, relocated } = text.resolve(&origin, &review.current);
+        if anchor.state != AnchorState::Orphaned {
+            let (state, quote) = (AnchorState::Edited, review.origin.quote.clone());
+            return Resolved { anchor: Anchor { state, quote, ..anchor }, relocated };
+        }
+    }
+    text.resolve(&review.origin, &review.current)
 }
 
 /// A stored review as it is served.

@@ -13,7 +13,7 @@ use crate::domain::ids::{DocumentId, VersionId};
 use crate::domain::seat::{Role, Seat};
 use crate::domain::user::User;
 use crate::session::SessionError;
-use crate::session::editing::TRIES;
+use crate::session::editing::{TRIES, is_too_large};
 use crate::session::versions::{VersionError, Versions};
 use crate::storage::error::StorageError;
 use crate::storage::log::Append;
@@ -57,14 +57,11 @@ impl Versions {
         for _ in 0..TRIES {
             let Some(snapshot) = self.sessions.settled_snapshot(document).await? else { continue };
             let (merged, seq) = (snapshot.merged.clone(), snapshot.seq);
-            let (taken, wanted) = (merged.len(), packed.clone());
-            let look = move |text: &Text| way_back(text, merged, &wanted);
+            let (wanted, limit) = (packed.clone(), shared.limits.document_bytes);
+            let look = move |text: &Text| way_back(text, merged, &wanted, limit);
             let Some(edit) = shared.rooms.read_text(snapshot, look).await?? else {
                 return Ok(Restored::Already(version));
             };
-            if shared.limits.document_bytes < taken + edit.update.len() {
-                return Err(VersionError::TooLarge);
-            }
             let append = Append {
                 document,
                 guard: Some(guard),
@@ -112,16 +109,24 @@ impl Versions {
 }
 
 /// `None`: the text is that one already.
-fn way_back(text: &Text, merged: Bytes, wanted: &Packed) -> Result<Option<Return>, SessionError> {
-    let wanted = wanted.unpack()?;
-    let log = UpdateLog::open(vec![merged]).map_err(|_| SessionError::Unreadable)?;
+fn way_back(
+    text: &Text,
+    merged: Bytes,
+    wanted: &Packed,
+    limit: usize,
+) -> Result<Option<Return>, VersionError> {
+    let wanted = wanted.unpack().map_err(SessionError::from)?;
+    let mut log = UpdateLog::open(vec![merged]).map_err(|_| SessionError::Unreadable)?;
     let client = server_client_id(&log);
     let update = text.become_text(&wanted, client).map_err(|error| {
         tracing::error!(?error, "a version cannot be restored");
         SessionError::Unreadable
     })?;
-    let before = || Packed::of(&text.content());
-    Ok(update.map(|update| Return { client, update, before: before() }))
+    let Some(update) = update else { return Ok(None) };
+    if is_too_large(&mut log, &update, limit) {
+        return Err(VersionError::TooLarge);
+    }
+    Ok(Some(Return { client, update, before: Packed::of(&text.content()) }))
 }
 
 fn new_version(

@@ -57,6 +57,9 @@ pub enum ReviewError {
     /// As many as a link or a review may have.
     #[error("there are too many {0} already")]
     Full(&'static str),
+    /// With the suggestion in it the document would be larger than it may become.
+    #[error("the document is as large as it may become; take some text out first")]
+    TooLarge,
     /// The text changes too fast to put a suggestion in.
     #[error("the text is changing; try again")]
     Contended,
@@ -83,7 +86,7 @@ pub struct Draft {
 }
 
 /// What is to change about a review.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Revision {
     /// A new comment.
     pub body: Option<String>,
@@ -187,6 +190,15 @@ impl Reviews {
         let stored = self.own(&link, id, user).await?;
         if stored.status != crate::domain::review::ReviewStatus::Open {
             return Err(DecisionRefused::NotOpen.into());
+        }
+        if revision == Revision::default() {
+            // Nobody's version of it is out of date for that.
+            let is_meant = expected.is_none_or(|expected| expected == stored.version);
+            let current = stored.version;
+            return match is_meant {
+                true => self.place_one(link.document_id, stored).await,
+                false => Err(ReviewError::VersionMismatch { current }),
+            };
         }
         let body = revision.body.as_deref().unwrap_or(&stored.body);
         let suggestion = revision.suggestion.as_ref().unwrap_or(&stored.suggestion);

@@ -171,6 +171,7 @@ impl Rooms {
     pub fn tidy(&self, now: Instant) {
         for room in self.all() {
             room.expire_presence(now);
+            room.weigh(now);
             self.close_if_unused(&room);
             let rooms = self.clone();
             self.tasks.spawn(async move { rooms.do_chores(&room, Occasion::Working).await });

@@ -40,8 +40,10 @@ impl Seated {
         let per_second = NonZeroU32::new(limits.messages_per_second).unwrap_or(NonZeroU32::MIN);
         let burst = NonZeroU32::new(limits.message_burst).unwrap_or(NonZeroU32::MIN);
         let messages = RateLimiter::direct(Quota::per_second(per_second).allow_burst(burst));
-        // Whoever comes back may bring the whole document, and its edits besides.
-        let whole = u32::try_from(limits.document_bytes + limits.message_bytes).unwrap_or(u32::MAX);
+        // Whoever comes back is sent the whole document, with the marks for which there is a
+        // reserve, and may bring as much, and its edits besides.
+        let whole = limits.document_bytes.saturating_mul(3).saturating_add(limits.message_bytes);
+        let whole = u32::try_from(whole).unwrap_or(u32::MAX);
         let whole = NonZeroU32::new(whole).unwrap_or(NonZeroU32::MIN);
         let bytes = Quota::per_second(SOCKET_BYTES_PER_SECOND).allow_burst(whole);
         let bytes = RateLimiter::direct(bytes);
@@ -50,9 +52,14 @@ impl Seated {
 
     /// Whether the socket sends no more than it may.
     fn is_within_its_rate(&self, message: &Bytes) -> bool {
-        let length = u32::try_from(message.len()).unwrap_or(u32::MAX);
-        let length = NonZeroU32::new(length).unwrap_or(NonZeroU32::MIN);
-        self.messages.check().is_ok() && matches!(self.bytes.check_n(length), Ok(Ok(())))
+        self.messages.check().is_ok() && self.may_move(message.len())
+    }
+
+    /// Whether so many bytes may be moved for this socket, one way or the other.
+    fn may_move(&self, bytes: usize) -> bool {
+        let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
+        let bytes = NonZeroU32::new(bytes).unwrap_or(NonZeroU32::MIN);
+        matches!(self.bytes.check_n(bytes), Ok(Ok(())))
     }
 
     /// Something arrived: any message, ping or pong is a sign of life.
@@ -76,7 +83,15 @@ impl Seated {
         let frame = frame::parse(message).map_err(|_| Close::Malformed("frame"))?;
         let holding = &self.holding;
         match frame {
-            ClientFrame::SyncStep1(state_vector) => self.room.answer(holding, state_vector),
+            ClientFrame::SyncStep1(state_vector) => {
+                // Five bytes ask for all of the document: who asks again and again pays for it.
+                let answered = self.room.answer(holding, state_vector)?;
+                if self.may_move(answered) {
+                    Ok(())
+                } else {
+                    Err(Close::TooMuch("too-many-answers"))
+                }
+            }
             ClientFrame::SyncStep2(update) => self.update(message, update, Carrier::Answer, now),
             ClientFrame::Update(update) => self.update(message, update, Carrier::Edit, now),
             ClientFrame::Awareness(update) if AWARENESS_BYTES_MAX < update.len() => {

@@ -13,7 +13,7 @@ pub(crate) struct Deletes {
 }
 
 /// What a range takes when written, at most: two numbers of up to five bytes.
-const RANGE_BYTES: usize = 10;
+pub(crate) const RANGE_BYTES: usize = 10;
 
 impl Deletes {
     /// Whether all of `start..end` is deleted.

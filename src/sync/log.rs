@@ -34,7 +34,7 @@ pub struct UpdateLog {
 /// A client and a clock take at least a byte each.
 const STATE_BYTES_MIN: usize = 2;
 /// Three numbers of at most eight bytes, for each client of an update.
-const SECTION_HEADER_MAX: usize = 24;
+pub(crate) const SECTION_HEADER_MAX: usize = 24;
 
 impl UpdateLog {
     /// The log of a document in which nothing was ever written.
@@ -149,8 +149,7 @@ impl UpdateLog {
     /// The whole document as one update, without the text that was deleted.
     #[must_use]
     pub fn merged(&mut self) -> Bytes {
-        let forgotten = self.forget();
-        debug_assert!(forgotten.is_ok(), "what was appended can be read: {forgotten:?}");
+        self.tidy();
         let mut out = Vec::with_capacity(self.bytes());
         put_length(&mut out, self.runs.len());
         for (client, run) in self.by_client() {
@@ -160,7 +159,19 @@ impl UpdateLog {
         Bytes::from(out)
     }
 
-    /// Drops the text of what is deleted.
+    /// Drops the text of what is deleted, if something was deleted since it was last called. Walks
+    /// through all of the log then.
+    pub fn tidy(&mut self) {
+        let forgotten = self.forget();
+        debug_assert!(forgotten.is_ok(), "what was appended can be read: {forgotten:?}");
+    }
+
+    /// Whether [`tidy`](Self::tidy) has anything to do.
+    #[must_use]
+    pub fn is_untidy(&self) -> bool {
+        self.remembers
+    }
+
     fn forget(&mut self) -> Result<(), Rejected> {
         if !self.remembers {
             return Ok(());
@@ -174,8 +185,8 @@ impl UpdateLog {
         Ok(())
     }
 
-    /// About what [`merged`](Self::merged) would take, and what was deleted since it was last
-    /// called: ask for it before a document is called too large.
+    /// About what [`merged`](Self::merged) would take, and what was deleted since the log was last
+    /// [tidied](Self::tidy): see to that before a document is called too large.
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.struct_bytes

@@ -8,10 +8,11 @@ use std::collections::HashMap;
 use std::ops::RangeInclusive;
 
 use crate::sync::causality::{self, Need};
+use crate::sync::deletes::RANGE_BYTES;
 use crate::sync::error::Rejected;
 use crate::sync::lib0::{CLOCK_MAX, Reader};
-use crate::sync::log::UpdateLog;
-use crate::sync::structs::{Id, Struct};
+use crate::sync::log::{SECTION_HEADER_MAX, UpdateLog};
+use crate::sync::structs::{Content, Id, Struct};
 
 /// Client ids under which only servers write: the last 2^32 that JavaScript can count to. Yjs
 /// takes random ids below 2^32, so no browser meets one by accident.
@@ -34,6 +35,21 @@ pub struct Checked {
     pub clients: Vec<u64>,
     /// Whether it changes anything, if only by a deletion. A resend does not.
     pub is_new: bool,
+    /// Whether it brings text or formatting, rather than the marks of what was deleted.
+    pub brings_text: bool,
+    /// By how many bytes the log grows, at most.
+    pub bytes: usize,
+}
+
+impl Checked {
+    /// Counts a struct of so many bytes, if there is anything in it beyond what is `known`.
+    fn count(&mut self, found: &Struct<'_>, known: u32, bytes: usize) {
+        if found.end().is_some_and(|end| end <= known) {
+            return;
+        }
+        self.bytes = self.bytes.saturating_add(bytes);
+        self.brings_text |= matches!(found.content, Content::Text(_) | Content::Format { .. });
+    }
 }
 
 /// The structs of one client in an update.
@@ -67,7 +83,7 @@ pub(crate) fn check(update: &[u8], known: &UpdateLog, from: Origin) -> Result<Ch
     let mut reader = Reader::new(update);
     let mut checked = check.structs(&mut reader)?;
     check.order()?;
-    checked.is_new |= check.deletes(&mut reader)?;
+    check.deletes(&mut reader, &mut checked)?;
     reader.finish()?;
     Ok(checked)
 }
@@ -82,7 +98,8 @@ struct Check<'a> {
 
 impl Check<'_> {
     fn structs(&mut self, reader: &mut Reader<'_>) -> Result<Checked, Rejected> {
-        let mut checked = Checked { clients: Vec::new(), is_new: false };
+        let mut checked =
+            Checked { clients: Vec::new(), is_new: false, brings_text: false, bytes: 0 };
         for _ in 0..reader.count(SECTION_BYTES_MIN)? {
             let count = reader.count(STRUCT_BYTES_MIN)?;
             let client = reader.number()?;
@@ -96,11 +113,15 @@ impl Check<'_> {
             }
             let mut end = start;
             for _ in 0..count {
-                end = self.one_struct(reader, client, end)?;
+                let before = reader.left();
+                let found = self.one_struct(reader, client, end)?;
+                end = end.saturating_add(found.length);
+                checked.count(&found, section.known, before.saturating_sub(reader.left()));
             }
             self.sections.finish(end.max(section.known));
             if section.known < end {
                 self.check_author(client)?;
+                checked.bytes = checked.bytes.saturating_add(SECTION_HEADER_MAX);
                 checked.clients.push(client);
                 checked.is_new = true;
             }
@@ -108,21 +129,21 @@ impl Check<'_> {
         Ok(checked)
     }
 
-    /// Checks the struct that begins at `clock` and says where the next one does.
-    fn one_struct(
+    /// Reads and checks the struct that begins at `clock`.
+    fn one_struct<'a>(
         &mut self,
-        reader: &mut Reader<'_>,
+        reader: &mut Reader<'a>,
         client: u64,
         clock: u32,
-    ) -> Result<u32, Rejected> {
+    ) -> Result<Struct<'a>, Rejected> {
         let found = Struct::read(reader, clock)?;
         for neighbour in [found.origin, found.right_origin].into_iter().flatten() {
             self.neighbour(client, clock, neighbour)?;
         }
-        found
-            .end()
-            .filter(|end| *end <= CLOCK_MAX)
-            .ok_or(Rejected::Malformed("a clock is out of range"))
+        match found.end() {
+            Some(end) if end <= CLOCK_MAX => Ok(found),
+            Some(_) | None => Err(Rejected::Malformed("a clock is out of range")),
+        }
     }
 
     /// A struct of `client` that begins at `clock` was made beside `neighbour`, which must be here
@@ -172,9 +193,8 @@ impl Check<'_> {
         }
     }
 
-    /// Checks the delete set and says whether it deletes anything that is not deleted yet.
-    fn deletes(&self, reader: &mut Reader<'_>) -> Result<bool, Rejected> {
-        let mut is_new = false;
+    /// Checks the delete set, which is news if it deletes anything that is not deleted yet.
+    fn deletes(&self, reader: &mut Reader<'_>, checked: &mut Checked) -> Result<(), Rejected> {
         // Of a client that stands there twice yjs takes both, yrs the last.
         let mut seen = Sections::default();
         for _ in 0..reader.count(DELETES_BYTES_MIN)? {
@@ -187,10 +207,13 @@ impl Check<'_> {
             seen.begin(client, end)?;
             for _ in 0..ranges {
                 let (from, to) = deletion(reader, end)?;
-                is_new |= !self.known.is_deleted(client, from, to);
+                let is_new = !self.known.is_deleted(client, from, to);
+                checked.is_new |= is_new;
+                checked.bytes =
+                    checked.bytes.saturating_add(usize::from(is_new).saturating_mul(RANGE_BYTES));
             }
         }
-        Ok(is_new)
+        Ok(())
     }
 }
 

@@ -5,9 +5,10 @@ import * as api from "./api.js"
 import { Bell } from "./bell.js"
 import { Chairs } from "./chairs.js"
 import { Connection } from "./connection.js"
-import { button, byId, copy, el, icon } from "./dom.js"
+import { button, byId, copy, download, el, icon } from "./dom.js"
 import { Editor } from "./editor.js"
 import { Foot } from "./foot.js"
+import { ample, fileName, sizeIn } from "./full.js"
 import { reviewsAt } from "./highlights.js"
 import { History } from "./history.js"
 import { Keys } from "./keys.js"
@@ -166,8 +167,14 @@ export class DeskPage {
         return this.#came(told.role, told.user, told.event === "peer.joined")
       case "seat.idle":
         return this.store.change({ idleUntil: Date.parse(told.release_at) })
+      case "seat.granted":
+        // If it is otherwise, that is said next.
+        return this.#sized(ample)
+      case "document.size":
+        return this.#sized(sizeIn(told))
       case "denied":
-        return show(t("state.denied"))
+        // Of a writer's edit that was not taken, something else says more.
+        return told.reason === "not-the-writer" ? show(t("state.denied")) : undefined
       case "server.draining":
         return this.store.change({ draining: true })
       case "problem":
@@ -178,9 +185,17 @@ export class DeskPage {
     }
   }
 
+  /** @param {import("./full.js").Size} size */
+  #sized(size) {
+    this.editor.mayGrow(size.state !== "full")
+    this.store.change({ size })
+  }
+
   /** @param {import("./connection.js").Told} told */
   #problem(told) {
     if (told.type === "/problems/not-saved") return this.watch.refused()
+    // Said by `document.size`, which also says when it is over.
+    if (told.type === "/problems/document-too-large") return
     if (told.type === "/problems/document-reset") {
       this.editor.mayType(false)
       this.connection.stop()
@@ -239,6 +254,8 @@ export class DeskPage {
       lost: () => this.watch.lost(),
       copied: () => this.watch.forget(),
       text: () => this.editor.focus(),
+      copyText: () => copy(this.editor.text),
+      saveText: () => download(fileName(this.store.state.link?.title ?? "", t("start.untitled")), this.editor.text),
       keep: () => this.#stir(),
     }
   }

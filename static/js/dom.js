@@ -109,3 +109,14 @@ export async function copy(text) {
     return false
   }
 }
+
+/** Has the browser keep a text as a file. @param {string} name @param {string} text */
+export function download(name, text) {
+  const url = URL.createObjectURL(new Blob([text], { type: "text/plain;charset=utf-8" }))
+  const link = el("a", { href: url, download: name, hidden: true })
+  document.body.append(link)
+  link.click()
+  link.remove()
+  // Not at once: the browser may not have begun to read.
+  window.setTimeout(() => URL.revokeObjectURL(url), 60_000)
+}

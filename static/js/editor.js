@@ -36,6 +36,7 @@ const oneBreak = (/** @type {string} */ text) => text.replace(/\r\n?/g, "\n")
 export class Editor extends EventTarget {
   #mayType = new Compartment()
   #sentences = new Compartment()
+  #mayGrow = true
   #undo
 
   /**
@@ -67,6 +68,7 @@ export class Editor extends EventTarget {
           EditorView.scrollMargins.of(() => ({ top: 140, bottom: 90 })),
           this.#mayType.of(EditorState.readOnly.of(true)),
           this.#sentences.of(this.#said()),
+          EditorState.transactionFilter.of((change) => (this.#isTaken(change) ? change : [])),
           keymap.of([...yUndoManagerKeymap, ...standardKeymap]),
           yCollab(text, null, { undoManager: this.#undo }),
           highlights((review) => this.#fire("press", review)),
@@ -88,6 +90,19 @@ export class Editor extends EventTarget {
     this.view.dispatch({ effects: this.#mayType.reconfigure(EditorState.readOnly.of(!may)) })
   }
 
+  /** Whether text may be put in, or only taken out. @param {boolean} may */
+  mayGrow(may) {
+    this.#mayGrow = may
+  }
+
+  /** What the other one wrote is taken in any case. @param {import("@codemirror/state").Transaction} change */
+  #isTaken(change) {
+    if (this.#mayGrow || !change.docChanged || change.annotation(ySyncAnnotation)) return true
+    let grows = false
+    change.changes.iterChanges((_from, _to, _fromB, _toB, inserted) => (grows ||= 0 < inserted.length))
+    return !grows
+  }
+
   /** Says what the editor says in the language of now. */
   speak() {
     this.view.dispatch({ effects: this.#sentences.reconfigure(this.#said()) })
@@ -106,6 +121,11 @@ export class Editor extends EventTarget {
   /** @param {Range} range */
   textIn({ from, to }) {
     return this.view.state.sliceDoc(from, to)
+  }
+
+  /** All of it. */
+  get text() {
+    return this.view.state.doc.toString()
   }
 
   get length() {

@@ -5,6 +5,7 @@
  */
 
 import { button, byId, copy, el, icon } from "./dom.js"
+import { percentOf } from "./full.js"
 import { takenSentence, waitedSentence, waitingSentence } from "./line.js"
 import { say } from "./say.js"
 import { clock, number, t, tCount, words } from "./words.js"
@@ -23,6 +24,8 @@ import { clock, number, t, tCount, words } from "./words.js"
  * @property {() => void} copied
  * @property {() => void} keep the seat, although nothing was done for long
  * @property {() => void} text puts the focus into the text
+ * @property {() => Promise<boolean>} copyText all of the text; whether the browser let us
+ * @property {() => void} saveText all of the text, as a file
  */
 
 /** Reasons after which the same page can ask for its seat again. */
@@ -77,7 +80,7 @@ export class Notices {
     const stays = isLine(this.#key) && isLine(key)
     this.#key = key
     this.element.hidden = !notice
-    this.element.dataset.grave = String(/^(lost|not-saved)/.test(key))
+    this.element.dataset.grave = String(/^(lost|not-saved|full)/.test(key))
     this.element.replaceChildren(...(notice ? [icon("alert"), el("div", {}, ...notice.parts())] : []))
     if (!held || this.element.contains(document.activeElement)) return
     // Into the line and out again the focus stays where the choice is; out of a notice it is in the text.
@@ -111,12 +114,28 @@ export class Notices {
       const sentence = t(role === "writer" ? "state.offline" : "state.offline.reader")
       return said("offline", sentence, this.count)
     }
+    if (phase === "seated" && state.size.state === "full" && !saving.refusing) {
+      return { key: "full", parts: () => this.#full(state) }
+    }
     if (phase === "seated" && (saving.refusing || saving.slow) && saving.since) {
       const time = clock(saving.since)
       const why = saving.refusing ? "state.not-saved" : "state.unanswered"
       return said(`not-saved ${why} ${time}`, t(why, { time }), this.count)
     }
+    if (phase === "seated" && state.size.state === "near") {
+      return said("near", t("state.near", { percent: `${percentOf(state.size)}%` }))
+    }
     return null
+  }
+
+  /** @param {Desk} state @returns {Node[]} */
+  #full({ role }) {
+    const sentence = el("p", { text: t(role === "writer" ? "state.full" : "state.full.reader") }, this.count)
+    const press = button(t("state.full.copy"), {}, async () => {
+      if (await this.ways.copyText()) press.lastElementChild?.replaceChildren(t("common.copied"))
+    })
+    const save = button(t("state.full.save"), {}, () => this.ways.saveText())
+    return [sentence, el("div", { class: "actions" }, press, save)]
   }
 
   /** @returns {Node[]} */

@@ -6,6 +6,8 @@
  * tested with `node --test`.
  */
 
+import { ample } from "./full.js"
+
 /**
  * @typedef {import("./api.js").User} User
  * @typedef {import("./api.js").Role} Role
@@ -35,6 +37,7 @@
  * @property {string} why why the seat was lost: the end of a `state.lost.*`
  * @property {Record<Role, Chair>} chairs
  * @property {Saving} saving
+ * @property {import("./full.js").Size} size how near the document is to what it may take
  */
 
 /** @type {Chair} */
@@ -56,6 +59,7 @@ const atFirst = Object.freeze({
   why: "",
   chairs: { writer: emptyChair, reviewer: emptyChair },
   saving: { count: 0, since: null, savedAt: null, slow: false, refusing: false },
+  size: ample,
 })
 
 /** Holds the state and fires `change` after each step. */

@@ -4,6 +4,10 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use galley::domain::anchor::{AnchorOrigin, RelativeRange};
+use galley::http::auth::{Identity, Tokens};
+use galley::relay::Envelope;
+use galley::session::held::LockCursor;
+use galley::storage::documents::Cursor;
 use galley::sync::ROOT;
 use galley::sync::awareness::{decode_awareness, encode_awareness};
 use galley::sync::frame::{self, ClientFrame};
@@ -86,7 +90,9 @@ pub(crate) fn update(log: &UpdateLog, input: &[u8]) -> bool {
     let mut log = log.clone();
     let (before, known) = (log.merged(), log.state_vector());
     let (is_new, clients) = (checked.is_new, checked.clients.clone());
+    let most = log.bytes() + checked.bytes;
     log.append(Bytes::copy_from_slice(input), checked);
+    assert!(log.bytes() <= most, "{} bytes where at most {most} were told", log.bytes());
     let after = log.merged();
     assert_eq!(is_new, before != after, "new is what changes the log");
     assert_eq!(clients.is_empty(), known == log.state_vector(), "whose clocks it moves");
@@ -169,4 +175,36 @@ pub(crate) fn place(text: &Text, origin: &AnchorOrigin, input: &[u8]) -> bool {
     let (start, end) = (usize::try_from(anchor.start), usize::try_from(anchor.end));
     assert!(anchor.start <= anchor.end && start.is_ok() && end.is_ok_and(|end| end <= units));
     true
+}
+
+/// What another server says, above its seal.
+pub(crate) fn relay(input: &[u8]) -> bool {
+    let frame = Bytes::copy_from_slice(input);
+    let Some(envelope) = timed("the envelope", || Envelope::decode(&frame)) else { return false };
+    let again = Bytes::from(envelope.encode());
+    assert!(again.len() <= input.len(), "it is all of the frame");
+    assert_eq!(Envelope::decode(&again), Some(envelope));
+    true
+}
+
+/// An access token, of which `signed` is the only one that was ever made.
+pub(crate) fn token(tokens: &Tokens, signed: &Identity, input: &[u8]) -> bool {
+    let Ok(text) = str::from_utf8(input) else { return false };
+    let Ok(identity) = timed("the token", || tokens.verify(text)) else { return false };
+    assert_eq!(&identity, signed, "what was let in is what was signed");
+    true
+}
+
+/// A place in a list, as a page was told it.
+pub(crate) fn cursor(input: &[u8]) -> bool {
+    let Ok(text) = str::from_utf8(input) else { return false };
+    let document = timed("the cursor", || text.parse::<Cursor>());
+    if let Ok(cursor) = document {
+        assert_eq!(cursor.to_string().parse(), Ok(cursor));
+    }
+    let lock = timed("the cursor", || text.parse::<LockCursor>());
+    if let Ok(cursor) = &lock {
+        assert_eq!(cursor.to_string().parse().as_ref(), Ok(cursor));
+    }
+    document.is_ok() || lock.is_ok()
 }

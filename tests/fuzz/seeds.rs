@@ -1,7 +1,16 @@
 //! Real input, to be mutated: what the real Yjs wrote (`tests/data/yjs`), and the kept corpus.
 
+use std::time::Duration;
+
 use bytes::Bytes;
+use chrono::Utc;
 use galley::domain::anchor::{AnchorOrigin, AnchorRequest};
+use galley::domain::fence::Fence;
+use galley::domain::ids::{DocumentId, NodeId, QuestionId, SessionId, ShareLinkId, UserId};
+use galley::domain::seat::Role;
+use galley::domain::user::User;
+use galley::http::auth::{Identity, Tokens};
+use galley::relay::{Envelope, Message, Parcel, Reply};
 use galley::sync::log::{Origin, UpdateLog};
 use galley::sync::text::Text;
 use serde_json::Value;
@@ -129,4 +138,45 @@ pub(crate) fn places() -> (Text, AnchorOrigin, Vec<Vec<u8>>) {
         start = end;
     }
     (text, origin.expect("a passage"), places)
+}
+
+/// One of everything that servers say to each other.
+pub(crate) fn envelopes() -> Vec<Vec<u8>> {
+    let session = SessionId::generate();
+    let messages = [
+        Message::Update { seq: 7, fence: Fence(1 << 52), update: Bytes::from_static(b"\0\0") },
+        Message::Presence(Bytes::from_static(&[1, 10, 0, 2, b'{', b'}'])),
+        Message::Hello,
+        Message::Event { to: Some(Role::Writer), json: "{\"이름\":1}".to_owned() },
+        Message::Revoked(ShareLinkId::generate()),
+        Message::Evicted(session),
+        Message::Knocked { question: 1, session },
+        Message::Replaced { question: u64::MAX, session, document: DocumentId::generate() },
+        Message::Answered { question: 7, answer: Reply::Settling },
+        Message::Question { id: QuestionId::generate(), of: session },
+        Message::Answer { id: QuestionId::generate(), json: "{}".to_owned() },
+    ];
+    let parcels = messages.into_iter().map(Parcel::Message).chain([Parcel::Lost]);
+    let from = NodeId::generate();
+    let own = parcels.map(|parcel| Envelope { from, sent_us: 42, parcel }.encode());
+    own.chain(kept::all("relay").into_iter().map(|one| one.bytes)).collect()
+}
+
+/// Whoever signs tokens, a person, and their token with some that are not.
+pub(crate) fn tokens() -> (Tokens, Identity, Vec<Vec<u8>>) {
+    let tokens = Tokens::new(b"0123456789abcdef0123456789abcdef");
+    let user = User { id: UserId::generate(), name: "김민수".to_owned() };
+    let day = Duration::from_secs(24 * 3_600);
+    let signed = tokens.sign(&user, false, day, Utc::now()).expect("signed").token;
+    let identity = tokens.verify(&signed).expect("valid");
+    let mut all = vec![signed.into_bytes()];
+    all.extend(kept::all("token").into_iter().map(|one| one.bytes));
+    (tokens, identity, all)
+}
+
+pub(crate) fn cursors() -> Vec<Vec<u8>> {
+    let document = format!("1700000000000-{}", DocumentId::generate());
+    let lock = "1700000000000000-seat:share-link:lock:shr_1:writer".to_owned();
+    let own = [document, lock].map(String::into_bytes);
+    own.into_iter().chain(kept::all("cursor").into_iter().map(|one| one.bytes)).collect()
 }

@@ -12,11 +12,13 @@
 #[path = "../locks/cluster_server.rs"]
 mod cluster_server;
 mod desk;
+mod full;
 mod peer;
 #[expect(dead_code, reason = "what only the tests of storage use")]
 #[path = "../storage/server.rs"]
 mod postgres_server;
 mod process;
+mod raw;
 #[expect(dead_code, reason = "what only the tests of locks use")]
 #[path = "../locks/server.rs"]
 mod redis_server;
@@ -37,7 +39,9 @@ mod rest_commands;
 mod rest_documents;
 mod rest_edge;
 mod rest_entry;
+mod rest_strict;
 mod reviews;
 mod seats;
+mod sockets;
 mod traffic;
 mod waiting;

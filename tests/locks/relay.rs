@@ -6,15 +6,20 @@ use bytes::Bytes;
 use galley::domain::fence::Fence;
 use galley::domain::ids::{DocumentId, NodeId, SessionId};
 use galley::domain::seat::Role;
-use galley::relay::{Message, Relay, RelayError, SIGNALS_MAX, Signal, Subscription, Topic};
+use galley::relay::{
+    Envelope, Message, Parcel, Relay, RelayError, SIGNALS_MAX, Signal, Subscription, Topic,
+};
 use tokio::time::{Instant, timeout};
 
 use crate::cluster_server::ClusterServer;
 use crate::people::until;
 use crate::server::{PATIENCE, Server};
 
+/// What the servers of one service share.
+pub(crate) const SECRET: &[u8] = b"the secret of these servers";
+
 async fn relay(server: &Server) -> Relay {
-    Relay::connect(&server.url(), NodeId::generate()).await.expect("a good address")
+    Relay::connect(&server.url(), NodeId::generate(), SECRET).await.expect("a good address")
 }
 
 async fn next(subscription: &mut Subscription) -> Signal {
@@ -239,7 +244,7 @@ async fn on_a_cluster_all_nodes_hear_it_and_a_dead_one_is_a_gap() {
         let nodes: Vec<_> =
             nodes.iter().map(|at| format!("127.0.0.1:{}", cluster.nodes[*at].port())).collect();
         let url = format!("redis+cluster://{}", nodes.join(","));
-        Relay::connect(&url, NodeId::generate()).await.expect("a good address")
+        Relay::connect(&url, NodeId::generate(), SECRET).await.expect("a good address")
     };
     let (here, there) = (at(&[0, 1]).await, at(&[2]).await);
     let topic = room();
@@ -259,4 +264,47 @@ async fn on_a_cluster_all_nodes_hear_it_and_a_dead_one_is_a_gap() {
         }
     };
     timeout(PATIENCE, heard).await.expect("it is heard");
+}
+
+/// Goal: whatever else is published in Redis is a gap for who listens there, and nothing more.
+#[tokio::test]
+async fn g12_what_no_server_said_is_a_gap_and_stops_nobody() {
+    let server = Server::start().await;
+    let (here, there) = (relay(&server).await, relay(&server).await);
+    let stranger = Relay::connect(&server.url(), NodeId::generate(), b"another secret").await;
+    let stranger = stranger.expect("a good address");
+    let topic = room();
+    let Topic::Room(document) = topic else { panic!("a room") };
+    let mut theirs = listening(&there, topic).await;
+    let mut redis = server.connection().await;
+    let forged = Envelope {
+        from: here.node(),
+        sent_us: 0,
+        parcel: Parcel::Message(Message::Update { seq: 1, fence: Fence(9), update: Bytes::new() }),
+    };
+    let frames: [Vec<u8>; 6] = [
+        Vec::new(),
+        vec![0xff; 15],
+        vec![0; 1_000_000],
+        forged.encode(),
+        [forged.encode(), vec![0; 16]].concat(),
+        b"{\"event\":\"seat.lost\"}".to_vec(),
+    ];
+    for frame in frames {
+        let channel = format!("share-link:room:{document}");
+        let heard: i64 = redis::cmd("PUBLISH")
+            .arg(&channel)
+            .arg(frame)
+            .query_async(&mut redis)
+            .await
+            .expect("sent");
+        assert_eq!(heard, 1);
+        assert_eq!(next(&mut theirs).await, Signal::Gap);
+    }
+    // Another service on the same Redis.
+    until("it is sent", async || stranger.publish(topic, &Message::Hello).await.is_ok()).await;
+    assert_eq!(next(&mut theirs).await, Signal::Gap);
+    here.publish(topic, &Message::Hello).await.expect("it is taken");
+    let wanted = Signal::Message { from: here.node(), message: Message::Hello };
+    assert_eq!(next(&mut theirs).await, wanted);
 }

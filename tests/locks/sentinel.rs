@@ -15,6 +15,7 @@ use crate::cluster::{seats, verdicts};
 use crate::line::{enter, turn};
 use crate::people::{LONG, kim};
 use crate::people::{claim, granted, lee, seat, seated, until};
+use crate::relay::SECRET;
 use crate::server::{PATIENCE, Server, free_port};
 
 /// How long it may take until the replica is in its place and is used.
@@ -135,7 +136,7 @@ async fn g6_seats_survive_a_primary_that_dies_and_one_that_comes_back_late() {
 }
 
 async fn relay(redis: &Watched) -> Relay {
-    Relay::connect(&redis.url(), NodeId::generate()).await.expect("a good address")
+    Relay::connect(&redis.url(), NodeId::generate(), SECRET).await.expect("a good address")
 }
 
 #[tokio::test]

@@ -42,7 +42,7 @@ fn is_refused(token: &str) -> bool {
     Tokens::new(SECRET).verify(token) == Err(TokenRefused)
 }
 
-fn with(change: impl FnOnce(&mut serde_json::Map<String, Value>)) -> String {
+fn with(change: impl FnOnce(&mut Map<String, Value>)) -> String {
     let mut claims = good();
     change(claims.as_object_mut().expect("an object"));
     forge(&hs256(), &claims, SECRET)
@@ -74,6 +74,16 @@ fn a_token_without_a_signature_is_refused() {
     let signed = forge(&hs256(), &good(), SECRET);
     let bare = signed.rsplit_once('.').expect("three parts").0;
     assert!(is_refused(bare) && is_refused(&format!("{bare}.")));
+}
+
+#[test]
+fn a_header_that_demands_what_we_do_not_understand_is_refused() {
+    for crit in [json!(["b64"]), json!(["exp"]), json!([]), json!(null), json!("exp")] {
+        let header = json!({ "alg": "HS256", "typ": "JWT", "crit": crit, "b64": true });
+        assert!(is_refused(&forge(&header, &good(), SECRET)), "{crit}");
+    }
+    let harmless = json!({ "alg": "HS256", "typ": "JWT", "x-trace": "crit" });
+    assert!(!is_refused(&forge(&harmless, &good(), SECRET)));
 }
 
 #[test]

@@ -27,6 +27,7 @@ use crate::http::auth::{Identity, Tokens};
 use crate::http::caller::{By, Presented};
 use crate::http::error::ApiError;
 use crate::http::extract::Path;
+use crate::http::limit::Peer;
 use crate::http::origin::OriginCheck;
 use crate::http::tarpit::Tarpit;
 use crate::session::Sessions;
@@ -45,6 +46,10 @@ const WRITE_SLACK_BYTES: usize = 64 * 1_024;
 const SEND_PATIENCE: Duration = Duration::from_secs(10);
 /// How long the other end has to answer a close.
 const LINGER: Duration = Duration::from_secs(1);
+/// The answer to who opens websockets too often. A stock client comes back a tenth of a second after
+/// a close, so it is held back.
+const TOO_MANY_JOINS: Close = Close::TooMuch("too-many-joins");
+const JOIN_DELAY: Duration = Duration::from_secs(1);
 /// Longest `wait` that may be asked for, in seconds.
 const WAIT_MAX: u16 = 300;
 
@@ -53,11 +58,15 @@ pub(crate) async fn connect(
     State(state): State<HttpState>,
     presented: Option<Extension<Presented>>,
     Path((link, role)): Path<(String, String)>,
-    Query(query): Query<HashMap<String, String>>,
+    peer: Option<Extension<Peer>>,
+    Query(pairs): Query<Vec<(String, String)>>,
     headers: HeaderMap,
     upgrade: WebSocketUpgrade,
 ) -> Result<Response, ApiError> {
-    let HttpState { sessions, tokens, origins, tarpit, .. } = state;
+    let HttpState { sessions, tokens, origins, tarpit, limiter, .. } = state;
+    let peer = peer.map_or_else(Peer::default, |Extension(peer)| peer);
+    let named = pairs.len();
+    let query: HashMap<_, _> = pairs.into_iter().collect();
     let presented = presented.map_or(Presented::Nothing, |Extension(presented)| presented);
     let origin = origins.check(&headers);
     let by_cookie = matches!(&presented, Presented::Person { by: By::Cookie, .. });
@@ -66,8 +75,16 @@ pub(crate) async fn connect(
         OriginCheck::Missing if !by_cookie || query.contains_key("token") => {}
         OriginCheck::Missing | OriginCheck::Foreign => return Err(ApiError::ForeignOrigin),
     }
-    let asked = identify(&tokens, presented, &query)
-        .and_then(|identity| Ok((ask(&identity, &link, &role, &query)?, identity)));
+    let identity = identify(&tokens, presented, &query);
+    let user = identity.as_ref().ok().map(|identity| &identity.user.id);
+    let may_join = limiter.may_join(user, peer);
+    let asked = identity.and_then(|identity| {
+        if query.len() < named {
+            // Which of the two is meant, is nobody's guess.
+            return Err(Close::Malformed("query"));
+        }
+        Ok((ask(&identity, &link, &role, &query)?, identity))
+    });
     let message_bytes = sessions.limits().message_bytes;
     Ok(upgrade
         .read_buffer_size(READ_BUFFER_BYTES)
@@ -78,6 +95,7 @@ pub(crate) async fn connect(
         .max_frame_size(message_bytes + WRITE_SLACK_BYTES)
         .on_upgrade(move |socket| async move {
             match asked {
+                _ if !may_join => Wire::over(socket).refuse(TOO_MANY_JOINS, JOIN_DELAY).await,
                 Ok((ask, identity)) => serve(socket, sessions, ask, identity, tarpit).await,
                 Err(close) => Wire::over(socket).refuse(close, Duration::ZERO).await,
             }
@@ -149,15 +167,18 @@ async fn serve(
     let silence_max = sessions.terms().client_timeout;
     let sitting = sessions.sit(ask, outbox);
     let (seated, early) = wire.wait_for(sitting, &mut queue, &gone, silence_max).await;
-    match seated {
+    match seated.map_err(|close| early.close.clone().unwrap_or(close)) {
         Ok(seated) => {
             tarpit.forgive(&user, seat);
             let valid_for = (identity.expires_at - Utc::now()).to_std().unwrap_or_default();
             let ending = if gone.is_cancelled() {
                 // It never sat: there is nothing to come back to.
+                if let Some(close) = &early.close {
+                    wire.close(close).await;
+                }
                 Ending::Closed
             } else {
-                wire.run(&seated, early, queue, Instant::now() + valid_for).await
+                wire.run(&seated, early.messages, queue, Instant::now() + valid_for).await
             };
             seated.leave(ending).await;
             wire.linger().await;
@@ -284,17 +305,19 @@ fn take(seated: &Seated, incoming: Option<Result<Message, axum::Error>>) -> Take
                 Message::Close(_) => Taken::End(Ending::Closed),
             }
         }
-        Some(Err(error)) => {
-            if is_too_long(error) {
-                return Taken::Close(Close::TooLarge("message"));
-            }
-            Taken::End(Ending::Broken)
-        }
+        Some(Err(error)) => fault_of(error).map_or(Taken::End(Ending::Broken), Taken::Close),
         None => Taken::End(Ending::Broken),
     }
 }
 
-fn is_too_long(error: axum::Error) -> bool {
-    let inner = error.into_inner();
-    matches!(inner.downcast_ref(), Some(tungstenite::Error::Capacity(_)))
+/// What the other end did wrong, if it is not just gone.
+fn fault_of(error: axum::Error) -> Option<Close> {
+    use tungstenite::Error as Is;
+    use tungstenite::error::ProtocolError;
+    match error.into_inner().downcast_ref()? {
+        Is::Capacity(_) => Some(Close::TooLarge("message")),
+        Is::Protocol(ProtocolError::ResetWithoutClosingHandshake) => None,
+        Is::Protocol(_) | Is::Utf8(_) => Some(Close::Malformed("websocket")),
+        _ => None,
+    }
 }

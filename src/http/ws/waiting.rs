@@ -12,7 +12,7 @@ use futures_util::StreamExt as _;
 use tokio::time::{Instant, interval};
 use tokio_util::sync::CancellationToken;
 
-use crate::http::ws::Wire;
+use crate::http::ws::{Wire, fault_of};
 use crate::session::close::Close;
 use crate::session::outbox::{OutboxReader, Outgoing};
 use crate::session::seated::Seated;
@@ -26,11 +26,12 @@ const LOOK_AFTER_EVERY: Duration = Duration::from_secs(4);
 
 /// How the connection fares while its session is being seated.
 #[derive(Default)]
-struct Early {
-    messages: Vec<Bytes>,
+pub(super) struct Early {
+    /// What it said.
+    pub(super) messages: Vec<Bytes>,
     bytes: usize,
     /// The socket is to be told this instead of whatever the seating comes to.
-    close: Option<Close>,
+    pub(super) close: Option<Close>,
 }
 
 impl Early {
@@ -52,7 +53,7 @@ impl Wire {
         outbox: &mut OutboxReader,
         gone: &CancellationToken,
         silence_max: Duration,
-    ) -> (Result<Seated, Close>, Vec<Bytes>) {
+    ) -> (Result<Seated, Close>, Early) {
         let mut sitting = pin!(sitting);
         let mut early = Early::default();
         let mut heard_at = Instant::now();
@@ -62,7 +63,7 @@ impl Wire {
             let is_there = !gone.is_cancelled();
             let goes_on = tokio::select! {
                 biased;
-                seated = &mut sitting => return early.outcome(seated),
+                seated = &mut sitting => return (seated, early),
                 outgoing = outbox.next(), if is_there => {
                     self.pass_on(outgoing, outbox, &mut early).await
                 }
@@ -107,13 +108,12 @@ impl Early {
             Some(Ok(Message::Binary(message))) => self.keep(message),
             Some(Ok(Message::Text(_))) => self.close = Some(Close::Malformed("text-frame")),
             Some(Ok(Message::Ping(_) | Message::Pong(_))) => {}
-            Some(Ok(Message::Close(_)) | Err(_)) | None => return false,
+            Some(Ok(Message::Close(_))) | None => return false,
+            Some(Err(error)) => {
+                self.close = fault_of(error);
+                return false;
+            }
         }
         true
-    }
-
-    fn outcome(self, seated: Result<Seated, Close>) -> (Result<Seated, Close>, Vec<Bytes>) {
-        let seated = seated.map_err(|close| self.close.unwrap_or(close));
-        (seated, self.messages)
     }
 }

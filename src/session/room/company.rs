@@ -8,7 +8,7 @@ use crate::domain::limits::SESSIONS_PER_ROOM_MAX;
 use crate::domain::seat::Role;
 use crate::relay::Message;
 use crate::session::close::{Close, LostReason};
-use crate::session::event::Event;
+use crate::session::event::{Event, Fullness};
 use crate::session::holding::Holding;
 use crate::session::room::{Retired, Room, State};
 use crate::sync::awareness::{AwarenessEntry, decode_awareness, encode_awareness};
@@ -34,6 +34,9 @@ impl Room {
             holding.tell(&Event::PeerJoined(member.sitter.seat.role, &member.sitter.user));
         }
         holding.tell(&Event::DocumentSaved { state_vector: state.saved.state_vector() });
+        if state.size.fullness != Fullness::Ample {
+            holding.tell(&state.told_size(&self.limits));
+        }
         let joined = Event::PeerJoined(holding.sitter.seat.role, &holding.sitter.user);
         state.tell_all(&joined);
         self.tell_servers(&joined);
@@ -81,9 +84,9 @@ impl Room {
     ) -> Result<(), Close> {
         let entries = decode_awareness(update).map_err(|_| Close::Malformed("awareness"))?;
         let mut state = self.lock();
-        let received = state
-            .presence
-            .receive(&holding.sitter, entries, now)
+        let State { presence, owners, .. } = &mut *state;
+        let received = presence
+            .receive(&holding.sitter, entries, owners, now)
             .map_err(|_| Close::Malformed("awareness-state"))?;
         if received.moved {
             holding.was_active(now);

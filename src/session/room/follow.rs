@@ -158,6 +158,7 @@ impl Room {
             Ok(checked) => {
                 if checked.is_new {
                     state.append(update.clone(), checked);
+                    self.weigh_again(state, Instant::now());
                     state.send_to_all(&frame::update(update));
                     self.look_at_saved(state, 0);
                 }

@@ -18,6 +18,7 @@ mod follow;
 mod points;
 pub mod presence;
 mod saved;
+mod size;
 
 pub use chores::{Chores, Occasion, Snapshot};
 pub use debt::Debt;
@@ -43,6 +44,7 @@ use crate::session::room::chores::Untidy;
 use crate::session::room::points::Points;
 use crate::session::room::presence::Presence;
 use crate::session::room::saved::Saved;
+use crate::session::room::size::Size;
 use crate::storage::log::Append;
 use crate::storage::seats::Guard;
 use crate::sync::error::Rejected;
@@ -84,6 +86,7 @@ pub(super) struct State {
     version: u64,
     untidy: Untidy,
     points: Points,
+    size: Size,
     owed_bytes: usize,
     saved: Saved,
     told_not_saved: bool,
@@ -131,6 +134,7 @@ impl Room {
             version: 0,
             untidy: Untidy::new(rows),
             points: Points::default(),
+            size: Size::default(),
             owed_bytes: 0,
             saved,
             told_not_saved: false,
@@ -147,6 +151,7 @@ impl Room {
             behind: Notify::new(),
             untold: Notify::new(),
         };
+        room.weigh_again(&mut room.lock(), Instant::now());
         (room, to_say)
     }
 
@@ -161,16 +166,16 @@ impl Room {
         unused
     }
 
-    /// Answers a sync step 1.
+    /// Answers a sync step 1; says how long the answer is.
     ///
     /// # Errors
     ///
     /// [`Close::Malformed`] when the state vector is none.
-    pub fn answer(&self, holding: &Holding, state_vector: &[u8]) -> Result<(), Close> {
+    pub fn answer(&self, holding: &Holding, state_vector: &[u8]) -> Result<usize, Close> {
         let state = self.lock();
         let diff = state.log.diff(state_vector).map_err(|_| Close::Malformed("state-vector"))?;
         holding.outbox().send(frame::sync_step2(&diff));
-        Ok(())
+        Ok(diff.len())
     }
 
     /// Takes a writer's update: checks it, relays it and owes it to the database (M1).
@@ -205,13 +210,17 @@ impl Room {
         if !checked.is_new {
             return Ok(());
         }
-        if let Some(refusal) = state.refusal(update.len(), &self.limits) {
-            return refuse(holding, refusal);
-        }
         let user = &holding.sitter.user.id;
         if checked.clients.iter().any(|client| state.owners.get(client).is_some_and(|o| o != user))
         {
             return Err(Close::Forbidden("client-id-of-another"));
+        }
+        if self.limits.unsaved_bytes < state.owed_bytes + update.len() {
+            return refuse(holding, UNSAVED_FULL);
+        }
+        if !state.has_room(update, &checked, &self.limits, now) {
+            self.was_too_large(&mut state);
+            return refuse(holding, DOCUMENT_FULL);
         }
         self.take(&mut state, holding, update, checked, now)
     }
@@ -246,6 +255,7 @@ impl Room {
             state.owners.entry(*client).or_insert_with(|| sitter.user.id.clone());
         }
         state.append(update.clone(), checked);
+        self.weigh_again(state, now);
         state.saved.book(&state.log);
         holding.edited(now);
         state.send_to_others(holding, &frame::update(update));
@@ -291,18 +301,6 @@ impl State {
         for member in members {
             member.outbox().send(frame.clone());
         }
-    }
-
-    fn refusal(&mut self, more: usize, limits: &RoomLimits) -> Option<Problem> {
-        if limits.unsaved_bytes < self.owed_bytes + more {
-            return Some(UNSAVED_FULL);
-        }
-        if self.log.bytes() + more <= limits.document_bytes {
-            return None;
-        }
-        // Merging forgets the text of what was deleted.
-        let _whole = self.log.merged();
-        (limits.document_bytes < self.log.bytes() + more).then_some(DOCUMENT_FULL)
     }
 }
 

@@ -1,7 +1,10 @@
 //! Who is looking where: the Yjs awareness states of one room.
 //!
 //! The server is the authority on *who*: the `user` of each state is overwritten with the
-//! authenticated person, and nobody speaks for a client id that another person's socket brought.
+//! authenticated person, and nobody speaks for a client id that another person's socket brought, on
+//! whatever server, or under which another person writes. That holds for a while after they are
+//! gone: who took their id meanwhile, with the highest clock there is, would leave them none to come
+//! back with.
 //!
 //! A state that is removed keeps its clock (y-protocols does not raise it, facts in
 //! y-websocket issue 122). A client that comes back under the same id therefore announces a clock
@@ -24,6 +27,8 @@ use crate::sync::awareness::AwarenessEntry;
 const OUTDATED_AFTER: Duration = Duration::from_secs(25);
 /// States and tombstones kept for one room. Two people and a few reloads need ten.
 const ENTRIES_MAX: usize = 256;
+/// Nobody moves a cursor so often. Beyond 2^53 a client could not count on from what it is told.
+const CLOCK_MAX: u64 = 1 << 48;
 /// Client ids one socket may bring: one, or a few when the page makes a new document.
 const CLIENTS_PER_SESSION_MAX: usize = 8;
 
@@ -37,13 +42,15 @@ pub struct Presence {
 struct Known {
     clock: u64,
     state: Option<String>,
+    /// Whose client it is, as long as that is known.
+    owner: Option<UserId>,
     from: Source,
     at: Instant,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Source {
-    Session(SessionId, UserId),
+    Session(SessionId),
     Node(NodeId),
 }
 
@@ -63,7 +70,8 @@ pub struct Received {
 pub struct InvalidState;
 
 impl Presence {
-    /// Takes in what a client of this server says of itself.
+    /// Takes in what a client of this server says of itself. `writers` says who writes under which
+    /// client id.
     ///
     /// # Errors
     ///
@@ -72,14 +80,19 @@ impl Presence {
         &mut self,
         sitter: &Sitter,
         entries: Vec<AwarenessEntry>,
+        writers: &HashMap<u64, UserId>,
         now: Instant,
     ) -> Result<Received, InvalidState> {
-        let from = Source::Session(sitter.session, sitter.user.id.clone());
+        let from = Source::Session(sitter.session);
+        let user = &sitter.user.id;
         let mut received = Received::default();
         for entry in entries {
             let known = self.entries.get(&entry.client);
-            if known.is_some_and(|known| known.is_somebody_elses(&sitter.user.id))
-                || (known.is_none() && self.is_full_for(&from))
+            let shown = known.and_then(|known| known.owner.as_ref());
+            let owner = writers.get(&entry.client).or(shown);
+            if owner.is_some_and(|owner| owner != user)
+                || CLOCK_MAX < entry.clock
+                || (known.is_none() && self.is_full_for(from))
             {
                 continue;
             }
@@ -92,7 +105,8 @@ impl Presence {
                 continue;
             }
             received.moved |= known.is_none_or(|known| known.state != state);
-            let known = Known { clock: entry.clock, state, from: from.clone(), at: now };
+            let owner = Some(user.clone());
+            let known = Known { clock: entry.clock, state, owner, from, at: now };
             received.news.push(known.entry(entry.client));
             self.entries.insert(entry.client, known);
         }
@@ -118,8 +132,10 @@ impl Presence {
                 None => self.entries.len() < ENTRIES_MAX,
             };
             if is_news {
-                let state = entry.state.clone();
-                let known = Known { clock: entry.clock, state, from: Source::Node(node), at: now };
+                let before = self.entries.get(&entry.client).and_then(|known| known.owner.clone());
+                let owner = before.or_else(|| signer(entry.state.as_deref()?));
+                let (state, from) = (entry.state.clone(), Source::Node(node));
+                let known = Known { clock: entry.clock, state, owner, from, at: now };
                 self.entries.insert(entry.client, known);
                 news.push(entry);
             }
@@ -129,7 +145,7 @@ impl Presence {
 
     /// The session's socket is gone; returns the tombstones to tell.
     pub fn leave(&mut self, session: SessionId) -> Vec<AwarenessEntry> {
-        self.bury(|known| matches!(&known.from, Source::Session(id, _) if *id == session))
+        self.bury(|known| known.from == Source::Session(session))
     }
 
     /// Buries what nobody renewed; returns the tombstones to tell.
@@ -167,20 +183,13 @@ impl Presence {
         tombstones
     }
 
-    fn is_full_for(&self, from: &Source) -> bool {
-        let own = self.entries.values().filter(|known| known.from == *from).count();
+    fn is_full_for(&self, from: Source) -> bool {
+        let own = self.entries.values().filter(|known| known.from == from).count();
         CLIENTS_PER_SESSION_MAX <= own || ENTRIES_MAX <= self.entries.len()
     }
 }
 
 impl Known {
-    fn is_somebody_elses(&self, user: &UserId) -> bool {
-        match &self.from {
-            Source::Session(_, owner) => self.state.is_some() && owner != user,
-            Source::Node(_) => false,
-        }
-    }
-
     /// Older than what is known, or the same clock again: only a farewell may repeat one.
     fn is_ahead_of(&self, clock: u64, state: Option<&String>) -> bool {
         clock < self.clock || (clock == self.clock && (state.is_some() || self.state.is_none()))
@@ -214,6 +223,12 @@ fn signed(state: &str, sitter: &Sitter) -> Result<String, InvalidState> {
     Ok(Value::Object(state).to_string())
 }
 
+/// Who a state is of, by the word of the server that passed it on.
+fn signer(state: &str) -> Option<UserId> {
+    let state: Value = serde_json::from_str(state).ok()?;
+    state.get("user")?.get("id")?.as_str()?.parse().ok()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -232,6 +247,10 @@ mod tests {
         }
     }
 
+    fn nobody() -> HashMap<u64, UserId> {
+        HashMap::new()
+    }
+
     fn entry(client: u64, clock: u64, state: Option<&str>) -> AwarenessEntry {
         AwarenessEntry { client, clock, state: state.map(str::to_owned) }
     }
@@ -240,8 +259,9 @@ mod tests {
     async fn the_server_says_who_a_state_is_of() {
         let mut presence = Presence::default();
         let claim = entry(1, 1, Some(r#"{"user":{"name":"the boss"},"cursor":4}"#));
-        let received =
-            presence.receive(&sitter("kim"), vec![claim], Instant::now()).expect("an object");
+        let received = presence
+            .receive(&sitter("kim"), vec![claim], &nobody(), Instant::now())
+            .expect("an object");
         let state: Value =
             serde_json::from_str(received.news[0].state.as_deref().expect("living")).expect("JSON");
         assert_eq!(state["user"]["name"], "kim");
@@ -252,23 +272,53 @@ mod tests {
     #[tokio::test]
     async fn nobody_speaks_for_another_persons_client() {
         let (mut presence, now) = (Presence::default(), Instant::now());
-        let first = presence.receive(&sitter("kim"), vec![entry(1, 1, Some("{}"))], now);
+        let first = presence.receive(&sitter("kim"), vec![entry(1, 1, Some("{}"))], &nobody(), now);
         assert_eq!(first.expect("an object").news.len(), 1);
-        let forged = presence.receive(&sitter("lee"), vec![entry(1, 9, None)], now);
+        let forged = presence.receive(&sitter("lee"), vec![entry(1, 9, None)], &nobody(), now);
         assert!(forged.expect("well-formed").news.is_empty());
         assert_eq!(presence.living().len(), 1);
+    }
+
+    /// Goal: an id is its owner's while they are away, and on every server.
+    #[tokio::test]
+    async fn g10_nobody_takes_the_client_of_who_has_left_or_is_elsewhere() {
+        let (now, last) = (Instant::now(), (1 << 53) - 1);
+        let mut here = Presence::default();
+        let (before, after) = (sitter("kim"), sitter("kim"));
+        let first = here.receive(&before, vec![entry(1, 5, Some("{}"))], &nobody(), now);
+        let first = first.expect("an object").news;
+        here.leave(before.session);
+        let mut elsewhere = Presence::default();
+        assert_eq!(elsewhere.merge(NodeId::generate(), first, now).len(), 1);
+        for presence in [&mut here, &mut elsewhere] {
+            let forged = vec![entry(1, last, Some("{}")), entry(1, last, None)];
+            let forged = presence.receive(&sitter("lee"), forged, &nobody(), now);
+            assert!(forged.expect("well-formed").news.is_empty());
+            let back = vec![entry(1, 6, Some("{}"))];
+            let back = presence.receive(&after, back, &nobody(), now).expect("an object");
+            assert_eq!((back.news.len(), back.echo.len()), (1, 0));
+        }
+        // Under which somebody writes, is theirs though they have shown no cursor yet.
+        let writers = HashMap::from([(2, "kim".parse().expect("an id"))]);
+        let forged = vec![entry(2, last, Some("{}"))];
+        let forged = here.receive(&sitter("lee"), forged, &writers, now).expect("an object");
+        assert!(forged.news.is_empty());
     }
 
     #[tokio::test]
     async fn a_client_that_comes_back_is_sent_its_tombstone_and_heard_above_it() {
         let (mut presence, now) = (Presence::default(), Instant::now());
         let (before, after) = (sitter("kim"), sitter("kim"));
-        let _ = presence.receive(&before, vec![entry(1, 5, Some("{}"))], now).expect("an object");
+        let _ = presence
+            .receive(&before, vec![entry(1, 5, Some("{}"))], &nobody(), now)
+            .expect("an object");
         assert_eq!(presence.leave(before.session), vec![entry(1, 5, None)]);
-        let back = presence.receive(&after, vec![entry(1, 5, Some("{}"))], now).expect("an object");
+        let back = presence
+            .receive(&after, vec![entry(1, 5, Some("{}"))], &nobody(), now)
+            .expect("an object");
         assert_eq!(back.echo, vec![entry(1, 5, None)]);
         assert!(back.news.is_empty());
-        let again = presence.receive(&after, vec![entry(1, 6, Some("{}"))], now);
+        let again = presence.receive(&after, vec![entry(1, 6, Some("{}"))], &nobody(), now);
         assert_eq!(again.expect("an object").news.len(), 1);
     }
 
@@ -285,7 +335,7 @@ mod tests {
     async fn g13_one_socket_cannot_fill_a_room_with_ghosts() {
         let (mut presence, now, kim) = (Presence::default(), Instant::now(), sitter("kim"));
         let crowd = (0..10_000).map(|client| entry(client, 1, Some("{}"))).collect();
-        let received = presence.receive(&kim, crowd, now).expect("objects");
+        let received = presence.receive(&kim, crowd, &nobody(), now).expect("objects");
         assert_eq!(received.news.len(), CLIENTS_PER_SESSION_MAX);
     }
 }

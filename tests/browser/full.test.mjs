@@ -1,0 +1,88 @@
+// @ts-check
+/** A document that is nearly full, and one that is: what both are told, and the ways out. */
+
+import assert from "node:assert/strict"
+import { readFileSync } from "node:fs"
+import { after, before, test } from "node:test"
+
+import { Browser, Galley } from "./harness.mjs"
+
+/** @type {Galley} */
+let galley
+/** @type {Browser} */
+let browser
+
+before(async () => {
+  browser = await Browser.start()
+  galley = await Galley.start({
+    GALLEY_LIMITS__DOCUMENT_BYTES: "131072",
+    GALLEY_LIMITS__MESSAGE_BYTES: "131072",
+    GALLEY_SEATS__LEASE: "3s",
+    GALLEY_SEATS__RENEW_EVERY: "1s",
+  })
+})
+after(async () => {
+  await galley.stop()
+  await browser.stop()
+})
+
+/** Pastes at the end. @param {import("./harness.mjs").Person} person @param {string} text */
+async function pasteAtEnd(person, text) {
+  await person.page.locator(".cm-content").click()
+  await person.page.keyboard.press("Control+End")
+  await person.page.keyboard.insertText(text)
+}
+
+test("a document that fills up is said in time, is only shortened when it is full, and can be taken away", async () => {
+  const writer = await browser.person(galley, { locale: "ko-KR" })
+  const reviewer = await browser.person(galley)
+  await writer.paste("김민수", `First.\n${"a".repeat(50_000)}\n`)
+  await reviewer.follow(await writer.invite(), "Lee")
+  await reviewer.seated()
+  await pasteAtEnd(writer, "b".repeat(60_000))
+  await writer.notice.getByText(/거의 가득 찼습니다\(8\d%\)/).waitFor()
+  await reviewer.notice.getByText(/nearly full \(8\d%\)/).waitFor()
+  await writer.seated()
+  await writer.shot("full-near")
+
+  // More than there is room for: it is not in, and it is said.
+  await pasteAtEnd(writer, "c".repeat(40_000))
+  await writer.notice.getByText("글이 가득 차서, 일부를 지울 때까지").waitFor()
+  await writer.notice.getByText("아직 저장하지 못한 수정이 1건 있습니다.").waitFor()
+  await reviewer.notice.getByText("the writer can only shorten it for now").waitFor()
+  await writer.shot("full")
+  await reviewer.shot("full-reviewer")
+  const whole = await writer.page.evaluate(() => document.querySelector(".cm-content")?.textContent?.length)
+  assert.ok(whole)
+
+  // Typing is not taken, reviews are.
+  await writer.page.keyboard.type("not this")
+  await reviewer.review("First.", { body: "A strong beginning?" })
+  await writer.card("A strong beginning?").waitFor()
+  assert.doesNotMatch(await writer.text(), /not this/)
+
+  // The text can be taken away, with what the server has not.
+  await writer.notice.getByRole("button", { name: "글 복사" }).click()
+  await writer.notice.getByRole("button", { name: "복사했습니다" }).waitFor()
+  const copied = await writer.page.evaluate(() => navigator.clipboard.readText())
+  assert.match(copied, /^First\.\n[a]+\nb+c{40000}$/)
+  const saving = writer.page.waitForEvent("download")
+  await writer.notice.getByRole("button", { name: "파일로 저장" }).click()
+  const download = await saving
+  assert.equal(download.suggestedFilename(), "First.txt")
+  assert.equal(readFileSync(await download.path(), "utf8"), copied)
+
+  // The way back: what was too much is undone, and typing goes on.
+  await writer.page.locator(".cm-content").click()
+  await writer.page.keyboard.press("Control+z")
+  await writer.notice.getByText("글이 가득 차서").waitFor({ state: "hidden" })
+  await pasteAtEnd(writer, " on.")
+  await writer.seated()
+  // What is taken out goes with the next look.
+  await writer.page.keyboard.press("Control+a")
+  await writer.page.keyboard.press("Delete")
+  await writer.notice.waitFor({ state: "hidden" })
+  await reviewer.notice.waitFor({ state: "hidden" })
+  await writer.seated()
+  browser.assertContent()
+})

@@ -1,0 +1,169 @@
+//! A document near its limit, and at it: told to both, read-only but for what makes it smaller.
+
+use serde_json::{Value, json};
+
+use crate::cluster::Cluster;
+use crate::desk::Desk;
+use crate::peer::Peer;
+use crate::process::Server;
+
+/// A limit that is soon reached, and ticks that come soon, since some looks wait for one.
+const SMALL: [(&str, &str); 4] = [
+    ("LIMITS__DOCUMENT_BYTES", "131072"),
+    ("LIMITS__MESSAGE_BYTES", "65536"),
+    ("SEATS__LEASE", "3s"),
+    ("SEATS__RENEW_EVERY", "1s"),
+];
+
+/// Waits until the page would show this.
+async fn is_told(peer: &Peer, state: &str) -> Value {
+    loop {
+        let size = peer.event("document.size").await;
+        assert_eq!(size["limit"], 131_072);
+        if size["state"] == state {
+            return size;
+        }
+    }
+}
+
+async fn both_are_told(writer: &Peer, reviewer: &Peer, state: &str) {
+    is_told(writer, state).await;
+    is_told(reviewer, state).await;
+}
+
+fn reviews(desk: &Desk) -> String {
+    format!("/api/share-links/{}/reviews", desk.link)
+}
+
+/// A suggestion of the reviewer's; its address.
+async fn suggestion(server: &Server, desk: &Desk, quote: &str, put_in: &str) -> String {
+    let end = quote.encode_utf16().count();
+    let anchor = json!({ "start": 0, "end": end, "quote": quote });
+    let body = json!({ "anchor": anchor, "body": "", "suggestion": put_in });
+    let review = server.post(&desk.reviewer, &reviews(desk), body).await.ok(201);
+    format!("{}/{}", reviews(desk), review["id"].as_str().expect("an id"))
+}
+
+#[tokio::test]
+async fn g13_both_are_warned_at_four_fifths_of_a_document_and_told_when_it_is_over() {
+    let server = Server::with(&SMALL).await;
+    let desk = server.desk("").await;
+    let (writer, reviewer) = (server.writer(&desk).await, server.reviewer(&desk).await);
+    writer.append(&"x".repeat(60_000));
+    writer.saved().await;
+    assert!(writer.look(|state| state.events.iter().all(|e| e["event"] != "document.size")));
+    writer.append(&"y".repeat(50_000));
+    let size = is_told(&writer, "near").await;
+    assert!(size["bytes"].as_u64().is_some_and(|bytes| 110_000 <= bytes), "{size}");
+    is_told(&reviewer, "near").await;
+    // Whoever comes later is told, too.
+    reviewer.leave().await;
+    let reviewer = server.reviewer(&desk).await;
+    is_told(&reviewer, "near").await;
+    // The text that is taken out leaves the log only when it is looked through.
+    writer.remove(0, 60_000);
+    both_are_told(&writer, &reviewer, "ample").await;
+    reviewer.reads(&"y".repeat(50_000)).await;
+}
+
+#[tokio::test]
+async fn g13_a_full_document_can_be_read_shortened_and_reviewed_and_nobody_else_notices() {
+    let server = Server::with(&SMALL).await;
+    let (desk, other) = (server.desk("Begin. ").await, server.desk("").await);
+    let (writer, reviewer) = (server.writer(&desk).await, server.reviewer(&desk).await);
+    let neighbour = server.writer(&other).await;
+    writer.append(&"x".repeat(60_000));
+    writer.append(&"y".repeat(60_000));
+    let fits = writer.text();
+    writer.saved().await;
+    let longer = suggestion(&server, &desk, "Begin.", &"long ".repeat(6_000)).await;
+    let shorter = suggestion(&server, &desk, "Begin. xx", "B").await;
+    // More than there is room for.
+    let end = u32::try_from(fits.encode_utf16().count()).expect("a small text");
+    writer.append(&"z".repeat(40_000));
+    let problem = writer.event("problem").await;
+    assert_eq!(problem["type"], "/problems/document-too-large");
+    assert_eq!(writer.event("denied").await["reason"], "not-stored");
+    both_are_told(&writer, &reviewer, "full").await;
+    assert_eq!(server.text(&desk.writer, &desk.document).await, fits);
+    assert_eq!(reviewer.text(), fits);
+    // Reviews go on, and so does everybody else.
+    let accept = |review: &str| format!("{review}/accept");
+    let refused = server.post(&desk.writer, &accept(&longer), json!({})).await;
+    refused.problem(409, "document-too-large");
+    let note = json!({ "anchor": { "start": 0, "end": 5, "quote": "Begin" }, "body": "?" });
+    server.post(&desk.reviewer, &reviews(&desk), note).await.ok(201);
+    neighbour.append("undisturbed");
+    neighbour.saved().await;
+    // What was typed in vain is taken back: only its mark goes in.
+    writer.remove(end, 40_000);
+    writer.saved().await;
+    both_are_told(&writer, &reviewer, "near").await;
+    server.post(&desk.writer, &accept(&shorter), json!({})).await.ok(200);
+    let shortened = fits.replacen("Begin. xx", "B", 1);
+    reviewer.reads(&shortened).await;
+    assert_eq!(server.text(&desk.writer, &desk.document).await, shortened);
+}
+
+#[tokio::test]
+async fn what_did_not_fit_goes_in_by_itself_when_there_is_room_again() {
+    let server = Server::with(&SMALL).await;
+    let desk = server.desk("").await;
+    let (writer, reviewer) = (server.writer(&desk).await, server.reviewer(&desk).await);
+    for letter in ["a", "b", "c"] {
+        writer.append(&letter.repeat(40_000));
+    }
+    writer.append(&"d".repeat(20_000));
+    is_told(&writer, "full").await;
+    // Of a client that types on: each edit stands on one that was not taken.
+    writer.append("and more");
+    writer.remove(0, 40_000);
+    let text = writer.text();
+    reviewer.reads(&text).await;
+    writer.saved().await;
+    assert_eq!(server.text(&desk.writer, &desk.document).await, text);
+}
+
+/// Goal: deletions, too, have an end, and it is as typed as any other.
+#[tokio::test]
+async fn g13_the_marks_of_deletions_have_a_bound_of_their_own() {
+    use yrs::Text as _;
+    let server = Server::with(&SMALL).await;
+    let desk = server.desk("").await;
+    let writer = server.writer(&desk).await;
+    for _ in 0..3 {
+        writer.append(&"x".repeat(43_000));
+    }
+    // Every other letter: each deletion leaves a mark, and none is worth forgetting its letter.
+    for from in [6_400, 4_800, 3_200, 1_700] {
+        let marks = writer.edit_offline(|content, transaction| {
+            (0..800).for_each(|at| content.remove_range(transaction, from - at * 2, 1));
+        });
+        writer.send(galley::sync::frame::update(&marks));
+    }
+    assert_eq!(writer.event("problem").await["type"], "/problems/document-too-large");
+    is_told(&writer, "full").await;
+    let length = server.text(&desk.writer, &desk.document).await.len();
+    assert!((126_500..128_000).contains(&length), "{length}");
+    // The way out: what is taken out in one piece is one mark in the end.
+    let all = writer.look(|state| state.text().len());
+    writer.remove(0, u32::try_from(all).expect("a small text"));
+    is_told(&writer, "ample").await;
+    writer.append("anew");
+    writer.saved().await;
+    assert_eq!(server.text(&desk.writer, &desk.document).await, "anew");
+}
+
+#[tokio::test]
+async fn a_reviewer_on_another_server_is_told_that_the_document_is_full() {
+    let cluster = Cluster::with(&SMALL).await;
+    let desk = cluster.one.desk("").await;
+    let (writer, reviewer) = (cluster.one.writer(&desk).await, cluster.two.reviewer(&desk).await);
+    writer.append(&"x".repeat(60_000));
+    writer.append(&"y".repeat(60_000));
+    writer.append(&"z".repeat(40_000));
+    both_are_told(&writer, &reviewer, "full").await;
+    writer.remove(0, 60_000);
+    reviewer.until("all that was typed", |s| s.text().ends_with('z').then_some(())).await;
+    is_told(&reviewer, "near").await;
+}

@@ -1,0 +1,125 @@
+//! A websocket by hand: says what no library would.
+
+use std::time::Duration;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpSocket, TcpStream};
+use tokio::time::timeout;
+
+use crate::desk::Desk;
+use crate::process::Server;
+use crate::redis_server::PATIENCE;
+
+/// What it says when the handshake is over.
+const SWITCHED: &str = "HTTP/1.1 101 ";
+/// The first byte of a frame: whether it is the last of its message, three bits that must not be
+/// set, and what it is.
+pub(crate) const FIN: u8 = 0x80;
+pub(crate) const CONTINUATION: u8 = 0;
+pub(crate) const TEXT: u8 = 1;
+pub(crate) const BINARY: u8 = 2;
+pub(crate) const CLOSE: u8 = 8;
+pub(crate) const PING: u8 = 9;
+pub(crate) const PONG: u8 = 10;
+
+/// A connection to a server on this host.
+pub(crate) async fn connect(server: &Server) -> TcpStream {
+    let socket = TcpSocket::new_v4().expect("a socket");
+    // Little of what is not read is taken from the other end's hands.
+    socket.set_recv_buffer_size(4_096).expect("a small buffer");
+    let address = server.url.strip_prefix("http://").expect("an address");
+    socket.connect(address.parse().expect("an address")).await.expect("connected")
+}
+
+/// Sends a request and reads the head of its answer.
+pub(crate) async fn head(socket: &mut TcpStream, request: &str) -> String {
+    socket.write_all(request.as_bytes()).await.expect("sent");
+    let mut head = Vec::new();
+    let read = async {
+        while !head.ends_with(b"\r\n\r\n") {
+            match socket.read_u8().await {
+                Ok(byte) => head.push(byte),
+                Err(_) => break,
+            }
+        }
+    };
+    timeout(PATIENCE, read).await.expect("an answer in time");
+    String::from_utf8_lossy(&head).into_owned()
+}
+
+/// The request that opens a websocket, with more header lines.
+pub(crate) fn upgrade(desk: &Desk, role: &str, query: &str, more: &str) -> String {
+    let who = if role == "writer" { &desk.writer } else { &desk.reviewer };
+    format!(
+        "GET /ws/share-links/{}/{role}?{query} HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\n\
+         Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\n\
+         Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nAuthorization: Bearer {}\r\n{more}\r\n",
+        desk.link, who.token
+    )
+}
+
+/// A websocket in a seat, or on its way there.
+pub(crate) async fn open(server: &Server, desk: &Desk, role: &str, query: &str) -> TcpStream {
+    let mut socket = connect(server).await;
+    let head = head(&mut socket, &upgrade(desk, role, query, "")).await;
+    assert!(head.starts_with(SWITCHED), "{head}");
+    socket
+}
+
+/// A frame as a client has to send it: masked, here by nothing at all.
+pub(crate) fn frame(first: u8, body: &[u8]) -> Vec<u8> {
+    let mut out = vec![first];
+    match u16::try_from(body.len()) {
+        Ok(short @ 0..126) => out.push(0x80 | u8::try_from(short).expect("below 126")),
+        Ok(length) => {
+            out.push(0x80 | 126);
+            out.extend(length.to_be_bytes());
+        }
+        Err(_) => {
+            out.push(0x80 | 127);
+            out.extend(u64::try_from(body.len()).expect("a length").to_be_bytes());
+        }
+    }
+    out.extend([0; 4]);
+    out.extend(body);
+    out
+}
+
+/// Reads to the server's close: its code and reason. None if the connection ended without one.
+pub(crate) async fn closed(socket: &mut TcpStream) -> Option<(u16, String)> {
+    timeout(PATIENCE, read_to_close(socket)).await.expect("an end in time")
+}
+
+async fn read_to_close(socket: &mut TcpStream) -> Option<(u16, String)> {
+    loop {
+        let first = socket.read_u8().await.ok()?;
+        let length = match socket.read_u8().await.ok()? {
+            126 => u64::from(socket.read_u16().await.ok()?),
+            127 => socket.read_u64().await.ok()?,
+            short => u64::from(short),
+        };
+        let mut body = vec![0; usize::try_from(length).ok()?];
+        socket.read_exact(&mut body).await.ok()?;
+        if first == FIN | CLOSE {
+            let (code, reason) = body.split_first_chunk()?;
+            let reason = String::from_utf8_lossy(reason).into_owned();
+            return Some((u16::from_be_bytes(*code), reason));
+        }
+    }
+}
+
+/// Writes until it is all out, or the other end has had enough of it.
+pub(crate) async fn pour(socket: &mut TcpStream, bytes: &[u8]) {
+    let _ended = timeout(PATIENCE, socket.write_all(bytes)).await.expect("taken, or cut off");
+}
+
+/// How much memory the server has, in bytes.
+pub(crate) fn memory_of(server: &Server) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{}/status", server.id()));
+    let status = status.expect("a running process");
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("its size");
+    line.trim().trim_end_matches(" kB").parse::<u64>().expect("a number") * 1_024
+}
+
+/// A moment in which nothing happens, between two bytes of somebody slow.
+pub(crate) const A_MOMENT: Duration = Duration::from_millis(5);
