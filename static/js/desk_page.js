@@ -255,7 +255,8 @@ export class DeskPage {
 
   /** @param {boolean} moved whether the caret moved, and not only the text under it */
   #selected(moved) {
-    this.presence.publish()
+    if (moved) this.presence.publish()
+    else this.presence.publishSoon()
     if (!moved || this.acts.isDrafting || !this.editor.view.hasFocus) return
     const { from, to } = this.editor.selection
     this.margin.activate(from === to ? (reviewsAt(this.editor.marked, from)[0] ?? null) : null)
