@@ -71,7 +71,7 @@ test("after a keystroke in a long text one leaf of it is looked at, and not the 
   counter.count(long)
   const lines = Text.prototype.iterLines
   let leaves = 0
-  Text.prototype.iterLines = function (from, to) {
+  Text.prototype.iterLines = function (/** @type {number} */ from, /** @type {number} */ to) {
     leaves++
     return lines.call(this, from, to)
   }
