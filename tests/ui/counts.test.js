@@ -6,13 +6,17 @@ import { test } from "node:test"
 
 import { Text } from "@codemirror/state"
 
-import { Counter } from "../../static/js/counts.js"
+import { charactersIn, Counter } from "../../static/js/counts.js"
 
 /** @param {string} text */
 const tree = (text) => Text.of(text.split("\n"))
 
 /** @param {string} text */
 const count = (text) => new Counter().count(tree(text))
+
+test("characters alone are what the counts say of them", () => {
+  for (const text of ["", "가\n나\n", "👩‍👩‍👧 각", "plain\n\n"]) assert.equal(charactersIn(text), count(text).all, text)
+})
 
 test("an empty text has nothing", () => {
   assert.deepEqual(count(""), { all: 0, solid: 0, utf8: 0, euckr: 0, foreign: 0 })
