@@ -219,10 +219,11 @@ export class DeskPage {
   #problem(told) {
     if (told.type === "/problems/not-saved") return this.watch.refused()
     if (told.type === "/problems/document-reset") {
-      this.editor.mayType(false)
       this.connection.stop()
       this.watch.hold("reset")
-      return this.store.change({ phase: "lost", why: "reset" })
+      this.store.change({ phase: "lost", why: "reset" })
+      // Last: while the connection ended the page took it for lost, and a writer goes on then.
+      return this.editor.mayType(false)
     }
     show(t("state.problem", { why: String(told.title ?? "") }))
   }

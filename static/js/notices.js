@@ -114,7 +114,6 @@ export class Notices {
     if (phase === "uncertain") return said("uncertain", t("state.uncertain"))
     if (phase === "offline" && state.quiet) return null
     if (phase === "offline") return this.#offline(state)
-    if (phase === "opening" && state.retryAt !== null) return this.#away("unreached", t("state.unreached"))
     if (phase === "seated" && (saving.refusing || saving.slow) && saving.since) {
       const time = clock(saving.since)
       const why = saving.refusing ? "state.not-saved" : "state.unanswered"
@@ -124,7 +123,8 @@ export class Notices {
   }
 
   /** @param {Desk} state @returns {Notice} */
-  #offline({ role, draining, saving: { kept } }) {
+  #offline({ role, draining, wasSeated, saving: { kept } }) {
+    if (!wasSeated) return this.#away("unreached", t("state.unreached"))
     if (draining) return this.#away("draining", t("state.draining"))
     if (role !== "writer") return this.#away("offline", t("state.offline.reader"))
     // What is not kept must not be called kept.

@@ -29,7 +29,8 @@ afterEach(() => galley.stop())
 /** The way to the server, which can be stopped up without either end being told. */
 class Way {
   sockets = 0
-  isStoppedUp = false
+  /** So many of them, the first, are stopped up. */
+  #stoppedUp = 0
   /** @type {import("playwright-core").WebSocketRoute | null} */
   #page = null
 
@@ -48,10 +49,14 @@ class Way {
     this.sockets++
     const mine = this.sockets
     const server = page.connectToServer()
-    // A way that was stopped up stays so; the next socket has its own.
-    const passes = () => !this.isStoppedUp || mine < this.sockets
+    const passes = () => this.#stoppedUp < mine
     page.onMessage((message) => passes() && server.send(message))
     server.onMessage((message) => passes() && page.send(message))
+  }
+
+  /** Nothing passes any more, until the page comes by another socket. */
+  stopUp() {
+    this.#stoppedUp = this.sockets
   }
 
   /** Says it in the server's place. @param {object} told */
@@ -75,6 +80,11 @@ async function type(person, text) {
   await person.page.keyboard.type(text)
 }
 
+/** No timer of the page runs until its clock is let go on. @param {Person} person */
+async function stopClock({ page }) {
+  await page.clock.pauseAt((await page.evaluate(() => Date.now())) + 1_000)
+}
+
 for (const [locale, words] of Object.entries({
   "en-GB": { lost: "Connection lost.", next: /Next attempt in \d+ s/, now: "Try now", trying: "Trying…" },
   "ko-KR": { lost: "연결이 끊겼습니다.", next: /\d+초 뒤 다시 연결/, now: "지금 연결하기", trying: "연결하는 중…" },
@@ -89,7 +99,7 @@ for (const [locale, words] of Object.entries({
       await writer.notice.getByText(words.lost).waitFor()
       await writer.notice.getByText(words.next).waitFor()
       // From here on no timer of the page runs: it does not come back by itself.
-      await writer.page.clock.pauseAt(Date.now() + 3_600_000)
+      await stopClock(writer)
       await galley.run()
       await writer.page.waitForTimeout(300)
       assert.ok(await writer.notice.isVisible(), "nothing happens by itself")
@@ -116,7 +126,7 @@ test("a socket that died in its sleep is found out and replaced, and one that li
   await writer.seated()
   await writer.page.clock.runFor(doubt)
   assert.equal(way.sockets, 1, "it answered")
-  way.isStoppedUp = true
+  way.stopUp()
   await type(writer, " Unheard.")
   await wake()
   await writer.page.clock.runFor(doubt)
@@ -131,8 +141,7 @@ test("a server that moves away is nobody's business for two seconds, and is said
   const writer = await browser.person(galley)
   await writer.page.clock.install()
   await writer.paste("Kim", "Steady.")
-  const before = Date.now() + 60_000
-  await writer.page.clock.pauseAt(before)
+  await stopClock(writer)
   await galley.end("SIGTERM")
   // The page knows by now, as the chair and the text do, and says nothing.
   await until(async () => (await writer.page.evaluate(() => document.querySelector("#saved")?.getAttribute("data-kind"))) === "off", "the socket is gone")
@@ -150,7 +159,7 @@ test("after a reset the page stops, and what the server refused is asked about a
   const writer = await browser.person(galley)
   const way = await Way.of(writer)
   await writer.paste("Kim", "Stored.")
-  way.isStoppedUp = true
+  way.stopUp()
   await type(writer, " Refused.")
   const sockets = way.sockets
   way.tell({ event: "problem", type: "/problems/document-reset", title: "Open the document afresh", status: 409 })
@@ -158,6 +167,7 @@ test("after a reset the page stops, and what the server refused is asked about a
   await writer.notice.getByText("The server could not store what it had shown.").waitFor()
   await writer.notice.locator("li").getByText("Refused.").waitFor()
   await type(writer, " Not this.")
+  await writer.sees("Stored. Refused.")
   await writer.shot("reconnect-reset")
   assert.equal(way.sockets, sockets, "it does not come back by itself, or it would be refused for ever")
   writer.page.on("dialog", (dialog) => dialog.accept())
