@@ -70,7 +70,7 @@ export class Title {
     document.title = called && phase === "seated" ? t("state.waiting.title", { title: tab }) : tab
     const { text, kind } = this.#saving()
     if (this.saved.textContent !== text) this.saved.textContent = text
-    this.saved.dataset.kind = phase === "seated" ? kind : "off"
+    this.saved.dataset.kind = phase === "seated" || kind === "late" ? kind : "off"
     if ((kind === "late" || kind === "saved") && kind !== this.#said) {
       this.#said = kind
       say(text)

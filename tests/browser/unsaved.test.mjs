@@ -7,6 +7,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { after, afterEach, before, beforeEach, test } from "node:test"
 
+import { AxeBuilder } from "@axe-core/playwright"
 import { chromium } from "playwright-core"
 
 import { Browser, browserPath, Galley, Person, until } from "./harness.mjs"
@@ -186,7 +187,9 @@ test("somebody else in the same browser sees nothing of it, and whose it is find
   await writer.seated()
   for (const url of [galley.url, desk]) {
     await page.goto(url)
-    await page.waitForLoadState("networkidle")
+    // Both have read by then what the browser keeps.
+    await page.locator(url === desk ? "#gate h1" : "#mine .row").waitFor()
+    await page.waitForTimeout(300)
     assert.doesNotMatch(await page.locator("body").innerText(), /secret sentence/)
     assert.equal(await page.locator("[data-draft]").count(), 0)
   }
@@ -200,6 +203,7 @@ test("somebody else in the same browser sees nothing of it, and whose it is find
 
 /** The same person at another browser, who has the seat. @param {Person} writer */
 async function elsewhere(writer) {
+  await galley.run()
   const storageState = await writer.page.context().storageState()
   const context = await writer.page.context().browser()?.newContext({ storageState, locale: "en-GB" })
   assert.ok(context)
@@ -215,7 +219,6 @@ test("who lost the seat is shown what was not saved, can take it away, and after
   await unsaved(writer, "A safe sentence.", " An unsaved one. Another.")
   // It shall not come back by itself before the other one sits.
   await page.context().setOffline(true)
-  await galley.run()
   const other = await elsewhere(writer)
   await page.context().setOffline(false)
   await writer.notice.getByText("You have this open in another tab.").waitFor()
@@ -254,6 +257,49 @@ test("who lost the seat is shown what was not saved, can take it away, and after
   await other.page.context().close()
   browser.assertContent()
 })
+
+for (const { locale, lost, never } of [
+  { locale: "en-GB", lost: "These 2 sentences were not saved:", never: /^Written in this browser/ },
+  { locale: "ko-KR", lost: "아래 2개 문장은 저장되지 않았습니다.", never: /저장하지 못한 내용이 이 브라우저에 남아/ },
+]) {
+  test(`what was not saved, in each width and scheme (${locale})`, async () => {
+    const writer = await browser.person(galley, { locale })
+    const { page } = writer
+    await writer.paste("김민수", "저장된 문장입니다.")
+    await galley.end("SIGKILL")
+    await writer.notice.getByText(/Connection lost|연결이 끊겼/).waitFor()
+    await type(writer, " 저장되지 않은 문장입니다. 그리고 조금 더 긴 문장이 하나 더 있어서, 좁은 화면에서는 여러 줄이 됩니다.")
+    await until(async () => 0 < (await rows(page)), "it is kept")
+    /** @param {string} state */
+    const look = async (state) => {
+      for (const colorScheme of /** @type {const} */ (["light", "dark"])) {
+        await page.emulateMedia({ colorScheme, reducedMotion: "reduce" })
+        for (const width of [360, 768, 1440]) {
+          await page.setViewportSize({ width, height: width < 600 ? 740 : 900 })
+          const name = `unsaved-${locale.slice(0, 2)}-${state}-${width}-${colorScheme}`
+          await writer.shot(name)
+          const wide = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)
+          assert.ok(wide <= 0, `${name} is ${wide} px too wide`)
+          const { violations } = await new AxeBuilder({ page }).analyze()
+          assert.deepEqual(violations.map(({ id, nodes }) => `${id} ${nodes[0]?.html}`), [], name)
+        }
+      }
+    }
+    await look("offline")
+    await page.context().setOffline(true)
+    const other = await elsewhere(writer)
+    await page.context().setOffline(false)
+    await writer.notice.getByText(lost).waitFor()
+    await look("lost")
+    page.on("dialog", (dialog) => dialog.accept())
+    await page.reload()
+    await page.locator("#kept").getByText(never).waitFor()
+    await writer.notice.getByRole("button").first().waitFor()
+    await look("kept")
+    await other.page.context().close()
+    browser.assertContent()
+  })
+}
 
 test("what was typed for a document that is gone is shown where it was and at the start, until it is discarded", async () => {
   const writer = await browser.person(galley)
