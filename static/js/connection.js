@@ -11,6 +11,7 @@
  * server.
  */
 
+import { holderIn, lostBecause, waitBefore } from "./closes.js"
 import { leaveBehind, pickUp } from "./comeback.js"
 import { holderOf, positionOf, secondsToAsk } from "./line.js"
 import { readVarString, WebsocketProvider } from "./vendor.js"
@@ -24,6 +25,8 @@ import { readVarString, WebsocketProvider } from "./vendor.js"
 
 /** The type of the frames that carry the server's events. */
 const EVENT_FRAME = 100
+/** An attempt that is not even answered by then has failed, in ms: a browser would wait for minutes. */
+const ATTEMPT_MAX = 10_000
 /** Asks for everybody's presence: the shortest question that is always answered. */
 const QUERY_AWARENESS = Uint8Array.of(3)
 /** How long the answer may take, in ms, before the socket is given up. */
@@ -34,52 +37,8 @@ const BEAT = 2_000
 const ASLEEP = 10_000
 /** The same while the page is hidden: browsers call such pages once a minute. */
 const ASLEEP_HIDDEN = 75_000
-/** Longest wait before another attempt, in ms. */
-const WAIT_MAX = 10_000
 /** A wait that ends sooner than this was refused: the next is not asked for at once. In ms. */
 const WAIT_MIN = 2_000
-
-/**
- * How long to wait before another attempt: longer each time, and never for all the same.
- *
- * @param {number} attempt 1 for the first after a connection that worked
- * @param {number} random in 0–1
- */
-export function waitBefore(attempt, random) {
-  const most = Math.min(300 * 2 ** attempt, WAIT_MAX)
-  return Math.round(most * (0.5 + random / 2))
-}
-
-/**
- * Why a seat is over, as the page says it: the end of a `state.lost.*`.
- *
- * @param {number} code
- * @param {string} reason
- */
-export function lostBecause(code, reason) {
-  const said = ["taken_over", "expired", "evicted", "idle", "revoked"].find((why) => why === reason)
-  if (said) return said
-  if (code === 4401) return "signin"
-  if (code === 4403) return "role"
-  if (code === 4404) return "revoked"
-  if (code === 4411) return "idle"
-  if (code === 4413) return "too-large"
-  return code === 4410 ? "expired" : "malformed"
-}
-
-/**
- * Who has the seat, as the close frame says it.
- *
- * @param {string} reason JSON
- * @returns {Holder}
- */
-export function holderIn(reason) {
-  try {
-    return holderOf(JSON.parse(reason)?.holder)
-  } catch {
-    return holderOf(null)
-  }
-}
 
 export class Connection extends EventTarget {
   /** @type {Phase} */
@@ -99,6 +58,7 @@ export class Connection extends EventTarget {
   #attempts = 0
   #wait = 0
   #timer = 0
+  #patience = 0
   #resume = ""
   #takesOver = false
   /** When the server was last asked to keep us in line, in ms. */
@@ -153,6 +113,7 @@ export class Connection extends EventTarget {
   stop() {
     this.#stopped.abort()
     window.clearTimeout(this.#timer)
+    window.clearTimeout(this.#patience)
     this.provider.destroy()
   }
 
@@ -213,6 +174,13 @@ export class Connection extends EventTarget {
     this.provider.params = params
     this.#attempt(null)
     this.provider.connect()
+    const { ws } = this.provider
+    window.clearTimeout(this.#patience)
+    this.#patience = window.setTimeout(() => {
+      if (ws !== this.provider.ws || !this.provider.wsconnecting) return
+      this.provider.disconnect()
+      this.#failed()
+    }, ATTEMPT_MAX)
   }
 
   /** @param {{ status: string }} given */
@@ -281,6 +249,10 @@ export class Connection extends EventTarget {
       this.why = lostBecause(code, reason || this.why)
       return this.#become("lost")
     }
+    this.#failed()
+  }
+
+  #failed() {
     if (this.place) this.#lineLost()
     else if (this.phase !== "opening" || 2 <= this.#attempts) this.#become("offline")
     this.#later()
@@ -317,6 +289,8 @@ export class Connection extends EventTarget {
   /** Makes the next attempt now: somebody asks for it, or there is reason to hope. */
   now() {
     if (this.phase !== "offline" && this.phase !== "opening" && !this.place?.away) return
+    // One that hangs was made of another network, perhaps.
+    if (this.provider.wsconnecting) this.provider.disconnect()
     this.#ask()
   }
 
