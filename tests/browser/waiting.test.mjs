@@ -10,6 +10,7 @@ import { createEncoder, toUint8Array, writeVarString, writeVarUint } from "lib0/
 import { Browser, Galley, Person, until } from "./harness.mjs"
 
 const EVENT_FRAME = 100
+const QUERY_AWARENESS = 3
 const HOUR = 3_600_000
 /** Nothing but a clean close frees a seat within minutes. */
 const SLOW_CLOCKS = {
@@ -173,6 +174,8 @@ class Desk {
     await page.routeWebSocket(/\/ws\/share-links\//, (socket) => {
       desk.#socket = socket
       desk.asked.push(new URL(socket.url()).searchParams)
+      // Who asks for a sign of life is given one: nobody's presence.
+      socket.onMessage((message) => message[0] === QUERY_AWARENESS && socket.send(Buffer.of(1, 1, 0)))
       answer(desk)
     })
     return desk
