@@ -52,7 +52,7 @@ try {
     for (let round = 0; round < ROUNDS; round++) {
       await page.goto(`${galley.url}/d/${desk.document}`)
       // @ts-expect-error -- set above
-      await page.waitForFunction(() => 0 < globalThis.seen.shown)
+      await page.waitForFunction(() => 0 < globalThis.seen.shown, null, { timeout: 60_000 })
       await page.waitForTimeout(1_500)
       const found = await seen()
       shown?.push(found.shown)
