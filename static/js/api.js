@@ -104,6 +104,9 @@ export const beGuest = async (name) => (await call("POST", "/api/auth/guest", { 
 /** @returns {Promise<Document[]>} */
 export const documents = async () => (await call("GET", "/api/documents?limit=100")).documents ?? []
 
+/** @param {string} id @returns {Promise<Document>} */
+export const document = (id) => call("GET", `/api/documents/${at(id)}`)
+
 /** @param {string} title @param {string} text @returns {Promise<Document>} */
 export const createDocument = (title, text) =>
   call("POST", "/api/documents", { body: { title, text } })

@@ -8,6 +8,8 @@
  */
 
 import * as api from "./api.js"
+import { byId } from "./dom.js"
+import { keptOfGone, leftBehind, ofGone } from "./left_behind.js"
 
 /**
  * @typedef {{ me: api.User, link: api.Link, role: api.Role }} Arrival
@@ -37,7 +39,20 @@ async function asOwner(gate, document) {
     gate.say("missing")
     return null
   }
-  return { me, link: await owned(document), role: "writer" }
+  try {
+    return { me, link: await owned(document), role: "writer" }
+  } catch (error) {
+    refuse(gate, error)
+    await showLeft(me, document)
+    return null
+  }
+}
+
+/** What was typed here for a document that is gone shall not be gone with it. @param {api.User} me @param {string} document */
+async function showLeft(me, document) {
+  const { drafts, drop } = await leftBehind(me.id)
+  const ofIt = drafts.filter((draft) => draft.document === document)
+  keptOfGone(byId("left"), drop).show(await ofGone(ofIt))
 }
 
 /** The link with its invite, which only its writer is shown. @param {string} document */

@@ -6,10 +6,12 @@
  * at once. Here coming back is in our hands: every close is reported, and we connect again after
  * our own wait, which differs from client to client.
  *
- * Fires `phase` (read `phase`, `holder`, `place`, `inVain`, `why`) when any of them changes, and
- * `told` with each event of the server.
+ * Fires `phase` (read `phase`, `holder`, `place`, `inVain`, `why`, `draining`) when any of them
+ * changes, `attempt` (read `retryAt`) when one is made or put off, and `told` with each event of the
+ * server.
  */
 
+import { holderIn, lostBecause, waitBefore } from "./closes.js"
 import { leaveBehind, pickUp } from "./comeback.js"
 import { holderOf, positionOf, secondsToAsk } from "./line.js"
 import { readVarString, WebsocketProvider } from "./vendor.js"
@@ -23,52 +25,20 @@ import { readVarString, WebsocketProvider } from "./vendor.js"
 
 /** The type of the frames that carry the server's events. */
 const EVENT_FRAME = 100
-/** Longest wait before another attempt, in ms. */
-const WAIT_MAX = 10_000
+/** An attempt that is not even answered by then has failed, in ms: a browser would wait for minutes. */
+const ATTEMPT_MAX = 10_000
+/** Asks for everybody's presence: the shortest question that is always answered. */
+const QUERY_AWARENESS = Uint8Array.of(3)
+/** How long the answer may take, in ms, before the socket is given up. */
+const DOUBT = 3_000
+/** How often it is looked whether time has gone by unseen, in ms. */
+const BEAT = 2_000
+/** More than this between two looks is sleep, in ms. */
+const ASLEEP = 10_000
+/** The same while the page is hidden: browsers call such pages once a minute. */
+const ASLEEP_HIDDEN = 75_000
 /** A wait that ends sooner than this was refused: the next is not asked for at once. In ms. */
 const WAIT_MIN = 2_000
-
-/**
- * How long to wait before another attempt: longer each time, and never for all the same.
- *
- * @param {number} attempt 1 for the first after a connection that worked
- * @param {number} random in 0–1
- */
-export function waitBefore(attempt, random) {
-  const most = Math.min(300 * 2 ** attempt, WAIT_MAX)
-  return Math.round(most * (0.5 + random / 2))
-}
-
-/**
- * Why a seat is over, as the page says it: the end of a `state.lost.*`.
- *
- * @param {number} code
- * @param {string} reason
- */
-export function lostBecause(code, reason) {
-  const said = ["taken_over", "expired", "evicted", "idle", "revoked"].find((why) => why === reason)
-  if (said) return said
-  if (code === 4401) return "signin"
-  if (code === 4403) return "role"
-  if (code === 4404) return "revoked"
-  if (code === 4411) return "idle"
-  if (code === 4413) return "too-large"
-  return code === 4410 ? "expired" : "malformed"
-}
-
-/**
- * Who has the seat, as the close frame says it.
- *
- * @param {string} reason JSON
- * @returns {Holder}
- */
-export function holderIn(reason) {
-  try {
-    return holderOf(JSON.parse(reason)?.holder)
-  } catch {
-    return holderOf(null)
-  }
-}
 
 export class Connection extends EventTarget {
   /** @type {Phase} */
@@ -80,16 +50,22 @@ export class Connection extends EventTarget {
   inVain = false
   why = ""
   draining = false
+  /** When the next attempt is made, in ms; `null`: one is being made. @type {number | null} */
+  retryAt = null
 
   #granted = false
   #uncertain = false
   #attempts = 0
   #wait = 0
   #timer = 0
+  #patience = 0
   #resume = ""
   #takesOver = false
   /** When the server was last asked to keep us in line, in ms. */
   #askedAt = 0
+  #beatAt = Date.now()
+  /** The socket of which it is not known whether it lives. @type {WebSocket | null} */
+  #doubted = null
   #stopped = new AbortController()
 
   /**
@@ -123,8 +99,10 @@ export class Connection extends EventTarget {
     this.provider.on("status", this.#status)
     this.provider.on("closed", this.#closed)
     this.provider.on("connection-close", this.#silent)
-    window.addEventListener("online", () => this.#connectNow(), { signal })
-    document.addEventListener("visibilitychange", () => document.hidden || this.#connectNow(), { signal })
+    window.addEventListener("online", () => this.#wake(), { signal })
+    document.addEventListener("visibilitychange", () => document.hidden || this.#wake(), { signal })
+    const beat = window.setInterval(this.#beat, BEAT)
+    signal.addEventListener("abort", () => window.clearInterval(beat))
     window.addEventListener("pagehide", () => leaveBehind(this.seat, this.#resume), { signal })
     // It was only put aside, and is shown again.
     window.addEventListener("pageshow", ({ persisted }) => persisted && pickUp(this.seat), { signal })
@@ -135,6 +113,7 @@ export class Connection extends EventTarget {
   stop() {
     this.#stopped.abort()
     window.clearTimeout(this.#timer)
+    window.clearTimeout(this.#patience)
     this.provider.destroy()
   }
 
@@ -193,7 +172,15 @@ export class Connection extends EventTarget {
     if (this.#resume !== "") params.resume = this.#resume
     if (this.#takesOver) params.takeover = "1"
     this.provider.params = params
+    this.#attempt(null)
     this.provider.connect()
+    const { ws } = this.provider
+    window.clearTimeout(this.#patience)
+    this.#patience = window.setTimeout(() => {
+      if (ws !== this.provider.ws || !this.provider.wsconnecting) return
+      this.provider.disconnect()
+      this.#failed()
+    }, ATTEMPT_MAX)
   }
 
   /** @param {{ status: string }} given */
@@ -262,6 +249,10 @@ export class Connection extends EventTarget {
       this.why = lostBecause(code, reason || this.why)
       return this.#become("lost")
     }
+    this.#failed()
+  }
+
+  #failed() {
     if (this.place) this.#lineLost()
     else if (this.phase !== "opening" || 2 <= this.#attempts) this.#become("offline")
     this.#later()
@@ -273,6 +264,14 @@ export class Connection extends EventTarget {
     const wait = this.#wait + waitBefore(this.#attempts, Math.random())
     this.#wait = 0
     this.#timer = window.setTimeout(() => this.#ask(), wait)
+    this.#attempt(Date.now() + wait)
+  }
+
+  /** @param {number | null} retryAt */
+  #attempt(retryAt) {
+    if (retryAt === this.retryAt) return
+    this.retryAt = retryAt
+    this.dispatchEvent(new Event("attempt"))
   }
 
   /** The provider gave up a socket that said nothing for long, and connects by itself. @param {unknown} close */
@@ -287,10 +286,40 @@ export class Connection extends EventTarget {
     this.#become("waiting")
   }
 
-  /** The network is back, or somebody looks at the page again: no need to wait longer. */
-  #connectNow() {
+  /** Makes the next attempt now: somebody asks for it, or there is reason to hope. */
+  now() {
     if (this.phase !== "offline" && this.phase !== "opening" && !this.place?.away) return
+    // One that hangs was made of another network, perhaps.
+    if (this.provider.wsconnecting) this.provider.disconnect()
     this.#ask()
+  }
+
+  /**
+   * The network is back, the page is looked at again, or the machine has slept: no need to wait
+   * longer. A socket that was open may be dead without anybody having been told, so the server is
+   * asked for a word, and is given up when there is none.
+   */
+  #wake() {
+    this.now()
+    const { ws, wsconnected } = this.provider
+    if (!ws || !wsconnected || this.#doubted === ws) return
+    this.#doubted = ws
+    const heard = this.provider.wsLastMessageReceived
+    ws.send(QUERY_AWARENESS)
+    window.setTimeout(() => {
+      this.#doubted = null
+      const isSame = ws === this.provider.ws && heard === this.provider.wsLastMessageReceived
+      if (!isSame || this.#stopped.signal.aborted) return
+      this.provider.disconnect()
+      this.#ask()
+    }, DOUBT)
+  }
+
+  /** A clock that is late by more than it can be has stood still, and so did everything else. */
+  #beat = () => {
+    const now = Date.now()
+    if ((document.hidden ? ASLEEP_HIDDEN : ASLEEP) < now - this.#beatAt) this.#wake()
+    this.#beatAt = now
   }
 
   /** @param {Phase} phase */

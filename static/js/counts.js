@@ -18,6 +18,7 @@ import { graphemesOf } from "./graphemes.js"
 
 /**
  * @typedef {{ all: number, solid: number, utf8: number, euckr: number, foreign: number }} Counts
+ * @typedef {import("@codemirror/state").Text} Text
  * @typedef {"all" | "solid" | "utf8" | "euckr"} Unit
  */
 
@@ -54,9 +55,40 @@ function codePage949() {
   return korean
 }
 
+/** Nothing but ASCII and whole syllables, of which each is one UTF-16 unit and one grapheme. */
+const PLAIN = /^[\t\x20-\x7e\uac00-\ud7a3]*$/
+
+/** @returns {Counts} */
+const nothing = () => ({ all: 0, solid: 0, utf8: 0, euckr: 0, foreign: 0 })
+
 /** @param {string} line without its line break @returns {Counts} */
 function countLine(line) {
-  const counts = { all: 0, solid: 0, utf8: utf8.encode(line).length, euckr: 0, foreign: 0 }
+  return PLAIN.test(line) ? countPlain(line) : countAny(line)
+}
+
+/** How many characters a reader counts, line breaks too. @param {string} text */
+export function charactersIn(text) {
+  let count = -1
+  for (const line of text.split("\n")) count += 1 + (PLAIN.test(line) ? line.length : countAny(line).all)
+  return count
+}
+
+/** The same as `countAny` and some thirty times as fast: most lines are such. @param {string} line @returns {Counts} */
+function countPlain(line) {
+  let spaces = 0
+  let ascii = 0
+  for (let at = 0; at < line.length; at++) {
+    const code = line.charCodeAt(at)
+    if (code < 0x80) ascii++
+    if (code === 0x20 || code === 0x09) spaces++
+  }
+  const syllables = line.length - ascii
+  return { all: line.length, solid: line.length - spaces, utf8: ascii + 3 * syllables, euckr: ascii + 2 * syllables, foreign: 0 }
+}
+
+/** @param {string} line @returns {Counts} */
+function countAny(line) {
+  const counts = { ...nothing(), utf8: utf8.encode(line).length }
   for (const grapheme of graphemesOf(line)) {
     counts.all++
     if (!/^\s/u.test(grapheme)) counts.solid++
@@ -71,34 +103,44 @@ function countLine(line) {
 }
 
 /**
- * Counts text after text and remembers the lines: after a keystroke only the line that changed is
- * counted again.
+ * Counts text after text. The editor's texts are trees that share what did not change, so what was
+ * counted is remembered by branch: after a keystroke only the leaf that changed is counted again.
  */
 export class Counter {
-  /** @type {Map<string, Counts>} */
-  #lines = new Map()
+  /** @type {WeakMap<Text, Counts>} */
+  #known = new WeakMap()
 
-  /** @param {Iterable<string>} lines @returns {Counts} */
-  count(lines) {
-    /** @type {Map<string, Counts>} */
-    const seen = new Map()
-    const sum = { all: 0, solid: 0, utf8: 0, euckr: 0, foreign: 0 }
-    let breaks = -1
-    for (const line of lines) {
-      const counts = this.#lines.get(line) ?? countLine(line)
-      seen.set(line, counts)
-      sum.all += counts.all
-      sum.solid += counts.solid
-      sum.utf8 += counts.utf8
-      sum.euckr += counts.euckr
-      sum.foreign += counts.foreign
-      breaks++
+  /** @param {Text} text @returns {Counts} */
+  count(text) {
+    const steps = this.steps(text)
+    for (;;) {
+      const { done, value } = steps.next()
+      if (done) return value
     }
-    this.#lines = seen
-    const between = Math.max(breaks, 0)
-    sum.all += between
-    sum.utf8 += between
-    sum.euckr += between
+  }
+
+  /**
+   * The same leaf by leaf, so that others get a turn in between. What is left half done is not lost.
+   *
+   * @param {Text} text
+   * @returns {Generator<void, Counts>}
+   */
+  *steps(text) {
+    const known = this.#known.get(text)
+    if (known) return known
+    const sum = nothing()
+    const { children } = text
+    if (children) for (const child of children) add(sum, yield* this.steps(child))
+    else for (const line of text.iterLines()) add(sum, countLine(line))
+    const breaks = (children ? children.length : text.lines) - 1
+    add(sum, { all: breaks, solid: 0, utf8: breaks, euckr: breaks, foreign: 0 })
+    this.#known.set(text, sum)
+    yield
     return sum
   }
+}
+
+/** @param {Counts} sum @param {Counts} more */
+function add(sum, more) {
+  for (const unit of /** @type {(keyof Counts)[]} */ (Object.keys(sum))) sum[unit] += more[unit]
 }

@@ -11,6 +11,7 @@ import { Foot } from "./foot.js"
 import { ample, fileName, sizeIn } from "./full.js"
 import { reviewsAt } from "./highlights.js"
 import { History } from "./history.js"
+import { Kept } from "./kept.js"
 import { Keys } from "./keys.js"
 import { Margin } from "./margin.js"
 import { Menu } from "./menu.js"
@@ -30,10 +31,13 @@ import { t, tCount, words } from "./words.js"
 const GATHER = 250
 /** Nobody says that a line has moved: for as long as one is shown it is asked for so often, in ms. */
 const LINE_EVERY = 15_000
+/** Moving to another server is nobody's business for so long, in ms. */
+const QUIET = 2_000
 
 export class DeskPage {
   #stopped = new AbortController()
   #asking = 0
+  #quiet = 0
 
   /** @param {import("./arrive.js").Arrival} arrival */
   constructor({ me, link, role }) {
@@ -46,7 +50,20 @@ export class DeskPage {
     this.link = link
     this.connection = new Connection(doc, link.id, role)
     this.editor = new Editor(byId("paper"), text, role)
-    this.watch = new SaveWatch(doc, text, link.document_id)
+    this.watch = new SaveWatch(doc, text, {
+      user: me.id,
+      document: link.document_id,
+      title: () => this.store.state.link?.title ?? "",
+    })
+    this.kept = new Kept(byId("kept"), {
+      drop: (draft) => this.watch.journal.drop(draft),
+      mayPutBack: (draft) => this.store.seated && this.watch.mayPutBack(draft),
+      putBack: (draft) => {
+        this.watch.putBack(draft)
+        say(t("kept.done"))
+        this.editor.focus()
+      },
+    })
     this.reviews = new Reviews(this.editor, link.id, me.id)
     this.acts = new ReviewActs(this.editor, this.reviews)
     this.margin = new Margin(this.editor, this.reviews, this.store, this.acts)
@@ -65,6 +82,7 @@ export class DeskPage {
     this.keys = new Keys(this.#commands())
     this.parts = [
       this.watch,
+      this.kept,
       this.reviews,
       this.margin,
       this.presence,
@@ -86,6 +104,7 @@ export class DeskPage {
     document.body.dataset.role = this.role
     this.connection.addEventListener("phase", () => this.#phase(), { signal })
     this.connection.addEventListener("told", (event) => this.#told(/** @type {CustomEvent} */ (event).detail), { signal })
+    this.connection.addEventListener("attempt", () => this.store.change({ retryAt: this.connection.retryAt }), { signal })
     this.watch.addEventListener("change", () => this.store.change({ saving: this.watch.state }), { signal })
     this.presence.addEventListener("change", () => this.#peer(), { signal })
     this.editor.addEventListener("select", (event) => this.#selected(/** @type {CustomEvent} */ (event).detail), { signal })
@@ -108,11 +127,13 @@ export class DeskPage {
     this.store.addEventListener("change", () => this.#invite(), { signal })
     for (const part of this.parts) part.start()
     this.#invite()
+    if (this.role === "writer") this.#bringBack()
   }
 
   stop() {
     this.#stopped.abort()
     window.clearTimeout(this.#asking)
+    window.clearTimeout(this.#quiet)
     for (const part of this.parts.toReversed()) part.stop()
     this.editor.stop()
   }
@@ -123,7 +144,10 @@ export class DeskPage {
     // Who waited is told by the bell.
     const back = before.wasSeated && !["seated", "waiting"].includes(before.phase) && phase === "seated"
     const wasSeated = before.wasSeated || phase === "seated"
-    this.store.change({ phase, holder, place, inVain, why, draining, wasSeated, idleUntil: null })
+    const quiet = phase === "offline" && draining && (before.phase === "seated" || before.quiet)
+    this.store.change({ phase, holder, place, inVain, why, draining, quiet, wasSeated, idleUntil: null })
+    window.clearTimeout(this.#quiet)
+    if (quiet) this.#quiet = window.setTimeout(() => this.store.change({ quiet: false }), QUIET)
     // Until then nobody knows what is in the text, and nothing may say that it is empty.
     document.body.dataset.read = String(wasSeated)
     if (before.phase === "taken" && phase === "taken") show(t("state.taken.still"))
@@ -132,12 +156,14 @@ export class DeskPage {
     this.editor.mayType(may && (phase === "seated" || phase === "offline"))
     this.selection.drawSoon()
     if (phase === "lost" && why === "taken_over") this.#askSoon()
+    if (phase === "lost" || (phase === "taken" && wasSeated)) this.watch.hold(phase === "lost" ? why : "taken_over")
+    if (this.role === "writer" && ["seated", "taken", "lost"].includes(phase)) this.#bringBack()
     if (phase !== "seated") return
+    this.watch.release()
     if (back) say(t(before.phase === "uncertain" ? "state.restored" : "state.back"))
     this.reviews.read().catch(() => undefined)
     this.#askSoon()
     this.presence.publish()
-    if (this.role === "writer") this.#bringBack()
   }
 
   /** Somebody is here after all. */
@@ -147,9 +173,20 @@ export class DeskPage {
     this.presence.stir()
   }
 
-  #bringBack() {
-    const count = this.watch.bringBack()
+  /**
+   * What pages that are gone could not save is put back; but not without a question what somebody was
+   * told is lost, which they may have written anew. What does not fit can only be read.
+   */
+  async #bringBack() {
+    const left = await this.watch.left()
+    // Without the seat it can only be read; while that is being asked for, what is plain is not shown.
+    const isOpening = this.store.state.phase === "opening"
+    if (!this.store.seated) return this.kept.show(left.filter(({ lost }) => !isOpening || lost !== null))
+    const plain = left.filter((draft) => draft.lost === null && this.watch.mayPutBack(draft))
+    for (const draft of plain) this.watch.putBack(draft)
+    const count = plain.reduce((sum, draft) => sum + draft.count, 0)
     if (0 < count) show(tCount("state.brought-back", count))
+    this.kept.show(left.filter((draft) => !plain.includes(draft)))
   }
 
   /** @param {import("./connection.js").Told} told */
@@ -197,9 +234,11 @@ export class DeskPage {
     // Said by `document.size`, which also says when it is over.
     if (told.type === "/problems/document-too-large") return
     if (told.type === "/problems/document-reset") {
-      this.editor.mayType(false)
       this.connection.stop()
-      return this.store.change({ phase: "lost", why: "malformed" })
+      this.watch.hold("reset")
+      this.store.change({ phase: "lost", why: "reset" })
+      // Last: while the connection ended the page took it for lost, and a writer goes on then.
+      return this.editor.mayType(false)
     }
     show(t("state.problem", { why: String(told.title ?? "") }))
   }
@@ -232,7 +271,8 @@ export class DeskPage {
 
   /** @param {boolean} moved whether the caret moved, and not only the text under it */
   #selected(moved) {
-    this.presence.publish()
+    if (moved) this.presence.publish()
+    else this.presence.publishSoon()
     if (!moved || this.acts.isDrafting || !this.editor.view.hasFocus) return
     const { from, to } = this.editor.selection
     this.margin.activate(from === to ? (reviewsAt(this.editor.marked, from)[0] ?? null) : null)
@@ -251,8 +291,9 @@ export class DeskPage {
       takeOver: () => this.connection.again({ takeover: true }),
       wait: () => this.connection.wait(),
       leave: () => this.connection.leave(),
+      now: () => this.connection.now(),
       lost: () => this.watch.lost(),
-      copied: () => this.watch.forget(),
+      discard: () => this.watch.discard().then(() => location.reload()),
       text: () => this.editor.focus(),
       copyText: () => copy(this.editor.text),
       saveText: () => download(fileName(this.store.state.link?.title ?? "", t("start.untitled")), this.editor.text),

@@ -7,6 +7,7 @@
  */
 
 import { highlights, marked, setActive, setPending, setPlaces } from "./highlights.js"
+import { relativeAt } from "./positions.js"
 import { peerDrawing } from "./presence.js"
 import {
   Compartment,
@@ -20,6 +21,7 @@ import {
   Y,
   yCollab,
   ySyncAnnotation,
+  ySyncFacet,
   yUndoManagerKeymap,
 } from "./vendor.js"
 import { t } from "./words.js"
@@ -77,6 +79,8 @@ export class Editor extends EventTarget {
         ],
       }),
     })
+    // The undo history asks where the caret is before each edit, and Yjs would walk there.
+    this.view.state.facet(ySyncFacet).toYPos = (index, side = 0) => relativeAt(text, index, side)
   }
 
   stop() {
@@ -132,9 +136,9 @@ export class Editor extends EventTarget {
     return this.view.state.doc.length
   }
 
-  /** The lines of the text, without joining them. */
-  lines() {
-    return this.view.state.doc.iterLines()
+  /** The text as a tree, which is never changed: another takes its place. */
+  get tree() {
+    return this.view.state.doc
   }
 
   get marked() {

@@ -14,6 +14,8 @@ import { number, t, words } from "./words.js"
 
 /** Counting waits until the hand rests for so long, in ms. */
 const REST = 150
+/** How long it counts at a stretch, in ms. */
+const TURN = 6
 
 export class Foot {
   #counter = new Counter()
@@ -67,8 +69,20 @@ export class Foot {
   }
 
   #count() {
-    this.#counts = this.#counter.count(this.editor.lines())
-    this.#draw()
+    this.#goOn(this.#counter.steps(this.editor.tree))
+  }
+
+  /** Counts for a moment, and goes on when others had a turn. @param {Generator<void, Counts>} steps */
+  #goOn(steps) {
+    const until = performance.now() + TURN
+    for (let step = steps.next(); ; step = steps.next()) {
+      if (step.done) {
+        this.#counts = step.value
+        return this.#draw()
+      }
+      if (until <= performance.now()) break
+    }
+    this.#timer = window.setTimeout(() => this.#goOn(steps), 0)
   }
 
   #aim() {

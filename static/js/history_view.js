@@ -8,8 +8,10 @@
  */
 
 import * as api from "./api.js"
+import { charactersIn } from "./counts.js"
 import { marked } from "./diff_view.js"
 import { button, el, once } from "./dom.js"
+import { graphemesOf } from "./graphemes.js"
 import { nameOf } from "./history_line.js"
 import { sure } from "./sure.js"
 import { why } from "./why.js"
@@ -25,8 +27,10 @@ import { number, t, when } from "./words.js"
 const FOLD_FROM = 480
 const FOLD_KEEP = 160
 
+/** So far around a place it is looked for where a character begins. */
+const AROUND = 64
+
 const ways = /** @type {const} */ (["step", "now", "text"])
-const graphemes = new Intl.Segmenter(undefined, { granularity: "grapheme" })
 
 export class HistoryView {
   /** @type {{ version: Version, before: Version | null } | null} */
@@ -156,7 +160,7 @@ export class HistoryView {
     const parts = segments.flatMap((segment, at) => this.#segment(segment, at === 0, at === segments.length - 1))
     if (!differs) return { parts, sum: t(this.#way === "now" ? "history.same.now" : "history.same") }
     const count = (/** @type {string} */ op) =>
-      number(segments.filter((segment) => segment.op === op).reduce((sum, { text }) => sum + lengthOf(text), 0))
+      number(segments.filter((segment) => segment.op === op).reduce((sum, { text }) => sum + charactersIn(text), 0))
     return { parts, sum: t("history.compared", { added: count("insert"), removed: count("delete") }) }
   }
 
@@ -172,7 +176,7 @@ export class HistoryView {
     const head = isFirst ? 0 : edge(text, FOLD_KEEP)
     const tail = isLast ? text.length : edge(text, text.length - FOLD_KEEP)
     const folded = text.slice(head, tail)
-    const unfold = button(t("history.folded", { count: number(lengthOf(folded)) }), { class: "button button-quiet fold" }, () => {
+    const unfold = button(t("history.folded", { count: number(charactersIn(folded)) }), { class: "button button-quiet fold" }, () => {
       unfold.replaceWith(folded)
       this.text.focus()
     })
@@ -202,15 +206,14 @@ function whyNot(error) {
   return t("review.failed", { why: why(error) })
 }
 
-/** How many characters a reader counts. @param {string} text */
-function lengthOf(text) {
-  // Enough to be told about; counting a megabyte would stop the page.
-  if (100_000 < text.length) return text.length
-  return Array.from(graphemes.segment(text)).length
-}
-
 /** The nearest place before `at` that is not inside a word. @param {string} text @param {number} at */
 function edge(text, at) {
   const space = Math.max(text.lastIndexOf(" ", at), text.lastIndexOf("\n", at))
-  return at - 80 < space ? space + 1 : (graphemes.segment(text).containing(at)?.index ?? at)
+  if (at - 80 < space) return space + 1
+  let place = Math.max(at - AROUND, 0)
+  for (const grapheme of graphemesOf(text.slice(place, at + AROUND))) {
+    if (at < place + grapheme.length) return place
+    place += grapheme.length
+  }
+  return at
 }

@@ -4,10 +4,11 @@
  * the gravest first, and nothing when all is well. Owns one element.
  */
 
-import { button, byId, copy, el, icon } from "./dom.js"
+import { button, byId, el, icon } from "./dom.js"
 import { percentOf } from "./full.js"
 import { takenSentence, waitedSentence, waitingSentence } from "./line.js"
 import { say } from "./say.js"
+import { unsavedActs, unsavedList } from "./unsaved_list.js"
 import { clock, number, t, tCount, words } from "./words.js"
 
 /**
@@ -21,7 +22,8 @@ import { clock, number, t, tCount, words } from "./words.js"
  * @property {() => void} wait stands in line for the seat
  * @property {() => void} leave leaves the line
  * @property {() => Lost} lost
- * @property {() => void} copied
+ * @property {() => void} discard what was lost, for good
+ * @property {() => void} now makes the next attempt to connect
  * @property {() => void} keep the seat, although nothing was done for long
  * @property {() => void} text puts the focus into the text
  * @property {() => Promise<boolean>} copyText all of the text; whether the browser let us
@@ -30,6 +32,8 @@ import { clock, number, t, tCount, words } from "./words.js"
 
 /** Reasons after which the same page can ask for its seat again. */
 const RETURNABLE = ["taken_over", "expired", "evicted", "idle"]
+/** Reasons after which nothing that is here can go into this text by itself any more. */
+const ENDED = ["revoked", "role", "reset", "malformed", "too-large"]
 
 export class Notices {
   #stopped = new AbortController()
@@ -43,6 +47,7 @@ export class Notices {
     this.count = el("span", { class: "notice-count" })
     this.idle = el("p", { role: "timer", "aria-live": "off" })
     this.line = el("span")
+    this.attempt = el("span", { class: "quiet", role: "timer", "aria-live": "off" })
     this.waited = el("p", { class: "waited quiet", role: "timer", "aria-live": "off" })
     this.timer = 0
   }
@@ -61,7 +66,8 @@ export class Notices {
   }
 
   #tick() {
-    const { idleUntil, place } = this.store.state
+    const { idleUntil, place, retryAt } = this.store.state
+    change(this.attempt, attemptSentence(retryAt, Date.now()))
     if (place) change(this.waited, waitedSentence(place.since, Date.now()))
     if (idleUntil === null) return
     const seconds = Math.max(Math.round((idleUntil - Date.now()) / 1_000), 0)
@@ -101,7 +107,7 @@ export class Notices {
 
   /** @param {Desk} state @returns {Notice | null} */
   #notice(state) {
-    const { phase, saving, role } = state
+    const { phase, saving } = state
     if (phase === "lost") return { key: `lost ${state.why}`, parts: () => this.#lost(state) }
     if (phase === "taken") {
       return { key: `taken ${JSON.stringify([state.holder, state.inVain])}`, parts: () => this.#taken(state) }
@@ -109,11 +115,8 @@ export class Notices {
     if (phase === "waiting") return { key: `waiting ${state.holder?.own}`, parts: () => this.#waiting(state) }
     if (phase === "seated" && state.idleUntil !== null) return { key: "idle", parts: () => this.#idle() }
     if (phase === "uncertain") return said("uncertain", t("state.uncertain"))
-    if (phase === "offline" && state.draining) return said("draining", t("state.draining"), this.count)
-    if (phase === "offline") {
-      const sentence = t(role === "writer" ? "state.offline" : "state.offline.reader")
-      return said("offline", sentence, this.count)
-    }
+    if (phase === "offline" && state.quiet) return null
+    if (phase === "offline") return this.#offline(state)
     if (phase === "seated" && state.size.state === "full" && !saving.refusing) {
       return { key: "full", parts: () => this.#full(state) }
     }
@@ -136,6 +139,26 @@ export class Notices {
     })
     const save = button(t("state.full.save"), {}, () => this.ways.saveText())
     return [sentence, el("div", { class: "actions" }, press, save)]
+  }
+
+  /** @param {Desk} state @returns {Notice} */
+  #offline({ role, draining, wasSeated, saving: { kept } }) {
+    if (!wasSeated) return this.#away("unreached", t("state.unreached"))
+    if (draining) return this.#away("draining", t("state.draining"))
+    if (role !== "writer") return this.#away("offline", t("state.offline.reader"))
+    // What is not kept must not be called kept.
+    if (kept === "yes") return this.#away("offline", t("state.offline"))
+    return this.#away(`not-saved ${kept}`, t(kept === "full" ? "state.offline.full" : "state.offline.never"))
+  }
+
+  /** Without a connection: when it is tried again, and that one need not wait for it. @param {string} key @param {string} sentence @returns {Notice} */
+  #away(key, sentence) {
+    const parts = () => {
+      this.#tick()
+      const now = button(t("state.offline.now"), {}, () => this.ways.now())
+      return [el("p", { text: sentence }, this.count), el("div", { class: "actions" }, now, this.attempt)]
+    }
+    return { key, parts }
   }
 
   /** @returns {Node[]} */
@@ -191,7 +214,7 @@ export class Notices {
   }
 
   /**
-   * What was not saved, to be copied, or that everything was; and the way on.
+   * What was not saved, to be copied and more, or that everything was; and the way on.
    *
    * @param {HTMLButtonElement[]} go
    * @param {boolean} hadText whether there was anything to lose
@@ -199,21 +222,23 @@ export class Notices {
    */
   #unsaved(go, hadText) {
     const { sentences, deletions } = this.ways.lost()
-    if (sentences.length === 0) {
-      const safe = deletions === 0 ? t("state.lost.safe") : t("state.lost.removed", { count: number(deletions) })
-      const parts = hadText && this.store.state.role === "writer" ? [el("p", { text: safe })] : []
+    const { role, link, why } = this.store.state
+    if (sentences.length + deletions === 0) {
+      const parts = hadText && role === "writer" ? [el("p", { text: t("state.lost.safe") })] : []
       return [...parts, el("div", { class: "actions" }, ...go)]
     }
-    const list = el("ul", { class: "unsaved" }, ...sentences.map((text) => el("li", { text })))
-    const press = button(t("common.copy"), {}, async () => {
-      const done = await copy(sentences.join("\n"))
-      if (!done) return window.getSelection()?.selectAllChildren(list)
-      press.lastElementChild?.replaceChildren(t("common.copied"))
-      this.ways.copied()
-    })
-    const said = el("p", { text: tCount("state.lost.unsaved", sentences.length) })
-    return [said, list, el("div", { class: "actions" }, press, ...go)]
+    const said = sentences.length === 0 ? t("state.lost.removed", { count: number(deletions) }) : tCount("state.lost.unsaved", sentences.length)
+    const kept = el("p", { class: "quiet", text: t(ENDED.includes(why) ? "state.lost.kept.here" : "state.lost.kept") })
+    kept.hidden = this.store.state.saving.kept !== "yes"
+    const acts = unsavedActs(sentences, link?.title ?? "", () => this.ways.discard())
+    return [el("p", { text: said }), unsavedList(sentences), kept, el("div", { class: "actions" }, ...go, ...acts)]
   }
+}
+
+/** When the next attempt to connect is made. @param {number | null} retryAt @param {number} now */
+function attemptSentence(retryAt, now) {
+  if (retryAt === null) return t("state.offline.trying")
+  return t("state.offline.next", { seconds: number(Math.max(Math.ceil((retryAt - now) / 1_000), 1)) })
 }
 
 /** Whether a notice is about the line. @param {string} key */

@@ -8,12 +8,16 @@
  */
 
 import { drawnApartFromComposing } from "./composing.js"
+import { relativeAt } from "./positions.js"
 import { Decoration, EditorView, StateEffect, StateField, WidgetType, Y } from "./vendor.js"
 
 /**
  * @typedef {import("./api.js").Role} Role
  * @typedef {{ anchor: number, head: number, name: string, role: Role }} Peer
  */
+
+/** Where our caret is, after an edit of the other, is told when so long there was none, in ms. */
+const SOON = 200
 
 /** @type {import("@codemirror/state").StateEffectType<Peer | null>} */
 const setPeer = StateEffect.define()
@@ -85,6 +89,9 @@ export class Presence extends EventTarget {
   other = null
 
   #away = 0
+  #publishing = 0
+  /** What was drawn of the other last. */
+  #drawn = ""
 
   /**
    * @param {EditorView} view
@@ -112,6 +119,7 @@ export class Presence extends EventTarget {
     this.awareness.off("change", this.#look)
     document.removeEventListener("visibilitychange", this.#hidden)
     window.clearTimeout(this.#away)
+    window.clearTimeout(this.#publishing)
   }
 
   /** Tells the server that somebody is here, who only reads. */
@@ -119,12 +127,19 @@ export class Presence extends EventTarget {
     this.awareness.setLocalStateField("stirred", Date.now())
   }
 
+  /** Tells the other where we are, soon: not we have moved, but the text around us. */
+  publishSoon() {
+    window.clearTimeout(this.#publishing)
+    this.#publishing = window.setTimeout(() => this.publish(), SOON)
+  }
+
   /** Tells the other where we are. */
   publish() {
+    window.clearTimeout(this.#publishing)
     const { anchor, head } = this.view.state.selection.main
-    const at = (/** @type {number} */ index) =>
-      Y.relativePositionToJSON(Y.createRelativePositionFromTypeIndex(this.text, index))
-    const cursor = { anchor: at(anchor), head: at(head) }
+    const at = (/** @type {number} */ index) => Y.relativePositionToJSON(relativeAt(this.text, index))
+    const headAt = at(head)
+    const cursor = { anchor: anchor === head ? headAt : at(anchor), head: headAt }
     const before = this.awareness.getLocalState()?.cursor
     if (JSON.stringify(before) !== JSON.stringify(cursor)) {
       this.awareness.setLocalStateField("cursor", cursor)
@@ -139,6 +154,10 @@ export class Presence extends EventTarget {
       this.other = next ?? null
       this.dispatchEvent(new Event("change"))
     }
+    // To find a place takes a walk through the text; what is drawn goes along with each edit.
+    const drawn = JSON.stringify([state?.cursor, state?.user])
+    if (drawn === this.#drawn && this.view.state.field(peer)) return
+    this.#drawn = drawn
     const found = state?.cursor ? this.#place(state) : null
     if (JSON.stringify(found) === JSON.stringify(this.view.state.field(peer))) return
     this.view.dispatch({ effects: setPeer.of(found) })
@@ -153,7 +172,9 @@ export class Presence extends EventTarget {
     }
     const role = this.who.role === "writer" ? "reviewer" : "writer"
     try {
-      const [anchor, head] = [at(state.cursor.anchor), at(state.cursor.head)]
+      const head = at(state.cursor.head)
+      const isCaret = JSON.stringify(state.cursor.anchor) === JSON.stringify(state.cursor.head)
+      const anchor = isCaret ? head : at(state.cursor.anchor)
       if (anchor === null || head === null) return null
       return { anchor, head, role, name: String(state.user?.name ?? this.who.nameOf(role)) }
     } catch {

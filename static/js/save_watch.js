@@ -2,14 +2,18 @@
 /**
  * Watches one document for edits of ours and says what is saved.
  *
- * Keeps what is not yet safe in the browser's storage too, so that a closed tab or a dead battery
- * loses nothing: it comes back, under the same clients, with the next visit to the writer's seat.
+ * What is not yet safe is kept in the browser's storage too (`journal.js`), so that a closed tab or a
+ * dead battery loses nothing: it comes back, under the same clients, with the next visit to the
+ * writer's seat.
  */
 
-import { keep, kept, keptKeys } from "./keep.js"
+import { Journal } from "./journal.js"
+import { fits } from "./typed.js"
 import { sentencesAt, Unsaved } from "./unsaved.js"
 import { Y } from "./vendor.js"
 import { words } from "./words.js"
+
+/** @typedef {import("./drafts.js").Draft} Draft */
 
 /** The origin of edits that come from storage. */
 const BROUGHT_BACK = Symbol("brought back")
@@ -17,8 +21,6 @@ const BROUGHT_BACK = Symbol("brought back")
 export const PROOF = Symbol("proof")
 /** After how long "Saving…" becomes "Not saved since", in ms. */
 const SLOW = 5_000
-/** Larger than this is not put into storage: it is shared with everything else, about 5 MB. */
-const KEPT_CHARS_MAX = 1_000_000
 
 /** Fires `change` when any of its answers does. */
 export class SaveWatch extends EventTarget {
@@ -26,36 +28,38 @@ export class SaveWatch extends EventTarget {
   /** @type {Date | null} */
   #savedAt = null
   #refusing = false
-  /** Keys of storage that hold what was brought back and is not safe yet. */
-  #borrowed = /** @type {string[]} */ ([])
+  /** How far the server called each client safe when it last did. @type {import("./unsaved.js").Clocks} */
+  #named = new Map()
   #timer = 0
-  #keeping = 0
+  #warns = false
 
   /**
    * @param {Y.Doc} doc
    * @param {Y.Text} text
-   * @param {string} documentId
+   * @param {{ user: string, document: string, title: () => string }} page
    */
-  constructor(doc, text, documentId) {
+  constructor(doc, text, page) {
     super()
     this.doc = doc
     this.text = text
-    this.prefix = `unsaved.${documentId}.`
+    this.journal = new Journal({ ...page, client: doc.clientID })
   }
 
   start() {
-    this.doc.on("afterTransaction", this.#observe)
+    this.doc.on("update", this.#observe)
     this.#timer = window.setInterval(() => this.#tick(), 500)
     window.addEventListener("pagehide", this.#keepNow)
-    window.addEventListener("beforeunload", this.#warn)
+    this.journal.addEventListener("change", this.#announce)
+    this.journal.start()
   }
 
   stop() {
-    this.doc.off("afterTransaction", this.#observe)
+    this.doc.off("update", this.#observe)
     window.clearInterval(this.#timer)
-    window.clearTimeout(this.#keeping)
     window.removeEventListener("pagehide", this.#keepNow)
     window.removeEventListener("beforeunload", this.#warn)
+    this.journal.removeEventListener("change", this.#announce)
+    this.journal.stop()
   }
 
   /** @returns {import("./store.js").Saving} */
@@ -67,6 +71,7 @@ export class SaveWatch extends EventTarget {
       savedAt: this.#savedAt,
       slow: since !== null && SLOW <= Date.now() - since,
       refusing: this.#refusing && 0 < count,
+      kept: this.journal.kept,
     }
   }
 
@@ -78,10 +83,11 @@ export class SaveWatch extends EventTarget {
    */
   saved(stateVector, options) {
     const bytes = Uint8Array.from(atob(stateVector), (character) => character.charCodeAt(0))
-    this.#unsaved.saved(Y.decodeStateVector(bytes), options)
+    this.#named = Y.decodeStateVector(bytes)
+    this.#unsaved.saved(this.#named, options)
     this.#savedAt = new Date()
     this.#refusing = false
-    this.#keepSoon()
+    this.journal.safe(this.#unsaved.safeTo)
     this.#announce()
   }
 
@@ -98,49 +104,56 @@ export class SaveWatch extends EventTarget {
     return { sentences, deletions: sentences.length === 0 ? this.#unsaved.deletions : 0 }
   }
 
-  /** The person has it in hand: it shall not come back by itself as well. */
-  forget() {
+  /** The seat is gone. What is not safe waits for its writer to say what becomes of it. @param {string} why */
+  hold(why) {
+    if (0 < this.#unsaved.count) this.journal.hold({ ...this.lost(), why })
+  }
+
+  /** The seat is ours again: what was typed here goes on its way as before. */
+  release() {
+    this.journal.hold(null)
+  }
+
+  /** The writer does not want it, and says so. This page is of no use after that. */
+  async discard() {
     this.stop()
-    for (const key of keptKeys(this.prefix)) keep(key, null)
+    await this.journal.discard()
   }
 
-  /** Puts back what an earlier visit could not save. Returns how many edits that were. */
-  bringBack() {
-    let count = 0
-    for (const key of keptKeys(this.prefix)) {
-      if (key === this.#key || this.#borrowed.includes(key)) continue
-      const draft = parseDraft(kept(key))
-      const before = this.#unsaved.count
-      if (draft) Y.applyUpdate(this.doc, draft.update, BROUGHT_BACK)
-      if (draft && before < this.#unsaved.count) {
-        this.#borrowed.push(key)
-        count += draft.count
-      } else {
-        keep(key, null)
-      }
-    }
-    return count
+  /** What pages that are gone could not save. */
+  left() {
+    return this.journal.left()
   }
 
-  get #key() {
-    return `${this.prefix}${this.doc.clientID}`
+  /** @param {Draft} draft */
+  mayPutBack({ update }) {
+    return fits(this.doc, update)
   }
 
-  /** @type {(transaction: Y.Transaction) => void} */
-  #observe = (transaction) => {
-    const { local, origin, beforeState, afterState, deleteSet } = transaction
-    if (!local && origin !== BROUGHT_BACK) return
+  /** It is in the text again, once, and goes from storage when the server has called it safe. @param {Draft} draft */
+  putBack(draft) {
+    const { from, to } = Y.parseUpdateMeta(draft.update)
+    Y.applyUpdate(this.doc, draft.update, BROUGHT_BACK)
+    this.journal.takeOver(draft, this.#unsaved.edited(from, to, Date.now()))
+    // The server may have had it all the time.
+    this.#unsaved.saved(this.#named, { afterOurs: false })
+    this.journal.safe(this.#unsaved.safeTo)
+    this.#announce()
+  }
+
+  /** @type {(update: Uint8Array, origin: any, doc: Y.Doc, transaction: Y.Transaction) => void} */
+  #observe = (update, origin, _doc, { local, beforeState, afterState }) => {
+    if (!local || origin === BROUGHT_BACK) return
     const advanced = [...afterState].filter(
       ([client, clock]) => (beforeState.get(client) ?? 0) < clock,
     )
-    if (advanced.length === 0 && deleteSet.clients.size === 0) return
-    this.#unsaved.edited(beforeState, new Map(advanced), Date.now())
-    this.#keepSoon()
+    this.journal.add(this.#unsaved.edited(beforeState, new Map(advanced), Date.now()), update)
     this.#announce()
   }
 
   #tick() {
     if (this.#unsaved.needsProof(Date.now())) this.#prove()
+    // That it is late comes by the clock, and not by an event.
     if (0 < this.#unsaved.count) this.#announce()
   }
 
@@ -152,49 +165,18 @@ export class SaveWatch extends EventTarget {
     }, PROOF)
   }
 
-  #keepSoon() {
-    window.clearTimeout(this.#keeping)
-    this.#keeping = window.setTimeout(this.#keepNow, 400)
-  }
-
-  #keepNow = () => {
-    const { count, safe } = this.#unsaved
-    if (count === 0) {
-      for (const key of [this.#key, ...this.#borrowed.splice(0)]) keep(key, null)
-      return
-    }
-    const base = Y.decodeStateVector(Y.encodeStateVector(this.doc))
-    for (const [client, clock] of safe) base.set(client, clock)
-    const update = Y.encodeStateAsUpdate(this.doc, Y.encodeStateVector(base))
-    const text = JSON.stringify({ count, update: btoa(binary(update)) })
-    if (text.length <= KEPT_CHARS_MAX) keep(this.#key, text)
-  }
+  #keepNow = () => this.journal.flush()
 
   /** @param {BeforeUnloadEvent} event */
-  #warn = (event) => {
-    if (this.#unsaved.count === 0) return
-    event.preventDefault()
-  }
+  #warn = (event) => event.preventDefault()
 
-  #announce() {
+  #announce = () => {
+    // A page that always listens is never put aside whole, so that going back to it is a reload.
+    const warns = 0 < this.#unsaved.count
+    if (warns && !this.#warns) window.addEventListener("beforeunload", this.#warn)
+    if (!warns && this.#warns) window.removeEventListener("beforeunload", this.#warn)
+    this.#warns = warns
     this.dispatchEvent(new Event("change"))
-  }
-}
-
-/** @param {Uint8Array} bytes */
-function binary(bytes) {
-  let text = ""
-  for (const byte of bytes) text += String.fromCharCode(byte)
-  return text
-}
-
-/** @param {string | null} text */
-function parseDraft(text) {
-  try {
-    const { count, update } = JSON.parse(text ?? "")
-    return { count: Number(count), update: Uint8Array.from(atob(update), (c) => c.charCodeAt(0)) }
-  } catch {
-    return null
   }
 }
 

@@ -3,10 +3,11 @@
 
 import * as api from "./api.js"
 import { button, byId, el } from "./dom.js"
+import { keptOfGone, leftBehind, ofGone } from "./left_behind.js"
 import { show } from "./say.js"
 import { sure } from "./sure.js"
 import { why } from "./why.js"
-import { number, t, when, words } from "./words.js"
+import { number, t, tCount, when, words } from "./words.js"
 
 /** How often it is looked who is there, in ms. */
 const LOOK_EVERY = 10_000
@@ -20,6 +21,8 @@ export class Shelf {
   #me = null
   #timer = 0
   #failed = false
+  /** What this browser keeps for me and the server has not. @type {import("./drafts.js").Draft[]} */
+  #unsaved = []
   #stopped = new AbortController()
 
   /** @param {api.User} me */
@@ -29,7 +32,17 @@ export class Shelf {
     words.addEventListener("change", () => this.#draw(), { signal })
     document.addEventListener("visibilitychange", () => document.hidden || this.#look(), { signal })
     this.#timer = window.setInterval(() => document.hidden || this.#look(), LOOK_EVERY)
-    this.#look()
+    this.#look().then(() => this.#lookHere(me))
+  }
+
+  /** @param {api.User} me */
+  async #lookHere(me) {
+    const { drafts, drop } = await leftBehind(me.id)
+    this.#unsaved = drafts
+    this.#draw()
+    const gone = await ofGone(drafts, this.#documents.map(({ id }) => id))
+    byId("left-behind").hidden = gone.length === 0
+    keptOfGone(byId("left"), drop).show(gone)
   }
 
   stop() {
@@ -68,6 +81,9 @@ export class Shelf {
       t("start.changed", { when: when(document.updated_at) }),
       link?.reviewer ? t("start.with", { name: link.reviewer.name }) : t("start.no-reviewer"),
     ]
+    const unsaved = this.#unsaved.filter((draft) => draft.document === document.id)
+    const count = unsaved.reduce((sum, draft) => sum + draft.count, 0)
+    if (0 < count) facts.push(tCount("start.unsaved", count))
     const remove = button(t("start.delete"), { class: "button button-quiet", label: `${t("start.delete")}: ${title}` })
     remove.addEventListener("click", () => this.#delete(document))
     return row({ key: document.id, href: `/d/${document.id}`, title, facts, here: present(link), action: remove })

@@ -3,6 +3,7 @@
 
 import * as api from "./api.js"
 import { byId, el, once } from "./dom.js"
+import { graphemesOf } from "./graphemes.js"
 import { Menu } from "./menu.js"
 import { Shelf } from "./shelf.js"
 import { why } from "./why.js"
@@ -123,7 +124,9 @@ function corrected(sentence) {
 /** A title from the first line that says something. @param {string} text */
 function titleOf(text) {
   const line = text.split("\n").find((line) => line.trim() !== "")?.trim() ?? ""
-  const characters = [...new Intl.Segmenter().segment(line)].map(({ segment }) => segment)
+  /** @type {string[]} */
+  const characters = []
+  for (const grapheme of graphemesOf(line)) if (TITLE_MAX < characters.push(grapheme)) break
   if (characters.length === 0) return t("start.untitled")
   return characters.length <= TITLE_MAX ? line : `${characters.slice(0, TITLE_MAX - 1).join("")}…`
 }

@@ -20,7 +20,7 @@ import { ample } from "./full.js"
  * @typedef {{ position: number | null, since: number, away: boolean }} Place in the waiting line: 1 is
  *   next, `null` not known yet; since when, in ms; whether the connection is lost meanwhile
  * @typedef {{ count: number, since: Date | null, savedAt: Date | null, slow: boolean,
- *   refusing: boolean }} Saving
+ *   refusing: boolean, kept: import("./journal.js").Kept }} Saving
  *
  * @typedef {object} Desk
  * @property {User | null} me
@@ -30,6 +30,9 @@ import { ample } from "./full.js"
  * @property {boolean} wasSeated whether the text has been here once, so that it can be read
  * @property {number | null} idleUntil when the seat is given back for idleness, in ms
  * @property {boolean} draining the server said that it is going away
+ * @property {boolean} quiet it has just gone, and nobody need hear of it yet
+ * @property {number | null} retryAt when the next attempt to connect is made, in ms; `null`: one is
+ *   being made
  * @property {Holder | null} holder who has the seat, when `phase` is `taken` or `waiting`
  * @property {Place | null} place in the line, when `phase` is `waiting`
  * @property {boolean} inVain whether the last wait ended without a seat
@@ -43,8 +46,8 @@ import { ample } from "./full.js"
 /** @type {Chair} */
 const emptyChair = Object.freeze({ user: null, since: null, here: false, away: false, waiting: 0 })
 
-/** @type {Readonly<Desk>} */
-const atFirst = Object.freeze({
+/** @type {Desk} */
+const beginning = {
   me: null,
   role: null,
   link: null,
@@ -52,15 +55,18 @@ const atFirst = Object.freeze({
   wasSeated: false,
   idleUntil: null,
   draining: false,
+  quiet: false,
+  retryAt: null,
   holder: null,
   place: null,
   inVain: false,
   called: false,
   why: "",
   chairs: { writer: emptyChair, reviewer: emptyChair },
-  saving: { count: 0, since: null, savedAt: null, slow: false, refusing: false },
+  saving: { count: 0, since: null, savedAt: null, slow: false, refusing: false, kept: "yes" },
   size: ample,
-})
+}
+const atFirst = Object.freeze(beginning)
 
 /** Holds the state and fires `change` after each step. */
 export class Store extends EventTarget {

@@ -5,10 +5,13 @@ import * as api from "./api.js"
 import { byId } from "./dom.js"
 import { say, show } from "./say.js"
 import { why } from "./why.js"
-import { clock, t, words } from "./words.js"
+import { clock, t, tCount, words } from "./words.js"
 
 export class Title {
   #stopped = new AbortController()
+
+  /** What was last said of it aloud: the late, and the end of that, and not each save. */
+  #said = "saved"
 
   /** @param {import("./store.js").Store} store */
   constructor(store) {
@@ -67,19 +70,24 @@ export class Title {
     document.title = called && phase === "seated" ? t("state.waiting.title", { title: tab }) : tab
     const { text, kind } = this.#saving()
     if (this.saved.textContent !== text) this.saved.textContent = text
-    this.saved.dataset.kind = phase === "seated" ? kind : "off"
+    this.saved.dataset.kind = phase === "seated" || kind === "late" ? kind : "off"
+    if ((kind === "late" || kind === "saved") && kind !== this.#said) {
+      this.#said = kind
+      say(text)
+    }
   }
 
   /** "Saved" is said only when the server said so, and of everything that is here. */
   #saving() {
-    const { phase, saving, role, wasSeated } = this.store.state
+    const { phase, saving, role, wasSeated, quiet } = this.store.state
+    const isAway = phase === "offline" && !quiet
     if (!wasSeated) return { text: phase === "opening" ? t("saved.opening") : "", kind: "off" }
     if (0 < saving.count && saving.since) {
       const late = saving.slow || saving.refusing || phase === "lost" || phase === "taken"
-      if (late) return { text: t("saved.not", { time: clock(saving.since) }), kind: "late" }
-      return { text: t(phase === "offline" ? "saved.offline" : "saved.saving"), kind: "saving" }
+      if (late) return { text: tCount("saved.not", saving.count, { time: clock(saving.since) }), kind: "late" }
+      return { text: t(isAway ? "saved.offline" : "saved.saving"), kind: "saving" }
     }
-    if (phase === "offline") return { text: t("saved.offline"), kind: "off" }
+    if (isAway) return { text: t("saved.offline"), kind: "off" }
     if (role === "reviewer" && !saving.savedAt) return { text: t("saved.reading"), kind: "saved" }
     if (!saving.savedAt) return { text: t("saved.all"), kind: "saved" }
     return { text: t("saved.at", { time: clock(saving.savedAt, { seconds: true }) }), kind: "saved" }

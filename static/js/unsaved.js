@@ -35,6 +35,8 @@ export function covers(have, need) {
 export class Unsaved {
   /** @type {Edit[]} */
   #edits = []
+  /** How many were called safe: always the first of all. */
+  #over = 0
   /** @type {Map<number, number>} */
   #safe = new Map()
 
@@ -42,12 +44,13 @@ export class Unsaved {
    * @param {Clocks} before the clocks of the clients it advanced, before
    * @param {Clocks} after and after
    * @param {number} at
+   * @returns {number} of this edit: each has one more than the one before
    */
   edited(before, after, at) {
     for (const client of after.keys()) {
       if (!this.#safe.has(client)) this.#safe.set(client, before.get(client) ?? 0)
     }
-    this.#edits.push({ clocks: after, at })
+    return this.#over + this.#edits.push({ clocks: after, at })
   }
 
   /**
@@ -66,7 +69,14 @@ export class Unsaved {
     const kept = this.#edits.slice(last + 1)
     const insertion = kept.findIndex(({ clocks: need }) => 0 < need.size)
     const leading = insertion === -1 ? kept.length : insertion
+    const count = this.#edits.length
     this.#edits = last === -1 && afterOurs ? kept.slice(leading) : kept
+    this.#over += count - this.#edits.length
+  }
+
+  /** The number of the last edit that is safe with all before it; 0 for none. */
+  get safeTo() {
+    return this.#over
   }
 
   get count() {
@@ -98,6 +108,11 @@ export class Unsaved {
   }
 }
 
+/** So much of a line on both sides of a range is looked through for where a sentence ends. */
+const AROUND = 1_000
+/** More than this at once is not divided into sentences: that takes longer with its square. */
+const DIVIDED_MAX = 20_000
+
 /**
  * The sentences that hold any of these ranges, each once, in order.
  *
@@ -109,13 +124,38 @@ export class Unsaved {
 export function sentencesAt(text, ranges, language) {
   const segmenter = new Intl.Segmenter(language, { granularity: "sentence" })
   const found = []
-  for (const { index, segment } of segmenter.segment(text)) {
-    const end = index + segment.length
-    // A space typed after a sentence belongs to it here, and does not make it unsaved.
-    const isIn = ranges.some(
-      ({ from, to }) => text.slice(Math.max(from, index), Math.min(to, end)).trim() !== "",
-    )
-    if (isIn) found.push(segment.trim())
+  let done = 0
+  for (const { from: start, to: end } of stretches(text, ranges)) {
+    const part = text.slice(start, end)
+    const segments = DIVIDED_MAX < part.length ? [{ index: 0, segment: part }] : segmenter.segment(part)
+    const near = ranges.filter(({ from, to }) => from < end && start < to)
+    for (const { index, segment } of segments) {
+      const [from, to] = [start + index, start + index + segment.length]
+      // A space typed after a sentence belongs to it here, and does not make it unsaved.
+      const isIn = near.some((range) => text.slice(Math.max(range.from, from), Math.min(range.to, to)).trim() !== "")
+      if (isIn && done <= from) found.push(segment.trim())
+      if (isIn) done = to
+    }
+  }
+  return found
+}
+
+/**
+ * The lines that hold any of these ranges, or what is near them in a very long one.
+ *
+ * @param {string} text
+ * @param {readonly { from: number, to: number }[]} ranges
+ */
+function stretches(text, ranges) {
+  /** @type {{ from: number, to: number }[]} */
+  const found = []
+  for (const { from, to } of ranges) {
+    const first = Math.max(text.lastIndexOf("\n", from - 1) + 1, from - AROUND, 0)
+    const newline = text.indexOf("\n", to)
+    const last = Math.min(newline === -1 ? text.length : newline, to + AROUND)
+    const before = found.at(-1)
+    if (before && first <= before.to) before.to = Math.max(before.to, last)
+    else found.push({ from: first, to: last })
   }
   return found
 }

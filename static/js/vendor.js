@@ -5,4 +5,4 @@
  * An import map would have to stand inline in the page, which the content security policy forbids.
  */
 
-export * from "../vendor/editor-12ad126c0b3c.js"
+export * from "../vendor/editor-9bc75c15b182.js"

@@ -66,11 +66,12 @@ export function t(name, values = {}) {
  *
  * @param {Sentence} name one of which `name.one` exists too
  * @param {number} count
+ * @param {Record<string, string>} [values]
  */
-export function tCount(name, count) {
+export function tCount(name, count, values = {}) {
   const one = /** @type {Sentence} */ (`${name}.one`)
   const chosen = count === 1 && one in en ? one : name
-  return t(chosen, { count: number(count) })
+  return t(chosen, { ...values, count: number(count) })
 }
 
 /** @param {number} value */

@@ -18,6 +18,6 @@ export {
 } from "@codemirror/state"
 export { Decoration, EditorView, keymap, placeholder, ViewPlugin, WidgetType } from "@codemirror/view"
 export { createDecoder, readVarString, readVarUint } from "lib0/decoding"
-export { yCollab, ySyncAnnotation, yUndoManagerKeymap } from "y-codemirror.next"
+export { yCollab, ySyncAnnotation, ySyncFacet, yUndoManagerKeymap } from "y-codemirror.next"
 export { WebsocketProvider } from "y-websocket"
 export * as Y from "yjs"

@@ -10,8 +10,16 @@ import { AxeBuilder } from "@axe-core/playwright"
 
 import { Browser, freePort, Galley, Person, Redis } from "./harness.mjs"
 
-/** What does not wait for a lease of twelve seconds is over by then. */
-const SOON = 4_000
+/**
+ * Whatever waits for a renewal, a silence, a grace or the end of a lease waits for minutes here, and a
+ * test for fifteen seconds: what it sees is the event itself, on a slow machine as well.
+ */
+const SLOW_CLOCKS = {
+  GALLEY_SEATS__LEASE: "10m",
+  GALLEY_SEATS__RENEW_EVERY: "3m",
+  GALLEY_SEATS__CLIENT_TIMEOUT: "10m",
+  GALLEY_SEATS__RESUME_GRACE: "10m",
+}
 
 /** @type {Redis} */
 let redis
@@ -41,7 +49,7 @@ afterEach(async () => {
 
 /** @param {Record<string, string>} [more] */
 async function start(more = {}) {
-  const settings = { GALLEY_LOCKS__URL: redis.url, GALLEY_DATABASE__SHARED_SQLITE: "true", ...more }
+  const settings = { GALLEY_LOCKS__URL: redis.url, GALLEY_DATABASE__SHARED_SQLITE: "true", ...SLOW_CLOCKS, ...more }
   const [first, second] = [await freePort(), await freePort()]
   one = await Galley.start(settings, String(first))
   two = await one.beside(String(second))
@@ -150,10 +158,8 @@ for (const [locale, words] of Object.entries(WORDS)) {
     assert.deepEqual(offered, [words.here, words.wait])
     // By keyboard alone.
     await second.notice.getByRole("button", { name: words.here }).focus()
-    const asked = Date.now()
     await second.page.keyboard.press("Enter")
     await first.notice.getByText(words.stopped).waitFor()
-    assert.ok(Date.now() - asked < 2_000, `told after ${Date.now() - asked} ms`)
     await first.notice.getByText(words.safe).waitFor()
     await first.page.locator("#chairs [data-role=writer][data-state=here]").waitFor()
     await second.seated()
@@ -209,24 +215,20 @@ test("a page whose server dies is back in its seat at another one at once, also 
   assert.equal(asked.at(-1)?.searchParams.get("resume"), null)
 
   door.leadTo(two)
-  let killed = Date.now()
   await one.end("SIGKILL")
   await writer.notice.getByText("Connection lost.").waitFor()
   await writer.notice.waitFor({ state: "hidden" })
   await type(writer, " On.")
   await writer.seated()
-  assert.ok(Date.now() - killed < SOON, `back after ${Date.now() - killed} ms`)
   const first = asked.at(-1)?.searchParams.get("resume")
   assert.ok(first)
 
   await one.run()
   door.leadTo(one)
-  killed = Date.now()
   await two.end("SIGKILL")
   await writer.page.reload()
   await writer.seated()
   await writer.sees("Kept. On.")
-  assert.ok(Date.now() - killed < SOON, `back after ${Date.now() - killed} ms`)
   const second = asked.at(-1)?.searchParams.get("resume")
   assert.ok(second && second !== first, "a secret is good for once")
   // It is not left where a duplicate of this tab would find it.

@@ -21,7 +21,8 @@ import { Galley } from "../stock/galley.mjs"
 
 export { Galley }
 
-const browserPath = process.env.GALLEY_CHROMIUM ?? "/usr/bin/chromium"
+/** The browser itself, for tests that start another. */
+export const browserPath = process.env.GALLEY_CHROMIUM ?? "/usr/bin/chromium"
 
 /** Where screenshots go: `GALLEY_SHOTS`, or a folder of the system's that is kept. */
 export const shots = process.env.GALLEY_SHOTS ?? join(tmpdir(), "galley-shots")

@@ -100,6 +100,31 @@ test("a text is pasted, commented on, corrected and accepted without a mouse", a
   browser.assertContent()
 })
 
+test("the Tab key comes to what can be done about each card, and shows it", async () => {
+  const [writer, reviewer] = [await browser.person(galley), await browser.person(galley)]
+  await writer.paste("Kim", "One. Two. Three.")
+  await reviewer.follow(await writer.invite(), "Lee")
+  await reviewer.seated()
+  for (const quote of ["One", "Two"]) await reviewer.review(quote, { body: `about ${quote}`, suggestion: quote.toLowerCase() })
+  await writer.card("about Two").waitFor()
+  for (const quote of ["One", "Two"]) {
+    const accept = writer.card(`about ${quote}`).getByRole("button", { name: "Accept" })
+    // A screen reader finds it before its card is the active one.
+    assert.equal(await accept.count(), 1)
+    for (let step = 0; step < 30; step++) {
+      if (await accept.evaluate((button) => button === document.activeElement)) break
+      await writer.page.keyboard.press("Tab")
+    }
+    assert.match((await focused(writer)).text, /Accept/)
+    assert.equal(await writer.card(`about ${quote}`).getAttribute("data-active"), "true")
+    const box = await accept.boundingBox()
+    assert.ok(box && 24 <= box.width && 24 <= box.height, "it is shown now")
+  }
+  await writer.page.keyboard.press("Enter")
+  await writer.sees("One. two. Three.")
+  browser.assertContent()
+})
+
 test("escape leads back into the text, to the passage", async () => {
   const [writer, reviewer] = [await browser.person(galley), await browser.person(galley)]
   await writer.paste("Kim", "Begin. The middle part. The end.")

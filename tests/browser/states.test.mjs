@@ -4,7 +4,7 @@
 import assert from "node:assert/strict"
 import { afterEach, before, after, beforeEach, test } from "node:test"
 
-import { Browser, Galley, Redis, until } from "./harness.mjs"
+import { Browser, Galley, Redis } from "./harness.mjs"
 
 /** Seats that are looked after every second, so that nobody waits for a tick. */
 const QUICK = { GALLEY_SEATS__LEASE: "3s", GALLEY_SEATS__RENEW_EVERY: "1s" }
@@ -66,56 +66,6 @@ test("a deletion made while the server is away is saved when it is back", async 
   await writer.seated()
   await writer.sees("Too")
   browser.assertContent()
-})
-
-test("what a closed tab could not save comes back with the next visit", async () => {
-  const writer = await browser.person(galley)
-  await writer.paste("Kim", "Kept.")
-  const desk = writer.page.url()
-  await galley.end("SIGKILL")
-  await writer.notice.getByText("Connection lost.").waitFor()
-  await type(writer, " 잃으면 안 되는 문장.")
-  await until(() => writer.page.evaluate(() => Object.keys(localStorage).some((key) => key.includes("unsaved"))), "it is kept")
-  let warned = false
-  writer.page.on("dialog", (dialog) => {
-    warned = dialog.type() === "beforeunload"
-    dialog.accept()
-  })
-  await writer.page.close({ runBeforeUnload: true })
-  await until(async () => warned, "leaving is asked about")
-  await galley.run()
-  const again = await writer.page.context().newPage()
-  await again.goto(desk)
-  await again.getByText("have been put back").waitFor()
-  await again.locator("#saved[data-kind=saved]").waitFor()
-  await until(() => again.evaluate(() => !Object.keys(localStorage).some((key) => key.includes("unsaved"))), "nothing is owed any more")
-  await again.reload()
-  await again.locator(".cm-line", { hasText: "Kept. 잃으면 안 되는 문장." }).waitFor()
-  browser.assertContent()
-})
-
-test("who lost the seat while away is offered what was not saved", async () => {
-  const writer = await browser.person(galley)
-  await writer.paste("Kim", "A safe sentence.")
-  await writer.page.context().setOffline(true)
-  // An open socket survives that switch, so it is cut where it ends.
-  await galley.end("SIGKILL")
-  await writer.notice.getByText("Connection lost.").waitFor()
-  await type(writer, " An unsaved one. Another.")
-  await galley.run()
-  const other = await writer.page.context().browser()?.newContext({ storageState: await writer.page.context().storageState() })
-  assert.ok(other)
-  const page = await other.newPage()
-  await page.goto(writer.page.url())
-  await page.locator("#saved[data-kind=saved]").waitFor()
-  await writer.page.context().setOffline(false)
-  await writer.notice.getByText("You have this open in another tab.").waitFor()
-  await writer.notice.getByText("These 2 sentences were not saved:").waitFor()
-  assert.deepEqual(await writer.notice.locator("li").allTextContents(), ["An unsaved one.", "Another."])
-  await writer.shot("states-unsaved")
-  await writer.notice.getByRole("button", { name: "Copy" }).click()
-  assert.equal(await writer.page.evaluate(() => navigator.clipboard.readText()), "An unsaved one.\nAnother.")
-  await other.close()
 })
 
 test("a deleted document ends the reviewer's seat with a reason", async () => {

@@ -4,10 +4,19 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
 
-import { Counter } from "../../static/js/counts.js"
+import { Text } from "@codemirror/state"
+
+import { charactersIn, Counter } from "../../static/js/counts.js"
 
 /** @param {string} text */
-const count = (text) => new Counter().count(text.split("\n"))
+const tree = (text) => Text.of(text.split("\n"))
+
+/** @param {string} text */
+const count = (text) => new Counter().count(tree(text))
+
+test("characters alone are what the counts say of them", () => {
+  for (const text of ["", "가\n나\n", "👩‍👩‍👧 각", "plain\n\n"]) assert.equal(charactersIn(text), count(text).all, text)
+})
 
 test("an empty text has nothing", () => {
   assert.deepEqual(count(""), { all: 0, solid: 0, utf8: 0, euckr: 0, foreign: 0 })
@@ -45,6 +54,38 @@ test("all white space is left out of the solid count", () => {
 
 test("a second count after a change is the same as a fresh one", () => {
   const counter = new Counter()
-  counter.count(["첫 줄", "둘째 줄"])
-  assert.deepEqual(counter.count(["첫 줄", "둘째 줄!"]), count("첫 줄\n둘째 줄!"))
+  const before = tree("첫 줄\n둘째 줄")
+  counter.count(before)
+  assert.deepEqual(counter.count(before.replace(before.length, before.length, tree("!"))), count("첫 줄\n둘째 줄!"))
+})
+
+test("plain lines are counted as any other line is", () => {
+  const plain = "한글 and\tASCII, 똠방각하. ~!"
+  // One letter of another kind makes the line any other, and is known by itself.
+  const [any, extra] = [count(`${plain}é`), count("é")]
+  for (const [unit, value] of Object.entries(count(plain))) {
+    const name = /** @type {keyof typeof any} */ (unit)
+    assert.equal(value, any[name] - extra[name], unit)
+  }
+})
+
+test("after a keystroke in a long text one leaf of it is looked at, and not the text", () => {
+  const counter = new Counter()
+  const long = Text.of(Array.from({ length: 20_000 }, (_, at) => `${at}번째 줄입니다.`))
+  counter.count(long)
+  const lines = Text.prototype.iterLines
+  let leaves = 0
+  Text.prototype.iterLines = function (/** @type {number} */ from, /** @type {number} */ to) {
+    leaves++
+    return lines.call(this, from, to)
+  }
+  try {
+    const middle = long.line(10_000).to
+    const typed = long.replace(middle, middle, Text.of(["x"]))
+    const { all } = counter.count(typed)
+    assert.equal(all, typed.length)
+  } finally {
+    Text.prototype.iterLines = lines
+  }
+  assert.ok(leaves <= 4, `${leaves} leaves`)
 })

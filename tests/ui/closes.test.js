@@ -4,7 +4,7 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
 
-import { holderIn, lostBecause, waitBefore } from "../../static/js/connection.js"
+import { holderIn, lostBecause, waitBefore } from "../../static/js/closes.js"
 import { languages } from "../../static/js/words.js"
 
 test("clients that lost the same server come back at different times", () => {

@@ -1,0 +1,134 @@
+// @ts-check
+/**
+ * Long documents: one of 200,000 pieces, and one that somebody really wrote. They are whole, one types
+ * in them, and a key costs no walk through them (that one is counted in `tests/ui`, in steps).
+ */
+
+import assert from "node:assert/strict"
+import { readFileSync } from "node:fs"
+import { after, before, test } from "node:test"
+import { gunzipSync } from "node:zlib"
+
+// @ts-expect-error -- it comes without types
+import { WebSocket } from "ws"
+import { WebsocketProvider } from "y-websocket"
+import * as Y from "yjs"
+
+import { writeBig } from "./big.mjs"
+import { Browser, Galley, Person, until } from "./harness.mjs"
+
+const OPERATIONS = 200_000
+
+/** @type {Galley} */
+let galley
+/** @type {Browser} */
+let browser
+
+before(async () => {
+  galley = await Galley.start()
+  browser = await Browser.start()
+})
+after(async () => {
+  await browser.stop()
+  await galley.stop()
+})
+
+/** At somebody's desk, by their token. @param {string} token @param {string} path @returns {Promise<Person>} */
+async function at(token, path) {
+  const person = await browser.person(galley)
+  await person.page.context().addCookies([{ name: "galley_token", value: token, url: galley.url }])
+  await person.page.goto(galley.url + path)
+  await person.page.locator("#saved[data-kind=saved]").waitFor({ timeout: 60_000 })
+  return person
+}
+
+/** The counts at the foot, without separators. @param {Person} person */
+const counts = (person) =>
+  person.page.evaluate(() => [...document.querySelectorAll("#counts dd")].map((dd) => Number((dd.textContent ?? "").replace(/\D/g, ""))))
+
+/** All of the text, also what is not drawn because nobody looks there. @param {Person} person */
+async function whole({ page }) {
+  await page.bringToFront()
+  await page.locator(".cm-content").click()
+  await page.keyboard.press("Control+a")
+  await page.keyboard.press("Control+c")
+  return page.evaluate(() => navigator.clipboard.readText())
+}
+
+/** @param {string} text */
+function lengths(text) {
+  const solid = text.replace(/\s/g, "").length
+  const hangul = [...text.matchAll(/[가-힣]/g)].length
+  return [text.length, solid, text.length + 2 * hangul, text.length + hangul]
+}
+
+test("it opens whole for both, is typed in at the end and in the middle, and is counted right", async () => {
+  const desk = await galley.desk("")
+  const text = await writeBig(galley, desk, OPERATIONS)
+  const writer = await at(desk.writer, `/d/${desk.document}`)
+  await until(async () => (await counts(writer))[0] === text.length, "all of it is counted")
+  assert.deepEqual(await counts(writer), lengths(text))
+
+  const { keyboard } = writer.page
+  await writer.page.locator(".cm-content").click()
+  await keyboard.press("Control+End")
+  await keyboard.type("끝입니다.")
+  await keyboard.press("Control+Home")
+  await keyboard.type("The beginning: ")
+  const typed = `The beginning: ${text}끝입니다.`
+  await until(async () => (await counts(writer))[0] === typed.length, "what was typed is counted")
+  assert.deepEqual(await counts(writer), lengths(typed))
+  await writer.seated()
+
+  const reviewer = await at(desk.reviewer, `/s/${desk.link}`)
+  await until(async () => (await counts(reviewer))[0] === typed.length, "the reviewer has all of it")
+  await reviewer.page.locator(".cm-line").first().getByText("The beginning: ").waitFor()
+  await keyboard.type("live ")
+  await reviewer.page.locator(".cm-line").first().getByText("The beginning: live ").waitFor()
+  assert.ok((await whole(reviewer)) === typed.replace("The beginning: ", "The beginning: live "), "the reviewer's text is the same")
+  await writer.seated()
+
+  await writer.page.reload()
+  await until(async () => (await counts(writer))[0] === typed.length + 5, "it is whole after a reload")
+  const stored = await writer.page.request.get(`${galley.url}/api/documents/${desk.document}/text`)
+  assert.equal(await stored.text(), typed.replace("The beginning: ", "The beginning: live "))
+  browser.assertContent()
+})
+
+test("what a stock client replays of a real editing session is the text on the page", async () => {
+  const file = new URL("../data/traces/sveltecomponent.json.gz", import.meta.url)
+  /** @type {{ endContent: string, txns: { patches: [number, number, string][] }[] }} */
+  const { endContent, txns } = JSON.parse(gunzipSync(readFileSync(file)).toString())
+  const desk = await galley.desk("")
+  const doc = new Y.Doc()
+  const content = doc.getText("content")
+  const provider = new WebsocketProvider(`${galley.url.replace("http", "ws")}/ws/share-links`, `${desk.link}/writer`, doc, {
+    params: { token: desk.writer },
+    disableBc: true,
+    WebSocketPolyfill: WebSocket,
+  })
+  await new Promise((synced) => provider.once("sync", synced))
+  const reviewer = await at(desk.reviewer, `/s/${desk.link}`)
+  // A hundred at a time: nobody types as fast as a loop, and the server would say so.
+  for (let from = 0; from < txns.length; from += 100) {
+    doc.transact(() => {
+      for (const { patches } of txns.slice(from, from + 100)) {
+        for (const [index, taken, put] of patches) {
+          if (0 < taken) content.delete(index, taken)
+          if (put !== "") content.insert(index, put)
+        }
+      }
+    })
+  }
+  assert.equal(content.toString(), endContent)
+  await until(async () => (await counts(reviewer))[0] === endContent.length, "all of it has come")
+  assert.equal(await whole(reviewer), endContent)
+  const token = { headers: { authorization: `Bearer ${desk.writer}` } }
+  assert.equal(await (await fetch(`${galley.url}/api/documents/${desk.document}/text`, token)).text(), endContent)
+  await reviewer.page.reload()
+  await until(async () => (await counts(reviewer))[0] === endContent.length, "it is whole after a reload")
+  assert.equal(await whole(reviewer), endContent)
+  provider.destroy()
+  doc.destroy()
+  browser.assertContent()
+})

@@ -1,0 +1,183 @@
+// @ts-check
+/** How a page comes back: when it says it will, when it is asked to, when the machine has slept, and after a reset. */
+
+import assert from "node:assert/strict"
+import { after, afterEach, before, beforeEach, test } from "node:test"
+
+import { createEncoder, toUint8Array, writeVarString, writeVarUint } from "lib0/encoding"
+
+import { Browser, Galley, until } from "./harness.mjs"
+
+/** @typedef {import("./harness.mjs").Person} Person */
+
+const EVENT_FRAME = 100
+
+/** @type {Galley} */
+let galley
+/** @type {Browser} */
+let browser
+
+before(async () => {
+  browser = await Browser.start()
+})
+after(() => browser.stop())
+beforeEach(async () => {
+  galley = await Galley.start()
+})
+afterEach(() => galley.stop())
+
+/** The way to the server, which can be stopped up without either end being told. */
+class Way {
+  sockets = 0
+  /** So many of them, the first, are stopped up. */
+  #stoppedUp = 0
+  /** @type {import("playwright-core").WebSocketRoute | null} */
+  #page = null
+
+  /** @param {Person} person */
+  static async of({ page }) {
+    const way = new Way()
+    await page.routeWebSocket(/\/ws\/share-links\//, (socket) => {
+      way.#join(socket)
+    })
+    return way
+  }
+
+  /** @param {import("playwright-core").WebSocketRoute} page */
+  #join(page) {
+    this.#page = page
+    this.sockets++
+    const mine = this.sockets
+    const server = page.connectToServer()
+    const passes = () => this.#stoppedUp < mine
+    page.onMessage((message) => passes() && server.send(message))
+    server.onMessage((message) => passes() && page.send(message))
+  }
+
+  /** Nothing passes any more, until the page comes by another socket. */
+  stopUp() {
+    this.#stoppedUp = this.sockets
+  }
+
+  /** Says it in the server's place. @param {object} told */
+  tell(told) {
+    const encoder = createEncoder()
+    writeVarUint(encoder, EVENT_FRAME)
+    writeVarString(encoder, JSON.stringify(told))
+    this.#page?.send(Buffer.from(toUint8Array(encoder)))
+  }
+
+  /** @param {number} code @param {string} reason */
+  close(code, reason) {
+    return this.#page?.close({ code, reason })
+  }
+}
+
+/** @param {Person} person @param {string} text at the end */
+async function type(person, text) {
+  await person.page.locator(".cm-content").click()
+  await person.page.keyboard.press("Control+End")
+  await person.page.keyboard.type(text)
+}
+
+/** No timer of the page runs until its clock is let go on. @param {Person} person */
+async function stopClock({ page }) {
+  await page.clock.pauseAt((await page.evaluate(() => Date.now())) + 1_000)
+}
+
+for (const [locale, words] of Object.entries({
+  "en-GB": { lost: "Connection lost.", next: /Next attempt in \d+ s/, now: "Try now", trying: "Trying…" },
+  "ko-KR": { lost: "연결이 끊겼습니다.", next: /\d+초 뒤 다시 연결/, now: "지금 연결하기", trying: "연결하는 중…" },
+})) {
+  test(`it says when it tries again, and tries at once when asked or when there is a network again (${locale})`, async () => {
+    const writer = await browser.person(galley, { locale })
+    await writer.page.clock.install()
+    await writer.paste("김민수", "Here.")
+    const now = writer.notice.getByRole("button", { name: words.now })
+    for (const again of [() => now.press("Enter"), () => writer.page.evaluate(() => dispatchEvent(new Event("online")))]) {
+      await galley.end("SIGKILL")
+      await writer.notice.getByText(words.lost).waitFor()
+      await writer.notice.getByText(words.next).waitFor()
+      // From here on no timer of the page runs: it does not come back by itself.
+      await stopClock(writer)
+      await galley.run()
+      await writer.page.waitForTimeout(300)
+      assert.ok(await writer.notice.isVisible(), "nothing happens by itself")
+      await again()
+      await writer.notice.waitFor({ state: "hidden" })
+      await writer.page.clock.resume()
+      await writer.seated()
+      await writer.shot(`reconnect-${locale.slice(0, 2)}`)
+    }
+    browser.assertContent()
+  })
+}
+
+test("a socket that died in its sleep is found out and replaced, and one that lives is left alone", async () => {
+  const writer = await browser.person(galley)
+  const way = await Way.of(writer)
+  await writer.page.clock.install()
+  await writer.paste("Kim", "Awake.")
+  assert.equal(way.sockets, 1)
+  const wake = () => writer.page.evaluate(() => document.dispatchEvent(new Event("visibilitychange")))
+  const doubt = 3_000
+  await wake()
+  await type(writer, " Still.")
+  await writer.seated()
+  await writer.page.clock.runFor(doubt)
+  assert.equal(way.sockets, 1, "it answered")
+  way.stopUp()
+  await type(writer, " Unheard.")
+  await wake()
+  await writer.page.clock.runFor(doubt)
+  await until(async () => way.sockets === 2, "it asks by another socket")
+  await writer.seated()
+  await writer.page.reload()
+  await writer.sees("Awake. Still. Unheard.")
+  browser.assertContent()
+})
+
+test("a server that moves away is nobody's business for two seconds, and is said after that", async () => {
+  const writer = await browser.person(galley)
+  await writer.page.clock.install()
+  await writer.paste("Kim", "Steady.")
+  await stopClock(writer)
+  await galley.end("SIGTERM")
+  // The page knows by now, as the chair and the text do, and says nothing.
+  await until(async () => (await writer.page.evaluate(() => document.querySelector("#saved")?.getAttribute("data-kind"))) === "off", "the socket is gone")
+  assert.equal(await writer.notice.isVisible(), false)
+  await writer.page.clock.runFor(2_000)
+  await writer.notice.getByText("The server is changing over.").waitFor()
+  await galley.run()
+  await writer.page.clock.resume()
+  await writer.seated()
+  await writer.notice.waitFor({ state: "hidden" })
+  browser.assertContent()
+})
+
+test("after a reset the page stops, and what the server refused is asked about after the reload", async () => {
+  const writer = await browser.person(galley)
+  const way = await Way.of(writer)
+  await writer.paste("Kim", "Stored.")
+  way.stopUp()
+  await type(writer, " Refused.")
+  const sockets = way.sockets
+  way.tell({ event: "problem", type: "/problems/document-reset", title: "Open the document afresh", status: 409 })
+  await way.close(1012, "document-reset")
+  await writer.notice.getByText("The server could not store what it had shown.").waitFor()
+  await writer.notice.locator("li").getByText("Refused.").waitFor()
+  await type(writer, " Not this.")
+  await writer.sees("Stored. Refused.")
+  await writer.shot("reconnect-reset")
+  assert.equal(way.sockets, sockets, "it does not come back by itself, or it would be refused for ever")
+  writer.page.on("dialog", (dialog) => dialog.accept())
+  await writer.notice.getByRole("button", { name: "Reload the page" }).click()
+  await writer.seated()
+  await writer.sees("Stored.")
+  await writer.page.locator("#kept").getByRole("button", { name: "Put it back into the text" }).click()
+  await writer.sees("Stored. Refused.")
+  await writer.seated()
+  await writer.page.reload()
+  await writer.sees("Stored. Refused.")
+  browser.assertContent()
+})

@@ -1,0 +1,367 @@
+// @ts-check
+/** What was not saved when a tab, the browser or the seat went: it is kept, put back once, and nobody else's. */
+
+import assert from "node:assert/strict"
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { after, afterEach, before, beforeEach, test } from "node:test"
+
+import { AxeBuilder } from "@axe-core/playwright"
+import { chromium } from "playwright-core"
+
+import { Browser, browserPath, Galley, Person, until } from "./harness.mjs"
+
+/** @type {Galley} */
+let galley
+/** @type {Browser} */
+let browser
+
+before(async () => {
+  browser = await Browser.start()
+})
+after(() => browser.stop())
+beforeEach(async () => {
+  galley = await Galley.start()
+})
+afterEach(() => galley.stop())
+
+/** How many edits this browser keeps, of anybody. @param {import("playwright-core").Page} page */
+const keptEdits = (page) =>
+  page.evaluate(
+    () =>
+      new Promise((resolve) => {
+        const asked = indexedDB.open("galley")
+        asked.onsuccess = () => {
+          const database = asked.result
+          const kept = database.transaction("unsaved").objectStore("unsaved").getAll()
+          kept.onsuccess = () => {
+            database.close()
+            resolve(kept.result.reduce((sum, { count }) => sum + count, 0))
+          }
+        }
+      }),
+  )
+
+/** @param {import("playwright-core").Page} page */
+const nothingKept = (page) => until(async () => (await keptEdits(page)) === 0, "nothing is owed any more")
+
+/** @param {Person} person @param {string} text at the end */
+async function type(person, text) {
+  await person.page.locator(".cm-content").click()
+  await person.page.keyboard.press("Control+End")
+  await person.page.keyboard.type(text)
+}
+
+/** Somebody writes while the server is away, and it is kept. @param {Person} writer @param {string} begun @param {string} more */
+async function unsaved(writer, begun, more) {
+  await writer.paste("Kim", begun)
+  await galley.end("SIGKILL")
+  await writer.notice.getByText("Connection lost.").waitFor()
+  await type(writer, more)
+  // Each letter is an edit, and the last waits for a quarter of a second.
+  await until(async () => (await keptEdits(writer.page)) === more.length, "all of it is kept")
+}
+
+/** The text as the server has it. @param {Person} person */
+async function stored({ page }) {
+  const id = new URL(page.url()).pathname.split("/").pop()
+  return (await page.request.get(`${galley.url}/api/documents/${id}/text`)).text()
+}
+
+test("a closed tab is warned about, and what it could not save comes back with the next visit", async () => {
+  const writer = await browser.person(galley)
+  await unsaved(writer, "Kept.", " 잃으면 안 되는 문장.")
+  let warned = ""
+  writer.page.on("dialog", (dialog) => {
+    warned = dialog.type()
+    dialog.accept()
+  })
+  const desk = writer.page.url()
+  await writer.page.close({ runBeforeUnload: true })
+  await until(async () => warned === "beforeunload", "leaving is asked about")
+  await galley.run()
+  const again = new Person(galley, await writer.page.context().newPage())
+  let warnedAgain = false
+  again.page.on("dialog", (dialog) => {
+    warnedAgain = true
+    dialog.accept()
+  })
+  await again.page.goto(desk)
+  await again.page.getByText("have been put back").waitFor()
+  await again.seated()
+  await nothingKept(again.page)
+  // Everything is saved: nobody is asked.
+  await again.page.reload()
+  await again.sees("Kept. 잃으면 안 되는 문장.")
+  assert.equal(warnedAgain, false)
+  browser.assertContent()
+})
+
+test("a tab that crashes loses nothing that was kept, and puts it back once", async () => {
+  const writer = await browser.person(galley)
+  await unsaved(writer, "Here.", " Before the crash.")
+  const { page } = writer
+  const desk = page.url()
+  const crashed = page.waitForEvent("crash")
+  const client = await page.context().newCDPSession(page)
+  client.send("Page.crash").catch(() => undefined)
+  await crashed
+  await galley.run()
+  const again = new Person(galley, await page.context().newPage())
+  await again.page.goto(desk)
+  await again.seated()
+  await again.sees("Here. Before the crash.")
+  await nothingKept(again.page)
+  await again.page.reload()
+  await again.seated()
+  await again.sees("Here. Before the crash.")
+  assert.equal(await stored(again), "Here. Before the crash.")
+})
+
+/** A browser whose profile outlives it. @param {string} profile */
+async function launch(profile) {
+  const context = await chromium.launchPersistentContext(profile, {
+    executablePath: browserPath,
+    args: ["--no-sandbox"],
+    locale: "en-GB",
+    viewport: { width: 1280, height: 800 },
+  })
+  context.setDefaultTimeout(15_000)
+  return new Person(galley, await context.newPage())
+}
+
+/** Ends every process that has this profile. @param {string} profile */
+function kill(profile) {
+  for (const pid of readdirSync("/proc").filter((name) => /^\d+$/.test(name))) {
+    try {
+      if (readFileSync(`/proc/${pid}/cmdline`, "utf8").includes(profile)) process.kill(Number(pid), "SIGKILL")
+    } catch {
+      // It has ended meanwhile.
+    }
+  }
+}
+
+test("a browser that is killed loses nothing that was kept", async () => {
+  const profile = mkdtempSync(join(tmpdir(), "galley-profile-"))
+  try {
+    const writer = await launch(profile)
+    await unsaved(writer, "Written.", " Then the lights went out.")
+    // What was typed last has been kept, and not only what came first.
+    await until(async () => /^Not saved since/.test((await writer.page.locator("#saved").textContent()) ?? ""), "it is late")
+    const desk = writer.page.url()
+    const cookies = await writer.page.context().cookies()
+    const closed = new Promise((done) => writer.page.context().once("close", done))
+    kill(profile)
+    await closed
+    await galley.run()
+    const again = await launch(profile)
+    // The browser writes cookies down when it has time; that it is the same person is given here.
+    await again.page.context().addCookies(cookies)
+    await again.page.goto(desk)
+    await again.page.getByText("have been put back").waitFor()
+    await again.seated()
+    await again.sees("Written. Then the lights went out.")
+    await nothingKept(again.page)
+    assert.equal(await stored(again), "Written. Then the lights went out.")
+    await again.page.context().close()
+  } finally {
+    kill(profile)
+    rmSync(profile, { recursive: true, force: true, maxRetries: 5 })
+  }
+})
+
+test("somebody else in the same browser sees nothing of it, and whose it is finds it again", async () => {
+  const writer = await browser.person(galley)
+  await unsaved(writer, "Mine.", " A secret sentence.")
+  const { page } = writer
+  page.on("dialog", (dialog) => dialog.accept())
+  const desk = page.url()
+  const context = page.context()
+  const cookies = await context.cookies()
+  await galley.run()
+  await context.clearCookies()
+  await page.goto(galley.url)
+  await page.locator("#name").fill("Park")
+  await page.locator("#way-paste").click()
+  await page.locator("#paste button[type=submit]").click()
+  await writer.seated()
+  for (const url of [galley.url, desk]) {
+    await page.goto(url)
+    // Both have read by then what the browser keeps.
+    await page.locator(url === desk ? "#gate h1" : "#mine .row").waitFor()
+    await page.waitForTimeout(300)
+    assert.doesNotMatch(await page.locator("body").innerText(), /secret sentence/)
+    assert.equal(await page.locator("[data-draft]").count(), 0)
+  }
+  assert.ok(0 < (await keptEdits(page)), "it is still there")
+  await context.clearCookies()
+  await context.addCookies(cookies)
+  await page.goto(desk)
+  await writer.sees("Mine. A secret sentence.")
+  await nothingKept(page)
+})
+
+/** The same person at another browser, who has the seat. @param {Person} writer */
+async function elsewhere(writer) {
+  await galley.run()
+  const storageState = await writer.page.context().storageState()
+  const context = await writer.page.context().browser()?.newContext({ storageState, locale: "en-GB" })
+  assert.ok(context)
+  const other = new Person(galley, await context.newPage())
+  await other.page.goto(writer.page.url())
+  await other.seated()
+  return other
+}
+
+test("who lost the seat is shown what was not saved, can take it away, and after a reload is asked before it is put back", async () => {
+  const writer = await browser.person(galley)
+  const { page } = writer
+  await unsaved(writer, "A safe sentence.", " An unsaved one. Another.")
+  // It shall not come back by itself before the other one sits.
+  await page.context().setOffline(true)
+  const other = await elsewhere(writer)
+  await page.context().setOffline(false)
+  await writer.notice.getByText("You have this open in another tab.").waitFor()
+  await writer.notice.getByText("These 2 sentences were not saved:").waitFor()
+  assert.deepEqual(await writer.notice.locator("li").allTextContents(), ["An unsaved one.", "Another."])
+  assert.match((await page.locator("#saved").textContent()) ?? "", /^Not saved since \d\d:\d\d: \d+ changes$/)
+  await writer.shot("unsaved-lost")
+  await writer.notice.getByRole("button", { name: "Copy" }).click()
+  assert.equal(await page.evaluate(() => navigator.clipboard.readText()), "An unsaved one.\nAnother.")
+  const downloading = page.waitForEvent("download")
+  await writer.notice.getByRole("button", { name: "Download as a text file" }).click()
+  const download = await downloading
+  assert.equal(download.suggestedFilename(), "A safe sentence. – not saved.txt")
+  assert.equal(readFileSync(await download.path(), "utf8"), "An unsaved one.\nAnother.")
+
+  page.on("dialog", (dialog) => dialog.accept())
+  await page.reload()
+  const kept = page.locator("#kept")
+  await kept.getByText("An unsaved one.").waitFor()
+  await writer.notice.getByText("You have this open in another tab.").waitFor()
+  // Without the seat it can be read and taken away, and not put back.
+  assert.deepEqual(await kept.getByRole("button").allTextContents(), ["Copy", "Download as a text file", "Discard"])
+  await other.page.close()
+  await writer.notice.getByRole("button", { name: "Use it here instead" }).click()
+  await kept.getByRole("button", { name: "Put it back into the text" }).waitFor()
+  await writer.sees("A safe sentence.")
+  await writer.shot("unsaved-offered")
+  await kept.getByRole("button", { name: "Put it back into the text" }).press("Enter")
+  await writer.sees("A safe sentence. An unsaved one. Another.")
+  await writer.seated()
+  await nothingKept(page)
+  await kept.waitFor({ state: "hidden" })
+  await page.reload()
+  await writer.sees("A safe sentence. An unsaved one. Another.")
+  assert.equal(await kept.isVisible(), false)
+  await other.page.context().close()
+  browser.assertContent()
+})
+
+for (const { locale, lost, never } of [
+  { locale: "en-GB", lost: "These 2 sentences were not saved:", never: /^Written in this browser/ },
+  { locale: "ko-KR", lost: "아래 2개 문장은 저장되지 않았습니다.", never: /저장하지 못한 내용이 이 브라우저에 남아/ },
+]) {
+  test(`what was not saved, in each width and scheme (${locale})`, async () => {
+    const writer = await browser.person(galley, { locale })
+    const { page } = writer
+    await writer.paste("김민수", "저장된 문장입니다.")
+    await galley.end("SIGKILL")
+    await writer.notice.getByText(/Connection lost|연결이 끊겼/).waitFor()
+    await type(writer, " 저장되지 않은 문장입니다. 그리고 조금 더 긴 문장이 하나 더 있어서, 좁은 화면에서는 여러 줄이 됩니다.")
+    await until(async () => 0 < (await keptEdits(page)), "it is kept")
+    /** @param {string} state */
+    const look = async (state) => {
+      for (const colorScheme of /** @type {const} */ (["light", "dark"])) {
+        await page.emulateMedia({ colorScheme, reducedMotion: "reduce" })
+        for (const width of [360, 768, 1440]) {
+          await page.setViewportSize({ width, height: width < 600 ? 740 : 900 })
+          const name = `unsaved-${locale.slice(0, 2)}-${state}-${width}-${colorScheme}`
+          await writer.shot(name)
+          const wide = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)
+          assert.ok(wide <= 0, `${name} is ${wide} px too wide`)
+          const { violations } = await new AxeBuilder({ page }).analyze()
+          assert.deepEqual(violations.map(({ id, nodes }) => `${id} ${nodes[0]?.html}`), [], name)
+        }
+      }
+    }
+    await look("offline")
+    await page.context().setOffline(true)
+    const other = await elsewhere(writer)
+    await page.context().setOffline(false)
+    await writer.notice.getByText(lost).waitFor()
+    await look("lost")
+    page.on("dialog", (dialog) => dialog.accept())
+    await page.reload()
+    await page.locator("#kept").getByText(never).waitFor()
+    await writer.notice.getByRole("button").first().waitFor()
+    await look("kept")
+    await other.page.context().close()
+    browser.assertContent()
+  })
+}
+
+test("what was typed for a document that is gone is shown where it was and at the start, until it is discarded", async () => {
+  const writer = await browser.person(galley)
+  const { page } = writer
+  await unsaved(writer, "Doomed.", " 마지막 문장.")
+  page.on("dialog", (dialog) => dialog.accept())
+  const desk = page.url()
+  await page.goto("about:blank")
+  await galley.run()
+  const id = new URL(desk).pathname.split("/").pop()
+  const origin = { origin: galley.url }
+  assert.ok((await page.request.delete(`${galley.url}/api/documents/${id}`, { headers: origin })).ok())
+  await page.goto(desk)
+  await page.locator("#left").getByText("마지막 문장.").waitFor()
+  await writer.shot("unsaved-gone")
+  await page.goto(galley.url)
+  await page.getByText("Not saved, and the document is gone").waitFor()
+  const left = page.locator("#left")
+  await left.getByRole("button", { name: "Copy" }).click()
+  assert.equal(await page.evaluate(() => navigator.clipboard.readText()), "마지막 문장.")
+  await writer.shot("unsaved-gone-start")
+  await left.getByRole("button", { name: "Discard" }).click()
+  await page.getByRole("dialog").getByRole("button", { name: "Discard it" }).click()
+  await nothingKept(page)
+  assert.equal(await left.getByText("마지막 문장.").count(), 0)
+  browser.assertContent()
+})
+
+test("a browser without room for it says so, and what had room before is kept", async () => {
+  const writer = await browser.person(galley)
+  const { page } = writer
+  await writer.paste("Kim", "Small.")
+  const client = await page.context().newCDPSession(page)
+  await client.send("Storage.overrideQuotaForOrigin", { origin: galley.url, quotaSize: 1 })
+  await galley.end("SIGKILL")
+  await writer.notice.getByText("What you typed is kept in this browser").waitFor()
+  await page.locator(".cm-content").click()
+  await page.keyboard.insertText("글".repeat(200_000))
+  await writer.notice.getByText("this browser has no room left to keep what you typed").waitFor()
+  await client.send("Storage.overrideQuotaForOrigin", { origin: galley.url })
+  await page.keyboard.type("!")
+  await writer.notice.getByText("What you typed is kept in this browser").waitFor()
+  await galley.run()
+  await writer.seated()
+  await nothingKept(page)
+})
+
+test("a browser that keeps nothing says so as soon as it matters, and everything else works", async () => {
+  const writer = await browser.person(galley)
+  await writer.page.addInitScript(() => {
+    IDBFactory.prototype.open = () => {
+      throw new DOMException("storage is switched off", "SecurityError")
+    }
+  })
+  await writer.paste("Kim", "Private.")
+  await galley.end("SIGKILL")
+  await writer.notice.getByText("this browser keeps nothing").waitFor()
+  await type(writer, " Typed.")
+  await galley.run()
+  await writer.seated()
+  await writer.sees("Private. Typed.")
+  assert.equal(await stored(writer), "Private. Typed.")
+  browser.assertContent()
+})
