@@ -43,8 +43,13 @@ impl Sqlite {
         let Some((0, seq, _)) = rows.next() else {
             return Ok(None);
         };
-        let parts = rows.filter_map(|(_, _, bytes)| bytes.map(Bytes::from)).collect();
-        Ok(Some(Log { seq, parts }))
+        let mut log = Log { seq, parts: Vec::new(), numbers: Vec::new(), is_merged: false };
+        for (kind, number, bytes) in rows {
+            log.is_merged |= kind == 1;
+            log.numbers.push(number);
+            log.parts.push(Bytes::from(bytes.unwrap_or_default()));
+        }
+        Ok(Some(log))
     }
 
     pub(in crate::storage) async fn log_after(
@@ -71,6 +76,14 @@ impl Sqlite {
         }
         let updates = rows.filter_map(|(_, seq, bytes)| Some((seq, Bytes::from(bytes?))));
         Ok(Some(Tail { updates: updates.collect() }))
+    }
+
+    pub(in crate::storage) async fn last_numbers(
+        &self,
+        ids: &[DocumentId],
+    ) -> Result<HashMap<DocumentId, i64>, StorageError> {
+        let mut reader = self.readers.acquire().await?;
+        last_numbers(&mut reader, ids).await
     }
 
     pub(in crate::storage) async fn append(
@@ -138,8 +151,9 @@ pub(super) async fn append_in(
     connection: &mut SqliteConnection,
     batch: &[Append],
 ) -> Result<Vec<Appended>, StorageError> {
+    let documents: BTreeSet<DocumentId> = batch.iter().map(|append| append.document).collect();
     let state = State {
-        last_seq: last_numbers(connection, batch).await?,
+        last_seq: last_numbers(connection, &Vec::from_iter(documents)).await?,
         seats: sittings(connection, batch).await?,
         clients: owners(connection, batch).await?,
     };
@@ -168,11 +182,10 @@ pub(super) async fn insert_update(
 
 async fn last_numbers(
     connection: &mut SqliteConnection,
-    batch: &[Append],
+    wanted: &[DocumentId],
 ) -> Result<HashMap<DocumentId, i64>, StorageError> {
-    let wanted: BTreeSet<DocumentId> = batch.iter().map(|append| append.document).collect();
     let mut found = HashMap::new();
-    for chunk in Vec::from_iter(wanted).chunks(ROWS_MAX) {
+    for chunk in wanted.chunks(ROWS_MAX) {
         let mut query = Builder::new("WITH wanted (id) AS (");
         query.push_values(chunk, |mut row, id| {
             row.push_bind(id.to_string());
