@@ -84,6 +84,7 @@ async fn tick_for_ever(sessions: &Sessions) {
         sessions.shared.last_visit.is(now);
         sessions.shared.locks.renew_ahead(backstop(every));
         sessions.shared.rooms.tidy(now);
+        sessions.keep_abreast();
     }
 }
 

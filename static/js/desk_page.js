@@ -186,6 +186,10 @@ export class DeskPage {
       this.connection.stop()
       return this.store.change({ phase: "lost", why: "malformed" })
     }
+    if (told.type === "/problems/document-damaged") {
+      this.editor.mayType(false)
+      return show(t("state.damaged"))
+    }
     show(t("state.problem", { why: String(told.title ?? "") }))
   }
 

@@ -17,6 +17,9 @@ mod peer;
 #[path = "../storage/server.rs"]
 mod postgres_server;
 mod process;
+#[expect(dead_code, reason = "what only the tests of decoders use")]
+#[path = "../fuzz/random.rs"]
+mod random;
 #[expect(dead_code, reason = "what only the tests of locks use")]
 #[path = "../locks/server.rs"]
 mod redis_server;
@@ -27,9 +30,11 @@ mod across;
 mod admin;
 mod admin_locks;
 mod cluster;
+mod damaged;
 mod documents;
 mod history;
 mod hostile;
+mod kills;
 mod outage;
 mod postgres;
 mod redis_cluster;
@@ -39,5 +44,7 @@ mod rest_edge;
 mod rest_entry;
 mod reviews;
 mod seats;
+mod storage_away;
 mod traffic;
+mod typist;
 mod waiting;

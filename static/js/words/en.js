@@ -146,6 +146,7 @@ export const en = {
   "state.restored": "Your seat is confirmed. You can go on typing.",
   "state.back": "Connected again.",
   "state.brought-back": "{count} edits that were not saved last time have been put back.",
+  "state.damaged": "This document is damaged in the database. You see what could be read of it, and nothing can be changed until it is mended.",
   "state.denied": "The reviewer's chair does not change the text. Select a passage and suggest a replacement.",
   "state.problem": "The server says: {why}",
 

@@ -147,6 +147,7 @@ export const ko = {
   "state.restored": "자리를 확인했습니다. 계속 쓰세요.",
   "state.back": "다시 연결되었습니다.",
   "state.brought-back": "지난번에 저장하지 못한 수정 {count}건을 되살렸습니다.",
+  "state.damaged": "데이터베이스에 저장된 이 문서가 손상되었습니다. 읽을 수 있는 데까지만 보이며, 복구되기 전에는 고칠 수 없습니다.",
   "state.denied": "검토자는 본문을 직접 고칠 수 없습니다. 문장을 선택해 고칠 말을 제안해 주세요.",
   "state.problem": "서버에서 알립니다: {why}",
 
