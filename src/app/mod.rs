@@ -55,6 +55,15 @@ const TASKS_MAX: Duration = Duration::from_secs(5);
 /// What `/readyz` says when the database does not work.
 const STORAGE_AWAY: &str = "the database cannot be read: see whether it runs and can be reached, and \
                             whether its disk has room; the server's log has its own words";
+/// What `/readyz` says when it can be read, and edits cannot be stored.
+const STORAGE_STUCK: &str = "the database can be read, but edits cannot be stored: see what else \
+                             writes to it, and whether it may be written; they are kept in memory \
+                             within a limit and stored by themselves, so do not stop this server \
+                             before; its log has the database's own words";
+/// The same, when it has said why.
+const STORAGE_FULL: &str = "the database has no space left, so edits cannot be stored: free space on \
+                            its disk; they are kept in memory within a limit and stored by \
+                            themselves, so do not stop this server before";
 /// What `/readyz` says when Redis does not answer.
 const LOCKS_AWAY: &str = "Redis does not answer as it should, so nobody can be seated: see whether \
                           it runs, has room, and is where `locks.url` leads; the server's log has \
@@ -145,7 +154,7 @@ impl App {
             Some(origin) => Origins::exactly(origin.clone()),
             None => Origins::of_listener(address),
         };
-        let readiness = readiness(&storage, &locks);
+        let readiness = readiness(&storage, &locks, &sessions);
         let scrape = figures
             .clone()
             .map_or_else(Scrape::off, |figures| Scrape::new(move || figures.render()));
@@ -282,17 +291,22 @@ fn start_sessions(
     })
 }
 
-fn readiness(storage: &Storage, locks: &Locks) -> Readiness {
-    let (storage, locks) = (storage.clone(), locks.clone());
+fn readiness(storage: &Storage, locks: &Locks, sessions: &Sessions) -> Readiness {
+    let (storage, locks, sessions) = (storage.clone(), locks.clone(), sessions.clone());
     Readiness::new(vec![
         Probe::new("storage", move || {
-            let storage = storage.clone();
+            let (storage, sessions) = (storage.clone(), sessions.clone());
             async move {
-                let checked = storage.check().await;
-                checked.map(|()| Vec::new()).map_err(|error| Down {
+                let down = |error: &StorageError, remedy: &str| Down {
                     cause: error.to_string(),
-                    remedy: STORAGE_AWAY.to_owned(),
-                })
+                    remedy: remedy.to_owned(),
+                };
+                storage.check().await.map_err(|error| down(&error, STORAGE_AWAY))?;
+                match sessions.storage_trouble() {
+                    None => Ok(Vec::new()),
+                    Some(error @ StorageError::Full(_)) => Err(down(&error, STORAGE_FULL)),
+                    Some(error) => Err(down(&error, STORAGE_STUCK)),
+                }
             }
         }),
         Probe::new("locks", move || {

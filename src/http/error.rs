@@ -234,7 +234,9 @@ fn session_contract(error: &SessionError) -> Contract {
     match error {
         SessionError::NoSuchDocument => (Is::NOT_FOUND, "not-found", "Not found"),
         SessionError::RoomFull => (Is::SERVICE_UNAVAILABLE, "room-full", "Try again"),
-        SessionError::Unreadable => (Is::INTERNAL_SERVER_ERROR, "internal", "Our fault"),
+        SessionError::Unreadable => {
+            (Is::INTERNAL_SERVER_ERROR, "document-damaged", "The stored document is damaged")
+        }
         SessionError::Storage(_) | SessionError::Locks(_) => {
             (Is::SERVICE_UNAVAILABLE, "unavailable", "Try again")
         }

@@ -106,6 +106,12 @@ impl Relay {
         self.node
     }
 
+    /// Whether there are no others, and never will be.
+    #[must_use]
+    pub fn is_alone(&self) -> bool {
+        self.wire.is_none()
+    }
+
     /// Tells the other servers, if they listen. Never waits for them, nor for Redis: what it takes
     /// is sent soon, in order.
     ///

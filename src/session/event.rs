@@ -126,6 +126,18 @@ pub const NOT_SAVED: Problem = Problem {
     title: "The server cannot store right now; edits are kept and stored when it can",
     status: 503,
 };
+/// The same, because the database has no space left.
+pub const NO_SPACE: Problem = Problem {
+    kind: "/problems/not-saved",
+    title: "The server has no space left to store; edits are kept and stored when it has",
+    status: 507,
+};
+/// What is stored cannot be read to its end: nothing is added to it.
+pub const DOCUMENT_DAMAGED: Problem = Problem {
+    kind: "/problems/document-damaged",
+    title: "The stored document is damaged; what can be read of it is shown, and cannot be changed",
+    status: 500,
+};
 /// No further edit is taken until storage answers.
 pub const UNSAVED_FULL: Problem = Problem {
     kind: "/problems/unsaved-full",

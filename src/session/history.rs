@@ -96,7 +96,8 @@ pub async fn run(
     mut orders: Orders,
     stop: CancellationToken,
 ) {
-    let mut keeper = Keeper { rooms, storage, pending: Vec::new(), is_away: false };
+    let mut keeper =
+        Keeper { rooms, storage, pending: Vec::new(), unbuilt: Vec::new(), is_away: false };
     let mut ticker = interval((terms.pause / 8).clamp(LOOK_MIN, LOOK_MAX));
     ticker.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut waiting = Vec::new();
@@ -120,6 +121,8 @@ struct Keeper {
     storage: Storage,
     /// What is built and not yet stored: at most a batch, and what one room or order brought.
     pending: Vec<NewVersion>,
+    /// Points whose document could not be read about: the database is away.
+    unbuilt: Vec<Point>,
     /// The last try to store failed.
     is_away: bool,
 }
@@ -151,6 +154,11 @@ impl Keeper {
     /// Looks at every open room.
     async fn look(&mut self, terms: &HistoryTerms) {
         self.store().await;
+        if !self.unbuilt.is_empty() {
+            self.is_away = false;
+            let points = std::mem::take(&mut self.unbuilt);
+            self.take_in(points).await;
+        }
         let now = Instant::now();
         for room in self.rooms.all() {
             if self.is_away {
@@ -163,7 +171,7 @@ impl Keeper {
     }
 
     async fn take_in(&mut self, points: Vec<Point>) {
-        if self.is_away && BATCH_MAX <= self.pending.len() {
+        if self.is_away && BATCH_MAX <= self.pending.len().max(self.unbuilt.len()) {
             tracing::warn!(
                 points = points.len(),
                 "versions cannot be stored, and some are given up"
@@ -172,8 +180,13 @@ impl Keeper {
         }
         for point in points {
             let document = point.document;
-            match self.build(point).await {
+            match self.build(&point).await {
                 Ok(version) => self.pending.extend(version),
+                Err(SessionError::Storage(error)) => {
+                    tracing::warn!(%document, %error, "a version cannot be built; trying again");
+                    self.unbuilt.push(point);
+                    self.is_away = true;
+                }
                 Err(error) => tracing::warn!(%document, %error, "a version cannot be built"),
             }
         }
@@ -183,8 +196,8 @@ impl Keeper {
     }
 
     /// The version of a point. `None`: there is one already, perhaps by another server.
-    async fn build(&self, point: Point) -> Result<Option<NewVersion>, SessionError> {
-        let Point { document, kind, authors, snapshot } = point;
+    async fn build(&self, point: &Point) -> Result<Option<NewVersion>, SessionError> {
+        let Point { document, kind, authors, snapshot } = point.clone();
         let seq = snapshot.seq;
         let newest = self.storage.versions(document, 1, None).await?;
         if newest.first().is_some_and(|newest| seq <= newest.seq) {

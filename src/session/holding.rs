@@ -69,6 +69,9 @@ pub struct Sitter {
     pub wants_events: bool,
 }
 
+/// How long what a client said before it went may take to be read, up to its close.
+const LAST_WORDS: Duration = Duration::from_millis(250);
+
 /// A session and its seat.
 #[derive(Debug)]
 pub struct Holding {
@@ -84,6 +87,9 @@ pub struct Holding {
     active_at: AtomicU64,
     edited_at: AtomicU64,
     life: Mutex<Life>,
+    /// Questions whether the client lives, and the last that it answered.
+    asked: AtomicU64,
+    answered: AtomicU64,
     sign_of_life: Notify,
 }
 
@@ -118,6 +124,8 @@ impl Holding {
                 idle_warned: false,
                 kept: None,
             }),
+            asked: AtomicU64::new(0),
+            answered: AtomicU64::new(0),
             sign_of_life: Notify::new(),
         }
     }
@@ -268,6 +276,12 @@ impl Holding {
         self.sign_of_life.notify_waiters();
     }
 
+    /// The client has answered the question of that number.
+    pub fn answered(&self, number: u64) {
+        self.answered.fetch_max(number, Ordering::AcqRel);
+        self.sign_of_life.notify_waiters();
+    }
+
     /// How long the client has been silent.
     #[must_use]
     pub fn silent_for(&self, now: Instant) -> Duration {
@@ -307,11 +321,25 @@ impl Holding {
         life.idle_warned = due;
     }
 
-    /// Waits for the next sign of life, at most `patience`.
+    /// Asks the client for a sign of life, and waits for it at most that long. A pong to the question
+    /// is one. Anything else may have lain in the socket since before the client went: that counts
+    /// if the client is still there a moment later.
     pub async fn answers_within(&self, patience: Duration) -> bool {
+        let number = self.asked.fetch_add(1, Ordering::AcqRel) + 1;
         let sign = self.sign_of_life.notified();
-        self.outbox.ping();
-        tokio::time::timeout(patience, sign).await.is_ok()
+        self.outbox.ask(number);
+        if tokio::time::timeout(patience, sign).await.is_err() {
+            return false;
+        }
+        let answered = async {
+            let mut sign = self.sign_of_life.notified();
+            while self.answered.load(Ordering::Acquire) < number {
+                sign.await;
+                sign = self.sign_of_life.notified();
+            }
+        };
+        let answered = tokio::time::timeout(LAST_WORDS, answered).await.is_ok();
+        answered || matches!(self.phase(), Phase::Claiming | Phase::Held | Phase::Uncertain)
     }
 
     /// Sends an event, if the client understands them.

@@ -56,3 +56,28 @@ async fn an_older_renewal_that_arrives_late_does_not_shorten_the_deadline() {
     holding.renewed(until - Duration::from_secs(3));
     assert!(holding.may_write(until - Duration::from_secs(1)));
 }
+
+#[tokio::test(start_paused = true)]
+async fn the_last_words_of_a_client_that_went_are_no_sign_of_life() {
+    let patience = Duration::from_secs(1);
+    for (goes, pongs, lives) in
+        [(true, false, false), (false, false, true), (true, true, true), (false, true, true)]
+    {
+        let holding = held(Instant::now() + Duration::from_secs(10));
+        let words = async {
+            tokio::time::sleep(patience / 2).await;
+            holding.heard(Instant::now());
+            if pongs {
+                holding.answered(1);
+            }
+            tokio::task::yield_now().await;
+            if goes {
+                holding.went_away();
+            }
+        };
+        let (answers, ()) = tokio::join!(holding.answers_within(patience), words);
+        assert_eq!(answers, lives, "goes: {goes}, pongs: {pongs}");
+    }
+    let holding = held(Instant::now() + Duration::from_secs(10));
+    assert!(!holding.answers_within(patience).await, "nothing was heard");
+}

@@ -10,6 +10,7 @@
 //! Into the registry before the key is asked for; out of the registry before the release is sent.
 //! Stopping: no new sockets → sockets closed → rooms flushed → seats released → renewal stops last.
 
+mod abreast;
 mod accept;
 mod across;
 pub mod admin;
@@ -48,6 +49,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use tokio::sync::Semaphore;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -134,6 +136,8 @@ struct Shared {
     persister: Persister,
     history: History,
     last_visit: LastVisit,
+    /// The place of whoever looks what the other servers did.
+    looking: Arc<Semaphore>,
     draining: AtomicBool,
     /// What was asked of the other servers.
     questions: Questions,
@@ -188,6 +192,7 @@ impl Sessions {
             persister,
             history,
             last_visit: LastVisit::now(),
+            looking: Arc::new(Semaphore::new(1)),
             draining: AtomicBool::new(false),
             questions: Questions::default(),
             stop: CancellationToken::new(),

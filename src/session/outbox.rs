@@ -25,8 +25,8 @@ const LAST_WORDS: Duration = Duration::from_secs(1);
 pub enum Outgoing {
     /// Send this binary message.
     Frame(Bytes),
-    /// Send a websocket ping.
-    Ping,
+    /// Send a websocket ping with this in it, which comes back in the pong.
+    Ping(Bytes),
     /// Send this close and stop.
     Close(Close),
 }
@@ -95,7 +95,13 @@ impl Outbox {
 
     /// Queues a ping. A full queue is proof enough that the socket is not idle.
     pub fn ping(&self) {
-        let _full = self.queue.try_send(Outgoing::Ping);
+        let _full = self.queue.try_send(Outgoing::Ping(Bytes::new()));
+    }
+
+    /// Queues a ping whose pong is told from all others.
+    pub fn ask(&self, number: u64) {
+        let number = Bytes::copy_from_slice(&number.to_be_bytes());
+        let _full = self.queue.try_send(Outgoing::Ping(number));
     }
 
     /// Ends the socket. The first reason stands.
@@ -128,7 +134,7 @@ impl OutboxReader {
                 self.shared.bytes.fetch_sub(frame.len(), Ordering::Relaxed);
                 Outgoing::Frame(frame)
             }
-            Some(Outgoing::Ping) if !self.gave_up() => Outgoing::Ping,
+            Some(Outgoing::Ping(number)) if !self.gave_up() => Outgoing::Ping(number),
             Some(_) | None => {
                 let close = self.shared.close.get().map(|(close, _until)| close.clone());
                 Outgoing::Close(close.unwrap_or(Close::Left))

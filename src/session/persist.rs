@@ -15,7 +15,8 @@
 //!   stand on the refused one, and would leave a gap in the log for ever. The room is reset, and
 //!   clients send again what the database has not.
 
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot};
@@ -25,7 +26,9 @@ use tokio_util::sync::CancellationToken;
 use crate::domain::fence::Fence;
 use crate::relay::Relay;
 use crate::relay::{Message, Topic};
+use crate::session::Sessions;
 use crate::session::close::LostReason;
+use crate::session::event::{NO_SPACE, NOT_SAVED, Problem};
 use crate::session::holding::Holding;
 use crate::session::room::{Debt, Room};
 use crate::storage::Storage;
@@ -68,6 +71,40 @@ enum Order {
 #[derive(Clone, Debug)]
 pub struct Persister {
     queue: mpsc::Sender<Order>,
+    trouble: Arc<Trouble>,
+}
+
+/// Why nothing can be stored, as long as that is so.
+#[derive(Debug, Default)]
+struct Trouble {
+    /// Looked at with each edit.
+    is: AtomicBool,
+    error: Mutex<Option<StorageError>>,
+}
+
+impl Trouble {
+    fn is_now(&self, error: Option<StorageError>) {
+        for (reason, is) in [
+            ("full", matches!(error, Some(StorageError::Full(_)))),
+            ("other", matches!(&error, Some(error) if !matches!(error, StorageError::Full(_)))),
+        ] {
+            metrics::gauge!("galley_storage_failing", "reason" => reason).set(u8::from(is));
+        }
+        self.is.store(error.is_some(), Ordering::Release);
+        *self.error.lock().unwrap_or_else(PoisonError::into_inner) = error;
+    }
+
+    fn error(&self) -> Option<StorageError> {
+        if !self.is.load(Ordering::Acquire) {
+            return None;
+        }
+        self.error.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+/// What people are told of it.
+fn problem_of(error: &StorageError) -> Problem {
+    if matches!(error, StorageError::Full(_)) { NO_SPACE } else { NOT_SAVED }
 }
 
 /// A place in the queue. Unused, it is given back on drop.
@@ -87,7 +124,10 @@ pub struct QueueFull;
 
 /// The queue's other end, for [`run`].
 #[derive(Debug)]
-pub struct Queue(mpsc::Receiver<Order>);
+pub struct Queue {
+    orders: mpsc::Receiver<Order>,
+    trouble: Arc<Trouble>,
+}
 
 impl std::fmt::Debug for Order {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -102,7 +142,9 @@ impl std::fmt::Debug for Order {
 #[must_use]
 pub fn persister() -> (Persister, Queue) {
     let (sender, receiver) = mpsc::channel(QUEUE_MAX);
-    (Persister { queue: sender }, Queue(receiver))
+    let trouble = Arc::<Trouble>::default();
+    let queue = Queue { orders: receiver, trouble: Arc::clone(&trouble) };
+    (Persister { queue: sender, trouble }, queue)
 }
 
 impl Persister {
@@ -115,6 +157,11 @@ impl Persister {
         self.queue.try_reserve().map(Place).map_err(|_full| QueueFull)
     }
 
+    /// What people are to be told of why nothing can be stored right now.
+    pub(super) fn problem(&self) -> Option<Problem> {
+        self.trouble.error().as_ref().map(problem_of)
+    }
+
     /// Waits until everything queued before this call is stored, at most `patience`.
     pub async fn flush(&self, patience: Duration) -> bool {
         let (done, flushed) = oneshot::channel();
@@ -122,6 +169,14 @@ impl Persister {
             return false;
         }
         matches!(tokio::time::timeout(patience, flushed).await, Ok(Ok(())))
+    }
+}
+
+impl Sessions {
+    /// Why no edit can be stored right now, if that is so.
+    #[must_use]
+    pub fn storage_trouble(&self) -> Option<StorageError> {
+        self.shared.persister.trouble.error()
     }
 }
 
@@ -134,7 +189,7 @@ pub async fn run(storage: Storage, relay: Relay, mut queue: Queue, stop: Cancell
         let _gathered = stop.run_until_cancelled(sleep_until(next_group_at)).await;
         let received = tokio::select! {
             biased;
-            received = queue.0.recv_many(&mut orders, BATCH_MAX) => received,
+            received = queue.orders.recv_many(&mut orders, BATCH_MAX) => received,
             () = stop.cancelled() => 0,
         };
         if received == 0 {
@@ -152,7 +207,7 @@ pub async fn run(storage: Storage, relay: Relay, mut queue: Queue, stop: Cancell
         }
         if !batch.is_empty() {
             let began = Instant::now();
-            store(&storage, &relay, batch, &stop).await;
+            store(&storage, &relay, batch, &queue.trouble, &stop).await;
             let rest = began.elapsed() * GROUPS_REST;
             next_group_at = began + rest.clamp(GROUPS_APART, GROUPS_APART_MAX);
         }
@@ -164,7 +219,13 @@ pub async fn run(storage: Storage, relay: Relay, mut queue: Queue, stop: Cancell
 }
 
 /// Stores one batch, however long it takes (P2); only a stopping server gives up.
-async fn store(storage: &Storage, relay: &Relay, batch: Vec<Owed>, stop: &CancellationToken) {
+async fn store(
+    storage: &Storage,
+    relay: &Relay,
+    batch: Vec<Owed>,
+    trouble: &Trouble,
+    stop: &CancellationToken,
+) {
     let started = Instant::now();
     let (appends, rest): (Vec<_>, Vec<_>) = batch
         .into_iter()
@@ -176,6 +237,7 @@ async fn store(storage: &Storage, relay: &Relay, batch: Vec<Owed>, stop: &Cancel
             Ok(outcomes) => break outcomes,
             Err(error) => {
                 complain(&error, &rest, wait == RETRY_FIRST);
+                trouble.is_now(Some(error));
                 let pause = tokio::time::sleep(wait);
                 if stop.run_until_cancelled(pause).await.is_none() {
                     tracing::error!(updates = appends.len(), "stopping with updates not stored");
@@ -185,6 +247,11 @@ async fn store(storage: &Storage, relay: &Relay, batch: Vec<Owed>, stop: &Cancel
             }
         }
     };
+    if RETRY_FIRST < wait {
+        let seconds = started.elapsed().as_secs();
+        tracing::info!(updates = appends.len(), seconds, "updates can be stored again");
+        trouble.is_now(None);
+    }
     metrics::histogram!("galley_document_persist_seconds").record(started.elapsed().as_secs_f64());
     for ((append, (room, holding, debt)), outcome) in appends.iter().zip(rest).zip(outcomes) {
         match outcome {
@@ -220,6 +287,6 @@ fn complain(error: &StorageError, owed: &[(Arc<Room>, Arc<Holding>, Debt)], is_f
         tracing::error!(%error, updates = owed.len(), "updates cannot be stored; trying again");
     }
     for (room, _, _) in owed {
-        room.not_saved();
+        room.not_saved(problem_of(error));
     }
 }

@@ -99,6 +99,7 @@ async fn tick_for_ever(sessions: &Sessions) {
         sessions.shared.last_visit.is(now);
         sessions.shared.locks.renew_ahead(backstop(every));
         sessions.shared.rooms.tidy(now);
+        sessions.keep_abreast();
         call_on(&living, call, &sessions.shared.terms).await;
     }
 }

@@ -43,8 +43,11 @@ pub struct Rooms {
 /// A document as it was read.
 struct Opened {
     log: UpdateLog,
+    /// The number of the last update in it.
     seq: i64,
     rows: usize,
+    /// There is more, which cannot be read.
+    is_damaged: bool,
 }
 
 impl Rooms {
@@ -94,10 +97,17 @@ impl Rooms {
     /// [`SessionError::NoSuchDocument`], or storage's failure.
     pub async fn snapshot(&self, document: DocumentId) -> Result<Snapshot, SessionError> {
         let place = self.place().await;
+        // Whoever reads half of it may take it for the whole. In the room it is said.
         if let Some(room) = self.find(document) {
+            if room.is_damaged() {
+                return Err(SessionError::Unreadable);
+            }
             return Ok(Snapshot { place, ..room.snapshot() });
         }
-        let Opened { mut log, seq, rows: _ } = self.read(document).await?;
+        let Opened { mut log, seq, rows: _, is_damaged } = self.read(document).await?;
+        if is_damaged {
+            return Err(SessionError::Unreadable);
+        }
         Ok(Snapshot { merged: log.merged(), seq, is_settled: true, version: 0, place })
     }
 
@@ -198,10 +208,10 @@ impl Rooms {
     }
 
     async fn load(&self, document: DocumentId) -> Result<Arc<Room>, SessionError> {
-        let Opened { log, seq, rows } = self.read(document).await?;
+        let Opened { log, seq, rows, is_damaged } = self.read(document).await?;
         let owners: HashMap<_, _> =
             self.storage.client_owners(document).await?.into_iter().collect();
-        let opening = Opening { document, log, seq, rows, owners };
+        let opening = Opening { document, log, seq, rows, owners, is_damaged };
         let (room, to_say) = Room::open(opening, self.limits, self.persister.clone());
         let room = Arc::new(room);
         let following = Arc::clone(&room).follow(self.relay.clone(), self.storage.clone(), to_say);
@@ -210,13 +220,33 @@ impl Rooms {
     }
 
     async fn read(&self, document: DocumentId) -> Result<Opened, SessionError> {
-        let log = self.storage.log(document).await?.ok_or(SessionError::NoSuchDocument)?;
-        let (seq, rows) = (log.seq, log.parts.len());
-        let log = UpdateLog::open(log.parts).map_err(|error| {
-            tracing::error!(%document, ?error, "a stored document cannot be opened");
-            SessionError::Unreadable
-        })?;
-        Ok(Opened { log, seq, rows })
+        let stored = self.storage.log(document).await?.ok_or(SessionError::NoSuchDocument)?;
+        let (last, rows, hole) = (stored.seq, stored.parts.len(), stored.hole());
+        let mut parts = stored.parts;
+        if let Some((sound, _)) = hole {
+            parts.truncate(sound);
+        }
+        let (log, broken) = UpdateLog::open_up_to(parts);
+        // What comes after the first row that is missing, or does not fit, is left alone: it may
+        // stand on that one.
+        let damage = match (broken, hole) {
+            (Some((at, error)), _) => Some((at, error.to_string())),
+            (None, Some((at, missing))) => Some((at, format!("number {missing} is missing"))),
+            (None, None) => None,
+        };
+        let Some((sound, why)) = damage else {
+            return Ok(Opened { log, seq: last, rows, is_damaged: false });
+        };
+        let number = |at: usize| stored.numbers.get(at).copied();
+        let seq = sound.checked_sub(1).and_then(number).unwrap_or(0);
+        metrics::counter!("galley_documents_damaged_total").increment(1);
+        tracing::error!(
+            %document, why, readable_up_to = seq, first_bad = number(sound), last,
+            "a stored document is damaged, and open for reading only, up to the damage: put back \
+             its rows of `updates` and `snapshots` from a backup, then have its people leave and \
+             come back"
+        );
+        Ok(Opened { log, seq, rows, is_damaged: true })
     }
 
     fn forget(&self, room: &Room) {

@@ -67,6 +67,13 @@ impl Seated {
         self.holding.heard(Instant::now());
     }
 
+    /// A pong came: it may be the answer to a question.
+    pub fn answered(&self, number: &[u8]) {
+        if let Ok(number) = number.try_into().map(u64::from_be_bytes) {
+            self.holding.answered(number);
+        }
+    }
+
     /// Takes in one binary message.
     ///
     /// # Errors

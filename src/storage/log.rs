@@ -4,6 +4,8 @@
 //! of all up to its number. Nothing is ever renumbered, so whoever has read up to a number can
 //! ask for what came after it.
 
+use std::collections::HashMap;
+
 use bytes::Bytes;
 use chrono::{DateTime, Utc};
 
@@ -19,6 +21,29 @@ pub struct Log {
     pub seq: i64,
     /// The snapshot, if there is one, then the updates after it in order.
     pub parts: Vec<Bytes>,
+    /// The number of each part; that of the snapshot is the last in it.
+    pub numbers: Vec<i64>,
+    /// Whether there is a snapshot.
+    pub is_merged: bool,
+}
+
+impl Log {
+    /// How many parts follow each other before the first number that is missing, and that number.
+    /// `None`: none is (D3).
+    #[must_use]
+    pub fn hole(&self) -> Option<(usize, i64)> {
+        let mut next = match self.numbers.first() {
+            Some(upto) if self.is_merged => *upto,
+            _ => 1,
+        };
+        for (at, number) in self.numbers.iter().enumerate() {
+            if *number != next {
+                return Some((at, next));
+            }
+            next += 1;
+        }
+        (next <= self.seq).then_some((self.numbers.len(), next))
+    }
 }
 
 /// What came after a number.
@@ -90,6 +115,18 @@ impl Storage {
     /// [`StorageError`] when the database cannot be read.
     pub async fn log_after(&self, id: DocumentId, seq: i64) -> Result<Option<Tail>, StorageError> {
         on_engine!(self, log_after(id, seq))
+    }
+
+    /// The last number of each of these documents that is there.
+    ///
+    /// # Errors
+    ///
+    /// [`StorageError`] when the database cannot be read.
+    pub async fn last_numbers(
+        &self,
+        ids: &[DocumentId],
+    ) -> Result<HashMap<DocumentId, i64>, StorageError> {
+        on_engine!(self, last_numbers(ids))
     }
 
     /// Stores a group of updates in one transaction, with one outcome each, by position. An item

@@ -49,12 +49,23 @@ impl UpdateLog {
     ///
     /// [`SyncError::Refused`] when one of them is no update or does not follow from those before.
     pub fn open(parts: Vec<Bytes>) -> Result<Self, SyncError> {
-        let mut log = Self::empty();
-        for part in parts {
-            let checked = log.check(&part, Origin::Server)?;
-            log.append(part, checked);
+        match Self::open_up_to(parts) {
+            (log, None) => Ok(log),
+            (_, Some((_, error))) => Err(error.into()),
         }
-        Ok(log)
+    }
+
+    /// As much of a stored document as can be read, and which part cannot, and why.
+    #[must_use]
+    pub fn open_up_to(parts: Vec<Bytes>) -> (Self, Option<(usize, Rejected)>) {
+        let mut log = Self::empty();
+        for (at, part) in parts.into_iter().enumerate() {
+            match log.check(&part, Origin::Server) {
+                Ok(checked) => log.append(part, checked),
+                Err(error) => return (log, Some((at, error))),
+            }
+        }
+        (log, None)
     }
 
     /// Judges an update before anybody else sees it (Y1).

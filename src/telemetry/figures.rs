@@ -18,6 +18,7 @@ const COUNTERS: &[(&str, &str)] = &[
     ("galley_renewal_mass_losses_total", "Rounds in which most locks were lost at once."),
     ("galley_lock_acquisitions_total", "Attempts at a lock, by class and outcome."),
     ("galley_document_updates_total", "Updates of documents that were stored."),
+    ("galley_documents_damaged_total", "Times a stored document could not be read to its end."),
     ("galley_http_requests_total", "Requests, by method, route and status."),
 ];
 
@@ -30,6 +31,7 @@ const GAUGES: &[(&str, &str)] = &[
     ("galley_locks_clock_ahead_seconds", "How far the clock of Redis is ahead of this server's."),
     ("galley_connections", "Open connections, websockets included."),
     ("galley_rooms", "Open rooms."),
+    ("galley_storage_failing", "1 while edits cannot be stored, by reason."),
 ];
 
 /// Names and meanings of durations.
@@ -68,8 +70,12 @@ fn begin_at_zero() {
         "galley_renewal_reasserted_total",
         "galley_renewal_mass_losses_total",
         "galley_document_updates_total",
+        "galley_documents_damaged_total",
     ] {
         counter!(name).increment(0);
+    }
+    for reason in ["full", "other"] {
+        gauge!("galley_storage_failing", "reason" => reason).set(0.0);
     }
     for name in [
         "galley_renewal_locks",

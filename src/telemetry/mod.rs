@@ -37,7 +37,9 @@ pub fn is_level(level: &str) -> bool {
 ///
 /// Fails when logging was started before.
 pub fn start_logs(level: &str, format: Format) -> Result<(), TryInitError> {
-    let lines = fmt::layer().with_writer(std::io::stderr);
+    // A line that cannot be written, as on a full disk, is left out. To say so on standard error,
+    // which is where it could not be written, would panic.
+    let lines = fmt::layer().with_writer(std::io::stderr).log_internal_errors(false);
     let lines = match format {
         // A terminal's colours would be noise in a file, and a container's log is a file.
         Format::Text => lines.with_ansi(false).boxed(),

@@ -240,6 +240,10 @@ export class DeskPage {
       // Last: while the connection ended the page took it for lost, and a writer goes on then.
       return this.editor.mayType(false)
     }
+    if (told.type === "/problems/document-damaged") {
+      this.editor.mayType(false)
+      return show(t("state.damaged"))
+    }
     show(t("state.problem", { why: String(told.title ?? "") }))
   }
 

@@ -8,67 +8,22 @@
  */
 
 import assert from "node:assert/strict"
-import { spawn } from "node:child_process"
 import { mkdirSync } from "node:fs"
-import { createServer } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { createInterface } from "node:readline"
 
 import { chromium } from "playwright-core"
 
 import { Galley } from "../stock/galley.mjs"
+import { Redis, freePort } from "../stock/redis.mjs"
 
-export { Galley }
+export { Galley, Redis, freePort }
 
 /** The browser itself, for tests that start another. */
 export const browserPath = process.env.GALLEY_CHROMIUM ?? "/usr/bin/chromium"
 
 /** Where screenshots go: `GALLEY_SHOTS`, or a folder of the system's that is kept. */
 export const shots = process.env.GALLEY_SHOTS ?? join(tmpdir(), "galley-shots")
-
-/** A private Redis. */
-export class Redis {
-  static async start() {
-    const port = await freePort()
-    const child = spawn("redis-server", ["--port", String(port), "--bind", "127.0.0.1", "--save", ""], {
-      stdio: ["ignore", "pipe", "ignore"],
-    })
-    for await (const line of createInterface({ input: child.stdout })) {
-      if (/Ready to accept connections/.test(line)) return new Redis(child, port)
-    }
-    throw new Error("redis-server did not start")
-  }
-
-  /** @param {import("node:child_process").ChildProcess} child @param {number} port */
-  constructor(child, port) {
-    this.process = child
-    this.url = `redis://127.0.0.1:${port}`
-  }
-
-  /** @param {NodeJS.Signals} signal */
-  signal(signal) {
-    this.process.kill(signal)
-  }
-
-  async stop() {
-    const ended = new Promise((done) => this.process.once("exit", done))
-    this.process.kill("SIGKILL")
-    await ended
-  }
-}
-
-/** @returns {Promise<number>} */
-export function freePort() {
-  return new Promise((resolve, reject) => {
-    const server = createServer().once("error", reject)
-    server.listen(0, "127.0.0.1", () => {
-      const address = server.address()
-      const port = typeof address === "object" && address ? address.port : 0
-      server.close(() => resolve(port))
-    })
-  })
-}
 
 export class Browser {
   static async start() {

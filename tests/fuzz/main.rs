@@ -16,6 +16,7 @@ mod fragments;
 mod judge;
 mod kept;
 mod mutate;
+mod random;
 mod seeds;
 mod target;
 mod trace;

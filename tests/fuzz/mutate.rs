@@ -1,5 +1,7 @@
 //! Changes to bytes, the same for the same seed.
 
+use crate::random::Random;
+
 /// Numbers at which a decoder changes its mind: one byte and two, half a gigabyte, the last clock,
 /// the last that JavaScript can count to, and all bits.
 const NUMBERS: [u64; 14] = [
@@ -21,35 +23,6 @@ const NUMBERS: [u64; 14] = [
 /// Small input is what a limit of milliseconds is about.
 const BYTES_MAX: usize = 4_096;
 const CHANGES_MAX: usize = 4;
-
-/// `xorshift64*`.
-pub(crate) struct Random(u64);
-
-impl Random {
-    /// Seeds that stand beside each other give unlike numbers.
-    pub(crate) fn new(seed: u64) -> Self {
-        let mut mixed = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        Self((mixed ^ (mixed >> 31)) | 1)
-    }
-
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
-    }
-
-    /// Below `end`; 0 if that is 0.
-    pub(crate) fn below(&mut self, end: usize) -> usize {
-        usize::try_from(self.next() >> 33).unwrap() % end.max(1)
-    }
-
-    fn byte(&mut self) -> u8 {
-        self.next().to_be_bytes()[0]
-    }
-}
 
 /// A number as lib0 writes it.
 pub(crate) fn number(mut rest: u64) -> Vec<u8> {

@@ -6,7 +6,8 @@ use std::fmt::Write as _;
 use std::io::Write as _;
 use std::time::{Duration, Instant};
 
-use crate::mutate::{Random, mutate};
+use crate::mutate::mutate;
+use crate::random::Random;
 
 /// For all targets together, where `GALLEY_FUZZ_SECONDS` does not say.
 const SECONDS: f64 = 60.0;

@@ -3,6 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use galley::storage::Storage;
+use galley::storage::log::Append;
+use galley::sync::log::SERVER_IDS;
+use galley::sync::text::document_from_text;
 use serde_json::json;
 use tempfile::TempDir;
 use tokio::time::Instant;
@@ -203,4 +207,55 @@ async fn a_broken_connection_is_told_to_the_other_servers_after_the_grace() {
     reviewer.event("peer.joined").await;
     drop(writer);
     assert_eq!(reviewer.event("peer.left").await["role"], "writer");
+}
+
+/// Goal: people whose server dies are said to have left once their seats are free, and their cursors
+/// go; whoever comes to a room that is open is told who else is there, wherever that is.
+#[tokio::test]
+async fn g4_the_people_of_a_killed_server_have_left_for_those_on_another() {
+    let mut cluster = Cluster::with(&[("SEATS__LEASE", "6s"), ("SEATS__RENEW_EVERY", "2s")]).await;
+    let desk = cluster.one.desk("text").await;
+    let writer = cluster.two.writer(&desk).await;
+    let reviewer = cluster.one.reviewer(&desk).await;
+    writer.event("peer.joined").await;
+    reviewer.announce(&json!({ "cursor": 1 }));
+    let client = reviewer.client_id();
+    writer.until("presence", move |s| s.presence.get(&client)?.1.clone()).await;
+    let again = cluster.two.seated(&desk, "writer", "events=1&takeover=1").await;
+    assert_eq!(again.event("peer.joined").await["role"], "reviewer");
+    again.until("presence", move |s| s.presence.get(&client)?.1.clone()).await;
+    cluster.one.kill().await;
+    assert_eq!(again.event("peer.left").await["user"]["name"], "Lee");
+    again
+        .until("the cursor goes", move |s| s.presence.get(&client)?.1.is_none().then_some(()))
+        .await;
+    // Who sits here was looked at, too.
+    assert!(again.take_events().iter().all(|event| event["event"] != "peer.left"));
+}
+
+/// Goal: an edit whose server died between storing it and telling of it is shown by the others all
+/// the same, although no later one shows them that they missed it (G8).
+#[tokio::test]
+async fn g8_what_was_stored_and_never_told_is_shown_by_the_other_servers() {
+    let cluster = Cluster::start().await;
+    let desk = cluster.one.desk("").await;
+    let readers = [cluster.one.reviewer(&desk).await, cluster.two.writer(&desk).await];
+    let url = format!("sqlite://{}/data/galley.db", cluster.one.folder().display());
+    let storage = Storage::open(&url).await.expect("the servers' own");
+    let client = *SERVER_IDS.start();
+    let append = Append {
+        document: desk.document.parse().expect("an id"),
+        guard: None,
+        update: document_from_text("never told", client),
+        clients: vec![client],
+        user: None,
+        expected_seq: None,
+        now: chrono::Utc::now(),
+    };
+    storage.append(&[append]).await.expect("stored");
+    for reader in &readers {
+        reader.reads("never told").await;
+        // And called saved.
+        reader.saved().await;
+    }
 }

@@ -27,27 +27,6 @@ async fn what_the_writer_types_the_reviewer_reads() {
     assert_eq!(server.text(&desk.writer, &desk.document).await, KOREAN);
 }
 
-/// Goal: what `document.saved` named survives `kill -9` of the server (G7), 20 times over.
-#[tokio::test]
-async fn g7_what_was_said_to_be_saved_survives_kill_9() {
-    let mut server = Server::start().await;
-    let desk = server.desk("").await;
-    let mut expected = String::new();
-    for round in 0..20 {
-        let writer = server.writer(&desk).await;
-        assert_eq!(writer.text(), expected, "round {round}");
-        for number in 0..10 {
-            let marker = format!("⟦{round}.{number} 가🙂⟧");
-            writer.append(&marker);
-            expected.push_str(&marker);
-        }
-        writer.saved().await;
-        server.kill().await;
-        server.start_again().await;
-        assert_eq!(server.text(&desk.writer, &desk.document).await, expected, "round {round}");
-    }
-}
-
 /// Goal: everything that was relayed and then stored is the same everywhere at rest (G8).
 #[tokio::test]
 async fn g8_at_rest_everybody_has_the_same_text() {

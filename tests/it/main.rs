@@ -18,6 +18,9 @@ mod peer;
 #[path = "../storage/server.rs"]
 mod postgres_server;
 mod process;
+#[expect(dead_code, reason = "what only the tests of decoders use")]
+#[path = "../fuzz/random.rs"]
+mod random;
 mod raw;
 #[expect(dead_code, reason = "what only the tests of locks use")]
 #[path = "../locks/server.rs"]
@@ -29,9 +32,11 @@ mod across;
 mod admin;
 mod admin_locks;
 mod cluster;
+mod damaged;
 mod documents;
 mod history;
 mod hostile;
+mod kills;
 mod outage;
 mod postgres;
 mod redis_cluster;
@@ -43,5 +48,7 @@ mod rest_strict;
 mod reviews;
 mod seats;
 mod sockets;
+mod storage_away;
 mod traffic;
+mod typist;
 mod waiting;

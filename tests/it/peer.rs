@@ -13,6 +13,7 @@ use tokio::task::AbortHandle;
 use tokio::time::timeout;
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest;
+use tokio_tungstenite::tungstenite::handshake::client::Request;
 use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, connect_async};
 use tokio_util::task::TaskTracker;
 use yrs::updates::decoder::Decode;
@@ -55,22 +56,27 @@ impl Peer {
         token: &str,
         query: &str,
     ) -> Self {
-        let address = url.replacen("http", "ws", 1);
-        let address = format!("{address}/ws/share-links/{link}/{role}?{query}");
-        let mut request = address.into_client_request().expect("a request");
-        let bearer = format!("Bearer {token}").parse().expect("a header");
-        request.headers_mut().insert("authorization", bearer);
+        let request = request(url, link, role, token, query);
         let connecting = timeout(PATIENCE, connect_async(request));
         let (socket, _) = connecting.await.expect("an answer in time").expect("a handshake");
-        Self::over(socket)
+        Self::over(socket, empty())
     }
 
-    fn over(socket: Socket) -> Self {
-        let options = Options { offset_kind: OffsetKind::Utf16, ..Options::default() };
-        // Yjs ids have 32 bits; larger ones are the servers'.
-        let options =
-            Options { client_id: yrs::block::ClientID::new(random_u32().into()), ..options };
-        let doc = Doc::with_options(options);
+    /// Comes with what it has already. `None`: nobody answers there.
+    pub(crate) async fn come(
+        url: &str,
+        link: &str,
+        role: &str,
+        token: &str,
+        query: &str,
+        doc: Doc,
+    ) -> Option<Self> {
+        let request = request(url, link, role, token, query);
+        let (socket, _) = timeout(PATIENCE, connect_async(request)).await.ok()?.ok()?;
+        Some(Self::over(socket, doc))
+    }
+
+    fn over(socket: Socket, doc: Doc) -> Self {
         let content = doc.get_or_insert_text("content");
         let state = State {
             doc,
@@ -135,6 +141,26 @@ impl Peer {
     #[track_caller]
     pub(crate) fn synced(&self) -> impl Future<Output = ()> {
         self.until("sync step 2", |state| state.synced.then_some(()))
+    }
+
+    /// Waits for sync step 2. False: the socket ended before it came.
+    pub(crate) async fn becomes_synced(&self) -> bool {
+        self.until("sync step 2, or an end", |state| {
+            (state.synced || state.closed.is_some()).then_some(state.synced)
+        })
+        .await
+    }
+
+    /// All events that were not taken yet.
+    pub(crate) fn take_events(&self) -> Vec<Value> {
+        self.look(|state| std::mem::take(&mut state.events))
+    }
+
+    /// The clock up to which a `document.saved` names what that client wrote.
+    pub(crate) fn saved_in(event: &Value, client: u64) -> Option<u32> {
+        let bytes = decode_base64(event["state_vector"].as_str()?);
+        let saved = StateVector::decode_v1(&bytes).ok()?;
+        Some(saved.get(&yrs::block::ClientID::new(client)))
     }
 
     /// Waits for the end, and says how it was.
@@ -282,6 +308,23 @@ impl State {
         let update = Update::decode_v1(update).expect("an update");
         self.doc.transact_mut().apply_update(update).expect("it applies");
     }
+}
+
+/// An empty document, under a client id of its own.
+pub(crate) fn empty() -> Doc {
+    // Yjs ids have 32 bits; larger ones are the servers'.
+    let client_id = yrs::block::ClientID::new(random_u32().into());
+    let offset_kind = OffsetKind::Utf16;
+    Doc::with_options(Options { client_id, offset_kind, ..Options::default() })
+}
+
+fn request(url: &str, link: &str, role: &str, token: &str, query: &str) -> Request {
+    let address = url.replacen("http", "ws", 1);
+    let address = format!("{address}/ws/share-links/{link}/{role}?{query}");
+    let mut request = address.into_client_request().expect("a request");
+    let bearer = format!("Bearer {token}").parse().expect("a header");
+    request.headers_mut().insert("authorization", bearer);
+    request
 }
 
 async fn serve(

@@ -15,7 +15,7 @@ use crate::redis_server::PATIENCE;
 pub(crate) struct Server {
     process: Child,
     folder: Arc<TempDir>,
-    settings: Vec<(String, String)>,
+    environment: Vec<(String, String)>,
     /// `http://127.0.0.1:PORT`
     pub(crate) url: String,
     pub(crate) http: reqwest::Client,
@@ -35,20 +35,26 @@ impl Server {
 
     /// In the folder of another, whose database and secret it shares.
     pub(crate) async fn beside(&self) -> Self {
-        Self::spawn(Arc::clone(&self.folder), self.settings.clone()).await
+        Self::spawn(Arc::clone(&self.folder), self.environment.clone()).await
     }
 
     pub(crate) async fn in_folder(folder: Arc<TempDir>, settings: &[(&str, &str)]) -> Self {
-        let own = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
+        let own = |(name, value): &(&str, &str)| (format!("GALLEY_{name}"), (*value).to_owned());
         Self::spawn(folder, settings.iter().map(own).collect()).await
     }
 
-    async fn spawn(folder: Arc<TempDir>, settings: Vec<(String, String)>) -> Self {
+    /// In an environment that is more than settings.
+    pub(crate) async fn spawn(folder: Arc<TempDir>, environment: Vec<(String, String)>) -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_galley"));
-        command.current_dir(folder.path()).env("GALLEY_SERVER__LISTEN", "127.0.0.1:0");
-        for (name, value) in &settings {
-            command.env(format!("GALLEY_{name}"), value);
+        // What is meant for the tests is no setting of the server, and it refuses what it does not
+        // know.
+        for (name, _) in std::env::vars_os() {
+            if name.to_string_lossy().starts_with("GALLEY_") {
+                command.env_remove(name);
+            }
         }
+        command.current_dir(folder.path()).env("GALLEY_SERVER__LISTEN", "127.0.0.1:0");
+        command.envs(environment.iter().cloned());
         let log = std::fs::File::options()
             .create(true)
             .append(true)
@@ -69,7 +75,7 @@ impl Server {
         let url = line.split_whitespace().find(|word| word.starts_with("http://"));
         let url = url.expect("the line names an address").trim_end_matches('/').to_owned();
         let http = reqwest::Client::new();
-        Self { process, folder, settings, url, http }
+        Self { process, folder, environment, url, http }
     }
 
     /// The folder it runs in.
@@ -90,7 +96,7 @@ impl Server {
 
     /// Starts it again on the same data, on another port.
     pub(crate) async fn start_again(&mut self) {
-        *self = Self::spawn(Arc::clone(&self.folder), self.settings.clone()).await;
+        *self = Self::spawn(Arc::clone(&self.folder), self.environment.clone()).await;
     }
 
     pub(crate) async fn freeze(&self) {

@@ -9,8 +9,9 @@ import { fileURLToPath } from "node:url"
 
 const here = dirname(fileURLToPath(import.meta.url))
 // What is meant for the tests is no setting of the server, and it refuses what it does not know.
-const { GALLEY_BIN, GALLEY_CHROMIUM, GALLEY_SHOTS, ...inherited } = process.env
-const binary = resolve(GALLEY_BIN ?? join(here, "../../target/debug/galley"))
+const isOurs = (/** @type {[string, unknown]} */ [name]) => name.startsWith("GALLEY_")
+const inherited = Object.fromEntries(Object.entries(process.env).filter((each) => !isOurs(each)))
+const binary = resolve(process.env.GALLEY_BIN ?? join(here, "../../target/debug/galley"))
 
 /** A server in a folder of its own; `stop` ends it and removes the folder. */
 export class Galley {

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use galley::domain::ids::DocumentId;
 use galley::storage::Storage;
-use galley::storage::log::{Append, Appended};
+use galley::storage::log::{Append, Appended, Log};
 use tokio::task::JoinSet;
 
 use crate::harness::{Desk, append_one, edit, user, within};
@@ -16,6 +16,9 @@ crate::on_both_engines! {
     a_tail_is_what_came_after_a_number_unless_it_was_merged_away
     d5_an_older_snapshot_never_takes_the_place_of_a_newer_one
     d5_compaction_racing_appends_from_another_process_loses_nothing
+    d5_two_servers_that_write_and_merge_one_document_at_once_lose_nothing
+    last_numbers_are_those_of_the_documents_that_are_there
+    a_hole_in_the_numbers_is_found_wherever_it_is
     d3_two_processes_that_write_one_document_leave_no_hole_and_no_number_twice
     of_those_who_expect_the_same_number_one_is_stored
     a_group_of_thousands_on_hundreds_of_documents_is_one_group
@@ -215,4 +218,68 @@ pub(crate) async fn a_group_of_thousands_on_hundreds_of_documents_is_one_group(d
     assert_eq!(desk.storage.log(documents[149]).await.unwrap().unwrap().seq, 60);
     let owners = desk.storage.client_owners(documents[0]).await.unwrap();
     assert!(owners.into_iter().map(|(client, _)| client).eq(clients));
+}
+
+/// Goal: two servers write one document and merge it in a loop, both at once. What was answered as
+/// stored is there once, that of each in its order, and the numbers have no hole.
+pub(crate) async fn d5_two_servers_that_write_and_merge_one_document_at_once_lose_nothing(
+    desk: Desk,
+) {
+    let document = desk.document().await;
+    let servers = [desk.storage.clone(), desk.another().await];
+    let (mut writing, mut merging) = (JoinSet::new(), JoinSet::new());
+    for (name, storage) in ["a", "b"].into_iter().zip(servers) {
+        let (writer, last) = (storage.clone(), Bytes::from("a199;b199;"));
+        writing.spawn(async move {
+            for number in 0..200 {
+                let stored = append_one(&writer, edit(document, format!("{name}{number};"))).await;
+                assert!(matches!(stored, Appended::Stored { .. }), "{stored:?}");
+            }
+        });
+        merging.spawn(compact_until(storage, document, last));
+    }
+    within(writing.join_all()).await;
+    // What the merging ends with.
+    desk.append(edit(document, "a199;b199;")).await;
+    within(merging.join_all()).await;
+
+    let log = desk.storage.log(document).await.unwrap().unwrap();
+    assert_eq!((log.seq, log.hole(), log.parts.len()), (401, None, 1));
+    let text = String::from_utf8(log.parts.concat()).unwrap();
+    for name in ["a", "b"] {
+        let marks = text.split_terminator(';').filter(|mark| mark.starts_with(name));
+        let expected = (0..200).chain([199]).map(|number| format!("{name}{number}"));
+        assert!(marks.eq(expected), "{text}");
+    }
+}
+
+pub(crate) async fn last_numbers_are_those_of_the_documents_that_are_there(desk: Desk) {
+    let (one, two, gone) = (desk.document().await, desk.document().await, DocumentId::generate());
+    for text in ["a", "b"] {
+        desk.append(edit(one, text)).await;
+    }
+    let numbers = desk.storage.last_numbers(&[one, two, gone]).await.unwrap();
+    assert_eq!(numbers, [(one, 2), (two, 0)].into());
+    assert!(desk.storage.last_numbers(&[]).await.unwrap().is_empty());
+}
+
+pub(crate) async fn a_hole_in_the_numbers_is_found_wherever_it_is(desk: Desk) {
+    let document = desk.document().await;
+    let hole = async || desk.storage.log(document).await.unwrap().unwrap().hole();
+    assert_eq!(hole().await, None);
+    for text in ["a", "b", "c", "d", "e"] {
+        desk.append(edit(document, text)).await;
+    }
+    assert_eq!(hole().await, None);
+    let mut stranger = desk.place.stranger().await;
+    stranger.run("DELETE FROM updates WHERE seq = 1").await;
+    assert_eq!(hole().await, Some((0, 1)));
+    desk.storage.compact(document, 2, &Bytes::from_static(b"ab")).await.unwrap();
+    assert_eq!(hole().await, None);
+    stranger.run("DELETE FROM updates WHERE seq = 4").await;
+    assert_eq!(hole().await, Some((2, 4)));
+    stranger.run("DELETE FROM updates WHERE seq = 5").await;
+    assert_eq!(hole().await, Some((2, 4)));
+    let Log { numbers, is_merged, .. } = desk.storage.log(document).await.unwrap().unwrap();
+    assert_eq!((numbers, is_merged), (vec![2, 3], true));
 }

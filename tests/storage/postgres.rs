@@ -346,3 +346,30 @@ async fn text_with_a_nul_is_kept_as_it_is() {
     assert_eq!(again.title, "\0");
     assert_eq!(desk.storage.document(new.id).await.unwrap().unwrap().title, "\0");
 }
+
+/// Goal: merging that does not get on holds no edit up.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn d5_a_merge_that_is_stuck_holds_no_edit_up() {
+    let desk = Desk::postgres().await;
+    let document = desk.document().await;
+    for text in ["a", "b"] {
+        desk.append(edit(document, text)).await;
+    }
+    desk.storage.compact(document, 1, &bytes::Bytes::from_static(b"a")).await.unwrap();
+    let mut other = crate::server::stranger(&desk.place.url()).await;
+    let lock = "BEGIN; SELECT 1 FROM snapshots FOR UPDATE";
+    sqlx::raw_sql(lock).execute(&mut other).await.unwrap();
+    let mut watcher = crate::server::stranger(&desk.place.url()).await;
+    let (storage, mut merging) = (desk.another().await, JoinSet::new());
+    merging.spawn(async move {
+        storage.compact(document, 2, &bytes::Bytes::from_static(b"ab")).await.unwrap();
+    });
+    waiting_for_locks(&mut watcher, 1).await;
+    for seq in 3..10 {
+        assert_eq!(desk.append(edit(document, "x")).await, Appended::Stored { seq });
+    }
+    assert!(merging.try_join_next().is_none(), "it was stuck all the while");
+    sqlx::raw_sql("COMMIT").execute(&mut other).await.unwrap();
+    within(merging.join_all()).await;
+    assert_eq!(desk.text(document).await, b"abxxxxxxx");
+}

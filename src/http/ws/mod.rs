@@ -240,8 +240,8 @@ impl Wire {
                         }
                         continue;
                     }
-                    Outgoing::Ping => {
-                        if !self.send(Message::Ping(Bytes::new()), &outbox).await {
+                    Outgoing::Ping(number) => {
+                        if !self.send(Message::Ping(number), &outbox).await {
                             return Ending::Broken;
                         }
                         continue;
@@ -301,7 +301,11 @@ fn take(seated: &Seated, incoming: Option<Result<Message, axum::Error>>) -> Take
                     Err(close) => Taken::Close(close),
                 },
                 Message::Text(_) => Taken::Close(Close::Malformed("text-frame")),
-                Message::Ping(_) | Message::Pong(_) => Taken::More,
+                Message::Pong(number) => {
+                    seated.answered(&number);
+                    Taken::More
+                }
+                Message::Ping(_) => Taken::More,
                 Message::Close(_) => Taken::End(Ending::Closed),
             }
         }

@@ -73,7 +73,7 @@ impl Wire {
                 }
                 _ = look_after.tick(), if is_there => {
                     heard_at.elapsed() < silence_max
-                        && self.pass_on(Outgoing::Ping, outbox, &mut early).await
+                        && self.pass_on(Outgoing::Ping(Bytes::new()), outbox, &mut early).await
                         && self.pass_on(Outgoing::keep_alive(), outbox, &mut early).await
                 }
             };
@@ -92,7 +92,7 @@ impl Wire {
     ) -> bool {
         match outgoing {
             Outgoing::Frame(frame) => self.send(Message::Binary(frame), outbox).await,
-            Outgoing::Ping => self.send(Message::Ping(Bytes::new()), outbox).await,
+            Outgoing::Ping(number) => self.send(Message::Ping(number), outbox).await,
             Outgoing::Close(close) => {
                 early.close = Some(close);
                 false

@@ -8,7 +8,7 @@ use crate::domain::limits::SESSIONS_PER_ROOM_MAX;
 use crate::domain::seat::Role;
 use crate::relay::Message;
 use crate::session::close::{Close, LostReason};
-use crate::session::event::{Event, Fullness};
+use crate::session::event::{DOCUMENT_DAMAGED, Event, Fullness};
 use crate::session::holding::Holding;
 use crate::session::room::{Retired, Room, State};
 use crate::sync::awareness::{AwarenessEntry, decode_awareness, encode_awareness};
@@ -33,7 +33,14 @@ impl Room {
         for member in &state.members {
             holding.tell(&Event::PeerJoined(member.sitter.seat.role, &member.sitter.user));
         }
+        for guest in &state.elsewhere {
+            holding.tell(&Event::PeerJoined(guest.role, &guest.user));
+        }
         holding.tell(&Event::DocumentSaved { state_vector: state.saved.state_vector() });
+        let damaged = state.is_damaged.then_some(DOCUMENT_DAMAGED);
+        for problem in state.not_saved.into_iter().chain(damaged) {
+            holding.tell(&Event::Problem(problem));
+        }
         if state.size.fullness != Fullness::Ample {
             holding.tell(&state.told_size(&self.limits));
         }

@@ -5,8 +5,8 @@ use std::time::Duration;
 use tokio::time::timeout;
 
 use crate::session::close::Close;
-use crate::session::event::{DOCUMENT_RESET, Event, NOT_SAVED};
-use crate::session::room::Room;
+use crate::session::event::{DOCUMENT_RESET, Event, Problem};
+use crate::session::room::{Room, State};
 
 /// What a room owes the database for one update.
 #[derive(Debug)]
@@ -25,8 +25,11 @@ impl Room {
             self.behind.notify_one();
         }
         state.owed_bytes = state.owed_bytes.saturating_sub(debt.bytes);
-        state.told_not_saved = false;
+        state.not_saved = None;
         self.look_at_saved(&mut state, 1);
+        if !state.was_reset {
+            state.look_at_refused(self.limits.unsaved_bytes);
+        }
         self.owed.send_replace(state.owed_bytes);
     }
 
@@ -52,11 +55,8 @@ impl Room {
     }
 
     /// Storage does not answer: says so, once.
-    pub fn not_saved(&self) {
-        let mut state = self.lock();
-        if !std::mem::replace(&mut state.told_not_saved, true) {
-            state.tell_all(&Event::Problem(NOT_SAVED));
-        }
+    pub fn not_saved(&self, problem: Problem) {
+        self.lock().is_not_saved(problem);
     }
 
     /// The database refused what the room had shown: everybody opens the document afresh.
@@ -76,5 +76,26 @@ impl Room {
     #[must_use]
     pub fn was_reset(&self) -> bool {
         self.lock().was_reset
+    }
+}
+
+impl State {
+    /// Says what keeps the document from being stored, once until it is.
+    pub(super) fn is_not_saved(&mut self, problem: Problem) {
+        if self.not_saved.replace(problem) != Some(problem) {
+            self.tell_all(&Event::Problem(problem));
+        }
+    }
+
+    /// Asks for the edits that were refused for want of room, once half of it is free again. Whoever
+    /// made them has them still, and may not type any more by which they would come.
+    fn look_at_refused(&mut self, unsaved_max: usize) {
+        if !self.is_full || unsaved_max / 2 < self.owed_bytes {
+            return;
+        }
+        self.is_full = false;
+        for member in &self.members {
+            self.ask_for_missing(member);
+        }
     }
 }

@@ -89,7 +89,10 @@ impl Room {
                 }
             }
             Message::Presence(update) => self.hear_presence(from, &update),
-            Message::Event { to, json } => self.tell(to, &json),
+            Message::Event { to, json } => {
+                self.note_guest(from, &json);
+                self.tell(to, &json);
+            }
             Message::Hello => {
                 for message in self.introduction() {
                     self.publish(relay, &message).await;
@@ -107,9 +110,18 @@ impl Room {
         }
     }
 
+    /// The database has the document up to number `last`. What this room stored itself, and has not
+    /// heard of yet, is no news.
+    pub fn is_stored_up_to(&self, last: i64) {
+        let state = self.lock();
+        if state.seq < last && state.owed_bytes == 0 && !state.is_damaged {
+            self.behind.notify_one();
+        }
+    }
+
     /// Reads from the database what this log has not.
     pub async fn catch_up(&self, storage: &Storage) {
-        while !self.retired.is_cancelled() {
+        while !self.retired.is_cancelled() && !self.is_damaged() {
             match self.read_on(storage).await {
                 Ok(()) => return,
                 Err(error) => {
@@ -141,7 +153,7 @@ impl Room {
 
     fn try_take(&self, seq: i64, update: &Bytes) -> Taken {
         let mut state = self.lock();
-        if seq <= state.seq {
+        if seq <= state.seq || state.is_damaged {
             return Taken::Yes;
         }
         if seq != state.seq + 1 {

@@ -14,6 +14,7 @@
 mod chores;
 mod company;
 mod debt;
+mod elsewhere;
 mod follow;
 mod points;
 pub mod presence;
@@ -36,11 +37,12 @@ use tokio_util::sync::CancellationToken;
 use crate::domain::ids::{DocumentId, UserId};
 use crate::relay::Message;
 use crate::session::close::Close;
-use crate::session::event::{DOCUMENT_FULL, Event, Problem, UNSAVED_FULL};
+use crate::session::event::{DOCUMENT_DAMAGED, DOCUMENT_FULL, Event, Problem, UNSAVED_FULL};
 use crate::session::holding::Holding;
 use crate::session::options::RoomLimits;
 use crate::session::persist::{Owed, Persister};
 use crate::session::room::chores::Untidy;
+use crate::session::room::elsewhere::Guest;
 use crate::session::room::points::Points;
 use crate::session::room::presence::Presence;
 use crate::session::room::saved::Saved;
@@ -80,6 +82,8 @@ pub(super) struct State {
     pub(super) members: Vec<Arc<Holding>>,
     /// Sessions whose socket is gone, and of whom nobody has said yet that they left.
     pub(super) leaving: usize,
+    /// Who is here by way of other servers.
+    pub(super) elsewhere: Vec<Guest>,
     pub(super) presence: Presence,
     owners: HashMap<u64, UserId>,
     /// Rises with each update, so that what was derived from the text can be kept.
@@ -89,7 +93,12 @@ pub(super) struct State {
     size: Size,
     owed_bytes: usize,
     saved: Saved,
-    told_not_saved: bool,
+    /// What people were told of why nothing is stored.
+    not_saved: Option<Problem>,
+    /// Edits were refused for want of room, and are to be asked for.
+    is_full: bool,
+    /// Not all of it could be read: nothing is added, and nothing merged.
+    is_damaged: bool,
     /// The database refused something that stands in the log: nothing more of it is stored (P3).
     was_reset: bool,
 }
@@ -107,6 +116,8 @@ pub struct Opening {
     pub rows: usize,
     /// Which user each client id belongs to.
     pub owners: HashMap<u64, UserId>,
+    /// Whether there is more in the database, which cannot be read.
+    pub is_damaged: bool,
 }
 
 /// The room was given up between finding and using it.
@@ -121,7 +132,7 @@ impl Room {
         limits: RoomLimits,
         persister: Persister,
     ) -> (Self, mpsc::Receiver<Message>) {
-        let Opening { document, log, seq, rows, owners } = opening;
+        let Opening { document, log, seq, rows, owners, is_damaged } = opening;
         let saved = Saved::up_to(log.state_vector());
         let (outgoing, to_say) = mpsc::channel(OUTGOING_MAX);
         let state = State {
@@ -129,6 +140,7 @@ impl Room {
             seq,
             members: Vec::new(),
             leaving: 0,
+            elsewhere: Vec::new(),
             presence: Presence::default(),
             owners,
             version: 0,
@@ -137,7 +149,9 @@ impl Room {
             size: Size::default(),
             owed_bytes: 0,
             saved,
-            told_not_saved: false,
+            not_saved: None,
+            is_full: false,
+            is_damaged,
             was_reset: false,
         };
         let room = Self {
@@ -164,6 +178,12 @@ impl Room {
             self.retired.cancel();
         }
         unused
+    }
+
+    /// Whether there is more in the database, which cannot be read.
+    #[must_use]
+    pub fn is_damaged(&self) -> bool {
+        self.lock().is_damaged
     }
 
     /// Answers a sync step 1; says how long the answer is.
@@ -197,6 +217,9 @@ impl Room {
         }
         let checked = match state.log.check(update, Origin::Client) {
             Ok(checked) => checked,
+            // What it builds on was refused. Asked for it with each keystroke, its writer would send
+            // all of it each time.
+            Err(Rejected::Gap) if state.is_full => return refuse(holding, UNSAVED_FULL),
             Err(Rejected::Gap) => {
                 state.ask_for_missing(holding);
                 return Ok(());
@@ -210,12 +233,16 @@ impl Room {
         if !checked.is_new {
             return Ok(());
         }
+        if state.is_damaged {
+            return refuse(holding, DOCUMENT_DAMAGED);
+        }
         let user = &holding.sitter.user.id;
         if checked.clients.iter().any(|client| state.owners.get(client).is_some_and(|o| o != user))
         {
             return Err(Close::Forbidden("client-id-of-another"));
         }
         if self.limits.unsaved_bytes < state.owed_bytes + update.len() {
+            state.is_full = true;
             return refuse(holding, UNSAVED_FULL);
         }
         if !state.has_room(update, &checked, &self.limits, now) {
@@ -235,6 +262,7 @@ impl Room {
     ) -> Result<(), Close> {
         let sitter = &holding.sitter;
         let Ok(place) = self.persister.reserve() else {
+            state.is_full = 0 < state.owed_bytes;
             return refuse(holding, UNSAVED_FULL);
         };
         state.before_edit(sitter, now);
@@ -255,6 +283,9 @@ impl Room {
             state.owners.entry(*client).or_insert_with(|| sitter.user.id.clone());
         }
         state.append(update.clone(), checked);
+        if let Some(problem) = self.persister.problem() {
+            state.is_not_saved(problem);
+        }
         self.weigh_again(state, now);
         state.saved.book(&state.log);
         holding.edited(now);
@@ -308,10 +339,10 @@ impl State {
 /// that hears no events would go on typing into nothing, and is closed.
 fn refuse(holding: &Holding, problem: Problem) -> Result<(), Close> {
     if !holding.sitter.wants_events {
-        return Err(if problem == DOCUMENT_FULL {
-            Close::TooLarge("document")
-        } else {
-            Close::Unavailable("storage")
+        return Err(match problem {
+            DOCUMENT_FULL => Close::TooLarge("document"),
+            DOCUMENT_DAMAGED => Close::Forbidden("document-damaged"),
+            _ => Close::Unavailable("storage"),
         });
     }
     holding.tell(&Event::Problem(problem));

@@ -148,6 +148,11 @@ impl Presence {
         self.bury(|known| known.from == Source::Session(session))
     }
 
+    /// A server has nobody here any more; returns the tombstones to tell.
+    pub fn leave_node(&mut self, node: NodeId) -> Vec<AwarenessEntry> {
+        self.bury(|known| known.from == Source::Node(node))
+    }
+
     /// Buries what nobody renewed; returns the tombstones to tell.
     pub fn expire(&mut self, now: Instant) -> Vec<AwarenessEntry> {
         let outdated = |known: &Known| OUTDATED_AFTER <= now.saturating_duration_since(known.at);

@@ -1,5 +1,7 @@
 //! Reading and merging the update log, on PostgreSQL.
 
+use std::collections::HashMap;
+
 use bytes::Bytes;
 
 use crate::domain::ids::{DocumentId, UserId};
@@ -33,8 +35,13 @@ impl Postgres {
         let Some((0, seq, _)) = rows.next() else {
             return Ok(None);
         };
-        let parts = rows.filter_map(|(_, _, bytes)| bytes.map(Bytes::from)).collect();
-        Ok(Some(Log { seq, parts }))
+        let mut log = Log { seq, parts: Vec::new(), numbers: Vec::new(), is_merged: false };
+        for (kind, number, bytes) in rows {
+            log.is_merged |= kind == 1;
+            log.numbers.push(number);
+            log.parts.push(Bytes::from(bytes.unwrap_or_default()));
+        }
+        Ok(Some(log))
     }
 
     pub(in crate::storage) async fn log_after(
@@ -64,6 +71,23 @@ impl Postgres {
         }
         let updates = rows.filter_map(|(_, seq, bytes)| Some((seq, Bytes::from(bytes?))));
         Ok(Some(Tail { updates: updates.collect() }))
+    }
+
+    pub(in crate::storage) async fn last_numbers(
+        &self,
+        ids: &[DocumentId],
+    ) -> Result<HashMap<DocumentId, i64>, StorageError> {
+        let wanted: Vec<_> = ids.iter().map(ToString::to_string).collect();
+        let reading = read!(self.others, connection => {
+            let rows: Vec<(String, i64)> =
+                sqlx::query_as("SELECT id, last_seq FROM documents WHERE id = ANY($1)")
+                    .bind(wanted.as_slice())
+                    .fetch_all(connection)
+                    .await?;
+            Ok(rows)
+        });
+        let rows = reading.map_err(Stop::into_error)?;
+        rows.into_iter().map(|(id, last)| Ok((parse(&id)?, last))).collect()
     }
 
     pub(in crate::storage) async fn compact(

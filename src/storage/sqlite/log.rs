@@ -6,7 +6,7 @@
 //!
 //! [`memory`]: crate::storage::sqlite::memory
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 use bytes::Bytes;
 use sqlx::{Connection, QueryBuilder, SqliteConnection};
@@ -44,16 +44,18 @@ impl Sqlite {
         .fetch_all(&self.readers)
         .await?;
         let mut rows = rows.into_iter();
-        let Some((0, mut seq, _)) = rows.next() else {
+        let Some((0, seq, _)) = rows.next() else {
             return Ok(None);
         };
-        let mut parts = Vec::new();
-        for (_, number, bytes) in rows {
+        let mut log = Log { seq, parts: Vec::new(), numbers: Vec::new(), is_merged: false };
+        for (kind, number, bytes) in rows {
+            log.is_merged |= kind == 1;
             // What is in the journal comes last, and the document's row knows nothing of it.
-            seq = seq.max(number);
-            parts.extend(bytes.map(Bytes::from));
+            log.seq = log.seq.max(number);
+            log.numbers.push(number);
+            log.parts.push(Bytes::from(bytes.unwrap_or_default()));
         }
-        Ok(Some(Log { seq, parts }))
+        Ok(Some(log))
     }
 
     pub(in crate::storage) async fn log_after(
@@ -81,6 +83,14 @@ impl Sqlite {
         }
         let updates = rows.filter_map(|(_, seq, bytes)| Some((seq, Bytes::from(bytes?))));
         Ok(Some(Tail { updates: updates.collect() }))
+    }
+
+    pub(in crate::storage) async fn last_numbers(
+        &self,
+        ids: &[DocumentId],
+    ) -> Result<HashMap<DocumentId, i64>, StorageError> {
+        let mut reader = self.readers.acquire().await?;
+        last_numbers(&mut reader, ids).await
     }
 
     pub(in crate::storage) async fn append(
@@ -184,7 +194,9 @@ pub(super) async fn append_in(
     known: &mut Known,
 ) -> Result<Vec<Appended>, StorageError> {
     let mut state = std::mem::take(&mut known.state);
-    find_last_numbers(connection, batch, &mut state).await?;
+    let mut documents: BTreeSet<DocumentId> = batch.iter().map(|append| append.document).collect();
+    documents.retain(|document| !state.last_seq.contains_key(document));
+    state.last_seq.extend(last_numbers(connection, &Vec::from_iter(documents)).await?);
     find_sittings(connection, batch, &mut state).await?;
     find_owners(connection, batch, &mut state).await?;
     let plan = plan(batch, state);
@@ -213,14 +225,12 @@ pub(super) async fn insert_update(
     Ok(())
 }
 
-async fn find_last_numbers(
+async fn last_numbers(
     connection: &mut SqliteConnection,
-    batch: &[Append],
-    state: &mut State,
-) -> Result<(), StorageError> {
-    let mut wanted: BTreeSet<DocumentId> = batch.iter().map(|append| append.document).collect();
-    wanted.retain(|document| !state.last_seq.contains_key(document));
-    for chunk in Vec::from_iter(wanted).chunks(ROWS_MAX) {
+    wanted: &[DocumentId],
+) -> Result<HashMap<DocumentId, i64>, StorageError> {
+    let mut found = HashMap::new();
+    for chunk in wanted.chunks(ROWS_MAX) {
         let mut query = Builder::new("WITH wanted (id) AS (");
         query.push_values(chunk, |mut row, id| {
             row.push_bind(id.to_string());
@@ -229,10 +239,10 @@ async fn find_last_numbers(
         let rows: Vec<(String, i64)> =
             query.build_query_as().persistent(false).fetch_all(&mut *connection).await?;
         for (id, last) in rows {
-            state.last_seq.insert(parse(&id)?, last);
+            found.insert(parse(&id)?, last);
         }
     }
-    Ok(())
+    Ok(found)
 }
 
 async fn find_sittings(

@@ -175,6 +175,7 @@ export const en = {
   "kept.deletions": "{count} deletions made in this browser ({when}) were never saved in “{title}”.",
   "kept.back": "Put it back into the text",
   "kept.done": "It is back in the text.",
+  "state.damaged": "This document is damaged in the database. You see what could be read of it, and nothing can be changed until it is mended.",
   "state.denied": "The reviewer's chair does not change the text. Select a passage and suggest a replacement.",
   "state.problem": "The server says: {why}",
 

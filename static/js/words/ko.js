@@ -176,6 +176,7 @@ export const ko = {
   "kept.deletions": "‘{title}’에서 삭제 {count}건을 저장하지 못했습니다 ({when}, 이 브라우저).",
   "kept.back": "본문에 되살리기",
   "kept.done": "본문에 되살렸습니다.",
+  "state.damaged": "데이터베이스에 저장된 이 문서가 손상되었습니다. 읽을 수 있는 데까지만 보이며, 복구되기 전에는 고칠 수 없습니다.",
   "state.denied": "검토자는 본문을 직접 고칠 수 없습니다. 문장을 선택해 고칠 말을 제안해 주세요.",
   "state.problem": "서버에서 알립니다: {why}",
 

@@ -1,0 +1,232 @@
+//! Storage that cannot be written for a while: locked by somebody else, stopped, or full. What was
+//! typed is kept within a limit, beyond it refused, and all of it is there when storage is back.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use sqlx::sqlite::SqliteConnectOptions;
+use sqlx::{ConnectOptions, Connection};
+use tempfile::TempDir;
+use tokio::process::Command;
+use tokio::time::{Duration, Instant, sleep};
+
+use crate::desk::Desk;
+use crate::peer::Peer;
+use crate::postgres_server;
+use crate::process::Server;
+use crate::redis_server::PATIENCE;
+
+/// What a room may owe the database.
+const UNSAVED_MAX: usize = 4 * 1024 * 1024;
+/// A page that is pasted: some of them are as much as a room may owe.
+const PASTE: usize = 48 * 1024;
+
+/// What `/readyz` says.
+async fn readiness(server: &Server) -> (u16, Value) {
+    let answer = server.http.get(format!("{}/readyz", server.url)).send().await;
+    let answer = answer.expect("an answer");
+    (answer.status().as_u16(), answer.json().await.expect("JSON"))
+}
+
+/// Waits until `/readyz` answers with that status; the answer.
+async fn becomes(server: &Server, status: u16) -> Value {
+    let began = Instant::now();
+    loop {
+        let (found, answer) = readiness(server).await;
+        if found == status {
+            return answer;
+        }
+        assert!(began.elapsed() < PATIENCE, "not {status}: {answer}");
+        sleep(Duration::from_millis(20)).await;
+    }
+}
+
+async fn figure(server: &Server, name: &str) -> String {
+    let text = server.http.get(format!("{}/metrics", server.url)).send().await.expect("an answer");
+    let text = text.text().await.expect("text");
+    let line = text.lines().find(|line| line.starts_with(name));
+    line.unwrap_or_else(|| panic!("no {name}")).to_owned()
+}
+
+/// Waits for an event `problem` of that name.
+async fn problem(peer: &Peer, name: &str) -> Value {
+    let wanted = format!("/problems/{name}");
+    let find = peer.until(name, |state| {
+        let place = state.events.iter().position(|event| event["type"] == wanted)?;
+        Some(state.events.remove(place))
+    });
+    find.await
+}
+
+/// Types more than may be owed, a page at a time; the rest is refused.
+async fn fill(writer: &Peer) -> String {
+    let mut text = String::new();
+    while text.len() < UNSAVED_MAX + 4 * PASTE {
+        let page = format!("{:06}", text.len()).repeat(PASTE / 6);
+        writer.append(&page);
+        text.push_str(&page);
+    }
+    problem(writer, "not-saved").await;
+    problem(writer, "unsaved-full").await;
+    assert_eq!(writer.event("denied").await["reason"], "not-stored");
+    // What builds on what was refused is refused too.
+    writer.append("the end");
+    problem(writer, "unsaved-full").await;
+    text.push_str("the end");
+    text
+}
+
+/// That what was typed meanwhile is stored, all of it, once, without a further keystroke.
+async fn is_all_stored(server: &Server, desk: &Desk, writer: &Peer, text: &str) {
+    writer.saved().await;
+    assert!(writer.is_open());
+    becomes(server, 200).await;
+    let stored = server.text(&desk.writer, &desk.document).await;
+    assert!(stored == text, "{} of {} characters are stored", stored.len(), text.len());
+    let newcomer = server.reviewer(desk).await;
+    assert!(newcomer.text() == text);
+}
+
+/// Goal: SQLite locked by another program. Edits are kept, then refused, and none is lost.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn g7_edits_beyond_the_limit_while_sqlite_is_locked_are_refused_and_then_stored() {
+    let server = Server::start().await;
+    let desk = server.desk("").await;
+    let writer = server.writer(&desk).await;
+    let file = server.folder().join("data/galley.db");
+    let mut other = SqliteConnectOptions::new().filename(file).connect().await.expect("a file");
+    sqlx::raw_sql("BEGIN IMMEDIATE").execute(&mut other).await.expect("the lock");
+    let text = fill(&writer).await;
+    let answer = becomes(&server, 503).await;
+    assert_eq!(answer["down"], json!(["storage"]));
+    assert!(answer["remedy"].as_str().expect("text").contains("cannot be stored"), "{answer}");
+    sqlx::raw_sql("COMMIT").execute(&mut other).await.expect("it is free");
+    other.close().await.expect("closed");
+    is_all_stored(&server, &desk, &writer, &text).await;
+}
+
+/// Goal: the same of PostgreSQL that is stopped, and of the version that fell due meanwhile.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn g7_edits_beyond_the_limit_while_postgresql_is_stopped_are_refused_and_then_stored() {
+    let postgres = postgres_server::Server::careless();
+    let database = postgres.url(&postgres.empty().await);
+    let server = Server::with(&[("DATABASE__URL", &database), ("HISTORY__PAUSE", "2s")]).await;
+    let desk = server.desk("").await;
+    let writer = server.writer(&desk).await;
+    writer.append("before ");
+    writer.saved().await;
+    postgres.stop();
+    // A pause in which nothing is owed, and nothing can be read.
+    sleep(Duration::from_secs(3)).await;
+    let text = format!("before {}", fill(&writer).await);
+    assert_eq!(becomes(&server, 503).await["down"], json!(["storage"]));
+    postgres.start_again().await;
+    is_all_stored(&server, &desk, &writer, &text).await;
+    let path = format!("/api/documents/{}/versions", desk.document);
+    let began = Instant::now();
+    loop {
+        let list = server.get(&desk.writer, &path).await.ok(200);
+        let versions = list["versions"].as_array().expect("versions");
+        let has = |characters| versions.iter().any(|one| one["characters"] == characters);
+        if has("before ".len()) && has(text.len()) {
+            break;
+        }
+        assert!(began.elapsed() < PATIENCE, "{list}");
+        sleep(Duration::from_millis(100)).await;
+    }
+}
+
+/// Goal: a PostgreSQL without space says so to the operator and to the writer.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn g7_a_postgresql_without_space_is_a_clear_state_and_loses_nothing() {
+    let postgres = postgres_server::shared();
+    let name = postgres.empty().await;
+    let server = Server::with(&[("DATABASE__URL", &postgres.url(&name))]).await;
+    let desk = server.desk("").await;
+    let writer = server.writer(&desk).await;
+    // A quota, as hosters have it; the error is that of a file that cannot grow.
+    let quota = "CREATE FUNCTION quota() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN \
+                   RAISE EXCEPTION 'could not extend file: No space left on device' \
+                   USING ERRCODE = 'disk_full'; END $$; \
+                 CREATE TRIGGER quota BEFORE INSERT ON updates EXECUTE FUNCTION quota()";
+    let reviewer = server.reviewer(&desk).await;
+    let mut owner = postgres.stranger(&name).await;
+    sqlx::raw_sql(quota).execute(&mut owner).await.expect("a quota");
+    let people = [&writer, &reviewer];
+    is_full_and_then_not(&server, &desk, people, async {
+        // Whoever comes now is told.
+        let late = server.seated(&desk, "reviewer", "events=1&takeover=1").await;
+        assert_eq!(problem(&late, "not-saved").await["status"], 507);
+        sqlx::raw_sql("DROP TRIGGER quota ON updates").execute(&mut owner).await.expect("none");
+    })
+    .await;
+}
+
+/// Goal: a disk without space is a clear state, not a crash, although the log is on it too.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn g7_a_full_disk_is_a_clear_state_and_loses_nothing() {
+    let folder = Arc::new(TempDir::new().expect("a folder"));
+    let disk = folder.path().canonicalize().expect("a path");
+    let environment = [
+        ("FULL_DISK".to_owned(), disk.display().to_string()),
+        ("LD_PRELOAD".to_owned(), shim(folder.path()).await),
+        ("GALLEY_HISTORY__PAUSE".to_owned(), "500ms".to_owned()),
+    ];
+    let mut server = Server::spawn(Arc::clone(&folder), environment.into()).await;
+    let desk = server.desk("").await;
+    let writer = server.writer(&desk).await;
+    writer.append("before ");
+    writer.saved().await;
+    let reviewer = server.reviewer(&desk).await;
+    std::fs::File::create(disk.join("full")).expect("a mark");
+    let refused = server.post(&desk.writer, "/api/documents", json!({ "title": "t", "text": "x" }));
+    refused.await.problem(503, "unavailable");
+    let people = [&writer, &reviewer];
+    let whole = is_full_and_then_not(&server, &desk, people, async {
+        std::fs::remove_file(disk.join("full")).expect("the mark");
+    })
+    .await;
+    server.kill().await;
+    server.start_again().await;
+    assert_eq!(server.text(&desk.writer, &desk.document).await, format!("before {whole}"));
+}
+
+async fn shim(folder: &Path) -> String {
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/full_disk.c");
+    let library = folder.join("full_disk.so").display().to_string();
+    let made = Command::new("cc").args(["-shared", "-fPIC", "-o", &library, source]).status().await;
+    assert!(made.expect("a C compiler").success());
+    library
+}
+
+/// What is typed there, of which nothing is lost.
+async fn is_full_and_then_not(
+    server: &Server,
+    desk: &Desk,
+    [writer, reviewer]: [&Peer; 2],
+    free: impl Future<Output = ()>,
+) -> String {
+    let before = writer.text();
+    writer.append("typed without space");
+    let told = problem(writer, "not-saved").await;
+    assert_eq!(told["status"], 507);
+    assert!(told["title"].as_str().expect("text").contains("no space"), "{told}");
+    assert_eq!(problem(reviewer, "not-saved").await["status"], 507);
+    let answer = becomes(server, 503).await;
+    assert_eq!(answer["down"], json!(["storage"]));
+    let remedy = answer["remedy"].as_str().expect("text");
+    assert!(remedy.contains("no space left") && remedy.contains("free space"), "{remedy}");
+    let full = "galley_storage_failing{reason=\"full\"}";
+    assert!(figure(server, full).await.ends_with(" 1"));
+    // The others are shown it.
+    reviewer.reads(&format!("{before}typed without space")).await;
+    writer.append(", and more");
+    free.await;
+    writer.saved().await;
+    becomes(server, 200).await;
+    assert!(figure(server, full).await.ends_with(" 0"));
+    let whole = "typed without space, and more".to_owned();
+    assert_eq!(server.text(&desk.writer, &desk.document).await, format!("{before}{whole}"));
+    whole
+}

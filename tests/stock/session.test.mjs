@@ -1,0 +1,215 @@
+// @ts-check
+/**
+ * An hour of editing, in less than a minute: writers at three documents on two servers, read by
+ * reviewers, all of them with stock clients. They lose their connection, type on without it, come
+ * back on the other server, take another device meanwhile; and servers are killed.
+ *
+ * `GALLEY_SESSION_HOURS` for more of it, `GALLEY_SEED` for the same again.
+ */
+import assert from "node:assert/strict"
+import { randomInt } from "node:crypto"
+import { after, before, test } from "node:test"
+
+import { Galley } from "./galley.mjs"
+import { Person, Random } from "./people.mjs"
+import { Redis, freePort } from "./redis.mjs"
+
+const DESKS = 3
+/** What a quick typist does in an hour. */
+const KEYS_AN_HOUR = 18_000
+const HOURS = Number(process.env.GALLEY_SESSION_HOURS ?? 1)
+const SEED = Number(process.env.GALLEY_SEED ?? randomInt(2 ** 31))
+/** Rests in which all must agree, and kills, in an hour. */
+const RESTS_AN_HOUR = 4
+const PATIENCE_MS = 60_000
+/** Short, so that what a dead server held is free soon. */
+const SETTINGS = {
+  GALLEY_DATABASE__SHARED_SQLITE: "true",
+  GALLEY_SEATS__LEASE: "3s",
+  GALLEY_SEATS__RENEW_EVERY: "500ms",
+  // They type faster than people do.
+  GALLEY_LIMITS__MESSAGES_PER_SECOND: "5000",
+  GALLEY_LIMITS__MESSAGE_BURST: "50000",
+}
+
+/** @type {Redis} */
+let redis
+/** @type {Galley[]} */
+let servers = []
+
+before(async () => {
+  redis = await Redis.start()
+  const one = await Galley.start({ ...SETTINGS, GALLEY_LOCKS__URL: redis.url }, String(await freePort()))
+  servers = [one, await one.beside(String(await freePort()))]
+})
+after(async () => {
+  for (const somebody of people) somebody.end()
+  for (const server of servers.slice(1)) await server.end("SIGKILL")
+  await servers[0]?.stop()
+  await redis.stop()
+})
+
+/**
+ * @template T
+ * @param {() => string} what
+ * @param {() => T | Promise<T>} look
+ */
+async function until(what, look) {
+  const giveUpAt = Date.now() + PATIENCE_MS
+  for (;;) {
+    const found = await look()
+    if (found) return
+    assert.ok(Date.now() < giveUpAt, `GALLEY_SEED=${SEED}: never saw: ${what()}`)
+    await pause(10)
+  }
+}
+
+/** @param {number} ms @returns {Promise<void>} */
+const pause = (ms) => new Promise((done) => setTimeout(done, ms))
+
+/** Everybody there is: a client that is not ended keeps node awake. @type {Person[]} */
+const people = []
+
+/** @param {ConstructorParameters<typeof Person>[0]} who */
+function person(who) {
+  const somebody = new Person(who)
+  people.push(somebody)
+  return somebody
+}
+
+/** A document, its writer and its reviewer. */
+class Desk {
+  /** @param {number} number */
+  static async open(number) {
+    const first = /** @type {Galley} */ (servers[0])
+    return new Desk(number, await first.desk("처음 Beginning 🙂\n"))
+  }
+
+  /** @param {number} number @param {Awaited<ReturnType<Galley["desk"]>>} desk */
+  constructor(number, desk) {
+    this.desk = desk
+    this.random = new Random(SEED + number)
+    const { link } = desk
+    this.writer = person({ role: "writer", link, token: desk.writer, url: this.#server(), version: number, name: "Kim" })
+    this.reviewer = person({ role: "reviewer", link, token: desk.reviewer, url: this.#server(), version: number + 1, name: "Lee" })
+    this.version = number
+    this.keys = 0
+  }
+
+  #server() {
+    return this.random.one(servers).url
+  }
+
+  async sit() {
+    for (const person of [this.writer, this.reviewer]) person.come(this.#server())
+    await until(() => "both there", () => this.writer.isHere && this.reviewer.isHere)
+  }
+
+  /** Types until so many keys were pressed in all, and whatever happens meanwhile. @param {number} keys */
+  async work(keys) {
+    while (this.writer.keys + this.keys < keys) {
+      this.writer.act(this.random)
+      const dice = this.random.below(1_000)
+      if (dice < 4) await this.#offline()
+      else if (dice < 6) await this.#otherDevice()
+      else if (dice < 9) await this.#reviewerAway()
+      // Whatever came in is heard between two keys.
+      else if (dice < 400) await pause(0)
+    }
+  }
+
+  /** The writer types on without a connection, and comes back, perhaps to another server. */
+  async #offline() {
+    this.writer.leave()
+    for (let acts = this.random.below(20); 0 < acts; acts -= 1) this.writer.act(this.random)
+    await pause(this.random.below(100))
+    this.writer.come(this.#server())
+    await until(() => `the writer back: ${this.writer.refusals}`, () => this.writer.isHere)
+  }
+
+  /** The writer types on without a connection, and elsewhere with one; both are merged. */
+  async #otherDevice() {
+    this.writer.leave()
+    const before = this.writer.read().length
+    const { link } = this.desk
+    const other = person({ role: "writer", link, token: this.desk.writer, url: this.#server(), version: this.version + 1, name: "Kim" })
+    other.come(this.#server())
+    await until(() => `the other device: ${other.refusals}`, () => other.isHere)
+    for (let acts = 5; 0 < acts; acts -= 1) {
+      this.writer.act(this.random)
+      other.act(this.random)
+    }
+    const typed = other.read()
+    await until(() => "the reviewer reading the other device", () => this.reviewer.read() === typed)
+    this.keys += other.keys
+    assert.deepEqual(other.refusals, [])
+    other.end()
+    this.writer.come(this.#server())
+    await until(() => `both devices in one, of ${before}`, () => this.writer.isHere)
+  }
+
+  /** The reviewer goes, and is not seen any more; and comes back, perhaps to another server. */
+  async #reviewerAway() {
+    this.reviewer.leave()
+    await until(() => `the reviewer gone: ${this.writer.sees()}`, () => !this.writer.sees().includes("reviewer"))
+    this.reviewer.come(this.#server())
+    await until(() => `the reviewer back: ${this.reviewer.refusals}`, () => this.reviewer.isHere)
+  }
+
+  /** That everybody reads the same, and sees each other and nobody else. */
+  async rest() {
+    await until(() => "both there", () => this.writer.isHere && this.reviewer.isHere)
+    await until(() => "the reviewer reading the same", () => this.reviewer.read() === this.writer.read())
+    for (const server of servers) {
+      await until(() => "a server with the same", async () => (await this.read(server)) === this.writer.read())
+    }
+    const others = (/** @type {Person} */ person) => person.sees().filter((role) => role !== "self").sort().join()
+    for (const person of [this.writer, this.reviewer]) {
+      const clients = () => person.provider.awareness.getStates().size
+      await until(() => `two people: ${person.sees()}`, () => clients() === 2 && others(person) !== "")
+      assert.deepEqual(person.refusals, [], `GALLEY_SEED=${SEED}`)
+    }
+  }
+
+  /** @param {Galley} server */
+  async read(server) {
+    const headers = { authorization: `Bearer ${this.desk.writer}` }
+    const answer = await fetch(`${server.url}/api/documents/${this.desk.document}/text`, { headers })
+    return answer.ok ? answer.text() : null
+  }
+}
+
+test("an hour of editing with stock clients ends with the same text everywhere", async () => {
+  console.log(`session: ${HOURS} h from GALLEY_SEED=${SEED} on`)
+  const random = new Random(SEED)
+  const desks = await Promise.all(Array.from({ length: DESKS }, (_, number) => Desk.open(number)))
+  await Promise.all(desks.map((desk) => desk.sit()))
+  const rests = Math.max(Math.round(RESTS_AN_HOUR * HOURS), 1)
+  const each = (KEYS_AN_HOUR * HOURS) / DESKS
+  for (let rest = 1; rest <= rests; rest += 1) {
+    const working = Promise.all(desks.map((desk) => desk.work((each * rest) / rests)))
+    await pause(random.below(1_000))
+    const victim = random.one(servers)
+    await victim.end("SIGKILL")
+    await pause(random.below(500))
+    await victim.run()
+    await working
+    await Promise.all(desks.map((desk) => desk.rest()))
+  }
+  const texts = desks.map((desk) => desk.writer.read())
+  for (const { writer, reviewer } of desks) {
+    writer.leave()
+    reviewer.leave()
+  }
+  // One that has none of it in memory: what it reads is the database.
+  const third = await /** @type {Galley} */ (servers[0]).beside()
+  try {
+    for (const [number, desk] of desks.entries()) {
+      assert.equal(await desk.read(third), texts[number], `GALLEY_SEED=${SEED}`)
+    }
+  } finally {
+    await third.end("SIGKILL")
+  }
+  const keys = desks.reduce((sum, desk) => sum + desk.writer.keys + desk.keys, 0)
+  console.log(`session: ${keys} keys, ${texts.map((text) => text.length)} characters`)
+})
