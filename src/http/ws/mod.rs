@@ -6,6 +6,7 @@
 mod waiting;
 
 use std::collections::HashMap;
+use std::pin::pin;
 use std::time::Duration;
 
 use axum::Extension;
@@ -15,9 +16,7 @@ use axum::http::HeaderMap;
 use axum::response::Response;
 use bytes::Bytes;
 use chrono::Utc;
-use futures_util::stream::{SplitSink, SplitStream};
-use futures_util::{SinkExt, StreamExt};
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{Instant, sleep, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::domain::seat::{Role, Seat};
@@ -67,20 +66,17 @@ pub(crate) async fn connect(
     }
     let asked = identify(&tokens, presented, &query)
         .and_then(|identity| Ok((ask(&identity, &link, &role, &query)?, identity)));
-    let message_bytes = sessions.limits().message_bytes;
+    let (message_bytes, document_bytes) =
+        (sessions.limits().message_bytes, sessions.limits().document_bytes);
+    let knock = asked.map(|(ask, identity)| Box::new(Knock { sessions, ask, identity, tarpit }));
     Ok(upgrade
         .read_buffer_size(READ_BUFFER_BYTES)
         .write_buffer_size(WRITE_BUFFER_BYTES)
-        .max_write_buffer_size(sessions.limits().document_bytes * 2 + WRITE_SLACK_BYTES)
+        .max_write_buffer_size(document_bytes * 2 + WRITE_SLACK_BYTES)
         // Above our own limit, so that a message a little over it still gets its close code.
         .max_message_size(message_bytes + WRITE_SLACK_BYTES)
         .max_frame_size(message_bytes + WRITE_SLACK_BYTES)
-        .on_upgrade(move |socket| async move {
-            match asked {
-                Ok((ask, identity)) => serve(socket, sessions, ask, identity, tarpit).await,
-                Err(close) => Wire::over(socket).refuse(close, Duration::ZERO).await,
-            }
-        }))
+        .on_upgrade(move |socket| serve(Wire { socket }, knock)))
 }
 
 /// Who is at the other end. A token in the address is a choice and comes first.
@@ -131,59 +127,85 @@ fn flag(query: &HashMap<String, String>, name: &'static str) -> Result<bool, Clo
     }
 }
 
-/// Seats the session and serves its socket until either ends.
-async fn serve(
-    socket: WebSocket,
+/// A socket at the door.
+struct Knock {
     sessions: Sessions,
     ask: Ask,
     identity: Identity,
     tarpit: Tarpit,
-) {
-    let (user, seat) = (ask.user.id.clone(), Seat::new(ask.link, ask.role));
-    let wants_events = ask.wants_events;
-    let knocked_at = Instant::now();
-    let mut wire = Wire::over(socket);
-    let gone = ask.gone.clone();
-    let (outbox, mut queue) = sessions.outbox();
-    let silence_max = sessions.terms().client_timeout;
-    let sitting = sessions.sit(ask, outbox);
-    let (seated, early) = wire.wait_for(sitting, &mut queue, &gone, silence_max).await;
-    match seated {
-        Ok(seated) => {
-            tarpit.forgive(&user, seat);
-            let valid_for = (identity.expires_at - Utc::now()).to_std().unwrap_or_default();
-            let ending = if gone.is_cancelled() {
-                // It never sat: there is nothing to come back to.
-                Ending::Closed
-            } else {
-                wire.run(&seated, early, queue, Instant::now() + valid_for).await
-            };
-            seated.leave(ending).await;
-            wire.linger().await;
-        }
-        Err(close) => {
-            let is_taken = matches!(close, Close::SeatTaken { .. });
-            // A page that understands events understands close codes too, and stays away.
-            let delay = if is_taken && !wants_events {
-                tarpit.delay(&user, seat, knocked_at)
-            } else {
-                Duration::ZERO
-            };
-            wire.refuse(close, delay).await;
-        }
-    }
+}
+
+/// A socket whose session has been seated.
+struct Sat {
+    seated: Seated,
+    /// What the client sent before.
+    early: Vec<Bytes>,
+    outbox: OutboxReader,
+    valid_until: Instant,
+}
+
+/// Seats the session and serves its socket until either ends.
+///
+/// Coming and going are boxed: they take more room than sitting does, and people sit for hours.
+async fn serve(mut wire: Wire, knock: Result<Box<Knock>, Close>) {
+    let Some(sat) = Box::pin(wire.admit(knock)).await else { return };
+    let Sat { seated, early, outbox, valid_until } = sat;
+    let ending = wire.run(&seated, early, outbox, valid_until).await;
+    Box::pin(async {
+        seated.leave(ending).await;
+        wire.linger().await;
+    })
+    .await;
 }
 
 /// Both directions of a socket.
 struct Wire {
-    sink: SplitSink<WebSocket, Message>,
-    stream: SplitStream<WebSocket>,
+    socket: WebSocket,
 }
 
 impl Wire {
-    fn over(socket: WebSocket) -> Self {
-        let (sink, stream) = socket.split();
-        Self { sink, stream }
+    /// Seats the session. None if that came to nothing; the socket is at its end then.
+    async fn admit(&mut self, knock: Result<Box<Knock>, Close>) -> Option<Sat> {
+        let Knock { sessions, ask, identity, tarpit } = match knock {
+            Ok(knock) => *knock,
+            Err(close) => {
+                self.refuse(close, Duration::ZERO).await;
+                return None;
+            }
+        };
+        let (user, seat) = (ask.user.id.clone(), Seat::new(ask.link, ask.role));
+        let wants_events = ask.wants_events;
+        let knocked_at = Instant::now();
+        let gone = ask.gone.clone();
+        let (outbox, mut queue) = sessions.outbox();
+        let silence_max = sessions.terms().client_timeout;
+        let sitting = sessions.sit(ask, outbox);
+        let (seated, early) = self.wait_for(sitting, &mut queue, &gone, silence_max).await;
+        match seated {
+            Ok(seated) => {
+                tarpit.forgive(&user, seat);
+                if gone.is_cancelled() {
+                    // It never sat: there is nothing to come back to.
+                    seated.leave(Ending::Closed).await;
+                    self.linger().await;
+                    return None;
+                }
+                let valid_for = (identity.expires_at - Utc::now()).to_std().unwrap_or_default();
+                let valid_until = Instant::now() + valid_for;
+                Some(Sat { seated, early, outbox: queue, valid_until })
+            }
+            Err(close) => {
+                let is_taken = matches!(close, Close::SeatTaken { .. });
+                // A page that understands events understands close codes too, and stays away.
+                let delay = if is_taken && !wants_events {
+                    tarpit.delay(&user, seat, knocked_at)
+                } else {
+                    Duration::ZERO
+                };
+                self.refuse(close, delay).await;
+                None
+            }
+        }
     }
 
     /// Says why not, after a while, and ends the socket.
@@ -207,6 +229,8 @@ impl Wire {
             self.close(&close).await;
             return Ending::Closed;
         }
+        drop(early);
+        let mut expired = pin!(sleep_until(valid_until));
         loop {
             let close = tokio::select! {
                 outgoing = outbox.next() => match outgoing {
@@ -224,12 +248,12 @@ impl Wire {
                     }
                     Outgoing::Close(close) => close,
                 },
-                incoming = self.stream.next() => match take(seated, incoming) {
+                incoming = self.socket.recv() => match take(seated, incoming) {
                     Taken::More => continue,
                     Taken::End(ending) => return ending,
                     Taken::Close(close) => close,
                 },
-                () = tokio::time::sleep_until(valid_until) => Close::Unauthenticated("token-expired"),
+                () = &mut expired => Close::Unauthenticated("token-expired"),
             };
             tracing::debug!(%close, "a socket was closed");
             self.close(&close).await;
@@ -240,7 +264,7 @@ impl Wire {
     /// False when the other end is gone, or reads so slowly that it might as well be.
     async fn send(&mut self, message: Message, outbox: &OutboxReader) -> bool {
         tokio::select! {
-            sent = timeout(SEND_PATIENCE, self.sink.send(message)) => matches!(sent, Ok(Ok(()))),
+            sent = timeout(SEND_PATIENCE, self.socket.send(message)) => matches!(sent, Ok(Ok(()))),
             () = outbox.overdue() => false,
         }
     }
@@ -248,12 +272,12 @@ impl Wire {
     async fn close(&mut self, close: &Close) {
         let frame = CloseFrame { code: close.code(), reason: close.reason().into() };
         // Gone already: then it needs no reason.
-        let _told = timeout(LINGER, self.sink.send(Message::Close(Some(frame)))).await;
+        let _told = timeout(LINGER, self.socket.send(Message::Close(Some(frame)))).await;
     }
 
     /// Waits for the other end's close, so that ours is read before the connection is reset.
     async fn linger(&mut self) {
-        let rest = async { while let Some(Ok(_)) = self.stream.next().await {} };
+        let rest = async { while let Some(Ok(_)) = self.socket.recv().await {} };
         let _gone = timeout(LINGER, rest).await;
     }
 }

@@ -27,7 +27,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 use chrono::Utc;
-use tokio::sync::{Notify, mpsc, watch};
+use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -38,6 +38,7 @@ use crate::session::event::{DOCUMENT_FULL, Event, Problem, UNSAVED_FULL};
 use crate::session::holding::Holding;
 use crate::session::options::RoomLimits;
 use crate::session::persist::{Owed, Persister};
+use crate::session::queue::Queue;
 use crate::session::room::chores::Untidy;
 use crate::session::room::points::Points;
 use crate::session::room::presence::Presence;
@@ -62,7 +63,7 @@ pub struct Room {
     state: Mutex<State>,
     owed: watch::Sender<usize>,
     /// For the other servers; see [`Room::follow`].
-    outgoing: mpsc::Sender<Message>,
+    outgoing: Queue<Message>,
     /// The database has something that this log has not.
     behind: Notify,
 }
@@ -113,16 +114,11 @@ pub struct Opening {
 pub struct Retired;
 
 impl Room {
-    /// Opens a room, and the queue of what it has to say to the other servers.
+    /// Opens a room.
     #[must_use]
-    pub fn open(
-        opening: Opening,
-        limits: RoomLimits,
-        persister: Persister,
-    ) -> (Self, mpsc::Receiver<Message>) {
+    pub fn open(opening: Opening, limits: RoomLimits, persister: Persister) -> Self {
         let Opening { document, log, seq, rows, owners } = opening;
         let saved = log.state_vector();
-        let (outgoing, to_say) = mpsc::channel(OUTGOING_MAX);
         let state = State {
             log,
             seq,
@@ -141,17 +137,16 @@ impl Room {
             told_not_saved: false,
             was_reset: false,
         };
-        let room = Self {
+        Self {
             document,
             retired: CancellationToken::new(),
             limits,
             persister,
             state: Mutex::new(state),
             owed: watch::Sender::new(0),
-            outgoing,
+            outgoing: Queue::new(OUTGOING_MAX),
             behind: Notify::new(),
-        };
-        (room, to_say)
+        }
     }
 
     /// Gives the room up if nobody is in it and the database is owed nothing.
