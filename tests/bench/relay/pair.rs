@@ -5,17 +5,22 @@ use futures_util::stream::SplitSink;
 use futures_util::{SinkExt, StreamExt};
 use galley::sync::frame::{self, ClientFrame};
 use tokio::net::TcpStream;
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::task::AbortHandle;
-use tokio::time::{Instant, timeout};
+use tokio::time::{Duration, Instant, sleep_until, timeout, timeout_at};
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest;
+use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
 use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, connect_async_with_config};
 use tokio_util::task::TaskTracker;
-use yrs::{Doc, OffsetKind, Options, Text, Transact};
+use yrs::{Doc, OffsetKind, Options, Text, TextRef, Transact};
 
 use crate::redis_server::PATIENCE;
 
 type Socket = WebSocketStream<MaybeTlsStream<TcpStream>>;
+
+/// What has not arrived so long after the last keystroke was due is lost.
+const GIVEN_UP_AFTER: Duration = Duration::from_secs(2);
 
 /// Where a room is, and with which tokens.
 #[derive(Clone)]
@@ -24,58 +29,138 @@ pub(crate) struct Address {
     pub(crate) link: String,
     pub(crate) writer_token: String,
     pub(crate) reviewer_token: String,
+    /// What follows the path: `?events=1`, or nothing.
+    pub(crate) query: &'static str,
 }
 
-/// A writer, a reviewer, and what the writer is going to type.
+/// How long a keystroke took to arrive.
+#[derive(Clone, Copy)]
+pub(crate) struct Wait {
+    pub(crate) since_sent: Duration,
+    /// Counted from when it was to be sent: who is late with sending hides nothing.
+    pub(crate) since_due: Duration,
+}
+
+/// A writer and a reviewer.
 pub(crate) struct Pair {
     writer: SplitSink<Socket, Message>,
     reviewer: Socket,
-    keystrokes: std::vec::IntoIter<Bytes>,
+    text: Typed,
     ear: AbortHandle,
 }
 
 impl Pair {
-    /// Both seated, with so many keystrokes ready to be sent.
-    pub(crate) async fn seated(address: &Address, keystrokes: usize, tasks: &TaskTracker) -> Self {
+    /// Both seated.
+    pub(crate) async fn seated(address: &Address, tasks: &TaskTracker) -> Self {
         let writer = connect(address, "writer", &address.writer_token).await;
         let reviewer = connect(address, "reviewer", &address.reviewer_token).await;
         let (writer, mut to_writer) = writer.split();
         // What the writer is sent is read and left alone.
         let ear = tasks.spawn(async move { while let Some(Ok(_)) = to_writer.next().await {} });
-        let keystrokes = typed(keystrokes).into_iter();
-        Self { writer, reviewer, keystrokes, ear: ear.abort_handle() }
+        Self { writer, reviewer, text: Typed::default(), ear: ear.abort_handle() }
     }
 
-    /// Types one character; returns how long the reviewer waited for it.
-    pub(crate) async fn keystroke(&mut self) -> std::time::Duration {
-        let keystroke = self.keystrokes.next().expect("as many as were asked for");
-        let began = Instant::now();
-        self.writer.send(Message::Binary(keystroke.clone())).await.expect("it is sent");
-        loop {
-            let message = timeout(PATIENCE, self.reviewer.next()).await.expect("it comes in time");
-            // Presence and signs of life come in between.
-            if message.expect("an open socket").expect("a frame").into_data() == keystroke {
-                return began.elapsed();
-            }
+    /// Types as fast as what was typed arrives; returns how long each took.
+    pub(crate) async fn at_full_speed(&mut self, keystrokes: u32) -> Vec<Duration> {
+        let mut waits = Vec::new();
+        for keystroke in self.text.next(keystrokes) {
+            let began = Instant::now();
+            self.writer.send(Message::Binary(keystroke.clone())).await.expect("it is sent");
+            let arriving = timeout(PATIENCE, arrival(&mut self.reviewer, &keystroke));
+            assert!(arriving.await.expect("it comes in time"), "an open socket");
+            waits.push(began.elapsed());
         }
+        waits
+    }
+
+    /// What it is going to type.
+    pub(crate) fn prepare(&mut self, keystrokes: u32) -> Vec<Bytes> {
+        self.text.next(keystrokes)
+    }
+
+    /// Types when it is time to, whatever has arrived; returns what arrived.
+    pub(crate) async fn on_time(
+        &mut self,
+        keystrokes: &[Bytes],
+        first: Instant,
+        every: Duration,
+    ) -> Vec<Wait> {
+        let (departed, departures) = unbounded_channel();
+        let writing = write(&mut self.writer, keystrokes, (first, every), departed);
+        let reading = read(&mut self.reviewer, keystrokes, (first, every), departures);
+        let ((), waits) = tokio::join!(writing, reading);
+        waits
     }
 
     /// Leaves as a page does.
     pub(crate) async fn leave(mut self) {
-        self.writer.send(Message::Close(None)).await.expect("it is sent");
-        self.reviewer.close(None).await.expect("it is sent");
+        // Whoever was closed has left.
+        let _closed = self.writer.send(Message::Close(None)).await;
+        let _closed = self.reviewer.close(None).await;
         self.ear.abort();
     }
 }
 
+async fn write(
+    writer: &mut SplitSink<Socket, Message>,
+    keystrokes: &[Bytes],
+    (first, every): (Instant, Duration),
+    departed: UnboundedSender<Instant>,
+) {
+    let mut due = first;
+    for keystroke in keystrokes {
+        sleep_until(due).await;
+        due += every;
+        departed.send(Instant::now()).expect("the reader waits for it");
+        if writer.send(Message::Binary(keystroke.clone())).await.is_err() {
+            return;
+        }
+    }
+}
+
+async fn read(
+    reviewer: &mut Socket,
+    keystrokes: &[Bytes],
+    (first, every): (Instant, Duration),
+    mut departures: UnboundedReceiver<Instant>,
+) -> Vec<Wait> {
+    let mut waits = Vec::with_capacity(keystrokes.len());
+    let mut due = first;
+    let last = first + every * u32::try_from(keystrokes.len()).expect("a number of keystrokes");
+    for keystroke in keystrokes {
+        let arriving = timeout_at(last + GIVEN_UP_AFTER, arrival(reviewer, keystroke));
+        if !matches!(arriving.await, Ok(true)) {
+            break;
+        }
+        let sent = departures.try_recv().expect("it was noted before it was sent");
+        waits.push(Wait { since_sent: sent.elapsed(), since_due: due.elapsed() });
+        due += every;
+    }
+    waits
+}
+
+/// Waits for exactly those bytes; false if the socket ends. Presence, events and signs of life
+/// come in between.
+async fn arrival(reviewer: &mut Socket, keystroke: &Bytes) -> bool {
+    while let Some(Ok(message)) = reviewer.next().await {
+        if message.into_data() == *keystroke {
+            return true;
+        }
+    }
+    false
+}
+
 /// A socket that is in the room: its first question has been answered.
 async fn connect(address: &Address, role: &str, token: &str) -> Socket {
-    let Address { url, link, .. } = address;
-    let url = format!("{}/ws/share-links/{link}/{role}", url.replacen("http", "ws", 1));
+    let Address { url, link, query, .. } = address;
+    let url = format!("{}/ws/share-links/{link}/{role}{query}", url.replacen("http", "ws", 1));
     let mut request = url.into_client_request().expect("a request");
     let bearer = format!("Bearer {token}").parse().expect("a header");
     request.headers_mut().insert("authorization", bearer);
-    let connecting = connect_async_with_config(request, None, true);
+    // Thousands of them, in one process.
+    let config =
+        WebSocketConfig::default().read_buffer_size(4 * 1_024).write_buffer_size(4 * 1_024);
+    let connecting = connect_async_with_config(request, Some(config), true);
     let (mut socket, _) = connecting.await.expect("a handshake");
     socket.send(Message::Binary(frame::sync_step1(&[0]))).await.expect("it is sent");
     loop {
@@ -87,16 +172,32 @@ async fn connect(address: &Address, role: &str, token: &str) -> Socket {
     }
 }
 
-/// What a writer sends who types so many characters, one after the other.
-fn typed(characters: usize) -> Vec<Bytes> {
-    let client_id = yrs::block::ClientID::new(getrandom::u32().expect("random bits").into());
-    let options = Options { offset_kind: OffsetKind::Utf16, client_id, ..Options::default() };
-    let doc = Doc::with_options(options);
-    let content = doc.get_or_insert_text("content");
-    let keystroke = |at| {
-        let mut transaction = doc.transact_mut();
-        content.insert(&mut transaction, at, "글");
-        frame::update(&transaction.encode_update_v1())
-    };
-    (0..).take(characters).map(keystroke).collect()
+/// A text that grows at its end by one Hangul syllable at a time.
+struct Typed {
+    doc: Doc,
+    content: TextRef,
+    length: u32,
+}
+
+impl Default for Typed {
+    fn default() -> Self {
+        let client_id = yrs::block::ClientID::new(getrandom::u32().expect("random bits").into());
+        let options = Options { offset_kind: OffsetKind::Utf16, client_id, ..Options::default() };
+        let doc = Doc::with_options(options);
+        let content = doc.get_or_insert_text("content");
+        Self { doc, content, length: 0 }
+    }
+}
+
+impl Typed {
+    /// What a writer sends who types so many more.
+    fn next(&mut self, keystrokes: u32) -> Vec<Bytes> {
+        let keystroke = |_| {
+            let mut transaction = self.doc.transact_mut();
+            self.content.insert(&mut transaction, self.length, "글");
+            self.length += 1;
+            frame::update(&transaction.encode_update_v1())
+        };
+        (0..keystrokes).map(keystroke).collect()
+    }
 }

@@ -1,0 +1,117 @@
+//! Many pairs at once, on one relay.
+
+use std::sync::Arc;
+
+use tokio::task::JoinSet;
+use tokio::time::{Duration, Instant, sleep};
+use tokio_util::task::TaskTracker;
+
+use crate::contender::Relay;
+use crate::measure::quantile;
+use crate::pair::{Pair, Wait};
+
+/// Pairs that come at the same time.
+const COMING: usize = 16;
+/// Between the preparation and the first keystroke.
+const SOON: Duration = Duration::from_millis(100);
+/// What a relay has left to do after the last keystroke has arrived is over by then.
+const SETTLED: Duration = Duration::from_millis(500);
+
+/// Pairs in rooms of their own.
+pub(crate) struct Crowd {
+    pub(crate) relay: Arc<Relay>,
+    pairs: Vec<Pair>,
+    tasks: TaskTracker,
+}
+
+/// What a load took. Times are in µs.
+pub(crate) struct Taken {
+    pub(crate) p50: f64,
+    pub(crate) p99: f64,
+    /// The same, counted from when a keystroke was to be sent.
+    pub(crate) p99_since_due: f64,
+    /// Of a keystroke.
+    pub(crate) processor: f64,
+    pub(crate) lost: usize,
+}
+
+impl Crowd {
+    pub(crate) async fn gather(relay: &Arc<Relay>, pairs: u32, query: &'static str) -> Self {
+        let tasks = TaskTracker::new();
+        let mut crowd = Self { relay: Arc::clone(relay), pairs: Vec::new(), tasks };
+        for some in relay.rooms(pairs, query).await.chunks(COMING) {
+            let mut coming = JoinSet::new();
+            for room in some {
+                let (room, tasks) = (room.clone(), crowd.tasks.clone());
+                coming.spawn(async move { Pair::seated(&room, &tasks).await });
+            }
+            crowd.pairs.extend(coming.join_all().await);
+        }
+        crowd
+    }
+
+    /// All of them type so many times a second altogether, each as often as the others.
+    pub(crate) async fn types(&mut self, a_second: u32, lasting: Duration) -> Taken {
+        let pairs = u32::try_from(self.pairs.len()).expect("a number of pairs");
+        let each = (lasting.as_secs_f64() * f64::from(a_second) / f64::from(pairs)).round() as u32;
+        let every = lasting / each;
+        let mut ready: Vec<_> =
+            self.pairs.drain(..).map(|mut pair| (pair.prepare(each), pair)).collect();
+        let before = self.relay.processor();
+        let first = Instant::now() + SOON;
+        let mut typing = JoinSet::new();
+        for ((keystrokes, mut pair), number) in ready.drain(..).zip(0..) {
+            // Not all at once: they are as many people.
+            let first = first + every * number / pairs;
+            typing.spawn(async move {
+                let waits = pair.on_time(&keystrokes, first, every).await;
+                (pair, waits)
+            });
+        }
+        let mut waits = Vec::new();
+        for (pair, waited) in typing.join_all().await {
+            self.pairs.push(pair);
+            waits.extend(waited);
+        }
+        sleep(SETTLED).await;
+        let processor = self.relay.processor() - before;
+        let lost = (each * pairs) as usize - waits.len();
+        Taken::of(&waits, processor, lost)
+    }
+
+    /// The first of them types as fast as it goes; returns each wait, and the processor's time.
+    pub(crate) async fn one_at_full_speed(&mut self, keystrokes: u32) -> Taken {
+        let before = self.relay.processor();
+        let pair = self.pairs.first_mut().expect("somebody");
+        let waits = pair.at_full_speed(keystrokes).await;
+        sleep(SETTLED).await;
+        let processor = self.relay.processor() - before;
+        let waits: Vec<_> =
+            waits.iter().map(|wait| Wait { since_sent: *wait, since_due: *wait }).collect();
+        Taken::of(&waits, processor, 0)
+    }
+
+    pub(crate) async fn leaves(self) {
+        for pair in self.pairs {
+            pair.leave().await;
+        }
+        self.tasks.close();
+        self.tasks.wait().await;
+    }
+}
+
+impl Taken {
+    fn of(waits: &[Wait], processor: f64, lost: usize) -> Self {
+        let micros = |wait: fn(&Wait) -> Duration| -> Vec<f64> {
+            waits.iter().map(|one| wait(one).as_secs_f64() * 1e6).collect()
+        };
+        let since_sent = micros(|wait| wait.since_sent);
+        Self {
+            p50: quantile(&since_sent, 0.5),
+            p99: quantile(&since_sent, 0.99),
+            p99_since_due: quantile(&micros(|wait| wait.since_due), 0.99),
+            processor: processor / waits.len() as f64,
+            lost,
+        }
+    }
+}
