@@ -33,8 +33,10 @@ use crate::session::outbox::{OutboxReader, Outgoing};
 use crate::session::seated::{Ending, Seated};
 use crate::session::seating::Ask;
 
-/// Read buffer of a socket. tungstenite's own choice costs 128 KiB per idle connection.
-const READ_BUFFER_BYTES: usize = 4 * 1_024;
+/// What is read at a time, kept for as long as a socket lives: the largest part of what an idle one
+/// takes. tungstenite's own choice is 128 KiB. A keystroke has some forty bytes, a cursor three
+/// hundred; what is longer is read in parts.
+const READ_BUFFER_BYTES: usize = 2 * 1_024;
 /// Written bytes that are gathered before the kernel is given them.
 const WRITE_BUFFER_BYTES: usize = 4 * 1_024;
 /// What may wait in the write buffer beyond one message.
@@ -76,7 +78,7 @@ pub(crate) async fn connect(
         // Above our own limit, so that a message a little over it still gets its close code.
         .max_message_size(message_bytes + WRITE_SLACK_BYTES)
         .max_frame_size(message_bytes + WRITE_SLACK_BYTES)
-        .on_upgrade(move |socket| serve(Wire { socket }, knock)))
+        .on_upgrade(move |socket| serve(Box::new(Wire { socket }), knock)))
 }
 
 /// Who is at the other end. A token in the address is a choice and comes first.
@@ -146,13 +148,13 @@ struct Sat {
 
 /// Seats the session and serves its socket until either ends.
 ///
-/// Coming and going are boxed: they take more room than sitting does, and people sit for hours.
-async fn serve(mut wire: Wire, knock: Result<Box<Knock>, Close>) {
-    let Some(sat) = Box::pin(wire.admit(knock)).await else { return };
-    let Sat { seated, early, outbox, valid_until } = sat;
-    let ending = wire.run(&seated, early, outbox, valid_until).await;
+/// Coming and going are boxed: they take more room than sitting does, and people sit for hours. So is
+/// what is handed on, which would have its place in each task that hands it on.
+async fn serve(mut wire: Box<Wire>, knock: Result<Box<Knock>, Close>) {
+    let Some(mut sat) = Box::pin(wire.admit(knock)).await else { return };
+    let ending = wire.run(&mut sat).await;
     Box::pin(async {
-        seated.leave(ending).await;
+        sat.seated.leave(ending).await;
         wire.linger().await;
     })
     .await;
@@ -165,7 +167,7 @@ struct Wire {
 
 impl Wire {
     /// Seats the session. None if that came to nothing; the socket is at its end then.
-    async fn admit(&mut self, knock: Result<Box<Knock>, Close>) -> Option<Sat> {
+    async fn admit(&mut self, knock: Result<Box<Knock>, Close>) -> Option<Box<Sat>> {
         let Knock { sessions, ask, identity, tarpit } = match knock {
             Ok(knock) => *knock,
             Err(close) => {
@@ -192,7 +194,7 @@ impl Wire {
                 }
                 let valid_for = (identity.expires_at - Utc::now()).to_std().unwrap_or_default();
                 let valid_until = Instant::now() + valid_for;
-                Some(Sat { seated, early, outbox: queue, valid_until })
+                Some(Box::new(Sat { seated, early, outbox: queue, valid_until }))
             }
             Err(close) => {
                 let is_taken = matches!(close, Close::SeatTaken { .. });
@@ -217,31 +219,27 @@ impl Wire {
     }
 
     /// Carries messages both ways until one side ends or the token does.
-    async fn run(
-        &mut self,
-        seated: &Seated,
-        early: Vec<Bytes>,
-        mut outbox: OutboxReader,
-        valid_until: Instant,
-    ) -> Ending {
+    async fn run(&mut self, sat: &mut Sat) -> Ending {
+        let Sat { seated, early, outbox, valid_until } = sat;
+        let early = std::mem::take(early);
         let told = early.iter().try_for_each(|message| seated.receive(message));
         if let Err(close) = told {
             self.close(&close).await;
             return Ending::Closed;
         }
         drop(early);
-        let mut expired = pin!(sleep_until(valid_until));
+        let mut expired = pin!(sleep_until(*valid_until));
         loop {
             let close = tokio::select! {
                 outgoing = outbox.next() => match outgoing {
                     Outgoing::Frame(frame) => {
-                        if !self.send(Message::Binary(frame), &outbox).await {
+                        if !self.send(Message::Binary(frame), outbox).await {
                             return Ending::Broken;
                         }
                         continue;
                     }
                     Outgoing::Ping => {
-                        if !self.send(Message::Ping(Bytes::new()), &outbox).await {
+                        if !self.send(Message::Ping(Bytes::new()), outbox).await {
                             return Ending::Broken;
                         }
                         continue;
