@@ -8,6 +8,7 @@ mod documents;
 mod links;
 mod log;
 mod open;
+mod ratifying;
 mod review_rows;
 mod reviews;
 mod seats;
@@ -17,12 +18,14 @@ mod users;
 mod versions;
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use sqlx::SqlitePool;
 use sqlx::Transaction;
 use sqlx::error::DatabaseError;
 
 use crate::storage::error::StorageError;
+use crate::storage::sqlite::ratifying::Ratifying;
 
 /// A transaction.
 type Tx = Transaction<'static, sqlx::Sqlite>;
@@ -33,6 +36,7 @@ pub(super) struct Sqlite {
     /// One connection.
     writer: SqlitePool,
     readers: SqlitePool,
+    ratifying: Arc<Ratifying>,
 }
 
 impl Sqlite {
