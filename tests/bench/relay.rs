@@ -19,6 +19,9 @@
 //!   nothing is lost and 99 of 100 arrive within 50 ms of when they were to be *sent*; a rate that
 //!   is not is tried once more.
 //!
+//! - `peers`: the same search for the servers of npm ([`npm`]), which store nothing, and then for
+//!   Galley, from three times the rate of the fastest of them on.
+//!
 //! ```text
 //! cargo bench --bench relay
 //! cargo bench --bench relay -- steady
@@ -33,6 +36,10 @@
     reason = "a measurement that fails panics, and one that does not prints"
 )]
 
+#[allow(dead_code, reason = "shared with the other benchmarks, which use more of it")]
+#[path = "relay/client.rs"]
+mod client;
+#[allow(dead_code, reason = "shared with the other benchmarks, which use more of it")]
 #[path = "relay/contender.rs"]
 mod contender;
 #[path = "relay/copy.rs"]
@@ -45,6 +52,8 @@ mod desk;
 #[allow(dead_code, reason = "shared with the other benchmarks, which use more of it")]
 #[path = "shared/measure.rs"]
 mod measure;
+#[path = "relay/npm.rs"]
+mod npm;
 #[path = "relay/pair.rs"]
 mod pair;
 #[allow(dead_code, clippy::disallowed_methods, reason = "shared with the tests, as they are")]
@@ -62,12 +71,10 @@ use std::time::Duration;
 
 use tokio::runtime::Runtime;
 
-use crate::contender::Relay;
+use crate::client::EVENTS;
+use crate::contender::{COPY, Relay};
 use crate::crowd::{Crowd, Taken};
 use crate::measure::{Bar, Table, median, ratio};
-
-/// The argument that makes this program the relay that copies.
-const COPY: &str = "--copy";
 
 /// How often each load is put on each relay.
 const TURNS: usize = 3;
@@ -79,6 +86,9 @@ const ALONE_KEYSTROKES: u32 = 5_000;
 /// The first rate that is tried, and what comes next.
 const MOST_FROM: f64 = 10_000.0;
 const FASTER: f64 = 1.2;
+/// The same for a server of npm, and how often its rate Galley's is to be.
+const PEERS_FROM: f64 = 1_000.0;
+const PEERS_BAR: f64 = 3.0;
 const MOST_LASTS: Duration = Duration::from_secs(3);
 /// What 99 of 100 have to arrive within, in µs.
 const SUSTAINED: f64 = 50_000.0;
@@ -92,7 +102,7 @@ fn main() {
         return;
     }
     let named = |load: &str| {
-        let names = ["alone", "steady", "most"];
+        let names = ["alone", "steady", "most", "peers"];
         let is_named = |name| arguments.iter().any(|argument| argument == name);
         is_named(load) || !names.into_iter().any(is_named)
     };
@@ -111,14 +121,20 @@ async fn measure(is_wanted: impl Fn(&str) -> bool) {
     let mut crowds =
         [Crowd::gather(&galley, PAIRS, "").await, Crowd::gather(&copy, PAIRS, "").await];
     if is_wanted("steady") {
-        let mut told = Crowd::gather(&galley, PAIRS, "?events=1").await;
+        let mut told = Crowd::gather(&galley, PAIRS, EVENTS).await;
         steady(&mut crowds, &mut told, &mut table).await;
         leave([told]).await;
     }
     if is_wanted("most") {
         most(&mut crowds, &mut table).await;
     }
-    leave(crowds).await;
+    let [galley_crowd, copy_crowd] = crowds;
+    leave([copy_crowd]).await;
+    if is_wanted("peers") {
+        peers(galley_crowd, &mut table).await;
+    } else {
+        leave([galley_crowd]).await;
+    }
     table.print();
 }
 
@@ -197,6 +213,38 @@ async fn most(crowds: &mut [Crowd; 2], table: &mut Table) {
     let shown = |rate: f64| format!("{rate:.0}");
     let what = "most edits a second, p99 below 50 ms";
     table.row(what, (shown(ours), shown(theirs)), ours / theirs, Bar::AtLeast(0.5));
+}
+
+/// Each by itself, as far as it goes; Galley comes last.
+async fn peers(mut galley: Crowd, table: &mut Table) {
+    let ours = galley.types(STEADY_A_SECOND, STEADY_LASTS).await.processor;
+    let mut sustained = Vec::new();
+    for (name, relay) in npm::peers().await {
+        let mut crowd = Crowd::gather(&relay, PAIRS, "").await;
+        let steady = crowd.types(STEADY_A_SECOND, STEADY_LASTS).await;
+        let processor = (format!("{ours:.0} µs"), format!("{:.0} µs: {name}", steady.processor));
+        table.row("processor an edit", processor, ours / steady.processor, Bar::None);
+        sustained.push((name, climb(&mut crowd, PEERS_FROM).await));
+        leave([crowd]).await;
+    }
+    let fastest = sustained.iter().map(|(_, rate)| *rate).fold(MOST_FROM / PEERS_BAR, f64::max);
+    let ours = climb(&mut galley, fastest * PEERS_BAR).await;
+    for (name, theirs) in sustained {
+        let shown = (format!("{ours:.0}"), format!("{theirs:.0}: {name}"));
+        let what = "most edits a second, p99 below 50 ms";
+        table.row(what, shown, ours / theirs, Bar::AtLeast(PEERS_BAR));
+    }
+    leave([galley]).await;
+}
+
+/// The highest rate that is sustained, from `rate` on; 0 if not even that is.
+async fn climb(crowd: &mut Crowd, mut rate: f64) -> f64 {
+    let mut sustained = 0.0;
+    while sustains(crowd, rate).await {
+        sustained = rate;
+        rate *= FASTER;
+    }
+    sustained
 }
 
 async fn sustains(crowd: &mut Crowd, rate: f64) -> bool {
