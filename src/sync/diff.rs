@@ -268,8 +268,8 @@ mod tests {
             assert!(900_000 < old.len(), "{}", old.len());
             let began = Instant::now();
             let segments = by_words(&old, &new, Duration::from_millis(400));
-            // Debug builds of busy machines: the point is that it ends.
-            assert!(began.elapsed() < Duration::from_secs(20), "{:?}", began.elapsed());
+            // A debug build on a busy machine takes a while. Without patience it would be hours.
+            assert!(began.elapsed() < Duration::from_secs(180), "{:?}", began.elapsed());
             assert_eq!(spelled(&segments, Op::Insert), old);
             assert_eq!(spelled(&segments, Op::Delete), new);
         }

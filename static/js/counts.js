@@ -14,6 +14,8 @@
  * Touches no DOM, so it is tested with `node --test`.
  */
 
+import { graphemesOf } from "./graphemes.js"
+
 /**
  * @typedef {{ all: number, solid: number, utf8: number, euckr: number, foreign: number }} Counts
  * @typedef {"all" | "solid" | "utf8" | "euckr"} Unit
@@ -22,7 +24,6 @@
 /** @type {readonly Unit[]} */
 export const units = ["all", "solid", "utf8", "euckr"]
 
-const graphemes = new Intl.Segmenter(undefined, { granularity: "grapheme" })
 const utf8 = new TextEncoder()
 
 /** @type {Set<string> | undefined} */
@@ -56,9 +57,9 @@ function codePage949() {
 /** @param {string} line without its line break @returns {Counts} */
 function countLine(line) {
   const counts = { all: 0, solid: 0, utf8: utf8.encode(line).length, euckr: 0, foreign: 0 }
-  for (const { segment } of graphemes.segment(line)) {
+  for (const grapheme of graphemesOf(line)) {
     counts.all++
-    if (!/^\s/u.test(segment)) counts.solid++
+    if (!/^\s/u.test(grapheme)) counts.solid++
   }
   const known = codePage949()
   for (const character of line) {

@@ -10,8 +10,10 @@
  * `tests/data/word_diff.json` holds the two together. Here they are written again, since a
  * suggestion is compared at each key that is pressed, also without a connection.
  *
- * Imports nothing and touches no DOM, so it is tested with `node --test`.
+ * Touches no DOM, so it is tested with `node --test`.
  */
+
+import { graphemesOf } from "./graphemes.js"
 
 /**
  * @typedef {"same" | "removed" | "added"} Kind
@@ -27,11 +29,6 @@ const COMPARISONS_MAX = 4_000_000
 const PARTICLES = new Set(
   "은 는 이 가 을 를 의 에 도 로 와 과 만 에서 에게 으로 부터 까지 처럼 보다 이다 입니다".split(" ").concat(""),
 )
-
-const segmenter = new Intl.Segmenter(undefined, { granularity: "grapheme" })
-
-/** @param {string} text */
-const graphemesOf = (text) => Array.from(segmenter.segment(text), ({ segment }) => segment)
 
 /** @param {string} text @returns {string[]} words, spaces, and single marks and line breaks */
 export function wordsOf(text) {
@@ -195,7 +192,7 @@ function across(before, after, places) {
 function within(before, after, place) {
   const [old, fresh] = [before.slice(place.old.from, place.old.to), after.slice(place.new.from, place.new.to)]
   if (!isEojeol(old) || !isEojeol(fresh)) return null
-  const [from, to] = [graphemesOf(old), graphemesOf(fresh)]
+  const [from, to] = [[...graphemesOf(old)], [...graphemesOf(fresh)]]
   let { head } = alike(from, to)
   const isParticle = (/** @type {string[]} */ word) => PARTICLES.has(word.slice(1).join(""))
   // One syllable is a stem only if what follows are particles.

@@ -69,9 +69,7 @@ test("same and removed pieces spell the old text, same and added the new", () =>
   }
 })
 
-test("a very long passage is compared without stopping the page", () => {
-  const long = (/** @type {string} */ word) => `${word} `.repeat(10_000)
-  const began = performance.now()
+test("a very long passage is shown as a whole, since a table of its comparisons would fill the memory", () => {
+  const long = (/** @type {string} */ word) => `${word} `.repeat(60_000)
   assert.deepEqual(wordDiff(long("가"), long("나")).map((piece) => piece.kind), ["removed", "added", "same"])
-  assert.ok(performance.now() - began < 1_000)
 })
