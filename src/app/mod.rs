@@ -148,7 +148,7 @@ impl App {
         let sessions = start_sessions(&settings, &storage, &locks, relay, &tasks);
         let wanted = settings.server.listen;
         let cannot = |source| AppError::Listen { address: wanted, source };
-        let listener = TcpListener::bind(wanted).await.map_err(cannot)?;
+        let listener = serve::listen(wanted).map_err(cannot)?;
         let address = listener.local_addr().map_err(cannot)?;
         let origins = match &settings.server.public_url {
             Some(origin) => Origins::exactly(origin.clone()),

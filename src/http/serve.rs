@@ -19,7 +19,7 @@ use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, Sleep, sleep, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
@@ -46,6 +46,26 @@ const READ_BYTES_MAX: usize = 8 * 1_024 * 1_024;
 const READ_WITHIN: Duration = Duration::from_secs(1);
 /// How long requests that are being answered may go on after a stop.
 const FINISH_MAX: Duration = Duration::from_secs(5);
+
+/// Connections that wait to be accepted, as far as the system allows. After a restart thousands come
+/// at the same moment, and one for which there is no place is tried again a second later.
+const BACKLOG: u32 = 4_096;
+
+/// Listens at `address`.
+///
+/// # Errors
+///
+/// The system's: the port is taken, or the address is not this host's.
+pub fn listen(address: SocketAddr) -> io::Result<TcpListener> {
+    let socket = match address {
+        SocketAddr::V4(_) => TcpSocket::new_v4(),
+        SocketAddr::V6(_) => TcpSocket::new_v6(),
+    }?;
+    // Or a restart would have to wait for the connections of the one before.
+    socket.set_reuseaddr(true)?;
+    socket.bind(address)?;
+    socket.listen(BACKLOG)
+}
 
 /// Serves `router` until `stop`, then lets what is being answered finish.
 ///

@@ -30,6 +30,7 @@ mod parts;
 pub mod persist;
 mod placing;
 mod questions;
+pub mod queue;
 #[cfg(test)]
 mod races;
 pub mod registry;

@@ -8,12 +8,12 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use bytes::Bytes;
-use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 use crate::domain::limits::OUTBOX_FRAMES_MAX;
 use crate::session::close::Close;
+use crate::session::queue::Queue;
 use crate::sync::frame;
 
 /// How long what was queued before a close may take to be sent: within two seconds a socket without
@@ -43,18 +43,17 @@ impl Outgoing {
 #[derive(Clone, Debug)]
 pub struct Outbox {
     shared: Arc<Shared>,
-    queue: mpsc::Sender<Outgoing>,
 }
 
 /// The receiving end, owned by the socket task.
 #[derive(Debug)]
 pub struct OutboxReader {
     shared: Arc<Shared>,
-    queue: mpsc::Receiver<Outgoing>,
 }
 
 #[derive(Debug)]
 struct Shared {
+    queue: Queue<Queued>,
     bytes: AtomicUsize,
     bytes_max: usize,
     /// Why it ends, and until when what was queued before is still sent.
@@ -62,18 +61,24 @@ struct Shared {
     closed: CancellationToken,
 }
 
+/// What waits to be sent.
+#[derive(Debug)]
+enum Queued {
+    Frame(Bytes),
+    Ping(Bytes),
+}
+
 /// An empty outbox that holds at most `bytes_max` bytes of frames.
 #[must_use]
 pub fn outbox(bytes_max: usize) -> (Outbox, OutboxReader) {
-    let (sender, receiver) = mpsc::channel(OUTBOX_FRAMES_MAX);
     let shared = Arc::new(Shared {
+        queue: Queue::new(OUTBOX_FRAMES_MAX),
         bytes: AtomicUsize::new(0),
         bytes_max,
         close: OnceLock::new(),
         closed: CancellationToken::new(),
     });
-    let reader = OutboxReader { shared: Arc::clone(&shared), queue: receiver };
-    (Outbox { shared, queue: sender }, reader)
+    (Outbox { shared: Arc::clone(&shared) }, OutboxReader { shared })
 }
 
 impl Outbox {
@@ -87,21 +92,20 @@ impl Outbox {
         if self.shared.bytes_max < waiting {
             return self.close(Close::TooMuch("slow-reader"));
         }
-        if let Err(mpsc::error::TrySendError::Full(_)) = self.queue.try_send(Outgoing::Frame(frame))
-        {
+        if self.shared.queue.push(Queued::Frame(frame)).is_err() {
             self.close(Close::TooMuch("slow-reader"));
         }
     }
 
     /// Queues a ping. A full queue is proof enough that the socket is not idle.
     pub fn ping(&self) {
-        let _full = self.queue.try_send(Outgoing::Ping(Bytes::new()));
+        let _full = self.shared.queue.push(Queued::Ping(Bytes::new()));
     }
 
     /// Queues a ping whose pong is told from all others.
     pub fn ask(&self, number: u64) {
         let number = Bytes::copy_from_slice(&number.to_be_bytes());
-        let _full = self.queue.try_send(Outgoing::Ping(number));
+        let _full = self.shared.queue.push(Queued::Ping(number));
     }
 
     /// Ends the socket. The first reason stands.
@@ -124,17 +128,17 @@ impl OutboxReader {
     ///
     /// Nothing is lost if the future is dropped.
     pub async fn next(&mut self) -> Outgoing {
-        let outgoing = tokio::select! {
+        let queued = tokio::select! {
             biased;
-            queued = self.queue.recv() => queued,
+            queued = self.shared.queue.pop() => Some(queued),
             () = self.shared.closed.cancelled() => None,
         };
-        match outgoing {
-            Some(Outgoing::Frame(frame)) if !self.gave_up() => {
+        match queued {
+            Some(Queued::Frame(frame)) if !self.gave_up() => {
                 self.shared.bytes.fetch_sub(frame.len(), Ordering::Relaxed);
                 Outgoing::Frame(frame)
             }
-            Some(Outgoing::Ping(number)) if !self.gave_up() => Outgoing::Ping(number),
+            Some(Queued::Ping(number)) if !self.gave_up() => Outgoing::Ping(number),
             Some(_) | None => {
                 let close = self.shared.close.get().map(|(close, _until)| close.clone());
                 Outgoing::Close(close.unwrap_or(Close::Left))

@@ -212,9 +212,8 @@ impl Rooms {
         let owners: HashMap<_, _> =
             self.storage.client_owners(document).await?.into_iter().collect();
         let opening = Opening { document, log, seq, rows, owners, is_damaged };
-        let (room, to_say) = Room::open(opening, self.limits, self.persister.clone());
-        let room = Arc::new(room);
-        let following = Arc::clone(&room).follow(self.relay.clone(), self.storage.clone(), to_say);
+        let room = Arc::new(Room::open(opening, self.limits, self.persister.clone()));
+        let following = Arc::clone(&room).follow(self.relay.clone(), self.storage.clone());
         self.tasks.spawn(following);
         Ok(room)
     }

@@ -19,6 +19,8 @@
 //! - `most`: a thousand pairs type faster and faster, whatever has arrived. A rate is sustained if
 //!   nothing is lost and 99 of 100 arrive within 50 ms of when they were to be *sent*; a rate that
 //!   is not is tried once more.
+//! - `peers`: the same search for the servers of npm ([`npm`]), which store nothing, and then for
+//!   Galley, from three times the rate of the fastest of them on. Not made unless it is named.
 //!
 //! ```text
 //! cargo bench --bench relay
@@ -34,6 +36,10 @@
     reason = "a measurement that fails panics, and one that does not prints"
 )]
 
+#[allow(dead_code, reason = "shared with the other benchmarks, which use more of it")]
+#[path = "relay/client.rs"]
+mod client;
+#[allow(dead_code, reason = "shared with the other benchmarks, which use more of it")]
 #[path = "relay/contender.rs"]
 mod contender;
 #[path = "relay/copy.rs"]
@@ -46,6 +52,8 @@ mod desk;
 #[allow(dead_code, reason = "shared with the other benchmarks, which use more of it")]
 #[path = "shared/measure.rs"]
 mod measure;
+#[path = "relay/npm.rs"]
+mod npm;
 #[path = "relay/pair.rs"]
 mod pair;
 #[allow(dead_code, clippy::disallowed_methods, reason = "shared with the tests, as they are")]
@@ -63,18 +71,19 @@ use std::time::Duration;
 
 use tokio::runtime::Runtime;
 
-use crate::contender::Relay;
+use crate::client::EVENTS;
+use crate::contender::{COPY, Relay};
 use crate::crowd::{Crowd, Taken};
 use crate::measure::{Bar, Table, median, ratio};
-
-/// The argument that makes this program the relay that copies.
-const COPY: &str = "--copy";
 
 const ALONE: &str = "alone";
 const STEADY: &str = "steady";
 const TOLD: &str = "told";
 const MOST: &str = "most";
-const LOADS: [&str; 4] = [ALONE, STEADY, TOLD, MOST];
+const PEERS: &str = "peers";
+const LOADS: [&str; 5] = [ALONE, STEADY, TOLD, MOST, PEERS];
+/// Those that are not made unless they are named.
+const ASIDE: [&str; 2] = [TOLD, PEERS];
 /// How often each load is put on each relay.
 const TURNS: usize = 3;
 const PAIRS: u32 = 1_000;
@@ -85,6 +94,9 @@ const ALONE_KEYSTROKES: u32 = 5_000;
 /// The first rate that is tried, and what comes next.
 const MOST_FROM: f64 = 12_000.0;
 const FASTER: f64 = 1.25;
+/// The same for a server of npm, and how often its rate Galley's is to be.
+const PEERS_FROM: f64 = 1_000.0;
+const PEERS_BAR: f64 = 3.0;
 const MOST_LASTS: Duration = Duration::from_secs(2);
 /// What 99 of 100 have to arrive within, in µs.
 const SUSTAINED: f64 = 50_000.0;
@@ -99,7 +111,7 @@ fn main() {
     }
     let is_named = |load: &str| arguments.iter().any(|argument| argument == load);
     let is_any_named = LOADS.into_iter().any(is_named);
-    runtime.block_on(measure(|load| is_named(load) || (!is_any_named && load != TOLD)));
+    runtime.block_on(measure(|load| is_named(load) || !(is_any_named || ASIDE.contains(&load))));
 }
 
 async fn measure(is_wanted: impl Fn(&str) -> bool) {
@@ -112,7 +124,7 @@ async fn measure(is_wanted: impl Fn(&str) -> bool) {
         leave(two).await;
     }
     if is_wanted(TOLD) {
-        let told = Crowd::gather(&galley, PAIRS, "?events=1").await;
+        let told = Crowd::gather(&galley, PAIRS, EVENTS).await;
         let mut two = [told, Crowd::gather(&copy, PAIRS, "").await];
         steady(&mut two, &mut table).await;
         leave(two).await;
@@ -127,6 +139,9 @@ async fn measure(is_wanted: impl Fn(&str) -> bool) {
             most(&mut two, &mut table).await;
         }
         leave(two).await;
+    }
+    if is_wanted(PEERS) {
+        peers(Crowd::gather(&galley, PAIRS, "").await, &mut table).await;
     }
     table.print();
 }
@@ -200,6 +215,38 @@ async fn most(crowds: &mut [Crowd; 2], table: &mut Table) {
     let shown = |rate: f64| format!("{rate:.0}");
     let what = "most edits a second, p99 below 50 ms";
     table.row(what, (shown(ours), shown(theirs)), ours / theirs, Bar::AtLeast(0.5));
+}
+
+/// Each by itself, as far as it goes; Galley comes last.
+async fn peers(mut galley: Crowd, table: &mut Table) {
+    let ours = galley.types(STEADY_A_SECOND, STEADY_LASTS).await.processor;
+    let mut sustained = Vec::new();
+    for (name, relay) in npm::peers().await {
+        let mut crowd = Crowd::gather(&relay, PAIRS, "").await;
+        let steady = crowd.types(STEADY_A_SECOND, STEADY_LASTS).await;
+        let processor = (format!("{ours:.0} µs"), format!("{:.0} µs: {name}", steady.processor));
+        table.row("processor an edit", processor, ours / steady.processor, Bar::None);
+        sustained.push((name, climb(&mut crowd, PEERS_FROM).await));
+        leave([crowd]).await;
+    }
+    let fastest = sustained.iter().map(|(_, rate)| *rate).fold(MOST_FROM / PEERS_BAR, f64::max);
+    let ours = climb(&mut galley, fastest * PEERS_BAR).await;
+    for (name, theirs) in sustained {
+        let shown = (format!("{ours:.0}"), format!("{theirs:.0}: {name}"));
+        let what = "most edits a second, p99 below 50 ms";
+        table.row(what, shown, ours / theirs, Bar::AtLeast(PEERS_BAR));
+    }
+    leave([galley]).await;
+}
+
+/// The highest rate that is sustained, from `rate` on; 0 if not even that is.
+async fn climb(crowd: &mut Crowd, mut rate: f64) -> f64 {
+    let mut sustained = 0.0;
+    while sustains(crowd, rate).await {
+        sustained = rate;
+        rate *= FASTER;
+    }
+    sustained
 }
 
 async fn sustains(crowd: &mut Crowd, rate: f64) -> bool {

@@ -12,6 +12,8 @@
     reason = "what was not expected fails the test"
 )]
 
+#[path = "../data/trace.rs"]
+mod data;
 mod fragments;
 mod judge;
 mod kept;

@@ -1,57 +1,17 @@
 //! What a person really typed, edit by edit, from a writer to a room as the server keeps it.
 
-use std::io::Read as _;
 use std::time::Instant;
 
-use bytes::Bytes;
-use flate2::read::GzDecoder;
-use galley::sync::ROOT;
 use galley::sync::log::{Origin, UpdateLog};
-use serde::Deserialize;
 use yrs::updates::encoder::Encode as _;
-use yrs::{Doc, ReadTxn as _, StateVector, Text as _, Transact as _};
+use yrs::{Doc, ReadTxn as _, StateVector, Transact as _};
 
+use crate::data::{svelte_component, write};
 use crate::fragments::median;
 use crate::judge::{apply, document, text_of};
 use crate::target::say;
 
-/// Its credit stands in the README beside it.
-const SVELTE_COMPONENT: &[u8] = include_bytes!("../data/traces/sveltecomponent.json.gz");
 const WRITER: u64 = 4_000_000_000;
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Trace {
-    start_content: String,
-    end_content: String,
-    txns: Vec<Transaction>,
-}
-
-#[derive(Deserialize)]
-struct Transaction {
-    /// Where, how many letters go, and what comes instead.
-    patches: Vec<(u32, u32, String)>,
-}
-
-fn svelte_component() -> Trace {
-    let mut json = String::new();
-    GzDecoder::new(SVELTE_COMPONENT).read_to_string(&mut json).expect("a whole file");
-    let trace: Trace = serde_json::from_str(&json).expect("a trace");
-    assert!(trace.start_content.is_empty() && trace.txns.len() == 18_335);
-    trace
-}
-
-fn write(writer: &Doc, transaction: &Transaction) -> Bytes {
-    let root = writer.get_or_insert_text(ROOT);
-    let mut edit = writer.transact_mut();
-    for (at, length, with) in &transaction.patches {
-        if 0 < *length {
-            root.remove_range(&mut edit, *at, *length);
-        }
-        root.insert(&mut edit, *at, with);
-    }
-    edit.encode_update_v1().into()
-}
 
 /// Brings a reader up to what the room has.
 fn catch_up(reader: &Doc, log: &UpdateLog) {

@@ -16,6 +16,7 @@ crate::on_both_engines! {
     g2_a_grant_is_ratified_only_above_every_earlier_one
     asking_again_for_the_same_grant_gives_the_same_answer
     nobody_is_seated_on_a_link_that_is_gone
+    g2_grants_that_come_together_have_each_their_own_answer
     g2_a_write_under_any_other_fence_than_the_last_changes_nothing
     g10_a_reviewers_seat_or_one_elsewhere_gives_no_right_to_the_text
     g2_an_evicted_holders_writes_are_refused_before_anybody_else_sits
@@ -56,6 +57,36 @@ pub(crate) async fn nobody_is_seated_on_a_link_that_is_gone(desk: Desk) {
     for link in [link, ShareLinkId::generate()] {
         let gone = ratify(&desk.storage, Seat::new(link, Role::Writer), 10).await;
         assert_eq!(gone, Ratified::Gone);
+    }
+}
+
+pub(crate) async fn g2_grants_that_come_together_have_each_their_own_answer(desk: Desk) {
+    let mut links = Vec::new();
+    for _ in 0..12 {
+        links.push(desk.link(desk.document().await).await.id);
+    }
+    let (gone, sat) = (links[3], Seat::new(links[7], Role::Writer));
+    desk.storage.revoke_link(gone, at(3)).await.unwrap();
+    assert_eq!(ratify(&desk.storage, sat, 50).await, Ratified::Accepted);
+    let seats = links.into_iter().flat_map(|link| Role::ALL.map(|role| Seat::new(link, role)));
+    // Each is asked for twice: of two who want the same seat the later grant has it in the end.
+    let grants: Vec<_> = seats.flat_map(|seat| [(seat, 21), (seat, 20)]).collect();
+    let mut asking = JoinSet::new();
+    for (seat, fence) in grants {
+        let storage = desk.storage.clone();
+        asking.spawn(async move { (seat, fence, ratify(&storage, seat, fence).await) });
+    }
+    for (seat, fence, answer) in asking.join_all().await {
+        let expected = match answer {
+            _ if seat.link == gone => Ratified::Gone,
+            _ if seat == sat => Ratified::Refused { last: Fence(50) },
+            Ratified::Refused { .. } if fence == 20 => Ratified::Refused { last: Fence(21) },
+            Ratified::Accepted | Ratified::Refused { .. } | Ratified::Gone => Ratified::Accepted,
+        };
+        assert_eq!(answer, expected, "{seat} under {fence}");
+        let last = if seat == sat { 50 } else { 21 };
+        let is_there = seat.link != gone;
+        assert!(!is_there || desk.storage.floor(seat).await.unwrap() == Fence(last));
     }
 }
 

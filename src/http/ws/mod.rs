@@ -16,8 +16,6 @@ use axum::http::HeaderMap;
 use axum::response::Response;
 use bytes::Bytes;
 use chrono::Utc;
-use futures_util::stream::{SplitSink, SplitStream};
-use futures_util::{SinkExt, StreamExt};
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 
@@ -36,8 +34,10 @@ use crate::session::outbox::{OutboxReader, Outgoing};
 use crate::session::seated::{Ending, Seated};
 use crate::session::seating::Ask;
 
-/// Read buffer of a socket. tungstenite's own choice costs 128 KiB per idle connection.
-const READ_BUFFER_BYTES: usize = 4 * 1_024;
+/// What is read at a time, kept for as long as a socket lives: the largest part of what an idle one
+/// takes. tungstenite's own choice is 128 KiB. A keystroke has some forty bytes, a cursor three
+/// hundred; what is longer is read in parts.
+const READ_BUFFER_BYTES: usize = 2 * 1_024;
 /// Written bytes that are gathered before the kernel is given them.
 const WRITE_BUFFER_BYTES: usize = 4 * 1_024;
 /// What may wait in the write buffer beyond one message.
@@ -85,21 +85,21 @@ pub(crate) async fn connect(
         }
         Ok((ask(&identity, &link, &role, &query)?, identity))
     });
-    let message_bytes = sessions.limits().message_bytes;
+    let (message_bytes, document_bytes) =
+        (sessions.limits().message_bytes, sessions.limits().document_bytes);
+    let knock = match asked {
+        _ if !may_join => Err((TOO_MANY_JOINS, JOIN_DELAY)),
+        Ok((ask, identity)) => Ok(Box::new(Knock { sessions, ask, identity, tarpit })),
+        Err(close) => Err((close, Duration::ZERO)),
+    };
     Ok(upgrade
         .read_buffer_size(READ_BUFFER_BYTES)
         .write_buffer_size(WRITE_BUFFER_BYTES)
-        .max_write_buffer_size(sessions.limits().document_bytes * 2 + WRITE_SLACK_BYTES)
+        .max_write_buffer_size(document_bytes * 2 + WRITE_SLACK_BYTES)
         // Above our own limit, so that a message a little over it still gets its close code.
         .max_message_size(message_bytes + WRITE_SLACK_BYTES)
         .max_frame_size(message_bytes + WRITE_SLACK_BYTES)
-        .on_upgrade(move |socket| async move {
-            match asked {
-                _ if !may_join => Wire::over(socket).refuse(TOO_MANY_JOINS, JOIN_DELAY).await,
-                Ok((ask, identity)) => serve(socket, sessions, ask, identity, tarpit).await,
-                Err(close) => Wire::over(socket).refuse(close, Duration::ZERO).await,
-            }
-        }))
+        .on_upgrade(move |socket| serve(Box::new(Wire { socket }), knock)))
 }
 
 /// Who is at the other end. A token in the address is a choice and comes first.
@@ -150,62 +150,88 @@ fn flag(query: &HashMap<String, String>, name: &'static str) -> Result<bool, Clo
     }
 }
 
-/// Seats the session and serves its socket until either ends.
-async fn serve(
-    socket: WebSocket,
+/// A socket at the door.
+struct Knock {
     sessions: Sessions,
     ask: Ask,
     identity: Identity,
     tarpit: Tarpit,
-) {
-    let (user, seat) = (ask.user.id.clone(), Seat::new(ask.link, ask.role));
-    let wants_events = ask.wants_events;
-    let knocked_at = Instant::now();
-    let mut wire = Wire::over(socket);
-    let gone = ask.gone.clone();
-    let (outbox, mut queue) = sessions.outbox();
-    let silence_max = sessions.terms().client_timeout;
-    let sitting = sessions.sit(ask, outbox);
-    let (seated, early) = wire.wait_for(sitting, &mut queue, &gone, silence_max).await;
-    match seated.map_err(|close| early.close.clone().unwrap_or(close)) {
-        Ok(seated) => {
-            tarpit.forgive(&user, seat);
-            let valid_for = (identity.expires_at - Utc::now()).to_std().unwrap_or_default();
-            let ending = if gone.is_cancelled() {
-                // It never sat: there is nothing to come back to.
-                if let Some(close) = &early.close {
-                    wire.close(close).await;
-                }
-                Ending::Closed
-            } else {
-                wire.run(&seated, early.messages, queue, Instant::now() + valid_for).await
-            };
-            seated.leave(ending).await;
-            wire.linger().await;
-        }
-        Err(close) => {
-            let is_taken = matches!(close, Close::SeatTaken { .. });
-            // A page that understands events understands close codes too, and stays away.
-            let delay = if is_taken && !wants_events {
-                tarpit.delay(&user, seat, knocked_at)
-            } else {
-                Duration::ZERO
-            };
-            wire.refuse(close, delay).await;
-        }
-    }
+}
+
+/// A socket whose session has been seated.
+struct Sat {
+    seated: Seated,
+    /// What the client sent before.
+    early: Vec<Bytes>,
+    outbox: OutboxReader,
+    valid_until: Instant,
+}
+
+/// Seats the session and serves its socket until either ends.
+///
+/// Coming and going are boxed: they take more room than sitting does, and people sit for hours. So is
+/// what is handed on, which would have its place in each task that hands it on.
+async fn serve(mut wire: Box<Wire>, knock: Result<Box<Knock>, (Close, Duration)>) {
+    let Some(mut sat) = Box::pin(wire.admit(knock)).await else { return };
+    let ending = wire.run(&mut sat).await;
+    Box::pin(async {
+        sat.seated.leave(ending).await;
+        wire.linger().await;
+    })
+    .await;
 }
 
 /// Both directions of a socket.
 struct Wire {
-    sink: SplitSink<WebSocket, Message>,
-    stream: SplitStream<WebSocket>,
+    socket: WebSocket,
 }
 
 impl Wire {
-    fn over(socket: WebSocket) -> Self {
-        let (sink, stream) = socket.split();
-        Self { sink, stream }
+    /// Seats the session. None if that came to nothing; the socket is at its end then.
+    async fn admit(&mut self, knock: Result<Box<Knock>, (Close, Duration)>) -> Option<Box<Sat>> {
+        let Knock { sessions, ask, identity, tarpit } = match knock {
+            Ok(knock) => *knock,
+            Err((close, delay)) => {
+                self.refuse(close, delay).await;
+                return None;
+            }
+        };
+        let (user, seat) = (ask.user.id.clone(), Seat::new(ask.link, ask.role));
+        let wants_events = ask.wants_events;
+        let knocked_at = Instant::now();
+        let gone = ask.gone.clone();
+        let (outbox, mut queue) = sessions.outbox();
+        let silence_max = sessions.terms().client_timeout;
+        let sitting = sessions.sit(ask, outbox);
+        let (seated, early) = self.wait_for(sitting, &mut queue, &gone, silence_max).await;
+        match seated.map_err(|close| early.close.clone().unwrap_or(close)) {
+            Ok(seated) => {
+                tarpit.forgive(&user, seat);
+                if gone.is_cancelled() {
+                    // It never sat: there is nothing to come back to.
+                    if let Some(close) = &early.close {
+                        self.close(close).await;
+                    }
+                    seated.leave(Ending::Closed).await;
+                    self.linger().await;
+                    return None;
+                }
+                let valid_for = (identity.expires_at - Utc::now()).to_std().unwrap_or_default();
+                let valid_until = Instant::now() + valid_for;
+                Some(Box::new(Sat { seated, early: early.messages, outbox: queue, valid_until }))
+            }
+            Err(close) => {
+                let is_taken = matches!(close, Close::SeatTaken { .. });
+                // A page that understands events understands close codes too, and stays away.
+                let delay = if is_taken && !wants_events {
+                    tarpit.delay(&user, seat, knocked_at)
+                } else {
+                    Duration::ZERO
+                };
+                self.refuse(close, delay).await;
+                None
+            }
+        }
     }
 
     /// Says why not, after a while, and ends the socket.
@@ -217,38 +243,34 @@ impl Wire {
     }
 
     /// Carries messages both ways until one side ends or the token does.
-    async fn run(
-        &mut self,
-        seated: &Seated,
-        early: Vec<Bytes>,
-        mut outbox: OutboxReader,
-        valid_until: Instant,
-    ) -> Ending {
+    async fn run(&mut self, sat: &mut Sat) -> Ending {
+        let Sat { seated, early, outbox, valid_until } = sat;
+        let early = std::mem::take(early);
         let told = early.iter().try_for_each(|message| seated.receive(message));
         if let Err(close) = told {
             self.close(&close).await;
             return Ending::Closed;
         }
         // One timer for the socket's life, and not one for each message.
-        let mut token_expired = pin!(sleep_until(valid_until));
+        let mut token_expired = pin!(sleep_until(*valid_until));
         loop {
             let close = tokio::select! {
                 outgoing = outbox.next() => match outgoing {
                     Outgoing::Frame(frame) => {
-                        if !self.send(Message::Binary(frame), &outbox).await {
+                        if !self.send(Message::Binary(frame), outbox).await {
                             return Ending::Broken;
                         }
                         continue;
                     }
                     Outgoing::Ping(number) => {
-                        if !self.send(Message::Ping(number), &outbox).await {
+                        if !self.send(Message::Ping(number), outbox).await {
                             return Ending::Broken;
                         }
                         continue;
                     }
                     Outgoing::Close(close) => close,
                 },
-                incoming = self.stream.next() => match take(seated, incoming) {
+                incoming = self.socket.recv() => match take(seated, incoming) {
                     Taken::More => continue,
                     Taken::End(ending) => return ending,
                     Taken::Close(close) => close,
@@ -266,7 +288,7 @@ impl Wire {
         tokio::select! {
             // Most are sent at once, and nothing is set up then for those that are not.
             biased;
-            sent = timeout(SEND_PATIENCE, self.sink.send(message)) => matches!(sent, Ok(Ok(()))),
+            sent = timeout(SEND_PATIENCE, self.socket.send(message)) => matches!(sent, Ok(Ok(()))),
             () = outbox.overdue() => false,
         }
     }
@@ -274,12 +296,12 @@ impl Wire {
     async fn close(&mut self, close: &Close) {
         let frame = CloseFrame { code: close.code(), reason: close.reason().into() };
         // Gone already: then it needs no reason.
-        let _told = timeout(LINGER, self.sink.send(Message::Close(Some(frame)))).await;
+        let _told = timeout(LINGER, self.socket.send(Message::Close(Some(frame)))).await;
     }
 
     /// Waits for the other end's close, so that ours is read before the connection is reset.
     async fn linger(&mut self) {
-        let rest = async { while let Some(Ok(_)) = self.stream.next().await {} };
+        let rest = async { while let Some(Ok(_)) = self.socket.recv().await {} };
         let _gone = timeout(LINGER, rest).await;
     }
 }

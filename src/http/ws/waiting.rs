@@ -8,7 +8,6 @@ use std::time::Duration;
 
 use axum::extract::ws::Message;
 use bytes::Bytes;
-use futures_util::StreamExt as _;
 use tokio::time::{Instant, interval};
 use tokio_util::sync::CancellationToken;
 
@@ -67,7 +66,7 @@ impl Wire {
                 outgoing = outbox.next(), if is_there => {
                     self.pass_on(outgoing, outbox, &mut early).await
                 }
-                incoming = self.stream.next(), if is_there => {
+                incoming = self.socket.recv(), if is_there => {
                     heard_at = Instant::now();
                     early.take(incoming)
                 }

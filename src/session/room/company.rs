@@ -148,7 +148,7 @@ impl Room {
     }
 
     fn say(&self, message: Message) {
-        if self.outgoing.try_send(message).is_err() {
+        if self.outgoing.push(message).is_err() {
             tracing::debug!(document = %self.document, "too much to say to the other servers");
         }
     }

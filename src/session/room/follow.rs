@@ -8,7 +8,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep, sleep_until};
 
 use crate::domain::ids::NodeId;
@@ -37,12 +36,9 @@ enum Taken {
 impl Room {
     /// Speaks and listens to the other servers, and tells what is saved a little later, until the
     /// room is retired.
-    pub async fn follow(
-        self: Arc<Self>,
-        relay: Relay,
-        storage: Storage,
-        mut to_say: mpsc::Receiver<Message>,
-    ) {
+    ///
+    /// What it does now and then is boxed: it waits for as long as the room is open.
+    pub async fn follow(self: Arc<Self>, relay: Relay, storage: Storage) {
         let topic = Topic::Room(self.document);
         let mut subscription = relay.subscribe(topic);
         self.publish(&relay, &Message::Hello).await;
@@ -57,19 +53,16 @@ impl Room {
                 }
                 signal = subscription.next() => match signal {
                     Signal::Message { from, message } => {
-                        self.hear(from, message, &relay, &storage).await;
+                        Box::pin(self.hear(from, message, &relay, &storage)).await;
                     }
-                    Signal::Gap => self.catch_up(&storage).await,
+                    Signal::Gap => Box::pin(self.catch_up(&storage)).await,
                 },
-                () = self.behind.notified() => self.catch_up(&storage).await,
-                message = to_say.recv() => match message {
-                    Some(message) => self.publish(&relay, &message).await,
-                    None => break,
-                },
+                () = self.behind.notified() => Box::pin(self.catch_up(&storage)).await,
+                message = self.outgoing.pop() => self.publish(&relay, &message).await,
             }
         }
         // Last words: whoever left the room has left the others' rooms too.
-        while let Ok(message) = to_say.try_recv() {
+        while let Some(message) = self.outgoing.try_pop() {
             self.publish(&relay, &message).await;
         }
     }

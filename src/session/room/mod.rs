@@ -30,7 +30,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 use chrono::Utc;
-use tokio::sync::{Notify, mpsc, watch};
+use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -41,6 +41,7 @@ use crate::session::event::{DOCUMENT_DAMAGED, DOCUMENT_FULL, Event, Problem, UNS
 use crate::session::holding::Holding;
 use crate::session::options::RoomLimits;
 use crate::session::persist::{Owed, Persister};
+use crate::session::queue::Queue;
 use crate::session::room::chores::Untidy;
 use crate::session::room::elsewhere::Guest;
 use crate::session::room::points::Points;
@@ -68,7 +69,7 @@ pub struct Room {
     state: Mutex<State>,
     owed: watch::Sender<usize>,
     /// For the other servers; see [`Room::follow`].
-    outgoing: mpsc::Sender<Message>,
+    outgoing: Queue<Message>,
     /// The database has something that this log has not.
     behind: Notify,
     /// More is saved than has been told.
@@ -125,16 +126,11 @@ pub struct Opening {
 pub struct Retired;
 
 impl Room {
-    /// Opens a room, and the queue of what it has to say to the other servers.
+    /// Opens a room.
     #[must_use]
-    pub fn open(
-        opening: Opening,
-        limits: RoomLimits,
-        persister: Persister,
-    ) -> (Self, mpsc::Receiver<Message>) {
+    pub fn open(opening: Opening, limits: RoomLimits, persister: Persister) -> Self {
         let Opening { document, log, seq, rows, owners, is_damaged } = opening;
         let saved = Saved::up_to(log.state_vector());
-        let (outgoing, to_say) = mpsc::channel(OUTGOING_MAX);
         let state = State {
             log,
             seq,
@@ -161,12 +157,12 @@ impl Room {
             persister,
             state: Mutex::new(state),
             owed: watch::Sender::new(0),
-            outgoing,
+            outgoing: Queue::new(OUTGOING_MAX),
             behind: Notify::new(),
             untold: Notify::new(),
         };
         room.weigh_again(&mut room.lock(), Instant::now());
-        (room, to_say)
+        room
     }
 
     /// Gives the room up if nobody is in it and the database is owed nothing.

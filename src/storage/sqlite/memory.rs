@@ -36,7 +36,7 @@ pub(super) struct Known {
 #[derive(Debug)]
 pub(super) enum Forget {
     Nothing,
-    Seat(Seat),
+    Seats(Vec<Seat>),
     Document(DocumentId),
     Everything,
 }
@@ -62,8 +62,10 @@ impl Memory {
         let mut known = self.lock();
         match forget {
             Forget::Nothing => {}
-            Forget::Seat(seat) => {
-                known.state.seats.remove(seat);
+            Forget::Seats(seats) => {
+                for seat in seats {
+                    known.state.seats.remove(seat);
+                }
             }
             Forget::Document(document) => {
                 known.state.last_seq.remove(document);

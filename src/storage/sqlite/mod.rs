@@ -12,6 +12,7 @@ mod links;
 mod log;
 mod memory;
 mod open;
+mod ratifying;
 mod review_rows;
 mod reviews;
 mod seats;
@@ -21,6 +22,7 @@ mod users;
 mod versions;
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use sqlx::SqlitePool;
 use sqlx::Transaction;
@@ -28,6 +30,7 @@ use sqlx::error::DatabaseError;
 
 use crate::storage::error::StorageError;
 use crate::storage::sqlite::memory::{Forget, Memory};
+use crate::storage::sqlite::ratifying::Ratifying;
 
 /// A transaction.
 type Tx = Transaction<'static, sqlx::Sqlite>;
@@ -39,6 +42,7 @@ pub(super) struct Sqlite {
     writer: SqlitePool,
     readers: SqlitePool,
     memory: Memory,
+    ratifying: Arc<Ratifying>,
 }
 
 impl Sqlite {

@@ -1,6 +1,7 @@
 //! Opening a file: whose is it, is it whole, and which schema has it?
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use sqlx::migrate::{Migration, MigrationType, Migrator};
@@ -54,8 +55,10 @@ impl Sqlite {
                 Ok(writer) => break writer,
             }
         };
-        let readers = pool(READERS).connect_lazy_with(plain.pragma("query_only", "ON"));
-        let sqlite = Self { writer, readers, memory };
+        // A reader has nothing that a full disk could undo; the test would double what a read takes.
+        let readers = pool(READERS).test_before_acquire(false);
+        let readers = readers.connect_lazy_with(plain.pragma("query_only", "ON"));
+        let sqlite = Self { writer, readers, memory, ratifying: Arc::default() };
         sqlite.check().await.map_err(|error| with_path(error, &path))?;
         Ok(sqlite)
     }

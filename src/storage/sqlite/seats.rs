@@ -4,13 +4,14 @@ use chrono::{DateTime, Utc};
 use sqlx::SqliteConnection;
 
 use crate::domain::fence::Fence;
-use crate::domain::ids::{SessionId, UserId};
+use crate::domain::ids::{SessionId, ShareLinkId, UserId};
 use crate::domain::seat::Seat;
 use crate::storage::error::StorageError;
 use crate::storage::rows::{fence as fence_from, fence_column};
 use crate::storage::seats::{Guard, Guarded, Halt, Ratified};
 use crate::storage::sqlite::Sqlite;
 use crate::storage::sqlite::memory::Forget;
+use crate::storage::sqlite::ratifying::Grant;
 
 impl Sqlite {
     pub(in crate::storage) async fn floor(&self, seat: Seat) -> Result<Fence, StorageError> {
@@ -26,38 +27,9 @@ impl Sqlite {
         user: &UserId,
         now: DateTime<Utc>,
     ) -> Result<Ratified, StorageError> {
-        let mut tx = self.write(Forget::Seat(seat)).await?;
-        let ratified = sqlx::query(
-            "INSERT INTO seats (link_id, role, fence, session_id, user_id, ratified_at) \
-             SELECT l.id, $2, $3, $4, $5, $6 FROM share_links l \
-             WHERE l.id = $1 AND l.revoked_at IS NULL \
-             ON CONFLICT (link_id, role) DO UPDATE SET fence = excluded.fence, \
-               session_id = excluded.session_id, user_id = excluded.user_id, \
-               ratified_at = excluded.ratified_at \
-             WHERE seats.fence < excluded.fence \
-               OR (seats.fence = excluded.fence AND seats.session_id = excluded.session_id)",
-        )
-        .bind(seat.link.to_string())
-        .bind(seat.role.as_str())
-        .bind(fence_column(fence)?)
-        .bind(session.to_string())
-        .bind(user.as_str())
-        .bind(now.timestamp_millis())
-        .execute(&mut *tx)
-        .await?;
-        if 0 < ratified.rows_affected() {
-            tx.commit().await?;
-            return Ok(Ratified::Accepted);
-        }
-        let active: Option<i64> =
-            sqlx::query_scalar("SELECT 1 FROM share_links WHERE id = $1 AND revoked_at IS NULL")
-                .bind(seat.link.to_string())
-                .fetch_optional(&mut *tx)
-                .await?;
-        if active.is_none() {
-            return Ok(Ratified::Gone);
-        }
-        Ok(Ratified::Refused { last: last_fence(&mut tx, seat).await? })
+        let number = fence_column(fence)?;
+        let (user, now_ms) = (user.as_str().to_owned(), now.timestamp_millis());
+        self.ratify_together(Grant { seat, fence, number, session, user, now_ms }).await
     }
 
     pub(in crate::storage) async fn vacate(
@@ -65,7 +37,7 @@ impl Sqlite {
         seat: Seat,
         fence: Fence,
     ) -> Result<(), StorageError> {
-        let mut tx = self.write(Forget::Seat(seat)).await?;
+        let mut tx = self.write(Forget::Seats(vec![seat])).await?;
         sqlx::query(
             "UPDATE seats SET fence = fence + 1 WHERE link_id = $1 AND role = $2 AND fence = $3",
         )
@@ -93,7 +65,23 @@ pub(super) async fn demand(connection: &mut SqliteConnection, guard: Guard) -> R
     holds.map(|_| ()).ok_or(Halt::Refused(Guarded::Fenced))
 }
 
-async fn last_fence(connection: &mut SqliteConnection, seat: Seat) -> Result<Fence, StorageError> {
+/// Whether the link is there, and was not revoked.
+pub(super) async fn is_active(
+    connection: &mut SqliteConnection,
+    link: ShareLinkId,
+) -> Result<bool, StorageError> {
+    let active: Option<i64> =
+        sqlx::query_scalar("SELECT 1 FROM share_links WHERE id = $1 AND revoked_at IS NULL")
+            .bind(link.to_string())
+            .fetch_optional(connection)
+            .await?;
+    Ok(active.is_some())
+}
+
+pub(super) async fn last_fence(
+    connection: &mut SqliteConnection,
+    seat: Seat,
+) -> Result<Fence, StorageError> {
     let last: Option<i64> =
         sqlx::query_scalar("SELECT fence FROM seats WHERE link_id = $1 AND role = $2")
             .bind(seat.link.to_string())

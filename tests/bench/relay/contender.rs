@@ -1,17 +1,23 @@
-//! What stands between the pairs: Galley, or the relay that copies, each a process of its own.
+//! What stands between the pairs: Galley, the relay that copies, or a server from npm. Each is a
+//! process of its own, of which the kernel says what it takes.
 
+use std::path::PathBuf;
 use std::process::Stdio;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{Child, Command};
+use tokio::task::JoinSet;
 
-use crate::COPY;
-use crate::pair::Address;
+use crate::client::{Address, Dialect};
+use crate::desk::Desk;
 use crate::process::Server;
 
-/// The unit of processor time in `/proc`, in all builds of Linux: 10 ms.
-const TICK_MICROS: f64 = 10_000.0;
+/// The argument that makes a benchmark the relay that copies.
+pub(crate) const COPY: &str = "--copy";
+/// Rooms that are made at a time.
+const MADE_AT_ONCE: usize = 16;
 
 const LIMITS: &[(&str, &str)] = &[
     ("LIMITS__MESSAGES_PER_SECOND", "1000000"),
@@ -22,65 +28,111 @@ const LIMITS: &[(&str, &str)] = &[
 
 /// A relay, running.
 pub(crate) enum Relay {
-    Galley(Server),
-    Copy { process: Child, url: String },
+    Galley(Arc<Server>),
+    Other(Other),
+}
+
+/// A server that takes whoever comes, and makes a room when it is asked for.
+pub(crate) struct Other {
+    process: Child,
+    url: String,
+    dialect: Dialect,
+    rooms: AtomicU32,
 }
 
 impl Relay {
     pub(crate) async fn galley() -> Self {
         // Not in the system's folder for such things, which may be no disk at all.
         let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a folder");
-        Self::Galley(Server::in_folder(Arc::new(folder), LIMITS).await)
+        Self::Galley(Arc::new(Server::in_folder(Arc::new(folder), LIMITS).await))
     }
 
     pub(crate) async fn copy() -> Self {
         let mut command = Command::new(std::env::current_exe().expect("this program"));
-        let command = command.arg(COPY).stdout(Stdio::piped()).kill_on_drop(true);
-        let mut process = command.spawn().expect("it starts");
-        let mut lines = BufReader::new(process.stdout.take().expect("a pipe")).lines();
-        let url = lines.next_line().await.expect("readable").expect("its address");
-        Self::Copy { process, url }
+        command.arg(COPY);
+        Self::start(command, Dialect::Galley).await.expect("it starts")
     }
 
-    /// Rooms that were never used.
+    /// Runs a program whose first line is its address. None if it ends without one.
+    pub(crate) async fn start(mut command: Command, dialect: Dialect) -> Option<Self> {
+        let command = command.stdout(Stdio::piped()).kill_on_drop(true);
+        let mut process = command.spawn().ok()?;
+        let mut lines = BufReader::new(process.stdout.take().expect("a pipe")).lines();
+        let url = lines.next_line().await.expect("readable")?;
+        Some(Self::Other(Other { process, url, dialect, rooms: AtomicU32::new(0) }))
+    }
+
+    /// Rooms that were never used, for the same two people.
     pub(crate) async fn rooms(&self, count: u32, query: &'static str) -> Vec<Address> {
-        let mut rooms = Vec::new();
         match self {
             Self::Galley(server) => {
                 let (kim, lee) = (server.guest("Kim").await, server.guest("Lee").await);
-                for _ in 0..count {
-                    let desk = server.desk_of(kim.clone(), lee.clone(), "").await;
-                    rooms.push(Address {
-                        url: server.url.clone(),
-                        link: desk.link,
-                        writer_token: desk.writer.token,
-                        reviewer_token: desk.reviewer.token,
-                        query,
+                let mut making = JoinSet::new();
+                for first in 0..MADE_AT_ONCE {
+                    let (server, kim, lee) = (Arc::clone(server), kim.clone(), lee.clone());
+                    let share = (first..count as usize).step_by(MADE_AT_ONCE);
+                    making.spawn(async move {
+                        let mut rooms = Vec::new();
+                        for _ in share {
+                            let desk = server.desk_of(kim.clone(), lee.clone(), "").await;
+                            rooms.push(address(&server, &desk, query));
+                        }
+                        rooms
                     });
                 }
+                making.join_all().await.into_iter().flatten().collect()
             }
-            Self::Copy { url, .. } => rooms.extend((0..count).map(|number| Address {
-                url: url.clone(),
-                link: number.to_string(),
-                writer_token: String::new(),
-                reviewer_token: String::new(),
-                query,
-            })),
+            Self::Other(other) => {
+                let first = other.rooms.fetch_add(count, Ordering::Relaxed);
+                let room = |number: u32| Address {
+                    url: other.url.clone(),
+                    link: number.to_string(),
+                    writer_token: String::new(),
+                    reviewer_token: String::new(),
+                    query,
+                    dialect: other.dialect,
+                };
+                (first..first + count).map(room).collect()
+            }
         }
-        rooms
     }
 
-    /// What the process has had of the processors, in its own name and the kernel's, in µs.
+    /// What the process has had of the processors, in its own name and the kernel's, in µs. Of a
+    /// thread that has ended nothing is counted: a relay's live as long as it does.
     pub(crate) fn processor(&self) -> f64 {
+        let tasks = std::fs::read_dir(self.proc("task")).expect("Linux");
+        let of_task = |task: std::fs::DirEntry| {
+            let stat = std::fs::read_to_string(task.path().join("schedstat")).ok()?;
+            stat.split(' ').next()?.parse::<f64>().ok()
+        };
+        tasks.flatten().filter_map(of_task).sum::<f64>() / 1e3
+    }
+
+    /// Memory that the process shares with nobody, in bytes.
+    pub(crate) fn private_bytes(&self) -> f64 {
+        let rollup = std::fs::read_to_string(self.proc("smaps_rollup")).expect("Linux");
+        let private = rollup.lines().filter(|line| line.starts_with("Private_"));
+        let kib = |line: &str| line.split_whitespace().nth(1)?.parse::<f64>().ok();
+        private.filter_map(kib).sum::<f64>() * 1_024.0
+    }
+
+    fn proc(&self, file: &str) -> PathBuf {
         let id = match self {
             Self::Galley(server) => server.id(),
-            Self::Copy { process, .. } => process.id().expect("it runs"),
+            Self::Other(other) => other.process.id().expect("it runs"),
         };
-        let stat = std::fs::read_to_string(format!("/proc/{id}/stat")).expect("Linux");
-        // The name of the program may contain anything; it ends at the last parenthesis.
-        let (_, fields) = stat.rsplit_once(") ").expect("a name");
-        let field = |at| fields.split(' ').nth(at).and_then(|field| field.parse::<u64>().ok());
-        let ticks = field(11).zip(field(12)).map(|(user, system)| user + system);
-        ticks.expect("two times") as f64 * TICK_MICROS
+        PathBuf::from(format!("/proc/{id}/{file}"))
+    }
+}
+
+/// Where a document's two people go.
+pub(crate) fn address(server: &Server, desk: &Desk, query: &'static str) -> Address {
+    Address {
+        url: server.url.clone(),
+        link: desk.link.clone(),
+        writer_token: desk.writer.token.clone(),
+        reviewer_token: desk.reviewer.token.clone(),
+        query,
+        dialect: Dialect::Galley,
     }
 }

@@ -1,27 +1,31 @@
 //! The least that could stand between two people: a relay that copies bytes and does nothing else.
 //!
 //! It knows nobody, reads nothing, checks nothing and stores nothing. Like Galley it serves each
-//! socket by one task, sends small packets at once and runs on tokio's default runtime.
+//! socket by one task, with buffers set by hand ([`buffers`]), takes as many connections at a time,
+//! sends small packets at once and runs on tokio's default runtime.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
 use futures_util::{SinkExt, StreamExt};
+use galley::http::serve;
 use galley::sync::frame;
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpStream;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
-use tokio_tungstenite::accept_hdr_async;
+use tokio_tungstenite::accept_hdr_async_with_config;
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::handshake::server::{ErrorResponse, Request, Response};
 use tokio_util::task::TaskTracker;
+
+use crate::client::buffers;
 
 /// Who is in each room, by its address without the role.
 type Rooms = Arc<Mutex<HashMap<String, Vec<(u64, UnboundedSender<Bytes>)>>>>;
 
 /// Serves on a port of its own, whose address it prints, until the process is killed.
 pub(crate) async fn serve() {
-    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let listener = serve::listen(([127, 0, 0, 1], 0).into()).expect("a port");
     println!("http://{}", listener.local_addr().expect("an address"));
     let (rooms, tasks) = (Rooms::default(), TaskTracker::new());
     for number in 0.. {
@@ -38,7 +42,8 @@ async fn enter(stream: TcpStream, number: u64, rooms: Rooms) {
         request.uri().path().rsplit_once('/').unwrap_or_default().0.clone_into(&mut room);
         Ok(response)
     };
-    let socket = accept_hdr_async(stream, read_address).await.expect("a handshake");
+    let accepting = accept_hdr_async_with_config(stream, read_address, Some(buffers()));
+    let socket = accepting.await.expect("a handshake");
     let (sender, queue) = unbounded_channel();
     // What Galley answers to a client's first question: here there is nothing.
     sender.send(frame::sync_step2(&[0, 0])).expect("the queue is there");

@@ -3,35 +3,20 @@
 use bytes::Bytes;
 use futures_util::stream::SplitSink;
 use futures_util::{SinkExt, StreamExt};
-use galley::sync::frame::{self, ClientFrame};
-use tokio::net::TcpStream;
+use galley::domain::seat::Role;
+use galley::sync::frame;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::task::AbortHandle;
 use tokio::time::{Duration, Instant, sleep_until, timeout, timeout_at};
 use tokio_tungstenite::tungstenite::Message;
-use tokio_tungstenite::tungstenite::client::IntoClientRequest;
-use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
-use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, connect_async_with_config};
 use tokio_util::task::TaskTracker;
 use yrs::{Doc, OffsetKind, Options, Text, TextRef, Transact};
 
+use crate::client::{Address, Socket, enter};
 use crate::redis_server::PATIENCE;
-
-type Socket = WebSocketStream<MaybeTlsStream<TcpStream>>;
 
 /// What has not arrived so long after the last keystroke was due is lost.
 const GIVEN_UP_AFTER: Duration = Duration::from_secs(2);
-
-/// Where a room is, and with which tokens.
-#[derive(Clone)]
-pub(crate) struct Address {
-    pub(crate) url: String,
-    pub(crate) link: String,
-    pub(crate) writer_token: String,
-    pub(crate) reviewer_token: String,
-    /// What follows the path: `?events=1`, or nothing.
-    pub(crate) query: &'static str,
-}
 
 /// How long a keystroke took to arrive.
 #[derive(Clone, Copy)]
@@ -43,6 +28,7 @@ pub(crate) struct Wait {
 
 /// A writer and a reviewer.
 pub(crate) struct Pair {
+    address: Address,
     writer: SplitSink<Socket, Message>,
     reviewer: Socket,
     text: Typed,
@@ -52,18 +38,19 @@ pub(crate) struct Pair {
 impl Pair {
     /// Both seated.
     pub(crate) async fn seated(address: &Address, tasks: &TaskTracker) -> Self {
-        let writer = connect(address, "writer", &address.writer_token).await;
-        let reviewer = connect(address, "reviewer", &address.reviewer_token).await;
+        let (writer, _) = enter(address, Role::Writer).await;
+        let (reviewer, _) = enter(address, Role::Reviewer).await;
         let (writer, mut to_writer) = writer.split();
         // What the writer is sent is read and left alone.
         let ear = tasks.spawn(async move { while let Some(Ok(_)) = to_writer.next().await {} });
-        Self { writer, reviewer, text: Typed::default(), ear: ear.abort_handle() }
+        let (address, text) = (address.clone(), Typed::default());
+        Self { address, writer, reviewer, text, ear: ear.abort_handle() }
     }
 
     /// Types as fast as what was typed arrives; returns how long each took.
     pub(crate) async fn at_full_speed(&mut self, keystrokes: u32) -> Vec<Duration> {
         let mut waits = Vec::new();
-        for keystroke in self.text.next(keystrokes) {
+        for keystroke in self.prepare(keystrokes) {
             let began = Instant::now();
             self.writer.send(Message::Binary(keystroke.clone())).await.expect("it is sent");
             let arriving = timeout(PATIENCE, arrival(&mut self.reviewer, &keystroke));
@@ -75,7 +62,8 @@ impl Pair {
 
     /// What it is going to type.
     pub(crate) fn prepare(&mut self, keystrokes: u32) -> Vec<Bytes> {
-        self.text.next(keystrokes)
+        let messages = self.text.next(keystrokes);
+        messages.iter().map(|message| self.address.wrap(message)).collect()
     }
 
     /// Types when it is time to, whatever has arrived; returns what arrived.
@@ -150,28 +138,6 @@ async fn arrival(reviewer: &mut Socket, keystroke: &Bytes) -> bool {
         }
     }
     false
-}
-
-/// A socket that is in the room: its first question has been answered.
-async fn connect(address: &Address, role: &str, token: &str) -> Socket {
-    let Address { url, link, query, .. } = address;
-    let url = format!("{}/ws/share-links/{link}/{role}{query}", url.replacen("http", "ws", 1));
-    let mut request = url.into_client_request().expect("a request");
-    let bearer = format!("Bearer {token}").parse().expect("a header");
-    request.headers_mut().insert("authorization", bearer);
-    // Thousands of them, in one process.
-    let config =
-        WebSocketConfig::default().read_buffer_size(4 * 1_024).write_buffer_size(4 * 1_024);
-    let connecting = connect_async_with_config(request, Some(config), true);
-    let (mut socket, _) = connecting.await.expect("a handshake");
-    socket.send(Message::Binary(frame::sync_step1(&[0]))).await.expect("it is sent");
-    loop {
-        let message = timeout(PATIENCE, socket.next()).await.expect("an answer in time");
-        let data = message.expect("an open socket").expect("a frame").into_data();
-        if matches!(frame::parse(&data), Ok(ClientFrame::SyncStep2(_))) {
-            return socket;
-        }
-    }
 }
 
 /// A text that grows at its end by one Hangul syllable at a time.

@@ -1,0 +1,103 @@
+//! What documents cost when there are many of them, or when one is large.
+//!
+//! - `idle`: the memory that a connection takes while nobody does anything ([`idle`]).
+//! - `storm`: two thousand who connect at once ([`storm`]).
+//! - `open`: until a document of a megabyte is there ([`open`]).
+//! - `replay`: a real editing trace, edit by edit ([`replay`]).
+//!
+//! The first, the second and the last are also done to a relay that copies bytes and does nothing
+//! else ([`copy`]), in the same run. Everything is stored durably by Galley, on this disk; it has its
+//! defaults but for the limits on how often one may ask.
+//!
+//! ```text
+//! cargo bench --bench documents            # all of them
+//! cargo bench --bench documents -- storm   # one
+//! ```
+
+#![allow(
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::print_stdout,
+    reason = "a measurement that fails panics, and one that does not prints"
+)]
+
+#[allow(dead_code, reason = "shared with the other benchmarks, which use more of it")]
+#[path = "relay/client.rs"]
+mod client;
+#[allow(dead_code, reason = "shared with the other benchmarks, which use more of it")]
+#[path = "relay/contender.rs"]
+mod contender;
+#[path = "relay/copy.rs"]
+mod copy;
+#[allow(dead_code, reason = "shared with the tests, which use more of it")]
+#[path = "../it/desk.rs"]
+mod desk;
+#[path = "documents/idle.rs"]
+mod idle;
+#[allow(dead_code, reason = "shared with the other benchmarks, which use more of it")]
+#[path = "shared/measure.rs"]
+mod measure;
+#[path = "documents/open.rs"]
+mod open;
+#[allow(dead_code, clippy::disallowed_methods, reason = "shared with the tests, as they are")]
+#[path = "../it/peer.rs"]
+mod peer;
+#[allow(dead_code, reason = "shared with the tests, which use more of it")]
+#[path = "../it/process.rs"]
+mod process;
+#[allow(dead_code, reason = "shared with the tests, which use more of it")]
+#[path = "../locks/server.rs"]
+mod redis_server;
+#[path = "documents/replay.rs"]
+mod replay;
+#[path = "documents/storm.rs"]
+mod storm;
+#[allow(dead_code, reason = "shared with the tests, which use more of it")]
+#[path = "../data/trace.rs"]
+mod trace;
+#[path = "documents/typing.rs"]
+mod typing;
+
+use std::process::Command;
+
+use tokio::runtime::Runtime;
+
+use crate::measure::Table;
+
+/// Sockets that both ends of two thousand connections need, and some.
+const FILES: &str = "8192";
+
+fn main() {
+    let runtime = Runtime::new().expect("a runtime");
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    if arguments.iter().any(|argument| argument == contender::COPY) {
+        runtime.block_on(copy::serve());
+        return;
+    }
+    raise_the_limit_of_files();
+    let is_asked = |name: &str| {
+        let mut names = arguments.iter().filter(|argument| !argument.starts_with('-')).peekable();
+        names.peek().is_none() || names.any(|argument| argument == name)
+    };
+    let mut table = Table::new("Documents");
+    if is_asked("idle") {
+        runtime.block_on(idle::measure(&mut table));
+    }
+    if is_asked("storm") {
+        runtime.block_on(storm::measure(&mut table));
+    }
+    if is_asked("open") {
+        runtime.block_on(open::measure(&mut table));
+    }
+    if is_asked("replay") {
+        runtime.block_on(replay::measure(&mut table));
+    }
+    table.print();
+}
+
+/// For this process and those it starts. Where that is not allowed, connecting fails and says so.
+fn raise_the_limit_of_files() {
+    let (id, files) = (std::process::id().to_string(), format!("--nofile={FILES}:"));
+    let raised = Command::new("prlimit").args(["--pid", &id, &files]).status();
+    assert!(raised.expect("prlimit is installed").success(), "{FILES} open files are not allowed");
+}

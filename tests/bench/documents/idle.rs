@@ -1,0 +1,56 @@
+//! The memory that an idle connection takes, two to a room.
+//!
+//! Some rooms are filled first and stay so: what a server takes once is there before anything is
+//! measured. Then a thousand more are entered by two each, a few at a time, because an idle
+//! connection is to be weighed and not a storm. After three of the server's ticks and one sign of
+//! life from it, private memory is read again, and the growth divided by the connections.
+
+use std::time::Duration;
+
+use futures_util::StreamExt as _;
+use galley::domain::seat::Role;
+use tokio::time::sleep;
+use tokio_util::task::TaskTracker;
+
+use crate::client::{Address, EVENTS, enter};
+use crate::contender::Relay;
+use crate::measure::{Bar, Table};
+
+const ROOMS_BEFORE: u32 = 100;
+const ROOMS: u32 = 1_000;
+const SETTLED: Duration = Duration::from_secs(13);
+const KIB: f64 = 1_024.0;
+
+pub(crate) async fn measure(table: &mut Table) {
+    let galley = weigh(Relay::galley().await).await;
+    let copy = weigh(Relay::copy().await).await;
+    let shown = |bytes: f64| format!("{:.1} KiB", bytes / KIB);
+    let what = "memory of an idle connection, two to a room";
+    let against = format!("{}: the relay that copies", shown(copy));
+    table.row(what, (shown(galley), against), galley / copy, Bar::AtMost(1.3));
+}
+
+/// Bytes a connection.
+async fn weigh(relay: Relay) -> f64 {
+    let rooms = relay.rooms(ROOMS_BEFORE + ROOMS, EVENTS).await;
+    let (first, rest) = rooms.split_at(ROOMS_BEFORE as usize);
+    let ears = TaskTracker::new();
+    fill(first, &ears).await;
+    sleep(SETTLED).await;
+    let before = relay.private_bytes();
+    fill(rest, &ears).await;
+    sleep(SETTLED).await;
+    let after = relay.private_bytes();
+    assert_eq!(ears.len(), 2 * rooms.len(), "all of them are still connected");
+    (after - before) / (2 * rest.len()) as f64
+}
+
+/// Two people in each room, who listen and say nothing.
+async fn fill(rooms: &[Address], ears: &TaskTracker) {
+    for room in rooms {
+        for role in [Role::Writer, Role::Reviewer] {
+            let (mut socket, _) = enter(room, role).await;
+            ears.spawn(async move { while let Some(Ok(_)) = socket.next().await {} });
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! How long it takes to open a document of a megabyte.
+//!
+//! From before the connection is opened until all of the document is there: the handshake, the
+//! seat and the commit of its fence, the question and the answer. Over loopback, by a client that
+//! counts the bytes and leaves them.
+//!
+//! - The text came in one piece, or by 200,000 edits: 4,000 bursts, each at another place.
+//! - Its room is open, because the writer sits in it, or must be read from the database: then
+//!   nobody is in it, and its rows have been merged, as is done when the last one leaves.
+
+use bytes::Bytes;
+use futures_util::StreamExt as _;
+use galley::domain::seat::Role;
+use galley::sync::ROOT;
+use tokio::time::{Duration, Instant, sleep, timeout};
+use yrs::{Text as _, Transact as _};
+
+use crate::client::{Address, EVENTS, Socket, enter};
+use crate::contender::{Relay, address};
+use crate::desk::Desk;
+use crate::measure::{Bar, Table, quantile};
+use crate::process::Server;
+use crate::redis_server::PATIENCE;
+use crate::typing::{Typing, stock_document};
+
+const TEXT_BYTES: usize = 1_000_000;
+const BURSTS: usize = 4_000;
+const EDITS_A_BURST: usize = 50;
+const LETTERS_AN_EDIT: usize = TEXT_BYTES / BURSTS / EDITS_A_BURST;
+const ROUNDS: usize = 40;
+/// Milliseconds.
+const BAR: f64 = 20.0;
+const LOOK_AGAIN_AFTER: Duration = Duration::from_millis(50);
+
+pub(crate) async fn measure(table: &mut Table) {
+    let Relay::Galley(server) = Relay::galley().await else { return };
+    let pasted = server.desk(&"galley ".repeat(TEXT_BYTES / 7)).await;
+    let typed = server.desk("").await;
+    let mut typing = Typing::seated(&address(&server, &typed, EVENTS)).await;
+    typing.send(&edits()).await;
+    typing.leave().await;
+    for (how, desk) in [("in one piece", pasted), ("by 200,000 edits", typed)] {
+        let room = address(&server, &desk, EVENTS);
+        tidied(&server, &desk).await;
+        let (writer, _) = enter(&room, Role::Writer).await;
+        let mut open = Vec::new();
+        for _ in 0..ROUNDS {
+            let (socket, taken) = first_sync(&room).await;
+            close(socket).await;
+            open.push(taken);
+        }
+        close(writer).await;
+        let mut read = Vec::new();
+        for _ in 0..ROUNDS {
+            let (socket, taken) = first_sync(&room).await;
+            close(socket).await;
+            read.push(taken);
+        }
+        for (room, taken) in [("an open room", open), ("the database", read)] {
+            let what = format!("first sync of 1 MB that came {how}, from {room}: p50 (p99)");
+            let (p50, p99) = (quantile(&taken, 0.5), quantile(&taken, 0.99));
+            let ours = format!("{p50:.1} ms ({p99:.1})");
+            table.row(what, (ours, format!("{BAR} ms")), p50 / BAR, Bar::AtMost(1.0));
+        }
+    }
+}
+
+/// Milliseconds until the reviewer has it all.
+async fn first_sync(address: &Address) -> (Socket, f64) {
+    let began = Instant::now();
+    let (socket, had) = enter(address, Role::Reviewer).await;
+    let taken = began.elapsed().as_secs_f64() * 1_000.0;
+    assert!(TEXT_BYTES * 9 / 10 < had.len(), "{} bytes are not all of it", had.len());
+    (socket, taken)
+}
+
+/// Leaves. The server ends the connection when it has closed the room, if that was the last one in it.
+async fn close(mut socket: Socket) {
+    socket.close(None).await.expect("it is sent");
+    while let Ok(Some(Ok(_))) = timeout(PATIENCE, socket.next()).await {}
+}
+
+/// Waits until what the last guest left to do is done: the rows are merged, then counted.
+async fn tidied(server: &Server, desk: &Desk) {
+    let path = format!("/api/documents/{}", desk.document);
+    loop {
+        let document = server.get(&desk.writer, &path).await.ok(200);
+        let counted = document["characters"].as_u64().expect("a count");
+        if TEXT_BYTES * 9 / 10 < usize::try_from(counted).expect("it fits") {
+            return;
+        }
+        sleep(LOOK_AGAIN_AFTER).await;
+    }
+}
+
+/// A megabyte, letters by letters.
+fn edits() -> Vec<Bytes> {
+    let writer = stock_document();
+    let content = writer.get_or_insert_text(ROOT);
+    let mut edits = Vec::with_capacity(BURSTS * EDITS_A_BURST);
+    let mut length = 0;
+    for burst in 0..BURSTS {
+        // Anywhere, the same each time.
+        let mut at = (burst * 7_919 * 125) % (length + 1);
+        for _ in 0..EDITS_A_BURST {
+            let mut edit = writer.transact_mut();
+            let index = u32::try_from(at).expect("a short text");
+            content.insert(&mut edit, index, &"galley"[..LETTERS_AN_EDIT]);
+            edits.push(edit.encode_update_v1().into());
+            at += LETTERS_AN_EDIT;
+        }
+        length += EDITS_A_BURST * LETTERS_AN_EDIT;
+    }
+    edits
+}

@@ -1,0 +1,54 @@
+//! Two thousand clients that connect at the same moment, two to a room, as after a restart.
+//!
+//! Each opens its connection, takes its seat and asks for what the room has. Measured is the time
+//! until the last one has it, in rooms that nobody was ever in. Both take turns.
+
+use galley::domain::seat::Role;
+use tokio::task::JoinSet;
+use tokio::time::Instant;
+
+use crate::client::{Address, EVENTS, enter};
+use crate::contender::Relay;
+use crate::measure::{Bar, Table, median, ratio};
+
+const ROOMS: u32 = 1_000;
+const TURNS: usize = 5;
+
+pub(crate) async fn measure(table: &mut Table) {
+    let both = [Relay::galley().await, Relay::copy().await];
+    let mut taken = [Vec::new(), Vec::new()];
+    for _ in 0..TURNS {
+        for (relay, taken) in both.iter().zip(&mut taken) {
+            let rooms = relay.rooms(ROOMS, EVENTS).await;
+            taken.push(storm(rooms).await);
+        }
+    }
+    let [galley, copy] = &taken;
+    let shown = |seconds: &[f64]| format!("{:.0} ms", median(seconds) * 1_000.0);
+    let what = format!("{} connect at once: until all are in sync", 2 * ROOMS);
+    let against = format!("{}: the relay that copies", shown(copy));
+    table.row(what, (shown(galley), against), ratio(galley, copy), Bar::AtMost(2.0));
+}
+
+/// Seconds until the last one is in sync. Then all leave.
+async fn storm(rooms: Vec<Address>) -> f64 {
+    let mut arriving = JoinSet::new();
+    let began = Instant::now();
+    for room in rooms {
+        for role in [Role::Writer, Role::Reviewer] {
+            let room = room.clone();
+            arriving.spawn(async move { enter(&room, role).await.0 });
+        }
+    }
+    let sockets = arriving.join_all().await;
+    let taken = began.elapsed();
+    let mut leaving: JoinSet<()> = JoinSet::new();
+    for mut socket in sockets {
+        leaving.spawn(async move {
+            // Gone already is gone, too.
+            let _gone = socket.close(None).await;
+        });
+    }
+    leaving.join_all().await;
+    taken.as_secs_f64()
+}

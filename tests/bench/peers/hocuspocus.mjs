@@ -1,0 +1,6 @@
+// npm's hocuspocus server behind an address of its own, which is the first line it prints.
+import { Server } from '@hocuspocus/server'
+
+const server = new Server({ address: '127.0.0.1', port: 0, quiet: true, stopOnSignals: false })
+await server.listen()
+console.log(`http://127.0.0.1:${server.httpServer.address().port}`)

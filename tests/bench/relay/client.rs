@@ -1,0 +1,116 @@
+//! A client that is as small as can be: it asks for what the room has and waits for the answer.
+
+use bytes::{BufMut as _, Bytes, BytesMut};
+use futures_util::{SinkExt, StreamExt};
+use galley::domain::seat::Role;
+use galley::sync::frame::{self, ClientFrame};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+use tokio_tungstenite::tungstenite::Message;
+use tokio_tungstenite::tungstenite::client::IntoClientRequest;
+use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
+use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, connect_async_with_config};
+
+use crate::redis_server::PATIENCE;
+
+pub(crate) type Socket = WebSocketStream<MaybeTlsStream<TcpStream>>;
+
+/// What is read, and gathered, at a time. The library's own choice is 128 KiB, kept for as long as
+/// the socket lives, and there are thousands of them in one process.
+const BUFFER_BYTES: usize = 4 * 1_024;
+
+/// Buffers set by hand, for the clients and for the relay that copies.
+pub(crate) fn buffers() -> WebSocketConfig {
+    WebSocketConfig::default().read_buffer_size(BUFFER_BYTES).write_buffer_size(BUFFER_BYTES)
+}
+
+/// What the page asks for: to be told what is saved, and who is there.
+pub(crate) const EVENTS: &str = "?events=1";
+
+/// How a server is spoken to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Dialect {
+    /// Galley's addresses, which the relay that copies has, too.
+    Galley,
+    /// The room is the path.
+    YWebsocket,
+    /// The room's name is in front of each message, and the first one is a token.
+    Hocuspocus,
+}
+
+/// Where a room is, and with which tokens.
+#[derive(Clone)]
+pub(crate) struct Address {
+    pub(crate) url: String,
+    pub(crate) link: String,
+    pub(crate) writer_token: String,
+    pub(crate) reviewer_token: String,
+    /// What follows the path: [`EVENTS`], or nothing.
+    pub(crate) query: &'static str,
+    pub(crate) dialect: Dialect,
+}
+
+impl Address {
+    /// The message as it goes over the wire.
+    pub(crate) fn wrap(&self, message: &Bytes) -> Bytes {
+        if self.dialect != Dialect::Hocuspocus {
+            return message.clone();
+        }
+        let mut wrapped = BytesMut::new();
+        wrapped.put_u8(u8::try_from(self.link.len()).expect("a short name"));
+        wrapped.put_slice(self.link.as_bytes());
+        wrapped.put_slice(message);
+        wrapped.freeze()
+    }
+
+    /// The message that came over the wire.
+    fn unwrap(&self, data: &Bytes) -> Bytes {
+        let name = if self.dialect == Dialect::Hocuspocus { 1 + self.link.len() } else { 0 };
+        data.slice(name.min(data.len())..)
+    }
+
+    fn path(&self, role: Role) -> String {
+        let Self { link, query, .. } = self;
+        match self.dialect {
+            Dialect::Galley => format!("/ws/share-links/{link}/{}{query}", role.as_str()),
+            Dialect::YWebsocket => format!("/{link}"),
+            Dialect::Hocuspocus => "/".to_owned(),
+        }
+    }
+
+    fn token(&self, role: Role) -> &str {
+        match role {
+            Role::Writer => &self.writer_token,
+            Role::Reviewer => &self.reviewer_token,
+        }
+    }
+}
+
+/// Takes a seat and gives the socket, and what the room had, once that has been sent.
+pub(crate) async fn enter(address: &Address, role: Role) -> (Socket, Bytes) {
+    /// An authentication of which nothing is expected: kind, token and version, both empty.
+    const HELLO: &[u8] = &[2, 0, 0, 0];
+    let url = format!("{}{}", address.url.replacen("http", "ws", 1), address.path(role));
+    let mut request = url.into_client_request().expect("a request");
+    let bearer = format!("Bearer {}", address.token(role)).parse().expect("a header");
+    request.headers_mut().insert("authorization", bearer);
+    let connecting = connect_async_with_config(request, Some(buffers()), true);
+    let (mut socket, _) = connecting.await.expect("a handshake");
+    if address.dialect == Dialect::Hocuspocus {
+        send(&mut socket, address.wrap(&Bytes::from_static(HELLO))).await;
+    }
+    send(&mut socket, address.wrap(&frame::sync_step1(&[0]))).await;
+    loop {
+        let message = timeout(PATIENCE, socket.next()).await.expect("an answer in time");
+        let data = message.expect("an open socket").expect("a frame").into_data();
+        let data = address.unwrap(&data);
+        if let Ok(ClientFrame::SyncStep2(update)) = frame::parse(&data) {
+            let had = data.slice_ref(update);
+            return (socket, had);
+        }
+    }
+}
+
+async fn send(socket: &mut Socket, message: Bytes) {
+    socket.send(Message::Binary(message)).await.expect("it is sent");
+}
