@@ -57,6 +57,19 @@ async fn an_older_renewal_that_arrives_late_does_not_shorten_the_deadline() {
     assert!(holding.may_write(until - Duration::from_secs(1)));
 }
 
+/// What a client says half a second after it was asked.
+async fn last_words(holding: &Holding, goes: bool, pongs: bool) {
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    holding.heard(Instant::now());
+    if pongs {
+        holding.answered(1);
+    }
+    tokio::task::yield_now().await;
+    if goes {
+        holding.went_away();
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn the_last_words_of_a_client_that_went_are_no_sign_of_life() {
     let patience = Duration::from_secs(1);
@@ -64,18 +77,8 @@ async fn the_last_words_of_a_client_that_went_are_no_sign_of_life() {
         [(true, false, false), (false, false, true), (true, true, true), (false, true, true)]
     {
         let holding = held(Instant::now() + Duration::from_secs(10));
-        let words = async {
-            tokio::time::sleep(patience / 2).await;
-            holding.heard(Instant::now());
-            if pongs {
-                holding.answered(1);
-            }
-            tokio::task::yield_now().await;
-            if goes {
-                holding.went_away();
-            }
-        };
-        let (answers, ()) = tokio::join!(holding.answers_within(patience), words);
+        let (answers, ()) =
+            tokio::join!(holding.answers_within(patience), last_words(&holding, goes, pongs));
         assert_eq!(answers, lives, "goes: {goes}, pongs: {pongs}");
     }
     let holding = held(Instant::now() + Duration::from_secs(10));

@@ -83,17 +83,19 @@ mod tests {
 
     use super::*;
 
+    async fn all_of(reader: &Queue<usize>) -> Vec<usize> {
+        let mut all = Vec::new();
+        while all.len() < 100 {
+            all.push(reader.pop().await);
+        }
+        all
+    }
+
     #[tokio::test]
     async fn what_was_put_in_comes_out_in_order_and_wakes_who_waits() {
         let queue = Arc::new(Queue::new(100));
         let reader = Arc::clone(&queue);
-        let read = tokio_util::task::TaskTracker::new().spawn(async move {
-            let mut all = Vec::new();
-            while all.len() < 100 {
-                all.push(reader.pop().await);
-            }
-            all
-        });
+        let read = tokio_util::task::TaskTracker::new().spawn(async move { all_of(&reader).await });
         for item in 0..100 {
             queue.push(item).expect("a place");
             tokio::task::yield_now().await;

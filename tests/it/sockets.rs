@@ -183,7 +183,7 @@ async fn g12_presence_speaks_for_nobody_else_and_has_its_bounds() {
     writer.announce(&json!({ "cursor": 2, "user": { "name": "the boss" } }));
     seen(2).await;
     reviewer.look(|state| {
-        assert_eq!(state.presence[&id].1.as_ref().expect("there")["user"]["name"], "Kim")
+        assert_eq!(state.presence[&id].1.as_ref().expect("there")["user"]["name"], "Kim");
     });
     // Each of these ends its own socket only.
     let deep = format!("{}{}", "[".repeat(65), "]".repeat(65));

@@ -204,22 +204,8 @@ impl Wire {
         let silence_max = sessions.terms().client_timeout;
         let sitting = sessions.sit(ask, outbox);
         let (seated, early) = self.wait_for(sitting, &mut queue, &gone, silence_max).await;
-        match seated.map_err(|close| early.close.clone().unwrap_or(close)) {
-            Ok(seated) => {
-                tarpit.forgive(&user, seat);
-                if gone.is_cancelled() {
-                    // It never sat: there is nothing to come back to.
-                    if let Some(close) = &early.close {
-                        self.close(close).await;
-                    }
-                    seated.leave(Ending::Closed).await;
-                    self.linger().await;
-                    return None;
-                }
-                let valid_for = (identity.expires_at - Utc::now()).to_std().unwrap_or_default();
-                let valid_until = Instant::now() + valid_for;
-                Some(Box::new(Sat { seated, early: early.messages, outbox: queue, valid_until }))
-            }
+        let seated = match seated.map_err(|close| early.close.clone().unwrap_or(close)) {
+            Ok(seated) => seated,
             Err(close) => {
                 let is_taken = matches!(close, Close::SeatTaken { .. });
                 // A page that understands events understands close codes too, and stays away.
@@ -229,9 +215,22 @@ impl Wire {
                     Duration::ZERO
                 };
                 self.refuse(close, delay).await;
-                None
+                return None;
             }
+        };
+        tarpit.forgive(&user, seat);
+        if gone.is_cancelled() {
+            // It never sat: there is nothing to come back to.
+            if let Some(close) = &early.close {
+                self.close(close).await;
+            }
+            seated.leave(Ending::Closed).await;
+            self.linger().await;
+            return None;
         }
+        let valid_for = (identity.expires_at - Utc::now()).to_std().unwrap_or_default();
+        let valid_until = Instant::now() + valid_for;
+        Some(Box::new(Sat { seated, early: early.messages, outbox: queue, valid_until }))
     }
 
     /// Says why not, after a while, and ends the socket.
