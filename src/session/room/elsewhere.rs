@@ -34,16 +34,25 @@ struct Word {
 }
 
 impl Room {
-    /// Another server has something to say to the people here: it may be who came or went.
-    pub(super) fn note_guest(&self, node: NodeId, json: &str) {
-        let Ok(Word { event, role, user }) = serde_json::from_str::<Word>(json) else { return };
+    /// Another server has something to say to the people here: it may be who came or went. False if
+    /// it is no news: whoever comes and asks who is there is answered so that all hear it.
+    pub(super) fn note_guest(&self, node: NodeId, json: &str) -> bool {
+        let Ok(Word { event, role, user }) = serde_json::from_str::<Word>(json) else {
+            return true;
+        };
         let mut state = self.lock();
+        let count = state.elsewhere.len();
         let is_same =
             |guest: &Guest| guest.node == node && guest.role == role && guest.user.id == user.id;
         state.elsewhere.retain(|guest| !is_same(guest));
-        if event == "peer.joined" && state.elsewhere.len() < SESSIONS_PER_ROOM_MAX {
+        let was_here = state.elsewhere.len() < count;
+        if event != "peer.joined" {
+            return true;
+        }
+        if state.elsewhere.len() < SESSIONS_PER_ROOM_MAX {
             state.elsewhere.push(Guest { node, role, user, missed: false });
         }
+        !was_here
     }
 
     /// The seats in which somebody sits on another server, as far as this room knows. None if

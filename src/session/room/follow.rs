@@ -41,7 +41,6 @@ impl Room {
     pub async fn follow(self: Arc<Self>, relay: Relay, storage: Storage) {
         let topic = Topic::Room(self.document);
         let mut subscription = relay.subscribe(topic);
-        self.publish(&relay, &Message::Hello).await;
         let mut tell_at = None;
         loop {
             tokio::select! {
@@ -55,7 +54,11 @@ impl Room {
                     Signal::Message { from, message } => {
                         Box::pin(self.hear(from, message, &relay, &storage)).await;
                     }
-                    Signal::Gap => Box::pin(self.catch_up(&storage)).await,
+                    Signal::Gap => {
+                        // Not before the subscription is in force, or the answers are not heard.
+                        self.publish(&relay, &Message::Hello).await;
+                        Box::pin(self.catch_up(&storage)).await;
+                    }
                 },
                 () = self.behind.notified() => Box::pin(self.catch_up(&storage)).await,
                 message = self.outgoing.pop() => self.publish(&relay, &message).await,
@@ -83,8 +86,9 @@ impl Room {
             }
             Message::Presence(update) => self.hear_presence(from, &update),
             Message::Event { to, json } => {
-                self.note_guest(from, &json);
-                self.tell(to, &json);
+                if self.note_guest(from, &json) {
+                    self.tell(to, &json);
+                }
             }
             Message::Hello => {
                 for message in self.introduction() {

@@ -12,7 +12,7 @@ use galley::domain::seat::Role;
 use tokio::time::sleep;
 use tokio_util::task::TaskTracker;
 
-use crate::client::{Address, EVENTS, enter};
+use crate::client::{Address, EVENTS, Socket, enter};
 use crate::contender::Relay;
 use crate::measure::{Bar, Table};
 
@@ -49,8 +49,12 @@ async fn weigh(relay: Relay) -> f64 {
 async fn fill(rooms: &[Address], ears: &TaskTracker) {
     for room in rooms {
         for role in [Role::Writer, Role::Reviewer] {
-            let (mut socket, _) = enter(room, role).await;
-            ears.spawn(async move { while let Some(Ok(_)) = socket.next().await {} });
+            let (socket, _) = enter(room, role).await;
+            ears.spawn(listen(socket));
         }
     }
+}
+
+async fn listen(mut socket: Socket) {
+    while let Some(Ok(_)) = socket.next().await {}
 }

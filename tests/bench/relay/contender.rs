@@ -11,7 +11,7 @@ use tokio::process::{Child, Command};
 use tokio::task::JoinSet;
 
 use crate::client::{Address, Dialect};
-use crate::desk::Desk;
+use crate::desk::{Desk, Person};
 use crate::process::Server;
 
 /// The argument that makes a benchmark the relay that copies.
@@ -29,7 +29,7 @@ const LIMITS: &[(&str, &str)] = &[
 /// A relay, running.
 pub(crate) enum Relay {
     Galley(Arc<Server>),
-    Other(Other),
+    Other(Box<Other>),
 }
 
 /// A server that takes whoever comes, and makes a room when it is asked for.
@@ -59,7 +59,7 @@ impl Relay {
         let mut process = command.spawn().ok()?;
         let mut lines = BufReader::new(process.stdout.take().expect("a pipe")).lines();
         let url = lines.next_line().await.expect("readable")?;
-        Some(Self::Other(Other { process, url, dialect, rooms: AtomicU32::new(0) }))
+        Some(Self::Other(Box::new(Other { process, url, dialect, rooms: AtomicU32::new(0) })))
     }
 
     /// Rooms that were never used, for the same two people.
@@ -71,14 +71,7 @@ impl Relay {
                 for first in 0..MADE_AT_ONCE {
                     let (server, kim, lee) = (Arc::clone(server), kim.clone(), lee.clone());
                     let share = (first..count as usize).step_by(MADE_AT_ONCE);
-                    making.spawn(async move {
-                        let mut rooms = Vec::new();
-                        for _ in share {
-                            let desk = server.desk_of(kim.clone(), lee.clone(), "").await;
-                            rooms.push(address(&server, &desk, query));
-                        }
-                        rooms
-                    });
+                    making.spawn(make(server, [kim, lee], share.count(), query));
                 }
                 making.join_all().await.into_iter().flatten().collect()
             }
@@ -123,6 +116,21 @@ impl Relay {
         };
         PathBuf::from(format!("/proc/{id}/{file}"))
     }
+}
+
+/// Makes so many rooms, one after the other.
+async fn make(
+    server: Arc<Server>,
+    [kim, lee]: [Person; 2],
+    count: usize,
+    query: &'static str,
+) -> Vec<Address> {
+    let mut rooms = Vec::new();
+    for _ in 0..count {
+        let desk = server.desk_of(kim.clone(), lee.clone(), "").await;
+        rooms.push(address(&server, &desk, query));
+    }
+    rooms
 }
 
 /// Where a document's two people go.

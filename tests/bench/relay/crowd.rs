@@ -6,6 +6,7 @@ use tokio::task::JoinSet;
 use tokio::time::{Duration, Instant, sleep};
 use tokio_util::task::TaskTracker;
 
+use crate::client::Address;
 use crate::contender::Relay;
 use crate::measure::quantile;
 use crate::pair::{Pair, Wait};
@@ -40,11 +41,8 @@ impl Crowd {
         let tasks = TaskTracker::new();
         let mut crowd = Self { relay: Arc::clone(relay), pairs: Vec::new(), tasks };
         for some in relay.rooms(pairs, query).await.chunks(COMING) {
-            let mut coming = JoinSet::new();
-            for room in some {
-                let (room, tasks) = (room.clone(), crowd.tasks.clone());
-                coming.spawn(async move { Pair::seated(&room, &tasks).await });
-            }
+            let come = |room: &Address| Pair::seated(room.clone(), crowd.tasks.clone());
+            let coming: JoinSet<_> = some.iter().map(come).collect();
             crowd.pairs.extend(coming.join_all().await);
         }
         crowd

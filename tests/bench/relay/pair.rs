@@ -37,9 +37,9 @@ pub(crate) struct Pair {
 
 impl Pair {
     /// Both seated.
-    pub(crate) async fn seated(address: &Address, tasks: &TaskTracker) -> Self {
-        let (writer, _) = enter(address, Role::Writer).await;
-        let (reviewer, _) = enter(address, Role::Reviewer).await;
+    pub(crate) async fn seated(address: Address, tasks: TaskTracker) -> Self {
+        let (writer, _) = enter(&address, Role::Writer).await;
+        let (reviewer, _) = enter(&address, Role::Reviewer).await;
         let (writer, mut to_writer) = writer.split();
         // What the writer is sent is read and left alone.
         let ear = tasks.spawn(async move { while let Some(Ok(_)) = to_writer.next().await {} });
