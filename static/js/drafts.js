@@ -91,8 +91,8 @@ export class Drafts {
    */
   async left() {
     const index = this.database.transaction(STORE).objectStore(STORE).index(BY_USER)
-    const only = IDBKeyRange.only(this.user)
-    const [keys, rows] = await Promise.all([answer(index.getAllKeys(only)), answer(index.getAll(only))])
+    const mine = this.user
+    const [keys, rows] = await Promise.all([answer(index.getAllKeys(mine)), answer(index.getAll(mine))])
     const living = await livingPages()
     /** @type {Map<string, { keys: IDBValidKey[], rows: Row[] }>} */
     const pages = new Map()
