@@ -92,7 +92,7 @@ const STEADY_A_SECOND: u32 = 5_000;
 const STEADY_LASTS: Duration = Duration::from_secs(5);
 const ALONE_KEYSTROKES: u32 = 5_000;
 /// The first rate that is tried, and what comes next.
-const MOST_FROM: f64 = 12_000.0;
+const MOST_FROM: f64 = 4_000.0;
 const FASTER: f64 = 1.25;
 /// The same for a server of npm, and how often its rate Galley's is to be.
 const PEERS_FROM: f64 = 1_000.0;

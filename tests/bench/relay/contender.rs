@@ -24,6 +24,8 @@ const LIMITS: &[(&str, &str)] = &[
     ("LIMITS__MESSAGE_BURST", "1000000"),
     ("LIMITS__REQUESTS_PER_SECOND", "1000000"),
     ("LIMITS__REQUEST_BURST", "1000000"),
+    ("LIMITS__JOINS_PER_SECOND", "1000000"),
+    ("LIMITS__JOIN_BURST", "1000000"),
 ];
 
 /// A relay, running.

@@ -67,8 +67,12 @@ fn verdict(is_reached: bool) -> &'static str {
     if is_reached { "PASS" } else { "MISS" }
 }
 
-/// The value below which a share of `q` of them lie.
+/// The value below which a share of `q` of them lie; of none, infinity, since what never came took
+/// longer than anything.
 pub(crate) fn quantile(values: &[f64], q: f64) -> f64 {
+    if values.is_empty() {
+        return f64::INFINITY;
+    }
     let mut sorted = values.to_vec();
     sorted.sort_unstable_by(f64::total_cmp);
     #[allow(
