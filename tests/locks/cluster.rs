@@ -196,7 +196,7 @@ async fn guards_are_kept_on_all_nodes_and_closed_there() {
     let cluster = ClusterServer::start().await;
     let (locks, other) = (locks_at(&cluster).await, locks_at(&cluster).await);
     let names: Vec<_> = (0..30).map(|at| LockName::named(&format!("job:{at}"))).collect();
-    let lease = Duration::from_millis(600);
+    let lease = Duration::from_millis(2_400);
     let wish = Wish::new(Lease::KeptAlive(lease));
     let guards = locks.lock_all(&names, &wish).await.expect("free locks");
     let until_then = Instant::now() + lease * 2;
