@@ -82,7 +82,7 @@ test("the Korean page has no word of English left, and a switch takes along what
   await writer.paste("김민수", "검토할 글입니다.")
   const page = await administrator("ko-KR")
   await page.getByRole("button", { name: "김민수님이 이 자리를 쓰고 있는 이유" }).click()
-  await page.getByText(/^김민수님의 브라우저에서 .+초 전에 신호가 왔고/).waitFor()
+  await page.locator("p").filter({ hasText: /^김민수님의 브라우저에서 .+초 전에 신호가 왔고/ }).waitFor()
   await page.getByRole("button", { name: "자리 잠금 보기" }).click()
   await page.locator("#classes tr.panel").getByText("김민수").waitFor()
   const said = await page.evaluate(() => {
