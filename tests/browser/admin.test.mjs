@@ -95,7 +95,7 @@ test("the Korean page has no word of English left, and a switch takes along what
   assert.deepEqual(foreign.filter((word) => !["Galley", "Redis"].includes(word)), [])
   await page.locator("#menu summary").click()
   await page.locator("#menu select").first().selectOption("en")
-  await page.getByText(/^The browser of 김민수 was heard/).waitFor()
+  await page.locator("p").filter({ hasText: /^The browser of 김민수 was heard/ }).waitFor()
   await page.locator("#classes").getByText("Lease left").first().waitFor()
   await writer.page.close()
 })
