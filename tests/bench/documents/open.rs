@@ -13,7 +13,7 @@ use futures_util::StreamExt as _;
 use galley::domain::seat::Role;
 use galley::sync::ROOT;
 use tokio::time::{Duration, Instant, sleep, timeout};
-use yrs::{Text as _, Transact as _};
+use yrs::{Doc, Text as _, Transact as _};
 
 use crate::client::{Address, EVENTS, Socket, enter};
 use crate::contender::{Relay, address};
@@ -27,6 +27,8 @@ const TEXT_BYTES: usize = 1_000_000;
 const BURSTS: usize = 4_000;
 const EDITS_A_BURST: usize = 50;
 const LETTERS_AN_EDIT: usize = TEXT_BYTES / BURSTS / EDITS_A_BURST;
+/// Edits that are sent before the database has those before them.
+const PORTION: usize = 10_000;
 const ROUNDS: usize = 40;
 /// Milliseconds.
 const BAR: f64 = 20.0;
@@ -37,9 +39,15 @@ pub(crate) async fn measure(table: &mut Table) {
     let pasted = server.desk(&"galley ".repeat(TEXT_BYTES / 7)).await;
     let typed = server.desk("").await;
     // Before anybody sits: they take seconds to make, and who says nothing for so long is let go.
-    let edits = edits();
+    let writer = stock_document();
+    let edits = edits(&writer);
     let mut typing = Typing::seated(&address(&server, &typed, EVENTS)).await;
-    typing.send(&edits).await;
+    let mut letters = 0;
+    for portion in edits.chunks(PORTION) {
+        typing.send(portion).await;
+        letters += portion.len() * LETTERS_AN_EDIT;
+        typing.saved(writer.client_id(), u32::try_from(letters).expect("it fits")).await;
+    }
     typing.leave().await;
     for (how, desk) in [("in one piece", pasted), ("by 200,000 edits", typed)] {
         let room = address(&server, &desk, EVENTS);
@@ -96,8 +104,7 @@ async fn tidied(server: &Server, desk: &Desk) {
 }
 
 /// A megabyte, letters by letters.
-fn edits() -> Vec<Bytes> {
-    let writer = stock_document();
+fn edits(writer: &Doc) -> Vec<Bytes> {
     let content = writer.get_or_insert_text(ROOT);
     let mut edits = Vec::with_capacity(BURSTS * EDITS_A_BURST);
     let mut length = 0;

@@ -1,5 +1,7 @@
 //! A writer at full speed, and a reviewer who is sent all of it.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use futures_util::{SinkExt as _, StreamExt as _};
 use galley::domain::seat::Role;
@@ -7,7 +9,8 @@ use galley::sync::frame;
 use tokio::time::timeout;
 use tokio_tungstenite::tungstenite::Message;
 use yrs::block::ClientID;
-use yrs::{Doc, OffsetKind, Options};
+use yrs::updates::decoder::Decode as _;
+use yrs::{Doc, OffsetKind, Options, StateVector};
 
 use crate::client::{Address, Socket, enter};
 use crate::redis_server::PATIENCE;
@@ -16,16 +19,19 @@ use crate::redis_server::PATIENCE;
 /// sent more before the reviewer has these.
 const WINDOW: usize = 64;
 
+/// Two at a desk; the writer hears the events of the page.
 pub(crate) struct Typing {
     writer: Socket,
     reviewer: Socket,
+    /// Of each client id the letters that are saved, in the last word of it.
+    saved: StateVector,
 }
 
 impl Typing {
     pub(crate) async fn seated(address: &Address) -> Self {
         let (writer, _) = enter(address, Role::Writer).await;
         let (reviewer, _) = enter(address, Role::Reviewer).await;
-        Self { writer, reviewer }
+        Self { writer, reviewer, saved: StateVector::default() }
     }
 
     /// Sends them all; over when the reviewer has the last one.
@@ -37,7 +43,37 @@ impl Typing {
                 self.writer.feed(Message::Binary(last.clone())).await.expect("it is sent");
             }
             self.writer.flush().await.expect("it is sent");
-            while receive(&mut self.reviewer).await != last {}
+            loop {
+                tokio::select! {
+                    relayed = receive(&mut self.reviewer) => if relayed == last { break },
+                    said = receive(&mut self.writer) => self.hear(&said),
+                }
+            }
+        }
+    }
+
+    /// Waits until so many letters of this client are called saved. Whoever types faster than a disk
+    /// stores is stopped in the end: no room owes more than `limits.unsaved_bytes`, and no server
+    /// more than so many edits.
+    pub(crate) async fn saved(&mut self, client: ClientID, letters: u32) {
+        while self.saved.get(&client) < letters {
+            let said = receive(&mut self.writer).await;
+            self.hear(&said);
+        }
+    }
+
+    /// An edit that was not taken is one that nobody is sent: the wait for it would be in vain.
+    fn hear(&mut self, said: &Bytes) {
+        let Some(start) = said.iter().position(|byte| *byte == b'{') else { return };
+        let Ok(event) = serde_json::from_slice::<serde_json::Value>(&said[start..]) else { return };
+        match event["event"].as_str() {
+            Some("document.saved") => {
+                let told = event["state_vector"].as_str().expect("a text");
+                let told = STANDARD.decode(told).expect("Base64");
+                self.saved = StateVector::decode_v1(&told).expect("a state vector");
+            }
+            Some("denied" | "problem") => panic!("an edit was not taken: {event}"),
+            _ => {}
         }
     }
 
@@ -52,7 +88,11 @@ impl Typing {
 
 async fn receive(socket: &mut Socket) -> Bytes {
     let message = timeout(PATIENCE, socket.next()).await.expect("it comes in time");
-    message.expect("an open socket").expect("a frame").into_data()
+    let message = message.expect("an open socket").expect("a frame");
+    if let Message::Close(close) = message {
+        panic!("put out: {close:?}");
+    }
+    message.into_data()
 }
 
 /// A document as a stock client has it.

@@ -102,8 +102,11 @@ pub(crate) async fn enter(address: &Address, role: Role) -> (Socket, Bytes) {
     send(&mut socket, address.wrap(&frame::sync_step1(&[0]))).await;
     loop {
         let message = timeout(PATIENCE, socket.next()).await.expect("an answer in time");
-        let data = message.expect("an open socket").expect("a frame").into_data();
-        let data = address.unwrap(&data);
+        let message = message.expect("an open socket").expect("a frame");
+        if let Message::Close(close) = message {
+            panic!("not let in as {role:?}: {close:?}");
+        }
+        let data = address.unwrap(&message.into_data());
         if let Ok(ClientFrame::SyncStep2(update)) = frame::parse(&data) {
             let had = data.slice_ref(update);
             return (socket, had);
