@@ -3,7 +3,6 @@
 //! A room is opened by the first session that joins it and leaves memory with the last one, once
 //! the database is owed nothing. Asking for a document's text or anchors does not open a room.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use dashmap::DashMap;
@@ -11,7 +10,7 @@ use tokio::sync::{OnceCell, OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 
-use crate::domain::ids::DocumentId;
+use crate::domain::ids::{DocumentId, UserId};
 use crate::domain::limits::TEXTS_BUILT_MAX;
 use crate::domain::text::count_characters;
 use crate::relay::Relay;
@@ -46,6 +45,8 @@ struct Opened {
     /// The number of the last update in it.
     seq: i64,
     rows: usize,
+    /// Which user each client id belongs to.
+    owners: Vec<(u64, UserId)>,
     /// There is more, which cannot be read.
     is_damaged: bool,
 }
@@ -104,7 +105,7 @@ impl Rooms {
             }
             return Ok(Snapshot { place, ..room.snapshot() });
         }
-        let Opened { mut log, seq, rows: _, is_damaged } = self.read(document).await?;
+        let Opened { mut log, seq, is_damaged, .. } = self.read(document).await?;
         if is_damaged {
             return Err(SessionError::Unreadable);
         }
@@ -208,9 +209,8 @@ impl Rooms {
     }
 
     async fn load(&self, document: DocumentId) -> Result<Arc<Room>, SessionError> {
-        let Opened { log, seq, rows, is_damaged } = self.read(document).await?;
-        let owners: HashMap<_, _> =
-            self.storage.client_owners(document).await?.into_iter().collect();
+        let Opened { log, seq, rows, owners, is_damaged } = self.read(document).await?;
+        let owners = owners.into_iter().collect();
         let opening = Opening { document, log, seq, rows, owners, is_damaged };
         let room = Arc::new(Room::open(opening, self.limits, self.persister.clone()));
         let following = Arc::clone(&room).follow(self.relay.clone(), self.storage.clone());
@@ -221,7 +221,7 @@ impl Rooms {
     async fn read(&self, document: DocumentId) -> Result<Opened, SessionError> {
         let stored = self.storage.log(document).await?.ok_or(SessionError::NoSuchDocument)?;
         let (last, rows, hole) = (stored.seq, stored.parts.len(), stored.hole());
-        let mut parts = stored.parts;
+        let (mut parts, owners) = (stored.parts, stored.owners);
         if let Some((sound, _)) = hole {
             parts.truncate(sound);
         }
@@ -234,7 +234,7 @@ impl Rooms {
             (None, None) => None,
         };
         let Some((sound, why)) = damage else {
-            return Ok(Opened { log, seq: last, rows, is_damaged: false });
+            return Ok(Opened { log, seq: last, rows, owners, is_damaged: false });
         };
         let number = |at: usize| stored.numbers.get(at).copied();
         let seq = sound.checked_sub(1).and_then(number).unwrap_or(0);
@@ -245,7 +245,7 @@ impl Rooms {
              its rows of `updates` and `snapshots` from a backup, then have its people leave and \
              come back"
         );
-        Ok(Opened { log, seq, rows, is_damaged: true })
+        Ok(Opened { log, seq, rows, owners, is_damaged: true })
     }
 
     fn forget(&self, room: &Room) {

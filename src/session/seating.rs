@@ -33,8 +33,7 @@ use crate::session::outbox::{Outbox, OutboxReader, outbox};
 use crate::session::seated::Seated;
 use crate::session::{SessionError, Sessions};
 use crate::storage::error::StorageError;
-use crate::storage::links::ShareLink;
-use crate::storage::seats::Ratified;
+use crate::storage::seats::{Door, Ratified};
 
 /// Claims for one seat before giving up: each further one means that somebody else moved.
 const CLAIM_TRIES: usize = 4;
@@ -107,8 +106,8 @@ impl Sessions {
         if self.shared.draining.load(Ordering::Acquire) {
             return Err(Close::Restart("draining"));
         }
-        let link = self.link_for(&ask).await?;
         let seat = Seat::new(ask.link, ask.role);
+        let Door { link, floor } = self.door_for(&ask, seat).await?;
         let sitter = Sitter {
             session: SessionId::generate(),
             seat,
@@ -119,7 +118,7 @@ impl Sessions {
         };
         let holding = Arc::new(Holding::claiming(sitter, outbox));
         self.shared.registry.enter(Arc::clone(&holding));
-        match self.claim(&holding, &ask).await {
+        match self.claim(&holding, &ask, floor).await {
             Ok(()) => {}
             Err(close) => {
                 self.shared.registry.leave(&holding);
@@ -131,24 +130,29 @@ impl Sessions {
         self.enter_room(holding).await
     }
 
-    /// The caller's own link in that role.
-    async fn link_for(&self, ask: &Ask) -> Result<ShareLink, Close> {
-        let link = self.shared.storage.link(ask.link).await.map_err(|error| {
+    /// The caller's own link in that role. What is revoked or ratified after this look is found
+    /// out when the grant is ratified.
+    async fn door_for(&self, ask: &Ask, seat: Seat) -> Result<Door, Close> {
+        let door = self.shared.storage.door(seat).await.map_err(|error| {
             tracing::warn!(%error, "a share link cannot be read");
             Close::Unavailable("storage")
         })?;
-        let link = link.filter(|link| link.revoked_at.is_none()).ok_or(Close::NoSuchLink)?;
+        let door = door.filter(|door| door.link.revoked_at.is_none()).ok_or(Close::NoSuchLink)?;
         let may_sit = match ask.role {
-            Role::Writer => link.writer.id == ask.user.id,
-            Role::Reviewer => link.reviewer.as_ref().is_some_and(|r| r.id == ask.user.id),
+            Role::Writer => door.link.writer.id == ask.user.id,
+            Role::Reviewer => door.link.reviewer.as_ref().is_some_and(|r| r.id == ask.user.id),
         };
-        if may_sit { Ok(link) } else { Err(Close::Forbidden("not-your-role")) }
+        if may_sit { Ok(door) } else { Err(Close::Forbidden("not-your-role")) }
     }
 
-    /// Gets the key and has its fence ratified.
-    async fn claim(&self, holding: &Arc<Holding>, ask: &Ask) -> Result<(), Close> {
+    /// Gets the key under a fence above the floor, and has it ratified.
+    async fn claim(
+        &self,
+        holding: &Arc<Holding>,
+        ask: &Ask,
+        mut floor: Fence,
+    ) -> Result<(), Close> {
         let sitter = &holding.sitter;
-        let mut floor = self.shared.storage.floor(sitter.seat).await.map_err(storage_away)?;
         let mut over = ask.over();
         for _ in 0..CLAIM_TRIES {
             if holding.phase() == Phase::Ended {

@@ -15,7 +15,7 @@ use crate::storage::seats::Guard;
 use crate::storage::{Storage, on_engine};
 
 /// A whole document.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Log {
     /// The number of the last update; 0 when there was none.
     pub seq: i64,
@@ -25,6 +25,8 @@ pub struct Log {
     pub numbers: Vec<i64>,
     /// Whether there is a snapshot.
     pub is_merged: bool,
+    /// Which user wrote first under which Yjs client id. The server's own ids are left out.
+    pub owners: Vec<(u64, UserId)>,
 }
 
 impl Log {
@@ -158,14 +160,5 @@ impl Storage {
         merged: &Bytes,
     ) -> Result<(), StorageError> {
         on_engine!(self, compact(id, upto, merged))
-    }
-
-    /// Which user wrote first under which Yjs client id. The server's own ids are left out.
-    ///
-    /// # Errors
-    ///
-    /// [`StorageError`] when the database cannot be read.
-    pub async fn client_owners(&self, id: DocumentId) -> Result<Vec<(u64, UserId)>, StorageError> {
-        on_engine!(self, client_owners(id))
     }
 }

@@ -13,6 +13,7 @@ use crate::domain::fence::Fence;
 use crate::domain::ids::{SessionId, UserId};
 use crate::domain::seat::Seat;
 use crate::storage::error::StorageError;
+use crate::storage::links::ShareLink;
 use crate::storage::{Storage, on_engine};
 
 /// The condition of a guarded write: this seat still has this fence, and its link is active.
@@ -76,6 +77,15 @@ pub(crate) fn settle<T>(result: Result<T, Halt>) -> Result<Guarded<T>, StorageEr
     })
 }
 
+/// What somebody who wants to sit down finds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Door {
+    /// The link, also a revoked one.
+    pub link: ShareLink,
+    /// The last fence that was ratified for the seat; a grant must be above it.
+    pub floor: Fence,
+}
+
 /// What the database says to a grant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ratified {
@@ -91,13 +101,13 @@ pub enum Ratified {
 }
 
 impl Storage {
-    /// The last fence that was ratified for a seat; a grant must be above it.
+    /// What is looked at before a seat is claimed. `None`: there is no such link.
     ///
     /// # Errors
     ///
     /// [`StorageError`] when the database cannot be read.
-    pub async fn floor(&self, seat: Seat) -> Result<Fence, StorageError> {
-        on_engine!(self, floor(seat))
+    pub async fn door(&self, seat: Seat) -> Result<Option<Door>, StorageError> {
+        on_engine!(self, door(seat))
     }
 
     /// Registers a grant: accepted only above the last ratified fence. Asking again for the same

@@ -113,10 +113,9 @@ pub(crate) async fn deleting_a_document_deletes_what_hangs_on_it_and_nothing_els
 
     assert_eq!(desk.storage.document(gone.document).await.unwrap(), None);
     assert_eq!(desk.storage.log(gone.document).await.unwrap(), None);
-    assert_eq!(desk.storage.client_owners(gone.document).await.unwrap(), []);
     assert_eq!(desk.storage.link(gone.link).await.unwrap(), None);
     assert_eq!(desk.storage.reviews(gone.link).await.unwrap(), []);
-    assert_eq!(desk.storage.floor(gone.writer.seat).await.unwrap().0, 0);
+    assert_eq!(desk.storage.door(gone.writer.seat).await.unwrap(), None);
     let after = desk.storage.create_review(&new_review(gone.link), gone.reviewer).await.unwrap();
     assert_eq!(after, Guarded::Fenced);
     assert_eq!(desk.text(kept.document).await, b"onetwo");

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use chrono::{DateTime, TimeDelta, Utc};
 use galley::domain::anchor::{AnchorOrigin, RelativeRange, TextRange};
 use galley::domain::fence::Fence;
-use galley::domain::ids::{DocumentId, ReplyId, ReviewId, SessionId, ShareLinkId};
+use galley::domain::ids::{DocumentId, ReplyId, ReviewId, SessionId, ShareLinkId, UserId};
 use galley::domain::seat::{Role, Seat};
 use galley::domain::user::User;
 use galley::storage::Storage;
@@ -128,6 +128,11 @@ impl Desk {
         append_one(&self.storage, append).await
     }
 
+    /// Which user wrote first under which Yjs client id.
+    pub(crate) async fn owners(&self, document: DocumentId) -> Vec<(u64, UserId)> {
+        self.storage.log(document).await.unwrap().unwrap().owners
+    }
+
     /// All that the log holds, one piece after the other.
     pub(crate) async fn text(&self, document: DocumentId) -> Vec<u8> {
         self.storage.log(document).await.unwrap().unwrap().parts.concat()
@@ -178,6 +183,11 @@ pub(crate) fn new_link(document_id: DocumentId) -> NewShareLink {
 pub(crate) async fn ratify(storage: &Storage, seat: Seat, fence: u64) -> Ratified {
     let (session, kim) = (SessionId::generate(), user("kim"));
     storage.ratify(seat, Fence(fence), session, &kim.id, at(2)).await.unwrap()
+}
+
+/// The last fence that was ratified for a seat on a link that is there.
+pub(crate) async fn floor(storage: &Storage, seat: Seat) -> Fence {
+    storage.door(seat).await.unwrap().unwrap().floor
 }
 
 /// An edit by kim that nothing stands against.

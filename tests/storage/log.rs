@@ -12,6 +12,7 @@ crate::on_both_engines! {
     log:
     d7_a_refused_update_takes_with_it_what_may_stand_on_it_and_no_other_neighbour
     d6_a_client_id_belongs_to_who_first_wrote_under_it_in_that_document
+    logs_that_are_read_together_are_each_of_their_own_document
     d3_numbers_go_on_after_everything_was_merged
     a_tail_is_what_came_after_a_number_unless_it_was_merged_away
     d5_an_older_snapshot_never_takes_the_place_of_a_newer_one
@@ -87,8 +88,48 @@ pub(crate) async fn d6_a_client_id_belongs_to_who_first_wrote_under_it_in_that_d
     assert_eq!(desk.append(under(document, &kim, 7)).await, stored(3));
     assert_eq!(desk.append(under(document, &None, 8)).await, stored(4));
     assert_eq!(desk.append(under(other, &lee, 7)).await, stored(1));
-    let owners = desk.storage.client_owners(document).await.unwrap();
+    let owners = desk.owners(document).await;
     assert_eq!(owners, [(7, user("kim").id)]);
+}
+
+pub(crate) async fn logs_that_are_read_together_are_each_of_their_own_document(desk: Desk) {
+    let mut documents = Vec::new();
+    for number in 0..100 {
+        let document = desk.document().await;
+        for seq in 1..=number % 4 {
+            let client = 1_000 + number;
+            desk.append(Append {
+                clients: vec![client],
+                ..edit(document, format!("{number}.{seq} "))
+            })
+            .await;
+        }
+        if number % 8 == 3 {
+            desk.storage
+                .compact(document, 2, &Bytes::from(format!("{number}.1-2 ")))
+                .await
+                .unwrap();
+        }
+        documents.push(document);
+    }
+    let mut reading = JoinSet::new();
+    for (number, document) in (0..).zip(documents.clone()).chain((0..).zip(documents)) {
+        let storage = desk.storage.clone();
+        reading.spawn(async move { (number, storage.log(document).await.unwrap()) });
+    }
+    let nothing = desk.storage.log(DocumentId::generate()).await.unwrap();
+    assert_eq!(nothing, None);
+    for (number, log) in reading.join_all().await {
+        let log = log.unwrap();
+        let text = match (number % 4, number % 8) {
+            (3, 3) => format!("{number}.1-2 {number}.3 "),
+            (edits, _) => (1..=edits).map(|seq| format!("{number}.{seq} ")).collect(),
+        };
+        assert_eq!(log.parts.concat(), text.as_bytes());
+        assert_eq!((log.seq, log.hole()), (i64::try_from(number % 4).unwrap(), None));
+        let owner = (number % 4 != 0).then(|| (1_000 + number, user("kim").id));
+        assert_eq!(log.owners, Vec::from_iter(owner));
+    }
 }
 
 pub(crate) async fn d3_numbers_go_on_after_everything_was_merged(desk: Desk) {
@@ -216,7 +257,7 @@ pub(crate) async fn a_group_of_thousands_on_hundreds_of_documents_is_one_group(d
     assert!(outcomes.iter().all(|outcome| matches!(outcome, Appended::Stored { .. })));
     assert_eq!(desk.storage.log(documents[0]).await.unwrap().unwrap().seq, 61);
     assert_eq!(desk.storage.log(documents[149]).await.unwrap().unwrap().seq, 60);
-    let owners = desk.storage.client_owners(documents[0]).await.unwrap();
+    let owners = desk.owners(documents[0]).await;
     assert!(owners.into_iter().map(|(client, _)| client).eq(clients));
 }
 

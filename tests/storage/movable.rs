@@ -34,13 +34,12 @@ pub(crate) async fn every_call_may_be_made_from_a_task_that_moves_between_thread
     movable(s.log_after(id, 0));
     movable(s.append(&[edit(id, "x")]));
     movable(s.compact(id, 0, &Bytes::new()));
-    movable(s.client_owners(id));
     movable(s.find_or_create_link(&new_link(id)));
     movable(s.link(link));
     movable(s.links_of(&kim.id));
     movable(s.join_link(link, &kim, at(0)));
     movable(s.revoke_link(link, at(0)));
-    movable(s.floor(guard.seat));
+    movable(s.door(guard.seat));
     movable(s.ratify(guard.seat, guard.fence, SessionId::generate(), &kim.id, at(0)));
     movable(s.vacate(guard.seat, guard.fence));
     let review = new_review(link);

@@ -8,8 +8,8 @@ use sqlx::{AssertSqlSafe, Connection, PgConnection};
 use tokio::task::JoinSet;
 
 use crate::harness::{
-    Desk, Seated, append_one, at, document_of, edit, new_document, new_link, new_review, ratify,
-    user, within,
+    Desk, Seated, append_one, at, document_of, edit, floor, new_document, new_link, new_review,
+    ratify, user, within,
 };
 use crate::server::{Server, shared};
 
@@ -278,7 +278,7 @@ async fn write_all(storage: Storage, documents: Vec<Seated>) {
     for _ in 0..15 {
         let outcomes = storage.append(&batch).await.unwrap();
         assert!(outcomes.iter().all(|one| matches!(one, Appended::Stored { .. })), "{outcomes:?}");
-        let fence = storage.floor(seated.writer.seat).await.unwrap().0 + 1;
+        let fence = floor(&storage, seated.writer.seat).await.0 + 1;
         ratify(&storage, seated.writer.seat, fence).await;
         storage.create_review(&new_review(seated.link), seated.reviewer).await.unwrap();
     }

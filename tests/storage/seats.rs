@@ -9,13 +9,14 @@ use galley::storage::log::{Append, Appended};
 use galley::storage::seats::{Guard, Ratified};
 use tokio::task::JoinSet;
 
-use crate::harness::{Desk, append_one, at, edit, ratify, user, within};
+use crate::harness::{Desk, append_one, at, edit, floor, ratify, user, within};
 
 crate::on_both_engines! {
     seats:
     g2_a_grant_is_ratified_only_above_every_earlier_one
     asking_again_for_the_same_grant_gives_the_same_answer
     nobody_is_seated_on_a_link_that_is_gone
+    who_comes_together_finds_each_their_own_door
     g2_grants_that_come_together_have_each_their_own_answer
     g2_a_write_under_any_other_fence_than_the_last_changes_nothing
     g10_a_reviewers_seat_or_one_elsewhere_gives_no_right_to_the_text
@@ -27,16 +28,16 @@ crate::on_both_engines! {
 pub(crate) async fn g2_a_grant_is_ratified_only_above_every_earlier_one(desk: Desk) {
     let link = desk.link(desk.document().await).await.id;
     let seat = Seat::new(link, Role::Writer);
-    assert_eq!(desk.storage.floor(seat).await.unwrap(), Fence::ZERO);
+    assert_eq!(floor(&desk.storage, seat).await, Fence::ZERO);
     assert_eq!(ratify(&desk.storage, seat, 10).await, Ratified::Accepted);
     for fence in [10, 9, 0] {
         let refused = Ratified::Refused { last: Fence(10) };
         assert_eq!(ratify(&desk.storage, seat, fence).await, refused);
     }
     assert_eq!(ratify(&desk.storage, seat, 11).await, Ratified::Accepted);
-    assert_eq!(desk.storage.floor(seat).await.unwrap(), Fence(11));
+    assert_eq!(floor(&desk.storage, seat).await, Fence(11));
     let other = Seat::new(link, Role::Reviewer);
-    assert_eq!(desk.storage.floor(other).await.unwrap(), Fence::ZERO);
+    assert_eq!(floor(&desk.storage, other).await, Fence::ZERO);
 }
 
 pub(crate) async fn asking_again_for_the_same_grant_gives_the_same_answer(desk: Desk) {
@@ -58,6 +59,45 @@ pub(crate) async fn nobody_is_seated_on_a_link_that_is_gone(desk: Desk) {
         let gone = ratify(&desk.storage, Seat::new(link, Role::Writer), 10).await;
         assert_eq!(gone, Ratified::Gone);
     }
+}
+
+pub(crate) async fn who_comes_together_finds_each_their_own_door(desk: Desk) {
+    let mut links = Vec::new();
+    for number in 0..12_u64 {
+        let link = desk.link(desk.document().await).await;
+        if number % 2 == 0 {
+            desk.seat(link.id, Role::Writer, 10 + number).await;
+        }
+        links.push(link);
+    }
+    let (joined, lee) = (links[4].id, user("lee"));
+    desk.storage.join_link(joined, &lee, at(2)).await.unwrap();
+    let revoked = links[5].id;
+    assert!(desk.storage.revoke_link(revoked, at(3)).await.unwrap());
+    let mut asking = JoinSet::new();
+    for (number, link) in (0..).zip(&links) {
+        for seat in Role::ALL.map(|role| Seat::new(link.id, role)) {
+            // Each is looked at twice.
+            for storage in [desk.storage.clone(), desk.storage.clone()] {
+                asking.spawn(async move { (number, seat, storage.door(seat).await.unwrap()) });
+            }
+        }
+    }
+    let (storage, nowhere) = (desk.storage.clone(), ShareLinkId::generate());
+    let nothing = async move { storage.door(Seat::new(nowhere, Role::Writer)).await };
+    let nothing = tokio::spawn(nothing);
+    for (number, seat, door) in asking.join_all().await {
+        let door = door.unwrap();
+        let is_seated = seat.role == Role::Writer && number % 2 == 0;
+        let floor = if is_seated { Fence(10 + number) } else { Fence::ZERO };
+        assert_eq!((door.link.id, door.floor), (seat.link, floor), "{seat}");
+        assert_eq!(door.link.revoked_at, (seat.link == revoked).then_some(at(3)), "{seat}");
+        let reviewer = (seat.link == joined).then(|| lee.clone());
+        assert_eq!(door.link.reviewer, reviewer, "{seat}");
+        let document = links.iter().find(|link| link.id == seat.link).map(|it| it.document_id);
+        assert_eq!(Some(door.link.document_id), document, "{seat}");
+    }
+    assert_eq!(nothing.await.unwrap().unwrap(), None);
 }
 
 pub(crate) async fn g2_grants_that_come_together_have_each_their_own_answer(desk: Desk) {
@@ -86,7 +126,7 @@ pub(crate) async fn g2_grants_that_come_together_have_each_their_own_answer(desk
         assert_eq!(answer, expected, "{seat} under {fence}");
         let last = if seat == sat { 50 } else { 21 };
         let is_there = seat.link != gone;
-        assert!(!is_there || desk.storage.floor(seat).await.unwrap() == Fence(last));
+        assert!(!is_there || floor(&desk.storage, seat).await == Fence(last));
     }
 }
 
@@ -105,7 +145,7 @@ pub(crate) async fn g2_a_write_under_any_other_fence_than_the_last_changes_nothi
 
     assert_eq!(desk.text(seated.document).await, b"a");
     assert_eq!(desk.storage.document(seated.document).await.unwrap(), before);
-    assert_eq!(desk.storage.client_owners(seated.document).await.unwrap(), []);
+    assert_eq!(desk.owners(seated.document).await, []);
     let good = Append { guard: Some(newer), ..late };
     assert_eq!(desk.append(good).await, Appended::Stored { seq: 2 });
 }
@@ -126,7 +166,7 @@ pub(crate) async fn g2_an_evicted_holders_writes_are_refused_before_anybody_else
     assert_eq!(desk.append(append.clone()).await, Appended::Stored { seq: 1 });
     desk.storage.vacate(seated.writer.seat, Fence(10)).await.unwrap();
     assert_eq!(desk.append(append).await, Appended::Fenced);
-    assert_eq!(desk.storage.floor(seated.writer.seat).await.unwrap(), Fence(11));
+    assert_eq!(floor(&desk.storage, seated.writer.seat).await, Fence(11));
 }
 
 pub(crate) async fn g14_from_its_revocation_on_a_link_gives_no_right_to_the_text(desk: Desk) {
@@ -139,7 +179,7 @@ pub(crate) async fn g14_from_its_revocation_on_a_link_gives_no_right_to_the_text
 /// Sits down under ever higher fences, and writes the fence under each.
 async fn sit_and_write(storage: Storage, seat: Seat, append: Append) {
     for _ in 0..20 {
-        let last = storage.floor(seat).await.unwrap();
+        let last = floor(&storage, seat).await;
         let fence = Fence(last.0 + 1);
         let ratified = ratify(&storage, seat, fence.0).await;
         let mark = Bytes::from(format!("{:04};", fence.0));
@@ -149,7 +189,7 @@ async fn sit_and_write(storage: Storage, seat: Seat, append: Append) {
             append_one(&storage, write.clone()).await;
         }
         if ratified == Ratified::Accepted {
-            assert!(fence <= storage.floor(seat).await.unwrap());
+            assert!(fence <= floor(&storage, seat).await);
         }
     }
 }

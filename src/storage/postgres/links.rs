@@ -1,9 +1,10 @@
 //! Share links, on PostgreSQL.
 
 use chrono::{DateTime, Utc};
-use sqlx::PgConnection;
+use sqlx::{FromRow as _, PgConnection, Row as _};
 
 use crate::domain::ids::{DocumentId, ShareLinkId, UserId};
+use crate::domain::seat::Seat;
 use crate::domain::user::User;
 use crate::storage::error::StorageError;
 use crate::storage::links::{Found, Joined, NewShareLink, ShareLink};
@@ -14,13 +15,17 @@ use crate::storage::postgres::users::put_user;
 use crate::storage::postgres::{Postgres, WRITE, read, transaction};
 use crate::storage::rows::{corrupt, parse};
 
-/// Selects links as [`Row`]s.
+/// Selects links as [`Row`]s, and what else there is to say of them.
 macro_rules! select_links {
     ($rest:literal) => {
+        select_links!("", $rest)
+    };
+    ($also:literal, $rest:literal) => {
         concat!(
             "SELECT l.id, l.document_id, d.title, w.id, w.name, r.id, r.name, l.invite_hash, \
-             l.created_at, l.revoked_at \
-             FROM share_links l \
+             l.created_at, l.revoked_at",
+            $also,
+            " FROM share_links l \
              JOIN documents d ON d.id = l.document_id \
              JOIN users w ON w.id = d.owner_id \
              LEFT JOIN users r ON r.id = l.reviewer_id ",
@@ -169,6 +174,24 @@ async fn fetch(connection: &mut PgConnection, id: ShareLinkId) -> Result<Option<
         .fetch_optional(connection)
         .await?;
     Ok(row.map(link_from).transpose()?)
+}
+
+/// The link of a seat, and the last fence of that.
+pub(super) async fn fetch_with_fence(
+    connection: &mut PgConnection,
+    seat: Seat,
+) -> Result<Option<(ShareLink, Option<i64>)>, Stop> {
+    let select = select_links!(
+        ", s.fence",
+        "LEFT JOIN seats s ON s.link_id = l.id AND s.role = $2 WHERE l.id = $1"
+    );
+    let row = sqlx::query(select)
+        .bind(seat.link.to_string())
+        .bind(seat.role.as_str())
+        .fetch_optional(connection)
+        .await?;
+    let Some(row) = row else { return Ok(None) };
+    Ok(Some((link_from(Row::from_row(&row)?)?, row.try_get(10)?)))
 }
 
 async fn fetch_active(

@@ -4,15 +4,15 @@ use std::collections::HashMap;
 
 use bytes::Bytes;
 
-use crate::domain::ids::{DocumentId, UserId};
+use crate::domain::ids::DocumentId;
 use crate::storage::error::StorageError;
 use crate::storage::log::{Log, Tail};
 use crate::storage::postgres::stop::Stop;
 use crate::storage::postgres::{Postgres, WRITE, read, transaction};
 use crate::storage::rows::{corrupt, parse};
 
-/// What kind of row it is, its number, its bytes.
-type Row = (i16, i64, Option<Vec<u8>>);
+/// What kind of row it is, its number, its bytes, and whose client id it is.
+type Row = (i16, i64, Option<Vec<u8>>, Option<String>);
 
 impl Postgres {
     pub(in crate::storage) async fn log(
@@ -22,9 +22,14 @@ impl Postgres {
         let reading = read!(self.others, connection => {
             // One statement sees one state.
             let rows: Vec<Row> = sqlx::query_as(
-                "SELECT 0::int2, last_seq, NULL::bytea FROM documents WHERE id = $1 \
-                 UNION ALL SELECT 1::int2, upto, bytes FROM snapshots WHERE document_id = $1 \
-                 UNION ALL SELECT 2::int2, seq, bytes FROM updates WHERE document_id = $1",
+                "SELECT 0::int2, last_seq, NULL::bytea, NULL::text FROM documents WHERE id = $1 \
+                 UNION ALL \
+                 SELECT 1::int2, upto, bytes, NULL FROM snapshots WHERE document_id = $1 \
+                 UNION ALL \
+                 SELECT 2::int2, seq, bytes, NULL FROM updates WHERE document_id = $1 \
+                 UNION ALL \
+                 SELECT 3::int2, client, NULL, user_id FROM clients \
+                 WHERE document_id = $1 AND user_id IS NOT NULL",
             )
             .bind(id.to_string())
             .fetch_all(connection)
@@ -32,11 +37,15 @@ impl Postgres {
             Ok(rows)
         });
         let mut rows = in_order(reading.map_err(Stop::into_error)?).into_iter();
-        let Some((0, seq, _)) = rows.next() else {
+        let Some((0, seq, _, _)) = rows.next() else {
             return Ok(None);
         };
-        let mut log = Log { seq, parts: Vec::new(), numbers: Vec::new(), is_merged: false };
-        for (kind, number, bytes) in rows {
+        let mut log = Log { seq, ..Log::default() };
+        for (kind, number, bytes, owner) in rows {
+            if let Some(owner) = owner {
+                log.owners.push((u64::try_from(number).map_err(corrupt)?, parse(&owner)?));
+                continue;
+            }
             log.is_merged |= kind == 1;
             log.numbers.push(number);
             log.parts.push(Bytes::from(bytes.unwrap_or_default()));
@@ -51,10 +60,11 @@ impl Postgres {
     ) -> Result<Option<Tail>, StorageError> {
         let reading = read!(self.others, connection => {
             let rows: Vec<Row> = sqlx::query_as(
-                "SELECT 0::int2, COALESCE(s.upto, 0), NULL::bytea \
+                "SELECT 0::int2, COALESCE(s.upto, 0), NULL::bytea, NULL::text \
                  FROM documents d LEFT JOIN snapshots s ON s.document_id = d.id WHERE d.id = $1 \
                  UNION ALL \
-                 SELECT 1::int2, seq, bytes FROM updates WHERE document_id = $1 AND seq > $2",
+                 SELECT 1::int2, seq, bytes, NULL FROM updates \
+                 WHERE document_id = $1 AND seq > $2",
             )
             .bind(id.to_string())
             .bind(seq)
@@ -63,13 +73,13 @@ impl Postgres {
             Ok(rows)
         });
         let mut rows = in_order(reading.map_err(Stop::into_error)?).into_iter();
-        let Some((0, merged_upto, _)) = rows.next() else {
+        let Some((0, merged_upto, _, _)) = rows.next() else {
             return Ok(None);
         };
         if seq < merged_upto {
             return Ok(None);
         }
-        let updates = rows.filter_map(|(_, seq, bytes)| Some((seq, Bytes::from(bytes?))));
+        let updates = rows.filter_map(|(_, seq, bytes, _)| Some((seq, Bytes::from(bytes?))));
         Ok(Some(Tail { updates: updates.collect() }))
     }
 
@@ -129,30 +139,10 @@ impl Postgres {
         });
         compacting.map_err(Stop::into_error)
     }
-
-    pub(in crate::storage) async fn client_owners(
-        &self,
-        id: DocumentId,
-    ) -> Result<Vec<(u64, UserId)>, StorageError> {
-        let reading = read!(self.others, connection => {
-            let rows: Vec<(i64, String)> = sqlx::query_as(
-                "SELECT client, user_id FROM clients \
-                 WHERE document_id = $1 AND user_id IS NOT NULL ORDER BY client",
-            )
-            .bind(id.to_string())
-            .fetch_all(connection)
-            .await?;
-            Ok(rows)
-        });
-        let owner = |(client, user): (i64, String)| {
-            Ok((u64::try_from(client).map_err(corrupt)?, parse(&user)?))
-        };
-        reading.map_err(Stop::into_error)?.into_iter().map(owner).collect()
-    }
 }
 
 /// Sorted here: there it would be a sort of all bytes of the document, on disk if they are many.
 fn in_order(mut rows: Vec<Row>) -> Vec<Row> {
-    rows.sort_unstable_by_key(|(kind, seq, _)| (*kind, *seq));
+    rows.sort_unstable_by_key(|(kind, seq, _, _)| (*kind, *seq));
     rows
 }

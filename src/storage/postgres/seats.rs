@@ -13,14 +13,18 @@ use crate::storage::error::StorageError;
 use crate::storage::postgres::columns::Moment;
 use crate::storage::postgres::documents::lock_of;
 use crate::storage::postgres::stop::Stop;
-use crate::storage::postgres::{Postgres, WRITE, read, transaction};
+use crate::storage::postgres::{Postgres, WRITE, links, read, transaction};
 use crate::storage::rows::{fence as fence_from, fence_column};
-use crate::storage::seats::{Guard, Guarded, Ratified};
+use crate::storage::seats::{Door, Guard, Guarded, Ratified};
 
 impl Postgres {
-    pub(in crate::storage) async fn floor(&self, seat: Seat) -> Result<Fence, StorageError> {
-        let reading = read!(self.others, connection => { last_fence(connection, seat).await });
-        reading.map_err(Stop::into_error)
+    pub(in crate::storage) async fn door(&self, seat: Seat) -> Result<Option<Door>, StorageError> {
+        let reading =
+            read!(self.others, connection => { links::fetch_with_fence(connection, seat).await });
+        let Some((link, fence)) = reading.map_err(Stop::into_error)? else {
+            return Ok(None);
+        };
+        Ok(Some(Door { link, floor: fence.map_or(Ok(Fence::ZERO), fence_from)? }))
     }
 
     pub(in crate::storage) async fn ratify(

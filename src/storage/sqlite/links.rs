@@ -1,7 +1,8 @@
 //! Share links, on `SQLite`.
 
 use chrono::{DateTime, Utc};
-use sqlx::SqliteConnection;
+use sqlx::sqlite::SqliteRow;
+use sqlx::{FromRow as _, Row as _, SqliteConnection, SqlitePool};
 
 use crate::domain::ids::{DocumentId, ShareLinkId, UserId};
 use crate::domain::user::User;
@@ -12,14 +13,19 @@ use crate::storage::sqlite::Sqlite;
 use crate::storage::sqlite::memory::Forget;
 use crate::storage::sqlite::users::put_user;
 
-/// Selects links as [`Row`]s.
+/// Selects links as [`Row`]s, and what else there is to say of them.
 macro_rules! select_links {
     ($rest:literal) => {
+        select_links!("", "share_links l", $rest)
+    };
+    ($also:literal, $from:literal, $rest:literal) => {
         concat!(
             "SELECT l.id, l.document_id, d.title, w.id, w.name, r.id, r.name, l.invite_hash, \
-             l.created_at, l.revoked_at \
-             FROM share_links l \
-             JOIN documents d ON d.id = l.document_id \
+             l.created_at, l.revoked_at",
+            $also,
+            " FROM ",
+            $from,
+            " JOIN documents d ON d.id = l.document_id \
              JOIN users w ON w.id = d.owner_id \
              LEFT JOIN users r ON r.id = l.reviewer_id ",
             $rest
@@ -160,6 +166,27 @@ async fn fetch(
         .fetch_optional(connection)
         .await?;
     row.map(link_from).transpose()
+}
+
+/// The links of some seats, with the position of the seat among those wanted, and its last fence.
+pub(super) async fn fetch_with_fences(
+    readers: &SqlitePool,
+    seats: &[(String, &str)],
+) -> Result<Vec<(usize, ShareLink, Option<i64>)>, StorageError> {
+    // The seats first, or every link would be looked at. One text, so that it is one statement
+    // however many there are.
+    let select = select_links!(
+        ", s.fence, wanted.key",
+        "json_each($1) wanted CROSS JOIN share_links l ON l.id = wanted.value ->> 0",
+        "LEFT JOIN seats s ON s.link_id = l.id AND s.role = wanted.value ->> 1"
+    );
+    let wanted = serde_json::to_string(seats).map_err(corrupt)?;
+    let rows = sqlx::query(select).bind(wanted).fetch_all(readers).await?;
+    let read = |row: SqliteRow| {
+        let (fence, at): (Option<i64>, i64) = (row.try_get(10)?, row.try_get(11)?);
+        Ok((usize::try_from(at).map_err(corrupt)?, link_from(Row::from_row(&row)?)?, fence))
+    };
+    rows.into_iter().map(read).collect()
 }
 
 fn link_from(row: Row) -> Result<ShareLink, StorageError> {

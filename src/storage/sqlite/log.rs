@@ -23,6 +23,13 @@ use crate::storage::sqlite::{Sqlite, journal};
 /// Rows of one statement: `SQLite` binds at most 32,766 values, and these have up to three.
 const ROWS_MAX: usize = 4_096;
 
+/// Logs of one statement. They stand in memory at the same time, and who wants a small one waits for
+/// the large ones beside it.
+pub(super) const LOGS_MAX: usize = 64;
+
+/// Document, what kind of row it is, its number, its bytes, and whose client id it is.
+type LogRow = (String, i64, i64, Option<Vec<u8>>, Option<String>);
+
 /// Its statements are as many as there are sizes of groups: none is worth keeping prepared.
 type Builder = QueryBuilder<sqlx::Sqlite>;
 
@@ -31,31 +38,36 @@ impl Sqlite {
         &self,
         id: DocumentId,
     ) -> Result<Option<Log>, StorageError> {
-        // One statement sees one state. The number comes first; a snapshot is always below the
-        // updates that it leaves standing.
-        let rows: Vec<(i64, i64, Option<Vec<u8>>)> = sqlx::query_as(
-            "SELECT 0 AS kind, last_seq AS seq, NULL AS bytes FROM documents WHERE id = $1 \
-             UNION ALL SELECT 1, upto, bytes FROM snapshots WHERE document_id = $1 \
-             UNION ALL SELECT 2, seq, bytes FROM updates WHERE document_id = $1 \
-             UNION ALL SELECT 2, seq, bytes FROM journal WHERE document_id = $1 \
-             ORDER BY 1, 2",
+        self.logs.ask(id, |ids| self.logs_of(ids)).await
+    }
+
+    async fn logs_of(&self, ids: Vec<DocumentId>) -> Result<Vec<Option<Log>>, StorageError> {
+        let wanted: Vec<_> = ids.iter().map(ToString::to_string).collect();
+        // One statement sees one state, and goes through the journal once for all of them.
+        let rows: Vec<LogRow> = sqlx::query_as(
+            "WITH wanted (id) AS (SELECT value FROM json_each($1)) \
+             SELECT id, 0, last_seq, NULL, NULL FROM documents WHERE id IN wanted \
+             UNION ALL \
+             SELECT document_id, 1, upto, bytes, NULL FROM snapshots WHERE document_id IN wanted \
+             UNION ALL \
+             SELECT document_id, 2, seq, bytes, NULL FROM updates WHERE document_id IN wanted \
+             UNION ALL \
+             SELECT document_id, 2, seq, bytes, NULL FROM journal WHERE document_id IN wanted \
+             UNION ALL \
+             SELECT document_id, 3, client, NULL, user_id FROM clients \
+             WHERE document_id IN wanted AND user_id IS NOT NULL",
         )
-        .bind(id.to_string())
+        .bind(serde_json::to_string(&wanted).map_err(corrupt)?)
         .fetch_all(&self.readers)
         .await?;
-        let mut rows = rows.into_iter();
-        let Some((0, seq, _)) = rows.next() else {
-            return Ok(None);
-        };
-        let mut log = Log { seq, parts: Vec::new(), numbers: Vec::new(), is_merged: false };
-        for (kind, number, bytes) in rows {
-            log.is_merged |= kind == 1;
-            // What is in the journal comes last, and the document's row knows nothing of it.
-            log.seq = log.seq.max(number);
-            log.numbers.push(number);
-            log.parts.push(Bytes::from(bytes.unwrap_or_default()));
+        let mut of_each: HashMap<String, Vec<LogRow>> = HashMap::new();
+        for row in rows {
+            of_each.entry(row.0.clone()).or_default().push(row);
         }
-        Ok(Some(log))
+        let logs = of_each.into_iter().map(|(id, rows)| Ok((id, log_from(rows)?)));
+        let logs = logs.collect::<Result<HashMap<_, _>, StorageError>>()?;
+        // One may be wanted twice.
+        Ok(wanted.iter().map(|id| logs.get(id).cloned().flatten()).collect())
     }
 
     pub(in crate::storage) async fn log_after(
@@ -152,22 +164,29 @@ impl Sqlite {
             .await?;
         Ok(tx.commit().await?)
     }
+}
 
-    pub(in crate::storage) async fn client_owners(
-        &self,
-        id: DocumentId,
-    ) -> Result<Vec<(u64, UserId)>, StorageError> {
-        let rows: Vec<(i64, String)> = sqlx::query_as(
-            "SELECT client, user_id FROM clients WHERE document_id = $1 AND user_id IS NOT NULL",
-        )
-        .bind(id.to_string())
-        .fetch_all(&self.readers)
-        .await?;
-        let owner = |(client, user): (i64, String)| {
-            Ok((u64::try_from(client).map_err(corrupt)?, parse(&user)?))
-        };
-        rows.into_iter().map(owner).collect()
+/// A log of its rows. `None`: there is no such document.
+fn log_from(mut rows: Vec<LogRow>) -> Result<Option<Log>, StorageError> {
+    // The number comes first; a snapshot is always below the updates that it leaves standing.
+    rows.sort_unstable_by_key(|(_, kind, number, _, _)| (*kind, *number));
+    let mut rows = rows.into_iter();
+    let Some((_, 0, seq, _, _)) = rows.next() else {
+        return Ok(None);
+    };
+    let mut log = Log { seq, ..Log::default() };
+    for (_, kind, number, bytes, owner) in rows {
+        if let Some(owner) = owner {
+            log.owners.push((u64::try_from(number).map_err(corrupt)?, parse(&owner)?));
+            continue;
+        }
+        log.is_merged |= kind == 1;
+        // What is in the journal comes last, and the document's row knows nothing of it.
+        log.seq = log.seq.max(number);
+        log.numbers.push(number);
+        log.parts.push(Bytes::from(bytes.unwrap_or_default()));
     }
+    Ok(Some(log))
 }
 
 /// What is still good of what was known. A journal of which nothing is known, or that is long, is

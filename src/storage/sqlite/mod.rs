@@ -5,6 +5,7 @@
 //! A transaction that only reads sees one state of the file from its first statement on.
 
 mod documents;
+mod gathered;
 mod journal;
 #[cfg(test)]
 mod journal_tests;
@@ -28,9 +29,14 @@ use sqlx::SqlitePool;
 use sqlx::Transaction;
 use sqlx::error::DatabaseError;
 
+use crate::domain::ids::DocumentId;
+use crate::domain::seat::Seat;
 use crate::storage::error::StorageError;
+use crate::storage::log::Log;
+use crate::storage::seats::{Door, Ratified};
+use crate::storage::sqlite::gathered::Gathered;
 use crate::storage::sqlite::memory::{Forget, Memory};
-use crate::storage::sqlite::ratifying::Ratifying;
+use crate::storage::sqlite::ratifying::Grant;
 
 /// A transaction.
 type Tx = Transaction<'static, sqlx::Sqlite>;
@@ -42,7 +48,9 @@ pub(super) struct Sqlite {
     writer: SqlitePool,
     readers: SqlitePool,
     memory: Memory,
-    ratifying: Arc<Ratifying>,
+    grants: Arc<Gathered<Grant, Ratified>>,
+    doors: Arc<Gathered<Seat, Option<Door>>>,
+    logs: Arc<Gathered<DocumentId, Option<Log>>>,
 }
 
 impl Sqlite {

@@ -11,7 +11,11 @@ use sqlx::{ConnectOptions, Connection, SqlSafeStr, SqliteConnection, SqlitePool}
 use tokio::time::Instant;
 
 use crate::storage::error::StorageError;
+use crate::storage::sqlite::gathered::Gathered;
+use crate::storage::sqlite::log::LOGS_MAX;
 use crate::storage::sqlite::memory::{Forget, Memory};
+use crate::storage::sqlite::ratifying::GRANTS_MAX;
+use crate::storage::sqlite::seats::DOORS_MAX;
 use crate::storage::sqlite::{Sqlite, is_busy, journal};
 
 /// How long a statement waits for another process's lock.
@@ -58,7 +62,14 @@ impl Sqlite {
         // A reader has nothing that a full disk could undo; the test would double what a read takes.
         let readers = pool(READERS).test_before_acquire(false);
         let readers = readers.connect_lazy_with(plain.pragma("query_only", "ON"));
-        let sqlite = Self { writer, readers, memory, ratifying: Arc::default() };
+        let sqlite = Self {
+            writer,
+            readers,
+            memory,
+            grants: Arc::new(Gathered::new(GRANTS_MAX)),
+            doors: Arc::new(Gathered::new(DOORS_MAX)),
+            logs: Arc::new(Gathered::new(LOGS_MAX)),
+        };
         sqlite.check().await.map_err(|error| with_path(error, &path))?;
         Ok(sqlite)
     }

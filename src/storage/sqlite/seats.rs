@@ -8,15 +8,31 @@ use crate::domain::ids::{SessionId, ShareLinkId, UserId};
 use crate::domain::seat::Seat;
 use crate::storage::error::StorageError;
 use crate::storage::rows::{fence as fence_from, fence_column};
-use crate::storage::seats::{Guard, Guarded, Halt, Ratified};
-use crate::storage::sqlite::Sqlite;
+use crate::storage::seats::{Door, Guard, Guarded, Halt, Ratified};
 use crate::storage::sqlite::memory::Forget;
 use crate::storage::sqlite::ratifying::Grant;
+use crate::storage::sqlite::{Sqlite, links};
+
+/// Seats that are looked at in one statement.
+pub(super) const DOORS_MAX: usize = 1_024;
 
 impl Sqlite {
-    pub(in crate::storage) async fn floor(&self, seat: Seat) -> Result<Fence, StorageError> {
-        let mut reader = self.readers.acquire().await?;
-        last_fence(&mut reader, seat).await
+    pub(in crate::storage) async fn door(&self, seat: Seat) -> Result<Option<Door>, StorageError> {
+        self.doors.ask(seat, |seats| self.doors_of(seats)).await
+    }
+
+    async fn doors_of(&self, seats: Vec<Seat>) -> Result<Vec<Option<Door>>, StorageError> {
+        let wanted: Vec<_> =
+            seats.iter().map(|seat| (seat.link.to_string(), seat.role.as_str())).collect();
+        let rows = links::fetch_with_fences(&self.readers, &wanted).await?;
+        let mut doors = vec![None; seats.len()];
+        for (at, link, fence) in rows {
+            let floor = fence.map_or(Ok(Fence::ZERO), fence_from)?;
+            if let Some(door) = doors.get_mut(at) {
+                *door = Some(Door { link, floor });
+            }
+        }
+        Ok(doors)
     }
 
     pub(in crate::storage) async fn ratify(

@@ -7,7 +7,7 @@ use galley::domain::seat::Role;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-use crate::client::{Address, EVENTS, enter};
+use crate::client::{Address, EVENTS, Socket, enter};
 use crate::contender::Relay;
 use crate::measure::{Bar, Table, median, ratio};
 
@@ -17,10 +17,15 @@ const TURNS: usize = 5;
 pub(crate) async fn measure(table: &mut Table) {
     let both = [Relay::galley().await, Relay::copy().await];
     let mut taken = [Vec::new(), Vec::new()];
+    let mut processor = [Vec::new(), Vec::new()];
     for _ in 0..TURNS {
-        for (relay, taken) in both.iter().zip(&mut taken) {
+        for ((relay, taken), processor) in both.iter().zip(&mut taken).zip(&mut processor) {
             let rooms = relay.rooms(ROOMS, EVENTS).await;
-            taken.push(storm(rooms).await);
+            let before = relay.processor();
+            let (seconds, sockets) = storm(rooms).await;
+            taken.push(seconds);
+            processor.push((relay.processor() - before) / f64::from(2 * ROOMS));
+            leave(sockets).await;
         }
     }
     let [galley, copy] = &taken;
@@ -28,10 +33,15 @@ pub(crate) async fn measure(table: &mut Table) {
     let what = format!("{} connect at once: until all are in sync", 2 * ROOMS);
     let against = format!("{}: the relay that copies", shown(copy));
     table.row(what, (shown(galley), against), ratio(galley, copy), Bar::AtMost(2.0));
+    let [galley, copy] = &processor;
+    let shown = |micros: &[f64]| format!("{:.0} µs", median(micros));
+    let against = format!("{}: the relay that copies", shown(copy));
+    let what = "the same: processor time of the server for each";
+    table.row(what, (shown(galley), against), ratio(galley, copy), Bar::None);
 }
 
-/// Seconds until the last one is in sync. Then all leave.
-async fn storm(rooms: Vec<Address>) -> f64 {
+/// Seconds until the last one is in sync, and all of them.
+async fn storm(rooms: Vec<Address>) -> (f64, Vec<Socket>) {
     let mut arriving = JoinSet::new();
     let began = Instant::now();
     for room in rooms {
@@ -41,7 +51,10 @@ async fn storm(rooms: Vec<Address>) -> f64 {
         }
     }
     let sockets = arriving.join_all().await;
-    let taken = began.elapsed();
+    (began.elapsed().as_secs_f64(), sockets)
+}
+
+async fn leave(sockets: Vec<Socket>) {
     let mut leaving: JoinSet<()> = JoinSet::new();
     for mut socket in sockets {
         leaving.spawn(async move {
@@ -50,5 +63,4 @@ async fn storm(rooms: Vec<Address>) -> f64 {
         });
     }
     leaving.join_all().await;
-    taken.as_secs_f64()
 }
