@@ -7,8 +7,9 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use chrono::{DateTime, Utc};
-use serde::Serialize;
-use serde_json::{Map, Value, json};
+use serde::ser::SerializeMap as _;
+use serde::{Serialize, Serializer};
+use serde_json::json;
 
 use crate::domain::fence::Fence;
 use crate::domain::ids::SessionId;
@@ -161,14 +162,8 @@ impl Event<'_> {
     /// The event as JSON.
     #[must_use]
     pub fn json(&self) -> String {
-        let (name, fields) = self.parts();
-        let mut object = Map::new();
-        object.insert("event".to_owned(), name.into());
-        object.insert("type".to_owned(), name.into());
-        if let Value::Object(fields) = fields {
-            object.extend(fields);
-        }
-        Value::Object(object).to_string()
+        // Nothing in it can fail.
+        serde_json::to_string(self).unwrap_or_default()
     }
 
     /// The event as a websocket message.
@@ -177,47 +172,91 @@ impl Event<'_> {
         frame::event(&self.json())
     }
 
-    fn parts(&self) -> (&'static str, Value) {
+    fn name(&self) -> &'static str {
         match self {
-            Self::SeatGranted { session, role, fence, lease_ms, resume, user } => (
-                "seat.granted",
-                json!({ "session_id": session, "role": role, "fence": fence,
-                        "lease_ms": lease_ms, "resume": resume, "user": user }),
-            ),
+            Self::SeatGranted { .. } => "seat.granted",
+            Self::SeatWaiting { .. } => "seat.waiting",
+            Self::SeatUncertain => "seat.uncertain",
+            Self::SeatRestored => "seat.restored",
+            Self::SeatIdle { .. } => "seat.idle",
+            Self::SeatLost(_) => "seat.lost",
+            Self::PeerJoined(..) => "peer.joined",
+            Self::PeerLeft(..) => "peer.left",
+            Self::DocumentSaved { .. } => "document.saved",
+            Self::DocumentSize { .. } => "document.size",
+            Self::ReviewCreated(_) => "review.created",
+            Self::ReviewUpdated(_) => "review.updated",
+            Self::ReviewDeleted(_) => "review.deleted",
+            Self::Denied(_) => "denied",
+            Self::Problem(_) => "problem",
+            Self::ServerDraining { .. } => "server.draining",
+        }
+    }
+}
+
+/// Written field by field: thousands who come at once are told half a dozen events each.
+impl Serialize for Event<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut object = serializer.serialize_map(None)?;
+        object.serialize_entry("event", self.name())?;
+        if !matches!(self, Self::Problem(_)) {
+            object.serialize_entry("type", self.name())?;
+        }
+        match self {
+            Self::SeatGranted { session, role, fence, lease_ms, resume, user } => {
+                object.serialize_entry("session_id", session)?;
+                object.serialize_entry("role", role)?;
+                object.serialize_entry("fence", fence)?;
+                object.serialize_entry("lease_ms", lease_ms)?;
+                object.serialize_entry("resume", resume)?;
+                object.serialize_entry("user", user)?;
+            }
             Self::SeatWaiting { position, holder, own, since, retry_at } => {
                 let mut holder = json!({ "name": holder, "since": since });
                 if *own && let Some(fields) = holder.as_object_mut() {
                     fields.insert("you".to_owned(), true.into());
                 }
-                let at = json!({ "position": position, "holder": holder, "retry_at": retry_at });
-                ("seat.waiting", at)
+                object.serialize_entry("position", position)?;
+                object.serialize_entry("holder", &holder)?;
+                object.serialize_entry("retry_at", retry_at)?;
             }
-            Self::SeatUncertain => ("seat.uncertain", json!({})),
-            Self::SeatRestored => ("seat.restored", json!({})),
-            Self::SeatIdle { release_at } => ("seat.idle", json!({ "release_at": release_at })),
-            Self::SeatLost(reason) => ("seat.lost", json!({ "reason": reason.as_str() })),
-            Self::PeerJoined(role, user) => ("peer.joined", json!({ "role": role, "user": user })),
-            Self::PeerLeft(role, user) => ("peer.left", json!({ "role": role, "user": user })),
+            Self::SeatUncertain | Self::SeatRestored => {}
+            Self::SeatIdle { release_at } => object.serialize_entry("release_at", release_at)?,
+            Self::SeatLost(reason) => object.serialize_entry("reason", reason.as_str())?,
+            Self::PeerJoined(role, user) | Self::PeerLeft(role, user) => {
+                object.serialize_entry("role", role)?;
+                object.serialize_entry("user", user)?;
+            }
             Self::DocumentSaved { state_vector } => {
-                ("document.saved", json!({ "state_vector": STANDARD.encode(state_vector) }))
+                object.serialize_entry("state_vector", &STANDARD.encode(state_vector))?;
             }
             Self::DocumentSize { fullness, bytes, limit } => {
-                ("document.size", json!({ "state": fullness, "bytes": bytes, "limit": limit }))
+                object.serialize_entry("state", fullness)?;
+                object.serialize_entry("bytes", bytes)?;
+                object.serialize_entry("limit", limit)?;
             }
-            Self::ReviewCreated(review) => ("review.created", json!({ "review": review })),
-            Self::ReviewUpdated(review) => ("review.updated", json!({ "review": review })),
-            Self::ReviewDeleted(review) => ("review.deleted", json!({ "review": review })),
-            Self::Denied(reason) => ("denied", json!({ "reason": reason })),
-            Self::Problem(problem) => ("problem", json!(problem)),
+            Self::ReviewCreated(review) | Self::ReviewUpdated(review) => {
+                object.serialize_entry("review", review)?;
+            }
+            Self::ReviewDeleted(review) => object.serialize_entry("review", review)?,
+            Self::Denied(reason) => object.serialize_entry("reason", reason)?,
+            Self::Problem(Problem { kind, title, status }) => {
+                object.serialize_entry("type", kind)?;
+                object.serialize_entry("title", title)?;
+                object.serialize_entry("status", status)?;
+            }
             Self::ServerDraining { reconnect_after_ms } => {
-                ("server.draining", json!({ "reconnect_after_ms": reconnect_after_ms }))
+                object.serialize_entry("reconnect_after_ms", reconnect_after_ms)?;
             }
         }
+        object.end()
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::Value;
+
     use super::*;
 
     #[test]

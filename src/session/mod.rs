@@ -50,6 +50,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use governor::clock::DefaultClock;
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -140,6 +141,9 @@ struct Shared {
     /// The place of whoever looks what the other servers did.
     looking: Arc<Semaphore>,
     draining: AtomicBool,
+    /// What rates are counted by. To make one asks the processor what it is, which is slow where
+    /// there is a hypervisor.
+    clock: DefaultClock,
     /// What was asked of the other servers.
     questions: Questions,
     /// Fires when the server begins to stop: nobody's seat is kept warm any more.
@@ -195,6 +199,7 @@ impl Sessions {
             last_visit: LastVisit::now(),
             looking: Arc::new(Semaphore::new(1)),
             draining: AtomicBool::new(false),
+            clock: DefaultClock::default(),
             questions: Questions::default(),
             stop: CancellationToken::new(),
             finished: finished.clone(),

@@ -146,6 +146,20 @@ impl OutboxReader {
         }
     }
 
+    /// What there is to send without waiting, before a close.
+    pub fn try_next(&self) -> Option<Outgoing> {
+        if self.gave_up() {
+            return None;
+        }
+        match self.shared.queue.try_pop()? {
+            Queued::Frame(frame) => {
+                self.shared.bytes.fetch_sub(frame.len(), Ordering::Relaxed);
+                Some(Outgoing::Frame(frame))
+            }
+            Queued::Ping(number) => Some(Outgoing::Ping(number)),
+        }
+    }
+
     /// Resolves when the socket was told to end and has had its time for what was queued before.
     ///
     /// # Cancel safety
@@ -179,6 +193,29 @@ mod tests {
         assert!(matches!(reader.next().await, Outgoing::Frame(_)));
         let end = reader.next().await;
         assert!(matches!(end, Outgoing::Close(Close::Restart("stopping"))), "{end:?}");
+    }
+
+    #[tokio::test]
+    async fn what_waits_is_had_at_once_and_gives_its_room_back_but_the_close_comes_last() {
+        let (outbox, mut reader) = outbox(20);
+        for _ in 0..3 {
+            outbox.send(Bytes::from_static(b"0123456789"));
+            assert!(matches!(reader.try_next(), Some(Outgoing::Frame(_))));
+        }
+        assert!(reader.try_next().is_none());
+        outbox.ask(7);
+        outbox.close(Close::NoSuchLink);
+        assert!(matches!(reader.try_next(), Some(Outgoing::Ping(_))));
+        assert!(reader.try_next().is_none());
+        assert!(matches!(reader.next().await, Outgoing::Close(Close::NoSuchLink)));
+    }
+
+    #[tokio::test]
+    async fn g13_a_slow_readers_queue_is_not_worth_sending() {
+        let (outbox, reader) = outbox(15);
+        outbox.send(Bytes::from_static(b"0123456789"));
+        outbox.send(Bytes::from_static(b"0123456789"));
+        assert!(reader.try_next().is_none());
     }
 
     #[tokio::test]

@@ -15,6 +15,7 @@ use crate::domain::limits::TEXTS_BUILT_MAX;
 use crate::domain::text::count_characters;
 use crate::relay::Relay;
 use crate::session::SessionError;
+use crate::session::event::Event;
 use crate::session::holding::Holding;
 use crate::session::options::RoomLimits;
 use crate::session::persist::Persister;
@@ -65,14 +66,22 @@ impl Rooms {
         Self { open: Arc::default(), storage, relay, persister, limits, tasks, readings }
     }
 
-    /// Brings a session into the room of its document, opening it if need be.
+    /// Brings a session into the room of its document, opening it if need be. The session is told
+    /// that it was `granted` when the room is there, so that it is told all at once.
     ///
     /// # Errors
     ///
     /// [`SessionError`] when the document cannot be read, is gone, or the room is full.
-    pub async fn join(&self, holding: &Arc<Holding>) -> Result<Arc<Room>, SessionError> {
-        for _ in 0..JOIN_TRIES {
+    pub async fn join(
+        &self,
+        holding: &Arc<Holding>,
+        granted: &Event<'_>,
+    ) -> Result<Arc<Room>, SessionError> {
+        for number in 0..JOIN_TRIES {
             let room = self.find_or_open(holding.sitter.document).await?;
+            if number == 0 {
+                holding.tell(granted);
+            }
             if room.join(holding).is_ok() {
                 return Ok(room);
             }

@@ -39,14 +39,17 @@ impl Seated {
         let limits = &sessions.shared.limits;
         let per_second = NonZeroU32::new(limits.messages_per_second).unwrap_or(NonZeroU32::MIN);
         let burst = NonZeroU32::new(limits.message_burst).unwrap_or(NonZeroU32::MIN);
-        let messages = RateLimiter::direct(Quota::per_second(per_second).allow_burst(burst));
+        let messages = RateLimiter::direct_with_clock(
+            Quota::per_second(per_second).allow_burst(burst),
+            sessions.shared.clock.clone(),
+        );
         // Whoever comes back is sent the whole document, with the marks for which there is a
         // reserve, and may bring as much, and its edits besides.
         let whole = limits.document_bytes.saturating_mul(3).saturating_add(limits.message_bytes);
         let whole = u32::try_from(whole).unwrap_or(u32::MAX);
         let whole = NonZeroU32::new(whole).unwrap_or(NonZeroU32::MIN);
         let bytes = Quota::per_second(SOCKET_BYTES_PER_SECOND).allow_burst(whole);
-        let bytes = RateLimiter::direct(bytes);
+        let bytes = RateLimiter::direct_with_clock(bytes, sessions.shared.clock.clone());
         Self { sessions, holding, room, messages, bytes }
     }
 

@@ -276,15 +276,16 @@ impl Sessions {
 
     async fn enter_room(&self, holding: Arc<Holding>) -> Result<Seated, Close> {
         let sitter = &holding.sitter;
-        holding.tell(&Event::SeatGranted {
+        let lease_ms = self.shared.terms.lease.ttl.as_millis();
+        let granted = Event::SeatGranted {
             session: sitter.session,
             role: sitter.seat.role,
             fence: holding.fence(),
-            lease_ms: u64::try_from(self.shared.terms.lease.ttl.as_millis()).unwrap_or(u64::MAX),
+            lease_ms: u64::try_from(lease_ms).unwrap_or(u64::MAX),
             resume: &sitter.resume,
             user: &sitter.user,
-        });
-        match self.shared.rooms.join(&holding).await {
+        };
+        match self.shared.rooms.join(&holding, &granted).await {
             Ok(room) => {
                 tracing::info!(seat = %sitter.seat, fence = %holding.fence(), "seated");
                 Ok(Seated::new(self.clone(), holding, room))

@@ -16,6 +16,7 @@ use axum::http::HeaderMap;
 use axum::response::Response;
 use bytes::Bytes;
 use chrono::Utc;
+use futures_util::SinkExt as _;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 
@@ -42,7 +43,9 @@ const READ_BUFFER_BYTES: usize = 2 * 1_024;
 const WRITE_BUFFER_BYTES: usize = 4 * 1_024;
 /// What may wait in the write buffer beyond one message.
 const WRITE_SLACK_BYTES: usize = 64 * 1_024;
-/// How long one message may take to be handed to the kernel before the reader counts as gone.
+/// Messages that are handed to the kernel together.
+const TOGETHER_MAX: usize = 32;
+/// How long one message, or so many, may take to be handed to the kernel before the reader counts as gone.
 const SEND_PATIENCE: Duration = Duration::from_secs(10);
 /// How long the other end has to answer a close.
 const LINGER: Duration = Duration::from_secs(1);
@@ -282,12 +285,26 @@ impl Wire {
         }
     }
 
-    /// False when the other end is gone, or reads so slowly that it might as well be.
+    /// Sends a message, and with it what else waits by then: a newcomer is told half a dozen things
+    /// at once, and each write would be a call of the kernel here and a wake-up there. False when
+    /// the other end is gone, or reads so slowly that it might as well be.
     async fn send(&mut self, message: Message, outbox: &OutboxReader) -> bool {
+        let socket = &mut self.socket;
+        let sending = async {
+            socket.feed(message).await?;
+            for _ in 1..TOGETHER_MAX {
+                match outbox.try_next() {
+                    Some(Outgoing::Frame(frame)) => socket.feed(Message::Binary(frame)).await?,
+                    Some(Outgoing::Ping(number)) => socket.feed(Message::Ping(number)).await?,
+                    Some(Outgoing::Close(_)) | None => break,
+                }
+            }
+            socket.flush().await
+        };
         tokio::select! {
             // Most are sent at once, and nothing is set up then for those that are not.
             biased;
-            sent = timeout(SEND_PATIENCE, self.socket.send(message)) => matches!(sent, Ok(Ok(()))),
+            sent = timeout(SEND_PATIENCE, sending) => matches!(sent, Ok(Ok(()))),
             () = outbox.overdue() => false,
         }
     }
