@@ -49,7 +49,7 @@ impl Log {
 }
 
 /// What came after a number.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tail {
     /// Updates with their numbers, in order and without a hole.
     pub updates: Vec<(i64, Bytes)>,

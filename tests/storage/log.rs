@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use galley::domain::ids::DocumentId;
 use galley::storage::Storage;
-use galley::storage::log::{Append, Appended, Log};
+use galley::storage::log::{Append, Appended, Log, Tail};
 use tokio::task::JoinSet;
 
 use crate::harness::{Desk, append_one, edit, user, within};
@@ -113,7 +113,7 @@ pub(crate) async fn logs_that_are_read_together_are_each_of_their_own_document(d
         documents.push(document);
     }
     let mut reading = JoinSet::new();
-    for (number, document) in (0..).zip(documents.clone()).chain((0..).zip(documents)) {
+    for (number, document) in (0..).zip(documents.clone()).chain((0..).zip(documents.clone())) {
         let storage = desk.storage.clone();
         reading.spawn(async move { (number, storage.log(document).await.unwrap()) });
     }
@@ -129,6 +129,23 @@ pub(crate) async fn logs_that_are_read_together_are_each_of_their_own_document(d
         assert_eq!((log.seq, log.hole()), (i64::try_from(number % 4).unwrap(), None));
         let owner = (number % 4 != 0).then(|| (1_000 + number, user("kim").id));
         assert_eq!(log.owners, Vec::from_iter(owner));
+    }
+    let mut reading = JoinSet::new();
+    for (number, document) in (0..).zip(documents) {
+        for after in 0..3 {
+            let storage = desk.storage.clone();
+            reading.spawn(async move {
+                (number, after, storage.log_after(document, after).await.unwrap())
+            });
+        }
+    }
+    for (number, after, tail) in reading.join_all().await {
+        let expected = (number % 8 != 3 || 2 <= after).then(|| {
+            let text = |seq| (seq, Bytes::from(format!("{number}.{seq} ")));
+            let updates = (after + 1..=i64::try_from(number % 4).unwrap()).map(text).collect();
+            Tail { updates }
+        });
+        assert_eq!(tail, expected, "after {after} of {number}");
     }
 }
 

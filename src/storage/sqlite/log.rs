@@ -30,6 +30,9 @@ pub(super) const LOGS_MAX: usize = 64;
 /// Document, what kind of row it is, its number, its bytes, and whose client id it is.
 type LogRow = (String, i64, i64, Option<Vec<u8>>, Option<String>);
 
+/// Which of those wanted, what kind of row it is, its number, its bytes.
+type TailRow = (i64, i64, i64, Option<Vec<u8>>);
+
 /// Its statements are as many as there are sizes of groups: none is worth keeping prepared.
 type Builder = QueryBuilder<sqlx::Sqlite>;
 
@@ -75,26 +78,46 @@ impl Sqlite {
         id: DocumentId,
         seq: i64,
     ) -> Result<Option<Tail>, StorageError> {
-        let rows: Vec<(i64, i64, Option<Vec<u8>>)> = sqlx::query_as(
-            "SELECT 0 AS kind, COALESCE(s.upto, 0) AS seq, NULL AS bytes \
-             FROM documents d LEFT JOIN snapshots s ON s.document_id = d.id WHERE d.id = $1 \
-             UNION ALL SELECT 1, seq, bytes FROM updates WHERE document_id = $1 AND seq > $2 \
-             UNION ALL SELECT 1, seq, bytes FROM journal WHERE document_id = $1 AND seq > $2 \
-             ORDER BY 1, 2",
+        self.tails.ask((id, seq), |wanted| self.tails_of(wanted)).await
+    }
+
+    async fn tails_of(
+        &self,
+        wanted: Vec<(DocumentId, i64)>,
+    ) -> Result<Vec<Option<Tail>>, StorageError> {
+        let pairs: Vec<_> = wanted.iter().map(|(id, seq)| (id.to_string(), seq)).collect();
+        let mut rows: Vec<TailRow> = sqlx::query_as(
+            "SELECT w.key, 0, COALESCE(s.upto, 0), NULL FROM json_each($1) w \
+             CROSS JOIN documents d ON d.id = w.value ->> 0 \
+             LEFT JOIN snapshots s ON s.document_id = d.id \
+             UNION ALL \
+             SELECT w.key, 1, u.seq, u.bytes FROM json_each($1) w \
+             CROSS JOIN updates u ON u.document_id = w.value ->> 0 AND u.seq > w.value ->> 1 \
+             UNION ALL \
+             SELECT w.key, 1, j.seq, j.bytes FROM journal j \
+             CROSS JOIN json_each($1) w ON w.value ->> 0 = j.document_id AND w.value ->> 1 < j.seq \
+             WHERE j.document_id IN (SELECT value ->> 0 FROM json_each($1))",
         )
-        .bind(id.to_string())
-        .bind(seq)
+        .bind(serde_json::to_string(&pairs).map_err(corrupt)?)
         .fetch_all(&self.readers)
         .await?;
-        let mut rows = rows.into_iter();
-        let Some((0, merged_upto, _)) = rows.next() else {
-            return Ok(None);
-        };
-        if seq < merged_upto {
-            return Ok(None);
+        rows.sort_unstable_by_key(|(at, kind, number, _)| (*at, *kind, *number));
+        let mut tails = vec![None; wanted.len()];
+        for (at, kind, number, bytes) in rows {
+            let at = usize::try_from(at).map_err(corrupt)?;
+            let (Some(tail), Some((_, seq))) = (tails.get_mut(at), wanted.get(at)) else {
+                continue;
+            };
+            match (kind, tail) {
+                // Its snapshot, if it has one, comes first.
+                (0, tail) => *tail = (number <= *seq).then(Tail::default),
+                (_, Some(tail)) => {
+                    tail.updates.push((number, Bytes::from(bytes.unwrap_or_default())))
+                }
+                (_, None) => {}
+            }
         }
-        let updates = rows.filter_map(|(_, seq, bytes)| Some((seq, Bytes::from(bytes?))));
-        Ok(Some(Tail { updates: updates.collect() }))
+        Ok(tails)
     }
 
     pub(in crate::storage) async fn last_numbers(

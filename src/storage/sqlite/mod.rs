@@ -32,7 +32,7 @@ use sqlx::error::DatabaseError;
 use crate::domain::ids::DocumentId;
 use crate::domain::seat::Seat;
 use crate::storage::error::StorageError;
-use crate::storage::log::Log;
+use crate::storage::log::{Log, Tail};
 use crate::storage::seats::{Door, Ratified};
 use crate::storage::sqlite::gathered::Gathered;
 use crate::storage::sqlite::memory::{Forget, Memory};
@@ -51,6 +51,7 @@ pub(super) struct Sqlite {
     grants: Arc<Gathered<Grant, Ratified>>,
     doors: Arc<Gathered<Seat, Option<Door>>>,
     logs: Arc<Gathered<DocumentId, Option<Log>>>,
+    tails: Arc<Gathered<(DocumentId, i64), Option<Tail>>>,
 }
 
 impl Sqlite {

@@ -69,6 +69,7 @@ impl Sqlite {
             grants: Arc::new(Gathered::new(GRANTS_MAX)),
             doors: Arc::new(Gathered::new(DOORS_MAX)),
             logs: Arc::new(Gathered::new(LOGS_MAX)),
+            tails: Arc::new(Gathered::new(LOGS_MAX)),
         };
         sqlite.check().await.map_err(|error| with_path(error, &path))?;
         Ok(sqlite)
