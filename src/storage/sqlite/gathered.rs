@@ -15,6 +15,7 @@ use tokio::sync::oneshot;
 use tokio::sync::oneshot::error::TryRecvError;
 
 use crate::storage::error::StorageError;
+use crate::storage::rows::corrupt;
 
 /// Where questions of one kind gather.
 #[derive(Debug)]
@@ -81,26 +82,16 @@ impl<Q: Clone, A> Gathered<Q, A> {
     {
         let (questions, askers): (Vec<_>, Vec<_>) =
             self.group().into_iter().map(|it| (it.question, it.answer)).unzip();
-        match ask(questions.clone()).await {
+        let answers = match ask(questions.clone()).await {
+            Ok(answers) => answers.into_iter().map(Ok).collect(),
             // That is one of them; the others are none the worse for it.
             Err(StorageError::Corrupt(_)) if 1 < questions.len() => {
-                for (asker, question) in askers.into_iter().zip(questions) {
-                    let alone = ask(vec![question]).await;
-                    if let Some(answer) = alone.map(|mut answers| answers.pop()).transpose() {
-                        let _gone = asker.send(answer);
-                    }
-                }
+                one_by_one(questions, ask).await
             }
-            Ok(answers) => {
-                for (asker, answer) in askers.into_iter().zip(answers) {
-                    let _gone = asker.send(Ok(answer));
-                }
-            }
-            Err(error) => {
-                for asker in askers {
-                    let _gone = asker.send(Err(error.clone()));
-                }
-            }
+            Err(error) => askers.iter().map(|_| Err(error.clone())).collect::<Vec<_>>(),
+        };
+        for (asker, answer) in askers.into_iter().zip(answers) {
+            let _gone = asker.send(answer);
         }
     }
 
@@ -115,6 +106,21 @@ impl<Q: Clone, A> Gathered<Q, A> {
     fn waiting(&self) -> MutexGuard<'_, Vec<Waiting<Q, A>>> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+async fn one_by_one<Q, A, F>(
+    questions: Vec<Q>,
+    ask: &impl Fn(Vec<Q>) -> F,
+) -> Vec<Result<A, StorageError>>
+where
+    F: Future<Output = Result<Vec<A>, StorageError>>,
+{
+    let mut answers = Vec::with_capacity(questions.len());
+    for question in questions {
+        let alone = ask(vec![question]).await;
+        answers.push(alone.and_then(|mut it| it.pop().ok_or_else(|| corrupt("no answer"))));
+    }
+    answers
 }
 
 #[cfg(test)]
@@ -205,7 +211,8 @@ mod tests {
         let corrupt = StorageError::Corrupt("2".to_owned());
         let answer = async |questions: Vec<i32>| {
             tokio::task::yield_now().await;
-            if questions.contains(&2) { Err(corrupt.clone()) } else { Ok(questions) }
+            let is_sound = !questions.contains(&2);
+            is_sound.then_some(questions).ok_or_else(|| corrupt.clone())
         };
         let answers = join_all((0..4).map(|question| gathered.ask(question, answer))).await;
         assert_eq!(answers, [Ok(0), Ok(1), Err(corrupt.clone()), Ok(3)]);

@@ -112,7 +112,7 @@ impl Sqlite {
                 // Its snapshot, if it has one, comes first.
                 (0, tail) => *tail = (number <= *seq).then(Tail::default),
                 (_, Some(tail)) => {
-                    tail.updates.push((number, Bytes::from(bytes.unwrap_or_default())))
+                    tail.updates.push((number, Bytes::from(bytes.unwrap_or_default())));
                 }
                 (_, None) => {}
             }
