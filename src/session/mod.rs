@@ -60,9 +60,7 @@ use crate::domain::fence::Fence;
 use crate::domain::ids::{DocumentId, SessionId, ShareLinkId, UserId};
 use crate::domain::seat::Seat;
 use crate::locks::{LockName, Locks, LocksError};
-use crate::relay::Relay;
-use crate::relay::Signal;
-use crate::relay::{Message, Topic};
+use crate::relay::{Message, Relay, Signal, Topic};
 use crate::session::across::Across;
 use crate::session::close::{Close, LostReason};
 use crate::session::event::Event;
@@ -141,8 +139,7 @@ struct Shared {
     /// The place of whoever looks what the other servers did.
     looking: Arc<Semaphore>,
     draining: AtomicBool,
-    /// What rates are counted by. To make one asks the processor what it is, which is slow where
-    /// there is a hypervisor.
+    /// Counts rates. Made once: that asks the processor what it is, slowly under a hypervisor.
     clock: DefaultClock,
     /// What was asked of the other servers.
     questions: Questions,
