@@ -8,8 +8,8 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use bytes::Bytes;
+use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
-use tokio_util::sync::CancellationToken;
 
 use crate::domain::limits::OUTBOX_FRAMES_MAX;
 use crate::session::close::Close;
@@ -58,7 +58,8 @@ struct Shared {
     bytes_max: usize,
     /// Why it ends, and until when what was queued before is still sent.
     close: OnceLock<(Close, Instant)>,
-    closed: CancellationToken,
+    /// There is a reason now, for who waits for it while something is being sent.
+    closed: Notify,
 }
 
 /// What waits to be sent.
@@ -76,7 +77,7 @@ pub fn outbox(bytes_max: usize) -> (Outbox, OutboxReader) {
         bytes: AtomicUsize::new(0),
         bytes_max,
         close: OnceLock::new(),
-        closed: CancellationToken::new(),
+        closed: Notify::new(),
     });
     (Outbox { shared: Arc::clone(&shared) }, OutboxReader { shared })
 }
@@ -111,13 +112,14 @@ impl Outbox {
     /// Ends the socket. The first reason stands.
     pub fn close(&self, close: Close) {
         let _earlier = self.shared.close.set((close, Instant::now() + LAST_WORDS));
-        self.shared.closed.cancel();
+        self.shared.closed.notify_one();
+        self.shared.queue.stir();
     }
 
     /// Whether the socket has been told to end.
     #[must_use]
     pub fn is_closed(&self) -> bool {
-        self.shared.closed.is_cancelled()
+        self.shared.close.get().is_some()
     }
 }
 
@@ -128,21 +130,32 @@ impl OutboxReader {
     ///
     /// Nothing is lost if the future is dropped.
     pub async fn next(&mut self) -> Outgoing {
-        let queued = tokio::select! {
-            biased;
-            queued = self.shared.queue.pop() => Some(queued),
-            () = self.shared.closed.cancelled() => None,
-        };
+        let is_closed = || self.shared.close.get().is_some();
+        let queued = self.shared.queue.pop_unless(is_closed).await;
         match queued {
-            Some(Queued::Frame(frame)) if !self.gave_up() => {
-                self.shared.bytes.fetch_sub(frame.len(), Ordering::Relaxed);
-                Outgoing::Frame(frame)
-            }
-            Some(Queued::Ping(number)) if !self.gave_up() => Outgoing::Ping(number),
+            Some(queued) if !self.gave_up() => self.take(queued),
             Some(_) | None => {
                 let close = self.shared.close.get().map(|(close, _until)| close.clone());
                 Outgoing::Close(close.unwrap_or(Close::Left))
             }
+        }
+    }
+
+    /// What else is to be sent and waits already. A close is left to [`next`](Self::next).
+    pub fn ready(&self) -> Option<Outgoing> {
+        if self.gave_up() {
+            return None;
+        }
+        self.shared.queue.try_pop().map(|queued| self.take(queued))
+    }
+
+    fn take(&self, queued: Queued) -> Outgoing {
+        match queued {
+            Queued::Frame(frame) => {
+                self.shared.bytes.fetch_sub(frame.len(), Ordering::Relaxed);
+                Outgoing::Frame(frame)
+            }
+            Queued::Ping(number) => Outgoing::Ping(number),
         }
     }
 
@@ -152,9 +165,13 @@ impl OutboxReader {
     ///
     /// Nothing is lost if the future is dropped.
     pub async fn overdue(&self) {
-        self.shared.closed.cancelled().await;
-        if let Some((_, until)) = self.shared.close.get() {
-            sleep_until(*until).await;
+        loop {
+            // Asked for before the look, so that a close between the two is not slept through.
+            let closed = self.shared.closed.notified();
+            if let Some((_, until)) = self.shared.close.get() {
+                return sleep_until(*until).await;
+            }
+            closed.await;
         }
     }
 
@@ -179,6 +196,22 @@ mod tests {
         assert!(matches!(reader.next().await, Outgoing::Frame(_)));
         let end = reader.next().await;
         assert!(matches!(end, Outgoing::Close(Close::Restart("stopping"))), "{end:?}");
+    }
+
+    #[tokio::test]
+    async fn what_waits_behind_a_message_can_be_had_with_it_and_a_close_wakes_who_waits() {
+        let (outbox, mut reader) = outbox(1_000);
+        outbox.send(Bytes::from_static(b"one"));
+        outbox.ask(2);
+        assert!(matches!(reader.next().await, Outgoing::Frame(frame) if frame == "one"));
+        assert!(matches!(reader.ready(), Some(Outgoing::Ping(_))));
+        assert!(reader.ready().is_none());
+        let closing = async {
+            tokio::task::yield_now().await;
+            outbox.close(Close::NoSuchLink);
+        };
+        let (end, ()) = tokio::join!(reader.next(), closing);
+        assert!(matches!(end, Outgoing::Close(Close::NoSuchLink)), "{end:?}");
     }
 
     #[tokio::test]
