@@ -6,7 +6,7 @@
 use bytes::Bytes;
 
 use crate::sync::error::FrameError;
-use crate::sync::lib0::{Reader, put_block, put_number};
+use crate::sync::lib0::{Reader, block_length, put_block, put_number};
 
 const SYNC: u8 = 0;
 const AWARENESS: u8 = 1;
@@ -98,6 +98,13 @@ pub fn update(update: &[u8]) -> Bytes {
     message(&[SYNC, UPDATE], update)
 }
 
+/// The frame of an update that came in one: that very frame, if it is what [`update`] would make.
+#[must_use]
+pub fn passed_on(came: &Bytes, update: &[u8]) -> Bytes {
+    let is_same = came.starts_with(&[SYNC, UPDATE]) && came.len() == 2 + block_length(update.len());
+    if is_same { came.clone() } else { self::update(update) }
+}
+
 /// Presence, as [`encode_awareness`](crate::sync::awareness::encode_awareness) writes it.
 #[must_use]
 pub fn awareness(update: &[u8]) -> Bytes {
@@ -138,6 +145,22 @@ fn message(kinds: &[u8], body: &[u8]) -> Bytes {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_frame_is_passed_on_as_it_came_if_it_is_written_as_it_should_be() {
+        for body in [vec![], vec![7; 127], vec![7; 128], vec![7; 20_000]] {
+            let came = update(&body);
+            let passed_on = passed_on(&came, &body);
+            assert_eq!(passed_on, came);
+            assert_eq!(passed_on.as_ptr(), came.as_ptr(), "the very same bytes");
+        }
+        let answer = sync_step2(&[1, 2]);
+        assert_eq!(passed_on(&answer, &[1, 2]), update(&[1, 2]));
+        // A length in two bytes that would do with one.
+        let long_winded = Bytes::from_static(&[SYNC, UPDATE, 0x82, 0, 1, 2]);
+        assert_eq!(parse(&long_winded), Ok(ClientFrame::Update(&[1, 2])));
+        assert_eq!(passed_on(&long_winded, &[1, 2]), update(&[1, 2]));
+    }
 
     #[test]
     fn what_is_written_is_read_as_what_it_was() {
