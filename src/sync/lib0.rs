@@ -133,24 +133,9 @@ pub(crate) fn put_block(out: &mut Vec<u8>, block: &[u8]) {
     out.extend_from_slice(block);
 }
 
-/// How long [`put_block`] makes a block of so many bytes: seven bits of its length to a byte.
-pub(crate) fn block_length(bytes: usize) -> usize {
-    let bits = usize::BITS - bytes.leading_zeros();
-    bits.max(1).div_ceil(7) as usize + bytes
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_block_is_as_long_as_is_said() {
-        for bytes in [0, 1, 127, 128, 16_383, 16_384, 100_000] {
-            let mut out = Vec::new();
-            put_block(&mut out, &vec![0; bytes]);
-            assert_eq!(block_length(bytes), out.len());
-        }
-    }
 
     #[test]
     fn a_number_is_read_as_it_was_written() {
