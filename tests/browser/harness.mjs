@@ -25,6 +25,9 @@ export const browserPath = process.env.GALLEY_CHROMIUM ?? "/usr/bin/chromium"
 /** Where screenshots go: `GALLEY_SHOTS`, or a folder of the system's that is kept. */
 export const shots = process.env.GALLEY_SHOTS ?? join(tmpdir(), "galley-shots")
 
+/** How long a page may take for anything: a busy machine is no fault of the page's. */
+const PATIENCE_MS = 60_000
+
 export class Browser {
   static async start() {
     const browser = new Browser(
@@ -55,7 +58,7 @@ export class Browser {
       permissions: ["clipboard-read", "clipboard-write"],
       ...options,
     })
-    context.setDefaultTimeout(15_000)
+    context.setDefaultTimeout(PATIENCE_MS)
     await context.exposeBinding("complain", (_source, what) => this.complaints.push(what))
     await context.addInitScript(() => {
       document.addEventListener("securitypolicyviolation", (event) => {
@@ -130,7 +133,7 @@ export class Person {
 
   /** Waits until the text is that. @param {string} wanted */
   async sees(wanted) {
-    const deadline = Date.now() + 10_000
+    const deadline = Date.now() + PATIENCE_MS
     let text = await this.text()
     while (text !== wanted && Date.now() < deadline) {
       await this.page.waitForTimeout(50)
@@ -195,7 +198,7 @@ export class Person {
 
 /** Waits until it is true. @param {() => Promise<boolean>} condition @param {string} what */
 export async function until(condition, what) {
-  const deadline = Date.now() + 10_000
+  const deadline = Date.now() + PATIENCE_MS
   while (!(await condition())) {
     assert.ok(Date.now() < deadline, `waited in vain: ${what}`)
     await new Promise((done) => setTimeout(done, 50))

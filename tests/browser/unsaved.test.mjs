@@ -127,7 +127,7 @@ async function launch(profile) {
     locale: "en-GB",
     viewport: { width: 1280, height: 800 },
   })
-  context.setDefaultTimeout(15_000)
+  context.setDefaultTimeout(60_000)
   return new Person(galley, await context.newPage())
 }
 
