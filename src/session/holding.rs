@@ -273,7 +273,9 @@ impl Holding {
     /// Something arrived from the client.
     pub fn heard(&self, now: Instant) {
         self.heard_at.store(self.stamp(now), Ordering::Release);
-        self.sign_of_life.notify_waiters();
+        if self.answered.load(Ordering::Acquire) < self.asked.load(Ordering::Acquire) {
+            self.sign_of_life.notify_waiters();
+        }
     }
 
     /// The client has answered the question of that number.

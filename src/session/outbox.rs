@@ -8,8 +8,8 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use bytes::Bytes;
+use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
-use tokio_util::sync::CancellationToken;
 
 use crate::domain::limits::OUTBOX_FRAMES_MAX;
 use crate::session::close::Close;
@@ -58,7 +58,8 @@ struct Shared {
     bytes_max: usize,
     /// Why it ends, and until when what was queued before is still sent.
     close: OnceLock<(Close, Instant)>,
-    closed: CancellationToken,
+    /// There is a reason now, for who waits for it while something is being sent.
+    closed: Notify,
 }
 
 /// What waits to be sent.
@@ -76,7 +77,7 @@ pub fn outbox(bytes_max: usize) -> (Outbox, OutboxReader) {
         bytes: AtomicUsize::new(0),
         bytes_max,
         close: OnceLock::new(),
-        closed: CancellationToken::new(),
+        closed: Notify::new(),
     });
     (Outbox { shared: Arc::clone(&shared) }, OutboxReader { shared })
 }
@@ -111,13 +112,14 @@ impl Outbox {
     /// Ends the socket. The first reason stands.
     pub fn close(&self, close: Close) {
         let _earlier = self.shared.close.set((close, Instant::now() + LAST_WORDS));
-        self.shared.closed.cancel();
+        self.shared.closed.notify_one();
+        self.shared.queue.stir();
     }
 
     /// Whether the socket has been told to end.
     #[must_use]
     pub fn is_closed(&self) -> bool {
-        self.shared.closed.is_cancelled()
+        self.shared.close.get().is_some()
     }
 }
 
@@ -128,17 +130,10 @@ impl OutboxReader {
     ///
     /// Nothing is lost if the future is dropped.
     pub async fn next(&mut self) -> Outgoing {
-        let queued = tokio::select! {
-            biased;
-            queued = self.shared.queue.pop() => Some(queued),
-            () = self.shared.closed.cancelled() => None,
-        };
+        let is_closed = || self.shared.close.get().is_some();
+        let queued = self.shared.queue.pop_unless(is_closed).await;
         match queued {
-            Some(Queued::Frame(frame)) if !self.gave_up() => {
-                self.shared.bytes.fetch_sub(frame.len(), Ordering::Relaxed);
-                Outgoing::Frame(frame)
-            }
-            Some(Queued::Ping(number)) if !self.gave_up() => Outgoing::Ping(number),
+            Some(queued) if !self.gave_up() => self.take(queued),
             Some(_) | None => {
                 let close = self.shared.close.get().map(|(close, _until)| close.clone());
                 Outgoing::Close(close.unwrap_or(Close::Left))
@@ -146,17 +141,21 @@ impl OutboxReader {
         }
     }
 
-    /// What there is to send without waiting, before a close.
-    pub fn try_next(&self) -> Option<Outgoing> {
+    /// What else is to be sent and waits already. A close is left to [`next`](Self::next).
+    pub fn ready(&self) -> Option<Outgoing> {
         if self.gave_up() {
             return None;
         }
-        match self.shared.queue.try_pop()? {
+        self.shared.queue.try_pop().map(|queued| self.take(queued))
+    }
+
+    fn take(&self, queued: Queued) -> Outgoing {
+        match queued {
             Queued::Frame(frame) => {
                 self.shared.bytes.fetch_sub(frame.len(), Ordering::Relaxed);
-                Some(Outgoing::Frame(frame))
+                Outgoing::Frame(frame)
             }
-            Queued::Ping(number) => Some(Outgoing::Ping(number)),
+            Queued::Ping(number) => Outgoing::Ping(number),
         }
     }
 
@@ -166,9 +165,13 @@ impl OutboxReader {
     ///
     /// Nothing is lost if the future is dropped.
     pub async fn overdue(&self) {
-        self.shared.closed.cancelled().await;
-        if let Some((_, until)) = self.shared.close.get() {
-            sleep_until(*until).await;
+        loop {
+            // Asked for before the look, so that a close between the two is not slept through.
+            let closed = self.shared.closed.notified();
+            if let Some((_, until)) = self.shared.close.get() {
+                return sleep_until(*until).await;
+            }
+            closed.await;
         }
     }
 
@@ -200,13 +203,13 @@ mod tests {
         let (outbox, mut reader) = outbox(20);
         for _ in 0..3 {
             outbox.send(Bytes::from_static(b"0123456789"));
-            assert!(matches!(reader.try_next(), Some(Outgoing::Frame(_))));
+            assert!(matches!(reader.ready(), Some(Outgoing::Frame(_))));
         }
-        assert!(reader.try_next().is_none());
+        assert!(reader.ready().is_none());
         outbox.ask(7);
         outbox.close(Close::NoSuchLink);
-        assert!(matches!(reader.try_next(), Some(Outgoing::Ping(_))));
-        assert!(reader.try_next().is_none());
+        assert!(matches!(reader.ready(), Some(Outgoing::Ping(_))));
+        assert!(reader.ready().is_none());
         assert!(matches!(reader.next().await, Outgoing::Close(Close::NoSuchLink)));
     }
 
@@ -215,7 +218,23 @@ mod tests {
         let (outbox, reader) = outbox(15);
         outbox.send(Bytes::from_static(b"0123456789"));
         outbox.send(Bytes::from_static(b"0123456789"));
-        assert!(reader.try_next().is_none());
+        assert!(reader.ready().is_none());
+    }
+
+    #[tokio::test]
+    async fn what_waits_behind_a_message_can_be_had_with_it_and_a_close_wakes_who_waits() {
+        let (outbox, mut reader) = outbox(1_000);
+        outbox.send(Bytes::from_static(b"one"));
+        outbox.ask(2);
+        assert!(matches!(reader.next().await, Outgoing::Frame(frame) if frame == "one"));
+        assert!(matches!(reader.ready(), Some(Outgoing::Ping(_))));
+        assert!(reader.ready().is_none());
+        let closing = async {
+            tokio::task::yield_now().await;
+            outbox.close(Close::NoSuchLink);
+        };
+        let (end, ()) = tokio::join!(reader.next(), closing);
+        assert!(matches!(end, Outgoing::Close(Close::NoSuchLink)), "{end:?}");
     }
 
     #[tokio::test]

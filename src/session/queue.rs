@@ -53,13 +53,35 @@ impl<T> Queue<T> {
     /// What was not returned stays for the next call.
     pub async fn pop(&self) -> T {
         loop {
+            if let Some(item) = self.pop_unless(|| false).await {
+                return item;
+            }
+        }
+    }
+
+    /// The same, but `None` if there is nothing and nothing more is to be waited for. Whoever changes
+    /// that [stirs](Self::stir) the queue.
+    ///
+    /// # Cancel safety
+    ///
+    /// What was not returned stays for the next call.
+    pub async fn pop_unless(&self, is_over: impl Fn() -> bool) -> Option<T> {
+        loop {
             // Asked for before the look, so that what comes between the two is not slept through.
             let arrived = self.arrived.notified();
             if let Some(item) = self.try_pop() {
-                return item;
+                return Some(item);
+            }
+            if is_over() {
+                return None;
             }
             arrived.await;
         }
+    }
+
+    /// Has who waits look again.
+    pub fn stir(&self) {
+        self.arrived.notify_one();
     }
 
     /// Takes out the first, if there is one.

@@ -125,7 +125,8 @@ impl Seated {
         now: Instant,
     ) -> Result<(), Close> {
         if self.holding.sitter.seat.role.may_edit_text() {
-            return self.room.receive(&self.holding, &message.slice_ref(update), now);
+            let frame = frame::passed_on(message, update);
+            return self.room.receive(&self.holding, &message.slice_ref(update), &frame, now);
         }
         // A reviewer's update is dropped here, whatever it holds (G10). An answer to a question
         // nobody asked may be an honest client's whole document: only news in it is worth a word.

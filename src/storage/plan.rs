@@ -5,6 +5,7 @@
 //! refused update takes with it what comes after it on the same document, which may stand on it
 //! (D7), and leaves no other trace among its neighbours.
 
+use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use chrono::{DateTime, Utc};
@@ -97,8 +98,8 @@ pub(super) fn plan(batch: &[Append], mut state: State) -> Plan {
 /// (D6) Who writes first under an id owns it, also within the group.
 fn bind_clients(append: &Append, state: &mut State, plan: &mut Plan) {
     for &client in &append.clients {
-        let known = state.clients.insert((append.document, client), append.user.clone());
-        if known.is_none() {
+        if let Entry::Vacant(vacant) = state.clients.entry((append.document, client)) {
+            vacant.insert(append.user.clone());
             plan.clients.push((append.document, client, append.user.clone()));
         }
     }

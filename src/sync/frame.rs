@@ -98,6 +98,13 @@ pub fn update(update: &[u8]) -> Bytes {
     message(&[SYNC, UPDATE], update)
 }
 
+/// The frame of an update that came in one: that very frame, if it is an update's. It is written as
+/// [`update`] would write it, since no number is taken that is longer than it needs to be.
+#[must_use]
+pub fn passed_on(came: &Bytes, update: &[u8]) -> Bytes {
+    if came.starts_with(&[SYNC, UPDATE]) { came.clone() } else { self::update(update) }
+}
+
 /// Presence, as [`encode_awareness`](crate::sync::awareness::encode_awareness) writes it.
 #[must_use]
 pub fn awareness(update: &[u8]) -> Bytes {
@@ -138,6 +145,20 @@ fn message(kinds: &[u8], body: &[u8]) -> Bytes {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_frame_of_an_update_is_passed_on_as_it_came() {
+        for body in [vec![], vec![7; 127], vec![7; 128], vec![7; 20_000]] {
+            let came = update(&body);
+            let passed_on = passed_on(&came, &body);
+            assert_eq!(passed_on, came);
+            assert_eq!(passed_on.as_ptr(), came.as_ptr(), "the very same bytes");
+        }
+        let answer = sync_step2(&[1, 2]);
+        assert_eq!(passed_on(&answer, &[1, 2]), update(&[1, 2]));
+        // Two bytes for a length that would do with one: there is no other way to write it.
+        assert!(parse(&[SYNC, UPDATE, 0x82, 0, 1, 2]).is_err());
+    }
 
     #[test]
     fn what_is_written_is_read_as_what_it_was() {

@@ -43,9 +43,9 @@ const READ_BUFFER_BYTES: usize = 2 * 1_024;
 const WRITE_BUFFER_BYTES: usize = 4 * 1_024;
 /// What may wait in the write buffer beyond one message.
 const WRITE_SLACK_BYTES: usize = 64 * 1_024;
-/// Messages that are handed to the kernel together.
-const TOGETHER_MAX: usize = 32;
-/// How long one message, or so many, may take to be handed to the kernel before the reader counts as gone.
+/// Messages that are handed to the kernel with another.
+const SENT_TOGETHER_MAX: usize = 64;
+/// How long they may take to be handed to it before the reader counts as gone.
 const SEND_PATIENCE: Duration = Duration::from_secs(10);
 /// How long the other end has to answer a close.
 const LINGER: Duration = Duration::from_secs(1);
@@ -257,20 +257,14 @@ impl Wire {
         let mut token_expired = pin!(sleep_until(*valid_until));
         loop {
             let close = tokio::select! {
-                outgoing = outbox.next() => match outgoing {
-                    Outgoing::Frame(frame) => {
-                        if !self.send(Message::Binary(frame), outbox).await {
-                            return Ending::Broken;
+                outgoing = outbox.next() => match message(outgoing) {
+                    Ok(message) => {
+                        if self.send(message, outbox).await {
+                            continue;
                         }
-                        continue;
+                        return Ending::Broken;
                     }
-                    Outgoing::Ping(number) => {
-                        if !self.send(Message::Ping(number), outbox).await {
-                            return Ending::Broken;
-                        }
-                        continue;
-                    }
-                    Outgoing::Close(close) => close,
+                    Err(close) => close,
                 },
                 incoming = self.socket.recv() => match take(seated, incoming) {
                     Taken::More => continue,
@@ -285,28 +279,31 @@ impl Wire {
         }
     }
 
-    /// Sends a message, and with it what else waits by then: a newcomer is told half a dozen things
-    /// at once, and each write would be a call of the kernel here and a wake-up there. False when
-    /// the other end is gone, or reads so slowly that it might as well be.
-    async fn send(&mut self, message: Message, outbox: &OutboxReader) -> bool {
-        let socket = &mut self.socket;
-        let sending = async {
-            socket.feed(message).await?;
-            for _ in 1..TOGETHER_MAX {
-                match outbox.try_next() {
-                    Some(Outgoing::Frame(frame)) => socket.feed(Message::Binary(frame)).await?,
-                    Some(Outgoing::Ping(number)) => socket.feed(Message::Ping(number)).await?,
-                    Some(Outgoing::Close(_)) | None => break,
-                }
-            }
-            socket.flush().await
-        };
+    /// Sends a message, and those that wait behind it. False when the other end is gone, or reads so
+    /// slowly that it might as well be.
+    async fn send(&mut self, first: Message, outbox: &OutboxReader) -> bool {
         tokio::select! {
             // Most are sent at once, and nothing is set up then for those that are not.
             biased;
-            sent = timeout(SEND_PATIENCE, sending) => matches!(sent, Ok(Ok(()))),
+            sent = timeout(SEND_PATIENCE, self.hand_over(first, outbox)) => {
+                matches!(sent, Ok(Ok(())))
+            }
             () = outbox.overdue() => false,
         }
+    }
+
+    /// As few writes as can be: one costs more than all else that is done for a message.
+    async fn hand_over(
+        &mut self,
+        first: Message,
+        outbox: &OutboxReader,
+    ) -> Result<(), axum::Error> {
+        self.socket.feed(first).await?;
+        let waiting = std::iter::from_fn(|| outbox.ready().and_then(|next| message(next).ok()));
+        for next in waiting.take(SENT_TOGETHER_MAX) {
+            self.socket.feed(next).await?;
+        }
+        self.socket.flush().await
     }
 
     async fn close(&mut self, close: &Close) {
@@ -319,6 +316,15 @@ impl Wire {
     async fn linger(&mut self) {
         let rest = async { while let Some(Ok(_)) = self.socket.recv().await {} };
         let _gone = timeout(LINGER, rest).await;
+    }
+}
+
+/// What is sent for it, or why the socket ends.
+fn message(outgoing: Outgoing) -> Result<Message, Close> {
+    match outgoing {
+        Outgoing::Frame(frame) => Ok(Message::Binary(frame)),
+        Outgoing::Ping(number) => Ok(Message::Ping(number)),
+        Outgoing::Close(close) => Err(close),
     }
 }
 

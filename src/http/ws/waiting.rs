@@ -11,7 +11,7 @@ use bytes::Bytes;
 use tokio::time::{Instant, interval};
 use tokio_util::sync::CancellationToken;
 
-use crate::http::ws::{Wire, fault_of};
+use crate::http::ws::{Wire, fault_of, message};
 use crate::session::close::Close;
 use crate::session::outbox::{OutboxReader, Outgoing};
 use crate::session::seated::Seated;
@@ -89,10 +89,9 @@ impl Wire {
         outbox: &OutboxReader,
         early: &mut Early,
     ) -> bool {
-        match outgoing {
-            Outgoing::Frame(frame) => self.send(Message::Binary(frame), outbox).await,
-            Outgoing::Ping(number) => self.send(Message::Ping(number), outbox).await,
-            Outgoing::Close(close) => {
+        match message(outgoing) {
+            Ok(message) => self.send(message, outbox).await,
+            Err(close) => {
                 early.close = Some(close);
                 false
             }

@@ -30,23 +30,30 @@ impl Room {
         if !state.was_reset {
             state.look_at_refused(self.limits.unsaved_bytes);
         }
-        self.owed.send_replace(state.owed_bytes);
+        if state.owed_bytes == 0 {
+            self.settled.notify_waiters();
+        }
     }
 
     /// Waits until the database is owed nothing, or the room is given up.
     pub async fn settled(&self) {
-        let mut owed = self.owed.subscribe();
-        let nothing_owed = owed.wait_for(|bytes| *bytes == 0);
-        tokio::select! {
-            _ = nothing_owed => {}
-            () = self.retired.cancelled() => {}
+        loop {
+            // Asked for before the look, so that what comes between the two is not slept through.
+            let settled = self.settled.notified();
+            if self.is_settled() {
+                return;
+            }
+            tokio::select! {
+                () = settled => {}
+                () = self.retired.cancelled() => {}
+            }
         }
     }
 
     /// Whether the database is owed nothing, or the room is given up.
     #[must_use]
     pub fn is_settled(&self) -> bool {
-        *self.owed.borrow() == 0 || self.retired.is_cancelled()
+        self.lock().owed_bytes == 0 || self.retired.is_cancelled()
     }
 
     /// Waits as [`settled`](Self::settled) does, at most `patience`. False if it was too short.

@@ -26,11 +26,11 @@ pub use debt::Debt;
 pub use points::Point;
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 use chrono::Utc;
-use tokio::sync::{Notify, watch};
+use tokio::sync::Notify;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -57,6 +57,17 @@ use crate::sync::log::{Checked, Origin, UpdateLog};
 /// Messages that may wait for the other servers. Presence beyond it is dropped: it is renewed.
 const OUTGOING_MAX: usize = 256;
 
+/// The figures of a keystroke, looked up once: whoever records them is there before any room.
+static KEYSTROKE: LazyLock<Keystroke> = LazyLock::new(|| Keystroke {
+    updates: metrics::counter!("galley_document_updates_total"),
+    relay_seconds: metrics::histogram!("galley_relay_seconds", "path" => "room"),
+});
+
+struct Keystroke {
+    updates: metrics::Counter,
+    relay_seconds: metrics::Histogram,
+}
+
 /// An open document.
 #[derive(Debug)]
 pub struct Room {
@@ -67,7 +78,8 @@ pub struct Room {
     limits: RoomLimits,
     persister: Persister,
     state: Mutex<State>,
-    owed: watch::Sender<usize>,
+    /// The database is owed nothing any more.
+    settled: Notify,
     /// For the other servers; see [`Room::follow`].
     outgoing: Queue<Message>,
     /// The database has something that this log has not.
@@ -156,7 +168,7 @@ impl Room {
             limits,
             persister,
             state: Mutex::new(state),
-            owed: watch::Sender::new(0),
+            settled: Notify::new(),
             outgoing: Queue::new(OUTGOING_MAX),
             behind: Notify::new(),
             untold: Notify::new(),
@@ -194,7 +206,7 @@ impl Room {
         Ok(diff.len())
     }
 
-    /// Takes a writer's update: checks it, relays it and owes it to the database (M1).
+    /// Takes a writer's update: checks it, relays it as that frame and owes it to the database (M1).
     ///
     /// # Errors
     ///
@@ -203,6 +215,7 @@ impl Room {
         self: &Arc<Self>,
         holding: &Arc<Holding>,
         update: &Bytes,
+        frame: &Bytes,
         now: Instant,
     ) -> Result<(), Close> {
         let mut state = self.lock();
@@ -245,15 +258,15 @@ impl Room {
             self.was_too_large(&mut state);
             return refuse(holding, DOCUMENT_FULL);
         }
-        self.take(&mut state, holding, update, checked, now)
+        self.take(&mut state, holding, (update, frame), checked, now)
     }
 
     fn take(
         self: &Arc<Self>,
         state: &mut State,
         holding: &Arc<Holding>,
-        update: &Bytes,
-        checked: Checked,
+        (update, frame): (&Bytes, &Bytes),
+        mut checked: Checked,
         now: Instant,
     ) -> Result<(), Close> {
         let sitter = &holding.sitter;
@@ -262,11 +275,14 @@ impl Room {
             return refuse(holding, UNSAVED_FULL);
         };
         state.before_edit(sitter, now);
+        for client in &checked.clients {
+            state.owners.entry(*client).or_insert_with(|| sitter.user.id.clone());
+        }
         let append = Append {
             document: self.document,
             guard: Some(Guard { seat: sitter.seat, fence: holding.fence() }),
             update: update.clone(),
-            clients: checked.clients.clone(),
+            clients: std::mem::take(&mut checked.clients),
             user: Some(sitter.user.id.clone()),
             expected_seq: None,
             now: Utc::now(),
@@ -274,10 +290,6 @@ impl Room {
         let debt = Debt { bytes: update.len() };
         place.store(Owed { room: Arc::clone(self), holding: Arc::clone(holding), append, debt });
         state.owed_bytes += update.len();
-        self.owed.send_replace(state.owed_bytes);
-        for client in &checked.clients {
-            state.owners.entry(*client).or_insert_with(|| sitter.user.id.clone());
-        }
         state.append(update.clone(), checked);
         if let Some(problem) = self.persister.problem() {
             state.is_not_saved(problem);
@@ -285,10 +297,9 @@ impl Room {
         self.weigh_again(state, now);
         state.saved.book(&state.log);
         holding.edited(now);
-        state.send_to_others(holding, &frame::update(update));
-        metrics::counter!("galley_document_updates_total").increment(1);
-        metrics::histogram!("galley_relay_seconds", "path" => "room")
-            .record(now.elapsed().as_secs_f64());
+        state.send_to_others(holding, frame);
+        KEYSTROKE.updates.increment(1);
+        KEYSTROKE.relay_seconds.record(now.elapsed().as_secs_f64());
         Ok(())
     }
 

@@ -76,6 +76,10 @@ impl Room {
         if state.was_reset || !state.saved.store(stored, &state.log) || state.saved.is_untold {
             return;
         }
+        // Whoever comes is told at the door.
+        if !state.members.iter().any(|member| member.sitter.wants_events) {
+            return;
+        }
         let now = Instant::now();
         if state.saved.told_at.is_none_or(|at| at + TOLD_APART <= now) {
             state.tell_saved(now);

@@ -13,7 +13,9 @@
 //! - The numbers of a document that are in the journal follow those that are not, and
 //!   `documents.last_seq` is the last of the latter.
 
-use sqlx::{QueryBuilder, SqliteConnection};
+use std::sync::{Arc, OnceLock};
+
+use sqlx::SqliteConnection;
 
 use crate::domain::ids::DocumentId;
 use crate::storage::error::StorageError;
@@ -25,7 +27,9 @@ use crate::storage::sqlite::memory::Known;
 /// millisecond when they are so many.
 pub(super) const ROWS_MAX: i64 = 8_192;
 /// Updates of one statement: `SQLite` binds at most 32,766 values, and these have four.
-pub(super) const UPDATES_MAX: usize = 8_000;
+pub(super) const UPDATES_MAX: usize = 1 << SIZE_MAX;
+/// The statements' sizes are powers of two, and this is the highest.
+const SIZE_MAX: usize = 12;
 
 /// Moves the journal, or what it has of one document, to where it belongs.
 pub(super) async fn clear(
@@ -78,23 +82,41 @@ pub(super) async fn write(
     known: &mut Known,
 ) -> Result<bool, StorageError> {
     for chunk in plan.rows.chunks(UPDATES_MAX) {
-        let mut query = QueryBuilder::<sqlx::Sqlite>::new(
-            "INSERT INTO journal (document_id, seq, bytes, at) SELECT * FROM (",
-        );
-        let rows = chunk.iter().filter_map(|&(at, seq)| Some((batch.get(at)?, seq)));
-        query.push_values(rows, |mut row, (append, seq)| {
-            row.push_bind(append.document.to_string()).push_bind(seq);
-            row.push_bind(append.update.as_ref()).push_bind(append.now.timestamp_millis());
-        });
-        // Asked for under the lock that this statement has.
-        query.push(") WHERE (SELECT data_version FROM pragma_data_version) = ");
-        query.push_bind(known.version);
-        // There are as many statements as sizes of groups: none is worth keeping prepared.
-        let written = query.build().persistent(false).execute(&mut *connection).await?;
+        let mut query = sqlx::query(statement(chunk.len())).bind(known.version);
+        let mut document = (None, Arc::from(""));
+        for (append, seq) in chunk.iter().filter_map(|&(at, seq)| Some((batch.get(at)?, seq))) {
+            // Who types has several in a group.
+            if document.0 != Some(append.document) {
+                document = (Some(append.document), Arc::<str>::from(append.document.to_string()));
+            }
+            query = query.bind(Arc::clone(&document.1)).bind(seq);
+            query = query.bind(append.update.as_ref()).bind(append.now.timestamp_millis());
+        }
+        let written = query.execute(&mut *connection).await?;
         if written.rows_affected() == 0 {
             return Ok(false);
         }
         known.journaled = written.last_insert_rowid();
     }
     Ok(true)
+}
+
+/// The statement that stores so many updates. It has places for up to twice as many: what is not given
+/// is null, and left out.
+///
+/// To read a statement takes longer than to carry it out. So there are few, and they stay prepared.
+#[expect(clippy::indexing_slicing, reason = "no chunk is longer than the largest size")]
+fn statement(updates: usize) -> &'static str {
+    static STATEMENTS: [OnceLock<String>; SIZE_MAX + 1] = [const { OnceLock::new() }; SIZE_MAX + 1];
+    let size = updates.next_power_of_two();
+    STATEMENTS[size.trailing_zeros() as usize].get_or_init(|| {
+        let places = vec!["(?, ?, ?, ?)"; size].join(", ");
+        // The version is asked for under the lock that this statement has.
+        format!(
+            "WITH known (version) AS (VALUES (?)) \
+             INSERT INTO journal (document_id, seq, bytes, at) SELECT * FROM (VALUES {places}) \
+             WHERE column1 IS NOT NULL \
+               AND (SELECT data_version FROM pragma_data_version) = (SELECT version FROM known)"
+        )
+    })
 }

@@ -64,7 +64,7 @@ impl Address {
     }
 
     /// The message that came over the wire.
-    fn unwrap(&self, data: &Bytes) -> Bytes {
+    pub(crate) fn unwrap(&self, data: &Bytes) -> Bytes {
         let name = if self.dialect == Dialect::Hocuspocus { 1 + self.link.len() } else { 0 };
         data.slice(name.min(data.len())..)
     }

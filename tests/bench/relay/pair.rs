@@ -4,13 +4,14 @@ use bytes::Bytes;
 use futures_util::stream::SplitSink;
 use futures_util::{SinkExt, StreamExt};
 use galley::domain::seat::Role;
-use galley::sync::frame;
+use galley::sync::frame::{self, ClientFrame};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::task::AbortHandle;
 use tokio::time::{Duration, Instant, sleep_until, timeout, timeout_at};
 use tokio_tungstenite::tungstenite::Message;
 use tokio_util::task::TaskTracker;
-use yrs::{Doc, OffsetKind, Options, Text, TextRef, Transact};
+use yrs::updates::decoder::Decode as _;
+use yrs::{Doc, OffsetKind, Options, Text, TextRef, Transact, Update};
 
 use crate::client::{Address, Socket, enter};
 use crate::redis_server::PATIENCE;
@@ -74,8 +75,15 @@ impl Pair {
         every: Duration,
     ) -> Vec<Wait> {
         let (departed, departures) = unbounded_channel();
+        let count = u32::try_from(keystrokes.len()).expect("a number of keystrokes");
+        let reader = Reader {
+            reviewer: &mut self.reviewer,
+            address: &self.address,
+            // They are the last that were prepared.
+            seen: self.text.length - count,
+        };
         let writing = write(&mut self.writer, keystrokes, (first, every), departed);
-        let reading = read(&mut self.reviewer, keystrokes, (first, every), departures);
+        let reading = reader.read(keystrokes, (first, every), departures);
         let ((), waits) = tokio::join!(writing, reading);
         waits
     }
@@ -108,25 +116,57 @@ async fn write(
     }
 }
 
-async fn read(
-    reviewer: &mut Socket,
-    keystrokes: &[Bytes],
-    (first, every): (Instant, Duration),
-    mut departures: UnboundedReceiver<Instant>,
-) -> Vec<Wait> {
-    let mut waits = Vec::with_capacity(keystrokes.len());
-    let mut due = first;
-    let last = first + every * u32::try_from(keystrokes.len()).expect("a number of keystrokes");
-    for keystroke in keystrokes {
-        let arriving = timeout_at(last + GIVEN_UP_AFTER, arrival(reviewer, keystroke));
-        if !matches!(arriving.await, Ok(true)) {
-            break;
+/// Who sees what is typed.
+struct Reader<'a> {
+    reviewer: &'a mut Socket,
+    address: &'a Address,
+    /// The first clock of the writer's that has not arrived: each keystroke takes one.
+    seen: u32,
+}
+
+impl Reader<'_> {
+    async fn read(
+        mut self,
+        keystrokes: &[Bytes],
+        (first, every): (Instant, Duration),
+        mut departures: UnboundedReceiver<Instant>,
+    ) -> Vec<Wait> {
+        let mut waits = Vec::with_capacity(keystrokes.len());
+        let mut due = first;
+        let last = first + every * u32::try_from(keystrokes.len()).expect("a number of keystrokes");
+        for (keystroke, clock) in keystrokes.iter().zip(self.seen..) {
+            let arriving = timeout_at(last + GIVEN_UP_AFTER, self.sees(keystroke, clock));
+            if !matches!(arriving.await, Ok(true)) {
+                break;
+            }
+            let sent = departures.try_recv().expect("it was noted before it was sent");
+            waits.push(Wait { since_sent: sent.elapsed(), since_due: due.elapsed() });
+            due += every;
         }
-        let sent = departures.try_recv().expect("it was noted before it was sent");
-        waits.push(Wait { since_sent: sent.elapsed(), since_due: due.elapsed() });
-        due += every;
+        waits
     }
-    waits
+
+    /// Waits for a keystroke: for exactly those bytes, or, where a server makes one update of several,
+    /// for one that has it. False if the socket ends.
+    async fn sees(&mut self, keystroke: &Bytes, clock: u32) -> bool {
+        while self.seen <= clock {
+            let Some(Ok(message)) = self.reviewer.next().await else { return false };
+            let data = message.into_data();
+            self.seen = if data == *keystroke {
+                clock + 1
+            } else {
+                self.seen.max(end_of(&self.address.unwrap(&data)))
+            };
+        }
+        true
+    }
+}
+
+/// The clock behind the last letter of an update; 0 of anything else.
+fn end_of(message: &Bytes) -> u32 {
+    let Ok(ClientFrame::Update(update)) = frame::parse(message) else { return 0 };
+    let Ok(update) = Update::decode_v1(update) else { return 0 };
+    update.state_vector().iter().map(|(_client, clock)| *clock).max().unwrap_or(0)
 }
 
 /// Waits for exactly those bytes; false if the socket ends. Presence, events and signs of life
