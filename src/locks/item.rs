@@ -23,33 +23,32 @@ impl Packed {
 
     /// One more: a text, or a number as text.
     pub(super) fn text(&mut self, text: impl Display) -> &mut Self {
-        let head = self.0.len();
-        // How long it is is known only afterwards; what most are not longer than has room here.
-        self.0.extend_from_slice(&[STR_8, 0]);
+        let start = self.0.len();
         // Writing to memory does not fail.
         let _ = write!(Text(&mut self.0), "{text}");
-        let length = self.0.len() - head - 2;
-        match u8::try_from(length) {
-            Ok(length) => {
-                if let Some(place) = self.0.get_mut(head + 1) {
-                    *place = length;
-                }
-            }
-            Err(_longer) => {
-                let length = u32::try_from(length).unwrap_or(u32::MAX).to_be_bytes();
-                let [a, b, c, d] = length;
-                self.0.splice(head..head + 2, [STR_32, a, b, c, d]);
-            }
-        }
-        self
+        self.head(start)
     }
 
     /// One more, which is packed itself.
     pub(super) fn packed(&mut self, packed: &Self) -> &mut Self {
-        let length = u32::try_from(packed.0.len()).unwrap_or(u32::MAX).to_be_bytes();
-        self.0.push(STR_32);
-        self.0.extend_from_slice(&length);
+        let start = self.0.len();
         self.0.extend_from_slice(&packed.0);
+        self.head(start)
+    }
+
+    /// Puts before what begins at `start` how long it is, as briefly as can be: then there is no NUL in
+    /// what is short, which can be an argument of a program (`redis-benchmark`).
+    fn head(&mut self, start: usize) -> &mut Self {
+        let length = self.0.len() - start;
+        match u8::try_from(length) {
+            Ok(length @ ..32) => self.0.insert(start, STR_FIX | length),
+            Ok(length) => drop(self.0.splice(start..start, [STR_8, length])),
+            Err(_longer) => {
+                let length = u32::try_from(length).unwrap_or(u32::MAX).to_be_bytes();
+                let [a, b, c, d] = length;
+                self.0.splice(start..start, [STR_32, a, b, c, d]);
+            }
+        }
         self
     }
 
@@ -58,6 +57,8 @@ impl Packed {
     }
 }
 
+/// A text of less than 32 bytes; how many is in the same byte.
+const STR_FIX: u8 = 0xa0;
 /// A text with a length of one byte.
 const STR_8: u8 = 0xd9;
 /// A text with a length of four bytes.
@@ -83,9 +84,12 @@ mod tests {
         let long = "x".repeat(300);
         inner.text("김").text("");
         packed.text("claim").packed(&inner).text(12_u64).text(&long);
-        assert_eq!(packed.as_bytes()[..7], *b"\xd9\x05claim");
-        assert_eq!(packed.as_bytes()[7..19], *b"\xdb\0\0\0\x07\xd9\x03\xea\xb9\x80\xd9\0");
-        assert_eq!(packed.as_bytes()[19..28], *b"\xd9\x0212\xdb\0\0\x01\x2c");
-        assert_eq!(packed.as_bytes()[28..], *long.as_bytes());
+        assert_eq!(packed.as_bytes()[..6], *b"\xa5claim");
+        assert_eq!(packed.as_bytes()[6..12], *b"\xa5\xa3\xea\xb9\x80\xa0");
+        assert_eq!(packed.as_bytes()[12..20], *b"\xa212\xdb\0\0\x01\x2c");
+        assert_eq!(packed.as_bytes()[20..], *long.as_bytes());
+        let mut longer = Packed::new();
+        longer.text("y".repeat(40));
+        assert_eq!(longer.as_bytes()[..3], *b"\xd9\x28y");
     }
 }
