@@ -11,6 +11,7 @@ use chrono::{DateTime, Utc};
 
 use crate::domain::ids::{DocumentId, UserId};
 use crate::storage::error::StorageError;
+use crate::storage::rows::{corrupt, parse};
 use crate::storage::seats::Guard;
 use crate::storage::{Storage, on_engine};
 
@@ -29,7 +30,36 @@ pub struct Log {
     pub owners: Vec<(u64, UserId)>,
 }
 
+/// A row of a document, as every engine reads it: what kind it is, its number, its bytes, and whose
+/// client id it is. Of kind 0 is the document's last number, 1 the snapshot, 2 an update, 3 an owner.
+pub(super) type Row = (i64, i64, Option<Vec<u8>>, Option<String>);
+
 impl Log {
+    /// A log of its rows, in any order. `None`: there is no such document.
+    ///
+    /// They are sorted here: a database would sort all bytes of the document, on disk if they are many.
+    pub(super) fn of_rows(mut rows: Vec<Row>) -> Result<Option<Self>, StorageError> {
+        // The number comes first; a snapshot is always below the updates that it leaves standing.
+        rows.sort_unstable_by_key(|(kind, number, _, _)| (*kind, *number));
+        let mut rows = rows.into_iter();
+        let Some((0, seq, _, _)) = rows.next() else {
+            return Ok(None);
+        };
+        let mut log = Self { seq, ..Self::default() };
+        for (kind, number, bytes, owner) in rows {
+            if let Some(owner) = owner {
+                log.owners.push((u64::try_from(number).map_err(corrupt)?, parse(&owner)?));
+                continue;
+            }
+            log.is_merged |= kind == 1;
+            // Of what is in SQLite's journal the document's row knows nothing.
+            log.seq = log.seq.max(number);
+            log.numbers.push(number);
+            log.parts.push(Bytes::from(bytes.unwrap_or_default()));
+        }
+        Ok(Some(log))
+    }
+
     /// How many parts follow each other before the first number that is missing, and that number.
     /// `None`: none is (D3).
     #[must_use]

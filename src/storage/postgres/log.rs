@@ -6,13 +6,10 @@ use bytes::Bytes;
 
 use crate::domain::ids::DocumentId;
 use crate::storage::error::StorageError;
-use crate::storage::log::{Log, Tail};
+use crate::storage::log::{Log, Row, Tail};
 use crate::storage::postgres::stop::Stop;
 use crate::storage::postgres::{Postgres, WRITE, read, transaction};
-use crate::storage::rows::{corrupt, parse};
-
-/// What kind of row it is, its number, its bytes, and whose client id it is.
-type Row = (i16, i64, Option<Vec<u8>>, Option<String>);
+use crate::storage::rows::parse;
 
 impl Postgres {
     pub(in crate::storage) async fn log(
@@ -22,13 +19,13 @@ impl Postgres {
         let reading = read!(self.others, connection => {
             // One statement sees one state.
             let rows: Vec<Row> = sqlx::query_as(
-                "SELECT 0::int2, last_seq, NULL::bytea, NULL::text FROM documents WHERE id = $1 \
+                "SELECT 0::int8, last_seq, NULL::bytea, NULL::text FROM documents WHERE id = $1 \
                  UNION ALL \
-                 SELECT 1::int2, upto, bytes, NULL FROM snapshots WHERE document_id = $1 \
+                 SELECT 1::int8, upto, bytes, NULL FROM snapshots WHERE document_id = $1 \
                  UNION ALL \
-                 SELECT 2::int2, seq, bytes, NULL FROM updates WHERE document_id = $1 \
+                 SELECT 2::int8, seq, bytes, NULL FROM updates WHERE document_id = $1 \
                  UNION ALL \
-                 SELECT 3::int2, client, NULL, user_id FROM clients \
+                 SELECT 3::int8, client, NULL, user_id FROM clients \
                  WHERE document_id = $1 AND user_id IS NOT NULL",
             )
             .bind(id.to_string())
@@ -36,21 +33,7 @@ impl Postgres {
             .await?;
             Ok(rows)
         });
-        let mut rows = in_order(reading.map_err(Stop::into_error)?).into_iter();
-        let Some((0, seq, _, _)) = rows.next() else {
-            return Ok(None);
-        };
-        let mut log = Log { seq, ..Log::default() };
-        for (kind, number, bytes, owner) in rows {
-            if let Some(owner) = owner {
-                log.owners.push((u64::try_from(number).map_err(corrupt)?, parse(&owner)?));
-                continue;
-            }
-            log.is_merged |= kind == 1;
-            log.numbers.push(number);
-            log.parts.push(Bytes::from(bytes.unwrap_or_default()));
-        }
-        Ok(Some(log))
+        Log::of_rows(reading.map_err(Stop::into_error)?)
     }
 
     pub(in crate::storage) async fn log_after(
@@ -59,12 +42,11 @@ impl Postgres {
         seq: i64,
     ) -> Result<Option<Tail>, StorageError> {
         let reading = read!(self.others, connection => {
-            let rows: Vec<Row> = sqlx::query_as(
-                "SELECT 0::int2, COALESCE(s.upto, 0), NULL::bytea, NULL::text \
+            let rows: Vec<(i16, i64, Option<Vec<u8>>)> = sqlx::query_as(
+                "SELECT 0::int2, COALESCE(s.upto, 0), NULL::bytea \
                  FROM documents d LEFT JOIN snapshots s ON s.document_id = d.id WHERE d.id = $1 \
                  UNION ALL \
-                 SELECT 1::int2, seq, bytes, NULL FROM updates \
-                 WHERE document_id = $1 AND seq > $2",
+                 SELECT 1::int2, seq, bytes FROM updates WHERE document_id = $1 AND seq > $2",
             )
             .bind(id.to_string())
             .bind(seq)
@@ -72,14 +54,17 @@ impl Postgres {
             .await?;
             Ok(rows)
         });
-        let mut rows = in_order(reading.map_err(Stop::into_error)?).into_iter();
-        let Some((0, merged_upto, _, _)) = rows.next() else {
+        let mut rows = reading.map_err(Stop::into_error)?;
+        // As a log's rows, and for the same reason.
+        rows.sort_unstable_by_key(|(kind, seq, _)| (*kind, *seq));
+        let mut rows = rows.into_iter();
+        let Some((0, merged_upto, _)) = rows.next() else {
             return Ok(None);
         };
         if seq < merged_upto {
             return Ok(None);
         }
-        let updates = rows.filter_map(|(_, seq, bytes, _)| Some((seq, Bytes::from(bytes?))));
+        let updates = rows.filter_map(|(_, seq, bytes)| Some((seq, Bytes::from(bytes?))));
         Ok(Some(Tail { updates: updates.collect() }))
     }
 
@@ -139,10 +124,4 @@ impl Postgres {
         });
         compacting.map_err(Stop::into_error)
     }
-}
-
-/// Sorted here: there it would be a sort of all bytes of the document, on disk if they are many.
-fn in_order(mut rows: Vec<Row>) -> Vec<Row> {
-    rows.sort_unstable_by_key(|(kind, seq, _, _)| (*kind, *seq));
-    rows
 }

@@ -134,6 +134,8 @@ mod tests {
 
     use super::*;
 
+    type Answer = Result<usize, StorageError>;
+
     /// Answers each question with itself when it is let, and says how many groups there were.
     struct Oracle {
         gathered: Gathered<usize, usize>,
@@ -149,7 +151,7 @@ mod tests {
             Self { gathered, may_answer, groups, error: Mutex::new(None) }
         }
 
-        async fn ask(&self, question: usize) -> Result<usize, StorageError> {
+        async fn ask(&self, question: usize) -> Answer {
             let answer = async |questions: Vec<usize>| {
                 self.groups.fetch_add(1, Ordering::Relaxed);
                 self.may_answer.acquire().await.expect("it is not closed").forget();
@@ -157,6 +159,23 @@ mod tests {
                 error.map_or(Ok(questions), Err)
             };
             self.gathered.ask(question, answer).await
+        }
+
+        /// The answers to 0, which is under way before the others come, and to `1..=others`.
+        async fn ask_with_company(
+            &self,
+            others: usize,
+            between: impl FnOnce(),
+        ) -> (Answer, Vec<Answer>) {
+            let mut first = pin!(self.ask(0));
+            assert_eq!(poll_immediate(&mut first).await, None);
+            let mut others = pin!(join_all((1..=others).map(|question| self.ask(question))));
+            assert_eq!(poll_immediate(&mut others).await, None);
+            self.may_answer.add_permits(1);
+            let first = first.await;
+            between();
+            self.may_answer.add_permits(1);
+            (first, others.await)
         }
 
         fn groups(&self) -> usize {
@@ -167,13 +186,9 @@ mod tests {
     #[tokio::test]
     async fn those_who_come_while_one_is_asked_are_asked_together_and_answered_apart() {
         let oracle = Oracle::new(100);
-        let mut first = pin!(oracle.ask(0));
-        assert_eq!(poll_immediate(&mut first).await, None);
-        let mut others = pin!(join_all((1..=50).map(|question| oracle.ask(question))));
-        assert_eq!(poll_immediate(&mut others).await, None);
-        oracle.may_answer.add_permits(2);
-        assert_eq!(first.await, Ok(0));
-        assert_eq!(others.await, (1..=50).map(Ok).collect::<Vec<_>>());
+        let (first, others) = oracle.ask_with_company(50, || {}).await;
+        assert_eq!(first, Ok(0));
+        assert_eq!(others, (1..=50).map(Ok).collect::<Vec<_>>());
         assert_eq!(oracle.groups(), 2);
     }
 
@@ -191,15 +206,9 @@ mod tests {
         let oracle = Oracle::new(100);
         let away = StorageError::Unavailable("away".to_owned());
         let error = |error| *oracle.error.lock().unwrap_or_else(PoisonError::into_inner) = error;
-        let mut first = pin!(oracle.ask(0));
-        assert_eq!(poll_immediate(&mut first).await, None);
-        let mut others = pin!(join_all((1..=3).map(|question| oracle.ask(question))));
-        assert_eq!(poll_immediate(&mut others).await, None);
-        oracle.may_answer.add_permits(1);
-        assert_eq!(first.await, Ok(0));
-        error(Some(away.clone()));
-        oracle.may_answer.add_permits(1);
-        assert_eq!(others.await, [Err(away.clone()), Err(away.clone()), Err(away)]);
+        let (first, others) = oracle.ask_with_company(3, || error(Some(away.clone()))).await;
+        assert_eq!(first, Ok(0));
+        assert_eq!(others, [Err(away.clone()), Err(away.clone()), Err(away)]);
         error(None);
         oracle.may_answer.add_permits(1);
         assert_eq!(oracle.ask(4).await, Ok(4));

@@ -14,7 +14,7 @@ use sqlx::{Connection, QueryBuilder, SqliteConnection};
 use crate::domain::ids::{DocumentId, UserId};
 use crate::domain::seat::{Role, Seat};
 use crate::storage::error::StorageError;
-use crate::storage::log::{Append, Appended, Log, Tail};
+use crate::storage::log::{Append, Appended, Log, Row, Tail};
 use crate::storage::plan::{Plan, Sitting, State, plan};
 use crate::storage::rows::{corrupt, fence, parse};
 use crate::storage::sqlite::memory::{Forget, Known};
@@ -27,7 +27,7 @@ const ROWS_MAX: usize = 4_096;
 /// the large ones beside it.
 pub(super) const LOGS_MAX: usize = 64;
 
-/// Document, what kind of row it is, its number, its bytes, and whose client id it is.
+/// A document, and a [`Row`] of it.
 type LogRow = (String, i64, i64, Option<Vec<u8>>, Option<String>);
 
 /// Which of those wanted, what kind of row it is, its number, its bytes.
@@ -63,11 +63,11 @@ impl Sqlite {
         .bind(serde_json::to_string(&wanted).map_err(corrupt)?)
         .fetch_all(&self.readers)
         .await?;
-        let mut of_each: HashMap<String, Vec<LogRow>> = HashMap::new();
-        for row in rows {
-            of_each.entry(row.0.clone()).or_default().push(row);
+        let mut of_each: HashMap<String, Vec<Row>> = HashMap::new();
+        for (id, kind, number, bytes, owner) in rows {
+            of_each.entry(id).or_default().push((kind, number, bytes, owner));
         }
-        let logs = of_each.into_iter().map(|(id, rows)| Ok((id, log_from(rows)?)));
+        let logs = of_each.into_iter().map(|(id, rows)| Ok((id, Log::of_rows(rows)?)));
         let logs = logs.collect::<Result<HashMap<_, _>, StorageError>>()?;
         // One may be wanted twice.
         Ok(wanted.iter().map(|id| logs.get(id).cloned().flatten()).collect())
@@ -187,29 +187,6 @@ impl Sqlite {
             .await?;
         Ok(tx.commit().await?)
     }
-}
-
-/// A log of its rows. `None`: there is no such document.
-fn log_from(mut rows: Vec<LogRow>) -> Result<Option<Log>, StorageError> {
-    // The number comes first; a snapshot is always below the updates that it leaves standing.
-    rows.sort_unstable_by_key(|(_, kind, number, _, _)| (*kind, *number));
-    let mut rows = rows.into_iter();
-    let Some((_, 0, seq, _, _)) = rows.next() else {
-        return Ok(None);
-    };
-    let mut log = Log { seq, ..Log::default() };
-    for (_, kind, number, bytes, owner) in rows {
-        if let Some(owner) = owner {
-            log.owners.push((u64::try_from(number).map_err(corrupt)?, parse(&owner)?));
-            continue;
-        }
-        log.is_merged |= kind == 1;
-        // What is in the journal comes last, and the document's row knows nothing of it.
-        log.seq = log.seq.max(number);
-        log.numbers.push(number);
-        log.parts.push(Bytes::from(bytes.unwrap_or_default()));
-    }
-    Ok(Some(log))
 }
 
 /// What is still good of what was known. A journal of which nothing is known, or that is long, is

@@ -90,3 +90,66 @@ async fn accept(
     });
     written.collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use std::pin::pin;
+
+    use bytes::Bytes;
+    use chrono::DateTime;
+    use futures_util::FutureExt as _;
+    use futures_util::future::poll_immediate;
+
+    use super::*;
+    use crate::domain::ids::{DocumentId, ShareLinkId};
+    use crate::domain::user::User;
+    use crate::storage::documents::NewDocument;
+    use crate::storage::links::NewShareLink;
+
+    async fn link(sqlite: &Sqlite) -> ShareLinkId {
+        let (id, now) = (DocumentId::generate(), DateTime::UNIX_EPOCH);
+        let owner = User { id: "kim".parse().expect("an id"), name: "Kim".to_owned() };
+        let (title, update) = (String::new(), Bytes::new());
+        let document = NewDocument { id, title, owner, update, characters: 0, now };
+        sqlite.create_document(&document).await.expect("a document");
+        let link = ShareLinkId::generate();
+        let new = NewShareLink { id: link, document_id: id, invite_hash: [0; 32], now };
+        sqlite.find_or_create_link(&new).await.expect("a link");
+        link
+    }
+
+    /// Whoever has the turn ratifies for all who wait, and may go away in the middle of it.
+    #[tokio::test]
+    async fn a_grant_is_ratified_though_whoever_took_it_along_goes_away() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let url = format!("sqlite://{}", folder.path().join("galley.db").display());
+        let sqlite = Sqlite::open(&url).await.expect("a new file");
+        let (link, other) = (link(&sqlite).await, link(&sqlite).await);
+        let ratify = |seat| {
+            let (session, user) = (SessionId::generate(), "kim".to_owned());
+            let grant = Grant { seat, fence: Fence(9), number: 9, session, user, now_ms: 0 };
+            sqlite.ratify_together(grant)
+        };
+        // One has the turn and waits for the connection, so that two gather.
+        let connection = sqlite.write(Forget::Nothing).await.expect("the connection");
+        let mut before = pin!(ratify(Seat::new(other, Role::Writer)));
+        assert_eq!(poll_immediate(&mut before).await, None);
+        let taker = Seat::new(link, Role::Writer);
+        let mut takes = Box::pin(ratify(taker));
+        let mut taken = pin!(ratify(Seat::new(link, Role::Reviewer)));
+        assert!(takes.as_mut().now_or_never().is_none());
+        assert_eq!(poll_immediate(&mut taken).await, None);
+        drop(connection);
+        assert_eq!(before.await, Ok(Ratified::Accepted));
+
+        // It takes both along, and waits for the connection.
+        let connection = sqlite.write(Forget::Nothing).await.expect("the connection");
+        assert!(takes.as_mut().now_or_never().is_none());
+        drop(takes);
+        drop(connection);
+
+        assert_eq!(taken.await, Ok(Ratified::Accepted));
+        let door = sqlite.door(taker).await.expect("it can be read").expect("a link");
+        assert_eq!(door.floor, Fence::ZERO, "who went away was not ratified");
+    }
+}
