@@ -62,6 +62,12 @@ struct Shared {
     closed: Notify,
 }
 
+impl Shared {
+    fn is_closed(&self) -> bool {
+        self.close.get().is_some()
+    }
+}
+
 /// What waits to be sent.
 #[derive(Debug)]
 enum Queued {
@@ -119,7 +125,7 @@ impl Outbox {
     /// Whether the socket has been told to end.
     #[must_use]
     pub fn is_closed(&self) -> bool {
-        self.shared.close.get().is_some()
+        self.shared.is_closed()
     }
 }
 
@@ -130,8 +136,7 @@ impl OutboxReader {
     ///
     /// Nothing is lost if the future is dropped.
     pub async fn next(&mut self) -> Outgoing {
-        let is_closed = || self.shared.close.get().is_some();
-        let queued = self.shared.queue.pop_unless(is_closed).await;
+        let queued = self.shared.queue.pop_unless(|| self.shared.is_closed()).await;
         match queued {
             Some(queued) if !self.gave_up() => self.take(queued),
             Some(_) | None => {

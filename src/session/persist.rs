@@ -257,9 +257,6 @@ async fn store(
         match outcome {
             Appended::Stored { seq } => {
                 room.stored(seq, &debt);
-                if relay.is_alone() {
-                    continue;
-                }
                 let fence = append.guard.as_ref().map_or(Fence::ZERO, |guard| guard.fence);
                 let update = append.update.clone();
                 publish(relay, append, Message::Update { seq, fence, update }).await;
