@@ -26,7 +26,7 @@ export const browserPath = process.env.GALLEY_CHROMIUM ?? "/usr/bin/chromium"
 export const shots = process.env.GALLEY_SHOTS ?? join(tmpdir(), "galley-shots")
 
 /** How long a page may take for anything: a busy machine is no fault of the page's. */
-const PATIENCE_MS = 60_000
+export const PATIENCE_MS = 60_000
 
 export class Browser {
   static async start() {

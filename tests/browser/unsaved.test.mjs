@@ -10,7 +10,7 @@ import { after, afterEach, before, beforeEach, test } from "node:test"
 import { AxeBuilder } from "@axe-core/playwright"
 import { chromium } from "playwright-core"
 
-import { Browser, browserPath, Galley, Person, until } from "./harness.mjs"
+import { Browser, browserPath, Galley, PATIENCE_MS, Person, until } from "./harness.mjs"
 
 /** @type {Galley} */
 let galley
@@ -127,7 +127,7 @@ async function launch(profile) {
     locale: "en-GB",
     viewport: { width: 1280, height: 800 },
   })
-  context.setDefaultTimeout(60_000)
+  context.setDefaultTimeout(PATIENCE_MS)
   return new Person(galley, await context.newPage())
 }
 
