@@ -142,9 +142,23 @@ export class Person {
     assert.equal(text, wanted)
   }
 
-  /** Selects the first occurrence, as a mouse would. @param {string} quote */
+  /**
+   * Selects the first occurrence, as a mouse would. The editor hears of a selection only a task later,
+   * and puts its own back if it draws before that: so it is looked at when it has drawn.
+   *
+   * @param {string} quote
+   */
   async select(quote) {
-    const found = await this.page.evaluate((wanted) => {
+    await until(async () => {
+      const found = await this.#selectOnce(quote)
+      assert.notEqual(found, "missing", `“${quote}” is not in the text`)
+      return found === "selected"
+    }, `“${quote}” is selected`)
+  }
+
+  /** @param {string} quote @returns {Promise<"missing" | "selected" | "undone">} */
+  #selectOnce(quote) {
+    return this.page.evaluate(async (wanted) => {
       const content = /** @type {HTMLElement} */ (document.querySelector(".cm-content"))
       content.focus()
       /** @type {{ node: Node, from: number }[]} */
@@ -161,11 +175,12 @@ export class Person {
         const piece = pieces.findLast((piece) => (side === 0 ? piece.from <= at : piece.from < at))
         return piece && { node: piece.node, at: at - piece.from }
       })
-      if (from === -1 || !start || !end) return false
-      getSelection()?.setBaseAndExtent(start.node, start.at, end.node, end.at)
-      return true
+      if (from === -1 || !start || !end) return "missing"
+      const selection = /** @type {Selection} */ (getSelection())
+      selection.setBaseAndExtent(start.node, start.at, end.node, end.at)
+      for (let frames = 0; frames < 3; frames += 1) await new Promise(requestAnimationFrame)
+      return document.activeElement === content && !selection.isCollapsed ? "selected" : "undone"
     }, quote)
-    assert.ok(found, `“${quote}” is not in the text`)
   }
 
   /** @param {string} quote @param {{ body?: string, suggestion?: string }} review */
