@@ -9,7 +9,7 @@ use crate::domain::fence::Fence;
 use crate::domain::ids::AcquisitionId;
 use crate::domain::user::User;
 use crate::locks::Locks;
-use crate::locks::guard::{Guard, Guards};
+use crate::locks::guard::{Guard, Guards, Part};
 use crate::locks::hold::Hold;
 use crate::locks::link::jittered;
 use crate::locks::name::LockName;
@@ -69,7 +69,7 @@ impl Locks {
     /// # Errors
     ///
     /// As [`Locks::lock`], for the first that cannot be had. The others are given back then, in the
-    /// background.
+    /// background, and are free at once, also where there is a minimum hold.
     ///
     /// # Cancel safety
     ///
@@ -79,14 +79,14 @@ impl Locks {
         names.sort_unstable();
         names.dedup();
         let began = Instant::now();
-        let mut guards = Vec::with_capacity(names.len());
+        let mut part = Part(Vec::with_capacity(names.len()));
         for name in names {
             let policy = wish.policy.after(began.elapsed());
-            guards.push(self.lock(name, &Wish { policy, ..wish.clone() }).await?);
+            part.0.push(self.lock(name, &Wish { policy, ..wish.clone() }).await?);
         }
-        let guards = Guards::new(guards);
         // The first may have been lost while the last was waited for.
-        if guards.are_held() { Ok(guards) } else { Err(LockError::Lost(Loss::Expired)) }
+        let are_held = part.0.iter().all(Guard::is_held);
+        if are_held { Ok(part.whole()) } else { Err(LockError::Lost(Loss::Expired)) }
     }
 
     /// Does `work` while holding a lock, and ends it where it stands when the lock is lost. The
