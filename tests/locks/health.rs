@@ -19,6 +19,8 @@ use crate::server::{PATIENCE, Server};
 
 /// Longer than a waiter's timer takes, with what is around it.
 const BY_TIMER: Duration = Duration::from_secs(5);
+/// Where all was well, the locks do not look again by themselves before this.
+const REGULAR_LOOK: Duration = Duration::from_secs(15);
 
 async fn allow(server: &Server, rights: &str) {
     let _: Value = server.run(&format!("ACL SETUSER galley on >right {rights}")).await;
@@ -53,6 +55,27 @@ async fn an_unfit_redis_grants_nothing_and_what_is_held_goes_on() {
     let _: Value = server.run("CONFIG SET maxmemory-policy noeviction").await;
     // By itself: nobody asks but the locks' own watch.
     until("it is found fit again", async || locks.claim(&wish).await.is_ok()).await;
+}
+
+/// Goal: a Redis that became unfit while nobody looked grants nothing from the next connection on,
+/// though the regular look is far away and nobody else asks for one.
+#[tokio::test]
+async fn an_unfit_redis_is_found_at_the_start_and_after_each_new_connection() {
+    let server = Server::start_with(&["--maxmemory-policy", "allkeys-lru"]).await;
+    let locks = Locks::connect(&server.url()).await.expect("a good address");
+    let claimed = async || locks.claim(&claim(&seat(), &kim())).await;
+    let is_found = async |since: Instant| {
+        let is_unfit = async || matches!(claimed().await, Err(LocksError::Misconfigured(_)));
+        let found = until("it is found unfit", is_unfit).await;
+        assert!(found - since < REGULAR_LOOK, "found by the timer: {:?}", found - since);
+    };
+    is_found(Instant::now()).await;
+    let _: Value = server.run("CONFIG SET maxmemory-policy noeviction").await;
+    until("it is found fit", async || claimed().await.is_ok()).await;
+    let looked_at = Instant::now();
+    let _: Value = server.run("CONFIG SET maxmemory-policy allkeys-lru").await;
+    let _: Value = server.run("CLIENT KILL TYPE normal SKIPME yes").await;
+    is_found(looked_at).await;
 }
 
 #[tokio::test]
