@@ -78,4 +78,15 @@ impl Place {
             None => self.locks.clone(),
         }
     }
+
+    /// Locks that may be closed, and where it is seen what is free then.
+    pub(crate) async fn to_close(&self) -> [Locks; 2] {
+        match &self.server {
+            At::Memory => {
+                let locks = Locks::memory();
+                [locks.clone(), locks]
+            }
+            At::Redis(_) | At::Cluster(_) => [self.another().await, self.locks.clone()],
+        }
+    }
 }
