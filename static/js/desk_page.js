@@ -230,7 +230,7 @@ export class DeskPage {
 
   /** @param {import("./connection.js").Told} told */
   #problem(told) {
-    if (told.type === "/problems/not-saved") return this.watch.refused()
+    if (told.type === "/problems/not-saved") return this.watch.refused(told.status === 507 ? "full" : "away")
     // Said by `document.size`, which also says when it is over.
     if (told.type === "/problems/document-too-large") return
     if (told.type === "/problems/document-reset") {
