@@ -86,7 +86,7 @@ export class Notices {
     const stays = isLine(this.#key) && isLine(key)
     this.#key = key
     this.element.hidden = !notice
-    this.element.dataset.grave = String(/^(lost|not-saved|full)/.test(key))
+    this.element.dataset.grave = String(/^(lost|not-saved|full|damaged)/.test(key))
     this.element.replaceChildren(...(notice ? [icon("alert"), el("div", {}, ...notice.parts())] : []))
     if (!held || this.element.contains(document.activeElement)) return
     // Into the line and out again the focus stays where the choice is; out of a notice it is in the text.
@@ -117,6 +117,7 @@ export class Notices {
     if (phase === "uncertain") return said("uncertain", t("state.uncertain"))
     if (phase === "offline" && state.quiet) return null
     if (phase === "offline") return this.#offline(state)
+    if (phase === "seated" && state.damaged) return said("damaged", t("state.damaged"), this.count)
     if (phase === "seated" && state.size.state === "full" && saving.refusing === "no") {
       return { key: "full", parts: () => this.#full(state) }
     }

@@ -42,6 +42,7 @@ import { ample } from "./full.js"
  * @property {string} why why the seat was lost: the end of a `state.lost.*`
  * @property {Record<Role, Chair>} chairs
  * @property {Saving} saving
+ * @property {boolean} damaged the document cannot be read to its end, nor changed
  * @property {import("./full.js").Size} size how near the document is to what it may take
  */
 
@@ -66,6 +67,7 @@ const beginning = {
   why: "",
   chairs: { writer: emptyChair, reviewer: emptyChair },
   saving: { count: 0, since: null, savedAt: null, slow: false, refusing: "no", kept: "yes" },
+  damaged: false,
   size: ample,
 }
 const atFirst = Object.freeze(beginning)

@@ -3,7 +3,7 @@
 
 import assert from "node:assert/strict"
 import { execFileSync } from "node:child_process"
-import { mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs"
+import { mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterEach, before, after, beforeEach, test } from "node:test"
@@ -146,6 +146,33 @@ test("more than the server keeps without storing it is refused and said, and sto
   await writer.notice.waitFor({ state: "hidden" })
   const text = await stored(writer)
   assert.ok(text === `Before.\n${PASTE.repeat(3)}`, `${text.length} characters`)
+  browser.assertContent()
+})
+
+test("a damaged document is said, is shown as far as it could be read, and cannot be changed", async () => {
+  const writer = await browser.person(galley)
+  await writer.paste("Kim", "Readable.")
+  await writer.page.locator(".cm-content").click()
+  await writer.page.keyboard.press("Control+End")
+  await writer.page.keyboard.insertText(" Unreadable.")
+  await writer.seated()
+  const desk = writer.page.url()
+  await writer.page.goto(galley.url)
+  // When it has stopped, all is in one file.
+  await galley.end("SIGTERM")
+  const file = join(galley.folder, "data/galley.db")
+  const bytes = readFileSync(file)
+  // The letter before a text is its length: with another the edit does not parse.
+  for (let at = bytes.indexOf(" Unreadable."); at !== -1; at = bytes.indexOf(" Unreadable.", at + 1)) bytes[at - 1] = 0x7f
+  writeFileSync(file, bytes)
+  await galley.run()
+  await writer.page.goto(desk)
+  await writer.notice.getByText("This document is damaged in the database.").waitFor()
+  await writer.seated()
+  await writer.sees("Readable.")
+  await writer.shot("states-damaged")
+  await type(writer, " Not this.")
+  await writer.sees("Readable.")
   browser.assertContent()
 })
 
