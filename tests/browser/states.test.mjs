@@ -138,7 +138,7 @@ test("more than the server keeps without storing it is refused and said, and sto
   await writer.page.locator(".cm-content").click()
   await writer.page.keyboard.press("Control+End")
   for (let page = 0; page < 3; page++) await writer.page.keyboard.press("Control+v")
-  await writer.page.locator("#toast").getByText("The server cannot store right now and takes no further edits").waitFor()
+  await writer.page.locator("#toast").getByText("More waits to be stored than the server can keep").waitFor()
   await writer.notice.getByText("the server's disk is full, and what you typed is on this page only").waitFor()
   await writer.shot("states-unsaved-full")
   free()

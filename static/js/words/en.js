@@ -179,6 +179,7 @@ export const en = {
   "kept.done": "It is back in the text.",
   "state.damaged": "This document is damaged in the database. You see what could be read of it, and nothing can be changed until it is mended.",
   "state.denied": "The reviewer's chair does not change the text. Select a passage and suggest a replacement.",
+  "state.unsaved-full": "More waits to be stored than the server can keep. What you type now stays on this page and is sent again: please pause until it says “Saved”.",
   "state.problem": "The server says: {why}",
 
   "review.list": "Reviews",
