@@ -209,14 +209,17 @@ impl Locks {
         if let Some(until) = until {
             hold.trust_until(*until);
         }
-        let Some(id) = self.0.keep(hold.tenancy(), grant.sent_at) else {
-            self.0.keeper.release_soon(&hold.held.name, &hold.held.value, Duration::ZERO);
-            return Err(LockError::Lost(Loss::Closed));
+        // An answer that was too long on its way is not acted on: nothing was held, for however short.
+        let kept = match hold.loss(Instant::now()) {
+            None => self.0.keep(hold.tenancy(), grant.sent_at).ok_or(Loss::Closed),
+            Some(loss) => Err(loss),
         };
+        let id = kept.map_err(|loss| {
+            self.0.keeper.release_soon(&hold.held.name, &hold.held.value, Duration::ZERO);
+            LockError::Lost(loss)
+        })?;
         self.0.alarms.began(hold.held.name.class(), hold.began);
-        let guard = Guard::new(self.clone(), hold, Kept::new(self.clone(), id));
-        // An answer that was too long on its way is not acted on.
-        if guard.is_held() { Ok(guard) } else { Err(LockError::Lost(Loss::Expired)) }
+        Ok(Guard::new(self.clone(), hold, Kept::new(self.clone(), id)))
     }
 
     /// Gives a lock back; nobody gets it for `rest`.
