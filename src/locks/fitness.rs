@@ -64,6 +64,8 @@ struct Found {
     /// Why nothing is granted.
     unfit: Option<LocksError>,
     warnings: Vec<&'static str>,
+    /// How far Redis's clock is ahead of ours.
+    clock_ahead: TimeDelta,
 }
 
 impl Fitness {
@@ -81,6 +83,11 @@ impl Fitness {
         self.found().warnings.clone()
     }
 
+    /// How far Redis's clock is ahead of ours, by the last look.
+    pub(super) fn clock_ahead(&self) -> TimeDelta {
+        self.found().clock_ahead
+    }
+
     /// Looks.
     pub(super) async fn check(&self) -> Result<(), LocksError> {
         let ahead = health::check(&self.calls, self.server).await;
@@ -90,7 +97,9 @@ impl Fitness {
             // There is no telling: what was found before stands.
             Err(LocksError::Unavailable(_) | LocksError::Unsupported(_)) => {}
         }
-        self.warn(CLOCK, CLOCK_OFF_MAX < ahead?.abs());
+        let ahead = ahead?;
+        self.found().clock_ahead = ahead;
+        self.warn(CLOCK, CLOCK_OFF_MAX < ahead.abs());
         let hears = self.hears().await?;
         self.warn(DEAF, !hears);
         if !hears {

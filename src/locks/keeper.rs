@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use chrono::TimeDelta;
 use tokio::time::Instant;
 
 use crate::domain::seat::Seat;
@@ -144,6 +145,14 @@ impl Keeper {
         match self {
             Self::Memory(_) => Vec::new(),
             Self::Redis(remote) => remote.fitness.warnings(),
+        }
+    }
+
+    /// How far its clock is ahead of this server's.
+    pub(super) fn clock_ahead(&self) -> TimeDelta {
+        match self {
+            Self::Memory(_) => TimeDelta::zero(),
+            Self::Redis(remote) => remote.fitness.clock_ahead(),
         }
     }
 

@@ -99,6 +99,7 @@ mod words;
 use std::sync::{Arc, Once};
 use std::time::Duration;
 
+use chrono::TimeDelta;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -293,6 +294,13 @@ impl Locks {
     #[must_use]
     pub fn warnings(&self) -> Vec<&'static str> {
         self.0.keeper.warnings()
+    }
+
+    /// How far the clock by which [`Grant::since`] is told is ahead of this server's, by the last
+    /// check.
+    #[must_use]
+    pub fn clock_ahead(&self) -> TimeDelta {
+        self.0.keeper.clock_ahead()
     }
 
     /// What is wrong with a class of locks, as this process has seen it of late. Raises and clears

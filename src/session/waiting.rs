@@ -36,7 +36,8 @@ impl Sessions {
             match waited {
                 Ok(Waited::Granted(grant)) => {
                     // The grant is made by the release itself: this is how long it took to get here.
-                    let took = (Utc::now() - grant.since).to_std().unwrap_or_default();
+                    let now = Utc::now() + self.shared.locks.clock_ahead();
+                    let took = (now - grant.since).to_std().unwrap_or_default();
                     metrics::histogram!("galley_seat_handover_seconds").record(took);
                     return Ok(grant);
                 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicUsize, Ordering};
 use std::time::Duration;
 
+use chrono::TimeDelta;
 use galley::locks::{LockError, Locks, LocksError, Released, Verdict};
 use redis::Value;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -91,6 +92,8 @@ async fn a_clock_that_is_off_by_more_than_five_seconds_is_a_warning_that_names_n
         let warnings = locks.warnings();
         let named = warnings.iter().any(|it| it.contains("clock") && it.contains("NTP"));
         assert_eq!(named, is_off, "{seconds} s: {warnings:?}");
+        let off_by = locks.clock_ahead() - TimeDelta::seconds(seconds);
+        assert!(off_by.abs() < TimeDelta::seconds(3), "{seconds} s: {off_by}");
     }
 }
 
