@@ -101,6 +101,7 @@ async fn g7_edits_beyond_the_limit_while_sqlite_is_locked_are_refused_and_then_s
     let answer = becomes(&server, 503).await;
     assert_eq!(answer["down"], json!(["storage"]));
     assert!(answer["remedy"].as_str().expect("text").contains("cannot be stored"), "{answer}");
+    assert_eq!(writer.is_saved_to(), 0);
     sqlx::raw_sql("COMMIT").execute(&mut other).await.expect("it is free");
     other.close().await.expect("closed");
     is_all_stored(&server, &desk, &writer, &text).await;
@@ -121,6 +122,7 @@ async fn g7_edits_beyond_the_limit_while_postgresql_is_stopped_are_refused_and_t
     sleep(Duration::from_secs(3)).await;
     let text = format!("before {}", fill(&writer).await);
     assert_eq!(becomes(&server, 503).await["down"], json!(["storage"]));
+    assert_eq!(writer.is_saved_to(), 7, "no more than \"before \"");
     postgres.start_again().await;
     is_all_stored(&server, &desk, &writer, &text).await;
     let path = format!("/api/documents/{}/versions", desk.document);
@@ -207,7 +209,7 @@ async fn is_full_and_then_not(
     [writer, reviewer]: [&Peer; 2],
     free: impl Future<Output = ()>,
 ) -> String {
-    let before = writer.text();
+    let (before, saved_before) = (writer.text(), writer.is_saved_to());
     writer.append("typed without space");
     let told = problem(writer, "not-saved").await;
     assert_eq!(told["status"], 507);
@@ -222,6 +224,9 @@ async fn is_full_and_then_not(
     // The others are shown it.
     reviewer.reads(&format!("{before}typed without space")).await;
     writer.append(", and more");
+    // While somebody types it is said twice a second: by now it would have been.
+    sleep(Duration::from_millis(600)).await;
+    assert_eq!(writer.is_saved_to(), saved_before);
     free.await;
     writer.saved().await;
     becomes(server, 200).await;
