@@ -1,17 +1,9 @@
 //! A stored document that cannot be read to its end: a state that is said, and not an endless try.
 
 use serde_json::json;
-use sqlx::sqlite::SqliteConnectOptions;
-use sqlx::{ConnectOptions, SqliteConnection};
-use tokio::time::{Duration, Instant, sleep};
+use sqlx::SqliteConnection;
 
 use crate::process::Server;
-use crate::redis_server::PATIENCE;
-
-async fn database(server: &Server) -> SqliteConnection {
-    let file = server.folder().join("data/galley.db");
-    SqliteConnectOptions::new().filename(file).connect().await.expect("a file")
-}
 
 /// Moves the journal to where it belongs, as the server does at its start.
 async fn move_journal(database: &mut SqliteConnection) {
@@ -27,20 +19,6 @@ async fn rows(database: &mut SqliteConnection) -> Vec<(i64, Vec<u8>)> {
     rows.fetch_all(database).await.expect("rows")
 }
 
-/// Waits until so many rooms are open.
-async fn rooms(server: &Server, count: usize) {
-    let began = Instant::now();
-    loop {
-        let figures = server.http.get(format!("{}/metrics", server.url)).send().await;
-        let figures = figures.expect("an answer").text().await.expect("text");
-        if figures.contains(&format!("\ngalley_rooms {count}\n")) {
-            return;
-        }
-        assert!(began.elapsed() < PATIENCE, "not {count} rooms: {figures}");
-        sleep(Duration::from_millis(20)).await;
-    }
-}
-
 /// Goal: with a row missing, or one that is none, a document opens read-only up to there. People are
 /// told, the operator is told which rows, nothing is added or merged; and with the row put back all
 /// is as before.
@@ -53,10 +31,10 @@ async fn a_damaged_document_opens_read_only_up_to_the_damage_until_it_is_mended(
         writer.append(word);
         writer.saved().await;
     }
-    rooms(&server, 1).await;
+    server.has_rooms(1).await;
     writer.leave().await;
-    rooms(&server, 0).await;
-    let mut database = database(&server).await;
+    server.has_rooms(0).await;
+    let mut database = server.database().await;
     move_journal(&mut database).await;
     let whole = rows(&mut database).await;
     assert_eq!(whole.len(), 4);
@@ -69,7 +47,7 @@ async fn a_damaged_document_opens_read_only_up_to_the_damage_until_it_is_mended(
         let damaged = rows(&mut database).await;
         let writer = server.writer(&desk).await;
         writer.reads(read).await;
-        rooms(&server, 1).await;
+        server.has_rooms(1).await;
         let told = writer.event("problem").await;
         assert_eq!(told["type"], "/problems/document-damaged");
         writer.append(" more");
@@ -93,7 +71,7 @@ async fn a_damaged_document_opens_read_only_up_to_the_damage_until_it_is_mended(
             mending.await.expect("mended");
         }
         drop((writer, stock));
-        rooms(&server, 0).await;
+        server.has_rooms(0).await;
     }
     let writer = server.writer(&desk).await;
     assert_eq!(writer.text(), "one two three four");

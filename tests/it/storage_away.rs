@@ -5,8 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use sqlx::sqlite::SqliteConnectOptions;
-use sqlx::{ConnectOptions, Connection};
+use sqlx::Connection;
 use tempfile::TempDir;
 use tokio::process::Command;
 use tokio::time::{Duration, Instant, sleep};
@@ -40,13 +39,6 @@ async fn becomes(server: &Server, status: u16) -> Value {
         assert!(began.elapsed() < PATIENCE, "not {status}: {answer}");
         sleep(Duration::from_millis(20)).await;
     }
-}
-
-async fn figure(server: &Server, name: &str) -> String {
-    let text = server.http.get(format!("{}/metrics", server.url)).send().await.expect("an answer");
-    let text = text.text().await.expect("text");
-    let line = text.lines().find(|line| line.starts_with(name));
-    line.unwrap_or_else(|| panic!("no {name}")).to_owned()
 }
 
 /// Waits for an event `problem` of that name.
@@ -94,8 +86,7 @@ async fn g7_edits_beyond_the_limit_while_sqlite_is_locked_are_refused_and_then_s
     let server = Server::start().await;
     let desk = server.desk("").await;
     let writer = server.writer(&desk).await;
-    let file = server.folder().join("data/galley.db");
-    let mut other = SqliteConnectOptions::new().filename(file).connect().await.expect("a file");
+    let mut other = server.database().await;
     sqlx::raw_sql("BEGIN IMMEDIATE").execute(&mut other).await.expect("the lock");
     let text = fill(&writer).await;
     let answer = becomes(&server, 503).await;
@@ -220,7 +211,7 @@ async fn is_full_and_then_not(
     let remedy = answer["remedy"].as_str().expect("text");
     assert!(remedy.contains("no space left") && remedy.contains("free space"), "{remedy}");
     let full = "galley_storage_failing{reason=\"full\"}";
-    assert!(figure(server, full).await.ends_with(" 1"));
+    assert_eq!(server.figure(full).await, 1.0);
     // The others are shown it.
     reviewer.reads(&format!("{before}typed without space")).await;
     writer.append(", and more");
@@ -230,7 +221,7 @@ async fn is_full_and_then_not(
     free.await;
     writer.saved().await;
     becomes(server, 200).await;
-    assert!(figure(server, full).await.ends_with(" 0"));
+    assert_eq!(server.figure(full).await, 0.0);
     let whole = "typed without space, and more".to_owned();
     assert_eq!(server.text(&desk.writer, &desk.document).await, format!("{before}{whole}"));
     whole

@@ -1,0 +1,40 @@
+//! What a test sees of a server from beside it: its database file and its figures.
+
+use sqlx::sqlite::SqliteConnectOptions;
+use sqlx::{ConnectOptions, SqliteConnection};
+use tokio::time::{Duration, Instant, sleep};
+
+use crate::process::Server;
+use crate::redis_server::PATIENCE;
+
+impl Server {
+    /// A connection of somebody else to its `SQLite` file.
+    pub(crate) async fn database(&self) -> SqliteConnection {
+        let file = self.folder().join("data/galley.db");
+        SqliteConnectOptions::new().filename(file).connect().await.expect("a file")
+    }
+
+    /// All its figures.
+    pub(crate) async fn figures(&self) -> String {
+        let figures = self.http.get(format!("{}/metrics", self.url)).send().await;
+        figures.expect("an answer").text().await.expect("text")
+    }
+
+    /// One of them, by its name and labels.
+    pub(crate) async fn figure(&self, name: &str) -> f64 {
+        let figures = self.figures().await;
+        let find = |line: &str| line.strip_prefix(name)?.strip_prefix(' ')?.parse().ok();
+        figures.lines().find_map(find).unwrap_or_else(|| panic!("no {name}: {figures}"))
+    }
+
+    /// Waits until so many rooms are open.
+    pub(crate) async fn has_rooms(&self, count: u32) {
+        let began = Instant::now();
+        // No figure at all before the first tick.
+        let wanted = format!("\ngalley_rooms {count}\n");
+        while !self.figures().await.contains(&wanted) {
+            assert!(began.elapsed() < PATIENCE, "not {count} rooms");
+            sleep(Duration::from_millis(20)).await;
+        }
+    }
+}
