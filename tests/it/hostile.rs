@@ -25,6 +25,7 @@ async fn g12_malformed_messages_are_closed_with_4400_and_the_document_is_unharme
         ("a type of the server's", vec![100, 2, b'{', b'}']),
         ("truncated step 1", vec![0, 0, 5, 1]),
         ("state vector of half a gigabyte", vec![0, 0, 5, 0xff, 0xff, 0xff, 0xff, 0x0f]),
+        ("state vector of 64 million", vec![0, 0, 6, 0x80, 0x80, 0x80, 0x20, 1, 1]),
         ("step 1 with more behind it", vec![0, 0, 1, 0, 7]),
         ("update that is none", vec![0, 2, 3, 1, 2, 3]),
         ("update of 64 million structs", vec![0, 2, 6, 1, 0x80, 0x80, 0x80, 0x20, 1]),
@@ -35,8 +36,12 @@ async fn g12_malformed_messages_are_closed_with_4400_and_the_document_is_unharme
     ];
     for (what, message) in messages {
         let writer = server.writer(&desk).await;
+        let before = server.peak();
         writer.send(message);
         assert_eq!(writer.closed().await.0, 4400, "{what}");
+        // What a message says of its size is no reason to take as much.
+        let grew = server.peak() - before;
+        assert!(grew < 2 * 1_024 * 1_024, "{what}: {grew} bytes");
     }
     let writer = server.writer(&desk).await;
     writer.send_message(Message::text("hello"));

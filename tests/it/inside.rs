@@ -1,4 +1,4 @@
-//! What a test sees of a server from beside it: its database file and its figures.
+//! What a test sees of a server from beside it: its database file, its figures and its memory.
 
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{ConnectOptions, SqliteConnection};
@@ -25,6 +25,14 @@ impl Server {
         let figures = self.figures().await;
         let find = |line: &str| line.strip_prefix(name)?.strip_prefix(' ')?.parse().ok();
         figures.lines().find_map(find).unwrap_or_else(|| panic!("no {name}: {figures}"))
+    }
+
+    /// The most memory that it ever had, in bytes: also what it has given back since.
+    pub(crate) fn peak(&self) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.id()));
+        let status = status.expect("a running process");
+        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("its peak");
+        line.trim().trim_end_matches(" kB").parse::<u64>().expect("a number") * 1_024
     }
 
     /// Waits until so many rooms are open.

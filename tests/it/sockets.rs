@@ -12,8 +12,8 @@ use tokio::time::{sleep, timeout};
 use crate::peer::State;
 use crate::process::Server;
 use crate::raw::{
-    A_MOMENT, BINARY, CONTINUATION, FIN, PING, PONG, TEXT, closed, connect, frame, head, memory_of,
-    open, pour, upgrade,
+    A_MOMENT, BINARY, CONTINUATION, FIN, PING, PONG, TEXT, closed, connect, frame, head, open,
+    pour, upgrade,
 };
 use crate::redis_server::PATIENCE;
 
@@ -58,14 +58,14 @@ async fn g13_a_length_that_is_declared_takes_no_memory() {
     let server = Server::start().await;
     let desk = server.desk("text").await;
     for length in [u64::MAX, i64::MAX.unsigned_abs(), 1 << 40, 3 * MIB] {
-        let before = memory_of(&server);
+        let before = server.peak();
         let mut writer = open(&server, &desk, "writer", "").await;
         let head = [&[FIN | BINARY, 0xff][..], &length.to_be_bytes(), &[0; 4]].concat();
         pour(&mut writer, &head).await;
         let code = closed(&mut writer).await.map(|(code, _)| code);
         assert!(matches!(code, Some(4400 | 4413)), "{length}: {code:?}");
-        let grew = memory_of(&server).saturating_sub(before);
-        assert!(grew < 16 * MIB, "{length}: {grew} bytes");
+        let grew = server.peak() - before;
+        assert!(grew < 2 * MIB, "{length}: {grew} bytes");
     }
 }
 
@@ -77,7 +77,7 @@ async fn g13_a_million_fragments_of_one_byte_are_one_message() {
     let neighbour = server.writer(&other).await;
     let fragments = frame(CONTINUATION, &[0]).repeat(1_000_000);
     for (count, code) in [(1, 4400), (3, 4413)] {
-        let before = memory_of(&server);
+        let before = server.peak();
         let mut writer = open(&server, &desk, "writer", "").await;
         pour(&mut writer, &frame(BINARY, &[9])).await;
         for _ in 0..count {
@@ -85,8 +85,8 @@ async fn g13_a_million_fragments_of_one_byte_are_one_message() {
         }
         pour(&mut writer, &frame(FIN | CONTINUATION, &[])).await;
         assert_eq!(closed(&mut writer).await.map(|(code, _)| code), Some(code));
-        let grew = memory_of(&server).saturating_sub(before);
-        assert!(grew < 32 * MIB, "{grew} bytes");
+        let grew = server.peak() - before;
+        assert!(grew < 16 * MIB, "{grew} bytes");
     }
     neighbour.append("undisturbed");
     neighbour.saved().await;
@@ -138,7 +138,7 @@ async fn g13_who_never_reads_is_closed_and_costs_the_other_one_nothing() {
     for taken in [0, 2_048] {
         let slow = open(&server, &desk, "reviewer", "").await;
         writer.event("peer.joined").await;
-        let before = memory_of(&server);
+        let before = server.peak();
         let mut taken = vec![0; taken];
         let mut said = 0;
         let is_left = |state: &mut State| state.events.iter().any(|e| e["event"] == "peer.left");
@@ -152,8 +152,8 @@ async fn g13_who_never_reads_is_closed_and_costs_the_other_one_nothing() {
             sleep(A_MOMENT * 2).await;
         }
         assert_eq!(writer.event("peer.left").await["role"], Role::Reviewer.to_string());
-        let grew = memory_of(&server).saturating_sub(before);
-        assert!(grew < 48 * MIB, "{grew} bytes");
+        let grew = server.peak() - before;
+        assert!(grew < 4 * MIB, "{grew} bytes");
     }
     writer.append("still here");
     writer.saved().await;
@@ -284,12 +284,12 @@ async fn g13_a_storm_of_pings_and_pongs_is_no_harm() {
     let server = Server::start().await;
     let desk = server.desk("text").await;
     let reviewer = server.reviewer(&desk).await;
-    let before = memory_of(&server);
+    let before = server.peak();
     let mut writer = open(&server, &desk, "writer", "events=1").await;
     let storm = [frame(FIN | PING, &[7; 125]), frame(FIN | PONG, &[7; 125])].concat();
     pour(&mut writer, &storm.repeat(10_000)).await;
-    let grew = memory_of(&server).saturating_sub(before);
-    assert!(grew < 16 * MIB, "{grew} bytes");
+    let grew = server.peak() - before;
+    assert!(grew < 4 * MIB, "{grew} bytes");
     pour(&mut writer, &frame(FIN | BINARY, &[9])).await;
     assert!(timeout(Duration::from_secs(30), closed(&mut writer)).await.is_ok());
     assert!(reviewer.is_open());
