@@ -178,6 +178,40 @@ async fn while_somebody_types_it_is_called_saved_twice_a_second() {
     assert!(told as u128 <= halves_of_seconds + 1, "{told} times in {halves_of_seconds} halves");
 }
 
+/// Goal: a document that is worked on all day does not grow by a row for each key, and to merge them
+/// loses nothing of what is typed meanwhile.
+#[tokio::test]
+async fn rows_are_merged_while_somebody_types_and_all_is_there_after_kill_9() {
+    let settings = [("SEATS__RENEW_EVERY", "250ms"), ("LIMITS__MESSAGE_BURST", "100000")];
+    let mut server = Server::with(&settings).await;
+    let desk = server.desk("").await;
+    let writer = server.writer(&desk).await;
+    // Not yet enough of them: it is done while more come.
+    for _ in 0..990 {
+        writer.append("가");
+    }
+    writer.saved().await;
+    let mut database = server.database().await;
+    let began = Instant::now();
+    loop {
+        let rows = "SELECT (SELECT COUNT(*) FROM updates) + (SELECT COUNT(*) FROM journal)";
+        let rows: i64 = sqlx::query_scalar(rows).fetch_one(&mut database).await.expect("a count");
+        if rows < 900 {
+            break;
+        }
+        assert!(began.elapsed() < PATIENCE, "{rows} rows, and nobody merges them");
+        writer.append("나");
+        // It waits for a moment in which nothing is owed to the database.
+        sleep(Duration::from_millis(10)).await;
+    }
+    writer.append("다");
+    writer.saved().await;
+    let text = writer.text();
+    server.kill().await;
+    server.start_again().await;
+    assert_eq!(server.text(&desk.writer, &desk.document).await, text);
+}
+
 /// Goal: many rows become one snapshot when the last one leaves; text, count and edits stay right.
 #[tokio::test]
 async fn rows_are_merged_and_characters_counted_when_the_last_one_leaves() {
