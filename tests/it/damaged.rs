@@ -38,6 +38,8 @@ async fn a_damaged_document_opens_read_only_up_to_the_damage_until_it_is_mended(
     move_journal(&mut database).await;
     let whole = rows(&mut database).await;
     assert_eq!(whole.len(), 4);
+    let document = format!("/api/documents/{}", desk.document);
+    let (versions, label) = (format!("{document}/versions"), json!({ "label": "mended" }));
     for (damage, read, said) in [
         ("DELETE FROM updates WHERE seq = 3", "one two", "number 3 is missing"),
         ("UPDATE updates SET bytes = x'010203' WHERE seq = 2", "one", "malformed update"),
@@ -53,13 +55,17 @@ async fn a_damaged_document_opens_read_only_up_to_the_damage_until_it_is_mended(
         writer.append(" more");
         assert_eq!(writer.event("problem").await["type"], "/problems/document-damaged");
         assert_eq!(writer.event("denied").await["reason"], "not-stored");
+        // Who it belongs to and what it is called is not in what is damaged.
+        server.get(&desk.writer, &document).await.ok(200);
+        let named = server.post(&desk.writer, &versions, label.clone()).await;
+        named.problem(500, "document-damaged");
         // A client that hears no events would not know: it is closed, and stays away.
         let stock = server.knock(&desk, "writer", "takeover=1").await;
         stock.synced().await;
         stock.append(" more");
         assert_eq!(stock.closed().await, (4403, "document-damaged".to_owned()));
-        let path = format!("/api/documents/{}/text", desk.document);
-        server.get(&desk.writer, &path).await.problem(500, "document-damaged");
+        let text = server.get(&desk.writer, &format!("{document}/text")).await;
+        text.problem(500, "document-damaged");
         let log = std::fs::read_to_string(server.folder().join("log")).expect("a log");
         assert!(log.contains(said) && log.contains("put back"), "{log}");
         assert_eq!(rows(&mut database).await, damaged);
@@ -77,9 +83,5 @@ async fn a_damaged_document_opens_read_only_up_to_the_damage_until_it_is_mended(
     assert_eq!(writer.text(), "one two three four");
     writer.append("!");
     writer.saved().await;
-    let body = json!({ "label": "mended" });
-    server
-        .post(&desk.writer, &format!("/api/documents/{}/versions", desk.document), body)
-        .await
-        .ok(201);
+    server.post(&desk.writer, &versions, label).await.ok(201);
 }
