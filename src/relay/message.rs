@@ -50,6 +50,8 @@ pub enum Message {
         /// The event.
         json: String,
     },
+    /// Whoever sits there has worked, by the REST API of another server.
+    Worked(Role),
     /// The share link was revoked: end its seats.
     Revoked(ShareLinkId),
     /// The session was evicted: end it.
@@ -212,6 +214,7 @@ impl Message {
             Self::Event { json, .. } => json.len(),
             Self::Answer { json, .. } => json.len(),
             Self::Hello
+            | Self::Worked(_)
             | Self::Revoked(_)
             | Self::Evicted(_)
             | Self::Knocked { .. }
@@ -236,11 +239,7 @@ impl Message {
             Self::Hello => out.push(3),
             Self::Event { to, json } => {
                 out.push(4);
-                out.push(match to {
-                    None => 0,
-                    Some(Role::Writer) => 1,
-                    Some(Role::Reviewer) => 2,
-                });
+                out.push(to.map_or(0, code_of));
                 out.extend_from_slice(json.as_bytes());
             }
             Self::Revoked(link) => {
@@ -267,6 +266,7 @@ impl Message {
                 out.extend_from_slice(&question.to_be_bytes());
                 out.push(answer.code());
             }
+            Self::Worked(role) => out.extend_from_slice(&[10, code_of(*role)]),
             Self::Question { id, of } => {
                 out.push(20);
                 put_id(out, id);
@@ -292,9 +292,7 @@ impl Message {
             4 => {
                 let to = match reader.byte()? {
                     0 => None,
-                    1 => Some(Role::Writer),
-                    2 => Some(Role::Reviewer),
-                    _ => return None,
+                    code => Some(role_of(code)?),
                 };
                 Self::Event { to, json: String::from_utf8(reader.rest().to_vec()).ok()? }
             }
@@ -310,6 +308,7 @@ impl Message {
                 question: reader.number()?,
                 answer: Reply::of_code(reader.byte()?)?,
             },
+            10 => Self::Worked(role_of(reader.byte()?)?),
             20 => Self::Question { id: reader.id()?, of: reader.id()? },
             21 => {
                 let id = reader.id()?;
@@ -318,6 +317,17 @@ impl Message {
             _ => return None,
         })
     }
+}
+
+fn code_of(role: Role) -> u8 {
+    match role {
+        Role::Writer => 1,
+        Role::Reviewer => 2,
+    }
+}
+
+fn role_of(code: u8) -> Option<Role> {
+    [Role::Writer, Role::Reviewer].into_iter().find(|role| code_of(*role) == code)
 }
 
 /// Appends an id behind its length. Ids have at most 64 bytes.

@@ -15,6 +15,8 @@ fn all() -> Vec<Parcel> {
         Message::Event { to: None, json: "{}".to_owned() },
         Message::Event { to: Some(Role::Writer), json: "{\"이름\":1}".to_owned() },
         Message::Event { to: Some(Role::Reviewer), json: String::new() },
+        Message::Worked(Role::Writer),
+        Message::Worked(Role::Reviewer),
         Message::Revoked(ShareLinkId::generate()),
         Message::Evicted(SessionId::generate()),
         Message::Knocked { question: 1, session: SessionId::generate() },

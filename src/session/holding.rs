@@ -97,6 +97,8 @@ pub struct Holding {
 struct Life {
     phase: Phase,
     since: Option<DateTime<Utc>>,
+    /// The same by this server's own clock.
+    granted_at: Option<Instant>,
     lost: Option<LostReason>,
     idle_warned: bool,
     /// Its place in the renewal actor's register.
@@ -120,6 +122,7 @@ impl Holding {
             life: Mutex::new(Life {
                 phase: Phase::Claiming,
                 since: None,
+                granted_at: None,
                 lost: None,
                 idle_warned: false,
                 kept: None,
@@ -165,6 +168,7 @@ impl Holding {
         if life.phase == Phase::Claiming {
             life.phase = Phase::Held;
             life.since = Some(since);
+            life.granted_at = Some(Instant::now());
             self.fence.store(fence.0, Ordering::Release);
             self.trusted_until.store(self.stamp(until), Ordering::Release);
         }
@@ -249,6 +253,10 @@ impl Holding {
         if is_first {
             // With the end itself, so that nobody sees one without the other.
             life.lost = reason;
+            if let Some(granted_at) = life.granted_at {
+                let held = granted_at.elapsed();
+                metrics::histogram!("galley_lock_hold_seconds", "class" => "seat").record(held);
+            }
         }
         is_first
     }

@@ -347,19 +347,24 @@ impl Reviews {
         fence.map(|fence| Guard { seat, fence }).ok_or(ReviewError::SeatNotHeld(role))
     }
 
-    /// Tells both seats, on every server. Reviewing is work: it keeps the seat from idling out.
+    /// Tells both seats, on every server. Reviewing is work: it keeps the seat from idling out,
+    /// whichever server has its socket.
     async fn announce(&self, link: &ShareLink, seat: Seat, event: &Event<'_>) {
         let shared = &self.sessions.shared;
-        if let Some(holding) = shared.registry.sitting(seat) {
-            holding.edited(tokio::time::Instant::now());
-        }
         let json = event.json();
         if let Some(room) = shared.rooms.find(link.document_id) {
             room.tell(None, &json);
         }
-        let message = Message::Event { to: None, json };
-        if let Err(error) = shared.relay.publish(Topic::Room(link.document_id), &message).await {
-            tracing::warn!(%error, "the other servers were not told of a review");
+        let mut messages = vec![Message::Event { to: None, json }];
+        match shared.registry.sitting(seat) {
+            Some(holding) => holding.edited(tokio::time::Instant::now()),
+            None => messages.push(Message::Worked(seat.role)),
+        }
+        for message in messages {
+            let told = shared.relay.publish(Topic::Room(link.document_id), &message).await;
+            if let Err(error) = told {
+                tracing::warn!(%error, "the other servers were not told of a review");
+            }
         }
     }
 }

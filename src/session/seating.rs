@@ -307,10 +307,6 @@ impl Sessions {
     pub(super) async fn give_up(&self, holding: &Holding) {
         holding.end();
         if self.shared.registry.leave(holding).is_some() {
-            if let Some(since) = holding.since() {
-                let held = (Utc::now() - since).to_std().unwrap_or_default();
-                metrics::histogram!("galley_lock_hold_seconds", "class" => "seat").record(held);
-            }
             self.release_key(&holding.sitter).await;
         }
     }

@@ -37,7 +37,10 @@ const GAUGES: &[(&str, &str)] = &[
 /// Names and meanings of durations.
 const HISTOGRAMS: &[(&str, &str)] = &[
     ("galley_seat_wait_seconds", "From a claim to its seat."),
-    ("galley_seat_handover_seconds", "From a release to the next grant."),
+    (
+        "galley_seat_handover_seconds",
+        "From a release, or the end of a lease, to the waiter: by Redis's clock and this one.",
+    ),
     ("galley_renewal_round_seconds", "One renewal round."),
     ("galley_renewal_lag_seconds", "How late a renewal round began."),
     ("galley_lock_wait_seconds", "Waiting for a lock, by class."),

@@ -152,7 +152,7 @@ export class DeskPage {
     document.body.dataset.read = String(wasSeated)
     if (before.phase === "taken" && phase === "taken") show(t("state.taken.still"))
     // A writer goes on while the connection is away: only they can write, so nothing can clash.
-    const may = this.role === "writer" && this.store.state.wasSeated
+    const may = this.role === "writer" && this.store.state.wasSeated && !this.store.state.damaged
     this.editor.mayType(may && (phase === "seated" || phase === "offline"))
     this.selection.drawSoon()
     if (phase === "lost" && why === "taken_over") this.#askSoon()
@@ -206,6 +206,7 @@ export class DeskPage {
         return this.store.change({ idleUntil: Date.parse(told.release_at) })
       case "seat.granted":
         // If it is otherwise, that is said next.
+        this.store.change({ damaged: false })
         return this.#sized(ample)
       case "document.size":
         return this.#sized(sizeIn(told))
@@ -230,7 +231,7 @@ export class DeskPage {
 
   /** @param {import("./connection.js").Told} told */
   #problem(told) {
-    if (told.type === "/problems/not-saved") return this.watch.refused()
+    if (told.type === "/problems/not-saved") return this.watch.refused(told.status === 507 ? "full" : "away")
     // Said by `document.size`, which also says when it is over.
     if (told.type === "/problems/document-too-large") return
     if (told.type === "/problems/document-reset") {
@@ -242,8 +243,9 @@ export class DeskPage {
     }
     if (told.type === "/problems/document-damaged") {
       this.editor.mayType(false)
-      return show(t("state.damaged"))
+      return this.store.change({ damaged: true })
     }
+    if (told.type === "/problems/unsaved-full") return show(t("state.unsaved-full"))
     show(t("state.problem", { why: String(told.title ?? "") }))
   }
 

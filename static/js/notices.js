@@ -86,7 +86,7 @@ export class Notices {
     const stays = isLine(this.#key) && isLine(key)
     this.#key = key
     this.element.hidden = !notice
-    this.element.dataset.grave = String(/^(lost|not-saved|full)/.test(key))
+    this.element.dataset.grave = String(/^(lost|not-saved|full|damaged)/.test(key))
     this.element.replaceChildren(...(notice ? [icon("alert"), el("div", {}, ...notice.parts())] : []))
     if (!held || this.element.contains(document.activeElement)) return
     // Into the line and out again the focus stays where the choice is; out of a notice it is in the text.
@@ -117,12 +117,13 @@ export class Notices {
     if (phase === "uncertain") return said("uncertain", t("state.uncertain"))
     if (phase === "offline" && state.quiet) return null
     if (phase === "offline") return this.#offline(state)
-    if (phase === "seated" && state.size.state === "full" && !saving.refusing) {
+    if (phase === "seated" && state.damaged) return said("damaged", t("state.damaged"), this.count)
+    if (phase === "seated" && state.size.state === "full" && saving.refusing === "no") {
       return { key: "full", parts: () => this.#full(state) }
     }
-    if (phase === "seated" && (saving.refusing || saving.slow) && saving.since) {
+    if (phase === "seated" && (saving.refusing !== "no" || saving.slow) && saving.since) {
       const time = clock(saving.since)
-      const why = saving.refusing ? "state.not-saved" : "state.unanswered"
+      const why = lateSentence(saving)
       return said(`not-saved ${why} ${time}`, t(why, { time }), this.count)
     }
     if (phase === "seated" && state.size.state === "near") {
@@ -233,6 +234,14 @@ export class Notices {
     const acts = unsavedActs(sentences, link?.title ?? "", () => this.ways.discard())
     return [el("p", { text: said }), unsavedList(sentences), kept, el("div", { class: "actions" }, ...go, ...acts)]
   }
+}
+
+/** Why it is not saved, and what to do. @param {import("./store.js").Saving} saving */
+function lateSentence({ refusing, kept }) {
+  if (refusing === "no") return "state.unanswered"
+  if (refusing === "away") return "state.not-saved"
+  // What is not kept must not be called kept.
+  return kept === "yes" ? "state.disk-full" : "state.disk-full.unkept"
 }
 
 /** When the next attempt to connect is made. @param {number | null} retryAt @param {number} now */

@@ -27,7 +27,8 @@ export class SaveWatch extends EventTarget {
   #unsaved = new Unsaved()
   /** @type {Date | null} */
   #savedAt = null
-  #refusing = false
+  /** @type {import("./store.js").Refusing} */
+  #refusing = "no"
   /** How far the server called each client safe when it last did. @type {import("./unsaved.js").Clocks} */
   #named = new Map()
   #timer = 0
@@ -70,7 +71,7 @@ export class SaveWatch extends EventTarget {
       since: since === null ? null : new Date(since),
       savedAt: this.#savedAt,
       slow: since !== null && SLOW <= Date.now() - since,
-      refusing: this.#refusing && 0 < count,
+      refusing: 0 < count ? this.#refusing : "no",
       kept: this.journal.kept,
     }
   }
@@ -86,14 +87,14 @@ export class SaveWatch extends EventTarget {
     this.#named = Y.decodeStateVector(bytes)
     this.#unsaved.saved(this.#named, options)
     this.#savedAt = new Date()
-    this.#refusing = false
+    this.#refusing = "no"
     this.journal.safe(this.#unsaved.safeTo)
     this.#announce()
   }
 
-  /** The server said that it cannot store right now. */
-  refused() {
-    this.#refusing = true
+  /** The server said that it cannot store right now, or that its disk is full. @param {"away" | "full"} why */
+  refused(why) {
+    this.#refusing = why
     this.#announce()
   }
 

@@ -19,8 +19,10 @@ import { ample } from "./full.js"
  * @typedef {{ name: string, since: string | null, own: boolean }} Holder
  * @typedef {{ position: number | null, since: number, away: boolean }} Place in the waiting line: 1 is
  *   next, `null` not known yet; since when, in ms; whether the connection is lost meanwhile
+ * @typedef {"no" | "away" | "full"} Refusing whether the server cannot store: its storage is away, or
+ *   has no space left
  * @typedef {{ count: number, since: Date | null, savedAt: Date | null, slow: boolean,
- *   refusing: boolean, kept: import("./journal.js").Kept }} Saving
+ *   refusing: Refusing, kept: import("./journal.js").Kept }} Saving
  *
  * @typedef {object} Desk
  * @property {User | null} me
@@ -40,6 +42,7 @@ import { ample } from "./full.js"
  * @property {string} why why the seat was lost: the end of a `state.lost.*`
  * @property {Record<Role, Chair>} chairs
  * @property {Saving} saving
+ * @property {boolean} damaged the document cannot be read to its end, nor changed
  * @property {import("./full.js").Size} size how near the document is to what it may take
  */
 
@@ -63,7 +66,8 @@ const beginning = {
   called: false,
   why: "",
   chairs: { writer: emptyChair, reviewer: emptyChair },
-  saving: { count: 0, since: null, savedAt: null, slow: false, refusing: false, kept: "yes" },
+  saving: { count: 0, since: null, savedAt: null, slow: false, refusing: "no", kept: "yes" },
+  damaged: false,
   size: ample,
 }
 const atFirst = Object.freeze(beginning)

@@ -83,7 +83,7 @@ export class Title {
     const isAway = phase === "offline" && !quiet
     if (!wasSeated) return { text: phase === "opening" ? t("saved.opening") : "", kind: "off" }
     if (0 < saving.count && saving.since) {
-      const late = saving.slow || saving.refusing || phase === "lost" || phase === "taken"
+      const late = saving.slow || saving.refusing !== "no" || phase === "lost" || phase === "taken"
       if (late) return { text: tCount("saved.not", saving.count, { time: clock(saving.since) }), kind: "late" }
       return { text: t(isAway ? "saved.offline" : "saved.saving"), kind: "saving" }
     }

@@ -2,12 +2,19 @@
 /** What a person is told when something goes wrong, and that nothing they wrote is lost by it. */
 
 import assert from "node:assert/strict"
+import { execFileSync } from "node:child_process"
+import { mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
 import { afterEach, before, after, beforeEach, test } from "node:test"
+import { fileURLToPath } from "node:url"
 
 import { Browser, Galley, Redis } from "./harness.mjs"
 
 /** Seats that are looked after every second, so that nobody waits for a tick. */
 const QUICK = { GALLEY_SEATS__LEASE: "3s", GALLEY_SEATS__RENEW_EVERY: "1s" }
+/** A page that is pasted: three of them are more than the server keeps unsaved, and each goes in one message. */
+const PASTE = "물류 and words,\n".repeat(80_000)
 
 /** @type {Galley} */
 let galley
@@ -30,6 +37,28 @@ async function type(person, text) {
   await person.page.keyboard.type(text)
 }
 
+/** A server whose disk is full for as long as there is a file `full` in its folder. */
+async function onDisk() {
+  const disk = realpathSync(mkdtempSync(join(tmpdir(), "galley-")))
+  const library = join(disk, "full_disk.so")
+  const source = fileURLToPath(new URL("../it/full_disk.c", import.meta.url))
+  execFileSync("cc", ["-shared", "-fPIC", "-o", library, source])
+  const server = new Galley(disk, { FULL_DISK: disk, LD_PRELOAD: library })
+  await server.run()
+  return { server, fill: () => writeFileSync(join(disk, "full"), ""), free: () => rmSync(join(disk, "full")) }
+}
+
+/** What the server has stored of it. @param {import("./harness.mjs").Person} writer */
+async function stored({ page }) {
+  const id = new URL(page.url()).pathname.split("/").pop()
+  return (await page.request.get(`${galley.url}/api/documents/${id}/text`)).text()
+}
+
+/** What the bar says of how safe the text is. @param {import("./harness.mjs").Person} person @param {RegExp} words */
+async function bar({ page }, words) {
+  await page.locator("#saved").getByText(words).waitFor()
+}
+
 test("a killed server is said, typing goes on, and what was typed is saved when it is back", async () => {
   const [writer, reviewer] = [await browser.person(galley), await browser.person(galley)]
   await writer.paste("Kim", "Before.")
@@ -45,9 +74,105 @@ test("a killed server is said, typing goes on, and what was typed is saved when 
   await writer.seated()
   await writer.notice.waitFor({ state: "hidden" })
   await reviewer.sees("Before. Meanwhile.")
-  const id = new URL(writer.page.url()).pathname.split("/").pop()
-  const stored = await writer.page.request.get(`${galley.url}/api/documents/${id}/text`)
-  assert.equal(await stored.text(), "Before. Meanwhile.")
+  assert.equal(await stored(writer), "Before. Meanwhile.")
+  browser.assertContent()
+})
+
+for (const [locale, words] of Object.entries({
+  "en-GB": {
+    full: /^Not saved since \d\d:\d\d: the server's disk is full\. What you typed is kept in this browser/,
+    ask: "tell the administrator of this server",
+    count: (/** @type {number} */ edits) => `${edits} edits are not saved yet.`,
+    late: (/** @type {number} */ edits) => new RegExp(`^Not saved since \\d\\d:\\d\\d: ${edits} changes$`),
+    saved: /^Saved \d\d:\d\d:\d\d$/,
+  },
+  "ko-KR": {
+    full: /^\d\d:\d\d 이후로 저장되지 않았습니다\. 서버의 디스크가 가득 찼습니다\. 쓰신 내용은 이 브라우저에 남아 있고/,
+    ask: "서버 관리자에게 알려 주시고",
+    count: (/** @type {number} */ edits) => `아직 저장하지 못한 수정이 ${edits}건 있습니다.`,
+    late: (/** @type {number} */ edits) => new RegExp(`^\\d\\d:\\d\\d 이후 저장 안 됨: 수정 ${edits}건$`),
+    saved: /^\d\d:\d\d:\d\d 저장됨$/,
+  },
+})) {
+  test(`a full disk is called by its name, and what was typed meanwhile is saved when there is space (${locale})`, async () => {
+    await galley.stop()
+    const { server, fill, free } = await onDisk()
+    galley = server
+    const writer = await browser.person(galley, { locale })
+    await writer.paste("김민수", "Before.")
+    await bar(writer, words.saved)
+    fill()
+    await type(writer, " Full.")
+    await writer.notice.getByText(words.full).waitFor()
+    await writer.notice.getByText(words.ask).waitFor()
+    await type(writer, " 더.")
+    await writer.notice.getByText(words.count(9)).waitFor()
+    await bar(writer, words.late(9))
+    await writer.shot(`states-full-disk-${locale.slice(0, 2)}`)
+    await writer.page.setViewportSize({ width: 360, height: 740 })
+    await writer.shot(`states-full-disk-${locale.slice(0, 2)}-360`)
+    free()
+    await writer.notice.waitFor({ state: "hidden" })
+    await bar(writer, words.saved)
+    // Of what it has in memory nothing is left after that.
+    await galley.end("SIGKILL")
+    await galley.run()
+    assert.equal(await stored(writer), "Before. Full. 더.")
+    await writer.page.reload()
+    await writer.seated()
+    await writer.sees("Before. Full. 더.")
+    browser.assertContent()
+  })
+}
+
+test("more than the server keeps without storing it is refused and said, and stored once when there is space", async () => {
+  await galley.stop()
+  const { server, fill, free } = await onDisk()
+  galley = server
+  const writer = await browser.person(galley)
+  // A browser that keeps nothing: of what is typed nobody may say that it did.
+  await writer.page.addInitScript(() => Object.defineProperty(window, "indexedDB", { value: undefined }))
+  await writer.paste("Kim", "Before.\n")
+  fill()
+  await writer.page.evaluate((text) => navigator.clipboard.writeText(text), PASTE)
+  await writer.page.locator(".cm-content").click()
+  await writer.page.keyboard.press("Control+End")
+  for (let page = 0; page < 3; page++) await writer.page.keyboard.press("Control+v")
+  await writer.page.locator("#toast").getByText("More waits to be stored than the server can keep").waitFor()
+  await writer.notice.getByText("the server's disk is full, and what you typed is on this page only").waitFor()
+  await writer.shot("states-unsaved-full")
+  free()
+  await writer.seated()
+  await writer.notice.waitFor({ state: "hidden" })
+  const text = await stored(writer)
+  assert.ok(text === `Before.\n${PASTE.repeat(3)}`, `${text.length} characters`)
+  browser.assertContent()
+})
+
+test("a damaged document is said, is shown as far as it could be read, and cannot be changed", async () => {
+  const writer = await browser.person(galley)
+  await writer.paste("Kim", "Readable.")
+  await writer.page.locator(".cm-content").click()
+  await writer.page.keyboard.press("Control+End")
+  await writer.page.keyboard.insertText(" Unreadable.")
+  await writer.seated()
+  const desk = writer.page.url()
+  await writer.page.goto(galley.url)
+  // When it has stopped, all is in one file.
+  await galley.end("SIGTERM")
+  const file = join(galley.folder, "data/galley.db")
+  const bytes = readFileSync(file)
+  // The letter before a text is its length: with another the edit does not parse.
+  for (let at = bytes.indexOf(" Unreadable."); at !== -1; at = bytes.indexOf(" Unreadable.", at + 1)) bytes[at - 1] = 0x7f
+  writeFileSync(file, bytes)
+  await galley.run()
+  await writer.page.goto(desk)
+  await writer.notice.getByText("This document is damaged in the database.").waitFor()
+  await writer.seated()
+  await writer.sees("Readable.")
+  await writer.shot("states-damaged")
+  await type(writer, " Not this.")
+  await writer.sees("Readable.")
   browser.assertContent()
 })
 

@@ -265,3 +265,22 @@ async fn g8_what_was_stored_and_never_told_is_shown_by_the_other_servers() {
         reader.saved().await;
     }
 }
+
+/// Goal: reviewing is work, at whichever server it arrives: the seat does not idle out meanwhile.
+#[tokio::test]
+async fn reviewing_by_any_server_keeps_the_seat() {
+    let settings =
+        [("SEATS__LEASE", "3s"), ("SEATS__RENEW_EVERY", "1s"), ("SEATS__IDLE_RELEASE", "6s")];
+    let cluster = Cluster::with(&settings).await;
+    let desk = cluster.one.desk("text").await;
+    let reviewer = cluster.one.reviewer(&desk).await;
+    let path = format!("/api/share-links/{}/reviews", desk.link);
+    for server in [&cluster.one, &cluster.two] {
+        reviewer.event("seat.idle").await;
+        let body = json!({ "anchor": { "start": 0, "end": 4, "quote": "text" }, "body": "why?" });
+        server.post(&desk.reviewer, &path, body).await.ok(201);
+    }
+    // Warned again, since it was not idle meanwhile.
+    reviewer.event("seat.idle").await;
+    assert_eq!(reviewer.event("seat.lost").await["reason"], "idle");
+}

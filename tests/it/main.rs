@@ -35,6 +35,7 @@ mod admin_locks;
 mod cluster;
 mod damaged;
 mod documents;
+mod figures;
 mod history;
 mod hostile;
 mod kills;

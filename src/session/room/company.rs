@@ -118,6 +118,13 @@ impl Room {
         self.spread(&state, None, &tombstones);
     }
 
+    /// Whoever sits there has worked, although nothing came by their socket.
+    pub(super) fn worked(&self, role: Role) {
+        let state = self.lock();
+        let workers = state.members.iter().filter(|member| member.sitter.seat.role == role);
+        workers.for_each(|member| member.edited(Instant::now()));
+    }
+
     /// Sends an event to everybody here who sits in `to`, or to all.
     pub fn tell(&self, to: Option<Role>, json: &str) {
         let frame = frame::event(json);

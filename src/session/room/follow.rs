@@ -90,6 +90,7 @@ impl Room {
                     self.tell(to, &json);
                 }
             }
+            Message::Worked(role) => self.worked(role),
             Message::Hello => {
                 for message in self.introduction() {
                     self.publish(relay, &message).await;

@@ -138,6 +138,8 @@ export const en = {
   "state.draining": "The server is changing over. You come back by yourself in a moment.",
   "state.unanswered": "Not saved since {time}: the server does not answer. Go on writing, and leave this page open until it says “Saved”.",
   "state.not-saved": "Not saved since {time}: the server cannot store right now. Go on writing, and leave this page open until it says “Saved”.",
+  "state.disk-full": "Not saved since {time}: the server's disk is full. What you typed is kept in this browser and will be saved when there is space again. Please tell the administrator of this server, and leave this page open until it says “Saved”.",
+  "state.disk-full.unkept": "Not saved since {time}: the server's disk is full, and what you typed is on this page only. Please tell the administrator of this server, and leave this page open until it says “Saved”.",
   "state.near": "This document is nearly full ({percent}). Nothing is lost: take out what is no longer needed, or go on in a new document before it is full.",
   "state.full": "This document is full: no text goes in until some is taken out. It can be read, shortened and reviewed as before, and what is called “Saved” is safe.",
   "state.full.reader": "This document is full: the writer can only shorten it for now. You can go on reading and reviewing.",
@@ -177,6 +179,7 @@ export const en = {
   "kept.done": "It is back in the text.",
   "state.damaged": "This document is damaged in the database. You see what could be read of it, and nothing can be changed until it is mended.",
   "state.denied": "The reviewer's chair does not change the text. Select a passage and suggest a replacement.",
+  "state.unsaved-full": "More waits to be stored than the server can keep. What you type now stays on this page and is sent again: please pause until it says “Saved”.",
   "state.problem": "The server says: {why}",
 
   "review.list": "Reviews",
