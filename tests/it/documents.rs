@@ -152,7 +152,7 @@ async fn edits_that_come_together_are_stored_together() {
         writer.saved().await;
     }
     // Where commits are slow, more come together.
-    let commits = server.figure("galley_document_persist_seconds_count").await;
+    let commits = server.figure("galley_document_persist_seconds_count").await.expect("some");
     assert!(commits < 500.0, "{commits} for 1,000 edits");
 }
 
