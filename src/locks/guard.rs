@@ -120,6 +120,14 @@ impl Guard {
         });
     }
 
+    /// Gives it back in the background, if that is not done yet; nobody gets it for `rest`.
+    fn free_after(&mut self, rest: Duration) {
+        if self.stop_keeping() {
+            let held = &self.hold.held;
+            self.locks.0.keeper.release_soon(&held.name, &held.value, rest);
+        }
+    }
+
     /// Takes it out of the register. True for the first time.
     fn stop_keeping(&mut self) -> bool {
         let Some(kept) = self.kept.take() else { return false };
@@ -136,10 +144,7 @@ impl Guard {
 
 impl Drop for Guard {
     fn drop(&mut self) {
-        if self.stop_keeping() {
-            let held = &self.hold.held;
-            self.locks.0.keeper.release_soon(&held.name, &held.value, self.hold.rest());
-        }
+        self.free_after(self.hold.rest());
     }
 }
 
@@ -149,10 +154,6 @@ impl Drop for Guard {
 pub struct Guards(Vec<Guard>);
 
 impl Guards {
-    pub(super) fn new(guards: Vec<Guard>) -> Self {
-        Self(guards)
-    }
-
     /// Each of them, by name.
     pub fn iter(&self) -> impl Iterator<Item = &Guard> {
         self.0.iter()
@@ -195,6 +196,24 @@ impl Guards {
             }
         }
         Ok(all)
+    }
+}
+
+/// Some of several locks, while the others are asked for. Dropped, they are free at once, however
+/// long they were to be had at least: nobody has begun what that is for.
+#[derive(Debug)]
+pub(super) struct Part(pub(super) Vec<Guard>);
+
+impl Part {
+    /// They are all.
+    pub(super) fn whole(mut self) -> Guards {
+        Guards(std::mem::take(&mut self.0))
+    }
+}
+
+impl Drop for Part {
+    fn drop(&mut self) {
+        self.0.iter_mut().for_each(|guard| guard.free_after(Duration::ZERO));
     }
 }
 

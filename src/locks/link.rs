@@ -374,3 +374,17 @@ pub(super) fn jittered(pause: Duration) -> Duration {
     let random = getrandom::u32().unwrap_or(u32::MAX);
     pause / 2 + pause.mul_f64(f64::from(random) / f64::from(u32::MAX) / 2.0)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pause_is_between_half_and_all_of_what_it_may_be_and_not_always_the_same() {
+        let pause = Duration::from_secs(1);
+        let mut drawn: Vec<_> = (0..100).map(|_| jittered(pause)).collect();
+        drawn.sort_unstable();
+        assert!(pause / 2 <= drawn[0] && drawn[99] <= pause, "{drawn:?}");
+        assert_ne!(drawn[0], drawn[99]);
+    }
+}

@@ -9,7 +9,7 @@ use crate::domain::fence::Fence;
 use crate::domain::ids::AcquisitionId;
 use crate::domain::user::User;
 use crate::locks::Locks;
-use crate::locks::guard::{Guard, Guards};
+use crate::locks::guard::{Guard, Guards, Part};
 use crate::locks::hold::Hold;
 use crate::locks::link::jittered;
 use crate::locks::name::LockName;
@@ -69,7 +69,7 @@ impl Locks {
     /// # Errors
     ///
     /// As [`Locks::lock`], for the first that cannot be had. The others are given back then, in the
-    /// background.
+    /// background, and are free at once, also where there is a minimum hold.
     ///
     /// # Cancel safety
     ///
@@ -79,14 +79,14 @@ impl Locks {
         names.sort_unstable();
         names.dedup();
         let began = Instant::now();
-        let mut guards = Vec::with_capacity(names.len());
+        let mut part = Part(Vec::with_capacity(names.len()));
         for name in names {
             let policy = wish.policy.after(began.elapsed());
-            guards.push(self.lock(name, &Wish { policy, ..wish.clone() }).await?);
+            part.0.push(self.lock(name, &Wish { policy, ..wish.clone() }).await?);
         }
-        let guards = Guards::new(guards);
         // The first may have been lost while the last was waited for.
-        if guards.are_held() { Ok(guards) } else { Err(LockError::Lost(Loss::Expired)) }
+        let are_held = part.0.iter().all(Guard::is_held);
+        if are_held { Ok(part.whole()) } else { Err(LockError::Lost(Loss::Expired)) }
     }
 
     /// Does `work` while holding a lock, and ends it where it stands when the lock is lost. The
@@ -209,14 +209,17 @@ impl Locks {
         if let Some(until) = until {
             hold.trust_until(*until);
         }
-        let Some(id) = self.0.keep(hold.tenancy(), grant.sent_at) else {
-            self.0.keeper.release_soon(&hold.held.name, &hold.held.value, Duration::ZERO);
-            return Err(LockError::Lost(Loss::Closed));
+        // An answer that was too long on its way is not acted on: nothing was held, for however short.
+        let kept = match hold.loss(Instant::now()) {
+            None => self.0.keep(hold.tenancy(), grant.sent_at).ok_or(Loss::Closed),
+            Some(loss) => Err(loss),
         };
+        let id = kept.map_err(|loss| {
+            self.0.keeper.release_soon(&hold.held.name, &hold.held.value, Duration::ZERO);
+            LockError::Lost(loss)
+        })?;
         self.0.alarms.began(hold.held.name.class(), hold.began);
-        let guard = Guard::new(self.clone(), hold, Kept::new(self.clone(), id));
-        // An answer that was too long on its way is not acted on.
-        if guard.is_held() { Ok(guard) } else { Err(LockError::Lost(Loss::Expired)) }
+        Ok(Guard::new(self.clone(), hold, Kept::new(self.clone(), id)))
     }
 
     /// Gives a lock back; nobody gets it for `rest`.

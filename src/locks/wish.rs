@@ -131,7 +131,8 @@ pub struct Wish {
     /// How long it is had.
     pub lease: Lease,
     /// Nobody else gets it for so long after it was given, even if it is given back before: a quick
-    /// job is not run twice by two clocks that differ.
+    /// job is not run twice by two clocks that differ. Whoever gives it back sees to that: if the
+    /// holder dies, or has no way to the keeper, it is free at the end of its lease, however soon.
     pub min_hold: Duration,
     /// It is taken away after so long, however alive its holder.
     pub max_hold: Option<Duration>,

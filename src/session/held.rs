@@ -6,7 +6,7 @@ use chrono::{DateTime, Utc};
 use serde::Serialize;
 
 use crate::domain::fence::Fence;
-use crate::domain::ids::{NodeId, ShareLinkId};
+use crate::domain::ids::{NodeId, SessionId, ShareLinkId};
 use crate::domain::seat::Role;
 use crate::domain::user::User;
 use crate::locks::{Alarm, Holder, LockName};
@@ -100,8 +100,8 @@ pub struct SeatInfo {
     pub share_link_id: ShareLinkId,
     /// Which of its seats.
     pub role: Role,
-    /// The session in it.
-    pub session_id: String,
+    /// The session in it; `null` if it is held by what is no session's id, which is not shown.
+    pub session_id: Option<SessionId>,
 }
 
 /// An alarm that is in force.
@@ -163,7 +163,7 @@ impl Sessions {
         let seat = name.as_seat().map(|seat| SeatInfo {
             share_link_id: seat.link,
             role: seat.role,
-            session_id: holder.value,
+            session_id: holder.value.parse().ok(),
         });
         let is_for_a_person = known && !holder.owner.user.name.is_empty();
         LockInfo {

@@ -82,14 +82,22 @@ async fn what_is_held_is_listed_by_class_with_totals_and_no_secret() {
 #[tokio::test]
 async fn a_key_that_somebody_set_by_hand_is_listed_with_what_can_be_told() {
     let cluster = Cluster::start().await;
-    let _: String = cluster.redis.run("SET lock:by:hand secret").await;
+    let desk = cluster.one.desk("text").await;
+    let seat = format!("share-link:lock:{}:writer", desk.link);
+    for key in ["lock:by:hand", &seat] {
+        let _: String = cluster.redis.run(&format!("SET {key} secret")).await;
+    }
     let said = locks(&cluster.one, "").await;
     assert!(!said.to_string().contains("secret"), "{said}");
-    let lock = &said["locks"][0];
-    assert_eq!(lock["name"], "by:hand");
+    let [lock, taken] = said["locks"].as_array().expect("locks").as_slice() else {
+        panic!("{said}")
+    };
+    assert_eq!((&lock["name"], &taken["lock_key"]), (&json!("by:hand"), &json!(seat)));
     for unknown in ["node", "since", "age_ms", "ttl_ms", "fence", "user"] {
         assert_eq!(lock[unknown], Value::Null, "{unknown}: {lock}");
+        assert_eq!(taken[unknown], Value::Null, "{unknown}: {taken}");
     }
+    assert_eq!((&taken["role"], taken.get("session_id")), (&json!("writer"), Some(&Value::Null)));
 }
 
 #[tokio::test]

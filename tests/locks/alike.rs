@@ -1,18 +1,21 @@
 //! Memory and Redis are asked the same questions in a random order, and must say the same. So what
-//! the model (`src/locks/model`) shows of the table in memory is shown of the scripts too.
+//! the model (`src/locks/model`) shows of the table in memory is shown of the scripts too: of what is
+//! asked alone, and of what goes to Redis together with questions about other locks.
 
 use std::env;
+use std::ops::Range;
 use std::time::Duration;
 
+use futures_util::future::join_all;
 use galley::domain::fence::Fence;
 use galley::locks::{
-    Claim, Claimed, Held, LockName, Over, Pass, Released, Verdict, Waited, Waiting,
+    Claim, Claimed, Held, LockName, Locks, Over, Pass, Released, Verdict, Waited, Waiting,
 };
 use tokio::time::timeout;
 
 use crate::people::{LONG, claim, held, owner};
 use crate::place::Place;
-use crate::server::PATIENCE;
+use crate::server::{PATIENCE, Server};
 
 const QUESTIONS: usize = 400;
 /// One that people wait in line for, and one that nobody does.
@@ -39,6 +42,7 @@ impl Dice {
 /// One keeper and what was asked of it.
 struct Side {
     place: Place,
+    seed: u64,
     /// By the number of the claim.
     held: Vec<Option<Held>>,
     waiting: Vec<Option<Waiting>>,
@@ -74,9 +78,10 @@ enum Ask {
 }
 
 impl Side {
-    fn new(place: Place) -> Self {
+    fn new(place: Place, seed: u64) -> Self {
         Self {
             place,
+            seed,
             held: Vec::new(),
             waiting: Vec::new(),
             left: Vec::new(),
@@ -154,7 +159,7 @@ impl Side {
 
     /// Who has each lock, and how many wait.
     async fn state(&self) -> Vec<Option<(String, usize)>> {
-        let names: Vec<_> = (0..NAMES).map(name).collect();
+        let names: Vec<_> = (0..NAMES).map(|number| name(self.seed, number)).collect();
         let holders = self.place.locks.holders(&names).await.expect("an answer");
         holders.into_iter().map(|it| it.map(|it| (it.value, it.waiting))).collect()
     }
@@ -176,16 +181,17 @@ impl Side {
     }
 }
 
-fn name(number: u64) -> LockName {
-    LockName::named(&format!("alike:{number}"))
+/// A history has names of its own.
+fn name(seed: u64, number: u64) -> LockName {
+    LockName::named(&format!("alike:{seed}:{number}"))
 }
 
 fn number_of(alike: &LockName) -> usize {
-    usize::from(*alike == name(1))
+    usize::from(alike.key().ends_with(":1"))
 }
 
 /// The next question, about claims made before or a new one.
-fn question(dice: &mut Dice, claims: &mut Vec<Claim>, sides: &[Side; 2]) -> Ask {
+fn question(dice: &mut Dice, claims: &mut Vec<Claim>, sides: &[Side; 2], is_alone: bool) -> Ask {
     let waiting: Vec<_> = (0..claims.len()).filter(|at| sides[0].waiting[*at].is_some()).collect();
     // What is released in the background, by those who left a line, comes after what else is
     // released of that lock, and only the last release is remembered. So of that lock, and of it
@@ -193,7 +199,7 @@ fn question(dice: &mut Dice, claims: &mut Vec<Claim>, sides: &[Side; 2]) -> Ask 
     let is_spent = |at: usize| sides[0].released[at] && number_of(&claims[at].name) == 1;
     let given: Vec<_> =
         (0..claims.len()).filter(|at| sides[0].held[*at].is_some() && !is_spent(*at)).collect();
-    if dice.below(60) == 0 {
+    if is_alone && dice.below(60) == 0 {
         return Ask::Empty;
     }
     match dice.below(10) {
@@ -216,8 +222,10 @@ fn question(dice: &mut Dice, claims: &mut Vec<Claim>, sides: &[Side; 2]) -> Ask 
         kind => {
             let person = format!("person{}", dice.below(PEOPLE));
             let waits = 8 <= kind;
-            let mut one =
-                claim(&name(u64::from(waits || dice.below(2) == 0)), &owner(&person, &person));
+            let mut one = claim(
+                &name(sides[0].seed, u64::from(waits || dice.below(2) == 0)),
+                &owner(&person, &person),
+            );
             one.owner.pass = Some(Pass::of(&one.value));
             one.over = match dice.below(5) {
                 0 => Over::SameUser,
@@ -232,11 +240,12 @@ fn question(dice: &mut Dice, claims: &mut Vec<Claim>, sides: &[Side; 2]) -> Ask 
     }
 }
 
-async fn ask_both(seed: u64) {
-    let mut sides = [Side::new(Place::memory().await), Side::new(Place::redis().await)];
+/// One history, alone where the locks are or beside others.
+async fn ask_both(seed: u64, places: [Place; 2], is_alone: bool) {
+    let mut sides = places.map(|place| Side::new(place, seed));
     let (mut dice, mut claims, mut history) = (Dice(seed), Vec::new(), Vec::new());
     for _ in 0..QUESTIONS {
-        let ask = question(&mut dice, &mut claims, &sides);
+        let ask = question(&mut dice, &mut claims, &sides, is_alone);
         for side in &mut sides {
             side.held.resize(claims.len(), None);
             side.waiting.resize_with(claims.len(), || None);
@@ -255,11 +264,51 @@ async fn ask_both(seed: u64) {
     }
 }
 
+async fn places() -> [Place; 2] {
+    [Place::memory().await, Place::redis().await]
+}
+
+/// From `first` on, or from the one that is asked for.
+fn seeds(first: u64, count: u64) -> Range<u64> {
+    let asked = env::var("GALLEY_SEED").ok().and_then(|seed| seed.parse().ok());
+    asked.map_or(first..first + count, |seed: u64| seed..seed + 1)
+}
+
 #[tokio::test]
 async fn memory_and_redis_say_the_same_in_random_histories() {
-    let asked = env::var("GALLEY_SEED").ok().and_then(|seed| seed.parse().ok());
-    let seeds = asked.map_or(1..=10, |seed| seed..=seed);
-    for seed in seeds {
-        timeout(Duration::from_secs(60), ask_both(seed)).await.expect("in time");
+    for seed in seeds(1, 10) {
+        let history = ask_both(seed, places().await, true);
+        timeout(Duration::from_secs(60), history).await.expect("in time");
+    }
+}
+
+/// Goal: claims, waits and releases that go to Redis in one call are answered as if each had come
+/// alone, whoever waits for the locks of the others.
+#[tokio::test]
+async fn memory_and_redis_say_the_same_when_many_ask_at_once() {
+    let places = places().await;
+    let histories = seeds(101, 12).map(|seed| ask_both(seed, places.clone(), false));
+    timeout(Duration::from_secs(60), join_all(histories)).await.expect("in time");
+}
+
+#[tokio::test]
+async fn of_claims_that_go_together_only_the_one_fails_that_redis_cannot_carry_out() {
+    const CLAIMS: usize = 20;
+    let server = Server::start().await;
+    let locks = Locks::connect(&server.url()).await.expect("a good address");
+    locks.check().await.expect("a fit Redis");
+    // The first of a call, and others.
+    for wrong in [0, 2, 7, 12, 19] {
+        let name = |at| LockName::named(&format!("alike:{wrong}:{at}"));
+        let claims: Vec<_> = (0..CLAIMS).map(|at| claim(&name(at), &owner("kim", ""))).collect();
+        let _: u64 = server.run(&format!("LPUSH lock:grant:alike:{wrong}:{wrong} by-hand")).await;
+        server.forget_calls().await;
+        let answers = join_all(claims.iter().map(|claim| locks.claim(claim))).await;
+        for (at, answer) in answers.iter().enumerate() {
+            let is_granted = matches!(answer, Ok(Claimed::Granted(_)));
+            assert_eq!(is_granted, at != wrong, "{wrong}, {at}: {answer:?}");
+        }
+        let calls = server.calls("evalsha").await;
+        assert!(calls < CLAIMS as u64, "they went together: {calls}");
     }
 }

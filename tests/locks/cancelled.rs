@@ -6,12 +6,14 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use galley::locks::{
-    BackOff, Claim, Lease, LockName, Locks, Policy, Released, Verdict, Waited, Wish,
+    BackOff, Claim, Lease, LockName, Locks, Loss, Policy, Released, Verdict, Waited, Wish,
 };
+use tokio::time::timeout;
 
 use crate::line::enter;
 use crate::people::{LONG, claim, granted, held, kim, lee, refused, seat, until, until_free};
 use crate::place::Place;
+use crate::server::PATIENCE;
 
 /// More steps than any of these calls takes. A call that never ends, a wait for what nobody gives,
 /// is dropped after each of so many.
@@ -49,7 +51,7 @@ async fn dropped_at_each_step<F: Future>(
     for left in 0..STEPS_MAX {
         let inner = Box::pin(call(left));
         // A wait for what never comes has no further step.
-        let dropped = tokio::time::timeout(Duration::from_millis(60), Steps { left, inner }).await;
+        let dropped = timeout(Duration::from_millis(60), Steps { left, inner }).await;
         let (is_over, output) = match dropped {
             Ok(output) => (output.is_some(), output),
             Err(_nothing_more) => (true, None),
@@ -221,6 +223,31 @@ pub(crate) async fn a_release_that_is_dropped_at_any_step_is_made_all_the_same(p
     .await;
 }
 
+/// On one thread: with a second one the tasks may end so soon that there is one step less.
+#[tokio::test]
+async fn a_close_that_is_dropped_at_any_step_and_made_again_frees_everything() {
+    for place in [Place::memory().await, Place::redis().await] {
+        let mut all = Vec::new();
+        for step in 0..STEPS_MAX {
+            let [locks, seen] = place.to_close().await;
+            let wish = Wish::new(Lease::KeptAlive(LONG));
+            let guard = locks.try_lock(&job(step, "closed"), &wish).await.expect("a free lock");
+            all.push((locks, seen, guard));
+        }
+        dropped_at_each_step(
+            async |step| all[step].0.close().await,
+            async |step, _closed| {
+                let (locks, seen, guard) = &all[step];
+                timeout(PATIENCE, locks.close()).await.expect("it comes to its end");
+                assert_eq!(seen.holder(guard.name()).await, Ok(None));
+                assert_eq!(timeout(PATIENCE, guard.lost()).await, Ok(Loss::Closed));
+                timeout(PATIENCE, locks.stopped_renewing()).await.expect("it says so");
+            },
+        )
+        .await;
+    }
+}
+
 pub(crate) async fn questions_that_are_dropped_change_nothing(place: Place) {
     let locks = &place.locks;
     let (name, wish) = (LockName::named("job:asked"), Wish::new(Lease::KeptAlive(LONG)));
@@ -228,15 +255,39 @@ pub(crate) async fn questions_that_are_dropped_change_nothing(place: Place) {
     let first = claim(&name, &kim());
     let (waiting, _at) = enter(locks, &first).await;
     let waiting = tokio::sync::Mutex::new(waiting);
+    let all = locks.lock_all(&[job(0, "all"), job(1, "all")], &wish).await.expect("free locks");
     dropped_at_each_step(async |_| guard.lost().await, async |_, lost| assert_eq!(lost, None))
         .await;
+    dropped_at_each_step(async |_| all.lost().await.1, async |_, lost| assert_eq!(lost, None))
+        .await;
+    dropped_at_each_step(
+        async |_| locks.stopped_renewing().await,
+        async |_, stopped| assert_eq!(stopped, None),
+    )
+    .await;
     dropped_at_each_step(
         async |_step| waiting.lock().await.next().await,
         async |_step, told| assert!(!matches!(told, Some(Ok(Waited::Granted(_))))),
     )
     .await;
-    let seen = refused(locks, &claim(&name, &lee())).await;
-    assert_eq!((seen.fence, seen.waiting, guard.is_held()), (guard.fence(), 1, true));
+    for question in 0..6 {
+        dropped_at_each_step(
+            async |_step| match question {
+                0 => drop(locks.holder(&name).await),
+                1 => drop(locks.holders(std::slice::from_ref(&name)).await),
+                2 => drop(locks.behind(&name, 1).await),
+                3 => drop(locks.held().await),
+                4 => drop(locks.seats().await),
+                _ => drop(locks.check().await),
+            },
+            async |_step, _said| {
+                let seen = refused(locks, &claim(&name, &lee())).await;
+                assert_eq!((seen.fence, seen.waiting), (guard.fence(), 1), "{question}");
+                assert!(guard.is_held() && all.are_held(), "{question}");
+            },
+        )
+        .await;
+    }
     guard.release().await.expect("an answer");
     let grant = crate::line::turn(waiting.into_inner()).await;
     // Renewed, though the one who asked for it did not wait for the answer.

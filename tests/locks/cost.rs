@@ -1,6 +1,6 @@
 //! What Redis is asked: counted, so that it stays so.
 
-use galley::locks::{Locks, Verdict};
+use galley::locks::{Claim, Locks, Over, Owner, Pass, Verdict};
 
 use crate::line::enter;
 use crate::people::{LONG, claim, granted, kim, lee, refused, seat, seated, until};
@@ -14,7 +14,7 @@ async fn start() -> (Server, Locks) {
 }
 
 #[tokio::test]
-async fn a_claim_is_one_script_a_refusal_is_one_and_a_release_is_one() {
+async fn a_claim_is_one_script_a_refusal_a_take_over_and_a_release_are_one_each() {
     let (server, locks) = start().await;
     let (name, free) = (seat(), seat());
     let one = claim(&name, &kim());
@@ -23,10 +23,19 @@ async fn a_claim_is_one_script_a_refusal_is_one_and_a_release_is_one() {
     assert_eq!(server.calls("evalsha").await, 1);
     refused(&locks, &claim(&name, &lee())).await;
     assert_eq!(server.calls("evalsha").await, 2);
-    locks.release(&name, &one.value).await.expect("an answer");
-    assert_eq!(server.calls("evalsha").await, 3);
+    let same_user = Claim { over: Over::SameUser, ..claim(&name, &kim()) };
+    let pass = Pass::of("a secret");
+    let same_user = Claim { owner: Owner { pass: Some(pass.clone()), ..kim() }, ..same_user };
+    assert_eq!(granted(&locks, &same_user).await.replaced.map(|it| it.value), Some(one.value));
+    assert_eq!(server.calls("evalsha").await, 3, "a take-over is one");
+    let resumed = Claim { over: Over::Pass(pass), ..claim(&name, &kim()) };
+    let replaced = granted(&locks, &resumed).await.replaced.map(|it| it.value);
+    assert_eq!(replaced, Some(same_user.value));
+    assert_eq!(server.calls("evalsha").await, 4, "by a secret too");
+    locks.release(&name, &resumed.value).await.expect("an answer");
+    assert_eq!(server.calls("evalsha").await, 5);
     locks.holders(&[name, free]).await.expect("an answer");
-    assert_eq!(server.calls("evalsha").await, 4);
+    assert_eq!(server.calls("evalsha").await, 6);
     assert_eq!((server.calls("eval").await, server.calls("keys").await), (0, 0));
     assert_eq!((server.calls("scan").await, server.calls("publish").await), (0, 0));
 }

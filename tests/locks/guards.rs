@@ -311,6 +311,21 @@ pub(crate) async fn several_locks_are_had_all_or_none_and_never_crosswise(place:
         ["a", "b", "c"].map(job)
     );
     assert_eq!(all.release().await, Ok(Released::Freed));
+    // A minimum hold is for who had all of them.
+    let (held, patient) = (taken(&place.locks, &job("c")).await, fixed().for_at_least(LONG));
+    assert!(matches!(place.locks.lock_all(&names, &patient).await, Err(LockError::Busy(_))));
+    let patient = patient.waiting(LONG);
+    let waits = until("it waits for the last", async || {
+        refused(&place.locks, &claim(held.name(), &lee())).await.waiting == 1
+    });
+    tokio::select! {
+        all = place.locks.lock_all(&names, &patient) => panic!("{all:?}"),
+        _at = waits => {}
+    }
+    for name in ["a", "b"].map(job) {
+        until_free(&place.locks, &name).await;
+    }
+    held.release().await.expect("an answer");
     // Many who want overlapping ones, each in an order of its own.
     let mut race = JoinSet::new();
     for at in 0..30 {

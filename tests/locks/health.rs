@@ -2,7 +2,7 @@
 //! subscription that hears nothing is found out, said, and opened again.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use galley::locks::{LockError, Locks, LocksError, Released, Verdict};
@@ -19,6 +19,8 @@ use crate::server::{PATIENCE, Server};
 
 /// Longer than a waiter's timer takes, with what is around it.
 const BY_TIMER: Duration = Duration::from_secs(5);
+/// Where all was well, the locks do not look again by themselves before this.
+const REGULAR_LOOK: Duration = Duration::from_secs(15);
 
 async fn allow(server: &Server, rights: &str) {
     let _: Value = server.run(&format!("ACL SETUSER galley on >right {rights}")).await;
@@ -53,6 +55,43 @@ async fn an_unfit_redis_grants_nothing_and_what_is_held_goes_on() {
     let _: Value = server.run("CONFIG SET maxmemory-policy noeviction").await;
     // By itself: nobody asks but the locks' own watch.
     until("it is found fit again", async || locks.claim(&wish).await.is_ok()).await;
+}
+
+/// Goal: a Redis that became unfit while nobody looked grants nothing from the next connection on,
+/// though the regular look is far away and nobody else asks for one.
+#[tokio::test]
+async fn an_unfit_redis_is_found_at_the_start_and_after_each_new_connection() {
+    let server = Server::start_with(&["--maxmemory-policy", "allkeys-lru"]).await;
+    let locks = Locks::connect(&server.url()).await.expect("a good address");
+    let claimed = async || locks.claim(&claim(&seat(), &kim())).await;
+    let is_found = async |since: Instant| {
+        let is_unfit = async || matches!(claimed().await, Err(LocksError::Misconfigured(_)));
+        let found = until("it is found unfit", is_unfit).await;
+        assert!(found - since < REGULAR_LOOK, "found by the timer: {:?}", found - since);
+    };
+    is_found(Instant::now()).await;
+    let _: Value = server.run("CONFIG SET maxmemory-policy noeviction").await;
+    until("it is found fit", async || claimed().await.is_ok()).await;
+    let looked_at = Instant::now();
+    let _: Value = server.run("CONFIG SET maxmemory-policy allkeys-lru").await;
+    let _: Value = server.run("CLIENT KILL TYPE normal SKIPME yes").await;
+    is_found(looked_at).await;
+}
+
+#[tokio::test]
+async fn a_clock_that_is_off_by_more_than_five_seconds_is_a_warning_that_names_ntp() {
+    let server = Server::start().await;
+    let proxy = Proxy::before(&server).await;
+    let url = format!("redis://127.0.0.1:{}", proxy.port);
+    let locks = Locks::connect(&url).await.expect("a good address");
+    // What the exchange takes counts in favour of the clock.
+    for (seconds, is_off) in [(4, false), (15, true), (0, false), (-15, true), (-4, false)] {
+        proxy.clock_ahead.store(seconds, Ordering::Relaxed);
+        assert_eq!(locks.check().await, Ok(()), "locks are as good");
+        let warnings = locks.warnings();
+        let named = warnings.iter().any(|it| it.contains("clock") && it.contains("NTP"));
+        assert_eq!(named, is_off, "{seconds} s: {warnings:?}");
+    }
 }
 
 #[tokio::test]
@@ -125,13 +164,16 @@ async fn a_subscription_that_hears_nothing_is_found_out_and_opened_again() {
     assert!(opened < proxy.subscriptions.load(Ordering::Relaxed), "on another connection");
 }
 
-/// Passes everything on; from connections that subscribe, if told so, nothing.
+/// Passes everything on, but the time as it is told to; from connections that subscribe, if told
+/// so, nothing.
 #[derive(Clone)]
 struct Proxy {
     port: u16,
     target: u16,
     swallows: Arc<AtomicBool>,
     subscriptions: Arc<AtomicUsize>,
+    /// By how many seconds.
+    clock_ahead: Arc<AtomicI64>,
     tasks: TaskTracker,
 }
 
@@ -139,9 +181,9 @@ impl Proxy {
     async fn before(server: &Server) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let port = listener.local_addr().expect("an address").port();
-        let (swallows, subscriptions) = (Arc::default(), Arc::default());
-        let tasks = TaskTracker::new();
-        let proxy = Self { port, target: server.port(), swallows, subscriptions, tasks };
+        let (swallows, subscriptions, clock_ahead) = Default::default();
+        let (target, tasks) = (server.port(), TaskTracker::new());
+        let proxy = Self { port, target, swallows, subscriptions, clock_ahead, tasks };
         proxy.tasks.spawn(proxy.clone().run(listener));
         proxy
     }
@@ -165,22 +207,32 @@ impl Proxy {
             }
             true
         }));
-        let swallows = Arc::clone(&self.swallows);
-        self.tasks.spawn(pump(from_redis, to_client, move |_bytes| {
+        let (swallows, clock_ahead) = (Arc::clone(&self.swallows), Arc::clone(&self.clock_ahead));
+        self.tasks.spawn(pump(from_redis, to_client, move |bytes| {
+            turn_clock(bytes, clock_ahead.load(Ordering::Relaxed));
             !(swallows.load(Ordering::Relaxed) && listens.load(Ordering::Relaxed))
         }));
     }
+}
+
+/// Moves the time that the check is answered with: µs, as a text of sixteen digits.
+fn turn_clock(answer: &mut [u8], seconds: i64) {
+    const BEFORE: &[u8] = b"$16\r\n";
+    let Some(at) = answer.windows(BEFORE.len()).position(|part| part == BEFORE) else { return };
+    let time = &mut answer[at + BEFORE.len()..][..16];
+    let told: i64 = str::from_utf8(time).expect("digits").parse().expect("a number");
+    time.copy_from_slice((told + seconds * 1_000_000).to_string().as_bytes());
 }
 
 /// Passes on what `passes`.
 async fn pump(
     mut from: OwnedReadHalf,
     mut to: OwnedWriteHalf,
-    passes: impl Fn(&[u8]) -> bool + Send,
+    passes: impl Fn(&mut [u8]) -> bool + Send,
 ) {
     let mut buffer = vec![0; 64 * 1_024];
     while let Ok(read @ 1..) = from.read(&mut buffer).await {
-        let bytes = &buffer[..read];
+        let bytes = &mut buffer[..read];
         if passes(bytes) && to.write_all(bytes).await.is_err() {
             return;
         }

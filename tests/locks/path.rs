@@ -4,7 +4,9 @@ use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::time::Duration;
 
 use futures_util::future::{join, join_all, join3};
-use galley::locks::{Claimed, Guard, Lease, LockName, Locks, Released, Verdict, Wish};
+use galley::locks::{
+    Claimed, Guard, Lease, LockName, Locks, Patience, Policy, Released, Verdict, Wish,
+};
 use tokio::task::yield_now;
 use tokio::time::{Instant, interval};
 use tokio_util::sync::CancellationToken;
@@ -44,6 +46,29 @@ async fn g5_without_messages_a_waiter_is_served_by_its_own_timer_within_half_a_l
     turn(waiting).await;
     let served = released.elapsed();
     assert!(SLACK < served && served < LINE_DEADLINE / 2 + SLACK, "{served:?}");
+}
+
+#[tokio::test]
+async fn g5_without_messages_a_guard_is_had_by_a_look_and_looks_come_as_often_as_was_asked_for() {
+    /// With pauses of three seconds, which is the default, these take a minute: longer than is
+    /// waited for, on whatever machine. As they are asked for here, two seconds.
+    const LOOKS: u64 = 25;
+    let world = World::start().await;
+    let name = LockName::named("job:2");
+    let old = seated(&world.other, &name, &kim(), LONG).await;
+    world.proxy.lose_messages();
+    world.server.forget_calls().await;
+    let slice = Duration::from_millis(80);
+    let wish =
+        Wish::new(Lease::Fixed(LONG)).with(Policy::WaitToBeTold(Patience { slice, total: LONG }));
+    let looks = async {
+        until("it looks", async || LOOKS <= world.server.calls("evalsha").await).await;
+        world.other.release(&name, &old.value).await.expect("an answer");
+    };
+    let (guard, ()) = join(world.locks.lock(&name, &wish), looks).await;
+    let guard = guard.expect("its turn");
+    assert!(old.fence < guard.fence() && guard.is_held());
+    assert_eq!(guard.release().await, Ok(Released::Freed));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

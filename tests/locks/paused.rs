@@ -1,5 +1,6 @@
 //! Promises about time, to the millisecond: with the clock of the test paused, and so in memory.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -206,13 +207,17 @@ async fn each_policy_has_an_end_to_the_millisecond() {
     let took = began.elapsed();
     assert!(total <= took && took <= total + MS, "{took:?}");
 
-    // As usual: 100, 200 and 400 ms, of which each may be half.
+    // As usual: 100, 200 and 400 ms, of which each may be half. Those who came together do not come
+    // back together.
+    let mut seen = BTreeSet::new();
     for _ in 0..20 {
         let began = Instant::now();
         assert!(locks.lock(&name(), &fixed().backing_off()).await.is_err());
         let took = began.elapsed();
         assert!(MS * 350 <= took && took <= MS * 703, "{took:?}");
+        seen.insert(took);
     }
+    assert!(1 < seen.len(), "{seen:?}");
     let began = Instant::now();
     let long = BackOff { retries: u32::MAX, ..BackOff::default() };
     assert!(locks.lock(&name(), &fixed().with(Policy::BackOff(long))).await.is_err());

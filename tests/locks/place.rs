@@ -8,6 +8,7 @@ use tokio::sync::Mutex;
 use crate::cluster_server::ClusterServer;
 use crate::server::Server;
 
+#[derive(Clone)]
 pub(crate) struct Place {
     pub(crate) locks: Locks,
     server: At,
@@ -18,9 +19,10 @@ pub(crate) struct Place {
 static SHARED: Mutex<Weak<ClusterServer>> = Mutex::const_new(Weak::new());
 
 /// Lives as long as the test.
+#[derive(Clone)]
 enum At {
     Memory,
-    Redis(Box<Server>),
+    Redis(Arc<Server>),
     Cluster(Arc<ClusterServer>),
 }
 
@@ -40,7 +42,7 @@ impl Place {
     }
 
     pub(crate) async fn redis() -> Self {
-        Self::at(At::Redis(Box::new(Server::start().await))).await
+        Self::at(At::Redis(Arc::new(Server::start().await))).await
     }
 
     pub(crate) async fn cluster() -> Self {
@@ -74,6 +76,17 @@ impl Place {
         match self.server.url() {
             Some(url) => Locks::connect(&url).await.expect("a good address"),
             None => self.locks.clone(),
+        }
+    }
+
+    /// Locks that may be closed, and where it is seen what is free then.
+    pub(crate) async fn to_close(&self) -> [Locks; 2] {
+        match &self.server {
+            At::Memory => {
+                let locks = Locks::memory();
+                [locks.clone(), locks]
+            }
+            At::Redis(_) | At::Cluster(_) => [self.another().await, self.locks.clone()],
         }
     }
 }

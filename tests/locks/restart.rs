@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use futures_util::poll;
 use galley::domain::fence::Fence;
 use galley::locks::{Claim, Held, Locks, Over, Owner, Pass, Released, Verdict};
 use redis::Value;
@@ -186,6 +187,13 @@ async fn a_cut_connection_is_noticed_at_once_and_told_once() {
     timeout(PATIENCE, locks.reconnected()).await.expect("it is noticed");
     assert!(timeout(Duration::ZERO, locks.reconnected()).await.is_err(), "told twice");
     assert_eq!(renewed(&locks, one).await, [Verdict::Renewed]);
+    // Who waits and goes away when it happens leaves it to the next who asks.
+    let mut waits = Box::pin(locks.reconnected());
+    assert!(poll!(waits.as_mut()).is_pending());
+    let _: u64 = server.run("CLIENT KILL TYPE normal SKIPME yes").await;
+    until("renewals work", async || locks.renew(one, LONG).await.is_ok()).await;
+    drop(waits);
+    timeout(PATIENCE, locks.reconnected()).await.expect("it is told to the next");
     until("claims work too", async || locks.holder(&one[0].name).await.is_ok()).await;
 }
 

@@ -25,8 +25,9 @@
 //! renewed, and a release frees its own grant only. And a keeper that comes back empty costs no seat
 //! whose holder is the first to come.
 //!
-//! A run that fails is cut down to the steps that it takes, and printed with its seed, which
-//! `GALLEY_SEED=<seed> cargo test --lib model` plays again.
+//! A run that fails is printed with its seed, which `GALLEY_SEED=<seed> cargo test --lib model` plays
+//! again; one that breaks a law, cut down to the steps that it takes. (That a keeper that comes back
+//! empty costs nobody a seat is tried with plans of its own, which are not cut down.)
 
 mod belief;
 mod checks;
@@ -169,6 +170,17 @@ pub(crate) fn find<B: Belief>(seeds: u64, wrong: Option<Wrong>) -> Option<(u64, 
     (0..seeds).find_map(broken)
 }
 
+/// The seed to play again, if there is one.
+fn asked() -> Option<u64> {
+    env::var("GALLEY_SEED").ok().and_then(|seed| seed.parse().ok())
+}
+
+/// Those seeds, or only the one that is asked for.
+fn wanted(seeds: impl Iterator<Item = u64>) -> impl Iterator<Item = u64> {
+    let asked = asked();
+    seeds.map(move |seed| asked.unwrap_or(seed)).take(asked.map_or(usize::MAX, |_| 1))
+}
+
 /// Runs the schedules of those seeds, or only that of `GALLEY_SEED`.
 ///
 /// # Panics
@@ -176,9 +188,8 @@ pub(crate) fn find<B: Belief>(seeds: u64, wrong: Option<Wrong>) -> Option<(u64, 
 /// When one breaks a law: with its seed, and the steps that it takes.
 #[track_caller]
 pub(crate) fn check<B: Belief>(seeds: impl Iterator<Item = u64>) -> Seen {
-    let asked = env::var("GALLEY_SEED").ok().and_then(|seed| seed.parse().ok());
     let mut seen = Seen::default();
-    for seed in seeds.map(|seed| asked.unwrap_or(seed)).take(asked.map_or(usize::MAX, |_| 1)) {
+    for seed in wanted(seeds) {
         let plan = plan::plan(seed, STEPS);
         match run::<B>(&plan, None) {
             Ok(more) => seen += more,
@@ -213,14 +224,17 @@ mod tests {
     #[test]
     fn g1_to_g6_hold_in_five_thousand_random_schedules() {
         let seen = check::<Hold>(0..5_000);
-        assert!(100 < seen.least(), "the schedules are worth little: {seen:?}");
+        assert!(
+            asked().is_some() || 100 < seen.least(),
+            "the schedules are worth little: {seen:?}"
+        );
     }
 
     /// Where nothing else goes wrong, whoever comes, and whatever they want.
     #[test]
     fn a_keeper_that_comes_back_empty_costs_nobody_a_seat() {
         let mut seen = Seen::default();
-        for seed in 0..500 {
+        for seed in wanted(0..500) {
             let mut plan = plan::plan(seed, STEPS);
             plan.retain(|step| match step.what {
                 What::Comes(manner) => matches!(manner, Manner::Tries | Manner::Waits),
@@ -229,11 +243,12 @@ mod tests {
             });
             // So far apart that each finds those of before in their seats.
             plan.iter_mut().filter(|it| it.what == What::Empties).for_each(|it| it.after += SECOND);
-            let more = run::<Hold>(&plan, None).unwrap_or_else(|it| panic!("seed {seed}: {it:?}"));
-            assert_eq!((more.lost_to_a_restart, more.doubted), (0, 0), "seed {seed}");
+            let more =
+                run::<Hold>(&plan, None).unwrap_or_else(|it| panic!("GALLEY_SEED={seed}: {it:?}"));
+            assert_eq!((more.lost_to_a_restart, more.doubted), (0, 0), "GALLEY_SEED={seed}");
             seen += more;
         }
-        assert!(300 < seen.reasserted, "{seen:?}");
+        assert!(asked().is_some() || 300 < seen.reasserted, "{seen:?}");
     }
 
     #[test]
