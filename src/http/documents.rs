@@ -15,7 +15,7 @@ use crate::http::caller::Caller;
 use crate::http::error::ApiError;
 use crate::http::extract::{JsonBody, Limit, Path, Query};
 use crate::http::routes::Routes;
-use crate::session::Sessions;
+use crate::session::{SessionError, Sessions};
 use crate::sharing::Sharing;
 use crate::storage::documents::{Document, Page};
 
@@ -126,10 +126,15 @@ async fn show(
     Ok(Json(document.into()))
 }
 
-/// While somebody works on it, the count that was stored last is behind.
+/// While somebody works on it, the count that was stored last is behind. Of a damaged one it is all
+/// there is.
 async fn count_now(document: &mut Document, sessions: &Sessions) -> Result<(), ApiError> {
     if sessions.is_open(document.id) {
-        document.characters = count_characters(&sessions.text(document.id).await?);
+        match sessions.text(document.id).await {
+            Ok(text) => document.characters = count_characters(&text),
+            Err(SessionError::Unreadable) => {}
+            Err(error) => return Err(error.into()),
+        }
     }
     Ok(())
 }

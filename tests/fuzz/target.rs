@@ -11,6 +11,9 @@ use crate::random::Random;
 
 /// For all targets together, where `GALLEY_FUZZ_SECONDS` does not say.
 const SECONDS: f64 = 60.0;
+/// What the process may ever take, all targets at once and the trace beside them: some 40 MB when
+/// this was written. A size that is believed before its bytes are there takes hundreds.
+const PEAK_MAX: u64 = 128 * 1_024 * 1_024;
 /// Executions between two looks at the clock.
 const BATCH: u64 = 16;
 
@@ -63,6 +66,15 @@ pub(crate) fn fuzz(
     let took = began.elapsed().as_secs_f64();
     say(&format!("fuzz {target}: {executions} executions in {took:.1} s, {taken} taken"));
     assert!(executions < 1_000 || 0 < taken, "mutations that are all refused show little");
+    let peak = peak();
+    assert!(peak < PEAK_MAX, "{target}: {peak} bytes were taken at some time");
+}
+
+/// The most memory that this process ever had, in bytes.
+fn peak() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").expect("a process");
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("its peak");
+    line.trim().trim_end_matches(" kB").parse::<u64>().expect("a number") * 1_024
 }
 
 fn seconds() -> f64 {

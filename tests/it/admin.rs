@@ -65,8 +65,7 @@ async fn an_evicted_session_ends_on_whatever_server_it_is() {
     for part in ["the admin token", &desk.link, &desk.writer.id, &id, "20"] {
         assert!(line.contains(part), "{part}: {line}");
     }
-    let figures = cluster.one.http.get(format!("{}/metrics", cluster.one.url)).send().await;
-    let figures = figures.expect("an answer").text().await.expect("text");
+    let figures = cluster.one.figures().await;
     assert!(figures.contains("galley_seats_lost_total{reason=\"evicted\"} 1\n"), "{figures}");
     let again = cluster.two.writer(&desk).await;
     assert!(again.is_open());

@@ -150,8 +150,7 @@ async fn an_evicting_redis_seats_nobody_and_says_what_to_do_and_whoever_sits_sta
     let alarms = locks(&cluster.one, "").await["alarms"].clone();
     assert_eq!((&alarms[0]["class"], &alarms[0]["alarm"]), (&json!("seat"), &json!("failures")));
     assert!(alarms[0]["remedy"].as_str().is_some_and(|line| line.contains("/readyz")), "{alarms}");
-    let figures = cluster.one.http.get(format!("{}/metrics", cluster.one.url)).send().await;
-    let figures = figures.expect("an answer").text().await.expect("text");
+    let figures = cluster.one.figures().await;
     assert!(figures.contains("galley_lock_alarm{class=\"seat\",alarm=\"failures\"} 1\n"));
     // Longer than the lease.
     let renewed_at = Duration::from_secs(4);

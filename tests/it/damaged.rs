@@ -1,17 +1,9 @@
 //! A stored document that cannot be read to its end: a state that is said, and not an endless try.
 
 use serde_json::json;
-use sqlx::sqlite::SqliteConnectOptions;
-use sqlx::{ConnectOptions, SqliteConnection};
-use tokio::time::{Duration, Instant, sleep};
+use sqlx::SqliteConnection;
 
 use crate::process::Server;
-use crate::redis_server::PATIENCE;
-
-async fn database(server: &Server) -> SqliteConnection {
-    let file = server.folder().join("data/galley.db");
-    SqliteConnectOptions::new().filename(file).connect().await.expect("a file")
-}
 
 /// Moves the journal to where it belongs, as the server does at its start.
 async fn move_journal(database: &mut SqliteConnection) {
@@ -27,20 +19,6 @@ async fn rows(database: &mut SqliteConnection) -> Vec<(i64, Vec<u8>)> {
     rows.fetch_all(database).await.expect("rows")
 }
 
-/// Waits until so many rooms are open.
-async fn rooms(server: &Server, count: usize) {
-    let began = Instant::now();
-    loop {
-        let figures = server.http.get(format!("{}/metrics", server.url)).send().await;
-        let figures = figures.expect("an answer").text().await.expect("text");
-        if figures.contains(&format!("\ngalley_rooms {count}\n")) {
-            return;
-        }
-        assert!(began.elapsed() < PATIENCE, "not {count} rooms: {figures}");
-        sleep(Duration::from_millis(20)).await;
-    }
-}
-
 /// Goal: with a row missing, or one that is none, a document opens read-only up to there. People are
 /// told, the operator is told which rows, nothing is added or merged; and with the row put back all
 /// is as before.
@@ -53,13 +31,15 @@ async fn a_damaged_document_opens_read_only_up_to_the_damage_until_it_is_mended(
         writer.append(word);
         writer.saved().await;
     }
-    rooms(&server, 1).await;
+    server.has_rooms(1).await;
     writer.leave().await;
-    rooms(&server, 0).await;
-    let mut database = database(&server).await;
+    server.has_rooms(0).await;
+    let mut database = server.database().await;
     move_journal(&mut database).await;
     let whole = rows(&mut database).await;
     assert_eq!(whole.len(), 4);
+    let document = format!("/api/documents/{}", desk.document);
+    let (versions, label) = (format!("{document}/versions"), json!({ "label": "mended" }));
     for (damage, read, said) in [
         ("DELETE FROM updates WHERE seq = 3", "one two", "number 3 is missing"),
         ("UPDATE updates SET bytes = x'010203' WHERE seq = 2", "one", "malformed update"),
@@ -69,19 +49,23 @@ async fn a_damaged_document_opens_read_only_up_to_the_damage_until_it_is_mended(
         let damaged = rows(&mut database).await;
         let writer = server.writer(&desk).await;
         writer.reads(read).await;
-        rooms(&server, 1).await;
+        server.has_rooms(1).await;
         let told = writer.event("problem").await;
         assert_eq!(told["type"], "/problems/document-damaged");
         writer.append(" more");
         assert_eq!(writer.event("problem").await["type"], "/problems/document-damaged");
         assert_eq!(writer.event("denied").await["reason"], "not-stored");
+        // Who it belongs to and what it is called is not in what is damaged.
+        server.get(&desk.writer, &document).await.ok(200);
+        let named = server.post(&desk.writer, &versions, label.clone()).await;
+        named.problem(500, "document-damaged");
         // A client that hears no events would not know: it is closed, and stays away.
         let stock = server.knock(&desk, "writer", "takeover=1").await;
         stock.synced().await;
         stock.append(" more");
         assert_eq!(stock.closed().await, (4403, "document-damaged".to_owned()));
-        let path = format!("/api/documents/{}/text", desk.document);
-        server.get(&desk.writer, &path).await.problem(500, "document-damaged");
+        let text = server.get(&desk.writer, &format!("{document}/text")).await;
+        text.problem(500, "document-damaged");
         let log = std::fs::read_to_string(server.folder().join("log")).expect("a log");
         assert!(log.contains(said) && log.contains("put back"), "{log}");
         assert_eq!(rows(&mut database).await, damaged);
@@ -93,15 +77,11 @@ async fn a_damaged_document_opens_read_only_up_to_the_damage_until_it_is_mended(
             mending.await.expect("mended");
         }
         drop((writer, stock));
-        rooms(&server, 0).await;
+        server.has_rooms(0).await;
     }
     let writer = server.writer(&desk).await;
     assert_eq!(writer.text(), "one two three four");
     writer.append("!");
     writer.saved().await;
-    let body = json!({ "label": "mended" });
-    server
-        .post(&desk.writer, &format!("/api/documents/{}/versions", desk.document), body)
-        .await
-        .ok(201);
+    server.post(&desk.writer, &versions, label).await.ok(201);
 }

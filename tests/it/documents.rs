@@ -1,7 +1,11 @@
 //! The live document: taken, relayed, stored, and there again after anything.
 
+use galley::sync::frame;
 use serde_json::json;
+use tokio::time::{Duration, Instant, sleep, timeout};
+use yrs::Text as _;
 
+use crate::peer::Peer;
 use crate::process::Server;
 use crate::redis_server::PATIENCE;
 
@@ -55,7 +59,7 @@ async fn g10_a_reviewers_edit_is_in_no_replica() {
     let (writer, reviewer) = (server.writer(&desk).await, server.reviewer(&desk).await);
     let update = reviewer.insert(0, "EVIL ");
     assert_eq!(reviewer.event("denied").await["reason"], "not-the-writer");
-    reviewer.send(galley::sync::frame::sync_step2(&update));
+    reviewer.send(frame::sync_step2(&update));
     reviewer.event("denied").await;
     reviewer.remove(0, 8);
     reviewer.event("denied").await;
@@ -70,7 +74,6 @@ async fn g10_a_reviewers_edit_is_in_no_replica() {
 /// Goal: the edits of an offline writer come back with it, under its own client id.
 #[tokio::test]
 async fn offline_edits_are_merged_when_their_writer_returns() {
-    use yrs::Text as _;
     let server = Server::start().await;
     let desk = server.desk("one").await;
     let writer = server.writer(&desk).await;
@@ -82,7 +85,7 @@ async fn offline_edits_are_merged_when_their_writer_returns() {
     });
     writer.leave().await;
     let again = server.writer(&desk).await;
-    again.send(galley::sync::frame::sync_step2(&offline));
+    again.send(frame::sync_step2(&offline));
     let reviewer = server.reviewer(&desk).await;
     reviewer.reads("one two three").await;
 }
@@ -124,6 +127,91 @@ async fn a_neighbouring_document_is_undisturbed() {
         .problem(404, "not-found");
 }
 
+/// Goal: a commit is for all that has come, not for each key.
+#[tokio::test]
+async fn edits_that_come_together_are_stored_together() {
+    let server = Server::start().await;
+    let (kim, lee) = (server.guest("Kim").await, server.guest("Lee").await);
+    let mut writers = Vec::new();
+    for _ in 0..10 {
+        let desk = server.desk_of(kim.clone(), lee.clone(), "").await;
+        writers.push(server.writer(&desk).await);
+    }
+    // Made before the first is sent: they come as fast as they can be taken.
+    let typed = |writer: &Peer| {
+        let typed = |at| writer.edit_offline(|text, transaction| text.insert(transaction, at, "x"));
+        (0..100).map(typed).collect::<Vec<_>>()
+    };
+    let edits: Vec<_> = writers.iter().map(typed).collect();
+    for (writer, edits) in writers.iter().zip(&edits) {
+        for edit in edits {
+            writer.send(frame::update(edit));
+        }
+    }
+    for writer in &writers {
+        writer.saved().await;
+    }
+    // Where commits are slow, more come together.
+    let commits = server.figure("galley_document_persist_seconds_count").await.expect("some");
+    assert!(commits < 500.0, "{commits} for 1,000 edits");
+}
+
+/// Goal: who types is not told after each key that it is saved.
+#[tokio::test]
+async fn while_somebody_types_it_is_called_saved_twice_a_second() {
+    let server = Server::start().await;
+    let desk = server.desk("").await;
+    let writer = server.writer(&desk).await;
+    writer.append("x");
+    writer.saved().await;
+    writer.take_events();
+    let began = Instant::now();
+    for _ in 0..100 {
+        writer.append("x");
+        sleep(Duration::from_millis(10)).await;
+    }
+    writer.saved().await;
+    let told = writer.take_events();
+    let told = told.iter().filter(|event| event["event"] == "document.saved").count();
+    // One more, since the first of them may come at once.
+    let halves_of_seconds = began.elapsed().as_millis().div_ceil(500);
+    assert!(told as u128 <= halves_of_seconds + 1, "{told} times in {halves_of_seconds} halves");
+}
+
+/// Goal: a document that is worked on all day does not grow by a row for each key, and to merge them
+/// loses nothing of what is typed meanwhile.
+#[tokio::test]
+async fn rows_are_merged_while_somebody_types_and_all_is_there_after_kill_9() {
+    let settings = [("SEATS__RENEW_EVERY", "250ms"), ("LIMITS__MESSAGE_BURST", "100000")];
+    let mut server = Server::with(&settings).await;
+    let desk = server.desk("").await;
+    let writer = server.writer(&desk).await;
+    // Not yet enough of them: it is done while more come.
+    for _ in 0..990 {
+        writer.append("가");
+    }
+    writer.saved().await;
+    let mut database = server.database().await;
+    let began = Instant::now();
+    loop {
+        let rows = "SELECT (SELECT COUNT(*) FROM updates) + (SELECT COUNT(*) FROM journal)";
+        let rows: i64 = sqlx::query_scalar(rows).fetch_one(&mut database).await.expect("a count");
+        if rows < 900 {
+            break;
+        }
+        assert!(began.elapsed() < PATIENCE, "{rows} rows, and nobody merges them");
+        writer.append("나");
+        // It waits for a moment in which nothing is owed to the database.
+        sleep(Duration::from_millis(10)).await;
+    }
+    writer.append("다");
+    writer.saved().await;
+    let text = writer.text();
+    server.kill().await;
+    server.start_again().await;
+    assert_eq!(server.text(&desk.writer, &desk.document).await, text);
+}
+
 /// Goal: many rows become one snapshot when the last one leaves; text, count and edits stay right.
 #[tokio::test]
 async fn rows_are_merged_and_characters_counted_when_the_last_one_leaves() {
@@ -145,7 +233,7 @@ async fn rows_are_merged_and_characters_counted_when_the_last_one_leaves() {
         let list = async || server.get(&desk.writer, "/api/documents").await.ok(200);
         while list().await["documents"][0]["characters"] != 102 {}
     };
-    tokio::time::timeout(PATIENCE, listed).await.expect("the stored count follows");
+    timeout(PATIENCE, listed).await.expect("the stored count follows");
     server.kill().await;
     server.start_again().await;
     assert_eq!(server.text(&desk.writer, &desk.document).await, text);

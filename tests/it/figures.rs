@@ -7,19 +7,11 @@ use tokio::time::{Instant, sleep};
 use crate::process::Server;
 use crate::redis_server::{self, PATIENCE};
 
-/// The value of one line of `/metrics`, if it is there.
-async fn figure(server: &Server, line: &str) -> Option<f64> {
-    let answer = server.http.get(format!("{}/metrics", server.url)).send().await;
-    let figures = answer.expect("an answer").text().await.expect("text");
-    let found = figures.lines().find_map(|other| other.strip_prefix(line)?.strip_prefix(' '));
-    found.map(|value| value.parse().expect("a number"))
-}
-
 /// Waits until that line has exactly that value.
 async fn becomes(server: &Server, line: &str, wanted: f64) {
     let began = Instant::now();
     loop {
-        let found = figure(server, line).await;
+        let found = server.figure(line).await;
         if found == Some(wanted) {
             return;
         }
@@ -75,12 +67,12 @@ async fn seats_and_their_renewal_are_measured() {
     // Gone from Redis, and put back.
     becomes(&server, "galley_renewal_reasserted_total", 0.0).await;
     let key = format!("share-link:lock:{}:writer", desk.link);
-    let rounds = figure(&server, "galley_renewal_round_seconds_count").await;
+    let rounds = server.figure("galley_renewal_round_seconds_count").await;
     let gone: i64 = redis.run(&format!("DEL {key}")).await;
     assert_eq!(gone, 1);
     becomes(&server, "galley_renewal_reasserted_total", 1.0).await;
-    assert!(rounds < figure(&server, "galley_renewal_round_seconds_count").await);
-    let lags = figure(&server, "galley_renewal_lag_seconds_count").await;
+    assert!(rounds < server.figure("galley_renewal_round_seconds_count").await);
+    let lags = server.figure("galley_renewal_lag_seconds_count").await;
     assert!(Some(0.0) < lags, "{lags:?}");
 
     // Idle for too long.

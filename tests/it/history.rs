@@ -131,7 +131,7 @@ async fn writing_without_a_pause_is_kept_now_and_then() {
 async fn an_accepted_suggestion_has_a_version_before_and_one_after() {
     let server = Server::start().await;
     let desk = server.desk("나는 글을 쓴다").await;
-    let (_writer, _reviewer) = (server.writer(&desk).await, server.reviewer(&desk).await);
+    let (writer, _reviewer) = (server.writer(&desk).await, server.reviewer(&desk).await);
     let path = format!("/api/share-links/{}/reviews", desk.link);
     let suggest = async |quote: &str, suggestion: &str| {
         let end = quote.encode_utf16().count();
@@ -151,6 +151,14 @@ async fn an_accepted_suggestion_has_a_version_before_and_one_after() {
     let review = suggest("저는", "전").await;
     server.post(&desk.writer, &format!("{review}/reject"), json!({})).await.ok(200);
     assert_eq!(list(&server, &desk.writer, &desk).await, versions);
+    // What was typed since is kept as it was when the next one was turned down.
+    let review = suggest("저는", "전").await;
+    writer.append("!");
+    writer.saved().await;
+    server.post(&desk.writer, &format!("{review}/reject"), json!({})).await.ok(200);
+    let texts = ["저는 글을 쓴다!", "저는 글을 쓴다", "나는 글을 쓴다"];
+    let versions = kept(&server, &desk, &texts).await;
+    assert_eq!(kinds(&versions), ["decision", "decision", "pause"]);
 }
 
 #[tokio::test]

@@ -3,6 +3,7 @@
 use galley::sync::frame;
 use serde_json::json;
 use tokio_tungstenite::tungstenite::Message;
+use yrs::Text as _;
 
 use crate::process::Server;
 
@@ -24,6 +25,7 @@ async fn g12_malformed_messages_are_closed_with_4400_and_the_document_is_unharme
         ("a type of the server's", vec![100, 2, b'{', b'}']),
         ("truncated step 1", vec![0, 0, 5, 1]),
         ("state vector of half a gigabyte", vec![0, 0, 5, 0xff, 0xff, 0xff, 0xff, 0x0f]),
+        ("state vector of 64 million", vec![0, 0, 6, 0x80, 0x80, 0x80, 0x20, 1, 1]),
         ("step 1 with more behind it", vec![0, 0, 1, 0, 7]),
         ("update that is none", vec![0, 2, 3, 1, 2, 3]),
         ("update of 64 million structs", vec![0, 2, 6, 1, 0x80, 0x80, 0x80, 0x20, 1]),
@@ -34,8 +36,12 @@ async fn g12_malformed_messages_are_closed_with_4400_and_the_document_is_unharme
     ];
     for (what, message) in messages {
         let writer = server.writer(&desk).await;
+        let before = server.peak();
         writer.send(message);
         assert_eq!(writer.closed().await.0, 4400, "{what}");
+        // What a message says of its size is no reason to take as much.
+        let grew = server.peak() - before;
+        assert!(grew < 2 * 1_024 * 1_024, "{what}: {grew} bytes");
     }
     let writer = server.writer(&desk).await;
     writer.send_message(Message::text("hello"));
@@ -47,7 +53,7 @@ async fn g12_malformed_messages_are_closed_with_4400_and_the_document_is_unharme
 #[tokio::test]
 async fn g10_an_edit_under_an_id_of_the_servers_is_refused() {
     use yrs::block::ClientID;
-    use yrs::{Doc, Options, ReadTxn as _, StateVector, Text as _, Transact as _};
+    use yrs::{Doc, Options, ReadTxn as _, StateVector, Transact as _};
     let server = Server::start().await;
     let desk = server.desk("REAL").await;
     let writer = server.writer(&desk).await;
@@ -61,10 +67,40 @@ async fn g10_an_edit_under_an_id_of_the_servers_is_refused() {
     assert_eq!(server.text(&desk.writer, &desk.document).await, "REAL");
 }
 
+/// Goal: who writes under the client id of somebody else is thrown out before anybody is shown it.
+#[tokio::test]
+async fn g10_an_edit_under_the_client_id_of_another_is_shown_to_nobody() {
+    let server = Server::with(&[("SEATS__RENEW_EVERY", "250ms")]).await;
+    let desk = server.desk("REAL").await;
+    let writer = server.writer(&desk).await;
+    writer.append(" text");
+    writer.saved().await;
+    let forged = writer.edit_offline(|content, transaction| content.insert(transaction, 0, "EVIL"));
+    let client = i64::try_from(writer.client_id()).expect("32 bits");
+    writer.leave().await;
+    server.has_rooms(0).await;
+    // One person writes a document, so that only by hand can another have been its writer.
+    let handed_over = sqlx::query("UPDATE clients SET user_id = $1 WHERE client = $2")
+        .bind(&desk.reviewer.id)
+        .bind(client)
+        .execute(&mut server.database().await)
+        .await;
+    assert_eq!(handed_over.expect("written").rows_affected(), 1);
+    let (writer, reviewer) = (server.writer(&desk).await, server.reviewer(&desk).await);
+    writer.send(frame::update(&forged));
+    assert_eq!(writer.closed().await, (4403, "client-id-of-another".to_owned()));
+    // Whatever was done with that, it was done before this.
+    let writer = server.writer(&desk).await;
+    writer.append("!");
+    writer.saved().await;
+    reviewer.reads("REAL text!").await;
+    assert!(reviewer.is_open());
+    assert_eq!(server.text(&desk.writer, &desk.document).await, "REAL text!");
+}
+
 /// Goal: an update with a gap is neither taken nor said to be saved; the server asks again.
 #[tokio::test]
 async fn an_update_with_a_gap_is_asked_for_again_and_then_taken_whole() {
-    use yrs::Text as _;
     let server = Server::start().await;
     let desk = server.desk("").await;
     let (writer, reviewer) = (server.writer(&desk).await, server.reviewer(&desk).await);

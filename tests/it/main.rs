@@ -13,6 +13,7 @@
 mod cluster_server;
 mod desk;
 mod full;
+mod inside;
 mod peer;
 #[expect(dead_code, reason = "what only the tests of storage use")]
 #[path = "../storage/server.rs"]

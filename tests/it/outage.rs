@@ -2,8 +2,7 @@
 
 use std::time::Duration;
 
-use sqlx::sqlite::SqliteConnectOptions;
-use sqlx::{ConnectOptions, Connection};
+use sqlx::Connection;
 use tokio::process::Command;
 use tokio::time::{Instant, sleep};
 
@@ -150,8 +149,7 @@ async fn g7_a_reload_while_storage_is_away_loses_no_edit_and_no_document() {
     let server = Server::start().await;
     let desk = server.desk("Dear").await;
     let before = server.writer(&desk).await;
-    let database = server.folder().join("data/galley.db");
-    let mut other = SqliteConnectOptions::new().filename(database).connect().await.expect("a file");
+    let mut other = server.database().await;
     sqlx::raw_sql("BEGIN IMMEDIATE").execute(&mut other).await.expect("the lock");
     before.append(" Sir");
     before.event("problem").await;

@@ -163,6 +163,15 @@ impl Peer {
         Some(saved.get(&yrs::block::ClientID::new(client)))
     }
 
+    /// Up to which clock of its own the server has said that this client's edits are stored.
+    pub(crate) fn is_saved_to(&self) -> u32 {
+        let client = self.client_id();
+        self.look(|state| {
+            let named = state.events.iter().filter_map(|event| Self::saved_in(event, client));
+            named.max().unwrap_or_default()
+        })
+    }
+
     /// Waits for the end, and says how it was.
     #[track_caller]
     pub(crate) fn closed(&self) -> impl Future<Output = (u16, String)> {

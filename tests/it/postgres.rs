@@ -96,6 +96,9 @@ async fn g7_what_is_typed_while_postgresql_is_away_is_stored_when_it_is_back() {
     }
     writer.event("problem").await;
     becomes(&cluster.one, false).await;
+    // While somebody types it is said twice a second: by now it would have been.
+    sleep(Duration::from_millis(600)).await;
+    assert_eq!(writer.is_saved_to(), 4, "no more than \" Sir\"");
     postgres.start_again().await;
     writer.saved().await;
     becomes(&cluster.one, true).await;

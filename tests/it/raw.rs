@@ -113,13 +113,5 @@ pub(crate) async fn pour(socket: &mut TcpStream, bytes: &[u8]) {
     let _ended = timeout(PATIENCE, socket.write_all(bytes)).await.expect("taken, or cut off");
 }
 
-/// How much memory the server has, in bytes.
-pub(crate) fn memory_of(server: &Server) -> u64 {
-    let status = std::fs::read_to_string(format!("/proc/{}/status", server.id()));
-    let status = status.expect("a running process");
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("its size");
-    line.trim().trim_end_matches(" kB").parse::<u64>().expect("a number") * 1_024
-}
-
 /// A moment in which nothing happens, between two bytes of somebody slow.
 pub(crate) const A_MOMENT: Duration = Duration::from_millis(5);

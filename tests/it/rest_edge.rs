@@ -197,8 +197,7 @@ async fn figures_are_by_route_and_hold_no_ids() {
     let desk = server.desk("text").await;
     let link = format!("/api/share-links/{}", desk.link);
     server.get(&desk.writer, &link).await.ok(200);
-    let figures = server.http.get(format!("{}/metrics", server.url)).send().await;
-    let figures = figures.expect("an answer").text().await.expect("text");
+    let figures = server.figures().await;
     for part in [
         "galley_http_requests_total{method=\"GET\",route=\"/api/share-links/{id}\",status=\"200\"}",
         "galley_http_request_seconds_bucket{method=\"POST\",route=\"/api/auth/guest\",le=",

@@ -5,8 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use sqlx::sqlite::SqliteConnectOptions;
-use sqlx::{ConnectOptions, Connection};
+use sqlx::Connection;
 use tempfile::TempDir;
 use tokio::process::Command;
 use tokio::time::{Duration, Instant, sleep};
@@ -40,13 +39,6 @@ async fn becomes(server: &Server, status: u16) -> Value {
         assert!(began.elapsed() < PATIENCE, "not {status}: {answer}");
         sleep(Duration::from_millis(20)).await;
     }
-}
-
-async fn figure(server: &Server, name: &str) -> String {
-    let text = server.http.get(format!("{}/metrics", server.url)).send().await.expect("an answer");
-    let text = text.text().await.expect("text");
-    let line = text.lines().find(|line| line.starts_with(name));
-    line.unwrap_or_else(|| panic!("no {name}")).to_owned()
 }
 
 /// Waits for an event `problem` of that name.
@@ -94,13 +86,13 @@ async fn g7_edits_beyond_the_limit_while_sqlite_is_locked_are_refused_and_then_s
     let server = Server::start().await;
     let desk = server.desk("").await;
     let writer = server.writer(&desk).await;
-    let file = server.folder().join("data/galley.db");
-    let mut other = SqliteConnectOptions::new().filename(file).connect().await.expect("a file");
+    let mut other = server.database().await;
     sqlx::raw_sql("BEGIN IMMEDIATE").execute(&mut other).await.expect("the lock");
     let text = fill(&writer).await;
     let answer = becomes(&server, 503).await;
     assert_eq!(answer["down"], json!(["storage"]));
     assert!(answer["remedy"].as_str().expect("text").contains("cannot be stored"), "{answer}");
+    assert_eq!(writer.is_saved_to(), 0);
     sqlx::raw_sql("COMMIT").execute(&mut other).await.expect("it is free");
     other.close().await.expect("closed");
     is_all_stored(&server, &desk, &writer, &text).await;
@@ -121,6 +113,7 @@ async fn g7_edits_beyond_the_limit_while_postgresql_is_stopped_are_refused_and_t
     sleep(Duration::from_secs(3)).await;
     let text = format!("before {}", fill(&writer).await);
     assert_eq!(becomes(&server, 503).await["down"], json!(["storage"]));
+    assert_eq!(writer.is_saved_to(), 7, "no more than \"before \"");
     postgres.start_again().await;
     is_all_stored(&server, &desk, &writer, &text).await;
     let path = format!("/api/documents/{}/versions", desk.document);
@@ -207,7 +200,7 @@ async fn is_full_and_then_not(
     [writer, reviewer]: [&Peer; 2],
     free: impl Future<Output = ()>,
 ) -> String {
-    let before = writer.text();
+    let (before, saved_before) = (writer.text(), writer.is_saved_to());
     writer.append("typed without space");
     let told = problem(writer, "not-saved").await;
     assert_eq!(told["status"], 507);
@@ -218,14 +211,17 @@ async fn is_full_and_then_not(
     let remedy = answer["remedy"].as_str().expect("text");
     assert!(remedy.contains("no space left") && remedy.contains("free space"), "{remedy}");
     let full = "galley_storage_failing{reason=\"full\"}";
-    assert!(figure(server, full).await.ends_with(" 1"));
+    assert_eq!(server.figure(full).await, Some(1.0));
     // The others are shown it.
     reviewer.reads(&format!("{before}typed without space")).await;
     writer.append(", and more");
+    // While somebody types it is said twice a second: by now it would have been.
+    sleep(Duration::from_millis(600)).await;
+    assert_eq!(writer.is_saved_to(), saved_before);
     free.await;
     writer.saved().await;
     becomes(server, 200).await;
-    assert!(figure(server, full).await.ends_with(" 0"));
+    assert_eq!(server.figure(full).await, Some(0.0));
     let whole = "typed without space, and more".to_owned();
     assert_eq!(server.text(&desk.writer, &desk.document).await, format!("{before}{whole}"));
     whole

@@ -38,10 +38,10 @@ fn refused(update: &[u8]) -> Rejected {
 
 const HUGE: u64 = 512 * 1024 * 1024;
 
+// What it takes is measured where there is a process for it: `tests/it/hostile.rs`, `tests/fuzz`.
 #[test]
 fn g12_g13_a_state_vector_of_seven_bytes_takes_nothing() {
     let log = UpdateLog::open(vec![document_from_text("text", 1)]).unwrap();
-    let began = Instant::now();
     for count in [2, 64 * 1024 * 1024, HUGE, (1 << 53) - 1] {
         let vector = [&numbers(&[count])[..], &[1, 1]].concat();
         let answer = log.diff(&vector);
@@ -50,12 +50,10 @@ fn g12_g13_a_state_vector_of_seven_bytes_takes_nothing() {
     for vector in [&[][..], &[1], &[1, 1], &[0, 0], &[0x80, 0], &[1, 1, 0xff, 0xff]] {
         assert!(log.diff(vector).is_err(), "{vector:?}");
     }
-    assert!(began.elapsed() < Duration::from_secs(5));
 }
 
 #[test]
 fn g12_g13_y3_declared_sizes_are_held_against_the_bytes() {
-    let began = Instant::now();
     for update in [
         numbers(&[HUGE, 1, 1, 1]),
         numbers(&[1, HUGE, 1, 0, 0, 1]),
@@ -76,7 +74,6 @@ fn g12_g13_y3_declared_sizes_are_held_against_the_bytes() {
             "{answer:?}"
         );
     }
-    assert!(began.elapsed() < Duration::from_secs(5));
 }
 
 #[test]

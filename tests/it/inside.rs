@@ -1,0 +1,46 @@
+//! What a test sees of a server from beside it: its database file, its figures and its memory.
+
+use sqlx::sqlite::SqliteConnectOptions;
+use sqlx::{ConnectOptions, SqliteConnection};
+use tokio::time::{Duration, Instant, sleep};
+
+use crate::process::Server;
+use crate::redis_server::PATIENCE;
+
+impl Server {
+    /// A connection of somebody else to its `SQLite` file.
+    pub(crate) async fn database(&self) -> SqliteConnection {
+        let file = self.folder().join("data/galley.db");
+        SqliteConnectOptions::new().filename(file).connect().await.expect("a file")
+    }
+
+    /// All its figures.
+    pub(crate) async fn figures(&self) -> String {
+        let figures = self.http.get(format!("{}/metrics", self.url)).send().await;
+        figures.expect("an answer").text().await.expect("text")
+    }
+
+    /// One of them, by its name and labels, if it is there.
+    pub(crate) async fn figure(&self, name: &str) -> Option<f64> {
+        let figures = self.figures().await;
+        let found = figures.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+        found.map(|value| value.parse().expect("a number"))
+    }
+
+    /// The most memory that it ever had, in bytes: also what it has given back since.
+    pub(crate) fn peak(&self) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.id()));
+        let status = status.expect("a running process");
+        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("its peak");
+        line.trim().trim_end_matches(" kB").parse::<u64>().expect("a number") * 1_024
+    }
+
+    /// Waits until so many rooms are open.
+    pub(crate) async fn has_rooms(&self, count: u32) {
+        let began = Instant::now();
+        while self.figure("galley_rooms").await != Some(f64::from(count)) {
+            assert!(began.elapsed() < PATIENCE, "not {count} rooms");
+            sleep(Duration::from_millis(20)).await;
+        }
+    }
+}
