@@ -8,6 +8,7 @@ use std::sync::Arc;
 use crate::domain::anchor::{Anchor, AnchorOrigin, AnchorState};
 use crate::domain::ids::DocumentId;
 use crate::domain::review::{Review, ReviewStatus};
+use crate::session::SessionError;
 use crate::session::reviews::{ReviewError, Reviews};
 use crate::storage::reviews::StoredReview;
 use crate::sync::text::{Resolved, Text};
@@ -22,7 +23,8 @@ impl Reviews {
         placed.pop().ok_or(ReviewError::NotFound("review"))
     }
 
-    /// Finds the current place of each; remembers where a lost one was found again.
+    /// Finds the current place of each; remembers where a lost one was found again. In a damaged
+    /// document none has one.
     pub(super) async fn place(
         &self,
         document: DocumentId,
@@ -31,13 +33,14 @@ impl Reviews {
         if stored.is_empty() {
             return Ok(Vec::new());
         }
-        let snapshot = self.sessions.shared.rooms.snapshot(document).await?;
         let stored = Arc::new(stored);
-        let looked_at = Arc::clone(&stored);
-        let resolve = move |text: &Text| -> Vec<_> {
-            looked_at.iter().map(|review| stands(text, review)).collect()
+        let resolved = match self.find_all(document, &stored).await {
+            // What was said of it is still true.
+            Err(SessionError::Unreadable) => {
+                stored.iter().map(|review| nowhere(&review.origin)).collect()
+            }
+            found => found?,
         };
-        let resolved = self.sessions.shared.rooms.read_text(snapshot, resolve).await?;
         let mut reviews = Vec::with_capacity(stored.len());
         for (stored, resolved) in stored.iter().zip(resolved) {
             if let Some(current) = &resolved.relocated {
@@ -46,6 +49,18 @@ impl Reviews {
             reviews.push(served(stored.clone(), resolved.anchor));
         }
         Ok(reviews)
+    }
+
+    async fn find_all(
+        &self,
+        document: DocumentId,
+        stored: &Arc<Vec<StoredReview>>,
+    ) -> Result<Vec<Resolved>, SessionError> {
+        let rooms = &self.sessions.shared.rooms;
+        let snapshot = rooms.snapshot(document).await?;
+        let stored = Arc::clone(stored);
+        let find = move |text: &Text| stored.iter().map(|review| stands(text, review)).collect();
+        rooms.read_text(snapshot, find).await
     }
 }
 
@@ -64,6 +79,13 @@ fn stands(text: &Text, review: &StoredReview) -> Resolved {
         }
     }
     text.resolve(&review.origin, &review.current)
+}
+
+/// Of a text that nobody can read.
+fn nowhere(origin: &AnchorOrigin) -> Resolved {
+    let AnchorOrigin { quote, prefix, suffix, .. } = origin.clone();
+    let anchor = Anchor { state: AnchorState::Orphaned, start: 0, end: 0, quote, prefix, suffix };
+    Resolved { anchor, relocated: None }
 }
 
 /// A stored review as it is served.

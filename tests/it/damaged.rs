@@ -85,3 +85,45 @@ async fn a_damaged_document_opens_read_only_up_to_the_damage_until_it_is_mended(
     writer.saved().await;
     server.post(&desk.writer, &versions, label).await.ok(201);
 }
+
+/// Goal: what was said of a damaged document can be read, answered and decided; what would have to know
+/// its text cannot be done, and changes nothing.
+#[tokio::test]
+async fn reviews_of_a_damaged_document_are_there_and_stand_nowhere() {
+    let server = Server::start().await;
+    let desk = server.desk("one").await;
+    let (writer, reviewer) = (server.writer(&desk).await, server.reviewer(&desk).await);
+    writer.append(" two");
+    writer.saved().await;
+    let all = format!("/api/share-links/{}/reviews", desk.link);
+    let anchor = json!({ "start": 4, "end": 7, "quote": "two" });
+    let suggestion = json!({ "anchor": anchor, "suggestion": "deux" });
+    let made = server.post(&desk.reviewer, &all, suggestion.clone()).await.ok(201);
+    let one = format!("{all}/{}", made["id"].as_str().expect("an id"));
+    for person in [writer, reviewer] {
+        person.leave().await;
+    }
+    server.has_rooms(0).await;
+    let mut database = server.database().await;
+    move_journal(&mut database).await;
+    let damage = "UPDATE updates SET bytes = x'010203' WHERE seq = 2";
+    sqlx::raw_sql(damage).execute(&mut database).await.expect("damage");
+
+    let (writer, _reviewer) = (server.writer(&desk).await, server.reviewer(&desk).await);
+    let listed = server.get(&desk.writer, &all).await.ok(200);
+    let read = &listed["reviews"][0];
+    assert_eq!((&read["id"], &read["anchor"]["quote"]), (&made["id"], &json!("two")));
+    assert_eq!(read["anchor"]["state"], "orphaned");
+    let accepted = server.post(&desk.writer, &format!("{one}/accept"), json!({})).await;
+    accepted.problem(500, "document-damaged");
+    let another = server.post(&desk.reviewer, &all, suggestion).await;
+    another.problem(500, "document-damaged");
+    assert_eq!(server.get(&desk.writer, &all).await.ok(200), listed);
+    let reply = json!({ "body": "later" });
+    server.post(&desk.writer, &format!("{one}/replies"), reply).await.ok(201);
+    let rejected = server.post(&desk.writer, &format!("{one}/reject"), json!({})).await.ok(200);
+    assert_eq!(rejected["status"], "rejected");
+    let told = async || writer.event("review.updated").await["review"].clone();
+    assert_eq!(told().await["replies"][0]["body"], "later");
+    assert_eq!(told().await, rejected);
+}
