@@ -143,6 +143,11 @@ async fn an_evicting_redis_seats_nobody_and_says_what_to_do_and_whoever_sits_sta
     let remedy = said["remedy"].as_str().expect("a line");
     assert!(remedy.contains("allkeys-lru") && remedy.contains("set it to noeviction"), "{remedy}");
     assert_eq!((remedy.lines().count(), said.get("detail")), (1, None));
+    // However often somebody looks, the operator reads it once.
+    readiness(&cluster.one, |said| said["down"] == json!(["locks"])).await;
+    let log = std::fs::read_to_string(cluster.one.folder().join("log")).expect("a log");
+    let told: Vec<_> = log.lines().filter(|it| it.contains("not fit to keep locks")).collect();
+    assert!(told.len() == 1 && told[0].contains("set it to noeviction"), "{told:?}");
     let knocks = (0..20).map(|_| cluster.one.knock(&desk, "reviewer", "events=1"));
     for peer in join_all(knocks).await {
         assert_eq!(peer.closed().await.0, 4503);

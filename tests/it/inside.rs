@@ -35,12 +35,21 @@ impl Server {
         line.trim().trim_end_matches(" kB").parse::<u64>().expect("a number") * 1_024
     }
 
-    /// Waits until so many rooms are open.
-    pub(crate) async fn has_rooms(&self, count: u32) {
+    /// Waits until one of them has that value.
+    pub(crate) async fn has(&self, name: &str, wanted: u32) {
         let began = Instant::now();
-        while self.figure("galley_rooms").await != Some(f64::from(count)) {
-            assert!(began.elapsed() < PATIENCE, "not {count} rooms");
+        loop {
+            let found = self.figure(name).await;
+            if found == Some(f64::from(wanted)) {
+                return;
+            }
+            assert!(began.elapsed() < PATIENCE, "{name}: {found:?} and not {wanted}");
             sleep(Duration::from_millis(20)).await;
         }
+    }
+
+    /// Waits until so many rooms are open.
+    pub(crate) async fn has_rooms(&self, count: u32) {
+        self.has("galley_rooms", count).await;
     }
 }

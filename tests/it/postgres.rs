@@ -8,6 +8,7 @@ use tokio::time::{Duration, Instant, sleep};
 use crate::postgres_server;
 use crate::process::Server;
 use crate::redis_server::{self, PATIENCE};
+use crate::storage_away::stays_saved_to;
 
 /// Two servers on a Redis and an empty database, started in the same moment.
 struct Cluster {
@@ -96,9 +97,8 @@ async fn g7_what_is_typed_while_postgresql_is_away_is_stored_when_it_is_back() {
     }
     writer.event("problem").await;
     becomes(&cluster.one, false).await;
-    // While somebody types it is said twice a second: by now it would have been.
-    sleep(Duration::from_millis(600)).await;
-    assert_eq!(writer.is_saved_to(), 4, "no more than \" Sir\"");
+    // No more than " Sir".
+    stays_saved_to(&writer, 4).await;
     postgres.start_again().await;
     writer.saved().await;
     becomes(&cluster.one, true).await;

@@ -51,6 +51,13 @@ async fn problem(peer: &Peer, name: &str) -> Value {
     find.await
 }
 
+/// That no more than that is called saved, for longer than it may be held back: while somebody types it
+/// is said twice a second.
+pub(crate) async fn stays_saved_to(writer: &Peer, clock: u32) {
+    sleep(Duration::from_millis(600)).await;
+    assert_eq!(writer.is_saved_to(), clock);
+}
+
 /// Types more than may be owed, a page at a time; the rest is refused.
 async fn fill(writer: &Peer) -> String {
     let mut text = String::new();
@@ -215,9 +222,7 @@ async fn is_full_and_then_not(
     // The others are shown it.
     reviewer.reads(&format!("{before}typed without space")).await;
     writer.append(", and more");
-    // While somebody types it is said twice a second: by now it would have been.
-    sleep(Duration::from_millis(600)).await;
-    assert_eq!(writer.is_saved_to(), saved_before);
+    stays_saved_to(writer, saved_before).await;
     free.await;
     writer.saved().await;
     becomes(server, 200).await;

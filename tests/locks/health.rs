@@ -83,8 +83,7 @@ async fn an_unfit_redis_is_found_at_the_start_and_after_each_new_connection() {
 async fn a_clock_that_is_off_by_more_than_five_seconds_is_a_warning_that_names_ntp() {
     let server = Server::start().await;
     let proxy = Proxy::before(&server).await;
-    let url = format!("redis://127.0.0.1:{}", proxy.port);
-    let locks = Locks::connect(&url).await.expect("a good address");
+    let locks = proxy.locks().await;
     // What the exchange takes counts in favour of the clock.
     for (seconds, is_off) in [(4, false), (15, true), (0, false), (-15, true), (-4, false)] {
         proxy.clock_ahead.store(seconds, Ordering::Relaxed);
@@ -152,8 +151,7 @@ async fn waiters_are_served_although_the_subscription_is_killed_again_and_again(
 async fn a_subscription_that_hears_nothing_is_found_out_and_opened_again() {
     let server = Server::start().await;
     let proxy = Proxy::before(&server).await;
-    let url = format!("redis://127.0.0.1:{}", proxy.port);
-    let locks = Locks::connect(&url).await.expect("a good address");
+    let locks = proxy.locks().await;
     locks.check().await.expect("a fit Redis");
     assert_eq!(locks.warnings(), Vec::<&str>::new());
     let opened = proxy.subscriptions.load(Ordering::Relaxed);
@@ -189,6 +187,12 @@ impl Proxy {
         let proxy = Self { port, target, swallows, subscriptions, clock_ahead, tasks };
         proxy.tasks.spawn(proxy.clone().run(listener));
         proxy
+    }
+
+    /// Locks behind it.
+    async fn locks(&self) -> Locks {
+        let url = format!("redis://127.0.0.1:{}", self.port);
+        Locks::connect(&url).await.expect("a good address")
     }
 
     async fn run(self, listener: TcpListener) {
