@@ -188,6 +188,19 @@ fn outside_crates_stay_home() {
     assert_none(&complaints, "wrap the crate where it lives, and use the wrapper");
 }
 
+/// A room is a log of bytes. To make a document of it takes as long as the text is, and would stop whatever
+/// else the thread has to do.
+#[test]
+fn a_document_is_built_in_one_place_and_on_a_blocking_thread() {
+    let mut built = Vec::new();
+    for source in code().into_iter().filter(|source| !source.is_in("src/sync")) {
+        let lines = source.code().filter(|(_, line)| line.contains("Text::build("));
+        built.extend(lines.map(|(number, line)| source.complaint(number, line.trim())));
+    }
+    assert_eq!(built.len(), 1, "ask `Rooms::read_text` for it: {built:#?}");
+    assert!(built[0].contains(".spawn_blocking(move || Text::build("), "{built:?}");
+}
+
 /// A crate that nobody uses is compiled and audited for nothing; a new one is given a home.
 #[test]
 fn every_outside_crate_has_a_home_and_is_used_there() {
