@@ -2,7 +2,7 @@
 /** Every page in both schemes, both languages and three widths: axe has nothing to say, nothing overflows. */
 
 import assert from "node:assert/strict"
-import { after, before, test } from "node:test"
+import { after, afterEach, before, test } from "node:test"
 
 import { AxeBuilder } from "@axe-core/playwright"
 
@@ -21,6 +21,7 @@ before(async () => {
   galley = await Galley.start()
   browser = await Browser.start()
 })
+afterEach(() => browser.clear())
 after(async () => {
   await browser.stop()
   await galley.stop()

@@ -41,6 +41,7 @@ beforeEach(async () => {
   door = await Door.open()
 })
 afterEach(async () => {
+  await browser.clear()
   door.close()
   await two.end("SIGKILL")
   await one.stop()

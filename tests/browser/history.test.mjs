@@ -24,7 +24,10 @@ after(() => browser.stop())
 beforeEach(async () => {
   galley = await Galley.start(SOON)
 })
-afterEach(() => galley.stop())
+afterEach(async () => {
+  await browser.clear()
+  await galley.stop()
+})
 
 /** @typedef {import("./harness.mjs").Person} Person */
 

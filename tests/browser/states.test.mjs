@@ -28,7 +28,10 @@ after(() => browser.stop())
 beforeEach(async () => {
   galley = await Galley.start()
 })
-afterEach(() => galley.stop())
+afterEach(async () => {
+  await browser.clear()
+  await galley.stop()
+})
 
 /** @param {import("./harness.mjs").Person} person @param {string} text at the end */
 async function type(person, text) {

@@ -24,7 +24,10 @@ after(() => browser.stop())
 beforeEach(async () => {
   galley = await Galley.start()
 })
-afterEach(() => galley.stop())
+afterEach(async () => {
+  await browser.clear()
+  await galley.stop()
+})
 
 /** How many edits this browser keeps, of anybody. @param {import("playwright-core").Page} page */
 const keptEdits = (page) =>

@@ -32,7 +32,10 @@ after(() => browser.stop())
 beforeEach(async () => {
   galley = await Galley.start()
 })
-afterEach(() => galley.stop())
+afterEach(async () => {
+  await browser.clear()
+  await galley.stop()
+})
 
 /** Another tab of the same person, which the test can put out of sight. @param {Person} person */
 async function tabOf(person) {
