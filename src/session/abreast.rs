@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use crate::domain::seat::Seat;
-use crate::locks::LockName;
+use crate::locks::{Holder, LockName};
 use crate::session::Sessions;
 use crate::session::room::Room;
 
@@ -52,16 +52,17 @@ impl Sessions {
                 .collect::<Vec<_>>()
         };
         let asked: Vec<(Arc<Room>, Seat)> = rooms.iter().flat_map(seats).collect();
-        for asked in asked.chunks(SEATS_MAX) {
-            let names: Vec<_> = asked.iter().map(|(_, seat)| LockName::seat(*seat)).collect();
+        // Whoever holds a seat says so again with the next round.
+        let patience = self.shared.terms.lease.renew_every * 2;
+        for some in asked.chunks(SEATS_MAX) {
+            let names: Vec<_> = some.iter().map(|(_, seat)| LockName::seat(*seat)).collect();
             let Ok(holders) = self.shared.locks.holders(&names).await else {
-                // Nobody is said to have left because Redis is away.
-                return;
+                // Nobody is said to have left because Redis is away, or was.
+                return rooms.iter().for_each(|room| room.seats_cannot_be_seen());
             };
-            for ((room, seat), holder) in asked.iter().zip(holders) {
-                let holder =
-                    holder.as_ref().map(|holder| (&holder.owner.user.id, holder.owner.node));
-                room.seat_is_held_by(seat.role, holder);
+            for ((room, seat), holder) in some.iter().zip(holders) {
+                let holder = holder.filter(Holder::is_known).map(|holder| holder.fence);
+                room.seat_is_held_by(*seat, holder, patience);
             }
         }
     }

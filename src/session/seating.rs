@@ -26,10 +26,12 @@ use crate::domain::limits::SETTLE_PATIENCE;
 use crate::domain::seat::{Role, Seat};
 use crate::domain::user::User;
 use crate::locks::{Claim, Claimed, Grant, Holder, LockName, LocksError, Over};
+use crate::relay::Topic;
 use crate::session::close::{Close, LostReason};
 use crate::session::event::Event;
 use crate::session::holding::{Holding, Phase, Sitter, pass_of};
 use crate::session::outbox::{Outbox, OutboxReader, outbox};
+use crate::session::room::elsewhere::{Step, word};
 use crate::session::seated::Seated;
 use crate::session::{SessionError, Sessions};
 use crate::storage::error::StorageError;
@@ -123,6 +125,7 @@ impl Sessions {
             Err(close) => {
                 self.shared.registry.leave(&holding);
                 holding.end();
+                self.never_sat(&holding).await;
                 // Revoked or evicted meanwhile: that is why, whatever came of the claim.
                 return Err(holding.lost().map_or(close, Close::Lost));
             }
@@ -292,6 +295,7 @@ impl Sessions {
             }
             Err(error) => {
                 self.give_up(&holding).await;
+                self.never_sat(&holding).await;
                 Err(match error {
                     SessionError::NoSuchDocument => Close::NoSuchLink,
                     SessionError::RoomFull => Close::TooMuch("room-full"),
@@ -300,6 +304,22 @@ impl Sessions {
                     | SessionError::Locks(_) => Close::Unavailable("storage"),
                 })
             }
+        }
+    }
+
+    /// Somebody who was given a seat did not come to sit in it: the one whose place they took was
+    /// not said to have left.
+    async fn never_sat(&self, holding: &Holding) {
+        let (fence, document) = (holding.fence(), holding.sitter.document);
+        if fence == Fence::ZERO {
+            return;
+        }
+        if let Some(room) = self.shared.rooms.find(document) {
+            return room.never_sat(holding);
+        }
+        let word = word(Step::Left, &holding.sitter, fence);
+        if let Err(error) = self.shared.relay.publish(Topic::Room(document), &word).await {
+            tracing::debug!(%document, %error, "the other servers will see who holds the seat");
         }
     }
 

@@ -33,6 +33,7 @@ mod across;
 mod admin;
 mod admin_locks;
 mod cluster;
+mod company;
 mod damaged;
 mod documents;
 mod figures;

@@ -5,11 +5,13 @@ use std::sync::Arc;
 use tokio::time::Instant;
 
 use crate::domain::limits::SESSIONS_PER_ROOM_MAX;
-use crate::domain::seat::Role;
+use crate::domain::seat::{Role, Seat};
 use crate::relay::Message;
 use crate::session::close::{Close, LostReason};
 use crate::session::event::{DOCUMENT_DAMAGED, Event, Fullness};
-use crate::session::holding::Holding;
+use crate::session::holding::{Holding, Sitter};
+use crate::session::room::chairs::Place;
+use crate::session::room::elsewhere::{Step, word};
 use crate::session::room::{Retired, Room, State};
 use crate::sync::awareness::{AwarenessEntry, decode_awareness, encode_awareness};
 use crate::sync::frame;
@@ -30,11 +32,10 @@ impl Room {
         if !living.is_empty() {
             holding.outbox().send(frame::awareness(&encode_awareness(&living)));
         }
-        for member in &state.members {
-            holding.tell(&Event::PeerJoined(member.sitter.seat.role, &member.sitter.user));
-        }
-        for guest in &state.elsewhere {
-            holding.tell(&Event::PeerJoined(guest.role, &guest.user));
+        let Sitter { seat, user, .. } = &holding.sitter;
+        let beside = Seat::new(seat.link, seat.role.other());
+        for (_, _, sitter) in state.chairs.taken().filter(|(sits, _, _)| *sits == beside) {
+            holding.tell(&Event::PeerJoined(beside.role, &sitter.user));
         }
         holding.tell(&Event::DocumentSaved { state_vector: state.saved.state_vector() });
         let damaged = state.is_damaged.then_some(DOCUMENT_DAMAGED);
@@ -44,9 +45,8 @@ impl Room {
         if state.size.fullness != Fullness::Ample {
             holding.tell(&state.told_size(&self.limits));
         }
-        let joined = Event::PeerJoined(holding.sitter.seat.role, &holding.sitter.user);
-        state.tell_all(&joined);
-        self.tell_servers(&joined);
+        state.comes(*seat, holding.fence(), user, Place::Here);
+        self.say(word(Step::Joined, &holding.sitter, holding.fence()));
         state.members.push(Arc::clone(holding));
         Ok(())
     }
@@ -61,16 +61,26 @@ impl Room {
         self.spread(&state, None, &tombstones);
     }
 
-    /// The session has given up its seat. Not said of a chair that the same person sits on again.
+    /// The session has given up its seat.
     pub fn farewell(&self, holding: &Holding) {
         let mut state = self.lock();
         state.leaving = state.leaving.saturating_sub(1);
+        self.is_over(&mut state, holding);
+    }
+
+    /// The session was given a seat, and never sat in it: whoever it was taken from has left.
+    pub fn never_sat(&self, holding: &Holding) {
+        self.is_over(&mut self.lock(), holding);
+    }
+
+    /// Not said of a chair that the same person sits on again.
+    fn is_over(&self, state: &mut State, holding: &Holding) {
+        let (seat, fence) = (holding.sitter.seat, holding.fence());
         if holding.lost() == Some(LostReason::TakenOver) {
-            return;
+            return state.chairs.moved(seat, fence);
         }
-        let left = Event::PeerLeft(holding.sitter.seat.role, &holding.sitter.user);
-        state.tell_all(&left);
-        self.tell_servers(&left);
+        state.goes(seat, fence);
+        self.say(word(Step::Left, &holding.sitter, fence));
     }
 
     /// The lease was restored: asks for what was refused meanwhile.

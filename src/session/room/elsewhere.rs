@@ -4,55 +4,75 @@
 //! A server says who came and who went. Of one that is killed nobody hears anything; but its seats
 //! come free within their lease, and so whoever has none any more has left.
 
-use serde::Deserialize;
+use std::time::Duration;
 
-use crate::domain::ids::{NodeId, UserId};
-use crate::domain::limits::SESSIONS_PER_ROOM_MAX;
+use serde::{Deserialize, Serialize};
+use tokio::time::Instant;
+
+use crate::domain::fence::Fence;
+use crate::domain::ids::{NodeId, ShareLinkId};
 use crate::domain::seat::{Role, Seat};
 use crate::domain::user::User;
+use crate::relay::Message;
 use crate::session::event::Event;
+use crate::session::holding::Sitter;
+use crate::session::room::chairs::{Occupant, Place};
 use crate::session::room::{Room, State};
 use crate::sync::awareness::encode_awareness;
 use crate::sync::frame;
 
-/// Somebody with a socket on another server.
-#[derive(Debug)]
-pub(in crate::session) struct Guest {
-    node: NodeId,
-    pub(super) role: Role,
-    pub(super) user: User,
-    /// Somebody looked, and the seat was not theirs.
-    missed: bool,
+/// Whether somebody came or went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(in crate::session) enum Step {
+    /// They sit there.
+    #[serde(rename = "peer.joined")]
+    Joined,
+    /// They do not any more.
+    #[serde(rename = "peer.left")]
+    Left,
 }
 
-/// A word about somebody, as [`Event`] says it.
-#[derive(Deserialize)]
+/// What servers tell each other of somebody's coming and going: the event, and by which grant.
+#[derive(Serialize, Deserialize)]
 struct Word {
-    event: String,
+    event: Step,
     role: Role,
     user: User,
+    link: ShareLinkId,
+    fence: Fence,
+}
+
+/// Somebody's coming or going, for the other servers.
+pub(in crate::session) fn word(event: Step, sitter: &Sitter, fence: Fence) -> Message {
+    word_of(event, sitter.seat, fence, &sitter.user)
+}
+
+fn word_of(event: Step, Seat { link, role }: Seat, fence: Fence, user: &User) -> Message {
+    let word = Word { event, role, user: user.clone(), link, fence };
+    // Nothing in it can fail.
+    Message::Event { to: None, json: serde_json::to_string(&word).unwrap_or_default() }
 }
 
 impl Room {
-    /// Another server has something to say to the people here: it may be who came or went. False if
-    /// it is no news: whoever comes and asks who is there is answered so that all hear it.
-    pub(super) fn note_guest(&self, node: NodeId, json: &str) -> bool {
-        let Ok(Word { event, role, user }) = serde_json::from_str::<Word>(json) else {
-            return true;
+    /// Another server has something to say to the people here. True if it was who came or went: they
+    /// are told if that is news.
+    pub(super) fn hear_of_guest(&self, node: NodeId, json: &str) -> bool {
+        let Ok(Word { event, role, user, link, fence }) = serde_json::from_str(json) else {
+            return false;
         };
-        let mut state = self.lock();
-        let count = state.elsewhere.len();
-        let is_same =
-            |guest: &Guest| guest.node == node && guest.role == role && guest.user.id == user.id;
-        state.elsewhere.retain(|guest| !is_same(guest));
-        let was_here = state.elsewhere.len() < count;
-        if event != "peer.joined" {
-            return true;
+        let (mut state, seat) = (self.lock(), Seat::new(link, role));
+        match event {
+            Step::Joined => state.comes(seat, fence, &user, Place::There(node)),
+            Step::Left => state.goes(seat, fence),
         }
-        if state.elsewhere.len() < SESSIONS_PER_ROOM_MAX {
-            state.elsewhere.push(Guest { node, role, user, missed: false });
-        }
-        !was_here
+        true
+    }
+
+    /// Who sits here, for a server that asks.
+    pub(super) fn words_of_those_here(&self) -> Vec<Message> {
+        let state = self.lock();
+        let here = state.chairs.taken().filter(|(_, _, sitter)| sitter.place == Place::Here);
+        here.map(|(seat, fence, sitter)| word_of(Step::Joined, seat, fence, &sitter.user)).collect()
     }
 
     /// The seats in which somebody sits on another server, as far as this room knows. None if
@@ -60,57 +80,72 @@ impl Room {
     #[must_use]
     pub fn seats_elsewhere(&self) -> Vec<Seat> {
         let state = self.lock();
-        let Some(link) = state.members.first().map(|member| member.sitter.seat.link) else {
+        if state.members.is_empty() {
             return Vec::new();
-        };
-        let roles = [Role::Writer, Role::Reviewer].into_iter();
-        let taken = roles.filter(|role| state.elsewhere.iter().any(|guest| guest.role == *role));
-        taken.map(|role| Seat::new(link, role)).collect()
+        }
+        let elsewhere = state.chairs.taken().filter(|(_, _, sitter)| sitter.place != Place::Here);
+        elsewhere.map(|(seat, _, _)| seat).collect()
     }
 
-    /// Somebody has looked who holds a seat, and on which server. Whoever was thought to, and is
-    /// found not to twice, has left: a Redis that came back empty knows of nobody for a moment.
-    pub fn seat_is_held_by(&self, role: Role, holder: Option<(&UserId, NodeId)>) {
+    /// Somebody has looked by which grant a seat is held. Whoever was thought to sit there, and is
+    /// found not to for as long as `patience`, has left: a Redis that came back empty knows of
+    /// nobody for a moment.
+    pub fn seat_is_held_by(&self, seat: Seat, holder: Option<Fence>, patience: Duration) {
         let mut state = self.lock();
-        let mut gone = Vec::new();
-        let mut guests = std::mem::take(&mut state.elsewhere);
-        guests.retain_mut(|guest| {
-            if guest.role != role {
-                return true;
-            }
-            match holder {
-                // On another server now, which has said so: nobody has left.
-                Some((user, node)) if *user == guest.user.id => {
-                    guest.missed = false;
-                    node == guest.node
-                }
-                _ if guest.missed => {
-                    gone.push((guest.node, guest.user.clone()));
-                    false
-                }
-                _ => {
-                    guest.missed = true;
-                    true
-                }
-            }
-        });
-        state.elsewhere = guests;
-        for (node, user) in gone {
-            state.guest_left(node, role, &user);
+        if let Some(gone) = state.chairs.looked(seat, holder, Instant::now(), patience) {
+            state.has_gone(seat, &gone);
         }
+    }
+
+    /// The locks cannot say who holds what.
+    pub fn seats_cannot_be_seen(&self) {
+        self.lock().chairs.could_not_look();
     }
 }
 
 impl State {
-    /// Tells that somebody has left whose server did not say so; their cursor goes with them.
-    fn guest_left(&mut self, node: NodeId, role: Role, user: &User) {
-        self.tell_all(&Event::PeerLeft(role, user));
-        if self.elsewhere.iter().any(|guest| guest.node == node) {
+    /// Somebody sits there now. The same person again, by a later grant, needs no farewell.
+    pub(super) fn comes(&mut self, seat: Seat, fence: Fence, user: &User, place: Place) {
+        let Some(change) = self.chairs.came(seat, fence, user, place) else { return };
+        if let Some(before) = change.before {
+            if before.user.id != user.id {
+                self.tell_about(seat, &Event::PeerLeft(seat.role, &before.user));
+            }
+            self.bury(&before);
+        }
+        self.tell_about(seat, &Event::PeerJoined(seat.role, user));
+    }
+
+    /// Whoever sat there by that grant, or an earlier one, has left.
+    pub(super) fn goes(&mut self, seat: Seat, fence: Fence) {
+        if let Some(gone) = self.chairs.left(seat, fence) {
+            self.has_gone(seat, &gone);
+        }
+    }
+
+    fn has_gone(&mut self, seat: Seat, gone: &Occupant) {
+        self.tell_about(seat, &Event::PeerLeft(seat.role, &gone.user));
+        self.bury(gone);
+    }
+
+    /// Their cursor goes with them, also when their server cannot say so.
+    fn bury(&mut self, gone: &Occupant) {
+        let Place::There(node) = gone.place else { return };
+        if self.chairs.has(node) {
             return;
         }
         let tombstones = self.presence.leave_node(node);
         if !tombstones.is_empty() {
             self.send_to_all(&frame::awareness(&encode_awareness(&tombstones)));
+        }
+    }
+
+    /// Tells those who sit beside a seat. Whoever sits in it knows, and whoever did is told another
+    /// way.
+    fn tell_about(&self, seat: Seat, event: &Event<'_>) {
+        let beside = Seat::new(seat.link, seat.role.other());
+        for member in self.members.iter().filter(|member| member.sitter.seat == beside) {
+            member.tell(event);
         }
     }
 }

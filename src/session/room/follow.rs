@@ -14,7 +14,6 @@ use crate::domain::ids::NodeId;
 use crate::relay::Relay;
 use crate::relay::Signal;
 use crate::relay::{Message, Topic};
-use crate::session::event::Event;
 use crate::session::room::{Room, State};
 use crate::storage::Storage;
 use crate::storage::error::StorageError;
@@ -86,7 +85,7 @@ impl Room {
             }
             Message::Presence(update) => self.hear_presence(from, &update),
             Message::Event { to, json } => {
-                if self.note_guest(from, &json) {
+                if !self.hear_of_guest(from, &json) {
                     self.tell(to, &json);
                 }
             }
@@ -194,14 +193,8 @@ impl Room {
 
     /// What a server that just opened this document should know of the people here.
     fn introduction(&self) -> Vec<Message> {
-        let state = self.lock();
-        let mut messages: Vec<_> = state
-            .members
-            .iter()
-            .map(|m| Event::PeerJoined(m.sitter.seat.role, &m.sitter.user).json())
-            .map(|json| Message::Event { to: None, json })
-            .collect();
-        let local = state.presence.local();
+        let mut messages = self.words_of_those_here();
+        let local = self.lock().presence.local();
         if !local.is_empty() {
             messages.push(Message::Presence(encode_awareness(&local).into()));
         }

@@ -11,10 +11,11 @@
 //! - **M3** (G7) `document.saved` names a state vector only when all of it is in the database.
 //! - **M4** `seq` is the last database number up to which the log holds everything.
 
+mod chairs;
 mod chores;
 mod company;
 mod debt;
-mod elsewhere;
+pub(in crate::session) mod elsewhere;
 mod follow;
 mod points;
 pub mod presence;
@@ -42,8 +43,8 @@ use crate::session::holding::Holding;
 use crate::session::options::RoomLimits;
 use crate::session::persist::{Owed, Persister};
 use crate::session::queue::Queue;
+use crate::session::room::chairs::Chairs;
 use crate::session::room::chores::Untidy;
-use crate::session::room::elsewhere::Guest;
 use crate::session::room::points::Points;
 use crate::session::room::presence::Presence;
 use crate::session::room::saved::Saved;
@@ -95,8 +96,8 @@ pub(super) struct State {
     pub(super) members: Vec<Arc<Holding>>,
     /// Sessions whose socket is gone, and of whom nobody has said yet that they left.
     pub(super) leaving: usize,
-    /// Who is here by way of other servers.
-    pub(super) elsewhere: Vec<Guest>,
+    /// Who sits where, on whatever server.
+    chairs: Chairs,
     pub(super) presence: Presence,
     owners: HashMap<u64, UserId>,
     /// Rises with each update, so that what was derived from the text can be kept.
@@ -148,7 +149,7 @@ impl Room {
             seq,
             members: Vec::new(),
             leaving: 0,
-            elsewhere: Vec::new(),
+            chairs: Chairs::default(),
             presence: Presence::default(),
             owners,
             version: 0,
