@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use serde_json::json;
 use sqlx::Connection;
 use tokio::process::Command;
 use tokio::time::{Instant, sleep};
@@ -93,6 +94,38 @@ async fn g3_without_redis_writes_stop_before_the_key_could_expire_and_go_on_afte
     writer.append("and after");
     writer.saved().await;
     reviewer.reads("typed meanwhile and after").await;
+}
+
+/// Goal: who types while the seat is uncertain works, and does not lose it for idleness.
+#[tokio::test]
+async fn who_types_while_redis_is_away_is_not_idle() {
+    let mut cluster = Cluster::with(&[
+        ("SEATS__LEASE", "3s"),
+        ("SEATS__RENEW_EVERY", "1s"),
+        ("SEATS__IDLE_RELEASE", "8s"),
+    ])
+    .await;
+    let desk = cluster.one.desk("").await;
+    let (writer, reviewer) = (cluster.one.writer(&desk).await, cluster.one.reviewer(&desk).await);
+    cluster.redis.stop().await;
+    writer.event("seat.uncertain").await;
+    // The reviewer moves last, and is warned and released last if typing is nothing.
+    writer.append("typed ");
+    writer.event("denied").await;
+    writer.take_events();
+    reviewer.announce(&json!({ "cursor": 0 }));
+    while reviewer.is_open() {
+        writer.append("away ");
+        assert_eq!(writer.event("denied").await["reason"], "seat-uncertain");
+        sleep(Duration::from_millis(100)).await;
+    }
+    assert_eq!(reviewer.closed().await.0, 4411);
+    assert_eq!(writer.take_events().iter().find(|event| event["event"] == "seat.idle"), None);
+    let typed = writer.text();
+    cluster.redis.start_again().await;
+    writer.event("seat.restored").await;
+    let reviewer = cluster.two.reviewer(&desk).await;
+    reviewer.reads(&typed).await;
 }
 
 /// Goal: no seat is granted while the lock service is away, and the refusal says to come back.

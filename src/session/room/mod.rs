@@ -221,6 +221,12 @@ impl Room {
     ) -> Result<(), Close> {
         let mut state = self.lock();
         if !holding.may_write(now) {
+            // They work all the same; what builds on something refused is work, too.
+            match state.log.check(update, Origin::Client) {
+                Ok(checked) if !checked.is_new => {}
+                Ok(_) | Err(Rejected::Gap) => holding.was_active(now),
+                Err(_) => {}
+            }
             holding.look_at_deadline(now);
             holding.tell(&Event::Denied("seat-uncertain"));
             return Ok(());
