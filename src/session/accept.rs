@@ -26,7 +26,7 @@ impl Reviews {
         &self,
         link: &ShareLink,
         stored: &StoredReview,
-        expected: Option<i64>,
+        expected: i64,
         guard: Guard,
     ) -> Result<StoredReview, ReviewError> {
         let shared = &self.sessions.shared;
@@ -48,9 +48,13 @@ impl Reviews {
                 expected_seq: Some(seq),
                 now: Utc::now(),
             };
-            let expected = expected.or(Some(stored.version));
-            let accepted =
-                shared.storage.accept_review(link.id, stored.id, expected, &append, Utc::now());
+            let accepted = shared.storage.accept_review(
+                link.id,
+                stored.id,
+                Some(expected),
+                &append,
+                Utc::now(),
+            );
             match accepted.await? {
                 Guarded::Stale => self.sessions.read_on(document).await,
                 other => {

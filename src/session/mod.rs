@@ -15,6 +15,7 @@ mod accept;
 mod across;
 pub mod admin;
 pub mod close;
+mod deciding;
 mod editing;
 pub mod event;
 pub mod held;

@@ -10,10 +10,11 @@ use crate::domain::anchor::AnchorRequest;
 use crate::domain::fence::Fence;
 use crate::domain::ids::{ReplyId, ReviewId, ShareLinkId};
 use crate::domain::limits::{REVIEW_BODY_BYTES_MAX, SUGGESTION_BYTES_MAX};
-use crate::domain::review::{Decision, DecisionRefused, Review};
+use crate::domain::review::{DecisionRefused, Review};
 use crate::domain::seat::{Role, Seat};
 use crate::domain::user::User;
 use crate::relay::{Message, Topic};
+use crate::session::editing::TRIES;
 use crate::session::event::Event;
 use crate::session::{SessionError, Sessions};
 use crate::storage::error::StorageError;
@@ -185,6 +186,23 @@ impl Reviews {
         revision: Revision,
         expected: Option<i64>,
     ) -> Result<Review, ReviewError> {
+        for _ in 0..TRIES {
+            match self.try_edit(user, (link, id), revision.clone(), expected).await {
+                // Decided meanwhile.
+                Err(ReviewError::VersionMismatch { .. }) if expected.is_none() => {}
+                edited => return edited,
+            }
+        }
+        Err(ReviewError::Contended)
+    }
+
+    async fn try_edit(
+        &self,
+        user: &User,
+        (link, id): (ShareLinkId, ReviewId),
+        revision: Revision,
+        expected: Option<i64>,
+    ) -> Result<Review, ReviewError> {
         let link = self.link_of(user, link).await?;
         let guard = self.guard(user, link.id, Role::Reviewer).await?;
         let stored = self.own(&link, id, user).await?;
@@ -255,37 +273,7 @@ impl Reviews {
         self.updated(&link, guard.seat, stored).await
     }
 
-    /// Decides about a review. Needs the writer's seat.
-    ///
-    /// # Errors
-    ///
-    /// [`ReviewError::AnchorMoved`] when a suggestion's quote is no longer there, and others.
-    pub async fn decide(
-        &self,
-        user: &User,
-        (link, id): (ShareLinkId, ReviewId),
-        decision: Decision,
-        expected: Option<i64>,
-    ) -> Result<Review, ReviewError> {
-        let link = self.link_of(user, link).await?;
-        let guard = self.guard(user, link.id, decision.needs_seat_of()).await?;
-        let stored = self.find(&link, id).await?;
-        let status = decision.apply(stored.status, stored.suggestion.is_some())?;
-        if decision == Decision::Accept {
-            let accepted = self.accept(&link, &stored, expected, guard).await?;
-            return self.updated(&link, guard.seat, accepted).await;
-        }
-        let change = ReviewChange { body: None, suggestion: None, status: Some(status) };
-        // What was decided upon is the review as it was read.
-        let expected = expected.or(Some(stored.version));
-        let review = self.change(&link, id, &change, expected, guard).await?;
-        if decision == Decision::Reject && stored.suggestion.is_some() {
-            self.keep_rejection(&link, &stored).await;
-        }
-        Ok(review)
-    }
-
-    async fn change(
+    pub(super) async fn change(
         &self,
         link: &ShareLink,
         id: ReviewId,
@@ -299,7 +287,7 @@ impl Reviews {
         self.updated(link, guard.seat, done(changed, guard)?).await
     }
 
-    async fn updated(
+    pub(super) async fn updated(
         &self,
         link: &ShareLink,
         seat: Seat,
@@ -311,7 +299,11 @@ impl Reviews {
     }
 
     /// The active link, for its writer and its reviewer only.
-    async fn link_of(&self, user: &User, link: ShareLinkId) -> Result<ShareLink, ReviewError> {
+    pub(super) async fn link_of(
+        &self,
+        user: &User,
+        link: ShareLinkId,
+    ) -> Result<ShareLink, ReviewError> {
         let link = self.sessions.shared.storage.link(link).await?;
         link.filter(|link| link.revoked_at.is_none())
             .filter(|link| {
@@ -320,7 +312,11 @@ impl Reviews {
             .ok_or(ReviewError::NotFound("share link"))
     }
 
-    async fn find(&self, link: &ShareLink, id: ReviewId) -> Result<StoredReview, ReviewError> {
+    pub(super) async fn find(
+        &self,
+        link: &ShareLink,
+        id: ReviewId,
+    ) -> Result<StoredReview, ReviewError> {
         let found = self.sessions.shared.storage.review(link.id, id).await?;
         found.ok_or(ReviewError::NotFound("review"))
     }
@@ -336,7 +332,7 @@ impl Reviews {
     }
 
     /// The proof that `user` holds the seat at this moment.
-    async fn guard(
+    pub(super) async fn guard(
         &self,
         user: &User,
         link: ShareLinkId,

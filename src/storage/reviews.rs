@@ -75,6 +75,19 @@ pub struct ReviewChange {
     pub status: Option<ReviewStatus>,
 }
 
+impl ReviewChange {
+    /// What was put into the text cannot be called anything else, and what was decided is not
+    /// worded anew.
+    pub(in crate::storage) fn fits(&self, status: ReviewStatus) -> bool {
+        let is_worded = self.body.is_some() || self.suggestion.is_some();
+        match status {
+            ReviewStatus::Open => true,
+            ReviewStatus::Accepted => !is_worded && self.status.is_none(),
+            ReviewStatus::Rejected | ReviewStatus::Resolved => !is_worded,
+        }
+    }
+}
+
 /// An answer to be added.
 #[derive(Clone, Debug)]
 pub struct NewReply {
@@ -125,7 +138,8 @@ impl Storage {
     }
 
     /// Changes a review. Decide a status on what you have read, and name its version: an
-    /// accepted review keeps its status in any case, which is told as a `VersionMismatch`.
+    /// accepted review keeps its status in any case, and one that is not open its words, which is
+    /// told as a `VersionMismatch`.
     ///
     /// # Errors
     ///

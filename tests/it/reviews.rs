@@ -1,8 +1,9 @@
 //! Reviews over HTTP, beside the live text.
 
+use futures_util::future::join_all;
 use serde_json::{Value, json};
 
-use crate::desk::Desk;
+use crate::desk::{Answer, Desk};
 use crate::process::Server;
 
 const TEXT: &str = "저는 성실한 사람입니다. 🙂 저는 책임감이 강합니다.";
@@ -219,4 +220,76 @@ async fn g9_an_anchor_follows_its_text_and_says_so_when_it_cannot() {
     let pasted = read(&stays).await;
     assert_eq!(pasted["anchor"]["state"], "moved");
     assert_eq!(pasted["anchor"]["start"], 8);
+}
+
+/// The statuses and problems of some answers, in order.
+fn outcomes(answers: Vec<Answer>) -> Vec<(u16, String)> {
+    let kind = |answer: &Answer| answer.json["type"].as_str().unwrap_or_default().to_owned();
+    let mut outcomes: Vec<_> = answers.iter().map(|a| (a.status.as_u16(), kind(a))).collect();
+    outcomes.sort();
+    outcomes
+}
+
+/// Goal: who names no version and acts at the same time as somebody else gets what they would have
+/// got after them; and a suggestion is put in once.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_names_no_version_is_told_of_the_state_and_not_of_the_version() {
+    let server = Server::start().await;
+    let desk = server.desk("text").await;
+    let (writer, _reviewer) = (server.writer(&desk).await, server.reviewer(&desk).await);
+    let late = (409, "/problems/not-in-this-state".to_owned());
+    let mut text = "text".to_owned();
+    for _ in 0..12 {
+        let body = json!({ "anchor": at("text", &text), "body": "", "suggestion": "text!" });
+        let review = server.post(&desk.reviewer, &all(&desk), body).await.ok(201);
+        let path = one(&desk, &review);
+        let act = async |action: &str| {
+            server.post(&desk.writer, &format!("{path}/{action}"), json!({})).await
+        };
+        let resolved = join_all((0..4).map(|_| act("resolve"))).await;
+        assert_eq!(
+            outcomes(resolved)[..],
+            [vec![(200, String::new())], vec![late.clone(); 3]].concat()
+        );
+        let reopened = join_all((0..4).map(|_| act("reopen"))).await;
+        assert_eq!(
+            outcomes(reopened)[..],
+            [vec![(200, String::new())], vec![late.clone(); 3]].concat()
+        );
+        let words = json!({ "body": "anew" });
+        let replies = format!("{path}/replies");
+        let (edited, replied, resolved) = tokio::join!(
+            server.call(&desk.reviewer, "PATCH", &path, Some(words.clone())),
+            server.post(&desk.writer, &replies, words),
+            act("resolve"),
+        );
+        let edited = outcomes(vec![edited]).remove(0);
+        assert!(edited == (200, String::new()) || edited == late, "{edited:?}");
+        replied.ok(201);
+        resolved.ok(200);
+        act("reopen").await.ok(200);
+        let accepted = join_all((0..2).map(|_| act("accept"))).await;
+        assert_eq!(outcomes(accepted), [(200, String::new()), late.clone()]);
+        text.insert(4, '!');
+        writer.reads(&text).await;
+    }
+}
+
+/// Goal: who names a version is told that it is no longer the last one.
+#[tokio::test]
+async fn who_names_a_version_is_told_when_it_is_not_the_last_one() {
+    let server = Server::start().await;
+    let desk = server.desk(TEXT).await;
+    let (_writer, _reviewer) = (server.writer(&desk).await, server.reviewer(&desk).await);
+    let body = json!({ "anchor": at("성실한", TEXT), "body": "", "suggestion": "꾸준한" });
+    let review = server.post(&desk.reviewer, &all(&desk), body).await.ok(201);
+    let path = one(&desk, &review);
+    server.post(&desk.writer, &format!("{path}/replies"), json!({ "body": "?" })).await.ok(201);
+    for action in ["accept", "reject", "resolve"] {
+        let path = format!("{path}/{action}");
+        let stale = server.call_if(&desk.writer, "POST", &path, Some(json!({})), Some("\"1\""));
+        stale.await.problem(412, "version-mismatch");
+    }
+    let accept = format!("{path}/accept");
+    server.call_if(&desk.writer, "POST", &accept, Some(json!({})), Some("\"2\"")).await.ok(200);
 }

@@ -70,8 +70,7 @@ impl Postgres {
         let changing = transaction!(self.others, WRITE, tx => {
             admit(tx, link, guard).await?;
             let standing = standing(tx, link, id, expected_version).await?;
-            // What was put into the text cannot be called anything else.
-            if change.status.is_some() && standing.status == ReviewStatus::Accepted {
+            if !change.fits(standing.status) {
                 let current = standing.version;
                 return Err(Stop::Refused(Guarded::VersionMismatch { current }));
             }

@@ -101,8 +101,7 @@ impl Sqlite {
             let mut tx = self.write(Forget::Nothing).await?;
             admit(&mut tx, link, guard).await?;
             let standing = standing(&mut tx, link, id, expected_version).await?;
-            // What was put into the text cannot be called anything else.
-            if change.status.is_some() && standing.status == ReviewStatus::Accepted {
+            if !change.fits(standing.status) {
                 let current = standing.version;
                 return Err(Halt::Refused(Guarded::VersionMismatch { current }));
             }
