@@ -13,6 +13,7 @@ pub mod headers;
 pub mod health;
 pub mod limit;
 pub mod origin;
+mod pages;
 pub mod serve;
 
 mod admin;
