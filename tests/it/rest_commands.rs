@@ -1,5 +1,6 @@
 //! The commands beside `serve`.
 
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::Output;
 
@@ -93,6 +94,9 @@ async fn migrate_makes_the_database_and_stops_and_does_no_harm_again() {
         galley(folder.path(), &["migrate", "--database-url", "sqlite://deep/er/g.db"]).await.ok();
     }
     assert!(folder.path().join("deep/er/g.db").exists());
+    // There are texts in it.
+    let made = std::fs::metadata(folder.path().join("deep/er")).expect("a folder");
+    assert_eq!(made.permissions().mode() & 0o777, 0o700);
 }
 
 #[tokio::test]
@@ -102,6 +106,7 @@ async fn a_token_needs_an_id_a_name_and_a_life() {
         (["token", "--sub", "a b", "--name", "Kim", "--ttl", "1h"], "--sub"),
         (["token", "--sub", "kim", "--name", " ", "--ttl", "1h"], "--name"),
         (["token", "--sub", "kim", "--name", "Kim", "--ttl", "60"], "--ttl"),
+        (["token", "--sub", "kim", "--name", "Kim", "--ttl", "0s"], "--ttl"),
     ] {
         let ran = galley(folder.path(), &wrong).await;
         assert_eq!(ran.code(), Some(1));
@@ -122,4 +127,17 @@ async fn two_first_starts_at_once_agree_on_the_secret() {
         .map(|token| galley::http::auth::Tokens::new(secret.trim_ascii_end()).verify(token.trim()));
     assert!(tokens.into_iter().all(|identity| identity.is_ok()));
     assert_eq!(folder.path().join("data").read_dir().expect("readable").count(), 1);
+}
+
+/// Goal: the one line that says what to do is not lost among the deaths that come of it.
+#[tokio::test]
+async fn a_port_in_use_stops_the_start_with_one_clear_line() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let address = taken.local_addr().expect("an address").to_string();
+    let ran = galley(folder.path(), &["serve", "--listen", &address]).await;
+    assert_eq!(ran.code(), Some(1));
+    let complaint = ran.complaint();
+    assert!(complaint.contains(&format!("cannot listen on {address}")), "{complaint}");
+    assert!(!complaint.contains("ERROR"), "{complaint}");
 }
