@@ -1,9 +1,8 @@
 //! Live sessions: who sits where, and the rooms they work in.
 //!
 //! A session asks for the seat's lock with its own id as the value ([`seating`]), is entered in
-//! the [`registry`], works in the [`room`] of its document, and is looked after, and renewed with
-//! all the others, at each tick of one scheduler ([`renewal`]). What it writes is relayed at once
-//! and stored in groups ([`persist`]).
+//! the [`registry`], works in the [`room`] of its document, and is looked after at each tick of
+//! one scheduler ([`renewal`]). What it writes is relayed at once and stored in groups ([`persist`]).
 //!
 //! # Order
 //!

@@ -223,7 +223,7 @@ async fn g9_an_anchor_follows_its_text_and_says_so_when_it_cannot() {
 }
 
 /// The statuses and problems of some answers, in order.
-fn outcomes(answers: Vec<Answer>) -> Vec<(u16, String)> {
+fn outcomes(answers: &[Answer]) -> Vec<(u16, String)> {
     let kind = |answer: &Answer| answer.json["type"].as_str().unwrap_or_default().to_owned();
     let mut outcomes: Vec<_> = answers.iter().map(|a| (a.status.as_u16(), kind(a))).collect();
     outcomes.sort();
@@ -248,12 +248,12 @@ async fn who_names_no_version_is_told_of_the_state_and_not_of_the_version() {
         };
         let resolved = join_all((0..4).map(|_| act("resolve"))).await;
         assert_eq!(
-            outcomes(resolved)[..],
+            outcomes(&resolved)[..],
             [vec![(200, String::new())], vec![late.clone(); 3]].concat()
         );
         let reopened = join_all((0..4).map(|_| act("reopen"))).await;
         assert_eq!(
-            outcomes(reopened)[..],
+            outcomes(&reopened)[..],
             [vec![(200, String::new())], vec![late.clone(); 3]].concat()
         );
         let words = json!({ "body": "anew" });
@@ -263,13 +263,13 @@ async fn who_names_no_version_is_told_of_the_state_and_not_of_the_version() {
             server.post(&desk.writer, &replies, words),
             act("resolve"),
         );
-        let edited = outcomes(vec![edited]).remove(0);
+        let edited = outcomes(&[edited]).remove(0);
         assert!(edited == (200, String::new()) || edited == late, "{edited:?}");
         replied.ok(201);
         resolved.ok(200);
         act("reopen").await.ok(200);
         let accepted = join_all((0..2).map(|_| act("accept"))).await;
-        assert_eq!(outcomes(accepted), [(200, String::new()), late.clone()]);
+        assert_eq!(outcomes(&accepted), [(200, String::new()), late.clone()]);
         text.insert(4, '!');
         writer.reads(&text).await;
     }

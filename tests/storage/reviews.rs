@@ -110,6 +110,8 @@ pub(crate) async fn a_change_touches_what_it_names_and_gives_the_next_version(de
     assert_eq!((resolved.status, resolved.version), (ReviewStatus::Resolved, 5));
     let mismatch = change(&body, Some(4)).await;
     assert_eq!(mismatch, Guarded::VersionMismatch { current: 5 });
+    let late = change(&body, None).await;
+    assert_eq!(late, Guarded::VersionMismatch { current: 5 }, "decided, and not worded anew");
 }
 
 pub(crate) async fn what_is_not_there_is_not_found(desk: Desk) {
