@@ -8,6 +8,7 @@
 pub mod auth;
 pub mod caller;
 pub mod error;
+pub mod front;
 pub mod gate;
 pub mod headers;
 pub mod health;
@@ -90,7 +91,7 @@ pub struct HttpState {
 }
 
 /// The whole router. Bodies are at most `body_bytes` long.
-pub fn router(state: HttpState, body_bytes: usize) -> Router {
+fn router(state: HttpState, body_bytes: usize) -> Router {
     let counted = (state.tokens.clone(), state.gate.clone(), state.limiter.clone());
     let guarded = guarded()
         .into_router()
@@ -132,7 +133,7 @@ fn reviewing() -> Routes {
         .post("/api/share-links/{id}/reviews/{rid}/reject", reviews::reject)
         .post("/api/share-links/{id}/reviews/{rid}/resolve", reviews::resolve)
         .post("/api/share-links/{id}/reviews/{rid}/reopen", reviews::reopen)
-        .get("/ws/share-links/{id}/{role}", ws::connect)
+        .get(observe::SOCKET, ws::connect)
 }
 
 /// Addresses for machines that have no token.
