@@ -104,6 +104,15 @@ pub struct Holder {
     pub waiting: usize,
 }
 
+impl Holder {
+    /// Whether Galley gave it. Of a key that somebody set by hand only the value and the TTL are so;
+    /// its owner is nobody, with ids that are new each time.
+    #[must_use]
+    pub fn is_known(&self) -> bool {
+        self.since != DateTime::UNIX_EPOCH
+    }
+}
+
 /// Somebody who waits for a lock.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InLine {

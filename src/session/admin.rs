@@ -24,7 +24,8 @@ pub enum Scope {
     ThisNode,
 }
 
-/// A held seat, as `GET /api/admin/sessions` shows it.
+/// A held seat, as `GET /api/admin/sessions` shows it. What nobody can tell of a key that was set by
+/// hand is `null`.
 #[derive(Clone, Debug, Serialize)]
 pub struct SessionInfo {
     /// The key in Redis.
@@ -33,18 +34,18 @@ pub struct SessionInfo {
     pub share_link_id: ShareLinkId,
     /// Which seat.
     pub role: Role,
-    /// The session in it.
-    pub session_id: String,
+    /// The session in it; `null` if it is held by what is no session's id, which is not shown.
+    pub session_id: Option<SessionId>,
     /// The person.
-    pub user: User,
+    pub user: Option<User>,
     /// The server that has the socket.
-    pub node: NodeId,
+    pub node: Option<NodeId>,
     /// When the seat was granted.
-    pub since: DateTime<Utc>,
+    pub since: Option<DateTime<Utc>>,
     /// The number of the grant.
-    pub fence: Fence,
-    /// What is left of the lease, in ms.
-    pub ttl_ms: u64,
+    pub fence: Option<Fence>,
+    /// What is left of the lease, in ms; `null` if it has no end.
+    pub ttl_ms: Option<u64>,
     /// The client's last sign of life. For a session of another server: its last renewal, which
     /// that server grants only to clients heard from within `client_timeout`.
     pub last_seen: DateTime<Utc>,
@@ -128,10 +129,10 @@ impl Sessions {
         sessions.sort_by_key(|session| (session.since, session.fence));
         let here = self.shared.relay.node();
         let mut nodes = vec![NodeInfo { id: here, sessions: 0, is_self: true }];
-        for session in &sessions {
-            match nodes.iter_mut().find(|node| node.id == session.node) {
+        for id in sessions.iter().filter_map(|session| session.node) {
+            match nodes.iter_mut().find(|node| node.id == id) {
                 Some(node) => node.sessions += 1,
-                None => nodes.push(NodeInfo { id: session.node, sessions: 1, is_self: false }),
+                None => nodes.push(NodeInfo { id, sessions: 1, is_self: false }),
             }
         }
         Ok(SessionList { sessions, nodes })
@@ -169,12 +170,12 @@ impl Sessions {
             lock_key: self.shared.locks.key_of(&LockName::seat(sitter.seat)),
             share_link_id: sitter.seat.link,
             role: sitter.seat.role,
-            session_id: sitter.session.to_string(),
-            user: sitter.user.clone(),
-            node: self.shared.relay.node(),
-            since: holding.since()?,
-            fence: holding.fence(),
-            ttl_ms: u64::try_from(left.as_millis()).unwrap_or(u64::MAX),
+            session_id: Some(sitter.session),
+            user: Some(sitter.user.clone()),
+            node: Some(self.shared.relay.node()),
+            since: Some(holding.since()?),
+            fence: Some(holding.fence()),
+            ttl_ms: u64::try_from(left.as_millis()).ok(),
             last_seen: before_now(holding.silent_for(now)),
             state: holding.phase(),
         })
@@ -182,7 +183,9 @@ impl Sessions {
 
     pub(super) fn info(&self, seat: Seat, holder: &Holder) -> SessionInfo {
         let lease = self.shared.terms.lease;
-        let here = holder.value.parse().ok().and_then(|id| self.shared.registry.session(id));
+        let session = holder.value.parse().ok();
+        let here = session.and_then(|id| self.shared.registry.session(id));
+        let is_known = holder.is_known();
         let since_renewal = lease.ttl.saturating_sub(holder.ttl);
         // Two renewals overdue: its server no longer trusts it either.
         let is_overdue = lease.ttl - lease.margin() <= since_renewal;
@@ -195,12 +198,12 @@ impl Sessions {
             lock_key: self.shared.locks.key_of(&LockName::seat(seat)),
             share_link_id: seat.link,
             role: seat.role,
-            session_id: holder.value.clone(),
-            user: holder.owner.user.clone(),
-            node: holder.owner.node,
-            since: holder.since,
-            fence: holder.fence,
-            ttl_ms: u64::try_from(holder.ttl.as_millis()).unwrap_or(u64::MAX),
+            session_id: session,
+            user: is_known.then(|| holder.owner.user.clone()),
+            node: is_known.then_some(holder.owner.node),
+            since: is_known.then_some(holder.since),
+            fence: is_known.then_some(holder.fence),
+            ttl_ms: u64::try_from(holder.ttl.as_millis()).ok(),
             last_seen,
             state,
         }
@@ -211,9 +214,9 @@ impl From<Option<Holder>> for SeatView {
     fn from(holder: Option<Holder>) -> Self {
         holder.map_or_else(Self::default, |holder| Self {
             taken: true,
-            user: Some(holder.owner.user),
-            since: Some(holder.since),
+            since: holder.is_known().then_some(holder.since),
             waiting: NonZeroUsize::new(holder.waiting),
+            user: holder.is_known().then_some(holder.owner.user),
         })
     }
 }

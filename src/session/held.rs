@@ -159,7 +159,7 @@ impl Sessions {
 
 impl Sessions {
     fn lock_info(&self, name: &LockName, holder: Holder, now: DateTime<Utc>) -> LockInfo {
-        let known = is_known(&holder);
+        let known = holder.is_known();
         let seat = name.as_seat().map(|seat| SeatInfo {
             share_link_id: seat.link,
             role: seat.role,
@@ -231,15 +231,10 @@ fn classes(held: &[(LockName, Holder)], now: DateTime<Utc>) -> Vec<ClassInfo> {
         });
         class.held += 1;
         class.waiting += holder.waiting;
-        let age = is_known(holder).then(|| age_ms(now, holder.since));
+        let age = holder.is_known().then(|| age_ms(now, holder.since));
         class.oldest_age_ms = class.oldest_age_ms.max(age);
     }
     classes.into_values().collect()
-}
-
-/// Whether the key has a grant beside it; one that was set by hand has none.
-fn is_known(holder: &Holder) -> bool {
-    holder.since != DateTime::UNIX_EPOCH
 }
 
 fn age_ms(now: DateTime<Utc>, since: DateTime<Utc>) -> u64 {

@@ -13,7 +13,7 @@ use crate::session::why::{SessionDetails, ToldBy};
 
 /// The sentence.
 pub(super) fn why(of: &SessionDetails, terms: &SeatTerms) -> String {
-    let name = &of.session.user.name;
+    let name = of.session.user.as_ref().map_or("somebody unknown", |user| user.name.as_str());
     let ago = |moment: Option<DateTime<Utc>>| moment.map(|moment| ago(of.as_of, moment));
     let unknown = || "at an unknown time".to_owned();
     let heard = ago(of.last_heard).unwrap_or_else(unknown);
@@ -27,7 +27,7 @@ pub(super) fn why(of: &SessionDetails, terms: &SeatTerms) -> String {
             "{name}'s server ({node}) did not answer within a second; by Redis the lease was \
              renewed {renewed}, which that server does only for a client it has heard from within \
              {timeout}; {kept}",
-            node = of.session.node,
+            node = of.session.node.map_or_else(|| "unknown".to_owned(), |node| node.to_string()),
             timeout = length(terms.client_timeout),
         ),
         (_, Phase::Held) => {
@@ -97,12 +97,12 @@ mod tests {
             lock_key: String::new(),
             share_link_id: ShareLinkId::generate(),
             role: Role::Reviewer,
-            session_id: String::new(),
-            user: User { id: "u1".parse().expect("an id"), name: "Lee".to_owned() },
-            node: NodeId::generate(),
-            since: ago(60),
-            fence: Fence(1),
-            ttl_ms: 11_000,
+            session_id: None,
+            user: Some(User { id: "u1".parse().expect("an id"), name: "Lee".to_owned() }),
+            node: Some(NodeId::generate()),
+            since: Some(ago(60)),
+            fence: Some(Fence(1)),
+            ttl_ms: Some(11_000),
             last_seen: ago(2),
             state: Phase::Held,
         };
@@ -156,7 +156,8 @@ mod tests {
         let mut silent = held();
         (silent.told_by, silent.last_heard) = (ToldBy::Redis, None);
         let said = why(&silent, &terms);
-        assert!(said.contains(&silent.session.node.to_string()), "{said}");
+        let node = silent.session.node.expect("a server").to_string();
+        assert!(said.contains(&node), "{said}");
         assert!(said.contains("did not answer within a second"), "{said}");
         assert!(said.contains("heard from within 10 s"), "{said}");
     }

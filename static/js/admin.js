@@ -24,16 +24,31 @@ const TOKEN = "galley.admin-token"
  *   text: (seat: HeldSeat) => string, number?: boolean, id?: boolean }[]}
  */
 const columns = [
-  { name: "admin.user", by: (seat) => seat.user.name, text: (seat) => seat.user.name },
+  { name: "admin.user", by: nameOf, text: nameOf },
   { name: "admin.role", by: (seat) => seat.role, text: (seat) => t(`role.${seat.role}`) },
   { name: "admin.link", by: (seat) => seat.share_link_id, text: (seat) => seat.share_link_id, id: true },
   { name: "admin.state", by: (seat) => seat.state, text: (seat) => t(`admin.state.${seat.state}`) },
-  { name: "admin.since", by: (seat) => seat.since, text: (seat) => when(seat.since) },
+  { name: "admin.since", by: (seat) => seat.since ?? "", text: (seat) => (seat.since ? when(seat.since) : "–") },
   { name: "admin.seen", by: (seat) => seat.last_seen ?? "", text: (seat) => (seat.last_seen ? clock(new Date(seat.last_seen), { seconds: true }) : "–") },
-  { name: "admin.ttl", by: (seat) => seat.ttl_ms, text: (seat) => t("admin.seconds", { count: (seat.ttl_ms / 1000).toFixed(1) }), number: true },
-  { name: "admin.node", by: (seat) => seat.node, text: (seat) => seat.node, id: true },
-  { name: "admin.fence", by: (seat) => seat.fence, text: (seat) => String(seat.fence), number: true },
+  { name: "admin.ttl", by: (seat) => seat.ttl_ms ?? Infinity, text: ttlOf, number: true },
+  { name: "admin.node", by: (seat) => seat.node ?? "", text: (seat) => seat.node ?? "–", id: true },
+  { name: "admin.fence", by: (seat) => seat.fence ?? 0, text: (seat) => String(seat.fence ?? "–"), number: true },
 ]
+
+/** Who sits there; a key that was set by hand has nobody. @param {HeldSeat} seat */
+function nameOf({ user }) {
+  return user?.name ?? "–"
+}
+
+/** What tells it from all others, and from whoever sits there later. @param {HeldSeat} seat */
+function keyOf({ lock_key: lock, session_id: session }) {
+  return `${lock} ${session ?? ""}`
+}
+
+/** @param {HeldSeat} seat */
+function ttlOf({ ttl_ms: ttl }) {
+  return ttl === null ? "–" : t("admin.seconds", { count: (ttl / 1000).toFixed(1) })
+}
 
 /** One seat: its row, and the row below it while somebody asks why. */
 class SeatRows {
@@ -50,17 +65,18 @@ class SeatRows {
       const look = { class: right ? "number" : id ? "id" : "" }
       return el(at === 0 ? "th" : "td", at === 0 ? { ...look, scope: "row" } : look)
     })
-    const { name } = seat.user
+    const name = nameOf(seat)
     this.#ask.setAttribute("aria-label", t("admin.why.whose", { name }))
     this.#ask.setAttribute("aria-expanded", "false")
     this.#ask.setAttribute("aria-controls", this.id)
     const end = button(t("admin.end"), { label: `${t("admin.end")}: ${name}` }, () => page.end(this.seat))
-    const buttons = el("div", { class: "buttons" }, this.#ask, end)
-    this.row = el("tr", { "data-session": seat.session_id }, ...this.#cells, el("td", {}, buttons))
+    // What is no session has no reason that could be told, and cannot be ended here.
+    const buttons = el("div", { class: "buttons" }, ...(seat.session_id === null ? [] : [this.#ask, end]))
+    this.row = el("tr", { "data-session": seat.session_id ?? "" }, ...this.#cells, el("td", {}, buttons))
   }
 
   get id() {
-    return `why-${this.seat.session_id}`
+    return `why-${this.seat.lock_key}`
   }
 
   /** @returns {HTMLElement[]} */
@@ -85,12 +101,13 @@ class SeatRows {
   }
 
   toggle() {
-    if (this.#why === null) {
-      this.#why = new Why(this.id, this.seat.session_id, columns.length + 1)
+    const session = this.seat.session_id
+    if (this.#why === null && session !== null) {
+      this.#why = new Why(this.id, session, columns.length + 1)
       this.row.after(this.#why.row)
       this.read()
     } else {
-      this.#why.row.remove()
+      this.#why?.row.remove()
       this.#why = null
     }
     this.#ask.setAttribute("aria-expanded", String(this.#why !== null))
@@ -136,10 +153,10 @@ class AdminPage {
     document.title = `${t("admin.title")} · Galley`
     this.#heads()
     // Other words everywhere: those that are open are opened again.
-    const open = [...this.#rows.values()].filter(({ rows }) => 1 < rows.length).map(({ seat }) => seat.session_id)
+    const open = [...this.#rows.values()].filter(({ rows }) => 1 < rows.length).map(({ seat }) => keyOf(seat))
     this.#rows.clear()
     this.#draw()
-    for (const session of open) this.#rows.get(session)?.toggle()
+    for (const key of open) this.#rows.get(key)?.toggle()
     this.#locks.redraw()
   }
 
@@ -210,16 +227,16 @@ class AdminPage {
     const wanted = this.#search.value.trim().toLowerCase()
     const text = (/** @type {HeldSeat} */ seat) => columns.map((column) => column.text(seat)).join(" ").toLowerCase()
     const found = this.#seats.filter((seat) => text(seat).includes(wanted))
-    const by = columns[this.#sorted]?.by ?? ((seat) => seat.since)
+    const by = columns[this.#sorted]?.by ?? nameOf
     const order = (/** @type {HeldSeat} */ a, /** @type {HeldSeat} */ b) => (by(a) < by(b) ? -1 : by(b) < by(a) ? 1 : 0)
     found.sort((a, b) => (this.#down ? order(b, a) : order(a, b)))
-    const known = new Map(found.map((seat) => [seat.session_id, this.#rowsOf(seat)]))
-    for (const { session_id: session } of this.#seats) {
-      const hidden = this.#rows.get(session)
-      if (hidden !== undefined && !known.has(session)) known.set(session, hidden)
+    const known = new Map(found.map((seat) => [keyOf(seat), this.#rowsOf(seat)]))
+    for (const key of this.#seats.map(keyOf)) {
+      const hidden = this.#rows.get(key)
+      if (hidden !== undefined && !known.has(key)) known.set(key, hidden)
     }
     this.#rows = known
-    this.#place(found.flatMap((seat) => known.get(seat.session_id)?.rows ?? []))
+    this.#place(found.flatMap((seat) => known.get(keyOf(seat))?.rows ?? []))
     byId("total").textContent = t("admin.total", {
       count: number(this.#seats.length),
       nodes: number(this.#nodes),
@@ -232,7 +249,7 @@ class AdminPage {
   /** @param {HeldSeat} seat */
   #rowsOf(seat) {
     const page = { token: () => this.#token, end: (/** @type {HeldSeat} */ ended) => void this.#end(ended) }
-    const rows = this.#rows.get(seat.session_id) ?? new SeatRows(seat, page)
+    const rows = this.#rows.get(keyOf(seat)) ?? new SeatRows(seat, page)
     rows.draw(seat)
     return rows
   }
@@ -249,7 +266,8 @@ class AdminPage {
 
   /** @param {HeldSeat} seat */
   async #end(seat) {
-    const { name } = seat.user
+    if (seat.session_id === null) return
+    const name = nameOf(seat)
     const question = t("admin.end.sure", { name, role: t(`role.${seat.role}`) })
     if (!(await sure(question, t("admin.end.yes")))) return
     try {

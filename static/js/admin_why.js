@@ -39,7 +39,7 @@ const facts = [
 export function sentence(details) {
   const known = details.told_by === "redis" ? "redis" : details.state
   return t(`admin.why.${known}`, {
-    name: details.user.name,
+    name: details.user?.name ?? "–",
     heard: past(details, details.last_heard),
     renewed: past(details, details.last_renewal),
     kept: time(details.kept_until) || t("admin.why.unknown"),

@@ -27,8 +27,9 @@
  *   restored_from: number | null, characters: number, created_at: string }} Version
  * @typedef {{ op: "equal" | "insert" | "delete", text: string }} Segment
  * @typedef {{ from: string, to: string, segments: Segment[] }} Difference
- * @typedef {{ lock_key: string, share_link_id: string, role: Role, session_id: string, user: User,
- *   node: string, since: string, fence: number, ttl_ms: number, last_seen: string | null,
+ * @typedef {{ lock_key: string, share_link_id: string, role: Role, session_id: string | null,
+ *   user: User | null, node: string | null, since: string | null, fence: number | null,
+ *   ttl_ms: number | null, last_seen: string | null,
  *   state: "claiming" | "held" | "uncertain" | "away" | "ended" }} HeldSeat
  * @typedef {HeldSeat & { why: string, told_by: "this-server" | "its-server" | "redis", as_of: string,
  *   last_heard: string | null, last_active: string | null, last_edit: string | null,

@@ -54,7 +54,7 @@ export class Chairs {
     const sits = ["seated", "uncertain", "taken", "waiting"].includes(phase) || why === "taken_over"
     const here = own ? sits : chair.here
     const state = here ? (chair.away && !own ? "away" : "here") : chair.user ? "absent" : "empty"
-    const name = chair.user?.name ?? t("chair.empty")
+    const name = chair.user?.name ?? t(here ? "chair.somebody" : "chair.empty")
     const since = here && chair.since ? when(chair.since) : ""
     const detail = {
       here: since && t("chair.since", { time: since }),

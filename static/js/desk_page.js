@@ -245,7 +245,7 @@ export class DeskPage {
       this.editor.mayType(false)
       return this.store.change({ damaged: true })
     }
-    if (told.type === "/problems/unsaved-full") return show(t("state.unsaved-full"))
+    if (told.type === "/problems/unsaved-full") return this.watch.refused("limit")
     show(t("state.problem", { why: String(told.title ?? "") }))
   }
 

@@ -240,6 +240,7 @@ export class Notices {
 function lateSentence({ refusing, kept }) {
   if (refusing === "no") return "state.unanswered"
   if (refusing === "away") return "state.not-saved"
+  if (refusing === "limit") return kept === "yes" ? "state.unsaved-full" : "state.unsaved-full.unkept"
   // What is not kept must not be called kept.
   return kept === "yes" ? "state.disk-full" : "state.disk-full.unkept"
 }

@@ -92,9 +92,10 @@ export class SaveWatch extends EventTarget {
     this.#announce()
   }
 
-  /** The server said that it cannot store right now, or that its disk is full. @param {"away" | "full"} why */
+  /** The server said that it cannot store right now, and what else it lacks. @param {"away" | "full" | "limit"} why */
   refused(why) {
-    this.#refusing = why
+    // A limit that is reached is so until something is stored, whatever is said of the storage meanwhile.
+    if (this.#refusing !== "limit") this.#refusing = why
     this.#announce()
   }
 

@@ -19,8 +19,8 @@ import { ample } from "./full.js"
  * @typedef {{ name: string, since: string | null, own: boolean }} Holder
  * @typedef {{ position: number | null, since: number, away: boolean }} Place in the waiting line: 1 is
  *   next, `null` not known yet; since when, in ms; whether the connection is lost meanwhile
- * @typedef {"no" | "away" | "full"} Refusing whether the server cannot store: its storage is away, or
- *   has no space left
+ * @typedef {"no" | "away" | "full" | "limit"} Refusing whether the server cannot store: its storage is
+ *   away, or has no space left, and "limit" when it keeps no more in memory either
  * @typedef {{ count: number, since: Date | null, savedAt: Date | null, slow: boolean,
  *   refusing: Refusing, kept: import("./journal.js").Kept }} Saving
  *

@@ -1,15 +1,11 @@
 // @ts-check
 /** Every page in both schemes, both languages and three widths: axe has nothing to say, nothing overflows. */
 
-import assert from "node:assert/strict"
-import { after, before, test } from "node:test"
-
-import { AxeBuilder } from "@axe-core/playwright"
+import { after, afterEach, before, test } from "node:test"
 
 import { Browser, Galley } from "./harness.mjs"
+import { assertAccessible, assertFits, inEachLook } from "./looks.mjs"
 
-const WIDTHS = [360, 768, 1440]
-const SCHEMES = /** @type {const} */ (["light", "dark"])
 const TEXT = "지원동기와 입사 후 포부\n\n저는 대학에서 산업공학을 전공하며 데이터로 문제를 푸는 일에 매력을 느꼈습니다. 귀사에 꼭 기여하고싶습니다.\n\nI believe that a good process is one that nobody notices."
 
 /** @type {Galley} */
@@ -21,6 +17,7 @@ before(async () => {
   galley = await Galley.start()
   browser = await Browser.start()
 })
+afterEach(() => browser.clear())
 after(async () => {
   await browser.stop()
   await galley.stop()
@@ -28,21 +25,10 @@ after(async () => {
 
 /** @param {import("./harness.mjs").Person} person @param {string} name */
 async function look(person, name) {
-  const { page } = person
-  for (const scheme of SCHEMES) {
-    await page.emulateMedia({ colorScheme: scheme, reducedMotion: "reduce" })
-    for (const width of WIDTHS) {
-      await page.setViewportSize({ width, height: width < 600 ? 740 : 900 })
-      await page.waitForTimeout(150)
-      await person.shot(`${name}-${width}-${scheme}`)
-      const wide = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)
-      assert.ok(wide <= 0, `${name} is ${wide} px too wide at ${width}`)
-    }
-    const { violations } = await new AxeBuilder({ page }).analyze()
-    const found = violations.map(({ id, help, nodes }) => `${id}: ${help}: ${nodes.map(({ html }) => html.slice(0, 160)).join(" | ")}`)
-    assert.deepEqual(found, [], `${name} in ${scheme}`)
-  }
-  await page.setViewportSize({ width: 1440, height: 900 })
+  await inEachLook(person, async ({ width, scheme }) => {
+    await assertFits(person, `${name}-${width}-${scheme}`)
+    if (width === 1440) await assertAccessible(person, `${name}-${scheme}`)
+  })
 }
 
 /** @param {string} locale */
@@ -137,8 +123,7 @@ test("the sheet of a narrow window opens on a tap and closes again", async () =>
   await writer.page.locator("[data-sheet=open]").waitFor()
   await writer.card("slogan").getByRole("button", { name: "Resolve" }).waitFor()
   await writer.shot("sheet-360")
-  const { violations } = await new AxeBuilder({ page: writer.page }).analyze()
-  assert.deepEqual(violations.map(({ id, nodes }) => `${id} ${nodes[0]?.html}`), [])
+  await assertAccessible(writer, "the sheet")
   await writer.page.getByRole("button", { name: "Close" }).click()
   await writer.page.locator("#margin").waitFor({ state: "hidden" })
   await writer.page.locator("#sheet-open").click()

@@ -2,7 +2,7 @@
 /** The admin page by keyboard: why a seat is held, and what is held by class; in English and Korean. */
 
 import assert from "node:assert/strict"
-import { after, before, test } from "node:test"
+import { after, afterEach, before, test } from "node:test"
 
 import { Browser, Galley, until } from "./harness.mjs"
 
@@ -15,6 +15,7 @@ before(async () => {
   galley = await Galley.start()
   browser = await Browser.start()
 })
+afterEach(() => browser.clear())
 after(async () => {
   await browser.stop()
   await galley.stop()

@@ -6,7 +6,7 @@
 
 import assert from "node:assert/strict"
 import { readFileSync } from "node:fs"
-import { after, before, test } from "node:test"
+import { after, afterEach, before, test } from "node:test"
 import { gunzipSync } from "node:zlib"
 
 // @ts-expect-error -- it comes without types
@@ -28,6 +28,7 @@ before(async () => {
   galley = await Galley.start()
   browser = await Browser.start()
 })
+afterEach(() => browser.clear())
 after(async () => {
   await browser.stop()
   await galley.stop()

@@ -3,7 +3,7 @@
 
 import assert from "node:assert/strict"
 import { readFileSync } from "node:fs"
-import { after, before, test } from "node:test"
+import { after, afterEach, before, test } from "node:test"
 
 import { Browser, Galley } from "./harness.mjs"
 
@@ -21,6 +21,7 @@ before(async () => {
     GALLEY_SEATS__RENEW_EVERY: "1s",
   })
 })
+afterEach(() => browser.clear())
 after(async () => {
   await galley.stop()
   await browser.stop()

@@ -4,9 +4,9 @@
 import assert from "node:assert/strict"
 import { after, afterEach, before, beforeEach, test } from "node:test"
 
-import { AxeBuilder } from "@axe-core/playwright"
 
 import { Browser, Galley, until } from "./harness.mjs"
+import { assertAccessible, assertFits, inEachLook } from "./looks.mjs"
 
 /** A pause that one can wait for. */
 const SOON = { GALLEY_HISTORY__PAUSE: "300ms" }
@@ -24,7 +24,10 @@ after(() => browser.stop())
 beforeEach(async () => {
   galley = await Galley.start(SOON)
 })
-afterEach(() => galley.stop())
+afterEach(async () => {
+  await browser.clear()
+  await galley.stop()
+})
 
 /** @typedef {import("./harness.mjs").Person} Person */
 
@@ -186,19 +189,11 @@ for (const [locale, language] of [["ko-KR", "ko"], ["en-GB", "en"]]) {
     await entries(writer).nth(3).waitFor()
     await entries(writer).nth(1).click()
     await marked(writer, ["del 산업공학을 전공하며", "ins 통계학을 배우며"])
-    const { page } = writer
-    for (const scheme of /** @type {const} */ (["light", "dark"])) {
-      await page.emulateMedia({ colorScheme: scheme, reducedMotion: "reduce" })
-      for (const width of [360, 768, 1440]) {
-        await page.setViewportSize({ width, height: width < 600 ? 740 : 900 })
-        await writer.shot(`history-${language}-${width}-${scheme}`)
-        const wide = await page.locator("#history").evaluate((dialog) => dialog.scrollWidth - dialog.clientWidth)
-        assert.ok(wide <= 0, `${wide} px too wide at ${width}`)
-        const { violations } = await new AxeBuilder({ page }).analyze()
-        const found = violations.map(({ id, help, nodes }) => `${id}: ${help}: ${nodes.map(({ html }) => html.slice(0, 160)).join(" | ")}`)
-        assert.deepEqual(found, [], `${scheme} at ${width}`)
-      }
-    }
+    await inEachLook(writer, async ({ width, scheme }) => {
+      const name = `history-${language}-${width}-${scheme}`
+      await assertFits(writer, name, "#history")
+      await assertAccessible(writer, name)
+    })
     browser.assertContent()
   })
 }

@@ -2,7 +2,7 @@
 /** Everything by keyboard: from the first page to an accepted suggestion, without a mouse. */
 
 import assert from "node:assert/strict"
-import { after, before, test } from "node:test"
+import { after, afterEach, before, test } from "node:test"
 
 import { Browser, Galley } from "./harness.mjs"
 
@@ -15,6 +15,7 @@ before(async () => {
   galley = await Galley.start()
   browser = await Browser.start()
 })
+afterEach(() => browser.clear())
 after(async () => {
   await browser.stop()
   await galley.stop()

@@ -24,7 +24,10 @@ after(() => browser.stop())
 beforeEach(async () => {
   galley = await Galley.start()
 })
-afterEach(() => galley.stop())
+afterEach(async () => {
+  await browser.clear()
+  await galley.stop()
+})
 
 /** The way to the server, which can be stopped up without either end being told. */
 class Way {

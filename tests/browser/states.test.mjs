@@ -28,7 +28,10 @@ after(() => browser.stop())
 beforeEach(async () => {
   galley = await Galley.start()
 })
-afterEach(() => galley.stop())
+afterEach(async () => {
+  await browser.clear()
+  await galley.stop()
+})
 
 /** @param {import("./harness.mjs").Person} person @param {string} text at the end */
 async function type(person, text) {
@@ -138,8 +141,7 @@ test("more than the server keeps without storing it is refused and said, and sto
   await writer.page.locator(".cm-content").click()
   await writer.page.keyboard.press("Control+End")
   for (let page = 0; page < 3; page++) await writer.page.keyboard.press("Control+v")
-  await writer.page.locator("#toast").getByText("More waits to be stored than the server can keep").waitFor()
-  await writer.notice.getByText("the server's disk is full, and what you typed is on this page only").waitFor()
+  await writer.notice.getByText("more waits to be stored than the server can keep. What you type now is on this page only").waitFor()
   await writer.shot("states-unsaved-full")
   free()
   await writer.seated()

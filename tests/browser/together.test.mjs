@@ -2,7 +2,7 @@
 /** Two people, one text, two seats, and nobody else. */
 
 import assert from "node:assert/strict"
-import { after, before, test } from "node:test"
+import { after, afterEach, before, test } from "node:test"
 
 import { Browser, Galley } from "./harness.mjs"
 
@@ -17,6 +17,7 @@ before(async () => {
   galley = await Galley.start()
   browser = await Browser.start()
 })
+afterEach(() => browser.clear())
 after(async () => {
   await browser.stop()
   await galley.stop()

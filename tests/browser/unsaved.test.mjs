@@ -7,10 +7,10 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { after, afterEach, before, beforeEach, test } from "node:test"
 
-import { AxeBuilder } from "@axe-core/playwright"
 import { chromium } from "playwright-core"
 
 import { Browser, browserPath, Galley, PATIENCE_MS, Person, until } from "./harness.mjs"
+import { assertAccessible, assertFits, inEachLook } from "./looks.mjs"
 
 /** @type {Galley} */
 let galley
@@ -24,7 +24,10 @@ after(() => browser.stop())
 beforeEach(async () => {
   galley = await Galley.start()
 })
-afterEach(() => galley.stop())
+afterEach(async () => {
+  await browser.clear()
+  await galley.stop()
+})
 
 /** How many edits this browser keeps, of anybody. @param {import("playwright-core").Page} page */
 const keptEdits = (page) =>
@@ -272,20 +275,12 @@ for (const { locale, lost, never } of [
     await type(writer, " 저장되지 않은 문장입니다. 그리고 조금 더 긴 문장이 하나 더 있어서, 좁은 화면에서는 여러 줄이 됩니다.")
     await until(async () => 0 < (await keptEdits(page)), "it is kept")
     /** @param {string} state */
-    const look = async (state) => {
-      for (const colorScheme of /** @type {const} */ (["light", "dark"])) {
-        await page.emulateMedia({ colorScheme, reducedMotion: "reduce" })
-        for (const width of [360, 768, 1440]) {
-          await page.setViewportSize({ width, height: width < 600 ? 740 : 900 })
-          const name = `unsaved-${locale.slice(0, 2)}-${state}-${width}-${colorScheme}`
-          await writer.shot(name)
-          const wide = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)
-          assert.ok(wide <= 0, `${name} is ${wide} px too wide`)
-          const { violations } = await new AxeBuilder({ page }).analyze()
-          assert.deepEqual(violations.map(({ id, nodes }) => `${id} ${nodes[0]?.html}`), [], name)
-        }
-      }
-    }
+    const look = (state) =>
+      inEachLook(writer, async ({ width, scheme }) => {
+        const name = `unsaved-${locale.slice(0, 2)}-${state}-${width}-${scheme}`
+        await assertFits(writer, name)
+        await assertAccessible(writer, name)
+      })
     await look("offline")
     await page.context().setOffline(true)
     const other = await elsewhere(writer)

@@ -4,10 +4,10 @@
 import assert from "node:assert/strict"
 import { after, afterEach, before, beforeEach, test } from "node:test"
 
-import { AxeBuilder } from "@axe-core/playwright"
 import { createEncoder, toUint8Array, writeVarString, writeVarUint } from "lib0/encoding"
 
 import { Browser, Galley, Person, until } from "./harness.mjs"
+import { assertAccessible, assertFits, inEachLook } from "./looks.mjs"
 
 const EVENT_FRAME = 100
 const QUERY_AWARENESS = 3
@@ -32,7 +32,10 @@ after(() => browser.stop())
 beforeEach(async () => {
   galley = await Galley.start()
 })
-afterEach(() => galley.stop())
+afterEach(async () => {
+  await browser.clear()
+  await galley.stop()
+})
 
 /** Another tab of the same person, which the test can put out of sight. @param {Person} person */
 async function tabOf(person) {
@@ -277,38 +280,30 @@ test("a lost connection loses the place and not the waiting, and a revoked link 
 for (const locale of ["en-GB", "ko-KR"]) {
   test(`the line in each width and scheme (${locale})`, async () => {
     const { tab, desk, waiting } = await beforeKim(locale)
-    const { page } = tab
     const wait = tab.notice.locator("[data-line=wait]")
-    for (const colorScheme of /** @type {const} */ (["light", "dark"])) {
-      await page.emulateMedia({ colorScheme, reducedMotion: "reduce" })
-      for (const width of [360, 768, 1440]) {
-        await page.setViewportSize({ width, height: width < 600 ? 740 : 900 })
-        /** @param {string} state */
-        const look = async (state) => {
-          const name = `waiting-${locale.slice(0, 2)}-${state}-${width}-${colorScheme}`
-          await tab.shot(name)
-          const wide = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)
-          assert.ok(wide <= 0, `${name} is ${wide} px too wide`)
-          const { violations } = await new AxeBuilder({ page }).analyze()
-          assert.deepEqual(violations.map(({ id, nodes }) => `${id} ${nodes[0]?.html}`), [], name)
-          const box = await tab.notice.locator("> div").boundingBox()
-          return `${box?.x} ${box?.height}`
-        }
-        await wait.waitFor()
-        const places = [await look("taken")]
-        await wait.click()
-        await tab.notice.locator(".waited").waitFor()
-        await until(async () => desk.wait !== null, "it is asked")
-        waiting(2)
-        await tab.notice.getByText(/number 2|2번째/).waitFor()
-        places.push(await look("later"))
-        waiting(1)
-        await tab.notice.getByText(/You are next|다음 차례입니다/).waitFor()
-        places.push(await look("next"))
-        assert.equal(new Set(places).size, 1, `${locale} ${width}: something moves: ${places}`)
-        await tab.notice.locator("[data-line=leave]").click()
+    await inEachLook(tab, async ({ width, scheme }) => {
+      /** @param {string} state */
+      const look = async (state) => {
+        const name = `waiting-${locale.slice(0, 2)}-${state}-${width}-${scheme}`
+        await assertFits(tab, name)
+        await assertAccessible(tab, name)
+        const box = await tab.notice.locator("> div").boundingBox()
+        return `${box?.x} ${box?.height}`
       }
-    }
+      await wait.waitFor()
+      const places = [await look("taken")]
+      await wait.click()
+      await tab.notice.locator(".waited").waitFor()
+      await until(async () => desk.wait !== null, "it is asked")
+      waiting(2)
+      await tab.notice.getByText(/number 2|2번째/).waitFor()
+      places.push(await look("later"))
+      waiting(1)
+      await tab.notice.getByText(/You are next|다음 차례입니다/).waitFor()
+      places.push(await look("next"))
+      assert.equal(new Set(places).size, 1, `${locale} ${width}: something moves: ${places}`)
+      await tab.notice.locator("[data-line=leave]").click()
+    })
     browser.assertContent()
   })
 }

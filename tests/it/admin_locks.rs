@@ -13,7 +13,11 @@ use crate::process::Server;
 use crate::redis_server::PATIENCE;
 
 async fn locks(server: &Server, query: &str) -> Value {
-    let url = format!("{}/api/admin/locks{query}", server.url);
+    admin(server, &format!("locks{query}")).await
+}
+
+async fn admin(server: &Server, what: &str) -> Value {
+    let url = format!("{}/api/admin/{what}", server.url);
     let request = server.http.get(url).bearer_auth(server.admin_token());
     request.send().await.expect("an answer").json().await.expect("JSON")
 }
@@ -98,6 +102,14 @@ async fn a_key_that_somebody_set_by_hand_is_listed_with_what_can_be_told() {
         assert_eq!(taken[unknown], Value::Null, "{unknown}: {taken}");
     }
     assert_eq!((&taken["role"], taken.get("session_id")), (&json!("writer"), Some(&Value::Null)));
+    // Neither a server nor a person is made up for it.
+    let said = admin(&cluster.one, "sessions").await;
+    let [listed] = said["sessions"].as_array().expect("seats").as_slice() else { panic!("{said}") };
+    assert_eq!((&listed["lock_key"], &listed["role"]), (&json!(seat), &json!("writer")));
+    for unknown in ["session_id", "user", "node", "since", "fence", "ttl_ms"] {
+        assert_eq!(listed.get(unknown), Some(&Value::Null), "{unknown}: {listed}");
+    }
+    assert_eq!(said["nodes"].as_array().map(Vec::len), Some(1), "{said}");
 }
 
 #[tokio::test]

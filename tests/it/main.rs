@@ -54,3 +54,4 @@ mod storage_away;
 mod traffic;
 mod typist;
 mod waiting;
+mod weight;

@@ -301,10 +301,17 @@ impl Wire {
         tokio::select! {
             // Most are sent at once, and nothing is set up then for those that are not.
             biased;
-            sent = timeout(SEND_PATIENCE, self.hand_over(first, outbox)) => {
-                matches!(sent, Ok(Ok(())))
+            sent = timeout(SEND_PATIENCE, self.hand_over(first, outbox)) => match sent {
+                Ok(sent) => sent.is_ok(),
+                Err(_elapsed) => {
+                    tracing::debug!("a socket was cut that takes nothing");
+                    false
+                }
+            },
+            () = outbox.overdue() => {
+                tracing::debug!("a socket was cut that took nothing before its close");
+                false
             }
-            () = outbox.overdue() => false,
         }
     }
 

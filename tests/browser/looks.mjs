@@ -1,0 +1,47 @@
+// @ts-check
+/** How a page looks in each width and scheme: nothing is too wide, and axe has nothing to say. */
+
+import assert from "node:assert/strict"
+
+import { AxeBuilder } from "@axe-core/playwright"
+
+/** @typedef {import("./harness.mjs").Person} Person */
+
+const WIDTHS = [360, 768, 1440]
+const SCHEMES = /** @type {const} */ (["light", "dark"])
+
+/**
+ * Shows a page in each of them, one after the other, and leaves it as it was.
+ *
+ * @param {Person} person
+ * @param {(look: { width: number, scheme: "light" | "dark" }) => Promise<void>} each
+ */
+export async function inEachLook({ page }, each) {
+  const before = page.viewportSize()
+  for (const scheme of SCHEMES) {
+    await page.emulateMedia({ colorScheme: scheme, reducedMotion: "reduce" })
+    for (const width of WIDTHS) {
+      await page.setViewportSize({ width, height: width < 600 ? 740 : 900 })
+      await each({ width, scheme })
+    }
+  }
+  if (before) await page.setViewportSize(before)
+}
+
+/** Nothing reaches beyond the window, or beyond `selector`. @param {Person} person @param {string} name @param {string} [selector] */
+export async function assertFits(person, name, selector = "html") {
+  await person.shot(name)
+  const tooWide = await person.page.locator(selector).evaluate((element) => {
+    const room = element === document.documentElement ? innerWidth : element.clientWidth
+    return element.scrollWidth - room
+  })
+  assert.ok(tooWide <= 0, `${name} is ${tooWide} px too wide`)
+}
+
+/** Axe has nothing to say. @param {Person} person @param {string} name */
+export async function assertAccessible({ page }, name) {
+  // Within the page, which is ours: axe's other way opens one more for each look.
+  const { violations } = await new AxeBuilder({ page }).setLegacyMode().analyze()
+  const found = violations.map(({ id, help, nodes }) => `${id}: ${help}: ${nodes.map(({ html }) => html.slice(0, 160)).join(" | ")}`)
+  assert.deepEqual(found, [], name)
+}
