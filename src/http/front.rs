@@ -54,6 +54,7 @@ impl Front {
     }
 
     /// Opens the socket that is asked for; gives back what the router has to look at.
+    #[expect(clippy::result_large_err, reason = "the request goes on to the router as it is")]
     fn open(&self, request: Request) -> Result<Response, Request> {
         let started_at = Instant::now();
         let Some((link, role)) = seat_of(&request) else { return Err(request) };

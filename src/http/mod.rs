@@ -3,7 +3,8 @@
 //!
 //! From the outside in, a request passes: the headers that every answer carries, the count, the
 //! words for bare failures, compression, the net for panics, the clock, and, on the way to `/api`
-//! and `/ws`, the look at its token and at how often it came. Only then does a handler see it.
+//! and `/ws`, the look at its token and at how often it came. Only then does a handler see it. What
+//! is plainly a socket goes a shorter way ([`front`]).
 
 pub mod auth;
 pub mod caller;
