@@ -20,7 +20,7 @@ pub(super) fn without_password(url: &str) -> String {
     let authority_end = rest.find(['/', '?']).unwrap_or(rest.len());
     let (authority, path) = rest.split_at(authority_end);
     let Some((account, host)) = authority.rsplit_once('@') else { return url.to_owned() };
-    let user = account.split(':').next().unwrap_or_default();
+    let Some((user, _password)) = account.split_once(':') else { return url.to_owned() };
     format!("{scheme}://{user}:{HIDDEN}@{host}{path}")
 }
 

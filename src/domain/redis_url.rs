@@ -39,6 +39,9 @@ pub enum InvalidRedisUrl {
     /// Sentinels that watch over something without a name.
     #[error("must name the primary after the Sentinels: redis+sentinel://HOST:PORT,HOST:PORT/NAME")]
     Nameless,
+    /// What could hide a password.
+    #[error("takes no parameters; a password stands before the @, and a database behind the host")]
+    Parameters,
     /// What a Cluster has not.
     #[error("must end after the last node of a Cluster, which has no databases and no options")]
     ClusterTail,
@@ -53,6 +56,7 @@ impl RedisUrl {
     pub fn parse(text: &str) -> Result<Self, InvalidRedisUrl> {
         let (scheme, rest) = text.split_once("://").ok_or(InvalidRedisUrl::Unknown)?;
         match scheme {
+            "redis" | "rediss" if rest.contains('?') => Err(InvalidRedisUrl::Parameters),
             "redis" | "rediss" if has_host(authority(rest)) => Ok(Self::Single(text.to_owned())),
             CLUSTER => Ok(Self::Cluster(nodes("redis", rest)?)),
             CLUSTER_BY_TLS => Ok(Self::Cluster(nodes("rediss", rest)?)),
@@ -153,6 +157,7 @@ mod tests {
             "http://a",
             "redis://",
             "redis://u:secret@:1",
+            "redis://a/0?password=secret",
             "redis+cluster://",
             "redis+cluster://a:1,",
             "redis+cluster://secret@,b:2",

@@ -13,11 +13,12 @@ use crate::domain::text::count_characters;
 use crate::domain::user::User;
 use crate::http::caller::Caller;
 use crate::http::error::ApiError;
-use crate::http::extract::{JsonBody, Limit, Path, Query};
+use crate::http::extract::{JsonBody, Path, Query};
+use crate::http::pages::PageQuery;
 use crate::http::routes::Routes;
 use crate::session::{SessionError, Sessions};
 use crate::sharing::Sharing;
-use crate::storage::documents::{Document, Page};
+use crate::storage::documents::Document;
 
 /// Rows of a page when the caller does not say.
 const ROWS_DEFAULT: u32 = 50;
@@ -65,12 +66,6 @@ struct TitleBody {
     title: String,
 }
 
-#[derive(Deserialize)]
-struct ListQuery {
-    limit: Option<Limit>,
-    cursor: Option<String>,
-}
-
 #[derive(Serialize)]
 struct ListBody {
     documents: Vec<DocumentBody>,
@@ -93,18 +88,11 @@ async fn list(
     State(sharing): State<Sharing>,
     State(sessions): State<Sessions>,
     caller: Caller,
-    Query(query): Query<ListQuery>,
+    Query(query): Query<PageQuery>,
 ) -> Result<Json<ListBody>, ApiError> {
-    let limit = query.limit.map_or(Ok(ROWS_DEFAULT), |limit| limit.rows(ROWS_MAX))?;
-    let before = query.cursor.map(|cursor| cursor.parse()).transpose();
-    let before = before.map_err(|error| ApiError::Invalid(format!("cursor: {error}")))?;
-    // One more than asked for tells whether there is another page.
-    let page = Page { limit: limit + 1, before };
-    let mut rows = sharing.documents_of(&caller.user().id, &page).await?;
-    let wanted = usize::try_from(limit).unwrap_or(usize::MAX);
-    let more = wanted < rows.len();
-    rows.truncate(wanted);
-    let next_cursor = rows.last().filter(|_| more).map(|last| last.cursor().to_string());
+    let asked = query.asked(ROWS_DEFAULT, ROWS_MAX)?;
+    let mut rows = sharing.documents_of(&caller.user().id, &asked.page()).await?;
+    let next_cursor = asked.cut(&mut rows, Document::cursor);
     for row in &mut rows {
         // An older count is better than no list; it may have been deleted meanwhile, too.
         let counted = count_now(row, &sessions).await;

@@ -12,6 +12,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use axum::Router;
+use axum::body::HttpBody as _;
 use axum::extract::ws::WebSocketUpgrade;
 use axum::extract::{FromRequestParts as _, Query, Request};
 use axum::http::Method;
@@ -80,7 +81,8 @@ impl Front {
 
 /// Which seat the address names, if it is that of a socket and has nothing in it to be decoded.
 fn seat_of(request: &Request) -> Option<(String, String)> {
-    if request.method() != Method::GET {
+    // A body might be left lying, and then the router ends the connection.
+    if request.method() != Method::GET || !request.body().is_end_stream() {
         return None;
     }
     let (link, role) = request.uri().path().strip_prefix("/ws/share-links/")?.split_once('/')?;

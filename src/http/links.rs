@@ -12,14 +12,18 @@ use crate::domain::ids::{DocumentId, ShareLinkId};
 use crate::domain::user::User;
 use crate::http::caller::Caller;
 use crate::http::error::ApiError;
-use crate::http::extract::{JsonBody, Path};
+use crate::http::extract::{JsonBody, Path, Query};
 use crate::http::origin::Origins;
+use crate::http::pages::PageQuery;
 use crate::http::routes::Routes;
 use crate::session::Sessions;
 use crate::session::admin::SeatsView;
 use crate::sharing::Sharing;
 use crate::sharing::invite::Invite;
 use crate::storage::links::{Found, ShareLink};
+
+/// Rows of a page when the caller does not say, and most rows of a page: the start page shows all.
+const ROWS_MAX: u32 = 200;
 
 /// The routes.
 pub(crate) fn routes(routes: Routes) -> Routes {
@@ -78,6 +82,7 @@ impl LinkBody {
 #[derive(Serialize)]
 struct ListBody {
     share_links: Vec<LinkBody>,
+    next_cursor: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -103,13 +108,16 @@ async fn share(
     Ok((status, location, Json(body)).into_response())
 }
 
-/// `GET /api/share-links`: where the caller writes or reviews, newest first, at most 200.
+/// `GET /api/share-links`: where the caller writes or reviews, newest first.
 async fn list(
     State(sharing): State<Sharing>,
     State(sessions): State<Sessions>,
     caller: Caller,
+    Query(query): Query<PageQuery>,
 ) -> Result<Json<ListBody>, ApiError> {
-    let links = sharing.links_of(&caller.user().id).await?;
+    let asked = query.asked(ROWS_MAX, ROWS_MAX)?;
+    let mut links = sharing.links_of(&caller.user().id, &asked.page()).await?;
+    let next_cursor = asked.cut(&mut links, ShareLink::cursor);
     let ids: Vec<_> = links.iter().map(|link| link.id).collect();
     // A start page without the chairs is better than none.
     let seats = sessions.seats_of(&ids).await.inspect_err(|error| {
@@ -117,7 +125,7 @@ async fn list(
     });
     let mut seats = seats.unwrap_or_default().into_iter();
     let body = |link| LinkBody::new(link, Rest::Seats(seats.next()));
-    Ok(Json(ListBody { share_links: links.into_iter().map(body).collect() }))
+    Ok(Json(ListBody { share_links: links.into_iter().map(body).collect(), next_cursor }))
 }
 
 /// `GET /api/share-links/{id}`

@@ -15,6 +15,7 @@ pub mod headers;
 pub mod health;
 pub mod limit;
 pub mod origin;
+mod pages;
 pub mod serve;
 
 mod admin;
@@ -31,6 +32,7 @@ mod observe;
 mod reviews;
 mod routes;
 pub mod tarpit;
+mod unread;
 mod versions;
 mod ws;
 
@@ -104,6 +106,7 @@ fn router(state: HttpState, body_bytes: usize) -> Router {
         .merge(pages())
         .fallback(assets::file)
         .layer(DefaultBodyLimit::max(body_bytes))
+        .layer(from_fn(unread::close_after))
         .layer(TimeoutLayer::with_status_code(ApiError::TOO_SLOW, ANSWER_MAX))
         .layer(CatchPanicLayer::custom(observe::after_panic))
         .layer(CompressionLayer::new().gzip(true))

@@ -57,8 +57,8 @@ pub enum Close {
     SeatTaken {
         /// Who.
         holder: User,
-        /// Since when.
-        since: DateTime<Utc>,
+        /// Since when; none if that cannot be told.
+        since: Option<DateTime<Utc>>,
         /// Whether the holder is the very user who asks, in another tab or on another machine.
         own: bool,
     },
@@ -126,8 +126,8 @@ impl fmt::Display for Close {
 }
 
 /// `{"holder":{"name":…,"since":…}}`, the name cut at a character so that the whole fits.
-fn taken_reason(name: &str, since: DateTime<Utc>, own: bool) -> String {
-    let since = since.to_rfc3339_opts(SecondsFormat::Secs, true);
+fn taken_reason(name: &str, since: Option<DateTime<Utc>>, own: bool) -> String {
+    let since = since.map(|since| since.to_rfc3339_opts(SecondsFormat::Secs, true));
     let mut name = name.to_owned();
     loop {
         let mut holder = json!({ "name": name, "since": since });
@@ -149,7 +149,7 @@ mod tests {
     fn a_taken_seat_says_who_and_since_when_within_a_close_frame() {
         for name in ["Kim", &"김".repeat(80), &"\"\\".repeat(40)] {
             let holder = User { id: "u1".parse().expect("an id"), name: name.to_owned() };
-            let close = Close::SeatTaken { holder, since: Utc::now(), own: true };
+            let close = Close::SeatTaken { holder, since: Some(Utc::now()), own: true };
             assert_eq!(close.code(), 4409);
             assert!(close.reason().len() <= REASON_BYTES_MAX, "{}", close.reason());
             let json: serde_json::Value = serde_json::from_str(&close.reason()).expect("JSON");

@@ -45,8 +45,8 @@ pub enum Event<'a> {
         holder: &'a str,
         /// Whether that is the very user who waits, in another tab or on another machine.
         own: bool,
-        /// Since when they sit.
-        since: DateTime<Utc>,
+        /// Since when they sit; none if that cannot be told.
+        since: Option<DateTime<Utc>>,
         /// When the seat comes free at the latest, unless it is renewed.
         retry_at: DateTime<Utc>,
     },

@@ -341,7 +341,7 @@ impl Sessions {
 pub(super) fn taken(holder: &Holder, asker: &User) -> Close {
     Close::SeatTaken {
         holder: holder.owner.user.clone(),
-        since: holder.since,
+        since: holder.is_known().then_some(holder.since),
         own: holder.owner.user.id == asker.id,
     }
 }

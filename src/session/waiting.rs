@@ -31,7 +31,10 @@ impl Sessions {
             let waited = tokio::select! {
                 waited = waiting.next() => waited,
                 () = ask.gone.cancelled() => return Err(Close::Left),
-                () = self.shared.stop.cancelled() => return Err(Close::Restart("draining")),
+                () = self.shared.stop.cancelled() => {
+                    holding.tell(&Event::ServerDraining { reconnect_after_ms: 0 });
+                    return Err(Close::Restart("draining"));
+                }
             };
             match waited {
                 Ok(Waited::Granted(grant)) => {
@@ -60,7 +63,7 @@ fn tell(holding: &Holding, place: &Place) {
         position: place.position,
         holder: &place.holder.owner.user.name,
         own: place.holder.owner.user.id == holding.sitter.user.id,
-        since: place.holder.since,
+        since: place.holder.is_known().then_some(place.holder.since),
         retry_at: Utc::now() + TimeDelta::from_std(left).unwrap_or_default(),
     });
 }

@@ -7,7 +7,8 @@ use crate::domain::ids::{DocumentId, UserId};
 use crate::domain::text::{count_characters, normalize_line_breaks, parse_title};
 use crate::domain::user::User;
 use crate::sharing::{Sharing, SharingError};
-use crate::storage::documents::{Document, NewDocument, Page};
+use crate::storage::documents::{Document, NewDocument};
+use crate::storage::page::Page;
 use crate::sync::log::{UpdateLog, server_client_id};
 use crate::sync::text::document_from_text;
 
@@ -47,7 +48,7 @@ impl Sharing {
     pub async fn documents_of(
         &self,
         owner: &UserId,
-        page: &Page,
+        page: &Page<DocumentId>,
     ) -> Result<Vec<Document>, SharingError> {
         Ok(self.storage.documents_of(owner, page).await?)
     }
@@ -76,8 +77,10 @@ impl Sharing {
         if document.owner.id == *caller {
             return Ok(());
         }
-        let links = self.storage.links_of(caller).await?;
-        if links.iter().any(|link| link.document_id == id) { Ok(()) } else { Err(NO_DOCUMENT) }
+        let link = self.storage.link_of(id).await?;
+        let reviewer = link.and_then(|link| link.reviewer);
+        let is_reviewer = reviewer.is_some_and(|reviewer| reviewer.id == *caller);
+        if is_reviewer { Ok(()) } else { Err(NO_DOCUMENT) }
     }
 
     /// Gives one of the caller's own documents another title.

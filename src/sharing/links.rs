@@ -9,6 +9,7 @@ use crate::sharing::documents::NO_DOCUMENT;
 use crate::sharing::invite::{Invite, opens};
 use crate::sharing::{Sharing, SharingError};
 use crate::storage::links::{Found, Joined, NewShareLink, ShareLink};
+use crate::storage::page::Page;
 
 /// A share link, for the writer, with what opens it.
 #[derive(Clone, Debug)]
@@ -74,8 +75,12 @@ impl Sharing {
     /// # Errors
     ///
     /// [`SharingError::Storage`].
-    pub async fn links_of(&self, caller: &UserId) -> Result<Vec<ShareLink>, SharingError> {
-        Ok(self.storage.links_of(caller).await?)
+    pub async fn links_of(
+        &self,
+        caller: &UserId,
+        page: &Page<ShareLinkId>,
+    ) -> Result<Vec<ShareLink>, SharingError> {
+        Ok(self.storage.links_of(caller, page).await?)
     }
 
     /// An active link, for its writer and its reviewer.

@@ -1,18 +1,13 @@
 //! Documents: what is known of a text besides the text.
 
-use std::fmt;
-use std::str::FromStr;
-
 use bytes::Bytes;
 use chrono::{DateTime, Utc};
 
 use crate::domain::ids::{DocumentId, UserId};
 use crate::domain::user::User;
 use crate::storage::error::StorageError;
+use crate::storage::page::{Cursor, Page};
 use crate::storage::{Storage, on_engine};
-
-/// Rows of one page of a list, at most.
-pub const PAGE_ROWS_MAX: u32 = 200;
 
 /// A document to be made.
 #[derive(Clone, Debug)]
@@ -51,49 +46,9 @@ pub struct Document {
 impl Document {
     /// The place in a list after which the next page begins, if this is the last of a page.
     #[must_use]
-    pub fn cursor(&self) -> Cursor {
-        Cursor { updated_at: self.updated_at, id: self.id }
+    pub fn cursor(&self) -> Cursor<DocumentId> {
+        Cursor { at: self.updated_at, id: self.id }
     }
-}
-
-/// A place in a list of documents, newest updated first. Opaque text outside: see `Display`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Cursor {
-    /// When the document at that place last changed.
-    pub updated_at: DateTime<Utc>,
-    /// Its name, which decides between two of the same moment.
-    pub id: DocumentId,
-}
-
-/// The text is not a cursor that Galley handed out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("not a valid cursor")]
-pub struct InvalidCursor;
-
-impl fmt::Display for Cursor {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}-{}", self.updated_at.timestamp_millis(), self.id)
-    }
-}
-
-impl FromStr for Cursor {
-    type Err = InvalidCursor;
-
-    fn from_str(text: &str) -> Result<Self, InvalidCursor> {
-        let (at, id) = text.split_once('-').ok_or(InvalidCursor)?;
-        let at = at.parse().map_err(|_| InvalidCursor)?;
-        let updated_at = DateTime::from_timestamp_millis(at).ok_or(InvalidCursor)?;
-        Ok(Self { updated_at, id: id.parse().map_err(|_| InvalidCursor)? })
-    }
-}
-
-/// Which part of a list is asked for.
-#[derive(Clone, Copy, Debug)]
-pub struct Page {
-    /// Rows at most; more than [`PAGE_ROWS_MAX`] is read as that.
-    pub limit: u32,
-    /// Where the page before ended.
-    pub before: Option<Cursor>,
 }
 
 impl Storage {
@@ -123,7 +78,7 @@ impl Storage {
     pub async fn documents_of(
         &self,
         owner: &UserId,
-        page: &Page,
+        page: &Page<DocumentId>,
     ) -> Result<Vec<Document>, StorageError> {
         on_engine!(self, documents_of(owner, page))
     }
@@ -163,24 +118,5 @@ impl Storage {
         characters: i64,
     ) -> Result<(), StorageError> {
         on_engine!(self, set_characters(id, characters))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_cursor_survives_the_trip_through_text() {
-        let updated_at = DateTime::from_timestamp_millis(1_790_000_000_123).unwrap();
-        let cursor = Cursor { updated_at, id: DocumentId::generate() };
-        assert_eq!(cursor.to_string().parse(), Ok(cursor));
-    }
-
-    #[test]
-    fn a_cursor_that_nobody_handed_out_is_refused() {
-        for text in ["", "-", "12", "12-", "x-doc_0", "9223372036854775807-doc_0"] {
-            assert_eq!(text.parse::<Cursor>(), Err(InvalidCursor), "{text}");
-        }
     }
 }

@@ -8,6 +8,7 @@ use chrono::{DateTime, Utc};
 use crate::domain::ids::{DocumentId, ShareLinkId, UserId};
 use crate::domain::user::User;
 use crate::storage::error::StorageError;
+use crate::storage::page::{Cursor, Page};
 use crate::storage::{Storage, on_engine};
 
 /// A link to be made, unless there is one.
@@ -42,6 +43,14 @@ pub struct ShareLink {
     pub created_at: DateTime<Utc>,
     /// When it was revoked. `None`: it is active.
     pub revoked_at: Option<DateTime<Utc>>,
+}
+
+impl ShareLink {
+    /// The place in a list after which the next page begins, if this is the last of a page.
+    #[must_use]
+    pub fn cursor(&self) -> Cursor<ShareLinkId> {
+        Cursor { at: self.created_at, id: self.id }
+    }
 }
 
 /// Whether a link was there before.
@@ -100,8 +109,12 @@ impl Storage {
     /// # Errors
     ///
     /// [`StorageError`] when the database cannot be read.
-    pub async fn links_of(&self, user: &UserId) -> Result<Vec<ShareLink>, StorageError> {
-        on_engine!(self, links_of(user))
+    pub async fn links_of(
+        &self,
+        user: &UserId,
+        page: &Page<ShareLinkId>,
+    ) -> Result<Vec<ShareLink>, StorageError> {
+        on_engine!(self, links_of(user, page))
     }
 
     /// Makes `user` the reviewer, unless somebody else is. That the caller is not the writer is

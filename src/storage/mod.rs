@@ -31,6 +31,7 @@ pub mod documents;
 pub mod error;
 pub mod links;
 pub mod log;
+pub mod page;
 mod plan;
 mod postgres;
 pub mod reviews;

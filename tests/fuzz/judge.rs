@@ -4,10 +4,11 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use galley::domain::anchor::{AnchorOrigin, RelativeRange};
+use galley::domain::ids::DocumentId;
 use galley::http::auth::{Identity, Tokens};
 use galley::relay::Envelope;
 use galley::session::held::LockCursor;
-use galley::storage::documents::Cursor;
+use galley::storage::page::Cursor;
 use galley::sync::ROOT;
 use galley::sync::awareness::{decode_awareness, encode_awareness};
 use galley::sync::frame::{self, ClientFrame};
@@ -198,7 +199,7 @@ pub(crate) fn token(tokens: &Tokens, signed: &Identity, input: &[u8]) -> bool {
 /// A place in a list, as a page was told it.
 pub(crate) fn cursor(input: &[u8]) -> bool {
     let Ok(text) = str::from_utf8(input) else { return false };
-    let document = timed("the cursor", || text.parse::<Cursor>());
+    let document = timed("the cursor", || text.parse::<Cursor<DocumentId>>());
     if let Ok(cursor) = document {
         assert_eq!(cursor.to_string().parse(), Ok(cursor));
     }

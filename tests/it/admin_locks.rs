@@ -110,6 +110,15 @@ async fn a_key_that_somebody_set_by_hand_is_listed_with_what_can_be_told() {
         assert_eq!(listed.get(unknown), Some(&Value::Null), "{unknown}: {listed}");
     }
     assert_eq!(said["nodes"].as_array().map(Vec::len), Some(1), "{said}");
+    let link = format!("/api/share-links/{}", desk.link);
+    let link = cluster.one.get(&desk.reviewer, &link).await.ok(200);
+    let nobody = json!({ "taken": true, "user": null, "since": null });
+    assert_eq!(link["seats"]["writer"], nobody);
+    let refused = cluster.one.knock(&desk, "writer", "events=1").await.closed().await;
+    let holder: Value = serde_json::from_str(&refused.1).expect("JSON");
+    assert_eq!((refused.0, &holder), (4409, &json!({ "holder": { "name": "", "since": null } })));
+    let waiter = cluster.one.knock(&desk, "writer", "events=1&wait=60").await;
+    assert_eq!(waiter.event("seat.waiting").await["holder"], holder["holder"]);
 }
 
 #[tokio::test]

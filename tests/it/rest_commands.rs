@@ -1,5 +1,6 @@
 //! The commands beside `serve`.
 
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::Output;
 
@@ -93,6 +94,9 @@ async fn migrate_makes_the_database_and_stops_and_does_no_harm_again() {
         galley(folder.path(), &["migrate", "--database-url", "sqlite://deep/er/g.db"]).await.ok();
     }
     assert!(folder.path().join("deep/er/g.db").exists());
+    // There are texts in it.
+    let made = std::fs::metadata(folder.path().join("deep/er")).expect("a folder");
+    assert_eq!(made.permissions().mode() & 0o777, 0o700);
 }
 
 #[tokio::test]
@@ -102,6 +106,7 @@ async fn a_token_needs_an_id_a_name_and_a_life() {
         (["token", "--sub", "a b", "--name", "Kim", "--ttl", "1h"], "--sub"),
         (["token", "--sub", "kim", "--name", " ", "--ttl", "1h"], "--name"),
         (["token", "--sub", "kim", "--name", "Kim", "--ttl", "60"], "--ttl"),
+        (["token", "--sub", "kim", "--name", "Kim", "--ttl", "0s"], "--ttl"),
     ] {
         let ran = galley(folder.path(), &wrong).await;
         assert_eq!(ran.code(), Some(1));

@@ -186,6 +186,33 @@ async fn whoever_comes_first_with_the_invite_is_the_reviewer() {
 }
 
 #[tokio::test]
+async fn share_links_come_page_by_page_for_both() {
+    let server = Server::start().await;
+    let (kim, lee) = (server.guest("Kim").await, server.guest("Lee").await);
+    let mut made = Vec::new();
+    for _ in 0..3 {
+        made.push(server.desk_of(kim.clone(), lee.clone(), "text").await.link);
+    }
+    made.sort();
+    for who in [&kim, &lee] {
+        let (mut seen, mut next) = (Vec::new(), Some(String::new()));
+        while let Some(cursor) = next {
+            let listed =
+                server.get(who, &format!("/api/share-links?limit=2{cursor}")).await.ok(200);
+            let links = listed["share_links"].as_array().expect("links");
+            seen.extend(links.iter().map(|link| id(link).to_owned()));
+            next = listed["next_cursor"].as_str().map(|cursor| format!("&cursor={cursor}"));
+            assert!(next.is_none() || links.len() == 2);
+        }
+        seen.sort();
+        assert_eq!(seen, made, "each once");
+    }
+    for wrong in ["limit=0", "limit=x", "cursor=x", "cursor="] {
+        server.get(&kim, &format!("/api/share-links?{wrong}")).await.problem(422, "invalid");
+    }
+}
+
+#[tokio::test]
 async fn deleting_a_document_ends_the_seats_on_it() {
     let server = Server::start().await;
     let desk = server.desk("text").await;

@@ -103,6 +103,26 @@ async fn a_socket_is_answered_and_counted_alike_by_whichever_way_it_comes() {
     server.has(&counted(403), 2).await;
 }
 
+/// Goal: a client that keeps its connections is told when one is of no more use.
+#[tokio::test]
+async fn an_answer_to_a_long_body_that_nobody_read_ends_the_connection_and_says_so() {
+    let server = Server::start().await;
+    let kim = server.guest("Kim").await;
+    let post = async |length: usize, token: Option<&str>| {
+        let request = server.http.post(format!("{}/api/documents", server.url));
+        let body = json!({ "title": "t", "text": "x".repeat(length) }).to_string();
+        let request = request.header("content-type", "application/json").body(body);
+        let request = request.bearer_auth(token.unwrap_or("none"));
+        let answer = request.send().await.expect("an answer");
+        let ends = answer.headers().get("connection").is_some_and(|value| value == "close");
+        (answer.status().as_u16(), ends)
+    };
+    assert_eq!(post(100_000, Some(&kim.token)).await, (201, false));
+    assert_eq!(post(100, None).await, (401, false), "short ones are taken off it");
+    assert_eq!(post(100_000, None).await, (401, true));
+    assert_eq!(post(3_000_000, Some(&kim.token)).await, (413, true));
+}
+
 #[tokio::test]
 async fn a_page_has_a_new_nonce_each_time_and_its_policy_names_it() {
     let server = Server::start().await;

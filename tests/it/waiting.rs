@@ -127,6 +127,7 @@ async fn a_stopping_server_sends_the_line_away() {
     let waiter = server.knock(&desk, "writer", "events=1&wait=300").await;
     waiter.event("seat.waiting").await;
     assert!(server.stop().await.success());
+    assert_eq!(waiter.event("server.draining").await["reconnect_after_ms"], 0);
     assert_eq!(waiter.closed().await.0, 1012);
 }
 

@@ -3,8 +3,9 @@
 use bytes::Bytes;
 use galley::domain::ids::DocumentId;
 use galley::domain::user::User;
-use galley::storage::documents::{NewDocument, Page};
+use galley::storage::documents::NewDocument;
 use galley::storage::error::StorageError;
+use galley::storage::page::Page;
 use galley::storage::seats::Guarded;
 
 use crate::harness::{Desk, at, edit, new_review, user};

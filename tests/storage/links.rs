@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use galley::domain::ids::{DocumentId, ShareLinkId};
 use galley::domain::user::User;
 use galley::storage::links::{Found, Joined};
+use galley::storage::page::Page;
 use tokio::task::JoinSet;
 
 use crate::harness::{Desk, at, new_link, user, within};
@@ -114,8 +115,15 @@ pub(crate) async fn ones_links_are_the_active_ones_on_which_one_writes_or_review
     desk.link(desk.document_of(&user("park"), at(0)).await.id).await;
 
     let ids = async |of: &User| {
-        let links = desk.storage.links_of(&of.id).await.unwrap();
-        links.into_iter().map(|link| link.id).collect::<Vec<_>>()
+        // One at a time: each page begins where the one before ended.
+        let (mut seen, mut before) = (Vec::new(), None);
+        loop {
+            let page = Page { limit: 1, before };
+            let links = desk.storage.links_of(&of.id, &page).await.unwrap();
+            let Some(last) = links.last() else { return seen };
+            before = Some(last.cursor());
+            seen.push(last.id);
+        }
     };
 
     assert_eq!(ids(&kim).await, [newer.id, written]);

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use galley::domain::anchor::RelativeRange;
 use galley::domain::ids::SessionId;
-use galley::storage::documents::Page;
+use galley::storage::page::Page;
 use galley::storage::reviews::ReviewChange;
 
 use crate::harness::{Desk, at, edit, new_link, new_reply, new_review, user};
@@ -36,7 +36,7 @@ pub(crate) async fn every_call_may_be_made_from_a_task_that_moves_between_thread
     movable(s.compact(id, 0, &Bytes::new()));
     movable(s.find_or_create_link(&new_link(id)));
     movable(s.link(link));
-    movable(s.links_of(&kim.id));
+    movable(s.links_of(&kim.id, &Page { limit: 1, before: None }));
     movable(s.join_link(link, &kim, at(0)));
     movable(s.revoke_link(link, at(0)));
     movable(s.door(guard.seat));

@@ -131,7 +131,9 @@ impl Tokens {
         let claims = decode::<Claims>(token, &self.0.verify, &self.0.rules)
             .map_err(|_reason| TokenRefused)?
             .claims;
-        if claims.jti.is_empty() || claims.exp <= claims.iat {
+        // "On or after" its time it is accepted no more (RFC 7519 §4.1.4); the library's second goes on.
+        let is_over = claims.exp <= Utc::now().timestamp();
+        if claims.jti.is_empty() || claims.exp <= claims.iat || is_over {
             return Err(TokenRefused);
         }
         let name = parse_name(&claims.name).map_err(|_invalid| TokenRefused)?;

@@ -168,6 +168,14 @@ fn a_token_out_of_its_time_is_refused() {
     assert!(is_refused(&with(|claims| drop(claims.insert("exp".to_owned(), json!(-1))))));
 }
 
+/// Goal: not even in the second of its end: a socket ends at its beginning.
+#[test]
+fn a_token_is_over_at_its_end() {
+    let now = Utc::now();
+    let signed = Tokens::new(SECRET).sign(&kim(), false, hour(), now - hour()).expect("signed");
+    assert!(signed.expires_at <= now && is_refused(&signed.token));
+}
+
 #[test]
 fn a_token_for_somebody_else_is_refused() {
     assert!(is_refused(&with(|claims| drop(claims.insert("iss".to_owned(), json!("other"))))));

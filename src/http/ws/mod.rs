@@ -233,6 +233,10 @@ impl Wire {
                 } else {
                     Duration::ZERO
                 };
+                // What it was told last, in the line, comes before why it ends.
+                if let Some(last) = queue.ready().and_then(|last| message(last).ok()) {
+                    self.send(last, &queue).await;
+                }
                 self.refuse(close, delay).await;
                 return None;
             }

@@ -4,8 +4,9 @@ use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 
 use crate::domain::ids::{DocumentId, ShareLinkId, UserId};
-use crate::storage::documents::{Document, NewDocument, PAGE_ROWS_MAX, Page};
+use crate::storage::documents::{Document, NewDocument};
 use crate::storage::error::StorageError;
+use crate::storage::page::{PAGE_ROWS_MAX, Page};
 use crate::storage::postgres::columns::{Moment, kept, text, user};
 use crate::storage::postgres::stop::Stop;
 use crate::storage::postgres::users::put_user;
@@ -70,7 +71,7 @@ impl Postgres {
     pub(in crate::storage) async fn documents_of(
         &self,
         owner: &UserId,
-        page: &Page,
+        page: &Page<DocumentId>,
     ) -> Result<Vec<Document>, StorageError> {
         let limit = i64::from(page.limit.min(PAGE_ROWS_MAX));
         let reading = read!(self.others, connection => {
@@ -86,7 +87,7 @@ impl Postgres {
                 ))
                 .bind(owner.as_str())
                 .bind(limit)
-                .bind(Moment(before.updated_at))
+                .bind(Moment(before.at))
                 .bind(before.id.to_string()),
             };
             let rows: Vec<Row> = query.fetch_all(connection).await?;

@@ -8,6 +8,7 @@ use crate::domain::seat::Seat;
 use crate::domain::user::User;
 use crate::storage::error::StorageError;
 use crate::storage::links::{Found, Joined, NewShareLink, ShareLink};
+use crate::storage::page::{PAGE_ROWS_MAX, Page};
 use crate::storage::postgres::columns::{Moment, text, user};
 use crate::storage::postgres::documents::{lock, lock_of};
 use crate::storage::postgres::stop::Stop;
@@ -94,6 +95,7 @@ impl Postgres {
     pub(in crate::storage) async fn links_of(
         &self,
         user: &UserId,
+        page: &Page<ShareLinkId>,
     ) -> Result<Vec<ShareLink>, StorageError> {
         let reading = read!(self.others, connection => {
             // Two indexes, so two selects: `OR` across tables would read every link.
@@ -103,9 +105,13 @@ impl Postgres {
                    UNION \
                    SELECT s.id FROM documents o JOIN share_links s ON s.document_id = o.id \
                    WHERE o.owner_id = $1 AND s.revoked_at IS NULL \
-                 ) ORDER BY l.created_at DESC, l.id DESC LIMIT 200"
+                 ) AND ($3::timestamptz IS NULL OR (l.created_at, l.id) < ($3, $4)) \
+                 ORDER BY l.created_at DESC, l.id DESC LIMIT $2"
             ))
             .bind(user.as_str())
+            .bind(i64::from(page.limit.min(PAGE_ROWS_MAX)))
+            .bind(page.before.map(|before| Moment(before.at)))
+            .bind(page.before.map(|before| before.id.to_string()))
             .fetch_all(connection)
             .await?;
             Ok(rows.into_iter().map(link_from).collect::<Result<_, _>>()?)

@@ -10,9 +10,9 @@ use sqlx::PgConnection;
 
 use crate::domain::history::Mark;
 use crate::domain::ids::{DocumentId, VersionId};
-use crate::storage::documents::PAGE_ROWS_MAX;
 use crate::storage::error::StorageError;
 use crate::storage::log::Append;
+use crate::storage::page::PAGE_ROWS_MAX;
 use crate::storage::postgres::columns::{Moment, kept, text};
 use crate::storage::postgres::documents::lock;
 use crate::storage::postgres::reviews::store_edit;

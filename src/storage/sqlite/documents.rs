@@ -4,8 +4,9 @@ use chrono::{DateTime, Utc};
 use sqlx::SqliteConnection;
 
 use crate::domain::ids::{DocumentId, UserId};
-use crate::storage::documents::{Document, NewDocument, PAGE_ROWS_MAX, Page};
+use crate::storage::documents::{Document, NewDocument};
 use crate::storage::error::StorageError;
+use crate::storage::page::{PAGE_ROWS_MAX, Page};
 use crate::storage::rows::{parse, time, user};
 use crate::storage::sqlite::memory::Forget;
 use crate::storage::sqlite::users::put_user;
@@ -78,7 +79,7 @@ impl Sqlite {
     pub(in crate::storage) async fn documents_of(
         &self,
         owner: &UserId,
-        page: &Page,
+        page: &Page<DocumentId>,
     ) -> Result<Vec<Document>, StorageError> {
         let limit = page.limit.min(PAGE_ROWS_MAX);
         let query = match &page.before {
@@ -93,7 +94,7 @@ impl Sqlite {
             ))
             .bind(owner.as_str())
             .bind(limit)
-            .bind(before.updated_at.timestamp_millis())
+            .bind(before.at.timestamp_millis())
             .bind(before.id.to_string()),
         };
         query.fetch_all(&self.readers).await?.into_iter().map(document_from).collect()

@@ -9,9 +9,10 @@ use crate::domain::fence::Fence;
 use crate::domain::ids::{DocumentId, SessionId, ShareLinkId};
 use crate::domain::seat::{Role, Seat};
 use crate::domain::user::User;
-use crate::storage::documents::{NewDocument, Page};
+use crate::storage::documents::NewDocument;
 use crate::storage::links::NewShareLink;
 use crate::storage::log::{Append, Appended};
+use crate::storage::page::Page;
 use crate::storage::seats::Guard;
 
 /// A document with a seated writer, and two processes' hands on its file.

@@ -8,6 +8,7 @@ use crate::domain::ids::{DocumentId, ShareLinkId, UserId};
 use crate::domain::user::User;
 use crate::storage::error::StorageError;
 use crate::storage::links::{Found, Joined, NewShareLink, ShareLink};
+use crate::storage::page::{PAGE_ROWS_MAX, Page};
 use crate::storage::rows::{corrupt, parse, time, user};
 use crate::storage::sqlite::Sqlite;
 use crate::storage::sqlite::memory::Forget;
@@ -95,6 +96,7 @@ impl Sqlite {
     pub(in crate::storage) async fn links_of(
         &self,
         user: &UserId,
+        page: &Page<ShareLinkId>,
     ) -> Result<Vec<ShareLink>, StorageError> {
         // Two indexes, so two selects: `OR` across tables would read every link.
         let rows: Vec<Row> = sqlx::query_as(select_links!(
@@ -103,9 +105,13 @@ impl Sqlite {
                UNION \
                SELECT s.id FROM documents o JOIN share_links s ON s.document_id = o.id \
                WHERE o.owner_id = $1 AND s.revoked_at IS NULL \
-             ) ORDER BY l.created_at DESC, l.id DESC LIMIT 200"
+             ) AND ($3 IS NULL OR (l.created_at, l.id) < ($3, $4)) \
+             ORDER BY l.created_at DESC, l.id DESC LIMIT $2"
         ))
         .bind(user.as_str())
+        .bind(page.limit.min(PAGE_ROWS_MAX))
+        .bind(page.before.map(|before| before.at.timestamp_millis()))
+        .bind(page.before.map(|before| before.id.to_string()))
         .fetch_all(&self.readers)
         .await?;
         rows.into_iter().map(link_from).collect()

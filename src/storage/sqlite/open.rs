@@ -8,6 +8,7 @@ use sqlx::migrate::{Migration, MigrationType, Migrator};
 use sqlx::pool::PoolOptions;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqliteSynchronous};
 use sqlx::{ConnectOptions, Connection, SqlSafeStr, SqliteConnection, SqlitePool};
+use tokio::fs::DirBuilder;
 use tokio::time::Instant;
 
 use crate::storage::error::StorageError;
@@ -204,7 +205,9 @@ async fn make_folder(path: &Path) -> Result<(), StorageError> {
     let Some(folder) = path.parent() else {
         return Ok(());
     };
-    tokio::fs::create_dir_all(folder).await.map_err(|error| {
+    // For this user alone, as with secrets: there are texts in it.
+    let made = DirBuilder::new().recursive(true).mode(0o700).create(folder).await;
+    made.map_err(|error| {
         StorageError::Unavailable(format!("cannot make the folder {}: {error}", folder.display()))
     })
 }

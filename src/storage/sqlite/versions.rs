@@ -4,9 +4,9 @@ use sqlx::SqliteConnection;
 
 use crate::domain::history::Mark;
 use crate::domain::ids::{DocumentId, VersionId};
-use crate::storage::documents::PAGE_ROWS_MAX;
 use crate::storage::error::StorageError;
 use crate::storage::log::Append;
+use crate::storage::page::PAGE_ROWS_MAX;
 use crate::storage::rows::{corrupt, parse, time};
 use crate::storage::seats::{Guarded, Halt, settle};
 use crate::storage::sqlite::Sqlite;

@@ -1,0 +1,51 @@
+//! Lists that come page by page: `limit` and `cursor`, and where the next page begins.
+
+use std::str::FromStr;
+
+use serde::Deserialize;
+
+use crate::http::error::ApiError;
+use crate::http::extract::Limit;
+use crate::storage::page::{Cursor, Page};
+
+/// Which part of a list is asked for.
+#[derive(Deserialize)]
+pub(crate) struct PageQuery {
+    limit: Option<Limit>,
+    cursor: Option<String>,
+}
+
+/// The same, understood.
+pub(crate) struct Asked<Id> {
+    limit: u32,
+    before: Option<Cursor<Id>>,
+}
+
+impl PageQuery {
+    /// `default` rows when nothing is said, and at most `most`.
+    pub(crate) fn asked<Id: FromStr>(self, default: u32, most: u32) -> Result<Asked<Id>, ApiError> {
+        let limit = self.limit.map_or(Ok(default), |limit| limit.rows(most))?;
+        let before = self.cursor.map(|cursor| cursor.parse()).transpose();
+        let before = before.map_err(|error| ApiError::Invalid(format!("cursor: {error}")))?;
+        Ok(Asked { limit, before })
+    }
+}
+
+impl<Id: Copy + std::fmt::Display> Asked<Id> {
+    /// What to read: one more than asked for tells whether there is another page.
+    pub(crate) fn page(&self) -> Page<Id> {
+        Page { limit: self.limit + 1, before: self.before }
+    }
+
+    /// Takes off that one; gives where the next page begins, if there is one.
+    pub(crate) fn cut<T>(
+        &self,
+        rows: &mut Vec<T>,
+        cursor: impl Fn(&T) -> Cursor<Id>,
+    ) -> Option<String> {
+        let wanted = usize::try_from(self.limit).unwrap_or(usize::MAX);
+        let more = wanted < rows.len();
+        rows.truncate(wanted);
+        rows.last().filter(|_| more).map(|last| cursor(last).to_string())
+    }
+}

@@ -1,0 +1,41 @@
+//! A connection on which a body was left lying is closed, and the answer says so.
+//!
+//! Who is refused before their body was read (too long, no token, another media type) leaves the rest
+//! of it on the connection. hyper takes what is there already and closes otherwise; a client that was
+//! not told would send its next request into a closed connection.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use axum::body::{Body, Bytes, HttpBody as _};
+use axum::extract::Request;
+use axum::http::header::CONNECTION;
+use axum::http::{HeaderValue, StatusCode};
+use axum::middleware::Next;
+use axum::response::Response;
+use futures_util::{StreamExt as _, stream};
+
+/// What is no longer comes with its head, and is taken off the connection whether it is read or not.
+const SHORT_BYTES: u64 = 4 * 1_024;
+
+/// Says `Connection: close` if a long body was not read to its end.
+pub(crate) async fn close_after(request: Request, next: Next) -> Response {
+    if request.body().size_hint().upper().is_some_and(|bytes| bytes <= SHORT_BYTES) {
+        return next.run(request).await;
+    }
+    let was_read = Arc::<AtomicBool>::default();
+    let ends = Arc::clone(&was_read);
+    let request = request.map(|body| {
+        let end = stream::once(async move {
+            ends.store(true, Ordering::Relaxed);
+            Ok::<_, axum::Error>(Bytes::new())
+        });
+        Body::from_stream(body.into_data_stream().chain(end))
+    });
+    let mut response = next.run(request).await;
+    let is_open = response.status() == StatusCode::SWITCHING_PROTOCOLS;
+    if !is_open && !was_read.load(Ordering::Relaxed) {
+        response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+    }
+    response
+}
