@@ -146,11 +146,12 @@ impl App {
         // Servers that share a Redis tell each other; one with its locks in memory is alone.
         let speaks_as = secret.expose_secret().as_bytes();
         let relay = Relay::connect(&settings.locks.url, node, speaks_as).await?;
-        let sessions = start_sessions(&settings, &storage, &locks, relay, &tasks);
+        // Before the tasks that must live: without a port they would be seen to die.
         let wanted = settings.server.listen;
         let cannot = |source| AppError::Listen { address: wanted, source };
         let listener = serve::listen(wanted).map_err(cannot)?;
         let address = listener.local_addr().map_err(cannot)?;
+        let sessions = start_sessions(&settings, &storage, &locks, relay, &tasks);
         let origins = match &settings.server.public_url {
             Some(origin) => Origins::exactly(origin.clone()),
             None => Origins::of_listener(address),

@@ -128,3 +128,17 @@ async fn two_first_starts_at_once_agree_on_the_secret() {
     assert!(tokens.into_iter().all(|identity| identity.is_ok()));
     assert_eq!(folder.path().join("data").read_dir().expect("readable").count(), 1);
 }
+
+/// Goal: the one line that says what to do is not lost among the deaths that come of it.
+#[tokio::test]
+async fn a_port_in_use_stops_the_start_with_one_clear_line() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let address = taken.local_addr().expect("an address").to_string();
+    let ran = galley(folder.path(), &["serve", "--listen", &address]).await;
+    assert_eq!(ran.code(), Some(1));
+    let complaint = ran.complaint();
+    assert!(complaint.contains(&format!("cannot listen on {address}")), "{complaint}");
+    let log = String::from_utf8_lossy(&ran.0.stdout);
+    assert!(!log.contains("ERROR") && !complaint.contains("ERROR"), "{log}{complaint}");
+}
