@@ -24,13 +24,14 @@ use crate::app::signals::Signals;
 use crate::config::Settings;
 use crate::domain::ids::NodeId;
 use crate::http::auth::Tokens;
+use crate::http::front::Front;
 use crate::http::gate::Gate;
 use crate::http::headers::Policy;
 use crate::http::health::{Down, Finding, Probe, Readiness, Scrape};
 use crate::http::limit::{Limiter, Rate};
 use crate::http::origin::Origins;
 use crate::http::tarpit::Tarpit;
-use crate::http::{HttpState, router, serve};
+use crate::http::{HttpState, serve};
 use crate::locks::{Locks, LocksError};
 use crate::relay::{Relay, RelayError};
 use crate::session::options::{HistoryTerms, RoomLimits, SeatTerms};
@@ -195,7 +196,7 @@ impl App {
         let connections = as_size(settings.limits.connections);
         let edge = tasks.spawn(serve::run(
             listener,
-            router(state, body_bytes),
+            Front::new(state, body_bytes),
             connections,
             sockets.clone(),
             stop.clone(),

@@ -54,13 +54,14 @@ pub enum Presented {
 
 impl Presented {
     /// Looks at the bearer first, which is a choice, then at the cookie, which is a habit.
-    fn read(headers: &HeaderMap, tokens: &Tokens, gate: &Gate) -> Self {
+    pub(crate) fn read(headers: &HeaderMap, tokens: &Tokens, gate: &Gate) -> Self {
         if headers.contains_key(AUTHORIZATION) {
             let Some(token) = bearer(headers) else { return Self::Refused };
-            if gate.is_admin_token(token) {
-                return Self::AdminToken;
-            }
-            return Self::verified(tokens, token, By::Bearer);
+            return match Self::verified(tokens, token, By::Bearer) {
+                // Last, as hardly anybody has it.
+                Self::Refused if gate.is_admin_token(token) => Self::AdminToken,
+                presented => presented,
+            };
         }
         match CookieJar::from_headers(headers).get(COOKIE) {
             Some(cookie) => Self::verified(tokens, cookie.value(), By::Cookie),

@@ -10,7 +10,7 @@ use axum::http::header::{
     CACHE_CONTROL, CONTENT_SECURITY_POLICY, REFERRER_POLICY, STRICT_TRANSPORT_SECURITY,
     X_CONTENT_TYPE_OPTIONS,
 };
-use axum::http::{HeaderName, HeaderValue};
+use axum::http::{HeaderMap, HeaderName, HeaderValue};
 use axum::middleware::Next;
 use axum::response::Response;
 use base64::Engine as _;
@@ -26,6 +26,7 @@ pub struct Policy(Arc<Inner>);
 
 struct Inner {
     connect: String,
+    of_everything_else: HeaderValue,
     is_secure: bool,
 }
 
@@ -38,7 +39,24 @@ impl Policy {
         let sockets = origins.all().map(Origin::websocket).filter(|socket| !socket.contains('['));
         let connect =
             sockets.fold("'self'".to_owned(), |connect, socket| format!("{connect} {socket}"));
-        Self(Arc::new(Inner { connect, is_secure: origins.own().is_secure() }))
+        let of_everything_else = policy(&connect, "'self'", "'self'");
+        let is_secure = origins.own().is_secure();
+        Self(Arc::new(Inner { connect, of_everything_else, is_secure }))
+    }
+
+    /// Sets whatever was not set already of what every answer carries.
+    pub(crate) fn harden(&self, headers: &mut HeaderMap) {
+        headers.reserve(5);
+        let policy = headers.entry(CONTENT_SECURITY_POLICY);
+        policy.or_insert_with(|| self.0.of_everything_else.clone());
+        headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+        // An invite's page must not tell other sites where it is.
+        headers.insert(REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
+        headers.insert(OPENER_POLICY, HeaderValue::from_static("same-origin"));
+        if self.0.is_secure {
+            let two_years = HeaderValue::from_static("max-age=63072000");
+            headers.insert(STRICT_TRANSPORT_SECURITY, two_years);
+        }
     }
 
     /// The policy of a page whose style sheets may carry `nonce`.
@@ -54,20 +72,19 @@ impl Policy {
         self.with_style("'self' 'unsafe-inline'", "'self' data:")
     }
 
-    fn of_everything_else(&self) -> HeaderValue {
-        self.with_style("'self'", "'self'")
-    }
-
     fn with_style(&self, style: &str, image: &str) -> HeaderValue {
-        let policy = format!(
-            "default-src 'self'; style-src {style}; script-src 'self'; img-src {image}; \
-             connect-src {}; object-src 'none'; base-uri 'none'; frame-ancestors 'none'; \
-             form-action 'self'",
-            self.0.connect
-        );
-        // Origins and nonces are ASCII; without the header a page would be less safe, not broken.
-        HeaderValue::try_from(policy).unwrap_or(HeaderValue::from_static("default-src 'none'"))
+        policy(&self.0.connect, style, image)
     }
+}
+
+fn policy(connect: &str, style: &str, image: &str) -> HeaderValue {
+    let policy = format!(
+        "default-src 'self'; style-src {style}; script-src 'self'; img-src {image}; \
+         connect-src {connect}; object-src 'none'; base-uri 'none'; frame-ancestors 'none'; \
+         form-action 'self'"
+    );
+    // Origins and nonces are ASCII; without the header a page would be less safe, not broken.
+    HeaderValue::try_from(policy).unwrap_or(HeaderValue::from_static("default-src 'none'"))
 }
 
 /// A number used once: it tells the page's own style sheets from injected ones.
@@ -97,15 +114,7 @@ pub(crate) async fn harden(State(policy): State<Policy>, request: Request, next:
     let is_api = request.uri().path().starts_with("/api/");
     let mut response = next.run(request).await;
     let headers = response.headers_mut();
-    headers.entry(CONTENT_SECURITY_POLICY).or_insert_with(|| policy.of_everything_else());
-    headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-    // An invite's page must not tell other sites where it is.
-    headers.insert(REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
-    headers.insert(OPENER_POLICY, HeaderValue::from_static("same-origin"));
-    if policy.0.is_secure {
-        let two_years = HeaderValue::from_static("max-age=63072000");
-        headers.insert(STRICT_TRANSPORT_SECURITY, two_years);
-    }
+    policy.harden(headers);
     if is_api {
         headers.entry(CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
     }

@@ -3,11 +3,13 @@
 //!
 //! From the outside in, a request passes: the headers that every answer carries, the count, the
 //! words for bare failures, compression, the net for panics, the clock, and, on the way to `/api`
-//! and `/ws`, the look at its token and at how often it came. Only then does a handler see it.
+//! and `/ws`, the look at its token and at how often it came. Only then does a handler see it. What
+//! is plainly a socket goes a shorter way ([`front`]).
 
 pub mod auth;
 pub mod caller;
 pub mod error;
+pub mod front;
 pub mod gate;
 pub mod headers;
 pub mod health;
@@ -92,7 +94,7 @@ pub struct HttpState {
 }
 
 /// The whole router. Bodies are at most `body_bytes` long.
-pub fn router(state: HttpState, body_bytes: usize) -> Router {
+fn router(state: HttpState, body_bytes: usize) -> Router {
     let counted = (state.tokens.clone(), state.gate.clone(), state.limiter.clone());
     let guarded = guarded()
         .into_router()
@@ -135,7 +137,7 @@ fn reviewing() -> Routes {
         .post("/api/share-links/{id}/reviews/{rid}/reject", reviews::reject)
         .post("/api/share-links/{id}/reviews/{rid}/resolve", reviews::resolve)
         .post("/api/share-links/{id}/reviews/{rid}/reopen", reviews::reopen)
-        .get("/ws/share-links/{id}/{role}", ws::connect)
+        .get(observe::SOCKET, ws::connect)
 }
 
 /// Addresses for machines that have no token.

@@ -3,11 +3,11 @@
 //! Labels and logs name the route, never the path: a path holds ids, a query may hold a token.
 
 use std::any::Any;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use axum::extract::{MatchedPath, Request};
-use axum::http::Method;
 use axum::http::header::CONTENT_TYPE;
+use axum::http::{Method, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use tokio::time::Instant;
@@ -17,6 +17,8 @@ use crate::http::error::{ApiError, PROBLEM_JSON};
 
 /// The route of whatever matched none: pages, files and the curious.
 const UNMATCHED: &str = "other";
+/// The route of sockets.
+pub(crate) const SOCKET: &str = "/ws/share-links/{id}/{role}";
 
 /// Counts, times and logs.
 pub(crate) async fn observe(request: Request, next: Next) -> Response {
@@ -28,12 +30,43 @@ pub(crate) async fn observe(request: Request, next: Next) -> Response {
     let response = next.run(request).instrument(span.clone()).await;
     let status = response.status();
     span.in_scope(|| log(&response));
+    let Figures { requests, seconds } = figures(method, route, status);
+    seconds.record(started_at.elapsed());
+    requests.increment(1);
+    response
+}
+
+/// The same for a socket that was opened, or was not, past the router.
+pub(crate) fn socket(response: &Response, started_at: Instant) {
+    /// Looked up once: thousands are opened at the same moment.
+    static OPENED: LazyLock<Figures> =
+        LazyLock::new(|| figures("GET", SOCKET, StatusCode::SWITCHING_PROTOCOLS));
+    let status = response.status();
+    log(response);
+    let other;
+    let Figures { requests, seconds } = if status == StatusCode::SWITCHING_PROTOCOLS {
+        &*OPENED
+    } else {
+        other = figures("GET", SOCKET, status);
+        &other
+    };
+    seconds.record(started_at.elapsed());
+    requests.increment(1);
+}
+
+/// The figures of requests that were answered alike.
+struct Figures {
+    requests: metrics::Counter,
+    seconds: metrics::Histogram,
+}
+
+fn figures(method: &'static str, route: &str, status: StatusCode) -> Figures {
     let labels = [("method", method.to_owned()), ("route", route.to_owned())];
-    metrics::histogram!("galley_http_request_seconds", &labels).record(started_at.elapsed());
+    let seconds = metrics::histogram!("galley_http_request_seconds", &labels);
     let [method, route] = labels;
     let labels = [method, route, ("status", status.as_str().to_owned())];
-    metrics::counter!("galley_http_requests_total", &labels).increment(1);
-    response
+    let requests = metrics::counter!("galley_http_requests_total", &labels);
+    Figures { requests, seconds }
 }
 
 fn log(response: &Response) {
@@ -91,7 +124,6 @@ pub(crate) fn after_panic(panic: Box<dyn Any + Send + 'static>) -> Response {
 mod tests {
     use axum::Router;
     use axum::body::{Body, to_bytes};
-    use axum::http::StatusCode;
     use axum::middleware::from_fn;
     use axum::routing::get;
     use tower::ServiceExt as _;

@@ -12,12 +12,11 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use axum::Router;
-use axum::extract::Request;
+use axum::body::Body;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
+use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::service::TowerToHyperService;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -25,8 +24,8 @@ use tokio::time::{Instant, Sleep, sleep, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tokio_util::task::task_tracker::TaskTrackerToken;
-use tower::ServiceExt as _;
 
+use crate::http::front::Front;
 use crate::http::limit::Peer;
 
 /// How long the head of a request may take, counted from the end of the one before.
@@ -67,12 +66,12 @@ pub fn listen(address: SocketAddr) -> io::Result<TcpListener> {
     socket.listen(BACKLOG)
 }
 
-/// Serves `router` until `stop`, then lets what is being answered finish.
+/// Serves `front` until `stop`, then lets what is being answered finish.
 ///
 /// Websockets are not waited for here: they hold tokens of `tasks`, which the caller waits for.
 pub async fn run(
     listener: TcpListener,
-    router: Router,
+    front: Front,
     connections: usize,
     tasks: TaskTracker,
     stop: CancellationToken,
@@ -99,7 +98,7 @@ pub async fn run(
             continue;
         }
         let socket = Socket::new(stream, slot, tasks.token());
-        answering.spawn(serve(socket, peer, router.clone(), stop.clone()));
+        answering.spawn(serve(socket, peer, front.clone(), stop.clone()));
     }
     drop(listener);
     answering.close();
@@ -116,18 +115,17 @@ fn is_the_peers(error: &io::Error) -> bool {
 }
 
 /// Serves one connection until it ends or is upgraded; after `stop`, until its answer is out.
-async fn serve(socket: Socket, peer: SocketAddr, router: Router, stop: CancellationToken) {
-    let service = router.map_request(move |mut request: hyper::Request<Incoming>| {
-        request.extensions_mut().insert(Peer(peer.ip()));
-        let request: Request = request.map(axum::body::Body::new);
-        request
+async fn serve(socket: Socket, peer: SocketAddr, front: Front, stop: CancellationToken) {
+    let peer = Peer(peer.ip());
+    let service = service_fn(move |request: hyper::Request<Incoming>| {
+        front.answer(request.map(Body::new), peer)
     });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD_MAX)
         .max_headers(HEADERS_MAX)
         .max_buf_size(HEAD_BYTES_MAX)
-        .serve_connection(TokioIo::new(socket), TowerToHyperService::new(service))
+        .serve_connection(TokioIo::new(socket), service)
         .with_upgrades();
     let mut connection = pin!(connection);
     let ended = match stop.run_until_cancelled(connection.as_mut()).await {

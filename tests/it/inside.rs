@@ -27,7 +27,8 @@ impl Server {
         found.map(|value| value.parse().expect("a number"))
     }
 
-    /// The most memory that it ever had, in bytes: also what it has given back since.
+    /// The most memory that it ever had, in bytes: also what it has given back since. The kernel
+    /// counts by batches, so that it may even be a little less than it was.
     pub(crate) fn peak(&self) -> u64 {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.id()));
         let status = status.expect("a running process");

@@ -139,5 +139,6 @@ async fn a_port_in_use_stops_the_start_with_one_clear_line() {
     assert_eq!(ran.code(), Some(1));
     let complaint = ran.complaint();
     assert!(complaint.contains(&format!("cannot listen on {address}")), "{complaint}");
-    assert!(!complaint.contains("ERROR"), "{complaint}");
+    let log = String::from_utf8_lossy(&ran.0.stdout);
+    assert!(!log.contains("ERROR") && !complaint.contains("ERROR"), "{log}{complaint}");
 }

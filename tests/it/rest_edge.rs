@@ -8,6 +8,7 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 use crate::process::Server;
+use crate::raw::{connect, head, upgrade};
 use crate::redis_server;
 
 fn address(server: &Server) -> &str {
@@ -64,6 +65,42 @@ async fn g12_every_answer_carries_the_headers_that_keep_a_page_safe() {
         let is_failure = response.status().is_client_error();
         assert!(!is_failure || header("content-type") == "application/problem+json", "{path}");
     }
+}
+
+/// Goal: a plain address goes past the router, one that has to be decoded goes through it, and nobody
+/// can tell.
+#[tokio::test]
+async fn a_socket_is_answered_and_counted_alike_by_whichever_way_it_comes() {
+    let server = Server::start().await;
+    let desk = server.desk("").await;
+    let counted = |status: u16| {
+        let route = "/ws/share-links/{id}/{role}";
+        format!(
+            "galley_http_requests_total{{method=\"GET\",route=\"{route}\",status=\"{status}\"}}"
+        )
+    };
+    let ask = async |role: &str, origin: &str| {
+        let plain = upgrade(&desk, role, "events=1", origin);
+        let encoded = plain.replace("/reviewer?", "/%72eviewer?");
+        let mut socket = connect(&server).await;
+        let head = head(&mut socket, &encoded).await;
+        let mut lines: Vec<_> = head.lines().map(str::to_owned).collect();
+        lines.retain(|line| !line.starts_with("date:"));
+        lines.sort_unstable();
+        lines
+    };
+    let [plain, decoded] = [ask("writer", "").await, ask("reviewer", "").await];
+    assert_eq!(plain, decoded);
+    assert!(plain.iter().any(|line| line.starts_with("HTTP/1.1 101 ")), "{plain:?}");
+    assert!(plain.contains(&"x-content-type-options: nosniff".to_owned()), "{plain:?}");
+    server.has(&counted(101), 2).await;
+    for role in ["writer", "reviewer"] {
+        let refused = ask(role, "Origin: http://elsewhere.example\r\n").await;
+        for line in ["HTTP/1.1 403 Forbidden", "content-type: application/problem+json"] {
+            assert!(refused.contains(&line.to_owned()), "{role}: {refused:?}");
+        }
+    }
+    server.has(&counted(403), 2).await;
 }
 
 /// Goal: a client that keeps its connections is told when one is of no more use.

@@ -64,7 +64,7 @@ async fn g13_a_length_that_is_declared_takes_no_memory() {
         pour(&mut writer, &head).await;
         let code = closed(&mut writer).await.map(|(code, _)| code);
         assert!(matches!(code, Some(4400 | 4413)), "{length}: {code:?}");
-        let grew = server.peak() - before;
+        let grew = server.peak().saturating_sub(before);
         assert!(grew < 2 * MIB, "{length}: {grew} bytes");
     }
 }
@@ -72,7 +72,8 @@ async fn g13_a_length_that_is_declared_takes_no_memory() {
 /// Goal: a million frames of a byte cost a million bytes, and their message is judged as any other.
 #[tokio::test]
 async fn g13_a_million_fragments_of_one_byte_are_one_message() {
-    let server = Server::start().await;
+    // Fragments alone are no sign of life, and a busy machine takes its time over three million.
+    let server = Server::with(&[("SEATS__CLIENT_TIMEOUT", "60s")]).await;
     let (desk, other) = (server.desk("unharmed").await, server.desk("").await);
     let neighbour = server.writer(&other).await;
     let fragments = frame(CONTINUATION, &[0]).repeat(1_000_000);
@@ -85,7 +86,7 @@ async fn g13_a_million_fragments_of_one_byte_are_one_message() {
         }
         pour(&mut writer, &frame(FIN | CONTINUATION, &[])).await;
         assert_eq!(closed(&mut writer).await.map(|(code, _)| code), Some(code));
-        let grew = server.peak() - before;
+        let grew = server.peak().saturating_sub(before);
         assert!(grew < 16 * MIB, "{grew} bytes");
     }
     neighbour.append("undisturbed");
@@ -152,7 +153,7 @@ async fn g13_who_never_reads_is_closed_and_costs_the_other_one_nothing() {
             sleep(A_MOMENT * 2).await;
         }
         assert_eq!(writer.event("peer.left").await["role"], Role::Reviewer.to_string());
-        let grew = server.peak() - before;
+        let grew = server.peak().saturating_sub(before);
         assert!(grew < 4 * MIB, "{grew} bytes");
     }
     writer.append("still here");
@@ -288,7 +289,7 @@ async fn g13_a_storm_of_pings_and_pongs_is_no_harm() {
     let mut writer = open(&server, &desk, "writer", "events=1").await;
     let storm = [frame(FIN | PING, &[7; 125]), frame(FIN | PONG, &[7; 125])].concat();
     pour(&mut writer, &storm.repeat(10_000)).await;
-    let grew = server.peak() - before;
+    let grew = server.peak().saturating_sub(before);
     assert!(grew < 4 * MIB, "{grew} bytes");
     pour(&mut writer, &frame(FIN | BINARY, &[9])).await;
     assert!(timeout(Duration::from_secs(30), closed(&mut writer)).await.is_ok());

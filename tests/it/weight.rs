@@ -27,7 +27,7 @@ async fn who_says_nothing_takes_little_with_their_half_of_a_room() {
         let desk = server.desk("text").await;
         sitting.push([server.writer(&desk).await, server.reviewer(&desk).await]);
     }
-    let each = (server.peak() - before) / (2 * ROOMS);
+    let each = server.peak().saturating_sub(before) / (2 * ROOMS);
     assert!(each < 32 * KIB, "{each} bytes each");
     assert!(sitting.iter().flatten().all(Peer::is_open));
 }
@@ -57,7 +57,7 @@ async fn a_room_keeps_the_bytes_of_its_document_and_no_objects() {
         assert_eq!(server.text(&desk.writer, &desk.document).await.len(), LETTERS as usize);
         sitting.push(writer);
     }
-    let each = (server.peak() - before) / ROOMS;
+    let each = server.peak().saturating_sub(before) / ROOMS;
     assert!(each < 400 * KIB, "{each} bytes each for {sent}");
     assert!(sitting.iter().all(Peer::is_open));
 }

@@ -66,19 +66,32 @@ pub(crate) async fn connect(
     headers: HeaderMap,
     upgrade: WebSocketUpgrade,
 ) -> Result<Response, ApiError> {
-    let HttpState { sessions, tokens, origins, tarpit, limiter, .. } = state;
     let peer = peer.map_or_else(Peer::default, |Extension(peer)| peer);
+    let presented = presented.map_or(Presented::Nothing, |Extension(presented)| presented);
+    open(&state, presented, (&link, &role), peer, pairs, &headers, upgrade)
+}
+
+/// The same, for who has taken the request apart already.
+pub(crate) fn open(
+    state: &HttpState,
+    presented: Presented,
+    (link, role): (&str, &str),
+    peer: Peer,
+    pairs: Vec<(String, String)>,
+    headers: &HeaderMap,
+    upgrade: WebSocketUpgrade,
+) -> Result<Response, ApiError> {
+    let HttpState { sessions, tokens, origins, tarpit, limiter, .. } = state;
     let named = pairs.len();
     let query: HashMap<_, _> = pairs.into_iter().collect();
-    let presented = presented.map_or(Presented::Nothing, |Extension(presented)| presented);
-    let origin = origins.check(&headers);
+    let origin = origins.check(headers);
     let by_cookie = matches!(&presented, Presented::Person { by: By::Cookie, .. });
     match origin {
         OriginCheck::Ours => {}
         OriginCheck::Missing if !by_cookie || query.contains_key("token") => {}
         OriginCheck::Missing | OriginCheck::Foreign => return Err(ApiError::ForeignOrigin),
     }
-    let identity = identify(&tokens, presented, &query);
+    let identity = identify(tokens, presented, &query);
     let user = identity.as_ref().ok().map(|identity| &identity.user.id);
     let may_join = limiter.may_join(user, peer);
     let asked = identity.and_then(|identity| {
@@ -86,13 +99,16 @@ pub(crate) async fn connect(
             // Which of the two is meant, is nobody's guess.
             return Err(Close::Malformed("query"));
         }
-        Ok((ask(&identity, &link, &role, &query)?, identity))
+        Ok((ask(&identity, link, role, &query)?, identity))
     });
     let (message_bytes, document_bytes) =
         (sessions.limits().message_bytes, sessions.limits().document_bytes);
     let knock = match asked {
         _ if !may_join => Err((TOO_MANY_JOINS, JOIN_DELAY)),
-        Ok((ask, identity)) => Ok(Box::new(Knock { sessions, ask, identity, tarpit })),
+        Ok((ask, identity)) => {
+            let (sessions, tarpit) = (sessions.clone(), tarpit.clone());
+            Ok(Box::new(Knock { sessions, ask, identity, tarpit }))
+        }
         Err(close) => Err((close, Duration::ZERO)),
     };
     Ok(upgrade
