@@ -174,7 +174,8 @@ async fn publishing_to_a_frozen_redis_takes_no_time_and_has_a_bound() {
     for number in 0..10_000 {
         refused += usize::from(here.publish(Topic::Cluster, &presence(number)).await.is_err());
     }
-    assert!(began.elapsed() < Duration::from_secs(2), "{:?}", began.elapsed());
+    // Were it waited for but once in a hundred times, it would be minutes.
+    assert!(began.elapsed() < Duration::from_secs(30), "{:?}", began.elapsed());
     assert!(0 < refused);
     server.thaw().await;
 }
