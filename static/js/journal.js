@@ -9,6 +9,8 @@
  * - **J1** Rows and what is owed together are what was edited and not called safe, at any moment.
  * - **J2** A row whose key is not known yet is never taken for another: only one that nothing else
  *   waits for becomes part of a larger one.
+ * - **J3** Once the page is held, a row that says so is on its way behind all that are, however slow
+ *   the disk is: what it left is never put back without its writer's word.
  */
 
 import { Drafts, live } from "./drafts.js"
@@ -27,6 +29,8 @@ import { Y } from "./vendor.js"
 const MOMENT = 250
 /** More rows than this become one. */
 const ROWS_MAX = 32
+/** No edit at all. */
+const NOTHING = Y.encodeStateAsUpdate(new Y.Doc())
 
 /** Fires `change` when `kept` does. */
 export class Journal extends EventTarget {
@@ -34,7 +38,7 @@ export class Journal extends EventTarget {
   kept = "yes"
   /** @type {Part[]} edits that are in no row */
   #owed = []
-  /** @type {(Part & { keys: IDBValidKey[] })[]} no keys: it is being written */
+  /** @type {(Part & { keys: IDBValidKey[], lost: Lost | null })[]} no keys: it is being written */
   #rows = []
   /** @type {Drafts | null} */
   #drafts = null
@@ -43,7 +47,8 @@ export class Journal extends EventTarget {
   #writes = 0
   /** All up to this number are safe. */
   #safe = 0
-  #isHeld = false
+  /** Set: the seat is lost. @type {Lost | null} */
+  #lost = null
   #stopped = new AbortController()
 
   /** @param {{ user: string, document: string, client: number, title: () => string }} page */
@@ -93,7 +98,7 @@ export class Journal extends EventTarget {
 
   /** It is an edit of this page now, and goes when that is safe. @param {Draft} draft @param {number} number */
   takeOver({ keys, update, since, count }, number) {
-    this.#rows.push({ keys, update, number, at: since, count })
+    this.#rows.push({ keys, update, number, at: since, count, lost: null })
   }
 
   /** @param {Draft} draft */
@@ -103,9 +108,11 @@ export class Journal extends EventTarget {
 
   /** The seat is lost, or is ours again: who decides what becomes of the edits. @param {Lost | null} lost */
   async hold(lost) {
-    if (lost === null && !this.#isHeld) return
-    this.#isHeld = lost !== null
-    await this.#write({ lost, together: true })
+    if (lost === null && this.#lost === null) return
+    this.#lost = lost
+    const last = this.#rows.at(-1)
+    if (lost !== null && last && 0 < this.#writes) this.#owed.push({ number: last.number, at: last.at, count: 0, update: NOTHING })
+    await this.#write({ together: true })
   }
 
   /** The writer does not want them. */
@@ -116,17 +123,18 @@ export class Journal extends EventTarget {
 
   /** Writes what is owed now: the page goes away. */
   flush() {
-    this.#write({ lost: null, together: false })
+    this.#write({ together: false })
   }
 
   #soon() {
     if (this.#timer !== 0 || this.#owed.length === 0) return
-    const write = () => this.#write({ lost: null, together: ROWS_MAX <= this.#rows.length })
+    const write = () => this.#write({ together: ROWS_MAX <= this.#rows.length })
     this.#timer = window.setTimeout(write, MOMENT)
   }
 
-  /** @param {{ lost: Lost | null, together: boolean }} how `together`: in one row with those before */
-  async #write({ lost, together }) {
+  /** @param {{ together: boolean }} how `together`: in one row with those before */
+  async #write({ together }) {
+    const lost = this.#lost
     window.clearTimeout(this.#timer)
     this.#timer = 0
     const { document, client, title } = this.page
@@ -137,7 +145,7 @@ export class Journal extends EventTarget {
     if (!this.#drafts || !last) return this.#putBack(owed)
     const update = parts.length === 1 ? last.update : Y.mergeUpdates(parts.map((part) => part.update))
     const count = parts.reduce((sum, part) => sum + part.count, 0)
-    const row = { keys: /** @type {IDBValidKey[]} */ ([]), update, count, at: parts[0]?.at ?? 0, number: last.number }
+    const row = { keys: /** @type {IDBValidKey[]} */ ([]), update, count, at: parts[0]?.at ?? 0, number: last.number, lost }
     this.#rows.push(row)
     this.#writes++
     try {
@@ -152,6 +160,9 @@ export class Journal extends EventTarget {
     } finally {
       this.#writes--
     }
+    // What could not be said while others were being written.
+    const isOver = this.#lost === null && this.#rows.some((other) => other.lost !== null)
+    if (isOver && this.#writes === 0 && this.kept === "yes") await this.#write({ together: true })
   }
 
   /** Not written after all. @param {Part[]} owed */

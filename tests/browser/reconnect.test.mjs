@@ -11,6 +11,8 @@ import { Browser, Galley, until } from "./harness.mjs"
 /** @typedef {import("./harness.mjs").Person} Person */
 
 const EVENT_FRAME = 100
+/** So much later, in ms, the page has tried to write what it typed (`MOMENT` in static/js/journal.js). */
+const LONGER_THAN_A_MOMENT = 400
 
 /** @type {Galley} */
 let galley
@@ -81,6 +83,36 @@ async function type(person, text) {
   await person.page.locator(".cm-content").click()
   await person.page.keyboard.press("Control+End")
   await person.page.keyboard.type(text)
+}
+
+/**
+ * Whatever this browser is to keep waits, as on a disk that is slow.
+ *
+ * @param {Person} person
+ * @returns {Promise<() => Promise<void>>} lets it be written
+ */
+async function slowDisk({ page, galley }) {
+  const other = await page.context().newPage()
+  await other.goto(galley.url)
+  await other.evaluate(
+    () =>
+      new Promise((resolve) => {
+        const asked = indexedDB.open("galley")
+        asked.onsuccess = () => {
+          const store = asked.result.transaction("unsaved", "readwrite").objectStore("unsaved")
+          // A transaction lives as long as it is asked for something, and those after it wait.
+          const stay = () => {
+            resolve(undefined)
+            if (document.title !== "over") store.count().onsuccess = stay
+          }
+          stay()
+        }
+      }),
+  )
+  return async () => {
+    await other.evaluate(() => void (document.title = "over"))
+    await other.close()
+  }
 }
 
 /** No timer of the page runs until its clock is let go on. @param {Person} person */
@@ -158,29 +190,34 @@ test("a server that moves away is nobody's business for two seconds, and is said
   browser.assertContent()
 })
 
-test("after a reset the page stops, and what the server refused is asked about after the reload", async () => {
-  const writer = await browser.person(galley)
-  const way = await Way.of(writer)
-  await writer.paste("Kim", "Stored.")
-  way.stopUp()
-  await type(writer, " Refused.")
-  const sockets = way.sockets
-  way.tell({ event: "problem", type: "/problems/document-reset", title: "Open the document afresh", status: 409 })
-  await way.close(1012, "document-reset")
-  await writer.notice.getByText("The server could not store what it had shown.").waitFor()
-  await writer.notice.locator("li").getByText("Refused.").waitFor()
-  await type(writer, " Not this.")
-  await writer.sees("Stored. Refused.")
-  await writer.shot("reconnect-reset")
-  assert.equal(way.sockets, sockets, "it does not come back by itself, or it would be refused for ever")
-  writer.page.on("dialog", (dialog) => dialog.accept())
-  await writer.notice.getByRole("button", { name: "Reload the page" }).click()
-  await writer.seated()
-  await writer.sees("Stored.")
-  await writer.page.locator("#kept").getByRole("button", { name: "Put it back into the text" }).click()
-  await writer.sees("Stored. Refused.")
-  await writer.seated()
-  await writer.page.reload()
-  await writer.sees("Stored. Refused.")
-  browser.assertContent()
-})
+for (const disk of ["quick", "slow"]) {
+  test(`after a reset the page stops, and what the server refused is asked about after the reload (${disk} disk)`, async () => {
+    const writer = await browser.person(galley)
+    const way = await Way.of(writer)
+    await writer.paste("Kim", "Stored.")
+    const write = disk === "slow" ? await slowDisk(writer) : async () => undefined
+    way.stopUp()
+    await type(writer, " Refused.")
+    if (disk === "slow") await writer.page.waitForTimeout(LONGER_THAN_A_MOMENT)
+    const sockets = way.sockets
+    way.tell({ event: "problem", type: "/problems/document-reset", title: "Open the document afresh", status: 409 })
+    await way.close(1012, "document-reset")
+    await writer.notice.getByText("The server could not store what it had shown.").waitFor()
+    await writer.notice.locator("li").getByText("Refused.").waitFor()
+    await write()
+    await type(writer, " Not this.")
+    await writer.sees("Stored. Refused.")
+    await writer.shot("reconnect-reset")
+    assert.equal(way.sockets, sockets, "it does not come back by itself, or it would be refused for ever")
+    writer.page.on("dialog", (dialog) => dialog.accept())
+    await writer.notice.getByRole("button", { name: "Reload the page" }).click()
+    await writer.seated()
+    await writer.sees("Stored.")
+    await writer.page.locator("#kept").getByRole("button", { name: "Put it back into the text" }).click()
+    await writer.sees("Stored. Refused.")
+    await writer.seated()
+    await writer.page.reload()
+    await writer.sees("Stored. Refused.")
+    browser.assertContent()
+  })
+}
