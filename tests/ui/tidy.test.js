@@ -47,17 +47,34 @@ test("what an address in the markup names is there", () => {
   }
 })
 
-test("modules import in one direction", () => {
-  /** @type {Map<string, string[]>} */
-  const graph = new Map()
-  for (const { file, text } of files(".js")) {
+/** @returns {Map<string, string[]>} what each module imports */
+function imports() {
+  const modules = files(".js").map(({ file, text }) => {
     const found = [...text.matchAll(/^(?:import|export)\b[^"]*?from "(\.[^"]+)"/gms)]
-    graph.set(normalize(file), found.map(([, path]) => normalize(join(dirname(file), path ?? ""))))
-  }
+    const paths = found.map(([, path]) => normalize(join(dirname(file), path ?? "")))
+    return /** @type {const} */ ([normalize(file), paths])
+  })
+  return new Map(modules)
+}
+
+test("modules import in one direction", () => {
+  const graph = imports()
   /** @param {string} file @param {string[]} way */
   const walk = (file, way) => {
     assert.ok(!way.includes(file), `a circle: ${[...way, file].join(" → ")}`)
     for (const next of graph.get(file) ?? []) walk(next, [...way, file])
   }
   for (const file of graph.keys()) walk(file, [])
+})
+
+test("a page names every module that it needs, so that none waits for another to be read", () => {
+  const graph = imports()
+  for (const { file, text } of files(".html")) {
+    const [, first = ""] = /<script type="module" src="\/([^"]+)">/.exec(text) ?? []
+    const needs = new Set([first])
+    for (const module of needs) for (const next of graph.get(module) ?? []) needs.add(next)
+    needs.delete(first)
+    const named = [...text.matchAll(/<link rel="modulepreload" href="\/([^"]+)">/g)].map(([, path]) => path)
+    assert.deepEqual(named.toSorted(), [...needs].toSorted(), file)
+  }
 })
