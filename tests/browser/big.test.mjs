@@ -48,12 +48,12 @@ const counts = (person) =>
   person.page.evaluate(() => [...document.querySelectorAll("#counts dd")].map((dd) => Number((dd.textContent ?? "").replace(/\D/g, ""))))
 
 /** All of the text, also what is not drawn because nobody looks there. @param {Person} person */
-async function whole({ page }) {
+async function whole(person) {
+  const { page } = person
   await page.bringToFront()
   await page.locator(".cm-content").click()
   await page.keyboard.press("Control+a")
-  await page.keyboard.press("Control+c")
-  return page.evaluate(() => navigator.clipboard.readText())
+  return person.copied(() => page.keyboard.press("Control+c"))
 }
 
 /** @param {string} text */

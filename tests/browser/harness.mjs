@@ -18,7 +18,7 @@ import { Redis, freePort } from "../stock/redis.mjs"
 export { Galley, Redis, freePort }
 
 /** The browser itself, for tests that start another. */
-export const browserPath = process.env.GALLEY_CHROMIUM ?? "/usr/bin/chromium"
+export const browserPath = process.env.GALLEY_CHROMIUM ?? "/usr/bin/chromium-headless-shell"
 
 /** Where screenshots go, for people to look at. Without it none are taken: they take half of the time. */
 const shots = process.env.GALLEY_SHOTS
@@ -102,9 +102,17 @@ export class Person {
   }
 
   /** Copies the invite. @returns {Promise<string>} */
-  async invite() {
-    await this.page.locator("#invite").click()
-    return this.page.evaluate(() => navigator.clipboard.readText())
+  invite() {
+    return this.copied(() => this.page.locator("#invite").click())
+  }
+
+  /** What that puts on the clipboard. @param {() => Promise<unknown>} act @returns {Promise<string>} */
+  async copied(act) {
+    await this.page.evaluate(() => navigator.clipboard.writeText(""))
+    await act()
+    let text = ""
+    await until(async () => (text = await this.page.evaluate(() => navigator.clipboard.readText())) !== "", "something is copied")
+    return text
   }
 
   /** Follows an invite, as somebody without an account does. @param {string} url @param {string} name */

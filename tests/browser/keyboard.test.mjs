@@ -51,8 +51,7 @@ test("a text is pasted, commented on, corrected and accepted without a mouse", a
   await keys.press("Enter")
   await writer.seated()
   await tabTo(writer, "#invite")
-  await keys.press("Enter")
-  const invite = await writer.page.evaluate(() => navigator.clipboard.readText())
+  const invite = await writer.copied(() => keys.press("Enter"))
 
   const others = reviewer.page.keyboard
   await reviewer.page.goto(invite)
