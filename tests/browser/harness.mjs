@@ -24,7 +24,7 @@ export const browserPath = process.env.GALLEY_CHROMIUM ?? "/usr/bin/chromium-hea
 const shots = process.env.GALLEY_SHOTS
 
 /** How long a page may take for anything: a busy machine is no fault of the page's. */
-export const PATIENCE_MS = 60_000
+export const PATIENCE_MS = 120_000
 
 export class Browser {
   static async start() {

@@ -13,7 +13,7 @@ import { Galley } from "./galley.mjs"
 
 /** Longer than the 30 s after which a client that hears nothing gives up, and a check of it. */
 const QUIET_MS = 38_000
-const PATIENCE_MS = 20_000
+const PATIENCE_MS = 60_000
 
 /** @type {Galley} */
 let galley
