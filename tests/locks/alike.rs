@@ -13,7 +13,7 @@ use galley::locks::{
 };
 use tokio::time::{Instant, timeout};
 
-use crate::people::{LONG, claim, held, owner};
+use crate::people::{LONG, claim, fit, held, owner};
 use crate::place::Place;
 use crate::server::{PATIENCE, Server};
 
@@ -303,7 +303,7 @@ async fn of_claims_that_go_together_only_the_one_fails_that_redis_cannot_carry_o
     const CLAIMS: usize = 20;
     let server = Server::start().await;
     let locks = Locks::connect(&server.url()).await.expect("a good address");
-    locks.check().await.expect("a fit Redis");
+    fit(&locks).await;
     // The first of a call, and others.
     for wrong in [0, 2, 7, 12, 19] {
         let name = |at| LockName::named(&format!("alike:{wrong}:{at}"));

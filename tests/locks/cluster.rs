@@ -11,12 +11,12 @@ use tokio::time::Instant;
 
 use crate::cluster_server::ClusterServer;
 use crate::line::{enter, turn};
-use crate::people::{LONG, claim, granted, kim, lee, refused, seat, seated, until};
+use crate::people::{LONG, claim, fit, granted, kim, lee, refused, seat, seated, until};
 use crate::server::Server;
 
 pub(crate) async fn locks_at(cluster: &ClusterServer) -> Locks {
     let locks = Locks::connect(&cluster.url()).await.expect("a good address");
-    locks.check().await.expect("a fit Cluster");
+    fit(&locks).await;
     locks
 }
 
@@ -151,7 +151,7 @@ async fn an_account_needs_no_other_right_than_on_a_single_redis() {
     let cluster = ClusterServer::start_with(3, 0, &arguments).await;
     let url = cluster.url_as("galley:secret@");
     let locks = Locks::connect(&url).await.expect("a good address");
-    assert_eq!(locks.check().await, Ok(()));
+    fit(&locks).await;
     let all = seats(&locks, 30).await;
     let (waiting, _at) = enter(&locks, &claim(&all[0].name, &lee())).await;
     let round = locks.renew(&all, LONG).await.expect("an answer");

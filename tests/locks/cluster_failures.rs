@@ -9,7 +9,7 @@ use tokio::time::{Instant, timeout};
 use crate::cluster::{locks_at, seats, verdicts};
 use crate::cluster_server::{ClusterServer, FAILOVER_MAX};
 use crate::line::{SLACK, enter, turn};
-use crate::people::{LONG, claim, kim, lee, seat, seated, until};
+use crate::people::{LONG, claim, fit, kim, lee, seat, seated, until};
 use crate::server::{PATIENCE, Server};
 
 /// Every node serves what it has, even if another one is dead.
@@ -143,7 +143,7 @@ async fn g6_no_seat_is_lost_when_a_replica_takes_over() {
         assert_eq!(locks.release(&held.name, &held.value).await, Ok(Released::Freed));
         assert!(held.fence < seated(&other, &held.name, &lee(), LONG).await.fence);
     }
-    locks.check().await.expect("a fit Cluster again");
+    fit(&locks).await;
 }
 
 /// An operator lets a replica and its primary change places.

@@ -3,13 +3,13 @@
 use galley::locks::{Claim, Locks, Over, Owner, Pass, Verdict};
 
 use crate::line::enter;
-use crate::people::{LONG, claim, granted, kim, lee, refused, seat, seated, until};
+use crate::people::{LONG, claim, fit, granted, kim, lee, refused, seat, seated, until};
 use crate::server::Server;
 
 async fn start() -> (Server, Locks) {
     let server = Server::start().await;
     let locks = Locks::connect(&server.url()).await.expect("a good address");
-    locks.check().await.expect("a fit Redis");
+    fit(&locks).await;
     (server, locks)
 }
 

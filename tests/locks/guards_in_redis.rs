@@ -9,13 +9,13 @@ use tokio::runtime::Handle;
 use tokio::time::{Instant, sleep, timeout};
 
 use crate::line::SLACK;
-use crate::people::until;
+use crate::people::{fit, until};
 use crate::server::{PATIENCE, Server};
 
 async fn start() -> (Server, Locks) {
     let server = Server::start().await;
     let locks = Locks::connect(&server.url()).await.expect("a good address");
-    locks.check().await.expect("a fit Redis");
+    fit(&locks).await;
     (server, locks)
 }
 

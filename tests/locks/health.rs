@@ -15,7 +15,7 @@ use tokio::time::{Instant, timeout};
 use tokio_util::task::TaskTracker;
 
 use crate::line::{enter, turn};
-use crate::people::{LONG, claim, granted, kim, lee, seat, seated, until};
+use crate::people::{LONG, claim, fit, granted, kim, lee, seat, seated, until};
 use crate::server::{PATIENCE, Server};
 
 /// Longer than a waiter's timer takes, with what is around it.
@@ -36,7 +36,7 @@ async fn as_galley(port: u16) -> Locks {
 async fn an_unfit_redis_grants_nothing_and_what_is_held_goes_on() {
     let server = Server::start().await;
     let locks = Locks::connect(&server.url()).await.expect("a good address");
-    locks.check().await.expect("a fit Redis");
+    fit(&locks).await;
     let one = seated(&locks, &seat(), &kim(), LONG).await;
     let (waiting, _at) = enter(&locks, &claim(&one.name, &lee())).await;
     let _: Value = server.run("CONFIG SET maxmemory-policy allkeys-lru").await;
@@ -132,7 +132,7 @@ async fn who_may_not_subscribe_is_told_so_and_waiters_are_served_by_their_timers
 async fn waiters_are_served_although_the_subscription_is_killed_again_and_again() {
     let server = Server::start().await;
     let locks = Locks::connect(&server.url()).await.expect("a good address");
-    locks.check().await.expect("a fit Redis");
+    fit(&locks).await;
     for _round in 0..5 {
         let one = seated(&locks, &seat(), &kim(), LONG).await;
         let (waiting, _at) = enter(&locks, &claim(&one.name, &lee())).await;
@@ -152,7 +152,7 @@ async fn a_subscription_that_hears_nothing_is_found_out_and_opened_again() {
     let server = Server::start().await;
     let proxy = Proxy::before(&server).await;
     let locks = proxy.locks().await;
-    locks.check().await.expect("a fit Redis");
+    fit(&locks).await;
     assert_eq!(locks.warnings(), Vec::<&str>::new());
     let opened = proxy.subscriptions.load(Ordering::Relaxed);
     proxy.swallows.store(true, Ordering::Relaxed);

@@ -7,14 +7,14 @@ use tokio::runtime::Handle;
 use tokio::time::{sleep, timeout};
 
 use crate::line::SHORT;
-use crate::people::{apart, seat, until};
+use crate::people::{apart, fit, seat, until};
 use crate::server::{PATIENCE, Server};
 use crate::tenants::{Lodger, Told, kept_as};
 
 async fn start() -> (Server, Locks) {
     let server = Server::start().await;
     let locks = Locks::connect(&server.url()).await.expect("a good address");
-    locks.check().await.expect("a fit Redis");
+    fit(&locks).await;
     (server, locks)
 }
 

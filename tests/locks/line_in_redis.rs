@@ -8,13 +8,13 @@ use redis::Value;
 use tokio::time::{Instant, timeout};
 
 use crate::line::{LINE_DEADLINE, SHORT, SLACK, enter, turn};
-use crate::people::{LONG, apart, claim, granted, kim, lee, seat, seated, until};
+use crate::people::{LONG, apart, claim, fit, granted, kim, lee, seat, seated, until};
 use crate::server::{PATIENCE, Server};
 
 async fn start() -> (Server, Locks) {
     let server = Server::start().await;
     let locks = Locks::connect(&server.url()).await.expect("a good address");
-    locks.check().await.expect("a fit Redis");
+    fit(&locks).await;
     (server, locks)
 }
 

@@ -10,7 +10,7 @@ use galley::locks::{
 use tokio::time::{Instant, timeout};
 
 use crate::line::{SLACK, enter, turn};
-use crate::people::{LONG, claim, granted, kim, lee, seat, seated, until, until_free};
+use crate::people::{LONG, claim, fit, granted, kim, lee, seat, seated, until, until_free};
 use crate::proxy::{End, Fate, Proxy, Way};
 use crate::server::{PATIENCE, Server};
 
@@ -38,7 +38,7 @@ impl World {
         let locks = Locks::connect(&proxy.url()).await.expect("a good address");
         let other = Locks::connect(&server.url()).await.expect("a good address");
         for locks in [&locks, &other] {
-            locks.check().await.expect("a fit Redis");
+            fit(locks).await;
             // Both connections are to be there before one can be lost.
             let first = seated(locks, &seat(), &kim(), LONG).await;
             locks.renew(std::slice::from_ref(&first), LONG).await.expect("an answer");

@@ -12,7 +12,7 @@ use crate::cluster::locks_at;
 use crate::cluster_failures::HALF_IS_ENOUGH;
 use crate::cluster_server::{ClusterServer, FAILOVER_MAX};
 use crate::line::{SLACK, enter, turn};
-use crate::people::{LONG, apart, claim, granted, kim, lee, seat, seated, until};
+use crate::people::{LONG, apart, claim, fit, granted, kim, lee, seat, seated, until};
 use crate::server::{PATIENCE, Server};
 
 /// For how long a Redis that came back empty is left to those who held its locks.
@@ -20,7 +20,7 @@ const GRACE: Duration = Duration::from_secs(2);
 
 async fn connect(server: &Server) -> Locks {
     let locks = Locks::connect(&server.url()).await.expect("a good address");
-    locks.check().await.expect("a fit Redis");
+    fit(&locks).await;
     locks
 }
 

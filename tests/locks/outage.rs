@@ -7,7 +7,9 @@ use galley::locks::{Held, Locks, LocksError, Over, Released};
 use redis::Value;
 use tokio::time::{Instant, timeout};
 
-use crate::people::{LONG, claim, granted, kim, lee, refused, seat, seated, until, until_free};
+use crate::people::{
+    LONG, claim, fit, granted, kim, lee, refused, seat, seated, until, until_free,
+};
 use crate::server::Server;
 
 /// Longer than any single answer may take, shorter than two.
@@ -18,7 +20,7 @@ const SOON: Duration = Duration::from_secs(1);
 async fn start() -> (Server, Locks) {
     let server = Server::start().await;
     let locks = Locks::connect(&server.url()).await.expect("a good address");
-    locks.check().await.expect("a fit Redis");
+    fit(&locks).await;
     server.forget_calls().await;
     (server, locks)
 }
@@ -34,7 +36,7 @@ async fn a_frozen_redis_is_unavailable_in_bounded_time_and_a_zombie_claim_is_tak
     let other = Locks::connect(&server.url()).await.expect("a good address");
     let (name, held_before) = (seat(), seated(&locks, &seat(), &kim(), LONG).await);
     // Its own tries are over when what is deleted is counted.
-    other.check().await.expect("a fit Redis");
+    fit(&other).await;
     server.forget_calls().await;
     let zombie = claim(&name, &kim());
     server.freeze().await;
@@ -189,7 +191,7 @@ async fn who_may_not_end_connections_reconnects_all_the_same() {
     let locks = Locks::connect(&url).await.expect("a good address");
     for right in ["", " +client|kill"] {
         let _: Value = server.run(&format!("ACL SETUSER galley{right}")).await;
-        locks.check().await.expect("a fit Redis");
+        fit(&locks).await;
         let one = seated(&locks, &seat(), &kim(), LONG).await;
         let _: u64 = server.run("CLIENT KILL TYPE normal SKIPME yes").await;
         until("claims work", async || locks.claim(&claim(&seat(), &kim())).await.is_ok()).await;

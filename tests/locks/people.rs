@@ -90,6 +90,12 @@ pub(crate) async fn until(what: &str, mut is_so: impl AsyncFnMut() -> bool) -> I
     Instant::now()
 }
 
+/// Waits until what keeps the locks has been met, and may be trusted: on a busy machine its first
+/// answer takes longer than is waited for one.
+pub(crate) async fn fit(locks: &Locks) {
+    until("a fit Redis", async || locks.check().await.is_ok()).await;
+}
+
 /// Waits until nobody has the lock.
 pub(crate) async fn until_free(locks: &Locks, name: &LockName) -> Instant {
     until("the lock comes free", async || locks.holder(name).await == Ok(None)).await

@@ -127,7 +127,9 @@ impl Server {
 
     async fn try_connection(&self) -> RedisResult<MultiplexedConnection> {
         let client = redis::Client::open(self.url())?;
-        let config = AsyncConnectionConfig::new().set_response_timeout(Some(PATIENCE));
+        let config = AsyncConnectionConfig::new()
+            .set_connection_timeout(Some(PATIENCE))
+            .set_response_timeout(Some(PATIENCE));
         client.get_multiplexed_async_connection_with_config(&config).await
     }
 
