@@ -38,7 +38,7 @@ export class Journal extends EventTarget {
   kept = "yes"
   /** @type {Part[]} edits that are in no row */
   #owed = []
-  /** @type {(Part & { keys: IDBValidKey[], lost: Lost | null })[]} no keys: it is being written */
+  /** @type {(Part & { keys: IDBValidKey[] })[]} no keys: it is being written */
   #rows = []
   /** @type {Drafts | null} */
   #drafts = null
@@ -98,7 +98,7 @@ export class Journal extends EventTarget {
 
   /** It is an edit of this page now, and goes when that is safe. @param {Draft} draft @param {number} number */
   takeOver({ keys, update, since, count }, number) {
-    this.#rows.push({ keys, update, number, at: since, count, lost: null })
+    this.#rows.push({ keys, update, number, at: since, count })
   }
 
   /** @param {Draft} draft */
@@ -111,7 +111,9 @@ export class Journal extends EventTarget {
     if (lost === null && this.#lost === null) return
     this.#lost = lost
     const last = this.#rows.at(-1)
-    if (lost !== null && last && 0 < this.#writes) this.#owed.push({ number: last.number, at: last.at, count: 0, update: NOTHING })
+    if (lost !== null && last && this.#owed.length === 0 && 0 < this.#writes) {
+      this.#owed.push({ number: last.number, at: last.at, count: 0, update: NOTHING })
+    }
     await this.#write({ together: true })
   }
 
@@ -145,7 +147,7 @@ export class Journal extends EventTarget {
     if (!this.#drafts || !last) return this.#putBack(owed)
     const update = parts.length === 1 ? last.update : Y.mergeUpdates(parts.map((part) => part.update))
     const count = parts.reduce((sum, part) => sum + part.count, 0)
-    const row = { keys: /** @type {IDBValidKey[]} */ ([]), update, count, at: parts[0]?.at ?? 0, number: last.number, lost }
+    const row = { keys: /** @type {IDBValidKey[]} */ ([]), update, count, at: parts[0]?.at ?? 0, number: last.number }
     this.#rows.push(row)
     this.#writes++
     try {
@@ -160,9 +162,6 @@ export class Journal extends EventTarget {
     } finally {
       this.#writes--
     }
-    // What could not be said while others were being written.
-    const isOver = this.#lost === null && this.#rows.some((other) => other.lost !== null)
-    if (isOver && this.#writes === 0 && this.kept === "yes") await this.#write({ together: true })
   }
 
   /** Not written after all. @param {Part[]} owed */
