@@ -66,6 +66,19 @@ struct Found {
     warnings: Vec<&'static str>,
     /// How far Redis's clock is ahead of ours.
     clock_ahead: TimeDelta,
+    /// When the look began that found it.
+    began: Option<Instant>,
+}
+
+impl Found {
+    /// Whether what a look found that began then is newer than what is known.
+    fn is_news(&mut self, began: Instant) -> bool {
+        let is_news = self.began.is_none_or(|before| before <= began);
+        if is_news {
+            self.began = Some(began);
+        }
+        is_news
+    }
 }
 
 impl Fitness {
@@ -88,18 +101,23 @@ impl Fitness {
         self.found().clock_ahead
     }
 
-    /// Looks.
+    /// Looks. Of two looks at a time, what the later one found stands.
     pub(super) async fn check(&self) -> Result<(), LocksError> {
+        let began = Instant::now();
         let ahead = health::check(&self.calls, self.server).await;
         match &ahead {
-            Ok(_ahead) => self.found_fit(),
-            Err(error @ LocksError::Misconfigured(_)) => self.found_unfit(error),
             // There is no telling: what was found before stands.
             Err(LocksError::Unavailable(_) | LocksError::Unsupported(_)) => {}
+            // So does what a later look has found meanwhile.
+            Ok(_) | Err(_) if !self.found().is_news(began) => {}
+            Ok(ahead) => {
+                self.found_fit();
+                self.found().clock_ahead = *ahead;
+                self.warn(CLOCK, CLOCK_OFF_MAX < ahead.abs());
+            }
+            Err(error) => self.found_unfit(error),
         }
-        let ahead = ahead?;
-        self.found().clock_ahead = ahead;
-        self.warn(CLOCK, CLOCK_OFF_MAX < ahead.abs());
+        ahead?;
         let hears = self.hears().await?;
         self.warn(DEAF, !hears);
         if !hears {
