@@ -126,6 +126,9 @@ class AdminPage {
   #sorted = 4
   #down = true
   #timer = 0
+  /** How often it was read, and which of the answers is shown. */
+  #reads = 0
+  #shown = 0
   #search = byId("search", HTMLInputElement)
 
   start() {
@@ -170,12 +173,17 @@ class AdminPage {
   }
 
   async #read() {
+    const [token, read] = [this.#token, ++this.#reads]
+    // The token is forgotten meanwhile, or a later answer was quicker.
+    const isStale = () => token !== this.#token || read < this.#shown
     try {
-      const [token, signal] = [this.#token, AbortSignal.timeout(READ_EVERY * 3)]
+      const signal = AbortSignal.timeout(READ_EVERY * 3)
       // Of the locks the totals only; each class is read where it is opened.
       const [seats, locks] = await Promise.all([api.heldSeats(token, signal), api.heldLocks(token, { limit: 1, signal })])
+      if (isStale()) return
+      this.#shown = read
       const { sessions, nodes } = seats
-      sessionStorage.setItem(TOKEN, this.#token)
+      sessionStorage.setItem(TOKEN, token)
       this.#seats = sessions
       this.#nodes = nodes.length
       this.#readAt = new Date()
@@ -189,6 +197,7 @@ class AdminPage {
       for (const rows of this.#rows.values()) rows.read()
       this.#locks.show(locks, token)
     } catch (error) {
+      if (isStale()) return
       const refused = error instanceof api.Problem && [401, 403].includes(error.status)
       if (refused) return this.#forget(t("admin.token.wrong"))
       const said = t("admin.failed", { time: clock(this.#readAt, { seconds: true }), why: why(error) })
@@ -256,12 +265,17 @@ class AdminPage {
 
   /** Puts the rows there, in that order, and leaves them alone if they are. @param {HTMLElement[]} rows */
   #place(rows) {
-    const there = [...byId("rows").children]
+    const body = byId("rows")
+    const there = [...body.children]
     if (there.length === rows.length && rows.every((row, at) => row === there[at])) return
     const held = document.activeElement
-    byId("rows").replaceChildren(...rows)
-    // A row that is moved loses the focus.
-    if (held instanceof HTMLElement && byId("rows").contains(held)) held.focus()
+    const isHeld = held instanceof HTMLElement && body.contains(held)
+    const [at, which] = placeOf(held)
+    body.replaceChildren(...rows)
+    if (!isHeld) return
+    // A row that is moved loses the focus. One that goes hands it on to the one that takes its place.
+    if (body.contains(held)) held.focus()
+    else (buttonAt(at, which) ?? this.#search).focus()
   }
 
   /** @param {HeldSeat} seat */
@@ -269,7 +283,10 @@ class AdminPage {
     if (seat.session_id === null) return
     const name = nameOf(seat)
     const question = t("admin.end.sure", { name, role: t(`role.${seat.role}`) })
-    if (!(await sure(question, t("admin.end.yes")))) return
+    const goes = await sure(question, t("admin.end.yes"))
+    // It has gone by itself meanwhile, and so has the button that the focus would return to.
+    if (!this.#rows.has(keyOf(seat))) this.#search.focus()
+    if (!goes) return
     try {
       await api.endSession(this.#token, seat.session_id)
       show(t("admin.ended", { name }))
@@ -277,8 +294,26 @@ class AdminPage {
       const isGone = error instanceof api.Problem && error.status === 404
       show(isGone ? t("admin.gone") : why(error))
     }
-    await this.#read()
+    if (this.#token !== "") await this.#read()
   }
+}
+
+/** The rows of seats, without those that say why. */
+function seatRows() {
+  return [...byId("rows").querySelectorAll(":scope > tr:not(.panel)")]
+}
+
+/** In which row an element is, and which of its buttons it is. @param {Element | null} element */
+function placeOf(element) {
+  const row = seatRows().findIndex((row) => row.contains(element))
+  const which = [...(seatRows()[row]?.querySelectorAll("button") ?? [])].findIndex((press) => press === element)
+  return /** @type {const} */ ([row, which])
+}
+
+/** That button of that row, or of the last where there are no more so many. @param {number} row @param {number} which */
+function buttonAt(row, which) {
+  const rows = seatRows()
+  return (rows[row] ?? rows.at(-1))?.querySelectorAll("button")[which]
 }
 
 new AdminPage().start()

@@ -274,9 +274,18 @@ export class Connection extends EventTarget {
     this.dispatchEvent(new Event("attempt"))
   }
 
-  /** The provider gave up a socket that said nothing for long, and connects by itself. @param {unknown} close */
+  /**
+   * The provider gave up a socket that said nothing for long. It would connect by itself then, with what
+   * was asked for the last time: a take-over or a wait that is over long since.
+   *
+   * @param {unknown} close
+   */
   #silent = (close) => {
-    if (close === null && this.place) this.#lineLost()
+    // Where we disconnected ourselves it should not connect any more, and we know.
+    if (close !== null || !this.provider.shouldConnect) return
+    // No more than that: it is in the middle of its closing.
+    this.provider.shouldConnect = false
+    this.#failed()
   }
 
   /** The place in the line is lost with its connection. The waiting is not. */

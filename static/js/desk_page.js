@@ -145,7 +145,9 @@ export class DeskPage {
     const back = before.wasSeated && !["seated", "waiting"].includes(before.phase) && phase === "seated"
     const wasSeated = before.wasSeated || phase === "seated"
     const quiet = phase === "offline" && draining && (before.phase === "seated" || before.quiet)
-    this.store.change({ phase, holder, place, inVain, why, draining, quiet, wasSeated, idleUntil: null })
+    // It is said once, and a seat that cannot be confirmed for a moment is still given back.
+    const idleUntil = phase === "seated" || phase === "uncertain" ? before.idleUntil : null
+    this.store.change({ phase, holder, place, inVain, why, draining, quiet, wasSeated, idleUntil })
     window.clearTimeout(this.#quiet)
     if (quiet) this.#quiet = window.setTimeout(() => this.store.change({ quiet: false }), QUIET)
     // Until then nobody knows what is in the text, and nothing may say that it is empty.
@@ -193,7 +195,7 @@ export class DeskPage {
   #told(told) {
     switch (told.event) {
       case "document.saved":
-        return this.watch.saved(told.state_vector, { afterOurs: this.connection.phase === "seated" })
+        return this.watch.saved(told.state_vector)
       case "review.created":
       case "review.updated":
         return this.reviews.take(told.review)

@@ -8,7 +8,7 @@
  */
 
 import { Journal } from "./journal.js"
-import { fits } from "./typed.js"
+import { fits, takesOut } from "./typed.js"
 import { sentencesAt, Unsaved } from "./unsaved.js"
 import { Y } from "./vendor.js"
 import { words } from "./words.js"
@@ -76,16 +76,11 @@ export class SaveWatch extends EventTarget {
     }
   }
 
-  /**
-   * `document.saved` came.
-   *
-   * @param {string} stateVector in base64
-   * @param {{ afterOurs: boolean }} options whether both sides had met on this connection
-   */
-  saved(stateVector, options) {
+  /** `document.saved` came. @param {string} stateVector in base64 */
+  saved(stateVector) {
     const bytes = Uint8Array.from(atob(stateVector), (character) => character.charCodeAt(0))
     this.#named = Y.decodeStateVector(bytes)
-    this.#unsaved.saved(this.#named, options)
+    this.#unsaved.saved(this.#named)
     this.#savedAt = new Date()
     this.#refusing = "no"
     this.journal.safe(this.#unsaved.safeTo)
@@ -136,9 +131,12 @@ export class SaveWatch extends EventTarget {
   putBack(draft) {
     const { from, to } = Y.parseUpdateMeta(draft.update)
     Y.applyUpdate(this.doc, draft.update, BROUGHT_BACK)
-    this.journal.takeOver(draft, this.#unsaved.edited(from, to, Date.now()))
+    let number = this.#unsaved.edited(from, to, Date.now())
+    // What it takes out may be news where what it put in is not: that clock says nothing of it.
+    if (0 < to.size && takesOut(draft.update)) number = this.#unsaved.edited(new Map(), new Map(), Date.now())
+    this.journal.takeOver(draft, number)
     // The server may have had it all the time.
-    this.#unsaved.saved(this.#named, { afterOurs: false })
+    this.#unsaved.saved(this.#named)
     this.journal.safe(this.#unsaved.safeTo)
     this.#announce()
   }

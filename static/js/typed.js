@@ -1,6 +1,7 @@
 // @ts-check
 /**
- * What is in a Yjs update, read without a document: whether it fits into one, and what was typed.
+ * What is in a Yjs update, read without a document: whether it fits into one, whether it deletes, and
+ * what was typed.
  *
  * Draws nothing, tested with `node --test`.
  */
@@ -31,6 +32,11 @@ export function fits(doc, update) {
     for (const { clock, len } of deletes) if ((ends.get(client) ?? 0) < clock + len) return false
   }
   return roots.every(isThere)
+}
+
+/** Whether anything is deleted by it. @param {Uint8Array} update */
+export function takesOut(update) {
+  return 0 < Y.decodeUpdate(update).ds.clients.size
 }
 
 /**

@@ -3,15 +3,14 @@
  * Which of our edits the server has not yet called safe.
  *
  * `document.saved` names a state vector: for each client how far its insertions survive any crash.
- * An edit that inserts is safe when the vector covers it. A deletion moves no clock, so a vector
- * alone says nothing about it. Two rules close that gap:
+ * An edit that inserts is safe when the vector covers it. A deletion moves no clock, so no vector says
+ * anything about it. But the server stores in the order it receives, so an edit that is safe makes
+ * all before it safe.
  *
- * - the server stores in the order it receives, so an edit that is safe makes all before it safe;
- * - a word that covers nothing new can only be about deletions: it makes those that lead safe.
- *   Except the first word on a connection, which only says how things stood before it.
- *
- * A deletion that shared its commit with an insertion may be left over by these rules. `needsProof`
- * says so after a while, and the caller makes an edit whose safety can be seen.
+ * A word that covers nothing new is about some deletion, and nobody knows about which: one that was
+ * made first, while those after it are still on their way. So it makes none of them safe. A deletion
+ * that nothing follows is left over by this rule: `needsProof` says so after a while, and the caller
+ * makes an edit whose safety can be seen.
  *
  * Pure, tested with `node --test`.
  */
@@ -21,7 +20,7 @@
  * @typedef {{ clocks: Clocks, at: number }} Edit no clocks: it only deleted
  */
 
-/** How long a deletion may wait for the server's word before it is asked for, in ms. */
+/** How long a deletion may wait for an edit that makes it safe before one is made, in ms. */
 const PATIENCE = 1_500
 
 /** @param {Clocks} have @param {Clocks} need */
@@ -53,25 +52,16 @@ export class Unsaved {
     return this.#over + this.#edits.push({ clocks: after, at })
   }
 
-  /**
-   * The server called everything up to there safe.
-   *
-   * @param {Clocks} clocks
-   * @param {{ afterOurs: boolean }} options whether it was said after our edits had reached it
-   */
-  saved(clocks, { afterOurs }) {
+  /** The server called everything up to there safe. @param {Clocks} clocks */
+  saved(clocks) {
     for (const client of this.#safe.keys()) {
       this.#safe.set(client, Math.max(this.#safe.get(client) ?? 0, clocks.get(client) ?? 0))
     }
     const last = this.#edits.findLastIndex(
       ({ clocks: need }) => 0 < need.size && covers(this.#safe, need),
     )
-    const kept = this.#edits.slice(last + 1)
-    const insertion = kept.findIndex(({ clocks: need }) => 0 < need.size)
-    const leading = insertion === -1 ? kept.length : insertion
-    const count = this.#edits.length
-    this.#edits = last === -1 && afterOurs ? kept.slice(leading) : kept
-    this.#over += count - this.#edits.length
+    this.#edits = this.#edits.slice(last + 1)
+    this.#over += last + 1
   }
 
   /** The number of the last edit that is safe with all before it; 0 for none. */

@@ -21,13 +21,13 @@ after(async () => {
   await galley.stop()
 })
 
-/** An administrator who has shown the token. @param {string} locale */
-async function administrator(locale) {
+/** An administrator who has shown the token. @param {string} locale @param {{ rows?: boolean }} [options] whether a seat is held */
+async function administrator(locale, { rows = true } = {}) {
   const admin = await browser.person(galley, { locale })
   await admin.page.goto(`${galley.url}/admin`)
   await admin.page.locator("#token").fill(galley.adminToken)
   await admin.page.keyboard.press("Enter")
-  await admin.page.locator("#rows tr").first().waitFor()
+  await admin.page.locator(rows ? "#rows tr" : "#seats").first().waitFor()
   return admin.page
 }
 
@@ -40,6 +40,97 @@ async function tabTo(page, name) {
   }
   assert.fail(`${name} cannot be reached`)
 }
+
+/**
+ * The next list of seats is read now, and comes when it is let go: as it is, or with that status.
+ *
+ * @param {import("playwright-core").Page} page
+ */
+async function holdNext(page) {
+  /** @type {(status: number) => void} */
+  let answer = () => undefined
+  const mayGo = new Promise((/** @type {typeof answer} */ done) => (answer = done))
+  const seats = "**/api/admin/sessions"
+  const isRead = new Promise((done) =>
+    page.route(
+      seats,
+      async (route) => {
+        const response = await route.fetch()
+        done(undefined)
+        const status = await mayGo
+        await route.fulfill(status === 200 ? { response } : { status, json: { status, title: "No" } })
+      },
+      { times: 1 },
+    ),
+  )
+  await isRead
+  return async (status = 200) => {
+    const answered = page.waitForResponse(seats)
+    answer(status)
+    await (await answered).finished()
+    // The page has done by then what it does with it.
+    await page.waitForTimeout(100)
+  }
+}
+
+/** What has the focus, as it is called. @param {import("playwright-core").Page} page */
+const focused = (page) => page.evaluate(() => document.activeElement?.getAttribute("aria-label") ?? document.activeElement?.id)
+
+test("a token that is forgotten stays forgotten, whatever is answered to it", async () => {
+  const page = await administrator("en-US", { rows: false })
+  for (const status of [200, 401, 503]) {
+    if (!(await page.locator("#seats").isVisible())) {
+      await page.locator("#token").fill(galley.adminToken)
+      await page.keyboard.press("Enter")
+    }
+    await page.locator("#seats").waitFor()
+    const letGo = await holdNext(page)
+    await page.getByRole("button", { name: "Forget the token" }).click()
+    await letGo(status)
+    assert.equal(await page.locator("#seats").isVisible(), false, `after ${status}`)
+    assert.equal(await page.locator("#token-error").textContent(), "", `after ${status}`)
+    assert.equal(await page.evaluate(() => sessionStorage.length), 0, `after ${status}`)
+  }
+})
+
+test("an answer that was overtaken by a later one is not shown", async () => {
+  const writer = await browser.person(galley)
+  await writer.paste("Kim", "A text to be left.")
+  const page = await administrator("en-US")
+  const letGo = await holdNext(page)
+  await writer.page.close()
+  await page.getByText("Nothing is held.").waitFor()
+  await letGo()
+  assert.equal(await page.locator("#rows tr").count(), 0)
+})
+
+test("a seat that is ended by keyboard leaves the focus in its place, and the last one in the search", async () => {
+  for (const name of ["Kim", "Lee"]) await (await browser.person(galley)).paste(name, "A text to be taken away.")
+  const page = await administrator("en-US")
+  await page.locator("#rows tr").nth(1).waitFor()
+  for (const [name, next] of [["Lee", "End: Kim"], ["Kim", "search"]]) {
+    await tabTo(page, new RegExp(`^End: ${name}$`))
+    await page.keyboard.press("Enter")
+    await page.getByRole("dialog").waitFor()
+    await page.keyboard.press("Tab")
+    await page.keyboard.press("Enter")
+    await page.locator("#rows tr", { hasText: name ?? "" }).waitFor({ state: "detached" })
+    assert.equal(await focused(page), next)
+  }
+})
+
+test("a seat that goes while one is asked whether to end it leaves the focus in the search", async () => {
+  const writer = await browser.person(galley)
+  await writer.paste("Kim", "A text to be left.")
+  const page = await administrator("en-US")
+  await tabTo(page, /^End: Kim$/)
+  await page.keyboard.press("Enter")
+  await page.getByRole("dialog").waitFor()
+  await writer.page.close()
+  await page.locator("#rows tr").waitFor({ state: "detached" })
+  await page.keyboard.press("Escape")
+  await until(async () => (await focused(page)) === "search", "the focus is somewhere")
+})
 
 test("why a seat is held opens and closes by keyboard, keeps the focus, and stays true", async () => {
   const writer = await browser.person(galley)

@@ -6,13 +6,13 @@ import { after, afterEach, before, beforeEach, test } from "node:test"
 
 import { createEncoder, toUint8Array, writeVarString, writeVarUint } from "lib0/encoding"
 
-import { Browser, Galley, until } from "./harness.mjs"
-
-/** @typedef {import("./harness.mjs").Person} Person */
+import { Browser, Galley, Person, until } from "./harness.mjs"
 
 const EVENT_FRAME = 100
 /** So much later, in ms, the page has tried to write what it typed (`MOMENT` in static/js/journal.js). */
 const LONGER_THAN_A_MOMENT = 400
+/** A socket that says nothing is given up after 30 s, at which is looked every 3 s, and we wait before the next. In ms. */
+const LONGER_THAN_SILENCE = 36_000
 
 /** @type {Galley} */
 let galley
@@ -33,7 +33,8 @@ afterEach(async () => {
 
 /** The way to the server, which can be stopped up without either end being told. */
 class Way {
-  sockets = 0
+  /** What each socket asked for. @type {URLSearchParams[]} */
+  asked = []
   /** So many of them, the first, are stopped up. */
   #stoppedUp = 0
   /** @type {import("playwright-core").WebSocketRoute | null} */
@@ -51,12 +52,17 @@ class Way {
   /** @param {import("playwright-core").WebSocketRoute} page */
   #join(page) {
     this.#page = page
-    this.sockets++
+    this.asked.push(new URL(page.url()).searchParams)
     const mine = this.sockets
     const server = page.connectToServer()
     const passes = () => this.#stoppedUp < mine
     page.onMessage((message) => passes() && server.send(message))
     server.onMessage((message) => passes() && page.send(message))
+    server.onClose((code, reason) => passes() && page.close({ code, reason }))
+  }
+
+  get sockets() {
+    return this.asked.length
   }
 
   /** Nothing passes any more, until the page comes by another socket. */
@@ -169,6 +175,69 @@ test("a socket that died in its sleep is found out and replaced, and one that li
   await writer.seated()
   await writer.page.reload()
   await writer.sees("Awake. Still. Unheard.")
+  browser.assertContent()
+})
+
+for (const { how, get, meanwhile, ends } of [
+  {
+    how: "by taking it over",
+    get: "Use it here instead",
+    // They go on there, and this tab does not hear of it.
+    meanwhile: (/** @type {Person} */ first) => first.notice.getByRole("button", { name: "Use it here instead" }).click(),
+    ends: async (/** @type {Person} */ first, /** @type {Person} */ second) => {
+      await second.notice.getByText("You have this open in another tab").waitFor()
+      await first.seated()
+    },
+  },
+  {
+    how: "by waiting for it",
+    get: "Wait for the seat",
+    meanwhile: async () => undefined,
+    ends: (/** @type {Person} */ _first, /** @type {Person} */ second) => second.seated(),
+  },
+]) {
+  test(`after a long silence a tab that got its seat ${how} does not do so again unasked`, async () => {
+    const first = await browser.person(galley)
+    await first.paste("Kim", "Mine.")
+    const second = new Person(galley, await first.page.context().newPage())
+    const way = await Way.of(second)
+    await second.page.clock.install()
+    await second.page.goto(first.page.url())
+    await second.notice.getByRole("button", { name: get }).click()
+    if (get === "Wait for the seat") {
+      await second.notice.getByText("You are next.").waitFor()
+      await first.page.goto(galley.url)
+    }
+    await second.seated()
+    assert.ok(way.asked.at(-1)?.has(get === "Wait for the seat" ? "wait" : "takeover"), "that is how it got it")
+    way.stopUp()
+    await meanwhile(first)
+    const sockets = way.sockets
+    await second.page.clock.runFor(LONGER_THAN_SILENCE)
+    await until(async () => sockets < way.sockets, "it asks again")
+    await ends(first, second)
+    for (const asked of way.asked.slice(sockets)) {
+      assert.deepEqual([...asked.keys()].filter((key) => ["takeover", "wait"].includes(key)), [])
+    }
+    browser.assertContent()
+  })
+}
+
+test("who was asked whether they are there is asked on when the seat is confirmed, and not on another connection", async () => {
+  const writer = await browser.person(galley)
+  const way = await Way.of(writer)
+  await writer.paste("Kim", "Thinking.")
+  const asked = writer.notice.getByText(/Still there\? Your seat is given back in \d:\d\d/)
+  way.tell({ event: "seat.idle", release_at: new Date(Date.now() + 60_000).toISOString() })
+  await asked.waitFor()
+  way.tell({ event: "seat.uncertain" })
+  await writer.notice.getByText("Checking your seat").waitFor()
+  way.tell({ event: "seat.restored" })
+  await asked.waitFor()
+  await way.close(1012, "restarting")
+  await until(async () => way.sockets === 2, "it comes back")
+  await writer.seated()
+  await writer.notice.waitFor({ state: "hidden" })
   browser.assertContent()
 })
 

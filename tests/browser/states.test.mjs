@@ -9,7 +9,7 @@ import { join } from "node:path"
 import { afterEach, before, after, beforeEach, test } from "node:test"
 import { fileURLToPath } from "node:url"
 
-import { Browser, Galley, Redis } from "./harness.mjs"
+import { Browser, Galley, Redis, until } from "./harness.mjs"
 
 /** Seats that are looked after every second, so that nobody waits for a tick. */
 const QUICK = { GALLEY_SEATS__LEASE: "3s", GALLEY_SEATS__RENEW_EVERY: "1s" }
@@ -192,6 +192,29 @@ test("a deletion made while the server is away is saved when it is back", async 
   await writer.page.reload()
   await writer.seated()
   await writer.sees("Too")
+  browser.assertContent()
+})
+
+test("a deletion is called saved when an edit after it is, which nobody sees and no undo brings back", async () => {
+  const writer = await browser.person(galley)
+  await writer.page.clock.install()
+  await writer.paste("Kim", "Too long.")
+  await writer.page.locator(".cm-content").click()
+  await writer.page.keyboard.press("Control+End")
+  // No timer of the page runs: the server calls it stored, and nobody knows what.
+  await writer.page.clock.pauseAt((await writer.page.evaluate(() => Date.now())) + 1_000)
+  await writer.page.keyboard.press("Backspace")
+  await until(async () => (await stored(writer)) === "Too long", "it is stored")
+  await writer.page.waitForTimeout(300)
+  await bar(writer, /^Saving…$/)
+  await writer.page.clock.runFor(2_000)
+  await writer.seated()
+  await writer.sees("Too long")
+  await writer.page.clock.resume()
+  await writer.page.keyboard.press("Control+z")
+  await writer.sees("Too long.")
+  await writer.seated()
+  assert.equal(await stored(writer), "Too long.")
   browser.assertContent()
 })
 

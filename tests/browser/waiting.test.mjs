@@ -12,6 +12,8 @@ import { assertAccessible, assertFits, inEachLook } from "./looks.mjs"
 const EVENT_FRAME = 100
 const QUERY_AWARENESS = 3
 const HOUR = 3_600_000
+/** A socket that gives no sign of life by then is given up, in ms (`DOUBT` in static/js/connection.js). */
+const LONGER_THAN_DOUBT = 3_500
 /** Nothing but a clean close frees a seat within minutes. */
 const SLOW_CLOCKS = {
   GALLEY_SEATS__LEASE: "10m",
@@ -149,6 +151,29 @@ test("who waits may take the seat over after all, and the other tab may wait for
   await first.notice.getByText("You are next.").waitFor()
   await second.page.close()
   await first.seated()
+  browser.assertContent()
+})
+
+test("who waits and is looked at again keeps the place, and hears of no lost connection", async () => {
+  const { first, second } = await twoTabs()
+  await button(second, "Wait for the seat").click()
+  await second.notice.getByText("You are next.").waitFor()
+  let sockets = 0
+  second.page.on("websocket", () => sockets++)
+  const said = await second.page.evaluateHandle(() => {
+    /** @type {string[]} */
+    const said = []
+    const notice = /** @type {HTMLElement} */ (document.querySelector("#notice"))
+    const look = () => said.push(notice.innerText)
+    new MutationObserver(look).observe(notice, { subtree: true, childList: true, characterData: true })
+    return said
+  })
+  await second.page.evaluate(() => dispatchEvent(new Event("online")))
+  await second.page.waitForTimeout(LONGER_THAN_DOUBT)
+  assert.equal(sockets, 0, "nobody had to ask again")
+  assert.doesNotMatch((await said.jsonValue()).join("\n"), /Connection lost/)
+  await first.page.close()
+  await second.seated()
   browser.assertContent()
 })
 

@@ -1,10 +1,10 @@
 // @ts-check
-/** What is in an update: whether it fits into a document, and what was typed. */
+/** What is in an update: whether it fits into a document, whether it deletes, and what was typed. */
 
 import assert from "node:assert/strict"
 import { test } from "node:test"
 
-import { fits, typedIn } from "../../static/js/typed.js"
+import { fits, takesOut, typedIn } from "../../static/js/typed.js"
 import { Y } from "../../static/js/vendor.js"
 
 /** A document with its text and everything that happens to it, update by update. @param {string} begun */
@@ -17,6 +17,13 @@ function written(begun) {
   text.insert(0, begun)
   return { doc, text, updates }
 }
+
+test("an update is known to delete, whatever it puts in", () => {
+  const { text, updates } = written("begun")
+  text.delete(0, 2)
+  const [typed, deleted] = /** @type {[Uint8Array, Uint8Array]} */ (updates)
+  assert.deepEqual([typed, deleted, Y.mergeUpdates(updates)].map(takesOut), [false, true, true])
+})
 
 test("an update fits when all that it builds upon is there or in it", () => {
   const { doc, text, updates } = written("begun")

@@ -8,8 +8,6 @@ import * as Y from "yjs"
 
 import { sentencesAt, Unsaved } from "../../static/js/unsaved.js"
 
-const afterOurs = { afterOurs: true }
-
 /** @param {...[number, number]} entries */
 const clocks = (...entries) => new Map(entries)
 
@@ -22,17 +20,17 @@ function typed() {
 
 test("an edit is safe when the vector covers it, and not before", () => {
   const unsaved = typed()
-  unsaved.saved(clocks([1, 2]), afterOurs)
+  unsaved.saved(clocks([1, 2]))
   assert.equal(unsaved.count, 1)
   assert.equal(unsaved.since, 3_000)
-  unsaved.saved(clocks([1, 3]), afterOurs)
+  unsaved.saved(clocks([1, 3]))
   assert.equal(unsaved.count, 0)
   assert.equal(unsaved.since, null)
 })
 
 test("what others wrote says nothing about ours", () => {
   const unsaved = typed()
-  unsaved.saved(clocks([2, 99]), afterOurs)
+  unsaved.saved(clocks([2, 99]))
   assert.equal(unsaved.count, 3)
 })
 
@@ -40,24 +38,24 @@ test("a deletion is safe with a later insertion that is", () => {
   const unsaved = new Unsaved()
   unsaved.edited(clocks(), clocks(), 1)
   unsaved.edited(clocks([1, 0]), clocks([1, 1]), 2)
-  unsaved.saved(clocks([1, 1]), afterOurs)
+  unsaved.saved(clocks([1, 1]))
   assert.equal(unsaved.count, 0)
 })
 
-test("a deletion after the insertion that was named waits for a word of its own", () => {
+test("no word about what was there before makes a deletion safe, until an edit after it is", () => {
   const unsaved = typed()
-  unsaved.edited(clocks(), clocks(), 4_000)
-  unsaved.saved(clocks([1, 3]), afterOurs)
-  assert.equal(unsaved.count, 1)
-  unsaved.saved(clocks([1, 3]), afterOurs)
-  assert.equal(unsaved.count, 0)
-})
-
-test("a word about how things stood before does not make a deletion safe", () => {
-  const unsaved = new Unsaved()
-  unsaved.edited(clocks(), clocks(), 1)
-  unsaved.saved(clocks([1, 3]), { afterOurs: false })
-  assert.equal(unsaved.count, 1)
+  // The first is stored, and the word about it comes while the second is on its way.
+  for (const at of [4_000, 4_100]) unsaved.edited(clocks(), clocks(), at)
+  unsaved.saved(clocks([1, 3]))
+  assert.equal(unsaved.count, 2, "it was about the insertions")
+  unsaved.saved(clocks([1, 3]))
+  assert.equal(unsaved.count, 2, "it was about one of them, and nobody knows about which")
+  assert.equal(unsaved.safeTo, 3)
+  const proof = unsaved.edited(clocks([1, 3]), clocks([1, 4]), 6_000)
+  unsaved.edited(clocks(), clocks(), 6_100)
+  unsaved.saved(clocks([1, 4]))
+  assert.equal(unsaved.safeTo, proof)
+  assert.equal(unsaved.deletions, 1, "what was deleted after the proof has none")
 })
 
 test("a deletion that nothing is said about is asked for, once it has waited", () => {
@@ -67,6 +65,21 @@ test("a deletion that nothing is said about is asked for, once it has waited", (
   assert.equal(unsaved.needsProof(12_000), true)
   unsaved.edited(clocks([1, 0]), clocks([1, 1]), 12_000)
   assert.equal(unsaved.needsProof(20_000), false)
+})
+
+test("who goes on deleting is asked for a proof now and then, and not for each", () => {
+  const unsaved = new Unsaved()
+  /** @type {number[]} */
+  const proofs = []
+  // Somebody holds the key down for ten seconds. The server's word takes half of one.
+  for (let now = 0; now < 10_000; now += 50) {
+    unsaved.edited(clocks(), clocks(), now)
+    const last = proofs.at(-1)
+    if (last !== undefined && now === last + 500) unsaved.saved(clocks([1, proofs.length]))
+    if (now % 500 !== 0 || !unsaved.needsProof(now)) continue
+    unsaved.edited(clocks([1, proofs.length]), clocks([1, proofs.push(now)]), now)
+  }
+  assert.deepEqual(proofs, [1_500, 3_500, 5_500, 7_500, 9_500])
 })
 
 test("how far a client is safe begins where we found it", () => {
@@ -96,4 +109,28 @@ test("unsaved insertions are found in the text, also inside what is safe", async
   assert.equal(text.toString(), "ZsafeXYwords")
   const ranges = unsavedRanges(/** @type {any} */ (text), safe)
   assert.deepEqual(ranges.map(({ from, to }) => text.toString().slice(from, to)), ["Z", "XY"])
+})
+
+test("what is put back is not safe by what it put in before, if it takes something out, too", async (t) => {
+  const { SaveWatch } = await import("../../static/js/save_watch.js")
+  const { Y: Vendor } = await import("../../static/js/vendor.js")
+  // Its warning before the page goes is the window's.
+  Object.assign(globalThis, { window: new EventTarget() })
+  t.after(() => Reflect.deleteProperty(globalThis, "window"))
+  const gone = new Vendor.Doc()
+  gone.getText("content").insert(0, "Stored. Deleted.")
+  const known = Vendor.encodeStateAsUpdate(gone)
+  const page = { user: "usr_1", document: "doc_1", title: () => "" }
+  /** What still is not safe of that, where the server has the insertions. @param {Uint8Array} update */
+  const left = (update) => {
+    const doc = new Vendor.Doc()
+    Vendor.applyUpdate(doc, known)
+    const watch = new SaveWatch(doc, doc.getText("content"), page)
+    watch.saved(btoa(String.fromCharCode(...Vendor.encodeStateVector(doc))))
+    watch.putBack({ keys: [], document: "doc_1", title: "", client: gone.clientID, update, count: 2, since: 1, lost: null })
+    return { count: watch.state.count, text: doc.getText("content").toString() }
+  }
+  assert.deepEqual(left(known), { count: 0, text: "Stored. Deleted." })
+  gone.getText("content").delete(7, 9)
+  assert.deepEqual(left(Vendor.encodeStateAsUpdate(gone)), { count: 1, text: "Stored." })
 })
