@@ -102,11 +102,15 @@ fn run(command: Command) -> anyhow::Result<()> {
 
 fn serve(settings: Settings) -> anyhow::Result<()> {
     telemetry::start_logs(&settings.log.level, settings.log.format)?;
-    runtime()?.block_on(async {
+    let runtime = runtime()?;
+    let ended = runtime.block_on(async {
         let app = App::start(settings).await?;
         say(&format!("{}\n", app.ready_line()))?;
         Ok(app.run().await?)
-    })
+    });
+    // All is stored. What is still being worked out is for nobody, and may take hours.
+    runtime.shutdown_background();
+    ended
 }
 
 fn token(settings: &Settings, args: &TokenArgs) -> anyhow::Result<()> {

@@ -198,7 +198,7 @@ fn a_document_is_built_in_one_place_and_on_a_blocking_thread() {
         built.extend(lines.map(|(number, line)| source.complaint(number, line.trim())));
     }
     assert_eq!(built.len(), 1, "ask `Rooms::read_text` for it: {built:#?}");
-    assert!(built[0].contains(".spawn_blocking(move || Text::build("), "{built:?}");
+    assert!(built[0].contains(".spawn_blocking(move || work.end(Text::build("), "{built:?}");
 }
 
 /// A crate that nobody uses is compiled and audited for nothing; a new one is given a home.

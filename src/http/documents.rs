@@ -114,13 +114,13 @@ async fn show(
     Ok(Json(document.into()))
 }
 
-/// While somebody works on it, the count that was stored last is behind. Of a damaged one it is all
-/// there is.
+/// While somebody works on it, the count that was stored last is behind. Of one that is damaged, or takes
+/// too long to read, it is all there is.
 async fn count_now(document: &mut Document, sessions: &Sessions) -> Result<(), ApiError> {
     if sessions.is_open(document.id) {
         match sessions.text(document.id).await {
             Ok(text) => document.characters = count_characters(&text),
-            Err(SessionError::Unreadable) => {}
+            Err(SessionError::Unreadable | SessionError::TooCostly) => {}
             Err(error) => return Err(error.into()),
         }
     }

@@ -237,6 +237,9 @@ fn session_contract(error: &SessionError) -> Contract {
         SessionError::Unreadable => {
             (Is::INTERNAL_SERVER_ERROR, "document-damaged", "The stored document is damaged")
         }
+        SessionError::TooCostly => {
+            (Is::SERVICE_UNAVAILABLE, "text-too-costly", "The text takes too long to read")
+        }
         SessionError::Storage(_) | SessionError::Locks(_) => {
             (Is::SERVICE_UNAVAILABLE, "unavailable", "Try again")
         }

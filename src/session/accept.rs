@@ -38,7 +38,7 @@ impl Reviews {
             let (merged, seq) = (snapshot.merged.clone(), snapshot.seq);
             let limit = shared.limits.document_bytes;
             let look = move |text: &Text| replacement(text, merged, &review, limit);
-            let edit = shared.rooms.read_text(snapshot, look).await??;
+            let edit = shared.rooms.read_text(document, snapshot, look).await??;
             let append = Append {
                 document: link.document_id,
                 guard: Some(guard),

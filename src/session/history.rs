@@ -205,7 +205,7 @@ impl Keeper {
         }
         let snapshot = Snapshot { place: self.rooms.place().await, ..snapshot };
         let pack = |text: &Text| Packed::of(&text.content());
-        let text = self.rooms.read_text(snapshot, pack).await?;
+        let text = self.rooms.read_text(document, snapshot, pack).await?;
         Ok(Some(NewVersion {
             id: VersionId::generate(),
             document,

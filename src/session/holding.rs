@@ -286,6 +286,13 @@ impl Holding {
         }
     }
 
+    /// A pong came, with what was in its ping.
+    pub fn answered_by(&self, pong: &[u8]) {
+        if let Ok(number) = pong.try_into().map(u64::from_be_bytes) {
+            self.answered(number);
+        }
+    }
+
     /// The client has answered the question of that number.
     pub fn answered(&self, number: u64) {
         self.answered.fetch_max(number, Ordering::AcqRel);

@@ -13,9 +13,11 @@ mod abreast;
 mod accept;
 mod across;
 pub mod admin;
+pub mod arriving;
 pub mod close;
 mod deciding;
 mod editing;
+mod error;
 pub mod event;
 pub mod held;
 pub mod history;
@@ -33,6 +35,7 @@ mod questions;
 pub mod queue;
 #[cfg(test)]
 mod races;
+mod readings;
 pub mod registry;
 pub mod renewal;
 pub mod restore;
@@ -59,7 +62,7 @@ use tokio_util::task::TaskTracker;
 use crate::domain::fence::Fence;
 use crate::domain::ids::{DocumentId, SessionId, ShareLinkId, UserId};
 use crate::domain::seat::Seat;
-use crate::locks::{LockName, Locks, LocksError};
+use crate::locks::{LockName, Locks};
 use crate::relay::{Message, Relay, Signal, Topic};
 use crate::session::across::Across;
 use crate::session::close::{Close, LostReason};
@@ -74,28 +77,9 @@ use crate::session::room::Occasion;
 use crate::session::rooms::Rooms;
 use crate::session::why::Questions;
 use crate::storage::Storage;
-use crate::storage::error::StorageError;
 use crate::sync::text::Text;
 
-/// Something could not be done for a session or a document.
-#[derive(Debug, thiserror::Error)]
-pub enum SessionError {
-    /// It is not there.
-    #[error("there is no such document")]
-    NoSuchDocument,
-    /// More sessions than one room takes.
-    #[error("too many sessions look at this document")]
-    RoomFull,
-    /// What is stored does not fit together.
-    #[error("the stored document cannot be read")]
-    Unreadable,
-    /// The database failed.
-    #[error(transparent)]
-    Storage(#[from] StorageError),
-    /// The lock service failed.
-    #[error(transparent)]
-    Locks(#[from] LocksError),
-}
+pub use self::error::SessionError;
 
 /// What sessions are built on.
 #[derive(Clone, Debug)]
@@ -277,7 +261,7 @@ impl Sessions {
     /// [`SessionError::NoSuchDocument`], or storage's failure.
     pub async fn text(&self, document: DocumentId) -> Result<String, SessionError> {
         let snapshot = self.shared.rooms.snapshot(document).await?;
-        self.shared.rooms.read_text(snapshot, Text::content).await
+        self.shared.rooms.read_text(document, snapshot, Text::content).await
     }
 
     /// Ends both seats of a revoked link, here and on every other server.

@@ -157,6 +157,11 @@ impl Persister {
         self.queue.try_reserve().map(Place).map_err(|_full| QueueFull)
     }
 
+    /// Whether so many may wait again that it is worth while to ask for what was refused.
+    pub(super) fn has_room(&self) -> bool {
+        QUEUE_MAX / 2 <= self.queue.capacity()
+    }
+
     /// What people are to be told of why nothing can be stored right now.
     pub(super) fn problem(&self) -> Option<Problem> {
         self.trouble.error().as_ref().map(problem_of)

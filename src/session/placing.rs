@@ -60,7 +60,7 @@ impl Reviews {
         let snapshot = rooms.snapshot(document).await?;
         let stored = Arc::clone(stored);
         let find = move |text: &Text| stored.iter().map(|review| stands(text, review)).collect();
-        rooms.read_text(snapshot, find).await
+        rooms.read_text(document, snapshot, find).await
     }
 }
 

@@ -59,7 +59,7 @@ impl Versions {
             let (merged, seq) = (snapshot.merged.clone(), snapshot.seq);
             let (wanted, limit) = (packed.clone(), shared.limits.document_bytes);
             let look = move |text: &Text| way_back(text, merged, &wanted, limit);
-            let Some(edit) = shared.rooms.read_text(snapshot, look).await?? else {
+            let Some(edit) = shared.rooms.read_text(document, snapshot, look).await?? else {
                 return Ok(Restored::Already(version));
             };
             let append = Append {

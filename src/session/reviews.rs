@@ -155,7 +155,7 @@ impl Reviews {
             .sessions
             .shared
             .rooms
-            .read_text(snapshot, move |text| text.anchor(&request))
+            .read_text(link.document_id, snapshot, move |text| text.anchor(&request))
             .await?;
         let (origin, current) = anchored.map_err(|_| ReviewError::AnchorMismatch)?;
         let new = NewReview {

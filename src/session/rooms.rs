@@ -6,12 +6,11 @@
 use std::sync::Arc;
 
 use dashmap::DashMap;
-use tokio::sync::{OnceCell, OwnedSemaphorePermit, Semaphore};
+use tokio::sync::OnceCell;
 use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 
 use crate::domain::ids::{DocumentId, UserId};
-use crate::domain::limits::TEXTS_BUILT_MAX;
 use crate::domain::text::count_characters;
 use crate::relay::Relay;
 use crate::session::SessionError;
@@ -19,6 +18,7 @@ use crate::session::event::Event;
 use crate::session::holding::Holding;
 use crate::session::options::RoomLimits;
 use crate::session::persist::Persister;
+use crate::session::readings::{Place, Readings};
 use crate::session::room::{Chores, Occasion, Opening, Room, Snapshot};
 use crate::storage::Storage;
 use crate::sync::log::UpdateLog;
@@ -36,8 +36,7 @@ pub struct Rooms {
     persister: Persister,
     limits: RoomLimits,
     tasks: TaskTracker,
-    /// Places for texts being built (G13).
-    readings: Arc<Semaphore>,
+    readings: Readings,
 }
 
 /// A document as it was read.
@@ -62,7 +61,7 @@ impl Rooms {
         limits: RoomLimits,
         tasks: TaskTracker,
     ) -> Self {
-        let readings = Arc::new(Semaphore::new(TEXTS_BUILT_MAX));
+        let readings = Readings::new(tasks.clone());
         Self { open: Arc::default(), storage, relay, persister, limits, tasks, readings }
     }
 
@@ -121,35 +120,23 @@ impl Rooms {
         Ok(Snapshot { merged: log.merged(), seq, is_settled: true, version: 0, place })
     }
 
-    pub(super) async fn place(&self) -> Option<Arc<OwnedSemaphorePermit>> {
-        // Never closed; without a place the text is built all the same.
-        Arc::clone(&self.readings).acquire_owned().await.ok().map(Arc::new)
+    pub(super) async fn place(&self) -> Option<Place> {
+        self.readings.place().await
     }
 
     /// Builds the text on a blocking thread, looks at it, and drops it again.
     ///
     /// # Errors
     ///
-    /// [`SessionError::Unreadable`] when the document does not fit together.
+    /// [`SessionError::Unreadable`] when the document does not fit together,
+    /// [`SessionError::TooCostly`] when that takes too long.
     pub async fn read_text<T: Send + 'static>(
         &self,
+        document: DocumentId,
         snapshot: Snapshot,
         look: impl FnOnce(&Text) -> T + Send + 'static,
     ) -> Result<T, SessionError> {
-        let reading = self
-            .tasks
-            .spawn_blocking(move || Text::build(&snapshot.merged).map(|text| look(&text)));
-        match reading.await {
-            Ok(Ok(seen)) => Ok(seen),
-            Ok(Err(error)) => {
-                tracing::error!(?error, "a document's text cannot be built");
-                Err(SessionError::Unreadable)
-            }
-            Err(panicked) => {
-                tracing::error!(%panicked, "a document's text cannot be built");
-                Err(SessionError::Unreadable)
-            }
-        }
+        self.readings.read(document, snapshot, look).await
     }
 
     /// Gives a room up if nobody is in it, and leaves its document tidy.
@@ -171,7 +158,7 @@ impl Rooms {
             }
             let count = |text: &Text| count_characters(&text.content());
             let snapshot = Snapshot { place: self.place().await, ..snapshot };
-            let characters = self.read_text(snapshot, count).await?;
+            let characters = self.read_text(room.document, snapshot, count).await?;
             self.storage.set_characters(room.document, characters).await?;
             Ok::<_, SessionError>(())
         };
@@ -192,6 +179,7 @@ impl Rooms {
         for room in self.all() {
             room.expire_presence(now);
             room.weigh(now);
+            room.ask_for_refused();
             self.close_if_unused(&room);
             let rooms = self.clone();
             self.tasks.spawn(async move { rooms.do_chores(&room, Occasion::Working).await });

@@ -72,9 +72,7 @@ impl Seated {
 
     /// A pong came: it may be the answer to a question.
     pub fn answered(&self, number: &[u8]) {
-        if let Ok(number) = number.try_into().map(u64::from_be_bytes) {
-            self.holding.answered(number);
-        }
+        self.holding.answered_by(number);
     }
 
     /// Takes in one binary message.

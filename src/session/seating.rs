@@ -27,6 +27,7 @@ use crate::domain::seat::{Role, Seat};
 use crate::domain::user::User;
 use crate::locks::{Claim, Claimed, Grant, Holder, LockName, LocksError, Over};
 use crate::relay::Topic;
+use crate::session::arriving::Arriving;
 use crate::session::close::{Close, LostReason};
 use crate::session::event::Event;
 use crate::session::holding::{Holding, Phase, Sitter, pass_of};
@@ -59,6 +60,8 @@ pub struct Ask {
     pub waits: Duration,
     /// Fires when the client has gone while it waited.
     pub gone: CancellationToken,
+    /// Where the socket says meanwhile that the client lives.
+    pub arriving: Arriving,
 }
 
 impl Ask {
@@ -119,6 +122,7 @@ impl Sessions {
             wants_events: ask.wants_events,
         };
         let holding = Arc::new(Holding::claiming(sitter, outbox));
+        ask.arriving.is(&holding);
         self.shared.registry.enter(Arc::clone(&holding));
         match self.claim(&holding, &ask, floor).await {
             Ok(()) => {}
@@ -300,6 +304,7 @@ impl Sessions {
                     SessionError::NoSuchDocument => Close::NoSuchLink,
                     SessionError::RoomFull => Close::TooMuch("room-full"),
                     SessionError::Unreadable
+                    | SessionError::TooCostly
                     | SessionError::Storage(_)
                     | SessionError::Locks(_) => Close::Unavailable("storage"),
                 })

@@ -148,7 +148,7 @@ impl Versions {
             let Some(snapshot) = self.sessions.settled_snapshot(document).await? else { continue };
             let seq = snapshot.seq;
             let pack = |text: &Text| Packed::of(&text.content());
-            let text = self.sessions.shared.rooms.read_text(snapshot, pack).await?;
+            let text = self.sessions.shared.rooms.read_text(document, snapshot, pack).await?;
             let new = NewVersion {
                 id: VersionId::generate(),
                 document,
@@ -195,7 +195,7 @@ impl Versions {
                     let old = packed.unpack()?;
                     Ok::<_, StorageError>(by_words(&old, &text.content(), DIFF_PATIENCE))
                 };
-                shared.rooms.read_text(snapshot, compare).await??
+                shared.rooms.read_text(document, snapshot, compare).await??
             }
             Against::Version(other) => {
                 let (other, other_packed) = self.find(document, other).await?;

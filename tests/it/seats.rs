@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::time::{Instant, timeout};
 
+use crate::desk::Desk;
 use crate::peer::Peer;
 use crate::process::Server;
 use crate::redis_server::PATIENCE;
@@ -17,7 +18,7 @@ const QUICK: &[(&str, &str)] = &[
 ];
 
 /// How long until somebody else's knock at the seat is let in.
-async fn free_after(server: &Server, desk: &crate::desk::Desk, role: &str) -> Duration {
+async fn free_after(server: &Server, desk: &Desk, role: &str) -> Duration {
     let started = Instant::now();
     let seated = async {
         loop {
@@ -192,6 +193,30 @@ async fn g14_a_revoked_link_ends_both_sockets() {
 async fn g14_a_socket_ends_with_its_token() {
     let server = Server::start().await;
     let desk = server.desk("text").await;
+    let peer = with_token_of_3_s(&server, &desk, "events=1").await;
+    peer.event("seat.granted").await;
+    assert_eq!(peer.closed().await, (4401, "token-expired".to_owned()));
+}
+
+/// Goal: nor does one that waits in line. It is not seated, and what it sent is not taken in.
+#[tokio::test]
+async fn g14_who_waits_in_line_leaves_it_with_their_token() {
+    let server = Server::start().await;
+    let desk = server.desk("text").await;
+    let holder = server.writer(&desk).await;
+    let asked_at = Instant::now();
+    let waiter = with_token_of_3_s(&server, &desk, "events=1&wait=60").await;
+    waiter.event("seat.waiting").await;
+    waiter.append("of somebody whose token is over by now");
+    assert_eq!(waiter.closed().await, (4401, "token-expired".to_owned()));
+    assert!(asked_at.elapsed() < Duration::from_secs(5), "{:?}", asked_at.elapsed());
+    holder.leave().await;
+    let next = server.writer(&desk).await;
+    assert_eq!(next.text(), "text");
+    assert!(waiter.take_events().iter().all(|event| event["event"] != "seat.granted"));
+}
+
+async fn with_token_of_3_s(server: &Server, desk: &Desk, query: &str) -> Peer {
     let made = tokio::process::Command::new(env!("CARGO_BIN_EXE_galley"))
         .args(["token", "--sub", &desk.writer.id, "--name", "Kim", "--ttl", "3s"])
         .current_dir(server.folder())
@@ -199,9 +224,26 @@ async fn g14_a_socket_ends_with_its_token() {
         .await
         .expect("the binary");
     let token = String::from_utf8(made.stdout).expect("text");
-    let peer = Peer::connect(&server.url, &desk.link, "writer", token.trim(), "events=1").await;
-    peer.event("seat.granted").await;
-    assert_eq!(peer.closed().await, (4401, "token-expired".to_owned()));
+    Peer::connect(&server.url, &desk.link, "writer", token.trim(), query).await
+}
+
+/// Goal: a tab that is just being seated is alive if its client is, and no second one of the same
+/// person gets its seat.
+#[tokio::test]
+async fn who_is_being_seated_is_asked_for_a_sign_of_life_and_gives_it() {
+    let server = Server::start().await;
+    let desk = server.desk("text").await;
+    let mut other = server.database().await;
+    // It has the key; its fence cannot be written down.
+    sqlx::raw_sql("BEGIN IMMEDIATE").execute(&mut other).await.expect("the lock");
+    let first = server.knock(&desk, "writer", "events=1").await;
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    let second = server.knock(&desk, "writer", "events=1").await;
+    assert_eq!(second.closed().await.0, 4409);
+    sqlx::raw_sql("COMMIT").execute(&mut other).await.expect("it is free");
+    first.event("seat.granted").await;
+    first.synced().await;
+    assert!(first.is_open());
 }
 
 /// Goal: who does nothing is warned, and then gives the seat back.

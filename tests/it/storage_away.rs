@@ -105,6 +105,47 @@ async fn g7_edits_beyond_the_limit_while_sqlite_is_locked_are_refused_and_then_s
     is_all_stored(&server, &desk, &writer, &text).await;
 }
 
+/// Goal: what was refused since all rooms together owed too much is stored as well, although nothing of
+/// its own room is, and nobody types there any more.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn g7_an_edit_that_found_the_queue_of_all_rooms_full_is_asked_for_again() {
+    let server = Server::with(&[("LIMITS__MESSAGES_PER_SECOND", "100000")]).await;
+    let (crowd, desk) = (server.desk("").await, server.desk("").await);
+    let (loud, quiet) = (server.writer(&crowd).await, server.writer(&desk).await);
+    let mut other = server.database().await;
+    sqlx::raw_sql("BEGIN IMMEDIATE").execute(&mut other).await.expect("the lock");
+    let is_full = |state: &mut crate::peer::State| {
+        state.events.iter().any(|event| event["type"] == "/problems/unsaved-full")
+    };
+    while !loud.look(is_full) {
+        for _ in 0..500 {
+            loud.append("x");
+        }
+        sleep(Duration::from_millis(10)).await;
+    }
+    quiet.append("one sentence");
+    problem(&quiet, "unsaved-full").await;
+    assert_eq!(quiet.event("denied").await["reason"], "not-stored");
+    sqlx::raw_sql("COMMIT").execute(&mut other).await.expect("it is free");
+    other.close().await.expect("closed");
+    is_all_stored(&server, &desk, &quiet, "one sentence").await;
+}
+
+/// Goal: one paste that is larger than what a room may owe is not refused for ever.
+#[tokio::test]
+async fn g7_one_edit_beyond_what_may_be_owed_is_taken_when_nothing_is() {
+    let server = Server::with(&[
+        ("LIMITS__MESSAGE_BYTES", "16777216"),
+        ("LIMITS__DOCUMENT_BYTES", "16777216"),
+    ])
+    .await;
+    let desk = server.desk("").await;
+    let writer = server.writer(&desk).await;
+    let text = "text ".repeat(UNSAVED_MAX / 5 + PASTE);
+    writer.append(&text);
+    is_all_stored(&server, &desk, &writer, &text).await;
+}
+
 /// Goal: the same of PostgreSQL that is stopped, and of the version that fell due meanwhile.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn g7_edits_beyond_the_limit_while_postgresql_is_stopped_are_refused_and_then_stored() {

@@ -51,6 +51,24 @@ async fn a_stock_client_is_kept_alive_in_the_line() {
     assert!(waiter.look(|state| state.events.is_empty()));
 }
 
+/// Goal: a page that was asleep asks whether anybody is there, and is answered at once in the line too:
+/// it would take silence for a dead connection, and come back to the end of the line.
+#[tokio::test]
+async fn who_asks_in_the_line_whether_anybody_is_there_is_answered_at_once() {
+    let server = Server::start().await;
+    let desk = server.desk("text").await;
+    let _holder = server.writer(&desk).await;
+    let waiter = server.knock(&desk, "writer", "events=1&wait=60").await;
+    waiter.event("seat.waiting").await;
+    let asked_at = Instant::now();
+    for asked in 1..=100 {
+        waiter.send(vec![3]);
+        waiter.until("an answer", |state| (asked <= state.keep_alives).then_some(())).await;
+    }
+    assert!(asked_at.elapsed() < Duration::from_secs(3), "{:?}", asked_at.elapsed());
+    assert!(waiter.is_open());
+}
+
 #[tokio::test]
 async fn who_waited_in_vain_is_told_so() {
     let server = Server::start().await;

@@ -3,6 +3,7 @@
 //! A refusal is a close code after the handshake, because a browser does not show a page why a
 //! handshake failed. The one exception is a foreign `Origin`: that page is not to get a socket.
 
+mod asking;
 mod waiting;
 
 use std::collections::HashMap;
@@ -18,17 +19,18 @@ use bytes::Bytes;
 use chrono::Utc;
 use futures_util::SinkExt as _;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
-use tokio_util::sync::CancellationToken;
 
-use crate::domain::seat::{Role, Seat};
+use crate::domain::seat::Seat;
 use crate::http::HttpState;
-use crate::http::auth::{Identity, Tokens};
+use crate::http::auth::Identity;
 use crate::http::caller::{By, Presented};
 use crate::http::error::ApiError;
 use crate::http::extract::Path;
 use crate::http::limit::Peer;
 use crate::http::origin::OriginCheck;
 use crate::http::tarpit::Tarpit;
+use crate::http::ws::asking::{ask, identify};
+use crate::http::ws::waiting::Guest;
 use crate::session::Sessions;
 use crate::session::close::Close;
 use crate::session::outbox::{OutboxReader, Outgoing};
@@ -53,8 +55,8 @@ const LINGER: Duration = Duration::from_secs(1);
 /// a close, so it is held back.
 const TOO_MANY_JOINS: Close = Close::TooMuch("too-many-joins");
 const JOIN_DELAY: Duration = Duration::from_secs(1);
-/// Longest `wait` that may be asked for, in seconds.
-const WAIT_MAX: u16 = 300;
+/// What a socket is told that outlives its token, in the line or on the seat.
+const TOKEN_EXPIRED: Close = Close::Unauthenticated("token-expired");
 
 /// `GET /ws/share-links/{id}/{role}`
 pub(crate) async fn connect(
@@ -121,54 +123,6 @@ pub(crate) fn open(
         .on_upgrade(move |socket| serve(Box::new(Wire { socket }), knock)))
 }
 
-/// Who is at the other end. A token in the address is a choice and comes first.
-fn identify(
-    tokens: &Tokens,
-    presented: Presented,
-    query: &HashMap<String, String>,
-) -> Result<Identity, Close> {
-    if let Some(token) = query.get("token") {
-        return tokens.verify(token).map_err(|_| Close::Unauthenticated("token-not-valid"));
-    }
-    match presented {
-        Presented::Person { identity, .. } => Ok(identity),
-        Presented::Refused => Err(Close::Unauthenticated("token-not-valid")),
-        Presented::Nothing | Presented::AdminToken => Err(Close::Unauthenticated("no-token")),
-    }
-}
-
-fn ask(
-    identity: &Identity,
-    link: &str,
-    role: &str,
-    query: &HashMap<String, String>,
-) -> Result<Ask, Close> {
-    let role: Role = role.parse().map_err(|_| Close::Malformed("role"))?;
-    // An id that cannot be read names nothing.
-    let link = link.parse().map_err(|_| Close::NoSuchLink)?;
-    let waits = query.get("wait").map_or(Ok(0), |text| text.parse::<u16>());
-    let waits = waits.ok().filter(|seconds| *seconds <= WAIT_MAX);
-    let waits = waits.ok_or(Close::Malformed("wait"))?;
-    Ok(Ask {
-        user: identity.user.clone(),
-        link,
-        role,
-        wants_events: flag(query, "events")?,
-        resume: query.get("resume").cloned(),
-        takes_over: flag(query, "takeover")?,
-        waits: Duration::from_secs(waits.into()),
-        gone: CancellationToken::new(),
-    })
-}
-
-fn flag(query: &HashMap<String, String>, name: &'static str) -> Result<bool, Close> {
-    match query.get(name).map(String::as_str) {
-        None | Some("" | "0" | "false") => Ok(false),
-        Some("1" | "true") => Ok(true),
-        Some(_) => Err(Close::Malformed(name)),
-    }
-}
-
 /// A socket at the door.
 struct Knock {
     sessions: Sessions,
@@ -219,10 +173,14 @@ impl Wire {
         let wants_events = ask.wants_events;
         let knocked_at = Instant::now();
         let gone = ask.gone.clone();
+        let arriving = ask.arriving.clone();
         let (outbox, mut queue) = sessions.outbox();
+        let valid_for = (identity.expires_at - Utc::now()).to_std().unwrap_or_default();
+        let valid_until = Instant::now() + valid_for;
         let silence_max = sessions.terms().client_timeout;
+        let guest = Guest { arriving, silence_max, valid_until };
         let sitting = sessions.sit(ask, outbox);
-        let (seated, early) = self.wait_for(sitting, &mut queue, &gone, silence_max).await;
+        let (seated, early) = self.wait_for(sitting, &mut queue, &gone, guest).await;
         let seated = match seated.map_err(|close| early.close.clone().unwrap_or(close)) {
             Ok(seated) => seated,
             Err(close) => {
@@ -251,8 +209,6 @@ impl Wire {
             self.linger().await;
             return None;
         }
-        let valid_for = (identity.expires_at - Utc::now()).to_std().unwrap_or_default();
-        let valid_until = Instant::now() + valid_for;
         Some(Box::new(Sat { seated, early: early.messages, outbox: queue, valid_until }))
     }
 
@@ -268,6 +224,11 @@ impl Wire {
     async fn run(&mut self, sat: &mut Sat) -> Ending {
         let Sat { seated, early, outbox, valid_until } = sat;
         let early = std::mem::take(early);
+        // It was seated in the moment in which its token ended.
+        if *valid_until <= Instant::now() {
+            self.close(&TOKEN_EXPIRED).await;
+            return Ending::Closed;
+        }
         let told = early.iter().try_for_each(|message| seated.receive(message));
         if let Err(close) = told {
             self.close(&close).await;
@@ -291,7 +252,7 @@ impl Wire {
                     Taken::End(ending) => return ending,
                     Taken::Close(close) => close,
                 },
-                () = &mut token_expired => Close::Unauthenticated("token-expired"),
+                () = &mut token_expired => TOKEN_EXPIRED,
             };
             tracing::debug!(%close, "a socket was closed");
             self.close(&close).await;

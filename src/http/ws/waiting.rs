@@ -8,10 +8,11 @@ use std::time::Duration;
 
 use axum::extract::ws::Message;
 use bytes::Bytes;
-use tokio::time::{Instant, interval};
+use tokio::time::{Instant, interval, sleep_until};
 use tokio_util::sync::CancellationToken;
 
-use crate::http::ws::{Wire, fault_of, message};
+use crate::http::ws::{TOKEN_EXPIRED, Wire, fault_of, message};
+use crate::session::arriving::{Arriving, is_question};
 use crate::session::close::Close;
 use crate::session::outbox::{OutboxReader, Outgoing};
 use crate::session::seated::Seated;
@@ -22,6 +23,16 @@ const EARLY_MESSAGES_MAX: usize = 64;
 const EARLY_BYTES_MAX: usize = 4 * 1_024 * 1_024;
 /// How often the client is asked for a sign of life, and sent one that a stock client counts.
 const LOOK_AFTER_EVERY: Duration = Duration::from_secs(4);
+
+/// Who is at the other end while they have no seat yet.
+pub(super) struct Guest {
+    /// Told of each sign of life.
+    pub(super) arriving: Arriving,
+    /// Who says nothing for longer is gone.
+    pub(super) silence_max: Duration,
+    /// Until when their token is good.
+    pub(super) valid_until: Instant,
+}
 
 /// How the connection fares while its session is being seated.
 #[derive(Default)]
@@ -45,15 +56,17 @@ impl Early {
 }
 
 impl Wire {
-    /// Looks after the connection until `sitting` is over. `gone` is fired when the client is.
+    /// Looks after the connection until `sitting` is over. `gone` is fired when the client is, or its
+    /// token.
     pub(super) async fn wait_for(
         &mut self,
         sitting: impl Future<Output = Result<Seated, Close>>,
         outbox: &mut OutboxReader,
         gone: &CancellationToken,
-        silence_max: Duration,
+        guest: Guest,
     ) -> (Result<Seated, Close>, Early) {
         let mut sitting = pin!(sitting);
+        let mut token_expired = pin!(sleep_until(guest.valid_until));
         let mut early = Early::default();
         let mut heard_at = Instant::now();
         let mut look_after = interval(LOOK_AFTER_EVERY);
@@ -63,15 +76,27 @@ impl Wire {
             let goes_on = tokio::select! {
                 biased;
                 seated = &mut sitting => return (seated, early),
+                () = &mut token_expired, if is_there => {
+                    early.close = Some(TOKEN_EXPIRED);
+                    false
+                }
                 outgoing = outbox.next(), if is_there => {
                     self.pass_on(outgoing, outbox, &mut early).await
                 }
                 incoming = self.socket.recv(), if is_there => {
                     heard_at = Instant::now();
-                    early.take(incoming)
+                    match early.take(incoming, &guest.arriving) {
+                        Took::Kept => true,
+                        // Whoever asks wants to know whether anybody is there (the page, when it has
+                        // slept), and would come back to the end of the line if nobody were.
+                        Took::Question => {
+                            self.pass_on(Outgoing::keep_alive(), outbox, &mut early).await
+                        }
+                        Took::End => false,
+                    }
                 }
                 _ = look_after.tick(), if is_there => {
-                    heard_at.elapsed() < silence_max
+                    heard_at.elapsed() < guest.silence_max
                         && self.pass_on(Outgoing::Ping(Bytes::new()), outbox, &mut early).await
                         && self.pass_on(Outgoing::keep_alive(), outbox, &mut early).await
                 }
@@ -99,19 +124,42 @@ impl Wire {
     }
 }
 
+/// What became of what arrived.
+enum Took {
+    /// It is kept for later, or was nothing.
+    Kept,
+    /// Somebody asks who is there. Nobody is, before the seat is taken.
+    Question,
+    /// It was the end.
+    End,
+}
+
 impl Early {
-    /// Takes in what arrived. False when that was the end.
-    fn take(&mut self, incoming: Option<Result<Message, axum::Error>>) -> bool {
+    /// Takes in what arrived.
+    fn take(
+        &mut self,
+        incoming: Option<Result<Message, axum::Error>>,
+        arriving: &Arriving,
+    ) -> Took {
+        if matches!(incoming, Some(Ok(_))) {
+            arriving.heard();
+        }
         match incoming {
-            Some(Ok(Message::Binary(message))) => self.keep(message),
+            Some(Ok(Message::Binary(message))) => {
+                if is_question(&message) {
+                    return Took::Question;
+                }
+                self.keep(message);
+            }
             Some(Ok(Message::Text(_))) => self.close = Some(Close::Malformed("text-frame")),
-            Some(Ok(Message::Ping(_) | Message::Pong(_))) => {}
-            Some(Ok(Message::Close(_))) | None => return false,
+            Some(Ok(Message::Pong(number))) => arriving.answered(&number),
+            Some(Ok(Message::Ping(_))) => {}
+            Some(Ok(Message::Close(_))) | None => return Took::End,
             Some(Err(error)) => {
                 self.close = fault_of(error);
-                return false;
+                return Took::End;
             }
         }
-        true
+        Took::Kept
     }
 }

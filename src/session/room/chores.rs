@@ -4,13 +4,12 @@
 //! Chores wait until nothing is owed, so that what is merged is what the database has. Typing never
 //! waits for them: the log is copied under the room's lock, the rest happens elsewhere.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::Instant;
 
+use crate::session::readings::Place;
 use crate::session::room::{Room, State};
 use crate::sync::log::Origin;
 
@@ -33,7 +32,7 @@ pub struct Snapshot {
     /// Rises with each update of an open room.
     pub version: u64,
     /// The place in which its text may be built, kept for as long as the snapshot is.
-    pub place: Option<Arc<OwnedSemaphorePermit>>,
+    pub place: Option<Place>,
 }
 
 /// When chores are done.

@@ -28,10 +28,34 @@ impl Room {
         state.not_saved = None;
         self.look_at_saved(&mut state, 1);
         if !state.was_reset {
-            state.look_at_refused(self.limits.unsaved_bytes);
+            self.look_at_refused(&mut state);
         }
         if state.owed_bytes == 0 {
             self.settled.notify_waiters();
+        }
+    }
+
+    /// Asks for the edits that were refused for want of room, if there is some again. To be called now
+    /// and then: the room that was wanting may have been that of all rooms together, and then nothing
+    /// of this one is stored that would bring it about.
+    pub fn ask_for_refused(&self) {
+        let mut state = self.lock();
+        if !state.was_reset {
+            self.look_at_refused(&mut state);
+        }
+    }
+
+    /// Asks for the edits that were refused for want of room, once half of it is free again. Whoever
+    /// made them has them still, and may not type any more by which they would come.
+    fn look_at_refused(&self, state: &mut State) {
+        let is_free =
+            state.owed_bytes <= self.limits.unsaved_bytes / 2 && self.persister.has_room();
+        if !state.is_full || !is_free {
+            return;
+        }
+        state.is_full = false;
+        for member in &state.members {
+            state.ask_for_missing(member);
         }
     }
 
@@ -91,18 +115,6 @@ impl State {
     pub(super) fn is_not_saved(&mut self, problem: Problem) {
         if self.not_saved.replace(problem) != Some(problem) {
             self.tell_all(&Event::Problem(problem));
-        }
-    }
-
-    /// Asks for the edits that were refused for want of room, once half of it is free again. Whoever
-    /// made them has them still, and may not type any more by which they would come.
-    fn look_at_refused(&mut self, unsaved_max: usize) {
-        if !self.is_full || unsaved_max / 2 < self.owed_bytes {
-            return;
-        }
-        self.is_full = false;
-        for member in &self.members {
-            self.ask_for_missing(member);
         }
     }
 }

@@ -220,6 +220,9 @@ impl Room {
         now: Instant,
     ) -> Result<(), Close> {
         let mut state = self.lock();
+        // Only what is said to be uncertain is asked for again once it is certain: a renewal may come
+        // between this look and the next.
+        holding.look_at_deadline(now);
         if !holding.may_write(now) {
             // They work all the same; what builds on something refused is work, too.
             match state.log.check(update, Origin::Client) {
@@ -227,7 +230,6 @@ impl Room {
                 Ok(_) | Err(Rejected::Gap) => holding.was_active(now),
                 Err(_) => {}
             }
-            holding.look_at_deadline(now);
             holding.tell(&Event::Denied("seat-uncertain"));
             return Ok(());
         }
@@ -257,7 +259,8 @@ impl Room {
         {
             return Err(Close::Forbidden("client-id-of-another"));
         }
-        if self.limits.unsaved_bytes < state.owed_bytes + update.len() {
+        // One alone is taken whatever its size, or nothing would ever make room for it.
+        if 0 < state.owed_bytes && self.limits.unsaved_bytes < state.owed_bytes + update.len() {
             state.is_full = true;
             return refuse(holding, UNSAVED_FULL);
         }
@@ -278,7 +281,7 @@ impl Room {
     ) -> Result<(), Close> {
         let sitter = &holding.sitter;
         let Ok(place) = self.persister.reserve() else {
-            state.is_full = 0 < state.owed_bytes;
+            state.is_full = true;
             return refuse(holding, UNSAVED_FULL);
         };
         state.before_edit(sitter, now);

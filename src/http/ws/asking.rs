@@ -1,0 +1,65 @@
+//! Who opens a websocket, and what its address asks for (CONTRACT §4).
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
+
+use crate::domain::seat::Role;
+use crate::http::auth::{Identity, Tokens};
+use crate::http::caller::Presented;
+use crate::session::arriving::Arriving;
+use crate::session::close::Close;
+use crate::session::seating::Ask;
+
+/// Longest `wait` that may be asked for, in seconds.
+const WAIT_MAX: u16 = 300;
+
+/// Who is at the other end. A token in the address is a choice and comes first.
+pub(super) fn identify(
+    tokens: &Tokens,
+    presented: Presented,
+    query: &HashMap<String, String>,
+) -> Result<Identity, Close> {
+    if let Some(token) = query.get("token") {
+        return tokens.verify(token).map_err(|_| Close::Unauthenticated("token-not-valid"));
+    }
+    match presented {
+        Presented::Person { identity, .. } => Ok(identity),
+        Presented::Refused => Err(Close::Unauthenticated("token-not-valid")),
+        Presented::Nothing | Presented::AdminToken => Err(Close::Unauthenticated("no-token")),
+    }
+}
+
+pub(super) fn ask(
+    identity: &Identity,
+    link: &str,
+    role: &str,
+    query: &HashMap<String, String>,
+) -> Result<Ask, Close> {
+    let role: Role = role.parse().map_err(|_| Close::Malformed("role"))?;
+    // An id that cannot be read names nothing.
+    let link = link.parse().map_err(|_| Close::NoSuchLink)?;
+    let waits = query.get("wait").map_or(Ok(0), |text| text.parse::<u16>());
+    let waits = waits.ok().filter(|seconds| *seconds <= WAIT_MAX);
+    let waits = waits.ok_or(Close::Malformed("wait"))?;
+    Ok(Ask {
+        user: identity.user.clone(),
+        link,
+        role,
+        wants_events: flag(query, "events")?,
+        resume: query.get("resume").cloned(),
+        takes_over: flag(query, "takeover")?,
+        waits: Duration::from_secs(waits.into()),
+        gone: CancellationToken::new(),
+        arriving: Arriving::default(),
+    })
+}
+
+fn flag(query: &HashMap<String, String>, name: &'static str) -> Result<bool, Close> {
+    match query.get(name).map(String::as_str) {
+        None | Some("" | "0" | "false") => Ok(false),
+        Some("1" | "true") => Ok(true),
+        Some(_) => Err(Close::Malformed(name)),
+    }
+}
