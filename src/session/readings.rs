@@ -20,6 +20,7 @@ use crate::domain::ids::DocumentId;
 use crate::domain::limits::TEXTS_BUILT_MAX;
 use crate::session::SessionError;
 use crate::session::room::Snapshot;
+use crate::sync::error::SyncError;
 use crate::sync::text::Text;
 
 /// How long anybody waits for a text. One at its limit takes two seconds; a request has thirty.
@@ -80,6 +81,10 @@ impl Readings {
             };
             match read {
                 Ok(Ok(seen)) => Ok(seen),
+                Ok(Err(SyncError::TooCostly)) => {
+                    tracing::warn!(%document, "a document was made so that it takes too long to build");
+                    Err(SessionError::TooCostly)
+                }
                 Ok(Err(error)) => {
                     tracing::error!(%document, ?error, "a document's text cannot be built");
                     Err(SessionError::Unreadable)

@@ -45,6 +45,9 @@ pub enum SyncError {
     /// One of the stored updates would have been refused.
     #[error("the stored document is damaged: {0}")]
     Refused(#[from] Rejected),
+    /// To settle where everything in it stands would take too long.
+    #[error("the document takes too long to build")]
+    TooCostly,
     /// A client's state vector that is none.
     #[error("malformed state vector: {0}")]
     StateVector(&'static str),

@@ -23,6 +23,7 @@ pub mod awareness;
 mod causality;
 mod deletes;
 pub mod diff;
+mod effort;
 pub mod error;
 pub mod frame;
 mod json;

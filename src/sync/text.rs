@@ -18,6 +18,7 @@ use crate::domain::anchor::{
 use crate::domain::limits::{CONTEXT_CHARS, DIFF_PATIENCE, QUOTE_UTF16_MAX, RESTORE_PLACES_MAX};
 use crate::sync::ROOT;
 use crate::sync::diff;
+use crate::sync::effort;
 use crate::sync::error::{AnchorMismatch, SyncError};
 use crate::sync::lib0::Reader;
 use crate::sync::log;
@@ -50,8 +51,10 @@ impl Text {
     ///
     /// # Errors
     ///
-    /// [`SyncError::Corrupt`] when it is not a whole document.
+    /// [`SyncError::Corrupt`] when it is not a whole document, [`SyncError::TooCostly`] when it was made
+    /// so that it takes minutes.
     pub fn build(merged: &[u8]) -> Result<Self, SyncError> {
+        effort::check(merged)?;
         // Nothing is written into it, so its client id never leaves it.
         let (document, root) = open(merged, ClientID::new(0))?;
         let content = root.get_string(&document.transact());

@@ -1,7 +1,10 @@
 //! What no honest client sends: each gets a typed answer, and nobody else notices (G12).
 
+use std::time::Duration;
+
 use galley::sync::frame;
 use serde_json::json;
+use tokio::time::Instant;
 use tokio_tungstenite::tungstenite::Message;
 use yrs::Text as _;
 
@@ -47,6 +50,52 @@ async fn g12_malformed_messages_are_closed_with_4400_and_the_document_is_unharme
     writer.send_message(Message::text("hello"));
     assert_eq!(writer.closed().await, (4400, "text-frame".to_owned()));
     assert_eq!(server.text(&desk.writer, &desk.document).await, "unharmed");
+}
+
+/// Goal: letters that claim neighbours which never stood beside each other, with nothing wrong in any of
+/// them, would keep whoever builds the text busy for hours. Nobody builds it.
+#[tokio::test]
+async fn g13_a_text_that_was_made_to_take_hours_is_refused_at_once_and_others_are_read() {
+    let mut server = Server::start().await;
+    let (desk, other) = (server.desk("").await, server.desk("another's").await);
+    let letters = 60_000_u32;
+    let mut update = vec![1];
+    let number = |out: &mut Vec<u8>, mut number: u32| {
+        while 0x7f < number {
+            out.push((number & 0x7f) as u8 | 0x80);
+            number >>= 7;
+        }
+        out.push(number as u8);
+    };
+    number(&mut update, letters + 1);
+    update.extend([7, 0, 4, 1, 7]);
+    update.extend_from_slice(b"content");
+    number(&mut update, letters);
+    update.resize(update.len() + letters as usize, b'a');
+    for clock in 0..letters {
+        update.extend([0x44, 7]);
+        number(&mut update, clock);
+        update.extend([1, b'x']);
+    }
+    update.push(0);
+    let writer = server.writer(&desk).await;
+    writer.send(frame::update(&update));
+    let text = |desk: &crate::desk::Desk| format!("/api/documents/{}/text", desk.document);
+    let asked_at = Instant::now();
+    loop {
+        let answer = server.get(&desk.writer, &text(&desk)).await;
+        // Until the update has arrived it is empty.
+        if answer.status != 200 {
+            answer.problem(503, "text-too-costly");
+            break;
+        }
+    }
+    assert!(asked_at.elapsed() < Duration::from_secs(15), "{:?}", asked_at.elapsed());
+    assert_eq!(server.text(&other.writer, &other.document).await, "another's");
+    assert!(writer.is_open());
+    let asked_at = Instant::now();
+    assert!(server.stop().await.success());
+    assert!(asked_at.elapsed() < Duration::from_secs(10), "{:?}", asked_at.elapsed());
 }
 
 /// Goal: a client that writes under an id of the server's is thrown out; no replica has its text.

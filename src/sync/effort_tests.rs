@@ -1,0 +1,145 @@
+//! Settled as `yrs` settles it, and no further than it may be.
+
+use bytes::Bytes;
+use yrs::{ReadTxn as _, StateVector, Transact as _};
+
+use super::*;
+use crate::sync::ROOT;
+use crate::sync::lib0::{put_block, put_length, put_number};
+use crate::sync::log::{Origin, UpdateLog};
+use crate::sync::tests::{append, apply, document, edit, text_of};
+use crate::sync::text::Text;
+
+/// The text of a document as it is settled here, for others to compare.
+pub(crate) fn text(merged: &[u8]) -> String {
+    let line = settle(merged, STEPS_MAX).unwrap();
+    let units = units(merged);
+    let (mut text, mut at) = (Vec::new(), line.first);
+    while let Some(Place { client, bare, right, .. }) = line.places.get(at) {
+        let clocks = bare.clock..bare.clock + bare.length;
+        text.extend(clocks.filter_map(|clock| units.get(&(*client, clock))));
+        at = *right;
+    }
+    String::from_utf16_lossy(&text)
+}
+
+/// Which letter each unit is that has not been deleted.
+fn units(merged: &[u8]) -> HashMap<(u64, u32), u16> {
+    let mut reader = Reader::new(merged);
+    let mut units = HashMap::new();
+    for _ in 0..reader.number().unwrap() {
+        let count = reader.number().unwrap();
+        let (client, mut clock) = (reader.number().unwrap(), reader.clock().unwrap());
+        for _ in 0..count {
+            let found = Struct::read(&mut reader, clock).unwrap();
+            units.extend((clock..).map(|clock| (client, clock)).zip(letters(&found)));
+            clock += found.length;
+        }
+    }
+    for _ in 0..reader.number().unwrap() {
+        let (client, ranges) = (reader.number().unwrap(), reader.number().unwrap());
+        let range = |_| (reader.clock().unwrap(), reader.clock().unwrap());
+        let gone: Vec<(u32, u32)> = (0..ranges).map(range).collect();
+        let is_in = |clock, (from, length): (u32, u32)| (from..from + length).contains(&clock);
+        units.retain(|(by, clock), _| {
+            *by != client || !gone.iter().any(|range| is_in(*clock, *range))
+        });
+    }
+    units
+}
+
+fn letters(found: &Struct<'_>) -> Vec<u16> {
+    let mut bytes = Vec::new();
+    if let Content::Text(piece) = found.content {
+        piece.write(&mut bytes);
+    }
+    str::from_utf8(&bytes).unwrap().encode_utf16().collect()
+}
+
+/// A text, and as many letters more, each of which claims to have been the first one in it and to
+/// have stood left of another letter. By one client, or by two.
+fn forged(letters: u32, other: u64) -> Bytes {
+    let mut out = Vec::new();
+    let first = |out: &mut Vec<u8>, structs: u32, client: u64| {
+        put_number(out, structs);
+        put_number(out, client);
+        put_number(out, 0_u32);
+    };
+    put_number(&mut out, if other == 7 { 1_u32 } else { 2 });
+    first(&mut out, if other == 7 { letters + 1 } else { 1 }, 7);
+    out.extend([4, 1]);
+    put_block(&mut out, ROOT.as_bytes());
+    let count = usize::try_from(letters).unwrap();
+    put_length(&mut out, count);
+    out.extend(vec![b'a'; count]);
+    if other != 7 {
+        first(&mut out, letters, other);
+    }
+    for clock in 0..letters {
+        out.push(0x44);
+        put_number(&mut out, 7_u32);
+        put_number(&mut out, clock);
+        put_block(&mut out, b"x");
+    }
+    out.push(0);
+    out.into()
+}
+
+#[test]
+fn g13_a_document_that_was_made_to_take_for_ever_is_refused_in_a_moment() {
+    for other in [7, 8, 3] {
+        let update = forged(20_000, other);
+        // Nothing is wrong with any of its structs.
+        let mut log = UpdateLog::empty();
+        append(&mut log, update);
+        let built = Text::build(&log.merged());
+        assert!(matches!(built, Err(SyncError::TooCostly)), "{other}");
+    }
+}
+
+#[test]
+fn what_is_forged_but_small_is_settled_as_yrs_settles_it() {
+    for other in [7, 8, 3] {
+        let update = forged(300, other);
+        assert_eq!(text(&update), Text::build(&update).unwrap().content(), "{other}");
+    }
+}
+
+#[test]
+fn what_one_person_writes_takes_no_steps_and_what_two_write_at_once_takes_few() {
+    let (one, two) = (document(5), document(9));
+    let mut log = UpdateLog::empty();
+    for number in 0..2_000_u32 {
+        let at = number.wrapping_mul(2_654_435_761) % (number + 1);
+        append(&mut log, edit(&one, at, 0, "a"));
+    }
+    assert_eq!(settle(&log.merged(), 0).unwrap().steps, 0);
+    apply(&two, &log.merged());
+    let known = one.transact().state_vector();
+    for number in 0..2_000_u32 {
+        let at = number.wrapping_mul(2_654_435_761) % 2_000;
+        edit(&one, at, 0, "b");
+        edit(&two, at, 0, "c");
+    }
+    for person in [&one, &two] {
+        append(&mut log, person.transact().encode_state_as_update_v1(&known).into());
+    }
+    let merged = log.merged();
+    let steps = settle(&merged, STEPS_MAX).unwrap().steps;
+    assert!((1..40_000).contains(&steps), "{steps}");
+    apply(&one, &merged);
+    assert_eq!(text(&merged), text_of(&one));
+    let all = one.transact().encode_state_as_update_v1(&StateVector::default());
+    assert!(log.check(&all, Origin::Client).is_ok_and(|checked| !checked.is_new));
+}
+
+#[test]
+fn what_waits_for_what_is_not_there_is_refused_and_so_is_what_is_no_document() {
+    let mut update = forged(3, 8).to_vec();
+    // The first letter of another client stands beside the tenth.
+    let at = update.windows(3).position(|three| three == [0x44, 7, 2]).unwrap();
+    update[at + 2] = 9;
+    for bytes in [&update[..], &[1, 1], &[1, 1, 7, 0, 31]] {
+        assert!(matches!(check(bytes), Err(SyncError::Refused(_))), "{bytes:?}");
+    }
+}
