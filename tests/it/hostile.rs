@@ -65,7 +65,7 @@ async fn g13_a_text_that_was_made_to_take_hours_is_refused_at_once_and_others_ar
             out.push((number & 0x7f) as u8 | 0x80);
             number >>= 7;
         }
-        out.push(number as u8);
+        out.push(u8::try_from(number).expect("seven bits"));
     };
     number(&mut update, letters + 1);
     update.extend([7, 0, 4, 1, 7]);
