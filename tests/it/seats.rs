@@ -209,7 +209,7 @@ async fn g14_who_waits_in_line_leaves_it_with_their_token() {
     waiter.event("seat.waiting").await;
     waiter.append("of somebody whose token is over by now");
     assert_eq!(waiter.closed().await, (4401, "token-expired".to_owned()));
-    assert!(asked_at.elapsed() < Duration::from_secs(5), "{:?}", asked_at.elapsed());
+    assert!(asked_at.elapsed() < Duration::from_secs(20), "{:?}", asked_at.elapsed());
     holder.leave().await;
     let next = server.writer(&desk).await;
     assert_eq!(next.text(), "text");
@@ -237,7 +237,10 @@ async fn who_is_being_seated_is_asked_for_a_sign_of_life_and_gives_it() {
     // It has the key; its fence cannot be written down.
     sqlx::raw_sql("BEGIN IMMEDIATE").execute(&mut other).await.expect("the lock");
     let first = server.knock(&desk, "writer", "events=1").await;
-    tokio::time::sleep(Duration::from_millis(300)).await;
+    let path = format!("/api/share-links/{}", desk.link);
+    while server.get(&desk.writer, &path).await.ok(200)["seats"]["writer"]["taken"] != true {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
     let second = server.knock(&desk, "writer", "events=1").await;
     assert_eq!(second.closed().await.0, 4409);
     sqlx::raw_sql("COMMIT").execute(&mut other).await.expect("it is free");
