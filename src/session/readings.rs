@@ -1,10 +1,7 @@
 //! Texts that are built to be looked at: few at once, and none for long (G13).
 //!
-//! Nothing interrupts `yrs`, and there are documents on which it works for hours: where thousands of
-//! letters may each stand beside thousands of others, it settles for every one of them again which
-//! comes first, as every Yjs does (Nicolaescu et al., *Near real-time peer-to-peer shared editing on
-//! extensible data types*, 2016, `insert` of YATA). It takes no more than two megabytes to say so, and
-//! nothing but that work shows it. So nobody waits for a text longer than [`PATIENCE`]; until the work
+//! Nothing interrupts `yrs`. What would keep it busy for hours is found out before (`sync::effort`), but
+//! not all that may make it slow. So nobody waits for a text longer than [`PATIENCE`]; until the work
 //! comes to its end nobody begins it again for that document, and the texts of others are built in its
 //! place.
 
@@ -131,7 +128,7 @@ struct Work {
 }
 
 impl Work {
-    /// What came of it.
+    /// Hands on what came of it; it is over with that.
     fn end<T>(self, read: T) -> T {
         read
     }
@@ -166,6 +163,15 @@ mod tests {
         Snapshot { merged, seq: 1, is_settled: true, version: 0, place }
     }
 
+    async fn until(what: &str, is_so: impl Fn() -> bool) {
+        let waits = async {
+            while !is_so() {
+                sleep(Duration::from_millis(5)).await;
+            }
+        };
+        timeout(Duration::from_secs(60), waits).await.expect(what);
+    }
+
     /// A look that lasts until the sender is dropped.
     fn endless() -> (mpsc::Sender<()>, impl FnOnce(&Text) + Send + 'static) {
         let (ends, ended) = mpsc::channel::<()>();
@@ -190,9 +196,7 @@ mod tests {
             assert_eq!(text.expect("another's"), "text");
         }
         drop(ends);
-        while !readings.costly.is_empty() {
-            sleep(Duration::from_millis(5)).await;
-        }
+        until("it came to its end", || readings.costly.is_empty()).await;
         let text = patient.read(costly, snapshot(&readings).await, Text::content).await;
         assert_eq!(text.expect("it came to its end"), "text");
     }
@@ -221,9 +225,7 @@ mod tests {
         }
         assert_eq!(readings.places.available_permits(), COSTLY_MAX);
         drop(all);
-        while readings.places.available_permits() <= COSTLY_MAX {
-            sleep(Duration::from_millis(5)).await;
-        }
+        until("all are given back", || COSTLY_MAX < readings.places.available_permits()).await;
     }
 
     #[tokio::test]

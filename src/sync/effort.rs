@@ -40,6 +40,8 @@ pub(crate) fn check(merged: &[u8]) -> Result<(), SyncError> {
 /// Puts everything in its place, in at most so many steps.
 fn settle(merged: &[u8], steps_max: usize) -> Result<Line, SyncError> {
     let mut waiting = read(merged)?;
+    let at_client: HashMap<u64, usize> =
+        waiting.iter().enumerate().map(|(at, section)| (section.client, at)).collect();
     let mut line = Line::default();
     for first in 0..waiting.len() {
         // Who waits for whom, and up to which clock.
@@ -51,10 +53,12 @@ fn settle(merged: &[u8], steps_max: usize) -> Result<Line, SyncError> {
                 Next::More if line.steps <= steps_max => {}
                 Next::More => return Err(SyncError::TooCostly),
                 Next::Needs(id) => {
-                    let on = waiting.iter().position(|section| section.brings(id));
+                    let on = at_client.get(&id.client).copied();
+                    let is_there =
+                        on.and_then(|on| waiting.get(on)).is_some_and(|on| on.brings(id));
                     // No two wait for each other: the validator sees to that.
-                    let on = on.filter(|_| stack.len() <= waiting.len()).ok_or(Rejected::Gap)?;
-                    stack.push((on, id.clock));
+                    let on = on.filter(|_| is_there && stack.len() <= waiting.len());
+                    stack.push((on.ok_or(Rejected::Gap)?, id.clock));
                 }
             }
         }
@@ -103,9 +107,7 @@ impl Section {
     }
 
     fn brings(&self, id: Id) -> bool {
-        let last = self.structs.last();
-        self.client == id.client
-            && last.is_some_and(|last| id.clock - last.clock.min(id.clock) < last.length)
+        self.structs.last().is_some_and(|last| id.clock < last.clock.saturating_add(last.length))
     }
 }
 

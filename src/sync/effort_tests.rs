@@ -143,3 +143,28 @@ fn what_waits_for_what_is_not_there_is_refused_and_so_is_what_is_no_document() {
         assert!(matches!(check(bytes), Err(SyncError::Refused(_))), "{bytes:?}");
     }
 }
+
+#[test]
+fn who_waits_for_a_row_of_others_comes_when_they_are_there() {
+    // Each person's letter stands right of that of the next.
+    let people = 300_u32;
+    let mut update = Vec::new();
+    put_number(&mut update, people);
+    for client in 1..=people {
+        update.push(1);
+        put_number(&mut update, client);
+        update.push(0);
+        if client == people {
+            update.extend([4, 1]);
+            put_block(&mut update, ROOT.as_bytes());
+        } else {
+            update.push(0x84);
+            put_number(&mut update, client + 1);
+            update.push(0);
+        }
+        put_block(&mut update, &[b'a' + u8::try_from(client % 26).unwrap()]);
+    }
+    update.push(0);
+    let written = Text::build(&update).unwrap().content();
+    assert_eq!((text(&update), written.len()), (written, 300));
+}

@@ -1,7 +1,5 @@
 //! What no honest client sends: each gets a typed answer, and nobody else notices (G12).
 
-use std::time::Duration;
-
 use galley::sync::frame;
 use serde_json::json;
 use tokio::time::Instant;
@@ -9,6 +7,7 @@ use tokio_tungstenite::tungstenite::Message;
 use yrs::Text as _;
 
 use crate::process::Server;
+use crate::redis_server::PATIENCE;
 
 /// Goal: each malformed message ends its own socket with 4400 and nothing else.
 #[tokio::test]
@@ -56,7 +55,7 @@ async fn g12_malformed_messages_are_closed_with_4400_and_the_document_is_unharme
 /// them, would keep whoever builds the text busy for hours. Nobody builds it.
 #[tokio::test]
 async fn g13_a_text_that_was_made_to_take_hours_is_refused_at_once_and_others_are_read() {
-    let mut server = Server::start().await;
+    let server = Server::start().await;
     let (desk, other) = (server.desk("").await, server.desk("another's").await);
     let letters = 60_000_u32;
     let mut update = vec![1];
@@ -89,13 +88,10 @@ async fn g13_a_text_that_was_made_to_take_hours_is_refused_at_once_and_others_ar
             answer.problem(503, "text-too-costly");
             break;
         }
+        assert!(asked_at.elapsed() < PATIENCE, "{}", answer.json);
     }
-    assert!(asked_at.elapsed() < Duration::from_secs(60), "{:?}", asked_at.elapsed());
     assert_eq!(server.text(&other.writer, &other.document).await, "another's");
     assert!(writer.is_open());
-    let asked_at = Instant::now();
-    assert!(server.stop().await.success());
-    assert!(asked_at.elapsed() < Duration::from_secs(60), "{:?}", asked_at.elapsed());
 }
 
 /// Goal: a client that writes under an id of the server's is thrown out; no replica has its text.

@@ -238,7 +238,9 @@ async fn who_is_being_seated_is_asked_for_a_sign_of_life_and_gives_it() {
     sqlx::raw_sql("BEGIN IMMEDIATE").execute(&mut other).await.expect("the lock");
     let first = server.knock(&desk, "writer", "events=1").await;
     let path = format!("/api/share-links/{}", desk.link);
+    let asked_at = Instant::now();
     while server.get(&desk.writer, &path).await.ok(200)["seats"]["writer"]["taken"] != true {
+        assert!(asked_at.elapsed() < PATIENCE, "it never had the key");
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
     let second = server.knock(&desk, "writer", "events=1").await;

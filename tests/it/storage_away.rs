@@ -117,7 +117,9 @@ async fn g7_an_edit_that_found_the_queue_of_all_rooms_full_is_asked_for_again() 
     let is_full = |state: &mut crate::peer::State| {
         state.events.iter().any(|event| event["type"] == "/problems/unsaved-full")
     };
+    let began = Instant::now();
     while !loud.look(is_full) {
+        assert!(loud.is_open() && began.elapsed() < PATIENCE, "the queue is never full");
         for _ in 0..500 {
             loud.append("x");
         }

@@ -27,9 +27,7 @@ impl Room {
         state.owed_bytes = state.owed_bytes.saturating_sub(debt.bytes);
         state.not_saved = None;
         self.look_at_saved(&mut state, 1);
-        if !state.was_reset {
-            self.look_at_refused(&mut state);
-        }
+        self.look_at_refused(&mut state);
         if state.owed_bytes == 0 {
             self.settled.notify_waiters();
         }
@@ -39,10 +37,7 @@ impl Room {
     /// and then: the room that was wanting may have been that of all rooms together, and then nothing
     /// of this one is stored that would bring it about.
     pub fn ask_for_refused(&self) {
-        let mut state = self.lock();
-        if !state.was_reset {
-            self.look_at_refused(&mut state);
-        }
+        self.look_at_refused(&mut self.lock());
     }
 
     /// Asks for the edits that were refused for want of room, once half of it is free again. Whoever
@@ -50,7 +45,7 @@ impl Room {
     fn look_at_refused(&self, state: &mut State) {
         let is_free =
             state.owed_bytes <= self.limits.unsaved_bytes / 2 && self.persister.has_room();
-        if !state.is_full || !is_free {
+        if state.was_reset || !state.is_full || !is_free {
             return;
         }
         state.is_full = false;
