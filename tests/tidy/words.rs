@@ -5,8 +5,9 @@ use std::env;
 
 use crate::tree::{self, Source, assert_none};
 
-/// Longest file, in lines. Past this a file has two subjects.
-const LINES_MAX: usize = 400;
+/// Longest file, in lines; authors aim for 400. A longer file has two subjects. The bound leaves room
+/// above the aim, so that no author squeezes a file to fit.
+const LINES_MAX: usize = 500;
 /// The kinds that people write and read; the first is scripts without an ending.
 const WRITTEN: &[&str] = &["", "css", "html", "js", "mjs", "rs", "toml"];
 
