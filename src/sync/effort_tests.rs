@@ -168,23 +168,3 @@ fn who_waits_for_a_row_of_others_comes_when_they_are_there() {
     let written = Text::build(&update).unwrap().content();
     assert_eq!((text(&update), written.len()), (written, 300));
 }
-#[test]
-fn probe_log() {
-    for n in [250_000_u32, 500_000, 1_000_000, 2_000_000] {
-    let mut log = UpdateLog::empty();
-    let mut done = 0_u32;
-    while done < n {
-        let mut u = vec![1, 1];
-        put_number(&mut u, 7_u32); put_number(&mut u, done);
-        if done == 0 { u.extend([4, 1]); put_block(&mut u, ROOT.as_bytes()); } else { u.push(0x84); put_number(&mut u, 7_u32); put_number(&mut u, done - 1); }
-        put_block(&mut u, b"word wor"); u.push(0);
-        append(&mut log, u.into()); done += 8;
-    }
-    let merged = log.merged();
-    let hwm = || std::fs::read_to_string("/proc/self/status").unwrap().lines().find(|l| l.starts_with("VmHWM")).unwrap().to_owned();
-    eprintln!("n {n} bytes {} {}", merged.len(), hwm());
-    let t = std::time::Instant::now();
-    drop(Text::build(&merged).unwrap());
-    eprintln!("build {} {:?}", hwm(), t.elapsed());
-    }
-}
