@@ -135,13 +135,25 @@ impl UpdateLog {
     ///
     /// [`SyncError::StateVector`] when it is none.
     pub fn diff(&self, state_vector: &[u8]) -> Result<Bytes, SyncError> {
+        self.answer(state_vector).map(|(diff, _)| diff)
+    }
+
+    /// The [`diff`](Self::diff), and what it cost: the bytes that were read to find where it begins and
+    /// the bytes of the answer.
+    ///
+    /// # Errors
+    ///
+    /// [`SyncError::StateVector`] when it is none.
+    pub fn answer(&self, state_vector: &[u8]) -> Result<(Bytes, usize), SyncError> {
         let known = self
             .read_state_vector(state_vector)
             .map_err(|Malformed(reason)| SyncError::StateVector(reason))?;
         let mut cuts = Vec::new();
+        let mut cost = 0_usize;
         for (client, run) in self.by_client() {
             let clock = known.get(&client).copied().unwrap_or(0);
             if let Some(cut) = run.cut(clock, client)? {
+                cost = cost.saturating_add(cut.walked);
                 cuts.push((client, cut));
             }
         }
@@ -154,7 +166,8 @@ impl UpdateLog {
             cut.write(&mut out);
         }
         self.deletes.write(&mut out);
-        Ok(Bytes::from(out))
+        cost = cost.saturating_add(out.len());
+        Ok((Bytes::from(out), cost))
     }
 
     /// The whole document as one update, without the text that was deleted.

@@ -154,6 +154,20 @@ impl<'a> Struct<'a> {
         first
     }
 
+    /// Cuts a text of more than `bytes` at the last character that ends within them. `None`: the
+    /// struct is no such text.
+    pub(crate) fn cut_text(&self, bytes: usize, client: u64) -> Option<(Self, Self)> {
+        let Content::Text(piece) = self.content else { return None };
+        let (first, rest) = piece.cut(bytes)?;
+        let length = first.units();
+        let clock = self.clock.checked_add(length)?;
+        let origin = Some(Id { client, clock: clock.saturating_sub(1) });
+        let content = Content::Text(rest);
+        let rest =
+            Self { clock, length: self.length.saturating_sub(length), origin, content, ..*self };
+        Some((Self { length, content: Content::Text(first), ..*self }, rest))
+    }
+
     /// The same units, deleted.
     pub(crate) fn deleted(mut self) -> Self {
         if self.content != Content::Collected {
@@ -225,6 +239,36 @@ impl<'a> Piece<'a> {
         out.extend_from_slice(half(self.begins_cut));
         out.extend_from_slice(self.text.as_bytes());
         out.extend_from_slice(half(self.ends_cut));
+    }
+
+    /// Appends the text to another.
+    pub(crate) fn push_to(self, text: &mut String) {
+        let half = |cut: bool| if cut { HALF } else { "" };
+        text.push_str(half(self.begins_cut));
+        text.push_str(self.text);
+        text.push_str(half(self.ends_cut));
+    }
+
+    /// How many UTF-16 units it has.
+    fn units(self) -> u32 {
+        let halves = u32::from(self.begins_cut).saturating_add(u32::from(self.ends_cut));
+        utf16::length(self.text).saturating_add(halves)
+    }
+
+    /// The longest part of at most `bytes`, and the rest; nothing if all of it fits. A surrogate pair
+    /// stays whole.
+    fn cut(self, bytes: usize) -> Option<(Self, Self)> {
+        if self.bytes() <= bytes {
+            return None;
+        }
+        let half = if self.begins_cut { HALF.len() } else { 0 };
+        let at = self.text.floor_char_boundary(bytes.saturating_sub(half));
+        let (first, rest) = self.text.split_at_checked(at)?;
+        let is_part = !first.is_empty() && !(rest.is_empty() && !self.ends_cut);
+        is_part.then_some((
+            Self { text: first, ends_cut: false, ..self },
+            Self { text: rest, begins_cut: false, ..self },
+        ))
     }
 
     /// The first `units`, of which there is at least one, and the rest.

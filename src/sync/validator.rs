@@ -12,6 +12,7 @@ use crate::sync::deletes::RANGE_BYTES;
 use crate::sync::error::Rejected;
 use crate::sync::lib0::{CLOCK_MAX, Reader};
 use crate::sync::log::{SECTION_HEADER_MAX, UpdateLog};
+use crate::sync::run::PIECE_BYTES_MAX;
 use crate::sync::structs::{Content, Id, Struct};
 
 /// Client ids under which only servers write: the last 2^32 that JavaScript can count to. Yjs
@@ -47,9 +48,18 @@ impl Checked {
         if found.end().is_some_and(|end| end <= known) {
             return;
         }
-        self.bytes = self.bytes.saturating_add(bytes);
+        self.bytes = self.bytes.saturating_add(bytes).saturating_add(cut_bytes(bytes));
         self.brings_text |= matches!(found.content, Content::Text(_) | Content::Format { .. });
     }
+}
+
+/// By how much a struct of so many bytes grows, at most, when the log stores its text in pieces: each
+/// cut takes a kind, two ids and a length.
+fn cut_bytes(bytes: usize) -> usize {
+    const CUT_BYTES_MAX: usize = 32;
+    // A piece ends at a character, up to three bytes before its bound.
+    const PIECE_BYTES_MIN: usize = PIECE_BYTES_MAX - 3;
+    (bytes / PIECE_BYTES_MIN).saturating_mul(CUT_BYTES_MAX)
 }
 
 /// The structs of one client in an update.

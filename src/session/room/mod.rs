@@ -195,16 +195,17 @@ impl Room {
         self.lock().is_damaged
     }
 
-    /// Answers a sync step 1; says how long the answer is.
+    /// Answers a sync step 1; returns the bytes that the server read and sent for it.
     ///
     /// # Errors
     ///
     /// [`Close::Malformed`] when the state vector is none.
     pub fn answer(&self, holding: &Holding, state_vector: &[u8]) -> Result<usize, Close> {
         let state = self.lock();
-        let diff = state.log.diff(state_vector).map_err(|_| Close::Malformed("state-vector"))?;
+        let (diff, cost) =
+            state.log.answer(state_vector).map_err(|_| Close::Malformed("state-vector"))?;
         holding.outbox().send(frame::sync_step2(&diff));
-        Ok(diff.len())
+        Ok(cost)
     }
 
     /// Takes a writer's update: checks it, relays it as that frame and owes it to the database (M1).

@@ -2,6 +2,7 @@
 //! bytes, and against random ones with `yrs` as the judge.
 
 mod anchors;
+mod cost;
 mod hostile;
 mod mutations;
 mod real_yjs;

@@ -1,0 +1,77 @@
+//! G17: the cost of a text is bounded, whatever its updates say. Costs are counted in bytes and steps.
+
+use super::{append, append_all, apply, document, edit, text_of};
+use crate::sync::lib0::put_number;
+use crate::sync::log::UpdateLog;
+use crate::sync::run::PIECE_BYTES_MAX;
+use crate::sync::text::document_from_text;
+
+/// Clients with one long text each, as after four large pastes.
+const CLIENTS: u64 = 4;
+const LETTERS: u32 = 300_000;
+
+fn long_texts() -> UpdateLog {
+    let mut log = UpdateLog::empty();
+    let text = "a".repeat(usize::try_from(LETTERS).unwrap());
+    append_all(&mut log, (1..=CLIENTS).map(|client| document_from_text(&text, client)));
+    log
+}
+
+fn state_vector(clock: u32) -> Vec<u8> {
+    let mut vector = Vec::new();
+    put_number(&mut vector, CLIENTS);
+    for client in 1..=CLIENTS {
+        put_number(&mut vector, client);
+        put_number(&mut vector, clock);
+    }
+    vector
+}
+
+/// Goal (H1): a state vector that ends inside a long text costs a walk through one piece of it, and
+/// the cost that the server charges contains that walk.
+#[test]
+fn g17_a_state_vector_that_ends_inside_long_texts_costs_a_piece_of_each() {
+    let log = long_texts();
+    let per_text = 3 * PIECE_BYTES_MAX;
+    for clock in [1, 4_095, 4_096, 4_097, LETTERS / 2 + 1, LETTERS - 1] {
+        let (answer, cost) = log.answer(&state_vector(clock)).unwrap();
+        let walked = cost - answer.len();
+        let most = usize::try_from(CLIENTS).unwrap() * per_text;
+        assert!(walked <= most, "{walked} bytes walked from clock {clock}");
+        let missing = usize::try_from(CLIENTS * u64::from(LETTERS - clock)).unwrap();
+        assert!(missing <= answer.len() && answer.len() < missing + missing / 100 + 200);
+    }
+    let (answer, cost) = log.answer(&state_vector(LETTERS - 1)).unwrap();
+    assert!(answer.len() < 100 && 4_000 < cost, "the walk is charged: {cost}");
+}
+
+/// Goal: pieces are the same text for every replica, however they meet, and nothing splits a pair.
+#[test]
+fn g17_a_long_text_in_pieces_is_the_same_text_to_every_replica() {
+    let page = "ab한국👩‍👧x e\u{301}\n".repeat(2_000);
+    let writer = document(7);
+    let mut log = UpdateLog::empty();
+    append(&mut log, edit(&writer, 0, 0, &page));
+    append(&mut log, edit(&writer, 10_001, 4_000, "between"));
+    let early = document(1);
+    apply(&early, &log.merged());
+    for at in [5, 4_100, 9_000] {
+        append(&mut log, edit(&writer, at, 3, "🙂"));
+    }
+    let known = yrs::updates::encoder::Encode::encode_v1(&yrs::ReadTxn::state_vector(
+        &yrs::Transact::transact(&early),
+    ));
+    apply(&early, &log.diff(&known).unwrap());
+    assert_eq!(text_of(&early), text_of(&writer));
+    let merged = log.merged();
+    let late = document(2);
+    apply(&late, &merged);
+    assert_eq!(text_of(&late), text_of(&writer));
+    // A log that was stored with long structs opens, and what a client sends again is no news.
+    let whole = super::whole(&writer);
+    let mut stored = UpdateLog::open(vec![whole.clone()]).unwrap();
+    assert_eq!(stored.state_vector(), log.state_vector());
+    assert!(!log.check(&whole, crate::sync::log::Origin::Client).unwrap().is_new);
+    let reopened = stored.merged();
+    assert_eq!(UpdateLog::open(vec![reopened.clone()]).unwrap().merged(), reopened);
+}
