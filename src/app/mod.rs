@@ -132,6 +132,7 @@ impl App {
             Some(token) => token.clone(),
             None => secrets::find_or_make(Path::new(ADMIN_TOKEN_FILE))?,
         };
+        secrets::demand_two(&secret, &admin_token, &settings.auth.secret_file)?;
         let storage = Storage::open(&settings.database.url).await?;
         if settings.database.url.starts_with("postgres") && settings.locks.url == "memory:" {
             tracing::warn!(

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use secrecy::SecretString;
+use secrecy::{ExposeSecret as _, SecretString};
 
 /// Where the admin token is kept when the settings have none.
 pub const ADMIN_TOKEN_FILE: &str = "data/admin-token";
@@ -34,6 +34,12 @@ pub enum SecretError {
         "{0}: a secret has at least {BYTES_MIN} bytes; make another, or delete it to have one made"
     )]
     TooShort(PathBuf),
+    /// One text opens `/api/admin` and signs tokens.
+    #[error(
+        "{ADMIN_TOKEN_FILE} or admin.token holds the signing secret of {0}: an administrator's \
+         token must be another text; delete the file to have one made"
+    )]
+    Shared(PathBuf),
     /// The system gave no random bytes.
     #[error("no random bytes to make a secret of")]
     Random(#[source] getrandom::Error),
@@ -58,6 +64,22 @@ pub fn find_or_make(path: &Path) -> Result<SecretString, SecretError> {
     Ok(secret.into())
 }
 
+/// Refuses an admin token that is the signing secret: `data/admin-token` may be a link to it.
+///
+/// # Errors
+///
+/// [`SecretError::Shared`] when both are the same text. `secret_file` is for the message.
+pub fn demand_two(
+    secret: &SecretString,
+    admin_token: &SecretString,
+    secret_file: &Path,
+) -> Result<(), SecretError> {
+    if secret.expose_secret() == admin_token.expose_secret() {
+        return Err(SecretError::Shared(secret_file.to_owned()));
+    }
+    Ok(())
+}
+
 fn read(path: &Path) -> Result<Option<String>, SecretError> {
     let text = match fs::read_to_string(path) {
         Ok(text) => text,
@@ -79,16 +101,19 @@ fn make(path: &Path) -> Result<(), SecretError> {
         let made = DirBuilder::new().recursive(true).mode(0o700).create(folder);
         made.map_err(|source| io_error(folder, source))?;
     }
+    // Not the process id alone, which is 1 in each container: a draft that a crash left would
+    // stop every later start.
+    let mut suffix = [0; 8];
+    getrandom::fill(&mut suffix).map_err(SecretError::Random)?;
     let mut draft = path.as_os_str().to_owned();
-    draft.push(format!(".{}", std::process::id()));
+    draft.push(format!(".{}", URL_SAFE_NO_PAD.encode(suffix)));
     let draft = PathBuf::from(draft);
-    let linked = write(&draft, &URL_SAFE_NO_PAD.encode(bytes))
-        .and_then(|()| fs::hard_link(&draft, path))
-        .or_else(|error| match error.kind() {
-            // Somebody else's first start was faster.
-            ErrorKind::AlreadyExists => Ok(()),
-            _ => Err(io_error(path, error)),
-        });
+    write(&draft, &URL_SAFE_NO_PAD.encode(bytes)).map_err(|error| io_error(&draft, error))?;
+    let linked = fs::hard_link(&draft, path).or_else(|error| match error.kind() {
+        // Somebody else's first start was faster.
+        ErrorKind::AlreadyExists => Ok(()),
+        _ => Err(io_error(path, error)),
+    });
     if let Err(error) = fs::remove_file(&draft) {
         tracing::warn!(%error, file = %draft.display(), "a draft of a secret was left behind");
     }
@@ -96,11 +121,15 @@ fn make(path: &Path) -> Result<(), SecretError> {
 }
 
 fn write(draft: &Path, secret: &str) -> io::Result<()> {
-    let mut file =
-        OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(draft)?;
+    // `create_new` follows no symbolic link (O_EXCL).
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(draft)?;
     // Without a line end, so that the file's bytes are the key for any other program too.
-    file.write_all(secret.as_bytes())?;
-    file.sync_all()
+    let written = file.write_all(secret.as_bytes()).and_then(|()| file.sync_all());
+    if written.is_err() {
+        // A full disk: no later start finds this name again.
+        let _gone = fs::remove_file(draft);
+    }
+    written
 }
 
 fn io_error(path: &Path, source: io::Error) -> SecretError {
@@ -109,7 +138,7 @@ fn io_error(path: &Path, source: io::Error) -> SecretError {
 
 #[cfg(test)]
 mod tests {
-    use secrecy::ExposeSecret;
+    use std::os::unix::fs::symlink;
 
     use super::*;
 
@@ -135,6 +164,41 @@ mod tests {
         let first = read(&path).expect("readable");
         make(&path).expect("not made again");
         assert_eq!(read(&path).expect("readable"), first);
+    }
+
+    #[test]
+    fn a_draft_is_written_into_no_file_that_is_there() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (theirs, draft) = (folder.path().join("theirs"), folder.path().join("secret.1"));
+        fs::write(&theirs, "").expect("written");
+        symlink(&theirs, &draft).expect("a link");
+        let refused = write(&draft, "a secret").expect_err("a refusal");
+        assert_eq!(refused.kind(), ErrorKind::AlreadyExists);
+        assert_eq!(fs::read_to_string(&theirs).expect("readable"), "");
+    }
+
+    #[test]
+    fn a_dangling_link_in_place_of_a_secret_is_an_error_and_not_followed() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("secret");
+        symlink(folder.path().join("theirs"), &path).expect("a link");
+        assert!(matches!(find_or_make(&path), Err(SecretError::Io { .. })));
+        assert!(!folder.path().join("theirs").exists());
+        assert_eq!(fs::read_dir(folder.path()).expect("readable").count(), 1, "no draft is left");
+    }
+
+    #[test]
+    fn an_admin_token_that_is_a_link_to_the_secret_is_refused() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (path, token) = (folder.path().join("secret"), folder.path().join("admin-token"));
+        let secret = find_or_make(&path).expect("made");
+        symlink(&path, &token).expect("a link");
+        let linked = find_or_make(&token).expect("found");
+        let refused = demand_two(&secret, &linked, &path);
+        assert!(matches!(refused, Err(SecretError::Shared(_))));
+        fs::remove_file(&token).expect("removed");
+        let own = find_or_make(&token).expect("made");
+        assert!(demand_two(&secret, &own, &path).is_ok());
     }
 
     #[test]
