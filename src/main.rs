@@ -9,7 +9,7 @@ use anyhow::Context as _;
 use clap::{Args, Parser, Subcommand};
 use galley::app::secrets::find_or_make;
 use galley::app::{App, migrate};
-use galley::config::{Faults, Flags, Settings, parse_duration};
+use galley::config::{Faults, Flags, Settings, ignored, parse_duration};
 use galley::domain::user::{User, parse_name};
 use galley::http::auth::Tokens;
 use galley::telemetry;
@@ -91,17 +91,25 @@ fn main() -> ExitCode {
 fn run(command: Command) -> anyhow::Result<()> {
     let FlagArgs { config, listen, database_url, locks_url } = command.flags;
     let flags = Flags { config, listen, database_url, locks_url };
-    let settings = Settings::gather(&flags, environment())?;
+    let environment = environment();
+    let ignored = ignored(environment.keys());
+    let settings = Settings::gather(&flags, environment)?;
     match command.action.unwrap_or(Action::Serve) {
-        Action::Serve => serve(settings),
+        Action::Serve => serve(settings, ignored.as_deref()),
         Action::Migrate => Ok(runtime()?.block_on(migrate(&settings))?),
-        Action::CheckConfig => say(&settings.show()),
+        Action::CheckConfig => {
+            ignored.iter().for_each(|line| complain(line));
+            say(&settings.show())
+        }
         Action::Token(args) => token(&settings, &args),
     }
 }
 
-fn serve(settings: Settings) -> anyhow::Result<()> {
+fn serve(settings: Settings, ignored: Option<&str>) -> anyhow::Result<()> {
     telemetry::start_logs(&settings.log.level, settings.log.format)?;
+    if let Some(line) = ignored {
+        tracing::warn!("{line}");
+    }
     let runtime = runtime()?;
     let ended = runtime.block_on(async {
         let app = App::start(settings).await?;

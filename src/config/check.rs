@@ -17,8 +17,11 @@ use crate::domain::redis_url::RedisUrl;
 use crate::http::origin::Origin;
 use crate::telemetry::{self, Format};
 
-/// Shortest admin token, in bytes: it is tried from outside, under the rate limit.
-const ADMIN_TOKEN_BYTES_MIN: usize = 8;
+/// Shortest admin token, in bytes: as long as the signing secret. Attackers try tokens from outside,
+/// and the rate limit alone does not protect a short one.
+const ADMIN_TOKEN_BYTES_MIN: usize = 32;
+/// Longest sign-in address, in bytes: browsers and proxies refuse much longer ones.
+const SIGN_IN_URL_BYTES_MAX: usize = 2_048;
 
 /// Reads and checks all keys.
 ///
@@ -206,13 +209,31 @@ fn auth(reader: &mut Reader) -> Option<AuthSettings> {
     }
     let guests = reader.switch("auth.guests");
     let secret_file = reader.required("auth.secret_file").map(PathBuf::from);
-    Some(AuthSettings { guests: guests?, secret_file: secret_file? })
+    let sign_in_url = sign_in_url(reader);
+    Some(AuthSettings { guests: guests?, secret_file: secret_file?, sign_in_url: sign_in_url? })
+}
+
+/// The address becomes a link of the page, so another scheme (`javascript:`) is a fault.
+fn sign_in_url(reader: &mut Reader) -> Option<Option<String>> {
+    let Some(url) = reader.text("auth.sign_in_url") else { return Some(None) };
+    let rest = url.strip_prefix("https://").or_else(|| url.strip_prefix("http://"));
+    let has_host = rest.is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_alphanumeric()));
+    let is_printable = url.bytes().all(|byte| byte.is_ascii_graphic());
+    if has_host && is_printable && url.len() <= SIGN_IN_URL_BYTES_MAX {
+        return Some(Some(url));
+    }
+    let expected = "must be an http:// or https:// address, like \
+                    https://app.example.com/sign-in?next={return}";
+    reader.fault("auth.sign_in_url", expected);
+    None
 }
 
 fn admin(reader: &mut Reader) -> Option<AdminSettings> {
     let token = reader.text("admin.token");
     if token.as_ref().is_some_and(|token| token.len() < ADMIN_TOKEN_BYTES_MIN) {
-        reader.fault("admin.token", "must be at least 8 bytes; leave it out to have one made");
+        let what = "must be at least 32 bytes; make one with `openssl rand -hex 32`, or leave the \
+                    setting out, and the first start makes one";
+        reader.fault("admin.token", what);
         return None;
     }
     // A header carries it.

@@ -3,10 +3,13 @@
 //! Compiled-in defaults (`config/default.toml`, which is also the manual) ← the file of `--config`
 //! ← environment `GALLEY_<SECTION>__<KEY>` ← flags. Nothing is guessed: unknown keys, values out of
 //! range and keys that contradict each other stop the start, all of them named at once, one line
-//! each. Nothing here touches a disk except to read the file that was asked for.
+//! each. Nothing here touches a disk except to read the file that was asked for. Variables that only
+//! share the prefix are no settings ([`ignored`]).
 
 mod check;
 mod duration;
+mod environment;
+mod parse_fault;
 mod reader;
 mod show;
 
@@ -23,6 +26,8 @@ use secrecy::SecretString;
 use crate::domain::lease::LeaseTerms;
 use crate::http::origin::Origin;
 use crate::telemetry::Format;
+
+pub use crate::config::environment::ignored;
 
 /// The defaults and the manual in one.
 pub const DEFAULTS: &str = include_str!("../../config/default.toml");
@@ -148,6 +153,8 @@ pub struct AuthSettings {
     pub guests: bool,
     /// Where the HS256 secret is.
     pub secret_file: PathBuf,
+    /// Where a page sends users who have no sign-in; `{return}` stands for the page's address.
+    pub sign_in_url: Option<String>,
 }
 
 /// `[admin]`
@@ -216,7 +223,7 @@ impl Settings {
                     .prefix_separator("_")
                     .separator("__")
                     .ignore_empty(true)
-                    .source(Some(environment)),
+                    .source(Some(environment::settings(environment))),
             )
             .set_override_option("server.listen", flags.listen.clone())
             .and_then(|sources| {
@@ -224,7 +231,7 @@ impl Settings {
             })
             .and_then(|sources| sources.set_override_option("locks.url", flags.locks_url.clone()))
             .and_then(ConfigBuilder::<DefaultState>::build)
-            .map_err(|error| Faults(vec![one_line(&error.to_string())]))?;
+            .map_err(|error| Faults(vec![parse_fault::line(&error)]))?;
         check::settings(&merged.cache).map_err(Faults)
     }
 
@@ -239,11 +246,6 @@ impl Settings {
 #[must_use]
 pub fn parse_duration(text: &str) -> Option<Duration> {
     duration::parse(text)
-}
-
-/// A parser's message with its excerpt folded into one line.
-fn one_line(message: &str) -> String {
-    message.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 #[cfg(test)]

@@ -128,18 +128,10 @@ impl Reader {
         self.faults
     }
 
-    /// A value outside any section. In the environment that is one underscore too few.
+    /// A value outside any section.
     fn stray(&mut self, name: &str, value: &Value) {
         let place = place(value);
-        if value.origin() == Some(ENVIRONMENT) {
-            let name = name.to_uppercase();
-            self.faults.push(format!(
-                "GALLEY_{name}: there is no such setting; section and key are joined by two \
-                 underscores, as in GALLEY_SERVER__LISTEN"
-            ));
-        } else {
-            self.faults.push(format!("{name}: must be a section, [{name}]{place}"));
-        }
+        self.faults.push(format!("{name}: must be a section, [{name}]{place}"));
     }
 
     /// The defaults name every key that has one, so it can be missing only by being erased.
@@ -157,9 +149,6 @@ impl Reader {
         None
     }
 }
-
-/// What `config` calls the origin of an environment variable.
-const ENVIRONMENT: &str = "the environment";
 
 /// Where a value came from, for the end of a line. The value itself may be a secret.
 fn place(value: &Value) -> String {

@@ -85,9 +85,17 @@ fn history(all: &Settings) -> String {
 }
 
 fn auth(all: &Settings) -> String {
+    let sign_in_url = match &all.auth.sign_in_url {
+        Some(url) => text("sign_in_url", url),
+        None => unset("sign_in_url", "a page without a sign-in offers no link"),
+    };
     let auth = section(
         "auth",
-        &[plain("guests", all.auth.guests), text("secret_file", all.auth.secret_file.display())],
+        &[
+            plain("guests", all.auth.guests),
+            text("secret_file", all.auth.secret_file.display()),
+            sign_in_url,
+        ],
     );
     let token = match &all.admin.token {
         Some(_) => text("token", HIDDEN),

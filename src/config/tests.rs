@@ -5,6 +5,9 @@ use std::io::Write;
 
 use super::*;
 
+/// An admin token of the least length.
+const TOKEN: &str = "0123456789abcdef0123456789abcdef";
+
 fn environment(pairs: &[(&str, &str)]) -> HashMap<String, String> {
     pairs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect()
 }
@@ -66,7 +69,7 @@ fn the_environment_knows_numbers_and_switches() {
     let settings = with(&[
         ("GALLEY_LIMITS__MESSAGE_BYTES", "4096"),
         ("GALLEY_AUTH__GUESTS", "false"),
-        ("GALLEY_ADMIN__TOKEN", "0123456789"),
+        ("GALLEY_ADMIN__TOKEN", TOKEN),
         ("GALLEY_LOG__LEVEL", ""),
     ])
     .expect("valid");
@@ -79,14 +82,65 @@ fn the_environment_knows_numbers_and_switches() {
 #[test]
 fn unknown_keys_are_faults_wherever_they_come_from() {
     assert!(fault(&[("GALLEY_SEATS__LEASES", "9s")]).starts_with("seats.leases: there is no such"));
-    let one_underscore = fault(&[("GALLEY_DATABASE_URL", "sqlite://x.db")]);
-    assert!(
-        one_underscore.starts_with("GALLEY_DATABASE_URL: there is no such"),
-        "{one_underscore}"
-    );
     let Faults(lines) =
         from_file("listen = \"127.0.0.1:1\"\n[sever]\ndrain = \"1s\"").expect_err("two faults");
     assert_eq!(lines.len(), 2, "{lines:?}");
+}
+
+#[test]
+fn variables_that_only_share_the_prefix_are_no_settings() {
+    let of_kubernetes = [
+        ("GALLEY_SERVICE_HOST", "10.0.0.1"),
+        ("GALLEY_SERVICE_PORT_HTTP", "8080"),
+        ("GALLEY_PORT", "tcp://10.0.0.1:8080"),
+        ("GALLEY_PORT_8080_TCP_ADDR", "10.0.0.1"),
+        ("GALLEY__CANARY_SERVICE_HOST", "10.0.0.2"),
+        ("GALLEY_REDIS__OLD_PORT_6379_TCP", "tcp://10.0.0.3:6379"),
+    ];
+    assert!(with(&of_kubernetes).is_ok());
+    assert_eq!(ignored(environment(&of_kubernetes).keys()), None);
+    let others = [("GALLEY_ORIGIN", "http://x"), ("GALLEY_DATABASE_URL", "sqlite://x.db")];
+    assert_eq!(with(&others).expect("valid").database.url, "sqlite://data/galley.db");
+    let line = ignored(environment(&others).keys()).expect("a line");
+    assert!(line.contains("GALLEY_DATABASE_URL, GALLEY_ORIGIN"), "{line}");
+    assert!(!line.contains("sqlite") && !line.contains('\n'), "{line}");
+}
+
+#[test]
+fn a_line_that_is_no_toml_is_named_by_its_place_and_not_quoted() {
+    for content in [
+        "[admin]\ntoken=\"hunter2-and-no-end",
+        "[admin]\ntoken = hunter2",
+        "[admin]\n[admin]\ntoken = \"hunter2\"",
+        "[admin]\ntoken = \"a\" hunter2\n",
+        "hunter2",
+        "[admin]\ntoken = \"\"\"hunter2\nhunter2",
+        "token.hunter2 = 1\ntoken.hunter2 = 2",
+    ] {
+        let Faults(lines) = from_file(content).expect_err("a fault");
+        assert_eq!(lines.len(), 1, "{lines:?}");
+        assert!(lines[0].contains(": line ") && lines[0].contains("column "), "{lines:?}");
+        assert!(!lines[0].contains("hunter2"), "{lines:?}");
+    }
+}
+
+#[test]
+fn a_sign_in_address_is_a_link_of_the_web() {
+    let address = "https://app.example.com/sign-in?next={return}";
+    let settings = with(&[("GALLEY_AUTH__SIGN_IN_URL", address)]).expect("valid");
+    assert_eq!(settings.auth.sign_in_url.as_deref(), Some(address));
+    for address in ["javascript:alert(1)", "/sign-in", "https://", "https:///x", "https://a b"] {
+        let line = fault(&[("GALLEY_AUTH__SIGN_IN_URL", address)]);
+        assert!(line.starts_with("auth.sign_in_url: must be an http"), "{line}");
+    }
+}
+
+#[test]
+fn an_admin_token_is_as_long_as_the_secret() {
+    assert!(with(&[("GALLEY_ADMIN__TOKEN", TOKEN)]).is_ok());
+    let line = fault(&[("GALLEY_ADMIN__TOKEN", &TOKEN[1..])]);
+    assert!(line.starts_with("admin.token: must be at least 32 bytes"), "{line}");
+    assert!(!line.contains(&TOKEN[1..]), "{line}");
 }
 
 #[test]
@@ -207,15 +261,15 @@ fn what_is_shown_hides_secrets_and_can_be_read_back() {
     let settings = with(&[
         ("GALLEY_LOCKS__URL", "rediss://galley:hunter2@redis.internal:6380/1"),
         ("GALLEY_DATABASE__URL", "postgres://galley:hunter2@db.internal/galley"),
-        ("GALLEY_ADMIN__TOKEN", "correct-horse"),
+        ("GALLEY_ADMIN__TOKEN", TOKEN),
         ("GALLEY_SERVER__PUBLIC_URL", "https://galley.example"),
         ("GALLEY_SEATS__IDLE_RELEASE", "0s"),
     ])
     .expect("valid");
     let shown = settings.show();
-    assert!(!shown.contains("hunter2") && !shown.contains("correct-horse"), "{shown}");
+    assert!(!shown.contains("hunter2") && !shown.contains(TOKEN), "{shown}");
     assert!(!format!("{settings:?}").contains("hunter2"));
-    let readable = shown.replace("token = \"***\"", "token = \"12345678\"");
+    let readable = shown.replace("token = \"***\"", &format!("token = \"{TOKEN}\""));
     let again = from_file(&readable).expect("valid");
     assert_eq!(again.show(), shown);
 }
@@ -223,9 +277,10 @@ fn what_is_shown_hides_secrets_and_can_be_read_back() {
 #[test]
 fn the_examples_and_the_manual_agree_with_the_program() {
     let production = include_str!("../../config/production.toml");
-    assert!(from_file(production).is_ok());
+    let settings = from_file(production).expect("valid");
+    assert!(settings.auth.sign_in_url.is_some() && production.contains("\n[admin]\n"));
     // Every key that has no default stands in the manual too, commented out.
-    for key in ["public_url", "jwks_url", "issuer", "audience", "token"] {
+    for key in ["public_url", "sign_in_url", "jwks_url", "issuer", "audience", "token"] {
         assert!(DEFAULTS.contains(&format!("\n# {key} = ")), "{key}");
     }
 }

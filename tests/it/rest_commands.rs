@@ -41,7 +41,7 @@ async fn galley_with(folder: &Path, arguments: &[&str], settings: &[(&str, &str)
 async fn check_config_prints_what_is_in_force_and_no_secret() {
     let folder = tempfile::tempdir().expect("a folder");
     let settings = [
-        ("GALLEY_ADMIN__TOKEN", "correct-horse"),
+        ("GALLEY_ADMIN__TOKEN", "correct-horse-battery-staple-0123"),
         ("GALLEY_LOCKS__URL", "redis://galley:hunter2@127.0.0.1:1/0"),
         ("GALLEY_DATABASE__SHARED_SQLITE", "true"),
     ];
@@ -58,7 +58,7 @@ async fn wrong_settings_stop_every_command_with_one_line_each() {
     let folder = tempfile::tempdir().expect("a folder");
     let settings = [
         ("GALLEY_SEATS__LEASE", "5s"),
-        ("GALLEY_DATABASE_URL", "sqlite://elsewhere.db"),
+        ("GALLEY_DATABASE__URI", "sqlite://elsewhere.db"),
         ("GALLEY_LOCKS__URL", "redis+sentinel://secret@a:1,b:2"),
     ];
     for command in ["check-config", "serve", "migrate"] {
@@ -66,12 +66,44 @@ async fn wrong_settings_stop_every_command_with_one_line_each() {
         assert_eq!(ran.code(), Some(2), "{command}");
         let complaint = ran.complaint();
         assert_eq!(complaint.lines().count(), 3, "{complaint}");
-        for part in ["seats.lease: ", "GALLEY_DATABASE_URL: ", "locks.url: "] {
+        for part in ["seats.lease: ", "database.uri: ", "locks.url: "] {
             assert!(complaint.contains(part), "{complaint}");
         }
         assert!(!complaint.contains("secret@"), "{complaint}");
     }
     assert_eq!(folder.path().read_dir().expect("readable").count(), 0);
+}
+
+#[tokio::test]
+async fn kubernetes_variables_do_not_prevent_the_start_and_a_near_miss_is_one_line() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let of_kubernetes = [
+        ("GALLEY_SERVICE_HOST", "10.0.0.1"),
+        ("GALLEY_PORT", "tcp://10.0.0.1:8080"),
+        ("GALLEY_PORT_8080_TCP", "tcp://10.0.0.1:8080"),
+    ];
+    let ran = galley_with(folder.path(), &["check-config"], &of_kubernetes).await;
+    assert_eq!((ran.code(), ran.complaint().as_str()), (Some(0), ""));
+    let others = [("GALLEY_SECRET_FILE", "x"), ("GALLEY_DATABASE_URL", "sqlite://y.db")];
+    let ran = galley_with(folder.path(), &["check-config"], &others).await;
+    let complaint = ran.complaint();
+    assert_eq!((ran.code(), complaint.lines().count()), (Some(0), 1), "{complaint}");
+    assert!(complaint.contains("GALLEY_DATABASE_URL, GALLEY_SECRET_FILE"), "{complaint}");
+}
+
+/// Goal: a forgotten quotation mark does not print the secret behind it.
+#[tokio::test]
+async fn a_fault_in_a_settings_file_is_named_by_its_place_and_not_quoted() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let content = "[admin]\ntoken=\"correct-horse-battery-staple\n";
+    std::fs::write(folder.path().join("bad.toml"), content).expect("written");
+    for command in ["check-config", "serve"] {
+        let ran = galley(folder.path(), &[command, "--config", "bad.toml"]).await;
+        let complaint = ran.complaint();
+        assert_eq!((ran.code(), complaint.lines().count()), (Some(2), 1), "{complaint}");
+        assert!(complaint.contains("bad.toml: line 2, column "), "{complaint}");
+        assert!(!complaint.contains("horse"), "{complaint}");
+    }
 }
 
 #[tokio::test]

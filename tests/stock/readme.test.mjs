@@ -45,7 +45,7 @@ after(async () => {
 
 test("the examples share a document, and two people sit down with the stock client", async () => {
   const secret = join(galley.folder, "data/secret")
-  const env = { ...process.env, GALLEY_SECRET_FILE: secret, GALLEY_ORIGIN: galley.url }
+  const env = { ...process.env, SECRET_FILE: secret, ORIGIN: galley.url }
   const said = execFileSync(process.execPath, ["share.mjs"], { cwd: folder, env, encoding: "utf8" })
   const { link, writer, reviewer } = JSON.parse(said)
 
