@@ -13,6 +13,7 @@ use serde::Serialize;
 use crate::domain::limits::{
     LABEL_CHARS_MAX, NAMED_BYTES_MAX, NAMED_VERSIONS_MAX, VERSION_BYTES_MAX, VERSIONS_MAX,
 };
+use crate::domain::printable::{Unprintable, check_line};
 
 /// For how long every version is kept.
 const EVERY_ONE_FOR: TimeDelta = TimeDelta::hours(24);
@@ -85,8 +86,8 @@ impl FromStr for VersionKind {
 /// The text cannot be the label of a version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidLabel {
-    /// Nothing but white space.
-    #[error("a label may not be empty")]
+    /// It has no visible character.
+    #[error("a label needs a visible character")]
     Empty,
     /// Longer than [`LABEL_CHARS_MAX`].
     #[error("a label has at most {LABEL_CHARS_MAX} characters")]
@@ -94,25 +95,30 @@ pub enum InvalidLabel {
     /// Control characters, line breaks among them.
     #[error("a label is one line without control characters")]
     Control,
+    /// It has invisible characters, or marks that turn the writing direction of what follows.
+    #[error("a label may not contain invisible characters or marks of writing direction")]
+    Invisible,
 }
 
 /// Trims and checks a label.
 ///
 /// # Errors
 ///
-/// [`InvalidLabel`] when it is empty, too long or more than one line.
+/// [`InvalidLabel`] when it is empty, too long, more than one line, or has invisible characters.
 pub fn parse_label(text: &str) -> Result<String, InvalidLabel> {
     let label = text.trim();
     if label.is_empty() {
         return Err(InvalidLabel::Empty);
     }
-    if label.chars().any(char::is_control) {
-        return Err(InvalidLabel::Control);
-    }
     if LABEL_CHARS_MAX < label.chars().count() {
         return Err(InvalidLabel::TooLong);
     }
-    Ok(label.to_owned())
+    match check_line(label) {
+        Ok(()) => Ok(label.to_owned()),
+        Err(Unprintable::Control) => Err(InvalidLabel::Control),
+        Err(Unprintable::Invisible) => Err(InvalidLabel::Invisible),
+        Err(Unprintable::Blank) => Err(InvalidLabel::Empty),
+    }
 }
 
 /// What of a kept version decides whether it stays.
@@ -210,6 +216,7 @@ mod tests {
         assert_eq!(parse_label(" 제출본 "), Ok("제출본".to_owned()));
         assert_eq!(parse_label("\t"), Err(InvalidLabel::Empty));
         assert_eq!(parse_label("a\nb"), Err(InvalidLabel::Control));
+        assert_eq!(parse_label("a\u{2066}b"), Err(InvalidLabel::Invisible));
         assert_eq!(parse_label(&"가".repeat(101)), Err(InvalidLabel::TooLong));
     }
 

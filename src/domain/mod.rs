@@ -22,6 +22,7 @@ pub mod history;
 pub mod ids;
 pub mod lease;
 pub mod limits;
+pub mod printable;
 pub mod redis_url;
 pub mod review;
 pub mod seat;

@@ -3,12 +3,13 @@
 use unicode_segmentation::UnicodeSegmentation;
 
 use crate::domain::limits::TITLE_CHARS_MAX;
+use crate::domain::printable::{Unprintable, check_line};
 
 /// The text cannot be a document's title.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidTitle {
-    /// Nothing but white space.
-    #[error("a title may not be empty")]
+    /// It has no visible character.
+    #[error("a title needs a visible character")]
     Empty,
     /// Longer than [`TITLE_CHARS_MAX`].
     #[error("a title has at most {TITLE_CHARS_MAX} characters")]
@@ -16,25 +17,30 @@ pub enum InvalidTitle {
     /// Control characters, line breaks among them.
     #[error("a title is one line without control characters")]
     Control,
+    /// It has invisible characters, or marks that turn the writing direction of what follows.
+    #[error("a title may not contain invisible characters or marks of writing direction")]
+    Invisible,
 }
 
 /// Trims and checks a title.
 ///
 /// # Errors
 ///
-/// [`InvalidTitle`] when it is empty, too long or more than one line.
+/// [`InvalidTitle`] when it is empty, too long, more than one line, or has invisible characters.
 pub fn parse_title(text: &str) -> Result<String, InvalidTitle> {
     let title = text.trim();
     if title.is_empty() {
         return Err(InvalidTitle::Empty);
     }
-    if title.chars().any(char::is_control) {
-        return Err(InvalidTitle::Control);
-    }
     if TITLE_CHARS_MAX < title.chars().count() {
         return Err(InvalidTitle::TooLong);
     }
-    Ok(title.to_owned())
+    match check_line(title) {
+        Ok(()) => Ok(title.to_owned()),
+        Err(Unprintable::Control) => Err(InvalidTitle::Control),
+        Err(Unprintable::Invisible) => Err(InvalidTitle::Invisible),
+        Err(Unprintable::Blank) => Err(InvalidTitle::Empty),
+    }
 }
 
 /// How many characters a reader would count: extended grapheme clusters (UAX #29). A line break is
@@ -79,6 +85,8 @@ mod tests {
         assert_eq!(parse_title(" 자기소개서 "), Ok("자기소개서".to_owned()));
         assert_eq!(parse_title(" "), Err(InvalidTitle::Empty));
         assert_eq!(parse_title("a\nb"), Err(InvalidTitle::Control));
+        assert_eq!(parse_title("a\u{202E}b"), Err(InvalidTitle::Invisible));
+        assert_eq!(parse_title("\u{200B}"), Err(InvalidTitle::Invisible));
         assert_eq!(parse_title(&"가".repeat(201)), Err(InvalidTitle::TooLong));
         assert!(parse_title(&"가".repeat(200)).is_ok());
     }

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::domain::ids::UserId;
 use crate::domain::limits::NAME_CHARS_MAX;
+use crate::domain::printable::{Unprintable, check_line};
 
 /// A person, as others see them.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -17,22 +18,25 @@ pub struct User {
 /// The text cannot be somebody's name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidName {
-    /// Nothing but white space.
-    #[error("a name may not be empty")]
+    /// It has no visible character.
+    #[error("a name needs a visible character")]
     Empty,
     /// Longer than [`NAME_CHARS_MAX`].
     #[error("a name has at most {NAME_CHARS_MAX} characters")]
     TooLong,
-    /// Control characters, or marks that turn the writing direction of what follows.
+    /// It has control characters.
     #[error("a name may not contain control characters")]
     Control,
+    /// It has invisible characters, or marks that turn the writing direction of what follows.
+    #[error("a name may not contain invisible characters or marks of writing direction")]
+    Invisible,
 }
 
 /// Trims and checks a name.
 ///
 /// # Errors
 ///
-/// [`InvalidName`] when it is empty, too long or has control or bidi-override characters.
+/// [`InvalidName`] when it is empty, too long, or has characters that a page shows as nothing.
 pub fn parse_name(text: &str) -> Result<String, InvalidName> {
     let name = text.trim();
     if name.is_empty() {
@@ -41,11 +45,12 @@ pub fn parse_name(text: &str) -> Result<String, InvalidName> {
     if NAME_CHARS_MAX < name.chars().count() {
         return Err(InvalidName::TooLong);
     }
-    let turns = |c: char| matches!(c, '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}');
-    if name.chars().any(|c| c.is_control() || turns(c)) {
-        return Err(InvalidName::Control);
+    match check_line(name) {
+        Ok(()) => Ok(name.to_owned()),
+        Err(Unprintable::Control) => Err(InvalidName::Control),
+        Err(Unprintable::Invisible) => Err(InvalidName::Invisible),
+        Err(Unprintable::Blank) => Err(InvalidName::Empty),
     }
-    Ok(name.to_owned())
 }
 
 #[cfg(test)]
@@ -62,7 +67,8 @@ mod tests {
     fn a_name_that_would_disturb_the_page_is_refused() {
         assert_eq!(parse_name(" \n "), Err(InvalidName::Empty));
         assert_eq!(parse_name("a\u{0}b"), Err(InvalidName::Control));
-        assert_eq!(parse_name("a\u{202E}b"), Err(InvalidName::Control));
+        assert_eq!(parse_name("a\u{202E}b"), Err(InvalidName::Invisible));
+        assert_eq!(parse_name("\u{3164}"), Err(InvalidName::Invisible));
         assert_eq!(parse_name(&"x".repeat(81)), Err(InvalidName::TooLong));
     }
 }

@@ -206,7 +206,7 @@ fn review_contract(error: &ReviewError) -> Contract {
         ReviewError::AnchorMoved => (Is::CONFLICT, "anchor-moved", "The quoted text is gone"),
         ReviewError::VersionMismatch { .. } => PRECONDITION_FAILED,
         ReviewError::Refused(_) => (Is::CONFLICT, "not-in-this-state", "Not in this state"),
-        ReviewError::Empty(_) | ReviewError::TooLong(_) => {
+        ReviewError::Empty(_) | ReviewError::TooLong(_) | ReviewError::Control(_) => {
             (Is::UNPROCESSABLE_ENTITY, "invalid", "Invalid")
         }
         ReviewError::Full(_) => (Is::CONFLICT, "too-many", "Too many"),

@@ -10,8 +10,10 @@ use crate::domain::anchor::AnchorRequest;
 use crate::domain::fence::Fence;
 use crate::domain::ids::{ReplyId, ReviewId, ShareLinkId};
 use crate::domain::limits::{REVIEW_BODY_BYTES_MAX, SUGGESTION_BYTES_MAX};
+use crate::domain::printable::has_control_character;
 use crate::domain::review::{DecisionRefused, Review};
 use crate::domain::seat::{Role, Seat};
+use crate::domain::text::normalize_line_breaks;
 use crate::domain::user::User;
 use crate::relay::{Message, Topic};
 use crate::session::editing::TRIES;
@@ -55,6 +57,9 @@ pub enum ReviewError {
     /// Longer than the limit.
     #[error("{0} is too long")]
     TooLong(&'static str),
+    /// It has a control character.
+    #[error("{0} may not contain control characters other than line breaks and tabs")]
+    Control(&'static str),
     /// As many as a link or a review may have.
     #[error("there are too many {0} already")]
     Full(&'static str),
@@ -93,6 +98,24 @@ pub struct Revision {
     pub body: Option<String>,
     /// A new suggestion, or none any more.
     pub suggestion: Option<Option<String>>,
+}
+
+impl Draft {
+    fn with_line_feeds(self) -> Self {
+        let body = normalize_line_breaks(&self.body);
+        let suggestion = self.suggestion.as_deref().map(normalize_line_breaks);
+        Self { body, suggestion, ..self }
+    }
+}
+
+impl Revision {
+    fn with_line_feeds(&self) -> Self {
+        let suggestion = self.suggestion.as_ref();
+        Self {
+            body: self.body.as_deref().map(normalize_line_breaks),
+            suggestion: suggestion.map(|text| text.as_deref().map(normalize_line_breaks)),
+        }
+    }
 }
 
 /// A handle on the reviews. Cloning is shallow.
@@ -146,6 +169,7 @@ impl Reviews {
         link: ShareLinkId,
         draft: Draft,
     ) -> Result<Review, ReviewError> {
+        let draft = draft.with_line_feeds();
         check_words(&draft.body, draft.suggestion.as_deref())?;
         let link = self.link_of(user, link).await?;
         let guard = self.guard(user, link.id, Role::Reviewer).await?;
@@ -186,6 +210,7 @@ impl Reviews {
         revision: Revision,
         expected: Option<i64>,
     ) -> Result<Review, ReviewError> {
+        let revision = revision.with_line_feeds();
         for _ in 0..TRIES {
             match self.try_edit(user, (link, id), revision.clone(), expected).await {
                 // Decided meanwhile.
@@ -258,6 +283,7 @@ impl Reviews {
         (link, id): (ShareLinkId, ReviewId),
         body: String,
     ) -> Result<Review, ReviewError> {
+        let body = normalize_line_breaks(&body);
         if body.trim().is_empty() {
             return Err(ReviewError::Empty("a reply needs words"));
         }
@@ -386,6 +412,12 @@ fn check_words(body: &str, suggestion: Option<&str>) -> Result<(), ReviewError> 
     }
     if suggestion.is_some_and(|suggestion| SUGGESTION_BYTES_MAX < suggestion.len()) {
         return Err(ReviewError::TooLong("the suggestion"));
+    }
+    if has_control_character(body) {
+        return Err(ReviewError::Control("the comment"));
+    }
+    if suggestion.is_some_and(has_control_character) {
+        return Err(ReviewError::Control("the suggestion"));
     }
     Ok(())
 }

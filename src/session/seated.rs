@@ -128,9 +128,15 @@ impl Seated {
         }
         // A reviewer's update is dropped here, whatever it holds (G10). An answer to a question
         // nobody asked may be an honest client's whole document: only news in it is worth a word.
-        if carrier == Carrier::Edit || self.room.is_news(update) {
-            self.holding.tell(&Event::Denied("not-the-writer"));
+        if carrier == Carrier::Answer && !self.room.is_news(update) {
+            return Ok(());
         }
+        if !self.holding.sitter.wants_events {
+            // The client keeps the edit in its replica and reads no event that says so. The close
+            // code stops it, before its user writes more into a text that no other replica has.
+            return Err(Close::Forbidden("not-the-writer"));
+        }
+        self.holding.tell(&Event::Denied("not-the-writer"));
         Ok(())
     }
 

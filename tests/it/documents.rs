@@ -71,6 +71,24 @@ async fn g10_a_reviewers_edit_is_in_no_replica() {
     assert!(reviewer.is_open(), "a reviewer may go on reading");
 }
 
+/// Goal: a client that reads no events stops after its first edit from the reviewer's seat, before its
+/// replica holds more that no other replica has.
+#[tokio::test]
+async fn g10_a_reviewers_edit_closes_a_client_that_reads_no_events() {
+    let server = Server::start().await;
+    let desk = server.desk("The text.").await;
+    let writer = server.writer(&desk).await;
+    let stock = server.knock(&desk, "reviewer", "").await;
+    stock.reads("The text.").await;
+    // An answer that brings nothing new is no edit.
+    stock.send(frame::sync_step2(&[0, 0]));
+    writer.append(" More.");
+    stock.reads("The text. More.").await;
+    stock.insert(0, "REV ");
+    assert_eq!(stock.closed().await, (4403, "not-the-writer".to_owned()));
+    assert_eq!(server.text(&desk.writer, &desk.document).await, "The text. More.");
+}
+
 /// Goal: the edits of an offline writer come back with it, under its own client id.
 #[tokio::test]
 async fn offline_edits_are_merged_when_their_writer_returns() {

@@ -32,6 +32,7 @@ use redis_server as server;
 mod across;
 mod admin;
 mod admin_locks;
+mod budgets;
 mod cluster;
 mod company;
 mod damaged;

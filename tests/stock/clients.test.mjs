@@ -90,17 +90,21 @@ for (const [version, client] of clients) {
     reviewer.destroy()
   })
 
-  test(`${version}: what a reviewer types stays with the reviewer`, async () => {
+  test(`${version}: a reviewer's edit closes its client and is in no other replica`, async () => {
     const desk = await galley.desk("text")
     const writer = connect(Client, desk.link, "writer", desk.writer)
     const reviewer = connect(Client, desk.link, "reviewer", desk.reviewer)
     await until("both synced", () => writer.synced && reviewer.synced)
+    const closed = new Promise((ended) => reviewer.once("connection-close", ended))
     content(reviewer).insert(0, "EVIL ")
+    assert.equal((await closed).code, 4403)
     content(writer).insert(4, "!")
-    await until("the writer's edit", () => content(reviewer).toString() === "EVIL text!")
+    reviewer.destroy()
+    const anew = connect(Client, desk.link, "reviewer", desk.reviewer)
+    await until("the writer's edit", () => content(anew).toString() === "text!")
     assert.equal(content(writer).toString(), "text!")
     writer.destroy()
-    reviewer.destroy()
+    anew.destroy()
   })
 
   test(`${version}: edits made while the server is away arrive when it is back`, async () => {

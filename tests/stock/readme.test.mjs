@@ -59,6 +59,12 @@ test("the examples share a document, and two people sit down with the stock clie
   mine.text.insert(mine.text.length, " 🙂")
   await seen
   assert.equal(theirs.text.toString(), "1. 지원동기\n\n저는 물류가 좋습니다. 🙂")
+  assert.deepEqual(desk.map(({ editable }) => editable), [true, false])
+  // An editor that ignores that is closed with its first edit, and stays away.
+  const closed = new Promise((ended) => theirs.provider.once("closed", ended))
+  theirs.text.insert(0, "REV ")
+  assert.equal((await closed).code, 4403)
+  assert.equal(mine.text.toString(), "1. 지원동기\n\n저는 물류가 좋습니다. 🙂")
   for (const { provider } of desk) {
     provider.destroy()
     // Its presence has a clock of its own, which would keep node awake.

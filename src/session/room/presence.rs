@@ -20,6 +20,7 @@ use tokio::time::Instant;
 use crate::domain::ids::{NodeId, SessionId, UserId};
 use crate::domain::seat::Role;
 use crate::session::holding::Sitter;
+use crate::sync::ROOT;
 use crate::sync::awareness::AwarenessEntry;
 
 /// Clients renew every 15 s, and think each other gone after 30 s (y-protocols `outdatedTimeout`).
@@ -31,6 +32,9 @@ const ENTRIES_MAX: usize = 256;
 const CLOCK_MAX: u64 = 1 << 48;
 /// Client ids one socket may bring: one, or a few when the page makes a new document.
 const CLIENTS_PER_SESSION_MAX: usize = 8;
+
+/// The field of a relative position (Yjs) that names a root type.
+const ROOT_FIELD: &str = "tname";
 
 /// The states of one room.
 #[derive(Debug, Default)]
@@ -65,7 +69,7 @@ pub struct Received {
     pub moved: bool,
 }
 
-/// A state that is not a JSON object.
+/// A state that is not a JSON object, or whose cursor names a root type other than the text.
 #[derive(Debug, PartialEq, Eq)]
 pub struct InvalidState;
 
@@ -75,7 +79,7 @@ impl Presence {
     ///
     /// # Errors
     ///
-    /// [`InvalidState`] when a state is not a JSON object.
+    /// [`InvalidState`] when a state is not a JSON object, or names another root type.
     pub fn receive(
         &mut self,
         sitter: &Sitter,
@@ -214,6 +218,9 @@ fn signed(state: &str, sitter: &Sitter) -> Result<String, InvalidState> {
     let Ok(Value::Object(mut state)) = serde_json::from_str::<Value>(state) else {
         return Err(InvalidState);
     };
+    if state.values().any(names_other_root) {
+        return Err(InvalidState);
+    }
     let Sitter { user, seat, .. } = sitter;
     // Ink and red pen, for clients that paint by what the state says.
     let color = match seat.role {
@@ -226,6 +233,19 @@ fn signed(state: &str, sitter: &Sitter) -> Result<String, InvalidState> {
                 "color": color, "colorLight": format!("{color}33") }),
     );
     Ok(Value::Object(state).to_string())
+}
+
+/// Whether a relative position in it names a root type that is not the document's text. A client that
+/// resolves such a position creates the root type and keeps it, one for each name.
+fn names_other_root(value: &Value) -> bool {
+    match value {
+        Value::Object(fields) => fields.iter().any(|(name, value)| match name.as_str() {
+            ROOT_FIELD => !value.is_null() && value != ROOT,
+            _ => names_other_root(value),
+        }),
+        Value::Array(values) => values.iter().any(names_other_root),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
+    }
 }
 
 /// Who a state is of, by the word of the server that passed it on.
@@ -272,6 +292,32 @@ mod tests {
         assert_eq!(state["user"]["name"], "kim");
         assert_eq!(state["user"]["role"], "reviewer");
         assert_eq!(state["cursor"], 4);
+    }
+
+    #[tokio::test]
+    async fn g17_a_cursor_that_names_another_root_type_is_rejected() {
+        let now = Instant::now();
+        let receive = |cursor: &str| {
+            let state = format!(r#"{{"cursor":{cursor}}}"#);
+            let entries = vec![entry(1, 1, Some(&state))];
+            Presence::default().receive(&sitter("kim"), entries, &nobody(), now).map(|_| ())
+        };
+        for root in ["x", "content ", "Content", ""] {
+            let position = format!(r#"{{"type":null,"tname":"{root}","item":null,"assoc":0}}"#);
+            for cursor in [
+                format!(r#"{{"anchor":{position},"head":null}}"#),
+                format!(r#"{{"ranges":[[{position}]]}}"#),
+                format!(r#"{{"anchor":{}}}"#, position.replace("tname", "tn\\u0061me")),
+            ] {
+                assert_eq!(receive(&cursor), Err(InvalidState), "{cursor}");
+            }
+        }
+        for root in ["null", r#""content""#] {
+            let item = r#"{"client":7,"clock":3}"#;
+            let position = format!(r#"{{"type":null,"tname":{root},"item":{item},"assoc":0}}"#);
+            let cursor = format!(r#"{{"anchor":{position},"head":{position}}}"#);
+            assert_eq!(receive(&cursor), Ok(()), "{cursor}");
+        }
     }
 
     #[tokio::test]
