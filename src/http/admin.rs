@@ -72,7 +72,9 @@ async fn evict(
     admin: Admin,
     Path(session): Path<SessionId>,
 ) -> Result<StatusCode, ApiError> {
-    let Some((seat, user)) = sessions.evict(session).await? else {
+    let live = sessions.clone();
+    let evicted = sessions.complete(async move { live.evict(session).await }).await?;
+    let Some((seat, user)) = evicted else {
         return Err(ApiError::NotFound("session"));
     };
     // The session's id is of no more use to anybody: its value is spent.

@@ -148,12 +148,17 @@ async fn delete(
     caller: Caller,
     Path(id): Path<DocumentId>,
 ) -> Result<StatusCode, ApiError> {
-    // First nobody may enter, then nobody is inside, then it goes.
-    if let Some(link) = sharing.unshare(&caller.user().id, id, Utc::now()).await? {
-        sessions.revoke(link).await;
-    }
-    sharing.delete_document(&caller.user().id, id).await?;
-    Ok(StatusCode::NO_CONTENT)
+    let live = sessions.clone();
+    let deleting = async move {
+        // First nobody may enter, then nobody is inside, then it goes.
+        if let Some(link) = sharing.unshare(&caller.user().id, id, Utc::now()).await? {
+            live.revoke(link).await;
+        }
+        sharing.delete_document(&caller.user().id, id).await?;
+        live.document_deleted(id);
+        Ok(StatusCode::NO_CONTENT)
+    };
+    sessions.complete(deleting).await
 }
 
 /// `GET /api/documents/{id}/text`: for the owner, and the reviewer of its share link.

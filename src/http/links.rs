@@ -158,9 +158,13 @@ async fn revoke(
     caller: Caller,
     Path(id): Path<ShareLinkId>,
 ) -> Result<StatusCode, ApiError> {
-    sharing.revoke(&caller.user().id, id, Utc::now()).await?;
-    sessions.revoke(id).await;
-    Ok(StatusCode::NO_CONTENT)
+    let live = sessions.clone();
+    let revoking = async move {
+        sharing.revoke(&caller.user().id, id, Utc::now()).await?;
+        live.revoke(id).await;
+        Ok(StatusCode::NO_CONTENT)
+    };
+    sessions.complete(revoking).await
 }
 
 async fn with_seats(link: ShareLink, sessions: &Sessions) -> Result<Json<LinkBody>, ApiError> {

@@ -1,34 +1,74 @@
-//! What another server may have done without a word, because it died before it could say it.
+//! Comparison of the live sessions and the open rooms with the database and the locks (G15).
 //!
-//! A server tells the others what it has stored, and who came and went. If it is killed between the
-//! commit and the telling, no later number shows them that they missed one, as long as nobody
-//! writes. So with each tick all open rooms are compared with the database, in one question, and
-//! those whose people sit on other servers with the locks, in another (G8, G4).
+//! A server announces what it commits. If the server dies between the commit and the message, no
+//! later message shows the loss. On a lone server the same happens when the answer to a commit is
+//! lost. So each tick, and each gap of the relay, starts one comparison: one statement finds the
+//! revoked links of all sessions (G14), one the last numbers of all rooms (G8), and one script call
+//! the seats of the users on other servers (G4).
+//!
+//! A comparison that fails is repeated at the next tick.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
+use crate::domain::ids::ShareLinkId;
 use crate::domain::seat::Seat;
 use crate::locks::{Holder, LockName};
 use crate::session::Sessions;
+use crate::session::close::LostReason;
 use crate::session::room::Room;
 
 /// Seats in one question to the locks.
 const SEATS_MAX: usize = 250;
 
 impl Sessions {
-    /// Looks what the others did. Nothing if there are none, or if the last look still takes.
-    pub(super) fn keep_abreast(&self) {
-        if self.shared.relay.is_alone() {
+    /// Starts a comparison, or has the running one followed by another.
+    pub(super) fn reconcile_soon(&self) {
+        self.shared.reconcile_due.notify_one();
+    }
+
+    /// Compares whenever that is due, until the sessions have finished.
+    pub(super) async fn reconcile_when_due(self) {
+        let finished = self.shared.finished.clone();
+        let compare = async {
+            loop {
+                self.shared.reconcile_due.notified().await;
+                self.reconcile().await;
+            }
+        };
+        let _finished: Option<()> = finished.run_until_cancelled(compare).await;
+    }
+
+    async fn reconcile(&self) {
+        self.end_sessions_of_revoked_links().await;
+        let rooms = self.shared.rooms.all();
+        if rooms.is_empty() {
             return;
         }
-        let Ok(turn) = Arc::clone(&self.shared.looking).try_acquire_owned() else { return };
-        let sessions = self.clone();
-        self.shared.tasks.spawn(async move {
-            let rooms = sessions.shared.rooms.all();
-            sessions.look_at_what_is_stored(&rooms).await;
-            sessions.look_at_who_sits(&rooms).await;
-            drop(turn);
-        });
+        self.look_at_what_is_stored(&rooms).await;
+        if !self.shared.relay.is_alone() {
+            self.look_at_who_sits(&rooms).await;
+        }
+    }
+
+    /// Ends every session whose link is revoked or gone: waiting, seated, or in its resume grace.
+    async fn end_sessions_of_revoked_links(&self) {
+        let sessions = self.shared.registry.all();
+        if sessions.is_empty() {
+            return;
+        }
+        let links: HashSet<_> = sessions.iter().map(|holding| holding.sitter.seat.link).collect();
+        let revoked = match self.shared.storage.revoked_among(&Vec::from_iter(links)).await {
+            Ok(revoked) => HashSet::<ShareLinkId>::from_iter(revoked),
+            Err(error) => {
+                return tracing::warn!(%error, "share links cannot be read; the next tick repeats it");
+            }
+        };
+        let ended = sessions.iter().filter(|it| revoked.contains(&it.sitter.seat.link));
+        for holding in ended {
+            tracing::info!(seat = %holding.sitter.seat, "the tick found a revoked link");
+            self.lose(holding, LostReason::Revoked);
+        }
     }
 
     async fn look_at_what_is_stored(&self, rooms: &[Arc<Room>]) {

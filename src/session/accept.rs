@@ -9,6 +9,9 @@ use chrono::Utc;
 
 use crate::domain::anchor::{AnchorState, TextRange};
 use crate::domain::history::VersionKind;
+use crate::domain::ids::ReviewId;
+use crate::domain::review::Review;
+use crate::domain::seat::Role;
 use crate::session::SessionError;
 use crate::session::editing::{TRIES, is_too_large};
 use crate::session::reviews::{ReviewError, Reviews, done};
@@ -28,7 +31,7 @@ impl Reviews {
         stored: &StoredReview,
         expected: i64,
         guard: Guard,
-    ) -> Result<StoredReview, ReviewError> {
+    ) -> Result<Review, ReviewError> {
         let shared = &self.sessions.shared;
         for _ in 0..TRIES {
             let document = link.document_id;
@@ -48,25 +51,37 @@ impl Reviews {
                 expected_seq: Some(seq),
                 now: Utc::now(),
             };
-            let accepted = shared.storage.accept_review(
-                link.id,
-                stored.id,
-                Some(expected),
-                &append,
-                Utc::now(),
-            );
-            match accepted.await? {
-                Guarded::Stale => self.sessions.read_on(document).await,
-                other => {
-                    let (accepted, seq) = done(other, guard)?;
-                    let update = edit.update;
-                    self.sessions.show_edit(document, guard.fence, seq, update.clone()).await;
-                    self.keep_decision(link, &accepted, before, Some((seq, update))).await;
-                    return Ok(accepted);
-                }
+            let id = stored.id;
+            let accepting = self.clone().commit(link.clone(), (id, expected), append, before);
+            match self.sessions.complete(accepting).await? {
+                Some(accepted) => return Ok(accepted),
+                None => self.sessions.read_on(document).await,
             }
         }
         Err(ReviewError::Contended)
+    }
+
+    /// Commits the edit with the new status, and delivers both. `None`: the text has changed since
+    /// the edit was made.
+    async fn commit(
+        self,
+        link: ShareLink,
+        (id, expected): (ReviewId, i64),
+        edit: Append,
+        before: Snapshot,
+    ) -> Result<Option<Review>, ReviewError> {
+        let guard = edit.guard.ok_or(ReviewError::SeatNotHeld(Role::Writer))?;
+        let storage = &self.sessions.shared.storage;
+        let accepted =
+            storage.accept_review(link.id, id, Some(expected), &edit, Utc::now()).await?;
+        if matches!(accepted, Guarded::Stale) {
+            return Ok(None);
+        }
+        let (accepted, seq) = done(accepted, guard)?;
+        let (document, update) = (link.document_id, edit.update);
+        self.sessions.show_edit(document, guard.fence, seq, update.clone()).await;
+        self.keep_decision(&link, &accepted, before, Some((seq, update))).await;
+        self.updated(&link, guard.seat, accepted).await.map(Some)
     }
 
     /// Keeps the text in which a suggestion was turned down.

@@ -147,12 +147,12 @@ impl Sessions {
         let Some((seat, holder)) = self.held_by(session).await? else { return Ok(None) };
         // First what makes it true: from here on no write of that session is stored.
         self.shared.storage.vacate(seat, holder.fence).await?;
-        self.shared.locks.release(&LockName::seat(seat), &holder.value).await?;
-        self.evict_here(session).await;
+        self.evict_here(session);
         let message = Message::Evicted(session);
         if let Err(error) = self.shared.relay.publish(Topic::Cluster, &message).await {
             tracing::warn!(%error, "the session's server learns of it at its next renewal");
         }
+        self.shared.locks.release(&LockName::seat(seat), &holder.value).await?;
         Ok(Some((seat, holder.owner.user.id)))
     }
 

@@ -61,11 +61,10 @@ impl Reviews {
         let status = decision.apply(stored.status, stored.suggestion.is_some())?;
         let expected = expected.unwrap_or(stored.version);
         if decision == Decision::Accept {
-            let accepted = self.accept(link, stored, expected, guard).await?;
-            return self.updated(link, guard.seat, accepted).await;
+            return self.accept(link, stored, expected, guard).await;
         }
         let change = ReviewChange { body: None, suggestion: None, status: Some(status) };
-        let review = self.change(link, stored.id, &change, Some(expected), guard).await?;
+        let review = self.change(link, stored.id, change, Some(expected), guard).await?;
         if decision == Decision::Reject && stored.suggestion.is_some() {
             self.keep_rejection(link, stored).await;
         }

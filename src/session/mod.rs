@@ -16,6 +16,7 @@ pub mod admin;
 pub mod arriving;
 pub mod close;
 mod deciding;
+mod delivery;
 mod editing;
 mod error;
 pub mod event;
@@ -54,16 +55,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use governor::clock::DefaultClock;
-use tokio::sync::Semaphore;
+use tokio::sync::Notify;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::domain::fence::Fence;
-use crate::domain::ids::{DocumentId, SessionId, ShareLinkId, UserId};
+use crate::domain::ids::{DocumentId, UserId};
 use crate::domain::seat::Seat;
 use crate::locks::{LockName, Locks};
-use crate::relay::{Message, Relay, Signal, Topic};
+use crate::relay::Relay;
 use crate::session::across::Across;
 use crate::session::close::{Close, LostReason};
 use crate::session::event::Event;
@@ -120,8 +121,8 @@ struct Shared {
     persister: Persister,
     history: History,
     last_visit: LastVisit,
-    /// The place of whoever looks what the other servers did.
-    looking: Arc<Semaphore>,
+    /// Wakes the comparison with the database and the locks.
+    reconcile_due: Notify,
     draining: AtomicBool,
     /// Counts rates. Made once: that asks the processor what it is, slowly under a hypervisor.
     clock: DefaultClock,
@@ -178,7 +179,7 @@ impl Sessions {
             persister,
             history,
             last_visit: LastVisit::now(),
-            looking: Arc::new(Semaphore::new(1)),
+            reconcile_due: Notify::new(),
             draining: AtomicBool::new(false),
             clock: DefaultClock::default(),
             questions: Questions::default(),
@@ -191,6 +192,7 @@ impl Sessions {
         sessions.keep_alive("history", keeping);
         sessions.keep_alive("renewal", renewal::run(sessions.clone(), finished));
         sessions.keep_alive("cluster", sessions.clone().listen());
+        sessions.keep_alive("reconcile", sessions.clone().reconcile_when_due());
         sessions.keep_alive("questions", sessions.clone().hear());
         sessions
     }
@@ -264,29 +266,6 @@ impl Sessions {
         self.shared.rooms.read_text(document, snapshot, Text::content).await
     }
 
-    /// Ends both seats of a revoked link, here and on every other server.
-    pub async fn revoke(&self, link: ShareLinkId) {
-        self.revoke_here(link).await;
-        let message = Message::Revoked(link);
-        if let Err(error) = self.shared.relay.publish(Topic::Cluster, &message).await {
-            tracing::warn!(%error, %link, "the other servers hear of the revocation later");
-        }
-    }
-
-    async fn revoke_here(&self, link: ShareLinkId) {
-        for holding in self.shared.registry.on_link(link) {
-            self.lose(&holding, LostReason::Revoked).await;
-        }
-    }
-
-    /// Takes a seat away: the socket is told, the key released.
-    async fn lose(&self, holding: &Holding, reason: LostReason) {
-        holding.lose(reason);
-        if self.shared.registry.leave(holding).is_some() {
-            self.release_key(&holding.sitter).await;
-        }
-    }
-
     /// Whose doing it was that a renewal found the key gone.
     async fn why_lost(&self, holding: &Holding) -> LostReason {
         let name = LockName::seat(holding.sitter.seat);
@@ -295,42 +274,6 @@ impl Sessions {
                 LostReason::TakenOver
             }
             Ok(_) | Err(_) => LostReason::Expired,
-        }
-    }
-
-    /// Hears what the other servers have to say about seats.
-    async fn listen(self) {
-        let mut cluster = self.shared.relay.subscribe(Topic::Cluster);
-        let finished = self.shared.finished.clone();
-        while let Some(signal) = finished.run_until_cancelled(cluster.next()).await {
-            match signal {
-                Signal::Message { message: Message::Revoked(link), .. } => {
-                    self.revoke_here(link).await;
-                }
-                Signal::Message { message: Message::Evicted(session), .. } => {
-                    self.evict_here(session).await;
-                }
-                Signal::Message { .. } => {}
-                Signal::Gap => self.look_for_revoked_links().await,
-            }
-        }
-    }
-
-    async fn evict_here(&self, session: SessionId) {
-        if let Some(holding) = self.shared.registry.session(session) {
-            self.lose(&holding, LostReason::Evicted).await;
-        }
-    }
-
-    /// A revocation may have been announced while nobody listened (G14).
-    async fn look_for_revoked_links(&self) {
-        for holding in self.shared.registry.all() {
-            let link = holding.sitter.seat.link;
-            match self.shared.storage.link(link).await {
-                Ok(Some(found)) if found.revoked_at.is_none() => {}
-                Ok(_) => self.lose(&holding, LostReason::Revoked).await,
-                Err(error) => tracing::warn!(%error, %link, "a share link cannot be read"),
-            }
         }
     }
 

@@ -99,7 +99,7 @@ async fn tick_for_ever(sessions: &Sessions) {
         sessions.shared.last_visit.is(now);
         sessions.shared.locks.renew_ahead(backstop(every));
         sessions.shared.rooms.tidy(now);
-        sessions.keep_abreast();
+        sessions.reconcile_soon();
         call_on(&living, call, &sessions.shared.terms).await;
     }
 }
@@ -150,7 +150,7 @@ fn visit(sessions: &Sessions, now: Instant, kind: Visit) -> Vec<Arc<Holding>> {
         }
         if kind == Visit::InTime && terms.client_timeout <= holding.silent_for(now) {
             tracing::info!(seat = %holding.sitter.seat, "a silent client is let go");
-            let_go(sessions, &holding, LostReason::Expired);
+            sessions.lose(&holding, LostReason::Expired);
         } else if !mind_idleness(sessions, &holding, now) {
             living.push(holding);
         }
@@ -168,7 +168,7 @@ fn mind_idleness(sessions: &Sessions, holding: &Arc<Holding>, now: Instant) -> b
     }
     let idle = holding.idle_for(now);
     if limit <= idle {
-        let_go(sessions, holding, LostReason::Idle);
+        sessions.lose(holding, LostReason::Idle);
         return true;
     }
     let left = limit.saturating_sub(idle);
@@ -178,14 +178,6 @@ fn mind_idleness(sessions: &Sessions, holding: &Arc<Holding>, now: Instant) -> b
     let warning = if IDLE_WARNING < limit { IDLE_WARNING } else { limit / 2 };
     holding.warn_of_idleness(left <= warning, release_at);
     false
-}
-
-/// As [`Sessions::lose`], without waiting for the release: the others are not to wait for it.
-fn let_go(sessions: &Sessions, holding: &Holding, reason: LostReason) {
-    holding.lose(reason);
-    if sessions.shared.registry.leave(holding).is_some() {
-        sessions.release_later(&holding.sitter);
-    }
 }
 
 impl Sessions {
@@ -239,7 +231,7 @@ impl Tenant for Occupant {
             // Released while the pipeline was under way: nothing was lost.
             if holding.phase() != Phase::Ended {
                 let reason = sessions.why_lost(&holding).await;
-                sessions.lose(&holding, reason).await;
+                sessions.lose(&holding, reason);
             }
         });
     }

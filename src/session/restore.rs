@@ -76,17 +76,32 @@ impl Versions {
                 restored_from: Some(version.number),
                 ..new_version(document, user, packed.clone(), VersionKind::Restore, seq + 1)
             };
-            match shared.storage.restore_version(&append, &before, &after).await? {
-                Guarded::Stale => self.sessions.read_on(document).await,
-                other => {
-                    let (restored, seq) = done(other)?;
-                    self.sessions.show_edit(document, guard.fence, seq, edit.update).await;
-                    self.sessions.point_kept(document, seq);
-                    return Ok(Restored::Now(restored));
-                }
+            let restoring = self.clone().commit(append, before, after);
+            match self.sessions.complete(restoring).await? {
+                Some(restored) => return Ok(Restored::Now(restored)),
+                None => self.sessions.read_on(document).await,
             }
         }
         Err(VersionError::Contended)
+    }
+
+    /// Commits the edit with its two versions, and delivers it. `None`: the text has changed since
+    /// the edit was made.
+    async fn commit(
+        self,
+        edit: Append,
+        before: NewVersion,
+        after: NewVersion,
+    ) -> Result<Option<Version>, VersionError> {
+        let guard = edit.guard.ok_or(VersionError::SeatNotHeld)?;
+        let restored = self.sessions.shared.storage.restore_version(&edit, &before, &after).await?;
+        if matches!(restored, Guarded::Stale) {
+            return Ok(None);
+        }
+        let (restored, seq) = done(restored)?;
+        self.sessions.show_edit(edit.document, guard.fence, seq, edit.update).await;
+        self.sessions.point_kept(edit.document, seq);
+        Ok(Some(restored))
     }
 
     /// The proof that `user` sits as the writer of the document at this moment. That is work, and

@@ -192,10 +192,15 @@ impl Reviews {
             suggestion: draft.suggestion,
             now: Utc::now(),
         };
-        let stored = done(self.sessions.shared.storage.create_review(&new, guard).await?, guard)?;
-        let review = self.place_one(link.document_id, stored).await?;
-        self.announce(&link, guard.seat, &Event::ReviewCreated(&review)).await;
-        Ok(review)
+        let this = self.clone();
+        let creating = async move {
+            let storage = &this.sessions.shared.storage;
+            let stored = done(storage.create_review(&new, guard).await?, guard)?;
+            let review = this.place_one(link.document_id, stored).await?;
+            this.announce(&link, guard.seat, &Event::ReviewCreated(&review)).await;
+            Ok(review)
+        };
+        self.sessions.complete(creating).await
     }
 
     /// Changes an open review's words. Needs the reviewer's seat, and to be its author.
@@ -248,7 +253,7 @@ impl Reviews {
         check_words(body, suggestion.as_deref())?;
         let Revision { body, suggestion } = revision;
         let change = ReviewChange { body, suggestion, status: None };
-        self.change(&link, id, &change, expected, guard).await
+        self.change(&link, id, change, expected, guard).await
     }
 
     /// Deletes a review. Needs the reviewer's seat, and to be its author.
@@ -265,11 +270,15 @@ impl Reviews {
         let link = self.link_of(user, link).await?;
         let guard = self.guard(user, link.id, Role::Reviewer).await?;
         let stored = self.own(&link, id, user).await?;
-        let storage = &self.sessions.shared.storage;
-        done(storage.delete_review(link.id, id, expected, guard).await?, guard)?;
-        let review = self.place_one(link.document_id, stored).await?;
-        self.announce(&link, guard.seat, &Event::ReviewDeleted(&review)).await;
-        Ok(())
+        let this = self.clone();
+        let deleting = async move {
+            let storage = &this.sessions.shared.storage;
+            done(storage.delete_review(link.id, id, expected, guard).await?, guard)?;
+            let review = this.place_one(link.document_id, stored).await?;
+            this.announce(&link, guard.seat, &Event::ReviewDeleted(&review)).await;
+            Ok(())
+        };
+        self.sessions.complete(deleting).await
     }
 
     /// Answers a review. Needs either seat.
@@ -293,24 +302,31 @@ impl Reviews {
         let guard = self.guard(user, link.id, role).await?;
         let now = Utc::now();
         let reply = NewReply { id: ReplyId::generate(), author: user.clone(), body };
-        let storage = &self.sessions.shared.storage;
-        let replied = storage.add_reply(link.id, id, &reply, guard, now).await?;
-        let stored = done(replied, guard)?;
-        self.updated(&link, guard.seat, stored).await
+        let this = self.clone();
+        let replying = async move {
+            let storage = &this.sessions.shared.storage;
+            let replied = storage.add_reply(link.id, id, &reply, guard, now).await?;
+            this.updated(&link, guard.seat, done(replied, guard)?).await
+        };
+        self.sessions.complete(replying).await
     }
 
     pub(super) async fn change(
         &self,
         link: &ShareLink,
         id: ReviewId,
-        change: &ReviewChange,
+        change: ReviewChange,
         expected: Option<i64>,
         guard: Guard,
     ) -> Result<Review, ReviewError> {
-        let storage = &self.sessions.shared.storage;
-        let changed =
-            storage.change_review(link.id, id, change, expected, guard, Utc::now()).await?;
-        self.updated(link, guard.seat, done(changed, guard)?).await
+        let (this, link) = (self.clone(), link.clone());
+        let changing = async move {
+            let storage = &this.sessions.shared.storage;
+            let changed =
+                storage.change_review(link.id, id, &change, expected, guard, Utc::now()).await?;
+            this.updated(&link, guard.seat, done(changed, guard)?).await
+        };
+        self.sessions.complete(changing).await
     }
 
     pub(super) async fn updated(

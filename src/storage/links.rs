@@ -145,4 +145,16 @@ impl Storage {
     ) -> Result<bool, StorageError> {
         on_engine!(self, revoke_link(id, now))
     }
+
+    /// Those of `links` that are revoked, or not there, in one statement.
+    ///
+    /// # Errors
+    ///
+    /// [`StorageError`] when the database cannot be read.
+    pub async fn revoked_among(
+        &self,
+        links: &[ShareLinkId],
+    ) -> Result<Vec<ShareLinkId>, StorageError> {
+        on_engine!(self, revoked_among(links))
+    }
 }

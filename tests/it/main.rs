@@ -36,6 +36,7 @@ mod budgets;
 mod cluster;
 mod company;
 mod damaged;
+mod delivery;
 mod documents;
 mod figures;
 mod history;

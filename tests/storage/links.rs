@@ -18,6 +18,7 @@ crate::on_both_engines! {
     a_revoked_link_stays_readable_as_revoked_and_makes_room_for_another
     of_many_who_join_at_once_one_becomes_the_reviewer_and_stays_it
     ones_links_are_the_active_ones_on_which_one_writes_or_reviews_newest_first
+    g15_the_revoked_and_the_missing_links_are_found_among_many
 }
 
 pub(crate) async fn g11_a_hundred_who_ask_for_a_link_in_two_processes_get_one(desk: Desk) {
@@ -128,4 +129,25 @@ pub(crate) async fn ones_links_are_the_active_ones_on_which_one_writes_or_review
 
     assert_eq!(ids(&kim).await, [newer.id, written]);
     assert_eq!(ids(&lee).await, [newer.id]);
+}
+
+pub(crate) async fn g15_the_revoked_and_the_missing_links_are_found_among_many(desk: Desk) {
+    let mut links = Vec::new();
+    for _ in 0..3 {
+        let new = new_link(desk.document().await);
+        desk.storage.find_or_create_link(&new).await.unwrap();
+        links.push(new.id);
+    }
+    let [active, revoked, deleted] = links[..] else { panic!("three links") };
+    let gone = ShareLinkId::generate();
+    let document = desk.storage.link(deleted).await.unwrap().unwrap().document_id;
+    let all = [active, revoked, deleted, gone];
+    assert_eq!(desk.storage.revoked_among(&all).await.unwrap(), [gone]);
+
+    assert!(desk.storage.revoke_link(revoked, at(2)).await.unwrap());
+    assert!(desk.storage.delete_document(document).await.unwrap());
+
+    let found = desk.storage.revoked_among(&all).await.unwrap();
+    assert_eq!(HashSet::from_iter(found), HashSet::from([revoked, deleted, gone]));
+    assert_eq!(desk.storage.revoked_among(&[]).await.unwrap(), []);
 }

@@ -172,6 +172,26 @@ impl Postgres {
         });
         revoking.map_err(Stop::into_error)
     }
+
+    pub(in crate::storage) async fn revoked_among(
+        &self,
+        links: &[ShareLinkId],
+    ) -> Result<Vec<ShareLinkId>, StorageError> {
+        let wanted: Vec<_> = links.iter().map(ToString::to_string).collect();
+        let reading = read!(self.others, connection => {
+            let revoked: Vec<String> = sqlx::query_scalar(
+                "SELECT w.id FROM unnest($1::text[]) AS w (id) \
+                 LEFT JOIN share_links l \
+                 ON l.id = w.id COLLATE \"C\" AND l.revoked_at IS NULL WHERE l.id IS NULL",
+            )
+            .bind(wanted.as_slice())
+            .fetch_all(connection)
+            .await?;
+            Ok(revoked)
+        });
+        let revoked = reading.map_err(Stop::into_error)?;
+        revoked.iter().map(|id| parse(id)).collect()
+    }
 }
 
 async fn fetch(connection: &mut PgConnection, id: ShareLinkId) -> Result<Option<ShareLink>, Stop> {

@@ -161,6 +161,23 @@ impl Sqlite {
         tx.commit().await?;
         Ok(0 < revoked.rows_affected())
     }
+
+    pub(in crate::storage) async fn revoked_among(
+        &self,
+        links: &[ShareLinkId],
+    ) -> Result<Vec<ShareLinkId>, StorageError> {
+        let wanted: Vec<_> = links.iter().map(ToString::to_string).collect();
+        // One look-up by primary key for each: the link of the left side comes first.
+        let revoked: Vec<String> = sqlx::query_scalar(
+            "SELECT w.value FROM json_each($1) w \
+             LEFT JOIN share_links l ON l.id = w.value AND l.revoked_at IS NULL \
+             WHERE l.id IS NULL",
+        )
+        .bind(serde_json::to_string(&wanted).map_err(corrupt)?)
+        .fetch_all(&self.readers)
+        .await?;
+        revoked.iter().map(|id| parse(id)).collect()
+    }
 }
 
 async fn fetch(

@@ -124,8 +124,19 @@ impl Sqlite {
         &self,
         ids: &[DocumentId],
     ) -> Result<HashMap<DocumentId, i64>, StorageError> {
-        let mut reader = self.readers.acquire().await?;
-        last_numbers(&mut reader, ids).await
+        let wanted: Vec<_> = ids.iter().map(ToString::to_string).collect();
+        // The statement reads the journal once, whatever the number of documents.
+        let rows: Vec<(String, i64)> = sqlx::query_as(
+            "WITH wanted (id) AS (SELECT value FROM json_each($1)), \
+             journaled (id, last) AS MATERIALIZED ( \
+               SELECT document_id, MAX(seq) FROM journal GROUP BY document_id) \
+             SELECT d.id, MAX(d.last_seq, COALESCE(j.last, 0)) FROM wanted w \
+             CROSS JOIN documents d ON d.id = w.id LEFT JOIN journaled j ON j.id = d.id",
+        )
+        .bind(serde_json::to_string(&wanted).map_err(corrupt)?)
+        .fetch_all(&self.readers)
+        .await?;
+        rows.into_iter().map(|(id, last)| Ok((parse(&id)?, last))).collect()
     }
 
     pub(in crate::storage) async fn append(
