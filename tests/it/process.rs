@@ -1,5 +1,6 @@
 //! The binary under test, in a folder of its own.
 
+use std::ffi::OsString;
 use std::path::Path;
 use std::process::Stdio;
 use std::sync::Arc;
@@ -19,6 +20,12 @@ pub(crate) struct Server {
     /// `http://127.0.0.1:PORT`
     pub(crate) url: String,
     pub(crate) http: reqwest::Client,
+}
+
+/// The program under test: the build of this checkout, or the one that `GALLEY_BIN` names, by which a
+/// benchmark compares two versions.
+fn binary() -> OsString {
+    std::env::var_os("GALLEY_BIN").unwrap_or_else(|| env!("CARGO_BIN_EXE_galley").into())
 }
 
 impl Server {
@@ -45,7 +52,7 @@ impl Server {
 
     /// In an environment that is more than settings.
     pub(crate) async fn spawn(folder: Arc<TempDir>, environment: Vec<(String, String)>) -> Self {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_galley"));
+        let mut command = Command::new(binary());
         // What is meant for the tests is no setting of the server, and it refuses what it does not
         // know.
         for (name, _) in std::env::vars_os() {

@@ -1,0 +1,107 @@
+//! What one user's attack does to everybody else's work.
+//!
+//! Each attack of [`attacks`] runs for a minute against a server of its own with default settings,
+//! SQLite and locks in memory. Beside it an honest pair works: the writer types five keys a second, and
+//! each second one REST call reads the text and one creates a review ([`honest`]). Attackers connect
+//! from 127.0.0.2 and the honest pair from 127.0.0.1, so bounds by address can tell them apart.
+//!
+//! A row shows what the pair saw: the time from a key to the other editor (relay), from a key to the
+//! `document.saved` that covers it (saved), and of a REST call; and the most memory of the server.
+//! Attackers, pair and server share the machine, so times are upper bounds. The row *nothing* is the
+//! same pair alone: the machine's own share.
+//!
+//! ```text
+//! cargo bench --bench hostile                          # all attacks, a minute each
+//! cargo bench --bench hostile -- --seconds 5 H1 M4     # two of them, shortly
+//! GALLEY_BIN=path/to/galley cargo bench --bench hostile    # another version of the server
+//! ```
+//!
+//! All traffic stays on loopback; each attack is bounded in time and in connections.
+
+#![allow(
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::print_stdout,
+    reason = "a measurement that fails panics, and one that does not prints"
+)]
+
+#[path = "hostile/attacker.rs"]
+mod attacker;
+#[path = "hostile/attacks.rs"]
+mod attacks;
+#[allow(dead_code, reason = "shared with the tests, which use more of it")]
+#[path = "../it/desk.rs"]
+mod desk;
+#[path = "hostile/edge.rs"]
+mod edge;
+#[path = "hostile/honest.rs"]
+mod honest;
+#[allow(dead_code, reason = "shared with the other benchmarks, which use more of it")]
+#[path = "shared/measure.rs"]
+mod measure;
+#[allow(dead_code, clippy::disallowed_methods, reason = "shared with the tests, as they are")]
+#[path = "../it/peer.rs"]
+mod peer;
+#[allow(dead_code, reason = "shared with the tests, which use more of it")]
+#[path = "../it/process.rs"]
+mod process;
+#[allow(dead_code, reason = "shared with the tests, which use more of it")]
+#[path = "../locks/server.rs"]
+mod redis_server;
+#[path = "hostile/reviews.rs"]
+mod reviews;
+#[path = "hostile/updates.rs"]
+mod updates;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tempfile::TempDir;
+use tokio::runtime::Runtime;
+use tokio::time::timeout;
+
+use crate::attacks::{ATTACKS, Attack};
+use crate::honest::Seen;
+use crate::process::Server;
+
+/// How long an attack runs unless `--seconds` says otherwise.
+const SECONDS: u64 = 60;
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().skip(1).filter(|it| it != "--bench").collect();
+    let (seconds, names) = parse(&arguments);
+    let runtime = Runtime::new().expect("a runtime");
+    println!("| attack | relay p50 | p99 | saved p50 | p99 | REST p99 | failed | memory | |");
+    println!("|---|---|---|---|---|---|---|---|---|");
+    let is_asked = |attack: &&Attack| names.is_empty() || names.contains(&attack.name);
+    for attack in ATTACKS.iter().filter(is_asked) {
+        let seen = runtime.block_on(run(attack, Duration::from_secs(seconds)));
+        println!("{}", seen.row(attack.title));
+    }
+}
+
+/// The length of an attack, and the attacks that are asked for (none: all).
+fn parse(arguments: &[String]) -> (u64, Vec<&str>) {
+    let (mut seconds, mut names) = (SECONDS, Vec::new());
+    let mut rest = arguments.iter();
+    while let Some(argument) = rest.next() {
+        if argument == "--seconds" {
+            let given = rest.next().and_then(|given| given.parse().ok());
+            seconds = given.expect("--seconds takes a whole number");
+        } else {
+            names.push(argument.as_str());
+        }
+    }
+    (seconds, names)
+}
+
+/// One attack beside one honest pair, on a server of its own.
+async fn run(attack: &Attack, length: Duration) -> Seen {
+    // On a disk: the system's folder for temporary files may be memory.
+    let folder = TempDir::new_in(env!("CARGO_TARGET_TMPDIR")).expect("a folder");
+    let server = Arc::new(Server::in_folder(Arc::new(folder), attack.settings).await);
+    let pair = honest::Pair::seated(&server).await;
+    let attacker = Arc::new(attacker::Attacker::new(&server));
+    let (seen, _ended) = tokio::join!(pair.work(length), timeout(length, (attack.run)(attacker)));
+    seen
+}
