@@ -11,7 +11,7 @@ use crate::domain::review::{Review, ReviewStatus};
 use crate::session::SessionError;
 use crate::session::reviews::{ReviewError, Reviews};
 use crate::storage::reviews::StoredReview;
-use crate::sync::text::{Resolved, Text};
+use crate::sync::text::{Effort, Resolved, Text};
 
 impl Reviews {
     pub(super) async fn place_one(
@@ -59,26 +59,29 @@ impl Reviews {
         let rooms = &self.sessions.shared.rooms;
         let snapshot = rooms.snapshot(document).await?;
         let stored = Arc::clone(stored);
-        let find = move |text: &Text| stored.iter().map(|review| stands(text, review)).collect();
+        let find = move |text: &Text| {
+            let mut effort = Effort::default();
+            stored.iter().map(|review| stands(text, review, &mut effort)).collect()
+        };
         rooms.read_text(document, snapshot, find).await
     }
 }
 
 /// Where a review stands in the text. Of one that was accepted the quote is gone, by the writer's
 /// own will; what stands in its place is what it is about now.
-fn stands(text: &Text, review: &StoredReview) -> Resolved {
+fn stands(text: &Text, review: &StoredReview, effort: &mut Effort) -> Resolved {
     let put_in = review.suggestion.as_ref().filter(|put_in| !put_in.is_empty());
     if review.status == ReviewStatus::Accepted
         && let Some(put_in) = put_in
     {
         let origin = AnchorOrigin { quote: put_in.clone(), ..review.origin.clone() };
-        let Resolved { anchor, relocated } = text.resolve(&origin, &review.current);
+        let Resolved { anchor, relocated } = text.resolve_within(&origin, &review.current, effort);
         if anchor.state != AnchorState::Orphaned {
             let (state, quote) = (AnchorState::Edited, review.origin.quote.clone());
             return Resolved { anchor: Anchor { state, quote, ..anchor }, relocated };
         }
     }
-    text.resolve(&review.origin, &review.current)
+    text.resolve_within(&review.origin, &review.current, effort)
 }
 
 /// Of a text that nobody can read.

@@ -1,7 +1,7 @@
 //! Texts that are built to be looked at: few at once, and none for long (G13).
 //!
-//! Nothing interrupts `yrs`. What would keep it busy for hours is found out before (`sync::effort`), but
-//! not all that may make it slow. So nobody waits for a text longer than [`PATIENCE`]; until the work
+//! What a text costs to build has a bound (`sync::order`). A thread may be slow all the same, and nothing
+//! interrupts it. So nobody waits for a text longer than [`PATIENCE`]; until the work
 //! comes to its end nobody begins it again for that document, and the texts of others are built in its
 //! place.
 

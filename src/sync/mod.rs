@@ -3,14 +3,14 @@
 //! A room keeps what its writer wrote as a [log] of bytes. Relaying an edit takes a look at those
 //! bytes, not an integration into a document: the log is a map from each Yjs client to its
 //! structs in order, which is all that merging and catching up need. Only where the text itself
-//! is wanted, for an anchor, a suggestion or an export, is a `yrs` document built from the log
-//! and dropped again ([text]).
+//! is wanted, for an anchor, a suggestion or an export, are the structs put in their order
+//! ([text]), and dropped again.
 //!
 //! # Invariants
 //!
 //! - **Y1** Nothing reaches the log, another client or `yrs` that the validator did not let
-//!   through. `yrs` 0.28.1 aborts on deep nesting, takes half a gigabyte for a state vector of
-//!   seven bytes, and accepts updates after which it can never be encoded again.
+//!   through. A client may be `yrs` 0.28.1: it aborts on deep nesting, takes half a gigabyte for a
+//!   state vector of seven bytes, and accepts updates after which it can never be encoded again.
 //! - **Y2** The log has no gaps: each client's structs stand one after the other from clock 0,
 //!   and what a struct or a deletion refers to is in the log. So a document built from it never
 //!   has parts that wait for others.
@@ -23,12 +23,12 @@ pub mod awareness;
 mod causality;
 mod deletes;
 pub mod diff;
-mod effort;
 pub mod error;
 pub mod frame;
 mod json;
 mod lib0;
 pub mod log;
+mod order;
 mod run;
 mod search;
 mod structs;

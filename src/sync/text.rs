@@ -1,16 +1,13 @@
 //! The text of a document, for a moment.
 //!
-//! A `yrs` document is built from the merged log when somebody needs the text itself, asked, and
-//! dropped. Building it takes time that grows with the document, so it is done on a thread that
-//! may block. All offsets are UTF-16 units (Y4).
+//! It is read from the merged log when somebody needs the text itself, asked, and dropped. That takes
+//! time that grows with the document, so it is done on a thread that may block. All offsets are UTF-16
+//! units (Y4). No `yrs` document takes part: [`order`](crate::sync::order) has the reason.
+
+use std::cell::OnceCell;
+use std::ops::Range;
 
 use bytes::Bytes;
-use yrs::updates::decoder::Decode;
-use yrs::updates::encoder::Encode;
-use yrs::{
-    Assoc, ClientID, Doc, GetString, IndexedSequence, OffsetKind, Options, ReadTxn, StateVector,
-    StickyIndex, Text as _, TextRef, Transact, Update,
-};
 
 use crate::domain::anchor::{
     Anchor, AnchorOrigin, AnchorRequest, AnchorState, RelativeRange, TextRange,
@@ -18,21 +15,25 @@ use crate::domain::anchor::{
 use crate::domain::limits::{CONTEXT_CHARS, DIFF_PATIENCE, QUOTE_UTF16_MAX, RESTORE_PLACES_MAX};
 use crate::sync::ROOT;
 use crate::sync::diff;
-use crate::sync::effort;
 use crate::sync::error::{AnchorMismatch, SyncError};
-use crate::sync::lib0::Reader;
+use crate::sync::lib0::{Reader, put_number};
 use crate::sync::log;
+use crate::sync::order::Order;
 use crate::sync::search::{self, Wanted};
-use crate::sync::utf16::{self, Place};
+use crate::sync::structs::Id;
+use crate::sync::utf16::{self, Index, Place};
+
+pub use crate::sync::search::Effort;
 
 /// From here on a range whose text has changed is still the range that was meant.
 const EDITED_MIN: f64 = 0.6;
 
 /// The text of a document at one moment.
 pub struct Text {
-    document: Doc,
-    root: TextRef,
+    order: Order,
     content: String,
+    /// Made when the first place is asked for.
+    index: OnceCell<Index>,
 }
 
 /// Where a review stands now.
@@ -51,14 +52,11 @@ impl Text {
     ///
     /// # Errors
     ///
-    /// [`SyncError::Corrupt`] when it is not a whole document, [`SyncError::TooCostly`] when it was made
+    /// [`SyncError::Refused`] when it is not a whole document, [`SyncError::TooCostly`] when it was made
     /// so that it takes minutes.
     pub fn build(merged: &[u8]) -> Result<Self, SyncError> {
-        effort::check(merged)?;
-        // Nothing is written into it, so its client id never leaves it.
-        let (document, root) = open(merged, ClientID::new(0))?;
-        let content = root.get_string(&document.transact());
-        Ok(Self { document, root, content })
+        let (order, content) = Order::build(merged)?;
+        Ok(Self { order, content, index: OnceCell::new() })
     }
 
     /// The text.
@@ -100,13 +98,26 @@ impl Text {
     /// Finds a review's place: where its relative positions stand, else where its quote is.
     #[must_use]
     pub fn resolve(&self, origin: &AnchorOrigin, current: &RelativeRange) -> Resolved {
+        self.resolve_within(origin, current, &mut Effort::default())
+    }
+
+    /// Finds the places of many reviews as [`resolve`](Self::resolve) does, with one bound on the effort
+    /// for all of them. A review for which none is left counts as orphaned if its positions do not
+    /// stand on its quote.
+    #[must_use]
+    pub fn resolve_within(
+        &self,
+        origin: &AnchorOrigin,
+        current: &RelativeRange,
+        effort: &mut Effort,
+    ) -> Resolved {
         let ends = (self.offset(&current.start), self.offset(&current.end));
         if let (Some(start), Some(end)) = ends
-            && let Some(state) = self.stands(origin, TextRange { start, end })
+            && let Some(state) = self.stands(origin, TextRange { start, end }, effort)
         {
             return resolved(origin, state, TextRange { start, end }, None);
         }
-        if let Some((range, relocated)) = self.find(origin) {
+        if let Some((range, relocated)) = self.find(origin, effort) {
             return resolved(origin, AnchorState::Moved, range, Some(relocated));
         }
         let last = self.aligned(ends.0.unwrap_or(origin.range.start));
@@ -121,13 +132,7 @@ impl Text {
     /// [`SyncError::Range`] when the range is not one of this text.
     pub fn replace(&self, range: TextRange, with: &str, client: u64) -> Result<Bytes, SyncError> {
         self.parts(range).map_err(|_| SyncError::Range)?;
-        let whole = self.document.transact().encode_diff_v1(&StateVector::default());
-        let (document, root) = open(&whole, ClientID::new(client))?;
-        let mut transaction = document.transact_mut();
-        // Deleted first, so that what was put in stands where the deleted text began.
-        root.remove_range(&mut transaction, range.start, range.end.saturating_sub(range.start));
-        root.insert(&mut transaction, range.start, with);
-        Ok(Bytes::from(transaction.encode_update_v1()))
+        Ok(self.order.replace(&[(range.start..range.end, with)], client))
     }
 
     /// The update that makes `wanted` of the text, made under `client` as in
@@ -143,22 +148,22 @@ impl Text {
         if places.is_empty() {
             return Ok(None);
         }
-        let whole = self.document.transact().encode_diff_v1(&StateVector::default());
-        let (document, root) = open(&whole, ClientID::new(client))?;
-        let mut transaction = document.transact_mut();
-        // In the order of the text: what is behind a change is cut off near its beginning.
-        let (mut at, mut passed) = (0_u32, 0);
-        for place in &places {
-            let before = wanted.get(passed..place.new.start).ok_or(SyncError::Range)?;
+        let mut replaced: Vec<(Range<u32>, Range<usize>)> = Vec::with_capacity(places.len());
+        let (mut units, mut passed) = (0_u32, 0);
+        for place in places {
+            let before = self.content.get(passed..place.old.start).ok_or(SyncError::Range)?;
             let taken = self.content.get(place.old.clone()).ok_or(SyncError::Range)?;
-            let put = wanted.get(place.new.clone()).ok_or(SyncError::Range)?;
-            at = at.saturating_add(utf16::length(before));
-            root.remove_range(&mut transaction, at, utf16::length(taken));
-            root.insert(&mut transaction, at, put);
-            at = at.saturating_add(utf16::length(put));
-            passed = place.new.end;
+            let start = units.saturating_add(utf16::length(before));
+            let end = start.saturating_add(utf16::length(taken));
+            match replaced.last_mut().filter(|(last, _)| last.end == start) {
+                Some((last, with)) => (last.end, with.end) = (end, place.new.end),
+                None => replaced.push((start..end, place.new)),
+            }
+            (units, passed) = (end, place.old.end);
         }
-        Ok(Some(Bytes::from(transaction.encode_update_v1())))
+        let put = |(range, with)| Some((range, wanted.get::<Range<usize>>(with)?));
+        let puts: Option<Vec<_>> = replaced.into_iter().map(put).collect();
+        Ok(Some(self.order.replace(&puts.ok_or(SyncError::Range)?, client)))
     }
 
     /// What is before, in and after a range.
@@ -172,8 +177,12 @@ impl Text {
         ))
     }
 
+    fn index(&self) -> &Index {
+        self.index.get_or_init(|| Index::of(&self.content))
+    }
+
     fn byte(&self, units: u32) -> Result<usize, AnchorMismatch> {
-        match utf16::place(&self.content, units) {
+        match self.index().place(&self.content, units) {
             Place::At(byte) => Ok(byte),
             Place::Inside(_) => Err(AnchorMismatch::SplitsCharacter),
             Place::Beyond => Err(AnchorMismatch::Outside),
@@ -182,15 +191,20 @@ impl Text {
 
     /// The nearest boundary of characters at or before `units`.
     fn aligned(&self, units: u32) -> u32 {
-        match utf16::place(&self.content, units) {
+        match self.index().place(&self.content, units) {
             Place::At(_) => units,
             Place::Inside(_) => units.saturating_sub(1),
-            Place::Beyond => utf16::length(&self.content),
+            Place::Beyond => self.order.units(),
         }
     }
 
     /// Exact or edited, if a range still is the one that was meant.
-    fn stands(&self, origin: &AnchorOrigin, range: TextRange) -> Option<AnchorState> {
+    fn stands(
+        &self,
+        origin: &AnchorOrigin,
+        range: TextRange,
+        effort: &mut Effort,
+    ) -> Option<AnchorState> {
         if range.end <= range.start {
             return None;
         }
@@ -198,32 +212,44 @@ impl Text {
         if text == origin.quote {
             return Some(AnchorState::Exact);
         }
-        // A range that grew beyond any resemblance is not worth comparing letter by letter.
-        let comparable = text.len() <= origin.quote.len().saturating_mul(8);
-        (comparable && EDITED_MIN <= search::similarity(text, &origin.quote))
-            .then_some(AnchorState::Edited)
+        let likeness = search::likeness(text, &origin.quote, EDITED_MIN, effort)?;
+        (EDITED_MIN <= likeness).then_some(AnchorState::Edited)
     }
 
-    fn find(&self, origin: &AnchorOrigin) -> Option<(TextRange, RelativeRange)> {
+    fn find(
+        &self,
+        origin: &AnchorOrigin,
+        effort: &mut Effort,
+    ) -> Option<(TextRange, RelativeRange)> {
         let AnchorOrigin { quote, prefix, suffix, .. } = origin;
-        let byte = search::find(&self.content, &Wanted { quote, prefix, suffix })?;
-        let start = utf16::length(self.content.get(..byte)?);
+        let byte = search::find(&self.content, &Wanted { quote, prefix, suffix }, effort)?;
+        let start = self.index().units(&self.content, byte);
         let range = TextRange { start, end: start.saturating_add(utf16::length(quote)) };
         Some((range, self.relative(range)?))
     }
 
     pub(crate) fn relative(&self, range: TextRange) -> Option<RelativeRange> {
-        let transaction = self.document.transact();
-        let start = self.root.sticky_index(&transaction, range.start, Assoc::After)?;
-        let end = self.root.sticky_index(&transaction, range.end, Assoc::Before)?;
-        Some(RelativeRange { start: start.encode_v1(), end: end.encode_v1() })
+        let (start, last) = (self.order.unit_at(range.start)?, range.end.checked_sub(1)?);
+        let end = self.order.unit_at(last)?;
+        Some(RelativeRange { start: beside(start, AFTER), end: beside(end, BEFORE) })
     }
 
     /// Where a relative position is now.
     pub(crate) fn offset(&self, position: &[u8]) -> Option<u32> {
-        has_form(position).then_some(())?;
-        let position = StickyIndex::decode_v1(position).ok()?;
-        position.get_offset(&self.document.transact()).map(|offset| offset.index)
+        let mut reader = Reader::new(position);
+        match reader.byte().ok()? {
+            BESIDE_A_UNIT => {
+                let id = Id { client: reader.number().ok()?, clock: reader.clock().ok()? };
+                self.order.offset(id, is_before(reader)?)
+            }
+            END_OF_A_ROOT => {
+                let name = reader.text().ok()?;
+                let offset = if is_before(reader)? { 0 } else { self.order.units() };
+                (name == ROOT).then_some(offset)
+            }
+            // At an end of a type in the text, of which there is none.
+            _ => None,
+        }
     }
 }
 
@@ -234,40 +260,30 @@ impl std::fmt::Debug for Text {
     }
 }
 
-/// Whether a position is written as Yjs writes it: yrs asserts that a client id has 53 bits, and its
-/// shifts overflow on a side of more bytes than one.
-fn has_form(position: &[u8]) -> bool {
-    let mut reader = Reader::new(position);
-    let place = match reader.byte() {
-        // Beside a unit, or at an end of a type in the text.
-        Ok(0 | 2) => reader.number().and_then(|_| reader.clock()).is_ok(),
-        // At an end of a root type.
-        Ok(1) => reader.text().is_ok(),
-        _ => false,
-    };
-    place && reader.byte().is_ok_and(|side| side < 0x80) && reader.finish().is_ok()
+/// The kinds of relative positions of Yjs.
+const BESIDE_A_UNIT: u8 = 0;
+const END_OF_A_ROOT: u8 = 1;
+/// The association of a relative position as lib0 writes it: 0 and -1.
+const AFTER: u8 = 0;
+const BEFORE: u8 = 0x41;
+/// The sign of a number of one byte, and the bit that announces another byte.
+const SIGN: u8 = 0x40;
+const MORE: u8 = 0x80;
+
+/// A relative position, as Yjs writes it.
+fn beside(id: Id, association: u8) -> Vec<u8> {
+    let mut out = vec![BESIDE_A_UNIT];
+    put_number(&mut out, id.client);
+    put_number(&mut out, id.clock);
+    out.push(association);
+    out
 }
 
-/// A `yrs` document with what `update` brings.
-fn open(update: &[u8], client: ClientID) -> Result<(Doc, TextRef), SyncError> {
-    let mut options = Options::with_client_id(client);
-    options.offset_kind = OffsetKind::Utf16;
-    // It reads, and writes at most one edit: to collect garbage would be wasted, and to tidy
-    // formatting would be an edit that nobody made.
-    options.skip_gc = true;
-    options.cleanup_formatting = false;
-    let document = Doc::with_options(options);
-    let root = document.get_or_insert_text(ROOT);
-    let update =
-        Update::decode_v1(update).map_err(|_| SyncError::Corrupt("yrs cannot decode it"))?;
-    {
-        let mut transaction = document.transact_mut();
-        let applied = transaction.apply_update(update);
-        if applied.is_err() || transaction.has_missing_updates() {
-            return Err(SyncError::Corrupt("parts of it are missing"));
-        }
-    }
-    Ok((document, root))
+/// Whether a position sticks to what precedes it. Its association is its last byte.
+fn is_before(mut reader: Reader<'_>) -> Option<bool> {
+    let association = reader.byte().ok().filter(|association| association & MORE == 0)?;
+    reader.finish().ok()?;
+    Some(association & SIGN != 0 && association != SIGN)
 }
 
 fn resolved(

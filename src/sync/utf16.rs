@@ -39,6 +39,52 @@ pub(crate) fn place(text: &str, units: u32) -> Place {
     if passed == units { Place::At(text.len()) } else { Place::Beyond }
 }
 
+/// Places in a text that are kept: the unit and the byte of a character about every
+/// [`INDEX_EVERY`] bytes. So a place is found in one walk of that length, however long the text is.
+#[derive(Debug)]
+pub(crate) struct Index {
+    marks: Vec<(u32, usize)>,
+}
+
+const INDEX_EVERY: usize = 1_024;
+
+impl Index {
+    /// Walks through the text once.
+    pub(crate) fn of(text: &str) -> Self {
+        let (mut units, mut from) = (0_u32, 0);
+        let mut marks = Vec::with_capacity(text.len() / INDEX_EVERY + 1);
+        marks.push((0, 0));
+        while let Some(rest) = text.get(from..).filter(|rest| INDEX_EVERY < rest.len()) {
+            let (passed, _) = rest.split_at(rest.floor_char_boundary(INDEX_EVERY));
+            units = units.saturating_add(length(passed));
+            from = from.saturating_add(passed.len());
+            marks.push((units, from));
+        }
+        Self { marks }
+    }
+
+    /// Where unit `units` of the text is.
+    pub(crate) fn place(&self, text: &str, units: u32) -> Place {
+        let (passed, from) = self.mark(|(mark, _)| *mark <= units);
+        match place(text.get(from..).unwrap_or_default(), units.saturating_sub(passed)) {
+            Place::At(byte) => Place::At(byte.saturating_add(from)),
+            Place::Inside(byte) => Place::Inside(byte.saturating_add(from)),
+            Place::Beyond => Place::Beyond,
+        }
+    }
+
+    /// How many units stand before a byte.
+    pub(crate) fn units(&self, text: &str, byte: usize) -> u32 {
+        let (passed, from) = self.mark(|(_, mark)| *mark <= byte);
+        passed.saturating_add(length(text.get(from..byte).unwrap_or_default()))
+    }
+
+    fn mark(&self, is_before: impl Fn(&(u32, usize)) -> bool) -> (u32, usize) {
+        let behind = self.marks.partition_point(is_before);
+        behind.checked_sub(1).and_then(|at| self.marks.get(at)).copied().unwrap_or_default()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -73,6 +119,20 @@ mod tests {
             let found: Vec<Place> =
                 (0..).map(|units| place(text, units)).take(places.len()).collect();
             assert_eq!(found, places, "{text}");
+        }
+    }
+
+    #[test]
+    fn an_index_finds_the_place_that_a_walk_finds() {
+        let text = SAMPLES.concat().repeat(100);
+        let index = Index::of(&text);
+        assert!(2 < index.marks.len());
+        for units in (0..length(&text) + 3).step_by(7) {
+            let found = index.place(&text, units);
+            assert_eq!(found, place(&text, units), "{units}");
+            if let Place::At(byte) = found {
+                assert_eq!(index.units(&text, byte), units);
+            }
         }
     }
 }

@@ -1,10 +1,12 @@
 //! G17: the cost of a text is bounded, whatever its updates say. Costs are counted in bytes and steps.
 
 use super::{append, append_all, apply, document, edit, text_of};
+use crate::domain::anchor::{AnchorRequest, AnchorState};
+use crate::domain::limits::PLACING_STEPS_MAX;
 use crate::sync::lib0::put_number;
 use crate::sync::log::UpdateLog;
 use crate::sync::run::PIECE_BYTES_MAX;
-use crate::sync::text::document_from_text;
+use crate::sync::text::{Effort, Text, document_from_text};
 
 /// Clients with one long text each, as after four large pastes.
 const CLIENTS: u64 = 4;
@@ -74,4 +76,35 @@ fn g17_a_long_text_in_pieces_is_the_same_text_to_every_replica() {
     assert!(!log.check(&whole, crate::sync::log::Origin::Client).unwrap().is_new);
     let reopened = stored.merged();
     assert_eq!(UpdateLog::open(vec![reopened.clone()]).unwrap().merged(), reopened);
+}
+
+/// Goal (H3): reviews whose quotes stand everywhere and whose positions are gone take a bounded effort,
+/// all of them together, however many a list has.
+#[test]
+fn g17_the_places_of_all_reviews_of_a_list_have_one_bound() {
+    let writer = document(7);
+    let mut log = UpdateLog::empty();
+    append(&mut log, edit(&writer, 0, 0, &"ab".repeat(200)));
+    let text = Text::build(&log.merged()).unwrap();
+    let reviews: Vec<_> = (0..200)
+        .map(|at| text.anchor(&AnchorRequest { start: at, end: at + 1, quote: quote(at) }).unwrap())
+        .collect();
+    append(&mut log, edit(&writer, 0, 400, &"a".repeat(2_000_000)));
+    let text = Text::build(&log.merged()).unwrap();
+    let mut effort = Effort::default();
+    for (origin, current) in &reviews {
+        let resolved = text.resolve_within(origin, current, &mut effort);
+        assert_eq!(resolved.anchor.state, AnchorState::Orphaned);
+        assert_eq!((resolved.anchor.start, resolved.anchor.end), (0, 0));
+    }
+    assert!(effort.spent() <= PLACING_STEPS_MAX);
+    // What stands where it stood costs nothing, also when no effort is left.
+    let (origin, current) =
+        text.anchor(&AnchorRequest { start: 9, end: 10, quote: quote(0) }).unwrap();
+    let found = text.resolve_within(&origin, &current, &mut effort);
+    assert_eq!((found.anchor.state, found.anchor.start), (AnchorState::Exact, 9));
+}
+
+fn quote(at: u32) -> String {
+    if at % 2 == 0 { "a" } else { "b" }.to_owned()
 }

@@ -70,6 +70,13 @@ pub(crate) fn text_of(document: &Doc) -> String {
     root.get_string(&document.transact())
 }
 
+/// The text of a whole document as `yrs` builds it.
+pub(crate) fn text_by_yrs(merged: &[u8]) -> String {
+    let document = document(1);
+    apply(&document, merged);
+    text_of(&document)
+}
+
 pub(crate) fn whole(document: &Doc) -> Bytes {
     document.transact().encode_state_as_update_v1(&StateVector::default()).into()
 }

@@ -6,10 +6,9 @@ use proptest::prelude::*;
 use yrs::types::Attrs;
 use yrs::{Any, Doc, ReadTxn, StateVector, Text as _, Transact, updates::decoder::Decode};
 
-use super::{append, apply, document, edit, runner, text_of};
+use super::{append, apply, document, edit, runner, text_by_yrs, text_of};
 use crate::domain::anchor::{AnchorOrigin, AnchorRequest, AnchorState, RelativeRange, TextRange};
 use crate::sync::ROOT;
-use crate::sync::effort;
 use crate::sync::log::{Origin, UpdateLog, server_client_id};
 use crate::sync::text::Text;
 
@@ -169,7 +168,7 @@ fn g9_at_rest_all_hold_one_text_and_an_exact_anchor_stands_on_its_quote() {
             for person in &world.people {
                 prop_assert_eq!(&text_of(person), &text);
             }
-            prop_assert_eq!(&effort::tests::text(&world.log.merged()), &text);
+            prop_assert_eq!(&text_by_yrs(&world.log.merged()), &text);
             let known = world.log.state_vector();
             prop_assert_eq!(&world.log.diff(&known).unwrap()[..1], &[0]);
             Ok(())

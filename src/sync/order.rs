@@ -1,0 +1,504 @@
+//! The order of a document: its structs put side by side, its text, and the place of each unit.
+//!
+//! YATA puts what was written between the two units that were its neighbours when it was written.
+//! Where something stands between those by now, it goes through that to find its place (Nicolaescu,
+//! Jahns, Derntl, Klamma: *Near Real-Time Peer-to-Peer Shared Editing on Extensible Data Types*, 2016;
+//! `Item.integrate` in Yjs, `resolve_conflict` in `yrs` 0.28.1). This module takes the same steps and
+//! comes to the same order. Tests compare both.
+//!
+//! # Cost
+//!
+//! A client chooses the structs, so each cost has a bound that no struct exceeds.
+//!
+//! - **Splits.** An update may name a neighbour inside a long text, for each of thousands of letters.
+//!   Yjs and `yrs` split the text each time, which copies the text and moves all later structs of that
+//!   client. Here a first pass over the bytes collects every place of a split. A second pass creates
+//!   all parts at once, so a split copies nothing and moves nothing.
+//! - **Conflicts.** An update may name neighbours that never stood beside each other, with the whole
+//!   text between them. Each struct that is passed is a step, and a document has [`STEPS_MAX`].
+//! - **Places.** A unit is found by a binary search over the parts of its client.
+
+use std::collections::HashMap;
+
+use crate::sync::deletes::Deletes;
+use crate::sync::error::{Rejected, SyncError};
+use crate::sync::lib0::{Reader, put_length, put_number};
+use crate::sync::structs::{Content, Id, Struct};
+
+/// Structs that a document may pass to settle its conflicts, all together: half a second here, a second
+/// in a browser. What one person writes takes no step at all.
+const STEPS_MAX: usize = 5_000_000;
+/// How many structs a client has, itself, and its clock.
+const SECTION_BYTES_MIN: usize = 3;
+/// Kind and length.
+const STRUCT_BYTES_MIN: usize = 2;
+/// Client and number of ranges; clock and length.
+const DELETES_BYTES_MIN: usize = 2;
+
+/// No part, and no client.
+const NONE: u32 = u32::MAX;
+
+/// A unit of a client, which is named by its index.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Unit {
+    client: u32,
+    clock: u32,
+}
+
+const NO_UNIT: Unit = Unit { client: NONE, clock: 0 };
+
+/// What a part is to the text.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// Has no place.
+    Collected,
+    /// Has a place and no text any more.
+    Deleted,
+    /// Has a place and takes no room.
+    Format,
+    /// Stands in the text.
+    Visible,
+}
+
+/// A struct, or a piece of one: nothing refers to the inside of it.
+struct Part {
+    client: u32,
+    clock: u32,
+    length: u32,
+    origin: Unit,
+    right_origin: Unit,
+    left: u32,
+    right: u32,
+    /// In which round it was last passed.
+    seen_in: u32,
+    /// In which section of a round: since the last that stands left of the struct that seeks its place.
+    open_in: u32,
+    /// Visible units left of it.
+    at: u32,
+    kind: Kind,
+    begins_struct: bool,
+    is_placed: bool,
+}
+
+impl Part {
+    fn end(&self) -> u32 {
+        self.clock.saturating_add(self.length)
+    }
+}
+
+/// A client, and its parts in the order of their clocks.
+struct Client {
+    id: u64,
+    first: u32,
+    /// The part that is placed next.
+    next: u32,
+    last: u32,
+    /// Up to which clock its parts are placed, and up to which there are any.
+    placed_end: u32,
+    end: u32,
+    /// Where its structs are split, until they are.
+    cuts: Vec<u32>,
+    /// Its deleted clocks, until the parts know.
+    deleted: Vec<(u32, u32)>,
+}
+
+/// How it goes on with the parts of a client.
+enum Next {
+    /// None is left up to there.
+    Done,
+    More,
+    /// A unit of another client comes first.
+    Needs(Unit),
+}
+
+/// The parts of a document from left to right.
+pub(crate) struct Order {
+    clients: Vec<Client>,
+    index: HashMap<u64, u32>,
+    parts: Vec<Part>,
+    first: u32,
+    /// The parts that stand in the text, from left to right.
+    visible: Vec<u32>,
+    /// Visible units.
+    units: u32,
+    steps: usize,
+    round: u32,
+    section: u32,
+}
+
+/// The text of each part, one after the other, in the order of the parts.
+#[derive(Default)]
+struct Source {
+    text: String,
+    /// Where the text of each part ends.
+    ends: Vec<usize>,
+}
+
+impl Order {
+    /// Orders a whole document, as [`UpdateLog::merged`] gives it, and reads its text.
+    ///
+    /// [`UpdateLog::merged`]: crate::sync::log::UpdateLog::merged
+    ///
+    /// # Errors
+    ///
+    /// [`SyncError::TooCostly`] when it has more conflicts than a document may have,
+    /// [`SyncError::Refused`] when it is not a whole document.
+    pub(crate) fn build(merged: &[u8]) -> Result<(Self, String), SyncError> {
+        Self::build_within(merged, STEPS_MAX)
+    }
+
+    fn build_within(merged: &[u8], steps_max: usize) -> Result<(Self, String), SyncError> {
+        let mut order = Self::scan(merged)?;
+        let source = order.split(merged)?;
+        order.place_all(steps_max)?;
+        let text = order.read(&source);
+        Ok((order, text))
+    }
+
+    /// The first pass: the clients, the places of all splits, the deleted clocks.
+    fn scan(merged: &[u8]) -> Result<Self, Rejected> {
+        let mut order = Self {
+            clients: Vec::new(),
+            index: HashMap::new(),
+            parts: Vec::new(),
+            first: NONE,
+            visible: Vec::new(),
+            units: 0,
+            steps: 0,
+            round: 0,
+            section: 0,
+        };
+        let mut reader = Reader::new(merged);
+        for _ in 0..reader.count(SECTION_BYTES_MIN)? {
+            let count = reader.count(STRUCT_BYTES_MIN)?;
+            let (id, mut clock) = (reader.number()?, reader.clock()?);
+            let own = order.enter(id);
+            for _ in 0..count {
+                let found = Struct::read(&mut reader, clock)?;
+                for (beside, behind) in [(found.origin, 1), (found.right_origin, 0)] {
+                    let Some(beside) = beside else { continue };
+                    let client = if beside.client == id { own } else { order.enter(beside.client) };
+                    if let Some(client) = order.client_mut(client) {
+                        client.cuts.push(beside.clock.saturating_add(behind));
+                    }
+                }
+                clock = found.end().ok_or(Rejected::Malformed("a clock is out of range"))?;
+            }
+            let client = order.client_mut(own).filter(|client| client.end == 0);
+            client.ok_or(Rejected::Malformed("a client stands in it twice"))?.end = clock;
+        }
+        for _ in 0..reader.count(DELETES_BYTES_MIN)? {
+            let id = reader.number()?;
+            let own = order.enter(id);
+            for _ in 0..reader.count(DELETES_BYTES_MIN)? {
+                let (from, length) = (reader.clock()?, reader.clock()?);
+                let to = from.saturating_add(length);
+                let client = order.client_mut(own).filter(|client| to <= client.end);
+                let client = client.ok_or(Rejected::Gap)?;
+                client.cuts.extend([from, to]);
+                client.deleted.push((from, to));
+            }
+        }
+        reader.finish()?;
+        for client in &mut order.clients {
+            client.cuts.sort_unstable();
+            client.cuts.dedup();
+            client.deleted.sort_unstable();
+        }
+        Ok(order)
+    }
+
+    /// The index of a client.
+    fn enter(&mut self, id: u64) -> u32 {
+        let next = u32::try_from(self.clients.len()).unwrap_or(NONE);
+        let at = *self.index.entry(id).or_insert(next);
+        if at == next {
+            self.clients.push(Client {
+                id,
+                first: 0,
+                next: 0,
+                last: 0,
+                placed_end: 0,
+                end: 0,
+                cuts: Vec::new(),
+                deleted: Vec::new(),
+            });
+        }
+        at
+    }
+
+    fn client(&self, at: u32) -> Option<&Client> {
+        self.clients.get(slot(at))
+    }
+
+    fn client_mut(&mut self, at: u32) -> Option<&mut Client> {
+        self.clients.get_mut(slot(at))
+    }
+
+    /// The second pass: the parts, in the order of the bytes.
+    fn split(&mut self, merged: &[u8]) -> Result<Source, SyncError> {
+        let mut source = Source::default();
+        let mut reader = Reader::new(merged);
+        for _ in 0..reader.number().map_err(Rejected::from)? {
+            let count = reader.number().map_err(Rejected::from)?;
+            let id = reader.number().map_err(Rejected::from)?;
+            let mut clock = reader.clock().map_err(Rejected::from)?;
+            if clock != 0 {
+                return Err(Rejected::Gap.into());
+            }
+            let own = self.enter(id);
+            let client = self.client_mut(own).ok_or(Rejected::Gap)?;
+            let (cuts, deleted) =
+                (std::mem::take(&mut client.cuts), std::mem::take(&mut client.deleted));
+            let (mut cuts, mut deleted) = (cuts.as_slice(), deleted.as_slice());
+            let first = self.next_part()?;
+            for _ in 0..count {
+                let mut rest = Struct::read(&mut reader, clock)?;
+                let end = clock.saturating_add(rest.length);
+                let mut begins_struct = true;
+                while clock < end {
+                    skip(&mut cuts, |cut| *cut <= clock);
+                    skip(&mut deleted, |(_, to)| *to <= clock);
+                    let to = cuts.first().map_or(end, |cut| end.min(*cut));
+                    let is_deleted = deleted.first().is_some_and(|(from, _)| *from <= clock);
+                    let part = rest.ending(to);
+                    self.add(own, &part, is_deleted, begins_struct, &mut source)?;
+                    if to < end {
+                        rest = rest.starting(to, id);
+                    }
+                    (clock, begins_struct) = (to, false);
+                }
+            }
+            let last = self.next_part()?;
+            if let Some(client) = self.client_mut(own) {
+                (client.first, client.next, client.last) = (first, first, last);
+            }
+        }
+        Ok(source)
+    }
+
+    fn next_part(&self) -> Result<u32, SyncError> {
+        u32::try_from(self.parts.len()).ok().filter(|at| *at != NONE).ok_or(SyncError::TooCostly)
+    }
+
+    fn add(
+        &mut self,
+        client: u32,
+        part: &Struct<'_>,
+        is_deleted: bool,
+        begins_struct: bool,
+        source: &mut Source,
+    ) -> Result<(), SyncError> {
+        let kind = match part.content {
+            Content::Collected => Kind::Collected,
+            Content::Deleted => Kind::Deleted,
+            _ if is_deleted => Kind::Deleted,
+            Content::Format { .. } => Kind::Format,
+            Content::Text(piece) => {
+                piece.push_to(&mut source.text);
+                Kind::Visible
+            }
+        };
+        source.ends.push(source.text.len());
+        let unit = |id: Option<Id>| {
+            let Some(Id { client, clock }) = id else { return NO_UNIT };
+            // Each client was entered in the first pass.
+            Unit { client: self.index.get(&client).copied().unwrap_or(NONE), clock }
+        };
+        let (origin, right_origin) = (unit(part.origin), unit(part.right_origin));
+        self.next_part()?;
+        self.parts.push(Part {
+            client,
+            clock: part.clock,
+            length: part.length,
+            origin,
+            right_origin,
+            left: NONE,
+            right: NONE,
+            seen_in: 0,
+            open_in: 0,
+            at: 0,
+            kind,
+            begins_struct,
+            is_placed: false,
+        });
+        Ok(())
+    }
+
+    /// Puts every part in its place, in at most so many steps.
+    fn place_all(&mut self, steps_max: usize) -> Result<(), SyncError> {
+        for first in (0..).take(self.clients.len()) {
+            // Clients that wait for the next one, and up to which clock.
+            let mut stack = vec![(first, u32::MAX)];
+            while let Some(&(at, until)) = stack.last() {
+                match self.place_next(at, until) {
+                    Next::Done => drop(stack.pop()),
+                    Next::More if self.steps <= steps_max => {}
+                    Next::More => return Err(SyncError::TooCostly),
+                    Next::Needs(unit) => {
+                        let is_there =
+                            self.client(unit.client).is_some_and(|on| unit.clock < on.end);
+                        // No two wait for each other: the validator rejects that.
+                        if !is_there || self.clients.len() < stack.len() {
+                            return Err(Rejected::Gap.into());
+                        }
+                        stack.push((unit.client, unit.clock));
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Places the next struct of a client, if it begins at `until` or before.
+    fn place_next(&mut self, client: u32, until: u32) -> Next {
+        let Some(Client { next, last, .. }) = self.client(client) else { return Next::Done };
+        let (from, last) = (*next, *last);
+        let Some(head) = self.part(from).filter(|head| from < last && head.clock <= until) else {
+            return Next::Done;
+        };
+        let is_missing = |unit: &Unit| {
+            *unit != NO_UNIT
+                && self.client(unit.client).is_none_or(|on| on.placed_end <= unit.clock)
+        };
+        if let Some(missing) = [head.origin, head.right_origin].into_iter().find(is_missing) {
+            return Next::Needs(missing);
+        }
+        let continues = |at: &u32| self.part(*at).is_some_and(|part| !part.begins_struct);
+        let to = (from.saturating_add(1)..last).take_while(continues).last();
+        let to = to.unwrap_or(from).saturating_add(1);
+        let end = self.part(to.saturating_sub(1)).map_or(0, Part::end);
+        if let Some(client) = self.client_mut(client) {
+            (client.next, client.placed_end) = (to, end);
+        }
+        self.place(from, to);
+        Next::More
+    }
+
+    /// Puts the parts of one struct side by side in their place.
+    fn place(&mut self, from: u32, to: u32) {
+        let Some(head) = self.part(from) else { return };
+        let (origin, right_origin, kind) = (head.origin, head.right_origin, head.kind);
+        let (left, right) = (self.find(origin), self.find(right_origin));
+        let is_beside = origin != NO_UNIT || right_origin != NO_UNIT;
+        // Beside what was collected there is no place.
+        if kind == Kind::Collected || is_beside && left == NONE && right == NONE {
+            return;
+        }
+        let is_between = match (self.part(left), self.part(right)) {
+            (None, None) => true,
+            (None, Some(right)) => right.left != NONE,
+            (Some(left), _) => left.right != right,
+        };
+        let mut left = if is_between { self.seek(from, left, right) } else { left };
+        let after = self.part(left).map_or(self.first, |left| left.right);
+        for at in from..to {
+            let right = if at.saturating_add(1) < to { at.saturating_add(1) } else { after };
+            if let Some(part) = self.part_mut(at) {
+                (part.left, part.right, part.is_placed) = (left, right, true);
+            }
+            match self.part_mut(left) {
+                Some(left) => left.right = at,
+                None => self.first = at,
+            }
+            left = at;
+        }
+        if let Some(after) = self.part_mut(after) {
+            after.left = left;
+        }
+    }
+
+    /// Passes those that stand between, and returns the one right of which the struct comes to stand.
+    fn seek(&mut self, head: u32, mut left: u32, right: u32) -> u32 {
+        let Some(head) = self.part(head) else { return left };
+        let (origin, right_origin) = (head.origin, head.right_origin);
+        let client = self.client(head.client).map_or(0, |client| client.id);
+        self.round = self.round.saturating_add(1);
+        self.section = self.section.saturating_add(1);
+        let mut at = self.part(left).map_or(self.first, |left| left.right);
+        while at != right {
+            let (round, section) = (self.round, self.section);
+            let Some(other) = self.part_mut(at) else { break };
+            (other.seen_in, other.open_in) = (round, section);
+            let (next, by, theirs) = (other.right, other.client, other.origin);
+            let is_same_right = other.right_origin == right_origin;
+            self.steps = self.steps.saturating_add(1);
+            let is_smaller = self.client(by).is_some_and(|other| other.id < client);
+            let is_before = if theirs == origin {
+                let is_end = !is_smaller && is_same_right;
+                (!is_end).then_some(is_smaller)
+            } else {
+                let origin = self.part(self.find(theirs));
+                let origin = origin.filter(|origin| origin.seen_in == round);
+                origin.map(|origin| origin.open_in != section)
+            };
+            let Some(is_before) = is_before else { break };
+            if is_before {
+                left = at;
+                self.section = self.section.saturating_add(1);
+            }
+            at = next;
+        }
+        left
+    }
+
+    fn part(&self, at: u32) -> Option<&Part> {
+        self.parts.get(slot(at))
+    }
+
+    fn part_mut(&mut self, at: u32) -> Option<&mut Part> {
+        self.parts.get_mut(slot(at))
+    }
+
+    /// The placed part that has a unit. A unit that a struct names is the last or the first of its part.
+    fn find(&self, unit: Unit) -> u32 {
+        let Some(client) = self.client(unit.client) else { return NONE };
+        let parts = self.parts.get(slot(client.first)..slot(client.last)).unwrap_or_default();
+        let behind = parts.partition_point(|part| part.clock <= unit.clock);
+        let Some(before) = behind.checked_sub(1) else { return NONE };
+        let is_there = |part: &Part| part.is_placed && unit.clock < part.end();
+        match parts.get(before).is_some_and(is_there) {
+            true => client.first.saturating_add(u32::try_from(before).unwrap_or(NONE)),
+            false => NONE,
+        }
+    }
+
+    /// Reads the text from left to right.
+    fn read(&mut self, source: &Source) -> String {
+        let mut text = String::with_capacity(source.text.len());
+        let (mut at, mut units) = (self.first, 0_u32);
+        while let Some(part) = self.parts.get_mut(slot(at)) {
+            part.at = units;
+            if part.kind == Kind::Visible {
+                let from = slot(at).checked_sub(1).and_then(|before| source.ends.get(before));
+                let to = source.ends.get(slot(at)).copied().unwrap_or_default();
+                text.push_str(source.text.get(from.copied().unwrap_or(0)..to).unwrap_or_default());
+                units = units.saturating_add(part.length);
+                self.visible.push(at);
+            }
+            at = part.right;
+        }
+        self.units = units;
+        text
+    }
+}
+
+/// Goes past the first ones for which it is so.
+fn skip<T>(list: &mut &[T], is_past: impl Fn(&T) -> bool) {
+    while let Some((first, rest)) = list.split_first()
+        && is_past(first)
+    {
+        *list = rest;
+    }
+}
+
+/// Where a part or client stands in its list.
+fn slot(at: u32) -> usize {
+    usize::try_from(at).unwrap_or(usize::MAX)
+}
+
+#[path = "order_edit.rs"]
+pub(crate) mod edit;
+#[cfg(test)]
+#[path = "order_tests.rs"]
+mod tests;

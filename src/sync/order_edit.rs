@@ -1,0 +1,134 @@
+//! Positions in an ordered document, and the updates that edit it.
+
+use std::ops::Range;
+
+use bytes::Bytes;
+
+use super::{Deletes, Id, Kind, NONE, Order, Part, Struct, put_length, put_number, slot};
+
+/// The units on both sides of a place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Neighbours {
+    left: Option<Id>,
+    right: Option<Id>,
+}
+
+impl Order {
+    /// Visible units of the document.
+    pub(crate) fn units(&self) -> u32 {
+        self.units
+    }
+
+    /// How many visible units stand left of a unit, or up to and with it. `None`: it has no place.
+    pub(crate) fn offset(&self, id: Id, is_included: bool) -> Option<u32> {
+        let client = self.index.get(&id.client).copied()?;
+        let part = self.part(self.find(super::Unit { client, clock: id.clock }))?;
+        if part.kind != Kind::Visible {
+            return Some(part.at);
+        }
+        let inside = id.clock.saturating_sub(part.clock);
+        Some(part.at.saturating_add(inside).saturating_add(is_included.into()))
+    }
+
+    /// The visible unit with so many others left of it.
+    pub(crate) fn unit_at(&self, offset: u32) -> Option<Id> {
+        let part = self.part(self.part_at(offset)?)?;
+        self.id(part, offset.saturating_sub(part.at))
+    }
+
+    /// The update that replaces ranges of the text, in their order, by a client that writes nothing
+    /// else meanwhile. No two ranges touch.
+    pub(crate) fn replace(&self, places: &[(Range<u32>, &str)], client: u64) -> Bytes {
+        let (mut structs, mut count) = (Vec::new(), 0_usize);
+        let known = self.index.get(&client).and_then(|at| self.client(*at));
+        let start = known.map_or(0, |client| client.end);
+        let mut clock = start;
+        let mut deletes = Deletes::default();
+        for (range, with) in places {
+            self.delete(range, &mut deletes);
+            if with.is_empty() {
+                continue;
+            }
+            let Neighbours { left, right } = self.neighbours(range);
+            let new = Struct { clock, origin: left, right_origin: right, ..Struct::first(with) };
+            new.write(&mut structs);
+            clock = clock.saturating_add(new.length);
+            count = count.saturating_add(1);
+        }
+        let mut out = Vec::with_capacity(structs.len().saturating_add(32));
+        put_length(&mut out, usize::from(0 < count));
+        if 0 < count {
+            put_length(&mut out, count);
+            put_number(&mut out, client);
+            put_number(&mut out, start);
+            out.extend_from_slice(&structs);
+        }
+        deletes.write(&mut out);
+        Bytes::from(out)
+    }
+
+    /// The visible part that has the unit at an offset.
+    fn part_at(&self, offset: u32) -> Option<u32> {
+        if self.units <= offset {
+            return None;
+        }
+        let begins = |at: &u32| self.part(*at).is_some_and(|part| part.at <= offset);
+        let before = self.visible.partition_point(begins).checked_sub(1)?;
+        self.visible.get(before).copied()
+    }
+
+    fn id(&self, part: &Part, inside: u32) -> Option<Id> {
+        let client = self.client(part.client)?.id;
+        Some(Id { client, clock: part.clock.saturating_add(inside) })
+    }
+
+    fn delete(&self, range: &Range<u32>, deletes: &mut Deletes) {
+        let mut at = range.start;
+        while at < range.end {
+            let Some(part) = self.part_at(at).and_then(|part| self.part(part)) else { return };
+            let inside = at.saturating_sub(part.at);
+            let length = part.length.saturating_sub(inside).min(range.end.saturating_sub(at));
+            let Some(first) = self.id(part, inside) else { return };
+            deletes.insert(first.client, first.clock, first.clock.saturating_add(length));
+            at = at.saturating_add(length.max(1));
+        }
+    }
+
+    /// Between which units a text is put that replaces a range: right of all that is deleted, as Yjs
+    /// does it, and left of the next unit or formatting that is not.
+    fn neighbours(&self, range: &Range<u32>) -> Neighbours {
+        let mut left = None;
+        let mut at = self.first;
+        if let Some(before) = range.start.checked_sub(1).and_then(|before| self.part_at(before)) {
+            let Some(part) = self.part(before) else { return Neighbours { left, right: None } };
+            let end = part.at.saturating_add(part.length);
+            if range.end < end {
+                let inside = range.end.saturating_sub(part.at);
+                let left = self.id(part, inside.saturating_sub(1));
+                return Neighbours { left, right: self.id(part, inside) };
+            }
+            left = self.id(part, part.length.saturating_sub(1));
+            at = part.right;
+        }
+        while let Some(part) = self.parts.get(slot(at)) {
+            let end = part.at.saturating_add(part.length);
+            let is_gone = match part.kind {
+                Kind::Visible => part.at < range.end,
+                Kind::Deleted | Kind::Collected => true,
+                Kind::Format => false,
+            };
+            if !is_gone {
+                return Neighbours { left, right: self.id(part, 0) };
+            }
+            if part.kind == Kind::Visible && range.end < end {
+                let inside = range.end.saturating_sub(part.at);
+                let left = self.id(part, inside.saturating_sub(1));
+                return Neighbours { left, right: self.id(part, inside) };
+            }
+            left = self.id(part, part.length.saturating_sub(1));
+            at = part.right;
+        }
+        debug_assert_eq!(at, NONE, "the last part has none right of it");
+        Neighbours { left, right: None }
+    }
+}
