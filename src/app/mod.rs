@@ -7,6 +7,7 @@
 
 pub mod secrets;
 mod signals;
+mod stopping;
 
 use std::net::SocketAddr;
 use std::num::NonZeroU32;
@@ -15,12 +16,13 @@ use std::time::Duration;
 
 use secrecy::{ExposeSecret, SecretString};
 use tokio::net::TcpListener;
-use tokio::time::{MissedTickBehavior, interval, timeout};
+use tokio::time::{MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::app::secrets::{ADMIN_TOKEN_FILE, SecretError};
-use crate::app::signals::Signals;
+use crate::app::signals::{Asked, Signals};
+use crate::app::stopping::Stopping;
 use crate::config::Settings;
 use crate::domain::ids::NodeId;
 use crate::http::auth::Tokens;
@@ -46,12 +48,6 @@ use crate::telemetry::figures::Figures;
 
 /// How often figures are moved into their buckets.
 const UPKEEP_EVERY: Duration = Duration::from_secs(5);
-/// How long sockets that were told to close may take, beyond the drain.
-const SOCKETS_MAX: Duration = Duration::from_secs(5);
-/// How long storing what is owed may take at the end.
-const FINISH_MAX: Duration = Duration::from_secs(10);
-/// How long the remaining tasks may take after that.
-const TASKS_MAX: Duration = Duration::from_secs(5);
 
 /// What `/readyz` says when the database does not work.
 const STORAGE_AWAY: &str = "the database cannot be read: see whether it runs and can be reached, and \
@@ -99,6 +95,9 @@ pub enum AppError {
     /// No figures.
     #[error("cannot keep figures: {0}")]
     Figures(String),
+    /// A second signal came before the stop was done.
+    #[error("ended before the stop was done, by a second signal")]
+    Hurried,
     /// A task ended that must not.
     #[error("{0} ended by itself; the log says why")]
     Died(&'static str),
@@ -186,12 +185,14 @@ impl App {
     ///
     /// # Errors
     ///
-    /// [`AppError::Died`] when it stopped because a task died that must live.
+    /// [`AppError::Died`] when it stopped because a task died that must live, and
+    /// [`AppError::Hurried`] when a second signal ended the stop.
     pub async fn run(self) -> Result<(), AppError> {
         let Self { settings, state, listener, storage, locks, figures, mut signals, tasks, .. } =
             self;
         let sessions = state.sessions.clone();
         let limiter = state.limiter.clone();
+        let readiness = state.readiness.clone();
         let (sockets, stop) = (TaskTracker::new(), CancellationToken::new());
         let body_bytes = as_size(settings.limits.body_bytes);
         let connections = as_size(settings.limits.connections);
@@ -203,9 +204,14 @@ impl App {
             stop.clone(),
         ));
         let upkeep = tasks.spawn(upkeep(figures, limiter, locks, stop.clone()));
+        let mut linger = Duration::ZERO;
         let died = tokio::select! {
             signal = signals.next() => {
-                tracing::info!(signal, "stopping");
+                tracing::info!(signal = signal.name(), "stopping");
+                // A terminal has no balancer that would have to see the stop first.
+                if signal == Asked::Terminate {
+                    linger = settings.server.linger;
+                }
                 None
             }
             _ended = edge => Some("the listener"),
@@ -215,25 +221,17 @@ impl App {
         if let Some(task) = died {
             tracing::error!(task, "a task that must live is dead; stopping");
         }
-        stop.cancel();
+        let drain = settings.server.drain;
+        let listening = stop;
+        let stopping =
+            Stopping { linger, drain, readiness, sessions, sockets, listening, tasks, storage };
         tokio::select! {
-            () = sessions.drain(settings.server.drain) => {}
-            signal = signals.next() => tracing::warn!(signal, "asked again: not draining"),
+            () = stopping.run() => {}
+            signal = signals.next() => {
+                tracing::warn!(signal = signal.name(), "asked again: ending at once");
+                return Err(AppError::Hurried);
+            }
         }
-        sockets.close();
-        if timeout(SOCKETS_MAX, sockets.wait()).await.is_err() {
-            tracing::warn!(left = sockets.len(), "some sockets did not close");
-        }
-        sessions.finish(FINISH_MAX).await;
-        tasks.close();
-        if timeout(TASKS_MAX, tasks.wait()).await.is_err() {
-            tracing::warn!(left = tasks.len(), "some tasks did not end");
-        }
-        if timeout(TASKS_MAX, sessions.disconnect()).await.is_err() {
-            tracing::warn!("releases are still owed; those seats come free within the lease");
-        }
-        storage.close().await;
-        tracing::info!("stopped");
         died.map_or(Ok(()), |task| Err(AppError::Died(task)))
     }
 }

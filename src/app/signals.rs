@@ -4,6 +4,25 @@ use std::io;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
+/// What asks the process to stop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Asked {
+    /// SIGTERM: a supervisor.
+    Terminate,
+    /// SIGINT: a terminal.
+    Interrupt,
+}
+
+impl Asked {
+    /// The name of the signal.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Terminate => "SIGTERM",
+            Self::Interrupt => "SIGINT",
+        }
+    }
+}
+
 /// SIGTERM, from whoever runs the service, and SIGINT, from a terminal.
 pub(super) struct Signals {
     terminate: Signal,
@@ -19,15 +38,15 @@ impl Signals {
         })
     }
 
-    /// The next signal's name.
+    /// The next signal.
     ///
     /// # Cancel safety
     ///
     /// Cancelling it loses no signal.
-    pub(super) async fn next(&mut self) -> &'static str {
+    pub(super) async fn next(&mut self) -> Asked {
         tokio::select! {
-            _ = self.terminate.recv() => "SIGTERM",
-            _ = self.interrupt.recv() => "SIGINT",
+            _ = self.terminate.recv() => Asked::Terminate,
+            _ = self.interrupt.recv() => Asked::Interrupt,
         }
     }
 }

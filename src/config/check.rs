@@ -82,8 +82,14 @@ fn server(reader: &mut Reader) -> Option<ServerSettings> {
             origin.map(Some)
         }
     };
+    let linger = reader.duration("server.linger", Duration::ZERO..=MINUTES_10);
     let drain = reader.duration("server.drain", Duration::ZERO..=MINUTES_10);
-    Some(ServerSettings { listen: listen?, public_url: public_url?, drain: drain? })
+    Some(ServerSettings {
+        listen: listen?,
+        public_url: public_url?,
+        linger: linger?,
+        drain: drain?,
+    })
 }
 
 fn database(reader: &mut Reader) -> Option<DatabaseSettings> {

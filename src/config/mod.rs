@@ -89,6 +89,8 @@ pub struct ServerSettings {
     pub listen: SocketAddr,
     /// The origin under which browsers come; from `listen` when not set.
     pub public_url: Option<Origin>,
+    /// How long a stopping server announces that before it closes its listener.
+    pub linger: Duration,
     /// How long the closes of a stopping server are spread over.
     pub drain: Duration,
 }

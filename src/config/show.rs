@@ -47,8 +47,9 @@ fn server(all: &Settings) -> String {
         Some(origin) => text("public_url", origin),
         None => unset("public_url", "http:// and the address listened on"),
     };
+    let linger = text("linger", duration::show(server.linger));
     let drain = text("drain", duration::show(server.drain));
-    section("server", &[text("listen", server.listen), public_url, drain])
+    section("server", &[text("listen", server.listen), public_url, linger, drain])
 }
 
 fn database(all: &Settings) -> String {

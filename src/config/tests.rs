@@ -35,6 +35,7 @@ fn the_defaults_are_those_of_the_contract() {
     let settings = with(&[]).expect("valid");
     assert_eq!(settings.server.listen, "127.0.0.1:8080".parse().expect("an address"));
     assert_eq!(settings.server.public_url, None);
+    assert_eq!(settings.server.linger, Duration::from_secs(5));
     assert_eq!(settings.server.drain, Duration::from_secs(15));
     assert_eq!(settings.database.url, "sqlite://data/galley.db");
     assert_eq!(settings.locks.url, "memory:");

@@ -2,6 +2,7 @@
 
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -20,6 +21,9 @@ const PROBE_MAX: Duration = Duration::from_secs(2);
 /// How long a finding is served before it is looked for again: whoever asks often shall not make
 /// the server ask Redis as often.
 const FINDING_KEPT: Duration = Duration::from_millis(500);
+
+/// What a stopping server says.
+const DRAINING: &str = "this server is about to stop: send requests to another one";
 
 /// A question that is answered with "it works", perhaps not as it should, or with why it does not.
 type Question =
@@ -96,6 +100,8 @@ pub struct Readiness(Arc<Inner>);
 
 struct Inner {
     probes: Vec<Probe>,
+    /// The server is about to close its listener.
+    is_draining: AtomicBool,
     found: Mutex<Option<(Instant, Findings)>>,
 }
 
@@ -103,11 +109,24 @@ impl Readiness {
     /// Ready when all `probes` are.
     #[must_use]
     pub fn new(probes: Vec<Probe>) -> Self {
-        Self(Arc::new(Inner { probes, found: Mutex::new(None) }))
+        Self(Arc::new(Inner {
+            probes,
+            is_draining: AtomicBool::new(false),
+            found: Mutex::new(None),
+        }))
+    }
+
+    /// Not ready from now on, whatever the probes say: balancers send requests to other servers.
+    pub fn refuse(&self) {
+        self.0.is_draining.store(true, Ordering::Release);
     }
 
     /// What is down, and what is not as it should be.
     pub async fn look(&self) -> Findings {
+        if self.0.is_draining.load(Ordering::Acquire) {
+            let draining = Finding { name: "draining", remedy: DRAINING.to_owned() };
+            return Findings { down: vec![draining], warnings: Vec::new() };
+        }
         if let Some(findings) = self.fresh() {
             return findings;
         }

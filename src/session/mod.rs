@@ -56,7 +56,7 @@ use std::time::Duration;
 
 use governor::clock::DefaultClock;
 use tokio::sync::Notify;
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -123,6 +123,7 @@ struct Shared {
     last_visit: LastVisit,
     /// Wakes the comparison with the database and the locks.
     reconcile_due: Notify,
+    /// No session is seated any more.
     draining: AtomicBool,
     /// Counts rates. Made once: that asks the processor what it is, slowly under a hypervisor.
     clock: DefaultClock,
@@ -277,10 +278,15 @@ impl Sessions {
         }
     }
 
-    /// Lets nobody in any more, and closes every socket within `spread`, so that the clients do
-    /// not all knock at the next server's door at once.
-    pub async fn drain(&self, spread: Duration) {
+    /// Seats no further session: each new socket is closed with 1012. Those that are seated stay.
+    pub fn refuse(&self) {
         self.shared.draining.store(true, Ordering::Release);
+    }
+
+    /// Seats no further session, and closes every socket within `spread`, so that the clients do
+    /// not all connect to the next server at once.
+    pub async fn drain(&self, spread: Duration) {
+        self.refuse();
         self.shared.stop.cancel();
         let sessions = self.shared.registry.all();
         let count = u32::try_from(sessions.len()).unwrap_or(u32::MAX).max(1);
@@ -295,22 +301,35 @@ impl Sessions {
         }
     }
 
-    /// Stores what is owed, gives back what is held, then stops renewing.
+    /// Stores what is owed, gives back what is held, then stops renewing. Each step has a bound.
     ///
     /// Call it when every socket task has ended.
     pub async fn finish(&self, patience: Duration) {
-        if !self.shared.persister.flush(patience).await {
+        if !matches!(timeout(patience, self.shared.persister.flush(patience)).await, Ok(true)) {
             tracing::error!("storage did not take everything in time");
         }
+        // All at once: one release after the other would wait for a slow Redis each time.
         for holding in self.shared.registry.all() {
-            self.give_up(&holding).await;
+            holding.end();
+            if self.shared.registry.leave(&holding).is_some() {
+                self.release_later(&holding.sitter);
+            }
         }
         // Less patiently: without it, whoever writes next keeps that text.
-        if !self.shared.history.flush(patience / 4).await {
+        let less = patience / 4;
+        if !matches!(timeout(less, self.shared.history.flush(less)).await, Ok(true)) {
             tracing::warn!("the last versions were not kept; the text itself is stored");
         }
-        for room in self.shared.rooms.all() {
-            self.shared.rooms.do_chores(&room, Occasion::Leaving).await;
+        let rooms = self.shared.rooms.all();
+        let chores = async {
+            for room in &rooms {
+                self.shared.rooms.do_chores(room, Occasion::Leaving).await;
+            }
+        };
+        if timeout(less, chores).await.is_err() {
+            tracing::warn!("some documents are left untidy; the next start reads more rows");
+        }
+        for room in rooms {
             room.retired.cancel();
         }
         self.shared.finished.cancel();

@@ -108,9 +108,7 @@ impl Sessions {
     }
 
     async fn try_sit(&self, ask: Ask, outbox: Outbox) -> Result<Seated, Close> {
-        if self.shared.draining.load(Ordering::Acquire) {
-            return Err(Close::Restart("draining"));
-        }
+        self.not_draining()?;
         let seat = Seat::new(ask.link, ask.role);
         let Door { link, floor } = self.door_for(&ask, seat).await?;
         let sitter = Sitter {
@@ -124,6 +122,12 @@ impl Sessions {
         let holding = Arc::new(Holding::claiming(sitter, outbox));
         ask.arriving.is(&holding);
         self.shared.registry.enter(Arc::clone(&holding));
+        // Again: a drain that began meanwhile may have copied the registry before this entry.
+        if let Err(close) = self.not_draining() {
+            self.shared.registry.leave(&holding);
+            holding.end();
+            return Err(close);
+        }
         match self.claim(&holding, &ask, floor).await {
             Ok(()) => {}
             Err(close) => {
@@ -135,6 +139,11 @@ impl Sessions {
             }
         }
         self.enter_room(holding).await
+    }
+
+    fn not_draining(&self) -> Result<(), Close> {
+        let is_draining = self.shared.draining.load(Ordering::Acquire);
+        if is_draining { Err(Close::Restart("draining")) } else { Ok(()) }
     }
 
     /// The caller's own link in that role. What is revoked or ratified after this look is found
@@ -292,22 +301,20 @@ impl Sessions {
             resume: &sitter.resume,
             user: &sitter.user,
         };
-        match self.shared.rooms.join(&holding, &granted).await {
+        // A session that was on its way when the drain began is not seated any more.
+        let joined = match self.not_draining() {
+            Ok(()) => self.shared.rooms.join(&holding, &granted).await.map_err(close_for),
+            Err(close) => Err(close),
+        };
+        match joined {
             Ok(room) => {
                 tracing::info!(seat = %sitter.seat, fence = %holding.fence(), "seated");
                 Ok(Seated::new(self.clone(), holding, room))
             }
-            Err(error) => {
+            Err(close) => {
                 self.give_up(&holding).await;
                 self.never_sat(&holding).await;
-                Err(match error {
-                    SessionError::NoSuchDocument => Close::NoSuchLink,
-                    SessionError::RoomFull => Close::TooMuch("room-full"),
-                    SessionError::Unreadable
-                    | SessionError::TooCostly
-                    | SessionError::Storage(_)
-                    | SessionError::Locks(_) => Close::Unavailable("storage"),
-                })
+                Err(close)
             }
         }
     }
@@ -368,6 +375,19 @@ pub(super) fn taken(holder: &Holder, asker: &User) -> Close {
         holder: holder.owner.user.clone(),
         since: holder.is_known().then_some(holder.since),
         own: holder.owner.user.id == asker.id,
+    }
+}
+
+/// Why a session whose room cannot be opened ends.
+#[expect(clippy::needless_pass_by_value, reason = "used as a function of `map_err`")]
+fn close_for(error: SessionError) -> Close {
+    match error {
+        SessionError::NoSuchDocument => Close::NoSuchLink,
+        SessionError::RoomFull => Close::TooMuch("room-full"),
+        SessionError::Unreadable
+        | SessionError::TooCostly
+        | SessionError::Storage(_)
+        | SessionError::Locks(_) => Close::Unavailable("storage"),
     }
 }
 

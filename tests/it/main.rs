@@ -53,6 +53,7 @@ mod rest_strict;
 mod reviews;
 mod seats;
 mod sockets;
+mod stopping;
 mod storage_away;
 mod traffic;
 mod typist;

@@ -61,6 +61,8 @@ impl Server {
             }
         }
         command.current_dir(folder.path()).env("GALLEY_SERVER__LISTEN", "127.0.0.1:0");
+        // A test that stops a server is not about the balancer before it.
+        command.env("GALLEY_SERVER__LINGER", "0s");
         command.envs(environment.iter().cloned());
         let log = std::fs::File::options()
             .create(true)
@@ -98,6 +100,11 @@ impl Server {
     /// `SIGTERM`, and the exit that follows.
     pub(crate) async fn stop(&mut self) -> std::process::ExitStatus {
         self.signal("-TERM").await;
+        self.ended().await
+    }
+
+    /// The exit, which something else brings about.
+    pub(crate) async fn ended(&mut self) -> std::process::ExitStatus {
         timeout(PATIENCE, self.process.wait()).await.expect("it stops in time").expect("a status")
     }
 
@@ -119,7 +126,7 @@ impl Server {
         self.process.id().expect("it runs")
     }
 
-    async fn signal(&self, signal: &str) {
+    pub(crate) async fn signal(&self, signal: &str) {
         let status = Command::new("kill").args([signal, &self.id().to_string()]).status().await;
         assert!(status.expect("kill is installed").success());
     }

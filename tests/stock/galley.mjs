@@ -48,7 +48,8 @@ export class Galley {
   /** Starts the process, on the port it had before if there was one. */
   async run() {
     const listen = { GALLEY_SERVER__LISTEN: `127.0.0.1:${this.port}` }
-    const env = { ...inherited, ...this.settings, ...listen }
+    // A test that stops a server is not about the balancer before it.
+    const env = { GALLEY_SERVER__LINGER: "0s", ...inherited, ...this.settings, ...listen }
     const child = spawn(binary, { cwd: this.folder, env, stdio: ["ignore", "pipe", "ignore"] })
     this.process = child
     for await (const line of createInterface({ input: child.stdout })) {
