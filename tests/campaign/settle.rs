@@ -1,0 +1,172 @@
+//! The end of a round: tabs bring what they have, a fresh tab takes each seat, and every replica is
+//! read.
+
+use std::sync::Arc;
+
+use futures_util::future::join_all;
+use tokio::time::{Duration, Instant, sleep, timeout};
+
+use crate::database::Database;
+use crate::desk::Desk;
+use crate::desks::Desks;
+use crate::history::{How, What, marks_in};
+use crate::judge::DATABASE;
+use crate::replica::Replica;
+use crate::tab::{Look, Open, open};
+use crate::world::SERVERS;
+
+/// For a seat and the sync that follows it.
+const PATIENCE: Duration = Duration::from_secs(45);
+/// For one claim.
+const CLAIM: Duration = Duration::from_secs(8);
+/// For replicas to agree.
+const AGREE: Duration = Duration::from_secs(15);
+const LOOK: Duration = Duration::from_millis(25);
+
+/// Claims a seat until it is granted and synchronised. The replica comes back if that takes too
+/// long.
+pub(crate) async fn seat(
+    desks: &Desks,
+    desk: &Desk,
+    role: &str,
+    how: How,
+    mut replica: Replica,
+) -> Result<Open, Replica> {
+    let began = Instant::now();
+    let more = if how == How::TakeOver { "&takeover=1" } else { "" };
+    let mut server = 0;
+    while began.elapsed() < PATIENCE {
+        server = (server + 1) % SERVERS;
+        let url = desks.url(server);
+        replica = match open(desks, desk, role, (0, how), &url, more, replica).await {
+            Ok(mut open) => {
+                if is_seated(desks, &mut open).await {
+                    return Ok(open);
+                }
+                open.replica
+            }
+            Err(replica) => replica,
+        };
+        sleep(Duration::from_millis(200)).await;
+    }
+    Err(replica)
+}
+
+async fn is_seated(desks: &Desks, open: &mut Open) -> bool {
+    let synced = timeout(CLAIM, open.peer.becomes_synced()).await;
+    let is_over = matches!(open.look(desks, 0, &mut None), Look::Ended);
+    let is_seated = !is_over && open.is_granted && matches!(synced, Ok(true));
+    if !is_seated && !is_over {
+        open.leave(desks, false, &mut None).await;
+    }
+    is_seated
+}
+
+/// Waits until all that was typed here is called saved. False: the socket ended, or it takes long.
+pub(crate) async fn has_saved(desks: &Desks, open: &mut Open) -> bool {
+    let began = Instant::now();
+    loop {
+        if matches!(open.look(desks, 0, &mut None), Look::Ended) {
+            return false;
+        }
+        if open.replica.is_mine_saved() {
+            return true;
+        }
+        if AGREE < began.elapsed() {
+            return false;
+        }
+        sleep(LOOK).await;
+    }
+}
+
+/// Observes a tab until then; comes back with its replica whenever its socket ends. None: it has
+/// no socket in the end.
+pub(crate) async fn come_back(
+    desks: &Desks,
+    desk: &Desk,
+    mut now: Open,
+    until: Instant,
+) -> Option<Open> {
+    while Instant::now() < until {
+        if matches!(now.look(desks, 0, &mut None), Look::Ended) {
+            let replica = now.replica;
+            drop(now.peer);
+            now = seat(desks, desk, "writer", How::TakeOver, replica).await.ok()?;
+        }
+        sleep(LOOK).await;
+    }
+    Some(now)
+}
+
+/// All documents at once.
+pub(crate) async fn all(desks: &Arc<Desks>, database: &Database, kept: Vec<Replica>) {
+    let settling = (0..desks.count()).map(|number| {
+        let desk = desks.desk(number);
+        let kept = kept.iter().filter(|replica| replica.document == desk.document);
+        let kept: Vec<_> = kept.cloned().collect();
+        async move { one(desks, database, number, &desk, kept).await }
+    });
+    join_all(settling).await;
+}
+
+async fn one(desks: &Desks, database: &Database, number: usize, desk: &Desk, kept: Vec<Replica>) {
+    let began = Instant::now();
+    for replica in kept {
+        if let Ok(mut open) = seat(desks, desk, "writer", How::TakeOver, replica).await {
+            has_saved(desks, &mut open).await;
+            open.leave(desks, true, &mut None).await;
+        }
+    }
+    let document = &desk.document;
+    let fresh = Replica::of(document);
+    let mut writer = seat(desks, desk, "writer", How::Plain, fresh).await.ok();
+    if let Some(open) = &mut writer {
+        open.types(desks, number);
+        if has_saved(desks, open).await {
+            let after_ms = u64::try_from(began.elapsed().as_millis()).expect("short");
+            desks.recorder.note(What::Recovered { document: document.clone(), after_ms });
+        }
+    }
+    let fresh = Replica::of(document);
+    let reviewer = seat(desks, desk, "reviewer", How::TakeOver, fresh).await.ok();
+    let began = Instant::now();
+    let reads = loop {
+        let reads = read(desks, database, desk, [&writer, &reviewer]).await;
+        let agree = reads.iter().all(|(_, marks)| *marks == reads[0].1);
+        if agree || AGREE < began.elapsed() {
+            break reads;
+        }
+        sleep(Duration::from_millis(250)).await;
+    };
+    for (place, marks) in reads {
+        desks.recorder.note(What::Reads { document: document.clone(), place, marks });
+    }
+    for mut open in [writer, reviewer].into_iter().flatten() {
+        open.leave(desks, true, &mut None).await;
+    }
+}
+
+/// What every replica of a document holds.
+async fn read(
+    desks: &Desks,
+    database: &Database,
+    desk: &Desk,
+    tabs: [&Option<Open>; 2],
+) -> Vec<(String, Vec<String>)> {
+    let there = database.reads(&desk.document).await;
+    let mut reads = vec![(DATABASE.to_owned(), there.unwrap_or_default())];
+    for server in 0..SERVERS {
+        let url = format!("{}/api/documents/{}/text", desks.url(server), desk.document);
+        let asking = reqwest::Client::new().get(url).bearer_auth(&desk.writer.token);
+        let marks = match asking.timeout(CLAIM).send().await {
+            Ok(answer) if answer.status().is_success() => answer.text().await.unwrap_or_default(),
+            Ok(answer) => format!("⟦status {}⟧", answer.status()),
+            Err(_) => "⟦no answer⟧".to_owned(),
+        };
+        reads.push((format!("server {server}"), marks_in(&marks)));
+    }
+    for open in tabs.into_iter().flatten() {
+        reads.push((format!("socket {}", open.socket), marks_in(&open.peer.text())));
+    }
+    reads
+}
