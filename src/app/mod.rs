@@ -32,6 +32,7 @@ use crate::http::headers::Policy;
 use crate::http::health::{Down, Finding, Probe, Readiness, Scrape};
 use crate::http::limit::{Limiter, Rate};
 use crate::http::origin::Origins;
+use crate::http::security_log::SecurityLog;
 use crate::http::tarpit::Tarpit;
 use crate::http::{HttpState, serve};
 use crate::locks::{Locks, LocksError};
@@ -350,7 +351,9 @@ fn state(
     let document_bytes = as_size(limits.document_bytes);
     HttpState {
         tokens: Tokens::new(secret),
-        gate: Gate::new(settings.auth.guests, admin_token.expose_secret().as_bytes()),
+        gate: Gate::new(settings.auth.guests, admin_token.expose_secret().as_bytes())
+            .under_https(origins.own().is_secure())
+            .with_sign_in(settings.auth.sign_in_url.as_deref()),
         limiter: Limiter::new(requests, joins),
         policy: Policy::new(&origins),
         origins,
@@ -361,6 +364,7 @@ fn state(
         readiness,
         scrape,
         tarpit: Tarpit::default(),
+        security_log: SecurityLog::default(),
     }
 }
 

@@ -123,6 +123,13 @@ impl UserId {
         Self(format!("usr_{}", Uuid::new_v4().simple()).into())
     }
 
+    /// Whether the id has the form of one that [`generate`](Self::generate) makes.
+    #[must_use]
+    pub fn is_generated(&self) -> bool {
+        let digits = self.0.strip_prefix("usr_");
+        digits.is_some_and(|hex| hex.len() == 32 && Uuid::try_parse(hex).is_ok())
+    }
+
     /// The id as text.
     #[must_use]
     pub fn as_str(&self) -> &str {

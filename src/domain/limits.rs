@@ -72,6 +72,20 @@ pub const QUESTIONS_MAX: usize = 1_024;
 /// How often a quiet socket is sent an empty presence frame: the stock client gives up after 30 s
 /// without a message, and websocket pings do not count.
 pub const KEEP_ALIVE_EVERY: Duration = Duration::from_secs(10);
+/// Lines that the log takes of one kind of security event in a minute, and at once: a flood does not
+/// fill the disk, and one address's burst is still seen line by line.
+pub const SECURITY_LINES_PER_MINUTE: NonZeroU32 = at_least_one(60);
+/// See [`SECURITY_LINES_PER_MINUTE`].
+pub const SECURITY_LINES_BURST: NonZeroU32 = at_least_one(60);
+/// Bearer tokens that are not valid, from one address in a second: they may be guesses of the admin
+/// token. A backend with a wrong secret stays below it.
+pub const REFUSED_BEARERS_PER_SECOND: NonZeroU32 = at_least_one(10);
+/// The same, at once: all users behind one address whose tokens end in the same minute.
+pub const REFUSED_BEARERS_BURST: NonZeroU32 = at_least_one(1_000);
+
+const fn at_least_one(number: u32) -> NonZeroU32 {
+    NonZeroU32::MIN.saturating_add(number - 1)
+}
 
 const _: () = assert!(NAMED_VERSIONS_MAX < VERSIONS_MAX);
 const _: () = assert!(CONTEXT_CHARS < QUOTE_UTF16_MAX as usize);

@@ -1,15 +1,16 @@
 //! `/api/admin`: who sits where in the whole cluster and why, what else is held, and making
 //! somebody get up.
 
-use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
+use axum::{Extension, Json};
 use serde::Deserialize;
 
 use crate::domain::ids::SessionId;
 use crate::http::caller::Admin;
 use crate::http::error::ApiError;
 use crate::http::extract::{Limit, Path, Query};
+use crate::http::limit::Peer;
 use crate::http::routes::Routes;
 use crate::session::Sessions;
 use crate::session::admin::{Scope, SessionList};
@@ -70,6 +71,7 @@ async fn show(
 async fn evict(
     State(sessions): State<Sessions>,
     admin: Admin,
+    peer: Option<Extension<Peer>>,
     Path(session): Path<SessionId>,
 ) -> Result<StatusCode, ApiError> {
     let live = sessions.clone();
@@ -78,7 +80,8 @@ async fn evict(
         return Err(ApiError::NotFound("session"));
     };
     // The session's id is of no more use to anybody: its value is spent.
-    tracing::info!(%admin, %seat, %user, %session, "an administrator ended a session");
+    let peer = peer.map_or_else(Peer::default, |Extension(peer)| peer).0;
+    tracing::info!(%admin, %peer, %seat, %user, %session, "an administrator ended a session");
     Ok(StatusCode::NO_CONTENT)
 }
 

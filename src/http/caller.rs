@@ -7,23 +7,21 @@
 use std::fmt;
 
 use axum::extract::{FromRef, FromRequestParts, Request, State};
-use axum::http::header::AUTHORIZATION;
+use axum::http::header::{AUTHORIZATION, ORIGIN};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, Method};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use axum_extra::extract::CookieJar;
 
 use crate::domain::ids::UserId;
 use crate::domain::user::User;
-use crate::http::auth::{Identity, Tokens};
+use crate::http::auth::{Identity, TokenRefused, Tokens};
+use crate::http::cookie;
 use crate::http::error::ApiError;
 use crate::http::gate::Gate;
 use crate::http::limit::{Limiter, Peer};
 use crate::http::origin::{OriginCheck, Origins};
-
-/// The cookie that carries the token.
-pub const COOKIE: &str = "galley_token";
+use crate::http::security_log::SecurityLog;
 
 /// How a token came. What came by itself needs an `Origin` as a witness.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,7 +38,12 @@ pub enum Presented {
     /// Neither bearer nor cookie.
     Nothing,
     /// A token that is not valid now.
-    Refused,
+    Refused {
+        /// The part of it that is at fault.
+        cause: TokenRefused,
+        /// How it came.
+        by: By,
+    },
     /// The admin token.
     AdminToken,
     /// A person.
@@ -56,23 +59,33 @@ impl Presented {
     /// Looks at the bearer first, which is a choice, then at the cookie, which is a habit.
     pub(crate) fn read(headers: &HeaderMap, tokens: &Tokens, gate: &Gate) -> Self {
         if headers.contains_key(AUTHORIZATION) {
-            let Some(token) = bearer(headers) else { return Self::Refused };
+            let Some(token) = bearer(headers) else {
+                let cause = TokenRefused("header Authorization");
+                return Self::Refused { cause, by: By::Bearer };
+            };
             return match Self::verified(tokens, token, By::Bearer) {
                 // Last, as hardly anybody has it.
-                Self::Refused if gate.is_admin_token(token) => Self::AdminToken,
+                Self::Refused { .. } if gate.is_admin_token(token) => Self::AdminToken,
                 presented => presented,
             };
         }
-        match CookieJar::from_headers(headers).get(COOKIE) {
-            Some(cookie) => Self::verified(tokens, cookie.value(), By::Cookie),
-            None => Self::Nothing,
+        match cookie::token(headers, gate.is_secure()) {
+            Ok(None) => Self::Nothing,
+            Ok(Some(found)) => match Self::verified(tokens, &found.token, By::Cookie) {
+                // Galley's own guests have the other name: another subdomain set this one.
+                Self::Person { identity, by } if found.is_shared && identity.is_guest() => {
+                    Self::Refused { cause: TokenRefused("cookie of another subdomain"), by }
+                }
+                presented => presented,
+            },
+            Err(cause) => Self::Refused { cause, by: By::Cookie },
         }
     }
 
     fn verified(tokens: &Tokens, token: &str, by: By) -> Self {
         match tokens.verify(token) {
             Ok(identity) => Self::Person { identity, by },
-            Err(_refused) => Self::Refused,
+            Err(cause) => Self::Refused { cause, by },
         }
     }
 }
@@ -85,9 +98,12 @@ fn bearer(headers: &HeaderMap) -> Option<&str> {
     scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
 }
 
-/// Finds out who is asking and whether they have asked too often.
+/// What [`identify`] works with.
+pub(crate) type Checks = (Tokens, Gate, Limiter, Origins, SecurityLog);
+
+/// Verifies the token, counts the request, and logs a refusal.
 pub(crate) async fn identify(
-    State((tokens, gate, limiter)): State<(Tokens, Gate, Limiter)>,
+    State((tokens, gate, limiter, origins, log)): State<Checks>,
     mut request: Request,
     next: Next,
 ) -> Response {
@@ -98,8 +114,20 @@ pub(crate) async fn identify(
     if !is_socket && let Err(retry_after) = limiter.check(&presented, peer) {
         return ApiError::TooManyRequests { retry_after }.into_response();
     }
+    if let Presented::Refused { by: By::Bearer, .. } = presented
+        && let Err(retry_after) = limiter.check_refused_bearer(peer)
+    {
+        return ApiError::TooManyRequests { retry_after }.into_response();
+    }
+    let origin = request.headers().get(ORIGIN).cloned();
+    let user = match &presented {
+        Presented::Person { identity, .. } => Some(identity.user.id.clone()),
+        Presented::Nothing | Presented::Refused { .. } | Presented::AdminToken => None,
+    };
     request.extensions_mut().insert(presented);
-    next.run(request).await
+    let response = next.run(request).await;
+    log.refused(&response, peer, user.as_ref(), (origin.as_ref(), &origins));
+    response
 }
 
 /// A person with a valid token; for unsafe methods by cookie, from one of our own pages.
@@ -131,7 +159,7 @@ where
             None | Some(Presented::Nothing | Presented::AdminToken) => {
                 Err(ApiError::Unauthenticated("this needs a token"))
             }
-            Some(Presented::Refused) => Err(ApiError::Unauthenticated(REFUSED)),
+            Some(Presented::Refused { cause, .. }) => Err(ApiError::TokenRefused(cause.0)),
             Some(Presented::Person { identity, by }) => {
                 let caller = Self { identity: identity.clone(), by: *by };
                 witness(caller.by, parts, &Origins::from_ref(state))?;
@@ -172,7 +200,7 @@ where
             None | Some(Presented::Nothing) => {
                 Err(ApiError::Unauthenticated("this needs the admin token"))
             }
-            Some(Presented::Refused) => Err(ApiError::Unauthenticated(REFUSED)),
+            Some(Presented::Refused { cause, .. }) => Err(ApiError::TokenRefused(cause.0)),
             Some(Presented::AdminToken) => Ok(Self::Token),
             Some(Presented::Person { identity, .. }) if !identity.is_admin => {
                 Err(ApiError::NotAdmin)
@@ -184,8 +212,6 @@ where
         }
     }
 }
-
-const REFUSED: &str = "the token is not valid, or not any more";
 
 /// A cookie may act only for our own pages, and a missing `Origin` is no witness.
 fn witness(by: By, parts: &Parts, origins: &Origins) -> Result<(), ApiError> {
@@ -200,6 +226,7 @@ fn witness(by: By, parts: &Parts, origins: &Origins) -> Result<(), ApiError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::http::auth::GUEST_TTL;
 
     fn headers(pairs: &[(&str, &str)]) -> HeaderMap {
         let pair = |(name, value): &(&str, &str)| {
@@ -226,15 +253,32 @@ mod tests {
         let user = User { id: "kim".parse().expect("an id"), name: "Kim".to_owned() };
         let hour = std::time::Duration::from_secs(3_600);
         let signed = tokens.sign(&user, false, hour, chrono::Utc::now()).expect("signed");
-        let cookie = format!("{COOKIE}={}", signed.token);
+        let cookie = format!("galley_token={}", signed.token);
         let by_cookie = headers(&[("cookie", &cookie)]);
         assert!(matches!(
             Presented::read(&by_cookie, &tokens, &gate),
             Presented::Person { by: By::Cookie, .. }
         ));
         let both = headers(&[("cookie", &cookie), ("authorization", "Bearer x")]);
-        assert!(matches!(Presented::read(&both, &tokens, &gate), Presented::Refused));
+        assert!(matches!(Presented::read(&both, &tokens, &gate), Presented::Refused { .. }));
         let admin = headers(&[("authorization", "Bearer the admin's token")]);
         assert!(matches!(Presented::read(&admin, &tokens, &gate), Presented::AdminToken));
+    }
+    #[test]
+    fn g14_under_https_a_guests_token_counts_only_in_the_cookie_of_this_host() {
+        let tokens = Tokens::new(b"0123456789abcdef0123456789abcdef");
+        let gate = Gate::new(true, b"the admin's token").under_https(true);
+        let sign = |id: UserId, ttl| {
+            let user = User { id, name: "Kim".to_owned() };
+            tokens.sign(&user, false, ttl, chrono::Utc::now()).expect("signed").token
+        };
+        let guest = sign(UserId::generate(), GUEST_TTL);
+        let month = sign("kim".parse().expect("an id"), GUEST_TTL);
+        let read =
+            |cookie: String| Presented::read(&headers(&[("cookie", &cookie)]), &tokens, &gate);
+        let is_user = |presented| matches!(presented, Presented::Person { by: By::Cookie, .. });
+        assert!(is_user(read(format!("__Host-galley_token={guest}"))));
+        assert!(!is_user(read(format!("galley_token={guest}"))));
+        assert!(is_user(read(format!("galley_token={month}"))), "a host application sets it");
     }
 }

@@ -49,6 +49,9 @@ pub enum ApiError {
     /// No token, or none that is valid now.
     #[error("{0}")]
     Unauthenticated(&'static str),
+    /// A token that is not valid now, with the part of it that is at fault.
+    #[error("the token is not valid, or not any more")]
+    TokenRefused(&'static str),
     /// A page of another site sent it.
     #[error("the request comes from an origin that is not this server's")]
     ForeignOrigin,
@@ -132,7 +135,9 @@ impl ApiError {
                 (Is::UNSUPPORTED_MEDIA_TYPE, "unsupported-media-type", "Unsupported media type")
             }
             Self::TooLarge => (Is::PAYLOAD_TOO_LARGE, "too-large", "Too large"),
-            Self::Unauthenticated(_) => (Is::UNAUTHORIZED, "unauthenticated", "Who are you?"),
+            Self::Unauthenticated(_) | Self::TokenRefused(_) => {
+                (Is::UNAUTHORIZED, "unauthenticated", "Who are you?")
+            }
             Self::ForeignOrigin => (Is::FORBIDDEN, "foreign-origin", "Foreign origin"),
             Self::NotAdmin => (Is::FORBIDDEN, "not-admin", "Not an administrator"),
             Self::NotTheWriter => (Is::FORBIDDEN, "not-the-writer", "Not the writer"),
@@ -173,6 +178,14 @@ impl ApiError {
             }
             status => Self::Internal(format!("a bare {status}")),
         }
+    }
+
+    /// What RFC 6750 §3 has a client read: nothing without a token, else what is wrong with it.
+    fn challenge(&self) -> HeaderValue {
+        let bare = HeaderValue::from_static("Bearer");
+        let Self::TokenRefused(cause) = self else { return bare };
+        let challenge = format!("Bearer error=\"invalid_token\", error_description=\"{cause}\"");
+        HeaderValue::try_from(challenge).unwrap_or(bare)
     }
 
     fn retry_after(&self) -> Option<u64> {
@@ -271,7 +284,7 @@ impl IntoResponse for ApiError {
             headers.insert(RETRY_AFTER, seconds.into());
         }
         if status == StatusCode::UNAUTHORIZED {
-            headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+            headers.insert(WWW_AUTHENTICATE, self.challenge());
         }
         // Logged once, where the request ends.
         response.extensions_mut().insert(Arc::new(self));

@@ -1,27 +1,39 @@
-//! Entering: `POST /api/auth/guest` and `GET /api/me`.
+//! Entering and leaving: `GET /api/auth`, `POST /api/auth/guest`, `POST /api/auth/leave`, `GET /api/me`.
 
-use std::time::Duration;
-
-use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
+use axum::{Extension, Json};
 use axum_extra::extract::CookieJar;
-use axum_extra::extract::cookie::{Cookie, SameSite};
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
 use crate::domain::ids::UserId;
 use crate::domain::user::{User, parse_name};
-use crate::http::auth::{Identity, Signed, Tokens};
-use crate::http::caller::{By, COOKIE, Caller};
+use crate::http::auth::{GUEST_TTL, Identity, Signed, Tokens};
+use crate::http::caller::{By, Caller};
+use crate::http::cookie;
 use crate::http::error::ApiError;
 use crate::http::extract::JsonBody;
 use crate::http::gate::Gate;
+use crate::http::limit::Peer;
 use crate::http::origin::{OriginCheck, Origins};
+use crate::http::security_log::SecurityLog;
 
-/// How long a guest is known. Their documents hang on it, so a page that is used keeps it alive.
-const GUEST_TTL: Duration = Duration::from_secs(30 * 24 * 3_600);
+/// How a user without a sign-in gets one.
+#[derive(Serialize)]
+pub(crate) struct Entry {
+    /// Whether `POST /api/auth/guest` answers.
+    guests: bool,
+    /// The host application's page, with `{return}` for the address to come back to.
+    sign_in_url: Option<String>,
+}
+
+/// `GET /api/auth`: open to all, so that a page can say what to do.
+pub(crate) async fn entry(State(gate): State<Gate>) -> Json<Entry> {
+    let sign_in_url = gate.sign_in_url().map(str::to_owned);
+    Json(Entry { guests: gate.takes_guests(), sign_in_url })
+}
 
 /// What a guest brings.
 #[derive(Deserialize)]
@@ -42,6 +54,8 @@ pub(crate) async fn enter(
     State(gate): State<Gate>,
     State(tokens): State<Tokens>,
     State(origins): State<Origins>,
+    State(log): State<SecurityLog>,
+    peer: Option<Extension<Peer>>,
     headers: HeaderMap,
     JsonBody(guest): JsonBody<NewGuest>,
 ) -> Result<Response, ApiError> {
@@ -56,7 +70,8 @@ pub(crate) async fn enter(
     let user = User { id: UserId::generate(), name };
     let signed = sign(&tokens, &user)?;
     let welcome = Welcome { user: &user, token: &signed.token, expires_at: signed.expires_at };
-    let jar = CookieJar::new().add(cookie(&signed, &origins));
+    log.guest_entered(&user.id, peer.map_or_else(Peer::default, |Extension(peer)| peer));
+    let jar = cookie::of_guest(&signed.token, origins.own());
     Ok((StatusCode::CREATED, jar, Json(welcome)).into_response())
 }
 
@@ -68,17 +83,30 @@ pub(crate) async fn me(
 ) -> Result<Response, ApiError> {
     let mut jar = CookieJar::new();
     if caller.by == By::Cookie && is_past_its_half(&caller.identity, Utc::now()) {
-        jar = jar.add(cookie(&sign(&tokens, caller.user())?, &origins));
+        jar = cookie::of_guest(&sign(&tokens, caller.user())?.token, origins.own());
     }
     Ok((jar, Json(caller.user())).into_response())
 }
 
-/// Only tokens that were made as guests' are: an administrator's, or one of a host application,
-/// ends when its maker said.
+/// `POST /api/auth/leave`: the browser forgets the token.
+///
+/// No `Clear-Site-Data`: `"cookies"` would end the sign-ins of the host application and of its other
+/// subdomains, and `"storage"` would delete edits that no server has. The page asks about those.
+pub(crate) async fn leave(
+    State(origins): State<Origins>,
+    State(log): State<SecurityLog>,
+    peer: Option<Extension<Peer>>,
+    caller: Caller,
+) -> Response {
+    log.signed_out(&caller.user().id, peer.map_or_else(Peer::default, |Extension(peer)| peer));
+    (StatusCode::NO_CONTENT, cookie::none(origins.own())).into_response()
+}
+
+/// Only a guest's token is renewed: an administrator's, or one of a host application, ends when its
+/// maker said.
 fn is_past_its_half(identity: &Identity, now: DateTime<Utc>) -> bool {
     let life = identity.expires_at - identity.issued_at;
-    let is_guest = !identity.is_admin && life.to_std() == Ok(GUEST_TTL);
-    is_guest && identity.expires_at - now < life / 2
+    identity.is_guest() && identity.expires_at - now < life / 2
 }
 
 fn sign(tokens: &Tokens, user: &User) -> Result<Signed, ApiError> {
@@ -87,18 +115,10 @@ fn sign(tokens: &Tokens, user: &User) -> Result<Signed, ApiError> {
         .map_err(|_unsignable| ApiError::Internal("a token could not be signed".to_owned()))
 }
 
-fn cookie(signed: &Signed, origins: &Origins) -> Cookie<'static> {
-    Cookie::build((COOKIE, signed.token.clone()))
-        .path("/")
-        .http_only(true)
-        .same_site(SameSite::Lax)
-        .secure(origins.own().is_secure())
-        .max_age(GUEST_TTL.try_into().unwrap_or_default())
-        .build()
-}
-
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use chrono::TimeDelta;
 
     use super::*;

@@ -14,6 +14,7 @@ use governor::clock::{Clock, DefaultClock, QuantaInstant};
 use governor::{DefaultKeyedRateLimiter, NotUntil, Quota, RateLimiter};
 
 use crate::domain::ids::UserId;
+use crate::domain::limits::{REFUSED_BEARERS_BURST, REFUSED_BEARERS_PER_SECOND};
 use crate::http::caller::Presented;
 
 /// How much more an address has than a person: a class room, an office.
@@ -45,6 +46,8 @@ pub struct Limiter(Arc<Both>);
 struct Both {
     requests: Buckets,
     joins: Buckets,
+    /// Bearer tokens that are not valid, by address.
+    refused_bearers: DefaultKeyedRateLimiter<IpAddr>,
     clock: DefaultClock,
 }
 
@@ -59,7 +62,9 @@ impl Limiter {
     #[must_use]
     pub fn new(requests: Rate, joins: Rate) -> Self {
         let (requests, joins) = (Buckets::new(requests), Buckets::new(joins));
-        Self(Arc::new(Both { requests, joins, clock: DefaultClock::default() }))
+        let refused = Quota::per_second(REFUSED_BEARERS_PER_SECOND);
+        let refused_bearers = RateLimiter::keyed(refused.allow_burst(REFUSED_BEARERS_BURST));
+        Self(Arc::new(Both { requests, joins, refused_bearers, clock: DefaultClock::default() }))
     }
 
     /// Counts one request.
@@ -70,9 +75,19 @@ impl Limiter {
     pub(crate) fn check(&self, presented: &Presented, peer: Peer) -> Result<(), Duration> {
         let user = match presented {
             Presented::Person { identity, .. } => Some(&identity.user.id),
-            Presented::Nothing | Presented::Refused | Presented::AdminToken => None,
+            Presented::Nothing | Presented::Refused { .. } | Presented::AdminToken => None,
         };
         let refused = self.0.requests.check(user, peer);
+        refused.map_or(Ok(()), |until| Err(until.wait_time_from(self.0.clock.now())))
+    }
+
+    /// Counts one bearer token that is not valid: it may be a guess of the admin token.
+    ///
+    /// # Errors
+    ///
+    /// How long to wait until one more is verified.
+    pub(crate) fn check_refused_bearer(&self, peer: Peer) -> Result<(), Duration> {
+        let refused = self.0.refused_bearers.check_key(&network(peer.0)).err();
         refused.map_or(Ok(()), |until| Err(until.wait_time_from(self.0.clock.now())))
     }
 
@@ -88,6 +103,7 @@ impl Limiter {
             buckets.users.retain_recent();
             buckets.addresses.retain_recent();
         }
+        self.0.refused_bearers.retain_recent();
     }
 }
 
@@ -121,6 +137,8 @@ pub(crate) fn network(address: IpAddr) -> IpAddr {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::http::auth::TokenRefused;
+    use crate::http::caller::By;
 
     fn limiter(burst: u32) -> Limiter {
         let burst = NonZeroU32::new(burst).expect("not zero");
@@ -144,8 +162,9 @@ mod tests {
     #[test]
     fn a_bad_token_does_not_buy_a_fresh_bucket() {
         let limiter = limiter(1);
+        let refused = Presented::Refused { cause: TokenRefused("signature"), by: By::Bearer };
         for _ in 0..10 {
-            assert_eq!(limiter.check(&Presented::Refused, Peer::default()), Ok(()));
+            assert_eq!(limiter.check(&refused, Peer::default()), Ok(()));
         }
         assert!(limiter.check(&Presented::Nothing, Peer::default()).is_err());
     }
@@ -160,6 +179,16 @@ mod tests {
         assert!((0..30).all(|_| limiter.may_join(None, peer)));
         assert!(!limiter.may_join(None, peer));
         assert_eq!(limiter.check(&Presented::Nothing, peer), Ok(()));
+    }
+
+    #[test]
+    fn g17_guesses_of_a_token_are_counted_apart_from_requests() {
+        let (limiter, peer) = (limiter(1), Peer::default());
+        assert!((0..1_000).all(|_| limiter.check_refused_bearer(peer).is_ok()));
+        assert!((0..100).any(|_| limiter.check_refused_bearer(peer).is_err()));
+        assert_eq!(limiter.check(&Presented::Nothing, peer), Ok(()));
+        let other = Peer(IpAddr::V4(Ipv4Addr::new(127, 0, 0, 2)));
+        assert_eq!(limiter.check_refused_bearer(other), Ok(()));
     }
 
     #[test]

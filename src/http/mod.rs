@@ -8,6 +8,7 @@
 
 pub mod auth;
 pub mod caller;
+mod cookie;
 pub mod error;
 pub mod front;
 pub mod gate;
@@ -31,6 +32,7 @@ mod links;
 mod observe;
 mod reviews;
 mod routes;
+pub mod security_log;
 pub mod tarpit;
 mod unread;
 mod versions;
@@ -55,6 +57,7 @@ use crate::http::health::{Readiness, Scrape};
 use crate::http::limit::Limiter;
 use crate::http::origin::Origins;
 use crate::http::routes::Routes;
+use crate::http::security_log::SecurityLog;
 use crate::http::tarpit::Tarpit;
 use crate::session::Sessions;
 use crate::session::reviews::Reviews;
@@ -91,11 +94,21 @@ pub struct HttpState {
     pub versions: Versions,
     /// Who knocks at taken seats.
     pub tarpit: Tarpit,
+    /// Security events in the log.
+    pub security_log: SecurityLog,
+}
+
+impl FromRef<HttpState> for caller::Checks {
+    fn from_ref(state: &HttpState) -> Self {
+        let HttpState { tokens, gate, limiter, origins, security_log, .. } = state;
+        let (tokens, gate, limiter) = (tokens.clone(), gate.clone(), limiter.clone());
+        (tokens, gate, limiter, origins.clone(), security_log.clone())
+    }
 }
 
 /// The whole router. Bodies are at most `body_bytes` long.
 fn router(state: HttpState, body_bytes: usize) -> Router {
-    let counted = (state.tokens.clone(), state.gate.clone(), state.limiter.clone());
+    let counted: caller::Checks = FromRef::from_ref(&state);
     let guarded = guarded()
         .into_router()
         .merge(reviewing().into_router())
@@ -118,7 +131,11 @@ fn router(state: HttpState, body_bytes: usize) -> Router {
 
 /// Addresses that look at the token and count.
 fn guarded() -> Routes {
-    let entry = Routes::default().post("/api/auth/guest", guest::enter).get("/api/me", guest::me);
+    let entry = Routes::default()
+        .get("/api/auth", guest::entry)
+        .post("/api/auth/guest", guest::enter)
+        .post("/api/auth/leave", guest::leave)
+        .get("/api/me", guest::me);
     admin::routes(links::routes(versions::routes(documents::routes(entry))))
 }
 

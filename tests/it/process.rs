@@ -92,6 +92,11 @@ impl Server {
         self.folder.path()
     }
 
+    /// What it has logged so far.
+    pub(crate) fn log(&self) -> String {
+        std::fs::read_to_string(self.folder().join("log")).expect("the log's file")
+    }
+
     /// `kill -9`: nothing is said, nothing is flushed.
     pub(crate) async fn kill(&mut self) {
         self.process.kill().await.expect("it can be killed");

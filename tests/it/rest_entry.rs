@@ -18,7 +18,8 @@ async fn by_cookie(
 ) -> Answer {
     let method = method.parse().expect("a method");
     let mut request = server.http.request(method, format!("{}{path}", server.url));
-    request = request.header("Cookie", format!("galley_token={cookie}"));
+    let name = if cookie.starts_with("__Host-") { "" } else { "galley_token=" };
+    request = request.header("Cookie", format!("{name}{cookie}"));
     if let Some(origin) = origin {
         request = request.header(ORIGIN, origin);
     }
@@ -66,9 +67,12 @@ async fn a_name_that_is_none_is_refused() {
 async fn under_https_the_cookie_is_secure_and_links_say_so() {
     let server = Server::with(&[("SERVER__PUBLIC_URL", "https://galley.example")]).await;
     let (_, headers, guest) = enter(&server, json!({ "name": "Kim" })).await;
-    assert!(headers[SET_COOKIE].to_str().expect("text").contains("; Secure"));
+    let set = headers[SET_COOKIE].to_str().expect("text");
+    assert!(set.starts_with("__Host-galley_token=") && set.contains("; Secure"), "{set}");
+    assert!(set.contains("Path=/") && !set.contains("Domain"), "{set}");
     assert!(headers.contains_key("strict-transport-security"));
     let token = guest["token"].as_str().expect("a token");
+    let token = &format!("__Host-galley_token={token}");
     let origin = Some("https://galley.example");
     let made = by_cookie(&server, "POST", "/api/documents", token, origin).await.ok(201);
     let path = format!("/api/documents/{}/share-link", made["id"].as_str().expect("an id"));
@@ -118,6 +122,145 @@ async fn without_guests_only_a_signed_token_opens() {
     by_cookie(&server, "GET", "/api/admin/sessions", admin.trim(), None).await.ok(200);
     let refused = by_cookie(&server, "GET", "/api/admin/sessions", token.trim(), None).await;
     refused.problem(403, "not-admin");
+}
+
+#[tokio::test]
+async fn g14_a_sibling_subdomain_cannot_sign_a_user_in_as_another() {
+    let server = Server::with(&[("SERVER__PUBLIC_URL", "https://galley.example")]).await;
+    let (kim, eve) = (server.guest("Kim").await, server.guest("Eve").await);
+    let me = async |cookie: String| by_cookie(&server, "GET", "/api/me", &cookie, None).await;
+    let own = format!("__Host-galley_token={}", kim.token);
+    // A sibling sets the plain name only, in any number and order.
+    let both = me(format!("{own}; galley_token={}; galley_token=x", eve.token)).await.ok(200);
+    assert_eq!(both["name"], "Kim");
+    let alone = format!("__Host-x=y; galley_token={}", eve.token);
+    me(alone).await.problem(401, "unauthenticated");
+    me(format!("{own}; {own}")).await.problem(401, "unauthenticated");
+    // What a host application signs and sets for its domain still counts.
+    let token = galley(server.folder(), &["token", "--sub", "lee", "--name", "Lee"]).await.ok();
+    assert_eq!(me(token.trim().to_owned()).await.ok(200)["name"], "Lee");
+}
+
+#[tokio::test]
+async fn two_cookies_of_one_name_sign_no_user_in() {
+    let server = Server::start().await;
+    let (kim, eve) = (server.guest("Kim").await, server.guest("Eve").await);
+    let two = format!("{}; galley_token={}", kim.token, eve.token);
+    by_cookie(&server, "GET", "/api/me", &two, None).await.problem(401, "unauthenticated");
+}
+
+#[tokio::test]
+async fn a_user_who_signs_out_leaves_no_cookie_behind() {
+    for (public_url, names) in [
+        (None, &["galley_token="][..]),
+        (Some("https://galley.example"), &["galley_token=", "__Host-galley_token="]),
+    ] {
+        let settings = public_url.map(|url| ("SERVER__PUBLIC_URL", url));
+        let server = Server::with(settings.as_slice()).await;
+        let origin = public_url.unwrap_or(&server.url);
+        let kim = server.guest("Kim").await;
+        let prefix = if public_url.is_some() { "__Host-" } else { "" };
+        let cookie = format!("{prefix}galley_token={}", kim.token);
+        let leave = |origin: &str| {
+            let request = server.http.post(format!("{}/api/auth/leave", server.url));
+            request.header("Cookie", cookie.clone()).header(ORIGIN, origin).send()
+        };
+        let elsewhere = leave("https://evil.example").await.expect("an answer");
+        assert_eq!(elsewhere.status(), 403);
+        let left = leave(origin).await.expect("an answer");
+        assert_eq!(left.status(), 204);
+        let set = left.headers().get_all(SET_COOKIE).iter().map(|set| set.to_str().expect("text"));
+        let set: Vec<_> = set.collect();
+        assert_eq!(set.len(), names.len(), "{set:?}");
+        for name in names {
+            let removes = |set: &&&str| set.starts_with(&format!("{name};"));
+            let removed = set.iter().find(removes).unwrap_or_else(|| panic!("{name}: {set:?}"));
+            assert!(removed.contains("Max-Age=0"), "{removed}");
+        }
+        // Other sign-ins of the domain and unsaved edits are none of its business.
+        assert!(!left.headers().contains_key("clear-site-data"));
+    }
+}
+
+#[tokio::test]
+async fn a_page_without_a_sign_in_learns_where_to_get_one() {
+    let url = "https://app.example/in?next={return}";
+    let server = Server::with(&[("AUTH__GUESTS", "false"), ("AUTH__SIGN_IN_URL", url)]).await;
+    let answer = server.http.get(format!("{}/api/auth", server.url)).send().await;
+    let entry: Value = answer.expect("an answer").json().await.expect("JSON");
+    assert_eq!(entry, json!({ "guests": false, "sign_in_url": url }));
+}
+
+#[tokio::test]
+async fn a_refused_token_names_its_claim_to_the_client_and_in_the_log() {
+    let server = Server::start().await;
+    let path = server.folder().join("data/secret");
+    let secret = std::fs::read(path).expect("a secret");
+    let now = chrono::Utc::now().timestamp();
+    let claims = json!({ "iss": "other", "sub": "kim", "name": "Kim", "iat": now,
+        "exp": now + 60, "jti": "1" });
+    let key = jsonwebtoken::EncodingKey::from_secret(&secret);
+    let token = jsonwebtoken::encode(&jsonwebtoken::Header::default(), &claims, &key);
+    let token = token.expect("signed");
+    let me = format!("{}/api/me", server.url);
+    let refused = server.http.get(&me).bearer_auth(&token).send().await.expect("an answer");
+    assert_eq!(refused.status(), 401);
+    let challenge = refused.headers()["www-authenticate"].to_str().expect("text");
+    assert_eq!(challenge, r#"Bearer error="invalid_token", error_description="claim iss""#);
+    let without = server.http.get(&me).send().await.expect("an answer");
+    assert_eq!(without.headers()["www-authenticate"], "Bearer");
+    let log = server.log();
+    let line = log.lines().find(|line| line.contains("a token was refused")).expect("a line");
+    assert!(line.contains("claim iss") && line.contains("127.0.0.1"), "{line}");
+    assert!(!log.contains(&token), "{log}");
+}
+
+#[tokio::test]
+async fn security_events_are_logged_with_the_address_and_without_a_secret() {
+    let server = Server::start().await;
+    let desk = server.desk("Text.").await;
+    let eve = server.guest("Eve").await;
+    let path = format!("/api/share-links/{}/join", desk.link);
+    let wrong = json!({ "invite": "a-guessed-invite" });
+    server.post(&eve, &path, wrong).await.problem(403, "wrong-invite");
+    let leave = server.post(&eve, "/api/auth/leave", json!({})).await;
+    assert_eq!(leave.status, 204);
+    let other = by_cookie(&server, "POST", "/api/documents", &eve.token, Some("https://b.example"));
+    other.await.problem(403, "foreign-origin");
+    let log = server.log();
+    for (event, part) in [
+        ("a guest entered", eve.id.as_str()),
+        ("a request was refused", "the invite is not the one"),
+        ("a user signed out", eve.id.as_str()),
+        ("from another origin was refused", "https://b.example"),
+    ] {
+        let line = log.lines().find(|line| line.contains(event) && line.contains(part));
+        let line = line.unwrap_or_else(|| panic!("{event}: {log}"));
+        assert!(line.contains("127.0.0.1"), "{line}");
+    }
+    for secret in ["a-guessed-invite", &desk.invite, &eve.token, &desk.writer.token] {
+        assert!(!log.contains(secret), "{log}");
+    }
+}
+
+/// Goal: a wrong `server.public_url` is one line that names both origins, and not a silent loop.
+#[tokio::test]
+async fn a_websocket_from_another_origin_leaves_one_warning() {
+    let server = Server::with(&[("SERVER__PUBLIC_URL", "https://galley.example")]).await;
+    for _ in 0..6 {
+        let url = format!("{}/ws/share-links/shr_x/writer", server.url);
+        let request = server.http.get(url).header(ORIGIN, "https://app.example");
+        let request = request.header("Connection", "Upgrade").header("Upgrade", "websocket");
+        let request = request.header("Sec-WebSocket-Version", "13");
+        let request = request.header("Sec-WebSocket-Key", "dGhlIHNhbXBsZSBub25jZQ==");
+        assert_eq!(request.send().await.expect("an answer").status(), 403);
+    }
+    let log = server.log();
+    let lines = log.lines().filter(|line| line.contains("from another origin was refused"));
+    let lines: Vec<_> = lines.collect();
+    assert_eq!(lines.len(), 1, "{log}");
+    assert!(lines[0].contains("WARN") && lines[0].contains("https://app.example"), "{log}");
+    assert!(lines[0].contains("https://galley.example"), "{log}");
 }
 
 /// Method and path of every route that is not open to all, from the document that is held against

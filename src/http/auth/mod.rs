@@ -11,7 +11,10 @@ use std::time::Duration;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use chrono::{DateTime, Utc};
-use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey, Header, Validation, decode, encode};
+use jsonwebtoken::errors::{Error, ErrorKind};
+use jsonwebtoken::{
+    Algorithm, DecodingKey, EncodingKey, Header, Validation, decode, decode_header, encode,
+};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -20,6 +23,8 @@ use crate::domain::user::{User, parse_name};
 
 /// Who signs.
 const ISSUER: &str = "galley";
+/// How long a guest is known. Their documents hang on it, so a page that is used keeps it alive.
+pub const GUEST_TTL: Duration = Duration::from_secs(30 * 24 * 3_600);
 /// Longest token that is looked at, in bytes: ours have about 350.
 const TOKEN_BYTES_MAX: usize = 4_096;
 
@@ -36,6 +41,16 @@ pub struct Identity {
     pub expires_at: DateTime<Utc>,
 }
 
+impl Identity {
+    /// Whether the token is one that Galley signed for a guest. An administrator's, or one of a host
+    /// application, has another id or another life.
+    #[must_use]
+    pub fn is_guest(&self) -> bool {
+        let life = self.expires_at - self.issued_at;
+        !self.is_admin && self.user.id.is_generated() && life.to_std() == Ok(GUEST_TTL)
+    }
+}
+
 /// A fresh token.
 #[derive(Clone, Debug)]
 pub struct Signed {
@@ -45,10 +60,11 @@ pub struct Signed {
     pub expires_at: DateTime<Utc>,
 }
 
-/// The token does not say who is asking. Why not is no business of whoever sent it.
+/// The token is not valid. The cause names the part at fault (`signature`, `claim iss`) and no value:
+/// it tells an integrator what to correct, and an attacker nothing that a signer does not know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the token is not valid")]
-pub struct TokenRefused;
+#[error("the token is not valid: {0}")]
+pub struct TokenRefused(pub &'static str);
 
 /// Signs and checks tokens. A cheap handle.
 #[derive(Clone)]
@@ -102,9 +118,9 @@ impl Tokens {
         now: DateTime<Utc>,
     ) -> Result<Signed, TokenRefused> {
         let expires_at = now.checked_add_signed(
-            chrono::TimeDelta::from_std(ttl).map_err(|_out_of_range| TokenRefused)?,
+            chrono::TimeDelta::from_std(ttl).map_err(|_out_of_range| TokenRefused("claim exp"))?,
         );
-        let expires_at = expires_at.ok_or(TokenRefused)?;
+        let expires_at = expires_at.ok_or(TokenRefused("claim exp"))?;
         let claims = Claims {
             sub: user.id.clone(),
             name: user.name.clone(),
@@ -115,34 +131,82 @@ impl Tokens {
             admin: is_admin,
         };
         let token = encode(&Header::new(Algorithm::HS256), &claims, &self.0.sign);
-        let token = token.map_err(|_unsignable| TokenRefused)?;
-        Ok(Signed { token, expires_at: seconds(claims.exp)? })
+        let token = token.map_err(|_unsignable| TokenRefused("signature"))?;
+        Ok(Signed { token, expires_at: seconds(claims.exp, "claim exp")? })
     }
 
     /// Who `token` speaks for, if it is valid now.
     ///
     /// # Errors
     ///
-    /// [`TokenRefused`] for every reason there is.
+    /// [`TokenRefused`] with the part of the token that is at fault.
     pub fn verify(&self, token: &str) -> Result<Identity, TokenRefused> {
-        if TOKEN_BYTES_MAX < token.len() || demands_more(token) {
-            return Err(TokenRefused);
+        if TOKEN_BYTES_MAX < token.len() {
+            return Err(TokenRefused("length"));
         }
-        let claims = decode::<Claims>(token, &self.0.verify, &self.0.rules)
-            .map_err(|_reason| TokenRefused)?
-            .claims;
+        if demands_more(token) {
+            return Err(TokenRefused("header crit"));
+        }
+        let claims = decode::<Claims>(token, &self.0.verify, &self.0.rules);
+        let claims = claims.map_err(|error| TokenRefused(cause(&error, token)))?.claims;
+        if claims.jti.is_empty() {
+            return Err(TokenRefused("claim jti"));
+        }
         // "On or after" its time it is accepted no more (RFC 7519 §4.1.4); the library's second goes on.
-        let is_over = claims.exp <= Utc::now().timestamp();
-        if claims.jti.is_empty() || claims.exp <= claims.iat || is_over {
-            return Err(TokenRefused);
+        if claims.exp <= claims.iat || claims.exp <= Utc::now().timestamp() {
+            return Err(TokenRefused("claim exp"));
         }
-        let name = parse_name(&claims.name).map_err(|_invalid| TokenRefused)?;
+        let name = parse_name(&claims.name).map_err(|_invalid| TokenRefused("claim name"))?;
         Ok(Identity {
             user: User { id: claims.sub, name },
             is_admin: claims.admin,
-            issued_at: seconds(claims.iat)?,
-            expires_at: seconds(claims.exp)?,
+            issued_at: seconds(claims.iat, "claim iat")?,
+            expires_at: seconds(claims.exp, "claim exp")?,
         })
+    }
+}
+
+/// The part of the token that the library rejects.
+fn cause(error: &Error, token: &str) -> &'static str {
+    match error.kind() {
+        ErrorKind::InvalidSignature => "signature",
+        ErrorKind::InvalidAlgorithm
+        | ErrorKind::InvalidAlgorithmName
+        | ErrorKind::UnsupportedAlgorithm => "header alg",
+        ErrorKind::ExpiredSignature => "claim exp",
+        ErrorKind::ImmatureSignature => "claim nbf",
+        ErrorKind::InvalidIssuer => "claim iss",
+        ErrorKind::InvalidAudience => "claim aud",
+        ErrorKind::InvalidSubject => "claim sub",
+        ErrorKind::Json(_)
+        | ErrorKind::MissingRequiredClaim(_)
+        | ErrorKind::InvalidClaimFormat(_) => claim_at_fault(token),
+        // The enum is not ours and may grow.
+        _ => "form",
+    }
+}
+
+/// The first claim that is missing or of another type. The library reads the header first, then the
+/// signature, then the claims, and its error has no name.
+fn claim_at_fault(token: &str) -> &'static str {
+    if decode_header(token).is_err() {
+        return "header";
+    }
+    let claims = token.split('.').nth(1).unwrap_or_default();
+    let claims = URL_SAFE_NO_PAD.decode(claims).unwrap_or_default();
+    let Ok(claims) = serde_json::from_slice::<Map<String, Value>>(&claims) else { return "claims" };
+    let is = |name: &str, check: fn(&Value) -> bool| claims.get(name).is_some_and(check);
+    let is_id = |value: &Value| value.as_str().is_some_and(|id| id.parse::<UserId>().is_ok());
+    match () {
+        () if !is("iss", Value::is_string) => "claim iss",
+        () if !is("sub", is_id) => "claim sub",
+        () if !is("name", Value::is_string) => "claim name",
+        () if !is("iat", Value::is_i64) => "claim iat",
+        () if !is("exp", Value::is_i64) => "claim exp",
+        () if !is("jti", Value::is_string) => "claim jti",
+        () if claims.get("admin").is_some_and(|admin| !admin.is_boolean()) => "claim admin",
+        () if claims.get("nbf").is_some_and(|nbf| !nbf.is_number()) => "claim nbf",
+        () => "claims",
     }
 }
 
@@ -156,8 +220,8 @@ fn demands_more(token: &str) -> bool {
         .is_ok_and(|header| header.contains_key("crit"))
 }
 
-fn seconds(timestamp: i64) -> Result<DateTime<Utc>, TokenRefused> {
-    DateTime::from_timestamp(timestamp, 0).ok_or(TokenRefused)
+fn seconds(timestamp: i64, claim: &'static str) -> Result<DateTime<Utc>, TokenRefused> {
+    DateTime::from_timestamp(timestamp, 0).ok_or(TokenRefused(claim))
 }
 
 #[cfg(test)]

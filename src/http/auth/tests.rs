@@ -39,7 +39,7 @@ fn hs256() -> Value {
 }
 
 fn is_refused(token: &str) -> bool {
-    Tokens::new(SECRET).verify(token) == Err(TokenRefused)
+    Tokens::new(SECRET).verify(token).is_err()
 }
 
 fn with(change: impl FnOnce(&mut Map<String, Value>)) -> String {
@@ -190,4 +190,40 @@ fn what_is_no_token_is_refused() {
     }
     let signed = forge(&hs256(), &good(), SECRET);
     assert!(is_refused(&format!("{signed}x")) && is_refused(&format!(" {signed}")));
+}
+
+#[test]
+fn a_refused_token_names_the_part_that_is_at_fault() {
+    let now = Utc::now().timestamp();
+    let changed =
+        |name: &str, value: Value| with(|claims| drop(claims.insert(name.to_owned(), value)));
+    let cause = |token: &str| Tokens::new(SECRET).verify(token).expect_err("refused").0;
+    for (name, value, expected) in [
+        ("iss", json!("other"), "claim iss"),
+        ("iss", json!(7), "claim iss"),
+        ("exp", json!(1.5), "claim exp"),
+        ("exp", json!(now - 5), "claim exp"),
+        ("exp", json!("soon"), "claim exp"),
+        ("iat", json!(now + 9_000), "claim exp"),
+        ("nbf", json!(now + 600), "claim nbf"),
+        ("aud", json!("galley"), "claim aud"),
+        ("sub", json!("kim@example.com"), "claim sub"),
+        ("name", json!(""), "claim name"),
+        ("name", json!(null), "claim name"),
+        ("jti", json!(""), "claim jti"),
+        ("admin", json!("true"), "claim admin"),
+    ] {
+        assert_eq!(cause(&changed(name, value.clone())), expected, "{name}: {value}");
+    }
+    for name in ["sub", "name", "iat", "exp", "iss", "jti"] {
+        let token = with(|claims| drop(claims.remove(name)));
+        assert_eq!(cause(&token), format!("claim {name}"));
+    }
+    let other = forge(&hs256(), &good(), b"another secret of enough length.");
+    assert_eq!(cause(&other), "signature");
+    let rs256 = forge(&json!({ "alg": "RS256" }), &good(), SECRET);
+    assert_eq!(cause(&rs256), "header alg");
+    let none = forge(&json!({ "alg": "none" }), &good(), SECRET);
+    assert_eq!(cause(&none), "header");
+    assert_eq!(cause("x"), "form");
 }

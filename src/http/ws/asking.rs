@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 use crate::domain::seat::Role;
-use crate::http::auth::{Identity, Tokens};
+use crate::http::auth::{Identity, TokenRefused, Tokens};
 use crate::http::caller::Presented;
 use crate::session::arriving::Arriving;
 use crate::session::close::Close;
@@ -15,18 +15,24 @@ use crate::session::seating::Ask;
 /// Longest `wait` that may be asked for, in seconds.
 const WAIT_MAX: u16 = 300;
 
-/// Who is at the other end. A token in the address is a choice and comes first.
+/// Who is at the other end. A token in the address is a choice and comes first. `log` is told what is
+/// wrong with a token that is not valid.
 pub(super) fn identify(
     tokens: &Tokens,
     presented: Presented,
     query: &HashMap<String, String>,
+    log: impl FnOnce(&'static str),
 ) -> Result<Identity, Close> {
+    let refuse = |TokenRefused(cause)| {
+        log(cause);
+        Close::Unauthenticated("token-not-valid")
+    };
     if let Some(token) = query.get("token") {
-        return tokens.verify(token).map_err(|_| Close::Unauthenticated("token-not-valid"));
+        return tokens.verify(token).map_err(refuse);
     }
     match presented {
         Presented::Person { identity, .. } => Ok(identity),
-        Presented::Refused => Err(Close::Unauthenticated("token-not-valid")),
+        Presented::Refused { cause, .. } => Err(refuse(cause)),
         Presented::Nothing | Presented::AdminToken => Err(Close::Unauthenticated("no-token")),
     }
 }

@@ -14,6 +14,7 @@ use axum::Extension;
 use axum::extract::ws::{CloseFrame, Message, WebSocket, WebSocketUpgrade};
 use axum::extract::{Query, State};
 use axum::http::HeaderMap;
+use axum::http::header::ORIGIN;
 use axum::response::Response;
 use bytes::Bytes;
 use chrono::Utc;
@@ -83,7 +84,7 @@ pub(crate) fn open(
     headers: &HeaderMap,
     upgrade: WebSocketUpgrade,
 ) -> Result<Response, ApiError> {
-    let HttpState { sessions, tokens, origins, tarpit, limiter, .. } = state;
+    let HttpState { sessions, tokens, origins, tarpit, limiter, security_log, .. } = state;
     let named = pairs.len();
     let query: HashMap<_, _> = pairs.into_iter().collect();
     let origin = origins.check(headers);
@@ -91,9 +92,13 @@ pub(crate) fn open(
     match origin {
         OriginCheck::Ours => {}
         OriginCheck::Missing if !by_cookie || query.contains_key("token") => {}
-        OriginCheck::Missing | OriginCheck::Foreign => return Err(ApiError::ForeignOrigin),
+        OriginCheck::Missing | OriginCheck::Foreign => {
+            security_log.origin_refused(headers.get(ORIGIN), origins, peer);
+            return Err(ApiError::ForeignOrigin);
+        }
     }
-    let identity = identify(tokens, presented, &query);
+    let log = |cause| security_log.token_refused(cause, peer);
+    let identity = identify(tokens, presented, &query, log);
     let user = identity.as_ref().ok().map(|identity| &identity.user.id);
     let may_join = limiter.may_join(user, peer);
     let asked = identity.and_then(|identity| {
