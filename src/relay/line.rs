@@ -12,14 +12,14 @@ use std::time::Duration;
 use bytes::Bytes;
 use redis::aio::{MultiplexedConnection, SendError};
 use redis::{AsyncConnectionConfig, PushInfo, PushKind, RedisError, RedisResult, Value};
-use tokio::sync::mpsc;
+use tokio::sync::{Notify, mpsc};
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
 use crate::domain::ids::NodeId;
 use crate::reach::{Kind, Target};
-use crate::relay::message::{Envelope, Parcel, Topic};
-use crate::relay::seal::Seal;
+use crate::relay::message::{Envelope, Parcel, Topic, VERSION};
+use crate::relay::seal::{Opened, Seal};
 use crate::relay::subscription::{Signal, Table};
 
 /// Messages that may wait to be sent. Far more than a healthy Redis leaves waiting.
@@ -61,6 +61,8 @@ pub(super) struct Shared {
     outbox_bytes: AtomicUsize,
     /// Topics of which others may have missed something. They are told once that is possible.
     lost: Mutex<HashSet<Topic>>,
+    /// There is something in `lost`: the connection may be up and idle by then.
+    owes: Notify,
 }
 
 impl Shared {
@@ -73,6 +75,7 @@ impl Shared {
             is_up: AtomicBool::new(false),
             outbox_bytes: AtomicUsize::new(0),
             lost: Mutex::default(),
+            owes: Notify::new(),
         }
     }
 
@@ -106,6 +109,8 @@ impl Shared {
         for topic in topics.into_iter().take(LOST_MAX.saturating_sub(lost.len())) {
             lost.insert(topic);
         }
+        drop(lost);
+        self.owes.notify_one();
     }
 
     fn lost(&self) -> std::sync::MutexGuard<'_, HashSet<Topic>> {
@@ -124,8 +129,17 @@ impl Shared {
             return;
         };
         let Some(topic) = Topic::of_channel(&channel) else { return };
-        let opened = self.seal.open(&channel, &Bytes::from(frame));
-        match opened.and_then(|frame| Envelope::decode(&frame)) {
+        let sealed = Bytes::from(frame);
+        let opened = match self.seal.open(&channel, &sealed) {
+            Opened::Frame(frame) => Envelope::decode(&frame),
+            Opened::Foreign if sealed.first() == Some(&VERSION) => {
+                // Another installation on the same Redis: nothing of this one was lost.
+                metrics::counter!("galley_relay_foreign_total").increment(1);
+                return;
+            }
+            Opened::Foreign | Opened::Broken => None,
+        };
+        match opened {
             Some(envelope) if envelope.from == self.node => {
                 // Our own, come back: how long the way is, without comparing two clocks.
                 let way = self.now_us().saturating_sub(envelope.sent_us);
@@ -283,8 +297,11 @@ async fn speak(
             unsure.are_sent();
         }
         batch.clear();
-        if outbox.recv_many(&mut batch, BATCH_MAX).await == 0 {
-            return Ok(());
+        tokio::select! {
+            received = outbox.recv_many(&mut batch, BATCH_MAX) => if received == 0 {
+                return Ok(());
+            },
+            () = shared.owes.notified() => {}
         }
     }
 }

@@ -1,6 +1,6 @@
 //! What servers tell each other, and how it stands on the wire.
 //!
-//! One format, read strictly: `version, node, sent, kind, fields`, and then the seal. Numbers are big-endian, ids are
+//! One format, read strictly: `version, node, sent, kind, fields`, and then mark and seal. Numbers are big-endian, ids are
 //! text behind a length byte, and the last field takes the rest. A frame that cannot be read
 //! (a newer server of a rolling upgrade) is not skipped in silence: the reader makes a gap of it.
 
@@ -9,12 +9,14 @@ use bytes::Bytes;
 use crate::domain::fence::Fence;
 use crate::domain::ids::{DocumentId, NodeId, QuestionId, SessionId, ShareLinkId};
 use crate::domain::seat::Role;
+use crate::relay::seal::SEAL_BYTES;
 
-/// Changes with the format. A reader of another version sees a gap, not nonsense.
-pub(super) const VERSION: u8 = 2;
+/// Changes with the format, and with that of the seal. A reader of another version sees a gap, not
+/// nonsense.
+pub(super) const VERSION: u8 = 3;
 
-/// All that stands beside the body, at its longest, with a seal of 16 bytes.
-const HEADER_BYTES_MAX: usize = 1 + 1 + 64 + 8 + 1 + 16 + 16;
+/// All that stands beside the body, at its longest, with the seal.
+const HEADER_BYTES_MAX: usize = 1 + 1 + 64 + 8 + 1 + 16 + SEAL_BYTES;
 
 /// Where a message is heard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -4,6 +4,10 @@
 //! on the way would be shown to people and stand in no database. So each frame ends with a tag that
 //! only who has the servers' common secret can make, for the channel that it was meant for. A frame
 //! without the right one is a message that was lost.
+//!
+//! Pub/sub of Redis knows no databases: two installations that use one Redis under different databases
+//! hear each other. Before the tag stands the mark of the installation, which follows from its secret. A
+//! frame with another mark is another installation's, and no message of this one was lost.
 
 use std::fmt;
 
@@ -13,41 +17,70 @@ use sha2::Sha256;
 
 /// Says what the secret is used for here, so that no other use of it gives the same bytes.
 const PURPOSE: &[u8] = b"galley relay\0";
+/// The same for the mark of the installation.
+const MARK_PURPOSE: &[u8] = b"galley installation\0";
 /// Half of what HMAC-SHA256 gives is more than anybody can guess.
 const TAG_BYTES: usize = 16;
+/// Enough to tell installations apart; it protects nothing.
+pub(super) const MARK_BYTES: usize = 8;
+/// All that stands under a frame.
+pub(super) const SEAL_BYTES: usize = MARK_BYTES + TAG_BYTES;
 
 /// Makes and checks seals.
 #[derive(Clone)]
-pub(super) struct Seal(Option<Hmac<Sha256>>);
+pub(super) struct Seal {
+    hmac: Option<Hmac<Sha256>>,
+    mark: [u8; MARK_BYTES],
+}
+
+/// What a sealed frame turned out to be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Opened {
+    /// This one.
+    Frame(Bytes),
+    /// One of another installation, or of an older version, which has no mark.
+    Foreign,
+    /// One that was altered, cut, or meant for another channel.
+    Broken,
+}
 
 impl Seal {
     /// The seal of all servers that have `secret`.
     pub(super) fn new(secret: &[u8]) -> Self {
         // An HMAC takes a key of any length, so this is always one.
-        let mut seal = Hmac::<Sha256>::new_from_slice(secret).ok();
-        if let Some(seal) = &mut seal {
-            seal.update(PURPOSE);
+        let hmac = Hmac::<Sha256>::new_from_slice(secret).ok();
+        let mut mark = [0; MARK_BYTES];
+        if let Some(named) = hmac.clone() {
+            let named = named.chain_update(MARK_PURPOSE).finalize().into_bytes();
+            mark.iter_mut().zip(named).for_each(|(mark, byte)| *mark = byte);
         }
-        Self(seal)
+        Self { hmac: hmac.map(|hmac| hmac.chain_update(PURPOSE)), mark }
     }
 
     /// Puts the seal for `channel` under a frame.
     pub(super) fn close(&self, channel: &str, frame: &mut Vec<u8>) {
+        frame.extend_from_slice(&self.mark);
         if let Some(seal) = self.over(channel.as_bytes(), frame) {
             frame.extend(seal.finalize().into_bytes().iter().take(TAG_BYTES));
         }
     }
 
     /// The frame above the seal, if that is the right one.
-    pub(super) fn open(&self, channel: &[u8], sealed: &Bytes) -> Option<Bytes> {
-        let length = sealed.len().checked_sub(TAG_BYTES)?;
-        let (frame, tag) = (sealed.slice(..length), sealed.get(length..)?);
-        self.over(channel, &frame)?.verify_truncated_left(tag).ok()?;
-        Some(frame)
+    pub(super) fn open(&self, channel: &[u8], sealed: &Bytes) -> Opened {
+        let Some(length) = sealed.len().checked_sub(SEAL_BYTES) else { return Opened::Broken };
+        let (marked, tag) = sealed.split_at(length + MARK_BYTES);
+        if marked.get(length..) != Some(&self.mark[..]) {
+            return Opened::Foreign;
+        }
+        let seal = self.over(channel, marked);
+        match seal.map(|seal| seal.verify_truncated_left(tag)) {
+            Some(Ok(())) => Opened::Frame(sealed.slice(..length)),
+            Some(Err(_)) | None => Opened::Broken,
+        }
     }
 
     fn over(&self, channel: &[u8], frame: &[u8]) -> Option<Hmac<Sha256>> {
-        let mut seal = self.0.clone()?;
+        let mut seal = self.hmac.clone()?;
         seal.update(channel);
         // No channel has it in its name.
         seal.update(b"\0");
@@ -72,28 +105,34 @@ mod tests {
         out.into()
     }
 
+    fn opened(frame: &'static [u8]) -> Opened {
+        Opened::Frame(Bytes::from_static(frame))
+    }
+
     #[test]
     fn only_who_has_the_secret_speaks_and_only_where_it_was_meant() {
         let (ours, theirs) = (Seal::new(b"our secret"), Seal::new(b"their secret"));
         let frame = sealed(&ours, "share-link:room:a", b"words");
-        assert_eq!(ours.open(b"share-link:room:a", &frame).as_deref(), Some(&b"words"[..]));
-        assert_eq!(theirs.open(b"share-link:room:a", &frame), None);
-        assert_eq!(ours.open(b"share-link:room:b", &frame), None);
+        assert_eq!(ours.open(b"share-link:room:a", &frame), opened(b"words"));
+        assert_eq!(theirs.open(b"share-link:room:a", &frame), Opened::Foreign);
+        assert_eq!(ours.open(b"share-link:room:b", &frame), Opened::Broken);
         let empty = sealed(&ours, "a", b"");
-        assert_eq!(ours.open(b"a", &empty).as_deref(), Some(&b""[..]));
+        assert_eq!(ours.open(b"a", &empty), opened(b""));
     }
 
     #[test]
     fn g12_a_frame_that_was_cut_or_altered_anywhere_is_none() {
         let seal = Seal::new(b"our secret");
         let whole = sealed(&seal, "a", b"some words");
+        assert_eq!(seal.open(b"a", &whole), opened(b"some words"));
+        let is_none = |sealed: Bytes| !matches!(seal.open(b"a", &sealed), Opened::Frame(_));
         for at in 0..whole.len() {
-            assert_eq!(seal.open(b"a", &whole.slice(..at)), None, "{at}");
+            assert!(is_none(whole.slice(..at)), "{at}");
         }
         for (at, bit) in (0..whole.len()).flat_map(|at| (0..8).map(move |bit| (at, bit))) {
             let mut altered = whole.to_vec();
             altered[at] ^= 1 << bit;
-            assert_eq!(seal.open(b"a", &altered.into()), None, "{at} {bit}");
+            assert!(is_none(altered.into()), "{at} {bit}");
         }
     }
 }

@@ -19,6 +19,8 @@ const COUNTERS: &[(&str, &str)] = &[
     ("galley_lock_acquisitions_total", "Attempts at a lock, by class and outcome."),
     ("galley_document_updates_total", "Updates of documents that were stored."),
     ("galley_documents_damaged_total", "Times a stored document could not be read to its end."),
+    ("galley_relay_foreign_total", "Messages of another installation on the same Redis."),
+    ("galley_locks_clock_steps_back_total", "Times the clock of Redis was seen to step back."),
     ("galley_http_requests_total", "Requests, by method, route and status."),
 ];
 
@@ -71,6 +73,8 @@ fn begin_at_zero() {
         "galley_renewal_mass_losses_total",
         "galley_document_updates_total",
         "galley_documents_damaged_total",
+        "galley_relay_foreign_total",
+        "galley_locks_clock_steps_back_total",
     ] {
         counter!(name).increment(0);
     }

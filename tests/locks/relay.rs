@@ -267,7 +267,8 @@ async fn on_a_cluster_all_nodes_hear_it_and_a_dead_one_is_a_gap() {
     timeout(PATIENCE, heard).await.expect("it is heard");
 }
 
-/// Goal: whatever else is published in Redis is a gap for who listens there, and nothing more.
+/// Goal: whatever else is published in Redis is a gap for who listens there, and nothing more. What
+/// another installation says is not even that.
 #[tokio::test]
 async fn g12_what_no_server_said_is_a_gap_and_stops_nobody() {
     let server = Server::start().await;
@@ -283,12 +284,12 @@ async fn g12_what_no_server_said_is_a_gap_and_stops_nobody() {
         sent_us: 0,
         parcel: Parcel::Message(Message::Update { seq: 1, fence: Fence(9), update: Bytes::new() }),
     };
-    let frames: [Vec<u8>; 6] = [
+    let frames: [Vec<u8>; 5] = [
         Vec::new(),
         vec![0xff; 15],
         vec![0; 1_000_000],
-        forged.encode(),
-        [forged.encode(), vec![0; 16]].concat(),
+        // As a server of an older version sends it.
+        [&[2], &forged.encode()[1..], &[0; 16]].concat(),
         b"{\"event\":\"seat.lost\"}".to_vec(),
     ];
     for frame in frames {
@@ -302,10 +303,42 @@ async fn g12_what_no_server_said_is_a_gap_and_stops_nobody() {
         assert_eq!(heard, 1);
         assert_eq!(next(&mut theirs).await, Signal::Gap);
     }
-    // Another service on the same Redis.
+    // Another installation on the same Redis, and a message without its mark.
+    let mut heard = listening(&stranger, topic).await;
     until("it is sent", async || stranger.publish(topic, &Message::Hello).await.is_ok()).await;
-    assert_eq!(next(&mut theirs).await, Signal::Gap);
+    let frame = [forged.encode(), vec![0; 24]].concat();
+    let _: i64 = redis::cmd("PUBLISH")
+        .arg(format!("share-link:room:{document}"))
+        .arg(frame)
+        .query_async(&mut redis)
+        .await
+        .expect("sent");
     here.publish(topic, &Message::Hello).await.expect("it is taken");
     let wanted = Signal::Message { from: here.node(), message: Message::Hello };
     assert_eq!(next(&mut theirs).await, wanted);
+    // Nor is what this one says a gap for the other installation.
+    let own = Message::Presence(Bytes::from_static(b"own"));
+    let sibling = Relay::connect(&server.url(), NodeId::generate(), b"another secret").await;
+    let sibling = sibling.expect("a good address");
+    let _connected = listening(&sibling, topic).await;
+    sibling.publish(topic, &own).await.expect("it is taken");
+    assert_eq!(next(&mut heard).await, Signal::Message { from: sibling.node(), message: own });
+}
+
+/// A message that is too large is refused while the connection is up and idle. The gap is told at once,
+/// and not with the next message of the server.
+#[tokio::test]
+async fn g15_a_message_that_was_not_taken_is_told_as_a_gap_at_once() {
+    let server = Server::start().await;
+    let (here, there) = (relay(&server).await, relay(&server).await);
+    let topic = room();
+    let mut theirs = listening(&there, topic).await;
+    until("it is sent", async || here.publish(topic, &Message::Hello).await.is_ok()).await;
+    let wanted = Signal::Message { from: here.node(), message: Message::Hello };
+    assert_eq!(next(&mut theirs).await, wanted);
+    let too_large = Message::Presence(Bytes::from(vec![0; 33 * 1024 * 1024]));
+    for _ in 0..3 {
+        assert_eq!(here.publish(topic, &too_large).await, Err(RelayError::Full));
+        assert_eq!(next(&mut theirs).await, Signal::Gap);
+    }
 }
