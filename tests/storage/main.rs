@@ -20,6 +20,7 @@ mod log;
 mod movable;
 mod opening;
 mod postgres;
+mod proxy;
 mod reviews;
 mod seats;
 mod server;

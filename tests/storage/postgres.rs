@@ -11,6 +11,7 @@ use crate::harness::{
     Desk, Seated, append_one, at, document_of, edit, floor, new_document, new_link, new_review,
     ratify, user, within,
 };
+use crate::proxy::Proxy;
 use crate::server::{Server, shared};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -254,6 +255,39 @@ async fn g2_what_was_decided_before_a_grant_is_not_written_after_it() {
         within(changing.join_all()).await;
         assert_eq!(within(appending.join_all()).await, [Appended::Fenced], "{change}");
         assert_eq!(desk.text(seated.document).await, b"");
+    }
+}
+
+/// The window between the two round trips of a group: what it touches has been read, and the statement
+/// is not sent yet. A grant in that window refuses the statement.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn g2_what_was_read_before_a_grant_is_not_written_after_it() {
+    for change in ["ratify", "vacate", "revoke"] {
+        let desk = Desk::postgres().await;
+        let seated = desk.seated().await;
+        let proxy = Proxy::to(&desk.place.url());
+        let far = within(Storage::open(&proxy.url())).await.unwrap();
+        // Its statements are prepared with this one.
+        let first = Append { guard: Some(seated.writer), ..edit(seated.document, "first") };
+        assert!(matches!(append_one(&far, first).await, Appended::Stored { .. }));
+        let before = desk.text(seated.document).await;
+
+        proxy.hold(&seated.document.to_string());
+        let append = Append { guard: Some(seated.writer), ..edit(seated.document, "late") };
+        let mut appending = JoinSet::new();
+        appending.spawn(async move { append_one(&far, append).await });
+        within(proxy.holds()).await;
+        match change {
+            "ratify" => drop(ratify(&desk.storage, seated.writer.seat, 30).await),
+            "vacate" => {
+                desk.storage.vacate(seated.writer.seat, seated.writer.fence).await.unwrap();
+            }
+            _ => assert!(desk.storage.revoke_link(seated.link, at(5)).await.unwrap()),
+        }
+        proxy.heal();
+
+        assert_eq!(within(appending.join_all()).await, [Appended::Fenced], "{change}");
+        assert_eq!(desk.text(seated.document).await, before);
     }
 }
 

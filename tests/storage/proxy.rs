@@ -1,0 +1,106 @@
+//! A way to PostgreSQL on which one answer can be held up. It ends when it is dropped.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use tempfile::TempDir;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::net::{UnixListener, UnixStream};
+use tokio::sync::watch;
+use tokio_util::sync::{CancellationToken, DropGuard};
+use tokio_util::task::TaskTracker;
+
+/// The name of the socket in its folder.
+const SOCKET: &str = ".s.PGSQL.5432";
+
+pub(crate) struct Proxy {
+    folder: TempDir,
+    database: String,
+    shared: Arc<Shared>,
+    _stop: DropGuard,
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    /// An answer with this text in it is held, and what follows it.
+    wanted: watch::Sender<Option<String>>,
+    is_held: watch::Sender<bool>,
+}
+
+impl Proxy {
+    /// To a database of a server that listens on a socket.
+    pub(crate) fn to(url: &str) -> Self {
+        let (server, database) = url.split_once('@').unwrap().1.rsplit_once('/').unwrap();
+        let server = PathBuf::from(server.replace("%2F", "/"));
+        let (folder, database) = (tempfile::tempdir().unwrap(), database.to_owned());
+        let listener = UnixListener::bind(folder.path().join(SOCKET)).unwrap();
+        let (shared, stop) = (Arc::<Shared>::default(), CancellationToken::new());
+        let accepting = accept(listener, server.join(SOCKET), Arc::clone(&shared), stop.clone());
+        TaskTracker::new().spawn(stop.clone().run_until_cancelled_owned(accepting));
+        Self { folder, database, shared, _stop: stop.drop_guard() }
+    }
+
+    pub(crate) fn url(&self) -> String {
+        let database = &self.database;
+        let socket = self.folder.path().display().to_string().replace('/', "%2F");
+        format!("postgres://galley@{socket}/{database}")
+    }
+
+    /// Holds the next answer with `text` in it.
+    pub(crate) fn hold(&self, text: &str) {
+        self.shared.wanted.send_replace(Some(text.to_owned()));
+    }
+
+    /// Waits until an answer is held.
+    pub(crate) async fn holds(&self) {
+        let mut held = self.shared.is_held.subscribe();
+        held.wait_for(|is_held| *is_held).await.unwrap();
+    }
+
+    /// Lets it go on.
+    pub(crate) fn heal(&self) {
+        self.shared.wanted.send_replace(None);
+        self.shared.is_held.send_replace(false);
+    }
+}
+
+async fn accept(
+    listener: UnixListener,
+    server: PathBuf,
+    shared: Arc<Shared>,
+    stop: CancellationToken,
+) {
+    loop {
+        let (client, _) = listener.accept().await.unwrap();
+        let server = UnixStream::connect(&server).await.unwrap();
+        let ((from_client, to_client), (from_server, to_server)) =
+            (client.into_split(), server.into_split());
+        let tasks = TaskTracker::new();
+        let asks = pass(from_client, to_server, None);
+        let answers = pass(from_server, to_client, Some(Arc::clone(&shared)));
+        tasks.spawn(stop.clone().run_until_cancelled_owned(asks));
+        tasks.spawn(stop.clone().run_until_cancelled_owned(answers));
+    }
+}
+
+async fn pass(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, holds: Option<Arc<Shared>>) {
+    let mut bytes = vec![0; 64 * 1024];
+    while let Ok(read @ 1..) = from.read(&mut bytes).await {
+        if let Some(shared) = &holds {
+            let mut wanted = shared.wanted.subscribe();
+            let is_it = |wanted: &String| {
+                bytes[..read].windows(wanted.len()).any(|some| some == wanted.as_bytes())
+            };
+            if wanted.borrow_and_update().as_ref().is_some_and(is_it) {
+                shared.is_held.send_replace(true);
+                if wanted.wait_for(Option::is_none).await.is_err() {
+                    return;
+                }
+            }
+        }
+        if to.write_all(&bytes[..read]).await.is_err() {
+            return;
+        }
+    }
+}
