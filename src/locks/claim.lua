@@ -10,7 +10,9 @@
 -- out only now, when Redis gets to it, takes nothing.
 --
 -- Asked with
---       grace      for how many ms a holder may still come back of whom Redis knows nothing
+--       grace      for how many ms any holder may still come back: Redis restarted or failed over, and
+--                  its state may be empty or older than the last grants
+--       remembers  the same in ms, for a lock of which Redis has no grant
 --       value, ttl in ms, floor
 --       owner      as in line.lua
 --       from       'nobody', 'value', 'user' or 'pass': from whom it may be taken; nil for nobody
@@ -23,7 +25,7 @@
 --       A holder is {value, ttl in ms, how many wait, fence, user, name, node, since}, or the
 --       first three if its grant is not there: the key was set by hand.
 local held = redis.call('GET', lock)
-local last = redis.call('HMGET', grant, 'value', 'fence', 'since', 'owner', 'released')
+local last = redis.call('HMGET', grant, 'value', 'fence', 'since', 'owner', 'released', 'older')
 local told = held and last[1] == held
 
 -- A fence that the database refused is not given again: the claimant comes back with its floor.
@@ -54,6 +56,25 @@ local function join()
   return redis.call('ZRANK', line, value) + 1, whole(tonumber(arrival))
 end
 
+-- Whether the lock is left to a holder who may come back.
+--
+-- During the grace the state of Redis may be older than a grant that the database ratified. Each
+-- holder asserts its lock then (reassert.lua), so no script gives a lock before the grace ends. After
+-- the grace one sign remains: the database ratified a higher fence (floor) than Redis remembers. The
+-- grant stores when a script first saw that sign, and the lock is left for the same time.
+local function is_left()
+  if 0 < grace then return true end
+  if not last[2] then return 0 < remembers end
+  if tonumber(floor) <= (tonumber(last[2]) or 0) then return false end
+  local fence, since = string.match(last[6] or '', '^(%d+) (%d+)$')
+  if fence ~= last[2] then
+    since = whole(now_ms)
+    redis.call('HSET', grant, 'older', last[2] .. ' ' .. since)
+  end
+  local age = now_ms - tonumber(since)
+  return 0 <= age and age < tonumber(return_grace)
+end
+
 local function busy(holder)
   local place, arrival = 0, '0'
   if server then place, arrival = join() end
@@ -75,8 +96,9 @@ if held and held ~= value then
     or (from == 'user' and is_same_user)
     or (from == 'pass' and is_same_user and is_pass)
   if not may_take then return busy(holder) end
-elseif not held and not last[2] and 0 < grace then
-  -- Redis came back empty, and the holder may be about to say that it is still there.
+  -- The holder of the last ratified grant may be another one, who comes back.
+  if told and is_left() then return busy(false) end
+elseif not held and is_left() then
   return busy(false)
 elseif not held and head and head ~= value then
   return busy(pass_on(head, last[2]))

@@ -48,6 +48,7 @@ pub(super) fn explain(error: &RedisError) -> LocksError {
         _ if NOT_PERMITTED.iter().any(|said| error.to_string().contains(said)) => {
             not_permitted(error)
         }
+        _ if error.code() == Some("FENCE") => misconfigured(FENCES_END),
         _ if error.to_string().contains("cluster support disabled") => misconfigured(NO_CLUSTER),
         _ if error.code() == Some("OOM") => LocksError::Unavailable(
             "Redis is out of memory: raise its `maxmemory` or make room".to_owned(),
@@ -74,6 +75,9 @@ fn not_permitted(error: &RedisError) -> LocksError {
     ))
 }
 
+/// What is wrong with a fence or a clock that counts no further, and what to do.
+pub(super) const FENCES_END: &str = "a fence of this lock, or the clock of Redis, is beyond the year 2255 (2^53 µs), where fences do \
+     not rise any more: set the clock right, and remove the grant key of the lock";
 /// What is wrong with a replica, and what to do.
 pub(super) const REPLICA: &str =
     "this Redis is a replica, which cannot grant locks: point `locks.url` at its primary";

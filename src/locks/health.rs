@@ -10,12 +10,12 @@ use tokio::time::Instant;
 use crate::domain::ids::NodeId;
 use crate::locks::calls::{Calls, Route};
 use crate::locks::cluster::Cluster;
-use crate::locks::fault::{CLUSTER, NO_CLUSTER, REPLICA};
+use crate::locks::fault::{CLUSTER, FENCES_END, NO_CLUSTER, REPLICA};
 use crate::locks::link::PATIENCE;
 use crate::locks::name::{check_keys, check_keys_in};
 use crate::locks::node::Node;
 use crate::locks::reply;
-use crate::locks::scripts::{Scripts, pipeline};
+use crate::locks::scripts::{FENCE_END, Scripts, pipeline};
 use crate::locks::words::LocksError;
 
 /// The oldest version that the tests run on. Others that speak its protocol name it, or a later
@@ -89,7 +89,7 @@ async fn rehearse(
     keys: &[String; 2],
     server: NodeId,
 ) -> Result<TimeDelta, LocksError> {
-    let asked_at = Utc::now();
+    let (asked_at, began) = (Utc::now(), Instant::now());
     let mut request = pipeline();
     // Whose answer counts here: without the right to load scripts, the next restart ends it all.
     request.add_command(scripts.check.loading());
@@ -98,6 +98,18 @@ async fn rehearse(
     node.acquaintance.serves();
     let answered_at = Utc::now();
     let theirs = reply.as_ref().and_then(reply::time).ok_or_else(reply::unexpected)?;
+    if FENCE_END <= theirs.timestamp_micros() {
+        return Err(LocksError::Misconfigured(FENCES_END.to_owned()));
+    }
+    let back = node.clock.seen(theirs, began, Instant::now());
+    if let Some(back) = back {
+        metrics::counter!("galley_locks_clock_steps_back_total").increment(1);
+        tracing::warn!(
+            node = %node.address,
+            seconds = back.as_secs_f64(),
+            "the clock of Redis stepped back: leases and turns of dead servers last so much longer"
+        );
+    }
     Ok(ahead(asked_at, theirs, answered_at))
 }
 

@@ -85,15 +85,17 @@ impl Keeper {
     }
 
     /// Renews each for its TTL, in one pipeline to each Redis; of several, none is waited for longer
-    /// than `patience`.
+    /// than `patience`. `keeps` says whose grant is kept from being forgotten; without it that is
+    /// decided where they are.
     pub(super) async fn renew(
         &self,
         held: &[(&Held, Duration)],
+        keeps: Option<&[bool]>,
         patience: Duration,
     ) -> Result<Round, LocksError> {
         match self {
             Self::Memory(memory) => Ok(memory.renew(held)),
-            Self::Redis(remote) => remote.renew(held, patience).await,
+            Self::Redis(remote) => remote.renew(held, keeps, patience).await,
         }
     }
 

@@ -151,11 +151,12 @@ impl Keeping {
         let lag = due.map_or(Duration::ZERO, |due| now.saturating_duration_since(due));
         metrics::histogram!("galley_renewal_lag_seconds").record(lag);
         let held: Vec<_> = round.iter().map(|item| (&*item.held, item.rhythm.ttl)).collect();
+        let keeps: Vec<_> = round.iter().map(|item| item.keeps_grant).collect();
         // What a short lease cannot wait for may be in good time for the others.
         let longest = round.iter().filter_map(|item| item.rhythm.renew_every).max();
         let budget = longest.unwrap_or(ROUND_MIN).max(ROUND_MIN);
         // One Redis of several that does not answer is given up before the time of all is.
-        match timeout(budget, renew(keeper, &held, budget * 3 / 4)).await {
+        match timeout(budget, renew(keeper, &held, Some(&keeps), budget * 3 / 4)).await {
             Ok(Ok(answer)) => {
                 return self.apply(&round, &answer.verdicts, answer.sent_at);
             }
@@ -214,10 +215,11 @@ impl Keeping {
 pub(super) async fn renew(
     keeper: &Keeper,
     held: &[(&Held, Duration)],
+    keeps: Option<&[bool]>,
     patience: Duration,
 ) -> Result<Round, LocksError> {
     let began = Instant::now();
-    let round = keeper.renew(held, patience).await?;
+    let round = keeper.renew(held, keeps, patience).await?;
     metrics::histogram!("galley_renewal_round_seconds").record(began.elapsed());
     metrics::gauge!("galley_renewal_locks").set(held.len() as f64);
     let reasserted = round.verdicts.iter().filter(|it| **it == Verdict::Reasserted).count();

@@ -1,6 +1,7 @@
 -- The waiting line. This text stands before claim.lua and release.lua, which share it. Before it
--- stand three numbers, as texts: for how many ms a grant is remembered (kept), for how many somebody
--- who waits is believed to live (line_deadline), and how many may wait (line_max).
+-- stand five numbers, of which four are texts: for how many ms a grant is remembered (kept), for how many somebody
+-- who waits is believed to live (line_deadline), how many may wait (line_max), for how many ms a
+-- lock is left to a holder who may come back (return_grace), and the end of all fences (fence_end).
 --
 -- Only Redis's own clock is read. Whoever waits says so again before its deadline in the line, or
 -- counts as dead, and is taken out by whichever script looks at the line next.
@@ -8,7 +9,7 @@
 -- After either script the lock is held if anybody living is in the line: a lock that is found free
 -- is handed to the first, whoever found it. So nobody can come in past the line, and a hand-over
 -- whose message is lost is there when its waiter looks. The one exception is a Redis that came back
--- empty, where the holder is let be the first to come back.
+-- empty or with an older state, where the holder is let be the first to come back.
 --
 -- KEYS  1 the lock   2 its grant   3 the line: who waits, by arrival   4 until when each is
 --       believed to live   5 what is known of each
@@ -17,7 +18,8 @@ local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
 local now_ms = math.floor(now / 1000)
 
--- Doubles count exactly up to 2^53, which µs since the epoch reach in the year 2255.
+-- Doubles count exactly up to 2^53 (fence_end), which µs since the epoch reach in the year 2255. A fence
+-- from there on could equal the next one, so a script refuses to mint it.
 local function whole(number) return string.format('%.0f', number) end
 
 -- Takes some out of the line.
@@ -44,7 +46,11 @@ end
 -- An owner is one text, made by whoever claims: user, their name, node and pass, packed one after
 -- the other.
 local function give(value, ttl, last, floor, owner)
-  local fence = whole(math.max(now, (tonumber(last) or 0) + 1, floor + 1))
+  local fence = math.max(now, (tonumber(last) or 0) + 1, floor + 1)
+  if fence_end <= fence then
+    error({err = 'FENCE the next fence is beyond 2^53: the clock was, or a key was set by hand'})
+  end
+  fence = whole(fence)
   local since = whole(now)
   redis.call('SET', lock, value, 'PX', ttl)
   redis.call('HSET', grant, 'value', value, 'fence', fence, 'since', since, 'owner', owner)

@@ -145,7 +145,7 @@ impl Link {
         deadline: Instant,
     ) -> Result<(Instant, RedisResult<Value>), Fault> {
         let mut line = self.line(deadline).await.map_err(Fault::Unsent)?;
-        let (command, sent_at) = (command(), Instant::now());
+        let (command, sent_at) = (command(), in_time(deadline)?);
         let asked = timeout_at(deadline, line.connection.send_packed_command(&command)).await;
         let answered = asked.map(|answer| match answer {
             // An answer too, if not the one that was hoped for.
@@ -179,6 +179,14 @@ impl Link {
         }
     }
 
+    /// Whether what was asked last on the connection was not answered in time.
+    pub(super) fn is_silent(&self) -> bool {
+        match &*self.state.borrow() {
+            State::Up(line) => line.is_waited_for(),
+            State::Down { .. } => false,
+        }
+    }
+
     /// Resolves when there is a connection. False when there will be none.
     pub(super) async fn opens(&self) -> bool {
         self.state.clone().wait_for(State::is_up).await.is_ok()
@@ -200,6 +208,14 @@ impl Link {
     }
 }
 
+/// Now, if that is before the deadline: nothing is sent after it, as no caller waits for the answer. A
+/// time-out alone would let the request out once.
+fn in_time(deadline: Instant) -> Result<Instant, Fault> {
+    let now = Instant::now();
+    let late = || LocksError::Unavailable("Redis does not answer".to_owned());
+    if now < deadline { Ok(now) } else { Err(Fault::Unsent(late())) }
+}
+
 impl State {
     fn is_up(&self) -> bool {
         matches!(self, Self::Up(line) if !line.dead.is_cancelled())
@@ -208,7 +224,7 @@ impl State {
 
 impl Line {
     async fn ask(mut self, pipeline: &Pipeline, deadline: Instant) -> Result<Answer, Fault> {
-        let sent_at = Instant::now();
+        let sent_at = in_time(deadline)?;
         let asked = timeout_at(deadline, pipeline.query_async(&mut self.connection)).await;
         let (sent_at, replies) = self.answered(asked, sent_at)?;
         Ok(Answer { sent_at, replies })
@@ -236,6 +252,10 @@ impl Line {
                 Err(Fault::Unknown(LocksError::Unavailable("Redis does not answer".to_owned())))
             }
         }
+    }
+
+    fn is_waited_for(&self) -> bool {
+        self.silent_since.lock().unwrap_or_else(PoisonError::into_inner).is_some()
     }
 
     fn is_answering(&self) {

@@ -12,7 +12,7 @@ use crate::domain::seat::Seat;
 use crate::locks::line::{Lobby, Standing, Waiter};
 use crate::locks::name::LockName;
 use crate::locks::reply;
-use crate::locks::table::{Moment, Table, Told};
+use crate::locks::table::{Left, Moment, Table, Told};
 use crate::locks::words::{Claim, Claimed, Held, Holder, InLine, LocksError, Released, Round};
 
 /// Locks of one process.
@@ -38,15 +38,16 @@ impl Memory {
 
     fn ask(&self, claim: &Claim, waiter: Option<&Waiter>) -> Result<Standing, LocksError> {
         // Nothing is ever forgotten here while its holder lives.
-        let (grace, moment) = (Duration::ZERO, Moment::now());
-        let (standing, told) = self.table().claim(claim, waiter, grace, moment);
+        let (left, moment) = (Left::default(), Moment::now());
+        let (standing, told) = self.table().claim(claim, waiter, left, moment);
         self.tell(told);
         standing.ok_or_else(reply::spent)
     }
 
     /// Gives back; nobody gets it for `rest`.
     pub(super) fn release(&self, name: &LockName, value: &str, rest: Duration) -> Released {
-        let (released, told) = self.table().release(name, value, rest, Moment::now());
+        let (released, told) =
+            self.table().release(name, value, rest, Left::default(), Moment::now());
         self.tell(told);
         released
     }

@@ -59,6 +59,7 @@ mod asking;
 #[cfg(feature = "broken")]
 mod broken;
 mod calls;
+mod clock;
 mod cluster;
 mod errands;
 mod estimates;
@@ -126,6 +127,14 @@ pub use crate::locks::words::{
 /// How long a grant is remembered after its last use. Far longer than any pause of a process that
 /// could still believe in it, and short enough that nothing piles up.
 const GRANT_KEPT_FOR: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// How often the grants of what is held are kept from being forgotten. A renewal does not touch them;
+/// that would double its work. Each lock has an hour of its own: a guard with a long lease is in few
+/// rounds, and an hour of the process would be over in the rounds of others.
+const GRANTS_KEPT_EVERY: Duration = Duration::from_secs(60 * 60);
+
+// A lease lasts an hour at most.
+const _: () = assert!(GRANTS_KEPT_EVERY.as_secs() * 4 < GRANT_KEPT_FOR.as_secs());
 
 /// Where the locks are. Cheap to clone; all clones speak for the same keeper.
 #[derive(Clone, Debug)]
@@ -273,7 +282,7 @@ impl Locks {
             return Ok(Round { sent_at: Instant::now(), verdicts: Vec::new() });
         }
         let held: Vec<_> = held.iter().map(|held| (held, ttl)).collect();
-        keeping::renew(&self.0.keeper, &held, Duration::MAX).await
+        keeping::renew(&self.0.keeper, &held, None, Duration::MAX).await
     }
 
     /// The key under which a lock is held, where the locks are.

@@ -9,6 +9,7 @@ use tracing::Instrument;
 
 use crate::locks::acquaintance::Acquaintance;
 use crate::locks::calls::End;
+use crate::locks::clock::Clock;
 use crate::locks::link::Link;
 use crate::locks::scripts::{Scripts, pipeline};
 use crate::locks::together::Together;
@@ -26,6 +27,8 @@ pub(super) struct Node {
     pub(super) renewals: Link,
     /// Which Redis the claims go to.
     pub(super) acquaintance: Arc<Acquaintance>,
+    /// Its clock, as it was read last.
+    pub(super) clock: Clock,
     end: CancellationToken,
 }
 
@@ -77,7 +80,8 @@ impl Node {
         let (together, conductor) = Together::new(at, Arc::clone(&upbringing.scripts));
         let conducts = end.clone().run_until_cancelled_owned(conductor.run());
         tasks.spawn(conducts.instrument(span("together")));
-        Arc::new(Self { address, calls, together, renewals, acquaintance, end })
+        let clock = Clock::default();
+        Arc::new(Self { address, calls, together, renewals, acquaintance, clock, end })
     }
 
     /// Where calls are sent.

@@ -170,3 +170,21 @@ impl Owed {
         self.debts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The first answer may come before a claim that still stands in a connection that was given up.
+    #[test]
+    fn g6_a_pending_release_is_not_given_up_after_one_denial() {
+        let (owed, name) = (Owed::default(), LockName::named("job:1"));
+        drop(owed.promise(&name, "value", Duration::ZERO));
+        owed.promise(&name, "other", Duration::ZERO).keep();
+        assert!(owed.is_owed("value") && !owed.is_owed("other"));
+        owed.deny("value");
+        assert!(owed.is_owed("value"), "one answer is no proof");
+        owed.deny("value");
+        assert!(!owed.is_owed("value"));
+    }
+}

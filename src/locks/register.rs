@@ -14,6 +14,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
+use crate::locks::GRANTS_KEPT_EVERY;
 use crate::locks::acquaintance::RETURN_GRACE;
 use crate::locks::tenant::Tenant;
 use crate::locks::wish::{LEASES, Rhythm};
@@ -41,6 +42,8 @@ pub(super) struct Item {
     pub(super) trusted_until: Instant,
     /// When it was to be renewed, if it is in this round.
     pub(super) renew_at: Option<Instant>,
+    /// Whether its grant is to be kept from being forgotten by the next renewal.
+    pub(super) keeps_grant: bool,
 }
 
 /// What is kept.
@@ -64,6 +67,8 @@ pub(super) struct Register {
 #[derive(Debug)]
 struct Entry {
     tenancy: Tenancy,
+    /// When it was given: the hours of its grant are counted from here.
+    began: Instant,
     /// When the last good claim or renewal was sent.
     sent_at: Instant,
     /// When it is renewed next, if ever.
@@ -146,7 +151,7 @@ impl Register {
             let joins = |at: &Instant| horizon.is_some_and(|horizon| *at <= horizon);
             let renew_at = entry.renew_at.filter(joins);
             if renew_at.is_some() || *due <= now {
-                agenda.push(entry.item(*id, renew_at));
+                agenda.push(entry.item(*id, renew_at, now));
             }
         }
         agenda
@@ -253,7 +258,8 @@ impl Entry {
     fn new(tenancy: Tenancy, sent_at: Instant) -> Self {
         let again_after = tenancy.rhythm.renew_every;
         let renew_at = again_after.map(|every| sent_at + every);
-        let mut entry = Self { tenancy, sent_at, renew_at, again_after, look_at: None };
+        let began = sent_at;
+        let mut entry = Self { tenancy, began, sent_at, renew_at, again_after, look_at: None };
         entry.look_at = Some(entry.ends());
         entry
     }
@@ -272,11 +278,20 @@ impl Entry {
         self.tenancy.ends.map_or(until, |ends| until.min(ends))
     }
 
-    fn item(&self, id: u64, renew_at: Option<Instant>) -> Item {
+    /// Whether an hour of its grant has ended since the last good renewal.
+    fn keeps_grant(&self, now: Instant) -> bool {
+        let hours = |at: Instant| {
+            at.saturating_duration_since(self.began).as_secs() / GRANTS_KEPT_EVERY.as_secs()
+        };
+        hours(self.sent_at) < hours(now)
+    }
+
+    fn item(&self, id: u64, renew_at: Option<Instant>, now: Instant) -> Item {
         let Tenancy { held, rhythm, tenant, .. } = &self.tenancy;
         let (held, tenant) = (Arc::clone(held), Arc::clone(tenant));
         let trusted_until = self.trusted_until();
-        Item { id, held, rhythm: *rhythm, tenant, trusted_until, renew_at }
+        let keeps_grant = self.keeps_grant(now);
+        Item { id, held, rhythm: *rhythm, tenant, trusted_until, renew_at, keeps_grant }
     }
 }
 

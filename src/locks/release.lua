@@ -5,12 +5,19 @@
 -- not be raised again by a renewal that is late: the fence moves past that of the grant, and the
 -- value is noted, which holds even if Redis came back empty in between and has no grant to move.
 --
+-- During the grace (claim.lua) nothing is handed to the line: the holder of a later grant may come
+-- back. The first in the line finds the lock free after that.
+--
 -- Asked with
+--       any      for how many ms any holder may still come back
+--       given    the same of a lock that was given before, as far as the asking process can know; a
+--                process that is as new as Redis releases only what this Redis gave it
 --       value
 --       rest     for how many ms more nobody may have it, although its holder is done; or nil
 -- Gives 1 if it was held, 0 if it was not
 local held = redis.call('GET', lock)
-if held ~= value then leave(value) end
+-- Also the holder's own place, which an older state of Redis may contain.
+leave(value)
 if held and held ~= value then return 0 end
 
 local last = redis.call('HMGET', grant, 'value', 'fence', 'owner')
@@ -24,7 +31,8 @@ if held and rest then
     redis.call('HSET', grant, 'value', done, 'owner', cmsgpack.pack(user, name, node, ''))
   end
 else
-  local head = (held or last[2]) and first()
+  local grace = held and any or given
+  local head = grace == 0 and (held or last[2]) and first()
   if head then
     pass_on(head, last[2])
   else

@@ -16,7 +16,7 @@ use tracing::Instrument;
 
 use crate::domain::ids::NodeId;
 use crate::domain::seat::Seat;
-use crate::locks::GRANT_KEPT_FOR;
+use crate::locks::GRANTS_KEPT_EVERY;
 use crate::locks::acquaintance::RETURN_GRACE;
 use crate::locks::calls::{Calls, Route};
 use crate::locks::cluster::Cluster;
@@ -34,16 +34,11 @@ use crate::locks::words::{
 };
 use crate::reach::{self, Address, Addresses, Kind, Target};
 
-/// How often the grants of what is held are kept from being forgotten. A renewal does not touch
-/// them; that would double its work.
-const GRANTS_KEPT_EVERY: Duration = Duration::from_secs(60 * 60);
 /// Keys asked for in one step of a scan.
 const SCAN_STEP: usize = 1_000;
 /// Pauses, the shortest and the longest, before a claim is repeated for a lock that is left to a
 /// holder who may come back.
 const LOOK_AGAIN: (Duration, Duration) = (Duration::from_millis(10), Duration::from_millis(100));
-
-const _: () = assert!(GRANTS_KEPT_EVERY.as_secs() * 4 < GRANT_KEPT_FOR.as_secs());
 
 /// Locks in Redis.
 #[derive(Debug)]
@@ -114,10 +109,12 @@ impl Remote {
                 return Ok(claimed);
             }
             if gives_up <= Instant::now() {
-                let why = "Redis came back empty, and who held this lock may come back too";
+                let why = "Redis restarted, and the holder of this lock may come back to it";
                 return Err(LocksError::Unavailable(why.to_owned()));
             }
             let left = self.calls.grace(&claim.name, claim.floor);
+            // Without a grace of this process, a sign in Redis says it: its grant is an older one.
+            let left = if left.is_zero() { LOOK_AGAIN.1 } else { left };
             sleep(left.clamp(LOOK_AGAIN.0, LOOK_AGAIN.1)).await;
         }
     }
@@ -171,15 +168,20 @@ impl Remote {
     }
 
     /// Renews all in one pipeline to each Redis; of several, none is waited for longer than
-    /// `patience`.
+    /// `patience`. Keeps the grants at the positions of which `keeps` says so; without it, those of
+    /// all once an hour.
     pub(super) async fn renew(
         &self,
         held: &[(&Held, Duration)],
+        keeps: Option<&[bool]>,
         patience: Duration,
     ) -> Result<Round, LocksError> {
-        let keeps_grants = GRANTS_KEPT_EVERY <= self.grants_kept_at().elapsed();
-        let round = self.calls.renew(held, keeps_grants, patience).await?;
-        if keeps_grants && !round.verdicts.contains(&Verdict::Unknown) {
+        if let Some(keeps) = keeps {
+            return self.calls.renew(held, keeps, patience).await;
+        }
+        let is_time = GRANTS_KEPT_EVERY <= self.grants_kept_at().elapsed();
+        let round = self.calls.renew(held, &vec![is_time; held.len()], patience).await?;
+        if is_time && !round.verdicts.contains(&Verdict::Unknown) {
             *self.grants_kept_at() = Instant::now();
         }
         Ok(round)

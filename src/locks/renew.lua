@@ -1,7 +1,8 @@
 -- Renews many locks at once.
 --
 -- This is what Redis does most, so it does the least: one MGET, one PEXPIRE for each, and an answer
--- of one byte for each. What is gone is put back by another script, which needs to know more.
+-- of one byte for each. What is gone or somebody else's is for another script (reassert.lua), which
+-- needs to know more.
 --
 -- KEYS  the locks
 -- ARGV  1 ttl in ms   2… the value of each

@@ -20,8 +20,8 @@ use crate::locks::words::{Held, Holder, LocksError, Round, Verdict};
 const NODE_PATIENCE_MIN: Duration = Duration::from_millis(50);
 
 impl Calls {
-    /// Renews each for its TTL, and keeps the grants from being forgotten if `keeps_grants`. One
-    /// Redis of several is waited for no longer than `patience`.
+    /// Renews each for its TTL, and keeps the grants from being forgotten at the positions that
+    /// `keeps` names. One Redis of several is waited for no longer than `patience`.
     ///
     /// # Errors
     ///
@@ -29,7 +29,7 @@ impl Calls {
     pub(super) async fn renew(
         &self,
         held: &[(&Held, Duration)],
-        keeps_grants: bool,
+        keeps: &[bool],
         patience: Duration,
     ) -> Result<Round, LocksError> {
         let (scripts, spelling) = (&self.scripts, self.scripts.spelling);
@@ -41,12 +41,11 @@ impl Calls {
             script: &scripts.renew,
             lane: Lane::Renewals,
             add: |at: &[usize], request: &mut Pipeline| {
-                let some = some(at);
-                request.add_command(scripts.renew(&some));
-                for (held, _ttl) in some.iter().filter(|_| keeps_grants) {
-                    let kept = millis(GRANT_KEPT_FOR);
+                request.add_command(scripts.renew(&some(at)));
+                let kept = at.iter().filter(|at| keeps.get(**at) == Some(&true));
+                for (held, _ttl) in kept.filter_map(|at| held.get(*at)) {
                     let grant = held.name.grant_key(spelling);
-                    request.cmd("PEXPIRE").arg(grant).arg(kept).ignore();
+                    request.cmd("PEXPIRE").arg(grant).arg(millis(GRANT_KEPT_FOR)).ignore();
                 }
             },
             deadline,
@@ -54,9 +53,9 @@ impl Calls {
         let all = self.errands(held, 0..held.len());
         let answers = self.run(all, &renewal).await;
         let mut verdicts = vec![Verdict::Unknown; held.len()];
-        let gone = write(&answers.replies, &mut verdicts)?;
+        let refused = write(&answers.replies, &mut verdicts)?;
         let mut fault = answers.fault;
-        if !gone.is_empty() {
+        if !refused.is_empty() {
             let reassertion = Order {
                 script: &scripts.reassert,
                 lane: Lane::Renewals,
@@ -65,8 +64,10 @@ impl Calls {
                 },
                 deadline,
             };
-            let back = self.run(self.errands(held, gone), &reassertion).await;
-            write(&back.replies, &mut verdicts)?;
+            let back = self.run(self.errands(held, refused), &reassertion).await;
+            for at in write(&back.replies, &mut verdicts)? {
+                put(&[at], vec![Verdict::Lost], &mut verdicts);
+            }
             fault = fault.or(back.fault);
         }
         let Some(sent_at) = answers.sent_at else { return Err(fault.unwrap_or_else(unexpected)) };
@@ -139,28 +140,27 @@ fn put<T>(at: &[usize], what: Vec<T>, places: &mut [T]) {
     }
 }
 
-/// Writes what the letters of the replies say. Gives the positions of what is gone, of which there
-/// is no verdict yet.
+/// Writes what the letters of the replies say. Gives the positions of what is not held under its value
+/// by the replies, of which there is no verdict yet.
 fn write(
     replies: &[(Vec<usize>, Value)],
     verdicts: &mut [Verdict],
 ) -> Result<Vec<usize>, LocksError> {
-    let mut gone = Vec::new();
+    let mut refused = Vec::new();
     for (at, reply) in replies {
         for (at, letter) in at.iter().zip(reply::verdicts(reply, at.len())?) {
             let verdict = match letter {
                 b'1' => Verdict::Renewed,
                 b'2' => Verdict::Reasserted,
-                b'-' => {
-                    gone.push(*at);
+                _ => {
+                    refused.push(*at);
                     continue;
                 }
-                _ => Verdict::Lost,
             };
             if let Some(place) = verdicts.get_mut(*at) {
                 *place = verdict;
             }
         }
     }
-    Ok(gone)
+    Ok(refused)
 }

@@ -6,7 +6,7 @@ use redis::{Cmd, Pipeline};
 
 use crate::domain::ids::NodeId;
 use crate::locks::GRANT_KEPT_FOR;
-use crate::locks::acquaintance::Acquaintance;
+use crate::locks::acquaintance::{Acquaintance, RETURN_GRACE};
 #[cfg(feature = "broken")]
 use crate::locks::broken;
 use crate::locks::item::{Item, Packed};
@@ -19,12 +19,15 @@ use crate::locks::words::{Claim, Held, Over, Owner};
 /// size. Larger calls gain nothing.
 pub(super) const LOCKS_PER_CALL: usize = 250;
 
+/// The first fence that is never minted: the scripts count in doubles, which are exact up to 2^53.
+pub(super) const FENCE_END: i64 = 1 << 53;
+
 /// Both scripts as functions, and who calls them.
 const SEVERAL: &str = concat!(
-    "local function claim(KEYS, grace, value, ttl, floor, owner, from, whose, server, came)\n",
+    "local function claim(KEYS, grace, remembers, value, ttl, floor, owner, from, whose, server, came)\n",
     include_str!("line.lua"),
     include_str!("claim.lua"),
-    "\nend\nlocal function release(KEYS, value, rest)\n",
+    "\nend\nlocal function release(KEYS, any, given, value, rest)\n",
     include_str!("line.lua"),
     include_str!("release.lua"),
     "\nend\n",
@@ -189,9 +192,9 @@ impl Scripts {
 
     /// Puts back locks of one TTL.
     pub(super) fn reassert(&self, held: &[(&Held, Duration)]) -> Cmd {
-        let mut call = self.reassert.call(2 * held.len());
+        let mut call = self.reassert.call(5 * held.len());
         for (held, _ttl) in held {
-            call.arg(&*held.name.key_as(self.spelling)).arg(held.name.grant_key(self.spelling));
+            call.arg(&held.name.keys(self.spelling));
         }
         call.arg(only_ttl(held)).arg(millis(GRANT_KEPT_FOR));
         for (held, _ttl) in held {
@@ -232,7 +235,11 @@ impl Scripts {
 /// With the numbers that stand before `line.lua`.
 fn several() -> String {
     let (kept, deadline) = (millis(GRANT_KEPT_FOR), millis(LINE_DEADLINE));
-    format!("local kept, line_deadline, line_max = '{kept}', '{deadline}', '{LINE_MAX}'\n{SEVERAL}")
+    let back = millis(RETURN_GRACE);
+    format!(
+        "local kept, line_deadline, line_max, return_grace, fence_end = \
+         '{kept}', '{deadline}', '{LINE_MAX}', '{back}', {FENCE_END}\n{SEVERAL}"
+    )
 }
 
 /// A pipeline whose answers are looked at one by one: an error in one does not hide the others.

@@ -12,14 +12,15 @@
 -- ARGV  of each: 'claim', 'wait' or 'release' with the arguments of claim.lua or release.lua, or
 --       'keep' with a value and a ttl in ms: a lease that runs anew, if it is still that value's.
 --       Packed, one after the other; what is as usual at the end is left out.
---       Then, if there is such a time: for how many ms a holder may still come back of whom Redis
---       knows nothing, to any lock, and to one whose floor says that it was given before
+--       Then, if there is such a time: for how many ms a holder may still come back that this Redis
+--       may have forgotten, to any lock, and to one whose floor says that it was given before
 -- Gives the answer of each; of a claim that is plain the fence alone, as a number, if that is also
 --       since when. If one fails there are no more: whoever called asks again for it, and for those
 --       after it, alone.
 local call, try, format = redis.call, redis.pcall, string.format
 local count = #KEYS / 5
 local is_settled = #ARGV == count
+local any, given = tonumber(ARGV[count + 1] or 0), tonumber(ARGV[count + 2] or 0)
 local answers, now, since = {}, nil, nil
 
 -- Whether nobody waits for any of them, asked once for all.
@@ -43,17 +44,26 @@ for i = 1, count do
 
   if what == 'claim' then
     local last = try('HMGET', grant, 'fence', 'released')
-    if not last.err and last[2] ~= value and (last[1] or is_settled)
+    -- A lower fence than the floor is a sign of an older state: claim.lua decides.
+    if is_settled and not last.err and last[2] ~= value
+      and (not last[1] or tonumber(floor) <= (tonumber(last[1]) or 0))
       and (are_empty or call('EXISTS', line) == 0)
       and call('SET', lock, value, 'NX', 'PX', ttl) then
       local fence, text = mint(last[1], floor)
-      call('HSET', grant, 'value', value, 'fence', text, 'since', since, 'owner', owner)
-      call('PEXPIRE', grant, kept)
-      answer = fence == now and fence or {1, text, since, false}
+      if fence < fence_end then
+        call('HSET', grant, 'value', value, 'fence', text, 'since', since, 'owner', owner)
+        call('PEXPIRE', grant, kept)
+        answer = fence == now and fence or {1, text, since, false}
+      else
+        -- As if it had not been taken: claim.lua says why.
+        call('DEL', lock)
+      end
     end
   elseif what == 'release' and ttl == nil and try('GET', lock) == value then
     local head = not are_empty and call('ZRANGE', line, 0, 0)[1]
-    if not head then
+    if head and (0 < any or head == value) then
+      -- release.lua decides: the state may be an older one.
+    elseif not head then
       -- The grant is nobody's then, and the value is spent: neither a renewal that is late nor a
       -- claim that is carried out only now can raise it.
       call('DEL', lock)
@@ -66,9 +76,9 @@ for i = 1, count do
       -- As pass_on in line.lua, if the first is alive.
       local due, waiting = KEYS[3 * count + i], KEYS[4 * count + i]
       server, floor, owner = cmsgpack.unpack(call('HGET', waiting, head))
-      local _fence, text = mint(call('HGET', grant, 'fence'), floor)
+      local fence, text = mint(call('HGET', grant, 'fence'), floor)
       local left = call('ZSCORE', due, head) - math.floor(now / 1000)
-      if 0 < left then
+      if 0 < left and fence < fence_end then
         call('SET', lock, head, 'PX', format('%.0f', left))
         call('PUBLISH', 'lock:release:' .. server, text .. ' ' .. since .. ' ' .. head)
         call('HSET', grant, 'value', head, 'fence', text, 'since', since, 'owner', owner,
@@ -89,12 +99,10 @@ for i = 1, count do
     are_empty = are_empty and what ~= 'wait'
     local is_well, result
     if what == 'release' then
-      is_well, result = pcall(release, keys, value, ttl)
+      is_well, result = pcall(release, keys, any, math.max(any, given), value, ttl)
     else
-      local grace = ARGV[floor == '0' and count + 1 or count + 2]
-      grace = math.max(tonumber(grace or 0), tonumber(remembers or 0))
-      is_well, result = pcall(claim, keys, grace, value, ttl, floor, owner, from, whose, server,
-        came)
+      is_well, result = pcall(claim, keys, floor == '0' and any or given, tonumber(remembers or 0),
+        value, ttl, floor, owner, from, whose, server, came)
     end
     if is_well then
       answer = result

@@ -66,17 +66,29 @@ struct Waiting {
     due: Instant,
 }
 
+/// Whether a lock is left to a holder who may come back to it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Left {
+    /// Any lock, held or free: the state may be older than the last grants.
+    pub(super) any: bool,
+    /// One of which nothing is known.
+    pub(super) unknown: bool,
+}
+
 /// Whom to tell that the lock is theirs, and what.
 pub(super) type Told = Option<(String, Turn)>;
 
 impl Table {
-    /// As `claim.lua`: how the claimant stands, or nothing if its value is spent. For `grace` a
-    /// lock of which nothing is known is left to whoever had it.
+    /// As `claim.lua`: how the claimant stands, or nothing if its value is spent. A lock may be left
+    /// to whoever had it.
+    ///
+    /// What `claim.lua` does upon a floor above its grant is not done here: this table never shows an
+    /// older state than the database without a grace.
     pub(super) fn claim(
         &mut self,
         claim: &Claim,
         waiter: Option<&Waiter>,
-        grace: Duration,
+        left: Left,
         moment: Moment,
     ) -> (Option<Standing>, Told) {
         let now = moment.at;
@@ -106,12 +118,12 @@ impl Table {
                         && grip.owner.pass.as_ref() == Some(pass)
                 }
             };
-            if !may_take && !is_mine {
+            if !is_mine && (!may_take || left.any) {
                 return (Some(entry.refuse(claim, waiter, moment)), None);
             }
             replaced = if is_mine { None } else { entry.holder(now) };
-        } else if entry.knows_nothing() && !grace.is_zero() {
-            // All was forgotten, and the holder may be about to say that it is still there.
+        } else if left.any || (entry.knows_nothing() && left.unknown) {
+            // The holder may be about to say that it is still there.
             return (Some(entry.refuse(claim, waiter, moment)), None);
         } else if entry.line.first().is_some_and(|first| first.value != claim.value) {
             let told = entry.pass_on(moment);
@@ -129,6 +141,7 @@ impl Table {
         name: &LockName,
         value: &str,
         rest: Duration,
+        left: Left,
         moment: Moment,
     ) -> (Released, Told) {
         let now = moment.at;
@@ -153,8 +166,9 @@ impl Table {
             }
             return (Released::Freed, None);
         }
-        // Where all was forgotten, those who wait let the holder be the first to come back.
-        let told = if entry.knows_nothing() { None } else { entry.pass_on(moment) };
+        // Those who wait let a holder be the first to come back that was forgotten.
+        let is_left = left.any || entry.knows_nothing();
+        let told = if is_left { None } else { entry.pass_on(moment) };
         if told.is_none() && is_its {
             // Also for a grip that had expired: its late renewal must not raise the dead.
             entry.grip = None;
@@ -168,18 +182,21 @@ impl Table {
         let entry =
             self.entries.entry(held.name.clone()).or_insert_with(|| Entry::new(Fence::ZERO, now));
         entry.forget_at = now + GRANT_KEPT_FOR;
-        let was_released = entry.released.as_ref() == Some(&held.value);
-        if entry.knows_nothing() && !was_released {
-            entry.last = held.fence;
-            entry.grip = Some(Grip::of(held, ends));
-            return Verdict::Reasserted;
+        let mine = entry.grip.as_mut().filter(|grip| grip.value == held.value);
+        let is_mine = mine.as_ref().is_some_and(|grip| grip.fence == held.fence);
+        if let Some(grip) = mine.filter(|grip| now < grip.ends) {
+            grip.ends = ends;
+            return Verdict::Renewed;
         }
-        let Some(grip) = entry.grip.as_mut().filter(|grip| grip.value == held.value) else {
+        // As `reassert.lua`: each grant with a lower fence is older than this one.
+        let is_older = entry.last < held.fence;
+        if entry.released.as_ref() == Some(&held.value) || !(is_older || is_mine) {
             return Verdict::Lost;
-        };
-        let verdict = if now < grip.ends { Verdict::Renewed } else { Verdict::Reasserted };
-        grip.ends = ends;
-        verdict
+        }
+        entry.last = held.fence;
+        entry.grip = Some(Grip::of(held, ends));
+        entry.line.retain(|waiting| waiting.value != held.value);
+        Verdict::Reasserted
     }
 
     /// Lets a lease run anew, if it has not ended.

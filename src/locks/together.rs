@@ -20,7 +20,7 @@ use tokio::time::Instant;
 
 use crate::locks::acquaintance::Acquaintance;
 use crate::locks::calls::{End, Way, call_at};
-use crate::locks::fault::Fault;
+use crate::locks::fault::{Fault, explain};
 use crate::locks::item::Item;
 use crate::locks::link::PATIENCE;
 use crate::locks::reply::unexpected;
@@ -139,6 +139,11 @@ async fn ask_together(end: &End, scripts: &Scripts, mut group: Vec<Gathered>) {
     // Nobody waits for these any more, and they were not sent.
     group.retain(|gathered| !gathered.tells.is_closed());
     let Some(deadline) = group.iter().map(|gathered| gathered.deadline).min() else { return };
+    if end.link.is_silent()
+        && let Err(fault) = probe(end, deadline).await
+    {
+        return tell_all(group, &Fault::Unsent(fault.into()));
+    }
     let items = group.iter().map(|gathered| &gathered.item);
     let call = |whom: &Acquaintance| scripts.several(items.clone(), whom);
     let (sent_at, mut answers) =
@@ -158,6 +163,17 @@ async fn ask_together(end: &End, scripts: &Scripts, mut group: Vec<Gathered>) {
         // Who does not wait any more makes up for it.
         let _gone = tells.send(answer);
     }
+}
+
+/// Asks for a sign of life. A Redis that hangs carries out all that was sent when it goes on: each claim
+/// that nobody waits for any more would cost a release then. So a group is sent after this is answered.
+async fn probe(end: &End, deadline: Instant) -> Result<(), Fault> {
+    end.link
+        .ask_one(|| redis::cmd("PING"), deadline)
+        .await?
+        .1
+        .map_err(|error| Fault::Refused(explain(&error)))?;
+    Ok(())
 }
 
 fn tell_all(group: Vec<Gathered>, fault: &Fault) {

@@ -8,7 +8,7 @@ use redis::Value;
 use tokio::time::{Instant, timeout};
 
 use crate::line::{LINE_DEADLINE, SHORT, SLACK, enter, turn};
-use crate::people::{LONG, apart, claim, fit, granted, kim, lee, seat, seated, until};
+use crate::people::{LONG, apart, claim, fit, granted, kim, lee, refused, seat, seated, until};
 use crate::server::{PATIENCE, Server};
 
 async fn start() -> (Server, Locks) {
@@ -105,6 +105,33 @@ async fn g5_a_hand_over_is_told_to_the_waiters_own_server_alone() {
         timeout(PATIENCE, told.on_message().next()).await.expect("in time").expect("a message")
     };
     assert_eq!(message.get_channel_name(), format!("lock:release:{other}"));
+}
+
+/// A waiter that is dead has its turn for what is left of its deadline in the line, and no longer: by
+/// a release (`several.lua`), and by a look that finds the lock free (`line.lua`).
+#[tokio::test]
+async fn g4_a_turn_lasts_for_what_was_left_of_the_deadline_in_the_line() {
+    let (server, locks) = start().await;
+    for is_released in [true, false] {
+        let name = seat();
+        let held = seated(&locks, &name, &kim(), LONG).await;
+        let next = claim(&name, &lee());
+        let (_waiting, _at) = enter(&locks, &next).await;
+        // It looked most of its deadline ago.
+        let now: Vec<u64> = server.run("TIME").await;
+        let due = now[0] * 1_000 + now[1] / 1_000 + 2_000;
+        let key = name.key().replace("lock:", "due:");
+        let _: i64 = server.run(&format!("ZADD {key} {due} {}", next.value)).await;
+        if is_released {
+            locks.release(&name, &held.value).await.expect("an answer");
+        } else {
+            let _: i64 = server.run(&format!("DEL {name}")).await;
+            refused(&locks, &claim(&name, &kim())).await;
+        }
+        let holder = locks.holder(&name).await.expect("an answer").expect("its turn");
+        assert_eq!(holder.value, next.value);
+        assert!(holder.ttl <= Duration::from_secs(2), "{:?}", holder.ttl);
+    }
 }
 
 #[tokio::test]

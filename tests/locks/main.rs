@@ -20,6 +20,7 @@ mod line;
 mod line_in_redis;
 mod lost;
 mod newcomers;
+mod older;
 mod outage;
 mod path;
 mod paused;

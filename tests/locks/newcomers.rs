@@ -35,9 +35,9 @@ fn newcomer(locks: &Locks, name: &LockName, floor: Fence) -> JoinHandle<Holder> 
     apart(async move {
         loop {
             match locks.claim(&Claim { floor, ..claim(&name, &lee()) }).await {
-                Ok(Claimed::Busy(holder)) => return holder,
+                Ok(Claimed::Busy(holder)) if floor <= holder.fence => return holder,
                 Ok(Claimed::Granted(grant)) => panic!("taken from its holder: {grant:?}"),
-                Err(_) => tokio::task::yield_now().await,
+                Ok(Claimed::Busy(_)) | Err(_) => tokio::task::yield_now().await,
             }
         }
     })
@@ -128,13 +128,7 @@ async fn g1_no_newcomer_comes_before_the_holder_when_a_node_comes_back_empty() {
 async fn g1_no_newcomer_comes_before_the_holder_when_a_replica_takes_over_that_never_heard_of_it() {
     let mut cluster = ClusterServer::start_with(3, 1, &[]).await;
     let (locks, other) = (locks_at(&cluster).await, locks_at(&cluster).await);
-    let mut name = LockName::named("job:0");
-    for number in 1.. {
-        if cluster.at(cluster.slot(&locks.key_of(&name)).await) == 0 {
-            break;
-        }
-        name = LockName::named(&format!("job:{number}"));
-    }
+    let name = name_at_the_first(&cluster, &locks).await;
     cluster.nodes[3].freeze().await;
     // What is sent to a frozen one waits in its socket.
     let _: Value = cluster.nodes[0].run("CLIENT KILL TYPE replica").await;
@@ -147,6 +141,47 @@ async fn g1_no_newcomer_comes_before_the_holder_when_a_replica_takes_over_that_n
         assert_eq!(holder.fence, guard.fence());
     }
     assert!(guard.is_held());
+}
+
+/// The replica has an older state: it heard of the holder before, and of that one's release.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn g6_no_lock_is_lost_when_a_replica_takes_over_that_lags() {
+    let mut cluster = ClusterServer::start_with(3, 1, &[]).await;
+    let (locks, other) = (locks_at(&cluster).await, locks_at(&cluster).await);
+    let name = name_at_the_first(&cluster, &locks).await;
+    let before = kept_alive(&locks, &name).await;
+    let key = locks.key_of(&name);
+    until("the replica has it", async || on_replica(&cluster.nodes[3], &key).await.is_some()).await;
+    cluster.nodes[3].freeze().await;
+    let _: Value = cluster.nodes[0].run("CLIENT KILL TYPE replica").await;
+    assert_eq!(before.release().await, Ok(Released::Freed));
+    let guard = kept_alive(&locks, &name).await;
+    cluster.nodes[0].stop().await;
+    let newcomers = [&other, &locks].map(|locks| newcomer(locks, &name, guard.fence()));
+    cluster.nodes[3].thaw().await;
+    for newcomer in newcomers {
+        let holder = timeout(FAILOVER_MAX, newcomer).await.expect("in time").expect("no panic");
+        assert_eq!(holder.fence, guard.fence());
+    }
+    assert!(guard.is_held());
+}
+
+/// The value of a key on a replica.
+async fn on_replica(replica: &Server, key: &str) -> Option<String> {
+    let mut connection = replica.connection().await;
+    let _: Value = redis::cmd("READONLY").query_async(&mut connection).await.expect("no error");
+    redis::cmd("GET").arg(key).query_async(&mut connection).await.ok()?
+}
+
+/// The name of a lock that the first node has.
+async fn name_at_the_first(cluster: &ClusterServer, locks: &Locks) -> LockName {
+    for number in 0.. {
+        let name = LockName::named(&format!("job:{number}"));
+        if cluster.at(cluster.slot(&locks.key_of(&name)).await) == 0 {
+            return name;
+        }
+    }
+    unreachable!("each node has slots")
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

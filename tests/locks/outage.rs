@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use futures_util::future::join_all;
 use galley::locks::{Held, Locks, LocksError, Over, Released};
 use redis::Value;
 use tokio::time::{Instant, timeout};
@@ -253,4 +254,24 @@ async fn a_missing_right_is_found_by_the_check_before_somebody_needs_it() {
     }
     let left: Vec<String> = server.run("KEYS *").await;
     assert_eq!(left, Vec::<String>::new());
+}
+
+/// A storm of claims meets a Redis that hangs. When Redis goes on it carries out what was sent, and each
+/// such claim costs a release. A claim whose time is over is not sent.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn g16_claims_that_waited_out_their_time_behind_a_hung_redis_are_not_sent() {
+    const STORM: usize = 2_000;
+    // Two that go alone, and two groups of a hundred.
+    const SENT: u64 = 202;
+    let (server, locks) = start().await;
+    let before: u64 = server.run("DBSIZE").await;
+    server.freeze().await;
+    let storm: Vec<_> = (0..STORM).map(|_| claim(&seat(), &kim())).collect();
+    let answers = join_all(storm.iter().map(|claim| locks.claim(claim))).await;
+    answers.iter().for_each(is_unavailable);
+    server.thaw().await;
+    // Makes each release that is owed, which leaves a key.
+    locks.close().await;
+    let after: u64 = server.run("DBSIZE").await;
+    assert!(after - before <= SENT, "{} claims were sent", after - before);
 }

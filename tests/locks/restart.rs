@@ -4,12 +4,15 @@ use std::time::Duration;
 
 use futures_util::poll;
 use galley::domain::fence::Fence;
-use galley::locks::{Claim, Held, Locks, Over, Owner, Pass, Released, Verdict};
+use galley::locks::{
+    Claim, Claimed, Held, LockName, Locks, LocksError, Over, Owner, Pass, Released, Rhythm, Verdict,
+};
 use redis::Value;
 use tokio::time::timeout;
 
 use crate::people::{LONG, claim, granted, held, kim, lee, refused, seat, seated, until};
 use crate::server::{PATIENCE, Server};
+use crate::tenants::{Lodger, kept_as};
 
 async fn start() -> (Server, Locks) {
     let server = Server::start().await;
@@ -130,6 +133,39 @@ async fn g2_the_fence_rises_when_the_clock_steps_back() {
     assert_eq!(next.fence, Fence(4_500_000_000_000_001));
 }
 
+/// A double cannot count further: the next fence would equal the last one.
+#[tokio::test]
+async fn g2_a_fence_that_could_not_rise_any_more_is_refused_with_the_reason() {
+    let (server, locks) = start().await;
+    let last = Fence((1 << 53) - 1);
+    let beyond = async |what: Result<Claimed, LocksError>| {
+        let Err(LocksError::Misconfigured(why)) = what else { panic!("{what:?}") };
+        assert!(why.contains("2^53"), "{why}");
+    };
+    // By the grant, by the floor, and by the grant of a lock that was held.
+    let name = seat();
+    let grant_key = name.key().replace("share-link:lock:", "share-link:grant:");
+    let _: i64 = server.run(&format!("HSET {grant_key} fence {last}")).await;
+    beyond(locks.claim(&claim(&name, &kim())).await).await;
+    assert_eq!(locks.holder(&name).await, Ok(None), "nothing stays behind");
+    beyond(locks.claim(&Claim { floor: last, ..claim(&seat(), &kim()) }).await).await;
+    let held = seated(&locks, &seat(), &kim(), LONG).await;
+    let grant_key = held.name.key().replace("share-link:lock:", "share-link:grant:");
+    let _: i64 = server.run(&format!("HSET {grant_key} fence {last}")).await;
+    let take_over = Claim { over: Over::SameUser, ..claim(&held.name, &kim()) };
+    beyond(locks.claim(&take_over).await).await;
+    // The last fence that there is, and what came in the same call.
+    let (name, beside) = (seat(), claim(&seat(), &kim()));
+    let floor = Fence(last.0 - 1);
+    let high = Claim { floor, ..claim(&name, &kim()) };
+    let refused = Claim { floor: last, ..claim(&seat(), &kim()) };
+    let (one, other, third) =
+        tokio::join!(locks.claim(&high), locks.claim(&refused), locks.claim(&beside));
+    assert!(matches!(one, Ok(Claimed::Granted(grant)) if grant.fence == last));
+    beyond(other).await;
+    assert!(matches!(third, Ok(Claimed::Granted(_))), "{third:?}");
+}
+
 #[tokio::test]
 async fn a_script_flush_between_renewals_loses_nothing() {
     let (server, locks) = start().await;
@@ -172,6 +208,44 @@ async fn a_grant_is_remembered_for_as_long_as_its_lock_is_renewed() {
     assert_eq!(renewed(&locks, one).await, [Verdict::Renewed]);
     let left: u64 = server.run(&format!("PTTL {grant_key}")).await;
     assert!(23 * 60 * 60 * 1_000 < left, "{left}");
+}
+
+/// Each lock has an hour of its own. The guard is in none of the rounds of the seat when an hour of the
+/// seat is over.
+#[tokio::test]
+async fn g2_the_grant_of_a_long_lease_is_remembered_beside_a_short_one() {
+    const MINUTE: Duration = Duration::from_secs(60);
+    let (server, locks) = start().await;
+    let (short, long) = (Lodger::new(), Lodger::new());
+    let (seat, job) = (seat(), LockName::named("job:1"));
+    let every_20_minutes = Rhythm::new(60 * MINUTE, 20 * MINUTE);
+    let _long = kept_as(&locks, &job, every_20_minutes, &long).await;
+    // The seat comes a minute later, so the guard is not due when the hour of the seat is over.
+    let every_4_s = Rhythm::new(Duration::from_secs(12), Duration::from_secs(4));
+    let _short = kept_as(&locks, &seat, every_4_s, &short).await;
+    let keys = [
+        seat.key().replace("share-link:lock:", "share-link:grant:"),
+        job.key().replace("lock:", "lock:grant:"),
+    ];
+    for key in &keys {
+        let _: i64 = server.run(&format!("PEXPIRE {key} 600000")).await;
+    }
+    for (minutes, is_long_due) in [(21, true), (21, true), (19, false), (3, true)] {
+        let told = (short.told().len(), long.told().len());
+        tokio::time::pause();
+        tokio::time::advance(minutes * MINUTE).await;
+        tokio::time::resume();
+        short.until_told(told.0 + 1).await;
+        if is_long_due {
+            long.until_told(told.1 + 1).await;
+        } else {
+            assert_eq!(long.told().len(), told.1, "it is in a round of its own");
+        }
+    }
+    for key in &keys {
+        let left: u64 = server.run(&format!("PTTL {key}")).await;
+        assert!(23 * 60 * 60 * 1_000 < left, "{key}: {left}");
+    }
 }
 
 #[tokio::test]

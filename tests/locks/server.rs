@@ -83,7 +83,8 @@ impl Server {
             .expect("the port comes free");
     }
 
-    /// A node of a Cluster in the place of the one that was stopped: empty, but itself.
+    /// Another process in the folder of the one that was stopped: a node of a Cluster is empty, but
+    /// itself.
     pub(crate) async fn start_again_in_cluster(&mut self) {
         let start = async {
             let mut running = None;
@@ -94,6 +95,22 @@ impl Server {
         };
         let running = timeout(PATIENCE, start).await.expect("the port comes free");
         (self.process, self._log) = running;
+    }
+
+    /// The state that it has now, as Redis stores it: the RDB file, and the AOF if there is one.
+    pub(crate) async fn stored(&self) -> TempDir {
+        let _: Value = self.run("SAVE").await;
+        let state = TempDir::new().expect("a folder");
+        copy(self._folder.path(), state.path()).await;
+        state
+    }
+
+    /// One with a stored state in the place of the one that was stopped.
+    pub(crate) async fn start_again_with(&mut self, state: &TempDir) {
+        let folder = TempDir::new().expect("a folder");
+        copy(state.path(), folder.path()).await;
+        self._folder = folder;
+        self.start_again_in_cluster().await;
     }
 
     async fn start_over(port: u16, arguments: &[String]) -> Self {
@@ -158,6 +175,11 @@ impl Server {
     pub(crate) async fn forget_calls(&self) {
         let _: Value = self.run("CONFIG RESETSTAT").await;
     }
+}
+
+async fn copy(from: &Path, to: &Path) {
+    let status = Command::new("cp").arg("-a").arg(from.join(".")).arg(to).status().await;
+    assert!(status.expect("cp is installed").success());
 }
 
 /// Starts one in a folder; nothing if it does not stay.

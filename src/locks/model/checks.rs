@@ -9,6 +9,7 @@ use crate::locks::model::world::{Event, TTL_US, World};
 use crate::locks::model::{
     Breach, CLIENT_TIMEOUT, KEYS, Lawful, Number, RENEW_EVERY, SERVERS, TTL, USERS, breach,
 };
+use crate::locks::table::Left;
 use crate::locks::words::{Held, Over, Released, Verdict};
 
 /// What may be on its way to the keeper when a session ends, there and back, and a place in the
@@ -42,8 +43,10 @@ impl<B: Belief> World<B> {
 
     pub(super) fn releases(&mut self, who: Number) -> Result<Released, Breach> {
         let (now, key) = (self.keepers(), self.sessions[who].key);
+        let grace = self.grace(self.sessions[who].server);
+        let left = Left { any: !grace.is_zero(), unknown: false };
         let expired = self.keeper.expired(key, now);
-        let answer = self.keeper.release(key, who, now)?;
+        let answer = self.keeper.release(key, who, left, now)?;
         self.passes(key, expired, answer.told)?;
         Ok(answer.said)
     }

@@ -11,6 +11,8 @@ pub(crate) struct Database {
 #[derive(Clone, Debug, Default)]
 struct Row {
     ratified: Fence,
+    /// The session whose grant that was.
+    whose: Option<Number>,
     /// The highest fence of a write that was taken.
     taken: Fence,
 }
@@ -33,12 +35,12 @@ impl Database {
     }
 
     /// A grant: taken if it is above all others, or asked for again.
-    pub(crate) fn ratify(&mut self, key: usize, fence: Fence) -> Result<(), Fence> {
+    pub(crate) fn ratify(&mut self, key: usize, who: Number, fence: Fence) -> Result<(), Fence> {
         let row = &mut self.seats[key];
-        if fence < row.ratified {
+        if fence < row.ratified || (fence == row.ratified && row.whose != Some(who)) {
             return Err(row.ratified);
         }
-        row.ratified = fence;
+        (row.ratified, row.whose) = (fence, Some(who));
         Ok(())
     }
 
@@ -66,8 +68,10 @@ mod tests {
     #[test]
     fn g2_only_writes_under_the_last_fence_are_taken() -> Lawful {
         let mut database = Database::new(1, None);
-        assert_eq!(database.ratify(0, Fence(7)), Ok(()));
-        assert_eq!(database.ratify(0, Fence(6)), Err(Fence(7)));
+        assert_eq!(database.ratify(0, 1, Fence(7)), Ok(()));
+        assert_eq!(database.ratify(0, 1, Fence(6)), Err(Fence(7)));
+        assert_eq!(database.ratify(0, 2, Fence(7)), Err(Fence(7)));
+        assert_eq!(database.ratify(0, 1, Fence(7)), Ok(()));
         assert!(database.write(0, Fence(7))? && !database.write(0, Fence(6))?);
         Ok(())
     }

@@ -12,8 +12,11 @@ use crate::locks::line::{Standing, Waiter};
 use crate::locks::model::oracle::{Account, Asked, Said};
 use crate::locks::model::{Breach, Lawful, Number, Wrong, breach};
 use crate::locks::name::LockName;
-use crate::locks::table::{Moment, Table};
+use crate::locks::table::{Left, Moment, Table};
 use crate::locks::words::{Claim, Held, Over, Released, Verdict};
+
+/// How many states of before are kept.
+const SNAPSHOTS: usize = 4;
 
 #[derive(Clone, Debug, Default)]
 struct State {
@@ -24,6 +27,8 @@ struct State {
 pub(crate) struct Keeper {
     state: State,
     replica: State,
+    /// What the keeper stored, the last one last.
+    snapshots: Vec<State>,
     names: Vec<LockName>,
     server: NodeId,
     wrong: Option<Wrong>,
@@ -37,6 +42,8 @@ pub(crate) struct Request {
     pub(crate) who: Number,
     /// When it came to the line before, or 0; none if it does not wait.
     pub(crate) waits: Option<u64>,
+    /// For how long any holder may come back to a keeper that is another than before.
+    pub(crate) grace: Duration,
     /// For how long whoever had the lock may come back to a keeper that knows nothing.
     pub(crate) remembers: Duration,
 }
@@ -52,7 +59,7 @@ impl Keeper {
         let names = (0..keys).map(|key| LockName::named(&format!("model:{key}"))).collect();
         let state = State { table: Table::default(), accounts: vec![Account::default(); keys] };
         let (replica, server) = (state.clone(), NodeId::generate());
-        Self { state, replica, names, server, wrong }
+        Self { snapshots: vec![state.clone()], state, replica, names, server, wrong }
     }
 
     pub(crate) fn name(&self, key: usize) -> &LockName {
@@ -83,6 +90,25 @@ impl Keeper {
         self.replica = self.state.clone();
     }
 
+    /// Stores the state.
+    pub(crate) fn save(&mut self) {
+        if SNAPSHOTS <= self.snapshots.len() {
+            self.snapshots.remove(0);
+        }
+        self.snapshots.push(self.state.clone());
+    }
+
+    pub(crate) fn snapshots(&self) -> usize {
+        self.snapshots.len()
+    }
+
+    /// Goes back in time, to one of the snapshots.
+    pub(crate) fn restore(&mut self, number: usize) {
+        if let Some(snapshot) = self.snapshots.get(number) {
+            self.state = snapshot.clone();
+        }
+    }
+
     pub(crate) fn fail_over(&mut self) {
         self.state = self.replica.clone();
     }
@@ -94,13 +120,17 @@ impl Keeper {
         over: Option<Number>,
         now: Instant,
     ) -> Result<Answer<Option<Standing>>, Breach> {
-        let Request { claim, key, who, waits, remembers } = request;
+        let Request { claim, key, who, waits, grace, remembers } = request;
         let mut waiter =
             waits.map(|arrival| Waiter { server: self.server, arrival, remembers: *remembers });
-        let (mut claim, mut grace) = (claim.clone(), *remembers);
+        let mut claim = claim.clone();
+        let mut left = Left { any: !grace.is_zero(), unknown: !remembers.is_zero() };
         match self.wrong {
             Some(Wrong::BareCounter) => claim.floor = Fence::ZERO,
-            Some(Wrong::NoGrace) => grace = Duration::ZERO,
+            Some(Wrong::NoGrace) => left = Left::default(),
+            Some(Wrong::GraceOfTheEmpty) => {
+                left = Left { any: false, unknown: left.any || left.unknown };
+            }
             Some(Wrong::AnybodyTakesOver) if claim.over == Over::SameUser => {
                 let holder = self.state.table.holder(&claim.name, now);
                 claim.over = Over::Value(holder.map_or(String::new(), |holder| holder.value));
@@ -111,7 +141,7 @@ impl Keeper {
             _ => {}
         }
         let moment = self.moment(now);
-        let (standing, told) = self.state.table.claim(&claim, waiter.as_ref(), grace, moment);
+        let (standing, told) = self.state.table.claim(&claim, waiter.as_ref(), left, moment);
         let said = match &standing {
             None => Said::Spent,
             Some(Standing::Granted(grant)) => Said::Granted {
@@ -128,7 +158,7 @@ impl Keeper {
             floor: request.claim.floor,
             over,
             waits: *waits,
-            remembers: !remembers.is_zero(),
+            left: Left { any: !grace.is_zero(), unknown: !remembers.is_zero() },
             now,
             until: now + claim.ttl,
         };
@@ -142,6 +172,7 @@ impl Keeper {
         &mut self,
         key: usize,
         who: Number,
+        left: Left,
         now: Instant,
     ) -> Result<Answer<Released>, Breach> {
         let name = self.names[key].clone();
@@ -152,9 +183,9 @@ impl Keeper {
             value = holder.value;
         }
         let moment = self.moment(now);
-        let (said, told) = self.state.table.release(&name, &value, Duration::ZERO, moment);
+        let (said, told) = self.state.table.release(&name, &value, Duration::ZERO, left, moment);
         let told = told.map(|(value, _turn)| number_of(&value));
-        self.state.accounts[key].gave(who, now, said == Released::Freed, told)?;
+        self.state.accounts[key].gave(who, now, said == Released::Freed, told, left)?;
         self.compare(key, now, "G6")?;
         Ok(Answer { said, told })
     }
@@ -166,9 +197,15 @@ impl Keeper {
         now: Instant,
         ttl: Duration,
     ) -> Result<Verdict, Breach> {
-        let nobody_has_it = self.state.table.holder(&held.name, now).is_none();
+        let holder = self.state.table.holder(&held.name, now);
+        let nobody_has_it = holder.is_none();
         let mut verdict = self.state.table.renew(held, now, ttl);
         match self.wrong {
+            Some(Wrong::NoFenceComparison)
+                if holder.is_some_and(|holder| holder.value != held.value) =>
+            {
+                verdict = Verdict::Lost;
+            }
             Some(Wrong::RenewalRaisesReleased) if nobody_has_it => verdict = Verdict::Reasserted,
             Some(Wrong::RestartForgets) if nobody_has_it => verdict = Verdict::Lost,
             _ => {}

@@ -2,7 +2,7 @@
 //!
 //! Nothing here waits and nothing is sent. Servers have clocks of their own, which drift; one keeper
 //! stands for Redis, with a clock that may step; the network delays and loses; processes stop, go on
-//! and die; the keeper comes back empty, or as a replica that lags. What decides is the real code
+//! and die; the keeper comes back empty, with an older state, or as a replica that lags. What decides is the real code
 //! wherever there is any: the table of the memory keeper ([`crate::locks::table`]), which does what
 //! the scripts do; the trust of a holder ([`crate::locks::hold`]; `session::holding` has a test of its
 //! own that runs this model); the fence ([`crate::domain::fence`]).
@@ -22,12 +22,12 @@
 //! and where the keeper's lease runs out its holder has stopped before. **G4** nobody who is gone keeps
 //! a seat, and a free one can be had. **G5** the line is served in order, one is told, the dead are out
 //! of it, nobody passes it or waits for ever. **G6** what was released or given to another is not
-//! renewed, and a release frees its own grant only. And a keeper that comes back empty costs no seat
-//! whose holder is the first to come.
+//! renewed, and a release frees its own grant only. And a keeper that comes back empty, or with an older
+//! state, costs no seat of the last ratified grant whose holder is the first to come.
 //!
 //! A run that fails is printed with its seed, which `GALLEY_SEED=<seed> cargo test --lib model` plays
 //! again; one that breaks a law, cut down to the steps that it takes. (That a keeper that comes back
-//! empty costs nobody a seat is tried with plans of its own, which are not cut down.)
+//! costs nobody a seat is tried with plans of its own, which are not cut down.)
 
 mod belief;
 mod checks;
@@ -80,6 +80,10 @@ pub(crate) enum Wrong {
     RestartForgets,
     /// A keeper that comes back empty is anybody's at once.
     NoGrace,
+    /// A keeper that comes back with an older state gives what it knows of at once.
+    GraceOfTheEmpty,
+    /// Whose grant a holder finds in the place of its own is not compared by fence.
+    NoFenceComparison,
     /// A take-over asks not who one is.
     AnybodyTakesOver,
     /// Who comes to the line is the first in it.
@@ -98,7 +102,7 @@ pub(crate) struct Seen {
     handed_over: u64,
     ran_out: u64,
     lost: u64,
-    /// Of these, by sessions that sat when the keeper last came back.
+    /// Of these, by sessions that sat when the keeper last came back, under the last ratified fence.
     lost_to_a_restart: u64,
     reasserted: u64,
     fences_refused: u64,
@@ -230,25 +234,45 @@ mod tests {
         );
     }
 
-    /// Where nothing else goes wrong, whoever comes, and whatever they want.
-    #[test]
-    fn a_keeper_that_comes_back_empty_costs_nobody_a_seat() {
+    /// Runs schedules in which the keeper comes back in this way, and nothing else goes wrong. No
+    /// session with the last ratified fence loses its seat.
+    #[track_caller]
+    fn costs_no_seat(comes_back: What) {
         let mut seen = Seen::default();
         for seed in wanted(0..500) {
             let mut plan = plan::plan(seed, STEPS);
+            for step in &mut plan {
+                if matches!(step.what, What::Empties | What::GoesBack | What::FailsOver) {
+                    // So far apart that each finds those of before in their seats.
+                    (step.what, step.after) = (comes_back, step.after + SECOND);
+                }
+            }
             plan.retain(|step| match step.what {
                 What::Comes(manner) => matches!(manner, Manner::Tries | Manner::Waits),
-                What::Leaves | What::Writes | What::Empties => true,
-                _ => false,
+                What::Leaves | What::Writes | What::Saves | What::Copies => true,
+                what => what == comes_back,
             });
-            // So far apart that each finds those of before in their seats.
-            plan.iter_mut().filter(|it| it.what == What::Empties).for_each(|it| it.after += SECOND);
             let more =
                 run::<Hold>(&plan, None).unwrap_or_else(|it| panic!("GALLEY_SEED={seed}: {it:?}"));
             assert_eq!((more.lost_to_a_restart, more.doubted), (0, 0), "GALLEY_SEED={seed}");
             seen += more;
         }
         assert!(asked().is_some() || 300 < seen.reasserted, "{seen:?}");
+    }
+
+    #[test]
+    fn a_keeper_that_comes_back_empty_costs_nobody_a_seat() {
+        costs_no_seat(What::Empties);
+    }
+
+    #[test]
+    fn g6_a_keeper_that_goes_back_in_time_costs_no_seat_of_the_last_ratified_grant() {
+        costs_no_seat(What::GoesBack);
+    }
+
+    #[test]
+    fn g6_a_replica_that_lags_costs_no_seat_of_the_last_ratified_grant() {
+        costs_no_seat(What::FailsOver);
     }
 
     #[test]
@@ -287,6 +311,16 @@ mod tests {
     #[test]
     fn a_restart_that_leaves_no_time_to_come_back_is_found() {
         breaks::<Hold>(Some(Wrong::NoGrace), &["G1"]);
+    }
+
+    #[test]
+    fn an_older_state_that_leaves_no_time_to_come_back_is_found() {
+        breaks::<Hold>(Some(Wrong::GraceOfTheEmpty), &["G1"]);
+    }
+
+    #[test]
+    fn a_holder_that_loses_its_seat_to_an_older_grant_is_found() {
+        breaks::<Hold>(Some(Wrong::NoFenceComparison), &["a seat that was there first"]);
     }
 
     #[test]

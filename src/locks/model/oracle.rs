@@ -6,6 +6,7 @@ use tokio::time::Instant;
 use crate::domain::fence::Fence;
 use crate::locks::line::LINE_DEADLINE;
 use crate::locks::model::{Breach, Lawful, Number, breach};
+use crate::locks::table::Left;
 use crate::locks::words::Verdict;
 
 /// What is to be known of one lock. Sessions are known by their numbers.
@@ -37,8 +38,8 @@ pub(crate) struct Asked {
     pub(crate) over: Option<Number>,
     /// Whether it waits in the line; with when it came before, or 0.
     pub(crate) waits: Option<u64>,
-    /// Whether a holder may come back to a keeper that knows nothing.
-    pub(crate) remembers: bool,
+    /// Whether a holder may come back.
+    pub(crate) left: Left,
     /// By the keeper's clock.
     pub(crate) now: Instant,
     /// How long it gets the lock for.
@@ -88,9 +89,11 @@ impl Account {
         let first = self.line.first().copied();
         match holder {
             Some(holder) if holder == it.who => self.again(it, said)?,
-            Some(holder) if it.over == Some(holder) => self.take(it, said, Some(holder))?,
+            Some(holder) if it.over == Some(holder) && !it.left.any => {
+                self.take(it, said, Some(holder))?;
+            }
             Some(_) => self.refuse(it, said, "G1", "somebody else has it")?,
-            None if knows_nothing && it.remembers => {
+            None if it.left.any || (knows_nothing && it.left.unknown) => {
                 self.refuse(it, said, "G1", "its holder may come back")?;
             }
             None => match first.filter(|first| first.who != it.who) {
@@ -183,6 +186,7 @@ impl Account {
         now: Instant,
         freed: bool,
         told: Option<Number>,
+        left: Left,
     ) -> Lawful {
         self.line.retain(|place| place.who != who && now < place.due);
         let holder = self.holder(now);
@@ -192,7 +196,8 @@ impl Account {
             return agree("G6", told.is_none(), "nothing came free", &told);
         }
         self.released = Some(who);
-        let first = self.line.first().copied().filter(|_| is_its || self.last.is_some());
+        let is_given = !left.any && (is_its || self.last.is_some());
+        let first = self.line.first().copied().filter(|_| is_given);
         let next = first.map(|first| first.who);
         agree("G5", told == next, "the first who lives is told, and nobody else", &(told, next))?;
         if let Some(first) = first {
@@ -216,19 +221,22 @@ impl Account {
         verdict: Verdict,
     ) -> Lawful {
         let holder = self.holder(now);
-        // Its grant is the last one, or nobody knows of any; and it was not given back.
-        let nobody_between = self.last.is_none_or(|(_, whose)| whose == Some(who));
+        // Its grant is the last one, or that is an older one; and it was not given back.
+        let is_last = |(last, whose)| last < fence || (last == fence && whose == Some(who));
+        let nobody_between = self.last.is_none_or(is_last);
         let expected = match holder {
             Some(holder) if holder == who => Verdict::Renewed,
-            Some(_) => Verdict::Lost,
-            None if nobody_between && self.released != Some(who) => Verdict::Reasserted,
-            None => Verdict::Lost,
+            _ if nobody_between && self.released != Some(who) => Verdict::Reasserted,
+            _ => Verdict::Lost,
         };
         let law = if expected == Verdict::Lost { "G6" } else { "a seat that was there first" };
         agree(law, verdict == expected, "the verdict on a renewal", &(who, verdict, expected))?;
+        if expected == Verdict::Reasserted {
+            self.last = Some((fence, Some(who)));
+            self.line.retain(|place| place.who != who);
+        }
         if expected != Verdict::Lost {
             self.holder = Some((who, until));
-            self.last = Some((self.last.map_or(fence, |(fence, _)| fence), Some(who)));
         }
         Ok(())
     }

@@ -137,7 +137,8 @@ impl<B: Belief> World<B> {
             key: session.key,
             who,
             waits: None,
-            remembers: self.grace(session.server),
+            grace: self.grace(session.server),
+            remembers: Duration::ZERO,
         };
         self.call(session.server, Ask::Lock(Box::new(request)), PATIENCE);
     }
@@ -151,19 +152,20 @@ impl<B: Belief> World<B> {
             return;
         }
         (session.is_looking, session.was_rung) = (true, false);
-        let grace = if session.look_failed { RETURN_GRACE } else { met };
+        let failed = if session.look_failed { RETURN_GRACE } else { Duration::ZERO };
         let request = Request {
             claim: session.claim.clone(),
             key: session.key,
             who,
             waits: Some(session.arrival),
-            remembers: session.holder_until.saturating_duration_since(now).max(grace),
+            grace: met,
+            remembers: session.holder_until.saturating_duration_since(now).max(failed),
         };
         self.call(server, Ask::Lock(Box::new(request)), PATIENCE);
     }
 
     /// For how long a keeper that is another than before is left to those who held its locks.
-    fn grace(&self, server: usize) -> Duration {
+    pub(super) fn grace(&self, server: usize) -> Duration {
         self.servers[server].grace_until.saturating_duration_since(self.local(server))
     }
 

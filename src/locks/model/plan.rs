@@ -79,6 +79,10 @@ pub(crate) enum What {
     Empties,
     /// A replica catches up.
     Copies,
+    /// The keeper stores its state.
+    Saves,
+    /// The keeper is started again with a state that it stored: an RDB or AOF file, which may be old.
+    GoesBack,
     /// The replica takes the keeper's place, as it stood when it last caught up.
     FailsOver,
     /// The network is another one.
@@ -141,8 +145,10 @@ fn what(dice: &mut Dice) -> What {
         85..87 => What::Step(dice.between(10 * MS, 20 * SECOND).cast_signed()),
         87..89 => What::Step(-dice.between(10 * MS, 20 * SECOND).cast_signed()),
         89..91 => What::Empties,
-        91..94 => What::Copies,
-        94..95 => What::FailsOver,
+        91..92 => What::Copies,
+        92..93 => What::Saves,
+        93..94 => What::FailsOver,
+        94..95 => What::GoesBack,
         95..98 => What::Network(Network::Fair),
         98..99 => What::Network(Network::Slow),
         _ => What::Network(Network::Lossy),

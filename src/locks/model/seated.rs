@@ -45,10 +45,11 @@ impl<B: Belief> World<B> {
     pub(super) fn is_renewed(&mut self, who: Number, sent_at: Instant, verdict: Verdict) {
         let now = self.local(self.sessions[who].server);
         let session = &mut self.sessions[who];
-        let State::Seated { belief, .. } = &session.state else { return };
+        let State::Seated { belief, held } = &session.state else { return };
         if verdict == Verdict::Lost {
+            let has_last_fence = held.fence == self.database.floor(session.key);
             self.seen.lost += 1;
-            self.seen.lost_to_a_restart += u64::from(session.run < self.run);
+            self.seen.lost_to_a_restart += u64::from(session.run < self.run && has_last_fence);
             return self.ends(who);
         }
         self.seen.reasserted += u64::from(verdict == Verdict::Reasserted);
@@ -120,7 +121,7 @@ impl<B: Belief> World<B> {
     pub(super) fn stores(&mut self, job: Job) -> Lawful {
         match job {
             Job::Ratify { who, key, fence } => {
-                let ratified = self.database.ratify(key, fence);
+                let ratified = self.database.ratify(key, who, fence);
                 self.push(self.now + MS, Event::Ratified(who, ratified));
             }
             Job::Write { key, fence } => {

@@ -168,6 +168,12 @@ impl<B: Belief> World<B> {
                 self.comes_back();
             }
             What::Copies => self.keeper.copy_to_replica(),
+            What::Saves => self.keeper.save(),
+            What::GoesBack => {
+                let number = self.dice.index(self.keeper.snapshots());
+                self.keeper.restore(number);
+                self.comes_back();
+            }
             What::FailsOver => {
                 self.keeper.fail_over();
                 self.comes_back();

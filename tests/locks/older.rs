@@ -1,0 +1,301 @@
+//! Redis comes back with an older state: an RDB or AOF file, or a replica that lagged. The holder of the
+//! last ratified grant keeps its seat, and a newcomer waits for it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use galley::domain::fence::Fence;
+use galley::locks::{
+    Claim, Claimed, Held, Holder, Kept, LockName, Locks, Over, Owner, Released, Rhythm, Verdict,
+};
+use redis::Value;
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, timeout};
+
+use crate::line::{SLACK, enter, turn};
+use crate::people::{
+    LONG, apart, claim, fit, granted, held, kim, lee, refused, seat, seated, until,
+};
+use crate::server::{PATIENCE, Server};
+use crate::tenants::{Lodger, Told};
+
+/// For how long a Redis that came back is left to those who held its locks.
+const GRACE: Duration = Duration::from_secs(2);
+/// Of each kind.
+const SEATS: usize = 5;
+
+async fn connect(server: &Server) -> Locks {
+    let locks = Locks::connect(&server.url()).await.expect("a good address");
+    fit(&locks).await;
+    let first = seated(&locks, &seat(), &kim(), LONG).await;
+    locks.renew(std::slice::from_ref(&first), LONG).await.expect("an answer");
+    locks.release(&first.name, &first.value).await.expect("an answer");
+    locks
+}
+
+/// A session that holds its seat, and what it was told.
+struct Session {
+    held: Held,
+    lodger: Arc<Lodger>,
+    _kept: Kept,
+}
+
+impl Session {
+    fn of(locks: &Locks, claim: &Claim, grant: &galley::locks::Grant) -> Self {
+        let (held, lodger) = (held(claim, grant), Lodger::new());
+        let rhythm = Rhythm::new(claim.ttl, claim.ttl / 3);
+        let tenant = Arc::<Lodger>::clone(&lodger);
+        let kept = locks.keep(held.clone(), rhythm, grant.sent_at, tenant);
+        Self { held, lodger, _kept: kept.expect("not closed") }
+    }
+
+    async fn sits(locks: &Locks, claim: &Claim) -> Self {
+        Self::of(locks, claim, &granted(locks, claim).await)
+    }
+
+    async fn came_back(&self) {
+        until("it is renewed", async || !self.lodger.told().is_empty()).await;
+        let told = self.lodger.told();
+        assert!(matches!(told[0], Told::Renewed(..)), "{}: {told:?}", self.held.name);
+        assert!(!told.iter().any(|told| matches!(told, Told::Lost(_))), "{told:?}");
+    }
+}
+
+/// As a seat is claimed: for 12 s, above what the database ratified.
+fn claim_of(name: &LockName, owner: &Owner, floor: Fence) -> Claim {
+    Claim { ttl: Duration::from_secs(12), floor, ..claim(name, owner) }
+}
+
+/// Claims a seat again and again, from before Redis is there until Redis says which session has it.
+fn newcomer(locks: &Locks, last: &Held) -> JoinHandle<Holder> {
+    let (locks, name, floor) = (locks.clone(), last.name.clone(), last.fence);
+    apart(async move {
+        let mut over = Over::Nobody;
+        loop {
+            let claim = Claim { over: over.clone(), ..claim_of(&name, &kim(), floor) };
+            match locks.claim(&claim).await {
+                // As `session::seating`: a session of the same user that its server does not know.
+                Ok(Claimed::Busy(holder)) if holder.fence < floor => {
+                    over = Over::Value(holder.value);
+                }
+                Ok(Claimed::Busy(holder)) => return holder,
+                Ok(Claimed::Granted(grant)) => panic!("{name} is taken from its holder: {grant:?}"),
+                Err(_) => tokio::task::yield_now().await,
+            }
+        }
+    })
+}
+
+/// Stores a state of Redis, lets sessions leave and come, and restores the state.
+async fn no_seat_is_lost(arguments: &[&str]) {
+    let mut server = Server::start_with(arguments).await;
+    let (locks, other) = (connect(&server).await, connect(&server).await);
+    let names: Vec<_> = (0..5 * SEATS).map(|_| seat()).collect();
+    let (mut firsts, mut line) = (Vec::new(), Vec::new());
+    for (at, name) in names.iter().enumerate().filter(|(at, _)| at % 5 != 4) {
+        firsts.push((at, seated(&locks, name, &kim(), Duration::from_secs(12)).await));
+        if at % 5 == 2 {
+            let next = claim_of(name, &kim(), Fence::ZERO);
+            line.push((next.clone(), enter(&locks, &next).await.0));
+        }
+        if at % 5 == 1 {
+            let (_, first) = firsts.last().expect("it sits");
+            locks.release(name, &first.value).await.expect("an answer");
+        }
+    }
+    // The state: held, released, held with a line, held and about to be taken over, never given.
+    let state = server.stored().await;
+    let mut sessions = Vec::new();
+    for (at, first) in &firsts {
+        match at % 5 {
+            3 => {
+                let next = claim_of(&first.name, &kim(), first.fence);
+                let next = Claim { over: Over::SameUser, ..next };
+                sessions.push(Session::sits(&locks, &next).await);
+                continue;
+            }
+            0 | 2 => drop(locks.release(&first.name, &first.value).await.expect("an answer")),
+            _ => {}
+        }
+        if at % 5 != 2 {
+            let next = claim_of(&first.name, &kim(), first.fence);
+            sessions.push(Session::sits(&locks, &next).await);
+        }
+    }
+    for (claim, waiting) in line {
+        sessions.push(Session::of(&locks, &claim, &turn(waiting).await));
+    }
+    for name in names.iter().skip(4).step_by(5) {
+        sessions.push(Session::sits(&locks, &claim_of(name, &kim(), Fence::ZERO)).await);
+    }
+    assert_eq!(sessions.len(), 5 * SEATS);
+
+    server.stop().await;
+    let newcomers: Vec<_> = sessions.iter().map(|it| newcomer(&other, &it.held)).collect();
+    server.start_again_with(&state).await;
+
+    for (session, newcomer) in sessions.iter().zip(newcomers) {
+        session.came_back().await;
+        let holder = timeout(PATIENCE, newcomer).await.expect("in time").expect("no panic");
+        let told = (holder.value, holder.fence, holder.waiting);
+        assert_eq!(told, (session.held.value.clone(), session.held.fence, 0));
+    }
+    for session in &sessions {
+        let Held { name, value, .. } = &session.held;
+        assert_eq!(locks.release(name, value).await, Ok(Released::Freed));
+        // Not given to a place of the line that the state had.
+        assert_eq!(locks.holder(name).await, Ok(None));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn g6_no_seat_is_lost_when_redis_comes_back_with_an_older_rdb() {
+    no_seat_is_lost(&[]).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn g6_no_seat_is_lost_when_redis_comes_back_with_an_older_aof() {
+    no_seat_is_lost(&["--appendonly", "yes"]).await;
+}
+
+/// The two keys of a lock, to be restored.
+async fn dumped(server: &Server, name: &LockName) -> [(String, Vec<u8>); 2] {
+    let grant = name.key().replace("share-link:lock:", "share-link:grant:");
+    let mut dumps = Vec::new();
+    for key in [name.key().to_owned(), grant] {
+        let dump: Vec<u8> = server.run(&format!("DUMP {key}")).await;
+        dumps.push((key, dump));
+    }
+    dumps.try_into().expect("two keys")
+}
+
+/// As a replica does that is promoted and has not received what came after.
+async fn restored(server: &Server, dumps: &[(String, Vec<u8>); 2]) {
+    let mut connection = server.connection().await;
+    for (key, dump) in dumps {
+        let mut restore = redis::cmd("RESTORE");
+        restore.arg(key).arg(12_000).arg(dump).arg("REPLACE");
+        let _: Value = restore.query_async(&mut connection).await.expect("no error");
+    }
+}
+
+#[tokio::test]
+async fn g6_a_holder_takes_its_lock_back_from_an_older_grant_and_never_from_a_newer_one() {
+    let server = Server::start().await;
+    let locks = connect(&server).await;
+    let name = seat();
+    let first = seated(&locks, &name, &kim(), LONG).await;
+    let older = dumped(&server, &name).await;
+    let take_over = Claim { over: Over::SameUser, ..claim_of(&name, &kim(), first.fence) };
+    let last = held(&take_over, &granted(&locks, &take_over).await);
+    let both = [first.clone(), last.clone()];
+    let beside = seated(&locks, &seat(), &lee(), LONG).await;
+    let renewed = async |held: &[Held]| locks.renew(held, LONG).await.expect("an answer").verdicts;
+    for _round in 0..5 {
+        restored(&server, &older).await;
+        assert_eq!(locks.holder(&name).await.expect("an answer").expect("held").fence, first.fence);
+        let round = [last.clone(), beside.clone()];
+        assert_eq!(renewed(&round).await, [Verdict::Reasserted, Verdict::Renewed]);
+        let holder = locks.holder(&name).await.expect("an answer").expect("held");
+        assert_eq!((&holder.value, holder.fence), (&last.value, last.fence));
+        assert_eq!(renewed(&both).await, [Verdict::Lost, Verdict::Renewed]);
+    }
+    // What the older state shows as free.
+    locks.release(&name, &last.value).await.expect("an answer");
+    let again = seated(&locks, &name, &kim(), LONG).await;
+    let free = dumped(&server, &name).await;
+    locks.release(&name, &again.value).await.expect("an answer");
+    let newer = seated(&locks, &name, &lee(), LONG).await;
+    restored(&server, &free).await;
+    let _: u64 = server.run(&format!("DEL {name}")).await;
+    assert_eq!(renewed(&[newer, again]).await, [Verdict::Reasserted, Verdict::Lost]);
+}
+
+/// Keys of the lock that were set by hand say nothing of an older grant.
+#[tokio::test]
+async fn g6_a_key_that_was_set_by_hand_is_not_taken_back() {
+    let server = Server::start().await;
+    let locks = connect(&server).await;
+    let one = seated(&locks, &seat(), &kim(), LONG).await;
+    let grant = one.name.key().replace("share-link:lock:", "share-link:grant:");
+    let one = std::slice::from_ref(&one);
+    for by_hand in [
+        format!("SET {} by-hand", one[0].name),
+        format!("HSET {grant} fence 1"),
+        format!("HSET {grant} fence none"),
+        format!("DEL {grant}"),
+    ] {
+        let _: Value = server.run(&by_hand).await;
+        let round = locks.renew(one, LONG).await.expect("an answer");
+        assert_eq!(round.verdicts, [Verdict::Lost], "{by_hand}");
+    }
+}
+
+/// A server that never spoke to another Redis sees the older state by the floor of the database.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn g6_a_newcomer_that_knows_a_higher_fence_than_redis_waits_for_the_holder() {
+    let server = Server::start().await;
+    let (locks, new) = (connect(&server).await, connect(&server).await);
+    for is_free in [false, true] {
+        let name = seat();
+        let first = seated(&locks, &name, &kim(), LONG).await;
+        let older = dumped(&server, &name).await;
+        locks.release(&name, &first.value).await.expect("an answer");
+        let last = seated(&locks, &name, &kim(), LONG).await;
+        restored(&server, &older).await;
+        if is_free {
+            let _: u64 = server.run(&format!("DEL {name}")).await;
+        }
+        let newcomer = newcomer(&new, &last);
+        until("the sign is seen", async || {
+            let grant = name.key().replace("share-link:lock:", "share-link:grant:");
+            server.run::<bool>(&format!("HEXISTS {grant} older")).await
+        })
+        .await;
+        let round = locks.renew(std::slice::from_ref(&last), LONG).await.expect("an answer");
+        assert_eq!(round.verdicts, [Verdict::Reasserted]);
+        let holder = timeout(PATIENCE, newcomer).await.expect("in time").expect("no panic");
+        assert_eq!((holder.value, holder.fence), (last.value, last.fence));
+        // The name is known to be claimed above the floor; a refusal names the holder at once.
+        let began = Instant::now();
+        refused(&new, &claim_of(&name, &lee(), last.fence)).await;
+        assert!(began.elapsed() < GRACE / 2, "{:?}", began.elapsed());
+    }
+}
+
+/// What nobody comes back to is given when the time is over.
+#[tokio::test]
+async fn g4_an_older_state_to_which_no_holder_comes_back_is_free_after_the_grace() {
+    let mut server = Server::start().await;
+    let locks = connect(&server).await;
+    let (name, lost) = (seat(), seat());
+    let first = seated(&locks, &name, &kim(), LONG).await;
+    locks.release(&name, &first.value).await.expect("an answer");
+    let state = server.stored().await;
+    let last = seated(&locks, &name, &kim(), LONG).await;
+    server.stop().await;
+    server.start_again_with(&state).await;
+    let back = Instant::now();
+    let mut fence = Fence::ZERO;
+    let wish = claim_of(&name, &lee(), last.fence);
+    until("it is given", async || {
+        let wish = Claim { value: seat().to_string(), ..wish.clone() };
+        match locks.claim(&wish).await {
+            Ok(Claimed::Granted(grant)) => fence = grant.fence,
+            Ok(Claimed::Busy(holder)) => panic!("{holder:?}"),
+            Err(_) => {}
+        }
+        fence != Fence::ZERO
+    })
+    .await;
+    assert!(GRACE / 2 < back.elapsed(), "{:?}", back.elapsed());
+    assert!(back.elapsed() < 2 * GRACE + SLACK, "{:?}", back.elapsed());
+    assert!(last.fence < fence);
+    // From now on a lock is given at once.
+    let began = Instant::now();
+    granted(&locks, &claim_of(&lost, &lee(), Fence::ZERO)).await;
+    assert!(began.elapsed() < GRACE / 2, "{:?}", began.elapsed());
+    // The holder that came too late is told.
+    let round = locks.renew(std::slice::from_ref(&last), LONG).await.expect("an answer");
+    assert_eq!(round.verdicts, [Verdict::Lost]);
+}
