@@ -18,6 +18,15 @@ pub const SUGGESTION_BYTES_MAX: usize = 64 * 1024;
 pub const QUOTE_UTF16_MAX: u32 = 20_000;
 /// Characters kept on either side of a quote, to find it again.
 pub const CONTEXT_CHARS: usize = 32;
+/// Yjs client ids that may write one document. Each page that edits brings one, so that is years of
+/// work; each costs some 400 bytes of memory and a place in every state vector.
+pub const CLIENTS_PER_DOCUMENT_MAX: usize = 5_000;
+/// What a new client id is charged to its socket, in bytes: a row of the database and the above.
+pub const NEW_CLIENT_BYTES: usize = 1_024;
+/// Structs and ranges of deletions of one document. What orders a document takes up to 200 bytes of
+/// memory for each, and every browser an object. A page typed by a person has some hundred, a book
+/// of a megabyte that was typed in bursts of three words some 60,000.
+pub const DOCUMENT_ITEMS_MAX: usize = 400_000;
 /// Steps, of about a nanosecond each, in which the server finds the places of the reviews of one list:
 /// some 250 MB of text searched, or 500 quotes compared that stand everywhere. 2,000 lost quotes in a
 /// text of 100 KB take a fifth of them. A review for which no step is left counts as orphaned in that list.
@@ -86,6 +95,10 @@ pub const REFUSED_BEARERS_BURST: NonZeroU32 = at_least_one(1_000);
 const fn at_least_one(number: u32) -> NonZeroU32 {
     NonZeroU32::MIN.saturating_add(number - 1)
 }
+
+/// How long the server waits for what it asked a writer for, before it asks again upon the next edit
+/// that builds on something missing.
+pub const ASK_AGAIN_AFTER: Duration = Duration::from_secs(1);
 
 const _: () = assert!(NAMED_VERSIONS_MAX < VERSIONS_MAX);
 const _: () = assert!(CONTEXT_CHARS < QUOTE_UTF16_MAX as usize);

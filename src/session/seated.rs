@@ -65,6 +65,15 @@ impl Seated {
         matches!(self.bytes.check_n(bytes), Ok(Ok(())))
     }
 
+    /// Charges this socket for what a message cost beyond its own bytes.
+    fn pay(&self, bytes: usize) -> Result<(), Close> {
+        if bytes == 0 || self.may_move(bytes) {
+            Ok(())
+        } else {
+            Err(Close::TooMuch("too-many-answers"))
+        }
+    }
+
     /// Something arrived: any message, ping or pong is a sign of life.
     pub fn heard(&self) {
         self.holding.heard(Instant::now());
@@ -93,22 +102,20 @@ impl Seated {
         match frame {
             ClientFrame::SyncStep1(state_vector) => {
                 // Five bytes ask for all of the document: who asks again and again pays for it.
-                let answered = self.room.answer(holding, state_vector)?;
-                if self.may_move(answered) {
-                    Ok(())
-                } else {
-                    Err(Close::TooMuch("too-many-answers"))
-                }
+                self.pay(self.room.answer(holding, state_vector)?)
             }
-            ClientFrame::SyncStep2(update) => self.update(message, update, Carrier::Answer, now),
+            ClientFrame::SyncStep2(update) => {
+                self.room.was_answered(holding);
+                self.update(message, update, Carrier::Answer, now)
+            }
             ClientFrame::Update(update) => self.update(message, update, Carrier::Edit, now),
             ClientFrame::Awareness(update) if AWARENESS_BYTES_MAX < update.len() => {
                 Err(Close::TooLarge("awareness"))
             }
             ClientFrame::Awareness(update) => self.room.receive_presence(holding, update, now),
             ClientFrame::QueryAwareness => {
-                self.room.answer_presence(holding);
-                Ok(())
+                // One byte asks for all presence.
+                self.pay(self.room.answer_presence(holding))
             }
             // A client has no permission to deny; old ones send it all the same.
             ClientFrame::Auth => Ok(()),
@@ -124,7 +131,8 @@ impl Seated {
     ) -> Result<(), Close> {
         if self.holding.sitter.seat.role.may_edit_text() {
             let frame = frame::passed_on(message, update);
-            return self.room.receive(&self.holding, &message.slice_ref(update), &frame, now);
+            let update = message.slice_ref(update);
+            return self.pay(self.room.receive(&self.holding, &update, &frame, now)?);
         }
         // A reviewer's update is dropped here, whatever it holds (G10). An answer to a question
         // nobody asked may be an honest client's whole document: only news in it is worth a word.

@@ -51,6 +51,11 @@ impl Deletes {
         self.clients.get(&client).into_iter().flatten().map(|(start, end)| (*start, *end))
     }
 
+    /// How many ranges there are.
+    pub(crate) fn ranges(&self) -> usize {
+        self.ranges
+    }
+
     /// About how many bytes the ranges take.
     pub(crate) fn bytes(&self) -> usize {
         self.ranges.saturating_mul(RANGE_BYTES)

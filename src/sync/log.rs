@@ -6,8 +6,8 @@
 //! update is long. No CRDT is involved; what makes that right is that the validator lets no gap
 //! through (Y2).
 
-use std::cmp::Reverse;
-use std::collections::HashMap;
+use std::cell::OnceCell;
+use std::collections::{BTreeMap, HashMap};
 
 use bytes::Bytes;
 
@@ -23,10 +23,14 @@ pub use crate::sync::validator::{Checked, Origin, SERVER_IDS};
 /// A document's updates, merged.
 #[derive(Clone, Debug, Default)]
 pub struct UpdateLog {
-    runs: HashMap<u64, Run>,
+    runs: BTreeMap<u64, Run>,
     deletes: Deletes,
     /// What the runs take.
     struct_bytes: usize,
+    /// How many structs they have.
+    structs: usize,
+    /// The state vector, once it was asked for, until the next append.
+    vector: OnceCell<Bytes>,
     /// Whether there are deletions whose text is still in the runs.
     remembers: bool,
 }
@@ -86,6 +90,7 @@ impl UpdateLog {
         if !checked.is_new {
             return;
         }
+        self.vector.take();
         let taken = self.take(&update);
         debug_assert!(taken.is_ok(), "what was checked can be read: {taken:?}");
     }
@@ -97,13 +102,14 @@ impl UpdateLog {
             let client = reader.number()?;
             let mut clock = reader.clock()?;
             let run = self.runs.entry(client).or_default();
-            let before = run.len();
+            let (before, structs) = (run.len(), run.count());
             for _ in 0..count {
                 let found = Struct::read(&mut reader, clock)?;
                 run.push(&found, client);
                 clock = clock.saturating_add(found.length);
             }
             self.struct_bytes = self.struct_bytes.saturating_add(run.len()).saturating_sub(before);
+            self.structs = self.structs.saturating_add(run.count()).saturating_sub(structs);
         }
         for _ in 0..reader.number()? {
             let client = reader.number()?;
@@ -119,6 +125,10 @@ impl UpdateLog {
     /// What the log has, as a client writes it in sync step 1.
     #[must_use]
     pub fn state_vector(&self) -> Bytes {
+        self.vector.get_or_init(|| self.encoded_vector()).clone()
+    }
+
+    fn encoded_vector(&self) -> Bytes {
         let mut out = Vec::new();
         put_length(&mut out, self.runs.len());
         for (client, run) in self.by_client() {
@@ -201,10 +211,11 @@ impl UpdateLog {
             return Ok(());
         }
         self.remembers = false;
-        self.struct_bytes = 0;
+        (self.struct_bytes, self.structs) = (0, 0);
         for (client, run) in &mut self.runs {
             run.forget(*client, self.deletes.of(*client))?;
             self.struct_bytes = self.struct_bytes.saturating_add(run.len());
+            self.structs = self.structs.saturating_add(run.count());
         }
         Ok(())
     }
@@ -216,6 +227,18 @@ impl UpdateLog {
         self.struct_bytes
             .saturating_add(self.deletes.bytes())
             .saturating_add(self.runs.len().saturating_mul(SECTION_HEADER_MAX))
+    }
+
+    /// How many clients wrote the document.
+    #[must_use]
+    pub fn clients(&self) -> usize {
+        self.runs.len()
+    }
+
+    /// How many structs and ranges of deletions the log has: what orders the document goes through them.
+    #[must_use]
+    pub fn items(&self) -> usize {
+        self.structs.saturating_add(self.deletes.ranges())
     }
 
     /// The clock of the next unit that `client` would write.
@@ -251,9 +274,7 @@ impl UpdateLog {
     /// Highest first, as Yjs writes them: the newest of what a reader has to look up tends to be
     /// there already.
     fn by_client(&self) -> impl Iterator<Item = (u64, &Run)> {
-        let mut runs: Vec<_> = self.runs.iter().map(|(client, run)| (*client, run)).collect();
-        runs.sort_unstable_by_key(|(client, _)| Reverse(*client));
-        runs.into_iter()
+        self.runs.iter().rev().map(|(client, run)| (*client, run))
     }
 }
 

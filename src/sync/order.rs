@@ -462,25 +462,6 @@ impl Order {
             false => NONE,
         }
     }
-
-    /// Reads the text from left to right.
-    fn read(&mut self, source: &Source) -> String {
-        let mut text = String::with_capacity(source.text.len());
-        let (mut at, mut units) = (self.first, 0_u32);
-        while let Some(part) = self.parts.get_mut(slot(at)) {
-            part.at = units;
-            if part.kind == Kind::Visible {
-                let from = slot(at).checked_sub(1).and_then(|before| source.ends.get(before));
-                let to = source.ends.get(slot(at)).copied().unwrap_or_default();
-                text.push_str(source.text.get(from.copied().unwrap_or(0)..to).unwrap_or_default());
-                units = units.saturating_add(part.length);
-                self.visible.push(at);
-            }
-            at = part.right;
-        }
-        self.units = units;
-        text
-    }
 }
 
 /// Goes past the first ones for which it is so.

@@ -1,10 +1,10 @@
-//! Positions in an ordered document, and the updates that edit it.
+//! The text of an ordered document, positions in it, and the updates that edit it.
 
 use std::ops::Range;
 
 use bytes::Bytes;
 
-use super::{Deletes, Id, Kind, NONE, Order, Part, Struct, put_length, put_number, slot};
+use super::{Deletes, Id, Kind, NONE, Order, Part, Source, Struct, put_length, put_number, slot};
 
 /// The units on both sides of a place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,6 +14,25 @@ struct Neighbours {
 }
 
 impl Order {
+    /// Reads the text from left to right.
+    pub(super) fn read(&mut self, source: &Source) -> String {
+        let mut text = String::with_capacity(source.text.len());
+        let (mut at, mut units) = (self.first, 0_u32);
+        while let Some(part) = self.parts.get_mut(slot(at)) {
+            part.at = units;
+            if part.kind == Kind::Visible {
+                let from = slot(at).checked_sub(1).and_then(|before| source.ends.get(before));
+                let to = source.ends.get(slot(at)).copied().unwrap_or_default();
+                text.push_str(source.text.get(from.copied().unwrap_or(0)..to).unwrap_or_default());
+                units = units.saturating_add(part.length);
+                self.visible.push(at);
+            }
+            at = part.right;
+        }
+        self.units = units;
+        text
+    }
+
     /// Visible units of the document.
     pub(crate) fn units(&self) -> u32 {
         self.units

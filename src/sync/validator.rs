@@ -40,6 +40,8 @@ pub struct Checked {
     pub brings_text: bool,
     /// By how many bytes the log grows, at most.
     pub bytes: usize,
+    /// By how many structs and ranges of deletions it grows, at most.
+    pub items: usize,
 }
 
 impl Checked {
@@ -48,19 +50,18 @@ impl Checked {
         if found.end().is_some_and(|end| end <= known) {
             return;
         }
-        self.bytes = self.bytes.saturating_add(bytes).saturating_add(cut_bytes(bytes));
+        let cuts = bytes / PIECE_BYTES_MIN;
+        let cut_bytes = cuts.saturating_mul(CUT_BYTES_MAX);
+        self.bytes = self.bytes.saturating_add(bytes).saturating_add(cut_bytes);
+        self.items = self.items.saturating_add(cuts).saturating_add(1);
         self.brings_text |= matches!(found.content, Content::Text(_) | Content::Format { .. });
     }
 }
 
-/// By how much a struct of so many bytes grows, at most, when the log stores its text in pieces: each
-/// cut takes a kind, two ids and a length.
-fn cut_bytes(bytes: usize) -> usize {
-    const CUT_BYTES_MAX: usize = 32;
-    // A piece ends at a character, up to three bytes before its bound.
-    const PIECE_BYTES_MIN: usize = PIECE_BYTES_MAX - 3;
-    (bytes / PIECE_BYTES_MIN).saturating_mul(CUT_BYTES_MAX)
-}
+/// A piece of a text that the log cuts ends at a character, up to three bytes before its bound.
+const PIECE_BYTES_MIN: usize = PIECE_BYTES_MAX - 3;
+/// What each cut takes: a kind, two ids and a length.
+const CUT_BYTES_MAX: usize = 32;
 
 /// The structs of one client in an update.
 #[derive(Clone, Copy)]
@@ -109,7 +110,7 @@ struct Check<'a> {
 impl Check<'_> {
     fn structs(&mut self, reader: &mut Reader<'_>) -> Result<Checked, Rejected> {
         let mut checked =
-            Checked { clients: Vec::new(), is_new: false, brings_text: false, bytes: 0 };
+            Checked { clients: Vec::new(), is_new: false, brings_text: false, bytes: 0, items: 0 };
         for _ in 0..reader.count(SECTION_BYTES_MIN)? {
             let count = reader.count(STRUCT_BYTES_MIN)?;
             let client = reader.number()?;
@@ -219,8 +220,9 @@ impl Check<'_> {
                 let (from, to) = deletion(reader, end)?;
                 let is_new = !self.known.is_deleted(client, from, to);
                 checked.is_new |= is_new;
-                checked.bytes =
-                    checked.bytes.saturating_add(usize::from(is_new).saturating_mul(RANGE_BYTES));
+                let new = usize::from(is_new);
+                checked.bytes = checked.bytes.saturating_add(new.saturating_mul(RANGE_BYTES));
+                checked.items = checked.items.saturating_add(new);
             }
         }
         Ok(())

@@ -35,6 +35,7 @@ mod admin_locks;
 mod budgets;
 mod cluster;
 mod company;
+mod cost;
 mod damaged;
 mod delivery;
 mod documents;

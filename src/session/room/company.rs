@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tokio::time::Instant;
 
-use crate::domain::limits::SESSIONS_PER_ROOM_MAX;
+use crate::domain::limits::{ASK_AGAIN_AFTER, SESSIONS_PER_ROOM_MAX};
 use crate::domain::seat::{Role, Seat};
 use crate::relay::Message;
 use crate::session::close::{Close, LostReason};
@@ -115,10 +115,19 @@ impl Room {
         Ok(())
     }
 
-    /// Answers a query for everybody's presence.
-    pub fn answer_presence(&self, holding: &Holding) {
+    /// Answers a query for everybody's presence; returns the bytes of the answer.
+    pub fn answer_presence(&self, holding: &Holding) -> usize {
         let living = self.lock().presence.living();
-        holding.outbox().send(frame::awareness(&encode_awareness(&living)));
+        let frame = frame::awareness(&encode_awareness(&living));
+        let bytes = frame.len();
+        holding.outbox().send(frame);
+        bytes
+    }
+
+    /// A client answers what the room asked it for.
+    pub fn was_answered(&self, holding: &Holding) {
+        let session = holding.sitter.session;
+        self.lock().asked.take_if(|(of, _)| *of == session);
     }
 
     /// Buries the presence that nobody renews.
@@ -177,5 +186,19 @@ impl State {
         if holding.sitter.seat.role.may_edit_text() {
             holding.outbox().send(frame::sync_step1(&self.log.state_vector()));
         }
+    }
+
+    /// An edit builds on something that the room has not: asks its writer for that, and returns the
+    /// bytes of the question. A writer that has not answered the last question answers it with
+    /// everything it has by then, so the room asks no second one for a while.
+    pub(super) fn ask_upon_gap(&mut self, holding: &Holding, now: Instant) -> usize {
+        let session = holding.sitter.session;
+        if self.asked.is_some_and(|(of, at)| of == session && now < at + ASK_AGAIN_AFTER) {
+            return 0;
+        }
+        self.asked = Some((session, now));
+        let vector = self.log.state_vector();
+        holding.outbox().send(frame::sync_step1(&vector));
+        vector.len()
     }
 }

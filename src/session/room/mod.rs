@@ -35,7 +35,8 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::domain::ids::{DocumentId, UserId};
+use crate::domain::ids::{DocumentId, SessionId, UserId};
+use crate::domain::limits::NEW_CLIENT_BYTES;
 use crate::relay::Message;
 use crate::session::close::Close;
 use crate::session::event::{DOCUMENT_DAMAGED, DOCUMENT_FULL, Event, Problem, UNSAVED_FULL};
@@ -94,6 +95,8 @@ pub(super) struct State {
     pub(super) log: UpdateLog,
     pub(super) seq: i64,
     pub(super) members: Vec<Arc<Holding>>,
+    /// The session that was asked for what is missing and has not answered, and since when.
+    asked: Option<(SessionId, Instant)>,
     /// Sessions whose socket is gone, and of whom nobody has said yet that they left.
     pub(super) leaving: usize,
     /// Who sits where, on whatever server.
@@ -148,6 +151,7 @@ impl Room {
             log,
             seq,
             members: Vec::new(),
+            asked: None,
             leaving: 0,
             chairs: Chairs::default(),
             presence: Presence::default(),
@@ -209,6 +213,7 @@ impl Room {
     }
 
     /// Takes a writer's update: checks it, relays it as that frame and owes it to the database (M1).
+    /// Returns what it costs beyond its own bytes, in bytes: a question, or rows of new client ids.
     ///
     /// # Errors
     ///
@@ -219,7 +224,7 @@ impl Room {
         update: &Bytes,
         frame: &Bytes,
         now: Instant,
-    ) -> Result<(), Close> {
+    ) -> Result<usize, Close> {
         let mut state = self.lock();
         // Only what is said to be uncertain is asked for again once it is certain: a renewal may come
         // between this look and the next.
@@ -232,17 +237,14 @@ impl Room {
                 Err(_) => {}
             }
             holding.tell(&Event::Denied("seat-uncertain"));
-            return Ok(());
+            return Ok(0);
         }
         let checked = match state.log.check(update, Origin::Client) {
             Ok(checked) => checked,
             // What it builds on was refused. Asked for it with each keystroke, its writer would send
             // all of it each time.
             Err(Rejected::Gap) if state.is_full => return refuse(holding, UNSAVED_FULL),
-            Err(Rejected::Gap) => {
-                state.ask_for_missing(holding);
-                return Ok(());
-            }
+            Err(Rejected::Gap) => return Ok(state.ask_upon_gap(holding, now)),
             Err(Rejected::Forbidden(why)) => return Err(Close::Forbidden(why)),
             Err(Rejected::Malformed(why) | Rejected::Unsupported(why)) => {
                 return Err(Close::Malformed(why));
@@ -250,7 +252,7 @@ impl Room {
             Err(Rejected::TooDeep) => return Err(Close::Malformed("nested-too-deeply")),
         };
         if !checked.is_new {
-            return Ok(());
+            return Ok(0);
         }
         if state.is_damaged {
             return refuse(holding, DOCUMENT_DAMAGED);
@@ -279,8 +281,9 @@ impl Room {
         (update, frame): (&Bytes, &Bytes),
         mut checked: Checked,
         now: Instant,
-    ) -> Result<(), Close> {
+    ) -> Result<usize, Close> {
         let sitter = &holding.sitter;
+        let cost = state.new_clients(&checked).saturating_mul(NEW_CLIENT_BYTES);
         let Ok(place) = self.persister.reserve() else {
             state.is_full = true;
             return refuse(holding, UNSAVED_FULL);
@@ -311,7 +314,7 @@ impl Room {
         state.send_to_others(holding, frame);
         KEYSTROKE.updates.increment(1);
         KEYSTROKE.relay_seconds.record(now.elapsed().as_secs_f64());
-        Ok(())
+        Ok(cost)
     }
 
     pub(super) fn lock(&self) -> MutexGuard<'_, State> {
@@ -355,7 +358,7 @@ impl State {
 
 /// Tells of an edit that is not taken for want of room. A page can show that and stay; a client
 /// that hears no events would go on typing into nothing, and is closed.
-fn refuse(holding: &Holding, problem: Problem) -> Result<(), Close> {
+fn refuse(holding: &Holding, problem: Problem) -> Result<usize, Close> {
     if !holding.sitter.wants_events {
         return Err(match problem {
             DOCUMENT_FULL => Close::TooLarge("document"),
@@ -365,5 +368,5 @@ fn refuse(holding: &Holding, problem: Problem) -> Result<(), Close> {
     }
     holding.tell(&Event::Problem(problem));
     holding.tell(&Event::Denied("not-stored"));
-    Ok(())
+    Ok(0)
 }

@@ -14,6 +14,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use tokio::time::Instant;
 
+use crate::domain::limits::{CLIENTS_PER_DOCUMENT_MAX, DOCUMENT_ITEMS_MAX};
 use crate::session::event::{Event, Fullness};
 use crate::session::options::RoomLimits;
 use crate::session::room::{Room, State};
@@ -105,6 +106,10 @@ impl State {
         limits: &RoomLimits,
         now: Instant,
     ) -> bool {
+        if !self.has_places(checked) {
+            self.size.refused = Some(self.version);
+            return false;
+        }
         let limit = limits.document_bytes;
         let most = if checked.brings_text { limit } else { limit.saturating_add(reserve(limit)) };
         let fits = |log: &UpdateLog| log.bytes().saturating_add(checked.bytes) <= most;
@@ -128,6 +133,20 @@ impl State {
             self.size.refused = Some(self.version);
         }
         has_room
+    }
+
+    /// Whether the document may have as many client ids and items as it would have with an update (G17).
+    fn has_places(&self, checked: &Checked) -> bool {
+        let clients = self.log.clients().saturating_add(self.new_clients(checked));
+        let limit = DOCUMENT_ITEMS_MAX;
+        let most = if checked.brings_text { limit } else { limit.saturating_add(reserve(limit)) };
+        clients <= CLIENTS_PER_DOCUMENT_MAX
+            && self.log.items().saturating_add(checked.items) <= most
+    }
+
+    /// How many client ids an update brings that wrote nothing before.
+    pub(super) fn new_clients(&self, checked: &Checked) -> usize {
+        checked.clients.iter().filter(|client| self.log.clock_of(**client) == 0).count()
     }
 
     fn ask_writers(&self) {

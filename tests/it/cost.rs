@@ -1,0 +1,147 @@
+//! G17: a socket pays for what its messages cost, and a document has an end in each direction.
+
+use std::time::Instant;
+
+use galley::sync::awareness::{AwarenessEntry, encode_awareness};
+use galley::sync::frame;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+
+use crate::process::Server;
+use crate::raw;
+use crate::redis_server::PATIENCE;
+
+/// The least that the settings take: a socket may move four times as many bytes at once.
+const SMALL: [(&str, &str); 2] =
+    [("LIMITS__DOCUMENT_BYTES", "65536"), ("LIMITS__MESSAGE_BYTES", "65536")];
+/// Client ids that a document takes.
+const CLIENTS_MAX: u32 = 5_000;
+
+/// Goal (H1): a state vector that ends inside a long text is charged for what the server reads, though
+/// the answer has a few bytes.
+#[tokio::test]
+async fn g17_a_step_1_is_charged_for_the_bytes_that_it_has_the_server_read() {
+    const LETTERS: u32 = 14 * 4_096 - 1;
+    let server = Server::with(&SMALL).await;
+    let desk = server.desk("").await;
+    let (writer, reviewer) = (server.writer(&desk).await, server.reviewer(&desk).await);
+    writer.append(&"x".repeat(LETTERS as usize));
+    writer.saved().await;
+    let mut vector = vec![1];
+    number(&mut vector, u32::try_from(writer.client_id()).expect("32 bits"));
+    number(&mut vector, LETTERS - 1);
+    for _ in 0..900 {
+        reviewer.send(frame::sync_step1(&vector));
+    }
+    assert_eq!(reviewer.closed().await, (4529, "too-many-answers".to_owned()));
+    writer.append("!");
+    writer.saved().await;
+}
+
+/// Goal (W11): a byte that asks for everybody's presence is charged for the answer.
+#[tokio::test]
+async fn g17_a_query_of_presence_is_charged_for_its_answer() {
+    const STATES: usize = 7;
+    let server = Server::with(&SMALL).await;
+    let desk = server.desk("").await;
+    let (writer, reviewer) = (server.writer(&desk).await, server.reviewer(&desk).await);
+    for client in 1..=STATES as u64 {
+        let state = Some(format!("{{\"a\":\"{}\"}}", "x".repeat(8_000)));
+        let update = encode_awareness(&[AwarenessEntry { client, clock: 1, state }]);
+        writer.send(frame::awareness(&update));
+    }
+    reviewer.until("the presence", |state| (STATES <= state.presence.len()).then_some(())).await;
+    for _ in 0..50 {
+        reviewer.send(frame::query_awareness());
+    }
+    assert_eq!(reviewer.closed().await, (4529, "too-many-answers".to_owned()));
+    assert!(writer.is_open());
+}
+
+/// Goal (H6): a document takes so many client ids, and an edit that brings more is in no replica.
+#[tokio::test]
+async fn g17_a_document_takes_so_many_client_ids_and_no_more() {
+    let server = Server::start().await;
+    let desk = server.desk("").await;
+    let writer = server.writer(&desk).await;
+    writer.send(frame::update(&by_clients(1, CLIENTS_MAX + 1)));
+    let problem = writer.event("problem").await;
+    assert_eq!(problem["type"], "/problems/document-too-large");
+    assert_eq!(server.text(&desk.writer, &desk.document).await, "");
+    // What an honest document has of them, many times over, is taken.
+    writer.send(frame::update(&by_clients(1, CLIENTS_MAX - 1)));
+    writer.append("!");
+    writer.saved().await;
+    let text = server.text(&desk.writer, &desk.document).await;
+    assert_eq!(text.len(), CLIENTS_MAX as usize);
+    writer.send(frame::update(&by_clients(CLIENTS_MAX, 1)));
+    writer.append("?");
+    writer.saved().await;
+    assert_eq!(server.text(&desk.writer, &desk.document).await.len(), CLIENTS_MAX as usize + 1);
+}
+
+/// Goal (H6): edits that build on something missing are asked about once, until the client answers.
+#[tokio::test]
+async fn g17_the_room_asks_for_what_is_missing_once_until_it_is_answered() {
+    let server = Server::start().await;
+    let desk = server.desk("").await;
+    let mut socket = raw::open(&server, &desk, "writer", "").await;
+    let began = Instant::now();
+    let gap = frame::update(&[1, 1, 7, 5, 0x84, 7, 4, 1, b'x', 0]);
+    let message = raw::frame(raw::FIN | raw::BINARY, &gap);
+    for _ in 0..60 {
+        socket.write_all(&message).await.expect("sent");
+    }
+    let query = raw::frame(raw::FIN | raw::BINARY, &frame::query_awareness());
+    socket.write_all(&query).await.expect("sent");
+    let mut asked = 0_u64;
+    loop {
+        let message = timeout(PATIENCE, message_of(&mut socket)).await.expect("an answer");
+        match message.get(..2) {
+            Some([0, 0]) => asked += 1,
+            // The answer to the query, which came last.
+            Some([1, ..]) => break,
+            _ => {}
+        }
+    }
+    // The first is for who comes; a slow machine may need seconds.
+    assert!((1..=3 + began.elapsed().as_secs()).contains(&asked), "asked {asked} times");
+}
+
+/// A document of letters, each by another client.
+fn by_clients(first: u32, count: u32) -> Vec<u8> {
+    let mut update = Vec::new();
+    number(&mut update, count);
+    for client in first..first + count {
+        update.push(1);
+        number(&mut update, client);
+        update.extend([0, 4, 1, 7]);
+        update.extend_from_slice(b"content");
+        update.extend([1, b'x']);
+    }
+    update.push(0);
+    update
+}
+
+/// A number as lib0 writes it.
+fn number(out: &mut Vec<u8>, mut number: u32) {
+    while 0x7f < number {
+        out.push((number & 0x7f) as u8 | 0x80);
+        number >>= 7;
+    }
+    out.push(u8::try_from(number).expect("seven bits"));
+}
+
+/// One message of the server, which masks none and splits none.
+async fn message_of(socket: &mut TcpStream) -> Vec<u8> {
+    let _first = socket.read_u8().await.expect("a frame");
+    let length = match socket.read_u8().await.expect("its length") {
+        126 => usize::from(socket.read_u16().await.expect("its length")),
+        127 => usize::try_from(socket.read_u64().await.expect("its length")).expect("a length"),
+        short => usize::from(short),
+    };
+    let mut message = vec![0; length];
+    socket.read_exact(&mut message).await.expect("its body");
+    message
+}
