@@ -47,9 +47,11 @@ pub const SESSIONS_PER_ROOM_MAX: usize = 64;
 /// Bytes a second that a socket may send for long. A person who types and moves sends some
 /// kilobytes; a check of a megabyte takes some 20 ms of a core.
 pub const SOCKET_BYTES_PER_SECOND: NonZeroU32 = NonZeroU32::MIN.saturating_add(1024 * 1024 - 1);
-/// Texts built at once. A document at its limit takes some 100 MiB while its text is looked at, so
-/// this is what whoever asks for texts again and again can take.
+/// Texts built at once. A document of as many items as it may have takes up to 100 MiB while its text is
+/// looked at, so this bounds what requests for texts can take.
 pub const TEXTS_BUILT_MAX: usize = 4;
+/// Texts built at once for one address, and for the server's own work: one place is left for others.
+pub const TEXTS_PER_ADDRESS_MAX: usize = TEXTS_BUILT_MAX - 1;
 /// Longest label of a version, in characters.
 pub const LABEL_CHARS_MAX: usize = 100;
 /// Versions of one document. Beyond it the oldest automatic ones go.

@@ -19,9 +19,10 @@ use crate::http::auth::{Identity, TokenRefused, Tokens};
 use crate::http::cookie;
 use crate::http::error::ApiError;
 use crate::http::gate::Gate;
-use crate::http::limit::{Limiter, Peer};
+use crate::http::limit::{Limiter, Peer, network};
 use crate::http::origin::{OriginCheck, Origins};
 use crate::http::security_log::SecurityLog;
+use crate::session::turns::in_the_name_of;
 
 /// How a token came. What came by itself needs an `Origin` as a witness.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,6 +83,14 @@ impl Presented {
         }
     }
 
+    /// The person, if it showed one.
+    fn user(&self) -> Option<&UserId> {
+        match self {
+            Self::Person { identity, .. } => Some(&identity.user.id),
+            Self::Nothing | Self::Refused { .. } | Self::AdminToken => None,
+        }
+    }
+
     fn verified(tokens: &Tokens, token: &str, by: By) -> Self {
         match tokens.verify(token) {
             Ok(identity) => Self::Person { identity, by },
@@ -120,12 +129,12 @@ pub(crate) async fn identify(
         return ApiError::TooManyRequests { retry_after }.into_response();
     }
     let origin = request.headers().get(ORIGIN).cloned();
-    let user = match &presented {
-        Presented::Person { identity, .. } => Some(identity.user.id.clone()),
-        Presented::Nothing | Presented::Refused { .. } | Presented::AdminToken => None,
-    };
+    let user = presented.user().cloned();
     request.extensions_mut().insert(presented);
-    let response = next.run(request).await;
+    let response = match user.clone() {
+        Some(user) => in_the_name_of(user, network(peer.0), next.run(request)).await,
+        None => next.run(request).await,
+    };
     log.refused(&response, peer, user.as_ref(), (origin.as_ref(), &origins));
     response
 }

@@ -105,8 +105,9 @@ impl Reviews {
         let writer = link.writer.clone();
         let both = vec![writer.clone(), decided.author.clone()];
         let point = |kind, authors, snapshot| Point { document, kind, authors, snapshot };
-        // Whoever builds the texts takes a place for each when its turn comes.
-        let before = Snapshot { place: None, ..before };
+        // The task that builds the texts takes a place for each at its turn; ours is given back first.
+        let mut before = before;
+        before.place = None;
         let Some((seq, update)) = edit else {
             self.sessions
                 .shared

@@ -16,6 +16,7 @@ use crate::relay::{Message, Signal, Topic};
 use crate::session::Sessions;
 use crate::session::close::LostReason;
 use crate::session::holding::Holding;
+use crate::session::turns;
 
 impl Sessions {
     /// Runs `work` to its end, even if the caller drops the returned future.
@@ -27,7 +28,7 @@ impl Sessions {
         &self,
         work: impl Future<Output = T> + Send + 'static,
     ) -> T {
-        match self.shared.tasks.spawn(work.in_current_span()).await {
+        match self.shared.tasks.spawn(turns::passed_on(work).in_current_span()).await {
             Ok(done) => done,
             Err(error) => match error.try_into_panic() {
                 Ok(panic) => resume_unwind(panic),

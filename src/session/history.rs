@@ -203,7 +203,7 @@ impl Keeper {
         if newest.first().is_some_and(|newest| seq <= newest.seq) {
             return Ok(None);
         }
-        let snapshot = Snapshot { place: self.rooms.place().await, ..snapshot };
+        let snapshot = Snapshot { place: self.rooms.place(document).await, ..snapshot };
         let pack = |text: &Text| Packed::of(&text.content());
         let text = self.rooms.read_text(document, snapshot, pack).await?;
         Ok(Some(NewVersion {

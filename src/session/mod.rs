@@ -46,6 +46,7 @@ pub mod rooms;
 pub mod seated;
 pub mod seating;
 mod sentence;
+pub mod turns;
 pub mod versions;
 mod waiting;
 pub mod why;

@@ -1,4 +1,4 @@
-//! Texts that are built to be looked at: few at once, and none for long (G13).
+//! Texts that are built to be looked at: few at once, one for each user, and none for long (G13, G17).
 //!
 //! What a text costs to build has a bound (`sync::order`). A thread may be slow all the same, and nothing
 //! interrupts it. So nobody waits for a text longer than [`PATIENCE`]; until the work
@@ -9,14 +9,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use dashmap::DashMap;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 use tokio_util::task::TaskTracker;
 
 use crate::domain::ids::DocumentId;
-use crate::domain::limits::TEXTS_BUILT_MAX;
+use crate::domain::limits::{TEXTS_BUILT_MAX, TEXTS_PER_ADDRESS_MAX};
 use crate::session::SessionError;
 use crate::session::room::Snapshot;
+use crate::session::turns::{Asker, Turn, Turns};
 use crate::sync::error::SyncError;
 use crate::sync::text::Text;
 
@@ -27,12 +27,12 @@ const PATIENCE: Duration = Duration::from_secs(20);
 const COSTLY_MAX: usize = 8;
 
 /// A place in which a text may be built.
-pub(super) type Place = Arc<OwnedSemaphorePermit>;
+pub(super) type Place = Arc<Turn>;
 
 /// Where texts are built. Cloning is shallow.
 #[derive(Clone, Debug)]
 pub(super) struct Readings {
-    places: Arc<Semaphore>,
+    places: Turns,
     /// Documents whose text has been built for too long, and still is.
     costly: Arc<DashMap<DocumentId, ()>>,
     patience: Duration,
@@ -42,14 +42,15 @@ pub(super) struct Readings {
 impl Readings {
     /// None is being built yet.
     pub(super) fn new(tasks: TaskTracker) -> Self {
-        let places = Arc::new(Semaphore::new(TEXTS_BUILT_MAX));
+        let places = Turns::new(TEXTS_BUILT_MAX, TEXTS_PER_ADDRESS_MAX);
         Self { places, costly: Arc::default(), patience: PATIENCE, tasks }
     }
 
-    /// Waits for a place.
-    pub(super) async fn place(&self) -> Option<Place> {
-        // Never closed; without a place the text is built all the same.
-        Arc::clone(&self.places).acquire_owned().await.ok().map(Arc::new)
+    /// Waits for a place, for the user of the request in this task or for the server itself. Who has one
+    /// must not wait for another.
+    pub(super) async fn place(&self, document: DocumentId) -> Option<Place> {
+        // Without a place the text is built all the same.
+        self.places.take(Asker::now(document)).await.map(Arc::new)
     }
 
     /// Builds the text on a blocking thread, looks at it, and drops it again. Its place is given back
@@ -153,13 +154,13 @@ mod tests {
     use crate::sync::text::document_from_text;
 
     fn readings(places: usize, patience: Duration) -> Readings {
-        let places = Arc::new(Semaphore::new(places));
+        let places = Turns::new(places, places);
         Readings { places, costly: Arc::default(), patience, tasks: TaskTracker::new() }
     }
 
     async fn snapshot(readings: &Readings) -> Snapshot {
         let merged = document_from_text("text", 7);
-        let place = readings.place().await;
+        let place = readings.place(DocumentId::generate()).await;
         Snapshot { merged, seq: 1, is_settled: true, version: 0, place }
     }
 
@@ -208,9 +209,13 @@ mod tests {
         let snapshot = snapshot(&readings).await;
         let read = readings.read(DocumentId::generate(), snapshot, look);
         assert!(timeout(Duration::from_millis(20), read).await.is_err());
-        assert!(timeout(Duration::from_millis(20), readings.place()).await.is_err());
+        assert!(
+            timeout(Duration::from_millis(20), readings.place(DocumentId::generate()))
+                .await
+                .is_err()
+        );
         drop(ends);
-        assert!(readings.place().await.is_some());
+        assert!(readings.place(DocumentId::generate()).await.is_some());
     }
 
     #[tokio::test]
@@ -223,9 +228,9 @@ mod tests {
             assert!(matches!(read, Err(SessionError::TooCostly)), "{read:?}");
             all.push(ends);
         }
-        assert_eq!(readings.places.available_permits(), COSTLY_MAX);
+        assert_eq!(readings.places.free(), COSTLY_MAX);
         drop(all);
-        until("all are given back", || COSTLY_MAX < readings.places.available_permits()).await;
+        until("all are given back", || COSTLY_MAX < readings.places.free()).await;
     }
 
     #[tokio::test]
@@ -237,6 +242,8 @@ mod tests {
         let snap = Snapshot { merged: vec![9, 9].into(), ..snapshot(&readings).await };
         let broken = readings.read(DocumentId::generate(), snap, Text::content).await;
         assert!(matches!(broken, Err(SessionError::Unreadable)));
-        assert!(readings.place().await.is_some() && readings.costly.is_empty());
+        assert!(
+            readings.place(DocumentId::generate()).await.is_some() && readings.costly.is_empty()
+        );
     }
 }

@@ -105,7 +105,7 @@ impl Rooms {
     ///
     /// [`SessionError::NoSuchDocument`], or storage's failure.
     pub async fn snapshot(&self, document: DocumentId) -> Result<Snapshot, SessionError> {
-        let place = self.place().await;
+        let place = self.place(document).await;
         // Whoever reads half of it may take it for the whole. In the room it is said.
         if let Some(room) = self.find(document) {
             if room.is_damaged() {
@@ -120,8 +120,8 @@ impl Rooms {
         Ok(Snapshot { merged: log.merged(), seq, is_settled: true, version: 0, place })
     }
 
-    pub(super) async fn place(&self) -> Option<Place> {
-        self.readings.place().await
+    pub(super) async fn place(&self, document: DocumentId) -> Option<Place> {
+        self.readings.place(document).await
     }
 
     /// Builds the text on a blocking thread, looks at it, and drops it again.
@@ -157,7 +157,7 @@ impl Rooms {
                 self.storage.compact(room.document, snapshot.seq, &snapshot.merged).await?;
             }
             let count = |text: &Text| count_characters(&text.content());
-            let snapshot = Snapshot { place: self.place().await, ..snapshot };
+            let snapshot = Snapshot { place: self.place(room.document).await, ..snapshot };
             let characters = self.read_text(room.document, snapshot, count).await?;
             self.storage.set_characters(room.document, characters).await?;
             Ok::<_, SessionError>(())

@@ -127,7 +127,7 @@ impl Versions {
         id: VersionId,
     ) -> Result<(Version, String), VersionError> {
         let (version, packed) = self.find(document, id).await?;
-        let text = self.blocking(move || packed.unpack()).await??;
+        let text = self.blocking(document, move || packed.unpack()).await??;
         Ok((version, text))
     }
 
@@ -205,7 +205,7 @@ impl Versions {
                 let compare = move || {
                     Ok::<_, StorageError>(by_words(&old.unpack()?, &new.unpack()?, DIFF_PATIENCE))
                 };
-                let segments = self.blocking(compare).await??;
+                let segments = self.blocking(document, compare).await??;
                 if !is_older {
                     return Ok(Difference { from: against, to: one, segments });
                 }
@@ -227,10 +227,11 @@ impl Versions {
     /// Works on texts where it holds nobody up, and of which not too many are worked on at once.
     async fn blocking<T: Send + 'static>(
         &self,
+        document: DocumentId,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, SessionError> {
         let shared = &self.sessions.shared;
-        let place = shared.rooms.place().await;
+        let place = shared.rooms.place(document).await;
         let tasks: &TaskTracker = &shared.tasks;
         let working = tasks.spawn_blocking(move || {
             // Given back when the work is done, also if nobody waits for it any more.
