@@ -4,7 +4,8 @@
 //! Typing never waits for it. A point is a copy of the merged log, made under the room's lock; its
 //! text is built and packed on a thread that may block, in one of the few places for that, and
 //! versions of many documents go into one transaction. What cannot be stored is tried again, and
-//! meanwhile nothing more is looked for.
+//! meanwhile nothing more is looked for. Texts of several documents are built side by side: one that
+//! takes long delays no other (G16), also when the server stops.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,8 +15,10 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
 use tokio_util::sync::CancellationToken;
 
-use crate::domain::ids::VersionId;
+use crate::domain::ids::{DocumentId, VersionId};
+use crate::domain::limits::TEXTS_PER_ADDRESS_MAX;
 use crate::session::SessionError;
+use crate::session::lanes::Lanes;
 use crate::session::options::HistoryTerms;
 use crate::session::room::{Point, Room, Snapshot};
 use crate::session::rooms::Rooms;
@@ -28,6 +31,12 @@ use crate::sync::text::Text;
 const ORDERS_MAX: usize = 4_096;
 /// Versions in one transaction.
 const BATCH_MAX: usize = 32;
+/// Documents whose versions are built side by side: more than there are places for the server's own
+/// texts, so that no place stays empty.
+const BUILT_AT_ONCE: usize = TEXTS_PER_ADDRESS_MAX + 1;
+/// Points of one document that may be built and wait. Further ones are given up: each holds a copy of
+/// the document.
+const POINTS_AT_ONCE: usize = 4;
 /// How often rooms are looked at, at most and at least.
 const LOOK_MIN: Duration = Duration::from_millis(20);
 const LOOK_MAX: Duration = Duration::from_secs(5);
@@ -96,8 +105,7 @@ pub async fn run(
     mut orders: Orders,
     stop: CancellationToken,
 ) {
-    let mut keeper =
-        Keeper { rooms, storage, pending: Vec::new(), unbuilt: Vec::new(), is_away: false };
+    let mut keeper = Keeper::new(rooms, storage);
     let mut ticker = interval((terms.pause / 8).clamp(LOOK_MIN, LOOK_MAX));
     ticker.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut waiting = Vec::new();
@@ -111,16 +119,48 @@ pub async fn run(
                 }
                 keeper.obey(waiting.drain(..), &terms).await;
             }
+            Some(built) = keeper.building.next() => {
+                keeper.take_built(built);
+                // At once: a document that takes long may be built beside it.
+                keeper.store().await;
+                keeper.flushed().await;
+            }
             _ = ticker.tick() => keeper.look(&terms).await,
         }
     }
 }
 
+/// A point whose version is to be built, and the orders that wait for it.
+struct Due {
+    point: Point,
+    waiter: Option<Arc<Waiter>>,
+}
+
+/// The caller of [`History::keep`]: it is notified when this is dropped with its last point.
+struct Waiter(Option<oneshot::Sender<()>>);
+
+impl Drop for Waiter {
+    fn drop(&mut self) {
+        if let Some(done) = self.0.take() {
+            // The caller may have lost its patience.
+            let _gone = done.send(());
+        }
+    }
+}
+
+/// What came of a point.
+type Built = (Due, Result<Option<NewVersion>, SessionError>);
+
 struct Keeper {
     rooms: Rooms,
     storage: Storage,
+    building: Lanes<DocumentId, Due, Built>,
     /// What is built and not yet stored: at most a batch, and what one room or order brought.
     pending: Vec<NewVersion>,
+    /// The orders that wait for those.
+    waiters: Vec<Arc<Waiter>>,
+    /// The orders that wait for all that is due.
+    flushing: Vec<oneshot::Sender<()>>,
     /// Points whose document could not be read about: the database is away.
     unbuilt: Vec<Point>,
     /// The last try to store failed.
@@ -128,27 +168,46 @@ struct Keeper {
 }
 
 impl Keeper {
+    fn new(rooms: Rooms, storage: Storage) -> Self {
+        let (reads, texts) = (storage.clone(), rooms.clone());
+        let build = move |due: Due| {
+            let (storage, rooms) = (reads.clone(), texts.clone());
+            async move {
+                let built = build(&rooms, &storage, &due.point).await;
+                (due, built)
+            }
+        };
+        Self {
+            rooms,
+            storage,
+            building: Lanes::new(BUILT_AT_ONCE, build),
+            pending: Vec::new(),
+            waiters: Vec::new(),
+            flushing: Vec::new(),
+            unbuilt: Vec::new(),
+            is_away: false,
+        }
+    }
+
     /// Carries out orders together: many leave at once.
     async fn obey(&mut self, orders: impl Iterator<Item = Order>, terms: &HistoryTerms) {
-        let mut askers = Vec::new();
         for order in orders {
             match order {
-                Order::Left(room) => self.take_in(room.due_points(terms, Instant::now())).await,
+                Order::Left(room) => {
+                    self.take_in(room.due_points(terms, Instant::now()), None).await;
+                }
                 Order::Keep(points, done) => {
-                    self.take_in(points).await;
-                    askers.push(done);
+                    let waiter = Arc::new(Waiter(Some(done)));
+                    self.take_in(points, Some(&waiter)).await;
                 }
                 Order::Flush(done) => {
                     self.look(terms).await;
-                    askers.push(done);
+                    self.flushing.push(done);
                 }
             }
         }
         self.store().await;
-        for done in askers {
-            // The asker may have lost its patience.
-            let _gone = done.send(());
-        }
+        self.flushed().await;
     }
 
     /// Looks at every open room.
@@ -157,7 +216,7 @@ impl Keeper {
         if !self.unbuilt.is_empty() {
             self.is_away = false;
             let points = std::mem::take(&mut self.unbuilt);
-            self.take_in(points).await;
+            self.take_in(points, None).await;
         }
         let now = Instant::now();
         for room in self.rooms.all() {
@@ -165,12 +224,14 @@ impl Keeper {
                 // The points wait in their rooms.
                 return;
             }
-            self.take_in(room.due_points(terms, now)).await;
+            if self.building.jobs_of(room.document) == 0 {
+                self.take_in(room.due_points(terms, now), None).await;
+            }
         }
         self.store().await;
     }
 
-    async fn take_in(&mut self, points: Vec<Point>) {
+    async fn take_in(&mut self, points: Vec<Point>, waiter: Option<&Arc<Waiter>>) {
         if self.is_away && BATCH_MAX <= self.pending.len().max(self.unbuilt.len()) {
             tracing::warn!(
                 points = points.len(),
@@ -180,46 +241,58 @@ impl Keeper {
         }
         for point in points {
             let document = point.document;
-            match self.build(&point).await {
-                Ok(version) => self.pending.extend(version),
-                Err(SessionError::Storage(error)) => {
-                    tracing::warn!(%document, %error, "a version cannot be built; trying again");
-                    self.unbuilt.push(point);
-                    self.is_away = true;
-                }
-                Err(error) => tracing::warn!(%document, %error, "a version cannot be built"),
+            let jobs = self.building.jobs_of(document);
+            if POINTS_AT_ONCE <= jobs {
+                tracing::warn!(%document, "a version is given up: those before it are still built");
+                continue;
             }
+            while jobs == 0 && self.building.is_full() {
+                let Some(built) = self.building.next().await else { break };
+                self.take_built(built);
+                self.store_batch().await;
+            }
+            self.building.add(document, Due { point, waiter: waiter.cloned() });
         }
+    }
+
+    /// Takes a version that was built, to be stored with others.
+    fn take_built(&mut self, (due, built): Built) {
+        let Due { point, waiter } = due;
+        let document = point.document;
+        match built {
+            Ok(version) => {
+                self.pending.extend(version);
+                self.waiters.extend(waiter);
+            }
+            Err(SessionError::Storage(error)) => {
+                tracing::warn!(%document, %error, "a version cannot be built; trying again");
+                self.unbuilt.push(point);
+                self.is_away = true;
+            }
+            Err(error) => tracing::warn!(%document, %error, "a version cannot be built"),
+        }
+    }
+
+    /// Notifies those who wait for all that was due, once it is stored.
+    async fn flushed(&mut self) {
+        if self.flushing.is_empty() || !self.building.is_empty() {
+            return;
+        }
+        self.store().await;
+        for done in self.flushing.drain(..) {
+            let _gone = done.send(());
+        }
+    }
+
+    async fn store_batch(&mut self) {
         if BATCH_MAX <= self.pending.len() {
             self.store().await;
         }
     }
 
-    /// The version of a point. `None`: there is one already, perhaps by another server.
-    async fn build(&self, point: &Point) -> Result<Option<NewVersion>, SessionError> {
-        let Point { document, kind, authors, snapshot } = point.clone();
-        let seq = snapshot.seq;
-        let newest = self.storage.versions(document, 1, None).await?;
-        if newest.first().is_some_and(|newest| seq <= newest.seq) {
-            return Ok(None);
-        }
-        let snapshot = Snapshot { place: self.rooms.place(document).await, ..snapshot };
-        let pack = |text: &Text| Packed::of(&text.content());
-        let text = self.rooms.read_text(document, snapshot, pack).await?;
-        Ok(Some(NewVersion {
-            id: VersionId::generate(),
-            document,
-            kind,
-            label: None,
-            authors,
-            restored_from: None,
-            seq,
-            text,
-            now: Utc::now(),
-        }))
-    }
-
     async fn store(&mut self) {
+        // They wait for the attempt.
+        let _waiters = std::mem::take(&mut self.waiters);
         if self.pending.is_empty() {
             return;
         }
@@ -245,4 +318,32 @@ impl Keeper {
             }
         }
     }
+}
+
+/// The version of a point. `None`: there is one already, perhaps by another server.
+async fn build(
+    rooms: &Rooms,
+    storage: &Storage,
+    point: &Point,
+) -> Result<Option<NewVersion>, SessionError> {
+    let Point { document, kind, authors, snapshot } = point.clone();
+    let seq = snapshot.seq;
+    let newest = storage.versions(document, 1, None).await?;
+    if newest.first().is_some_and(|newest| seq <= newest.seq) {
+        return Ok(None);
+    }
+    let snapshot = Snapshot { place: rooms.place(document).await, ..snapshot };
+    let pack = |text: &Text| Packed::of(&text.content());
+    let text = rooms.read_text(document, snapshot, pack).await?;
+    Ok(Some(NewVersion {
+        id: VersionId::generate(),
+        document,
+        kind,
+        label: None,
+        authors,
+        restored_from: None,
+        seq,
+        text,
+        now: Utc::now(),
+    }))
 }

@@ -25,6 +25,7 @@ pub mod history;
 pub mod holding;
 #[cfg(test)]
 mod holding_tests;
+mod lanes;
 #[cfg(test)]
 mod lease_model;
 pub mod options;
