@@ -97,7 +97,7 @@ struct Queue {
 
 /// A place that is taken, until it is dropped.
 #[derive(Debug)]
-pub(super) struct Turn {
+pub struct Turn {
     turns: Turns,
     asker: Asker,
 }
