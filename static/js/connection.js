@@ -7,8 +7,8 @@
  * our own wait, which differs from client to client.
  *
  * Fires `phase` (read `phase`, `holder`, `place`, `inVain`, `why`, `draining`) when any of them
- * changes, `attempt` (read `retryAt`) when one is made or put off, and `told` with each event of the
- * server.
+ * changes, `attempt` (read `retryAt`) when one is made or put off, `told` with each event of the
+ * server, and `answered` when the provider has answered a sync step 1.
  */
 
 import { holderIn, lostBecause, waitBefore } from "./closes.js"
@@ -25,6 +25,9 @@ import { readVarString, WebsocketProvider } from "./vendor.js"
 
 /** The type of the frames that carry the server's events. */
 const EVENT_FRAME = 100
+/** The frame of the sync protocol, and its question "send me what I lack". */
+const SYNC_FRAME = 0
+const STEP_1 = 0
 /** An attempt that is not even answered by then has failed, in ms: a browser would wait for minutes. */
 const ATTEMPT_MAX = 10_000
 /** Asks for everybody's presence: the shortest question that is always answered. */
@@ -90,6 +93,13 @@ export class Connection extends EventTarget {
       const text = readVarString(decoder)
       // Later, not inside the provider's own reading: whoever listens may close the socket.
       queueMicrotask(() => this.#told(text))
+    }
+    const sync = this.provider.messageHandlers[SYNC_FRAME]
+    this.provider.messageHandlers[SYNC_FRAME] = (encoder, decoder, ...rest) => {
+      const isQuestion = decoder.arr[decoder.pos] === STEP_1
+      sync?.(encoder, decoder, ...rest)
+      // Behind the answer, in the order of the events about it.
+      if (isQuestion) queueMicrotask(() => this.dispatchEvent(new Event("answered")))
     }
   }
 

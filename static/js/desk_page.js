@@ -104,6 +104,7 @@ export class DeskPage {
     document.body.dataset.role = this.role
     this.connection.addEventListener("phase", () => this.#phase(), { signal })
     this.connection.addEventListener("told", (event) => this.#told(/** @type {CustomEvent} */ (event).detail), { signal })
+    this.connection.addEventListener("answered", () => this.watch.resent(), { signal })
     this.connection.addEventListener("attempt", () => this.store.change({ retryAt: this.connection.retryAt }), { signal })
     this.watch.addEventListener("change", () => this.store.change({ saving: this.watch.state }), { signal })
     this.presence.addEventListener("change", () => this.#peer(), { signal })
@@ -213,6 +214,7 @@ export class DeskPage {
       case "document.size":
         return this.#sized(sizeIn(told))
       case "denied":
+        this.watch.denied()
         // Of a writer's edit that was not taken, something else says more.
         return told.reason === "not-the-writer" ? show(t("state.denied")) : undefined
       case "server.draining":

@@ -87,6 +87,16 @@ export class SaveWatch extends EventTarget {
     this.#announce()
   }
 
+  /** `denied` came: an edit of ours was not taken. */
+  denied() {
+    this.#unsaved.denied()
+  }
+
+  /** The server asked what it lacks, and was sent all of it. */
+  resent() {
+    this.#unsaved.resent()
+  }
+
   /** The server said that it cannot store right now, and what else it lacks. @param {"away" | "full" | "limit"} why */
   refused(why) {
     // A limit that is reached is so until something is stored, whatever is said of the storage meanwhile.

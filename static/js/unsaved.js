@@ -12,6 +12,11 @@
  * that nothing follows is left over by this rule: `needsProof` says so after a while, and the caller
  * makes an edit whose safety can be seen.
  *
+ * The rule needs a server that took the deletion. A server that denies an edit (a lease that is uncertain,
+ * a full backlog) may take an insertion after a deletion that it denied. So a denial suspends the rule
+ * for all deletions made so far, until the page has answered a sync step 1, which sends all deletions
+ * anew, and an insertion made after that answer is safe.
+ *
  * Pure, tested with `node --test`.
  */
 
@@ -38,6 +43,10 @@ export class Unsaved {
   #over = 0
   /** @type {Map<number, number>} */
   #safe = new Map()
+  /** The server may lack deletions up to this edit; 0 for none. */
+  #denied = 0
+  /** The last edit when all deletions were sent anew; `null`: they were not, since the last denial. */
+  #resent = /** @type {number | null} */ (null)
 
   /**
    * @param {Clocks} before the clocks of the clients it advanced, before
@@ -60,8 +69,30 @@ export class Unsaved {
     const last = this.#edits.findLastIndex(
       ({ clocks: need }) => 0 < need.size && covers(this.#safe, need),
     )
-    this.#edits = this.#edits.slice(last + 1)
-    this.#over += last + 1
+    const isProof = this.#resent !== null && this.#resent <= this.#over + last
+    if (isProof) this.#denied = 0
+    const stays = this.#edits.findIndex(
+      ({ clocks: need }, index) => need.size === 0 && this.#over + index < this.#denied,
+    )
+    const end = stays === -1 ? last + 1 : Math.min(last + 1, stays)
+    this.#edits = this.#edits.slice(end)
+    this.#over += end
+  }
+
+  /** The server denied an edit. Which one it does not say. */
+  denied() {
+    this.#denied = this.#last
+    this.#resent = null
+  }
+
+  /** The page answered a sync step 1: the server was sent every deletion. */
+  resent() {
+    if (this.#denied !== 0) this.#resent = this.#last
+  }
+
+  /** The number of the last edit. */
+  get #last() {
+    return this.#over + this.#edits.length
   }
 
   /** The number of the last edit that is safe with all before it; 0 for none. */
@@ -87,13 +118,19 @@ export class Unsaved {
     return this.#safe
   }
 
-  /** Nothing but deletions is left, and for too long. @param {number} now in ms */
+  /**
+   * Nothing but deletions waits, and for too long. After a denial an insertion proves nothing before the
+   * deletions were sent anew.
+   *
+   * @param {number} now in ms
+   */
   needsProof(now) {
     const first = this.#edits[0]
     return (
       first !== undefined &&
       PATIENCE <= now - first.at &&
-      this.#edits.every(({ clocks }) => clocks.size === 0)
+      (this.#denied === 0 || this.#resent !== null) &&
+      this.#edits.every(({ clocks }) => covers(this.#safe, clocks))
     )
   }
 }

@@ -67,6 +67,43 @@ test("a deletion that nothing is said about is asked for, once it has waited", (
   assert.equal(unsaved.needsProof(20_000), false)
 })
 
+test("a deletion that was denied stays until it was sent anew and an edit after that is safe", () => {
+  const unsaved = new Unsaved()
+  unsaved.edited(clocks([1, 0]), clocks([1, 1]), 1_000)
+  unsaved.edited(clocks(), clocks(), 2_000)
+  unsaved.denied()
+  // The lease is certain again: the server takes the next insertion, and has not asked for more yet.
+  unsaved.edited(clocks([1, 1]), clocks([1, 2]), 3_000)
+  unsaved.saved(clocks([1, 2]))
+  assert.equal(unsaved.safeTo, 1, "what was before the deletion is safe")
+  assert.equal(unsaved.deletions, 1)
+  assert.equal(unsaved.needsProof(9_000), false, "an insertion proves nothing before the server asked")
+  unsaved.resent()
+  unsaved.saved(clocks([1, 2]))
+  assert.equal(unsaved.deletions, 1, "nothing after the answer is safe yet")
+  assert.equal(unsaved.needsProof(9_000), true)
+  unsaved.edited(clocks([1, 2]), clocks([1, 3]), 9_000)
+  assert.equal(unsaved.needsProof(19_000), false)
+  unsaved.saved(clocks([1, 3]))
+  assert.equal(unsaved.count, 0)
+  assert.equal(unsaved.safeTo, 4)
+})
+
+test("a second denial takes the answer before it back", () => {
+  const unsaved = new Unsaved()
+  unsaved.edited(clocks(), clocks(), 1_000)
+  unsaved.denied()
+  unsaved.resent()
+  unsaved.denied()
+  unsaved.edited(clocks([1, 0]), clocks([1, 1]), 2_000)
+  unsaved.saved(clocks([1, 1]))
+  assert.equal(unsaved.deletions, 1)
+  unsaved.resent()
+  unsaved.edited(clocks([1, 1]), clocks([1, 2]), 3_000)
+  unsaved.saved(clocks([1, 2]))
+  assert.equal(unsaved.count, 0)
+})
+
 test("who goes on deleting is asked for a proof now and then, and not for each", () => {
   const unsaved = new Unsaved()
   /** @type {number[]} */
