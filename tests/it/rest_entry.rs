@@ -1,8 +1,12 @@
 //! Who gets in, by what, and from where.
 
+use futures_util::StreamExt as _;
 use reqwest::StatusCode;
 use reqwest::header::{HeaderMap, ORIGIN, SET_COOKIE};
 use serde_json::{Value, json};
+use tokio_tungstenite::connect_async;
+use tokio_tungstenite::tungstenite::Message;
+use tokio_tungstenite::tungstenite::client::IntoClientRequest as _;
 
 use crate::desk::Answer;
 use crate::process::Server;
@@ -300,4 +304,37 @@ async fn g14_no_route_answers_without_a_token_or_by_a_cookie_from_elsewhere() {
             (false, _) => elsewhere.problem(403, "foreign-origin"),
         }
     }
+}
+
+/// Goal: a token stands in no address. A browser can offer subprotocols, and nothing else of its own.
+#[tokio::test]
+async fn g14_a_token_travels_as_a_subprotocol() {
+    let server = Server::start().await;
+    let desk = server.desk("text").await;
+    let (good, bad) = (desk.writer.token.clone(), "x.y.z".to_owned());
+    let knock = async |protocols: &str, query: &str| {
+        let address = server.url.replacen("http", "ws", 1);
+        let address = format!("{address}/ws/share-links/{}/writer?{query}", desk.link);
+        let mut request = address.into_client_request().expect("a request");
+        let offered = protocols.parse().expect("a header");
+        request.headers_mut().insert("sec-websocket-protocol", offered);
+        let (mut socket, response) = connect_async(request).await.expect("a handshake");
+        assert_eq!(response.headers()["sec-websocket-protocol"], "galley", "{protocols}");
+        loop {
+            match socket.next().await.expect("an end").expect("a message") {
+                Message::Close(close) => break close.map(|close| u16::from(close.code)),
+                Message::Binary(_) => break None,
+                _ => {}
+            }
+        }
+    };
+    let token = |token: &str| format!("galley.token.{token}");
+    assert_eq!(knock(&format!("galley, {}", token(&good)), "").await, None);
+    assert_eq!(knock(&format!("{},galley", token(&bad)), "").await, Some(4401));
+    assert_eq!(knock("galley", "").await, Some(4401));
+    // Of two tokens neither counts.
+    let both = format!("galley, {}, {}", token(&good), token(&good));
+    assert_eq!(knock(&both, "").await, Some(4400));
+    let one = format!("galley, {}", token(&good));
+    assert_eq!(knock(&one, &format!("token={good}")).await, Some(4400));
 }

@@ -3,6 +3,8 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
+use axum::http::HeaderMap;
+use axum::http::header::SEC_WEBSOCKET_PROTOCOL;
 use tokio_util::sync::CancellationToken;
 
 use crate::domain::seat::Role;
@@ -12,8 +14,22 @@ use crate::session::arriving::Arriving;
 use crate::session::close::Close;
 use crate::session::seating::Ask;
 
+/// The subprotocol that the server selects. A browser ends a connection whose offer got no answer.
+pub(super) const PROTOCOL: &str = "galley";
+/// What precedes a token that a client offers as a further subprotocol: no proxy logs that header, and
+/// each logs the query.
+const TOKEN_PROTOCOL: &str = "galley.token.";
 /// Longest `wait` that may be asked for, in seconds.
 const WAIT_MAX: u16 = 300;
+
+/// The tokens among the offered subprotocols, as parameters of the query: of two tokens, wherever they
+/// stand, neither counts.
+pub(super) fn offered_tokens(headers: &HeaderMap) -> impl Iterator<Item = (String, String)> {
+    let offers = headers.get_all(SEC_WEBSOCKET_PROTOCOL).iter();
+    let offers = offers.filter_map(|offer| offer.to_str().ok()).flat_map(|offer| offer.split(','));
+    let tokens = offers.filter_map(|offer| offer.trim().strip_prefix(TOKEN_PROTOCOL));
+    tokens.map(|token| ("token".to_owned(), token.to_owned()))
+}
 
 /// Who is at the other end. A token in the address is a choice and comes first. `log` is told what is
 /// wrong with a token that is not valid.

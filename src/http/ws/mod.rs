@@ -30,7 +30,7 @@ use crate::http::extract::Path;
 use crate::http::limit::Peer;
 use crate::http::origin::OriginCheck;
 use crate::http::tarpit::Tarpit;
-use crate::http::ws::asking::{ask, identify};
+use crate::http::ws::asking::{PROTOCOL, ask, identify, offered_tokens};
 use crate::http::ws::waiting::Guest;
 use crate::session::Sessions;
 use crate::session::close::Close;
@@ -80,11 +80,12 @@ pub(crate) fn open(
     presented: Presented,
     (link, role): (&str, &str),
     peer: Peer,
-    pairs: Vec<(String, String)>,
+    mut pairs: Vec<(String, String)>,
     headers: &HeaderMap,
     upgrade: WebSocketUpgrade,
 ) -> Result<Response, ApiError> {
     let HttpState { sessions, tokens, origins, tarpit, limiter, security_log, .. } = state;
+    pairs.extend(offered_tokens(headers));
     let named = pairs.len();
     let query: HashMap<_, _> = pairs.into_iter().collect();
     let origin = origins.check(headers);
@@ -119,6 +120,7 @@ pub(crate) fn open(
         Err(close) => Err((close, Duration::ZERO)),
     };
     Ok(upgrade
+        .protocols([PROTOCOL])
         .read_buffer_size(READ_BUFFER_BYTES)
         .write_buffer_size(WRITE_BUFFER_BYTES)
         .max_write_buffer_size(document_bytes * 2 + WRITE_SLACK_BYTES)
