@@ -204,7 +204,7 @@ impl App {
             sockets.clone(),
             stop.clone(),
         ));
-        let upkeep = tasks.spawn(upkeep(figures, limiter, locks, stop.clone()));
+        let upkeep = tasks.spawn(upkeep(figures, limiter, locks, sessions.clone(), stop.clone()));
         let mut linger = Duration::ZERO;
         let died = tokio::select! {
             signal = signals.next() => {
@@ -369,7 +369,13 @@ fn state(
 }
 
 /// Housekeeping that nobody asks for and everybody needs.
-async fn upkeep(figures: Option<Figures>, limiter: Limiter, locks: Locks, stop: CancellationToken) {
+async fn upkeep(
+    figures: Option<Figures>,
+    limiter: Limiter,
+    locks: Locks,
+    sessions: Sessions,
+    stop: CancellationToken,
+) {
     let mut ticker = interval(UPKEEP_EVERY);
     ticker.set_missed_tick_behavior(MissedTickBehavior::Delay);
     while stop.run_until_cancelled(ticker.tick()).await.is_some() {
@@ -377,6 +383,7 @@ async fn upkeep(figures: Option<Figures>, limiter: Limiter, locks: Locks, stop: 
             figures.upkeep();
         }
         limiter.forget_the_quiet();
+        sessions.forget_idle_users();
         // Alarms of classes in which nothing happens any more are cleared by the look.
         let _in_force = locks.alarms();
     }

@@ -35,6 +35,17 @@ pub const PLACING_STEPS_MAX: usize = 64_000_000;
 pub const REVIEWS_PER_LINK_MAX: i64 = 2_000;
 /// Replies to one review.
 pub const REPLIES_PER_REVIEW_MAX: i64 = 200;
+/// Bytes of one review: its quote, comment and suggestion, and all its replies. Each event about a review
+/// carries all of it, so this bounds an event: escaped as JSON, a quarter of what an outbox holds.
+pub const REVIEW_BYTES_MAX: i64 = 256 * 1024;
+/// Bytes of all reviews of one share link: what the two people of a document write beside a text of
+/// 8 MiB, and what a reader of all pages transfers.
+pub const REVIEWS_BYTES_MAX: i64 = 16 * 1024 * 1024;
+/// Reviews of one page of a list, at most.
+pub const REVIEW_PAGE_ROWS_MAX: u32 = 200;
+/// Bytes of the reviews of one page, at most; a page has one review in any case. A server builds each
+/// page in memory, as rows, as values and as JSON.
+pub const REVIEW_PAGE_BYTES_MAX: i64 = 1024 * 1024;
 /// Presence of one session, in bytes: a cursor, a selection and a name take about 300.
 pub const AWARENESS_BYTES_MAX: usize = 8 * 1024;
 /// Deepest nesting the validator lets through. yrs 0.28.1 overflows a 2 MiB stack at some 6,000
@@ -47,6 +58,16 @@ pub const SESSIONS_PER_ROOM_MAX: usize = 64;
 /// Bytes a second that a socket may send for long. A person who types and moves sends some
 /// kilobytes; a check of a megabyte takes some 20 ms of a core.
 pub const SOCKET_BYTES_PER_SECOND: NonZeroU32 = NonZeroU32::MIN.saturating_add(1024 * 1024 - 1);
+/// Sockets whose rates all sockets of one user have together: a person with some documents open, each in
+/// a tab that reconnects at the same moment.
+pub const SESSIONS_OF_A_BUDGET: NonZeroU32 = NonZeroU32::MIN.saturating_add(7);
+/// Bytes a second of events about reviews that one user causes for long. Every socket of the document
+/// receives each of them, and a slow connection still empties its outbox faster.
+pub const REVIEW_EVENT_BYTES_PER_SECOND: NonZeroU32 =
+    NonZeroU32::MIN.saturating_add(128 * 1024 - 1);
+/// Bytes of them that a user causes at once: eight of the largest reviews, or thousands of usual ones. Far
+/// below what an outbox holds.
+pub const REVIEW_EVENT_BURST: NonZeroU32 = NonZeroU32::MIN.saturating_add(2 * 1024 * 1024 - 1);
 /// Texts built at once. A document of as many items as it may have takes up to 100 MiB while its text is
 /// looked at, so this bounds what requests for texts can take.
 pub const TEXTS_BUILT_MAX: usize = 4;
@@ -103,6 +124,11 @@ const fn at_least_one(number: u32) -> NonZeroU32 {
 pub const ASK_AGAIN_AFTER: Duration = Duration::from_secs(1);
 
 const _: () = assert!(NAMED_VERSIONS_MAX < VERSIONS_MAX);
+const _: () = assert!(REVIEW_BYTES_MAX < REVIEW_PAGE_BYTES_MAX);
+const _: () = assert!(REVIEW_PAGE_BYTES_MAX < REVIEWS_BYTES_MAX);
+const _: () = assert!(
+    REVIEW_BODY_BYTES_MAX + SUGGESTION_BYTES_MAX + 3 * (QUOTE_UTF16_MAX as usize) < (256 * 1024)
+);
 const _: () = assert!(CONTEXT_CHARS < QUOTE_UTF16_MAX as usize);
 const _: () = assert!(HEARING_PATIENCE.as_millis() < KNOCK_PATIENCE.as_millis());
 const _: () = assert!(KEEP_ALIVE_EVERY.as_secs() * 2 < 30);

@@ -189,7 +189,9 @@ impl ApiError {
     }
 
     fn retry_after(&self) -> Option<u64> {
-        if let Self::TooManyRequests { retry_after } = self {
+        if let Self::TooManyRequests { retry_after }
+        | Self::Review(ReviewError::TooFast(retry_after)) = self
+        {
             // Rounded up: a client that comes back too soon is refused again.
             return Some(retry_after.as_secs() + u64::from(retry_after.subsec_nanos() != 0));
         }
@@ -223,6 +225,9 @@ fn review_contract(error: &ReviewError) -> Contract {
             (Is::UNPROCESSABLE_ENTITY, "invalid", "Invalid")
         }
         ReviewError::Full(_) => (Is::CONFLICT, "too-many", "Too many"),
+        ReviewError::TooFast(_) => {
+            (Is::TOO_MANY_REQUESTS, "too-many-requests", "Too many requests")
+        }
         ReviewError::TooLarge => DOCUMENT_TOO_LARGE,
         ReviewError::Contended => (Is::CONFLICT, "text-changing", "The text is changing"),
         ReviewError::Session(error) => session_contract(error),

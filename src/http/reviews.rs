@@ -9,11 +9,13 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::domain::anchor::AnchorRequest;
 use crate::domain::ids::{ReviewId, ShareLinkId};
+use crate::domain::limits::REVIEW_PAGE_ROWS_MAX;
 use crate::domain::review::{Decision, Reply, Review};
 use crate::http::caller::Caller;
 use crate::http::error::ApiError;
 use crate::http::extract::{JsonBody, Limit, Object, Path, Query};
 use crate::session::reviews::{Draft, Reviews, Revision};
+use crate::storage::page::InvalidCursor;
 
 /// A review and the link it belongs to.
 type Place = (ShareLinkId, ReviewId);
@@ -41,7 +43,7 @@ pub(crate) struct NewReply {
     body: String,
 }
 
-/// Which part of the list; without a limit, all of it: a page draws every card.
+/// Which part of the list; without a limit, as much as a page may hold.
 #[derive(Deserialize)]
 pub(crate) struct ListQuery {
     limit: Option<Limit>,
@@ -69,11 +71,14 @@ pub(crate) async fn list(
     Path(link): Path<ShareLinkId>,
     Query(query): Query<ListQuery>,
 ) -> Result<Response, ApiError> {
-    let after = query.after()?;
-    let limit = query.limit.map(|limit| limit.rows(u32::MAX)).transpose()?;
-    let limit = limit.and_then(|limit| usize::try_from(limit).ok());
-    let reviews = reviews.list(caller.user(), link).await?;
-    Ok(Json(ReviewList::cut(reviews, after, limit)).into_response())
+    let limit = query.limit.map(|limit| limit.rows(REVIEW_PAGE_ROWS_MAX)).transpose()?;
+    let after = query.cursor.map(|cursor| cursor.parse()).transpose();
+    let after =
+        after.map_err(|error: InvalidCursor| ApiError::Invalid(format!("cursor: {error}")))?;
+    let rows = limit.unwrap_or(REVIEW_PAGE_ROWS_MAX);
+    let (reviews, next) = reviews.list(caller.user(), link, after, rows).await?;
+    let next_cursor = next.map(|next| next.to_string());
+    Ok(Json(ReviewList { reviews, next_cursor }).into_response())
 }
 
 /// `POST …/reviews`
@@ -206,38 +211,6 @@ fn expected_version(headers: &HeaderMap) -> Result<Option<i64>, ApiError> {
         highest = highest.max(version.and_then(|version| version.parse().ok()));
     }
     highest.map(Some).ok_or(ApiError::UnknownTag)
-}
-
-impl ListQuery {
-    /// The place after which the page begins, as `next_cursor` has it.
-    fn after(&self) -> Result<Option<(i64, ReviewId)>, ApiError> {
-        let Some(cursor) = &self.cursor else { return Ok(None) };
-        let place = cursor.split_once('-');
-        let place = place.and_then(|(at, id)| Some((at.parse().ok()?, id.parse().ok()?)));
-        place.map(Some).ok_or_else(|| ApiError::Invalid("cursor: not a valid cursor".to_owned()))
-    }
-}
-
-impl ReviewList {
-    /// The part of a list, oldest first, that was asked for.
-    fn cut(mut all: Vec<Review>, after: Option<(i64, ReviewId)>, limit: Option<usize>) -> Self {
-        if let Some(after) = after {
-            // The one that ended the page before may be deleted since; its place is still a place.
-            all.retain(|review| after < place(review));
-        }
-        let more = limit.is_some_and(|limit| limit < all.len());
-        all.truncate(limit.unwrap_or(all.len()));
-        let next_cursor = all.last().filter(|_| more).map(|last| {
-            let (at, id) = place(last);
-            format!("{at}-{id}")
-        });
-        Self { reviews: all, next_cursor }
-    }
-}
-
-/// Where a review stands in the list.
-fn place(review: &Review) -> (i64, ReviewId) {
-    (review.created_at.timestamp_millis(), review.id)
 }
 
 fn tagged(review: Review) -> Response {

@@ -30,6 +30,7 @@ impl Reviews {
         let guard = self.guard(user, link.id, decision.needs_seat_of()).await?;
         for _ in 0..TRIES {
             let stored = self.find(&link, id).await?;
+            self.charge(user, stored.bytes())?;
             let failed = match self.try_decide(&link, &stored, decision, expected, guard).await {
                 Ok(review) => return Ok(review),
                 Err(failed) => failed,

@@ -14,6 +14,7 @@ mod accept;
 mod across;
 pub mod admin;
 pub mod arriving;
+mod budgets;
 pub mod close;
 mod deciding;
 mod delivery;
@@ -68,6 +69,7 @@ use crate::domain::seat::Seat;
 use crate::locks::{LockName, Locks};
 use crate::relay::Relay;
 use crate::session::across::Across;
+use crate::session::budgets::UserBudgets;
 use crate::session::close::{Close, LostReason};
 use crate::session::event::Event;
 use crate::session::history::{History, history};
@@ -127,6 +129,7 @@ struct Shared {
     reconcile_due: Notify,
     /// No session is seated any more.
     draining: AtomicBool,
+    budgets: UserBudgets,
     /// Counts rates. Made once: that asks the processor what it is, slowly under a hypervisor.
     clock: DefaultClock,
     /// What was asked of the other servers.
@@ -184,6 +187,7 @@ impl Sessions {
             last_visit: LastVisit::now(),
             reconcile_due: Notify::new(),
             draining: AtomicBool::new(false),
+            budgets: UserBudgets::new(&limits),
             clock: DefaultClock::default(),
             questions: Questions::default(),
             stop: CancellationToken::new(),
@@ -232,6 +236,11 @@ impl Sessions {
     #[must_use]
     pub fn limits(&self) -> &RoomLimits {
         &self.shared.limits
+    }
+
+    /// Removes the budgets of users that are idle; the upkeep calls it.
+    pub fn forget_idle_users(&self) {
+        self.shared.budgets.forget_idle();
     }
 
     /// Whether `user` holds `seat` now, on whatever server, and under which fence.

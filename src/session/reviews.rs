@@ -4,6 +4,8 @@
 //! registry says so at once; the fence it gives is checked again by the database, in the same
 //! statement as the write.
 
+use std::time::Duration;
+
 use chrono::Utc;
 
 use crate::domain::anchor::AnchorRequest;
@@ -21,8 +23,12 @@ use crate::session::event::Event;
 use crate::session::{SessionError, Sessions};
 use crate::storage::error::StorageError;
 use crate::storage::links::ShareLink;
+use crate::storage::page::Cursor;
 use crate::storage::reviews::{NewReply, NewReview, ReviewChange, StoredReview};
 use crate::storage::seats::{Guard, Guarded};
+
+/// Bytes of an event about a review besides its texts: ids, names, times.
+const EVENT_BYTES: usize = 512;
 
 /// A review could not be made or changed.
 #[derive(Debug, thiserror::Error)]
@@ -61,8 +67,11 @@ pub enum ReviewError {
     #[error("{0} may not contain control characters other than line breaks and tabs")]
     Control(&'static str),
     /// As many as a link or a review may have.
-    #[error("there are too many {0} already")]
+    #[error("there are too many {0} already, or they are as long as they may become")]
     Full(&'static str),
+    /// The events about reviews that the caller causes are too large or too many.
+    #[error("too much about reviews at once; try again later")]
+    TooFast(Duration),
     /// With the suggestion in it the document would be larger than it may become.
     #[error("the document is as large as it may become; take some text out first")]
     TooLarge,
@@ -131,15 +140,21 @@ impl Reviews {
         Self { sessions }
     }
 
-    /// All reviews of a link, each with its current place.
+    /// A page of a link's reviews, each with its current place, and where the next page begins.
     ///
     /// # Errors
     ///
     /// [`ReviewError::NotFound`] for who is neither its writer nor its reviewer.
-    pub async fn list(&self, user: &User, link: ShareLinkId) -> Result<Vec<Review>, ReviewError> {
+    pub async fn list(
+        &self,
+        user: &User,
+        link: ShareLinkId,
+        after: Option<Cursor<ReviewId>>,
+        rows: u32,
+    ) -> Result<(Vec<Review>, Option<Cursor<ReviewId>>), ReviewError> {
         let link = self.link_of(user, link).await?;
-        let stored = self.sessions.shared.storage.reviews(link.id).await?;
-        self.place(link.document_id, stored).await
+        let page = self.sessions.shared.storage.reviews(link.id, after, rows).await?;
+        Ok((self.place(link.document_id, page.reviews).await?, page.next))
     }
 
     /// One review, with its current place.
@@ -173,6 +188,8 @@ impl Reviews {
         check_words(&draft.body, draft.suggestion.as_deref())?;
         let link = self.link_of(user, link).await?;
         let guard = self.guard(user, link.id, Role::Reviewer).await?;
+        let suggested = draft.suggestion.as_ref().map_or(0, String::len);
+        self.charge(user, draft.anchor.quote.len() + draft.body.len() + suggested)?;
         let snapshot = self.sessions.shared.rooms.snapshot(link.document_id).await?;
         let request = draft.anchor;
         let anchored = self
@@ -251,6 +268,8 @@ impl Reviews {
         let body = revision.body.as_deref().unwrap_or(&stored.body);
         let suggestion = revision.suggestion.as_ref().unwrap_or(&stored.suggestion);
         check_words(body, suggestion.as_deref())?;
+        let grows = body.len() + suggestion.as_ref().map_or(0, String::len);
+        self.charge(user, stored.bytes() + grows)?;
         let Revision { body, suggestion } = revision;
         let change = ReviewChange { body, suggestion, status: None };
         self.change(&link, id, change, expected, guard).await
@@ -270,6 +289,7 @@ impl Reviews {
         let link = self.link_of(user, link).await?;
         let guard = self.guard(user, link.id, Role::Reviewer).await?;
         let stored = self.own(&link, id, user).await?;
+        self.charge(user, stored.bytes())?;
         let this = self.clone();
         let deleting = async move {
             let storage = &this.sessions.shared.storage;
@@ -300,6 +320,8 @@ impl Reviews {
         let link = self.link_of(user, link).await?;
         let role = if link.writer.id == user.id { Role::Writer } else { Role::Reviewer };
         let guard = self.guard(user, link.id, role).await?;
+        let stored = self.find(&link, id).await?;
+        self.charge(user, stored.bytes() + body.len())?;
         let now = Utc::now();
         let reply = NewReply { id: ReplyId::generate(), author: user.clone(), body };
         let this = self.clone();
@@ -309,6 +331,12 @@ impl Reviews {
             this.updated(&link, guard.seat, done(replied, guard)?).await
         };
         self.sessions.complete(replying).await
+    }
+
+    /// Charges the event about a review with so many bytes of text to the user that causes it.
+    pub(super) fn charge(&self, user: &User, bytes: usize) -> Result<(), ReviewError> {
+        let budgets = &self.sessions.shared.budgets;
+        budgets.announce(&user.id, EVENT_BYTES + bytes).map_err(ReviewError::TooFast)
     }
 
     pub(super) async fn change(

@@ -4,11 +4,12 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use governor::{DefaultDirectRateLimiter, Quota, RateLimiter};
+use governor::{DefaultDirectRateLimiter, RateLimiter};
 use tokio::time::{Instant, sleep_until};
 
-use crate::domain::limits::{AWARENESS_BYTES_MAX, SETTLE_PATIENCE, SOCKET_BYTES_PER_SECOND};
+use crate::domain::limits::{AWARENESS_BYTES_MAX, SETTLE_PATIENCE};
 use crate::session::Sessions;
+use crate::session::budgets::{byte_quota, message_quota};
 use crate::session::close::Close;
 use crate::session::event::Event;
 use crate::session::holding::{Holding, Phase};
@@ -36,33 +37,26 @@ pub struct Seated {
 
 impl Seated {
     pub(super) fn new(sessions: Sessions, holding: Arc<Holding>, room: Arc<Room>) -> Self {
-        let limits = &sessions.shared.limits;
-        let per_second = NonZeroU32::new(limits.messages_per_second).unwrap_or(NonZeroU32::MIN);
-        let burst = NonZeroU32::new(limits.message_burst).unwrap_or(NonZeroU32::MIN);
-        let messages = RateLimiter::direct_with_clock(
-            Quota::per_second(per_second).allow_burst(burst),
-            sessions.shared.clock.clone(),
-        );
-        // Whoever comes back is sent the whole document, with the marks for which there is a
-        // reserve, and may bring as much, and its edits besides.
-        let whole = limits.document_bytes.saturating_mul(3).saturating_add(limits.message_bytes);
-        let whole = u32::try_from(whole).unwrap_or(u32::MAX);
-        let whole = NonZeroU32::new(whole).unwrap_or(NonZeroU32::MIN);
-        let bytes = Quota::per_second(SOCKET_BYTES_PER_SECOND).allow_burst(whole);
-        let bytes = RateLimiter::direct_with_clock(bytes, sessions.shared.clock.clone());
+        let (limits, clock) = (&sessions.shared.limits, &sessions.shared.clock);
+        let messages = RateLimiter::direct_with_clock(message_quota(limits), clock.clone());
+        let bytes = RateLimiter::direct_with_clock(byte_quota(limits), clock.clone());
         Self { sessions, holding, room, messages, bytes }
     }
 
-    /// Whether the socket sends no more than it may.
+    /// Whether the socket and its user send no more than they may.
     fn is_within_its_rate(&self, message: &Bytes) -> bool {
-        self.messages.check().is_ok() && self.may_move(message.len())
+        let user = &self.holding.sitter.user.id;
+        self.messages.check().is_ok()
+            && self.sessions.shared.budgets.may_send(user)
+            && self.may_move(message.len())
     }
 
-    /// Whether so many bytes may be moved for this socket, one way or the other.
+    /// Whether so many bytes may be moved for this socket and its user, one way or the other.
     fn may_move(&self, bytes: usize) -> bool {
-        let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
-        let bytes = NonZeroU32::new(bytes).unwrap_or(NonZeroU32::MIN);
-        matches!(self.bytes.check_n(bytes), Ok(Ok(())))
+        let user = &self.holding.sitter.user.id;
+        let count = NonZeroU32::new(u32::try_from(bytes).unwrap_or(u32::MAX));
+        let of_socket = self.bytes.check_n(count.unwrap_or(NonZeroU32::MIN));
+        matches!(of_socket, Ok(Ok(()))) && self.sessions.shared.budgets.may_move(user, bytes)
     }
 
     /// Charges this socket for what a message cost beyond its own bytes.

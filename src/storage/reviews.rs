@@ -7,10 +7,14 @@ use chrono::{DateTime, Utc};
 
 use crate::domain::anchor::{AnchorOrigin, RelativeRange};
 use crate::domain::ids::{ReplyId, ReviewId, ShareLinkId};
+use crate::domain::limits::{
+    REVIEW_BYTES_MAX, REVIEW_PAGE_BYTES_MAX, REVIEW_PAGE_ROWS_MAX, REVIEWS_BYTES_MAX,
+};
 use crate::domain::review::{Reply, ReviewStatus};
 use crate::domain::user::User;
 use crate::storage::error::StorageError;
 use crate::storage::log::Append;
+use crate::storage::page::Cursor;
 use crate::storage::seats::{Guard, Guarded};
 use crate::storage::{Storage, on_engine};
 
@@ -33,6 +37,54 @@ pub struct NewReview {
     pub suggestion: Option<String>,
     /// When.
     pub now: DateTime<Utc>,
+}
+
+impl NewReview {
+    /// What it counts towards the bounds of its link.
+    pub(in crate::storage) fn bytes(&self) -> i64 {
+        let AnchorOrigin { quote, prefix, suffix, .. } = &self.origin;
+        let suggestion = self.suggestion.as_deref().unwrap_or_default();
+        let texts = [quote, prefix, suffix, self.body.as_str(), suggestion];
+        i64::try_from(texts.into_iter().map(str::len).sum::<usize>()).unwrap_or(i64::MAX)
+    }
+}
+
+/// A page of a link's reviews, oldest first.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReviewPage {
+    /// The reviews with their replies.
+    pub reviews: Vec<StoredReview>,
+    /// Where the next page begins, if there is one.
+    pub next: Option<Cursor<ReviewId>>,
+}
+
+/// Key and size of a review, as the index of a link has them.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::storage) struct Listed {
+    /// Its place in the list.
+    pub(in crate::storage) place: Cursor<ReviewId>,
+    /// Its size, with its replies.
+    pub(in crate::storage) bytes: i64,
+}
+
+/// How many of these reviews a page holds: at most `rows`, at most [`REVIEW_PAGE_BYTES_MAX`] bytes, and
+/// at least one.
+///
+/// [`REVIEW_PAGE_BYTES_MAX`]: crate::domain::limits::REVIEW_PAGE_BYTES_MAX
+pub(in crate::storage) fn rows_of_page(listed: &[Listed], rows: u32) -> usize {
+    let rows = usize::try_from(rows.clamp(1, REVIEW_PAGE_ROWS_MAX)).unwrap_or(usize::MAX);
+    let mut bytes = 0_i64;
+    let fitting = listed.iter().take(rows).take_while(|review| {
+        bytes = bytes.saturating_add(review.bytes);
+        bytes <= REVIEW_PAGE_BYTES_MAX
+    });
+    fitting.count().max(1).min(listed.len())
+}
+
+/// Whether a review that grew from `before` to `after` bytes is larger than it may be, or all reviews
+/// of its link are.
+pub(in crate::storage) fn is_too_large(before: i64, after: i64, all: i64) -> bool {
+    before < after && (REVIEW_BYTES_MAX < after || REVIEWS_BYTES_MAX < all)
 }
 
 /// A review as it stands in the database.
@@ -62,6 +114,18 @@ pub struct StoredReview {
     pub created_at: DateTime<Utc>,
     /// When it, or one of its replies, last changed.
     pub updated_at: DateTime<Utc>,
+}
+
+impl StoredReview {
+    /// Bytes of its texts and its replies.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        let AnchorOrigin { quote, prefix, suffix, .. } = &self.origin;
+        let suggestion = self.suggestion.as_deref().unwrap_or_default();
+        let texts = [quote, prefix, suffix, self.body.as_str(), suggestion];
+        let replies = self.replies.iter().map(|reply| reply.body.len());
+        texts.into_iter().map(str::len).chain(replies).sum()
+    }
 }
 
 /// What to change of a review. What is `None` stays.
@@ -100,7 +164,7 @@ pub struct NewReply {
 }
 
 impl Storage {
-    /// Makes a review. `Full` at [`REVIEWS_PER_LINK_MAX`].
+    /// Makes a review. `Full` at [`REVIEWS_PER_LINK_MAX`], or at [`REVIEWS_BYTES_MAX`].
     ///
     /// # Errors
     ///
@@ -115,13 +179,19 @@ impl Storage {
         on_engine!(self, create_review(new, guard))
     }
 
-    /// All reviews of a link with their replies, oldest first.
+    /// A page of a link's reviews with their replies, oldest first: those behind `after`, at most
+    /// `rows` and [`REVIEW_PAGE_ROWS_MAX`] of them, and at most [`REVIEW_PAGE_BYTES_MAX`] bytes.
     ///
     /// # Errors
     ///
     /// [`StorageError`] when the database cannot be read.
-    pub async fn reviews(&self, link: ShareLinkId) -> Result<Vec<StoredReview>, StorageError> {
-        on_engine!(self, reviews(link))
+    pub async fn reviews(
+        &self,
+        link: ShareLinkId,
+        after: Option<Cursor<ReviewId>>,
+        rows: u32,
+    ) -> Result<ReviewPage, StorageError> {
+        on_engine!(self, reviews(link, after, rows))
     }
 
     /// One review of a link.
@@ -139,7 +209,7 @@ impl Storage {
 
     /// Changes a review. Decide a status on what you have read, and name its version: an
     /// accepted review keeps its status in any case, and one that is not open its words, which is
-    /// told as a `VersionMismatch`.
+    /// told as a `VersionMismatch`. `Full` when it would be larger than [`REVIEW_BYTES_MAX`].
     ///
     /// # Errors
     ///
@@ -171,7 +241,8 @@ impl Storage {
         on_engine!(self, delete_review(link, id, expected_version, guard))
     }
 
-    /// Adds a reply, which is a change of the review. `Full` at [`REPLIES_PER_REVIEW_MAX`].
+    /// Adds a reply, which is a change of the review. `Full` at [`REPLIES_PER_REVIEW_MAX`], or at
+    /// [`REVIEW_BYTES_MAX`].
     ///
     /// # Errors
     ///

@@ -170,8 +170,17 @@ export const join = (id, invite) =>
 /** @param {string} link @param {string} [rest] */
 const reviewsAt = (link, rest = "") => `/api/share-links/${at(link)}/reviews${rest}`
 
-/** @param {string} link @returns {Promise<Review[]>} */
-export const reviews = async (link) => (await call("GET", reviewsAt(link))).reviews
+/** All reviews of a link, page by page. @param {string} link @returns {Promise<Review[]>} */
+export async function reviews(link) {
+  /** @type {Review[]} */
+  const all = []
+  for (let cursor = ""; ; ) {
+    const page = await call("GET", reviewsAt(link, cursor && `?cursor=${at(cursor)}`))
+    all.push(...page.reviews)
+    if (!page.next_cursor) return all
+    cursor = page.next_cursor
+  }
+}
 
 /** @param {string} link @param {string} id @returns {Promise<Review>} */
 export const review = (link, id) => call("GET", reviewsAt(link, `/${at(id)}`))

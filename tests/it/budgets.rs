@@ -1,6 +1,7 @@
 //! Bounds that the server keeps for each user and each share link (G17).
 
 use serde_json::{Value, json};
+use tokio::time::Instant;
 
 use crate::desk::Desk;
 use crate::process::Server;
@@ -16,6 +17,8 @@ const UNSEEN: &[&str] = &[
     "Ki\u{200D}m",
     "\u{202E}txt.exe",
 ];
+
+const MIB: usize = 1_024 * 1_024;
 
 fn reviews(desk: &Desk) -> String {
     format!("/api/share-links/{}/reviews", desk.link)
@@ -63,4 +66,76 @@ async fn g17_a_review_with_control_characters_is_rejected() {
     let replies = format!("{path}/replies");
     let reply = server.post(&desk.reviewer, &replies, json!({ "body": "\u{8}x" })).await;
     reply.problem(422, "invalid");
+}
+
+/// Goal: what a reviewer writes reaches the writer at a bounded rate, and the writer keeps the seat.
+#[tokio::test]
+async fn g17_replies_do_not_flood_the_writers_socket() {
+    let server = Server::start().await;
+    let desk = server.desk("a text").await;
+    let (writer, _reviewer) = (server.writer(&desk).await, server.reviewer(&desk).await);
+    let began = Instant::now();
+    let (mut taken, mut fast) = (0, 0);
+    let mut replies = String::new();
+    for number in 0..171 {
+        // Each time the review is full, the attack goes on with another one.
+        if replies.is_empty() {
+            let made = server.post(&desk.reviewer, &reviews(&desk), draft("?", None)).await;
+            if made.status.as_u16() == 429 {
+                fast += 1;
+                continue;
+            }
+            let id = made.ok(201)["id"].as_str().expect("an id").to_owned();
+            replies = format!("{}/{id}/replies", reviews(&desk));
+        }
+        let body = json!({ "body": format!("{number} {}", "x".repeat(16_000)) });
+        let answer = server.post(&desk.reviewer, &replies, body).await;
+        match answer.status.as_u16() {
+            201 => taken += 1,
+            409 => {
+                answer.problem(409, "too-many");
+                replies.clear();
+            }
+            _ => {
+                answer.problem(429, "too-many-requests");
+                fast += 1;
+            }
+        }
+    }
+    assert!(0 < taken && 0 < fast, "{taken} taken, {fast} too fast");
+    let bytes: usize =
+        writer.look(|state| state.events.iter().map(|event| event.to_string().len()).sum());
+    let seconds = usize::try_from(began.elapsed().as_secs()).expect("a few") + 1;
+    assert!(bytes < 5 * MIB / 2 + seconds * 256 * 1_024, "{bytes} bytes in {seconds} s");
+    assert!(writer.is_open());
+    writer.append("!");
+    writer.saved().await;
+}
+
+/// Goal: a list is answered page by page, whatever is asked for, and the pages are all of it.
+#[tokio::test]
+async fn g17_a_list_of_reviews_ends_a_page_behind_a_mebibyte() {
+    let server = Server::start().await;
+    let desk = server.desk("a text").await;
+    let _reviewer = server.reviewer(&desk).await;
+    let mut made = 0;
+    while made < 24 {
+        let suggestion = "x".repeat(64_000);
+        let drafted = draft("?", Some(&suggestion));
+        let answer = server.post(&desk.reviewer, &reviews(&desk), drafted).await;
+        match answer.status.as_u16() {
+            201 => made += 1,
+            status => assert_eq!(status, 429),
+        }
+    }
+    let (mut read, mut pages, mut path) = (0, 0, format!("{}?limit=1000", reviews(&desk)));
+    loop {
+        let page = server.get(&desk.writer, &path).await.ok(200);
+        assert!(page.to_string().len() < 2 * MIB);
+        read += page["reviews"].as_array().expect("rows").len();
+        pages += 1;
+        let Some(cursor) = page["next_cursor"].as_str() else { break };
+        path = format!("{}?cursor={cursor}", reviews(&desk));
+    }
+    assert_eq!((read, pages), (24, 2));
 }

@@ -115,10 +115,10 @@ pub(crate) async fn deleting_a_document_deletes_what_hangs_on_it_and_nothing_els
     assert_eq!(desk.storage.document(gone.document).await.unwrap(), None);
     assert_eq!(desk.storage.log(gone.document).await.unwrap(), None);
     assert_eq!(desk.storage.link(gone.link).await.unwrap(), None);
-    assert_eq!(desk.storage.reviews(gone.link).await.unwrap(), []);
+    assert_eq!(desk.storage.reviews(gone.link, None, 100).await.unwrap().reviews, []);
     assert_eq!(desk.storage.door(gone.writer.seat).await.unwrap(), None);
     let after = desk.storage.create_review(&new_review(gone.link), gone.reviewer).await.unwrap();
     assert_eq!(after, Guarded::Fenced);
     assert_eq!(desk.text(kept.document).await, b"onetwo");
-    assert_eq!(desk.storage.reviews(kept.link).await.unwrap().len(), 1);
+    assert_eq!(desk.storage.reviews(kept.link, None, 100).await.unwrap().reviews.len(), 1);
 }

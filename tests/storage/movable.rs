@@ -44,7 +44,7 @@ pub(crate) async fn every_call_may_be_made_from_a_task_that_moves_between_thread
     movable(s.vacate(guard.seat, guard.fence));
     let review = new_review(link);
     movable(s.create_review(&review, guard));
-    movable(s.reviews(link));
+    movable(s.reviews(link, None, 1));
     movable(s.review(link, review.id));
     movable(s.change_review(link, review.id, &ReviewChange::default(), None, guard, at(0)));
     movable(s.delete_review(link, review.id, None, guard));

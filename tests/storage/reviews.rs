@@ -3,7 +3,10 @@
 use galley::domain::anchor::RelativeRange;
 use galley::domain::fence::Fence;
 use galley::domain::ids::{ReplyId, ReviewId};
-use galley::domain::limits::{REPLIES_PER_REVIEW_MAX, REVIEWS_PER_LINK_MAX};
+use galley::domain::limits::{
+    REPLIES_PER_REVIEW_MAX, REVIEW_BYTES_MAX, REVIEW_PAGE_BYTES_MAX, REVIEW_PAGE_ROWS_MAX,
+    REVIEWS_BYTES_MAX, REVIEWS_PER_LINK_MAX,
+};
 use galley::domain::review::ReviewStatus;
 use galley::domain::seat::Role;
 use galley::storage::log::Append;
@@ -27,6 +30,9 @@ crate::on_both_engines! {
     of_many_who_accept_at_once_one_changes_the_text
     g13_a_review_takes_no_more_replies_than_its_limit
     g13_a_link_takes_no_more_reviews_than_its_limit
+    g17_a_review_takes_no_more_bytes_than_its_limit
+    g17_a_link_takes_no_more_bytes_of_reviews_than_its_limit
+    g17_a_list_of_reviews_is_read_in_pages_of_bounded_rows_and_bytes
 }
 
 async fn make(desk: &Desk, seated: Seated) -> StoredReview {
@@ -56,7 +62,7 @@ pub(crate) async fn a_review_is_read_back_as_it_was_made(desk: Desk) {
     assert_eq!((made.status, made.version), (ReviewStatus::Open, 1));
     assert_eq!((made.created_at, made.updated_at), (at(4), at(4)));
     assert_eq!(desk.storage.review(seated.link, new.id).await.unwrap(), Some(made.clone()));
-    assert_eq!(desk.storage.reviews(seated.link).await.unwrap(), [made]);
+    assert_eq!(desk.storage.reviews(seated.link, None, 100).await.unwrap().reviews, [made]);
     let elsewhere = desk.seated().await.link;
     assert_eq!(desk.storage.review(elsewhere, new.id).await.unwrap(), None);
 }
@@ -76,7 +82,7 @@ pub(crate) async fn reviews_are_listed_oldest_first_with_their_replies_in_order(
         done(desk.storage.add_reply(seated.link, ids[0], &reply, guard, at(6)).await.unwrap());
     }
 
-    let listed = desk.storage.reviews(seated.link).await.unwrap();
+    let listed = desk.storage.reviews(seated.link, None, 100).await.unwrap().reviews;
 
     let order: Vec<ReviewId> = listed.iter().map(|review| review.id).collect();
     assert_eq!(order, [ids[1], ids[2], ids[0]]);
@@ -143,7 +149,7 @@ pub(crate) async fn a_deleted_review_takes_its_replies_along(desk: Desk) {
     let late = desk.storage.delete_review(link, made.id, Some(1), guard).await.unwrap();
     assert_eq!(late, Guarded::VersionMismatch { current: 2 });
     done(desk.storage.delete_review(link, made.id, Some(2), guard).await.unwrap());
-    assert_eq!(desk.storage.reviews(link).await.unwrap(), []);
+    assert_eq!(desk.storage.reviews(link, None, 100).await.unwrap().reviews, []);
     // The reply's id would still be taken if its row had stayed.
     let again = make(&desk, seated).await.id;
     done(desk.storage.add_reply(link, again, &reply, guard, at(6)).await.unwrap());
@@ -173,7 +179,7 @@ pub(crate) async fn g2_a_review_is_not_touched_under_an_older_fence_or_from_anot
         let accepted = desk.storage.accept_review(link, made.id, None, &edit, at(9)).await;
         assert_eq!(accepted.unwrap(), Guarded::Fenced);
     }
-    assert_eq!(desk.storage.reviews(link).await.unwrap(), [made]);
+    assert_eq!(desk.storage.reviews(link, None, 100).await.unwrap().reviews, [made]);
     assert_eq!(desk.text(seated.document).await, b"");
 }
 
@@ -209,7 +215,10 @@ pub(crate) async fn accepting_changes_text_and_review_together_or_neither(desk: 
     let by_the_reviewer = Append { guard: Some(seated.reviewer), ..good.clone() };
     assert_eq!(accept(&by_the_reviewer, None).await, Guarded::Fenced);
     assert_eq!(desk.text(seated.document).await, b"");
-    assert_eq!(desk.storage.reviews(link).await.unwrap(), std::slice::from_ref(&made));
+    assert_eq!(
+        desk.storage.reviews(link, None, 100).await.unwrap().reviews,
+        std::slice::from_ref(&made)
+    );
 
     let (accepted, seq) = done(accept(&good, Some(1)).await);
 
@@ -267,4 +276,90 @@ pub(crate) async fn g13_a_link_takes_no_more_reviews_than_its_limit(desk: Desk) 
     assert_eq!(one_more.unwrap(), Guarded::Full);
     let elsewhere = desk.seated().await;
     make(&desk, elsewhere).await;
+}
+
+/// So many bytes, with characters of three.
+fn long(bytes: usize) -> String {
+    "가".repeat(bytes / 3)
+}
+
+fn to_body(body: String) -> ReviewChange {
+    ReviewChange { body: Some(body), ..ReviewChange::default() }
+}
+
+pub(crate) async fn g17_a_review_takes_no_more_bytes_than_its_limit(desk: Desk) {
+    let seated = desk.seated().await;
+    let (link, guard, storage) = (seated.link, seated.writer, &desk.storage);
+    let id = make(&desk, seated).await.id;
+    let reply = new_reply(&long(60_000));
+    let mut refused = None;
+    for _ in 0..6 {
+        let reply = galley::storage::reviews::NewReply { id: ReplyId::generate(), ..reply.clone() };
+        match storage.add_reply(link, id, &reply, guard, at(5)).await.unwrap() {
+            Guarded::Done(_) => {}
+            other => refused = Some(other),
+        }
+    }
+    assert_eq!(refused, Some(Guarded::Full));
+    let review = storage.review(link, id).await.unwrap().unwrap();
+    assert_eq!((review.replies.len(), review.version), (4, 5));
+    assert!(i64::try_from(review.bytes()).unwrap() <= REVIEW_BYTES_MAX);
+    // It may be reworded and decided upon as long as it does not grow further.
+    let change = async |change: ReviewChange| {
+        storage.change_review(link, id, &change, None, seated.reviewer, at(6)).await.unwrap()
+    };
+    assert_eq!(change(to_body(long(30_000))).await, Guarded::Full);
+    done(change(to_body("short".to_owned())).await);
+    done(change(to_status(ReviewStatus::Resolved)).await);
+}
+
+pub(crate) async fn g17_a_link_takes_no_more_bytes_of_reviews_than_its_limit(desk: Desk) {
+    let seated = desk.seated().await;
+    let (link, guard, storage) = (seated.link, seated.reviewer, &desk.storage);
+    let create = async |body: String| {
+        let new = NewReview { body, ..new_review(link) };
+        storage.create_review(&new, guard).await.unwrap()
+    };
+    let mut made = Vec::new();
+    while let Guarded::Done(review) = create(long(240_000)).await {
+        made.push(review.id);
+    }
+    assert_eq!(i64::try_from(made.len()), Ok(REVIEWS_BYTES_MAX / 240_000));
+    assert_eq!(create(long(240_000)).await, Guarded::Full);
+    // What is deleted gives its bytes back.
+    done(storage.delete_review(link, made[0], None, guard).await.unwrap());
+    done(create(long(240_000)).await);
+    // Another link has its own.
+    make(&desk, desk.seated().await).await;
+}
+
+pub(crate) async fn g17_a_list_of_reviews_is_read_in_pages_of_bounded_rows_and_bytes(desk: Desk) {
+    let seated = desk.seated().await;
+    let (link, guard, storage) = (seated.link, seated.reviewer, &desk.storage);
+    let mut made = Vec::new();
+    for second in 0..i64::from(REVIEW_PAGE_ROWS_MAX) + 20 {
+        // Groups of the same moment, so that pages end between two of one.
+        let size = if second < 20 { 200_000 } else { 3 };
+        let new = NewReview { now: at(second / 3), body: long(size), ..new_review(link) };
+        made.push(done(storage.create_review(&new, guard).await.unwrap()));
+    }
+    made.sort_by_key(|review| (review.created_at, review.id.to_string()));
+    let (mut read, mut after, mut pages) = (Vec::new(), None, 0);
+    loop {
+        let page = storage.reviews(link, after, u32::MAX).await.unwrap();
+        let bytes: usize = page.reviews.iter().map(StoredReview::bytes).sum();
+        assert!(i64::try_from(bytes).unwrap() <= REVIEW_PAGE_BYTES_MAX);
+        assert!(u32::try_from(page.reviews.len()).unwrap() <= REVIEW_PAGE_ROWS_MAX);
+        read.extend(page.reviews);
+        pages += 1;
+        after = page.next;
+        if after.is_none() {
+            break;
+        }
+    }
+    assert_eq!(read, made);
+    assert!((4..10).contains(&pages), "{pages}");
+    let few = storage.reviews(link, None, 2).await.unwrap();
+    assert_eq!(few.reviews, made[..2]);
+    assert_eq!(few.next.map(|next| next.id), Some(made[1].id));
 }

@@ -2,16 +2,19 @@
 
 use std::collections::HashMap;
 
+use chrono::{DateTime, Utc};
 use sqlx::postgres::PgRow;
 use sqlx::{PgConnection, Row};
 
 use crate::domain::anchor::{AnchorOrigin, RelativeRange, TextRange};
 use crate::domain::ids::{ReviewId, ShareLinkId};
+use crate::domain::limits::REVIEW_PAGE_ROWS_MAX;
 use crate::domain::review::{Reply, ReviewStatus};
 use crate::storage::error::StorageError;
+use crate::storage::page::Cursor;
 use crate::storage::postgres::columns::{Moment, text, user};
 use crate::storage::postgres::stop::Stop;
-use crate::storage::reviews::StoredReview;
+use crate::storage::reviews::{Listed, ReviewPage, StoredReview, rows_of_page};
 use crate::storage::rows::{corrupt, parse};
 
 /// Selects reviews for [`review_from`].
@@ -40,20 +43,42 @@ macro_rules! select_replies {
 
 type ReplyRow = (String, String, String, String, String, Moment);
 
-/// All reviews of a link, oldest first. In a transaction: these are two statements.
-pub(super) async fn fetch_all(
+/// A page of a link's reviews, oldest first. In a transaction: these are three statements.
+pub(super) async fn fetch_page(
     connection: &mut PgConnection,
     link: ShareLinkId,
-) -> Result<Vec<StoredReview>, Stop> {
-    let rows = sqlx::query(select_reviews!("WHERE r.link_id = $1 ORDER BY r.created_at, r.id"))
-        .bind(link.to_string())
-        .fetch_all(&mut *connection)
-        .await?;
+    after: Option<Cursor<ReviewId>>,
+    rows: u32,
+) -> Result<ReviewPage, Stop> {
+    let mut listed = list(connection, link, after, rows).await?;
+    let held = rows_of_page(&listed, rows);
+    let more = held < listed.len();
+    listed.truncate(held);
+    let Some(last) = listed.last().map(|review| review.place) else {
+        return Ok(ReviewPage { reviews: Vec::new(), next: None });
+    };
+    let first = after_of(after);
+    let rows = sqlx::query(select_reviews!(
+        "WHERE r.link_id = $1 AND (r.created_at, r.id) > ($2, $3) \
+         AND (r.created_at, r.id) <= ($4, $5) ORDER BY r.created_at, r.id"
+    ))
+    .bind(link.to_string())
+    .bind(first.0)
+    .bind(first.1.as_str())
+    .bind(Moment(last.at))
+    .bind(last.id.to_string())
+    .fetch_all(&mut *connection)
+    .await?;
     let replies: Vec<ReplyRow> = sqlx::query_as(select_replies!(
         "JOIN reviews r ON r.id = p.review_id WHERE r.link_id = $1 \
+         AND (r.created_at, r.id) > ($2, $3) AND (r.created_at, r.id) <= ($4, $5) \
          ORDER BY p.review_id, p.version"
     ))
     .bind(link.to_string())
+    .bind(first.0)
+    .bind(first.1)
+    .bind(Moment(last.at))
+    .bind(last.id.to_string())
     .fetch_all(connection)
     .await?;
     let mut by_review: HashMap<ReviewId, Vec<Reply>> = HashMap::new();
@@ -66,7 +91,40 @@ pub(super) async fn fetch_all(
         review.replies = by_review.remove(&review.id).unwrap_or_default();
         reviews.push(review);
     }
-    Ok(reviews)
+    Ok(ReviewPage { reviews, next: more.then_some(last) })
+}
+
+/// Keys and sizes of the reviews behind a place, from the index alone: one more than a page has.
+async fn list(
+    connection: &mut PgConnection,
+    link: ShareLinkId,
+    after: Option<Cursor<ReviewId>>,
+    rows: u32,
+) -> Result<Vec<Listed>, Stop> {
+    let (at, id) = after_of(after);
+    let rows: Vec<(String, Moment, i64)> = sqlx::query_as(
+        "SELECT id, created_at, bytes FROM reviews WHERE link_id = $1 \
+         AND (created_at, id) > ($2, $3) ORDER BY created_at, id LIMIT $4",
+    )
+    .bind(link.to_string())
+    .bind(at)
+    .bind(id)
+    .bind(i64::from(rows.clamp(1, REVIEW_PAGE_ROWS_MAX)) + 1)
+    .fetch_all(connection)
+    .await?;
+    let listed = rows.into_iter().map(|(id, at, bytes)| {
+        let place = Cursor { at: at.0, id: parse(&id)? };
+        Ok(Listed { place, bytes })
+    });
+    listed.collect()
+}
+
+/// The key behind which a page begins. Galley makes no review before the epoch.
+fn after_of(after: Option<Cursor<ReviewId>>) -> (Moment, String) {
+    match after {
+        Some(Cursor { at, id }) => (Moment(at), id.to_string()),
+        None => (Moment(DateTime::<Utc>::UNIX_EPOCH), String::new()),
+    }
 }
 
 /// One review of a link. In a transaction: these are two statements.

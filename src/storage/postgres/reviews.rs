@@ -11,20 +11,24 @@ use crate::domain::limits::{REPLIES_PER_REVIEW_MAX, REVIEWS_PER_LINK_MAX};
 use crate::domain::review::ReviewStatus;
 use crate::storage::error::StorageError;
 use crate::storage::log::{Append, Appended};
+use crate::storage::page::Cursor;
 use crate::storage::postgres::append::append_in;
 use crate::storage::postgres::columns::{Moment, kept};
-use crate::storage::postgres::review_rows::{fetch_all, fetch_one, status};
+use crate::storage::postgres::review_rows::{fetch_one, fetch_page, status};
 use crate::storage::postgres::seats::demand;
 use crate::storage::postgres::stop::Stop;
 use crate::storage::postgres::users::put_user;
 use crate::storage::postgres::{Postgres, SNAPSHOT, WRITE, transaction};
-use crate::storage::reviews::{NewReply, NewReview, ReviewChange, StoredReview};
+use crate::storage::reviews::{
+    NewReply, NewReview, ReviewChange, ReviewPage, StoredReview, is_too_large,
+};
 use crate::storage::seats::{Guard, Guarded, settle};
 
 /// What of a review decides whether it may be changed.
 struct Standing {
     version: i64,
     status: ReviewStatus,
+    bytes: i64,
 }
 
 impl Postgres {
@@ -44,8 +48,11 @@ impl Postgres {
     pub(in crate::storage) async fn reviews(
         &self,
         link: ShareLinkId,
-    ) -> Result<Vec<StoredReview>, StorageError> {
-        let reading = transaction!(self.others, SNAPSHOT, tx => { fetch_all(tx, link).await });
+        after: Option<Cursor<ReviewId>>,
+        rows: u32,
+    ) -> Result<ReviewPage, StorageError> {
+        let reading =
+            transaction!(self.others, SNAPSHOT, tx => { fetch_page(tx, link, after, rows).await });
         reading.map_err(Stop::into_error)
     }
 
@@ -75,6 +82,7 @@ impl Postgres {
                 return Err(Stop::Refused(Guarded::VersionMismatch { current }));
             }
             update(tx, id, change, now).await?;
+            weigh(tx, link, id, standing.bytes).await?;
             the_review(tx, link, id).await
         });
         settle(changing.map_err(Stop::into_halt))
@@ -112,6 +120,7 @@ impl Postgres {
             let standing = standing(tx, link, review, None).await?;
             insert_reply(tx, review, standing.version + 1, reply, now).await?;
             update(tx, review, &ReviewChange::default(), now).await?;
+            weigh(tx, link, review, standing.bytes).await?;
             the_review(tx, link, review).await
         });
         settle(replying.map_err(Stop::into_halt))
@@ -173,8 +182,8 @@ async fn insert(connection: &mut PgConnection, new: &NewReview) -> Result<(), St
     sqlx::query(
         "INSERT INTO reviews (id, link_id, author_id, anchor_start, anchor_end, quote, \
          prefix, suffix, current_start, current_end, body, suggestion, status, version, \
-         created_at, updated_at) \
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, 1, $14, $14)",
+         created_at, updated_at, bytes) \
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, 1, $14, $14, $15)",
     )
     .bind(new.id.to_string())
     .bind(new.link.to_string())
@@ -190,9 +199,10 @@ async fn insert(connection: &mut PgConnection, new: &NewReview) -> Result<(), St
     .bind(new.suggestion.as_deref().map(kept))
     .bind(ReviewStatus::Open.as_str())
     .bind(Moment(new.now))
+    .bind(new.bytes())
     .execute(&mut *connection)
     .await?;
-    Ok(())
+    weigh(connection, new.link, new.id, 0).await
 }
 
 /// Stops unless the guard is of that link, and holds.
@@ -210,17 +220,17 @@ async fn standing(
     id: ReviewId,
     expected: Option<i64>,
 ) -> Result<Standing, Stop> {
-    let row: Option<(i64, String)> =
-        sqlx::query_as("SELECT version, status FROM reviews WHERE id = $1 AND link_id = $2")
+    let row: Option<(i64, String, i64)> =
+        sqlx::query_as("SELECT version, status, bytes FROM reviews WHERE id = $1 AND link_id = $2")
             .bind(id.to_string())
             .bind(link.to_string())
             .fetch_optional(connection)
             .await?;
-    let (current, name) = row.ok_or(Stop::Refused(Guarded::NotFound))?;
+    let (current, name, bytes) = row.ok_or(Stop::Refused(Guarded::NotFound))?;
     if expected.is_some_and(|expected| expected != current) {
         return Err(Stop::Refused(Guarded::VersionMismatch { current }));
     }
-    Ok(Standing { version: current, status: status(&name)? })
+    Ok(Standing { version: current, status: status(&name)?, bytes })
 }
 
 /// Makes a change, which gives the review its next version.
@@ -234,6 +244,8 @@ async fn update(
     sqlx::query(
         "UPDATE reviews SET body = COALESCE($2, body), \
          suggestion = CASE WHEN $3 THEN $4 ELSE suggestion END, \
+         bytes = bytes + COALESCE(octet_length($2) - octet_length(body), 0) + CASE WHEN $3 \
+         THEN COALESCE(octet_length($4), 0) - COALESCE(octet_length(suggestion), 0) ELSE 0 END, \
          status = COALESCE($5, status), version = version + 1, updated_at = $6 WHERE id = $1",
     )
     .bind(id.to_string())
@@ -272,8 +284,34 @@ async fn insert_reply(
     .bind(reply.author.id.as_str())
     .bind(kept(&reply.body))
     .bind(Moment(now))
-    .execute(connection)
+    .execute(&mut *connection)
     .await?;
+    sqlx::query("UPDATE reviews SET bytes = bytes + octet_length($2) WHERE id = $1")
+        .bind(review.to_string())
+        .bind(kept(&reply.body))
+        .execute(connection)
+        .await?;
+    Ok(())
+}
+
+/// Stops if the review has grown, and it or all reviews of its link are larger than they may be.
+async fn weigh(
+    connection: &mut PgConnection,
+    link: ShareLinkId,
+    id: ReviewId,
+    before: i64,
+) -> Result<(), Stop> {
+    let (after, all): (i64, i64) = sqlx::query_as(
+        "SELECT r.bytes, (SELECT SUM(bytes)::bigint FROM reviews WHERE link_id = $2) \
+         FROM reviews r WHERE r.id = $1",
+    )
+    .bind(id.to_string())
+    .bind(link.to_string())
+    .fetch_one(connection)
+    .await?;
+    if is_too_large(before, after, all) {
+        return Err(Stop::Refused(Guarded::Full));
+    }
     Ok(())
 }
 

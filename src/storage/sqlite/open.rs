@@ -173,6 +173,7 @@ async fn migrate(writer: &SqlitePool) -> Result<(), Opening> {
         ("initial", include_str!("migrations/0001_initial.sql")),
         ("versions", include_str!("migrations/0002_versions.sql")),
         ("journal", include_str!("migrations/0003_journal.sql")),
+        ("review_bytes", include_str!("migrations/0004_review_bytes.sql")),
     ];
     let migrations = (1..).zip(migrations).map(|(version, (name, sql))| {
         Migration::new(version, name.into(), MigrationType::Simple, sql.into_sql_str(), false)

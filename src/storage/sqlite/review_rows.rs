@@ -2,14 +2,17 @@
 
 use std::collections::HashMap;
 
+use chrono::{DateTime, Utc};
 use sqlx::sqlite::SqliteRow;
 use sqlx::{Row, SqliteConnection};
 
 use crate::domain::anchor::{AnchorOrigin, RelativeRange, TextRange};
 use crate::domain::ids::{ReviewId, ShareLinkId};
+use crate::domain::limits::REVIEW_PAGE_ROWS_MAX;
 use crate::domain::review::{Reply, ReviewStatus};
 use crate::storage::error::StorageError;
-use crate::storage::reviews::StoredReview;
+use crate::storage::page::Cursor;
+use crate::storage::reviews::{Listed, ReviewPage, StoredReview, rows_of_page};
 use crate::storage::rows::{corrupt, parse, time, user};
 
 /// Selects reviews for [`review_from`].
@@ -38,20 +41,42 @@ macro_rules! select_replies {
 
 type ReplyRow = (String, String, String, String, String, i64);
 
-/// All reviews of a link, oldest first. In a transaction: these are two statements.
-pub(super) async fn fetch_all(
+/// A page of a link's reviews, oldest first. In a transaction: these are three statements.
+pub(super) async fn fetch_page(
     connection: &mut SqliteConnection,
     link: ShareLinkId,
-) -> Result<Vec<StoredReview>, StorageError> {
-    let rows = sqlx::query(select_reviews!("WHERE r.link_id = $1 ORDER BY r.created_at, r.id"))
-        .bind(link.to_string())
-        .fetch_all(&mut *connection)
-        .await?;
+    after: Option<Cursor<ReviewId>>,
+    rows: u32,
+) -> Result<ReviewPage, StorageError> {
+    let mut listed = list(connection, link, after, rows).await?;
+    let held = rows_of_page(&listed, rows);
+    let more = held < listed.len();
+    listed.truncate(held);
+    let Some(last) = listed.last().map(|review| review.place) else {
+        return Ok(ReviewPage { reviews: Vec::new(), next: None });
+    };
+    let first = after_of(after);
+    let rows = sqlx::query(select_reviews!(
+        "WHERE r.link_id = $1 AND (r.created_at, r.id) > ($2, $3) \
+         AND (r.created_at, r.id) <= ($4, $5) ORDER BY r.created_at, r.id"
+    ))
+    .bind(link.to_string())
+    .bind(first.0)
+    .bind(first.1.as_str())
+    .bind(last.at.timestamp_millis())
+    .bind(last.id.to_string())
+    .fetch_all(&mut *connection)
+    .await?;
     let replies: Vec<ReplyRow> = sqlx::query_as(select_replies!(
         "JOIN reviews r ON r.id = p.review_id WHERE r.link_id = $1 \
+         AND (r.created_at, r.id) > ($2, $3) AND (r.created_at, r.id) <= ($4, $5) \
          ORDER BY p.review_id, p.version"
     ))
     .bind(link.to_string())
+    .bind(first.0)
+    .bind(first.1)
+    .bind(last.at.timestamp_millis())
+    .bind(last.id.to_string())
     .fetch_all(connection)
     .await?;
     let mut by_review: HashMap<ReviewId, Vec<Reply>> = HashMap::new();
@@ -64,7 +89,40 @@ pub(super) async fn fetch_all(
         review.replies = by_review.remove(&review.id).unwrap_or_default();
         reviews.push(review);
     }
-    Ok(reviews)
+    Ok(ReviewPage { reviews, next: more.then_some(last) })
+}
+
+/// Keys and sizes of the reviews behind a place, from the index alone: one more than a page has.
+async fn list(
+    connection: &mut SqliteConnection,
+    link: ShareLinkId,
+    after: Option<Cursor<ReviewId>>,
+    rows: u32,
+) -> Result<Vec<Listed>, StorageError> {
+    let (at, id) = after_of(after);
+    let rows: Vec<(String, i64, i64)> = sqlx::query_as(
+        "SELECT id, created_at, bytes FROM reviews WHERE link_id = $1 \
+         AND (created_at, id) > ($2, $3) ORDER BY created_at, id LIMIT $4",
+    )
+    .bind(link.to_string())
+    .bind(at)
+    .bind(id)
+    .bind(i64::from(rows.clamp(1, REVIEW_PAGE_ROWS_MAX)) + 1)
+    .fetch_all(connection)
+    .await?;
+    let listed = rows.into_iter().map(|(id, at, bytes)| {
+        let place = Cursor { at: time(at)?, id: parse(&id)? };
+        Ok(Listed { place, bytes })
+    });
+    listed.collect()
+}
+
+/// The key behind which a page begins. Galley makes no review before the epoch.
+fn after_of(after: Option<Cursor<ReviewId>>) -> (i64, String) {
+    match after {
+        Some(Cursor { at, id }) => (at.timestamp_millis(), id.to_string()),
+        None => (DateTime::<Utc>::UNIX_EPOCH.timestamp_millis(), String::new()),
+    }
 }
 
 /// One review of a link. In a transaction: these are two statements.

@@ -11,12 +11,15 @@ use crate::domain::limits::{REPLIES_PER_REVIEW_MAX, REVIEWS_PER_LINK_MAX};
 use crate::domain::review::ReviewStatus;
 use crate::storage::error::StorageError;
 use crate::storage::log::{Append, Appended};
-use crate::storage::reviews::{NewReply, NewReview, ReviewChange, StoredReview};
+use crate::storage::page::Cursor;
+use crate::storage::reviews::{
+    NewReply, NewReview, ReviewChange, ReviewPage, StoredReview, is_too_large,
+};
 use crate::storage::seats::{Guard, Guarded, Halt, settle};
 use crate::storage::sqlite::Sqlite;
 use crate::storage::sqlite::log::{append_in, look};
 use crate::storage::sqlite::memory::{Forget, Known};
-use crate::storage::sqlite::review_rows::{fetch_all, fetch_one, status};
+use crate::storage::sqlite::review_rows::{fetch_one, fetch_page, status};
 use crate::storage::sqlite::seats::demand;
 use crate::storage::sqlite::users::put_user;
 
@@ -24,6 +27,7 @@ use crate::storage::sqlite::users::put_user;
 struct Standing {
     version: i64,
     status: ReviewStatus,
+    bytes: i64,
 }
 
 impl Sqlite {
@@ -49,8 +53,8 @@ impl Sqlite {
         sqlx::query(
             "INSERT INTO reviews (id, link_id, author_id, anchor_start, anchor_end, quote, \
              prefix, suffix, current_start, current_end, body, suggestion, status, version, \
-             created_at, updated_at) \
-             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, 1, $14, $14)",
+             created_at, updated_at, bytes) \
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, 1, $14, $14, $15)",
         )
         .bind(new.id.to_string())
         .bind(new.link.to_string())
@@ -66,8 +70,10 @@ impl Sqlite {
         .bind(new.suggestion.as_deref())
         .bind(ReviewStatus::Open.as_str())
         .bind(new.now.timestamp_millis())
+        .bind(new.bytes())
         .execute(&mut *tx)
         .await?;
+        weigh(&mut tx, new.link, new.id, 0).await?;
         let review = the_review(&mut tx, new.link, new.id).await?;
         tx.commit().await?;
         Ok(review)
@@ -76,8 +82,10 @@ impl Sqlite {
     pub(in crate::storage) async fn reviews(
         &self,
         link: ShareLinkId,
-    ) -> Result<Vec<StoredReview>, StorageError> {
-        fetch_all(&mut *self.read().await?, link).await
+        after: Option<Cursor<ReviewId>>,
+        rows: u32,
+    ) -> Result<ReviewPage, StorageError> {
+        fetch_page(&mut *self.read().await?, link, after, rows).await
     }
 
     pub(in crate::storage) async fn review(
@@ -106,6 +114,7 @@ impl Sqlite {
                 return Err(Halt::Refused(Guarded::VersionMismatch { current }));
             }
             update(&mut tx, id, change, now).await?;
+            weigh(&mut tx, link, id, standing.bytes).await?;
             let review = the_review(&mut tx, link, id).await?;
             tx.commit().await?;
             Ok(review)
@@ -147,6 +156,7 @@ impl Sqlite {
             let standing = standing(&mut tx, link, review, None).await?;
             insert_reply(&mut tx, review, standing.version + 1, reply, now).await?;
             update(&mut tx, review, &ReviewChange::default(), now).await?;
+            weigh(&mut tx, link, review, standing.bytes).await?;
             let review = the_review(&mut tx, link, review).await?;
             tx.commit().await?;
             Ok(review)
@@ -216,17 +226,17 @@ async fn standing(
     id: ReviewId,
     expected: Option<i64>,
 ) -> Result<Standing, Halt> {
-    let row: Option<(i64, String)> =
-        sqlx::query_as("SELECT version, status FROM reviews WHERE id = $1 AND link_id = $2")
+    let row: Option<(i64, String, i64)> =
+        sqlx::query_as("SELECT version, status, bytes FROM reviews WHERE id = $1 AND link_id = $2")
             .bind(id.to_string())
             .bind(link.to_string())
             .fetch_optional(connection)
             .await?;
-    let (current, name) = row.ok_or(Halt::Refused(Guarded::NotFound))?;
+    let (current, name, bytes) = row.ok_or(Halt::Refused(Guarded::NotFound))?;
     if expected.is_some_and(|expected| expected != current) {
         return Err(Halt::Refused(Guarded::VersionMismatch { current }));
     }
-    Ok(Standing { version: current, status: status(&name)? })
+    Ok(Standing { version: current, status: status(&name)?, bytes })
 }
 
 /// Makes a change, which gives the review its next version.
@@ -240,6 +250,8 @@ async fn update(
     sqlx::query(
         "UPDATE reviews SET body = COALESCE($2, body), \
          suggestion = CASE WHEN $3 THEN $4 ELSE suggestion END, \
+         bytes = bytes + COALESCE(octet_length($2) - octet_length(body), 0) + CASE WHEN $3 \
+         THEN COALESCE(octet_length($4), 0) - COALESCE(octet_length(suggestion), 0) ELSE 0 END, \
          status = COALESCE($5, status), version = version + 1, updated_at = $6 WHERE id = $1",
     )
     .bind(id.to_string())
@@ -278,8 +290,34 @@ async fn insert_reply(
     .bind(reply.author.id.as_str())
     .bind(reply.body.as_str())
     .bind(now.timestamp_millis())
-    .execute(connection)
+    .execute(&mut *connection)
     .await?;
+    sqlx::query("UPDATE reviews SET bytes = bytes + octet_length($2) WHERE id = $1")
+        .bind(review.to_string())
+        .bind(reply.body.as_str())
+        .execute(connection)
+        .await?;
+    Ok(())
+}
+
+/// Stops if the review has grown, and it or all reviews of its link are larger than they may be.
+async fn weigh(
+    connection: &mut SqliteConnection,
+    link: ShareLinkId,
+    id: ReviewId,
+    before: i64,
+) -> Result<(), Halt> {
+    let (after, all): (i64, i64) = sqlx::query_as(
+        "SELECT r.bytes, (SELECT SUM(bytes) FROM reviews WHERE link_id = $2) \
+         FROM reviews r WHERE r.id = $1",
+    )
+    .bind(id.to_string())
+    .bind(link.to_string())
+    .fetch_one(connection)
+    .await?;
+    if is_too_large(before, after, all) {
+        return Err(Halt::Refused(Guarded::Full));
+    }
     Ok(())
 }
 
