@@ -23,16 +23,19 @@ use tokio_util::task::TaskTracker;
 use crate::app::secrets::{ADMIN_TOKEN_FILE, SecretError};
 use crate::app::signals::{Asked, Signals};
 use crate::app::stopping::Stopping;
-use crate::config::Settings;
+use crate::config::{ServerSettings, Settings};
 use crate::domain::ids::NodeId;
 use crate::http::auth::Tokens;
+use crate::http::budget::{BudgetLimits, ByteBudget};
 use crate::http::front::Front;
 use crate::http::gate::Gate;
 use crate::http::headers::Policy;
 use crate::http::health::{Down, Finding, Probe, Readiness, Scrape};
+use crate::http::host::Hosts;
 use crate::http::limit::{Limiter, Rate};
 use crate::http::origin::Origins;
 use crate::http::security_log::SecurityLog;
+use crate::http::slots::ConnectionLimits;
 use crate::http::tarpit::Tarpit;
 use crate::http::{HttpState, serve};
 use crate::locks::{Locks, LocksError};
@@ -196,7 +199,10 @@ impl App {
         let readiness = state.readiness.clone();
         let (sockets, stop) = (TaskTracker::new(), CancellationToken::new());
         let body_bytes = as_size(settings.limits.body_bytes);
-        let connections = as_size(settings.limits.connections);
+        let connections = ConnectionLimits {
+            all: as_size(settings.limits.connections),
+            address: as_size(settings.limits.connections_per_address),
+        };
         let edge = tasks.spawn(serve::run(
             listener,
             Front::new(state, body_bytes),
@@ -348,13 +354,22 @@ fn state(
     };
     let requests = rate(limits.requests_per_second, limits.request_burst);
     let joins = rate(limits.joins_per_second, limits.join_burst);
+    let guests = rate(limits.guests_per_second, limits.guest_burst);
+    let buffered = BudgetLimits {
+        all: limits.buffered_bytes.into(),
+        address: limits.buffered_bytes_per_address.into(),
+        user: limits.buffered_bytes_per_user.into(),
+    };
     let document_bytes = as_size(limits.document_bytes);
     HttpState {
         tokens: Tokens::new(secret),
         gate: Gate::new(settings.auth.guests, admin_token.expose_secret().as_bytes())
             .under_https(origins.own().is_secure())
             .with_sign_in(settings.auth.sign_in_url.as_deref()),
-        limiter: Limiter::new(requests, joins),
+        limiter: Limiter::new(requests, joins, guests),
+        budget: ByteBudget::new(buffered),
+        hosts: hosts(&settings.server),
+        proxies: settings.server.trusted_proxies.clone(),
         policy: Policy::new(&origins),
         origins,
         sharing: Sharing::new(storage.clone(), Invites::new(secret), document_bytes),
@@ -366,6 +381,13 @@ fn state(
         tarpit: Tarpit::default(),
         security_log: SecurityLog::default(),
     }
+}
+
+/// The names under which the server answers.
+fn hosts(server: &ServerSettings) -> Hosts {
+    let public = server.public_url.as_ref().map(ToString::to_string);
+    let public = public.as_deref().and_then(|origin| origin.split_once("://")).map(|(_, it)| it);
+    Hosts::new(server.listen, public, &server.hosts)
 }
 
 /// Housekeeping that nobody asks for and everybody needs.

@@ -14,6 +14,7 @@ use crate::config::{
 };
 use crate::domain::lease::LeaseTerms;
 use crate::domain::redis_url::RedisUrl;
+use crate::http::host::Proxies;
 use crate::http::origin::Origin;
 use crate::telemetry::{self, Format};
 
@@ -83,11 +84,21 @@ fn server(reader: &mut Reader) -> Option<ServerSettings> {
         }
     };
     let linger = reader.duration("server.linger", Duration::ZERO..=MINUTES_10);
+    let hosts = reader.text("server.hosts").unwrap_or_default();
+    let hosts = hosts.split(',').map(str::trim).filter(|name| !name.is_empty());
+    let hosts = hosts.map(str::to_owned).collect();
+    let proxies = Proxies::parse(&reader.text("server.trusted_proxies").unwrap_or_default());
+    if proxies.is_none() {
+        let expected = "must be addresses or networks divided by commas, like 10.0.0.0/8, ::1";
+        reader.fault("server.trusted_proxies", expected);
+    }
     let drain = reader.duration("server.drain", Duration::ZERO..=MINUTES_10);
     Some(ServerSettings {
         listen: listen?,
         public_url: public_url?,
         linger: linger?,
+        hosts,
+        trusted_proxies: proxies?,
         drain: drain?,
     })
 }
@@ -258,6 +269,12 @@ fn limits(reader: &mut Reader) -> Option<LimitSettings> {
     let messages_per_second = reader.number("limits.messages_per_second", 1..=MILLION);
     let message_burst = reader.number("limits.message_burst", 1..=MILLION);
     let connections = reader.number("limits.connections", 1..=MILLION);
+    let by_address = reader.number("limits.connections_per_address", 1..=MILLION);
+    let buffered = reader.number("limits.buffered_bytes", MIB..=GIB_4_LESS);
+    let buffered_address = reader.number("limits.buffered_bytes_per_address", MIB..=GIB_4_LESS);
+    let buffered_user = reader.number("limits.buffered_bytes_per_user", MIB..=GIB_4_LESS);
+    let guests_per_second = reader.number("limits.guests_per_second", 1..=MILLION);
+    let guest_burst = reader.number("limits.guest_burst", 1..=MILLION);
     let requests_per_second = reader.number("limits.requests_per_second", 1..=MILLION);
     let request_burst = reader.number("limits.request_burst", 1..=MILLION);
     let joins_per_second = reader.number("limits.joins_per_second", 1..=MILLION);
@@ -269,6 +286,20 @@ fn limits(reader: &mut Reader) -> Option<LimitSettings> {
             "must be at least limits.message_bytes: a whole document may come in one message";
         reader.fault("limits.document_bytes", what);
     }
+    if let (Some(all), Some(address), Some(user), Some(body), Some(message)) =
+        (buffered, buffered_address, buffered_user, body_bytes, message_bytes)
+    {
+        if user / 2 < body.max(message) {
+            let what = "must be at least twice limits.body_bytes and limits.message_bytes: one of \
+                        them may be under way while a response is";
+            reader.fault("limits.buffered_bytes_per_user", what);
+        }
+        if address < user || all / 4 < address {
+            let what = "must be at least limits.buffered_bytes_per_user, and at most a quarter of \
+                        limits.buffered_bytes: no address holds more than it leaves to others";
+            reader.fault("limits.buffered_bytes_per_address", what);
+        }
+    }
     Some(LimitSettings {
         message_bytes: message_bytes?,
         document_bytes: document_bytes?,
@@ -276,6 +307,12 @@ fn limits(reader: &mut Reader) -> Option<LimitSettings> {
         messages_per_second: messages_per_second?,
         message_burst: message_burst?,
         connections: connections?,
+        connections_per_address: by_address?,
+        buffered_bytes: buffered?,
+        buffered_bytes_per_address: buffered_address?,
+        buffered_bytes_per_user: buffered_user?,
+        guests_per_second: guests_per_second?,
+        guest_burst: guest_burst?,
         requests_per_second: requests_per_second?,
         request_burst: request_burst?,
         joins_per_second: joins_per_second?,
@@ -307,3 +344,5 @@ fn log(reader: &mut Reader) -> Option<LogSettings> {
 const MINUTES_10: Duration = Duration::from_secs(600);
 const HOURS_24: Duration = Duration::from_secs(24 * 3_600);
 const MIB: u32 = 1_048_576;
+/// The largest number of bytes that a setting of 32 bits holds, in whole MiB.
+const GIB_4_LESS: u32 = 4_095 * MIB;

@@ -24,6 +24,7 @@ use ::config::{Config, ConfigBuilder, Environment, File, FileFormat};
 use secrecy::SecretString;
 
 use crate::domain::lease::LeaseTerms;
+use crate::http::host::Proxies;
 use crate::http::origin::Origin;
 use crate::telemetry::Format;
 
@@ -91,6 +92,10 @@ pub struct ServerSettings {
     pub public_url: Option<Origin>,
     /// How long a stopping server announces that before it closes its listener.
     pub linger: Duration,
+    /// More names under which the server answers.
+    pub hosts: Vec<String>,
+    /// Proxies that name the client.
+    pub trusted_proxies: Proxies,
     /// How long the closes of a stopping server are spread over.
     pub drain: Duration,
 }
@@ -181,6 +186,18 @@ pub struct LimitSettings {
     pub message_burst: u32,
     /// Open connections.
     pub connections: u32,
+    /// Open connections of an address.
+    pub connections_per_address: u32,
+    /// Bytes held in memory for clients.
+    pub buffered_bytes: u32,
+    /// The same, for an address.
+    pub buffered_bytes_per_address: u32,
+    /// The same, for a user.
+    pub buffered_bytes_per_user: u32,
+    /// Guests that enter from an address, on average.
+    pub guests_per_second: u32,
+    /// Guests that enter from an address, at once.
+    pub guest_burst: u32,
     /// Requests of a user, on average.
     pub requests_per_second: u32,
     /// Requests of a user, at once.

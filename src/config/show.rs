@@ -48,8 +48,11 @@ fn server(all: &Settings) -> String {
         None => unset("public_url", "http:// and the address listened on"),
     };
     let linger = text("linger", duration::show(server.linger));
+    let hosts = text("hosts", server.hosts.join(", "));
+    let proxies = text("trusted_proxies", &server.trusted_proxies);
     let drain = text("drain", duration::show(server.drain));
-    section("server", &[text("listen", server.listen), public_url, linger, drain])
+    let listen = text("listen", server.listen);
+    section("server", &[listen, public_url, hosts, proxies, linger, drain])
 }
 
 fn database(all: &Settings) -> String {
@@ -116,10 +119,16 @@ fn limits(all: &Settings) -> String {
             plain("messages_per_second", limits.messages_per_second),
             plain("message_burst", limits.message_burst),
             plain("connections", limits.connections),
+            plain("connections_per_address", limits.connections_per_address),
+            plain("buffered_bytes", limits.buffered_bytes),
+            plain("buffered_bytes_per_address", limits.buffered_bytes_per_address),
+            plain("buffered_bytes_per_user", limits.buffered_bytes_per_user),
             plain("requests_per_second", limits.requests_per_second),
             plain("request_burst", limits.request_burst),
             plain("joins_per_second", limits.joins_per_second),
             plain("join_burst", limits.join_burst),
+            plain("guests_per_second", limits.guests_per_second),
+            plain("guest_burst", limits.guest_burst),
         ],
     )
 }

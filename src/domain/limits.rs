@@ -46,6 +46,18 @@ pub const REVIEW_PAGE_ROWS_MAX: u32 = 200;
 /// Bytes of the reviews of one page, at most; a page has one review in any case. A server builds each
 /// page in memory, as rows, as values and as JSON.
 pub const REVIEW_PAGE_BYTES_MAX: i64 = 1024 * 1024;
+/// Longest request body without a text or a review, in bytes: a title, a name, a label or an invite
+/// takes at most 2,400 bytes, with each character escaped.
+pub const SMALL_REQUEST_BYTES_MAX: usize = 4 * 1024;
+/// Longest request body with a review or a reply, in bytes: body, suggestion and quote take 140 KiB in
+/// UTF-8, and three times as much if a client escapes each character.
+pub const REVIEW_REQUEST_BYTES_MAX: usize = 512 * 1024;
+/// What the server keeps of the messages that a waiter sends before it has its seat, in bytes. A client
+/// sends one question and cursors; the server asks for its edits when the seat is granted.
+pub const EARLY_BYTES_MAX: usize = 64 * 1024;
+/// Bytes of an unfinished websocket message that the budget does not see, for each socket. A keystroke or
+/// a cursor stays below it, so the hot path takes no lock.
+pub const UNCHARGED_BYTES_MAX: u64 = 16 * 1024;
 /// Presence of one session, in bytes: a cursor, a selection and a name take about 300.
 pub const AWARENESS_BYTES_MAX: usize = 8 * 1024;
 /// Deepest nesting the validator lets through. yrs 0.28.1 overflows a 2 MiB stack at some 6,000

@@ -84,7 +84,7 @@ impl Presented {
     }
 
     /// The person, if it showed one.
-    fn user(&self) -> Option<&UserId> {
+    pub(crate) fn user(&self) -> Option<&UserId> {
         match self {
             Self::Person { identity, .. } => Some(&identity.user.id),
             Self::Nothing | Self::Refused { .. } | Self::AdminToken => None,

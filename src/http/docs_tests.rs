@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::docs::OPENAPI;
 use super::routes::Routes;
-use super::{guarded, open, reviewing};
+use super::{guarded, open, probes, reviewing};
 
 const METHODS: [&str; 5] = ["get", "post", "put", "patch", "delete"];
 
@@ -32,7 +32,7 @@ fn every_route_is_documented_and_every_documented_route_is_there() {
     let document = document();
     let documented: BTreeSet<_> =
         operations(&document).into_iter().map(|(method, path, _)| (method, path)).collect();
-    let routed: BTreeSet<_> = [guarded(), reviewing(), open()]
+    let routed: BTreeSet<_> = [guarded(), reviewing(), open(), probes()]
         .iter()
         .flat_map(Routes::table)
         .map(|(method, path)| ((*method).to_owned(), (*path).to_owned()))

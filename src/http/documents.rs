@@ -28,7 +28,7 @@ const ROWS_MAX: u32 = 100;
 /// The routes.
 pub(crate) fn routes(routes: Routes) -> Routes {
     routes
-        .post("/api/documents", create)
+        .post_text("/api/documents", create)
         .get("/api/documents", list)
         .get("/api/documents/{id}", show)
         .patch("/api/documents/{id}", rename)

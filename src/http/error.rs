@@ -13,6 +13,7 @@ use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 
+use crate::http::budget::OverBudget;
 use crate::http::health::Finding;
 use crate::session::SessionError;
 use crate::session::reviews::ReviewError;
@@ -24,6 +25,8 @@ pub(crate) const PROBLEM_JSON: HeaderValue = HeaderValue::from_static("applicati
 
 /// When to ask again for what is away. Most absences are a restart.
 const UNAVAILABLE_RETRY_SECONDS: u64 = 2;
+/// When to ask again if too many bytes of the caller are under way: most responses are read by then.
+const BYTES_RETRY: Duration = Duration::from_secs(1);
 
 /// Why a request was not done.
 #[derive(Debug, thiserror::Error)]
@@ -55,6 +58,12 @@ pub enum ApiError {
     /// A page of another site sent it.
     #[error("the request comes from an origin that is not this server's")]
     ForeignOrigin,
+    /// The request names a host that this server is not.
+    #[error(
+        "this server has another name; use its address or its public one, or add the name to \
+         server.hosts"
+    )]
+    WrongHost,
     /// Only for administrators.
     #[error("this needs the admin token")]
     NotAdmin,
@@ -139,6 +148,7 @@ impl ApiError {
                 (Is::UNAUTHORIZED, "unauthenticated", "Who are you?")
             }
             Self::ForeignOrigin => (Is::FORBIDDEN, "foreign-origin", "Foreign origin"),
+            Self::WrongHost => (Is::MISDIRECTED_REQUEST, "wrong-host", "Another host"),
             Self::NotAdmin => (Is::FORBIDDEN, "not-admin", "Not an administrator"),
             Self::NotTheWriter => (Is::FORBIDDEN, "not-the-writer", "Not the writer"),
             Self::GuestsOff => (Is::FORBIDDEN, "guests-off", "No guests"),
@@ -322,6 +332,15 @@ impl From<QueryRejection> for ApiError {
 impl From<PathRejection> for ApiError {
     fn from(_: PathRejection) -> Self {
         Self::NotFound("thing")
+    }
+}
+
+impl From<OverBudget> for ApiError {
+    fn from(over: OverBudget) -> Self {
+        match over {
+            OverBudget::Share => Self::TooManyRequests { retry_after: BYTES_RETRY },
+            OverBudget::All => Self::Unavailable(over.to_string()),
+        }
     }
 }
 

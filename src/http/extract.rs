@@ -3,11 +3,25 @@
 use std::fmt;
 use std::marker::PhantomData;
 
+use axum::body::{Body, Bytes, HttpBody as _};
 use axum::extract::{FromRequest, FromRequestParts, Request};
+use futures_util::StreamExt as _;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserialize, DeserializeOwned, Deserializer, MapAccess, Visitor};
 
+use crate::http::answers::BodyCharge;
 use crate::http::error::ApiError;
+
+/// The memory that a frame of a body takes beside its bytes: a client may send one byte a frame.
+const FRAME_BYTES: u64 = 64;
+
+/// The longest body that a route takes, in bytes. The router puts it beside the request.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct BodyLimit(pub(crate) usize);
+
+/// The longest body that the server takes, in bytes: `limits.body_bytes`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct BodyMax(pub(crate) usize);
 
 /// A body that is a JSON object; failures are problem documents.
 pub(crate) struct JsonBody<T>(pub(crate) T);
@@ -26,9 +40,37 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for JsonBody<T> {
     type Rejection = ApiError;
 
     async fn from_request(request: Request, state: &S) -> Result<Self, ApiError> {
+        let (parts, body) = request.into_parts();
+        let by_route = parts.extensions.get::<BodyLimit>().map_or(usize::MAX, |limit| limit.0);
+        let by_server = parts.extensions.get::<BodyMax>().map_or(usize::MAX, |limit| limit.0);
+        let charge = parts.extensions.get::<BodyCharge>();
+        let body = read(body, by_route.min(by_server), charge).await?;
+        let request = Request::from_parts(parts, Body::from(body));
         let axum::Json(Object(body)) = axum::Json::from_request(request, state).await?;
         Ok(Self(body))
     }
+}
+
+/// Reads a body of at most `limit` bytes and charges each frame when it arrives. A body that announces
+/// more is rejected before it is read.
+async fn read(body: Body, limit: usize, charge: Option<&BodyCharge>) -> Result<Bytes, ApiError> {
+    let announced = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
+    if limit < announced {
+        return Err(ApiError::TooLarge);
+    }
+    let mut frames = body.into_data_stream();
+    let mut whole = Vec::new();
+    while let Some(frame) = frames.next().await {
+        let broken = |_error| ApiError::Malformed("the body ended before it was complete".into());
+        let frame = frame.map_err(broken)?;
+        if limit < whole.len() + frame.len() {
+            return Err(ApiError::TooLarge);
+        }
+        let bytes = u64::try_from(frame.len()).unwrap_or(u64::MAX);
+        charge.map_or(Ok(()), |charge| charge.grow(bytes.saturating_add(FRAME_BYTES)))?;
+        whole.extend_from_slice(&frame);
+    }
+    Ok(whole.into())
 }
 
 /// A JSON object, and nothing else: serde would also take an array for a struct, field by field.

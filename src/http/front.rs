@@ -8,6 +8,7 @@
 
 use std::convert::Infallible;
 use std::future::{Ready, ready};
+use std::net::IpAddr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
@@ -15,8 +16,9 @@ use axum::Router;
 use axum::body::HttpBody as _;
 use axum::extract::ws::WebSocketUpgrade;
 use axum::extract::{FromRequestParts as _, Query, Request};
-use axum::http::Method;
+use axum::http::header::CONNECTION;
 use axum::http::request::Parts;
+use axum::http::{HeaderValue, Method};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::future::RouteFuture;
 use futures_util::FutureExt as _;
@@ -25,6 +27,8 @@ use tokio::time::Instant;
 use tower::Service as _;
 
 use crate::http::caller::Presented;
+use crate::http::error::ApiError;
+use crate::http::inbound::Inbound;
 use crate::http::limit::Peer;
 use crate::http::{HttpState, observe, router, ws};
 
@@ -45,13 +49,37 @@ impl Front {
         Self { router: router(state.clone(), body_bytes), state: Arc::new(state) }
     }
 
-    /// Answers what `peer` asks for.
-    pub(crate) fn answer(&self, mut request: Request, peer: Peer) -> Answering {
+    /// Whether a connection from `address` is a trusted proxy's.
+    pub(crate) fn trusts(&self, address: IpAddr) -> bool {
+        self.state.proxies.trusts(address)
+    }
+
+    /// Answers what `peer` asks for, over a connection whose transport counts `inbound`.
+    pub(crate) fn answer(
+        &self,
+        mut request: Request,
+        peer: Peer,
+        inbound: &Arc<Inbound>,
+    ) -> Answering {
+        if let Err(error) = self.state.hosts.check(&request) {
+            return Either::Left(ready(Ok(self.reject(&request, error))));
+        }
+        let peer = Peer(self.state.proxies.client(peer.0, request.headers()));
         request.extensions_mut().insert(peer);
+        request.extensions_mut().insert(Arc::clone(inbound));
         match self.open(request) {
             Ok(response) => Either::Left(ready(Ok(response))),
             Err(request) => Either::Right(self.router.clone().call(request)),
         }
+    }
+
+    /// Rejects a request before the router. Its body may be left on the connection.
+    fn reject(&self, request: &Request, error: ApiError) -> Response {
+        let mut response = error.into_response();
+        observe::rejected(request.method(), &response);
+        response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+        self.state.policy.harden(response.headers_mut());
+        response
     }
 
     /// Opens the socket that is asked for; gives back what the router has to look at.
@@ -66,8 +94,8 @@ impl Front {
         let state = &*self.state;
         let opening = catch_unwind(AssertUnwindSafe(|| {
             let presented = Presented::read(&parts.headers, &state.tokens, &state.gate);
-            let peer = parts.extensions.get::<Peer>().copied().unwrap_or_default();
-            ws::open(state, presented, (&link, &role), peer, pairs, &parts.headers, upgrade)
+            let from = ws::From::of(&parts.extensions);
+            ws::open(state, presented, (&link, &role), from, pairs, &parts.headers, upgrade)
         }));
         let mut response = match opening {
             Ok(opened) => opened.into_response(),

@@ -1,7 +1,8 @@
 //! Entering and leaving: `GET /api/auth`, `POST /api/auth/guest`, `POST /api/auth/leave`, `GET /api/me`.
 
-use axum::extract::State;
-use axum::http::{HeaderMap, StatusCode};
+use axum::extract::{FromRef, FromRequestParts, State};
+use axum::http::StatusCode;
+use axum::http::request::Parts;
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 use axum_extra::extract::CookieJar;
@@ -16,7 +17,7 @@ use crate::http::cookie;
 use crate::http::error::ApiError;
 use crate::http::extract::JsonBody;
 use crate::http::gate::Gate;
-use crate::http::limit::Peer;
+use crate::http::limit::{Limiter, Peer};
 use crate::http::origin::{OriginCheck, Origins};
 use crate::http::security_log::SecurityLog;
 
@@ -49,23 +50,43 @@ struct Welcome<'a> {
     expires_at: DateTime<Utc>,
 }
 
+/// The server accepts a guest from this address and origin now. An extractor, so that it comes before
+/// the body: a request that is rejected costs no memory.
+pub(crate) struct Admitted;
+
+impl<S> FromRequestParts<S> for Admitted
+where
+    S: Send + Sync,
+    Gate: FromRef<S>,
+    Origins: FromRef<S>,
+    Limiter: FromRef<S>,
+{
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
+        if !Gate::from_ref(state).takes_guests() {
+            return Err(ApiError::GuestsOff);
+        }
+        // Another site must not be able to log its visitors in here as somebody of its choice.
+        if Origins::from_ref(state).check(&parts.headers) == OriginCheck::Foreign {
+            return Err(ApiError::ForeignOrigin);
+        }
+        let peer = parts.extensions.get::<Peer>().copied().unwrap_or_default();
+        let entry = Limiter::from_ref(state).check_entry(peer);
+        entry.map_err(|retry_after| ApiError::TooManyRequests { retry_after })?;
+        Ok(Self)
+    }
+}
+
 /// `POST /api/auth/guest`: a new person each time.
 pub(crate) async fn enter(
-    State(gate): State<Gate>,
+    _admitted: Admitted,
     State(tokens): State<Tokens>,
     State(origins): State<Origins>,
     State(log): State<SecurityLog>,
     peer: Option<Extension<Peer>>,
-    headers: HeaderMap,
     JsonBody(guest): JsonBody<NewGuest>,
 ) -> Result<Response, ApiError> {
-    if !gate.takes_guests() {
-        return Err(ApiError::GuestsOff);
-    }
-    // Another site must not be able to log its visitors in here as somebody of its choice.
-    if origins.check(&headers) == OriginCheck::Foreign {
-        return Err(ApiError::ForeignOrigin);
-    }
     let name = parse_name(&guest.name).map_err(|error| ApiError::Invalid(error.to_string()))?;
     let user = User { id: UserId::generate(), name };
     let signed = sign(&tokens, &user)?;

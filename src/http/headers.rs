@@ -54,7 +54,7 @@ impl Policy {
         headers.insert(REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
         headers.insert(OPENER_POLICY, HeaderValue::from_static("same-origin"));
         if self.0.is_secure {
-            let two_years = HeaderValue::from_static("max-age=63072000");
+            let two_years = HeaderValue::from_static("max-age=63072000; includeSubDomains");
             headers.insert(STRICT_TRANSPORT_SECURITY, two_years);
         }
     }

@@ -1,5 +1,6 @@
 //! Whether the server lives, whether it can serve, and its figures.
 
+use std::collections::HashMap;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,6 +19,9 @@ use crate::http::error::ApiError;
 
 /// A probe that takes longer counts as down.
 const PROBE_MAX: Duration = Duration::from_secs(2);
+/// How often an outage that lasts is logged. Load balancers probe every second, and a line for each
+/// probe would hide the others.
+const REMIND_EVERY: Duration = Duration::from_secs(60);
 /// How long a finding is served before it is looked for again: whoever asks often shall not make
 /// the server ask Redis as often.
 const FINDING_KEPT: Duration = Duration::from_millis(500);
@@ -74,13 +78,14 @@ impl Probe {
         Self { name, question: Arc::new(move || Box::pin(question())) }
     }
 
-    /// Whether it works; the cause why not goes to the log.
-    async fn ask(&self, findings: &mut Findings) {
+    /// Whether it works; the cause why not is for the log.
+    async fn ask(&self, findings: &mut Findings) -> Option<String> {
         let answer = timeout(PROBE_MAX, (self.question)()).await;
         let Down { cause, remedy } = match answer {
             Ok(Ok(warnings)) => {
                 let found = warnings.into_iter().map(|remedy| Finding { name: self.name, remedy });
-                return findings.warnings.extend(found);
+                findings.warnings.extend(found);
+                return None;
             }
             Ok(Err(down)) => down,
             Err(_elapsed) => {
@@ -89,8 +94,8 @@ impl Probe {
                 Down { cause, remedy: line.to_owned() }
             }
         };
-        tracing::warn!(probe = self.name, cause, "not ready");
         findings.down.push(Finding { name: self.name, remedy });
+        Some(cause)
     }
 }
 
@@ -103,6 +108,14 @@ struct Inner {
     /// The server is about to close its listener.
     is_draining: AtomicBool,
     found: Mutex<Option<(Instant, Findings)>>,
+    /// Probes that fail, by name.
+    outages: Mutex<HashMap<&'static str, Outage>>,
+}
+
+/// A probe fails since then.
+struct Outage {
+    since: Instant,
+    logged_at: Instant,
 }
 
 impl Readiness {
@@ -112,7 +125,8 @@ impl Readiness {
         Self(Arc::new(Inner {
             probes,
             is_draining: AtomicBool::new(false),
-            found: Mutex::new(None),
+            found: Mutex::default(),
+            outages: Mutex::default(),
         }))
     }
 
@@ -132,11 +146,36 @@ impl Readiness {
         }
         let mut findings = Findings::default();
         for probe in &self.0.probes {
-            probe.ask(&mut findings).await;
+            let cause = probe.ask(&mut findings).await;
+            self.note(probe.name, cause.as_deref());
         }
         let mut found = self.0.found.lock().unwrap_or_else(PoisonError::into_inner);
         *found = Some((Instant::now(), findings.clone()));
         findings
+    }
+
+    /// Logs a probe that changes its state, and once a minute one that goes on failing.
+    fn note(&self, probe: &'static str, cause: Option<&str>) {
+        let now = Instant::now();
+        let mut outages = self.0.outages.lock().unwrap_or_else(PoisonError::into_inner);
+        let seconds = |outage: &Outage| now.duration_since(outage.since).as_secs();
+        match (cause, outages.get_mut(probe)) {
+            (Some(cause), None) => {
+                outages.insert(probe, Outage { since: now, logged_at: now });
+                tracing::warn!(probe, cause, "not ready");
+            }
+            (Some(cause), Some(outage)) => {
+                if REMIND_EVERY <= now.duration_since(outage.logged_at) {
+                    outage.logged_at = now;
+                    tracing::warn!(probe, cause, seconds = seconds(outage), "still not ready");
+                }
+            }
+            (None, Some(outage)) => {
+                tracing::info!(probe, seconds = seconds(outage), "ready again");
+                outages.remove(probe);
+            }
+            (None, None) => {}
+        }
     }
 
     fn fresh(&self) -> Option<Findings> {

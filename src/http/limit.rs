@@ -1,21 +1,26 @@
 //! How often one person, or one address, may ask, and how often open a websocket: that costs a
 //! look at the locks and a transaction, where a request is mostly a look into the database.
 //!
-//! A person with a valid token is counted by their id, everybody else by the address they come
-//! from; `X-Forwarded-For` is anybody's word and is not believed. Many people may share an address,
-//! so an address has more.
+//! A request with a valid token is charged to its user and to its address, another one to its address
+//! alone: guests are free, so a bound by user bounds nothing (G17). Many users may share an address, so
+//! an address has more. The entry of guests has a rate of its own. The address is the one of the
+//! connection, or what a [trusted proxy](crate::http::origin::Proxies) names.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::extract::{Request, State};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
 use governor::clock::{Clock, DefaultClock, QuantaInstant};
 use governor::{DefaultKeyedRateLimiter, NotUntil, Quota, RateLimiter};
 
 use crate::domain::ids::UserId;
 use crate::domain::limits::{REFUSED_BEARERS_BURST, REFUSED_BEARERS_PER_SECOND};
 use crate::http::caller::Presented;
+use crate::http::error::ApiError;
 
 /// How much more an address has than a person: a class room, an office.
 const PEOPLE_PER_ADDRESS: u32 = 10;
@@ -48,6 +53,8 @@ struct Both {
     joins: Buckets,
     /// Bearer tokens that are not valid, by address.
     refused_bearers: DefaultKeyedRateLimiter<IpAddr>,
+    /// New guests, by address.
+    entries: DefaultKeyedRateLimiter<IpAddr>,
     clock: DefaultClock,
 }
 
@@ -58,13 +65,17 @@ struct Buckets {
 }
 
 impl Limiter {
-    /// Lets each person have these, and each address ten times as much.
+    /// Lets each person have these requests and joins, and each address ten times as many. An address
+    /// has the `entries` of guests as they are.
     #[must_use]
-    pub fn new(requests: Rate, joins: Rate) -> Self {
+    pub fn new(requests: Rate, joins: Rate, entries: Rate) -> Self {
         let (requests, joins) = (Buckets::new(requests), Buckets::new(joins));
         let refused = Quota::per_second(REFUSED_BEARERS_PER_SECOND);
         let refused_bearers = RateLimiter::keyed(refused.allow_burst(REFUSED_BEARERS_BURST));
-        Self(Arc::new(Both { requests, joins, refused_bearers, clock: DefaultClock::default() }))
+        let entries = Quota::per_second(entries.per_second).allow_burst(entries.burst);
+        let entries = RateLimiter::keyed(entries);
+        let clock = DefaultClock::default();
+        Self(Arc::new(Both { requests, joins, refused_bearers, entries, clock }))
     }
 
     /// Counts one request.
@@ -73,12 +84,8 @@ impl Limiter {
     ///
     /// How long to wait until one more is taken.
     pub(crate) fn check(&self, presented: &Presented, peer: Peer) -> Result<(), Duration> {
-        let user = match presented {
-            Presented::Person { identity, .. } => Some(&identity.user.id),
-            Presented::Nothing | Presented::Refused { .. } | Presented::AdminToken => None,
-        };
-        let refused = self.0.requests.check(user, peer);
-        refused.map_or(Ok(()), |until| Err(until.wait_time_from(self.0.clock.now())))
+        let user = presented.user();
+        self.wait(self.0.requests.check(user, peer))
     }
 
     /// Counts one bearer token that is not valid: it may be a guess of the admin token.
@@ -87,12 +94,24 @@ impl Limiter {
     ///
     /// How long to wait until one more is verified.
     pub(crate) fn check_refused_bearer(&self, peer: Peer) -> Result<(), Duration> {
-        let refused = self.0.refused_bearers.check_key(&network(peer.0)).err();
+        self.wait(self.0.refused_bearers.check_key(&network(peer.0)).err())
+    }
+
+    /// Counts the entry of one guest.
+    ///
+    /// # Errors
+    ///
+    /// How long to wait until one more is taken.
+    pub(crate) fn check_entry(&self, peer: Peer) -> Result<(), Duration> {
+        self.wait(self.0.entries.check_key(&network(peer.0)).err())
+    }
+
+    fn wait(&self, refused: Option<NotUntil<QuantaInstant>>) -> Result<(), Duration> {
         refused.map_or(Ok(()), |until| Err(until.wait_time_from(self.0.clock.now())))
     }
 
-    /// Counts one websocket of a person, or of an address that did not say who it is. False if there
-    /// were too many of late.
+    /// Counts one websocket of an address and, with a valid token, of a user. False if there were too
+    /// many of late.
     pub(crate) fn may_join(&self, user: Option<&UserId>, peer: Peer) -> bool {
         self.0.joins.check(user, peer).is_none()
     }
@@ -104,6 +123,7 @@ impl Limiter {
             buckets.addresses.retain_recent();
         }
         self.0.refused_bearers.retain_recent();
+        self.0.entries.retain_recent();
     }
 }
 
@@ -119,10 +139,22 @@ impl Buckets {
     }
 
     fn check(&self, user: Option<&UserId>, peer: Peer) -> Option<NotUntil<QuantaInstant>> {
-        match user {
-            Some(user) => self.users.check_key(user).err(),
-            None => self.addresses.check_key(&network(peer.0)).err(),
-        }
+        // The user first: what a user's own bucket rejects takes nothing from the others at the address.
+        user.and_then(|user| self.users.check_key(user).err())
+            .or_else(|| self.addresses.check_key(&network(peer.0)).err())
+    }
+}
+
+/// Counts a request for a page or a file, which needs no token, by its address.
+pub(crate) async fn by_address(
+    State(limiter): State<Limiter>,
+    request: Request,
+    next: Next,
+) -> Response {
+    let peer = request.extensions().get::<Peer>().copied().unwrap_or_default();
+    match limiter.check(&Presented::Nothing, peer) {
+        Ok(()) => next.run(request).await,
+        Err(retry_after) => ApiError::TooManyRequests { retry_after }.into_response(),
     }
 }
 
@@ -143,7 +175,7 @@ mod tests {
     fn limiter(burst: u32) -> Limiter {
         let burst = NonZeroU32::new(burst).expect("not zero");
         let rate = Rate { per_second: NonZeroU32::MIN, burst };
-        Limiter::new(rate, rate)
+        Limiter::new(rate, rate, rate)
     }
 
     #[test]
@@ -176,7 +208,8 @@ mod tests {
         assert!((0..3).all(|_| limiter.may_join(Some(&kim), peer)));
         assert!(!limiter.may_join(Some(&kim), peer));
         assert!(limiter.may_join(Some(&lee), peer));
-        assert!((0..30).all(|_| limiter.may_join(None, peer)));
+        // Four joins with a token are charged to the address as well.
+        assert!((4..30).all(|_| limiter.may_join(None, peer)));
         assert!(!limiter.may_join(None, peer));
         assert_eq!(limiter.check(&Presented::Nothing, peer), Ok(()));
     }
@@ -189,6 +222,16 @@ mod tests {
         assert_eq!(limiter.check(&Presented::Nothing, peer), Ok(()));
         let other = Peer(IpAddr::V4(Ipv4Addr::new(127, 0, 0, 2)));
         assert_eq!(limiter.check_refused_bearer(other), Ok(()));
+    }
+
+    #[test]
+    fn g17_guests_enter_at_the_rate_of_their_address() {
+        let limiter = limiter(3);
+        let other = Peer(IpAddr::V4(Ipv4Addr::new(127, 0, 0, 2)));
+        assert!((0..3).all(|_| limiter.check_entry(Peer::default()).is_ok()));
+        assert!(limiter.check_entry(Peer::default()).is_err());
+        assert_eq!(limiter.check_entry(other), Ok(()));
+        assert_eq!(limiter.check(&Presented::Nothing, Peer::default()), Ok(()));
     }
 
     #[test]

@@ -2,11 +2,12 @@
 //! axum.
 //!
 //! From the outside in, a request passes: the headers that every answer carries, the count, the
-//! words for bare failures, compression, the net for panics, the clock, and, on the way to `/api`
+//! words for bare failures, the net for panics, the clock, and, on the way to `/api`
 //! and `/ws`, the look at its token and at how often it came. Only then does a handler see it. What
 //! is plainly a socket goes a shorter way ([`front`]).
 
 pub mod auth;
+pub mod budget;
 pub mod caller;
 mod cookie;
 pub mod error;
@@ -14,10 +15,13 @@ pub mod front;
 pub mod gate;
 pub mod headers;
 pub mod health;
+pub mod host;
+mod inbound;
 pub mod limit;
 pub mod origin;
 mod pages;
 pub mod serve;
+pub mod slots;
 
 mod admin;
 mod answers;
@@ -40,20 +44,21 @@ mod ws;
 
 use std::time::Duration;
 
-use axum::Router;
+use axum::{Extension, Router};
 use axum::extract::{DefaultBodyLimit, FromRef};
 use axum::middleware::{from_fn, from_fn_with_state};
 use axum::routing::get;
 use tower_http::catch_panic::CatchPanicLayer;
-use tower_http::compression::CompressionLayer;
 use tower_http::timeout::TimeoutLayer;
 
-use crate::http::answers::Answers;
 use crate::http::auth::Tokens;
+use crate::http::budget::ByteBudget;
 use crate::http::error::ApiError;
+use crate::http::extract::BodyMax;
 use crate::http::gate::Gate;
 use crate::http::headers::Policy;
 use crate::http::health::{Readiness, Scrape};
+use crate::http::host::{Hosts, Proxies};
 use crate::http::limit::Limiter;
 use crate::http::origin::Origins;
 use crate::http::routes::Routes;
@@ -76,8 +81,14 @@ pub struct HttpState {
     pub gate: Gate,
     /// Who asks too often.
     pub limiter: Limiter,
+    /// What the server holds in memory for clients.
+    pub budget: ByteBudget,
     /// Whose pages are ours.
     pub origins: Origins,
+    /// Under which names the server answers.
+    pub hosts: Hosts,
+    /// Proxies that name the client.
+    pub proxies: Proxies,
     /// What pages may load.
     pub policy: Policy,
     /// Documents and share links.
@@ -109,20 +120,19 @@ impl FromRef<HttpState> for caller::Checks {
 /// The whole router. Bodies are at most `body_bytes` long.
 fn router(state: HttpState, body_bytes: usize) -> Router {
     let counted: caller::Checks = FromRef::from_ref(&state);
+    let by_address = from_fn_with_state(state.limiter.clone(), limit::by_address);
     let guarded = guarded()
         .into_router()
         .merge(reviewing().into_router())
-        .route_layer(from_fn_with_state(Answers::default(), answers::bound))
+        .route_layer(from_fn_with_state(state.budget.clone(), answers::charge))
         .route_layer(from_fn_with_state(counted, caller::identify));
     guarded
-        .merge(open().into_router())
-        .merge(pages())
-        .fallback(assets::file)
-        .layer(DefaultBodyLimit::max(body_bytes))
+        .merge(open().into_router().merge(pages()).fallback(assets::file).layer(by_address))
+        .merge(probes().into_router())
+        .layer((DefaultBodyLimit::max(body_bytes), Extension(BodyMax(body_bytes))))
         .layer(from_fn(unread::close_after))
         .layer(TimeoutLayer::with_status_code(ApiError::TOO_SLOW, ANSWER_MAX))
         .layer(CatchPanicLayer::custom(observe::after_panic))
-        .layer(CompressionLayer::new().gzip(true))
         .layer(from_fn(observe::explain))
         .layer(from_fn(observe::observe))
         .layer(from_fn_with_state(state.policy.clone(), headers::harden))
@@ -145,11 +155,11 @@ fn reviewing() -> Routes {
     const ONE: &str = "/api/share-links/{id}/reviews/{rid}";
     Routes::default()
         .get(ALL, reviews::list)
-        .post(ALL, reviews::create)
+        .post_review(ALL, reviews::create)
         .get(ONE, reviews::show)
-        .patch(ONE, reviews::edit)
+        .patch_review(ONE, reviews::edit)
         .delete(ONE, reviews::delete)
-        .post("/api/share-links/{id}/reviews/{rid}/replies", reviews::reply)
+        .post_review("/api/share-links/{id}/reviews/{rid}/replies", reviews::reply)
         .post("/api/share-links/{id}/reviews/{rid}/accept", reviews::accept)
         .post("/api/share-links/{id}/reviews/{rid}/reject", reviews::reject)
         .post("/api/share-links/{id}/reviews/{rid}/resolve", reviews::resolve)
@@ -159,11 +169,13 @@ fn reviewing() -> Routes {
 
 /// Addresses for machines that have no token.
 fn open() -> Routes {
-    Routes::default()
-        .get("/healthz", health::healthz)
-        .get("/readyz", health::readyz)
-        .get("/metrics", health::metrics)
-        .get("/openapi.json", docs::openapi)
+    Routes::default().get("/metrics", health::metrics).get("/openapi.json", docs::openapi)
+}
+
+/// Addresses for load balancers. No limit counts them: many probes may share an address, and the
+/// server answers each from memory.
+fn probes() -> Routes {
+    Routes::default().get("/healthz", health::healthz).get("/readyz", health::readyz)
 }
 
 /// Addresses for people.

@@ -54,6 +54,12 @@ pub(crate) fn socket(response: &Response, started_at: Instant) {
     requests.increment(1);
 }
 
+/// The same for a request that was rejected before the router.
+pub(crate) fn rejected(method: &Method, response: &Response) {
+    log(response);
+    figures(method_name(method), UNMATCHED, response.status()).requests.increment(1);
+}
+
 /// The figures of requests that were answered alike.
 struct Figures {
     requests: metrics::Counter,
@@ -72,6 +78,10 @@ fn figures(method: &'static str, route: &str, status: StatusCode) -> Figures {
 fn log(response: &Response) {
     let status = response.status();
     match response.extensions().get::<Arc<ApiError>>() {
+        // The probes of readiness log their changes of state themselves.
+        Some(error) if matches!(**error, ApiError::NotReady { .. }) => {
+            tracing::debug!(status = status.as_u16(), %error, "not ready");
+        }
         Some(error) if status.is_server_error() => {
             tracing::error!(status = status.as_u16(), %error, "request failed");
         }

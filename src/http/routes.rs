@@ -3,11 +3,18 @@
 //! The router is built from it, and a test holds the `OpenAPI` document against it both ways, so
 //! that neither can gain or lose an address alone.
 
-use axum::Router;
 use axum::handler::Handler;
 use axum::routing::{MethodFilter, on};
+use axum::{Extension, Router};
 
+use crate::domain::limits::{REVIEW_REQUEST_BYTES_MAX, SMALL_REQUEST_BYTES_MAX};
 use crate::http::HttpState;
+use crate::http::extract::BodyLimit;
+
+/// Bodies by route.
+const SMALL: BodyLimit = BodyLimit(SMALL_REQUEST_BYTES_MAX);
+const REVIEW: BodyLimit = BodyLimit(REVIEW_REQUEST_BYTES_MAX);
+const TEXT: BodyLimit = BodyLimit(usize::MAX);
 
 /// Routes and, beside them, what they are.
 #[derive(Default)]
@@ -23,25 +30,52 @@ impl Routes {
         path: &'static str,
         handler: H,
     ) -> Self {
-        self.on(MethodFilter::GET, "get", path, handler)
+        self.on(MethodFilter::GET, "get", path, handler, SMALL)
     }
 
-    /// `POST path`
+    /// `POST path`, with a body of some fields.
     pub(crate) fn post<H: Handler<T, HttpState>, T: 'static>(
         self,
         path: &'static str,
         handler: H,
     ) -> Self {
-        self.on(MethodFilter::POST, "post", path, handler)
+        self.on(MethodFilter::POST, "post", path, handler, SMALL)
     }
 
-    /// `PATCH path`
+    /// `POST path`, with a body that holds a review or a reply.
+    pub(crate) fn post_review<H: Handler<T, HttpState>, T: 'static>(
+        self,
+        path: &'static str,
+        handler: H,
+    ) -> Self {
+        self.on(MethodFilter::POST, "post", path, handler, REVIEW)
+    }
+
+    /// `POST path`, with a body that holds a whole text: only `limits.body_bytes` bounds it.
+    pub(crate) fn post_text<H: Handler<T, HttpState>, T: 'static>(
+        self,
+        path: &'static str,
+        handler: H,
+    ) -> Self {
+        self.on(MethodFilter::POST, "post", path, handler, TEXT)
+    }
+
+    /// `PATCH path`, with a body that holds a review.
+    pub(crate) fn patch_review<H: Handler<T, HttpState>, T: 'static>(
+        self,
+        path: &'static str,
+        handler: H,
+    ) -> Self {
+        self.on(MethodFilter::PATCH, "patch", path, handler, REVIEW)
+    }
+
+    /// `PATCH path`, with a body of some fields.
     pub(crate) fn patch<H: Handler<T, HttpState>, T: 'static>(
         self,
         path: &'static str,
         handler: H,
     ) -> Self {
-        self.on(MethodFilter::PATCH, "patch", path, handler)
+        self.on(MethodFilter::PATCH, "patch", path, handler, SMALL)
     }
 
     /// `DELETE path`
@@ -50,7 +84,7 @@ impl Routes {
         path: &'static str,
         handler: H,
     ) -> Self {
-        self.on(MethodFilter::DELETE, "delete", path, handler)
+        self.on(MethodFilter::DELETE, "delete", path, handler, SMALL)
     }
 
     fn on<H: Handler<T, HttpState>, T: 'static>(
@@ -59,9 +93,11 @@ impl Routes {
         method: &'static str,
         path: &'static str,
         handler: H,
+        body: BodyLimit,
     ) -> Self {
         self.table.push((method, path));
-        Self { router: self.router.route(path, on(filter, handler)), table: self.table }
+        let route = on(filter, handler).layer(Extension(body));
+        Self { router: self.router.route(path, route), table: self.table }
     }
 
     /// Method, in lower case, and path of each route.

@@ -19,14 +19,15 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, Sleep, sleep, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
 use crate::http::front::Front;
+use crate::http::inbound::FrameHeads;
 use crate::http::limit::Peer;
+use crate::http::slots::{ConnectionLimits, Slot, Slots};
 
 /// How long the head of a request may take, counted from the end of the one before.
 const HEAD_MAX: Duration = Duration::from_secs(10);
@@ -72,11 +73,11 @@ pub fn listen(address: SocketAddr) -> io::Result<TcpListener> {
 pub async fn run(
     listener: TcpListener,
     front: Front,
-    connections: usize,
+    connections: ConnectionLimits,
     tasks: TaskTracker,
     stop: CancellationToken,
 ) {
-    let slots = Arc::new(Semaphore::new(connections.min(Semaphore::MAX_PERMITS)));
+    let slots = Slots::new(connections);
     let answering = TaskTracker::new();
     while let Some(accepted) = stop.run_until_cancelled(listener.accept()).await {
         let (stream, peer) = match accepted {
@@ -88,10 +89,9 @@ pub async fn run(
                 continue;
             }
         };
-        let Ok(slot) = Arc::clone(&slots).try_acquire_owned() else {
-            tracing::warn!("all connections are taken; one was closed unanswered");
-            continue;
-        };
+        // A proxy carries the connections of many clients.
+        let address = (!front.trusts(peer.ip())).then_some(peer.ip());
+        let Some(slot) = slots.take(address) else { continue };
         // Without it a keystroke may wait for the acknowledgement of the one before.
         if let Err(error) = stream.set_nodelay(true) {
             tracing::debug!(%error, "a connection was gone at once");
@@ -117,8 +117,9 @@ fn is_the_peers(error: &io::Error) -> bool {
 /// Serves one connection until it ends or is upgraded; after `stop`, until its answer is out.
 async fn serve(socket: Socket, peer: SocketAddr, front: Front, stop: CancellationToken) {
     let peer = Peer(peer.ip());
+    let inbound = Arc::clone(socket.frames.inbound());
     let service = service_fn(move |request: hyper::Request<Incoming>| {
-        front.answer(request.map(Body::new), peer)
+        front.answer(request.map(Body::new), peer, &inbound)
     });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
@@ -151,14 +152,16 @@ struct Socket {
     /// Ends when the other end has taken nothing for too long; none while it does.
     stalled: Option<Pin<Box<Sleep>>>,
     pace: Pace,
-    _slot: OwnedSemaphorePermit,
+    frames: FrameHeads,
+    _slot: Slot,
     _task: TaskTrackerToken,
 }
 
 impl Socket {
-    fn new(stream: TcpStream, slot: OwnedSemaphorePermit, task: TaskTrackerToken) -> Self {
+    fn new(stream: TcpStream, slot: Slot, task: TaskTrackerToken) -> Self {
         metrics::gauge!("galley_connections").increment(1.0);
-        Self { stream, stalled: None, pace: Pace::new(), _slot: slot, _task: task }
+        let (pace, frames) = (Pace::new(), FrameHeads::new(Arc::default()));
+        Self { stream, stalled: None, pace, frames, _slot: slot, _task: task }
     }
 
     /// Gives a stalled write an end.
@@ -194,8 +197,9 @@ impl AsyncRead for Socket {
         }
         let before = buffer.filled().len();
         let read = ready!(Pin::new(&mut self.stream).poll_read(context, buffer));
-        self.pace.read(buffer.filled().len().saturating_sub(before));
-        Poll::Ready(read)
+        let news = buffer.filled().get(before..).unwrap_or_default();
+        self.pace.read(news.len());
+        Poll::Ready(read.and_then(|()| self.frames.read(news)))
     }
 }
 

@@ -40,3 +40,9 @@ impl Arriving {
 pub fn is_question(message: &[u8]) -> bool {
     frame::parse(message) == Ok(ClientFrame::QueryAwareness)
 }
+
+/// Whether a message is a sync step 1, which asks for what the client does not have.
+#[must_use]
+pub fn is_step_1(message: &[u8]) -> bool {
+    matches!(frame::parse(message), Ok(ClientFrame::SyncStep1(_)))
+}

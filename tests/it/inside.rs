@@ -30,9 +30,18 @@ impl Server {
     /// The most memory that it ever had, in bytes: also what it has given back since. The kernel
     /// counts by batches, so that it may even be a little less than it was.
     pub(crate) fn peak(&self) -> u64 {
+        self.memory("VmHWM:")
+    }
+
+    /// The memory that the process holds now, in bytes.
+    pub(crate) fn resident(&self) -> u64 {
+        self.memory("VmRSS:")
+    }
+
+    fn memory(&self, name: &str) -> u64 {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.id()));
         let status = status.expect("a running process");
-        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("its peak");
+        let line = status.lines().find_map(|line| line.strip_prefix(name)).expect("a line");
         line.trim().trim_end_matches(" kB").parse::<u64>().expect("a number") * 1_024
     }
 

@@ -63,6 +63,8 @@ impl Server {
         command.current_dir(folder.path()).env("GALLEY_SERVER__LISTEN", "127.0.0.1:0");
         // A test that stops a server is not about the balancer before it.
         command.env("GALLEY_SERVER__LINGER", "0s");
+        // The guests of a test come from one address, all at once.
+        command.env("GALLEY_LIMITS__GUEST_BURST", "1000000");
         command.envs(environment.iter().cloned());
         let log = std::fs::File::options()
             .create(true)

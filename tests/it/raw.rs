@@ -51,7 +51,7 @@ pub(crate) async fn head(socket: &mut TcpStream, request: &str) -> String {
 pub(crate) fn upgrade(desk: &Desk, role: &str, query: &str, more: &str) -> String {
     let who = if role == "writer" { &desk.writer } else { &desk.reviewer };
     format!(
-        "GET /ws/share-links/{}/{role}?{query} HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\n\
+        "GET /ws/share-links/{}/{role}?{query} HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\n\
          Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\n\
          Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nAuthorization: Bearer {}\r\n{more}\r\n",
         desk.link, who.token

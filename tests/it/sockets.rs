@@ -271,7 +271,7 @@ async fn g13_heads_without_end_are_cut_off_and_the_server_serves_on() {
     let mut halves = Vec::new();
     for _ in 0..200 {
         let mut socket = connect(&server).await;
-        pour(&mut socket, b"GET /ws/share-links/x HTTP/1.1\r\nHost: x\r\nX-Half: ").await;
+        pour(&mut socket, b"GET /ws/share-links/x HTTP/1.1\r\nHost: localhost\r\nX-Half: ").await;
         halves.push(socket);
     }
     let writer = server.writer(&desk).await;
@@ -311,24 +311,23 @@ async fn g13_large_answers_that_nobody_reads_have_a_bound() {
         addresses.push(format!("/api/documents/{id}/text"));
     }
     let ask = format!(
-        "GET {} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {}\r\n\r\n",
+        "GET {} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {}\r\n\r\n",
         addresses[0], kim.token
     );
     let (mut held, mut refused) = (Vec::new(), 0);
     while refused == 0 {
         let mut socket = connect(&server).await;
         let head = head(&mut socket, &ask).await;
-        refused += usize::from(head.starts_with("HTTP/1.1 503"));
+        refused += usize::from(head.starts_with("HTTP/1.1 429"));
         held.push(socket);
         assert!(held.len() < 40, "nobody was refused");
     }
     assert!(3 < held.len(), "{} were let out", held.len());
-    // Compressed, for somebody who reads it.
+    // For a client that reads it.
     let request = server.http.get(format!("{}{}", server.url, addresses[1]));
-    let request = request.bearer_auth(&lee.token).header("accept-encoding", "gzip");
-    let answer = request.send().await.expect("an answer");
-    assert_eq!(answer.headers()["content-encoding"], "gzip");
-    assert!(answer.bytes().await.expect("a body").len() < 100_000);
+    let answer = request.bearer_auth(&lee.token).send().await.expect("an answer");
+    assert_eq!(answer.status(), 200);
+    assert_eq!(answer.bytes().await.expect("a body").len(), LONG);
     // Whoever takes theirs, or goes away, may ask again.
     held.clear();
     let again = async {

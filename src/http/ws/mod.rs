@@ -7,14 +7,17 @@ mod asking;
 mod waiting;
 
 use std::collections::HashMap;
+use std::future::poll_fn;
+use std::io::ErrorKind;
 use std::pin::pin;
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Extension;
 use axum::extract::ws::{CloseFrame, Message, WebSocket, WebSocketUpgrade};
-use axum::extract::{Query, State};
-use axum::http::HeaderMap;
+use axum::extract::{Query, Request, State};
 use axum::http::header::ORIGIN;
+use axum::http::{Extensions, HeaderMap};
 use axum::response::Response;
 use bytes::Bytes;
 use chrono::Utc;
@@ -24,14 +27,16 @@ use tokio::time::{Instant, sleep, sleep_until, timeout};
 use crate::domain::seat::Seat;
 use crate::http::HttpState;
 use crate::http::auth::Identity;
+use crate::http::budget::Payer;
 use crate::http::caller::{By, Presented};
 use crate::http::error::ApiError;
 use crate::http::extract::Path;
+use crate::http::inbound::Inbound;
 use crate::http::limit::Peer;
 use crate::http::origin::OriginCheck;
 use crate::http::tarpit::Tarpit;
 use crate::http::ws::asking::{PROTOCOL, ask, identify, offered_tokens};
-use crate::http::ws::waiting::Guest;
+use crate::http::ws::waiting::{Early, Guest};
 use crate::session::Sessions;
 use crate::session::close::Close;
 use crate::session::outbox::{OutboxReader, Outgoing};
@@ -42,6 +47,8 @@ use crate::session::seating::Ask;
 /// takes. tungstenite's own choice is 128 KiB. A keystroke has some forty bytes, a cursor three
 /// hundred; what is longer is read in parts.
 const READ_BUFFER_BYTES: usize = 2 * 1_024;
+/// Longer messages give their part of that buffer back.
+const LONG_BYTES: usize = 2 * READ_BUFFER_BYTES;
 /// Written bytes that are gathered before the kernel is given them.
 const WRITE_BUFFER_BYTES: usize = 4 * 1_024;
 /// What may wait in the write buffer beyond one message.
@@ -55,23 +62,39 @@ const LINGER: Duration = Duration::from_secs(1);
 /// The answer to who opens websockets too often. A stock client comes back a tenth of a second after
 /// a close, so it is held back.
 const TOO_MANY_JOINS: Close = Close::TooMuch("too-many-joins");
+/// A socket is closed so if the budget rejects the bytes of its unfinished message.
+const TOO_MANY_BYTES: Close = Close::TooMuch("too-many-bytes");
 const JOIN_DELAY: Duration = Duration::from_secs(1);
 /// What a socket is told that outlives its token, in the line or on the seat.
 const TOKEN_EXPIRED: Close = Close::Unauthenticated("token-expired");
+
+/// Where a socket comes from: its address, and what counts the bytes of its connection.
+pub(crate) struct From {
+    peer: Peer,
+    inbound: Arc<Inbound>,
+}
+
+impl From {
+    /// What the accept loop put beside the request.
+    pub(crate) fn of(extensions: &Extensions) -> Self {
+        let peer = extensions.get::<Peer>().copied().unwrap_or_default();
+        Self { peer, inbound: extensions.get().cloned().unwrap_or_default() }
+    }
+}
 
 /// `GET /ws/share-links/{id}/{role}`
 pub(crate) async fn connect(
     State(state): State<HttpState>,
     presented: Option<Extension<Presented>>,
     Path((link, role)): Path<(String, String)>,
-    peer: Option<Extension<Peer>>,
     Query(pairs): Query<Vec<(String, String)>>,
     headers: HeaderMap,
     upgrade: WebSocketUpgrade,
+    request: Request,
 ) -> Result<Response, ApiError> {
-    let peer = peer.map_or_else(Peer::default, |Extension(peer)| peer);
     let presented = presented.map_or(Presented::Nothing, |Extension(presented)| presented);
-    open(&state, presented, (&link, &role), peer, pairs, &headers, upgrade)
+    let from = From::of(request.extensions());
+    open(&state, presented, (&link, &role), from, pairs, &headers, upgrade)
 }
 
 /// The same, for who has taken the request apart already.
@@ -79,12 +102,12 @@ pub(crate) fn open(
     state: &HttpState,
     presented: Presented,
     (link, role): (&str, &str),
-    peer: Peer,
+    From { peer, inbound }: From,
     mut pairs: Vec<(String, String)>,
     headers: &HeaderMap,
     upgrade: WebSocketUpgrade,
 ) -> Result<Response, ApiError> {
-    let HttpState { sessions, tokens, origins, tarpit, limiter, security_log, .. } = state;
+    let HttpState { sessions, tokens, origins, tarpit, limiter, security_log, budget, .. } = state;
     pairs.extend(offered_tokens(headers));
     let named = pairs.len();
     let query: HashMap<_, _> = pairs.into_iter().collect();
@@ -102,6 +125,8 @@ pub(crate) fn open(
     let identity = identify(tokens, presented, &query, log);
     let user = identity.as_ref().ok().map(|identity| &identity.user.id);
     let may_join = limiter.may_join(user, peer);
+    let payer = Payer::of(user, peer);
+    inbound.begin(budget.open(payer.clone()));
     let asked = identity.and_then(|identity| {
         if query.len() < named {
             // Which of the two is meant, is nobody's guess.
@@ -115,7 +140,8 @@ pub(crate) fn open(
         _ if !may_join => Err((TOO_MANY_JOINS, JOIN_DELAY)),
         Ok((ask, identity)) => {
             let (sessions, tarpit) = (sessions.clone(), tarpit.clone());
-            Ok(Box::new(Knock { sessions, ask, identity, tarpit }))
+            let early = Early::new(budget.open(payer));
+            Ok(Box::new(Knock { sessions, ask, identity, tarpit, early }))
         }
         Err(close) => Err((close, Duration::ZERO)),
     };
@@ -127,7 +153,7 @@ pub(crate) fn open(
         // Above our own limit, so that a message a little over it still gets its close code.
         .max_message_size(message_bytes + WRITE_SLACK_BYTES)
         .max_frame_size(message_bytes + WRITE_SLACK_BYTES)
-        .on_upgrade(move |socket| serve(Box::new(Wire { socket }), knock)))
+        .on_upgrade(move |socket| serve(Box::new(Wire { socket, inbound, long: None }), knock)))
 }
 
 /// A socket at the door.
@@ -136,6 +162,7 @@ struct Knock {
     ask: Ask,
     identity: Identity,
     tarpit: Tarpit,
+    early: Early,
 }
 
 /// A socket whose session has been seated.
@@ -164,12 +191,16 @@ async fn serve(mut wire: Box<Wire>, knock: Result<Box<Knock>, (Close, Duration)>
 /// Both directions of a socket.
 struct Wire {
     socket: WebSocket,
+    /// Bytes of a message that is not whole yet.
+    inbound: Arc<Inbound>,
+    /// The last message, if it was long, until the next one is read.
+    long: Option<Bytes>,
 }
 
 impl Wire {
     /// Seats the session. None if that came to nothing; the socket is at its end then.
     async fn admit(&mut self, knock: Result<Box<Knock>, (Close, Duration)>) -> Option<Box<Sat>> {
-        let Knock { sessions, ask, identity, tarpit } = match knock {
+        let Knock { sessions, ask, identity, tarpit, early } = match knock {
             Ok(knock) => *knock,
             Err((close, delay)) => {
                 self.refuse(close, delay).await;
@@ -187,7 +218,7 @@ impl Wire {
         let silence_max = sessions.terms().client_timeout;
         let guest = Guest { arriving, silence_max, valid_until };
         let sitting = sessions.sit(ask, outbox);
-        let (seated, early) = self.wait_for(sitting, &mut queue, &gone, guest).await;
+        let (seated, mut early) = self.wait_for(sitting, &mut queue, &gone, guest, early).await;
         let seated = match seated.map_err(|close| early.close.clone().unwrap_or(close)) {
             Ok(seated) => seated,
             Err(close) => {
@@ -216,7 +247,7 @@ impl Wire {
             self.linger().await;
             return None;
         }
-        Some(Box::new(Sat { seated, early: early.messages, outbox: queue, valid_until }))
+        Some(Box::new(Sat { seated, early: early.take_messages(), outbox: queue, valid_until }))
     }
 
     /// Says why not, after a while, and ends the socket.
@@ -254,7 +285,7 @@ impl Wire {
                     }
                     Err(close) => close,
                 },
-                incoming = self.socket.recv() => match take(seated, incoming) {
+                incoming = self.recv() => match take(seated, incoming) {
                     Taken::More => continue,
                     Taken::End(ending) => return ending,
                     Taken::Close(close) => close,
@@ -299,6 +330,31 @@ impl Wire {
             self.socket.feed(next).await?;
         }
         self.socket.flush().await
+    }
+
+    /// The next message.
+    ///
+    /// A long one shares the library's read buffer, which would keep its size for the socket's life. The
+    /// library takes a new buffer if the message is still there when it begins to read the next one.
+    async fn recv(&mut self) -> Option<Result<Message, axum::Error>> {
+        let Self { socket, inbound, long } = self;
+        let mut receiving = pin!(socket.recv());
+        let incoming = poll_fn(|context| {
+            let polled = receiving.as_mut().poll(context);
+            if long.take().is_some() {
+                inbound.release();
+            }
+            polled
+        });
+        let incoming = incoming.await;
+        match &incoming {
+            Some(Ok(Message::Binary(message))) if LONG_BYTES < message.len() => {
+                *long = Some(message.clone());
+            }
+            Some(Ok(Message::Ping(_) | Message::Pong(_))) => {}
+            Some(_) | None => inbound.release(),
+        }
+        incoming
     }
 
     async fn close(&mut self, close: &Close) {
@@ -359,6 +415,7 @@ fn fault_of(error: axum::Error) -> Option<Close> {
     use tungstenite::error::ProtocolError;
     match error.into_inner().downcast_ref()? {
         Is::Capacity(_) => Some(Close::TooLarge("message")),
+        Is::Io(error) if error.kind() == ErrorKind::QuotaExceeded => Some(TOO_MANY_BYTES),
         Is::Protocol(ProtocolError::ResetWithoutClosingHandshake) => None,
         Is::Protocol(_) | Is::Utf8(_) => Some(Close::Malformed("websocket")),
         _ => None,

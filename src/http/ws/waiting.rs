@@ -2,6 +2,10 @@
 //!
 //! It may stand in line for minutes. Meanwhile it is kept alive, pinged and listened to: what the
 //! client sends (a stock client begins to sync at once) is kept and taken in when it is seated.
+//!
+//! The server keeps the last sync step 1 and little else. Messages beyond the bound are dropped, and
+//! nothing is lost: on the grant the room sends its own step 1, and the client answers with every edit
+//! that the room does not have. A cursor comes again with the next renewal.
 
 use std::pin::pin;
 use std::time::Duration;
@@ -11,16 +15,16 @@ use bytes::Bytes;
 use tokio::time::{Instant, interval, sleep_until};
 use tokio_util::sync::CancellationToken;
 
+use crate::domain::limits::EARLY_BYTES_MAX;
+use crate::http::budget::Charge;
 use crate::http::ws::{TOKEN_EXPIRED, Wire, fault_of, message};
-use crate::session::arriving::{Arriving, is_question};
+use crate::session::arriving::{Arriving, is_question, is_step_1};
 use crate::session::close::Close;
 use crate::session::outbox::{OutboxReader, Outgoing};
 use crate::session::seated::Seated;
 
 /// Messages that are kept for later. A client that waits asks once and moves a cursor.
 const EARLY_MESSAGES_MAX: usize = 64;
-/// What they may take.
-const EARLY_BYTES_MAX: usize = 4 * 1_024 * 1_024;
 /// How often the client is asked for a sign of life, and sent one that a stock client counts.
 const LOOK_AFTER_EVERY: Duration = Duration::from_secs(4);
 
@@ -35,20 +39,56 @@ pub(super) struct Guest {
 }
 
 /// How the connection fares while its session is being seated.
-#[derive(Default)]
 pub(super) struct Early {
-    /// What it said.
-    pub(super) messages: Vec<Bytes>,
+    /// Messages in the order in which they came.
+    messages: Vec<Bytes>,
+    /// The last sync step 1.
+    question: Option<Bytes>,
     bytes: usize,
+    /// Later messages may build on one that was dropped.
+    is_over: bool,
+    /// Charges what is kept, for as long as it is.
+    charge: Charge,
     /// The socket is to be told this instead of whatever the seating comes to.
     pub(super) close: Option<Close>,
 }
 
 impl Early {
+    /// Nothing yet, charged to `charge`.
+    pub(super) fn new(charge: Charge) -> Self {
+        let (messages, question) = (Vec::new(), None);
+        Self { messages, question, bytes: 0, is_over: false, charge, close: None }
+    }
+
+    /// Takes out what was kept, and releases its charge.
+    pub(super) fn take_messages(&mut self) -> Vec<Bytes> {
+        let mut messages = std::mem::take(&mut self.messages);
+        messages.extend(self.question.take());
+        self.charge.clear();
+        messages
+    }
+
     fn keep(&mut self, message: Bytes) {
-        self.bytes += message.len();
-        if EARLY_MESSAGES_MAX <= self.messages.len() || EARLY_BYTES_MAX < self.bytes {
-            self.close = Some(Close::TooMuch("too-many-messages"));
+        // The state vector in a later one covers the earlier ones.
+        let replaced = if is_step_1(&message) {
+            self.question.as_ref().map_or(0, Bytes::len)
+        } else if self.is_over {
+            return;
+        } else {
+            0
+        };
+        let bytes = self.bytes - replaced + message.len();
+        let more = u64::try_from(message.len()).unwrap_or(u64::MAX);
+        let is_full = EARLY_MESSAGES_MAX <= self.messages.len() && !is_step_1(&message);
+        if is_full || EARLY_BYTES_MAX < bytes || self.charge.grow(more).is_err() {
+            self.is_over = true;
+            return;
+        }
+        self.bytes = bytes;
+        // A copy: the message may share the buffer that it was read into.
+        let message = Bytes::copy_from_slice(&message);
+        if is_step_1(&message) {
+            self.question = Some(message);
         } else {
             self.messages.push(message);
         }
@@ -64,10 +104,10 @@ impl Wire {
         outbox: &mut OutboxReader,
         gone: &CancellationToken,
         guest: Guest,
+        mut early: Early,
     ) -> (Result<Seated, Close>, Early) {
         let mut sitting = pin!(sitting);
         let mut token_expired = pin!(sleep_until(guest.valid_until));
-        let mut early = Early::default();
         let mut heard_at = Instant::now();
         let mut look_after = interval(LOOK_AFTER_EVERY);
         look_after.reset();
@@ -83,7 +123,7 @@ impl Wire {
                 outgoing = outbox.next(), if is_there => {
                     self.pass_on(outgoing, outbox, &mut early).await
                 }
-                incoming = self.socket.recv(), if is_there => {
+                incoming = self.recv(), if is_there => {
                     heard_at = Instant::now();
                     match early.take(incoming, &guest.arriving) {
                         Took::Kept => true,

@@ -1,0 +1,232 @@
+//! What a connection holds in memory of its websocket messages.
+//!
+//! The websocket library keeps the fragments of a message until the last one arrives, and pings between
+//! them keep the socket alive. Besides, its read buffer keeps the size of the largest fragment that it
+//! ever held. The transport therefore reads the heads of frames and charges their bytes to the
+//! [budget](crate::http::budget) when they arrive, in steps; the websocket releases them when it has the
+//! whole message. A short message takes some relaxed atomic operations and no lock.
+
+use std::io;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use crate::domain::limits::UNCHARGED_BYTES_MAX;
+use crate::http::budget::Charge;
+
+/// Most bytes of a frame's head: two, a length of eight, and a mask of four.
+const HEAD_BYTES_MAX: usize = 14;
+/// The bit that marks the last frame of a message.
+const FIN: u8 = 0x80;
+/// The bit of opcodes that carry no data: close, ping, pong.
+const CONTROL: u8 = 0x08;
+/// The bit that says that a mask follows.
+const MASKED: u8 = 0x80;
+
+/// The bytes of a connection's messages. Shared by its transport and its websocket.
+#[derive(Default)]
+pub(crate) struct Inbound {
+    /// Bytes that arrived since the last whole message.
+    pending: AtomicU64,
+    /// The largest fragment: the read buffer keeps its size.
+    kept: AtomicU64,
+    is_charged: AtomicBool,
+    /// Set when the connection becomes a websocket.
+    charge: OnceLock<Mutex<Charge>>,
+}
+
+impl Inbound {
+    /// The connection becomes a websocket: from now on its bytes are counted.
+    pub(crate) fn begin(&self, charge: Charge) {
+        // A connection is upgraded once.
+        let _first = self.charge.set(Mutex::new(charge));
+    }
+
+    /// The websocket has a whole message and has released its buffer.
+    pub(crate) fn release(&self) {
+        self.pending.store(0, Ordering::Relaxed);
+        if !self.is_charged.load(Ordering::Relaxed) {
+            return;
+        }
+        let Some(charge) = self.charge.get() else { return };
+        let mut charge = charge.lock().unwrap_or_else(PoisonError::into_inner);
+        charge.clear();
+        let kept = self.kept.load(Ordering::Relaxed);
+        // The bytes were charged a moment ago; if another charge took their place, they stay uncharged
+        // until the next message.
+        let is_charged = UNCHARGED_BYTES_MAX < kept && charge.grow(kept).is_ok();
+        self.is_charged.store(is_charged, Ordering::Relaxed);
+    }
+
+    /// Counts the bytes of a data frame.
+    fn arrived(&self, bytes: u64) -> io::Result<()> {
+        let pending = self.pending.fetch_add(bytes, Ordering::Relaxed).saturating_add(bytes);
+        if pending <= UNCHARGED_BYTES_MAX {
+            return Ok(());
+        }
+        let Some(charge) = self.charge.get() else { return Ok(()) };
+        let mut charge = charge.lock().unwrap_or_else(PoisonError::into_inner);
+        if pending <= charge.bytes() {
+            return Ok(());
+        }
+        let more = pending.next_multiple_of(UNCHARGED_BYTES_MAX) - charge.bytes();
+        self.is_charged.store(true, Ordering::Relaxed);
+        let grown = charge.grow(more);
+        grown.map_err(|over| io::Error::new(io::ErrorKind::QuotaExceeded, over))
+    }
+}
+
+/// Reads the heads of the frames that a transport carries.
+pub(crate) struct FrameHeads {
+    inbound: Arc<Inbound>,
+    head: [u8; HEAD_BYTES_MAX],
+    /// Bytes of the head that are there.
+    head_bytes: usize,
+    /// Bytes of the frame's payload, and how many of them are still to come.
+    length: u64,
+    left: u64,
+}
+
+impl FrameHeads {
+    /// Counts into `inbound`.
+    pub(crate) fn new(inbound: Arc<Inbound>) -> Self {
+        Self { inbound, head: [0; HEAD_BYTES_MAX], head_bytes: 0, length: 0, left: 0 }
+    }
+
+    /// The counts.
+    pub(crate) fn inbound(&self) -> &Arc<Inbound> {
+        &self.inbound
+    }
+
+    /// The transport read these bytes.
+    ///
+    /// # Errors
+    ///
+    /// [`io::ErrorKind::QuotaExceeded`]: the budget rejects them.
+    pub(crate) fn read(&mut self, mut bytes: &[u8]) -> io::Result<()> {
+        if self.inbound.charge.get().is_none() {
+            return Ok(());
+        }
+        while !bytes.is_empty() {
+            if self.left == 0 {
+                bytes = self.read_head(bytes);
+                continue;
+            }
+            let here = u64::try_from(bytes.len()).unwrap_or(u64::MAX).min(self.left);
+            self.left -= here;
+            let (_, rest) = bytes.split_at(usize::try_from(here).unwrap_or(bytes.len()));
+            bytes = rest;
+            let first = self.head.first().copied().unwrap_or_default();
+            if first & CONTROL == 0 {
+                self.inbound.arrived(here)?;
+                if self.left == 0 && first & FIN == 0 {
+                    self.inbound.kept.fetch_max(self.length, Ordering::Relaxed);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes a byte of a head, and notes the frame's length with the last one.
+    fn read_head<'a>(&mut self, bytes: &'a [u8]) -> &'a [u8] {
+        let Some((byte, rest)) = bytes.split_first() else { return bytes };
+        if let Some(place) = self.head.get_mut(self.head_bytes) {
+            *place = *byte;
+        }
+        self.head_bytes += 1;
+        let [_, second, long @ ..] = &self.head;
+        let (length_bytes, short) = match second & !MASKED {
+            126 => (2, 0),
+            127 => (8, 0),
+            short => (0, u64::from(short)),
+        };
+        let mask_bytes = if second & MASKED == 0 { 0 } else { 4 };
+        if 2 <= self.head_bytes && self.head_bytes == 2 + length_bytes + mask_bytes {
+            let long = long.iter().take(length_bytes);
+            self.length = long.fold(short, |length, byte| length << 8 | u64::from(*byte));
+            self.left = self.length;
+            self.head_bytes = 0;
+        }
+        rest
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::http::budget::{BudgetLimits, ByteBudget, Payer};
+    use crate::http::limit::Peer;
+
+    const BINARY: u8 = 2;
+    const PING: u8 = 9;
+
+    fn frame(first: u8, length: usize) -> Vec<u8> {
+        let mut frame = vec![first];
+        match u16::try_from(length) {
+            Ok(short @ 0..126) => frame.push(MASKED | short as u8),
+            Ok(length) => {
+                frame.push(MASKED | 126);
+                frame.extend(length.to_be_bytes());
+            }
+            Err(_) => {
+                frame.push(MASKED | 127);
+                frame.extend((length as u64).to_be_bytes());
+            }
+        }
+        frame.extend([0; 4]);
+        frame.resize(frame.len() + length, 0xff);
+        frame
+    }
+
+    fn heads(bytes: u64) -> (FrameHeads, ByteBudget) {
+        let budget = ByteBudget::new(BudgetLimits { all: bytes * 8, address: bytes, user: bytes });
+        let heads = FrameHeads::new(Arc::default());
+        heads.inbound.begin(budget.open(Payer::new(None, Peer::default())));
+        (heads, budget)
+    }
+
+    fn charged(heads: &FrameHeads) -> u64 {
+        heads.inbound.charge.get().expect("a websocket").lock().expect("no panic").bytes()
+    }
+
+    #[test]
+    fn g17_an_unfinished_message_is_charged_until_it_is_whole() {
+        let (mut heads, _budget) = heads(1_000_000);
+        for _ in 0..10 {
+            for byte in frame(FIN | BINARY, 900_000).chunks(700) {
+                heads.read(byte).expect("room");
+            }
+            assert!((900_000..920_000).contains(&charged(&heads)));
+            heads.inbound.release();
+            assert_eq!(charged(&heads), 0);
+        }
+        let read = (0..11).try_for_each(|_| heads.read(&frame(BINARY, 100_000)));
+        assert_eq!(read.map_err(|error| error.kind()), Err(io::ErrorKind::QuotaExceeded));
+    }
+
+    #[test]
+    fn g17_pings_and_short_messages_are_never_charged() {
+        let (mut heads, _budget) = heads(100_000);
+        let bytes = [frame(FIN | PING, 125), frame(FIN | BINARY, 300), frame(FIN | PING, 0)];
+        for _ in 0..1_000 {
+            for byte in bytes.concat() {
+                heads.read(&[byte]).expect("room");
+            }
+            heads.inbound.release();
+        }
+        for _ in 0..10_000 {
+            heads.read(&frame(FIN | PING, 125)).expect("room");
+        }
+        assert_eq!(charged(&heads), 0);
+    }
+
+    #[test]
+    fn g17_the_largest_fragment_stays_charged_as_its_buffer_stays() {
+        let (mut heads, _budget) = heads(1_000_000);
+        for length in [300_000, 100_000] {
+            heads.read(&frame(BINARY, length)).expect("room");
+            heads.read(&frame(FIN, 1)).expect("room");
+            heads.inbound.release();
+        }
+        assert_eq!(charged(&heads), 300_000);
+    }
+}

@@ -1,0 +1,129 @@
+//! Connection slots: how many connections are open, over all and for each address.
+//!
+//! The head of a request may take ten seconds, so one address could hold every slot without a token. An
+//! address therefore has a bound of its own; connections of trusted proxies count over all only.
+
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use crate::http::limit::network;
+
+/// Pause between two lines that say that connections were closed: each costs its sender nothing.
+const WARN_EVERY: Duration = Duration::from_secs(10);
+
+/// Most open connections.
+#[derive(Clone, Copy, Debug)]
+pub struct ConnectionLimits {
+    /// Over all.
+    pub all: usize,
+    /// For one address.
+    pub address: usize,
+}
+
+/// The slots of a server. A cheap handle.
+#[derive(Clone)]
+pub(crate) struct Slots(Arc<Inner>);
+
+struct Inner {
+    limits: ConnectionLimits,
+    taken: Mutex<Taken>,
+}
+
+#[derive(Default)]
+struct Taken {
+    all: usize,
+    addresses: HashMap<IpAddr, usize>,
+    warned_at: Option<Instant>,
+    /// Connections that were closed since that line.
+    closed: u64,
+}
+
+/// The slot of one connection. The drop releases it.
+pub(crate) struct Slot {
+    slots: Slots,
+    address: Option<IpAddr>,
+}
+
+impl Slots {
+    pub(crate) fn new(limits: ConnectionLimits) -> Self {
+        Self(Arc::new(Inner { limits, taken: Mutex::default() }))
+    }
+
+    /// A slot for a connection, counted for its address if there is one. None: they are all taken.
+    pub(crate) fn take(&self, address: Option<IpAddr>) -> Option<Slot> {
+        let address = address.map(network);
+        let limits = self.0.limits;
+        let mut taken = self.0.taken.lock().unwrap_or_else(PoisonError::into_inner);
+        let by_address = address.and_then(|address| taken.addresses.get(&address)).copied();
+        let by_address = by_address.unwrap_or(0);
+        let is_over_address = limits.address <= by_address;
+        if limits.all <= taken.all || is_over_address {
+            taken.warn(is_over_address.then_some(address).flatten());
+            return None;
+        }
+        taken.all += 1;
+        if let Some(address) = address {
+            taken.addresses.insert(address, by_address + 1);
+        }
+        drop(taken);
+        Some(Slot { slots: self.clone(), address })
+    }
+}
+
+impl Taken {
+    fn warn(&mut self, address: Option<IpAddr>) {
+        self.closed += 1;
+        let now = Instant::now();
+        if self.warned_at.is_some_and(|at| now.duration_since(at) < WARN_EVERY) {
+            return;
+        }
+        let closed = std::mem::take(&mut self.closed);
+        self.warned_at = Some(now);
+        match address {
+            Some(address) => {
+                tracing::warn!(%address, closed, "an address has all its connections; closed unanswered");
+            }
+            None => tracing::warn!(closed, "all connections are taken; closed unanswered"),
+        }
+    }
+}
+
+impl Drop for Slot {
+    fn drop(&mut self) {
+        let mut taken = self.slots.0.taken.lock().unwrap_or_else(PoisonError::into_inner);
+        taken.all = taken.all.saturating_sub(1);
+        let Some(address) = &self.address else { return };
+        let left = taken.addresses.get(address).map_or(0, |count| count.saturating_sub(1));
+        if left == 0 {
+            taken.addresses.remove(address);
+        } else {
+            taken.addresses.insert(*address, left);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn g17_an_address_takes_its_slots_and_leaves_the_others() {
+        let slots = Slots::new(ConnectionLimits { all: 5, address: 3 });
+        let at = |last| Some(IpAddr::V4(Ipv4Addr::new(10, 0, 0, last)));
+        let mut held: Vec<_> = (0..9).filter_map(|_| slots.take(at(1))).collect();
+        assert_eq!(held.len(), 3);
+        held.extend(slots.take(at(2)));
+        held.extend(slots.take(None));
+        assert_eq!(held.len(), 5);
+        assert!(slots.take(at(3)).is_none());
+        held.clear();
+        let taken = slots.0.taken.lock().expect("no panic");
+        assert_eq!((taken.all, taken.addresses.len()), (0, 0));
+    }
+}
