@@ -126,7 +126,8 @@ impl Charge {
         let by_address = held.addresses.get(&self.payer.address).copied().unwrap_or(0);
         let by_user = self.payer.user.as_ref().and_then(|user| held.users.get(user)).copied();
         let by_user = by_user.unwrap_or(0);
-        let exceeds = |held: u64, most: u64| most.min(free / FREE_PART) < held.saturating_add(bytes);
+        let exceeds =
+            |held: u64, most: u64| most.min(free / FREE_PART) < held.saturating_add(bytes);
         // One item that is larger than a share passes if its payer holds nothing else: a setting may
         // allow larger documents than the budget foresees.
         let is_alone = held.all == 0 || by_address + by_user == 0 && bytes <= free;

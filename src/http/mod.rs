@@ -44,10 +44,10 @@ mod ws;
 
 use std::time::Duration;
 
-use axum::{Extension, Router};
 use axum::extract::{DefaultBodyLimit, FromRef};
 use axum::middleware::{from_fn, from_fn_with_state};
 use axum::routing::get;
+use axum::{Extension, Router};
 use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::timeout::TimeoutLayer;
 
