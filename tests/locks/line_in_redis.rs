@@ -107,31 +107,37 @@ async fn g5_a_hand_over_is_told_to_the_waiters_own_server_alone() {
     assert_eq!(message.get_channel_name(), format!("lock:release:{other}"));
 }
 
-/// A waiter that is dead has its turn for what is left of its deadline in the line, and no longer: by
-/// a release (`several.lua`), and by a look that finds the lock free (`line.lua`).
-#[tokio::test]
-async fn g4_a_turn_lasts_for_what_was_left_of_the_deadline_in_the_line() {
+/// A waiter that looked most of its deadline ago is dead, and gets its turn. It has the lock for what is
+/// left of its deadline in the line, and no longer.
+async fn a_turn_of_the_dead(is_released: bool) {
     let (server, locks) = start().await;
-    for is_released in [true, false] {
-        let name = seat();
-        let held = seated(&locks, &name, &kim(), LONG).await;
-        let next = claim(&name, &lee());
-        let (_waiting, _at) = enter(&locks, &next).await;
-        // It looked most of its deadline ago.
-        let now: Vec<u64> = server.run("TIME").await;
-        let due = now[0] * 1_000 + now[1] / 1_000 + 2_000;
-        let key = name.key().replace("lock:", "due:");
-        let _: i64 = server.run(&format!("ZADD {key} {due} {}", next.value)).await;
-        if is_released {
-            locks.release(&name, &held.value).await.expect("an answer");
-        } else {
-            let _: i64 = server.run(&format!("DEL {name}")).await;
-            refused(&locks, &claim(&name, &kim())).await;
-        }
-        let holder = locks.holder(&name).await.expect("an answer").expect("its turn");
-        assert_eq!(holder.value, next.value);
-        assert!(holder.ttl <= Duration::from_secs(2), "{:?}", holder.ttl);
+    let name = seat();
+    let held = seated(&locks, &name, &kim(), LONG).await;
+    let next = claim(&name, &lee());
+    let (_waiting, _at) = enter(&locks, &next).await;
+    let now: Vec<u64> = server.run("TIME").await;
+    let due = now[0] * 1_000 + now[1] / 1_000 + 3_000;
+    let key = name.key().replace("lock:", "due:");
+    let _: i64 = server.run(&format!("ZADD {key} {due} {}", next.value)).await;
+    if is_released {
+        locks.release(&name, &held.value).await.expect("an answer");
+    } else {
+        let _: i64 = server.run(&format!("DEL {name}")).await;
+        refused(&locks, &claim(&name, &kim())).await;
     }
+    let holder = locks.holder(&name).await.expect("an answer").expect("its turn");
+    assert_eq!(holder.value, next.value);
+    assert!(holder.ttl <= Duration::from_secs(3), "{:?}", holder.ttl);
+}
+
+#[tokio::test]
+async fn g4_a_turn_from_a_release_lasts_for_what_was_left_in_the_line() {
+    a_turn_of_the_dead(true).await;
+}
+
+#[tokio::test]
+async fn g4_a_turn_from_a_look_lasts_for_what_was_left_in_the_line() {
+    a_turn_of_the_dead(false).await;
 }
 
 #[tokio::test]
