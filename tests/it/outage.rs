@@ -50,6 +50,56 @@ async fn g6_redis_restarted_empty_under_two_hundred_sessions_loses_none() {
     assert!(peers.iter().all(Peer::is_open));
 }
 
+/// The state that Redis comes back with shows seats as held by sessions that have left, or as free, and
+/// later sessions have them. A tab that comes meanwhile is refused for the later session.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn g6_redis_restarted_with_an_older_state_costs_no_session_its_seat() {
+    const DESKS: usize = 6;
+    let mut cluster = Cluster::start().await;
+    let (kim, lee) = (cluster.one.guest("Kim").await, cluster.one.guest("Lee").await);
+    let (mut desks, mut first) = (Vec::new(), Vec::new());
+    for number in 0..DESKS {
+        let desk = cluster.one.desk_of(kim.clone(), lee.clone(), "").await;
+        let writer = cluster.either(number).writer(&desk).await;
+        // Some have left when the state is stored.
+        if number % 2 == 0 {
+            writer.leave().await
+        } else {
+            first.push(writer)
+        }
+        desks.push(desk);
+    }
+    let state = cluster.redis.stored().await;
+    for writer in first {
+        writer.leave().await;
+    }
+    let mut later = Vec::new();
+    for (number, desk) in desks.iter().enumerate() {
+        let writer = cluster.either(number / 2).seated(desk, "writer", "events=1&wait=20").await;
+        let reviewer = cluster.either(number).reviewer(desk).await;
+        later.push((writer, reviewer));
+    }
+    cluster.redis.stop().await;
+    cluster.redis.start_again_with(&state).await;
+    let tabs = desks.iter().enumerate().map(async |(number, desk)| {
+        loop {
+            let tab = cluster.either(number + 1).knock(desk, "writer", "events=1").await;
+            match tab.closed().await {
+                // Redis is not back for that server yet.
+                (4503, _) => {}
+                (code, reason) => break assert_eq!(code, 4409, "{reason}"),
+            }
+        }
+    });
+    futures_util::future::join_all(tabs).await;
+    for (writer, reviewer) in &later {
+        writer.append("later");
+        writer.saved().await;
+        reviewer.reads("later").await;
+        assert!(writer.is_open() && reviewer.is_open());
+    }
+}
+
 /// Goal: forgotten scripts cost nothing.
 #[tokio::test]
 async fn a_script_flush_loses_no_seat() {
