@@ -241,12 +241,13 @@ mod tests {
         let mut seen = Seen::default();
         for seed in wanted(0..500) {
             let mut plan = plan::plan(seed, STEPS);
-            for step in &mut plan {
-                if matches!(step.what, What::Empties | What::GoesBack | What::FailsOver) {
-                    // So far apart that each finds those of before in their seats.
-                    (step.what, step.after) = (comes_back, step.after + SECOND);
-                }
-            }
+            let is_such = |it: &&mut Step| {
+                matches!(it.what, What::Empties | What::GoesBack | What::FailsOver)
+            };
+            // So far apart that each finds those of before in their seats.
+            plan.iter_mut().filter(is_such).for_each(|step| {
+                (step.what, step.after) = (comes_back, step.after + SECOND);
+            });
             plan.retain(|step| match step.what {
                 What::Comes(manner) => matches!(manner, Manner::Tries | Manner::Waits),
                 What::Leaves | What::Writes | What::Saves | What::Copies => true,
