@@ -222,5 +222,6 @@ fn with_path(error: StorageError, path: &Path) -> StorageError {
         StorageError::Corrupt(why) => StorageError::Corrupt(format!("{name}: {why}")),
         StorageError::Unsupported(why) => StorageError::Unsupported(format!("{name}: {why}")),
         StorageError::Refused(why) => StorageError::Refused(format!("{name}: {why}")),
+        StorageError::Pooled(why) => StorageError::Pooled(format!("{name}: {why}")),
     }
 }
