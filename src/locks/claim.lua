@@ -12,7 +12,8 @@
 -- Asked with
 --       grace      for how many ms any holder may still come back: Redis restarted or failed over, and
 --                  its state may be empty or older than the last grants
---       remembers  the same in ms, for a lock of which Redis has no grant
+--       remembers  the same in ms, for a lock of which Redis has no grant: it started as late as the
+--                  asking process, or a waiter saw a holder
 --       value, ttl in ms, floor
 --       owner      as in line.lua
 --       from       'nobody', 'value', 'user' or 'pass': from whom it may be taken; nil for nobody

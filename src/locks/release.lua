@@ -9,9 +9,7 @@
 -- back. The first in the line finds the lock free after that.
 --
 -- Asked with
---       any      for how many ms any holder may still come back
---       given    the same of a lock that was given before, as far as the asking process can know; a
---                process that is as new as Redis releases only what this Redis gave it
+--       grace    for how many ms any holder may still come back
 --       value
 --       rest     for how many ms more nobody may have it, although its holder is done; or nil
 -- Gives 1 if it was held, 0 if it was not
@@ -31,8 +29,12 @@ if held and rest then
     redis.call('HSET', grant, 'value', done, 'owner', cmsgpack.pack(user, name, node, ''))
   end
 else
-  local grace = held and any or given
   local head = grace == 0 and (held or last[2]) and first()
+  if head and not held then
+    -- The database knows of a later grant than this one.
+    local _server, head_floor = cmsgpack.unpack(redis.call('HGET', waiting, head))
+    if (tonumber(last[2]) or 0) < tonumber(head_floor) then head = false end
+  end
   if head then
     pass_on(head, last[2])
   else

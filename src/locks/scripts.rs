@@ -27,7 +27,7 @@ const SEVERAL: &str = concat!(
     "local function claim(KEYS, grace, remembers, value, ttl, floor, owner, from, whose, server, came)\n",
     include_str!("line.lua"),
     include_str!("claim.lua"),
-    "\nend\nlocal function release(KEYS, any, given, value, rest)\n",
+    "\nend\nlocal function release(KEYS, grace, value, rest)\n",
     include_str!("line.lua"),
     include_str!("release.lua"),
     "\nend\n",

@@ -99,10 +99,12 @@ for i = 1, count do
     are_empty = are_empty and what ~= 'wait'
     local is_well, result
     if what == 'release' then
-      is_well, result = pcall(release, keys, any, math.max(any, given), value, ttl)
+      is_well, result = pcall(release, keys, any, value, ttl)
     else
-      is_well, result = pcall(claim, keys, floor == '0' and any or given, tonumber(remembers or 0),
-        value, ttl, floor, owner, from, whose, server, came)
+      -- A process that meets a young Redis first judges the grants there by their fences alone.
+      remembers = math.max(tonumber(remembers or 0), floor == '0' and 0 or given)
+      is_well, result = pcall(claim, keys, any, remembers, value, ttl, floor, owner, from, whose,
+        server, came)
     end
     if is_well then
       answer = result

@@ -88,19 +88,23 @@ async fn pass(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, holds: Option<Arc
     let mut bytes = vec![0; 64 * 1024];
     while let Ok(read @ 1..) = from.read(&mut bytes).await {
         if let Some(shared) = &holds {
-            let mut wanted = shared.wanted.subscribe();
-            let is_it = |wanted: &String| {
-                bytes[..read].windows(wanted.len()).any(|some| some == wanted.as_bytes())
-            };
-            if wanted.borrow_and_update().as_ref().is_some_and(is_it) {
-                shared.is_held.send_replace(true);
-                if wanted.wait_for(Option::is_none).await.is_err() {
-                    return;
-                }
-            }
+            shared.let_through(&bytes[..read]).await;
         }
         if to.write_all(&bytes[..read]).await.is_err() {
             return;
+        }
+    }
+}
+
+impl Shared {
+    /// Waits as long as these bytes are to be held.
+    async fn let_through(&self, bytes: &[u8]) {
+        let mut wanted = self.wanted.subscribe();
+        let is_in = |text: &String| bytes.windows(text.len()).any(|some| some == text.as_bytes());
+        if wanted.borrow_and_update().as_ref().is_some_and(is_in) {
+            self.is_held.send_replace(true);
+            // Its sender lives as long as this.
+            wanted.wait_for(Option::is_none).await.unwrap();
         }
     }
 }
