@@ -21,6 +21,10 @@ const RELEASE_WITHOUT_COMPARE: &str = "release-without-compare";
 const NO_SCRIPT_LOAD: &str = "no-script-load";
 /// The fence counts from one, without Redis's clock and without the floor.
 const BARE_COUNTER_FENCE: &str = "bare-counter-fence";
+/// An edit is stored without a comparison of its fence.
+const EDITS_WITHOUT_GUARD: &str = "edits-without-guard";
+/// A reviewer's edit is taken and stored.
+const REVIEWER_EDITS_TAKEN: &str = "reviewer-edits-taken";
 /// A lease is counted from when the answer came.
 const DEADLINE_FROM_REPLY: &str = "deadline-from-reply";
 
@@ -64,6 +68,16 @@ pub(super) fn load_once(scripts: &Scripts, greeting: &mut Pipeline) {
             greeting.add_command(script.loading()).ignore();
         }
     }
+}
+
+/// Whether an edit is stored without its guard.
+pub(crate) fn stores_without_guard() -> bool {
+    is(EDITS_WITHOUT_GUARD) || takes_reviewer_edits()
+}
+
+/// Whether a reviewer may edit the text.
+pub(crate) fn takes_reviewer_edits() -> bool {
+    is(REVIEWER_EDITS_TAKEN)
 }
 
 /// From when a lease is counted; asked when the answer is there.

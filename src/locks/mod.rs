@@ -57,7 +57,7 @@ mod acquaintance;
 mod alarms;
 mod asking;
 #[cfg(feature = "broken")]
-mod broken;
+pub(crate) mod broken;
 mod calls;
 mod clock;
 mod cluster;

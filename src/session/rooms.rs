@@ -16,7 +16,6 @@ use crate::relay::Relay;
 use crate::session::SessionError;
 use crate::session::event::Event;
 use crate::session::holding::Holding;
-use crate::session::missed_reviews::Missed;
 use crate::session::options::RoomLimits;
 use crate::session::persist::Persister;
 use crate::session::readings::{Place, Readings};
@@ -35,7 +34,6 @@ pub struct Rooms {
     storage: Storage,
     relay: Relay,
     persister: Persister,
-    missed_reviews: Missed,
     limits: RoomLimits,
     tasks: TaskTracker,
     readings: Readings,
@@ -49,8 +47,6 @@ struct Opened {
     rows: usize,
     /// Which user each client id belongs to.
     owners: Vec<(u64, UserId)>,
-    /// The number of the last change of its reviews.
-    review_changes: i64,
     /// There is more, which cannot be read.
     is_damaged: bool,
 }
@@ -59,14 +55,14 @@ impl Rooms {
     /// No room is open yet.
     #[must_use]
     pub fn new(
-        (storage, relay): (Storage, Relay),
-        (persister, missed_reviews): (Persister, Missed),
+        storage: Storage,
+        relay: Relay,
+        persister: Persister,
         limits: RoomLimits,
         tasks: TaskTracker,
     ) -> Self {
         let readings = Readings::new(tasks.clone());
-        let open = Arc::default();
-        Self { open, storage, relay, persister, missed_reviews, limits, tasks, readings }
+        Self { open: Arc::default(), storage, relay, persister, limits, tasks, readings }
     }
 
     /// Brings a session into the room of its document, opening it if need be. The session is told
@@ -210,16 +206,10 @@ impl Rooms {
     }
 
     async fn load(&self, document: DocumentId) -> Result<Arc<Room>, SessionError> {
-        let Opened { log, seq, rows, owners, review_changes, is_damaged } =
-            self.read(document).await?;
+        let Opened { log, seq, rows, owners, is_damaged } = self.read(document).await?;
         let owners = owners.into_iter().collect();
-        let opening = Opening { document, log, seq, rows, owners, review_changes, is_damaged };
-        let room = Arc::new(Room::open(
-            opening,
-            self.limits,
-            self.persister.clone(),
-            self.missed_reviews.clone(),
-        ));
+        let opening = Opening { document, log, seq, rows, owners, is_damaged };
+        let room = Arc::new(Room::open(opening, self.limits, self.persister.clone()));
         let following = Arc::clone(&room).follow(self.relay.clone(), self.storage.clone());
         self.tasks.spawn(following);
         Ok(room)
@@ -228,7 +218,6 @@ impl Rooms {
     async fn read(&self, document: DocumentId) -> Result<Opened, SessionError> {
         let stored = self.storage.log(document).await?.ok_or(SessionError::NoSuchDocument)?;
         let (last, rows, hole) = (stored.seq, stored.parts.len(), stored.hole());
-        let review_changes = stored.review_changes;
         let (mut parts, owners) = (stored.parts, stored.owners);
         if let Some((sound, _)) = hole {
             parts.truncate(sound);
@@ -242,7 +231,7 @@ impl Rooms {
             (None, None) => None,
         };
         let Some((sound, why)) = damage else {
-            return Ok(Opened { log, seq: last, rows, owners, review_changes, is_damaged: false });
+            return Ok(Opened { log, seq: last, rows, owners, is_damaged: false });
         };
         let number = |at: usize| stored.numbers.get(at).copied();
         let seq = sound.checked_sub(1).and_then(number).unwrap_or(0);
@@ -253,7 +242,7 @@ impl Rooms {
              its rows of `updates` and `snapshots` from a backup, then have its people leave and \
              come back"
         );
-        Ok(Opened { log, seq, rows, owners, review_changes, is_damaged: true })
+        Ok(Opened { log, seq, rows, owners, is_damaged: true })
     }
 
     fn forget(&self, room: &Room) {

@@ -123,7 +123,10 @@ impl Seated {
         carrier: Carrier,
         now: Instant,
     ) -> Result<(), Close> {
-        if self.holding.sitter.seat.role.may_edit_text() {
+        let may_edit = self.holding.sitter.seat.role.may_edit_text();
+        #[cfg(feature = "broken")]
+        let may_edit = may_edit || crate::locks::broken::takes_reviewer_edits();
+        if may_edit {
             let frame = frame::passed_on(message, update);
             let update = message.slice_ref(update);
             return self.pay(self.room.receive(&self.holding, &update, &frame, now)?);

@@ -48,6 +48,8 @@ pub(crate) struct Acts<'a> {
     pub(crate) world: &'a mut World,
     pub(crate) desks: &'a Desks,
     pub(crate) random: Random,
+    /// The only kinds of faults; empty: all acts.
+    pub(crate) only: Vec<&'static str>,
 }
 
 impl Acts<'_> {
@@ -81,7 +83,11 @@ impl Acts<'_> {
 
     fn deck(&mut self) -> Vec<Act> {
         let faults = KINDS.iter().filter(|kind| **kind != "set-back");
+        let faults = faults.filter(|kind| self.only.is_empty() || self.only.contains(kind));
         let mut deck: Vec<_> = faults.map(|kind| Act::Fault(kind)).collect();
+        if !self.only.is_empty() {
+            return deck;
+        }
         deck.extend([Act::Revoke, Act::Revoke, Act::Accept, Act::Accept, Act::Delete]);
         deck.extend([Act::OldRedisAlone, Act::SetBackAlone]);
         for last in (1..deck.len()).rev() {

@@ -7,7 +7,7 @@ use galley::sync::log::UpdateLog;
 use galley::sync::text::Text;
 use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
 
-use crate::history::{Recorder, What, marks_in};
+use crate::history::{Recorder, What, marks_in, written};
 use crate::postgres_server;
 
 /// The database of one round.
@@ -106,8 +106,10 @@ impl Database {
         let id: DocumentId = document.parse().expect("an id");
         let log = storage.log(id).await.expect("readable");
         storage.close().await;
-        let mut log = UpdateLog::open(log?.parts).expect("it fits together");
-        let text = Text::build(&log.merged()).expect("a text").content();
+        let text = match UpdateLog::open(log?.parts) {
+            Ok(mut log) => Text::build(&log.merged()).expect("a text").content(),
+            Err(error) => written(&format!("damaged: {error}")),
+        };
         Some(marks_in(&text))
     }
 

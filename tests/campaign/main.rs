@@ -3,7 +3,7 @@
 //!
 //! `cargo test --test campaign` runs a short trial. `GALLEY_CAMPAIGN_SECONDS=3600` runs an hour, in
 //! rounds of two minutes: Redis persists in every second one. Each round prints its seed;
-//! `GALLEY_SEED` repeats the order of its acts. A violation prints the events about it and keeps the
+//! `GALLEY_SEED` repeats the order of its acts, `GALLEY_CAMPAIGN_FAULTS` names the only faults. A violation prints the events about it and keeps the
 //! whole history. A run in which too little happened fails as well ([`judge::vacuous`]).
 
 #![allow(
@@ -54,7 +54,7 @@ use tokio::time::{Duration, Instant, sleep};
 use crate::acts::Acts;
 use crate::desks::{Desks, Order};
 use crate::history::{Event, Recorder};
-use crate::judge::vacuous::{self, Counts};
+use crate::judge::vacuous::{self, Counts, KINDS};
 use crate::judge::{Violation, judge, mentions};
 use crate::random::Random;
 use crate::replica::Replica;
@@ -127,7 +127,9 @@ async fn run(recorder: &Recorder, seed: u64, length: Duration) {
     }
     let until = Instant::now() + length;
     sleep(WARM_UP.min(length / 3)).await;
-    let mut acts = Acts { world: &mut world, desks: &desks, random };
+    let only = std::env::var("GALLEY_CAMPAIGN_FAULTS").unwrap_or_default();
+    let only = KINDS.iter().copied().filter(|kind| only.split(',').any(|it| it == *kind)).collect();
+    let mut acts = Acts { world: &mut world, desks: &desks, random, only };
     acts.without_faults().await;
     acts.play(until).await;
     acts.last().await;

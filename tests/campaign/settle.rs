@@ -111,15 +111,21 @@ pub(crate) async fn all(desks: &Arc<Desks>, database: &Database, kept: Vec<Repli
 
 async fn one(desks: &Desks, database: &Database, number: usize, desk: &Desk, kept: Vec<Replica>) {
     let began = Instant::now();
+    let mut is_free = true;
     for replica in kept {
-        if let Ok(mut open) = seat(desks, desk, "writer", How::TakeOver, replica).await {
-            has_saved(desks, &mut open).await;
-            open.leave(desks, true, &mut None).await;
-        }
+        let back = seat(desks, desk, "writer", How::TakeOver, replica).await;
+        is_free = back.is_ok();
+        let Ok(mut open) = back else { break };
+        has_saved(desks, &mut open).await;
+        open.leave(desks, true, &mut None).await;
     }
     let document = &desk.document;
-    let fresh = Replica::of(document);
-    let mut writer = seat(desks, desk, "writer", How::Plain, fresh).await.ok();
+    let mut writer = None;
+    // Otherwise the seat was refused for long enough.
+    if is_free {
+        let fresh = Replica::of(document);
+        writer = seat(desks, desk, "writer", How::Plain, fresh).await.ok();
+    }
     if let Some(open) = &mut writer {
         open.types(desks, number);
         if has_saved(desks, open).await {
@@ -128,7 +134,10 @@ async fn one(desks: &Desks, database: &Database, number: usize, desk: &Desk, kep
         }
     }
     let fresh = Replica::of(document);
-    let reviewer = seat(desks, desk, "reviewer", How::TakeOver, fresh).await.ok();
+    let mut reviewer = None;
+    if writer.is_some() {
+        reviewer = seat(desks, desk, "reviewer", How::TakeOver, fresh).await.ok();
+    }
     let began = Instant::now();
     let reads = loop {
         let reads = read(desks, database, desk, [&writer, &reviewer]).await;

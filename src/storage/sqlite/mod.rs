@@ -14,7 +14,6 @@ mod log;
 mod memory;
 mod open;
 mod ratifying;
-mod review_changes;
 mod review_rows;
 mod reviews;
 mod seats;

@@ -19,7 +19,6 @@ use crate::storage::seats::{Guard, Guarded, Halt, settle};
 use crate::storage::sqlite::Sqlite;
 use crate::storage::sqlite::log::{append_in, look};
 use crate::storage::sqlite::memory::{Forget, Known};
-use crate::storage::sqlite::review_changes::{note_change, note_deletion};
 use crate::storage::sqlite::review_rows::{fetch_one, fetch_page, status};
 use crate::storage::sqlite::seats::demand;
 use crate::storage::sqlite::users::put_user;
@@ -129,7 +128,7 @@ impl Sqlite {
         id: ReviewId,
         expected_version: Option<i64>,
         guard: Guard,
-    ) -> Result<Guarded<i64>, StorageError> {
+    ) -> Result<Guarded<()>, StorageError> {
         let deleting = async {
             let mut tx = self.write(Forget::Nothing).await?;
             admit(&mut tx, link, guard).await?;
@@ -138,9 +137,7 @@ impl Sqlite {
                 .bind(id.to_string())
                 .execute(&mut *tx)
                 .await?;
-            let change = note_deletion(&mut tx, link, id).await?;
-            tx.commit().await?;
-            Ok(change)
+            Ok(tx.commit().await?)
         };
         settle(deleting.await)
     }
@@ -341,12 +338,11 @@ pub(super) async fn store_edit(
     Err(Halt::Refused(refused))
 }
 
-/// The review that this transaction has just written: numbers the change.
+/// The review that this transaction has just written.
 async fn the_review(
     connection: &mut SqliteConnection,
     link: ShareLinkId,
     id: ReviewId,
 ) -> Result<StoredReview, Halt> {
-    note_change(connection, link, id).await?;
     fetch_one(connection, link, id).await?.ok_or(Halt::Refused(Guarded::NotFound))
 }

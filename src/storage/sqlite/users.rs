@@ -12,7 +12,7 @@ impl Sqlite {
     pub(in crate::storage) async fn save_user(
         &self,
         user: &User,
-        issued_at: DateTime<Utc>,
+        now: DateTime<Utc>,
     ) -> Result<(), StorageError> {
         let known: Option<String> = sqlx::query_scalar("SELECT name FROM users WHERE id = $1")
             .bind(user.id.as_str())
@@ -22,21 +22,12 @@ impl Sqlite {
             return Ok(());
         }
         let mut tx = self.write(Forget::Nothing).await?;
-        sqlx::query(
-            "INSERT INTO users (id, name, updated_at) VALUES ($1, $2, $3) \
-             ON CONFLICT (id) DO UPDATE SET name = excluded.name, updated_at = excluded.updated_at \
-             WHERE users.name <> excluded.name AND users.updated_at <= excluded.updated_at",
-        )
-        .bind(user.id.as_str())
-        .bind(user.name.as_str())
-        .bind(issued_at.timestamp_millis())
-        .execute(&mut *tx)
-        .await?;
+        put_user(&mut tx, user, now).await?;
         Ok(tx.commit().await?)
     }
 }
 
-/// Inserts a user that the table lacks, so that other rows may refer to it. `save_user` renames.
+/// Writes a user down, so that others may refer to it.
 pub(super) async fn put_user(
     connection: &mut SqliteConnection,
     user: &User,
@@ -44,7 +35,8 @@ pub(super) async fn put_user(
 ) -> Result<(), StorageError> {
     sqlx::query(
         "INSERT INTO users (id, name, updated_at) VALUES ($1, $2, $3) \
-         ON CONFLICT (id) DO NOTHING",
+         ON CONFLICT (id) DO UPDATE SET name = excluded.name, updated_at = excluded.updated_at \
+         WHERE users.name <> excluded.name",
     )
     .bind(user.id.as_str())
     .bind(user.name.as_str())

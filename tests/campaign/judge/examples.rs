@@ -121,6 +121,30 @@ fn g1_a_grant_that_the_database_does_not_know_is_found() {
 }
 
 #[test]
+fn g1_a_grant_beside_a_session_that_was_not_taken_over_is_found() {
+    let observed = |mut history: History| {
+        // The campaign is awake.
+        for _ in 0..8 {
+            let at = history.0.last().map_or(0, |last| last.at) + 300;
+            history.0.push(Event { at, what: due("nothing") });
+        }
+        let at = history.0.last().map_or(0, |last| last.at);
+        let (link, role) = ("link".to_owned(), "writer".to_owned());
+        let session = "session-2".to_owned();
+        let ratified = What::Ratified { link, role, fence: 11, session: session.clone() };
+        history.0.push(Event { at, what: ratified });
+        history.0.push(Event { at, what: What::Granted { socket: 2, session, fence: 11 } });
+        history
+    };
+    let claimed = |how| History::writer().claim(2, "writer", how, &[]);
+    assert_eq!(observed(claimed(How::Plain)).breaks(), ["G1"]);
+    assert_eq!(observed(claimed(How::TakeOver)).breaks(), Vec::<&str>::new());
+    assert_eq!(observed(claimed(How::Plain).left(1)).breaks(), Vec::<&str>::new());
+    let excused = claimed(How::Plain).fault("redis-flushed");
+    assert_eq!(observed(excused).breaks(), Vec::<&str>::new());
+}
+
+#[test]
 fn g2_a_row_of_the_session_before_the_last_grant_is_found() {
     let history = History::writer().typed(1, "w2").claim(2, "writer", How::TakeOver, &[]);
     // Written when session 2 was ratified, by session 1.

@@ -18,6 +18,9 @@ use std::fmt;
 
 use crate::history::{Event, How, What};
 
+/// A campaign that observed nothing for so long was stalled by other work of the machine.
+const STALL_MS: u64 = 500;
+
 /// One broken law with the events that break it.
 #[derive(Debug)]
 pub(crate) struct Violation {
@@ -222,6 +225,23 @@ impl<'a> Story<'a> {
         };
         let strikes = |fault: &&Fault<'_>| fault.from <= to && from <= fault.to;
         self.faults.iter().filter(strikes).all(expected)
+    }
+
+    /// The socket whose grant of the same seat came last before that of this one.
+    pub(super) fn predecessor(&self, socket: &Socket<'a>) -> Option<&Socket<'a>> {
+        let fence = socket.grant?.fence;
+        let shares = self.sockets.values().filter(|other| socket.shares_seat(other));
+        let fence_of = |other: &&Socket<'_>| other.grant.map(|grant| grant.fence);
+        shares.filter(|other| fence_of(other).is_some_and(|it| it < fence)).max_by_key(fence_of)
+    }
+
+    /// Whether the campaign itself observed something at least every half second in that time.
+    pub(super) fn is_awake(&self, from: u64, to: u64) -> bool {
+        let times = self.events.iter().map(|event| event.at);
+        let times = times.filter(|at| from <= *at && *at <= to);
+        let (last, longest) =
+            times.fold((from, 0), |(last, longest), at| (at, longest.max(at.saturating_sub(last))));
+        longest.max(to - last) <= STALL_MS
     }
 
     /// Names of documents that the owner deleted.

@@ -14,6 +14,8 @@ const CLEAN_MS: u64 = 3_000;
 const DROPPED_MS: u64 = 15_000;
 /// A quiet stretch of this length stands before a loss or refusal that is judged.
 const QUIET_MS: u64 = 15_000;
+/// The servers take a client for dead after a silence of this length.
+const SILENT_MS: u64 = 2_000;
 /// The database may ratify the successor's fence this long after the loss was observed.
 const RATIFIED_LATER_MS: u64 = 3_000;
 /// A waiter that was passed over is granted within this all the same, if another release followed.
@@ -23,6 +25,7 @@ pub(super) fn judge(story: &Story<'_>) -> Vec<Violation> {
     let mut violations = fences_rise(story);
     for socket in story.sockets.values() {
         violations.extend(grant_is_ratified(story, socket));
+        violations.extend(granted_beside_a_holder(story, socket));
         violations.extend(no_success_after_a_newer_grant(story, socket));
         violations.extend(refused_with_reason(story, socket));
         violations.extend(passed_over(story, socket));
@@ -59,6 +62,25 @@ fn grant_is_ratified(story: &Story<'_>, socket: &Socket<'_>) -> Option<Violation
     });
     let why = format!("session {} was granted a seat without a ratified fence", grant.session);
     (!is_it).then(|| Violation { law: "G1", why, about: vec![grant.session.to_owned()] })
+}
+
+/// G1: without faults a claim that takes nothing over is granted only after the session before it
+/// left, or while its client is silent. A stalled campaign would look like a silent client.
+fn granted_beside_a_holder(story: &Story<'_>, socket: &Socket<'_>) -> Option<Violation> {
+    let grant = socket.grant.filter(|_| matches!(socket.how, How::Plain | How::Wait))?;
+    let before = story.predecessor(socket)?;
+    let held = before.grant?;
+    let is_over = match before.end {
+        Some((_, End::Closed { code: 4410, .. })) => false,
+        Some((end, _)) => end <= grant.at + CLEAN_MS,
+        None => false,
+    };
+    let since = grant.at.saturating_sub(SILENT_MS);
+    let quiet = story.is_quiet(grant.at.saturating_sub(QUIET_MS), grant.at);
+    let why = format!("session {} was granted the seat that {} held", grant.session, held.session);
+    let about = [grant.session, held.session, socket.link].map(ToOwned::to_owned).to_vec();
+    let broken = !is_over && quiet && story.is_awake(since, grant.at);
+    broken.then_some(Violation { law: "G1", why, about })
 }
 
 /// G3: what a session types after a newer grant completed is never called saved to it.
@@ -103,11 +125,7 @@ fn refused_with_reason(story: &Story<'_>, socket: &Socket<'_>) -> Option<Violati
 /// released nothing: its user comes back past the queue.
 fn passed_over(story: &Story<'_>, socket: &Socket<'_>) -> Option<Violation> {
     let grant = socket.grant.filter(|_| socket.how == How::Wait)?;
-    let earlier = story.sockets.values().filter(|other| socket.shares_seat(other));
-    let earlier = earlier.filter_map(|other| Some((other.grant?.fence, other.end)));
-    let before =
-        earlier.filter(|(fence, _)| *fence < grant.fence).max_by_key(|(fence, _)| *fence)?;
-    let (_, Some((_, End::Left { clean: true }))) = before else { return None };
+    let (_, End::Left { clean: true }) = story.predecessor(socket)?.end? else { return None };
     let overtakes = |other: &&Socket<'_>| {
         let until = grant.at + PASSED_OVER_MS;
         socket.shares_seat(other)

@@ -83,7 +83,7 @@ pub(crate) fn complaints(counts: &Counts, seconds: u64) -> Vec<String> {
         ("rows", seconds),
         ("take-overs", seconds / 10),
         ("waits", seconds / 30),
-        ("resumes", seconds / 60),
+        ("resumes", seconds / 120),
         ("denied", seconds / 20),
         ("faults", seconds / 30),
         ("revocations", 1),
