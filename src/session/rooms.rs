@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use dashmap::DashMap;
 use tokio::sync::OnceCell;
 use tokio::time::Instant;
@@ -26,6 +27,9 @@ use crate::sync::text::Text;
 
 /// How often a join tries again when the room is given up under its feet.
 const JOIN_TRIES: usize = 16;
+
+/// Largest document, in bytes, that is walked through by a worker of the runtime: some 0.2 ms.
+const WALKED_HERE_MAX: usize = 64 * 1024;
 
 /// A handle on the open rooms. Cloning is shallow.
 #[derive(Clone, Debug)]
@@ -111,13 +115,15 @@ impl Rooms {
             if room.is_damaged() {
                 return Err(SessionError::Unreadable);
             }
-            return Ok(Snapshot { place, ..room.snapshot() });
+            let snapshot = self.beside(room.bytes(), move || room.snapshot()).await?;
+            return Ok(Snapshot { place, ..snapshot });
         }
         let Opened { mut log, seq, is_damaged, .. } = self.read(document).await?;
         if is_damaged {
             return Err(SessionError::Unreadable);
         }
-        Ok(Snapshot { merged: log.merged(), seq, is_settled: true, version: 0, place })
+        let merged = self.beside(log.bytes(), move || log.merged()).await?;
+        Ok(Snapshot { merged, seq, is_settled: true, version: 0, place })
     }
 
     pub(super) async fn place(&self, document: DocumentId) -> Option<Place> {
@@ -222,7 +228,8 @@ impl Rooms {
         if let Some((sound, _)) = hole {
             parts.truncate(sound);
         }
-        let (log, broken) = UpdateLog::open_up_to(parts);
+        let bytes = parts.iter().map(Bytes::len).sum();
+        let (log, broken) = self.beside(bytes, move || UpdateLog::open_up_to(parts)).await?;
         // What comes after the first row that is missing, or does not fit, is left alone: it may
         // stand on that one.
         let damage = match (broken, hole) {
@@ -243,6 +250,22 @@ impl Rooms {
              come back"
         );
         Ok(Opened { log, seq, rows, owners, is_damaged: true })
+    }
+
+    /// Walks through a document of so many bytes: a large one on a thread that may block, since a worker
+    /// serves the rooms of others meanwhile.
+    async fn beside<T: Send + 'static>(
+        &self,
+        bytes: usize,
+        walk: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, SessionError> {
+        if bytes <= WALKED_HERE_MAX {
+            return Ok(walk());
+        }
+        self.tasks.spawn_blocking(walk).await.map_err(|panicked| {
+            tracing::error!(%panicked, "a document cannot be read");
+            SessionError::Unreadable
+        })
     }
 
     fn forget(&self, room: &Room) {

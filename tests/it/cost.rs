@@ -2,6 +2,7 @@
 
 use std::time::Instant;
 
+use futures_util::stream::{FuturesUnordered, StreamExt as _};
 use galley::sync::awareness::{AwarenessEntry, encode_awareness};
 use galley::sync::frame;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -109,6 +110,55 @@ async fn g17_the_room_asks_for_what_is_missing_once_until_it_is_answered() {
     assert!((1..=3 + began.elapsed().as_secs()).contains(&asked), "asked {asked} times");
 }
 
+/// Goal (H2): thousands of letters, each of which splits one long text, are read as a text like any other.
+#[tokio::test]
+async fn g17_a_text_of_thirty_thousand_splits_is_read() {
+    let server = Server::start().await;
+    let desk = server.desk("").await;
+    let (letters, splits) = (100_000_u32, 30_000_u32);
+    let writer = server.writer(&desk).await;
+    writer.send(frame::update(&split(letters, splits)));
+    writer.saved().await;
+    let text = server.text(&desk.writer, &desk.document).await;
+    let expected =
+        "a".repeat((letters - splits - 1) as usize) + &"ax".repeat(splits as usize) + "a";
+    assert!(text == expected, "{} letters", text.len());
+    assert!(writer.is_open());
+}
+
+/// Goal (M2): one user who asks for a costly text again and again has one place; the texts of others are
+/// built beside it, and not after all of those.
+#[tokio::test]
+async fn g17_one_user_who_asks_for_many_texts_delays_nobody_elses() {
+    const REQUESTS: usize = 24;
+    const SPLITS: u32 = 30_000;
+    let server = Server::start().await;
+    let (costly, other) = (server.desk("").await, server.desk("another's").await);
+    let writer = server.writer(&costly).await;
+    writer.send(frame::update(&split(2 * SPLITS, SPLITS)));
+    writer.saved().await;
+    let path = format!("/api/documents/{}/text", costly.document);
+    let mut requests: FuturesUnordered<_> =
+        (0..REQUESTS).map(|_| server.get(&costly.writer, &path)).collect();
+    // The first answer says that they are under way.
+    assert_eq!(requests.next().await.expect("an answer").status, 200);
+    let mut answered = 1;
+    let text = server.text(&other.writer, &other.document);
+    let mut text = std::pin::pin!(text);
+    let text = loop {
+        tokio::select! {
+            biased;
+            text = &mut text => break text,
+            Some(answer) = requests.next() => {
+                assert_eq!(answer.status, 200);
+                answered += 1;
+            }
+        }
+    };
+    assert_eq!(text, "another's");
+    assert!(answered < REQUESTS / 2, "{answered} of {REQUESTS} came before it");
+}
+
 /// A document of letters, each by another client.
 fn by_clients(first: u32, count: u32) -> Vec<u8> {
     let mut update = Vec::new();
@@ -118,6 +168,23 @@ fn by_clients(first: u32, count: u32) -> Vec<u8> {
         number(&mut update, client);
         update.extend([0, 4, 1, 7]);
         update.extend_from_slice(b"content");
+        update.extend([1, b'x']);
+    }
+    update.push(0);
+    update
+}
+
+/// One text, and letters each of which stands right of another unit of it.
+fn split(letters: u32, splits: u32) -> Vec<u8> {
+    let mut update = vec![2, 1, 100, 0, 4, 1, 7];
+    update.extend_from_slice(b"content");
+    number(&mut update, letters);
+    update.resize(update.len() + letters as usize, b'a');
+    number(&mut update, splits);
+    update.extend([77, 0]);
+    for split in 0..splits {
+        update.extend([0x84, 100]);
+        number(&mut update, letters - 2 - split);
         update.extend([1, b'x']);
     }
     update.push(0);

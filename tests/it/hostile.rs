@@ -87,34 +87,6 @@ async fn g13_a_text_that_was_made_to_take_hours_is_refused_at_once_and_others_ar
     assert!(writer.is_open());
 }
 
-/// Goal (H2): thousands of letters, each of which splits one long text, are read as a text like any other.
-#[tokio::test]
-async fn g17_a_text_of_thirty_thousand_splits_is_read() {
-    let server = Server::start().await;
-    let desk = server.desk("").await;
-    let (letters, splits) = (100_000_u32, 30_000_u32);
-    let mut update = vec![2, 1, 100, 0, 4, 1, 7];
-    update.extend_from_slice(b"content");
-    number(&mut update, letters);
-    update.resize(update.len() + letters as usize, b'a');
-    number(&mut update, splits);
-    update.extend([77, 0]);
-    for split in 0..splits {
-        update.extend([0x84, 100]);
-        number(&mut update, letters - 2 - split);
-        update.extend([1, b'x']);
-    }
-    update.push(0);
-    let writer = server.writer(&desk).await;
-    writer.send(frame::update(&update));
-    writer.saved().await;
-    let text = server.text(&desk.writer, &desk.document).await;
-    let expected =
-        "a".repeat((letters - splits - 1) as usize) + &"ax".repeat(splits as usize) + "a";
-    assert!(text == expected, "{} letters", text.len());
-    assert!(writer.is_open());
-}
-
 /// A number as lib0 writes it.
 fn number(out: &mut Vec<u8>, mut number: u32) {
     while 0x7f < number {

@@ -77,6 +77,12 @@ impl Room {
         checked.is_ok_and(|checked| checked.is_new)
     }
 
+    /// About how many bytes the document has.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.lock().log.bytes()
+    }
+
     /// The whole document, now.
     #[must_use]
     pub fn snapshot(&self) -> Snapshot {
