@@ -246,12 +246,20 @@ impl Keeper {
                 tracing::warn!(%document, "a version is given up: those before it are still built");
                 continue;
             }
-            while jobs == 0 && self.building.is_full() {
-                let Some(built) = self.building.next().await else { break };
-                self.take_built(built);
-                self.store_batch().await;
+            if jobs == 0 {
+                self.make_room().await;
             }
             self.building.add(document, Due { point, waiter: waiter.cloned() });
+        }
+    }
+
+    /// Waits until one more document may be built.
+    async fn make_room(&mut self) {
+        while self.building.is_full()
+            && let Some(built) = self.building.next().await
+        {
+            self.take_built(built);
+            self.store_batch().await;
         }
     }
 

@@ -9,14 +9,14 @@ use std::pin::Pin;
 
 use futures_util::stream::{FuturesUnordered, StreamExt as _};
 
-type Running<K, T> = Pin<Box<dyn Future<Output = (K, T)> + Send>>;
+type Boxed<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
 /// Jobs by key: one of each key at a time, and so many at once. They run while [`next`](Self::next) is
 /// awaited.
 pub(super) struct Lanes<K, J, T> {
     at_once: usize,
-    work: Box<dyn Fn(J) -> Pin<Box<dyn Future<Output = T> + Send>> + Send>,
-    running: FuturesUnordered<Running<K, T>>,
+    work: Box<dyn Fn(J) -> Boxed<T> + Send>,
+    running: FuturesUnordered<Boxed<(K, T)>>,
     /// The jobs that wait for one of their key; a key is here as long as one of its jobs runs.
     waiting: HashMap<K, VecDeque<J>>,
 }

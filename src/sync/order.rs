@@ -28,13 +28,6 @@ use crate::sync::structs::{Content, Id, Struct};
 /// Structs that a document may pass to settle its conflicts, all together: half a second here, a second
 /// in a browser. What one person writes takes no step at all.
 const STEPS_MAX: usize = 5_000_000;
-/// How many structs a client has, itself, and its clock.
-const SECTION_BYTES_MIN: usize = 3;
-/// Kind and length.
-const STRUCT_BYTES_MIN: usize = 2;
-/// Client and number of ranges; clock and length.
-const DELETES_BYTES_MIN: usize = 2;
-
 /// No part, and no client.
 const NONE: u32 = u32::MAX;
 
@@ -155,128 +148,6 @@ impl Order {
         Ok((order, text))
     }
 
-    /// The first pass: the clients, the places of all splits, the deleted clocks.
-    fn scan(merged: &[u8]) -> Result<Self, Rejected> {
-        let mut order = Self {
-            clients: Vec::new(),
-            index: HashMap::new(),
-            parts: Vec::new(),
-            first: NONE,
-            visible: Vec::new(),
-            units: 0,
-            steps: 0,
-            round: 0,
-            section: 0,
-        };
-        let mut reader = Reader::new(merged);
-        for _ in 0..reader.count(SECTION_BYTES_MIN)? {
-            let count = reader.count(STRUCT_BYTES_MIN)?;
-            let (id, mut clock) = (reader.number()?, reader.clock()?);
-            let own = order.enter(id);
-            for _ in 0..count {
-                let found = Struct::read(&mut reader, clock)?;
-                for (beside, behind) in [(found.origin, 1), (found.right_origin, 0)] {
-                    let Some(beside) = beside else { continue };
-                    let client = if beside.client == id { own } else { order.enter(beside.client) };
-                    if let Some(client) = order.client_mut(client) {
-                        client.cuts.push(beside.clock.saturating_add(behind));
-                    }
-                }
-                clock = found.end().ok_or(Rejected::Malformed("a clock is out of range"))?;
-            }
-            let client = order.client_mut(own).filter(|client| client.end == 0);
-            client.ok_or(Rejected::Malformed("a client stands in it twice"))?.end = clock;
-        }
-        for _ in 0..reader.count(DELETES_BYTES_MIN)? {
-            let id = reader.number()?;
-            let own = order.enter(id);
-            for _ in 0..reader.count(DELETES_BYTES_MIN)? {
-                let (from, length) = (reader.clock()?, reader.clock()?);
-                let to = from.saturating_add(length);
-                let client = order.client_mut(own).filter(|client| to <= client.end);
-                let client = client.ok_or(Rejected::Gap)?;
-                client.cuts.extend([from, to]);
-                client.deleted.push((from, to));
-            }
-        }
-        reader.finish()?;
-        for client in &mut order.clients {
-            client.cuts.sort_unstable();
-            client.cuts.dedup();
-            client.deleted.sort_unstable();
-        }
-        Ok(order)
-    }
-
-    /// The index of a client.
-    fn enter(&mut self, id: u64) -> u32 {
-        let next = u32::try_from(self.clients.len()).unwrap_or(NONE);
-        let at = *self.index.entry(id).or_insert(next);
-        if at == next {
-            self.clients.push(Client {
-                id,
-                first: 0,
-                next: 0,
-                last: 0,
-                placed_end: 0,
-                end: 0,
-                cuts: Vec::new(),
-                deleted: Vec::new(),
-            });
-        }
-        at
-    }
-
-    fn client(&self, at: u32) -> Option<&Client> {
-        self.clients.get(slot(at))
-    }
-
-    fn client_mut(&mut self, at: u32) -> Option<&mut Client> {
-        self.clients.get_mut(slot(at))
-    }
-
-    /// The second pass: the parts, in the order of the bytes.
-    fn split(&mut self, merged: &[u8]) -> Result<Source, SyncError> {
-        let mut source = Source::default();
-        let mut reader = Reader::new(merged);
-        for _ in 0..reader.number().map_err(Rejected::from)? {
-            let count = reader.number().map_err(Rejected::from)?;
-            let id = reader.number().map_err(Rejected::from)?;
-            let mut clock = reader.clock().map_err(Rejected::from)?;
-            if clock != 0 {
-                return Err(Rejected::Gap.into());
-            }
-            let own = self.enter(id);
-            let client = self.client_mut(own).ok_or(Rejected::Gap)?;
-            let (cuts, deleted) =
-                (std::mem::take(&mut client.cuts), std::mem::take(&mut client.deleted));
-            let (mut cuts, mut deleted) = (cuts.as_slice(), deleted.as_slice());
-            let first = self.next_part()?;
-            for _ in 0..count {
-                let mut rest = Struct::read(&mut reader, clock)?;
-                let end = clock.saturating_add(rest.length);
-                let mut begins_struct = true;
-                while clock < end {
-                    skip(&mut cuts, |cut| *cut <= clock);
-                    skip(&mut deleted, |(_, to)| *to <= clock);
-                    let to = cuts.first().map_or(end, |cut| end.min(*cut));
-                    let is_deleted = deleted.first().is_some_and(|(from, _)| *from <= clock);
-                    let part = rest.ending(to);
-                    self.add(own, &part, is_deleted, begins_struct, &mut source)?;
-                    if to < end {
-                        rest = rest.starting(to, id);
-                    }
-                    (clock, begins_struct) = (to, false);
-                }
-            }
-            let last = self.next_part()?;
-            if let Some(client) = self.client_mut(own) {
-                (client.first, client.next, client.last) = (first, first, last);
-            }
-        }
-        Ok(source)
-    }
-
     fn next_part(&self) -> Result<u32, SyncError> {
         u32::try_from(self.parts.len()).ok().filter(|at| *at != NONE).ok_or(SyncError::TooCostly)
     }
@@ -333,21 +204,27 @@ impl Order {
             while let Some(&(at, until)) = stack.last() {
                 match self.place_next(at, until) {
                     Next::Done => drop(stack.pop()),
-                    Next::More if self.steps <= steps_max => {}
-                    Next::More => return Err(SyncError::TooCostly),
-                    Next::Needs(unit) => {
-                        let is_there =
-                            self.client(unit.client).is_some_and(|on| unit.clock < on.end);
-                        // No two wait for each other: the validator rejects that.
-                        if !is_there || self.clients.len() < stack.len() {
-                            return Err(Rejected::Gap.into());
-                        }
-                        stack.push((unit.client, unit.clock));
-                    }
+                    Next::More => self.check_steps(steps_max)?,
+                    Next::Needs(unit) => stack.push(self.goal(unit, stack.len())?),
                 }
             }
         }
         Ok(())
+    }
+
+    fn check_steps(&self, steps_max: usize) -> Result<(), SyncError> {
+        if self.steps <= steps_max { Ok(()) } else { Err(SyncError::TooCostly) }
+    }
+
+    /// The client that brings a unit, for which so many wait already.
+    fn goal(&self, unit: Unit, waiting: usize) -> Result<(u32, u32), SyncError> {
+        let is_there = self.client(unit.client).is_some_and(|on| unit.clock < on.end);
+        // No two wait for each other: the validator rejects that.
+        if is_there && waiting <= self.clients.len() {
+            Ok((unit.client, unit.clock))
+        } else {
+            Err(Rejected::Gap.into())
+        }
     }
 
     /// Places the next struct of a client, if it begins at `until` or before.
@@ -464,22 +341,15 @@ impl Order {
     }
 }
 
-/// Goes past the first ones for which it is so.
-fn skip<T>(list: &mut &[T], is_past: impl Fn(&T) -> bool) {
-    while let Some((first, rest)) = list.split_first()
-        && is_past(first)
-    {
-        *list = rest;
-    }
-}
-
 /// Where a part or client stands in its list.
 fn slot(at: u32) -> usize {
     usize::try_from(at).unwrap_or(usize::MAX)
 }
 
 #[path = "order_edit.rs"]
-pub(crate) mod edit;
+mod edit;
+#[path = "order_scan.rs"]
+mod scan;
 #[cfg(test)]
 #[path = "order_tests.rs"]
 mod tests;

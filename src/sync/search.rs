@@ -224,18 +224,18 @@ fn side(wanted: impl Iterator<Item = char>, mut found: impl Iterator<Item = char
 mod tests {
     use super::*;
 
-    /// Two rows of a table, as in a textbook.
+    /// A table as in a textbook.
     fn plain(one: &[char], other: &[char]) -> usize {
-        let mut row = vec![0; other.len() + 1];
-        for a in one {
-            let mut corner = 0;
-            for (at, b) in other.iter().enumerate() {
-                let above = row[at + 1];
-                row[at + 1] = if a == b { corner + 1 } else { above.max(row[at]) };
-                corner = above;
-            }
+        let width = other.len() + 1;
+        let mut table = vec![0; (one.len() + 1) * width];
+        for at in 0..one.len() * other.len() {
+            let (row, column) = (at / other.len(), at % other.len());
+            let corner = row * width + column;
+            let beside = table[corner + 1].max(table[corner + width]);
+            let is_same = one[row] == other[column];
+            table[corner + width + 1] = if is_same { table[corner] + 1 } else { beside };
         }
-        row[other.len()]
+        table[one.len() * width + other.len()]
     }
 
     #[test]

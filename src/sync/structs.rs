@@ -264,7 +264,7 @@ impl<'a> Piece<'a> {
         let half = if self.begins_cut { HALF.len() } else { 0 };
         let at = self.text.floor_char_boundary(bytes.saturating_sub(half));
         let (first, rest) = self.text.split_at_checked(at)?;
-        let is_part = !first.is_empty() && !(rest.is_empty() && !self.ends_cut);
+        let is_part = !first.is_empty() && (self.ends_cut || !rest.is_empty());
         is_part.then_some((
             Self { text: first, ends_cut: false, ..self },
             Self { text: rest, begins_cut: false, ..self },

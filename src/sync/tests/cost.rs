@@ -106,5 +106,5 @@ fn g17_the_places_of_all_reviews_of_a_list_have_one_bound() {
 }
 
 fn quote(at: u32) -> String {
-    if at % 2 == 0 { "a" } else { "b" }.to_owned()
+    if at.is_multiple_of(2) { "a" } else { "b" }.to_owned()
 }
