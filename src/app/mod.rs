@@ -56,6 +56,11 @@ const UPKEEP_EVERY: Duration = Duration::from_secs(5);
 /// What `/readyz` says when the database does not work.
 const STORAGE_AWAY: &str = "the database cannot be read: see whether it runs and can be reached, and \
                             whether its disk has room; the server's log has its own words";
+/// The same, when a pooler stands before it.
+const STORAGE_POOLED: &str = "the database is behind a pooler in transaction mode, where prepared \
+                              statements do not work: let `database.url` lead to PostgreSQL \
+                              itself (a server holds ten connections at most), or to a pool with \
+                              pool_mode = session";
 /// What `/readyz` says when it can be read, and edits cannot be stored.
 const STORAGE_STUCK: &str = "the database can be read, but edits cannot be stored: see what else \
                              writes to it, and whether it may be written; they are kept in memory \
@@ -309,7 +314,7 @@ fn readiness(storage: &Storage, locks: &Locks, sessions: &Sessions) -> Readiness
                     cause: error.to_string(),
                     remedy: remedy.to_owned(),
                 };
-                storage.check().await.map_err(|error| down(&error, STORAGE_AWAY))?;
+                storage.check().await.map_err(|error| down(&error, remedy_of(&error)))?;
                 match sessions.storage_trouble() {
                     None => Ok(Vec::new()),
                     Some(error @ StorageError::Full(_)) => Err(down(&error, STORAGE_FULL)),
@@ -325,6 +330,11 @@ fn readiness(storage: &Storage, locks: &Locks, sessions: &Sessions) -> Readiness
             }
         }),
     ])
+}
+
+/// What an operator is told of a database that cannot be read.
+fn remedy_of(error: &StorageError) -> &'static str {
+    if matches!(error, StorageError::Pooled(_)) { STORAGE_POOLED } else { STORAGE_AWAY }
 }
 
 /// What an operator is told of locks that cannot be used. What Redis or the network said itself may

@@ -23,6 +23,7 @@ use crate::http::limit::{Limiter, Peer, network};
 use crate::http::origin::{OriginCheck, Origins};
 use crate::http::security_log::SecurityLog;
 use crate::session::turns::in_the_name_of;
+use crate::sharing::Sharing;
 
 /// How a token came. What came by itself needs an `Origin` as a witness.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -153,6 +154,15 @@ impl Caller {
     #[must_use]
     pub fn user(&self) -> &User {
         &self.identity.user
+    }
+
+    /// Stores the name in the token, unless a newer token gave another. A guest keeps one name, which
+    /// the first write that refers to them stores.
+    pub(crate) async fn save_name(&self, sharing: &Sharing) -> Result<(), ApiError> {
+        if self.identity.is_guest() {
+            return Ok(());
+        }
+        Ok(sharing.save_name(self.user(), self.identity.issued_at).await?)
     }
 }
 

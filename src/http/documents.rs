@@ -78,6 +78,7 @@ async fn create(
     caller: Caller,
     JsonBody(new): JsonBody<NewDocumentBody>,
 ) -> Result<Response, ApiError> {
+    caller.save_name(&sharing).await?;
     let document = sharing.create_document(caller.user(), &new.title, new.text, Utc::now()).await?;
     let location = [(LOCATION, format!("/api/documents/{}", document.id))];
     Ok((StatusCode::CREATED, location, Json(DocumentBody::from(document))).into_response())

@@ -97,6 +97,7 @@ async fn share(
     caller: Caller,
     Path(document): Path<DocumentId>,
 ) -> Result<Response, ApiError> {
+    caller.save_name(&sharing).await?;
     let shared = sharing.share(&caller.user().id, document, Utc::now()).await?;
     let status = match shared.found {
         Found::Created => StatusCode::CREATED,
@@ -147,6 +148,7 @@ async fn join(
     Path(id): Path<ShareLinkId>,
     JsonBody(body): JsonBody<JoinBody>,
 ) -> Result<Json<LinkBody>, ApiError> {
+    caller.save_name(&sharing).await?;
     let link = sharing.join(caller.user(), id, &body.invite, Utc::now()).await?;
     with_seats(link, &sessions).await
 }

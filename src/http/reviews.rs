@@ -15,6 +15,7 @@ use crate::http::caller::Caller;
 use crate::http::error::ApiError;
 use crate::http::extract::{JsonBody, Limit, Object, Path, Query};
 use crate::session::reviews::{Draft, Reviews, Revision};
+use crate::sharing::Sharing;
 use crate::storage::page::InvalidCursor;
 
 /// A review and the link it belongs to.
@@ -84,11 +85,13 @@ pub(crate) async fn list(
 /// `POST …/reviews`
 pub(crate) async fn create(
     State(reviews): State<Reviews>,
+    State(sharing): State<Sharing>,
     caller: Caller,
     Path(link): Path<ShareLinkId>,
     JsonBody(new): JsonBody<NewReview>,
 ) -> Result<Response, ApiError> {
     let draft = Draft { anchor: new.anchor.0, body: new.body, suggestion: new.suggestion };
+    caller.save_name(&sharing).await?;
     let review = reviews.create(caller.user(), link, draft).await?;
     let location = [(LOCATION, format!("/api/share-links/{link}/reviews/{}", review.id))];
     Ok((StatusCode::CREATED, location, tagged(review)).into_response())
@@ -130,10 +133,12 @@ pub(crate) async fn delete(
 /// `POST …/reviews/{rid}/replies`
 pub(crate) async fn reply(
     State(reviews): State<Reviews>,
+    State(sharing): State<Sharing>,
     caller: Caller,
     Path(place): Path<Place>,
     JsonBody(new): JsonBody<NewReply>,
 ) -> Result<Response, ApiError> {
+    caller.save_name(&sharing).await?;
     let review = reviews.reply(caller.user(), place, new.body).await?;
     let reply = review.replies.last().cloned().ok_or(ApiError::NotFound("reply"))?;
     let etag = etag(&review);

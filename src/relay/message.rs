@@ -52,6 +52,13 @@ pub enum Message {
         /// The event.
         json: String,
     },
+    /// An event of a review, for the sockets.
+    Review {
+        /// The number of the change, by which the reader ignores a replayed one and finds a gap.
+        change: i64,
+        /// The event.
+        json: String,
+    },
     /// Whoever sits there has worked, by the REST API of another server.
     Worked(Role),
     /// The share link was revoked: end its seats.
@@ -213,7 +220,7 @@ impl Message {
         match self {
             Self::Update { update, .. } => update.len(),
             Self::Presence(update) => update.len(),
-            Self::Event { json, .. } => json.len(),
+            Self::Event { json, .. } | Self::Review { json, .. } => json.len(),
             Self::Answer { json, .. } => json.len(),
             Self::Hello
             | Self::Worked(_)
@@ -269,6 +276,11 @@ impl Message {
                 out.push(answer.code());
             }
             Self::Worked(role) => out.extend_from_slice(&[10, code_of(*role)]),
+            Self::Review { change, json } => {
+                out.push(11);
+                out.extend_from_slice(&change.to_be_bytes());
+                out.extend_from_slice(json.as_bytes());
+            }
             Self::Question { id, of } => {
                 out.push(20);
                 put_id(out, id);
@@ -311,6 +323,10 @@ impl Message {
                 answer: Reply::of_code(reader.byte()?)?,
             },
             10 => Self::Worked(role_of(reader.byte()?)?),
+            11 => Self::Review {
+                change: reader.number()?.cast_signed(),
+                json: String::from_utf8(reader.rest().to_vec()).ok()?,
+            },
             20 => Self::Question { id: reader.id()?, of: reader.id()? },
             21 => {
                 let id = reader.id()?;

@@ -13,6 +13,7 @@ fn all() -> Vec<Parcel> {
         Message::Presence(Bytes::new()),
         Message::Hello,
         Message::Event { to: None, json: "{}".to_owned() },
+        Message::Review { change: i64::MAX, json: "{\"이름\":1}".to_owned() },
         Message::Event { to: Some(Role::Writer), json: "{\"이름\":1}".to_owned() },
         Message::Event { to: Some(Role::Reviewer), json: String::new() },
         Message::Worked(Role::Writer),

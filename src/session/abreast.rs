@@ -3,7 +3,7 @@
 //! A server announces what it commits. If the server dies between the commit and the message, no
 //! later message shows the loss. On a lone server the same happens when the answer to a commit is
 //! lost. So each tick, and each gap of the relay, starts one comparison: one statement finds the
-//! revoked links of all sessions (G14), one the last numbers of all rooms (G8), and one script call
+//! revoked links of all sessions (G14), two the last numbers of all rooms and of their reviews (G8), and one script call
 //! the seats of the users on other servers (G4).
 //!
 //! A comparison that fails is repeated at the next tick.
@@ -46,6 +46,7 @@ impl Sessions {
             return;
         }
         self.look_at_what_is_stored(&rooms).await;
+        self.look_at_reviews(&rooms).await;
         if !self.shared.relay.is_alone() {
             self.look_at_who_sits(&rooms).await;
         }
@@ -81,6 +82,20 @@ impl Sessions {
             }
             // The next tick comes.
             Err(error) => tracing::debug!(%error, "what the others stored cannot be seen"),
+        }
+    }
+
+    async fn look_at_reviews(&self, rooms: &[Arc<Room>]) {
+        let documents: Vec<_> = rooms.iter().map(|room| room.document).collect();
+        match self.shared.storage.review_change_numbers(&documents).await {
+            Ok(numbers) => {
+                for room in rooms {
+                    if let Some(last) = numbers.get(&room.document) {
+                        room.reviews_are_changed_up_to(*last);
+                    }
+                }
+            }
+            Err(error) => tracing::debug!(%error, "changes of reviews cannot be seen"),
         }
     }
 

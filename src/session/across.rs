@@ -123,6 +123,7 @@ impl Sessions {
                 | Message::Presence(_)
                 | Message::Hello
                 | Message::Event { .. }
+                | Message::Review { .. }
                 | Message::Worked(_)
                 | Message::Revoked(_)
                 | Message::Evicted(_) => {}

@@ -12,7 +12,7 @@ use serde::{Serialize, Serializer};
 use serde_json::json;
 
 use crate::domain::fence::Fence;
-use crate::domain::ids::SessionId;
+use crate::domain::ids::{ReviewId, SessionId, ShareLinkId};
 use crate::domain::review::Review;
 use crate::domain::seat::Role;
 use crate::domain::user::User;
@@ -85,6 +85,13 @@ pub enum Event<'a> {
     ReviewUpdated(&'a Review),
     /// A review was deleted.
     ReviewDeleted(&'a Review),
+    /// A review was deleted, of which only the name is left.
+    ReviewGone {
+        /// Its name.
+        id: ReviewId,
+        /// The link on which it was made.
+        link: ShareLinkId,
+    },
     /// An edit was not taken.
     Denied(&'static str),
     /// Something is wrong that the page should show.
@@ -186,7 +193,7 @@ impl Event<'_> {
             Self::DocumentSize { .. } => "document.size",
             Self::ReviewCreated(_) => "review.created",
             Self::ReviewUpdated(_) => "review.updated",
-            Self::ReviewDeleted(_) => "review.deleted",
+            Self::ReviewDeleted(_) | Self::ReviewGone { .. } => "review.deleted",
             Self::Denied(_) => "denied",
             Self::Problem(_) => "problem",
             Self::ServerDraining { .. } => "server.draining",
@@ -239,6 +246,9 @@ impl Serialize for Event<'_> {
                 object.serialize_entry("review", review)?;
             }
             Self::ReviewDeleted(review) => object.serialize_entry("review", review)?,
+            Self::ReviewGone { id, link } => {
+                object.serialize_entry("review", &json!({ "id": id, "share_link_id": link }))?;
+            }
             Self::Denied(reason) => object.serialize_entry("reason", reason)?,
             Self::Problem(Problem { kind, title, status }) => {
                 object.serialize_entry("type", kind)?;

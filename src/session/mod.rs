@@ -29,6 +29,7 @@ mod holding_tests;
 mod lanes;
 #[cfg(test)]
 mod lease_model;
+mod missed_reviews;
 pub mod options;
 pub mod outbox;
 mod parts;
@@ -74,6 +75,7 @@ use crate::session::close::{Close, LostReason};
 use crate::session::event::Event;
 use crate::session::history::{History, history};
 use crate::session::holding::Holding;
+use crate::session::missed_reviews::missed;
 use crate::session::options::{HistoryTerms, RoomLimits, SeatTerms};
 use crate::session::persist::{Persister, persister};
 use crate::session::registry::Registry;
@@ -166,8 +168,13 @@ impl Sessions {
             foundations;
         let (persister, queue) = persister();
         let (history, orders) = history();
-        let rooms =
-            Rooms::new(storage.clone(), relay.clone(), persister.clone(), limits, tasks.clone());
+        let (missed, missed_queue) = missed();
+        let rooms = Rooms::new(
+            (storage.clone(), relay.clone()),
+            (persister.clone(), missed),
+            limits,
+            tasks.clone(),
+        );
         let finished = CancellationToken::new();
         let storing = persist::run(storage.clone(), relay.clone(), queue, finished.clone());
         let keeping =
@@ -200,6 +207,8 @@ impl Sessions {
         sessions.keep_alive("renewal", renewal::run(sessions.clone(), finished));
         sessions.keep_alive("cluster", sessions.clone().listen());
         sessions.keep_alive("reconcile", sessions.clone().reconcile_when_due());
+        let reading = sessions.clone().read_missed_reviews(missed_queue);
+        sessions.keep_alive("missed reviews", reading);
         sessions.keep_alive("questions", sessions.clone().hear());
         sessions
     }

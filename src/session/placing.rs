@@ -51,6 +51,15 @@ impl Reviews {
         Ok(reviews)
     }
 
+    /// Reviews whose place is not looked for.
+    pub(super) fn unplaced(stored: Vec<StoredReview>) -> Vec<Review> {
+        let unplaced = |review: StoredReview| {
+            let anchor = nowhere(&review.origin).anchor;
+            served(review, anchor)
+        };
+        stored.into_iter().map(unplaced).collect()
+    }
+
     async fn find_all(
         &self,
         document: DocumentId,

@@ -213,8 +213,9 @@ impl Reviews {
         let creating = async move {
             let storage = &this.sessions.shared.storage;
             let stored = done(storage.create_review(&new, guard).await?, guard)?;
+            let (_, change) = stored.changes;
             let review = this.place_one(link.document_id, stored).await?;
-            this.announce(&link, guard.seat, &Event::ReviewCreated(&review)).await;
+            this.announce(&link, guard.seat, change, &Event::ReviewCreated(&review)).await;
             Ok(review)
         };
         self.sessions.complete(creating).await
@@ -293,9 +294,10 @@ impl Reviews {
         let this = self.clone();
         let deleting = async move {
             let storage = &this.sessions.shared.storage;
-            done(storage.delete_review(link.id, id, expected, guard).await?, guard)?;
+            let deleted = storage.delete_review(link.id, id, expected, guard).await?;
+            let change = done(deleted, guard)?;
             let review = this.place_one(link.document_id, stored).await?;
-            this.announce(&link, guard.seat, &Event::ReviewDeleted(&review)).await;
+            this.announce(&link, guard.seat, change, &Event::ReviewDeleted(&review)).await;
             Ok(())
         };
         self.sessions.complete(deleting).await
@@ -363,8 +365,9 @@ impl Reviews {
         seat: Seat,
         stored: StoredReview,
     ) -> Result<Review, ReviewError> {
+        let (_, change) = stored.changes;
         let review = self.place_one(link.document_id, stored).await?;
-        self.announce(link, seat, &Event::ReviewUpdated(&review)).await;
+        self.announce(link, seat, change, &Event::ReviewUpdated(&review)).await;
         Ok(review)
     }
 
@@ -415,13 +418,13 @@ impl Reviews {
 
     /// Tells both seats, on every server. Reviewing is work: it keeps the seat from idling out,
     /// whichever server has its socket.
-    async fn announce(&self, link: &ShareLink, seat: Seat, event: &Event<'_>) {
+    async fn announce(&self, link: &ShareLink, seat: Seat, change: i64, event: &Event<'_>) {
         let shared = &self.sessions.shared;
         let json = event.json();
         if let Some(room) = shared.rooms.find(link.document_id) {
-            room.tell(None, &json);
+            room.take_review_event(change, &json);
         }
-        let mut messages = vec![Message::Event { to: None, json }];
+        let mut messages = vec![Message::Review { change, json }];
         match shared.registry.sitting(seat) {
             Some(holding) => holding.edited(tokio::time::Instant::now()),
             None => messages.push(Message::Worked(seat.role)),

@@ -17,6 +17,7 @@ use crate::relay::Relay;
 use crate::session::SessionError;
 use crate::session::event::Event;
 use crate::session::holding::Holding;
+use crate::session::missed_reviews::Missed;
 use crate::session::options::RoomLimits;
 use crate::session::persist::Persister;
 use crate::session::readings::{Place, Readings};
@@ -38,6 +39,7 @@ pub struct Rooms {
     storage: Storage,
     relay: Relay,
     persister: Persister,
+    missed_reviews: Missed,
     limits: RoomLimits,
     tasks: TaskTracker,
     readings: Readings,
@@ -51,6 +53,8 @@ struct Opened {
     rows: usize,
     /// Which user each client id belongs to.
     owners: Vec<(u64, UserId)>,
+    /// The number of the last change of its reviews.
+    review_changes: i64,
     /// There is more, which cannot be read.
     is_damaged: bool,
 }
@@ -59,14 +63,14 @@ impl Rooms {
     /// No room is open yet.
     #[must_use]
     pub fn new(
-        storage: Storage,
-        relay: Relay,
-        persister: Persister,
+        (storage, relay): (Storage, Relay),
+        (persister, missed_reviews): (Persister, Missed),
         limits: RoomLimits,
         tasks: TaskTracker,
     ) -> Self {
         let readings = Readings::new(tasks.clone());
-        Self { open: Arc::default(), storage, relay, persister, limits, tasks, readings }
+        let open = Arc::default();
+        Self { open, storage, relay, persister, missed_reviews, limits, tasks, readings }
     }
 
     /// Brings a session into the room of its document, opening it if need be. The session is told
@@ -212,10 +216,16 @@ impl Rooms {
     }
 
     async fn load(&self, document: DocumentId) -> Result<Arc<Room>, SessionError> {
-        let Opened { log, seq, rows, owners, is_damaged } = self.read(document).await?;
+        let Opened { log, seq, rows, owners, review_changes, is_damaged } =
+            self.read(document).await?;
         let owners = owners.into_iter().collect();
-        let opening = Opening { document, log, seq, rows, owners, is_damaged };
-        let room = Arc::new(Room::open(opening, self.limits, self.persister.clone()));
+        let opening = Opening { document, log, seq, rows, owners, review_changes, is_damaged };
+        let room = Arc::new(Room::open(
+            opening,
+            self.limits,
+            self.persister.clone(),
+            self.missed_reviews.clone(),
+        ));
         let following = Arc::clone(&room).follow(self.relay.clone(), self.storage.clone());
         self.tasks.spawn(following);
         Ok(room)
@@ -224,6 +234,7 @@ impl Rooms {
     async fn read(&self, document: DocumentId) -> Result<Opened, SessionError> {
         let stored = self.storage.log(document).await?.ok_or(SessionError::NoSuchDocument)?;
         let (last, rows, hole) = (stored.seq, stored.parts.len(), stored.hole());
+        let review_changes = stored.review_changes;
         let (mut parts, owners) = (stored.parts, stored.owners);
         if let Some((sound, _)) = hole {
             parts.truncate(sound);
@@ -238,7 +249,7 @@ impl Rooms {
             (None, None) => None,
         };
         let Some((sound, why)) = damage else {
-            return Ok(Opened { log, seq: last, rows, owners, is_damaged: false });
+            return Ok(Opened { log, seq: last, rows, owners, review_changes, is_damaged: false });
         };
         let number = |at: usize| stored.numbers.get(at).copied();
         let seq = sound.checked_sub(1).and_then(number).unwrap_or(0);
@@ -249,7 +260,7 @@ impl Rooms {
              its rows of `updates` and `snapshots` from a backup, then have its people leave and \
              come back"
         );
-        Ok(Opened { log, seq, rows, owners, is_damaged: true })
+        Ok(Opened { log, seq, rows, owners, review_changes, is_damaged: true })
     }
 
     /// Walks through a document of so many bytes: a large one on a thread that may block, since a worker

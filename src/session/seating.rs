@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use chrono::Utc;
+use chrono::{DateTime, Utc};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -46,6 +46,8 @@ const CLAIM_TRIES: usize = 4;
 pub struct Ask {
     /// The person.
     pub user: User,
+    /// When the token was signed that the name is from.
+    pub issued_at: DateTime<Utc>,
     /// On which share link.
     pub link: ShareLinkId,
     /// In which role.
@@ -158,7 +160,26 @@ impl Sessions {
             Role::Writer => door.link.writer.id == ask.user.id,
             Role::Reviewer => door.link.reviewer.as_ref().is_some_and(|r| r.id == ask.user.id),
         };
-        if may_sit { Ok(door) } else { Err(Close::Forbidden("not-your-role")) }
+        if !may_sit {
+            return Err(Close::Forbidden("not-your-role"));
+        }
+        self.rename(ask, &door).await;
+        Ok(door)
+    }
+
+    /// Stores the name in the token if it is not the stored one. The link has both names already, so
+    /// an unchanged name costs a claim nothing; a failure costs the user a name and not the seat.
+    async fn rename(&self, ask: &Ask, door: &Door) {
+        let stored = match ask.role {
+            Role::Writer => Some(&door.link.writer),
+            Role::Reviewer => door.link.reviewer.as_ref(),
+        };
+        if stored.is_some_and(|stored| stored.name == ask.user.name) {
+            return;
+        }
+        if let Err(error) = self.shared.storage.save_user(&ask.user, ask.issued_at).await {
+            tracing::warn!(%error, "a user's new name cannot be stored");
+        }
     }
 
     /// Gets the key under a fence above the floor, and has it ratified.

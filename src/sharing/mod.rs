@@ -8,7 +8,10 @@ pub mod documents;
 pub mod invite;
 pub mod links;
 
+use chrono::{DateTime, Utc};
+
 use crate::domain::text::InvalidTitle;
+use crate::domain::user::User;
 use crate::sharing::invite::Invites;
 use crate::storage::Storage;
 use crate::storage::error::StorageError;
@@ -26,6 +29,19 @@ impl Sharing {
     #[must_use]
     pub fn new(storage: Storage, invites: Invites, document_bytes: usize) -> Self {
         Self { storage, invites, document_bytes }
+    }
+
+    /// Stores the name that a token of `issued_at` gives its user, unless a newer token gave another.
+    ///
+    /// # Errors
+    ///
+    /// [`SharingError`] if the database cannot be written.
+    pub async fn save_name(
+        &self,
+        user: &User,
+        issued_at: DateTime<Utc>,
+    ) -> Result<(), SharingError> {
+        Ok(self.storage.save_user(user, issued_at).await?)
     }
 }
 

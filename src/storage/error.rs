@@ -18,6 +18,12 @@ pub enum StorageError {
     /// What stands in the database cannot be right. Restore a backup.
     #[error("the database is damaged: {0}")]
     Corrupt(String),
+    /// A pooler gives each transaction another connection, and prepared statements stay behind.
+    #[error(
+        "the database is behind a pooler in transaction mode: {0}; connect to PostgreSQL itself, or \
+         set pool_mode = session"
+    )]
+    Pooled(String),
     /// This program cannot use that database.
     #[error("this database cannot be used: {0}")]
     Unsupported(String),

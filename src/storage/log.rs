@@ -28,10 +28,13 @@ pub struct Log {
     pub is_merged: bool,
     /// Which user wrote first under which Yjs client id. The server's own ids are left out.
     pub owners: Vec<(u64, UserId)>,
+    /// The number of the last change of its reviews.
+    pub review_changes: i64,
 }
 
 /// A row of a document, as every engine reads it: what kind it is, its number, its bytes, and whose
-/// client id it is. Of kind 0 is the document's last number, 1 the snapshot, 2 an update, 3 an owner.
+/// client id it is. Of kind 0 is the document's last number, 1 the snapshot, 2 an update, 3 an owner, 4 the
+/// last change of its reviews.
 pub(super) type Row = (i64, i64, Option<Vec<u8>>, Option<String>);
 
 impl Log {
@@ -47,6 +50,10 @@ impl Log {
         };
         let mut log = Self { seq, ..Self::default() };
         for (kind, number, bytes, owner) in rows {
+            if kind == 4 {
+                log.review_changes = number;
+                continue;
+            }
             if let Some(owner) = owner {
                 log.owners.push((u64::try_from(number).map_err(corrupt)?, parse(&owner)?));
                 continue;

@@ -34,6 +34,7 @@ pub mod log;
 pub mod page;
 mod plan;
 mod postgres;
+pub mod review_changes;
 pub mod reviews;
 mod rows;
 pub mod seats;

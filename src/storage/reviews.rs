@@ -108,6 +108,8 @@ pub struct StoredReview {
     pub status: ReviewStatus,
     /// Rises by one with each change.
     pub version: i64,
+    /// The numbers that its making and its last change have among the document's changes of reviews.
+    pub changes: (i64, i64),
     /// Answers, oldest first.
     pub replies: Vec<Reply>,
     /// When it was made.
@@ -226,7 +228,7 @@ impl Storage {
         on_engine!(self, change_review(link, id, change, expected_version, guard, now))
     }
 
-    /// Deletes a review with its replies.
+    /// Deletes a review with its replies; says the number of this change.
     ///
     /// # Errors
     ///
@@ -237,7 +239,7 @@ impl Storage {
         id: ReviewId,
         expected_version: Option<i64>,
         guard: Guard,
-    ) -> Result<Guarded<()>, StorageError> {
+    ) -> Result<Guarded<i64>, StorageError> {
         on_engine!(self, delete_review(link, id, expected_version, guard))
     }
 

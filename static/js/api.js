@@ -8,6 +8,7 @@
 
 /**
  * @typedef {{ id: string, name: string }} User
+ * @typedef {{ guests: boolean, sign_in_url: string | null }} Entry how a user without a sign-in gets one
  * @typedef {{ id: string, title: string, owner: User, created_at: string, updated_at: string,
  *   characters: number }} Document
  * @typedef {"writer" | "reviewer"} Role
@@ -98,6 +99,12 @@ export async function me() {
     throw error
   }
 }
+
+/** How a user without a sign-in gets one here. @returns {Promise<Entry>} */
+export const entry = () => call("GET", "/api/auth")
+
+/** Signs out: the browser forgets the cookie. @returns {Promise<void>} */
+export const leave = () => call("POST", "/api/auth/leave")
 
 /** @param {string} name @returns {Promise<User>} */
 export const beGuest = async (name) => (await call("POST", "/api/auth/guest", { body: { name } })).user

@@ -10,6 +10,7 @@
 import * as api from "./api.js"
 import { byId } from "./dom.js"
 import { keptOfGone, leftBehind, ofGone } from "./left_behind.js"
+import { keepInvite, takeInvite } from "./sign_in.js"
 
 /**
  * @typedef {{ me: api.User, link: api.Link, role: api.Role }} Arrival
@@ -27,7 +28,7 @@ export async function arrive(gate) {
     if (id !== undefined) return await (way === "d" ? asOwner(gate, id) : byLink(gate, id))
     gate.say("missing")
   } catch (error) {
-    refuse(gate, error)
+    await refuse(gate, error)
   }
   return null
 }
@@ -36,13 +37,13 @@ export async function arrive(gate) {
 async function asOwner(gate, document) {
   const me = await api.me()
   if (!me) {
-    gate.say("missing")
+    await gate.signIn()
     return null
   }
   try {
     return { me, link: await owned(document), role: "writer" }
   } catch (error) {
-    refuse(gate, error)
+    await refuse(gate, error)
     await showLeft(me, document)
     return null
   }
@@ -63,34 +64,56 @@ async function owned(document) {
 
 /** @param {Gate} gate @param {string} id @returns {Promise<Arrival | null>} */
 async function byLink(gate, id) {
-  const invite = decodeURIComponent(location.hash.slice(1))
-  let me = await api.me()
-  if (!me && invite === "") {
-    gate.say("incomplete")
-    return null
-  }
-  if (!me) {
-    me = await gate.askName()
-    gate.opening()
-  }
-  if (invite !== "") await join(id, invite)
-  const link = await whereIBelong(id, me)
-  if (!link) {
-    gate.say("incomplete")
-    return null
-  }
+  const invite = decodeURIComponent(location.hash.slice(1)) || takeInvite(id)
+  const known = await api.me()
+  const me = known ?? (await named(gate, id, invite))
+  if (!me) return null
+  const link = (await whereIBelong(id, me)) ?? (await joined(gate, id, invite, { me, asks: known !== null }))
   history.replaceState(null, "", location.pathname)
+  if (!link) return null
   if (link.writer.id === me.id) return { me, link: await owned(link.document_id), role: "writer" }
   return { me, link, role: "reviewer" }
 }
 
-/** The writer needs no invite to their own text. @param {string} id @param {string} invite */
-async function join(id, invite) {
-  try {
-    await api.join(id, invite)
-  } catch (error) {
-    if (!(error instanceof api.Problem) || error.kind !== "already-writer") throw error
+/** A guest with an invite gives a name; all others sign in first. @param {Gate} gate @param {string} id @param {string} invite */
+async function named(gate, id, invite) {
+  const { guests, sign_in_url: url } = await api.entry()
+  if (guests && invite !== "") {
+    const me = await gate.askName()
+    gate.opening()
+    return me
   }
+  if (guests && url === null) {
+    gate.say("incomplete")
+    return null
+  }
+  keepInvite(id, invite)
+  await gate.signIn()
+  return null
+}
+
+/**
+ * The link, when its invite makes one the reviewer. The writer and the reviewer need none.
+ *
+ * @param {Gate} gate
+ * @param {string} id
+ * @param {string} invite
+ * @param {{ me: api.User, asks: boolean }} given `asks`: the user was signed in before, and has said nothing yet
+ */
+async function joined(gate, id, invite, { me, asks }) {
+  if (invite === "") {
+    gate.say("incomplete")
+    return null
+  }
+  if (asks && !(await gate.askReview(me))) {
+    location.assign("/")
+    return null
+  }
+  gate.opening()
+  await api.join(id, invite)
+  const link = await whereIBelong(id, me)
+  if (!link) gate.say("incomplete")
+  return link
 }
 
 /**
@@ -110,13 +133,13 @@ async function whereIBelong(id, me) {
 }
 
 /** @param {Gate} gate @param {unknown} error */
-function refuse(gate, error) {
+async function refuse(gate, error) {
   if (!(error instanceof api.Problem)) return gate.say("failed", error)
   if (error.kind === "reviewer-exists") {
     history.replaceState(null, "", location.pathname)
     return gate.say("exists")
   }
-  if (error.status === 401) return gate.say("signin")
+  if (error.status === 401) return gate.signIn()
   if ([403, 404, 410, 422].includes(error.status)) return gate.say("missing")
   gate.say("failed", error)
 }

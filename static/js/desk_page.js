@@ -22,6 +22,7 @@ import { Reviews } from "./reviews.js"
 import { SaveWatch } from "./save_watch.js"
 import { say, show } from "./say.js"
 import { SelectionBar } from "./selection_bar.js"
+import { SignOut } from "./sign_out.js"
 import { Store } from "./store.js"
 import { Title } from "./title.js"
 import { Y } from "./vendor.js"
@@ -361,10 +362,12 @@ export class DeskPage {
     const home = el("a", { href: "/", "data-t": "menu.home" })
     const history = el("button", { type: "button" }, el("span", { "data-t": "history.title" }), el("kbd", { text: this.keys.chord("history") }))
     history.addEventListener("click", () => this.history.open())
-    if (this.role !== "writer") return [home, history, help]
+    const leave = new SignOut(() => this.stop())
+    leave.of(this.store.state.me)
+    if (this.role !== "writer") return [home, history, help, leave.element]
     const invite = el("button", { type: "button", "data-t": "desk.invite" })
     invite.addEventListener("click", () => this.#copyInvite())
-    return [home, invite, history, help]
+    return [home, invite, history, help, leave.element]
   }
 
   #invite() {

@@ -107,6 +107,18 @@ export class Drafts {
     return [...pages.values()].map(draftOf).sort((a, b) => a.since - b.since)
   }
 
+  /** How many edits of this user are kept, those of living pages included. */
+  async count() {
+    const index = this.database.transaction(STORE).objectStore(STORE).index(BY_USER)
+    return countOf(/** @type {Row[]} */ (await answer(index.getAll(this.user))))
+  }
+
+  /** Forgets all that is kept of this user. */
+  async clear() {
+    const index = this.database.transaction(STORE).objectStore(STORE).index(BY_USER)
+    await this.drop(await answer(index.getAllKeys(this.user)))
+  }
+
   #write() {
     const transaction = this.database.transaction(STORE, "readwrite", { durability: "strict" })
     const done = new Promise((resolve, reject) => {
@@ -115,6 +127,28 @@ export class Drafts {
     })
     return { store: transaction.objectStore(STORE), done }
   }
+}
+
+/**
+ * How many edits this browser keeps of any user. Without a sign-in nothing says whose they are.
+ *
+ * @returns {Promise<number>} 0 where it cannot be told
+ */
+export async function keptHere() {
+  try {
+    const store = await Drafts.open("")
+    if (!store) return 0
+    const rows = await answer(store.database.transaction(STORE).objectStore(STORE).getAll())
+    store.database.close()
+    return countOf(/** @type {Row[]} */ (rows))
+  } catch {
+    return 0
+  }
+}
+
+/** @param {readonly Row[]} rows */
+function countOf(rows) {
+  return rows.reduce((sum, { count }) => sum + count, 0)
 }
 
 /**
@@ -151,7 +185,7 @@ function draftOf({ keys, rows }) {
     title: last.title,
     client: last.client,
     update: rows.length === 1 ? last.update : Y.mergeUpdates(rows.map(({ update }) => update)),
-    count: rows.reduce((sum, { count }) => sum + count, 0),
+    count: countOf(rows),
     since: Math.min(...rows.map(({ at }) => at)),
     lost: rows.findLast(({ lost }) => lost !== null)?.lost ?? null,
   }

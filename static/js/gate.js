@@ -4,8 +4,10 @@
  */
 
 import * as api from "./api.js"
-import { button, byId, el, once } from "./dom.js"
-import { t } from "./words.js"
+import { button, byId, el, icon, once } from "./dom.js"
+import { keptHere } from "./drafts.js"
+import { signInAddress } from "./sign_in.js"
+import { t, tCount } from "./words.js"
 import { why } from "./why.js"
 
 /** @typedef {import("./words.js").Sentence} Sentence */
@@ -31,21 +33,55 @@ export class Gate {
   /**
    * Says why there is no desk.
    *
-   * @param {"exists" | "missing" | "incomplete" | "signin" | "failed"} what
+   * @param {"exists" | "missing" | "incomplete" | "failed"} what
    * @param {unknown} [error]
    */
   say(what, error) {
-    const title = t(`gate.${what}.title`)
+    const again = button(t("common.retry"), { class: "button button-strong" }, () => location.reload())
     const text = t(`gate.${what}.text`, { why: why(error) })
+    this.#wall(t(`gate.${what}.title`), text, ...(what === "failed" ? [again] : []))
+  }
+
+  /** Says that there is no sign-in, how to get one, and that unsaved edits wait for it. */
+  async signIn() {
+    const { guests, sign_in_url: url } = await api.entry()
+    const what = guests && url === null ? "stranger" : "signin"
+    const go = url === null ? [] : [el("a", { class: "button button-strong", href: signInAddress(url, location), text: t("signin.go") })]
+    this.#wall(t(`gate.${what}.title`), t(url === null ? `gate.${what}.text` : "gate.signin.back"), ...go)
+    const kept = await keptHere()
+    if (kept === 0) return
+    const notice = el("div", { class: "notice" }, icon("alert"), el("p", { text: tCount("gate.kept", kept) }))
+    byId("left").replaceChildren(notice)
+    byId("left").hidden = false
+  }
+
+  /**
+   * @param {string} title
+   * @param {string} text
+   * @param {...HTMLElement} ways on from here, beside the one to the start page
+   */
+  #wall(title, text, ...ways) {
     const heading = el("h1", { tabindex: "-1", text: title })
     const home = el("a", { class: "button", href: "/", text: t("menu.home") })
-    const actions = el("div", { class: "actions" }, home)
-    if (what === "failed") {
-      actions.prepend(button(t("common.retry"), { class: "button button-strong" }, () => location.reload()))
-    }
-    this.#show(heading, el("p", { text }), actions)
+    this.#show(heading, el("p", { text }), el("div", { class: "actions" }, ...ways, home))
     heading.focus()
     document.title = `${title} · Galley`
+  }
+
+  /**
+   * Asks a user who is signed in before an invite makes them the reviewer: a link may be a lure.
+   *
+   * @param {api.User} me
+   * @returns {Promise<boolean>}
+   */
+  askReview({ name }) {
+    return new Promise((resolve) => {
+      const go = button(t("gate.review.go", { name }), { class: "button button-strong" }, () => resolve(true))
+      const no = button(t("gate.review.no"), {}, () => resolve(false))
+      const heading = el("h1", { tabindex: "-1", text: t("gate.name.title") })
+      this.#show(heading, el("p", { text: t("gate.review.text", { name }) }), el("div", { class: "actions" }, go, no))
+      heading.focus()
+    })
   }
 
   /** Asks for a name until the server takes one. @returns {Promise<api.User>} */
@@ -68,7 +104,7 @@ export class Gate {
           resolve(await api.beGuest(field.value.trim()))
         } catch (problem) {
           error.textContent = why(problem)
-          if (problem instanceof api.Problem && problem.kind === "guests-off") this.say("signin")
+          if (problem instanceof api.Problem && problem.kind === "guests-off") await this.signIn()
         }
       }
       form.addEventListener("submit", (event) => {

@@ -6,6 +6,8 @@ import { byId, el, once } from "./dom.js"
 import { graphemesOf } from "./graphemes.js"
 import { Menu } from "./menu.js"
 import { Shelf } from "./shelf.js"
+import { signInAddress } from "./sign_in.js"
+import { SignOut } from "./sign_out.js"
 import { why } from "./why.js"
 import { sayAll, t, words } from "./words.js"
 
@@ -15,12 +17,15 @@ const TITLE_MAX = 60
 class StartPage {
   /** @type {api.User | null} */
   #me = null
+  /** How a user without a sign-in gets one. @type {api.Entry} */
+  #entry = { guests: true, sign_in_url: null }
+  #signOut = new SignOut()
   #shelf = new Shelf()
   #name = byId("name", HTMLInputElement)
   #error = byId("start-error")
 
   async start() {
-    new Menu().start()
+    new Menu([this.#signOut.element]).start()
     for (const way of ["paste", "link"]) {
       byId(`way-${way}`).addEventListener("click", () => this.#choose(way))
     }
@@ -28,7 +33,9 @@ class StartPage {
     byId("link", HTMLFormElement).addEventListener("submit", (event) => this.#follow(event))
     words.addEventListener("change", () => this.#draw())
     try {
-      this.#known(await api.me())
+      const me = await api.me()
+      if (!me) this.#entry = await api.entry()
+      this.#known(me)
     } catch (error) {
       this.#known(null)
       this.#error.textContent = why(error)
@@ -38,19 +45,33 @@ class StartPage {
   /** @param {api.User | null} me */
   #known(me) {
     this.#me = me
+    this.#signOut.of(me)
     this.#draw()
     if (me) this.#shelf.start(me)
-    else this.#name.focus()
+    else if (this.#entry.guests) this.#name.focus()
   }
 
   #draw() {
     sayAll(document)
     document.title = t("start.title")
     byId("sentence").replaceChildren(...corrected(t("app.sentence")))
-    byId("name-part").hidden = this.#me !== null
+    const mayEnter = this.#me !== null || this.#entry.guests
+    byId("name-part").hidden = this.#me !== null || !mayEnter
+    byId("ways").hidden = !mayEnter
+    this.#drawSignIn(mayEnter)
     byId("hello").hidden = this.#me === null
     byId("hello").textContent = this.#me ? t("start.hello", { name: this.#me.name }) : ""
     byId("lists").hidden = this.#me === null
+  }
+
+  /** Where guests are off there is one way on: to sign in. @param {boolean} mayEnter */
+  #drawSignIn(mayEnter) {
+    const { sign_in_url: url } = this.#entry
+    byId("sign-in").hidden = mayEnter
+    byId("sign-in-text").textContent = t(url === null ? "start.signin" : "start.signin.back")
+    const go = byId("sign-in-go", HTMLAnchorElement)
+    go.hidden = url === null
+    if (url !== null) go.href = signInAddress(url, location)
   }
 
   /** @param {string} way */
@@ -73,6 +94,11 @@ class StartPage {
     return named
   }
 
+  async #enter() {
+    this.#me ??= await api.beGuest(this.#name.value.trim())
+    this.#signOut.of(this.#me)
+  }
+
   /** @param {SubmitEvent} event */
   #put(event) {
     event.preventDefault()
@@ -81,7 +107,7 @@ class StartPage {
 
   async #create() {
     try {
-      this.#me ??= await api.beGuest(this.#name.value.trim())
+      await this.#enter()
       // The line breaks of the editor; a file from Windows has others.
       const text = byId("paste-text", HTMLTextAreaElement).value.replace(/\r\n?/g, "\n")
       const title = byId("paste-title", HTMLInputElement).value.trim() || titleOf(text)
@@ -102,7 +128,7 @@ class StartPage {
       return
     }
     try {
-      this.#me ??= await api.beGuest(this.#name.value.trim())
+      await this.#enter()
       location.assign(path)
     } catch (error) {
       this.#error.textContent = why(error)

@@ -147,6 +147,7 @@ pub(crate) fn envelopes() -> Vec<Vec<u8>> {
         Message::Update { seq: 7, fence: Fence(1 << 52), update: Bytes::from_static(b"\0\0") },
         Message::Presence(Bytes::from_static(&[1, 10, 0, 2, b'{', b'}'])),
         Message::Hello,
+        Message::Review { change: 7, json: "{\"이름\":1}".to_owned() },
         Message::Event { to: Some(Role::Writer), json: "{\"이름\":1}".to_owned() },
         Message::Revoked(ShareLinkId::generate()),
         Message::Evicted(session),

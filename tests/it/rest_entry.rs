@@ -8,7 +8,7 @@ use tokio_tungstenite::connect_async;
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest as _;
 
-use crate::desk::Answer;
+use crate::desk::{Answer, Desk, Person};
 use crate::process::Server;
 use crate::rest_commands::galley;
 
@@ -193,6 +193,46 @@ async fn a_page_without_a_sign_in_learns_where_to_get_one() {
     let answer = server.http.get(format!("{}/api/auth", server.url)).send().await;
     let entry: Value = answer.expect("an answer").json().await.expect("JSON");
     assert_eq!(entry, json!({ "guests": false, "sign_in_url": url }));
+}
+
+/// A token as a host application signs it, `age` seconds ago.
+fn signed(server: &Server, id: &str, name: &str, age: i64) -> Person {
+    let secret = std::fs::read(server.folder().join("data/secret")).expect("a secret");
+    let now = chrono::Utc::now().timestamp();
+    let claims = json!({ "iss": "galley", "sub": id, "name": name, "iat": now - age,
+        "exp": now + 600, "jti": "1" });
+    let key = jsonwebtoken::EncodingKey::from_secret(&secret);
+    let token = jsonwebtoken::encode(&jsonwebtoken::Header::default(), &claims, &key);
+    Person { id: id.to_owned(), name: name.to_owned(), token: token.expect("signed") }
+}
+
+#[tokio::test]
+async fn a_name_is_stored_at_the_seat_and_only_from_the_newest_token() {
+    let server = Server::start().await;
+    let (kim, lee) = (signed(&server, "kim", "Kim", 60), signed(&server, "lee", "Lee", 60));
+    let desk = server.desk_of(kim.clone(), lee.clone(), "Text.").await;
+    let names = async || {
+        let link = server.get(&lee, &format!("/api/share-links/{}", desk.link)).await.ok(200);
+        (link["writer"]["name"].clone(), link["reviewer"]["name"].clone())
+    };
+    assert_eq!(names().await, (json!("Kim"), json!("Lee")));
+    let renamed = Desk {
+        writer: signed(&server, "kim", "Kim Minsu", 20),
+        reviewer: signed(&server, "lee", "Lee Seoyeon", 20),
+        ..desk.clone()
+    };
+    let (writer, reviewer) = (server.writer(&renamed).await, server.reviewer(&renamed).await);
+    assert_eq!(names().await, (json!("Kim Minsu"), json!("Lee Seoyeon")));
+    drop((writer, reviewer));
+    // Tokens from before the rename still open the seats, and bring no old name back.
+    let body = json!({ "title": "Another", "text": "" });
+    let between = signed(&server, "kim", "Kim", 40);
+    let made = server.post(&between, "/api/documents", body).await.ok(201);
+    let path = format!("/api/documents/{}", made["id"].as_str().expect("an id"));
+    assert_eq!(server.get(&between, &path).await.ok(200)["owner"]["name"], "Kim Minsu");
+    let old = server.knock(&desk, "reviewer", "events=1&takeover=1").await;
+    old.event("seat.granted").await;
+    assert_eq!(names().await, (json!("Kim Minsu"), json!("Lee Seoyeon")));
 }
 
 #[tokio::test]

@@ -6,6 +6,7 @@ use galley::domain::user::User;
 use galley::storage::documents::NewDocument;
 use galley::storage::error::StorageError;
 use galley::storage::page::Page;
+use galley::storage::reviews::NewReview;
 use galley::storage::seats::Guarded;
 
 use crate::harness::{Desk, at, edit, new_review, user};
@@ -17,6 +18,7 @@ crate::on_both_engines! {
     a_list_has_ones_own_documents_newest_updated_first_page_by_page
     an_edit_brings_a_document_to_the_top_and_a_count_does_not
     a_users_new_name_is_shown_everywhere
+    a_name_comes_from_the_newest_token
     deleting_a_document_deletes_what_hangs_on_it_and_nothing_else
 }
 
@@ -96,6 +98,30 @@ pub(crate) async fn a_users_new_name_is_shown_everywhere(desk: Desk) {
         desk.storage.save_user(&renamed, at(5)).await.unwrap();
         assert_eq!(desk.storage.document(document).await.unwrap().unwrap().owner, renamed);
     }
+}
+
+/// Goal: after a rename an older token that is still valid does not bring the old name back.
+pub(crate) async fn a_name_comes_from_the_newest_token(desk: Desk) {
+    let document = desk.document().await;
+    let called = |name: &str| User { name: name.to_owned(), ..user("kim") };
+    let (before, after) = (called("Kim Before"), called("Kim After"));
+    for (name, issued_at, stored) in [
+        (&before, at(10), &before),
+        (&after, at(20), &after),
+        (&before, at(10), &after),
+        (&before, at(19), &after),
+        (&before, at(20), &before),
+        (&after, at(30), &after),
+    ] {
+        desk.storage.save_user(name, issued_at).await.unwrap();
+        assert_eq!(&desk.storage.document(document).await.unwrap().unwrap().owner, stored);
+    }
+    // A write that refers to a user does not rename it.
+    let seated = desk.seated().await;
+    let review = NewReview { author: called("Kim Much Older"), ..new_review(seated.link) };
+    let made = desk.storage.create_review(&review, seated.reviewer).await;
+    assert!(matches!(made, Ok(Guarded::Done(_))));
+    assert_eq!(desk.storage.document(document).await.unwrap().unwrap().owner, after);
 }
 
 pub(crate) async fn deleting_a_document_deletes_what_hangs_on_it_and_nothing_else(desk: Desk) {

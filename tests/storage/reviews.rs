@@ -2,7 +2,7 @@
 
 use galley::domain::anchor::RelativeRange;
 use galley::domain::fence::Fence;
-use galley::domain::ids::{ReplyId, ReviewId};
+use galley::domain::ids::{DocumentId, ReplyId, ReviewId};
 use galley::domain::limits::{
     REPLIES_PER_REVIEW_MAX, REVIEW_BYTES_MAX, REVIEW_PAGE_BYTES_MAX, REVIEW_PAGE_ROWS_MAX,
     REVIEWS_BYTES_MAX, REVIEWS_PER_LINK_MAX,
@@ -10,6 +10,7 @@ use galley::domain::limits::{
 use galley::domain::review::ReviewStatus;
 use galley::domain::seat::Role;
 use galley::storage::log::Append;
+use galley::storage::review_changes::{DeletedReview, ReviewChanges};
 use galley::storage::reviews::{NewReview, ReviewChange, StoredReview};
 use galley::storage::seats::{Guard, Guarded};
 use tokio::task::JoinSet;
@@ -33,6 +34,7 @@ crate::on_both_engines! {
     g17_a_review_takes_no_more_bytes_than_its_limit
     g17_a_link_takes_no_more_bytes_of_reviews_than_its_limit
     g17_a_list_of_reviews_is_read_in_pages_of_bounded_rows_and_bytes
+    g15_each_change_of_a_review_has_the_next_number_of_its_document
 }
 
 async fn make(desk: &Desk, seated: Seated) -> StoredReview {
@@ -102,10 +104,13 @@ pub(crate) async fn a_change_touches_what_it_names_and_gives_the_next_version(de
     };
     let body = ReviewChange { body: Some("다른 말".to_owned()), ..ReviewChange::default() };
     let changed = done(change(&body, Some(1)).await);
-    let expected =
-        StoredReview {
-            body: "다른 말".to_owned(), version: 2, updated_at: at(7), ..made.clone()
-        };
+    let expected = StoredReview {
+        body: "다른 말".to_owned(),
+        version: 2,
+        changes: (1, 2),
+        updated_at: at(7),
+        ..made.clone()
+    };
     assert_eq!(changed, expected);
 
     let none = ReviewChange { suggestion: Some(None), ..ReviewChange::default() };
@@ -362,4 +367,41 @@ pub(crate) async fn g17_a_list_of_reviews_is_read_in_pages_of_bounded_rows_and_b
     let few = storage.reviews(link, None, 2).await.unwrap();
     assert_eq!(few.reviews, made[..2]);
     assert_eq!(few.next.map(|next| next.id), Some(made[1].id));
+}
+
+pub(crate) async fn g15_each_change_of_a_review_has_the_next_number_of_its_document(desk: Desk) {
+    let seated = desk.seated().await;
+    let document = desk.storage.link(seated.link).await.unwrap().unwrap().document_id;
+    let changes =
+        async |after| desk.storage.review_changes(document, after).await.unwrap().unwrap();
+    assert_eq!(changes(0).await, ReviewChanges::default());
+
+    let (one, two) = (make(&desk, seated).await, make(&desk, seated).await);
+    assert_eq!((one.changes, two.changes), ((1, 1), (2, 2)));
+    let reply = new_reply("예");
+    let replied = desk.storage.add_reply(seated.link, one.id, &reply, seated.reviewer, at(8));
+    let one = done(replied.await.unwrap());
+    assert_eq!(one.changes, (1, 3));
+    let expected =
+        ReviewChanges { upto: 3, changed: vec![two.clone(), one.clone()], deleted: Vec::new() };
+    assert_eq!(changes(0).await, expected, "in the order of their last changes");
+    assert_eq!(changes(2).await.changed, [one.clone()]);
+
+    // A refused write takes no number.
+    let fenced = Guard { fence: Fence(1), ..seated.reviewer };
+    let refused = desk.storage.delete_review(seated.link, two.id, None, fenced).await.unwrap();
+    assert_eq!(refused, Guarded::Fenced);
+    let deleted = desk.storage.delete_review(seated.link, two.id, None, seated.reviewer).await;
+    assert_eq!(done(deleted.unwrap()), 4);
+    let gone = DeletedReview { id: two.id, link: seated.link, change: 4 };
+    let expected = ReviewChanges { upto: 4, changed: vec![one.clone()], deleted: vec![gone] };
+    assert_eq!(changes(2).await, expected);
+    assert!(changes(2).await.is_whole(2));
+    assert_eq!(desk.storage.log(document).await.unwrap().unwrap().review_changes, 4);
+    let numbers = desk.storage.review_change_numbers(&[document, DocumentId::generate()]).await;
+    assert_eq!(numbers.unwrap(), [(document, 4)].into());
+
+    // A revoked link's reviews are nobody's news.
+    assert!(desk.storage.revoke_link(seated.link, at(9)).await.unwrap());
+    assert_eq!(changes(0).await.changed, []);
 }

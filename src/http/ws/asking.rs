@@ -67,6 +67,7 @@ pub(super) fn ask(
     let waits = waits.ok_or(Close::Malformed("wait"))?;
     Ok(Ask {
         user: identity.user.clone(),
+        issued_at: identity.issued_at,
         link,
         role,
         wants_events: flag(query, "events")?,

@@ -76,7 +76,13 @@ impl Room {
         }
     }
 
-    async fn hear(&self, from: NodeId, message: Message, relay: &Relay, storage: &Storage) {
+    async fn hear(
+        self: &Arc<Self>,
+        from: NodeId,
+        message: Message,
+        relay: &Relay,
+        storage: &Storage,
+    ) {
         match message {
             Message::Update { seq, update, fence: _ } => {
                 if self.try_take(seq, &update) == Taken::Behind {
@@ -89,6 +95,7 @@ impl Room {
                     self.tell(to, &json);
                 }
             }
+            Message::Review { change, json } => self.take_review_event(change, &json),
             Message::Worked(role) => self.worked(role),
             Message::Hello => {
                 for message in self.introduction() {

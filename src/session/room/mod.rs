@@ -19,6 +19,7 @@ pub(in crate::session) mod elsewhere;
 mod follow;
 mod points;
 pub mod presence;
+mod review_events;
 mod saved;
 mod size;
 
@@ -41,6 +42,7 @@ use crate::relay::Message;
 use crate::session::close::Close;
 use crate::session::event::{DOCUMENT_DAMAGED, DOCUMENT_FULL, Event, Problem, UNSAVED_FULL};
 use crate::session::holding::Holding;
+use crate::session::missed_reviews::Missed;
 use crate::session::options::RoomLimits;
 use crate::session::persist::{Owed, Persister};
 use crate::session::queue::Queue;
@@ -48,6 +50,7 @@ use crate::session::room::chairs::Chairs;
 use crate::session::room::chores::Untidy;
 use crate::session::room::points::Points;
 use crate::session::room::presence::Presence;
+use crate::session::room::review_events::Delivered;
 use crate::session::room::saved::Saved;
 use crate::session::room::size::Size;
 use crate::storage::log::Append;
@@ -79,6 +82,8 @@ pub struct Room {
     pub retired: CancellationToken,
     limits: RoomLimits,
     persister: Persister,
+    /// Where the room reports that it missed a change of its reviews.
+    missed_reviews: Missed,
     state: Mutex<State>,
     /// The database is owed nothing any more.
     settled: Notify,
@@ -103,6 +108,7 @@ pub(super) struct State {
     chairs: Chairs,
     pub(super) presence: Presence,
     owners: HashMap<u64, UserId>,
+    reviews: Delivered,
     /// Rises with each update, so that what was derived from the text can be kept.
     version: u64,
     untidy: Untidy,
@@ -133,6 +139,8 @@ pub struct Opening {
     pub rows: usize,
     /// Which user each client id belongs to.
     pub owners: HashMap<u64, UserId>,
+    /// The number of the last change of its reviews.
+    pub review_changes: i64,
     /// Whether there is more in the database, which cannot be read.
     pub is_damaged: bool,
 }
@@ -144,8 +152,13 @@ pub struct Retired;
 impl Room {
     /// Opens a room.
     #[must_use]
-    pub fn open(opening: Opening, limits: RoomLimits, persister: Persister) -> Self {
-        let Opening { document, log, seq, rows, owners, is_damaged } = opening;
+    pub fn open(
+        opening: Opening,
+        limits: RoomLimits,
+        persister: Persister,
+        missed_reviews: Missed,
+    ) -> Self {
+        let Opening { document, log, seq, rows, owners, review_changes, is_damaged } = opening;
         let saved = Saved::up_to(log.state_vector());
         let state = State {
             log,
@@ -156,6 +169,7 @@ impl Room {
             chairs: Chairs::default(),
             presence: Presence::default(),
             owners,
+            reviews: Delivered::up_to(review_changes),
             version: 0,
             untidy: Untidy::new(rows),
             points: Points::default(),
@@ -172,6 +186,7 @@ impl Room {
             retired: CancellationToken::new(),
             limits,
             persister,
+            missed_reviews,
             state: Mutex::new(state),
             settled: Notify::new(),
             outgoing: Queue::new(OUTGOING_MAX),

@@ -26,7 +26,9 @@ impl Postgres {
                  SELECT 2::int8, seq, bytes, NULL FROM updates WHERE document_id = $1 \
                  UNION ALL \
                  SELECT 3::int8, client, NULL, user_id FROM clients \
-                 WHERE document_id = $1 AND user_id IS NOT NULL",
+                 WHERE document_id = $1 AND user_id IS NOT NULL \
+                 UNION ALL \
+                 SELECT 4::int8, review_changes, NULL, NULL FROM documents WHERE id = $1",
             )
             .bind(id.to_string())
             .fetch_all(connection)

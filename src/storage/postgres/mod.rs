@@ -22,6 +22,7 @@ mod documents;
 mod links;
 mod log;
 mod open;
+mod review_changes;
 mod review_rows;
 mod reviews;
 mod seats;

@@ -23,7 +23,8 @@ macro_rules! select_reviews {
         concat!(
             "SELECT r.id, r.link_id, r.author_id, u.name AS author_name, r.anchor_start, \
              r.anchor_end, r.quote, r.prefix, r.suffix, r.current_start, r.current_end, r.body, \
-             r.suggestion, r.status, r.version, r.created_at, r.updated_at \
+             r.suggestion, r.status, r.version, r.first_change, r.last_change, r.created_at, \
+             r.updated_at \
              FROM reviews r JOIN users u ON u.id = r.author_id ",
             $rest
         )
@@ -179,6 +180,7 @@ fn review_from(row: &PgRow) -> Result<StoredReview, StorageError> {
         suggestion: suggestion.map(text),
         status: status(&plain("status")?)?,
         version: row.try_get("version")?,
+        changes: (row.try_get("first_change")?, row.try_get("last_change")?),
         replies: Vec::new(),
         created_at: moment("created_at")?,
         updated_at: moment("updated_at")?,

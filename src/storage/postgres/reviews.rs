@@ -14,6 +14,7 @@ use crate::storage::log::{Append, Appended};
 use crate::storage::page::Cursor;
 use crate::storage::postgres::append::append_in;
 use crate::storage::postgres::columns::{Moment, kept};
+use crate::storage::postgres::review_changes::{note_change, note_deletion};
 use crate::storage::postgres::review_rows::{fetch_one, fetch_page, status};
 use crate::storage::postgres::seats::demand;
 use crate::storage::postgres::stop::Stop;
@@ -94,7 +95,7 @@ impl Postgres {
         id: ReviewId,
         expected_version: Option<i64>,
         guard: Guard,
-    ) -> Result<Guarded<()>, StorageError> {
+    ) -> Result<Guarded<i64>, StorageError> {
         let deleting = transaction!(self.others, WRITE, tx => {
             admit(tx, link, guard).await?;
             standing(tx, link, id, expected_version).await?;
@@ -102,7 +103,7 @@ impl Postgres {
                 .bind(id.to_string())
                 .execute(&mut *tx)
                 .await?;
-            Ok(())
+            note_deletion(tx, link, id).await
         });
         settle(deleting.map_err(Stop::into_halt))
     }
@@ -328,11 +329,12 @@ pub(super) async fn store_edit(connection: &mut PgConnection, edit: &Append) -> 
     Err(Stop::Refused(refused))
 }
 
-/// The review that this transaction has just written.
+/// The review that this transaction has just written: numbers the change.
 async fn the_review(
     connection: &mut PgConnection,
     link: ShareLinkId,
     id: ReviewId,
 ) -> Result<StoredReview, Stop> {
+    note_change(connection, link, id).await?;
     fetch_one(connection, link, id).await?.ok_or(Stop::Refused(Guarded::NotFound))
 }

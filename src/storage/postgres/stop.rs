@@ -72,6 +72,9 @@ pub(in crate::storage) fn classify(fault: &dyn DatabaseError) -> StorageError {
 
 fn meaning(code: &str, message: String) -> StorageError {
     match (code.get(..2).unwrap_or_default(), code) {
+        // duplicate_prepared_statement, invalid_sql_statement_name: connections that change hands
+        // between transactions, and no fault of the statement.
+        (_, "42P05" | "26000") => StorageError::Pooled(message),
         // disk_full.
         (_, "53100") => StorageError::Full(message),
         // data_corrupted, index_corrupted.
@@ -105,6 +108,8 @@ mod tests {
             (StorageError::Corrupt(text()), &["XX001", "XX002"]),
             // invalid_password, invalid_catalog_name, insufficient_privilege, undefined_table.
             (StorageError::Unsupported(text()), &["28P01", "3D000", "42501", "42P01"]),
+            // duplicate_prepared_statement, invalid_sql_statement_name.
+            (StorageError::Pooled(text()), &["42P05", "26000"]),
             // unique_violation, foreign_key_violation, character_not_in_repertoire, syntax_error.
             (StorageError::Refused(text()), &["23505", "23503", "22021", "42601"]),
         ];

@@ -58,7 +58,9 @@ impl Sqlite {
              SELECT document_id, 2, seq, bytes, NULL FROM journal WHERE document_id IN wanted \
              UNION ALL \
              SELECT document_id, 3, client, NULL, user_id FROM clients \
-             WHERE document_id IN wanted AND user_id IS NOT NULL",
+             WHERE document_id IN wanted AND user_id IS NOT NULL \
+             UNION ALL \
+             SELECT id, 4, review_changes, NULL, NULL FROM documents WHERE id IN wanted",
         )
         .bind(serde_json::to_string(&wanted).map_err(corrupt)?)
         .fetch_all(&self.readers)

@@ -14,6 +14,7 @@ mod log;
 mod memory;
 mod open;
 mod ratifying;
+mod review_changes;
 mod review_rows;
 mod reviews;
 mod seats;

@@ -174,6 +174,7 @@ async fn migrate(writer: &SqlitePool) -> Result<(), Opening> {
         ("versions", include_str!("migrations/0002_versions.sql")),
         ("journal", include_str!("migrations/0003_journal.sql")),
         ("review_bytes", include_str!("migrations/0004_review_bytes.sql")),
+        ("review_changes", include_str!("migrations/0005_review_changes.sql")),
     ];
     let migrations = (1..).zip(migrations).map(|(version, (name, sql))| {
         Migration::new(version, name.into(), MigrationType::Simple, sql.into_sql_str(), false)
@@ -222,5 +223,6 @@ fn with_path(error: StorageError, path: &Path) -> StorageError {
         StorageError::Corrupt(why) => StorageError::Corrupt(format!("{name}: {why}")),
         StorageError::Unsupported(why) => StorageError::Unsupported(format!("{name}: {why}")),
         StorageError::Refused(why) => StorageError::Refused(format!("{name}: {why}")),
+        StorageError::Pooled(why) => StorageError::Pooled(format!("{name}: {why}")),
     }
 }

@@ -21,7 +21,8 @@ macro_rules! select_reviews {
         concat!(
             "SELECT r.id, r.link_id, r.author_id, u.name AS author_name, r.anchor_start, \
              r.anchor_end, r.quote, r.prefix, r.suffix, r.current_start, r.current_end, r.body, \
-             r.suggestion, r.status, r.version, r.created_at, r.updated_at \
+             r.suggestion, r.status, r.version, r.first_change, r.last_change, r.created_at, \
+             r.updated_at \
              FROM reviews r JOIN users u ON u.id = r.author_id ",
             $rest
         )
@@ -177,6 +178,7 @@ fn review_from(row: &SqliteRow) -> Result<StoredReview, StorageError> {
         suggestion: row.try_get("suggestion")?,
         status: status(&text("status")?)?,
         version: row.try_get("version")?,
+        changes: (row.try_get("first_change")?, row.try_get("last_change")?),
         replies: Vec::new(),
         created_at: time(row.try_get("created_at")?)?,
         updated_at: time(row.try_get("updated_at")?)?,

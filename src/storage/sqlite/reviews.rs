@@ -19,6 +19,7 @@ use crate::storage::seats::{Guard, Guarded, Halt, settle};
 use crate::storage::sqlite::Sqlite;
 use crate::storage::sqlite::log::{append_in, look};
 use crate::storage::sqlite::memory::{Forget, Known};
+use crate::storage::sqlite::review_changes::{note_change, note_deletion};
 use crate::storage::sqlite::review_rows::{fetch_one, fetch_page, status};
 use crate::storage::sqlite::seats::demand;
 use crate::storage::sqlite::users::put_user;
@@ -128,7 +129,7 @@ impl Sqlite {
         id: ReviewId,
         expected_version: Option<i64>,
         guard: Guard,
-    ) -> Result<Guarded<()>, StorageError> {
+    ) -> Result<Guarded<i64>, StorageError> {
         let deleting = async {
             let mut tx = self.write(Forget::Nothing).await?;
             admit(&mut tx, link, guard).await?;
@@ -137,7 +138,9 @@ impl Sqlite {
                 .bind(id.to_string())
                 .execute(&mut *tx)
                 .await?;
-            Ok(tx.commit().await?)
+            let change = note_deletion(&mut tx, link, id).await?;
+            tx.commit().await?;
+            Ok(change)
         };
         settle(deleting.await)
     }
@@ -338,11 +341,12 @@ pub(super) async fn store_edit(
     Err(Halt::Refused(refused))
 }
 
-/// The review that this transaction has just written.
+/// The review that this transaction has just written: numbers the change.
 async fn the_review(
     connection: &mut SqliteConnection,
     link: ShareLinkId,
     id: ReviewId,
 ) -> Result<StoredReview, Halt> {
+    note_change(connection, link, id).await?;
     fetch_one(connection, link, id).await?.ok_or(Halt::Refused(Guarded::NotFound))
 }

@@ -12,7 +12,7 @@ impl Sqlite {
     pub(in crate::storage) async fn save_user(
         &self,
         user: &User,
-        now: DateTime<Utc>,
+        issued_at: DateTime<Utc>,
     ) -> Result<(), StorageError> {
         let known: Option<String> = sqlx::query_scalar("SELECT name FROM users WHERE id = $1")
             .bind(user.id.as_str())
@@ -22,12 +22,21 @@ impl Sqlite {
             return Ok(());
         }
         let mut tx = self.write(Forget::Nothing).await?;
-        put_user(&mut tx, user, now).await?;
+        sqlx::query(
+            "INSERT INTO users (id, name, updated_at) VALUES ($1, $2, $3) \
+             ON CONFLICT (id) DO UPDATE SET name = excluded.name, updated_at = excluded.updated_at \
+             WHERE users.name <> excluded.name AND users.updated_at <= excluded.updated_at",
+        )
+        .bind(user.id.as_str())
+        .bind(user.name.as_str())
+        .bind(issued_at.timestamp_millis())
+        .execute(&mut *tx)
+        .await?;
         Ok(tx.commit().await?)
     }
 }
 
-/// Writes a user down, so that others may refer to it.
+/// Inserts a user that the table lacks, so that other rows may refer to it. `save_user` renames.
 pub(super) async fn put_user(
     connection: &mut SqliteConnection,
     user: &User,
@@ -35,8 +44,7 @@ pub(super) async fn put_user(
 ) -> Result<(), StorageError> {
     sqlx::query(
         "INSERT INTO users (id, name, updated_at) VALUES ($1, $2, $3) \
-         ON CONFLICT (id) DO UPDATE SET name = excluded.name, updated_at = excluded.updated_at \
-         WHERE users.name <> excluded.name",
+         ON CONFLICT (id) DO NOTHING",
     )
     .bind(user.id.as_str())
     .bind(user.name.as_str())

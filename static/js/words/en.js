@@ -1,7 +1,10 @@
 // @ts-check
 /** What the page says, in English. `words/ko.js` says the same; a test holds the two together. */
 
+import { entryEn } from "./entry_en.js"
+
 export const en = {
+  ...entryEn,
   "app.sentence": "One text, [three|two] people: you write, one person reviews, and nobody else gets in between.",
   "app.home": "Galley: your documents",
   "role.writer": "Writer",
@@ -56,21 +59,6 @@ export const en = {
   "start.delete.yes": "Delete it",
   "start.untitled": "Untitled",
   "start.failed": "Your documents could not be read. {why}",
-
-  "gate.name.title": "You are asked for a review",
-  "gate.name.text": "Before you sit down: what are you called? The writer sees this name.",
-  "gate.name.go": "Sit down",
-  "gate.opening": "Opening the document…",
-  "gate.exists.title": "The reviewer's chair is given away",
-  "gate.exists.text": "Somebody else reviews this document already, and there is one reviewer only. Nothing is wrong with your link: ask the writer if this is not what was meant.",
-  "gate.missing.title": "There is no such document for you",
-  "gate.missing.text": "It was deleted, or it belongs to somebody else, or the link was taken back. Ask the person who sent it.",
-  "gate.incomplete.title": "Half of the link is missing",
-  "gate.incomplete.text": "The part after the # is the key, and it is not there. Ask for the link again and copy all of it.",
-  "gate.signin.title": "You are not signed in",
-  "gate.signin.text": "Galley does not take guests here. Open this page from the product that brought you.",
-  "gate.failed.title": "This could not be opened",
-  "gate.failed.text": "Nothing is lost. {why}",
 
   "desk.title": "Title",
   "desk.title.saved": "Title changed.",

@@ -1,8 +1,11 @@
 // @ts-check
 /** What the page says, in Korean. Not a translation word by word: what one would say. */
 
+import { entryKo } from "./entry_ko.js"
+
 /** @type {import("../words.js").Sentences} */
 export const ko = {
+  ...entryKo,
   "app.sentence": "글 한 편에 [세|두] 사람. 한 사람은 쓰고, 한 사람은 봐 줍니다. 그 사이에는 아무도 끼어들 수 없습니다.",
   "app.home": "Galley: 내 문서",
   "role.writer": "작성자",
@@ -57,21 +60,6 @@ export const ko = {
   "start.delete.yes": "삭제하기",
   "start.untitled": "제목 없음",
   "start.failed": "문서 목록을 불러오지 못했습니다. {why}",
-
-  "gate.name.title": "검토를 부탁받으셨습니다",
-  "gate.name.text": "시작하기 전에 이름을 알려 주세요. 작성자에게 보이는 이름입니다.",
-  "gate.name.go": "자리에 앉기",
-  "gate.opening": "문서를 여는 중입니다…",
-  "gate.exists.title": "검토자 자리가 이미 찼습니다",
-  "gate.exists.text": "이 문서는 다른 분이 이미 검토하고 있고, 검토자는 한 명뿐입니다. 링크가 잘못된 것은 아닙니다. 착오가 있었다면 작성자에게 물어봐 주세요.",
-  "gate.missing.title": "열 수 있는 문서가 아닙니다",
-  "gate.missing.text": "문서가 삭제되었거나, 다른 사람의 문서이거나, 링크가 취소되었습니다. 링크를 보낸 분에게 물어봐 주세요.",
-  "gate.incomplete.title": "링크가 잘렸습니다",
-  "gate.incomplete.text": "# 뒤에 오는 열쇠 부분이 빠져 있습니다. 링크를 다시 받아 끝까지 복사해 주세요.",
-  "gate.signin.title": "로그인이 필요합니다",
-  "gate.signin.text": "이 서버는 손님 입장을 받지 않습니다. 원래 쓰던 서비스에서 이 화면을 열어 주세요.",
-  "gate.failed.title": "문서를 열지 못했습니다",
-  "gate.failed.text": "잃어버린 것은 없습니다. {why}",
 
   "desk.title": "제목",
   "desk.title.saved": "제목을 바꾸었습니다.",

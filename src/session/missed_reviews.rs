@@ -1,0 +1,92 @@
+//! Delivery of changed reviews whose message a room missed (G15).
+//!
+//! A room reports itself when a number is missing, and each tick compares all rooms with the
+//! database. The changes are read, placed in the text, and delivered in the order of their numbers.
+
+use std::sync::Arc;
+
+use tokio::sync::{Semaphore, mpsc};
+
+use crate::session::event::Event;
+use crate::session::reviews::{ReviewError, Reviews};
+use crate::session::room::Room;
+use crate::session::{SessionError, Sessions};
+use crate::storage::reviews::StoredReview;
+
+/// Rooms that may wait. One that finds no place is found again at the next tick.
+const ROOMS_MAX: usize = 1_024;
+/// Rooms that are read at once: as many as texts are built at once, so that a text that takes long
+/// delays no other room.
+const READ_AT_ONCE: usize = 4;
+
+/// Where rooms report that they missed a change.
+pub(in crate::session) type Missed = mpsc::Sender<Arc<Room>>;
+
+/// The other end, for [`Sessions::read_missed_reviews`].
+pub(in crate::session) type MissedQueue = mpsc::Receiver<Arc<Room>>;
+
+/// Both ends.
+#[must_use]
+pub(super) fn missed() -> (Missed, MissedQueue) {
+    mpsc::channel(ROOMS_MAX)
+}
+
+impl Sessions {
+    /// Reads and delivers for the rooms of `queue`, until the sessions have finished.
+    pub(super) async fn read_missed_reviews(self, mut queue: MissedQueue) {
+        let places = Arc::new(Semaphore::new(READ_AT_ONCE));
+        let finished = self.shared.finished.clone();
+        while let Some(Some(room)) = finished.run_until_cancelled(queue.recv()).await {
+            let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
+            let sessions = self.clone();
+            self.shared.tasks.spawn(async move {
+                if let Err(error) = sessions.deliver_missed(&room).await {
+                    let document = room.document;
+                    tracing::warn!(%document, %error, "changed reviews cannot be delivered yet");
+                }
+                drop(place);
+            });
+        }
+    }
+
+    async fn deliver_missed(&self, room: &Arc<Room>) -> Result<(), ReviewError> {
+        let (document, after) = (room.document, room.review_changes());
+        // A room in which nobody is left needs no event, and a deleted document has none.
+        let changes = self.shared.storage.review_changes(document, after).await?;
+        let Some(changes) = changes.filter(|changes| after < changes.upto) else { return Ok(()) };
+        if !changes.is_whole(after) {
+            room.reviews_are_lost(changes.upto);
+            return Ok(());
+        }
+        let mut events = self.events_of(room, changes.changed, after).await?;
+        for deleted in changes.deleted {
+            let gone = Event::ReviewGone { id: deleted.id, link: deleted.link };
+            events.push((deleted.change, gone.json()));
+        }
+        events.sort_by_key(|(change, _)| *change);
+        room.take_missed_reviews(changes.upto, &events);
+        Ok(())
+    }
+
+    async fn events_of(
+        &self,
+        room: &Room,
+        changed: Vec<StoredReview>,
+        after: i64,
+    ) -> Result<Vec<(i64, String)>, ReviewError> {
+        let numbers: Vec<_> = changed.iter().map(|review| review.changes).collect();
+        let reviews = Reviews::new(self.clone());
+        let placed = match reviews.place(room.document, changed.clone()).await {
+            // The words of a review are news, also where its place cannot be found.
+            Err(ReviewError::Session(SessionError::TooCostly)) => Reviews::unplaced(changed),
+            placed => placed?,
+        };
+        let events = placed.iter().zip(numbers).map(|(review, (first, last))| {
+            let is_new = after < first;
+            let event =
+                if is_new { Event::ReviewCreated(review) } else { Event::ReviewUpdated(review) };
+            (last, event.json())
+        });
+        Ok(events.collect())
+    }
+}

@@ -1,0 +1,135 @@
+//! Numbered changes of reviews, on PostgreSQL.
+
+use std::collections::HashMap;
+
+use sqlx::PgConnection;
+
+use crate::domain::ids::{DocumentId, ReviewId, ShareLinkId};
+use crate::storage::error::StorageError;
+use crate::storage::postgres::review_rows::fetch_one;
+use crate::storage::postgres::stop::Stop;
+use crate::storage::postgres::{Postgres, SNAPSHOT, read, transaction};
+use crate::storage::review_changes::{DELETIONS_KEPT, DeletedReview, ReviewChanges};
+use crate::storage::rows::parse;
+
+impl Postgres {
+    pub(in crate::storage) async fn review_change_numbers(
+        &self,
+        documents: &[DocumentId],
+    ) -> Result<HashMap<DocumentId, i64>, StorageError> {
+        let wanted: Vec<_> = documents.iter().map(ToString::to_string).collect();
+        let reading = read!(self.others, connection => {
+            let rows: Vec<(String, i64)> =
+                sqlx::query_as("SELECT id, review_changes FROM documents WHERE id = ANY($1)")
+                    .bind(wanted.as_slice())
+                    .fetch_all(connection)
+                    .await?;
+            Ok(rows)
+        });
+        let rows = reading.map_err(Stop::into_error)?;
+        rows.into_iter().map(|(id, last)| Ok((parse(&id)?, last))).collect()
+    }
+
+    pub(in crate::storage) async fn review_changes(
+        &self,
+        document: DocumentId,
+        after: i64,
+    ) -> Result<Option<ReviewChanges>, StorageError> {
+        let reading =
+            transaction!(self.others, SNAPSHOT, tx => { fetch(tx, document, after).await });
+        reading.map_err(Stop::into_error)
+    }
+}
+
+/// In a transaction that sees one state: these are several statements.
+async fn fetch(
+    connection: &mut PgConnection,
+    document: DocumentId,
+    after: i64,
+) -> Result<Option<ReviewChanges>, Stop> {
+    let upto: Option<i64> =
+        sqlx::query_scalar("SELECT review_changes FROM documents WHERE id = $1")
+            .bind(document.to_string())
+            .fetch_optional(&mut *connection)
+            .await?;
+    let Some(upto) = upto else { return Ok(None) };
+    let mut changes = ReviewChanges { upto, ..ReviewChanges::default() };
+    let changed: Vec<(String, String)> = sqlx::query_as(
+        "SELECT r.link_id, r.id FROM share_links l JOIN reviews r ON r.link_id = l.id \
+         WHERE l.document_id = $1 AND l.revoked_at IS NULL AND r.last_change > $2 \
+         ORDER BY r.last_change",
+    )
+    .bind(document.to_string())
+    .bind(after)
+    .fetch_all(&mut *connection)
+    .await?;
+    for (link, id) in changed {
+        changes.changed.extend(fetch_one(connection, parse(&link)?, parse(&id)?).await?);
+    }
+    let deleted: Vec<(i64, String, String)> = sqlx::query_as(
+        "SELECT change, review_id, link_id FROM deleted_reviews \
+         WHERE document_id = $1 AND change > $2 ORDER BY change",
+    )
+    .bind(document.to_string())
+    .bind(after)
+    .fetch_all(connection)
+    .await?;
+    for (change, id, link) in deleted {
+        changes.deleted.push(DeletedReview { id: parse(&id)?, link: parse(&link)?, change });
+    }
+    Ok(Some(changes))
+}
+
+/// Takes the next number of the link's document, within the write that it is the number of.
+async fn next_number(connection: &mut PgConnection, link: ShareLinkId) -> Result<i64, Stop> {
+    let number = sqlx::query_scalar(
+        "UPDATE documents SET review_changes = review_changes + 1 \
+         WHERE id = (SELECT document_id FROM share_links WHERE id = $1) RETURNING review_changes",
+    );
+    Ok(number.bind(link.to_string()).fetch_one(connection).await?)
+}
+
+/// Numbers the change that this transaction has made of a review.
+pub(super) async fn note_change(
+    connection: &mut PgConnection,
+    link: ShareLinkId,
+    id: ReviewId,
+) -> Result<(), Stop> {
+    let change = next_number(connection, link).await?;
+    sqlx::query(
+        "UPDATE reviews SET last_change = $2, \
+         first_change = CASE WHEN version = 1 THEN $2 ELSE first_change END WHERE id = $1",
+    )
+    .bind(id.to_string())
+    .bind(change)
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+/// Numbers the deletion that this transaction has made; says the number.
+pub(super) async fn note_deletion(
+    connection: &mut PgConnection,
+    link: ShareLinkId,
+    id: ReviewId,
+) -> Result<i64, Stop> {
+    let change = next_number(connection, link).await?;
+    sqlx::query(
+        "INSERT INTO deleted_reviews (document_id, change, review_id, link_id) \
+         SELECT document_id, $2, $3, id FROM share_links WHERE id = $1",
+    )
+    .bind(link.to_string())
+    .bind(change)
+    .bind(id.to_string())
+    .execute(&mut *connection)
+    .await?;
+    sqlx::query(
+        "DELETE FROM deleted_reviews WHERE change <= $2 \
+         AND document_id = (SELECT document_id FROM share_links WHERE id = $1)",
+    )
+    .bind(link.to_string())
+    .bind(change - DELETIONS_KEPT)
+    .execute(connection)
+    .await?;
+    Ok(change)
+}

@@ -1,0 +1,74 @@
+//! Numbered changes of reviews: what a server reads when it missed a message (G15).
+//!
+//! Each write of a review takes the next number of its document, in its own transaction. A server
+//! delivers changes to its sockets in the order of these numbers, each once: it ignores a number
+//! that it has delivered, and reads the database when one is missing.
+
+use std::collections::HashMap;
+
+use crate::domain::ids::{DocumentId, ReviewId, ShareLinkId};
+use crate::storage::error::StorageError;
+use crate::storage::reviews::StoredReview;
+use crate::storage::{Storage, on_engine};
+
+/// Deletions are kept for this many changes of a document's reviews. A room compares at each tick,
+/// and the rate limit allows far fewer changes within one.
+pub const DELETIONS_KEPT: i64 = 1_000;
+
+/// A deleted review.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DeletedReview {
+    /// Its name.
+    pub id: ReviewId,
+    /// The link on which it was made.
+    pub link: ShareLinkId,
+    /// The number of its deletion.
+    pub change: i64,
+}
+
+/// The changes of a document's reviews after a number.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ReviewChanges {
+    /// The number of the last change.
+    pub upto: i64,
+    /// Reviews of active links that changed, in the order of their last changes.
+    pub changed: Vec<StoredReview>,
+    /// Reviews that were deleted, in the order of the deletions.
+    pub deleted: Vec<DeletedReview>,
+}
+
+impl ReviewChanges {
+    /// Whether no deletion after number `after` is missing.
+    #[must_use]
+    pub fn is_whole(&self, after: i64) -> bool {
+        self.upto - after <= DELETIONS_KEPT
+    }
+}
+
+impl Storage {
+    /// The number of the last change of the reviews of each of these documents that is there, in one
+    /// statement.
+    ///
+    /// # Errors
+    ///
+    /// [`StorageError`] when the database cannot be read.
+    pub async fn review_change_numbers(
+        &self,
+        documents: &[DocumentId],
+    ) -> Result<HashMap<DocumentId, i64>, StorageError> {
+        on_engine!(self, review_change_numbers(documents))
+    }
+
+    /// What changed of a document's reviews after number `after`. `None`: there is no such document.
+    ///
+    /// # Errors
+    ///
+    /// [`StorageError`] when the database cannot be read.
+    pub async fn review_changes(
+        &self,
+        document: DocumentId,
+        after: i64,
+    ) -> Result<Option<ReviewChanges>, StorageError> {
+        on_engine!(self, review_changes(document, after))
+    }
+}

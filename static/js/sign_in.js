@@ -1,0 +1,41 @@
+// @ts-check
+/**
+ * The way to a sign-in and back: the host application's address, and the invite that waits meanwhile.
+ *
+ * The address to come back to has no fragment: an invite is a key, and the host application would find
+ * it in its logs. The tab's own storage keeps it for the page that comes next.
+ */
+
+/** What stands in the host application's address for the page to come back to. */
+const RETURN = "{return}"
+const prefix = "galley.invite."
+
+/**
+ * Where the user signs in, with the way back to this page.
+ *
+ * @param {string} template of the setting `auth.sign_in_url`
+ * @param {{ origin: string, pathname: string }} here
+ */
+export function signInAddress(template, { origin, pathname }) {
+  return template.replaceAll(RETURN, encodeURIComponent(origin + pathname))
+}
+
+/** Keeps an invite while its user signs in elsewhere. @param {string} link @param {string} invite */
+export function keepInvite(link, invite) {
+  try {
+    if (invite !== "") sessionStorage.setItem(prefix + link, invite)
+  } catch {
+    // Without storage the user opens the invite once more.
+  }
+}
+
+/** The invite that was kept; only once. @param {string} link @returns {string} */
+export function takeInvite(link) {
+  try {
+    const invite = sessionStorage.getItem(prefix + link) ?? ""
+    sessionStorage.removeItem(prefix + link)
+    return invite
+  } catch {
+    return ""
+  }
+}

@@ -1,0 +1,38 @@
+// @ts-check
+/** What the page says on the way in and out, in English. A part of `en.js`. */
+
+export const entryEn = {
+  "gate.name.title": "You are asked for a review",
+  "gate.name.text": "Before you sit down: what are you called? The writer sees this name.",
+  "gate.name.go": "Sit down",
+  "gate.opening": "Opening the document…",
+  "gate.exists.title": "The reviewer's chair is given away",
+  "gate.exists.text": "Somebody else reviews this document already, and there is one reviewer only. Nothing is wrong with your link: ask the writer if this is not what was meant.",
+  "gate.missing.title": "There is no such document for you",
+  "gate.missing.text": "It was deleted, or it belongs to somebody else, or the link was taken back. Ask the person who sent it.",
+  "gate.incomplete.title": "Half of the link is missing",
+  "gate.incomplete.text": "The part after the # is the key, and it is not there. Ask for the link again and copy all of it.",
+  "gate.failed.title": "This could not be opened",
+  "gate.failed.text": "Nothing is lost. {why}",
+  "gate.signin.title": "You are not signed in",
+  "gate.signin.text": "Your sign-in has ended, or this browser never had one. Everything that was saved is safe. Open this page from the product that brought you.",
+  "gate.signin.back": "Your sign-in has ended, or this browser never had one. Everything that was saved is safe. Sign in, and you come back to this page.",
+  "gate.stranger.title": "You are not signed in",
+  "gate.stranger.text": "This browser has no sign-in for this document. What a guest has begun opens only in the browser it was begun in. To review somebody's text, open the invite that you were sent.",
+  "gate.kept": "{count} changes are kept in this browser and not saved yet. Once you are signed in again they can go into the text.",
+  "gate.kept.one": "1 change is kept in this browser and not saved yet. Once you are signed in again it can go into the text.",
+  "gate.review.text": "You are signed in as {name}. If you go on, you become the one reviewer of this document, and its writer sees your name. If you do not know who sent you the link, leave it.",
+  "gate.review.go": "Review as {name}",
+  "gate.review.no": "Not now",
+  "signin.go": "Sign in",
+  "start.signin": "Your sign-in has ended, or this browser never had one. This server takes no guests: open Galley from the product that brought you.",
+  "start.signin.back": "Your sign-in has ended, or this browser never had one. Sign in, and you come back to this page.",
+
+  "menu.leave": "Sign out",
+  "leave.sure": "Sign out? You are {name}.",
+  "leave.sure.guest": "Sign out? You are {name}, a guest. Nobody can sign in as you again: your documents and reviews cannot be opened any more.",
+  "leave.unsaved": "{count} changes are kept in this browser only and not saved. Signing out deletes them.",
+  "leave.unsaved.one": "1 change is kept in this browser only and not saved. Signing out deletes it.",
+  "leave.yes": "Sign out",
+  "leave.elsewhere": "You are still signed in by the product that brought you. Sign out there.",
+}

@@ -1,0 +1,220 @@
+// @ts-check
+/** The ways in and out: an ended sign-in and the way back from it, an invite that asks first, signing out. */
+
+import assert from "node:assert/strict"
+import { createHmac, randomUUID } from "node:crypto"
+import { readFileSync } from "node:fs"
+import { createServer } from "node:http"
+import { join } from "node:path"
+import { after, afterEach, before, test } from "node:test"
+
+import { Browser, Galley, until } from "./harness.mjs"
+import { assertAccessible, assertFits } from "./looks.mjs"
+
+/** @type {Galley} */
+let galley
+/** @type {Browser} */
+let browser
+/** @type {import("node:http").Server} */
+let host
+/** The addresses that the host application was asked for. @type {string[]} */
+let asked = []
+/** Whom the host application signs in. */
+let user = { id: "kim-17", name: "Kim" }
+
+before(async () => {
+  browser = await Browser.start()
+  // A cookie does not know ports: what one server of this machine sets, the other reads.
+  host = createServer((request, response) => {
+    asked.push(request.url ?? "")
+    const { pathname, searchParams } = new URL(request.url ?? "/", "http://host")
+    if (pathname !== "/in") {
+      response.writeHead(404).end()
+      return
+    }
+    const cookie = `galley_token=${token(user, 3_600)}; Path=/; HttpOnly; SameSite=Lax`
+    response.writeHead(302, { "set-cookie": cookie, location: searchParams.get("next") ?? "/" }).end()
+  })
+  await new Promise((done) => host.listen(0, "127.0.0.1", () => done(undefined)))
+})
+after(async () => {
+  host.close()
+  await browser.stop()
+})
+afterEach(async () => {
+  await browser.clear()
+  await galley.stop()
+})
+
+/** Without guests; users come from the host application. */
+async function startWithoutGuests() {
+  const { port } = /** @type {import("node:net").AddressInfo} */ (host.address())
+  asked = []
+  user = { id: "kim-17", name: "Kim" }
+  galley = await Galley.start({
+    GALLEY_AUTH__GUESTS: "false",
+    GALLEY_AUTH__SIGN_IN_URL: `http://127.0.0.1:${port}/in?next={return}`,
+  })
+}
+
+/** A token as a host application signs it. @param {{ id: string, name: string }} user @param {number} seconds */
+function token({ id, name }, seconds) {
+  const secret = readFileSync(join(galley.folder, "data/secret"), "utf8").trimEnd()
+  const encode = (/** @type {unknown} */ part) => Buffer.from(JSON.stringify(part)).toString("base64url")
+  const now = Math.floor(Date.now() / 1_000)
+  const claims = { iss: "galley", sub: id, name, iat: now, exp: now + seconds, jti: randomUUID() }
+  const signed = `${encode({ alg: "HS256", typ: "JWT" })}.${encode(claims)}`
+  return `${signed}.${createHmac("sha256", secret).update(signed).digest("base64url")}`
+}
+
+/** @param {import("./harness.mjs").Person} person @param {string} value */
+const giveCookie = ({ page }, value) =>
+  page.context().addCookies([{ name: "galley_token", value, url: galley.url }])
+
+/** A document of Kim's and its link. @param {string} text */
+async function shared(text) {
+  const kim = token({ id: "kim-17", name: "Kim" }, 3_600)
+  const document = await galley.call("POST", "/api/documents", { title: "Letter", text }, kim)
+  const link = await galley.call("POST", `/api/documents/${document.id}/share-link`, {}, kim)
+  return { document: document.id, link: link.id, url: link.invite.url, kim }
+}
+
+/** @param {import("playwright-core").Page} page @returns {Promise<number>} */
+const keptEdits = (page) =>
+  page.evaluate(
+    () =>
+      new Promise((resolve) => {
+        const open = indexedDB.open("galley")
+        open.onsuccess = () => {
+          const kept = open.result.transaction("unsaved").objectStore("unsaved").getAll()
+          kept.onsuccess = () => {
+            open.result.close()
+            resolve(kept.result.reduce((sum, { count }) => sum + count, 0))
+          }
+        }
+      }),
+  )
+
+test("an ended sign-in is called that, and the way back brings the unsaved text in", async () => {
+  await startWithoutGuests()
+  const { document } = await shared("Begun.")
+  const kim = await browser.person(galley)
+  const short = 40
+  const ends = Date.now() + short * 1_000
+  await giveCookie(kim, token(user, short))
+  await kim.page.goto(`${galley.url}/d/${document}`)
+  await kim.seated()
+  await galley.end("SIGKILL")
+  await kim.notice.getByText("Connection lost.").waitFor()
+  await kim.page.locator(".cm-content").click()
+  await kim.page.keyboard.press("Control+End")
+  await kim.page.keyboard.type(" More.")
+  await until(async () => (await keptEdits(kim.page)) === 6, "all of it is kept")
+  await until(async () => ends < Date.now(), "the token has ended")
+  await galley.run()
+  kim.page.on("dialog", (dialog) => dialog.accept())
+  await kim.notice.getByText("Your sign-in has run out.").waitFor()
+  await kim.page.reload()
+  await kim.page.getByRole("heading", { name: "You are not signed in" }).waitFor()
+  await kim.page.getByText("6 changes are kept in this browser").waitFor()
+  assert.equal(await kim.page.getByText("It was deleted").count(), 0)
+  await assertAccessible(kim, "an ended sign-in")
+  await assertFits(kim, "an ended sign-in")
+  await kim.page.getByRole("link", { name: "Sign in" }).press("Enter")
+  await kim.seated()
+  // The page said that it was lost with the seat, so its writer decides.
+  await kim.page.locator("#kept").getByRole("button", { name: "Put it back" }).click()
+  await kim.sees("Begun. More.")
+  assert.equal(new URL(kim.page.url()).pathname, `/d/${document}`)
+  browser.assertContent()
+})
+
+test("without guests and without a sign-in no name is asked for, in both languages", async () => {
+  await startWithoutGuests()
+  for (const [locale, text, go] of [
+    ["en-GB", "Your sign-in has ended, or this browser never had one.", "Sign in"],
+    ["ko-KR", "로그인이 끝났거나 이 브라우저에서 로그인한 적이 없습니다.", "로그인"],
+  ]) {
+    const visitor = await browser.person(galley, { locale })
+    await visitor.page.goto(galley.url)
+    await visitor.page.getByText(text ?? "").waitFor()
+    assert.equal(await visitor.page.locator("#name").isVisible(), false)
+    assert.equal(await visitor.page.locator("#ways").isVisible(), false)
+    await assertAccessible(visitor, `the start page, ${locale}`)
+    await visitor.page.getByRole("link", { name: go, exact: true }).click()
+    await visitor.page.locator("#lists").waitFor()
+    assert.equal(await visitor.page.locator("#ways").isVisible(), true)
+  }
+  browser.assertContent()
+})
+
+test("an invite waits for a sign-in elsewhere, stays out of its address, and asks before it is used", async () => {
+  await startWithoutGuests()
+  const { link, url, kim } = await shared("Read me.")
+  user = { id: "lee-42", name: "Lee" }
+  const lee = await browser.person(galley)
+  await lee.page.goto(url)
+  await lee.page.getByRole("link", { name: "Sign in" }).click()
+  await lee.page.getByText("You are signed in as Lee.").waitFor()
+  const invite = new URL(url).hash.slice(1)
+  assert.ok(asked.length > 0 && !asked.some((address) => address.includes(invite)), asked.join(" "))
+  await assertAccessible(lee, "the question before a review")
+  const reviewer = async () => {
+    const headers = { authorization: `Bearer ${kim}` }
+    return (await (await fetch(`${galley.url}/api/share-links/${link}`, { headers })).json()).reviewer
+  }
+  assert.equal(await reviewer(), null, "nothing is done before the answer")
+  await lee.page.getByRole("button", { name: "Not now" }).click()
+  await lee.page.locator("#lists").waitFor()
+  assert.equal(await reviewer(), null)
+  await lee.page.goto(url)
+  await lee.page.getByRole("button", { name: "Review as Lee" }).click()
+  await lee.seated()
+  assert.equal((await reviewer()).id, "lee-42")
+  assert.equal(new URL(lee.page.url()).hash, "")
+  // A reviewer who comes back is not asked again.
+  await lee.page.goto(url)
+  await lee.seated()
+  browser.assertContent()
+})
+
+test("a guest signs out after a warning, and nothing of theirs is left in the browser", async () => {
+  galley = await Galley.start()
+  const writer = await browser.person(galley)
+  await writer.paste("Kim", "Mine.")
+  const desk = writer.page.url()
+  const { id } = await (await writer.page.request.get(`${galley.url}/api/me`)).json()
+  // What a page that is gone could not save.
+  await writer.page.evaluate(
+    (user) =>
+      new Promise((resolve) => {
+        const open = indexedDB.open("galley")
+        open.onsuccess = () => {
+          const row = { user, document: "doc_x", title: "", client: 1, update: Uint8Array.of(0, 0), count: 3, at: 1, lost: null }
+          const transaction = open.result.transaction("unsaved", "readwrite")
+          transaction.objectStore("unsaved").add(row)
+          transaction.oncomplete = () => resolve(open.result.close())
+        }
+      }),
+    id,
+  )
+  const ask = async () => {
+    await writer.page.locator("#menu summary").press("Enter")
+    await writer.page.getByRole("button", { name: "Sign out" }).press("Enter")
+    await writer.page.locator("#sure").getByText("You are Kim, a guest.").waitFor()
+  }
+  await ask()
+  await writer.page.locator("#sure").getByText("3 changes are kept in this browser only").waitFor()
+  await assertAccessible(writer, "the question before a sign-out")
+  await writer.page.locator("#sure").getByRole("button", { name: "Cancel" }).click()
+  assert.equal(await keptEdits(writer.page), 3)
+  await ask()
+  await writer.page.locator("#sure").getByRole("button", { name: "Sign out" }).click()
+  await writer.page.locator("#name").waitFor()
+  assert.equal(await keptEdits(writer.page), 0)
+  const cookies = await writer.page.context().cookies()
+  assert.deepEqual(cookies.filter(({ name }) => name.includes("galley_token")), [])
+  await writer.page.goto(desk)
+  await writer.page.getByRole("heading", { name: "You are not signed in" }).waitFor()
+  browser.assertContent()
+})

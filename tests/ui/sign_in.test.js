@@ -1,0 +1,20 @@
+// @ts-check
+/** The way to a sign-in and back. */
+
+import assert from "node:assert/strict"
+import { test } from "node:test"
+
+import { keepInvite, signInAddress, takeInvite } from "../../static/js/sign_in.js"
+
+const here = { origin: "https://galley.example", pathname: "/s/shr_1" }
+
+test("the way back is the page's address, without its fragment and encoded", () => {
+  const address = signInAddress("https://app.example/in?next={return}&x=1", here)
+  assert.equal(address, "https://app.example/in?next=https%3A%2F%2Fgalley.example%2Fs%2Fshr_1&x=1")
+  assert.equal(signInAddress("https://app.example/in", here), "https://app.example/in")
+})
+
+test("without storage an invite is not kept, and nothing fails", () => {
+  keepInvite("shr_1", "key")
+  assert.equal(takeInvite("shr_1"), "")
+})
