@@ -107,9 +107,11 @@ pub const KNOCK_PATIENCE: Duration = Duration::from_secs(1);
 /// How long a seat that changes hands waits for what was typed in it to be stored. Longer than a
 /// slow disk needs; when storage is away, whoever waits is better told so.
 pub const SETTLE_PATIENCE: Duration = Duration::from_secs(2);
-/// How long a server has to say that it heard a question, before it counts as dead. Asked and
-/// answered within a data centre in a millisecond or two; a resume after a server died waits this long.
-pub const HEARING_PATIENCE: Duration = Duration::from_millis(250);
+/// How long a server has to say that it heard a question, before it counts as dead. A server answers
+/// within a few milliseconds, and within some hundred in a storm of joins. The unsaved edits of a
+/// living server that counts as dead are refused, and its room is reset for both users; a resume
+/// after a server's death waits this long. So it is three times what a storm takes, and below a probe.
+pub const HEARING_PATIENCE: Duration = Duration::from_millis(750);
 /// Questions to other servers that may be open at once, and theirs that are looked into at once.
 /// Each is a socket that knocks at a seat, or takes one over.
 pub const QUESTIONS_MAX: usize = 1_024;

@@ -6,6 +6,9 @@
 //! revoked links of all sessions (G14), two the last numbers of all rooms and of their reviews (G8), and one script call
 //! the seats of the users on other servers (G4).
 //!
+//! The comparison also finds a database that was set back: rooms are ahead of its last numbers
+//! ([`Room::ails`]), or sessions of its fences ([`set_back`](crate::session::set_back)).
+//!
 //! A comparison that fails is repeated at the next tick.
 
 use std::collections::HashSet;
@@ -47,6 +50,7 @@ impl Sessions {
         }
         self.look_at_what_is_stored(&rooms).await;
         self.look_at_reviews(&rooms).await;
+        self.ratify_again().await;
         if !self.shared.relay.is_alone() {
             self.look_at_who_sits(&rooms).await;
         }
@@ -74,10 +78,15 @@ impl Sessions {
 
     async fn look_at_what_is_stored(&self, rooms: &[Arc<Room>]) {
         let documents: Vec<_> = rooms.iter().map(|room| room.document).collect();
+        // Before the question: a room that stores something meanwhile is not ahead of the answer.
+        let known: Vec<_> = rooms.iter().map(|room| room.known_number()).collect();
         match self.shared.storage.last_numbers(&documents).await {
             Ok(numbers) => {
-                for room in rooms {
-                    room.is_stored_up_to(numbers.get(&room.document).copied().unwrap_or(0));
+                for (room, known) in rooms.iter().zip(known) {
+                    // A document that is gone has no number, and no link.
+                    if let Some(last) = numbers.get(&room.document) {
+                        room.is_stored_up_to(*last, known);
+                    }
                 }
             }
             // The next tick comes.

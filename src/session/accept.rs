@@ -49,6 +49,7 @@ impl Reviews {
                 clients: vec![edit.client],
                 user: None,
                 expected_seq: Some(seq),
+                after: 0,
                 now: Utc::now(),
             };
             let id = stored.id;

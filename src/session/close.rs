@@ -66,6 +66,8 @@ pub enum Close {
     WaitedInVain,
     /// The seat was held and is no longer.
     Lost(LostReason),
+    /// An edit that the client was shown was rejected. Its replica holds it, and is not to come back.
+    Rejected,
     /// A message or the document is over its limit.
     TooLarge(&'static str),
     /// Locks or storage cannot be reached.
@@ -90,7 +92,8 @@ impl Close {
             Self::WaitedInVain => 4408,
             Self::SeatTaken { .. } => 4409,
             Self::Lost(LostReason::Idle) => 4411,
-            Self::Lost(LostReason::TakenOver | LostReason::Expired | LostReason::Evicted) => 4410,
+            Self::Lost(LostReason::TakenOver | LostReason::Expired | LostReason::Evicted)
+            | Self::Rejected => 4410,
             Self::TooLarge(_) => 4413,
             Self::Unavailable(_) => 4503,
             Self::TooMuch(_) => 4529,
@@ -113,6 +116,7 @@ impl Close {
             Self::NoSuchLink => "no-such-link".to_owned(),
             Self::WaitedInVain => "seat-not-free".to_owned(),
             Self::Lost(reason) => reason.as_str().to_owned(),
+            Self::Rejected => "document-reset".to_owned(),
             Self::Left => String::new(),
             Self::SeatTaken { holder, since, own } => taken_reason(&holder.name, *since, *own),
         }

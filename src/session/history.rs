@@ -90,10 +90,12 @@ impl History {
     /// Keeps what is waiting, within `patience`. False if it was too short.
     pub async fn flush(&self, patience: Duration) -> bool {
         let (done, flushed) = oneshot::channel();
-        if self.orders.send(Order::Flush(done)).await.is_err() {
-            return false;
-        }
-        matches!(timeout(patience, flushed).await, Ok(Ok(())))
+        // The bound covers both waits: a full queue takes no order while storage is away.
+        let flushing = async {
+            self.orders.send(Order::Flush(done)).await.ok()?;
+            flushed.await.ok()
+        };
+        matches!(timeout(patience, flushing).await, Ok(Some(())))
     }
 }
 

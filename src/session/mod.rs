@@ -32,6 +32,8 @@ mod lease_model;
 mod missed_reviews;
 pub mod options;
 pub mod outbox;
+#[cfg(test)]
+mod panics;
 mod parts;
 pub mod persist;
 mod placing;
@@ -49,6 +51,7 @@ pub mod rooms;
 pub mod seated;
 pub mod seating;
 mod sentence;
+mod set_back;
 pub mod turns;
 pub mod versions;
 mod waiting;

@@ -14,23 +14,29 @@
 //! - **P3** Once an update of a room is refused, none that the room took after it is stored: it may
 //!   stand on the refused one, and would leave a gap in the log for ever. The room is reset, and
 //!   clients send again what the database has not.
+//! - **P4** (G16) An update that the database cannot store now delays its own document only. The
+//!   task sets that document aside ([`aside`]), in order, and retries it on its own schedule.
 
+mod aside;
+
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot};
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::domain::fence::Fence;
+use crate::domain::ids::DocumentId;
 use crate::relay::Relay;
 use crate::relay::{Message, Topic};
 use crate::session::Sessions;
-use crate::session::close::LostReason;
 use crate::session::event::{NO_SPACE, NOT_SAVED, Problem};
 use crate::session::holding::Holding;
-use crate::session::room::{Debt, Room};
+use crate::session::persist::aside::{Aside, Why};
+use crate::session::room::{Ailment, Debt, Room};
 use crate::storage::Storage;
 use crate::storage::error::StorageError;
 use crate::storage::log::{Append, Appended};
@@ -170,10 +176,12 @@ impl Persister {
     /// Waits until everything queued before this call is stored, at most `patience`.
     pub async fn flush(&self, patience: Duration) -> bool {
         let (done, flushed) = oneshot::channel();
-        if self.queue.send(Order::Flush(done)).await.is_err() {
-            return false;
-        }
-        matches!(tokio::time::timeout(patience, flushed).await, Ok(Ok(())))
+        // The bound covers both waits: a full queue takes no order while storage is away.
+        let flushing = async {
+            self.queue.send(Order::Flush(done)).await.ok()?;
+            flushed.await.ok()
+        };
+        matches!(timeout(patience, flushing).await, Ok(Some(())))
     }
 }
 
@@ -186,112 +194,241 @@ impl Sessions {
 }
 
 /// Stores until `stop` fires and the queue is empty.
-pub async fn run(storage: Storage, relay: Relay, mut queue: Queue, stop: CancellationToken) {
-    let mut orders = Vec::new();
+pub async fn run(storage: Storage, relay: Relay, queue: Queue, stop: CancellationToken) {
+    let Queue { orders: mut queued, trouble } = queue;
+    let mut writer = Writer { storage, relay, trouble, stop, aside: Aside::default() };
+    let (mut orders, mut flushed) = (Vec::new(), Vec::new());
     let mut next_group_at = Instant::now();
     loop {
         // A server that stops does not wait: what comes of it makes no difference here.
-        let _gathered = stop.run_until_cancelled(sleep_until(next_group_at)).await;
-        let received = tokio::select! {
+        let _gathered = writer.stop.run_until_cancelled(sleep_until(next_group_at)).await;
+        tokio::select! {
             biased;
-            received = queue.orders.recv_many(&mut orders, BATCH_MAX) => received,
-            () = stop.cancelled() => 0,
-        };
-        if received == 0 {
-            return;
+            received = queued.recv_many(&mut orders, BATCH_MAX) => {
+                if received == 0 {
+                    return;
+                }
+            }
+            () = writer.aside.is_due() => {}
+            () = writer.stop.cancelled() => return writer.aside.give_up(),
         }
-        let mut batch = Vec::new();
-        let mut flushed = Vec::new();
+        let mut group = Group::default();
         for order in orders.drain(..) {
             match order {
                 // (P3)
-                Order::Store(owed) if owed.room.was_reset() => {}
-                Order::Store(owed) => batch.push(*owed),
+                Order::Store(owed) if owed.room.takes_no_more() => {}
+                Order::Store(owed) => {
+                    let Owed { room, holding, append, debt } = *owed;
+                    group.put_after(append, Owing { room, holding, debt });
+                }
                 Order::Flush(done) => flushed.push(done),
             }
         }
-        if !batch.is_empty() {
+        let group = writer.aside.queue_behind(group);
+        if !group.is_empty() {
             let began = Instant::now();
-            store(&storage, &relay, batch, &queue.trouble, &stop).await;
+            writer.store(group).await;
             let rest = began.elapsed() * GROUPS_REST;
             next_group_at = began + rest.clamp(GROUPS_APART, GROUPS_APART_MAX);
         }
-        for done in flushed {
-            // The asker may have lost its patience.
-            let _gone = done.send(());
+        if !writer.aside.is_empty() {
+            writer.retry().await;
+        }
+        if writer.aside.is_empty() {
+            for done in flushed.drain(..) {
+                // The asker may have lost its patience.
+                let _gone = done.send(());
+            }
         }
     }
 }
 
-/// Stores one batch, however long it takes (P2); only a stopping server gives up.
-async fn store(
-    storage: &Storage,
-    relay: &Relay,
-    batch: Vec<Owed>,
-    trouble: &Trouble,
-    stop: &CancellationToken,
-) {
-    let started = Instant::now();
-    let (appends, rest): (Vec<_>, Vec<_>) = batch
-        .into_iter()
-        .map(|Owed { room, holding, append, debt }| (append, (room, holding, debt)))
-        .unzip();
-    let mut wait = RETRY_FIRST;
-    let outcomes = loop {
-        match storage.append(&appends).await {
-            Ok(outcomes) => break outcomes,
-            Err(error) => {
-                complain(&error, &rest, wait == RETRY_FIRST);
-                trouble.is_now(Some(error));
-                let pause = tokio::time::sleep(wait);
-                if stop.run_until_cancelled(pause).await.is_none() {
-                    tracing::error!(updates = appends.len(), "stopping with updates not stored");
-                    return;
+/// Updates that go to the database together: the rows, and by position what is owed for each.
+#[derive(Debug, Default)]
+struct Group {
+    appends: Vec<Append>,
+    owing: Vec<Owing>,
+}
+
+/// What is known of an update besides its row.
+#[derive(Debug)]
+struct Owing {
+    room: Arc<Room>,
+    holding: Arc<Holding>,
+    debt: Debt,
+}
+
+impl Group {
+    /// Puts an update behind the others, on the condition that the database has all that its room
+    /// knows to be stored: the update may stand on it.
+    fn put_after(&mut self, mut append: Append, owing: Owing) {
+        append.after = owing.room.known_number();
+        self.put(append, owing);
+    }
+
+    fn put(&mut self, append: Append, owing: Owing) {
+        self.appends.push(append);
+        self.owing.push(owing);
+    }
+
+    fn is_empty(&self) -> bool {
+        self.appends.is_empty()
+    }
+
+    fn len(&self) -> usize {
+        self.appends.len()
+    }
+
+    fn updates(self) -> impl Iterator<Item = (Append, Owing)> {
+        self.appends.into_iter().zip(self.owing)
+    }
+
+    /// Two groups with half of the documents each. None of a single document.
+    fn halves(self) -> Result<(Self, Self), Self> {
+        let documents: BTreeSet<DocumentId> = self.appends.iter().map(|it| it.document).collect();
+        let Some(middle) = documents.iter().nth(documents.len() / 2).copied() else {
+            return Err(self);
+        };
+        if documents.len() == 1 {
+            return Err(self);
+        }
+        let (mut low, mut high) = (Self::default(), Self::default());
+        for (append, owing) in self.updates() {
+            let half = if append.document < middle { &mut low } else { &mut high };
+            half.put(append, owing);
+        }
+        Ok((low, high))
+    }
+
+    fn not_saved(&self, problem: Problem) {
+        for Owing { room, .. } in &self.owing {
+            room.not_saved(problem);
+        }
+    }
+}
+
+/// Whether the error may be the fault of single rows, and other documents can be stored.
+fn is_of_some_rows(error: &StorageError) -> bool {
+    matches!(error, StorageError::Corrupt(_) | StorageError::Refused(_))
+}
+
+/// The task's own hands.
+struct Writer {
+    storage: Storage,
+    relay: Relay,
+    trouble: Arc<Trouble>,
+    stop: CancellationToken,
+    aside: Aside,
+}
+
+impl Writer {
+    /// Stores one group, however long it takes (P2); only a stopping server gives up.
+    async fn store(&mut self, group: Group) {
+        let started = Instant::now();
+        let mut wait = RETRY_FIRST;
+        let outcomes = loop {
+            match self.storage.append(&group.appends).await {
+                Ok(outcomes) => break outcomes,
+                Err(error) if is_of_some_rows(&error) => {
+                    return self.store_apart(group, error).await;
                 }
-                wait = (wait * 2).min(RETRY_MAX);
+                Err(error) => {
+                    if wait == RETRY_FIRST {
+                        let updates = group.appends.len();
+                        tracing::error!(%error, updates, "updates cannot be stored; trying again");
+                    }
+                    group.not_saved(problem_of(&error));
+                    self.trouble.is_now(Some(error));
+                    let pause = tokio::time::sleep(wait);
+                    if self.stop.run_until_cancelled(pause).await.is_none() {
+                        let updates = group.appends.len();
+                        tracing::error!(updates, "stopping with updates not stored");
+                        return;
+                    }
+                    wait = (wait * 2).min(RETRY_MAX);
+                }
+            }
+        };
+        if RETRY_FIRST < wait {
+            let seconds = started.elapsed().as_secs();
+            tracing::info!(updates = group.appends.len(), seconds, "updates can be stored again");
+            self.trouble.is_now(None);
+        }
+        metrics::histogram!("galley_document_persist_seconds")
+            .record(started.elapsed().as_secs_f64());
+        self.settle(group, outcomes).await;
+    }
+
+    /// Stores a group of which some row is at fault, in halves, until that row's document is alone.
+    /// It is set aside then (P4).
+    async fn store_apart(&mut self, group: Group, error: StorageError) {
+        match group.halves() {
+            Ok((low, high)) => {
+                Box::pin(self.store(low)).await;
+                Box::pin(self.store(high)).await;
+            }
+            Err(group) => {
+                let document = group.appends.first().map(|append| append.document);
+                tracing::error!(?document, %error, "a document cannot be stored; it is set aside");
+                group.not_saved(problem_of(&error));
+                self.aside.put(group, Why::Faulty);
             }
         }
-    };
-    if RETRY_FIRST < wait {
-        let seconds = started.elapsed().as_secs();
-        tracing::info!(updates = appends.len(), seconds, "updates can be stored again");
-        trouble.is_now(None);
     }
-    metrics::histogram!("galley_document_persist_seconds").record(started.elapsed().as_secs_f64());
-    for ((append, (room, holding, debt)), outcome) in appends.iter().zip(rest).zip(outcomes) {
-        match outcome {
-            Appended::Stored { seq } => {
-                room.stored(seq, &debt);
-                let fence = append.guard.as_ref().map_or(Fence::ZERO, |guard| guard.fence);
-                let update = append.update.clone();
-                publish(relay, append, Message::Update { seq, fence, update }).await;
+
+    /// Tries to store the documents that were set aside and are due. Waits for no lock.
+    async fn retry(&mut self) {
+        let due = self.aside.take_due(Instant::now(), BATCH_MAX);
+        if !due.is_empty() {
+            match self.storage.append_unlocked(&due.appends).await {
+                Ok(outcomes) => self.settle(due, outcomes).await,
+                Err(error) => {
+                    tracing::debug!(%error, "documents that were set aside cannot be stored yet");
+                    let is_faulty = is_of_some_rows(&error);
+                    self.aside.put(due, if is_faulty { Why::Faulty } else { Why::Locked });
+                }
             }
-            Appended::Fenced
-            | Appended::Stale
-            | Appended::ForeignClient { .. }
-            | Appended::Gone => {
-                tracing::warn!(document = %append.document, ?outcome, "an edit was refused by the database");
-                holding.lose(LostReason::Expired);
-                room.reset();
-            }
-            // Its holder has done nothing wrong (P3).
-            Appended::Orphaned => room.reset(),
         }
+        self.aside.forget_stored();
     }
-}
 
-async fn publish(relay: &Relay, append: &Append, message: Message) {
-    if let Err(error) = relay.publish(Topic::Room(append.document), &message).await {
-        // The other servers see a gap and read the database.
-        tracing::debug!(%error, "an update was stored but not relayed");
+    /// Tells each room what became of its updates.
+    async fn settle(&mut self, group: Group, outcomes: Vec<Appended>) {
+        let mut busy = Group::default();
+        for ((append, owing), outcome) in group.updates().zip(outcomes) {
+            let Owing { room, holding, debt } = &owing;
+            let ailment = match outcome {
+                Appended::Stored { seq } => {
+                    room.stored(seq, debt);
+                    self.publish(append, seq).await;
+                    continue;
+                }
+                Appended::Busy => {
+                    room.not_saved(NOT_SAVED);
+                    busy.put(append, owing);
+                    continue;
+                }
+                Appended::Fenced | Appended::Stale | Appended::ForeignClient { .. } => {
+                    Ailment::Refused(Arc::clone(holding))
+                }
+                Appended::Gone => Ailment::Gone,
+                Appended::SetBack { .. } => Ailment::SetBack,
+                Appended::Damaged => Ailment::Damaged,
+                // The update before it has said why. Its holder has done nothing wrong (P3).
+                Appended::Orphaned => Ailment::Orphaned,
+            };
+            tracing::warn!(document = %append.document, ?outcome, "an edit was refused by the database");
+            room.ails(ailment);
+        }
+        self.aside.put(busy, Why::Locked);
     }
-}
 
-fn complain(error: &StorageError, owed: &[(Arc<Room>, Arc<Holding>, Debt)], is_first: bool) {
-    if is_first {
-        tracing::error!(%error, updates = owed.len(), "updates cannot be stored; trying again");
-    }
-    for (room, _, _) in owed {
-        room.not_saved(problem_of(error));
+    async fn publish(&self, append: Append, seq: i64) {
+        let fence = append.guard.as_ref().map_or(Fence::ZERO, |guard| guard.fence);
+        let message = Message::Update { seq, fence, update: append.update };
+        if let Err(error) = self.relay.publish(Topic::Room(append.document), &message).await {
+            // The other servers see a gap and read the database.
+            tracing::debug!(%error, "an update was stored but not relayed");
+        }
     }
 }

@@ -69,6 +69,7 @@ impl Versions {
                 clients: vec![edit.client],
                 user: None,
                 expected_seq: Some(seq),
+                after: 0,
                 now: Utc::now(),
             };
             let before = new_version(document, user, edit.before, VersionKind::Pause, seq);

@@ -235,6 +235,7 @@ impl Rooms {
         let stored = self.storage.log(document).await?.ok_or(SessionError::NoSuchDocument)?;
         let (last, rows, hole) = (stored.seq, stored.parts.len(), stored.hole());
         let review_changes = stored.review_changes;
+        let beside = stored.damage.clone();
         let (mut parts, owners) = (stored.parts, stored.owners);
         if let Some((sound, _)) = hole {
             parts.truncate(sound);
@@ -246,7 +247,8 @@ impl Rooms {
         let damage = match (broken, hole) {
             (Some((at, error)), _) => Some((at, error.to_string())),
             (None, Some((at, missing))) => Some((at, format!("number {missing} is missing"))),
-            (None, None) => None,
+            // All of the text is there, and cannot be added to.
+            (None, None) => beside.map(|why| (rows, why)),
         };
         let Some((sound, why)) = damage else {
             return Ok(Opened { log, seq: last, rows, owners, review_changes, is_damaged: false });
@@ -257,8 +259,8 @@ impl Rooms {
         tracing::error!(
             %document, why, readable_up_to = seq, first_bad = number(sound), last,
             "a stored document is damaged, and open for reading only, up to the damage: put back \
-             its rows of `updates` and `snapshots` from a backup, then have its people leave and \
-             come back"
+             its rows of `updates`, `snapshots` and `clients` from a backup, then have its people \
+             leave and come back"
         );
         Ok(Opened { log, seq, rows, owners, review_changes, is_damaged: true })
     }

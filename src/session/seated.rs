@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use governor::{DefaultDirectRateLimiter, RateLimiter};
+use tokio::runtime::Handle;
 use tokio::time::{Instant, sleep_until};
 
 use crate::domain::limits::{AWARENESS_BYTES_MAX, SETTLE_PATIENCE};
@@ -25,7 +26,8 @@ pub enum Ending {
     Broken,
 }
 
-/// A seated session. The socket task owns it and ends it with [`Seated::leave`].
+/// A seated session. The socket task owns it and ends it with [`Seated::leave`]. Dropped without
+/// that, by a task that panics, it leaves its room and its seat as a broken connection does.
 #[derive(Debug)]
 pub struct Seated {
     sessions: Sessions,
@@ -33,6 +35,7 @@ pub struct Seated {
     room: Arc<Room>,
     messages: DefaultDirectRateLimiter,
     bytes: DefaultDirectRateLimiter,
+    has_left: bool,
 }
 
 impl Seated {
@@ -40,7 +43,7 @@ impl Seated {
         let (limits, clock) = (&sessions.shared.limits, &sessions.shared.clock);
         let messages = RateLimiter::direct_with_clock(message_quota(limits), clock.clone());
         let bytes = RateLimiter::direct_with_clock(byte_quota(limits), clock.clone());
-        Self { sessions, holding, room, messages, bytes }
+        Self { sessions, holding, room, messages, bytes, has_left: false }
     }
 
     /// Whether the socket and its user send no more than they may.
@@ -146,18 +149,40 @@ impl Seated {
     }
 
     /// Ends the session. Idempotent with every other end of it.
-    pub async fn leave(self, ending: Ending) {
-        let Self { sessions, holding, room, .. } = self;
-        room.hang_up(&holding);
-        let tasks = sessions.shared.tasks.clone();
+    pub async fn leave(mut self, ending: Ending) {
+        self.has_left = true;
+        self.room.hang_up(&self.holding);
+        let (sessions, holding) = (self.sessions.clone(), Arc::clone(&self.holding));
+        let room = Arc::clone(&self.room);
+        // The rest may wait for storage and locks: the limiters are not kept until then.
+        drop(self);
         if ending == Ending::Broken && holding.went_away() {
-            let grace = sessions.shared.terms.resume_grace;
-            let until = Instant::now() + grace.saturating_sub(holding.silent_for(Instant::now()));
-            tasks.spawn(keep_warm(sessions, holding, room, until));
-            return;
+            return keep_warm_later(sessions, holding, room);
         }
         end(&sessions, &holding, &room).await;
     }
+}
+
+impl Drop for Seated {
+    fn drop(&mut self) {
+        // Without a runtime the process is at its end, and the seat with it.
+        if self.has_left || Handle::try_current().is_err() {
+            return;
+        }
+        tracing::error!(seat = %self.holding.sitter.seat, "a socket's task ended without leaving");
+        self.room.hang_up(&self.holding);
+        self.holding.outbox().close(Close::Left);
+        self.holding.went_away();
+        let (sessions, holding) = (self.sessions.clone(), Arc::clone(&self.holding));
+        keep_warm_later(sessions, holding, Arc::clone(&self.room));
+    }
+}
+
+fn keep_warm_later(sessions: Sessions, holding: Arc<Holding>, room: Arc<Room>) {
+    let now = Instant::now();
+    let grace = sessions.shared.terms.resume_grace.saturating_sub(holding.silent_for(now));
+    let tasks = sessions.shared.tasks.clone();
+    tasks.spawn(keep_warm(sessions, holding, room, now + grace));
 }
 
 /// Keeps the seat of a broken connection until its holder is back or the grace is over.

@@ -153,7 +153,15 @@ impl Sessions {
     async fn door_for(&self, ask: &Ask, seat: Seat) -> Result<Door, Close> {
         let door = self.shared.storage.door(seat).await.map_err(|error| {
             tracing::warn!(%error, "a share link cannot be read");
-            Close::Unavailable("storage")
+            match error {
+                // A client that came back would find the same row.
+                StorageError::Corrupt(_) => Close::Forbidden("document-damaged"),
+                StorageError::Unavailable(_)
+                | StorageError::Pooled(_)
+                | StorageError::Full(_)
+                | StorageError::Unsupported(_)
+                | StorageError::Refused(_) => Close::Unavailable("storage"),
+            }
         })?;
         let door = door.filter(|door| door.link.revoked_at.is_none()).ok_or(Close::NoSuchLink)?;
         let may_sit = match ask.role {

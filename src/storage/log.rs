@@ -30,6 +30,8 @@ pub struct Log {
     pub owners: Vec<(u64, UserId)>,
     /// The number of the last change of its reviews.
     pub review_changes: i64,
+    /// Why a row beside the updates does not parse, if one does not. The updates are all there.
+    pub damage: Option<String>,
 }
 
 /// A row of a document, as every engine reads it: what kind it is, its number, its bytes, and whose
@@ -55,7 +57,10 @@ impl Log {
                 continue;
             }
             if let Some(owner) = owner {
-                log.owners.push((u64::try_from(number).map_err(corrupt)?, parse(&owner)?));
+                match owner_of(number, &owner) {
+                    Ok(owner) => log.owners.push(owner),
+                    Err(error) => log.damage = Some(error.to_string()),
+                }
                 continue;
             }
             log.is_merged |= kind == 1;
@@ -85,6 +90,10 @@ impl Log {
     }
 }
 
+fn owner_of(number: i64, owner: &str) -> Result<(u64, UserId), StorageError> {
+    Ok((u64::try_from(number).map_err(corrupt)?, parse(owner)?))
+}
+
 /// What came after a number.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tail {
@@ -107,6 +116,9 @@ pub struct Append {
     pub user: Option<UserId>,
     /// Store it only if this is still the document's last number.
     pub expected_seq: Option<i64>,
+    /// Store it only if the document's last number is at least this. A database that was set back
+    /// lacks what the update stands on, and the update would leave a gap in its log.
+    pub after: i64,
     /// When.
     pub now: DateTime<Utc>,
 }
@@ -131,6 +143,16 @@ pub enum Appended {
     },
     /// There is no such document.
     Gone,
+    /// The database was set back: its last number of the document is below `after`.
+    SetBack {
+        /// The number it has.
+        last: i64,
+    },
+    /// A row that the update rests on does not parse. No other document is affected (G16).
+    Damaged,
+    /// Another transaction holds the lock of the document's row. The same update can be stored when
+    /// that transaction ends; no other document waits for it (G16).
+    Busy,
     /// An earlier update of the group on the same document was refused, and this one may stand on
     /// it: stored alone, it would leave a gap that nobody can read past.
     Orphaned,
@@ -182,6 +204,20 @@ impl Storage {
     /// Updates are idempotent: store them again.
     pub async fn append(&self, batch: &[Append]) -> Result<Vec<Appended>, StorageError> {
         on_engine!(self, append(batch))
+    }
+
+    /// Stores a group as [`append`](Self::append) does, without waiting for the locks of other
+    /// transactions: a locked document is `Busy` at once.
+    ///
+    /// # Errors
+    ///
+    /// [`StorageError`] when the database cannot be written.
+    ///
+    /// # Cancel safety
+    ///
+    /// As `append`.
+    pub async fn append_unlocked(&self, batch: &[Append]) -> Result<Vec<Appended>, StorageError> {
+        on_engine!(self, append_unlocked(batch))
     }
 
     /// Puts a snapshot in the place of all updates up to number `upto`. What was stored after it

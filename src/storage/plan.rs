@@ -13,7 +13,9 @@ use chrono::{DateTime, Utc};
 use crate::domain::fence::Fence;
 use crate::domain::ids::{DocumentId, UserId};
 use crate::domain::seat::Seat;
+use crate::storage::error::StorageError;
 use crate::storage::log::{Append, Appended};
+use crate::storage::rows::{fence, parse};
 use crate::storage::seats::Guard;
 
 /// What the database holds of that which a group touches.
@@ -25,6 +27,24 @@ pub(super) struct State {
     pub(super) seats: HashMap<Seat, Sitting>,
     /// The owners of the client ids that have one; `None` is the server.
     pub(super) clients: HashMap<(DocumentId, u64), Option<UserId>>,
+    /// What of it does not parse.
+    pub(super) damage: Damage,
+}
+
+/// Rows that do not parse. Each refuses the updates that rest on it, and no other (G16).
+#[derive(Debug, Default)]
+pub(super) struct Damage {
+    /// Seats with a fence or a document that is none.
+    pub(super) seats: HashSet<Seat>,
+    /// Documents of which a client id has an owner that is none.
+    pub(super) owners: HashSet<DocumentId>,
+}
+
+impl Damage {
+    fn affects(&self, append: &Append) -> bool {
+        self.owners.contains(&append.document)
+            || append.guard.is_some_and(|guard| self.seats.contains(&guard.seat))
+    }
 }
 
 impl State {
@@ -47,6 +67,13 @@ impl State {
 pub(super) struct Sitting {
     pub(super) document: DocumentId,
     pub(super) fence: Fence,
+}
+
+impl Sitting {
+    /// As an engine reads it.
+    pub(super) fn of_row(document: &str, number: i64) -> Result<Self, StorageError> {
+        Ok(Self { document: parse(document)?, fence: fence(number)? })
+    }
 }
 
 /// What to write.
@@ -91,6 +118,8 @@ pub(super) fn plan(batch: &[Append], mut state: State) -> Plan {
         }
         plan.outcomes.push(outcome);
     }
+    // A damaged row is read again each time: the operator may have repaired it.
+    state.damage = Damage::default();
     plan.after = state;
     plan
 }
@@ -106,6 +135,9 @@ fn bind_clients(append: &Append, state: &mut State, plan: &mut Plan) {
 }
 
 fn decide(append: &Append, state: &State) -> Appended {
+    if state.damage.affects(append) {
+        return Appended::Damaged;
+    }
     let Some(&last) = state.last_seq.get(&append.document) else {
         return Appended::Gone;
     };
@@ -116,6 +148,9 @@ fn decide(append: &Append, state: &State) -> Appended {
     }
     if append.expected_seq.is_some_and(|expected| expected != last) {
         return Appended::Stale;
+    }
+    if last < append.after {
+        return Appended::SetBack { last };
     }
     for &client in &append.clients {
         let owner = state.clients.get(&(append.document, client));
@@ -152,6 +187,7 @@ mod tests {
             clients: clients.to_vec(),
             user: Some(user.parse().unwrap()),
             expected_seq: None,
+            after: 0,
             now: DateTime::UNIX_EPOCH,
         }
     }
@@ -171,6 +207,28 @@ mod tests {
         let stored = |seq| Appended::Stored { seq };
         assert_eq!(plan.outcomes, [stored(8), Appended::Stale, stored(9)]);
         assert_eq!(plan.rows, [(0, 8), (2, 9)]);
+    }
+
+    #[test]
+    fn d3_an_edit_is_refused_by_a_database_that_lacks_what_it_stands_on() {
+        let document = DocumentId::generate();
+        let on = |after| Append { after, ..edit(document, "kim", &[1]) };
+        let outcomes = plan(&[on(7), on(7)], state(document, 7)).outcomes;
+        assert_eq!(outcomes, [Appended::Stored { seq: 8 }, Appended::Stored { seq: 9 }]);
+        let outcomes = plan(&[on(7), on(7)], state(document, 6)).outcomes;
+        assert_eq!(outcomes, [Appended::SetBack { last: 6 }, Appended::Orphaned]);
+    }
+
+    #[test]
+    fn g16_a_damaged_row_refuses_what_rests_on_it_and_nothing_else() {
+        let (document, other) = (DocumentId::generate(), DocumentId::generate());
+        let mut state = state(document, 7);
+        state.last_seq.insert(other, 3);
+        state.damage.owners.insert(document);
+        let batch = [edit(document, "kim", &[1]), edit(other, "kim", &[1])];
+        let plan = plan(&batch, state);
+        assert_eq!(plan.outcomes, [Appended::Damaged, Appended::Stored { seq: 4 }]);
+        assert!(plan.after.damage.owners.is_empty());
     }
 
     #[test]

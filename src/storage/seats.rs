@@ -14,6 +14,7 @@ use crate::domain::ids::{SessionId, UserId};
 use crate::domain::seat::Seat;
 use crate::storage::error::StorageError;
 use crate::storage::links::ShareLink;
+use crate::storage::rows;
 use crate::storage::{Storage, on_engine};
 
 /// The condition of a guarded write: this seat still has this fence, and its link is active.
@@ -100,6 +101,17 @@ pub enum Ratified {
     Gone,
 }
 
+/// Seats with their fences, from rows that say at which place of `asked` each stands. A fence that
+/// does not parse is left out: it concerns no other seat.
+pub(super) fn fences_of(asked: &[Seat], rows: Vec<(i64, Option<i64>)>) -> Vec<(Seat, Fence)> {
+    let found = rows.into_iter().filter_map(|(at, number)| {
+        let seat = asked.get(usize::try_from(at).ok()?)?;
+        let fence = number.map_or(Ok(Fence::ZERO), rows::fence).ok()?;
+        Some((*seat, fence))
+    });
+    found.collect()
+}
+
 impl Storage {
     /// What is looked at before a seat is claimed. `None`: there is no such link.
     ///
@@ -125,6 +137,15 @@ impl Storage {
         now: DateTime<Utc>,
     ) -> Result<Ratified, StorageError> {
         on_engine!(self, ratify(seat, fence, session, user, now))
+    }
+
+    /// The ratified fences of those seats whose link is active; zero of a seat without one.
+    ///
+    /// # Errors
+    ///
+    /// [`StorageError`] when the database cannot be read.
+    pub async fn fences(&self, seats: &[Seat]) -> Result<Vec<(Seat, Fence)>, StorageError> {
+        on_engine!(self, fences(seats))
     }
 
     /// From now on writes under `fence` are refused, though nobody else sits there yet. Does

@@ -35,6 +35,7 @@ mod structs;
 #[cfg(test)]
 mod tests;
 pub mod text;
+pub(crate) mod trim;
 mod utf16;
 mod validator;
 

@@ -60,6 +60,7 @@ async fn keystroke(storage: &Storage) -> Append {
         clients: vec![1],
         user: Some(user.id),
         expected_seq: None,
+        after: 0,
         now,
     }
 }

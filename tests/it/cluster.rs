@@ -256,6 +256,7 @@ async fn g8_what_was_stored_and_never_told_is_shown_by_the_other_servers() {
         clients: vec![client],
         user: None,
         expected_seq: None,
+        after: 0,
         now: chrono::Utc::now(),
     };
     storage.append(&[append]).await.expect("stored");

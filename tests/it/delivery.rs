@@ -44,6 +44,7 @@ impl Desk {
             clients: vec![client],
             user: None,
             expected_seq: None,
+            after: 0,
             now: chrono::Utc::now(),
         }
     }

@@ -11,16 +11,22 @@ use crate::redis_server::{self, PATIENCE};
 use crate::storage_away::stays_saved_to;
 
 /// Two servers on a Redis and an empty database, started in the same moment.
-struct Cluster {
+pub(crate) struct Cluster {
     _redis: redis_server::Server,
-    one: Server,
-    two: Server,
+    pub(crate) one: Server,
+    pub(crate) two: Server,
 }
 
 impl Cluster {
     async fn start(postgres: &postgres_server::Server) -> Self {
+        Self::start_named(postgres).await.0
+    }
+
+    /// And the name of their database.
+    pub(crate) async fn start_named(postgres: &postgres_server::Server) -> (Self, String) {
         let redis = redis_server::Server::start().await;
-        let (locks, database) = (redis.url(), postgres.url(&postgres.empty().await));
+        let name = postgres.empty().await;
+        let (locks, database) = (redis.url(), postgres.url(&name));
         let settings = [
             ("LOCKS__URL", locks.as_str()),
             ("DATABASE__URL", database.as_str()),
@@ -32,7 +38,7 @@ impl Cluster {
             Server::in_folder(Arc::clone(&folder), &settings),
             Server::in_folder(folder, &settings),
         );
-        Self { _redis: redis, one, two }
+        (Self { _redis: redis, one, two }, name)
     }
 }
 

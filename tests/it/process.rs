@@ -110,6 +110,12 @@ impl Server {
         self.ended().await
     }
 
+    /// `SIGTERM`, and an exit within `bound`, whatever its status.
+    pub(crate) async fn stops_within(&mut self, bound: std::time::Duration) {
+        self.signal("-TERM").await;
+        timeout(bound, self.process.wait()).await.expect("it stops in time").expect("a status");
+    }
+
     /// The exit, which something else brings about.
     pub(crate) async fn ended(&mut self) -> std::process::ExitStatus {
         timeout(PATIENCE, self.process.wait()).await.expect("it stops in time").expect("a status")

@@ -1,9 +1,11 @@
 //! Opening SQLite's files: new ones, known ones, and those that are not for us.
 
+use std::os::unix::fs::PermissionsExt as _;
 use std::str::FromStr;
 
 use galley::storage::Storage;
 use galley::storage::error::StorageError;
+use galley::storage::log::Appended;
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{ConnectOptions, Connection, SqliteConnection};
 use tokio::task::JoinSet;
@@ -85,4 +87,51 @@ async fn a_damaged_page_is_an_error_and_not_a_panic() {
         Err(error) => Err(error),
     };
     assert!(matches!(result, Err(StorageError::Corrupt(_))), "{result:?}");
+}
+
+/// Goal: the texts in a database are its owner's alone, also in a folder that others may enter, and
+/// also in the files of the write-ahead log.
+#[tokio::test]
+async fn g14_the_files_of_a_new_database_are_readable_by_their_owner_alone() {
+    let desk = Desk::sqlite().await;
+    append_one(&desk.storage, edit(desk.document().await, "x")).await;
+    let file = desk.place.url().trim_start_matches("sqlite://").to_owned();
+    for suffix in ["", "-wal", "-shm"] {
+        let name = format!("{file}{suffix}");
+        let mode = std::fs::metadata(&name).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600, "{name}");
+    }
+}
+
+/// Goal: rows of the journal whose document is gone, or whose number is taken, keep neither a server
+/// from starting nor other documents from being stored.
+#[tokio::test]
+async fn g16_a_row_of_the_journal_that_cannot_be_moved_delays_no_other() {
+    let desk = Desk::sqlite().await;
+    let [gone, twice, sound] =
+        [desk.document().await, desk.document().await, desk.document().await];
+    for document in [gone, twice, sound] {
+        append_one(&desk.storage, edit(document, "a")).await;
+    }
+    let mut other = stranger(&desk.place.url()).await;
+    sqlx::query("DELETE FROM documents WHERE id = $1")
+        .bind(gone.to_string())
+        .execute(&mut other)
+        .await
+        .unwrap();
+    sqlx::query("INSERT INTO updates (document_id, seq, bytes) VALUES ($1, 1, x'00')")
+        .bind(twice.to_string())
+        .execute(&mut other)
+        .await
+        .unwrap();
+    // The group clears the journal, of which nothing is known any more.
+    let outcomes = desk.storage.append(&[edit(sound, "b")]).await.unwrap();
+    assert_eq!(outcomes, [Appended::Stored { seq: 2 }]);
+    desk.storage.close().await;
+    let again = within(Storage::open(&desk.place.url())).await.unwrap();
+    assert_eq!(append_one(&again, edit(sound, "c")).await, Appended::Stored { seq: 3 });
+    let log = again.log(sound).await.unwrap().unwrap();
+    assert_eq!((log.parts.concat(), log.hole()), (b"abc".to_vec(), None));
+    assert!(again.log(twice).await.unwrap().unwrap().hole().is_some());
+    assert_eq!(again.log(gone).await.unwrap(), None);
 }

@@ -199,12 +199,20 @@ pub(crate) fn edit(document: DocumentId, update: impl Into<Bytes>) -> Append {
         clients: Vec::new(),
         user: Some(user("kim").id),
         expected_seq: None,
+        after: 0,
         now: at(3),
     }
 }
 
+/// Stores one update. Repeats it while another transaction holds the document, as the persister does.
 pub(crate) async fn append_one(storage: &Storage, append: Append) -> Appended {
-    storage.append(&[append]).await.unwrap().pop().unwrap()
+    loop {
+        let outcome = storage.append(std::slice::from_ref(&append)).await.unwrap().pop().unwrap();
+        if outcome != Appended::Busy {
+            return outcome;
+        }
+        tokio::task::yield_now().await;
+    }
 }
 
 pub(crate) fn new_review(link: ShareLinkId) -> NewReview {

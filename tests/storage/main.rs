@@ -24,6 +24,7 @@ mod proxy;
 mod reviews;
 mod seats;
 mod server;
+mod stuck;
 mod versions;
 
 /// One suite for both engines: a test is a function of an open, empty database.

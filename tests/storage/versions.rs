@@ -184,6 +184,7 @@ fn back(document: DocumentId, guard: Guard, seq: i64) -> Append {
         clients: vec![77],
         user: None,
         expected_seq: Some(seq),
+        after: 0,
         ..edit(document, "back")
     }
 }

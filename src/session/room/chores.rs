@@ -100,7 +100,7 @@ impl Room {
         let merge = rows_max < state.untidy.rows;
         let changed = state.untidy.counted_version != state.version;
         let count = changed && count_every <= now.duration_since(state.untidy.counted_at);
-        if state.was_reset || state.is_damaged || state.owed_bytes != 0 || !(merge || count) {
+        if state.takes_no_more() || state.is_damaged || state.owed_bytes != 0 || !(merge || count) {
             return None;
         }
         if merge {

@@ -4,8 +4,7 @@ use std::time::Duration;
 
 use tokio::time::timeout;
 
-use crate::session::close::Close;
-use crate::session::event::{DOCUMENT_RESET, Event, Problem};
+use crate::session::event::{Event, Problem};
 use crate::session::room::{Room, State};
 
 /// What a room owes the database for one update.
@@ -18,6 +17,7 @@ impl Room {
     /// The database has the update, under `seq` (P1).
     pub fn stored(&self, seq: i64, debt: &Debt) {
         let mut state = self.lock();
+        state.stored_upto = state.stored_upto.max(seq);
         if seq == state.seq + 1 {
             state.seq = seq;
         } else if state.seq < seq {
@@ -45,7 +45,7 @@ impl Room {
     fn look_at_refused(&self, state: &mut State) {
         let is_free =
             state.owed_bytes <= self.limits.unsaved_bytes / 2 && self.persister.has_room();
-        if state.was_reset || !state.is_full || !is_free {
+        if state.takes_no_more() || !state.is_full || !is_free {
             return;
         }
         state.is_full = false;
@@ -85,27 +85,18 @@ impl Room {
         self.lock().is_not_saved(problem);
     }
 
-    /// The database refused what the room had shown: everybody opens the document afresh.
-    pub fn reset(&self) {
-        let mut state = self.lock();
-        if std::mem::replace(&mut state.was_reset, true) {
-            return;
-        }
-        self.retired.cancel();
-        state.tell_all(&Event::Problem(DOCUMENT_RESET));
-        for member in &state.members {
-            member.outbox().close(Close::Restart("document-reset"));
-        }
-    }
-
-    /// Whether the database refused something that stands in the log.
+    /// The number up to which this room knows the database to have the document.
     #[must_use]
-    pub fn was_reset(&self) -> bool {
-        self.lock().was_reset
+    pub fn known_number(&self) -> i64 {
+        self.lock().known_number()
     }
 }
 
 impl State {
+    pub(super) fn known_number(&self) -> i64 {
+        self.seq.max(self.stored_upto)
+    }
+
     /// Says what keeps the document from being stored, once until it is.
     pub(super) fn is_not_saved(&mut self, problem: Problem) {
         if self.not_saved.replace(problem) != Some(problem) {

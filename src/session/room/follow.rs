@@ -14,7 +14,7 @@ use crate::domain::ids::NodeId;
 use crate::relay::Relay;
 use crate::relay::Signal;
 use crate::relay::{Message, Topic};
-use crate::session::room::{Room, State};
+use crate::session::room::{Ailment, Room, State};
 use crate::storage::Storage;
 use crate::storage::error::StorageError;
 use crate::sync::awareness::{decode_awareness, encode_awareness};
@@ -59,6 +59,7 @@ impl Room {
                         Box::pin(self.catch_up(&storage)).await;
                     }
                 },
+                () = self.ailing.notified() => Box::pin(self.treat(&relay, &storage)).await,
                 () = self.behind.notified() => Box::pin(self.catch_up(&storage)).await,
                 message = self.outgoing.pop() => self.publish(&relay, &message).await,
             }
@@ -114,15 +115,6 @@ impl Room {
         }
     }
 
-    /// The database has the document up to number `last`. What this room stored itself, and has not
-    /// heard of yet, is no news.
-    pub fn is_stored_up_to(&self, last: i64) {
-        let state = self.lock();
-        if state.seq < last && state.owed_bytes == 0 && !state.is_damaged {
-            self.behind.notify_one();
-        }
-    }
-
     /// Reads from the database what this log has not.
     pub async fn catch_up(&self, storage: &Storage) {
         while !self.retired.is_cancelled() && !self.is_damaged() {
@@ -157,7 +149,17 @@ impl Room {
 
     fn try_take(&self, seq: i64, update: &Bytes) -> Taken {
         let mut state = self.lock();
-        if seq <= state.seq || state.is_damaged {
+        if state.is_damaged || state.takes_no_more() {
+            return Taken::Yes;
+        }
+        if seq <= state.seq {
+            // A number that the room has is announced again, or read again, with the same update.
+            let checked = state.log.check(update, Origin::Server);
+            if !checked.is_ok_and(|checked| !checked.is_new) {
+                drop(state);
+                tracing::error!(document = %self.document, seq, "the database gave a number twice");
+                self.ails(Ailment::SetBack);
+            }
             return Taken::Yes;
         }
         if seq != state.seq + 1 {
@@ -180,8 +182,11 @@ impl Room {
                 }
             }
             Err(error) => {
-                // It passed this same check on the server that stored it.
+                // It passed this same check on the server that stored it: one of the two logs has
+                // what the database lost.
                 tracing::error!(document = %self.document, ?error, "the log does not fit together");
+                state.ailment.get_or_insert(Ailment::SetBack);
+                self.ailing.notify_one();
             }
         }
     }

@@ -22,10 +22,12 @@ pub mod presence;
 mod review_events;
 mod saved;
 mod size;
+mod treatment;
 
 pub use chores::{Chores, Occasion, Snapshot};
 pub use debt::Debt;
 pub use points::Point;
+pub use treatment::Ailment;
 
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
@@ -93,6 +95,8 @@ pub struct Room {
     behind: Notify,
     /// More is saved than has been told.
     untold: Notify,
+    /// The database refused an edit; see [`Room::ails`].
+    ailing: Notify,
 }
 
 #[derive(Debug)]
@@ -124,6 +128,12 @@ pub(super) struct State {
     is_damaged: bool,
     /// The database refused something that stands in the log: nothing more of it is stored (P3).
     was_reset: bool,
+    /// Why the room is about to be reset.
+    ailment: Option<Ailment>,
+    /// The highest number under which the database has stored an update of this room.
+    stored_upto: i64,
+    /// Looks in a row that found the database behind this room.
+    set_back_seen: u8,
 }
 
 /// What is needed to open a room.
@@ -180,6 +190,9 @@ impl Room {
             is_full: false,
             is_damaged,
             was_reset: false,
+            ailment: None,
+            stored_upto: 0,
+            set_back_seen: 0,
         };
         let room = Self {
             document,
@@ -192,6 +205,7 @@ impl Room {
             outgoing: Queue::new(OUTGOING_MAX),
             behind: Notify::new(),
             untold: Notify::new(),
+            ailing: Notify::new(),
         };
         room.weigh_again(&mut room.lock(), Instant::now());
         room
@@ -201,7 +215,8 @@ impl Room {
     pub fn retire_if_unused(&self) -> bool {
         let state = self.lock();
         let is_empty = state.members.is_empty() && state.leaving == 0;
-        let unused = is_empty && (state.owed_bytes == 0 || state.was_reset);
+        let is_well = state.owed_bytes == 0 && state.ailment.is_none();
+        let unused = is_empty && (is_well || state.was_reset);
         if unused {
             self.retired.cancel();
         }
@@ -314,6 +329,7 @@ impl Room {
             clients: std::mem::take(&mut checked.clients),
             user: Some(sitter.user.id.clone()),
             expected_seq: None,
+            after: 0,
             now: Utc::now(),
         };
         #[cfg(feature = "broken")]

@@ -95,7 +95,7 @@ impl State {
     }
 
     fn make_point(&mut self, document: DocumentId, kind: VersionKind) {
-        if self.was_reset || self.owed_bytes != 0 {
+        if self.takes_no_more() || self.owed_bytes != 0 {
             return;
         }
         self.points.span = None;

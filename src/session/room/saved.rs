@@ -73,7 +73,8 @@ impl Room {
     /// everybody up to where the document is safe, now or soon (M3).
     pub(super) fn look_at_saved(&self, state: &mut State, stored: u64) {
         // What was counted before a refusal says nothing of what came after it.
-        if state.was_reset || !state.saved.store(stored, &state.log) || state.saved.is_untold {
+        if state.takes_no_more() || !state.saved.store(stored, &state.log) || state.saved.is_untold
+        {
             return;
         }
         // Whoever comes is told at the door.
@@ -97,7 +98,7 @@ impl Room {
     /// Tells what has not been told.
     pub(super) fn tell_saved(&self) {
         let mut state = self.lock();
-        if std::mem::take(&mut state.saved.is_untold) && !state.was_reset {
+        if std::mem::take(&mut state.saved.is_untold) && !state.takes_no_more() {
             state.tell_saved(Instant::now());
         }
     }

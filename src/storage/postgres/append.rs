@@ -8,8 +8,11 @@
 //!
 //! If somebody else was faster, which takes two servers that write one document at once, the group
 //! is decided again; if it happens again, under locks that are had first.
+//!
+//! A statement waits for the lock of a row for `EDIT_LOCK_TIMEOUT` at most. Then the group is stored
+//! without the documents whose rows are locked, and these are reported as `Busy` (G16).
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use sqlx::PgConnection;
 
@@ -21,7 +24,7 @@ use crate::storage::plan::{Plan, Sitting, State, plan};
 use crate::storage::postgres::columns::Moment;
 use crate::storage::postgres::stop::Stop;
 use crate::storage::postgres::{Postgres, WRITE, bounded, read, transaction, typed};
-use crate::storage::rows::{corrupt, fence, parse};
+use crate::storage::rows::{corrupt, parse};
 
 /// How often a group is decided without locks.
 const FREE_TRIES: u32 = 2;
@@ -55,12 +58,35 @@ impl Postgres {
             match self.append_free(batch).await {
                 Ok(Some(outcomes)) => return Ok(outcomes),
                 Ok(None) | Err(Stop::Again(_)) => {}
+                Err(Stop::Locked(_)) => return self.append_unlocked(batch).await,
                 Err(stop) => return Err(stop.into_error()),
             }
         }
         let appending = transaction!(self.edits, WRITE, tx => {
             lock_all(tx, batch).await?;
             append_in(tx, batch).await
+        });
+        match appending {
+            Err(Stop::Locked(_)) => self.append_unlocked(batch).await,
+            appended => appended.map_err(Stop::into_error),
+        }
+    }
+
+    /// Stores the updates of all documents whose rows no other transaction has locked.
+    pub(in crate::storage) async fn append_unlocked(
+        &self,
+        batch: &[Append],
+    ) -> Result<Vec<Appended>, StorageError> {
+        if batch.is_empty() {
+            return Ok(Vec::new());
+        }
+        let appending = transaction!(self.edits, WRITE, tx => {
+            let locked = lock_free(tx, batch).await?;
+            if locked.is_empty() {
+                append_in(tx, batch).await
+            } else {
+                append_without(tx, batch, &locked).await
+            }
         });
         appending.map_err(Stop::into_error)
     }
@@ -121,6 +147,44 @@ async fn lock_all(connection: &mut PgConnection, batch: &[Append]) -> Result<(),
     Ok(())
 }
 
+/// Locks those documents of a group that no other transaction has locked; gives the others.
+async fn lock_free(
+    connection: &mut PgConnection,
+    batch: &[Append],
+) -> Result<HashSet<DocumentId>, Stop> {
+    let query =
+        "SELECT id FROM documents WHERE id = ANY($1) ORDER BY id FOR NO KEY UPDATE SKIP LOCKED";
+    let free: Vec<String> =
+        sqlx::query_scalar(query).bind(documents(batch)).fetch_all(&mut *connection).await?;
+    // A document that is gone is not locked: its updates are refused.
+    let query = "SELECT id FROM documents WHERE id = ANY($1) AND id <> ALL($2)";
+    let locked: Vec<String> = sqlx::query_scalar(query)
+        .bind(documents(batch))
+        .bind(free)
+        .fetch_all(&mut *connection)
+        .await?;
+    Ok(locked.iter().map(|id| parse(id)).collect::<Result<_, StorageError>>()?)
+}
+
+/// Stores what of a group is not on one of the `locked` documents, inside a transaction that has
+/// the locks of the others.
+async fn append_without(
+    connection: &mut PgConnection,
+    batch: &[Append],
+    locked: &HashSet<DocumentId>,
+) -> Result<Vec<Appended>, Stop> {
+    let is_free = |append: &&Append| !locked.contains(&append.document);
+    let free: Vec<_> = batch.iter().filter(is_free).cloned().collect();
+    let mut stored =
+        if free.is_empty() { Vec::new() } else { append_in(connection, &free).await? }.into_iter();
+    let outcome = |append: &Append| match locked.contains(&append.document) {
+        true => Appended::Busy,
+        // As many as there are free ones.
+        false => stored.next().unwrap_or(Appended::Busy),
+    };
+    Ok(batch.iter().map(outcome).collect())
+}
+
 fn documents(batch: &[Append]) -> Vec<String> {
     let wanted: BTreeSet<DocumentId> = batch.iter().map(|append| append.document).collect();
     wanted.iter().map(ToString::to_string).collect()
@@ -177,13 +241,24 @@ fn seen_in(rows: Vec<Row>) -> Result<Seen, StorageError> {
             }
             (1, link, Some(role), Some(document), number, _) => {
                 let seat = Seat::new(parse(&link)?, parse::<Role>(&role)?);
-                let sitting = Sitting { document: parse(&document)?, fence: fence(number)? };
-                seen.state.seats.insert(seat, sitting);
+                match Sitting::of_row(&document, number) {
+                    Ok(sitting) => drop(seen.state.seats.insert(seat, sitting)),
+                    Err(error) => {
+                        tracing::error!(%seat, %error, "a row of `seats` does not parse");
+                        seen.state.damage.seats.insert(seat);
+                    }
+                }
             }
             (_, document, user, _, client, _) => {
-                let key = (parse(&document)?, u64::try_from(client).map_err(corrupt)?);
-                let user = user.as_deref().map(parse::<UserId>).transpose()?;
-                seen.state.clients.insert(key, user);
+                let document = parse(&document)?;
+                let key = (document, u64::try_from(client).map_err(corrupt)?);
+                match user.as_deref().map(parse::<UserId>).transpose() {
+                    Ok(user) => drop(seen.state.clients.insert(key, user)),
+                    Err(error) => {
+                        tracing::error!(%document, client, %error, "a row of `clients` does not parse");
+                        seen.state.damage.owners.insert(document);
+                    }
+                }
             }
         }
     }

@@ -139,7 +139,9 @@ impl Lent {
         let end = match &outcome {
             Ok(_) => "COMMIT",
             Err(Stop::Lost(_)) => return self.give_back(outcome),
-            Err(Stop::Again(_) | Stop::Failed(_) | Stop::Refused(_)) => "ROLLBACK",
+            Err(Stop::Again(_) | Stop::Locked(_) | Stop::Failed(_) | Stop::Refused(_)) => {
+                "ROLLBACK"
+            }
         };
         match (outcome, self.connection.execute(end).await) {
             (outcome, Ok(_)) => self.give_back(outcome),

@@ -20,6 +20,9 @@ const OTHERS: u16 = 8;
 const STATEMENT_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long a statement waits for a lock.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
+/// The same for a group of edits: all documents of the group wait with it (G16), and typing is to be
+/// saved within a second. Longer than any transaction of Galley's own holds a document.
+const EDIT_LOCK_TIMEOUT: Duration = Duration::from_millis(400);
 /// How long opening may take, which may be another server's migration.
 const OPEN_TIMEOUT: Duration = Duration::from_secs(600);
 /// The oldest server with all that the settings below name.
@@ -30,7 +33,8 @@ const MARK: &str = "galley";
 const MIGRATION_LOCK: i64 = 0x4741_4C59_4741_4C59;
 
 const _: () = assert!(
-    LOCK_TIMEOUT.as_millis() < STATEMENT_TIMEOUT.as_millis()
+    EDIT_LOCK_TIMEOUT.as_millis() < LOCK_TIMEOUT.as_millis()
+        && LOCK_TIMEOUT.as_millis() < STATEMENT_TIMEOUT.as_millis()
         && STATEMENT_TIMEOUT.as_millis() < CALL_TIMEOUT.as_millis()
 );
 
@@ -51,7 +55,8 @@ impl Postgres {
             // A statement whose caller is gone ends.
             ("client_connection_check_interval", STATEMENT_TIMEOUT.as_millis()),
         ]);
-        let edits = Connections::new(bounded.clone(), EDITS);
+        let impatient = bounded.clone().options([("lock_timeout", EDIT_LOCK_TIMEOUT.as_millis())]);
+        let edits = Connections::new(impatient, EDITS);
         Ok(Self { edits, others: Connections::new(bounded, OTHERS) })
     }
 }

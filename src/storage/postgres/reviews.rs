@@ -23,6 +23,7 @@ use crate::storage::postgres::{Postgres, SNAPSHOT, WRITE, transaction};
 use crate::storage::reviews::{
     NewReply, NewReview, ReviewChange, ReviewPage, StoredReview, is_too_large,
 };
+use crate::storage::rows::corrupt;
 use crate::storage::seats::{Guard, Guarded, settle};
 
 /// What of a review decides whether it may be changed.
@@ -321,8 +322,15 @@ pub(super) async fn store_edit(connection: &mut PgConnection, edit: &Append) -> 
     let refused = match append_in(connection, slice::from_ref(edit)).await?.pop() {
         Some(Appended::Stored { seq }) => return Ok(seq),
         Some(Appended::Fenced) => Guarded::Fenced,
-        Some(Appended::Stale | Appended::ForeignClient { .. } | Appended::Orphaned) => {
-            Guarded::Stale
+        Some(
+            Appended::Stale
+            | Appended::ForeignClient { .. }
+            | Appended::Orphaned
+            | Appended::SetBack { .. }
+            | Appended::Busy,
+        ) => Guarded::Stale,
+        Some(Appended::Damaged) => {
+            return Err(Stop::Failed(corrupt("a seat or an owner does not parse")));
         }
         Some(Appended::Gone) | None => Guarded::NotFound,
     };

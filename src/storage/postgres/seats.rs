@@ -15,7 +15,7 @@ use crate::storage::postgres::documents::lock_of;
 use crate::storage::postgres::stop::Stop;
 use crate::storage::postgres::{Postgres, WRITE, links, read, transaction};
 use crate::storage::rows::{fence as fence_from, fence_column};
-use crate::storage::seats::{Door, Guard, Guarded, Ratified};
+use crate::storage::seats::{Door, Guard, Guarded, Ratified, fences_of};
 
 impl Postgres {
     pub(in crate::storage) async fn door(&self, seat: Seat) -> Result<Option<Door>, StorageError> {
@@ -74,6 +74,28 @@ impl Postgres {
             Ok(Ratified::Refused { last: last_fence(tx, seat).await? })
         });
         ratifying.map_err(Stop::into_error)
+    }
+
+    pub(in crate::storage) async fn fences(
+        &self,
+        seats: &[Seat],
+    ) -> Result<Vec<(Seat, Fence)>, StorageError> {
+        let (links, roles): (Vec<String>, Vec<&str>) =
+            seats.iter().map(|seat| (seat.link.to_string(), seat.role.as_str())).unzip();
+        let reading = read!(self.others, connection => {
+            let rows: Vec<(i64, Option<i64>)> = sqlx::query_as(
+                "SELECT w.at - 1, s.fence \
+                 FROM unnest($1::text[], $2::text[]) WITH ORDINALITY AS w (link_id, role, at) \
+                 JOIN share_links l ON l.id = w.link_id AND l.revoked_at IS NULL \
+                 LEFT JOIN seats s ON s.link_id = w.link_id AND s.role = w.role",
+            )
+            .bind(links.as_slice())
+            .bind(roles.as_slice())
+            .fetch_all(connection)
+            .await?;
+            Ok(rows)
+        });
+        Ok(fences_of(seats, reading.map_err(Stop::into_error)?))
     }
 
     pub(in crate::storage) async fn vacate(

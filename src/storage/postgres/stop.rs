@@ -12,6 +12,8 @@ use crate::storage::seats::{Guarded, Halt};
 pub(super) enum Stop {
     /// It met another transaction, and one of the two had to go. Trying again will help.
     Again(StorageError),
+    /// Another transaction kept a lock for longer than a statement waits for it.
+    Locked(StorageError),
     /// The connection is gone. What was not committed did not happen.
     Lost(StorageError),
     /// The database failed; the connection is as good as before.
@@ -26,6 +28,8 @@ impl From<sqlx::Error> for Stop {
         match code.as_deref() {
             // serialization_failure, deadlock_detected.
             Some("40001" | "40P01") => Self::Again(error.into()),
+            // lock_not_available.
+            Some("55P03") => Self::Locked(error.into()),
             // Connection exceptions, admin_shutdown, crash_shutdown, cannot_connect_now.
             Some("57P01" | "57P02" | "57P03") => Self::Lost(error.into()),
             Some(code) if code.starts_with("08") => Self::Lost(error.into()),
@@ -50,7 +54,9 @@ impl Stop {
     /// For calls that take no guard.
     pub(super) fn into_error(self) -> StorageError {
         match self {
-            Self::Again(error) | Self::Lost(error) | Self::Failed(error) => error,
+            Self::Again(error) | Self::Locked(error) | Self::Lost(error) | Self::Failed(error) => {
+                error
+            }
             Self::Refused(refused) => StorageError::Refused(format!("{refused:?}")),
         }
     }
@@ -58,7 +64,9 @@ impl Stop {
     /// For guarded writes.
     pub(super) fn into_halt(self) -> Halt {
         match self {
-            Self::Again(error) | Self::Lost(error) | Self::Failed(error) => Halt::Failed(error),
+            Self::Again(error) | Self::Locked(error) | Self::Lost(error) | Self::Failed(error) => {
+                Halt::Failed(error)
+            }
             Self::Refused(refused) => Halt::Refused(refused),
         }
     }

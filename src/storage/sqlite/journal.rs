@@ -32,7 +32,52 @@ pub(super) const UPDATES_MAX: usize = 1 << SIZE_MAX;
 const SIZE_MAX: usize = 12;
 
 /// Moves the journal, or what it has of one document, to where it belongs.
+///
+/// SQLite refuses the statement when one row breaks a rule of the schema. [`clear_with_care`] then
+/// moves all other rows, so that the row delays no other document (G16).
 pub(super) async fn clear(
+    connection: &mut SqliteConnection,
+    of: Option<DocumentId>,
+) -> Result<(), StorageError> {
+    match move_rows(connection, of).await {
+        Err(StorageError::Refused(why)) => {
+            tracing::error!(why, "SQLite refuses to move the journal; moving what it can");
+            clear_with_care(connection).await
+        }
+        moved => moved,
+    }
+}
+
+/// Moves every row of the journal that the schema admits. Rows of a document that is gone are
+/// dropped: the deletion of the document removed its other rows too. A row whose number another
+/// update has stays, and its document opens as damaged.
+async fn clear_with_care(connection: &mut SqliteConnection) -> Result<(), StorageError> {
+    let dropped = "DELETE FROM journal WHERE document_id NOT IN (SELECT id FROM documents)";
+    let dropped = sqlx::query(dropped).execute(&mut *connection).await?.rows_affected();
+    for statement in [
+        "INSERT OR IGNORE INTO updates (document_id, seq, bytes) \
+         SELECT document_id, seq, bytes FROM journal ORDER BY document_id, seq",
+        "UPDATE documents SET last_seq = MAX(last_seq, j.seq), updated_at = MAX(updated_at, j.at) \
+         FROM (SELECT document_id, MAX(seq) AS seq, MAX(at) AS at FROM journal \
+         GROUP BY document_id) j WHERE documents.id = j.document_id",
+        "DELETE FROM journal WHERE EXISTS (SELECT 1 FROM updates u \
+         WHERE u.document_id = journal.document_id AND u.seq = journal.seq \
+         AND u.bytes = journal.bytes)",
+    ] {
+        sqlx::query(statement).execute(&mut *connection).await?;
+    }
+    let left: i64 =
+        sqlx::query_scalar("SELECT count(*) FROM journal").fetch_one(&mut *connection).await?;
+    tracing::error!(
+        dropped,
+        left,
+        "the journal had rows of deleted documents, which are dropped, or rows under numbers that \
+         other updates have, which are left"
+    );
+    Ok(())
+}
+
+async fn move_rows(
     connection: &mut SqliteConnection,
     of: Option<DocumentId>,
 ) -> Result<(), StorageError> {

@@ -66,6 +66,7 @@ impl Desk {
             clients: vec![7],
             user: Some(kim().id),
             expected_seq: None,
+            after: 0,
             now: DateTime::from_timestamp_millis(5).unwrap(),
         };
         vec![edit; count]

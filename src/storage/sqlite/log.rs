@@ -16,7 +16,7 @@ use crate::domain::seat::{Role, Seat};
 use crate::storage::error::StorageError;
 use crate::storage::log::{Append, Appended, Log, Row, Tail};
 use crate::storage::plan::{Plan, Sitting, State, plan};
-use crate::storage::rows::{corrupt, fence, parse};
+use crate::storage::rows::{corrupt, parse};
 use crate::storage::sqlite::memory::{Forget, Known};
 use crate::storage::sqlite::{Sqlite, journal};
 
@@ -170,6 +170,14 @@ impl Sqlite {
         Ok(outcomes)
     }
 
+    /// SQLite locks the file and no row: no document waits for another one's lock.
+    pub(in crate::storage) async fn append_unlocked(
+        &self,
+        batch: &[Append],
+    ) -> Result<Vec<Appended>, StorageError> {
+        self.append(batch).await
+    }
+
     pub(in crate::storage) async fn compact(
         &self,
         id: DocumentId,
@@ -299,8 +307,13 @@ async fn find_sittings(
             query.build_query_as().persistent(false).fetch_all(&mut *connection).await?;
         for (link, role, number, document) in rows {
             let seat = Seat::new(parse(&link)?, parse::<Role>(&role)?);
-            let sitting = Sitting { document: parse(&document)?, fence: fence(number)? };
-            state.seats.insert(seat, sitting);
+            match Sitting::of_row(&document, number) {
+                Ok(sitting) => drop(state.seats.insert(seat, sitting)),
+                Err(error) => {
+                    tracing::error!(%seat, %error, "a row of `seats` does not parse");
+                    state.damage.seats.insert(seat);
+                }
+            }
         }
     }
     Ok(())
@@ -333,8 +346,15 @@ async fn find_owners(
         let rows: Vec<(String, i64, Option<String>)> =
             query.build_query_as().persistent(false).fetch_all(&mut *connection).await?;
         for (document, client, user) in rows {
-            let key = (parse(&document)?, u64::try_from(client).map_err(corrupt)?);
-            state.clients.insert(key, user.as_deref().map(parse).transpose()?);
+            let document = parse(&document)?;
+            let key = (document, u64::try_from(client).map_err(corrupt)?);
+            match user.as_deref().map(parse).transpose() {
+                Ok(user) => drop(state.clients.insert(key, user)),
+                Err(error) => {
+                    tracing::error!(%document, client, %error, "a row of `clients` does not parse");
+                    state.damage.owners.insert(document);
+                }
+            }
         }
     }
     Ok(())

@@ -1,5 +1,7 @@
 //! Opening a file: whose is it, is it whole, and which schema has it?
 
+use std::io::ErrorKind;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,7 +10,7 @@ use sqlx::migrate::{Migration, MigrationType, Migrator};
 use sqlx::pool::PoolOptions;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqliteSynchronous};
 use sqlx::{ConnectOptions, Connection, SqlSafeStr, SqliteConnection, SqlitePool};
-use tokio::fs::DirBuilder;
+use tokio::fs::{DirBuilder, OpenOptions};
 use tokio::time::Instant;
 
 use crate::storage::error::StorageError;
@@ -36,6 +38,8 @@ const WAL_BYTES_KEPT: &str = "67108864";
 /// Pages of the write-ahead log that are written to their places together: 16 MiB. The more, the
 /// more often one of them stands for many changes of it.
 const WAL_PAGES: &str = "4000";
+/// The bits of a file's mode that give rights to other users than its owner.
+const OTHERS: u32 = 0o077;
 /// "GALY", which the first migration writes into the file's header.
 const APPLICATION_ID: i64 = 0x4741_4C59;
 
@@ -46,6 +50,7 @@ impl Sqlite {
     pub(in crate::storage) async fn open(url: &str) -> Result<Self, StorageError> {
         let path = file_of(url)?;
         make_folder(&path).await?;
+        make_private(&path).await;
         let plain = options(&path);
         let give_up_at = Instant::now() + OPEN_TIMEOUT;
         let memory = Memory::default();
@@ -212,6 +217,31 @@ async fn make_folder(path: &Path) -> Result<(), StorageError> {
     made.map_err(|error| {
         StorageError::Unavailable(format!("cannot make the folder {}: {error}", folder.display()))
     })
+}
+
+/// Creates a missing file for this user alone, and warns of an existing one that others can read:
+/// it holds the texts. SQLite gives the files of its write-ahead log the mode of the database.
+async fn make_private(path: &Path) {
+    let created = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path).await;
+    match created {
+        Ok(_file) => return,
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+        // SQLite gives the reason with the first statement.
+        Err(_) => return,
+    }
+    for suffix in ["", "-wal", "-shm"] {
+        let mut name = path.as_os_str().to_owned();
+        name.push(suffix);
+        let Ok(found) = tokio::fs::metadata(&name).await else { continue };
+        let mode = found.permissions().mode();
+        if mode & OTHERS != 0 {
+            tracing::warn!(
+                file = %Path::new(&name).display(),
+                mode = format_args!("{:o}", mode & 0o777),
+                "other users of this machine can read the database; set its mode to 600"
+            );
+        }
+    }
 }
 
 /// Says which file it is about.

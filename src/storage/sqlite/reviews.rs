@@ -15,6 +15,7 @@ use crate::storage::page::Cursor;
 use crate::storage::reviews::{
     NewReply, NewReview, ReviewChange, ReviewPage, StoredReview, is_too_large,
 };
+use crate::storage::rows::corrupt;
 use crate::storage::seats::{Guard, Guarded, Halt, settle};
 use crate::storage::sqlite::Sqlite;
 use crate::storage::sqlite::log::{append_in, look};
@@ -333,8 +334,15 @@ pub(super) async fn store_edit(
     let refused = match append_in(connection, slice::from_ref(edit), &mut known).await?.pop() {
         Some(Appended::Stored { seq }) => return Ok(seq),
         Some(Appended::Fenced) => Guarded::Fenced,
-        Some(Appended::Stale | Appended::ForeignClient { .. } | Appended::Orphaned) => {
-            Guarded::Stale
+        Some(
+            Appended::Stale
+            | Appended::ForeignClient { .. }
+            | Appended::Orphaned
+            | Appended::SetBack { .. }
+            | Appended::Busy,
+        ) => Guarded::Stale,
+        Some(Appended::Damaged) => {
+            return Err(Halt::Failed(corrupt("a seat or an owner does not parse")));
         }
         Some(Appended::Gone) | None => Guarded::NotFound,
     };

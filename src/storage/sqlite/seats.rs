@@ -7,8 +7,8 @@ use crate::domain::fence::Fence;
 use crate::domain::ids::{SessionId, ShareLinkId, UserId};
 use crate::domain::seat::Seat;
 use crate::storage::error::StorageError;
-use crate::storage::rows::{fence as fence_from, fence_column};
-use crate::storage::seats::{Door, Guard, Guarded, Halt, Ratified};
+use crate::storage::rows::{corrupt, fence as fence_from, fence_column};
+use crate::storage::seats::{Door, Guard, Guarded, Halt, Ratified, fences_of};
 use crate::storage::sqlite::memory::Forget;
 use crate::storage::sqlite::ratifying::Grant;
 use crate::storage::sqlite::{Sqlite, links};
@@ -46,6 +46,23 @@ impl Sqlite {
         let number = fence_column(fence)?;
         let (user, now_ms) = (user.as_str().to_owned(), now.timestamp_millis());
         self.ratify_together(Grant { seat, fence, number, session, user, now_ms }).await
+    }
+
+    pub(in crate::storage) async fn fences(
+        &self,
+        seats: &[Seat],
+    ) -> Result<Vec<(Seat, Fence)>, StorageError> {
+        let wanted: Vec<_> =
+            seats.iter().map(|seat| (seat.link.to_string(), seat.role.as_str())).collect();
+        let rows: Vec<(i64, Option<i64>)> = sqlx::query_as(
+            "SELECT w.key, s.fence FROM json_each($1) w \
+             CROSS JOIN share_links l ON l.id = w.value ->> 0 AND l.revoked_at IS NULL \
+             LEFT JOIN seats s ON s.link_id = l.id AND s.role = w.value ->> 1",
+        )
+        .bind(serde_json::to_string(&wanted).map_err(corrupt)?)
+        .fetch_all(&self.readers)
+        .await?;
+        Ok(fences_of(seats, rows))
     }
 
     pub(in crate::storage) async fn vacate(

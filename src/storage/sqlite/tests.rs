@@ -37,6 +37,7 @@ fn edit(document: DocumentId, bytes: usize) -> [Append; 1] {
         clients: Vec::new(),
         user: None,
         expected_seq: None,
+        after: 0,
         now: chrono::DateTime::UNIX_EPOCH,
     }]
 }
