@@ -45,8 +45,8 @@ const HOMES: &[(&str, &[&str])] = &[
     ("clap", &["main"]),
     ("config", &["config"]),
     ("dashmap", &["session"]),
-    // Packs the texts of versions.
-    ("flate2", &["storage"]),
+    // Packs the texts of versions, and unpacks a file for a client without gzip.
+    ("flate2", &["http", "storage"]),
     // Both bound how often somebody may ask: requests there, messages of one socket here.
     ("governor", &["http", "session"]),
     // What only the service itself can make: invites, and the seal on what its servers say.
@@ -55,9 +55,13 @@ const HOMES: &[(&str, &[&str])] = &[
     ("hyper_util", &["http"]),
     ("jsonwebtoken", &["http"]),
     ("metrics_exporter_prometheus", &["telemetry"]),
+    // The allocator of the program: it returns memory to the system after a peak.
+    ("mimalloc", &["main"]),
     // Locks and relay speak to one Redis and know nothing of each other; where it is, both have to.
     ("redis", &["reach", "locks", "relay"]),
     ("rust_embed", &["http"]),
+    // The bound on open files.
+    ("rustix", &["app"]),
     // TLS towards that Redis.
     ("rustls", &["reach"]),
     // From the settings to the one place that shows a secret to its key.

@@ -5,6 +5,7 @@
 //! renewal stops, last → storage closed. If a task that must live dies, the process stops: half a
 //! server is worse than none, because nobody restarts it.
 
+mod files;
 pub mod secrets;
 mod signals;
 mod stopping;
@@ -141,6 +142,7 @@ impl App {
             None => secrets::find_or_make(Path::new(ADMIN_TOKEN_FILE))?,
         };
         secrets::demand_two(&secret, &admin_token, &settings.auth.secret_file)?;
+        files::raise_bound(settings.limits.connections);
         let storage = Storage::open(&settings.database.url).await?;
         if settings.database.url.starts_with("postgres") && settings.locks.url == "memory:" {
             tracing::warn!(

@@ -58,6 +58,9 @@ pub const EARLY_BYTES_MAX: usize = 64 * 1024;
 /// Bytes of an unfinished websocket message that the budget does not see, for each socket. A keystroke or
 /// a cursor stays below it, so the hot path takes no lock.
 pub const UNCHARGED_BYTES_MAX: u64 = 16 * 1024;
+/// Longer websocket messages, in bytes, have a buffer of their own, which is released with them. A
+/// keystroke has forty bytes, a cursor three hundred.
+pub const LONG_MESSAGE_BYTES: u64 = 4 * 1024;
 /// Presence of one session, in bytes: a cursor, a selection and a name take about 300.
 pub const AWARENESS_BYTES_MAX: usize = 8 * 1024;
 /// Deepest nesting the validator lets through. yrs 0.28.1 overflows a 2 MiB stack at some 6,000

@@ -2,11 +2,13 @@
 //!
 //! A page is never kept by a cache, because it carries a nonce that must be new each time. Its
 //! files are kept and asked for again by their tag; bundles that have a hash in their name are kept
-//! for ever, since another content would have another name.
+//! for ever, since another content would have another name. Files were [compressed](crate::http::packed)
+//! at build time; a page is sent as it is.
 
 use axum::extract::State;
 use axum::http::header::{
-    CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG, IF_NONE_MATCH,
+    CACHE_CONTROL, CONTENT_ENCODING, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG, IF_NONE_MATCH,
+    VARY,
 };
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
@@ -14,6 +16,7 @@ use rust_embed::{EmbeddedFile, RustEmbed};
 
 use crate::http::error::ApiError;
 use crate::http::headers::{Nonce, Policy};
+use crate::http::packed;
 
 /// What stands in a page where its nonce belongs.
 const NONCE_MARK: &str = "{{nonce}}";
@@ -76,11 +79,20 @@ fn answer(name: &str, file: EmbeddedFile, asked: &HeaderMap) -> Response {
     let tag = tag(&file.metadata.sha256_hash());
     let keep = if is_hashed(name) { "public, max-age=31536000, immutable" } else { "no-cache" };
     let headers = [(CACHE_CONTROL, keep.to_owned()), (ETAG, tag.clone())];
-    if asked.get_all(IF_NONE_MATCH).iter().any(|value| names(value, &tag)) {
+    let headers = (headers, [(VARY, "accept-encoding")]);
+    if is_unchanged(asked, &tag) {
         return (StatusCode::NOT_MODIFIED, headers).into_response();
     }
-    let kind = content_type(file.metadata.mimetype());
-    (headers, [(CONTENT_TYPE, kind)], file.data).into_response()
+    let kind = [(CONTENT_TYPE, content_type(file.metadata.mimetype()))];
+    match packed::find(name, &file.data).filter(|_| packed::is_taken(asked)) {
+        Some(packed) => (headers, kind, [(CONTENT_ENCODING, "gzip")], packed).into_response(),
+        None => (headers, kind, file.data).into_response(),
+    }
+}
+
+/// Whether the client has the file with this tag.
+pub(crate) fn is_unchanged(asked: &HeaderMap, tag: &str) -> bool {
+    asked.get_all(IF_NONE_MATCH).iter().any(|value| names(value, tag))
 }
 
 /// A weak tag: the same file may travel compressed or not.

@@ -1,18 +1,25 @@
 //! `/openapi.json`, the contract for programs, and `/docs`, which shows it.
 //!
 //! The document is written by hand beside the routes; a test holds one against the other, both
-//! ways.
+//! ways. The files of `/docs` are compressed in the binary; a client that does not take gzip has them
+//! unpacked.
 
+use std::borrow::Cow;
+use std::fmt::Write as _;
 use std::sync::{Arc, LazyLock};
 
 use axum::extract::{Path, State};
-use axum::http::HeaderValue;
-use axum::http::header::{CACHE_CONTROL, CONTENT_ENCODING, CONTENT_SECURITY_POLICY, CONTENT_TYPE};
+use axum::http::header::{
+    CACHE_CONTROL, CONTENT_ENCODING, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG, VARY,
+};
+use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Redirect, Response};
+use bytes::Bytes;
 use utoipa_swagger_ui::Config;
 
 use crate::http::error::ApiError;
 use crate::http::headers::Policy;
+use crate::http::{assets, packed};
 
 /// The `OpenAPI` document.
 pub(crate) const OPENAPI: &str = include_str!("openapi.json");
@@ -22,12 +29,14 @@ static CONFIG: LazyLock<Arc<Config<'static>>> =
     LazyLock::new(|| Arc::new(Config::new(["/openapi.json"]).validator_url("none")));
 
 /// `GET /openapi.json`
-pub(crate) async fn openapi() -> Response {
-    let headers = [
-        (CONTENT_TYPE, HeaderValue::from_static("application/json")),
-        (CACHE_CONTROL, HeaderValue::from_static("no-cache")),
-    ];
-    (headers, OPENAPI).into_response()
+pub(crate) async fn openapi(headers: HeaderMap) -> Response {
+    let kind = [(CONTENT_TYPE, "application/json"), (CACHE_CONTROL, "no-cache")];
+    let kind = (kind, [(VARY, "accept-encoding")]);
+    let packed = packed::find("openapi.json", OPENAPI.as_bytes());
+    match packed.filter(|_| packed::is_taken(&headers)) {
+        Some(packed) => (kind, [(CONTENT_ENCODING, "gzip")], packed).into_response(),
+        None => (kind, OPENAPI).into_response(),
+    }
 }
 
 /// `GET /docs`: its files are beside it, so its address ends with a slash.
@@ -36,28 +45,56 @@ pub(crate) async fn redirect() -> Redirect {
 }
 
 /// `GET /docs/`
-pub(crate) async fn page(State(policy): State<Policy>) -> Result<Response, ApiError> {
-    serve("index.html", &policy)
+pub(crate) async fn page(
+    State(policy): State<Policy>,
+    headers: HeaderMap,
+) -> Result<Response, ApiError> {
+    serve("index.html", &policy, &headers)
 }
 
 /// `GET /docs/{*file}`
 pub(crate) async fn file(
     State(policy): State<Policy>,
     Path(name): Path<String>,
+    headers: HeaderMap,
 ) -> Result<Response, ApiError> {
-    serve(&name, &policy)
+    serve(&name, &policy, &headers)
 }
 
-fn serve(name: &str, policy: &Policy) -> Result<Response, ApiError> {
+fn serve(name: &str, policy: &Policy, asked: &HeaderMap) -> Result<Response, ApiError> {
+    let internal = |error: &dyn std::fmt::Display| ApiError::Internal(error.to_string());
     let file = utoipa_swagger_ui::serve(name, Arc::clone(&CONFIG))
-        .map_err(|error| ApiError::Internal(error.to_string()))?
+        .map_err(|error| internal(&error))?
         .ok_or(ApiError::NotFound("page"))?;
-    let headers = [(CONTENT_TYPE, file.content_type), (CACHE_CONTROL, "no-cache".to_owned())];
+    let body = match file.bytes {
+        Cow::Borrowed(bytes) => Bytes::from_static(bytes),
+        Cow::Owned(bytes) => bytes.into(),
+    };
+    let fixed = [(CACHE_CONTROL, "no-cache"), (VARY, "accept-encoding")];
     let policy = [(CONTENT_SECURITY_POLICY, policy.of_docs())];
-    let packed = file.gzpipped.then_some([(CONTENT_ENCODING, "gzip")]);
-    let body = file.bytes.into_owned();
-    Ok(match packed {
-        Some(packed) => (headers, policy, packed, body).into_response(),
-        None => (headers, policy, body).into_response(),
-    })
+    let kind = [(CONTENT_TYPE, file.content_type)];
+    if !file.gzpipped {
+        return Ok((fixed, policy, kind, body).into_response());
+    }
+    let tag = tag(&body);
+    let tagged = (fixed, policy, [(ETAG, tag.clone())]);
+    if assets::is_unchanged(asked, &tag) {
+        return Ok((StatusCode::NOT_MODIFIED, tagged).into_response());
+    }
+    if packed::is_taken(asked) {
+        let packed = [(CONTENT_ENCODING, "gzip")];
+        return Ok((tagged, kind, packed, body).into_response());
+    }
+    let whole = packed::unpack(&body).map_err(|error| internal(&error))?;
+    Ok((tagged, kind, whole).into_response())
+}
+
+/// A weak tag of a gzip file: its last eight bytes are the checksum and the length of the whole.
+fn tag(packed: &[u8]) -> String {
+    let end = packed.last_chunk::<8>().copied().unwrap_or_default();
+    let digits = end.iter().fold(String::new(), |mut digits, byte| {
+        let _written = write!(digits, "{byte:02x}");
+        digits
+    });
+    format!("W/\"{digits}\"")
 }

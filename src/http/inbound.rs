@@ -5,12 +5,17 @@
 //! ever held. The transport therefore reads the heads of frames and charges their bytes to the
 //! [budget](crate::http::budget) when they arrive, in steps; the websocket releases them when it has the
 //! whole message. A short message takes some relaxed atomic operations and no lock.
+//!
+//! The library makes room for a frame when it has read the frame's head. If a part of the payload is in
+//! its buffer by then, the buffer becomes larger than the message and is used again for years. So the
+//! transport hands on the head of a long frame alone; then the buffer is full with the message, and
+//! `ws::Wire::recv` can have the library leave it.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use crate::domain::limits::UNCHARGED_BYTES_MAX;
+use crate::domain::limits::{LONG_MESSAGE_BYTES, UNCHARGED_BYTES_MAX};
 use crate::http::budget::Charge;
 
 /// Most bytes of a frame's head: two, a length of eight, and a mask of four.
@@ -30,6 +35,8 @@ pub(crate) struct Inbound {
     /// The largest fragment: the read buffer keeps its size.
     kept: AtomicU64,
     is_charged: AtomicBool,
+    /// The last bytes were the end of a request's head, and nothing came after it.
+    is_at_end: AtomicBool,
     /// Set when the connection becomes a websocket.
     charge: OnceLock<Mutex<Charge>>,
 }
@@ -39,6 +46,12 @@ impl Inbound {
     pub(crate) fn begin(&self, charge: Charge) {
         // A connection is upgraded once.
         let _first = self.charge.set(Mutex::new(charge));
+    }
+
+    /// Whether the client waits for an answer. A websocket's frames begin behind that answer: with other
+    /// bytes before them the transport could not tell where.
+    pub(crate) fn is_at_end(&self) -> bool {
+        self.is_at_end.load(Ordering::Relaxed)
     }
 
     /// The websocket has a whole message and has released its buffer.
@@ -75,6 +88,9 @@ impl Inbound {
     }
 }
 
+/// The end of the head of a request.
+const HEAD_END: &[u8] = b"\r\n\r\n";
+
 /// Reads the heads of the frames that a transport carries.
 pub(crate) struct FrameHeads {
     inbound: Arc<Inbound>,
@@ -84,12 +100,21 @@ pub(crate) struct FrameHeads {
     /// Bytes of the frame's payload, and how many of them are still to come.
     length: u64,
     left: u64,
+    /// The last bytes before a websocket.
+    tail: Vec<u8>,
 }
 
 impl FrameHeads {
     /// Counts into `inbound`.
     pub(crate) fn new(inbound: Arc<Inbound>) -> Self {
-        Self { inbound, head: [0; HEAD_BYTES_MAX], head_bytes: 0, length: 0, left: 0 }
+        Self {
+            inbound,
+            head: [0; HEAD_BYTES_MAX],
+            head_bytes: 0,
+            length: 0,
+            left: 0,
+            tail: Vec::new(),
+        }
     }
 
     /// The counts.
@@ -97,18 +122,23 @@ impl FrameHeads {
         &self.inbound
     }
 
-    /// The transport read these bytes.
+    /// The transport read these bytes. Returns how many of them to hand on; the others are to come again.
     ///
     /// # Errors
     ///
     /// [`io::ErrorKind::QuotaExceeded`]: the budget rejects them.
-    pub(crate) fn read(&mut self, mut bytes: &[u8]) -> io::Result<()> {
+    pub(crate) fn read(&mut self, whole: &[u8]) -> io::Result<usize> {
         if self.inbound.charge.get().is_none() {
-            return Ok(());
+            self.look_for_end(whole);
+            return Ok(whole.len());
         }
+        let mut bytes = whole;
         while !bytes.is_empty() {
             if self.left == 0 {
                 bytes = self.read_head(bytes);
+                if LONG_MESSAGE_BYTES < self.left && !bytes.is_empty() {
+                    return Ok(whole.len() - bytes.len());
+                }
                 continue;
             }
             let here = u64::try_from(bytes.len()).unwrap_or(u64::MAX).min(self.left);
@@ -123,7 +153,25 @@ impl FrameHeads {
                 }
             }
         }
-        Ok(())
+        Ok(whole.len())
+    }
+
+    /// Notes whether the head of a request ends with these bytes, and nowhere before.
+    fn look_for_end(&mut self, bytes: &[u8]) {
+        let kept = bytes.len().saturating_sub(HEAD_END.len() - 1);
+        let end = bytes.get(kept..).unwrap_or_default();
+        let mut whole = std::mem::take(&mut self.tail);
+        // A body is not searched: it hardly ever ends so.
+        let may_end = whole.iter().chain(end).rev().zip(HEAD_END.iter().rev()).all(|(a, b)| a == b);
+        let is_at_end = may_end && {
+            whole.extend_from_slice(bytes);
+            let first = whole.windows(HEAD_END.len()).position(|window| window == HEAD_END);
+            first.is_some_and(|at| at + HEAD_END.len() == whole.len())
+        };
+        if !is_at_end {
+            self.tail.extend_from_slice(end);
+        }
+        self.inbound.is_at_end.store(is_at_end, Ordering::Relaxed);
     }
 
     /// Takes a byte of a head, and notes the frame's length with the last one.
@@ -184,6 +232,18 @@ mod tests {
         (heads, budget)
     }
 
+    /// Hands on what a transport reads at a time.
+    fn feed(heads: &mut FrameHeads, bytes: &[u8]) -> io::Result<()> {
+        for mut chunk in bytes.chunks(700) {
+            while !chunk.is_empty() {
+                let taken = heads.read(chunk)?;
+                assert_ne!(taken, 0, "it would be the end of the connection");
+                chunk = &chunk[taken..];
+            }
+        }
+        Ok(())
+    }
+
     fn charged(heads: &FrameHeads) -> u64 {
         heads.inbound.charge.get().expect("a websocket").lock().expect("no panic").bytes()
     }
@@ -192,14 +252,12 @@ mod tests {
     fn g17_an_unfinished_message_is_charged_until_it_is_whole() {
         let (mut heads, _budget) = heads(1_000_000);
         for _ in 0..10 {
-            for byte in frame(FIN | BINARY, 900_000).chunks(700) {
-                heads.read(byte).expect("room");
-            }
+            feed(&mut heads, &frame(FIN | BINARY, 900_000)).expect("room");
             assert!((900_000..920_000).contains(&charged(&heads)));
             heads.inbound.release();
             assert_eq!(charged(&heads), 0);
         }
-        let read = (0..11).try_for_each(|_| heads.read(&frame(BINARY, 100_000)));
+        let read = (0..11).try_for_each(|_| feed(&mut heads, &frame(BINARY, 100_000)));
         assert_eq!(read.map_err(|error| error.kind()), Err(io::ErrorKind::QuotaExceeded));
     }
 
@@ -209,12 +267,12 @@ mod tests {
         let bytes = [frame(FIN | PING, 125), frame(FIN | BINARY, 300), frame(FIN | PING, 0)];
         for _ in 0..1_000 {
             for byte in bytes.concat() {
-                heads.read(&[byte]).expect("room");
+                feed(&mut heads, &[byte]).expect("room");
             }
             heads.inbound.release();
         }
         for _ in 0..10_000 {
-            heads.read(&frame(FIN | PING, 125)).expect("room");
+            feed(&mut heads, &frame(FIN | PING, 125)).expect("room");
         }
         assert_eq!(charged(&heads), 0);
     }
@@ -223,10 +281,38 @@ mod tests {
     fn g17_the_largest_fragment_stays_charged_as_its_buffer_stays() {
         let (mut heads, _budget) = heads(1_000_000);
         for length in [300_000, 100_000] {
-            heads.read(&frame(BINARY, length)).expect("room");
-            heads.read(&frame(FIN, 1)).expect("room");
+            feed(&mut heads, &frame(BINARY, length)).expect("room");
+            feed(&mut heads, &frame(FIN, 1)).expect("room");
             heads.inbound.release();
         }
         assert_eq!(charged(&heads), 300_000);
+    }
+
+    #[test]
+    fn g17_the_head_of_a_long_frame_is_handed_on_alone() {
+        let (mut heads, _budget) = heads(1_000_000);
+        let long = frame(FIN | BINARY, 100_000);
+        let bytes = [frame(FIN | BINARY, 20), long.clone()].concat();
+        assert_eq!(heads.read(&bytes[..2_000]).expect("room"), 26 + 14);
+        assert_eq!(heads.read(&bytes[40..2_000]).expect("room"), 1_960);
+        assert_eq!(heads.read(&bytes[2_000..]).expect("room"), bytes.len() - 2_000);
+    }
+
+    #[test]
+    fn g17_bytes_behind_the_head_of_a_request_are_noticed() {
+        let ends = |chunks: &[&str]| {
+            let mut heads = FrameHeads::new(Arc::default());
+            for chunk in chunks {
+                heads.read(chunk.as_bytes()).expect("no websocket");
+            }
+            heads.inbound.is_at_end()
+        };
+        assert!(ends(&["GET / HTTP/1.1\r\nA: b\r\n\r\n"]));
+        assert!(ends(&["GET / HTTP/1.1\r\nA: b\r", "\n", "\r\n"]));
+        assert!(ends(&["POST / HTTP/1.1\r\n\r\n", "body", "GET / HTTP/1.1\r\n\r\n"]));
+        assert!(!ends(&["GET / HTTP/1.1\r\n\r\nframe"]));
+        assert!(!ends(&["GET / HTTP/1.1\r\n\r\nframe\r\n\r\n"]));
+        assert!(!ends(&["GET / HTTP/1.1\r\n\r", "\nframe\r\n\r\n"]));
+        assert!(!ends(&["GET / HTTP/1.1\r\n\r\n", "frame"]));
     }
 }

@@ -34,6 +34,7 @@ mod extract;
 mod guest;
 mod links;
 mod observe;
+mod packed;
 mod reviews;
 mod routes;
 pub mod security_log;

@@ -153,6 +153,8 @@ struct Socket {
     stalled: Option<Pin<Box<Sleep>>>,
     pace: Pace,
     frames: FrameHeads,
+    /// Bytes that were read and not handed on yet.
+    rest: Vec<u8>,
     _slot: Slot,
     _task: TaskTrackerToken,
 }
@@ -161,7 +163,23 @@ impl Socket {
     fn new(stream: TcpStream, slot: Slot, task: TaskTrackerToken) -> Self {
         metrics::gauge!("galley_connections").increment(1.0);
         let (pace, frames) = (Pace::new(), FrameHeads::new(Arc::default()));
-        Self { stream, stalled: None, pace, frames, _slot: slot, _task: task }
+        Self { stream, stalled: None, pace, frames, rest: Vec::new(), _slot: slot, _task: task }
+    }
+
+    /// Reads from the connection, no faster than its pace.
+    fn poll_stream(
+        &mut self,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        if let Some(pause) = &mut self.pace.pause {
+            ready!(pause.as_mut().poll(context));
+            self.pace.pause = None;
+        }
+        let before = buffer.filled().len();
+        let read = ready!(Pin::new(&mut self.stream).poll_read(context, buffer));
+        self.pace.read(buffer.filled().len().saturating_sub(before));
+        Poll::Ready(read)
     }
 
     /// Gives a stalled write an end.
@@ -191,15 +209,23 @@ impl AsyncRead for Socket {
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        if let Some(pause) = &mut self.pace.pause {
-            ready!(pause.as_mut().poll(context));
-            self.pace.pause = None;
-        }
         let before = buffer.filled().len();
-        let read = ready!(Pin::new(&mut self.stream).poll_read(context, buffer));
+        let mut rest = std::mem::take(&mut self.rest);
+        if rest.is_empty() {
+            ready!(self.poll_stream(context, buffer))?;
+        } else {
+            let now = rest.len().min(buffer.remaining());
+            buffer.put_slice(rest.drain(..now).as_slice());
+        }
         let news = buffer.filled().get(before..).unwrap_or_default();
-        self.pace.read(news.len());
-        Poll::Ready(read.and_then(|()| self.frames.read(news)))
+        let taken = self.frames.read(news)?;
+        if taken < news.len() {
+            let back = news.iter().skip(taken).copied();
+            rest.splice(..0, back);
+            buffer.set_filled(before + taken);
+        }
+        self.rest = rest;
+        Poll::Ready(Ok(()))
     }
 }
 

@@ -133,6 +133,31 @@ async fn g17_unfinished_messages_are_charged_to_their_user_and_others_are_served
     assert!(close.is_err(), "{close:?}");
 }
 
+/// H5: each waiter held up to 4 MiB of early messages.
+#[tokio::test]
+async fn g17_waiters_hold_little_of_what_they_send_early() {
+    let server = Server::start().await;
+    let desk = server.desk("text").await;
+    let _holder = server.writer(&desk).await;
+    let mut waiters = Vec::new();
+    let before = server.peak();
+    for _ in 0..20 {
+        let mut waiter = open(&server, &desk, "writer", "wait=300").await;
+        for _ in 0..2 {
+            pour(&mut waiter, &frame(crate::raw::FIN | BINARY, &vec![7; LONG])).await;
+        }
+        waiters.push(waiter);
+    }
+    // A question is answered after the messages before it.
+    for waiter in &mut waiters {
+        pour(waiter, &frame(crate::raw::FIN | BINARY, &message::query_awareness())).await;
+        let mut first = [0; 1];
+        let _byte = timeout(PATIENCE, waiter.read_exact(&mut first)).await.expect("an answer");
+    }
+    let grew = server.peak().saturating_sub(before);
+    assert!(grew < 32 * MIB, "{grew} bytes");
+}
+
 /// S9: 64 early messages ended the socket, and its place in the queue was lost.
 #[tokio::test]
 async fn g17_a_waiter_that_types_keeps_its_place_and_every_edit() {
@@ -224,4 +249,29 @@ async fn g17_one_address_leaves_connections_for_others() {
     other.write_all(request.as_bytes()).await.expect("sent");
     let status = status_within(&mut other, Duration::from_secs(5)).await;
     assert_eq!(status.as_deref(), Some("200"));
+}
+
+/// W13: of 620 MB for bodies that were gone, the process kept 499.
+#[tokio::test]
+async fn g17_memory_is_returned_to_the_system_after_a_peak() {
+    let server = Server::with(&[("LIMITS__BODY_BYTES", "16777216")]).await;
+    let kim = server.guest("Kim").await;
+    let before = server.resident();
+    let text: String = "0123456789".repeat(700_000);
+    for _ in 0..4 {
+        let body = json!({ "title": "t", "text": text });
+        let made = server.post(&kim, "/api/documents", body).await.ok(201);
+        let path = format!("/api/documents/{}", made["id"].as_str().expect("an id"));
+        server.get(&kim, &format!("{path}/text")).await;
+        assert_eq!(server.text(&kim, made["id"].as_str().expect("an id")).await.len(), text.len());
+    }
+    // SQLite has its own cache; the rest is at most half of what the peak took.
+    let most = before + server.peak().saturating_sub(before) / 2 + 16 * MIB;
+    let returned = async {
+        while most < server.resident() {
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+    };
+    let kept = timeout(PATIENCE, returned).await;
+    assert!(kept.is_ok(), "{} of {} bytes", server.resident() - before, server.peak());
 }

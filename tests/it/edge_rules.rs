@@ -81,6 +81,35 @@ async fn get(server: &Server, path: &str, headers: &[(&str, &str)]) -> (u16, Hea
     (status, headers, response.bytes().await.expect("a body").to_vec())
 }
 
+/// M4: each request had its file compressed anew, without a token and without a rate.
+#[tokio::test]
+async fn g17_files_are_compressed_at_build_time() {
+    let server = Server::start().await;
+    let page = get(&server, "/", &[]).await.2;
+    let page = String::from_utf8(page).expect("text");
+    let bundle = page.split('"').find(|part| part.starts_with("/js/")).expect("a script");
+    for path in [bundle, "/docs/swagger-ui-bundle.js"] {
+        let (_, whole, plain) = get(&server, path, &[]).await;
+        assert!(!whole.contains_key("content-encoding"), "{path}");
+        let gzip = [("accept-encoding", "br;q=1.0, gzip;q=0.8, *;q=0.1")];
+        let (status, headers, packed) = get(&server, path, &gzip).await;
+        assert_eq!(status, 200);
+        assert_eq!(headers["content-encoding"], "gzip", "{path}");
+        // A file that is compressed while it is sent has no length.
+        assert_eq!(headers["content-length"], packed.len().to_string(), "{path}");
+        assert_eq!(headers["vary"], "accept-encoding", "{path}");
+        assert_eq!(whole["vary"], "accept-encoding", "{path}");
+        assert!(packed.len() < plain.len() && packed.starts_with(&[0x1f, 0x8b]), "{path}");
+        let refused = [("accept-encoding", "gzip;q=0, identity")];
+        assert_eq!(get(&server, path, &refused).await.2, plain, "{path}");
+        let tag = headers["etag"].to_str().expect("text").to_owned();
+        assert_eq!(tag, whole["etag"].to_str().expect("text"), "{path}");
+        let (status, headers, body) = get(&server, path, &[("if-none-match", &tag), gzip[0]]).await;
+        assert_eq!((status, body.len()), (304, 0), "{path}");
+        assert_eq!(headers["vary"], "accept-encoding", "{path}");
+    }
+}
+
 /// M4: nothing counted requests for pages and their files.
 #[tokio::test]
 async fn g17_pages_are_counted_by_address_and_probes_are_not() {

@@ -14,6 +14,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Extension;
+use axum::body::HttpBody as _;
 use axum::extract::ws::{CloseFrame, Message, WebSocket, WebSocketUpgrade};
 use axum::extract::{Query, Request, State};
 use axum::http::header::ORIGIN;
@@ -24,6 +25,7 @@ use chrono::Utc;
 use futures_util::SinkExt as _;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
+use crate::domain::limits::LONG_MESSAGE_BYTES;
 use crate::domain::seat::Seat;
 use crate::http::HttpState;
 use crate::http::auth::Identity;
@@ -47,8 +49,6 @@ use crate::session::seating::Ask;
 /// takes. tungstenite's own choice is 128 KiB. A keystroke has some forty bytes, a cursor three
 /// hundred; what is longer is read in parts.
 const READ_BUFFER_BYTES: usize = 2 * 1_024;
-/// Longer messages give their part of that buffer back.
-const LONG_BYTES: usize = 2 * READ_BUFFER_BYTES;
 /// Written bytes that are gathered before the kernel is given them.
 const WRITE_BUFFER_BYTES: usize = 4 * 1_024;
 /// What may wait in the write buffer beyond one message.
@@ -94,6 +94,9 @@ pub(crate) async fn connect(
 ) -> Result<Response, ApiError> {
     let presented = presented.map_or(Presented::Nothing, |Extension(presented)| presented);
     let from = From::of(request.extensions());
+    if !request.body().is_end_stream() {
+        return Err(ApiError::Malformed("a websocket has no body".to_owned()));
+    }
     open(&state, presented, (&link, &role), from, pairs, &headers, upgrade)
 }
 
@@ -122,6 +125,10 @@ pub(crate) fn open(
         }
     }
     let log = |cause| security_log.token_refused(cause, peer);
+    if !inbound.is_at_end() {
+        let rule = "a client waits for the answer before it sends frames";
+        return Err(ApiError::Malformed(rule.to_owned()));
+    }
     let identity = identify(tokens, presented, &query, log);
     let user = identity.as_ref().ok().map(|identity| &identity.user.id);
     let may_join = limiter.may_join(user, peer);
@@ -348,7 +355,7 @@ impl Wire {
         });
         let incoming = incoming.await;
         match &incoming {
-            Some(Ok(Message::Binary(message))) if LONG_BYTES < message.len() => {
+            Some(Ok(Message::Binary(message))) if LONG_MESSAGE_BYTES < message.len() as u64 => {
                 *long = Some(message.clone());
             }
             Some(Ok(Message::Ping(_) | Message::Pong(_))) => {}
