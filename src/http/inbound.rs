@@ -158,18 +158,20 @@ impl FrameHeads {
 
     /// Notes whether the head of a request ends with these bytes, and nowhere before.
     fn look_for_end(&mut self, bytes: &[u8]) {
-        let kept = bytes.len().saturating_sub(HEAD_END.len() - 1);
-        let end = bytes.get(kept..).unwrap_or_default();
-        let mut whole = std::mem::take(&mut self.tail);
+        let mut recent = std::mem::take(&mut self.tail);
+        let before = recent.len();
+        let end = bytes.len().saturating_sub(HEAD_END.len());
+        recent.extend_from_slice(bytes.get(end..).unwrap_or_default());
         // A body is not searched: it hardly ever ends so.
-        let may_end = whole.iter().chain(end).rev().zip(HEAD_END.iter().rev()).all(|(a, b)| a == b);
-        let is_at_end = may_end && {
+        let is_at_end = recent.ends_with(HEAD_END) && {
+            let mut whole = recent.get(..before).unwrap_or_default().to_vec();
             whole.extend_from_slice(bytes);
             let first = whole.windows(HEAD_END.len()).position(|window| window == HEAD_END);
             first.is_some_and(|at| at + HEAD_END.len() == whole.len())
         };
         if !is_at_end {
-            self.tail.extend_from_slice(end);
+            recent.drain(..recent.len().saturating_sub(HEAD_END.len() - 1));
+            self.tail = recent;
         }
         self.inbound.is_at_end.store(is_at_end, Ordering::Relaxed);
     }
