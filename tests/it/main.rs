@@ -27,6 +27,15 @@ mod raw;
 #[path = "../locks/server.rs"]
 mod redis_server;
 
+#[expect(dead_code, reason = "what only the tests of locks use")]
+#[path = "../locks/proxy.rs"]
+mod proxy;
+#[path = "../locks/resp.rs"]
+mod resp;
+#[expect(dead_code, reason = "what only the tests of locks use")]
+#[path = "../locks/side.rs"]
+mod side;
+
 use redis_server as server;
 
 mod across;
@@ -37,11 +46,13 @@ mod charges;
 mod cluster;
 mod company;
 mod cost;
+mod crash_points;
 mod damaged;
 mod delivery;
 mod documents;
 mod edge_rules;
 mod figures;
+mod gaps;
 mod history;
 mod hostile;
 mod kills;

@@ -1,0 +1,88 @@
+//! What a server does after a gap, and after a time in which it did not run.
+
+use std::sync::Arc;
+
+use tempfile::TempDir;
+use tokio::time::{Duration, sleep};
+
+use crate::process::Server;
+use crate::proxy::Proxy;
+use crate::redis_server;
+use crate::side::Parting;
+
+/// No tick comes within a test: what happens is because of a gap.
+const NO_TICK: [(&str, &str); 4] = [
+    ("SEATS__LEASE", "600s"),
+    ("SEATS__RENEW_EVERY", "200s"),
+    ("SEATS__CLIENT_TIMEOUT", "500s"),
+    ("DATABASE__SHARED_SQLITE", "true"),
+];
+
+#[tokio::test]
+async fn g14_a_gap_finds_the_links_that_were_revoked_meanwhile() {
+    let redis = redis_server::Server::start().await;
+    let proxy = Proxy::to(&redis).await;
+    let url = proxy.url();
+    let mut settings = NO_TICK.to_vec();
+    settings.push(("LOCKS__URL", url.as_str()));
+    let server = Server::in_folder(Arc::new(TempDir::new().expect("a folder")), &settings).await;
+    let (revoked, edited) = (server.desk("text").await, server.desk("").await);
+    let writer = server.writer(&revoked).await;
+    let reader = server.reviewer(&edited).await;
+    let storage = server.storage().await;
+    let link = revoked.link.parse().expect("an id");
+    assert!(storage.revoke_link(link, chrono::Utc::now()).await.expect("revoked"));
+    storage.append(&[edited.unannounced_edit("missed")]).await.expect("stored");
+    assert!(writer.is_open(), "no tick comes");
+
+    proxy.end_all(Parting::Reset);
+
+    assert_eq!(writer.closed().await.0, 4404);
+    reader.reads("missed").await;
+}
+
+#[tokio::test]
+async fn g8_a_number_that_another_process_took_makes_the_room_read_the_log() {
+    let settings = [NO_TICK[0], NO_TICK[1], NO_TICK[2]];
+    let server = Server::with(&settings).await;
+    let desk = server.desk("").await;
+    let (writer, reviewer) = (server.writer(&desk).await, server.reviewer(&desk).await);
+    let storage = server.storage().await;
+    storage.append(&[desk.unannounced_edit("another ")]).await.expect("stored");
+
+    writer.append("own");
+
+    for peer in [&writer, &reviewer] {
+        peer.until("both edits", |state| {
+            let text = state.text();
+            (text.contains("another") && text.contains("own")).then_some(())
+        })
+        .await;
+    }
+    writer.saved().await;
+}
+
+/// Goal: the silence of clients while the server did not run is the server's own.
+#[tokio::test]
+async fn g4_a_server_that_was_stopped_for_a_while_lets_no_client_go() {
+    let settings = [
+        ("SEATS__LEASE", "60s"),
+        ("SEATS__RENEW_EVERY", "500ms"),
+        ("SEATS__CLIENT_TIMEOUT", "2s"),
+        ("SEATS__RESUME_GRACE", "1s"),
+    ];
+    let server = Server::with(&settings).await;
+    let desk = server.desk("").await;
+    let (writer, reviewer) = (server.writer(&desk).await, server.reviewer(&desk).await);
+    server.freeze().await;
+    // Longer than the time-out of a client.
+    sleep(Duration::from_secs(4)).await;
+    server.thaw().await;
+    writer.append("awake");
+    writer.saved().await;
+    reviewer.reads("awake").await;
+    // A tick that lets somebody go comes within the half second in which this is granted again.
+    let again = server.knock(&desk, "reviewer", "events=1").await;
+    assert_eq!(again.closed().await.0, 4409, "the reviewer is seated still");
+    assert!(writer.is_open() && reviewer.is_open());
+}
