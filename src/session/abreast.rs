@@ -96,15 +96,13 @@ impl Sessions {
 
     async fn look_at_reviews(&self, rooms: &[Arc<Room>]) {
         let documents: Vec<_> = rooms.iter().map(|room| room.document).collect();
-        match self.shared.storage.review_change_numbers(&documents).await {
-            Ok(numbers) => {
-                for room in rooms {
-                    if let Some(last) = numbers.get(&room.document) {
-                        room.reviews_are_changed_up_to(*last);
-                    }
-                }
-            }
-            Err(error) => tracing::debug!(%error, "changes of reviews cannot be seen"),
+        let numbers = match self.shared.storage.review_change_numbers(&documents).await {
+            Ok(numbers) => numbers,
+            Err(error) => return tracing::debug!(%error, "changes of reviews cannot be seen"),
+        };
+        let changed = rooms.iter().filter_map(|room| Some((room, numbers.get(&room.document)?)));
+        for (room, last) in changed {
+            room.reviews_are_changed_up_to(*last);
         }
     }
 

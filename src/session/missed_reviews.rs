@@ -40,12 +40,17 @@ impl Sessions {
             let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
             let sessions = self.clone();
             self.shared.tasks.spawn(async move {
-                if let Err(error) = sessions.deliver_missed(&room).await {
-                    let document = room.document;
-                    tracing::warn!(%document, %error, "changed reviews cannot be delivered yet");
-                }
+                sessions.try_deliver_missed(&room).await;
                 drop(place);
             });
+        }
+    }
+
+    /// What fails is found again at the next tick.
+    async fn try_deliver_missed(&self, room: &Arc<Room>) {
+        if let Err(error) = self.deliver_missed(room).await {
+            let document = room.document;
+            tracing::warn!(%document, %error, "changed reviews cannot be delivered yet");
         }
     }
 
