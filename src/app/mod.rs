@@ -30,6 +30,7 @@ use crate::http::auth::Tokens;
 use crate::http::budget::{BudgetLimits, ByteBudget};
 use crate::http::front::Front;
 use crate::http::gate::Gate;
+use crate::http::guest_bytes::GuestBytes;
 use crate::http::headers::Policy;
 use crate::http::health::{Down, Finding, Probe, Readiness, Scrape};
 use crate::http::host::Hosts;
@@ -47,6 +48,7 @@ use crate::session::versions::Versions;
 use crate::session::{Foundations, Sessions};
 use crate::sharing::Sharing;
 use crate::sharing::invite::Invites;
+use crate::sharing::quota::Quota;
 use crate::storage::Storage;
 use crate::storage::error::StorageError;
 use crate::telemetry::figures::Figures;
@@ -202,7 +204,7 @@ impl App {
         let Self { settings, state, listener, storage, locks, figures, mut signals, tasks, .. } =
             self;
         let sessions = state.sessions.clone();
-        let limiter = state.limiter.clone();
+        let (limiter, guest_bytes) = (state.limiter.clone(), state.guest_bytes.clone());
         let readiness = state.readiness.clone();
         let (sockets, stop) = (TaskTracker::new(), CancellationToken::new());
         let body_bytes = as_size(settings.limits.body_bytes);
@@ -217,7 +219,11 @@ impl App {
             sockets.clone(),
             stop.clone(),
         ));
-        let upkeep = tasks.spawn(upkeep(figures, limiter, locks, sessions.clone(), stop.clone()));
+        let upkeep = upkeep(figures, limiter, guest_bytes, locks, sessions.clone(), stop.clone());
+        let upkeep = tasks.spawn(upkeep);
+        let measuring = storage.clone().keep_measuring(settings.limits.stored_bytes);
+        let stopped = stop.clone();
+        tasks.spawn(async move { stopped.run_until_cancelled(measuring).await });
         let mut linger = Duration::ZERO;
         let died = tokio::select! {
             signal = signals.next() => {
@@ -373,6 +379,8 @@ fn state(
         user: limits.buffered_bytes_per_user.into(),
     };
     let document_bytes = as_size(limits.document_bytes);
+    let quota = Quota { documents: limits.user_documents, bytes: limits.user_bytes };
+    let guest_bytes = NonZeroU32::new(limits.guest_bytes_per_hour).unwrap_or(NonZeroU32::MIN);
     HttpState {
         tokens: Tokens::new(secret),
         gate: Gate::new(settings.auth.guests, admin_token.expose_secret().as_bytes())
@@ -384,13 +392,14 @@ fn state(
         proxies: settings.server.trusted_proxies.clone(),
         policy: Policy::new(&origins),
         origins,
-        sharing: Sharing::new(storage.clone(), Invites::new(secret), document_bytes),
+        sharing: Sharing::new(storage.clone(), Invites::new(secret), document_bytes, quota),
         reviews: Reviews::new(sessions.clone()),
         versions: Versions::new(sessions.clone()),
         sessions,
         readiness,
         scrape,
         tarpit: Tarpit::default(),
+        guest_bytes: GuestBytes::new(guest_bytes),
         security_log: SecurityLog::default(),
     }
 }
@@ -406,6 +415,7 @@ fn hosts(server: &ServerSettings) -> Hosts {
 async fn upkeep(
     figures: Option<Figures>,
     limiter: Limiter,
+    guest_bytes: GuestBytes,
     locks: Locks,
     sessions: Sessions,
     stop: CancellationToken,
@@ -417,6 +427,7 @@ async fn upkeep(
             figures.upkeep();
         }
         limiter.forget_the_quiet();
+        guest_bytes.forget_idle();
         sessions.forget_idle_users();
         // Alarms of classes in which nothing happens any more are cleared by the look.
         let _in_force = locks.alarms();

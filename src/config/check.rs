@@ -279,6 +279,10 @@ fn limits(reader: &mut Reader) -> Option<LimitSettings> {
     let request_burst = reader.number("limits.request_burst", 1..=MILLION);
     let joins_per_second = reader.number("limits.joins_per_second", 1..=MILLION);
     let join_burst = reader.number("limits.join_burst", 1..=MILLION);
+    let user_documents = reader.number("limits.user_documents", 1..=MILLION);
+    let user_bytes = reader.large_number("limits.user_bytes", 65_536..=1 << 50);
+    let guest_bytes_per_hour = reader.number("limits.guest_bytes_per_hour", 65_536..=u32::MAX);
+    let stored_bytes = reader.large_number("limits.stored_bytes", 1 << 20..=1 << 50);
     if let (Some(message), Some(document)) = (message_bytes, document_bytes)
         && document < message
     {
@@ -317,6 +321,10 @@ fn limits(reader: &mut Reader) -> Option<LimitSettings> {
         request_burst: request_burst?,
         joins_per_second: joins_per_second?,
         join_burst: join_burst?,
+        user_documents: user_documents?,
+        user_bytes: user_bytes?,
+        guest_bytes_per_hour: guest_bytes_per_hour?,
+        stored_bytes: stored_bytes?,
     })
 }
 

@@ -206,6 +206,14 @@ pub struct LimitSettings {
     pub joins_per_second: u32,
     /// Websockets that a user opens, at once.
     pub join_burst: u32,
+    /// Documents of a user.
+    pub user_documents: u32,
+    /// Bytes of a user's documents.
+    pub user_bytes: u64,
+    /// Bytes of documents that the guests of an address create in an hour.
+    pub guest_bytes_per_hour: u32,
+    /// Bytes of the whole database, beyond which nothing new is stored.
+    pub stored_bytes: u64,
 }
 
 /// `[log]`

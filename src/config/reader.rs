@@ -76,11 +76,17 @@ impl Reader {
 
     /// A whole number within `range`.
     pub(super) fn number(&mut self, key: &str, range: RangeInclusive<u32>) -> Option<u32> {
+        let range = u64::from(*range.start())..=u64::from(*range.end());
+        self.large_number(key, range).and_then(|number| u32::try_from(number).ok())
+    }
+
+    /// A whole number within `range`, which may be beyond 32 bits.
+    pub(super) fn large_number(&mut self, key: &str, range: RangeInclusive<u64>) -> Option<u64> {
         self.present(key)?;
         let value = self.values.remove(key)?;
         let number = match &value.kind {
-            ValueKind::I64(number) => u32::try_from(*number).ok(),
-            ValueKind::U64(number) => u32::try_from(*number).ok(),
+            ValueKind::I64(number) => u64::try_from(*number).ok(),
+            ValueKind::U64(number) => Some(*number),
             // The environment knows only text.
             ValueKind::String(text) => text.parse().ok(),
             _ => None,

@@ -129,6 +129,10 @@ fn limits(all: &Settings) -> String {
             plain("join_burst", limits.join_burst),
             plain("guests_per_second", limits.guests_per_second),
             plain("guest_burst", limits.guest_burst),
+            plain("user_documents", limits.user_documents),
+            plain("user_bytes", limits.user_bytes),
+            plain("guest_bytes_per_hour", limits.guest_bytes_per_hour),
+            plain("stored_bytes", limits.stored_bytes),
         ],
     )
 }

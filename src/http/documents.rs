@@ -1,10 +1,10 @@
 //! `/api/documents`: the caller's own.
 
-use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::http::header::{CONTENT_TYPE, LOCATION};
 use axum::response::{IntoResponse, Response};
+use axum::{Extension, Json};
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
@@ -14,6 +14,8 @@ use crate::domain::user::User;
 use crate::http::caller::Caller;
 use crate::http::error::ApiError;
 use crate::http::extract::{JsonBody, Path, Query};
+use crate::http::guest_bytes::GuestBytes;
+use crate::http::limit::Peer;
 use crate::http::pages::PageQuery;
 use crate::http::routes::Routes;
 use crate::session::{SessionError, Sessions};
@@ -75,9 +77,13 @@ struct ListBody {
 /// `POST /api/documents`
 async fn create(
     State(sharing): State<Sharing>,
+    State(guest_bytes): State<GuestBytes>,
+    peer: Option<Extension<Peer>>,
     caller: Caller,
     JsonBody(new): JsonBody<NewDocumentBody>,
 ) -> Result<Response, ApiError> {
+    let peer = peer.map_or_else(Peer::default, |Extension(peer)| peer);
+    guest_bytes.charge(&caller.identity, peer, new.text.len())?;
     caller.save_name(&sharing).await?;
     let document = sharing.create_document(caller.user(), &new.title, new.text, Utc::now()).await?;
     let location = [(LOCATION, format!("/api/documents/{}", document.id))];

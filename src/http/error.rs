@@ -79,6 +79,9 @@ pub enum ApiError {
     /// The writer cannot review their own text.
     #[error("you are the writer of this document")]
     AlreadyWriter,
+    /// The user has stored as much as a user may.
+    #[error("you have as many {0} as you may; delete some first")]
+    QuotaSpent(&'static str),
     /// Somebody else reviews this already.
     #[error("somebody else is the reviewer of this share link")]
     ReviewerExists,
@@ -155,6 +158,7 @@ impl ApiError {
             Self::WrongInvite => (Is::FORBIDDEN, "wrong-invite", "Wrong invite"),
             Self::AlreadyWriter => (Is::CONFLICT, "already-writer", "Already the writer"),
             Self::ReviewerExists => (Is::CONFLICT, "reviewer-exists", "There is a reviewer"),
+            Self::QuotaSpent(_) => (Is::CONFLICT, "quota-spent", "The quota is spent"),
             Self::UnknownTag => PRECONDITION_FAILED,
             Self::Review(error) => review_contract(error),
             Self::Version(error) => version_contract(error),
@@ -216,6 +220,9 @@ type Contract = (StatusCode, &'static str, &'static str);
 const PRECONDITION_FAILED: Contract =
     (StatusCode::PRECONDITION_FAILED, "version-mismatch", "It has changed");
 
+const STORAGE_FULL: Contract =
+    (StatusCode::INSUFFICIENT_STORAGE, "storage-full", "The server has no room for anything new");
+
 const DOCUMENT_TOO_LARGE: Contract =
     (StatusCode::CONFLICT, "document-too-large", "The document is as large as it may become");
 
@@ -268,6 +275,7 @@ fn session_contract(error: &SessionError) -> Contract {
         SessionError::TooCostly => {
             (Is::SERVICE_UNAVAILABLE, "text-too-costly", "The text takes too long to read")
         }
+        SessionError::StorageSpent => STORAGE_FULL,
         SessionError::Storage(_) | SessionError::Locks(_) => {
             (Is::SERVICE_UNAVAILABLE, "unavailable", "Try again")
         }
@@ -354,6 +362,9 @@ impl From<SharingError> for ApiError {
             SharingError::ReviewerExists => Self::ReviewerExists,
             SharingError::Title(error) => Self::Invalid(error.to_string()),
             SharingError::TooLong => Self::TooLarge,
+            SharingError::QuotaSpent(what) => Self::QuotaSpent(what),
+            SharingError::StorageSpent => Self::Session(SessionError::StorageSpent),
+            SharingError::Busy => Self::Unavailable(error.to_string()),
             SharingError::Storage(error) => Self::Session(error.into()),
             SharingError::Worker(error) => Self::Internal(error.to_string()),
         }

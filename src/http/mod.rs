@@ -32,6 +32,7 @@ mod docs_tests;
 mod documents;
 mod extract;
 mod guest;
+pub mod guest_bytes;
 mod links;
 mod observe;
 mod packed;
@@ -57,6 +58,7 @@ use crate::http::budget::ByteBudget;
 use crate::http::error::ApiError;
 use crate::http::extract::BodyMax;
 use crate::http::gate::Gate;
+use crate::http::guest_bytes::GuestBytes;
 use crate::http::headers::Policy;
 use crate::http::health::{Readiness, Scrape};
 use crate::http::host::{Hosts, Proxies};
@@ -106,6 +108,8 @@ pub struct HttpState {
     pub versions: Versions,
     /// Who knocks at taken seats.
     pub tarpit: Tarpit,
+    /// What guests store.
+    pub guest_bytes: GuestBytes,
     /// Security events in the log.
     pub security_log: SecurityLog,
 }

@@ -188,6 +188,7 @@ impl Reviews {
         check_words(&draft.body, draft.suggestion.as_deref())?;
         let link = self.link_of(user, link).await?;
         let guard = self.guard(user, link.id, Role::Reviewer).await?;
+        self.demand_room()?;
         let suggested = draft.suggestion.as_ref().map_or(0, String::len);
         self.charge(user, draft.anchor.quote.len() + draft.body.len() + suggested)?;
         let snapshot = self.sessions.shared.rooms.snapshot(link.document_id).await?;
@@ -322,6 +323,7 @@ impl Reviews {
         let link = self.link_of(user, link).await?;
         let role = if link.writer.id == user.id { Role::Writer } else { Role::Reviewer };
         let guard = self.guard(user, link.id, role).await?;
+        self.demand_room()?;
         let stored = self.find(&link, id).await?;
         self.charge(user, stored.bytes() + body.len())?;
         let now = Utc::now();
@@ -333,6 +335,12 @@ impl Reviews {
             this.updated(&link, guard.seat, done(replied, guard)?).await
         };
         self.sessions.complete(replying).await
+    }
+
+    /// Nothing new is stored while the database is above its bound.
+    fn demand_room(&self) -> Result<(), ReviewError> {
+        let has_room = self.sessions.shared.storage.has_room();
+        has_room.then_some(()).ok_or(ReviewError::Session(SessionError::StorageSpent))
     }
 
     /// Charges the event about a review with so many bytes of text to the user that causes it.

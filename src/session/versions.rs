@@ -144,6 +144,9 @@ impl Versions {
         label: &str,
     ) -> Result<Version, VersionError> {
         let label = parse_label(label)?;
+        if !self.sessions.shared.storage.has_room() {
+            return Err(SessionError::StorageSpent.into());
+        }
         for _ in 0..TRIES {
             let Some(snapshot) = self.sessions.settled_snapshot(document).await? else { continue };
             let seq = snapshot.seq;

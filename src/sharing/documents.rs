@@ -17,7 +17,7 @@ impl Sharing {
     ///
     /// # Errors
     ///
-    /// [`SharingError`] when the title or the length will not do, or storage fails.
+    /// [`SharingError`] when the title or the length will not do, the quota is spent, or storage fails.
     pub async fn create_document(
         &self,
         owner: &User,
@@ -35,6 +35,11 @@ impl Sharing {
         if self.document_bytes < update.len() {
             return Err(SharingError::TooLong);
         }
+        if !self.storage.has_room() {
+            return Err(SharingError::StorageSpent);
+        }
+        let _turn = self.turns.next().await?;
+        self.quota.admit(self.storage.usage_of(&owner.id).await?, update.len())?;
         let id = DocumentId::generate();
         let new = NewDocument { id, title, owner: owner.clone(), update, characters, now };
         Ok(self.storage.create_document(&new).await?)

@@ -7,12 +7,14 @@
 pub mod documents;
 pub mod invite;
 pub mod links;
+pub mod quota;
 
 use chrono::{DateTime, Utc};
 
 use crate::domain::text::InvalidTitle;
 use crate::domain::user::User;
 use crate::sharing::invite::Invites;
+use crate::sharing::quota::{Quota, Turns};
 use crate::storage::Storage;
 use crate::storage::error::StorageError;
 
@@ -22,13 +24,16 @@ pub struct Sharing {
     storage: Storage,
     invites: Invites,
     document_bytes: usize,
+    quota: Quota,
+    turns: Turns,
 }
 
 impl Sharing {
-    /// Over `storage`, with invites made by `invites`; a document is at most `document_bytes` long.
+    /// Over `storage`, with invites made by `invites`; a document is at most `document_bytes` long, and
+    /// a user stores what `quota` says.
     #[must_use]
-    pub fn new(storage: Storage, invites: Invites, document_bytes: usize) -> Self {
-        Self { storage, invites, document_bytes }
+    pub fn new(storage: Storage, invites: Invites, document_bytes: usize, quota: Quota) -> Self {
+        Self { storage, invites, document_bytes, quota, turns: Turns::new() }
     }
 
     /// Stores the name that a token of `issued_at` gives its user, unless a newer token gave another.
@@ -69,6 +74,15 @@ pub enum SharingError {
     /// Longer than a document may be.
     #[error("the text is longer than this server takes")]
     TooLong,
+    /// The user has stored as much as a user may.
+    #[error("you have as many {0} as you may; delete some first")]
+    QuotaSpent(&'static str),
+    /// The database is above its bound.
+    #[error("the server has no room for new documents")]
+    StorageSpent,
+    /// Too many documents are being created.
+    #[error("too many documents are being created")]
+    Busy,
     /// Storage failed.
     #[error(transparent)]
     Storage(#[from] StorageError),

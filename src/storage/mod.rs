@@ -27,6 +27,7 @@
 //!
 //! Times are kept in whole milliseconds.
 
+pub mod capacity;
 pub mod documents;
 pub mod error;
 pub mod links;
@@ -42,6 +43,9 @@ mod sqlite;
 pub mod users;
 mod version_plan;
 pub mod versions;
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use crate::storage::error::StorageError;
 use crate::storage::postgres::Postgres;
@@ -68,6 +72,8 @@ use on_engine;
 #[derive(Clone, Debug)]
 pub struct Storage {
     engine: Engine,
+    /// The database was above its bound when it was last measured.
+    is_spent: Arc<AtomicBool>,
 }
 
 #[derive(Clone, Debug)]
@@ -99,7 +105,7 @@ impl Storage {
                 )));
             }
         };
-        Ok(Self { engine })
+        Ok(Self { engine, is_spent: Arc::default() })
     }
 
     /// Whether the database answers.

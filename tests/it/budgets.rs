@@ -1,10 +1,14 @@
 //! Bounds that the server keeps for each user and each share link (G17).
 
-use serde_json::{Value, json};
-use tokio::time::Instant;
+use std::time::Duration;
 
-use crate::desk::Desk;
+use serde_json::{Value, json};
+use tokio::time::{Instant, sleep};
+
+use crate::desk::{Answer, Desk, Person};
 use crate::process::Server;
+use crate::redis_server::PATIENCE;
+use crate::rest_commands::galley;
 
 /// Texts of which a browser shows nothing, or shows another text.
 const UNSEEN: &[&str] = &[
@@ -138,4 +142,73 @@ async fn g17_a_list_of_reviews_ends_a_page_behind_a_mebibyte() {
         path = format!("{}?cursor={cursor}", reviews(&desk));
     }
     assert_eq!((read, pages), (24, 2));
+}
+
+/// The answer to a new document of so many bytes.
+async fn create(server: &Server, who: &Person, bytes: usize) -> Answer {
+    let body = json!({ "title": "t", "text": "a".repeat(bytes) });
+    server.post(who, "/api/documents", body).await
+}
+
+#[tokio::test]
+async fn g17_a_user_creates_no_more_documents_and_bytes_than_the_quota() {
+    let few = [("LIMITS__USER_DOCUMENTS", "3"), ("LIMITS__USER_BYTES", "100000")];
+    let server = Server::with(&few).await;
+    let (kim, lee) = (server.guest("Kim").await, server.guest("Lee").await);
+    let made = create(&server, &kim, 60_000).await.ok(201);
+    create(&server, &kim, 60_000).await.problem(409, "quota-spent");
+    create(&server, &kim, 10).await.ok(201);
+    create(&server, &kim, 10).await.ok(201);
+    create(&server, &kim, 10).await.problem(409, "quota-spent");
+    create(&server, &lee, 60_000).await.ok(201);
+    let path = format!("/api/documents/{}", made["id"].as_str().expect("an id"));
+    server.call(&kim, "DELETE", &path, None).await.ok(204);
+    create(&server, &kim, 60_000).await.ok(201);
+}
+
+#[tokio::test]
+async fn g17_the_guests_of_an_address_store_no_more_than_its_budget_and_users_with_a_token_do() {
+    let server = Server::with(&[("LIMITS__GUEST_BYTES_PER_HOUR", "100000")]).await;
+    let (kim, lee) = (server.guest("Kim").await, server.guest("Lee").await);
+    create(&server, &kim, 60_000).await.ok(201);
+    create(&server, &lee, 60_000).await.problem(429, "too-many-requests");
+    create(&server, &lee, 30_000).await.ok(201);
+    let arguments = ["token", "--sub", "host-user", "--name", "Park"];
+    let token = galley(server.folder(), &arguments).await.ok().trim().to_owned();
+    let park = Person { id: "host-user".to_owned(), name: "Park".to_owned(), token };
+    create(&server, &park, 60_000).await.ok(201);
+}
+
+/// Goal: above its bound the database takes what people type, and nothing new.
+#[tokio::test]
+async fn g17_a_full_database_takes_edits_and_nothing_new_until_there_is_room() {
+    let server = Server::with(&[("LIMITS__STORED_BYTES", "2097152")]).await;
+    let desk = server.desk("a text").await;
+    let (writer, _reviewer) = (server.writer(&desk).await, server.reviewer(&desk).await);
+    let mut made = Vec::new();
+    let refused = loop {
+        let answer = create(&server, &desk.writer, 400_000).await;
+        if answer.status.as_u16() != 201 {
+            break answer;
+        }
+        made.push(answer.json["id"].as_str().expect("an id").to_owned());
+        assert!(made.len() < 500, "the server takes everything");
+        sleep(Duration::from_millis(50)).await;
+    };
+    refused.problem(507, "storage-full");
+    let review = server.post(&desk.reviewer, &reviews(&desk), draft("?", None)).await;
+    review.problem(507, "storage-full");
+    let versions = format!("/api/documents/{}/versions", desk.document);
+    let named = server.post(&desk.writer, &versions, json!({ "label": "one" })).await;
+    named.problem(507, "storage-full");
+    writer.append(" and more");
+    writer.saved().await;
+    for id in made {
+        server.call(&desk.writer, "DELETE", &format!("/api/documents/{id}"), None).await.ok(204);
+    }
+    let give_up_at = Instant::now() + PATIENCE;
+    while create(&server, &desk.writer, 10).await.status.as_u16() != 201 {
+        assert!(Instant::now() < give_up_at, "the room was not noticed");
+        sleep(Duration::from_millis(100)).await;
+    }
 }

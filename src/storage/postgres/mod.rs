@@ -16,6 +16,7 @@
 //! the connection is closed and the transaction with it.
 
 mod append;
+mod capacity;
 mod columns;
 mod connections;
 mod documents;

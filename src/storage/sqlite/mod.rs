@@ -4,6 +4,7 @@
 //! in whatever process, changes what it reads: what it decides stays true until it commits (D1).
 //! A transaction that only reads sees one state of the file from its first statement on.
 
+mod capacity;
 mod documents;
 mod gathered;
 mod journal;

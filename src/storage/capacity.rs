@@ -1,0 +1,81 @@
+//! How much is stored: by one user, and in all.
+//!
+//! The database grows with what users send, and a full disk stops every document at once. So the server
+//! measures the database now and then and keeps the answer. New documents, reviews and named versions
+//! are refused while it is above its bound; edits are not: what remains of the disk is their reserve.
+
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use tokio::time::{MissedTickBehavior, interval};
+
+use crate::domain::ids::UserId;
+use crate::storage::error::StorageError;
+use crate::storage::{Storage, on_engine};
+
+/// How often the database is measured. The guests of one address add some megabytes meanwhile.
+const MEASURE_EVERY: Duration = Duration::from_secs(5);
+
+/// What a user has stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Usage {
+    /// Documents that the user owns.
+    pub documents: i64,
+    /// Bytes of their logs. Edits of the last moments may be missing.
+    pub bytes: i64,
+}
+
+impl Storage {
+    /// What `owner` has stored.
+    ///
+    /// # Errors
+    ///
+    /// [`StorageError`] when the database cannot be read.
+    pub async fn usage_of(&self, owner: &UserId) -> Result<Usage, StorageError> {
+        on_engine!(self, usage_of(owner))
+    }
+
+    /// Bytes that the database takes, without pages that are free again where the engine tells.
+    ///
+    /// # Errors
+    ///
+    /// [`StorageError`] when the database cannot be read.
+    pub async fn stored_bytes(&self) -> Result<u64, StorageError> {
+        on_engine!(self, stored_bytes())
+    }
+
+    /// Whether the database was below its bound when it was last measured.
+    #[must_use]
+    pub fn has_room(&self) -> bool {
+        !self.is_spent.load(Ordering::Relaxed)
+    }
+
+    /// Measures the database again and again, until the future is dropped.
+    pub async fn keep_measuring(self, bytes_max: u64) {
+        let mut ticker = interval(MEASURE_EVERY);
+        ticker.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            ticker.tick().await;
+            let bytes = match self.stored_bytes().await {
+                Ok(bytes) => bytes,
+                Err(error) => {
+                    tracing::debug!(%error, "the database was not measured");
+                    continue;
+                }
+            };
+            let is_spent = bytes_max < bytes;
+            if self.is_spent.swap(is_spent, Ordering::Relaxed) == is_spent {
+                continue;
+            }
+            if is_spent {
+                tracing::warn!(
+                    bytes,
+                    bytes_max,
+                    "the database is above limits.stored_bytes; the server takes edits only"
+                );
+            } else {
+                tracing::info!(bytes, bytes_max, "the database has room again");
+            }
+        }
+    }
+}

@@ -1,0 +1,37 @@
+//! How much is stored, on PostgreSQL.
+
+use crate::domain::ids::UserId;
+use crate::storage::capacity::Usage;
+use crate::storage::error::StorageError;
+use crate::storage::postgres::stop::Stop;
+use crate::storage::postgres::{Postgres, read};
+
+impl Postgres {
+    pub(in crate::storage) async fn usage_of(&self, owner: &UserId) -> Result<Usage, StorageError> {
+        let reading = read!(self.others, connection => {
+            // The length of a long value stands beside it: the value is not read.
+            let (documents, bytes) = sqlx::query_as(
+                "SELECT count(*), COALESCE(SUM( \
+                 COALESCE((SELECT octet_length(bytes) FROM snapshots WHERE document_id = d.id), 0) \
+                 + COALESCE((SELECT SUM(octet_length(bytes)) FROM updates \
+                             WHERE document_id = d.id), 0)), 0)::bigint \
+                 FROM documents d WHERE owner_id = $1",
+            )
+            .bind(owner.as_str())
+            .fetch_one(connection)
+            .await?;
+            Ok(Usage { documents, bytes })
+        });
+        reading.map_err(Stop::into_error)
+    }
+
+    pub(in crate::storage) async fn stored_bytes(&self) -> Result<u64, StorageError> {
+        let reading = read!(self.others, connection => {
+            let bytes: i64 = sqlx::query_scalar("SELECT pg_database_size(current_database())")
+                .fetch_one(connection)
+                .await?;
+            Ok(bytes.try_into().unwrap_or_default())
+        });
+        reading.map_err(Stop::into_error)
+    }
+}

@@ -1,0 +1,33 @@
+//! How much is stored, on `SQLite`.
+
+use crate::domain::ids::UserId;
+use crate::storage::capacity::Usage;
+use crate::storage::error::StorageError;
+use crate::storage::sqlite::Sqlite;
+
+impl Sqlite {
+    pub(in crate::storage) async fn usage_of(&self, owner: &UserId) -> Result<Usage, StorageError> {
+        // The length of a blob stands in the head of its row: no blob is read.
+        let (documents, bytes) = sqlx::query_as(
+            "SELECT count(*), COALESCE(SUM( \
+             COALESCE((SELECT octet_length(bytes) FROM snapshots WHERE document_id = d.id), 0) \
+             + COALESCE((SELECT SUM(octet_length(bytes)) FROM updates \
+                         WHERE document_id = d.id), 0)), 0) \
+             FROM documents d WHERE owner_id = $1",
+        )
+        .bind(owner.as_str())
+        .fetch_one(&self.readers)
+        .await?;
+        Ok(Usage { documents, bytes })
+    }
+
+    pub(in crate::storage) async fn stored_bytes(&self) -> Result<u64, StorageError> {
+        let bytes: i64 = sqlx::query_scalar(
+            "SELECT (p.page_count - f.freelist_count) * s.page_size \
+             FROM pragma_page_count() p, pragma_freelist_count() f, pragma_page_size() s",
+        )
+        .fetch_one(&self.readers)
+        .await?;
+        Ok(bytes.try_into().unwrap_or_default())
+    }
+}
