@@ -1,22 +1,26 @@
 //! Reviews over HTTP: `/api/share-links/{id}/reviews`.
 
-use axum::Json;
 use axum::extract::State;
 use axum::http::header::{ETAG, IF_MATCH, LOCATION};
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
+use axum::{Extension, Json};
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::domain::anchor::AnchorRequest;
 use crate::domain::ids::{ReviewId, ShareLinkId};
-use crate::domain::limits::REVIEW_PAGE_ROWS_MAX;
+use crate::domain::limits::{REVIEW_PAGE_BYTES_MAX, REVIEW_PAGE_ROWS_MAX};
 use crate::domain::review::{Decision, Reply, Review};
+use crate::http::answers::BodyCharge;
 use crate::http::caller::Caller;
 use crate::http::error::ApiError;
 use crate::http::extract::{JsonBody, Limit, Object, Path, Query};
 use crate::session::reviews::{Draft, Reviews, Revision};
 use crate::sharing::Sharing;
 use crate::storage::page::InvalidCursor;
+
+/// A page of reviews is charged before the server reads it: what it may hold.
+const PAGE_BYTES: u64 = REVIEW_PAGE_BYTES_MAX.unsigned_abs();
 
 /// A review and the link it belongs to.
 type Place = (ShareLinkId, ReviewId);
@@ -68,10 +72,14 @@ struct Replied {
 /// `GET …/reviews`
 pub(crate) async fn list(
     State(reviews): State<Reviews>,
+    charge: Option<Extension<BodyCharge>>,
     caller: Caller,
     Path(link): Path<ShareLinkId>,
     Query(query): Query<ListQuery>,
 ) -> Result<Response, ApiError> {
+    if let Some(Extension(charge)) = charge {
+        charge.grow(PAGE_BYTES)?;
+    }
     let limit = query.limit.map(|limit| limit.rows(REVIEW_PAGE_ROWS_MAX)).transpose()?;
     let after = query.cursor.map(|cursor| cursor.parse()).transpose();
     let after =

@@ -3,13 +3,14 @@
 use bytes::Bytes;
 use galley::domain::ids::DocumentId;
 use galley::domain::user::User;
+use galley::storage::capacity::Usage;
 use galley::storage::documents::NewDocument;
 use galley::storage::error::StorageError;
 use galley::storage::page::Page;
 use galley::storage::reviews::NewReview;
 use galley::storage::seats::Guarded;
 
-use crate::harness::{Desk, at, edit, new_review, user};
+use crate::harness::{self, Desk, at, edit, new_review, user};
 
 crate::on_both_engines! {
     documents:
@@ -20,6 +21,7 @@ crate::on_both_engines! {
     a_users_new_name_is_shown_everywhere
     a_name_comes_from_the_newest_token
     deleting_a_document_deletes_what_hangs_on_it_and_nothing_else
+    g17_the_documents_of_a_user_and_the_whole_database_are_measured
 }
 
 pub(crate) async fn a_document_is_read_back_as_it_was_made(desk: Desk) {
@@ -147,4 +149,29 @@ pub(crate) async fn deleting_a_document_deletes_what_hangs_on_it_and_nothing_els
     assert_eq!(after, Guarded::Fenced);
     assert_eq!(desk.text(kept.document).await, b"onetwo");
     assert_eq!(desk.storage.reviews(kept.link, None, 100).await.unwrap().reviews.len(), 1);
+}
+
+pub(crate) async fn g17_the_documents_of_a_user_and_the_whole_database_are_measured(desk: Desk) {
+    let (storage, kim, lee) = (&desk.storage, user("kim"), user("lee"));
+    let none = Usage { documents: 0, bytes: 0 };
+    assert_eq!(storage.usage_of(&kim.id).await.unwrap(), none);
+    let before = storage.stored_bytes().await.unwrap();
+    // Random bytes, which no engine stores in less.
+    let update: Vec<u8> =
+        (0..300_000_u32).map(|n| (n.wrapping_mul(n) >> 7).to_le_bytes()[0]).collect();
+    let new = NewDocument { update: update.clone().into(), ..harness::new_document(&kim, at(0)) };
+    storage.create_document(&new).await.unwrap();
+    let empty = desk.document_of(&kim, at(1)).await.id;
+    desk.document_of(&lee, at(1)).await;
+    assert_eq!(storage.usage_of(&kim.id).await.unwrap(), Usage { documents: 2, bytes: 300_000 });
+    // Merging replaces the rows.
+    storage.compact(new.id, 1, &Bytes::from(update[..200_000].to_vec())).await.unwrap();
+    assert_eq!(storage.usage_of(&kim.id).await.unwrap(), Usage { documents: 2, bytes: 200_000 });
+    let after = storage.stored_bytes().await.unwrap();
+    assert!(before + 150_000 < after, "{before} before, {after} after");
+    assert!(storage.has_room());
+    storage.delete_document(empty).await.unwrap();
+    storage.delete_document(new.id).await.unwrap();
+    assert_eq!(storage.usage_of(&kim.id).await.unwrap(), none);
+    assert_eq!(storage.usage_of(&lee.id).await.unwrap().documents, 1);
 }
