@@ -302,15 +302,18 @@ mod tests {
             let entries = vec![entry(1, 1, Some(&state))];
             Presence::default().receive(&sitter("kim"), entries, &nobody(), now).map(|_| ())
         };
-        for root in ["x", "content ", "Content", ""] {
-            let position = format!(r#"{{"type":null,"tname":"{root}","item":null,"assoc":0}}"#);
-            for cursor in [
-                format!(r#"{{"anchor":{position},"head":null}}"#),
-                format!(r#"{{"ranges":[[{position}]]}}"#),
-                format!(r#"{{"anchor":{}}}"#, position.replace("tname", "tn\\u0061me")),
-            ] {
-                assert_eq!(receive(&cursor), Err(InvalidState), "{cursor}");
-            }
+        let position =
+            |root: &str| format!(r#"{{"type":null,"tname":"{root}","item":null,"assoc":0}}"#);
+        let cursors = ["x", "content ", "Content", ""].map(position).into_iter().flat_map(|at| {
+            let escaped = at.replace("tname", "tn\\u0061me");
+            [
+                format!(r#"{{"anchor":{at},"head":null}}"#),
+                format!(r#"{{"ranges":[[{at}]]}}"#),
+                format!(r#"{{"anchor":{escaped}}}"#),
+            ]
+        });
+        for cursor in cursors {
+            assert_eq!(receive(&cursor), Err(InvalidState), "{cursor}");
         }
         for root in ["null", r#""content""#] {
             let item = r#"{"client":7,"clock":3}"#;
