@@ -8,6 +8,8 @@ import { t } from "./words.js"
 export function why(error) {
   if (!(error instanceof Problem)) return t("why.server")
   if (error.status === 0) return t("why.offline")
+  if (error.kind === "quota-spent") return t("why.quota")
+  if (error.kind === "storage-full") return t("why.full")
   if (error.status === 429) return t("why.limited")
   if (500 <= error.status) return t("why.server")
   return error.detail
@@ -21,6 +23,6 @@ export function whyReview(error) {
   if (error.kind === "seat-not-held") return t("review.seat")
   if (error.kind === "anchor-moved") return t("review.anchor-moved")
   if (error.kind === "anchor-mismatch") return t("review.anchor-mismatch")
-  if (error.status === 507 || error.kind === "too-many-reviews") return t("review.full")
+  if (error.status === 507 || error.kind === "too-many") return t("review.full")
   return t("review.failed", { why: why(error) })
 }

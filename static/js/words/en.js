@@ -369,4 +369,6 @@ export const en = {
   "why.offline": "The server cannot be reached.",
   "why.server": "The server has a problem; try again in a moment.",
   "why.limited": "Too much at once; try again in a moment.",
+  "why.quota": "You have as many documents as you may. Delete some first.",
+  "why.full": "The server has no room for anything new. What you write in open documents is still saved.",
 }
