@@ -20,20 +20,22 @@
 local call, try, format = redis.call, redis.pcall, string.format
 local count = #KEYS / 5
 local is_settled = #ARGV == count
-local any, given = tonumber(ARGV[count + 1] or 0), tonumber(ARGV[count + 2] or 0)
+local any, given = 0, 0
+if not is_settled then any, given = tonumber(ARGV[count + 1]), tonumber(ARGV[count + 2]) end
 local answers, now, since = {}, nil, nil
 
 -- Whether nobody waits for any of them, asked once for all.
 local are_empty = 1 < count and call('EXISTS', unpack(KEYS, 2 * count + 1, 3 * count)) == 0
 
--- Reads the clock once, and gives a fence as in line.lua, as a number and as a text.
+-- Reads the clock once, and gives a fence as in line.lua, as a number and as a text. Both arguments
+-- are numbers.
 local function mint(last, floor)
   if not now then
     local time = call('TIME')
     now = time[1] * 1000000 + time[2]
     since = format('%.0f', now)
   end
-  local fence = math.max(now, (tonumber(last) or 0) + 1, floor + 1)
+  local fence = math.max(now, last + 1, floor + 1)
   return fence, fence == now and since or format('%.0f', fence)
 end
 
@@ -45,11 +47,11 @@ for i = 1, count do
   if what == 'claim' then
     local last = try('HMGET', grant, 'fence', 'released')
     -- A lower fence than the floor is a sign of an older state: claim.lua decides.
-    if is_settled and not last.err and last[2] ~= value
-      and (not last[1] or tonumber(floor) <= (tonumber(last[1]) or 0))
+    local known, low = tonumber(last[1]) or 0, tonumber(floor)
+    if is_settled and not last.err and last[2] ~= value and (low <= known or not last[1])
       and (are_empty or call('EXISTS', line) == 0)
       and call('SET', lock, value, 'NX', 'PX', ttl) then
-      local fence, text = mint(last[1], floor)
+      local fence, text = mint(known, low)
       if fence < fence_end then
         call('HSET', grant, 'value', value, 'fence', text, 'since', since, 'owner', owner)
         call('PEXPIRE', grant, kept)
@@ -76,7 +78,7 @@ for i = 1, count do
       -- As pass_on in line.lua, if the first is alive.
       local due, waiting = KEYS[3 * count + i], KEYS[4 * count + i]
       server, floor, owner = cmsgpack.unpack(call('HGET', waiting, head))
-      local fence, text = mint(call('HGET', grant, 'fence'), floor)
+      local fence, text = mint(tonumber(call('HGET', grant, 'fence')) or 0, tonumber(floor))
       local left = call('ZSCORE', due, head) - math.floor(now / 1000)
       if 0 < left and fence < fence_end then
         call('SET', lock, head, 'PX', format('%.0f', left))
