@@ -134,26 +134,32 @@ impl FrameHeads {
         }
         let mut bytes = whole;
         while !bytes.is_empty() {
-            if self.left == 0 {
-                bytes = self.read_head(bytes);
-                if LONG_MESSAGE_BYTES < self.left && !bytes.is_empty() {
-                    return Ok(whole.len() - bytes.len());
-                }
+            if self.left != 0 {
+                bytes = self.read_payload(bytes)?;
                 continue;
             }
-            let here = u64::try_from(bytes.len()).unwrap_or(u64::MAX).min(self.left);
-            self.left -= here;
-            let (_, rest) = bytes.split_at(usize::try_from(here).unwrap_or(bytes.len()));
-            bytes = rest;
-            let first = self.head.first().copied().unwrap_or_default();
-            if first & CONTROL == 0 {
-                self.inbound.arrived(here)?;
-                if self.left == 0 && first & FIN == 0 {
-                    self.inbound.kept.fetch_max(self.length, Ordering::Relaxed);
-                }
+            bytes = self.read_head(bytes);
+            if LONG_MESSAGE_BYTES < self.left && !bytes.is_empty() {
+                return Ok(whole.len() - bytes.len());
             }
         }
         Ok(whole.len())
+    }
+
+    /// Counts the bytes of the frame's payload, and returns those behind it.
+    fn read_payload<'a>(&mut self, bytes: &'a [u8]) -> io::Result<&'a [u8]> {
+        let here = u64::try_from(bytes.len()).unwrap_or(u64::MAX).min(self.left);
+        self.left -= here;
+        let (_, rest) = bytes.split_at(usize::try_from(here).unwrap_or(bytes.len()));
+        let first = self.head.first().copied().unwrap_or_default();
+        if first & CONTROL != 0 {
+            return Ok(rest);
+        }
+        self.inbound.arrived(here)?;
+        if self.left == 0 && first & FIN == 0 {
+            self.inbound.kept.fetch_max(self.length, Ordering::Relaxed);
+        }
+        Ok(rest)
     }
 
     /// Notes whether the head of a request ends with these bytes, and nowhere before.
