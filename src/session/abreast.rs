@@ -84,9 +84,8 @@ impl Sessions {
             Ok(numbers) => {
                 for (room, known) in rooms.iter().zip(known) {
                     // A document that is gone has no number, and no link.
-                    if let Some(last) = numbers.get(&room.document) {
-                        room.is_stored_up_to(*last, known);
-                    }
+                    let last = numbers.get(&room.document).copied();
+                    last.into_iter().for_each(|last| room.is_stored_up_to(last, known));
                 }
             }
             // The next tick comes.

@@ -65,8 +65,7 @@ fn read_sections(
             let found = Struct::read(&mut reader, next)?;
             let after = next.saturating_add(found.length);
             if next < end {
-                let kept = if after <= end { found } else { found.ending(end) };
-                kept.write(&mut section.bytes);
+                found.ending(after.min(end)).write(&mut section.bytes);
                 section.count = section.count.saturating_add(1);
             }
             next = after;

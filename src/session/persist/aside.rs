@@ -11,9 +11,10 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep_until};
 
-use super::{Group, Owing};
+use super::{Group, Owing, is_of_some_rows};
 use crate::domain::ids::DocumentId;
 use crate::session::event::NOT_SAVED;
+use crate::storage::error::StorageError;
 use crate::storage::log::Append;
 
 /// The pause before a document is retried, at first and at most. A retry takes a few statements.
@@ -42,6 +43,12 @@ pub(super) enum Why {
     Locked,
     /// The database refused a statement with its rows. It is retried alone.
     Faulty,
+}
+
+impl Why {
+    pub(super) fn of(error: &StorageError) -> Self {
+        if is_of_some_rows(error) { Self::Faulty } else { Self::Locked }
+    }
 }
 
 impl Aside {

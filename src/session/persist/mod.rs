@@ -333,18 +333,12 @@ impl Writer {
                     return self.store_apart(group, error).await;
                 }
                 Err(error) => {
-                    if wait == RETRY_FIRST {
-                        let updates = group.appends.len();
-                        tracing::error!(%error, updates, "updates cannot be stored; trying again");
-                    }
-                    group.not_saved(problem_of(&error));
-                    self.trouble.is_now(Some(error));
+                    self.is_away(&group, error, wait);
                     let pause = tokio::time::sleep(wait);
-                    if self.stop.run_until_cancelled(pause).await.is_none() {
+                    let Some(()) = self.stop.run_until_cancelled(pause).await else {
                         let updates = group.appends.len();
-                        tracing::error!(updates, "stopping with updates not stored");
-                        return;
-                    }
+                        return tracing::error!(updates, "stopping with updates not stored");
+                    };
                     wait = (wait * 2).min(RETRY_MAX);
                 }
             }
@@ -357,6 +351,16 @@ impl Writer {
         metrics::histogram!("galley_document_persist_seconds")
             .record(started.elapsed().as_secs_f64());
         self.settle(group, outcomes).await;
+    }
+
+    /// Storage does not answer, and the group is retried after `wait`.
+    fn is_away(&self, group: &Group, error: StorageError, wait: Duration) {
+        if wait == RETRY_FIRST {
+            let updates = group.appends.len();
+            tracing::error!(%error, updates, "updates cannot be stored; trying again");
+        }
+        group.not_saved(problem_of(&error));
+        self.trouble.is_now(Some(error));
     }
 
     /// Stores a group of which some row is at fault, in halves, until that row's document is alone.
@@ -384,8 +388,7 @@ impl Writer {
                 Ok(outcomes) => self.settle(due, outcomes).await,
                 Err(error) => {
                     tracing::debug!(%error, "documents that were set aside cannot be stored yet");
-                    let is_faulty = is_of_some_rows(&error);
-                    self.aside.put(due, if is_faulty { Why::Faulty } else { Why::Locked });
+                    self.aside.put(due, Why::of(&error));
                 }
             }
         }
