@@ -272,7 +272,7 @@ fn g15_an_accepted_suggestion_that_a_replica_does_not_show_is_found() {
 fn a_run_in_which_too_little_happened_is_rejected() {
     let mut counts = Counts::default();
     counts.add(&History::writer().fault("server-killed").0);
-    let complaints = complaints(&counts, 240);
+    let complaints = complaints(&counts, 720);
     for name in ["grants", "saved", "take-overs", "revocations", "redis-old", "set-back and held"] {
         let is_named = complaints.iter().any(|it| it.starts_with(&format!("{name}:")));
         assert!(is_named, "{name} is missing in {complaints:?}");

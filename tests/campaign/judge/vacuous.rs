@@ -25,7 +25,9 @@ pub(crate) const KINDS: &[&str] = &[
 ];
 
 /// From this length on each kind of fault must have happened.
-const WHOLE_SECONDS: u64 = 200;
+const WHOLE_SECONDS: u64 = 720;
+/// From this length on two thirds of the kinds must have happened.
+const MOST_SECONDS: u64 = 200;
 
 /// How often what happened.
 #[derive(Clone, Debug, Default)]
@@ -94,6 +96,10 @@ pub(crate) fn complaints(counts: &Counts, seconds: u64) -> Vec<String> {
         least.extend([("accepted", 1), ("deletions", 1), ("set-back and held", 1)]);
         least.extend(KINDS.iter().map(|kind| (*kind, 1)));
     }
+    let kinds = KINDS.iter().filter(|kind| 0 < counts.of(kind)).count();
+    let too_few = MOST_SECONDS <= seconds as u64 && 3 * kinds < 2 * KINDS.len();
     let missing = least.into_iter().filter(|(name, least)| counts.of(name) < *least);
-    missing.map(|(name, least)| format!("{name}: {} and not {least}", counts.of(name))).collect()
+    let missing =
+        missing.map(|(name, least)| format!("{name}: {} and not {least}", counts.of(name)));
+    missing.chain(too_few.then(|| format!("only {kinds} kinds of faults"))).collect()
 }
