@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use axum::extract::Request;
 use axum::http::header::HOST;
+use axum::http::uri::Authority;
 use axum::http::{HeaderMap, HeaderName, Version};
 
 use crate::http::error::ApiError;
@@ -58,7 +59,7 @@ impl Hosts {
             return Ok(());
         }
         let host = host.map(|host| host.to_str().unwrap_or_default());
-        let named = [host, request.uri().authority().map(|authority| authority.as_str())];
+        let named = [host, request.uri().authority().map(Authority::as_str)];
         let is_ours =
             |authority: &str| name_of(authority).is_some_and(|name| is_one_of(names, name));
         if named.into_iter().flatten().all(is_ours) { Ok(()) } else { Err(ApiError::WrongHost) }

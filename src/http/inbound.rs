@@ -218,7 +218,7 @@ mod tests {
     fn frame(first: u8, length: usize) -> Vec<u8> {
         let mut frame = vec![first];
         match u16::try_from(length) {
-            Ok(short @ 0..126) => frame.push(MASKED | short as u8),
+            Ok(short @ 0..126) => frame.push(MASKED | u8::try_from(short).expect("below 126")),
             Ok(length) => {
                 frame.push(MASKED | 126);
                 frame.extend(length.to_be_bytes());

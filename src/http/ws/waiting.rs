@@ -68,9 +68,9 @@ impl Early {
         messages
     }
 
-    fn keep(&mut self, message: Bytes) {
+    fn keep(&mut self, message: &Bytes) {
         // The state vector in a later one covers the earlier ones.
-        let replaced = if is_step_1(&message) {
+        let replaced = if is_step_1(message) {
             self.question.as_ref().map_or(0, Bytes::len)
         } else if self.is_over {
             return;
@@ -79,14 +79,14 @@ impl Early {
         };
         let bytes = self.bytes - replaced + message.len();
         let more = u64::try_from(message.len()).unwrap_or(u64::MAX);
-        let is_full = EARLY_MESSAGES_MAX <= self.messages.len() && !is_step_1(&message);
+        let is_full = EARLY_MESSAGES_MAX <= self.messages.len() && !is_step_1(message);
         if is_full || EARLY_BYTES_MAX < bytes || self.charge.grow(more).is_err() {
             self.is_over = true;
             return;
         }
         self.bytes = bytes;
         // A copy: the message may share the buffer that it was read into.
-        let message = Bytes::copy_from_slice(&message);
+        let message = Bytes::copy_from_slice(message);
         if is_step_1(&message) {
             self.question = Some(message);
         } else {
@@ -189,7 +189,7 @@ impl Early {
                 if is_question(&message) {
                     return Took::Question;
                 }
-                self.keep(message);
+                self.keep(&message);
             }
             Some(Ok(Message::Text(_))) => self.close = Some(Close::Malformed("text-frame")),
             Some(Ok(Message::Pong(number))) => arriving.answered(&number),

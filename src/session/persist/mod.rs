@@ -327,21 +327,20 @@ impl Writer {
         let started = Instant::now();
         let mut wait = RETRY_FIRST;
         let outcomes = loop {
-            match self.storage.append(&group.appends).await {
+            let error = match self.storage.append(&group.appends).await {
                 Ok(outcomes) => break outcomes,
-                Err(error) if is_of_some_rows(&error) => {
-                    return self.store_apart(group, error).await;
-                }
-                Err(error) => {
-                    self.is_away(&group, error, wait);
-                    let pause = tokio::time::sleep(wait);
-                    let Some(()) = self.stop.run_until_cancelled(pause).await else {
-                        let updates = group.appends.len();
-                        return tracing::error!(updates, "stopping with updates not stored");
-                    };
-                    wait = (wait * 2).min(RETRY_MAX);
-                }
+                Err(error) => error,
+            };
+            if is_of_some_rows(&error) {
+                return self.store_apart(group, error).await;
             }
+            self.is_away(&group, error, wait);
+            let pause = self.stop.run_until_cancelled(tokio::time::sleep(wait));
+            if pause.await.is_none() {
+                let updates = group.appends.len();
+                return tracing::error!(updates, "stopping with updates not stored");
+            }
+            wait = (wait * 2).min(RETRY_MAX);
         };
         if RETRY_FIRST < wait {
             let seconds = started.elapsed().as_secs();
