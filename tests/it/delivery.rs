@@ -224,8 +224,7 @@ async fn g15_a_replayed_event_of_a_review_reaches_no_socket() {
     let caught = timeout(PATIENCE, async {
         loop {
             let message = messages.next().await.expect("a message").get_payload_bytes().to_vec();
-            let needle = b"review.created";
-            if message.windows(needle.len()).any(|part| part == needle) {
+            if is_about(&message, b"review.created") {
                 return message;
             }
         }
@@ -246,4 +245,8 @@ async fn g15_a_replayed_event_of_a_review_reaches_no_socket() {
         let told = peer.take_events().into_iter().filter(again).count();
         assert!(told <= 1, "{told} times");
     }
+}
+
+fn is_about(message: &[u8], name: &[u8]) -> bool {
+    message.windows(name.len()).any(|part| part == name)
 }

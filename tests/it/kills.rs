@@ -84,7 +84,7 @@ impl Drop for Witness {
 }
 
 /// Past the test harness, which keeps what a test prints if it passes.
-fn say(line: &str) {
+pub(crate) fn say(line: &str) {
     writeln!(std::io::stderr(), "{line}").expect("somebody listens");
 }
 

@@ -32,7 +32,6 @@ mod redis_server;
 mod proxy;
 #[path = "../locks/resp.rs"]
 mod resp;
-#[expect(dead_code, reason = "what only the tests of locks use")]
 #[path = "../locks/side.rs"]
 mod side;
 

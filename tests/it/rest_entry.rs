@@ -358,15 +358,15 @@ async fn g14_a_token_travels_as_a_subprotocol() {
         let mut request = address.into_client_request().expect("a request");
         let offered = protocols.parse().expect("a header");
         request.headers_mut().insert("sec-websocket-protocol", offered);
-        let (mut socket, response) = connect_async(request).await.expect("a handshake");
+        let (socket, response) = connect_async(request).await.expect("a handshake");
         assert_eq!(response.headers()["sec-websocket-protocol"], "galley", "{protocols}");
-        loop {
-            match socket.next().await.expect("an end").expect("a message") {
-                Message::Close(close) => break close.map(|close| u16::from(close.code)),
-                Message::Binary(_) => break None,
-                _ => {}
-            }
-        }
+        let first = async |message: Result<Message, _>| match message.expect("a message") {
+            Message::Close(close) => Some(close.map(|close| u16::from(close.code))),
+            Message::Binary(_) => Some(None),
+            _ => None,
+        };
+        let mut first = std::pin::pin!(socket.filter_map(first));
+        first.next().await.expect("an end")
     };
     let token = |token: &str| format!("galley.token.{token}");
     assert_eq!(knock(&format!("galley, {}", token(&good)), "").await, None);
