@@ -64,8 +64,9 @@ async fn g13_a_length_that_is_declared_takes_no_memory() {
         pour(&mut writer, &head).await;
         let code = closed(&mut writer).await.map(|(code, _)| code);
         assert!(matches!(code, Some(4400 | 4413)), "{length}: {code:?}");
+        // The allocator takes pages from the system in steps of some hundred KiB for each thread.
         let grew = server.peak().saturating_sub(before);
-        assert!(grew < 2 * MIB, "{length}: {grew} bytes");
+        assert!(grew < 4 * MIB, "{length}: {grew} bytes");
     }
 }
 
