@@ -8,7 +8,7 @@ use galley::sync::frame as message;
 use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpSocket, TcpStream};
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
 use crate::desk::Person;
 use crate::process::Server;
@@ -111,10 +111,11 @@ async fn g17_unfinished_messages_are_charged_to_their_user_and_others_are_served
     let before = server.peak();
     let mut held = Vec::new();
     for number in 0..24 {
-        let mut socket = seat_of(&server, &kim, &format!("{number}")).await;
+        held.push(seat_of(&server, &kim, &format!("{number}")).await);
+    }
+    for socket in &mut held {
         // The first frame of a message that has more.
-        pour(&mut socket, &frame(BINARY, &vec![7; LONG])).await;
-        held.push(socket);
+        pour(socket, &frame(BINARY, &vec![7; LONG])).await;
     }
     let mut refused = 0;
     for socket in &mut held {
@@ -249,4 +250,37 @@ async fn g17_one_address_leaves_connections_for_others() {
     other.write_all(request.as_bytes()).await.expect("sent");
     let status = status_within(&mut other, Duration::from_secs(5)).await;
     assert_eq!(status.as_deref(), Some("200"));
+}
+
+/// W13: of 620 MB for bodies that were gone, the process kept 499.
+#[tokio::test]
+async fn g17_the_memory_of_bodies_that_are_gone_is_returned_to_the_system() {
+    // Wide bounds, so that there is a peak.
+    let server = Server::with(&[
+        ("LIMITS__BUFFERED_BYTES", "2147483648"),
+        ("LIMITS__BUFFERED_BYTES_PER_ADDRESS", "536870912"),
+        ("LIMITS__BUFFERED_BYTES_PER_USER", "536870912"),
+    ])
+    .await;
+    let kim = server.guest("Kim").await;
+    let before = server.resident();
+    let mut held = Vec::new();
+    for _ in 0..100 {
+        held.push(half_body(&server, "/api/documents", &kim.token).await);
+    }
+    let arrived = async {
+        while server.resident() < before + 150 * MIB {
+            sleep(Duration::from_millis(20)).await;
+        }
+    };
+    timeout(PATIENCE, arrived).await.expect("the bodies are held");
+    drop(held);
+    let most = before + server.peak().saturating_sub(before) / 4;
+    let returned = async {
+        while most < server.resident() {
+            sleep(Duration::from_millis(100)).await;
+        }
+    };
+    let kept = timeout(PATIENCE, returned).await;
+    assert!(kept.is_ok(), "{} of {} bytes", server.resident() - before, server.peak());
 }

@@ -33,6 +33,11 @@ impl Server {
         self.memory("VmHWM:")
     }
 
+    /// The memory that the process holds now, in bytes.
+    pub(crate) fn resident(&self) -> u64 {
+        self.memory("VmRSS:")
+    }
+
     fn memory(&self, name: &str) -> u64 {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.id()));
         let status = status.expect("a running process");

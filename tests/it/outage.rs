@@ -82,7 +82,9 @@ async fn g6_redis_restarted_with_an_older_state_costs_no_session_its_seat() {
     cluster.redis.stop().await;
     cluster.redis.start_again_with(&state).await;
     let tabs = desks.iter().enumerate().map(async |(number, desk)| {
-        let server = cluster.either(number + 1);
+        // The server of the session probes its own socket: pub/sub may not be back yet, and a server
+        // counts a probe without a reply as unanswered.
+        let server = cluster.either(number / 2);
         let mut told = (4503, String::new());
         // Redis is not back for that server yet.
         while told.0 == 4503 {
