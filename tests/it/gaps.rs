@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
+use galley::storage::Storage;
 use tempfile::TempDir;
 use tokio::time::{Duration, sleep};
 
+use crate::postgres_server;
 use crate::process::Server;
 use crate::proxy::Proxy;
 use crate::redis_server;
@@ -39,6 +41,41 @@ async fn g14_a_gap_finds_the_links_that_were_revoked_meanwhile() {
 
     assert_eq!(writer.closed().await.0, 4404);
     reader.reads("missed").await;
+}
+
+/// Goal: a gap makes a room read the log, also a room that owes the database an edit: the comparison of
+/// all rooms passes over that one.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn g8_a_gap_makes_a_room_with_an_unsaved_edit_read_the_log() {
+    let (redis, postgres) = (redis_server::Server::start().await, postgres_server::shared());
+    let (proxy, name) = (Proxy::to(&redis).await, postgres.empty().await);
+    let (locks, database) = (proxy.url(), postgres.url(&name));
+    let mut settings = NO_TICK[..3].to_vec();
+    settings.extend([("LOCKS__URL", locks.as_str()), ("DATABASE__URL", database.as_str())]);
+    let server = Server::with(&settings).await;
+    let desk = server.desk("").await;
+    let (writer, reader) = (server.writer(&desk).await, server.reviewer(&desk).await);
+    let storage = Storage::open(&database).await.expect("the server's own");
+    storage.append(&[desk.unannounced_edit("missed")]).await.expect("stored");
+    let mut other = postgres.stranger(&name).await;
+    sqlx::raw_sql("BEGIN").execute(&mut other).await.expect("a transaction");
+    sqlx::query("SELECT 1 FROM documents WHERE id = $1 FOR UPDATE")
+        .bind(&desk.document)
+        .execute(&mut other)
+        .await
+        .expect("the lock");
+    writer.append("unsaved ");
+    writer.event("problem").await;
+
+    proxy.end_all(Parting::Reset);
+
+    for peer in [&reader, &writer] {
+        peer.until("the missed edit", |state| state.text().contains("missed").then_some(())).await;
+    }
+    assert_eq!(writer.is_saved_to(), 0, "the row is locked still");
+    sqlx::raw_sql("COMMIT").execute(&mut other).await.expect("it is free");
+    writer.saved().await;
+    assert!(writer.is_open() && reader.is_open());
 }
 
 #[tokio::test]

@@ -2,9 +2,11 @@
 
 use futures_util::future::join_all;
 use serde_json::{Value, json};
+use tokio::time::{Duration, Instant, sleep};
 
 use crate::desk::{Answer, Desk};
 use crate::process::Server;
+use crate::redis_server::{self, PATIENCE};
 
 const TEXT: &str = "저는 성실한 사람입니다. 🙂 저는 책임감이 강합니다.";
 
@@ -140,6 +142,42 @@ async fn g2_reviewing_and_deciding_need_the_seat_at_that_moment() {
         .await
         .problem(403, "seat-not-held");
     server.post(&desk.writer, &format!("{path}/replies"), reply).await.ok(201);
+}
+
+/// Goal: the lock service names a session of this server that has ended, as it does until a release
+/// arrives. REST requests of its user are refused, although the database has its fence.
+#[tokio::test]
+async fn g2_a_session_that_ended_here_holds_no_seat_though_the_locks_name_it() {
+    let redis = redis_server::Server::start().await;
+    let (url, shared) = (redis.url(), ("DATABASE__SHARED_SQLITE", "true"));
+    let server = Server::with(&[("LOCKS__URL", url.as_str()), shared]).await;
+    let desk = server.desk(TEXT).await;
+    let reviewer = server.reviewer(&desk).await;
+    let draft = json!({ "anchor": at("성실한", TEXT), "body": "?" });
+    server.post(&desk.reviewer, &all(&desk), draft.clone()).await.ok(201);
+    let mut dumps = Vec::new();
+    for kind in ["lock", "grant"] {
+        let key = format!("share-link:{kind}:{}:reviewer", desk.link);
+        let dump: Vec<u8> = redis.run(&format!("DUMP {key}")).await;
+        dumps.push((key, dump));
+    }
+    reviewer.leave().await;
+    let began = Instant::now();
+    while redis.run::<usize>(&format!("EXISTS {}", dumps[0].0)).await != 0 {
+        assert!(began.elapsed() < PATIENCE, "the seat was never released");
+        sleep(Duration::from_millis(10)).await;
+    }
+    let mut connection = redis.connection().await;
+    for (key, dump) in dumps {
+        let mut restore = redis::cmd("RESTORE");
+        restore.arg(key).arg(600_000).arg(dump).arg("REPLACE");
+        let _: redis::Value = restore.query_async(&mut connection).await.expect("restored");
+    }
+    let link = server.get(&desk.writer, &format!("/api/share-links/{}", desk.link)).await.ok(200);
+    assert_eq!(link["seats"]["reviewer"]["taken"], true, "the locks name the session");
+
+    let refused = server.post(&desk.reviewer, &all(&desk), draft).await;
+    refused.problem(403, "seat-not-held");
 }
 
 #[tokio::test]

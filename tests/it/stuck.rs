@@ -4,6 +4,7 @@
 use serde_json::Value;
 use tokio::time::{Duration, Instant, sleep};
 
+use crate::cluster::was_seated;
 use crate::desk::Desk;
 use crate::peer::Peer;
 use crate::postgres_server;
@@ -60,6 +61,52 @@ async fn g16_a_locked_row_delays_only_its_own_document() {
     let stored = server.text(&stuck.writer, &stuck.document).await;
     assert_eq!(stored, "stuck stuck stuck no more");
 }
+
+/// Goal: an edit that the database cannot store yet is stored before the second tab of its user is
+/// seated on the same server: the new fence would refuse the edit and reset the room.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn g7_a_take_over_on_the_same_server_waits_for_the_first_tabs_edit() {
+    let postgres = postgres_server::shared();
+    let name = postgres.empty().await;
+    let server = Server::with(&[("DATABASE__URL", &postgres.url(&name))]).await;
+    let desk = server.desk("Dear").await;
+    let (reader, first) = (server.reviewer(&desk).await, server.writer(&desk).await);
+    let mut other = postgres.stranger(&name).await;
+    sqlx::raw_sql("BEGIN").execute(&mut other).await.expect("a transaction");
+    sqlx::query("SELECT 1 FROM documents WHERE id = $1 FOR UPDATE")
+        .bind(&desk.document)
+        .execute(&mut other)
+        .await
+        .expect("the lock");
+    first.append(" Sir");
+    // The server has set the document aside: no statement of the edit waits for the row any more.
+    first.event("problem").await;
+
+    let mut second = server.knock(&desk, "writer", "events=1&takeover=1").await;
+    assert_eq!(first.closed().await, (4410, "taken_over".to_owned()));
+    // A server that does not wait ratifies the new fence now. Its statement is first in the queue for
+    // the row.
+    sleep(RATIFIES_WITHIN).await;
+    sqlx::raw_sql("COMMIT").execute(&mut other).await.expect("it is free");
+    while !was_seated(&second).await {
+        // The server has waited for as long as it waits, and has ratified nothing.
+        assert_eq!(second.closed().await, (4503, "storage".to_owned()));
+        second = server.knock(&desk, "writer", "events=1&takeover=1").await;
+    }
+
+    second.synced().await;
+    assert_eq!(second.text(), "Dear Sir");
+    second.append(" or Madam");
+    second.saved().await;
+    reader.reads("Dear Sir or Madam").await;
+    assert!(reader.is_open() && problems(&reader).iter().all(|it| it["type"] != RESET));
+    let stored = server.text(&desk.writer, &desk.document).await;
+    assert_eq!(stored, "Dear Sir or Madam");
+}
+
+const RESET: &str = "/problems/document-reset";
+/// What a claim takes from the end of the first tab to the statement of the new fence, and some.
+const RATIFIES_WITHIN: Duration = Duration::from_millis(300);
 
 /// Goal: a row that does not parse ends the sessions of its own document, and all others go on.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

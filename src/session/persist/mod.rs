@@ -18,6 +18,8 @@
 //!   task sets that document aside ([`aside`]), in order, and retries it on its own schedule.
 
 mod aside;
+#[cfg(test)]
+mod reset_tests;
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};

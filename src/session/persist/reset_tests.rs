@@ -1,0 +1,152 @@
+//! Tests of P3: after a refusal nothing else of that room is stored.
+//!
+//! They serve the queue of the persister themselves, so that a group ends where a test needs it.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use chrono::Utc;
+use tempfile::TempDir;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use super::aside::{Aside, Why};
+use super::{Group, Order, Owed, Owing, Persister, Queue, persister, run};
+use crate::domain::fence::Fence;
+use crate::domain::ids::{DocumentId, NodeId, SessionId, ShareLinkId};
+use crate::domain::seat::{Role, Seat};
+use crate::domain::user::User;
+use crate::relay::Relay;
+use crate::session::holding::{Holding, Sitter};
+use crate::session::missed_reviews::missed;
+use crate::session::options::RoomLimits;
+use crate::session::outbox::outbox;
+use crate::session::room::{Ailment, Opening, Room};
+use crate::storage::Storage;
+use crate::storage::documents::NewDocument;
+use crate::storage::links::NewShareLink;
+use crate::storage::seats::Ratified;
+use crate::sync::frame;
+use crate::sync::log::UpdateLog;
+use crate::sync::text::document_from_text;
+
+/// Longer than a busy machine takes.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// The fence that the database has, and one before it.
+const RATIFIED: Fence = Fence(5);
+const FORMER: Fence = Fence(4);
+
+/// A document with a link, and its room without a task of its own: no reset follows a refusal.
+struct Scene {
+    _folder: TempDir,
+    storage: Storage,
+    kim: User,
+    seat: Seat,
+    room: Arc<Room>,
+    persister: Persister,
+    queue: Queue,
+}
+
+impl Scene {
+    async fn new() -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        let url = format!("sqlite://{}", folder.path().join("galley.db").display());
+        let storage = Storage::open(&url).await.expect("a database");
+        let kim = User { id: "kim".parse().expect("an id"), name: "Kim".to_owned() };
+        let (document, link) = (DocumentId::generate(), ShareLinkId::generate());
+        let new = NewDocument {
+            id: document,
+            title: String::new(),
+            owner: kim.clone(),
+            update: Bytes::new(),
+            characters: 0,
+            now: Utc::now(),
+        };
+        storage.create_document(&new).await.expect("a document");
+        let new =
+            NewShareLink { id: link, document_id: document, invite_hash: [0; 32], now: Utc::now() };
+        storage.find_or_create_link(&new).await.expect("a link");
+        let seat = Seat::new(link, Role::Writer);
+        let session = SessionId::generate();
+        let ratified = storage.ratify(seat, RATIFIED, session, &kim.id, Utc::now()).await;
+        assert_eq!(ratified.expect("an answer"), Ratified::Accepted);
+        let stored = storage.log(document).await.expect("readable").expect("a document");
+        let opening = Opening {
+            document,
+            rows: stored.parts.len(),
+            log: UpdateLog::open_up_to(stored.parts).0,
+            seq: stored.seq,
+            owners: HashMap::new(),
+            review_changes: 0,
+            is_damaged: false,
+        };
+        let (persister, queue) = persister();
+        let room = Room::open(opening, RoomLimits::default(), persister.clone(), missed().0);
+        let room = Arc::new(room);
+        Self { _folder: folder, storage, kim, seat, room, persister, queue }
+    }
+
+    /// The room takes an edit of a session that believes to hold the seat under that fence.
+    fn types(&self, fence: Fence, client: u64, text: &str) {
+        let sitter = Sitter {
+            session: SessionId::generate(),
+            seat: self.seat,
+            document: self.room.document,
+            user: self.kim.clone(),
+            resume: String::new(),
+            wants_events: true,
+        };
+        let holding = Arc::new(Holding::claiming(sitter, outbox(100_000).0));
+        let now = Instant::now();
+        holding.granted(fence, Utc::now(), now + PATIENCE);
+        let update = document_from_text(text, client);
+        let taken = self.room.receive(&holding, &update, &frame::update(&update), now);
+        assert!(taken.is_ok() && !self.room.is_settled(), "the room owes the edit");
+    }
+
+    async fn last_number(&self) -> i64 {
+        let document = self.room.document;
+        self.storage.last_numbers(&[document]).await.expect("readable")[&document]
+    }
+}
+
+#[tokio::test]
+async fn g8_an_edit_that_waits_behind_a_refused_one_of_its_room_is_not_stored() {
+    let mut scene = Scene::new().await;
+    let before = scene.last_number().await;
+    let queue = std::mem::replace(&mut scene.queue, persister().1);
+    let (stop, relay) = (CancellationToken::new(), Relay::alone(NodeId::generate()));
+    let tasks = TaskTracker::new();
+    tasks.spawn(run(scene.storage.clone(), relay, queue, stop.clone()));
+
+    scene.types(FORMER, 1, "refused ");
+    assert!(scene.persister.flush(PATIENCE).await);
+    assert!(scene.room.takes_no_more());
+    // By itself the database would take this one.
+    scene.types(RATIFIED, 2, "later ");
+    assert!(scene.persister.flush(PATIENCE).await);
+
+    assert_eq!(scene.last_number().await, before);
+    stop.cancel();
+}
+
+#[tokio::test]
+async fn g8_an_edit_that_was_set_aside_is_not_stored_after_a_refusal_in_its_room() {
+    let mut scene = Scene::new().await;
+    scene.types(RATIFIED, 1, "locked ");
+    let order = scene.queue.orders.recv().await.expect("an order");
+    let Order::Store(owed) = order else { panic!("{order:?}") };
+    let Owed { room, holding, append, debt } = *owed;
+    let (mut group, mut aside) = (Group::default(), Aside::default());
+    group.put(append, Owing { room, holding, debt });
+    aside.put(group, Why::Locked);
+
+    scene.room.ails(Ailment::Orphaned);
+
+    assert!(aside.take_due(Instant::now() + PATIENCE, 10).is_empty());
+    aside.forget_stored();
+    assert!(aside.is_empty());
+}
