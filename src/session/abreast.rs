@@ -3,8 +3,8 @@
 //! A server announces what it commits. If the server dies between the commit and the message, no
 //! later message shows the loss. On a lone server the same happens when the answer to a commit is
 //! lost. So each tick, and each gap of the relay, starts one comparison: one statement finds the
-//! revoked links of all sessions (G14), two the last numbers of all rooms and of their reviews (G8), and one script call
-//! the seats of the users on other servers (G4).
+//! revoked links of all sessions (G14), two the last numbers of all rooms and of their reviews (G8), one
+//! the ratified fences of all seats here, and one script call the seats of the users on other servers (G4).
 //!
 //! The comparison also finds a database that was set back: rooms are ahead of its last numbers
 //! ([`Room::ails`]), or sessions of its fences ([`set_back`](crate::session::set_back)).

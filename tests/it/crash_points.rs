@@ -65,12 +65,12 @@ impl Case {
         Self { act, desk, review }
     }
 
-    /// Whether the reviewer acts, and not the writer.
     /// The user who does not act comes first.
     fn other_first(&self, writer: Peer, reviewer: Peer) -> [Peer; 2] {
         if self.is_the_reviewers() { [writer, reviewer] } else { [reviewer, writer] }
     }
 
+    /// Whether the reviewer acts, and not the writer.
     fn is_the_reviewers(&self) -> bool {
         matches!(self.act, Act::Create | Act::Reply | Act::DeleteReview)
     }
