@@ -4,7 +4,7 @@
 //! A request with a valid token is charged to its user and to its address, another one to its address
 //! alone: guests are free, so a bound by user bounds nothing (G17). Many users may share an address, so
 //! an address has more. The entry of guests has a rate of its own. The address is the one of the
-//! connection, or what a [trusted proxy](crate::http::origin::Proxies) names.
+//! connection, or what a [trusted proxy](crate::http::host::Proxies) names.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::num::NonZeroU32;
