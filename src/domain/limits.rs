@@ -88,6 +88,15 @@ pub const REVIEW_EVENT_BURST: NonZeroU32 = NonZeroU32::MIN.saturating_add(2 * 10
 pub const TEXTS_BUILT_MAX: usize = 4;
 /// Texts built at once for one address, and for the server's own work: one place is left for others.
 pub const TEXTS_PER_ADDRESS_MAX: usize = TEXTS_BUILT_MAX - 1;
+/// Requests of one user that wait for a text: a person has some tabs, each with some requests. Beyond it,
+/// and beyond the two bounds below, the server answers 503.
+pub const TEXTS_WAITING_PER_USER_MAX: usize = 64;
+/// Requests of one address that wait for a text: an office of hundreds that reconnects at once. One
+/// address leaves room for others.
+pub const TEXTS_WAITING_PER_ADDRESS_MAX: usize = 1_024;
+/// Requests of users that wait for a text: each takes a few kilobytes, and each turn costs a walk
+/// through those who wait.
+pub const TEXTS_WAITING_MAX: usize = 4 * TEXTS_WAITING_PER_ADDRESS_MAX;
 /// Longest label of a version, in characters.
 pub const LABEL_CHARS_MAX: usize = 100;
 /// Versions of one document. Beyond it the oldest automatic ones go.

@@ -127,7 +127,7 @@ async fn count_now(document: &mut Document, sessions: &Sessions) -> Result<(), A
     if sessions.is_open(document.id) {
         match sessions.text(document.id).await {
             Ok(text) => document.characters = count_characters(&text),
-            Err(SessionError::Unreadable | SessionError::TooCostly) => {}
+            Err(SessionError::Unreadable | SessionError::TooCostly | SessionError::Busy) => {}
             Err(error) => return Err(error.into()),
         }
     }

@@ -276,7 +276,7 @@ fn session_contract(error: &SessionError) -> Contract {
             (Is::SERVICE_UNAVAILABLE, "text-too-costly", "The text takes too long to read")
         }
         SessionError::StorageSpent => STORAGE_FULL,
-        SessionError::Storage(_) | SessionError::Locks(_) => {
+        SessionError::Busy | SessionError::Storage(_) | SessionError::Locks(_) => {
             (Is::SERVICE_UNAVAILABLE, "unavailable", "Try again")
         }
     }

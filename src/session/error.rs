@@ -18,6 +18,9 @@ pub enum SessionError {
     /// Its text takes longer to build than anybody waits.
     #[error("the document's text takes too long to build")]
     TooCostly,
+    /// As many requests wait for a text as may.
+    #[error("too many requests wait for a text")]
+    Busy,
     /// The database is above its bound and takes edits only.
     #[error("the server has no room for anything new")]
     StorageSpent,

@@ -342,7 +342,7 @@ async fn build(
     if newest.first().is_some_and(|newest| seq <= newest.seq) {
         return Ok(None);
     }
-    let snapshot = Snapshot { place: rooms.place(document).await, ..snapshot };
+    let snapshot = Snapshot { place: Some(rooms.place(document).await?), ..snapshot };
     let pack = |text: &Text| Packed::of(&text.content());
     let text = rooms.read_text(document, snapshot, pack).await?;
     Ok(Some(NewVersion {

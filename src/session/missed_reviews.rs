@@ -83,7 +83,9 @@ impl Sessions {
         let reviews = Reviews::new(self.clone());
         let placed = match reviews.place(room.document, changed.clone()).await {
             // The words of a review are news, also where its place cannot be found.
-            Err(ReviewError::Session(SessionError::TooCostly)) => Reviews::unplaced(changed),
+            Err(ReviewError::Session(SessionError::TooCostly | SessionError::Busy)) => {
+                Reviews::unplaced(changed)
+            }
             placed => placed?,
         };
         let events = placed.iter().zip(numbers).map(|(review, (first, last))| {

@@ -48,9 +48,9 @@ impl Readings {
 
     /// Waits for a place, for the user of the request in this task or for the server itself. Who has one
     /// must not wait for another.
-    pub(super) async fn place(&self, document: DocumentId) -> Option<Place> {
-        // Without a place the text is built all the same.
-        self.places.take(Asker::now(document)).await.map(Arc::new)
+    pub(super) async fn place(&self, document: DocumentId) -> Result<Place, SessionError> {
+        let turn = self.places.take(Asker::now(document)).await;
+        turn.map(Arc::new).ok_or(SessionError::Busy)
     }
 
     /// Builds the text on a blocking thread, looks at it, and drops it again. Its place is given back
@@ -160,7 +160,7 @@ mod tests {
 
     async fn snapshot(readings: &Readings) -> Snapshot {
         let merged = document_from_text("text", 7);
-        let place = readings.place(DocumentId::generate()).await;
+        let place = readings.place(DocumentId::generate()).await.ok();
         Snapshot { merged, seq: 1, is_settled: true, version: 0, place }
     }
 
@@ -215,7 +215,7 @@ mod tests {
                 .is_err()
         );
         drop(ends);
-        assert!(readings.place(DocumentId::generate()).await.is_some());
+        assert!(readings.place(DocumentId::generate()).await.is_ok());
     }
 
     #[tokio::test]
@@ -242,8 +242,6 @@ mod tests {
         let snap = Snapshot { merged: vec![9, 9].into(), ..snapshot(&readings).await };
         let broken = readings.read(DocumentId::generate(), snap, Text::content).await;
         assert!(matches!(broken, Err(SessionError::Unreadable)));
-        assert!(
-            readings.place(DocumentId::generate()).await.is_some() && readings.costly.is_empty()
-        );
+        assert!(readings.place(DocumentId::generate()).await.is_ok() && readings.costly.is_empty());
     }
 }

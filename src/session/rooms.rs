@@ -111,9 +111,10 @@ impl Rooms {
     ///
     /// # Errors
     ///
-    /// [`SessionError::NoSuchDocument`], or storage's failure.
+    /// [`SessionError::NoSuchDocument`], [`SessionError::Busy`] when too many requests wait, or storage's
+    /// failure.
     pub async fn snapshot(&self, document: DocumentId) -> Result<Snapshot, SessionError> {
-        let place = self.place(document).await;
+        let place = Some(self.place(document).await?);
         // Whoever reads half of it may take it for the whole. In the room it is said.
         if let Some(room) = self.find(document) {
             if room.is_damaged() {
@@ -130,7 +131,7 @@ impl Rooms {
         Ok(Snapshot { merged, seq, is_settled: true, version: 0, place })
     }
 
-    pub(super) async fn place(&self, document: DocumentId) -> Option<Place> {
+    pub(super) async fn place(&self, document: DocumentId) -> Result<Place, SessionError> {
         self.readings.place(document).await
     }
 
@@ -167,7 +168,7 @@ impl Rooms {
                 self.storage.compact(room.document, snapshot.seq, &snapshot.merged).await?;
             }
             let count = |text: &Text| count_characters(&text.content());
-            let snapshot = Snapshot { place: self.place(room.document).await, ..snapshot };
+            let snapshot = Snapshot { place: Some(self.place(room.document).await?), ..snapshot };
             let characters = self.read_text(room.document, snapshot, count).await?;
             self.storage.set_characters(room.document, characters).await?;
             Ok::<_, SessionError>(())

@@ -415,6 +415,7 @@ fn close_for(error: SessionError) -> Close {
         SessionError::RoomFull => Close::TooMuch("room-full"),
         SessionError::Unreadable
         | SessionError::TooCostly
+        | SessionError::Busy
         | SessionError::StorageSpent
         | SessionError::Storage(_)
         | SessionError::Locks(_) => Close::Unavailable("storage"),

@@ -7,6 +7,9 @@
 //!   longest ago; within an address to the asker that was served longest ago. So a thousand requests
 //!   of one user delay another user by the one that is under way.
 //! - **F3** A place comes back when its [`Turn`] is dropped, also where its asker has stopped waiting.
+//! - **F4** A request leaves the queue when its future is dropped. Requests of users wait up to a bound for
+//!   each user, each address and the server. The requests of the server itself have no bound: a room
+//!   causes few.
 
 use std::collections::{HashMap, VecDeque};
 use std::net::IpAddr;
@@ -16,6 +19,9 @@ use tokio::sync::oneshot;
 use tokio::task_local;
 
 use crate::domain::ids::{DocumentId, UserId};
+use crate::domain::limits::{
+    TEXTS_WAITING_MAX, TEXTS_WAITING_PER_ADDRESS_MAX, TEXTS_WAITING_PER_USER_MAX,
+};
 
 task_local! {
     /// The user and the address of the request that runs in this task.
@@ -79,12 +85,17 @@ struct State {
     addresses: HashMap<Option<IpAddr>, Address>,
     /// Turns that were given.
     given: u64,
+    /// Tickets that were issued. Each waiting request has its own.
+    tickets: u64,
+    /// Waiting requests of users.
+    waiting: usize,
 }
 
 #[derive(Debug, Default)]
 struct Address {
     running: usize,
     served: u64,
+    waiting: usize,
     askers: HashMap<Asker, Queue>,
 }
 
@@ -92,7 +103,7 @@ struct Address {
 struct Queue {
     is_running: bool,
     served: u64,
-    waiting: VecDeque<oneshot::Sender<Turn>>,
+    waiting: VecDeque<(u64, oneshot::Sender<Turn>)>,
 }
 
 /// A place that is taken, until it is dropped.
@@ -100,22 +111,35 @@ struct Queue {
 pub struct Turn {
     turns: Turns,
     asker: Asker,
+    /// The place is free again.
+    is_over: bool,
+}
+
+/// A waiting request. Its drop removes the request from the queue (F4).
+struct Waiter<'a> {
+    turns: &'a Turns,
+    asker: Asker,
+    ticket: u64,
 }
 
 impl Turns {
     pub(super) fn new(places: usize, per_address: usize) -> Self {
-        let state = State { free: places, per_address, addresses: HashMap::new(), given: 0 };
+        let state = State {
+            free: places,
+            per_address,
+            addresses: HashMap::new(),
+            given: 0,
+            tickets: 0,
+            waiting: 0,
+        };
         Self(Arc::new(Mutex::new(state)))
     }
 
-    /// Waits for a turn.
+    /// Waits for a turn. `None`: as many requests wait as may (F4).
     pub(super) async fn take(&self, asker: Asker) -> Option<Turn> {
         let (sender, turn) = oneshot::channel();
-        {
-            let mut state = self.lock();
-            let address = state.addresses.entry(asker.address()).or_default();
-            address.askers.entry(asker).or_default().waiting.push_back(sender);
-        }
+        let ticket = self.lock().join(&asker, sender)?;
+        let _waiter = Waiter { turns: self, asker, ticket };
         self.give();
         // The sender is dropped only with all of this.
         turn.await.ok()
@@ -132,8 +156,13 @@ impl Turns {
         loop {
             let next = self.lock().next();
             let Some((asker, sender)) = next else { return };
-            // Outside of the lock: a turn for which nobody waits any more comes back at once (F3).
-            let _came_back = sender.send(Turn { turns: self.clone(), asker });
+            let turn = Turn { turns: self.clone(), asker, is_over: false };
+            // Outside of the lock. The loop ends a turn whose request is gone (F3): the turn's drop
+            // would call this function again, as deep as there are such requests.
+            if let Err(mut turn) = sender.send(turn) {
+                turn.is_over = true;
+                self.lock().end(&turn.asker);
+            }
         }
     }
 
@@ -144,12 +173,58 @@ impl Turns {
 
 impl Drop for Turn {
     fn drop(&mut self) {
-        self.turns.lock().end(&self.asker);
-        self.turns.give();
+        if !self.is_over {
+            self.turns.lock().end(&self.asker);
+            self.turns.give();
+        }
+    }
+}
+
+impl Drop for Waiter<'_> {
+    fn drop(&mut self) {
+        self.turns.lock().withdraw(&self.asker, self.ticket);
     }
 }
 
 impl State {
+    /// Adds a request to the queue of its asker. `None`: the queue has no room (F4).
+    fn join(&mut self, asker: &Asker, sender: oneshot::Sender<Turn>) -> Option<u64> {
+        if matches!(asker, Asker::User(..)) {
+            let address = self.addresses.get(&asker.address());
+            let queue = address.and_then(|address| address.askers.get(asker));
+            let is_full = TEXTS_WAITING_MAX <= self.waiting
+                || address.is_some_and(|it| TEXTS_WAITING_PER_ADDRESS_MAX <= it.waiting)
+                || queue.is_some_and(|it| TEXTS_WAITING_PER_USER_MAX <= it.waiting.len());
+            if is_full {
+                return None;
+            }
+        }
+        self.tickets = self.tickets.saturating_add(1);
+        let address = self.addresses.entry(asker.address()).or_default();
+        let queue = address.askers.entry(asker.clone()).or_default();
+        queue.waiting.push_back((self.tickets, sender));
+        address.waiting = address.waiting.saturating_add(1);
+        if matches!(asker, Asker::User(..)) {
+            self.waiting = self.waiting.saturating_add(1);
+        }
+        Some(self.tickets)
+    }
+
+    /// Removes a request from the queue, unless it has received its turn.
+    fn withdraw(&mut self, asker: &Asker, ticket: u64) {
+        let Some(address) = self.addresses.get_mut(&asker.address()) else { return };
+        let Some(queue) = address.askers.get_mut(asker) else { return };
+        let Ok(at) = queue.waiting.binary_search_by_key(&ticket, |(ticket, _)| *ticket) else {
+            return;
+        };
+        queue.waiting.remove(at);
+        address.waiting = address.waiting.saturating_sub(1);
+        if matches!(asker, Asker::User(..)) {
+            self.waiting = self.waiting.saturating_sub(1);
+        }
+        self.forget_unused(asker);
+    }
+
     /// Whose turn it is (F1, F2).
     fn next(&mut self) -> Option<(Asker, oneshot::Sender<Turn>)> {
         let per_address = self.per_address;
@@ -162,7 +237,11 @@ impl State {
             .min_by_key(|(_, address)| (address.running, address.served))?;
         let askers = address.askers.iter_mut().filter(|(_, queue)| queue.may_run());
         let (asker, queue) = askers.min_by_key(|(_, queue)| queue.served)?;
-        let sender = queue.waiting.pop_front()?;
+        let (_, sender) = queue.waiting.pop_front()?;
+        address.waiting = address.waiting.saturating_sub(1);
+        if matches!(asker, Asker::User(..)) {
+            self.waiting = self.waiting.saturating_sub(1);
+        }
         self.given = self.given.saturating_add(1);
         self.free = self.free.saturating_sub(1);
         (queue.is_running, queue.served) = (true, self.given);
@@ -177,9 +256,16 @@ impl State {
         address.running = address.running.saturating_sub(1);
         if let Some(queue) = address.askers.get_mut(asker) {
             queue.is_running = false;
-            if queue.waiting.is_empty() {
-                address.askers.remove(asker);
-            }
+        }
+        self.forget_unused(asker);
+    }
+
+    /// Removes the asker without a turn and without a request, and its address with the last asker.
+    fn forget_unused(&mut self, asker: &Asker) {
+        let Some(address) = self.addresses.get_mut(&asker.address()) else { return };
+        let queue = address.askers.get(asker);
+        if queue.is_some_and(|queue| !queue.is_running && queue.waiting.is_empty()) {
+            address.askers.remove(asker);
         }
         if address.askers.is_empty() {
             self.addresses.remove(&asker.address());
@@ -196,6 +282,9 @@ impl Queue {
 #[cfg(test)]
 mod tests {
     use std::net::Ipv4Addr;
+
+    use std::pin::Pin;
+    use std::task::{Context, Waker};
 
     use tokio::task::{JoinHandle, yield_now};
 
@@ -295,5 +384,73 @@ mod tests {
         drop(running);
         drop(late.await.expect("a turn"));
         assert_eq!(turns.free(), 1);
+    }
+
+    /// A request that stands in the queue, without a task. `None`: the queue has no room.
+    fn queued(turns: &Turns, asker: Asker) -> Option<Pin<Box<impl Future<Output = Option<Turn>>>>> {
+        let mut request = Box::pin(turns.take(asker));
+        let polled = request.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+        polled.is_pending().then_some(request)
+    }
+
+    #[tokio::test]
+    async fn g17_twenty_thousand_abandoned_requests_leave_the_queue_at_once() {
+        let turns = Turns::new(1, 1);
+        let running = turns.take(asker("lee", 1)).await.expect("at once");
+        let server = || Asker::Server(DocumentId::generate());
+        let abandoned: Vec<_> = (0..20_000).map(|_| queued(&turns, server())).collect();
+        assert!(abandoned.iter().all(Option::is_some), "the server's own requests have no bound");
+        drop(abandoned);
+        for _ in 0..20_000 {
+            drop(queued(&turns, asker("kim", 1)).expect("an abandoned request takes no room"));
+        }
+        let kept: usize = turns.lock().addresses.values().map(|address| address.askers.len()).sum();
+        assert_eq!(kept, 1, "the queue keeps the running asker only");
+        let late = waits(&turns, asker("park", 2)).await;
+        drop(running);
+        drop(late.await.expect("a turn"));
+        assert_eq!(turns.free(), 1);
+    }
+
+    /// The receivers are gone and their requests still stand in the queue, as in a race with `give`.
+    #[tokio::test]
+    async fn g17_turns_of_requests_without_a_receiver_end_without_recursion() {
+        let turns = Turns::new(1, 1);
+        let running = turns.take(asker("lee", 1)).await.expect("at once");
+        let document = DocumentId::generate();
+        for _ in 0..20_000 {
+            let (sender, _gone) = oneshot::channel();
+            turns.lock().join(&Asker::Server(document), sender).expect("a ticket");
+        }
+        let late = waits(&turns, asker("park", 2)).await;
+        drop(running);
+        drop(late.await.expect("a turn"));
+        assert_eq!(turns.free(), 1);
+        assert!(turns.lock().addresses.is_empty());
+    }
+
+    #[tokio::test]
+    async fn g17_the_number_of_waiting_requests_has_a_bound() {
+        let turns = Turns::new(1, 1);
+        let running = turns.take(asker("lee", 1)).await.expect("at once");
+        let mut waiting = Vec::new();
+        for _ in 0..TEXTS_WAITING_PER_USER_MAX {
+            waiting.push(queued(&turns, asker("kim", 2)).expect("room"));
+        }
+        assert!(turns.take(asker("kim", 2)).await.is_none());
+        for user in TEXTS_WAITING_PER_USER_MAX..TEXTS_WAITING_PER_ADDRESS_MAX {
+            waiting.push(queued(&turns, asker(&format!("guest-{user}"), 2)).expect("room"));
+        }
+        assert!(turns.take(asker("park", 2)).await.is_none());
+        for user in TEXTS_WAITING_PER_ADDRESS_MAX..TEXTS_WAITING_MAX {
+            let address = u8::try_from(3 + user % 200).expect("an address");
+            waiting.push(queued(&turns, asker(&format!("guest-{user}"), address)).expect("room"));
+        }
+        assert!(turns.take(asker("park", 250)).await.is_none());
+        drop(waiting);
+        drop(running);
+        drop(turns.take(asker("park", 250)).await.expect("room again"));
+        let state = turns.lock();
+        assert!(state.addresses.is_empty() && state.waiting == 0);
     }
 }

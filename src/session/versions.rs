@@ -234,7 +234,7 @@ impl Versions {
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, SessionError> {
         let shared = &self.sessions.shared;
-        let place = shared.rooms.place(document).await;
+        let place = shared.rooms.place(document).await?;
         let tasks: &TaskTracker = &shared.tasks;
         let working = tasks.spawn_blocking(move || {
             // Given back when the work is done, also if nobody waits for it any more.
