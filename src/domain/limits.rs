@@ -61,6 +61,9 @@ pub const UNCHARGED_BYTES_MAX: u64 = 16 * 1024;
 /// Longer websocket messages, in bytes, have a buffer of their own, which is released with them. A
 /// keystroke has forty bytes, a cursor three hundred.
 pub const LONG_MESSAGE_BYTES: u64 = 4 * 1024;
+/// Seconds by which a token must be newer than the stored name's before the same name is written again
+/// for its time. New tokens of one user then cost at most one commit a minute.
+pub const NAME_TIME_STEP_SECONDS: i64 = 60;
 /// Presence of one session, in bytes: a cursor, a selection and a name take about 300.
 pub const AWARENESS_BYTES_MAX: usize = 8 * 1024;
 /// Deepest nesting the validator lets through. yrs 0.28.1 overflows a 2 MiB stack at some 6,000

@@ -2,6 +2,7 @@
 
 use chrono::{DateTime, Utc};
 
+use crate::domain::limits::NAME_TIME_STEP_SECONDS;
 use crate::domain::user::User;
 use crate::storage::error::StorageError;
 use crate::storage::{Storage, on_engine};
@@ -9,7 +10,7 @@ use crate::storage::{Storage, on_engine};
 impl Storage {
     /// Stores a user's name as a token of that moment has it. A token that is older than the one the
     /// stored name is from changes nothing: it may still be valid after a rename. Costs a read when
-    /// the name is the stored one.
+    /// the name is the stored one, and a write if the token is newer by more than a minute.
     ///
     /// # Errors
     ///
@@ -21,4 +22,16 @@ impl Storage {
     ) -> Result<(), StorageError> {
         on_engine!(self, save_user(user, issued_at))
     }
+}
+
+/// Whether a token of `issued_at` with this name changes the row: the stored name, and the time of the
+/// token that it is from.
+pub(in crate::storage) fn changes(
+    stored: Option<(&str, DateTime<Utc>)>,
+    name: &str,
+    issued_at: DateTime<Utc>,
+) -> bool {
+    let Some((stored, since)) = stored else { return true };
+    let newer_by = issued_at.timestamp_millis() - since.timestamp_millis();
+    if stored == name { NAME_TIME_STEP_SECONDS * 1_000 < newer_by } else { 0 <= newer_by }
 }

@@ -114,6 +114,11 @@ pub(crate) async fn a_name_comes_from_the_newest_token(desk: Desk) {
         (&before, at(19), &after),
         (&before, at(20), &before),
         (&after, at(30), &after),
+        // A newer token with the same name is the newest one, too.
+        (&after, at(200), &after),
+        (&before, at(100), &after),
+        (&before, at(201), &before),
+        (&after, at(300), &after),
     ] {
         desk.storage.save_user(name, issued_at).await.unwrap();
         assert_eq!(&desk.storage.document(document).await.unwrap().unwrap().owner, stored);

@@ -8,6 +8,7 @@ use crate::storage::error::StorageError;
 use crate::storage::postgres::columns::{Moment, kept};
 use crate::storage::postgres::stop::Stop;
 use crate::storage::postgres::{Postgres, WRITE, read, transaction};
+use crate::storage::users::changes;
 
 impl Postgres {
     pub(in crate::storage) async fn save_user(
@@ -15,14 +16,14 @@ impl Postgres {
         user: &User,
         issued_at: DateTime<Utc>,
     ) -> Result<(), StorageError> {
-        let is_known = read!(self.others, connection => {
-            let known: Option<String> = sqlx::query_scalar("SELECT name FROM users WHERE id = $1")
-                .bind(user.id.as_str())
-                .fetch_optional(connection)
-                .await?;
-            Ok(known.as_deref() == Some(&*kept(&user.name)))
+        let changes = read!(self.others, connection => {
+            let select = "SELECT name, updated_at FROM users WHERE id = $1";
+            let stored: Option<(String, Moment)> =
+                sqlx::query_as(select).bind(user.id.as_str()).fetch_optional(connection).await?;
+            let stored = stored.as_ref().map(|(name, since)| (name.as_str(), since.0));
+            Ok(changes(stored, &kept(&user.name), issued_at))
         });
-        if is_known.map_err(Stop::into_error)? {
+        if !changes.map_err(Stop::into_error)? {
             return Ok(());
         }
         let saving = transaction!(self.others, WRITE, tx => {
@@ -30,7 +31,7 @@ impl Postgres {
                 "INSERT INTO users AS u (id, name, updated_at) VALUES ($1, $2, $3) \
                  ON CONFLICT (id) DO UPDATE \
                  SET name = excluded.name, updated_at = excluded.updated_at \
-                 WHERE u.name <> excluded.name AND u.updated_at <= excluded.updated_at",
+                 WHERE u.updated_at <= excluded.updated_at",
             )
             .bind(user.id.as_str())
             .bind(kept(&user.name))

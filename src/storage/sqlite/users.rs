@@ -7,6 +7,7 @@ use crate::domain::user::User;
 use crate::storage::error::StorageError;
 use crate::storage::sqlite::Sqlite;
 use crate::storage::sqlite::memory::Forget;
+use crate::storage::users::changes;
 
 impl Sqlite {
     pub(in crate::storage) async fn save_user(
@@ -14,18 +15,23 @@ impl Sqlite {
         user: &User,
         issued_at: DateTime<Utc>,
     ) -> Result<(), StorageError> {
-        let known: Option<String> = sqlx::query_scalar("SELECT name FROM users WHERE id = $1")
+        let select = "SELECT name, updated_at FROM users WHERE id = $1";
+        let stored: Option<(String, DateTime<Utc>)> = sqlx::query_as::<_, (String, i64)>(select)
             .bind(user.id.as_str())
             .fetch_optional(&self.readers)
-            .await?;
-        if known.as_deref() == Some(user.name.as_str()) {
+            .await?
+            .map(|(name, since)| {
+                (name, DateTime::from_timestamp_millis(since).unwrap_or_default())
+            });
+        let stored = stored.as_ref().map(|(name, since)| (name.as_str(), *since));
+        if !changes(stored, &user.name, issued_at) {
             return Ok(());
         }
         let mut tx = self.write(Forget::Nothing).await?;
         sqlx::query(
             "INSERT INTO users (id, name, updated_at) VALUES ($1, $2, $3) \
              ON CONFLICT (id) DO UPDATE SET name = excluded.name, updated_at = excluded.updated_at \
-             WHERE users.name <> excluded.name AND users.updated_at <= excluded.updated_at",
+             WHERE users.updated_at <= excluded.updated_at",
         )
         .bind(user.id.as_str())
         .bind(user.name.as_str())
