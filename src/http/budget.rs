@@ -152,10 +152,16 @@ impl Charge {
 
     /// Releases all bytes; the charge may grow again.
     pub(crate) fn clear(&mut self) {
-        let bytes = std::mem::take(&mut self.bytes);
+        self.shrink(self.bytes);
+    }
+
+    /// Releases `bytes` of them.
+    pub(crate) fn shrink(&mut self, bytes: u64) {
+        let bytes = bytes.min(self.bytes);
         if bytes == 0 {
             return;
         }
+        self.bytes -= bytes;
         let mut held = self.budget.held();
         held.all = held.all.saturating_sub(bytes);
         subtract(&mut held.addresses, &self.payer.address, bytes);

@@ -30,7 +30,7 @@ const MASKED: u8 = 0x80;
 /// The bytes of a connection's messages. Shared by its transport and its websocket.
 #[derive(Default)]
 pub(crate) struct Inbound {
-    /// Bytes that arrived since the last whole message.
+    /// Payload bytes that arrived and that the websocket has not released.
     pending: AtomicU64,
     /// The largest fragment: the read buffer keeps its size.
     kept: AtomicU64,
@@ -54,20 +54,23 @@ impl Inbound {
         self.is_at_end.load(Ordering::Relaxed)
     }
 
-    /// The websocket has a whole message and has released its buffer.
-    pub(crate) fn release(&self) {
-        self.pending.store(0, Ordering::Relaxed);
+    /// The websocket has released the buffer of a whole message with a payload of `bytes`. Bytes that the
+    /// transport has read behind that message stay counted.
+    pub(crate) fn release(&self, bytes: u64) {
+        // One task reads and releases.
+        let pending = self.pending.load(Ordering::Relaxed).saturating_sub(bytes);
+        self.pending.store(pending, Ordering::Relaxed);
         if !self.is_charged.load(Ordering::Relaxed) {
             return;
         }
         let Some(charge) = self.charge.get() else { return };
         let mut charge = charge.lock().unwrap_or_else(PoisonError::into_inner);
-        charge.clear();
-        let kept = self.kept.load(Ordering::Relaxed);
-        // The bytes were charged a moment ago; if another charge took their place, they stay uncharged
-        // until the next message.
-        let is_charged = UNCHARGED_BYTES_MAX < kept && charge.grow(kept).is_ok();
-        self.is_charged.store(is_charged, Ordering::Relaxed);
+        // `arrived` has charged both of them.
+        let held = pending.max(self.kept.load(Ordering::Relaxed));
+        let left = if UNCHARGED_BYTES_MAX < held { held } else { 0 };
+        let released = charge.bytes().saturating_sub(left);
+        charge.shrink(released);
+        self.is_charged.store(left != 0, Ordering::Relaxed);
     }
 
     /// Counts the bytes of a data frame.
@@ -262,7 +265,7 @@ mod tests {
         for _ in 0..10 {
             feed(&mut heads, &frame(FIN | BINARY, 900_000)).expect("room");
             assert!((900_000..920_000).contains(&charged(&heads)));
-            heads.inbound.release();
+            heads.inbound.release(900_000);
             assert_eq!(charged(&heads), 0);
         }
         let read = (0..11).try_for_each(|_| feed(&mut heads, &frame(BINARY, 100_000)));
@@ -277,7 +280,7 @@ mod tests {
             for byte in bytes.concat() {
                 feed(&mut heads, &[byte]).expect("room");
             }
-            heads.inbound.release();
+            heads.inbound.release(300);
         }
         for _ in 0..10_000 {
             feed(&mut heads, &frame(FIN | PING, 125)).expect("room");
@@ -291,9 +294,28 @@ mod tests {
         for length in [300_000, 100_000] {
             feed(&mut heads, &frame(BINARY, length)).expect("room");
             feed(&mut heads, &frame(FIN, 1)).expect("room");
-            heads.inbound.release();
+            heads.inbound.release(length as u64 + 1);
         }
         assert_eq!(charged(&heads), 300_000);
+    }
+
+    /// H5: the release of a long message released the bytes behind it too.
+    #[test]
+    fn g17_bytes_of_the_next_message_stay_charged_when_a_message_is_released() {
+        let (mut heads, _budget) = heads(1_000_000);
+        let next = frame(FIN | BINARY, 300_000);
+        let (start, rest) = next.split_at(256_000);
+        for length in [300, 5_000, 100_000] {
+            feed(&mut heads, &frame(FIN | BINARY, length)).expect("room");
+            feed(&mut heads, start).expect("room");
+            heads.inbound.release(length as u64);
+            assert!((255_000..256_000).contains(&charged(&heads)), "{}", charged(&heads));
+            // In the middle of the frame's payload.
+            feed(&mut heads, rest).expect("room");
+            assert!((300_000..420_000).contains(&charged(&heads)), "{}", charged(&heads));
+            heads.inbound.release(300_000);
+            assert_eq!(charged(&heads), 0);
+        }
     }
 
     #[test]

@@ -9,6 +9,7 @@ use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpSocket, TcpStream};
 use tokio::time::{sleep, timeout};
+use yrs::{Doc, ReadTxn as _, StateVector, Text as _, Transact as _};
 
 use crate::desk::Person;
 use crate::process::Server;
@@ -132,6 +133,37 @@ async fn g17_unfinished_messages_are_charged_to_their_user_and_others_are_served
     pour(&mut other, &frame(BINARY, &vec![7; LONG])).await;
     let close = timeout(Duration::from_secs(1), crate::raw::closed(&mut other)).await;
     assert!(close.is_err(), "{close:?}");
+}
+
+/// H5: the release of a long message released the bytes of the unfinished message behind it.
+#[tokio::test]
+async fn g17_an_unfinished_message_behind_a_long_one_is_charged() {
+    let limits = [("SEATS__CLIENT_TIMEOUT", "60s"), ("LIMITS__BUFFERED_BYTES_PER_USER", "4194304")];
+    let server = Server::with(&limits).await;
+    let kim = server.guest("Kim").await;
+    let mut held = Vec::new();
+    for number in 0..32 {
+        held.push(seat_of(&server, &kim, &format!("{number}")).await);
+    }
+    let document = Doc::new();
+    document.get_or_insert_text("content").push(&mut document.transact_mut(), &"x".repeat(5_000));
+    let update = document.transact().encode_state_as_update_v1(&StateVector::default());
+    let long = frame(crate::raw::FIN | BINARY, &message::update(&update));
+    let bytes = [long, frame(BINARY, &vec![7; 250_000])].concat();
+    for socket in &mut held {
+        pour(socket, &bytes).await;
+    }
+    let mut refused = 0;
+    for socket in &mut held {
+        pour(socket, &frame(crate::raw::FIN | crate::raw::PING, b"")).await;
+        let close = timeout(Duration::from_millis(500), crate::raw::closed(socket)).await;
+        if let Ok(Some((code, reason))) = close {
+            assert_eq!((code, reason.as_str()), (4529, "too-many-bytes"));
+            refused += 1;
+        }
+    }
+    // The bound is 4 MiB, and they sent 8; the server reads them side by side.
+    assert!(8 <= refused, "{refused} of 32 were closed");
 }
 
 /// H5: each waiter held up to 4 MiB of early messages.

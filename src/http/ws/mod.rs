@@ -348,8 +348,8 @@ impl Wire {
         let mut receiving = pin!(socket.recv());
         let incoming = poll_fn(|context| {
             let polled = receiving.as_mut().poll(context);
-            if long.take().is_some() {
-                inbound.release();
+            if let Some(message) = long.take() {
+                inbound.release(message.len() as u64);
             }
             polled
         });
@@ -358,8 +358,9 @@ impl Wire {
             Some(Ok(Message::Binary(message))) if LONG_MESSAGE_BYTES < message.len() as u64 => {
                 *long = Some(message.clone());
             }
-            Some(Ok(Message::Ping(_) | Message::Pong(_))) => {}
-            Some(_) | None => inbound.release(),
+            Some(Ok(Message::Binary(message))) => inbound.release(message.len() as u64),
+            // The others have no counted bytes, or the socket ends with them.
+            Some(_) | None => {}
         }
         incoming
     }

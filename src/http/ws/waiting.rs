@@ -85,6 +85,7 @@ impl Early {
             return;
         }
         self.bytes = bytes;
+        self.charge.shrink(u64::try_from(replaced).unwrap_or(u64::MAX));
         // A copy: the message may share the buffer that it was read into.
         let message = Bytes::copy_from_slice(message);
         if is_step_1(&message) {
@@ -201,5 +202,33 @@ impl Early {
             }
         }
         Took::Kept
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::http::budget::{BudgetLimits, ByteBudget, Payer};
+    use crate::http::limit::Peer;
+    use crate::sync::frame;
+
+    /// A waiter that repeats its step 1 was charged for each of them.
+    #[test]
+    fn g17_a_replaced_step_1_is_no_longer_charged() {
+        let budget = ByteBudget::new(BudgetLimits { all: 80_000, address: 10_000, user: 10_000 });
+        let mut early = Early::new(budget.open(Payer::of(None, Peer::default())));
+        let step_1 = |clients: u8| {
+            let mut vector = vec![clients];
+            (1..=clients).for_each(|client| vector.extend([client, 1]));
+            frame::sync_step1(&vector)
+        };
+        for clients in [1, 90, 3].into_iter().cycle().take(1_000) {
+            let message = step_1(clients);
+            early.keep(&message);
+            assert_eq!(early.question.as_ref(), Some(&message));
+            assert_eq!(early.charge.bytes(), message.len() as u64);
+        }
+        assert_eq!(early.take_messages().len(), 1);
+        assert_eq!(early.charge.bytes(), 0);
     }
 }
