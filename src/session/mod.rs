@@ -169,7 +169,7 @@ impl Sessions {
     pub fn start(foundations: Foundations) -> Self {
         let Foundations { storage, locks, relay, terms, limits, history: points, tasks } =
             foundations;
-        let (persister, queue) = persister();
+        let (persister, queue) = persister(storage.clone());
         let (history, orders) = history();
         let (missed, missed_queue) = missed();
         let rooms = Rooms::new(

@@ -2,7 +2,8 @@
 //!
 //! The database grows with what users send, and a full disk stops every document at once. So the server
 //! measures the database now and then and keeps the answer. New documents, reviews and named versions
-//! are refused while it is above its bound; edits are not: what remains of the disk is their reserve.
+//! are refused while it is above its bound. Edits have a reserve of an eighth above it; then they are
+//! refused as well, and taken again when there is room.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -15,6 +16,9 @@ use crate::storage::{Storage, on_engine};
 
 /// How often the database is measured. The guests of one address add some megabytes meanwhile.
 const MEASURE_EVERY: Duration = Duration::from_secs(5);
+
+/// The reserve of the edits is the bound divided by this, as in a document.
+const RESERVE_PART: u64 = 8;
 
 /// What a user has stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,6 +54,12 @@ impl Storage {
         !self.is_spent.load(Ordering::Relaxed)
     }
 
+    /// Whether the database was below its bound and the reserve of the edits when it was last measured.
+    #[must_use]
+    pub fn has_reserve(&self) -> bool {
+        !self.is_reserve_spent.load(Ordering::Relaxed)
+    }
+
     /// Measures the database again and again, until the future is dropped.
     pub async fn keep_measuring(self, bytes_max: u64) {
         let mut ticker = interval(MEASURE_EVERY);
@@ -63,6 +73,10 @@ impl Storage {
                     continue;
                 }
             };
+            let is_reserve_spent = bytes_max.saturating_add(bytes_max / RESERVE_PART) < bytes;
+            if self.is_reserve_spent.swap(is_reserve_spent, Ordering::Relaxed) != is_reserve_spent {
+                tracing::warn!(bytes, bytes_max, is_reserve_spent, "the reserve of the edits");
+            }
             let is_spent = bytes_max < bytes;
             if self.is_spent.swap(is_spent, Ordering::Relaxed) == is_spent {
                 continue;

@@ -74,6 +74,7 @@ pub struct Storage {
     engine: Engine,
     /// The database was above its bound when it was last measured.
     is_spent: Arc<AtomicBool>,
+    is_reserve_spent: Arc<AtomicBool>,
 }
 
 #[derive(Clone, Debug)]
@@ -105,7 +106,7 @@ impl Storage {
                 )));
             }
         };
-        Ok(Self { engine, is_spent: Arc::default() })
+        Ok(Self { engine, is_spent: Arc::default(), is_reserve_spent: Arc::default() })
     }
 
     /// Whether the database answers.

@@ -185,18 +185,23 @@ async fn g17_the_guests_of_an_address_store_no_more_than_its_budget_and_users_wi
 /// Goal: above its bound the database takes what people type, and nothing new.
 #[tokio::test]
 async fn g17_a_full_database_takes_edits_and_nothing_new_until_there_is_room() {
-    let server = Server::with(&[("LIMITS__STORED_BYTES", "2097152")]).await;
+    let server = Server::with(&[("LIMITS__STORED_BYTES", "8388608")]).await;
     let desk = server.desk("a text").await;
     let (writer, _reviewer) = (server.writer(&desk).await, server.reviewer(&desk).await);
+    // Above the bound, and within the reserve of the edits.
     let mut made = Vec::new();
-    let refused = loop {
+    for _ in 0..22 {
         let answer = create(&server, &desk.writer, 400_000).await;
+        made.extend(answer.json["id"].as_str().map(ToOwned::to_owned));
+    }
+    let give_up_at = Instant::now() + PATIENCE;
+    let refused = loop {
+        let answer = create(&server, &desk.writer, 10).await;
         if answer.status.as_u16() != 201 {
             break answer;
         }
-        made.push(answer.json["id"].as_str().expect("an id").to_owned());
-        assert!(made.len() < 500, "the server takes everything");
-        sleep(Duration::from_millis(50)).await;
+        assert!(Instant::now() < give_up_at, "the server takes everything");
+        sleep(Duration::from_millis(100)).await;
     };
     refused.problem(507, "storage-full");
     let review = server.post(&desk.reviewer, &reviews(&desk), draft("?", None)).await;
@@ -214,4 +219,28 @@ async fn g17_a_full_database_takes_edits_and_nothing_new_until_there_is_room() {
         assert!(Instant::now() < give_up_at, "the room was not noticed");
         sleep(Duration::from_millis(100)).await;
     }
+}
+
+/// Goal: edits have a reserve above the bound, and an end; they are taken again when there is room.
+#[tokio::test]
+async fn g17_edits_end_an_eighth_above_the_bound_until_there_is_room() {
+    let server = Server::with(&[("LIMITS__STORED_BYTES", "1048576")]).await;
+    let (desk, other) = (server.desk("a text").await, server.desk("another").await);
+    let writer = server.writer(&desk).await;
+    let large = server.writer(&other).await;
+    large.append(&"x".repeat(1_800_000));
+    large.saved().await;
+    let give_up_at = Instant::now() + PATIENCE;
+    while !writer.take_events().iter().any(|event| event["type"] == "/problems/unsaved-full") {
+        assert!(Instant::now() < give_up_at, "edits have no end");
+        writer.append("!");
+        sleep(Duration::from_millis(100)).await;
+    }
+    server
+        .call(&desk.writer, "GET", &format!("/api/documents/{}", desk.document), None)
+        .await
+        .ok(200);
+    let path = format!("/api/documents/{}", other.document);
+    server.call(&other.writer, "DELETE", &path, None).await.ok(204);
+    writer.saved().await;
 }

@@ -80,6 +80,7 @@ enum Order {
 pub struct Persister {
     queue: mpsc::Sender<Order>,
     trouble: Arc<Trouble>,
+    storage: Storage,
 }
 
 /// Why nothing can be stored, as long as that is so.
@@ -148,11 +149,11 @@ impl std::fmt::Debug for Order {
 
 /// A persister and the queue that [`run`] serves.
 #[must_use]
-pub fn persister() -> (Persister, Queue) {
+pub fn persister(storage: Storage) -> (Persister, Queue) {
     let (sender, receiver) = mpsc::channel(QUEUE_MAX);
     let trouble = Arc::<Trouble>::default();
     let queue = Queue { orders: receiver, trouble: Arc::clone(&trouble) };
-    (Persister { queue: sender, trouble }, queue)
+    (Persister { queue: sender, trouble, storage }, queue)
 }
 
 impl Persister {
@@ -160,14 +161,18 @@ impl Persister {
     ///
     /// # Errors
     ///
-    /// [`QueueFull`] when too many wait; the caller must not take the update then.
+    /// [`QueueFull`] when too many wait or the database has used its reserve (G17); the caller must
+    /// not take the update then.
     pub fn reserve(&self) -> Result<Place<'_>, QueueFull> {
+        if !self.storage.has_reserve() {
+            return Err(QueueFull);
+        }
         self.queue.try_reserve().map(Place).map_err(|_full| QueueFull)
     }
 
     /// Whether so many may wait again that it is worth while to ask for what was refused.
     pub(super) fn has_room(&self) -> bool {
-        QUEUE_MAX / 2 <= self.queue.capacity()
+        QUEUE_MAX / 2 <= self.queue.capacity() && self.storage.has_reserve()
     }
 
     /// What people are to be told of why nothing can be stored right now.

@@ -83,7 +83,7 @@ impl Scene {
             review_changes: 0,
             is_damaged: false,
         };
-        let (persister, queue) = persister();
+        let (persister, queue) = persister(storage.clone());
         let room = Room::open(opening, RoomLimits::default(), persister.clone(), missed().0);
         let room = Arc::new(room);
         Self { _folder: folder, storage, kim, seat, room, persister, queue }
@@ -117,7 +117,7 @@ impl Scene {
 async fn g8_an_edit_that_waits_behind_a_refused_one_of_its_room_is_not_stored() {
     let mut scene = Scene::new().await;
     let before = scene.last_number().await;
-    let queue = std::mem::replace(&mut scene.queue, persister().1);
+    let queue = std::mem::replace(&mut scene.queue, persister(scene.storage.clone()).1);
     let (stop, relay) = (CancellationToken::new(), Relay::alone(NodeId::generate()));
     let tasks = TaskTracker::new();
     tasks.spawn(run(scene.storage.clone(), relay, queue, stop.clone()));
