@@ -15,7 +15,7 @@ use crate::http::caller::Caller;
 use crate::http::error::ApiError;
 use crate::http::extract::{JsonBody, Path, Query};
 use crate::http::guest_bytes::GuestBytes;
-use crate::http::limit::Peer;
+use crate::http::limit::{Peer, network};
 use crate::http::pages::PageQuery;
 use crate::http::routes::Routes;
 use crate::session::{SessionError, Sessions};
@@ -85,7 +85,8 @@ async fn create(
     let peer = peer.map_or_else(Peer::default, |Extension(peer)| peer);
     guest_bytes.charge(&caller.identity, peer, new.text.len())?;
     caller.save_name(&sharing).await?;
-    let document = sharing.create_document(caller.user(), &new.title, new.text, Utc::now()).await?;
+    let creator = (caller.user(), network(peer.0));
+    let document = sharing.create_document(creator, &new.title, new.text, Utc::now()).await?;
     let location = [(LOCATION, format!("/api/documents/{}", document.id))];
     Ok((StatusCode::CREATED, location, Json(DocumentBody::from(document))).into_response())
 }

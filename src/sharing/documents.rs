@@ -1,5 +1,7 @@
 //! Documents: made, listed, renamed, deleted by their owners.
 
+use std::net::IpAddr;
+
 use bytes::Bytes;
 use chrono::{DateTime, Utc};
 
@@ -13,14 +15,15 @@ use crate::sync::log::{UpdateLog, server_client_id};
 use crate::sync::text::document_from_text;
 
 impl Sharing {
-    /// Makes a document of `text`, owned by `owner`. Its line breaks become line feeds.
+    /// Makes a document of `text`, owned by `owner`. Its line breaks become line feeds. The creations of
+    /// one `address` take turns.
     ///
     /// # Errors
     ///
     /// [`SharingError`] when the title or the length will not do, the quota is spent, or storage fails.
     pub async fn create_document(
         &self,
-        owner: &User,
+        (owner, address): (&User, IpAddr),
         title: &str,
         text: String,
         now: DateTime<Utc>,
@@ -38,7 +41,7 @@ impl Sharing {
         if !self.storage.has_room() {
             return Err(SharingError::StorageSpent);
         }
-        let _turn = self.turns.next().await?;
+        let _turn = self.turns.next(&owner.id, address).await?;
         self.quota.admit(self.storage.usage_of(&owner.id).await?, update.len())?;
         let id = DocumentId::generate();
         let new = NewDocument { id, title, owner: owner.clone(), update, characters, now };

@@ -33,7 +33,8 @@ impl Sharing {
     /// a user stores what `quota` says.
     #[must_use]
     pub fn new(storage: Storage, invites: Invites, document_bytes: usize, quota: Quota) -> Self {
-        Self { storage, invites, document_bytes, quota, turns: Turns::new() }
+        let turns = Turns::new(storage.has_one_writer());
+        Self { storage, invites, document_bytes, quota, turns }
     }
 
     /// Stores the name that a token of `issued_at` gives its user, unless a newer token gave another.

@@ -1,20 +1,30 @@
 //! What one user may store, and how documents take their turn.
 //!
-//! The server checks a quota when a document is created. It creates one document at a time: in SQLite every
-//! write waits for those before it, so an edit waits for one creation at most, however many are asked
-//! for. Several servers check side by side, so together they may exceed a quota by one document each.
+//! The server checks a quota when a document is created, and creates one document of a user at a time.
+//! Several servers check side by side, so together they may exceed a quota by one document each.
+//!
+//! SQLite has one writer: each write waits for those before it. There the server creates one document at a
+//! time in all, so an edit waits for one creation at most. Each user has one creation and each
+//! address four in this queue, so the creations of one address do not delay another for long. PostgreSQL
+//! has no such queue: a locked row delays the creations of its user only.
 
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::hash::Hash;
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
-use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
+use crate::domain::ids::UserId;
 use crate::sharing::SharingError;
 use crate::storage::capacity::Usage;
 
 /// How long a creation waits for its turn: below the time after which a request is given up.
 const TURN_MAX: Duration = Duration::from_secs(5);
+/// Creations of one address that are under way or wait for the one writer.
+const PER_ADDRESS: usize = 4;
 
 /// What one user may store.
 #[derive(Clone, Copy, Debug)]
@@ -40,20 +50,65 @@ impl Quota {
     }
 }
 
-/// The turn in which documents are created. A cheap handle.
+/// The turns in which documents are created. A cheap handle.
 #[derive(Clone)]
-pub(super) struct Turns(Arc<Semaphore>);
+pub(super) struct Turns {
+    users: Places<UserId>,
+    addresses: Places<IpAddr>,
+    /// The place of the one writer, where the database has one.
+    writer: Option<Arc<Semaphore>>,
+}
+
+/// A creation that is under way, until it is dropped.
+pub(super) struct Turn {
+    _places: [Option<OwnedSemaphorePermit>; 3],
+}
 
 impl Turns {
-    pub(super) fn new() -> Self {
-        Self(Arc::new(Semaphore::new(1)))
+    pub(super) fn new(has_one_writer: bool) -> Self {
+        let writer = has_one_writer.then(|| Arc::new(Semaphore::new(1)));
+        Self { users: Places::new(1), addresses: Places::new(PER_ADDRESS), writer }
     }
 
-    /// Waits for the turn.
-    pub(super) async fn next(&self) -> Result<SemaphorePermit<'_>, SharingError> {
-        let turn = timeout(TURN_MAX, self.0.acquire()).await;
-        // The semaphore is never closed.
-        turn.ok().and_then(Result::ok).ok_or(SharingError::Busy)
+    /// Waits for the turn of a user: behind the user's own creations, then behind those of the address,
+    /// then for the writer.
+    pub(super) async fn next(&self, user: &UserId, address: IpAddr) -> Result<Turn, SharingError> {
+        let places = async {
+            // The semaphores are never closed.
+            let user = self.users.of(user.clone()).acquire_owned().await.ok();
+            let address = self.addresses.of(address).acquire_owned().await.ok();
+            let writer = match &self.writer {
+                Some(writer) => Arc::clone(writer).acquire_owned().await.ok(),
+                None => None,
+            };
+            Turn { _places: [user, address, writer] }
+        };
+        timeout(TURN_MAX, places).await.map_err(|_late| SharingError::Busy)
+    }
+}
+
+/// Some places for each key. Cloning is shallow.
+#[derive(Clone)]
+struct Places<K> {
+    each: usize,
+    used: Arc<Mutex<HashMap<K, Weak<Semaphore>>>>,
+}
+
+impl<K: Eq + Hash> Places<K> {
+    fn new(each: usize) -> Self {
+        Self { each, used: Arc::default() }
+    }
+
+    /// The places of a key. The map keeps them while a creation has or awaits one.
+    fn of(&self, key: K) -> Arc<Semaphore> {
+        let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
+        used.retain(|_, places| 0 < places.strong_count());
+        if let Some(places) = used.get(&key).and_then(Weak::upgrade) {
+            return places;
+        }
+        let places = Arc::new(Semaphore::new(self.each));
+        used.insert(key, Arc::downgrade(&places));
+        places
     }
 }
 
@@ -71,12 +126,55 @@ mod tests {
         assert!(matches!(quota.admit(usage(0, i64::MAX), 1), Err(SharingError::QuotaSpent(_))));
     }
 
+    fn address(last: u8) -> IpAddr {
+        IpAddr::from([10, 0, 0, last])
+    }
+
+    fn user(id: &str) -> UserId {
+        id.parse().expect("an id")
+    }
+
     #[tokio::test(start_paused = true)]
     async fn g16_a_creation_waits_for_its_turn_and_not_for_ever() {
-        let turns = Turns::new();
-        let first = turns.next().await.expect("the first turn");
-        assert!(matches!(turns.next().await, Err(SharingError::Busy)));
+        let turns = Turns::new(true);
+        let first = turns.next(&user("kim"), address(1)).await.expect("the first turn");
+        let late = turns.next(&user("lee"), address(2)).await;
+        assert!(matches!(late, Err(SharingError::Busy)));
         drop(first);
-        assert!(turns.next().await.is_ok());
+        assert!(turns.next(&user("lee"), address(2)).await.is_ok());
+        let used = turns.users.used.lock().expect("a map").len();
+        assert_eq!(used, 1, "the map keeps no unused places");
+    }
+
+    /// The creations of 60 guests wait first. Each takes 200 ms, all of them 12 s.
+    #[tokio::test(start_paused = true)]
+    async fn g17_the_creations_of_one_address_do_not_delay_another() {
+        let turns = Turns::new(true);
+        let crowd = (0..60).map(|guest| {
+            let turns = turns.clone();
+            async move {
+                let turn = turns.next(&user(&format!("guest-{guest}")), address(1)).await;
+                tokio::time::sleep(Duration::from_millis(200)).await;
+                drop(turn);
+            }
+        });
+        let crowd = futures_util::future::join_all(crowd);
+        let honest = async {
+            tokio::time::sleep(Duration::from_millis(100)).await;
+            let start = tokio::time::Instant::now();
+            turns.next(&user("kim"), address(2)).await.map(|_turn| start.elapsed())
+        };
+        let (_, waited) = tokio::join!(crowd, honest);
+        assert!(waited.expect("a turn") < Duration::from_secs(1));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn g16_without_one_writer_a_user_delays_only_their_own_creations() {
+        let turns = Turns::new(false);
+        let _stuck = turns.next(&user("kim"), address(1)).await.expect("a turn");
+        let own = turns.next(&user("kim"), address(1)).await;
+        assert!(matches!(own, Err(SharingError::Busy)));
+        let other = timeout(Duration::from_millis(1), turns.next(&user("lee"), address(1))).await;
+        assert!(other.expect("at once").is_ok());
     }
 }

@@ -109,6 +109,12 @@ impl Storage {
         Ok(Self { engine, is_spent: Arc::default(), is_reserve_spent: Arc::default() })
     }
 
+    /// Whether each write waits for those before it.
+    #[must_use]
+    pub fn has_one_writer(&self) -> bool {
+        matches!(self.engine, Engine::Sqlite(_))
+    }
+
     /// Whether the database answers.
     ///
     /// # Errors
