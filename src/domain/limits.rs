@@ -122,6 +122,9 @@ pub const KNOCK_PATIENCE: Duration = Duration::from_secs(1);
 /// How long a seat that changes hands waits for what was typed in it to be stored. Longer than a
 /// slow disk needs; when storage is away, whoever waits is better told so.
 pub const SETTLE_PATIENCE: Duration = Duration::from_secs(2);
+/// How long the answer to a committed change of a review waits for the review's place in the text. The
+/// user's other texts may take as long as they like; a text at its limit takes two seconds.
+pub const PLACE_PATIENCE: Duration = Duration::from_secs(5);
 /// How long a server has to say that it heard a question, before it counts as dead. A server answers
 /// within a few milliseconds, and within some hundred in a storm of joins. The unsaved edits of a
 /// living server that counts as dead are refused, and its room is reset for both users; a resume

@@ -82,7 +82,7 @@ impl Reviews {
         let (document, update) = (link.document_id, edit.update);
         self.sessions.show_edit(document, guard.fence, seq, update.clone()).await;
         self.keep_decision(&link, &accepted, before, Some((seq, update))).await;
-        self.updated(&link, guard.seat, accepted).await.map(Some)
+        Ok(Some(self.updated(&link, guard.seat, accepted).await))
     }
 
     /// Keeps the text in which a suggestion was turned down.

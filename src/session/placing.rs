@@ -5,8 +5,11 @@
 
 use std::sync::Arc;
 
+use tokio::time::timeout;
+
 use crate::domain::anchor::{Anchor, AnchorOrigin, AnchorState};
 use crate::domain::ids::DocumentId;
+use crate::domain::limits::PLACE_PATIENCE;
 use crate::domain::review::{Review, ReviewStatus};
 use crate::session::SessionError;
 use crate::session::reviews::{ReviewError, Reviews};
@@ -21,6 +24,28 @@ impl Reviews {
     ) -> Result<Review, ReviewError> {
         let mut placed = self.place(document, vec![stored]).await?;
         placed.pop().ok_or(ReviewError::NotFound("review"))
+    }
+
+    /// Finds the current place of a review whose change is committed.
+    ///
+    /// The client repeats a request that failed, so the answer to a committed change is a success.
+    /// A review is served without its place if the place is not found within [`PLACE_PATIENCE`].
+    pub(super) async fn place_committed(
+        &self,
+        document: DocumentId,
+        stored: StoredReview,
+    ) -> Review {
+        let review = stored.id;
+        match timeout(PLACE_PATIENCE, self.place_one(document, stored.clone())).await {
+            Ok(Ok(placed)) => return placed,
+            Ok(Err(error)) => {
+                tracing::warn!(%document, %review, %error, "a changed review is sent without its place");
+            }
+            Err(_elapsed) => {
+                tracing::warn!(%document, %review, "the text takes too long; a changed review is sent without its place");
+            }
+        }
+        unplaced(stored)
     }
 
     /// Finds the current place of each; remembers where a lost one was found again. In a damaged
@@ -44,7 +69,11 @@ impl Reviews {
         let mut reviews = Vec::with_capacity(stored.len());
         for (stored, resolved) in stored.iter().zip(resolved) {
             if let Some(current) = &resolved.relocated {
-                self.sessions.shared.storage.relocate(stored.id, current).await?;
+                let relocated = self.sessions.shared.storage.relocate(stored.id, current).await;
+                // The next request finds the place again.
+                let _later = relocated.inspect_err(|error| {
+                    tracing::debug!(%error, review = %stored.id, "a found place cannot be stored");
+                });
             }
             reviews.push(served(stored.clone(), resolved.anchor));
         }
@@ -53,10 +82,6 @@ impl Reviews {
 
     /// Reviews whose place is not looked for.
     pub(super) fn unplaced(stored: Vec<StoredReview>) -> Vec<Review> {
-        let unplaced = |review: StoredReview| {
-            let anchor = nowhere(&review.origin).anchor;
-            served(review, anchor)
-        };
         stored.into_iter().map(unplaced).collect()
     }
 
@@ -98,6 +123,11 @@ fn nowhere(origin: &AnchorOrigin) -> Resolved {
     let AnchorOrigin { quote, prefix, suffix, .. } = origin.clone();
     let anchor = Anchor { state: AnchorState::Orphaned, start: 0, end: 0, quote, prefix, suffix };
     Resolved { anchor, relocated: None }
+}
+
+fn unplaced(review: StoredReview) -> Review {
+    let anchor = nowhere(&review.origin).anchor;
+    served(review, anchor)
 }
 
 /// A stored review as it is served.

@@ -215,7 +215,7 @@ impl Reviews {
             let storage = &this.sessions.shared.storage;
             let stored = done(storage.create_review(&new, guard).await?, guard)?;
             let (_, change) = stored.changes;
-            let review = this.place_one(link.document_id, stored).await?;
+            let review = this.place_committed(link.document_id, stored).await;
             this.announce(&link, guard.seat, change, &Event::ReviewCreated(&review)).await;
             Ok(review)
         };
@@ -297,7 +297,7 @@ impl Reviews {
             let storage = &this.sessions.shared.storage;
             let deleted = storage.delete_review(link.id, id, expected, guard).await?;
             let change = done(deleted, guard)?;
-            let review = this.place_one(link.document_id, stored).await?;
+            let review = this.place_committed(link.document_id, stored).await;
             this.announce(&link, guard.seat, change, &Event::ReviewDeleted(&review)).await;
             Ok(())
         };
@@ -332,7 +332,7 @@ impl Reviews {
         let replying = async move {
             let storage = &this.sessions.shared.storage;
             let replied = storage.add_reply(link.id, id, &reply, guard, now).await?;
-            this.updated(&link, guard.seat, done(replied, guard)?).await
+            Ok(this.updated(&link, guard.seat, done(replied, guard)?).await)
         };
         self.sessions.complete(replying).await
     }
@@ -362,7 +362,7 @@ impl Reviews {
             let storage = &this.sessions.shared.storage;
             let changed =
                 storage.change_review(link.id, id, &change, expected, guard, Utc::now()).await?;
-            this.updated(&link, guard.seat, done(changed, guard)?).await
+            Ok(this.updated(&link, guard.seat, done(changed, guard)?).await)
         };
         self.sessions.complete(changing).await
     }
@@ -372,11 +372,11 @@ impl Reviews {
         link: &ShareLink,
         seat: Seat,
         stored: StoredReview,
-    ) -> Result<Review, ReviewError> {
+    ) -> Review {
         let (_, change) = stored.changes;
-        let review = self.place_one(link.document_id, stored).await?;
+        let review = self.place_committed(link.document_id, stored).await;
         self.announce(link, seat, change, &Event::ReviewUpdated(&review)).await;
-        Ok(review)
+        review
     }
 
     /// The active link, for its writer and its reviewer only.

@@ -150,15 +150,12 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn g17_the_creations_of_one_address_do_not_delay_another() {
         let turns = Turns::new(true);
-        let crowd = (0..60).map(|guest| {
-            let turns = turns.clone();
-            async move {
-                let turn = turns.next(&user(&format!("guest-{guest}")), address(1)).await;
-                tokio::time::sleep(Duration::from_millis(200)).await;
-                drop(turn);
-            }
-        });
-        let crowd = futures_util::future::join_all(crowd);
+        let create = async |guest: u32| {
+            let turn = turns.next(&user(&format!("guest-{guest}")), address(1)).await;
+            tokio::time::sleep(Duration::from_millis(200)).await;
+            drop(turn);
+        };
+        let crowd = futures_util::future::join_all((0..60).map(create));
         let honest = async {
             tokio::time::sleep(Duration::from_millis(100)).await;
             let start = tokio::time::Instant::now();
