@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use tokio::time::timeout;
 
-use crate::domain::anchor::{Anchor, AnchorOrigin, AnchorState};
+use crate::domain::anchor::{Anchor, AnchorOrigin, AnchorState, RelativeRange};
 use crate::domain::ids::DocumentId;
 use crate::domain::limits::PLACE_PATIENCE;
 use crate::domain::review::{Review, ReviewStatus};
@@ -69,15 +69,19 @@ impl Reviews {
         let mut reviews = Vec::with_capacity(stored.len());
         for (stored, resolved) in stored.iter().zip(resolved) {
             if let Some(current) = &resolved.relocated {
-                let relocated = self.sessions.shared.storage.relocate(stored.id, current).await;
-                // The next request finds the place again.
-                let _later = relocated.inspect_err(|error| {
-                    tracing::debug!(%error, review = %stored.id, "a found place cannot be stored");
-                });
+                self.store_place(stored, current).await;
             }
             reviews.push(served(stored.clone(), resolved.anchor));
         }
         Ok(reviews)
+    }
+
+    /// Stores where a review was found again. After a failure the next request finds it again.
+    async fn store_place(&self, stored: &StoredReview, current: &RelativeRange) {
+        let storage = &self.sessions.shared.storage;
+        if let Err(error) = storage.relocate(stored.id, current).await {
+            tracing::debug!(%error, review = %stored.id, "a found place cannot be stored");
+        }
     }
 
     /// Reviews whose place is not looked for.
