@@ -110,7 +110,7 @@ fn make(path: &Path) -> Result<(), SecretError> {
     let draft = PathBuf::from(draft);
     write(&draft, &URL_SAFE_NO_PAD.encode(bytes)).map_err(|error| io_error(&draft, error))?;
     let linked = fs::hard_link(&draft, path).or_else(|error| match error.kind() {
-        // Somebody else's first start was faster.
+        // The first start of another process created the secret.
         ErrorKind::AlreadyExists => Ok(()),
         _ => Err(io_error(path, error)),
     });

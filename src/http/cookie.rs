@@ -1,7 +1,7 @@
 //! The cookie that carries the token: its name, its attributes, and which one counts.
 //!
 //! A page of any sibling subdomain can set a cookie for this host with `Domain=` and so sign a user in
-//! as somebody else. Browsers let only this host itself set a cookie whose name begins with `__Host-`.
+//! as another user. Browsers let only this host itself set a cookie whose name begins with `__Host-`.
 //! Under https the server therefore gives guests `__Host-galley_token`, and it wins over
 //! `galley_token`. The plain name stays open to tokens of a host application, which sets it for its
 //! whole domain; a guest's token under the plain name counts for nothing there.

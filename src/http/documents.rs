@@ -158,7 +158,7 @@ async fn delete(
 ) -> Result<StatusCode, ApiError> {
     let live = sessions.clone();
     let deleting = async move {
-        // First nobody may enter, then nobody is inside, then it goes.
+        // The order: no claim succeeds, then each session ends, then the document is deleted.
         if let Some(link) = sharing.unshare(&caller.user().id, id, Utc::now()).await? {
             live.revoke(link).await;
         }

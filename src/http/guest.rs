@@ -67,7 +67,7 @@ where
         if !Gate::from_ref(state).takes_guests() {
             return Err(ApiError::GuestsOff);
         }
-        // Another site must not be able to log its visitors in here as somebody of its choice.
+        // The check prevents another site from signing its visitors in under an account of its choice.
         if Origins::from_ref(state).check(&parts.headers) == OriginCheck::Foreign {
             return Err(ApiError::ForeignOrigin);
         }

@@ -31,8 +31,8 @@ pub(super) fn offered_tokens(headers: &HeaderMap) -> impl Iterator<Item = (Strin
     tokens.map(|token| ("token".to_owned(), token.to_owned()))
 }
 
-/// Who is at the other end. A token in the address is a choice and comes first. `log` is told what is
-/// wrong with a token that is not valid.
+/// Identifies the user of a socket. A token in the address outranks the cookie and the bearer. `log`
+/// receives the part at fault of an invalid token.
 pub(super) fn identify(
     tokens: &Tokens,
     presented: Presented,
