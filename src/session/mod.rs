@@ -52,6 +52,8 @@ pub mod seated;
 pub mod seating;
 mod sentence;
 mod set_back;
+#[cfg(test)]
+mod stored_document;
 pub mod turns;
 pub mod versions;
 mod waiting;

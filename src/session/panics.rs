@@ -3,59 +3,35 @@
 
 use std::time::Duration;
 
-use bytes::Bytes;
 use chrono::Utc;
-use tempfile::TempDir;
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::domain::ids::{DocumentId, NodeId, ShareLinkId};
+use crate::domain::ids::NodeId;
 use crate::domain::seat::Role;
-use crate::domain::user::User;
 use crate::locks::Locks;
 use crate::relay::Relay;
 use crate::session::arriving::Arriving;
 use crate::session::options::{HistoryTerms, RoomLimits, SeatTerms};
 use crate::session::seated::Seated;
 use crate::session::seating::Ask;
+use crate::session::stored_document::StoredDocument;
 use crate::session::{Foundations, Sessions};
-use crate::storage::Storage;
-use crate::storage::documents::NewDocument;
-use crate::storage::links::NewShareLink;
 
 /// Longer than a busy machine takes.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 struct Office {
-    _folder: TempDir,
+    stored: StoredDocument,
     sessions: Sessions,
-    kim: User,
-    document: DocumentId,
-    link: ShareLinkId,
 }
 
 impl Office {
     async fn open() -> Self {
-        let folder = tempfile::tempdir().expect("a folder");
-        let url = format!("sqlite://{}", folder.path().join("galley.db").display());
-        let storage = Storage::open(&url).await.expect("a database");
-        let kim = User { id: "kim".parse().expect("an id"), name: "Kim".to_owned() };
-        let (document, link) = (DocumentId::generate(), ShareLinkId::generate());
-        let new = NewDocument {
-            id: document,
-            title: String::new(),
-            owner: kim.clone(),
-            update: Bytes::new(),
-            characters: 0,
-            now: Utc::now(),
-        };
-        storage.create_document(&new).await.expect("a document");
-        let new =
-            NewShareLink { id: link, document_id: document, invite_hash: [0; 32], now: Utc::now() };
-        storage.find_or_create_link(&new).await.expect("a link");
+        let stored = StoredDocument::new().await;
         let sessions = Sessions::start(Foundations {
-            storage,
+            storage: stored.storage.clone(),
             locks: Locks::memory(),
             relay: Relay::alone(NodeId::generate()),
             terms: SeatTerms { resume_grace: Duration::from_millis(50), ..SeatTerms::default() },
@@ -63,13 +39,13 @@ impl Office {
             history: HistoryTerms::default(),
             tasks: TaskTracker::new(),
         });
-        Self { _folder: folder, sessions, kim, document, link }
+        Self { stored, sessions }
     }
 
     async fn sit(&self) -> Seated {
         let ask = Ask {
-            user: self.kim.clone(),
-            link: self.link,
+            user: self.stored.owner.clone(),
+            link: self.stored.link,
             role: Role::Writer,
             wants_events: false,
             resume: None,
@@ -94,7 +70,9 @@ async fn g12_a_task_that_panics_leaves_its_room_and_its_seat() {
     });
     assert!(task.await.expect_err("it panicked").is_panic());
     let left = async {
-        while office.sessions.is_open(office.document) || !office.sessions.registry().is_empty() {
+        while office.sessions.is_open(office.stored.document)
+            || !office.sessions.registry().is_empty()
+        {
             sleep(Duration::from_millis(10)).await;
         }
     };

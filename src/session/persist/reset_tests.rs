@@ -6,9 +6,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
 use chrono::Utc;
-use tempfile::TempDir;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -16,18 +14,15 @@ use tokio_util::task::TaskTracker;
 use super::aside::{Aside, Why};
 use super::{Group, Order, Owed, Owing, Persister, Queue, persister, run};
 use crate::domain::fence::Fence;
-use crate::domain::ids::{DocumentId, NodeId, SessionId, ShareLinkId};
+use crate::domain::ids::{NodeId, SessionId};
 use crate::domain::seat::{Role, Seat};
-use crate::domain::user::User;
 use crate::relay::Relay;
 use crate::session::holding::{Holding, Sitter};
 use crate::session::missed_reviews::missed;
 use crate::session::options::RoomLimits;
 use crate::session::outbox::outbox;
 use crate::session::room::{Ailment, Opening, Room};
-use crate::storage::Storage;
-use crate::storage::documents::NewDocument;
-use crate::storage::links::NewShareLink;
+use crate::session::stored_document::StoredDocument;
 use crate::storage::seats::Ratified;
 use crate::sync::frame;
 use crate::sync::log::UpdateLog;
@@ -41,9 +36,7 @@ const FORMER: Fence = Fence(4);
 
 /// A document with a link, and its room without a task of its own: no reset follows a refusal.
 struct Scene {
-    _folder: TempDir,
-    storage: Storage,
-    kim: User,
+    stored: StoredDocument,
     seat: Seat,
     room: Arc<Room>,
     persister: Persister,
@@ -52,33 +45,18 @@ struct Scene {
 
 impl Scene {
     async fn new() -> Self {
-        let folder = tempfile::tempdir().expect("a folder");
-        let url = format!("sqlite://{}", folder.path().join("galley.db").display());
-        let storage = Storage::open(&url).await.expect("a database");
-        let kim = User { id: "kim".parse().expect("an id"), name: "Kim".to_owned() };
-        let (document, link) = (DocumentId::generate(), ShareLinkId::generate());
-        let new = NewDocument {
-            id: document,
-            title: String::new(),
-            owner: kim.clone(),
-            update: Bytes::new(),
-            characters: 0,
-            now: Utc::now(),
-        };
-        storage.create_document(&new).await.expect("a document");
-        let new =
-            NewShareLink { id: link, document_id: document, invite_hash: [0; 32], now: Utc::now() };
-        storage.find_or_create_link(&new).await.expect("a link");
-        let seat = Seat::new(link, Role::Writer);
+        let stored = StoredDocument::new().await;
+        let StoredDocument { storage, owner, document, link, .. } = &stored;
+        let seat = Seat::new(*link, Role::Writer);
         let session = SessionId::generate();
-        let ratified = storage.ratify(seat, RATIFIED, session, &kim.id, Utc::now()).await;
+        let ratified = storage.ratify(seat, RATIFIED, session, &owner.id, Utc::now()).await;
         assert_eq!(ratified.expect("an answer"), Ratified::Accepted);
-        let stored = storage.log(document).await.expect("readable").expect("a document");
+        let log = storage.log(*document).await.expect("readable").expect("a document");
         let opening = Opening {
-            document,
-            rows: stored.parts.len(),
-            log: UpdateLog::open_up_to(stored.parts).0,
-            seq: stored.seq,
+            document: *document,
+            rows: log.parts.len(),
+            log: UpdateLog::open_up_to(log.parts).0,
+            seq: log.seq,
             owners: HashMap::new(),
             review_changes: 0,
             is_damaged: false,
@@ -86,7 +64,7 @@ impl Scene {
         let (persister, queue) = persister(storage.clone());
         let room = Room::open(opening, RoomLimits::default(), persister.clone(), missed().0);
         let room = Arc::new(room);
-        Self { _folder: folder, storage, kim, seat, room, persister, queue }
+        Self { stored, seat, room, persister, queue }
     }
 
     /// The room takes an edit of a session that believes to hold the seat under that fence.
@@ -95,7 +73,7 @@ impl Scene {
             session: SessionId::generate(),
             seat: self.seat,
             document: self.room.document,
-            user: self.kim.clone(),
+            user: self.stored.owner.clone(),
             resume: String::new(),
             wants_events: true,
         };
@@ -109,7 +87,7 @@ impl Scene {
 
     async fn last_number(&self) -> i64 {
         let document = self.room.document;
-        self.storage.last_numbers(&[document]).await.expect("readable")[&document]
+        self.stored.storage.last_numbers(&[document]).await.expect("readable")[&document]
     }
 }
 
@@ -117,10 +95,10 @@ impl Scene {
 async fn g8_an_edit_that_waits_behind_a_refused_one_of_its_room_is_not_stored() {
     let mut scene = Scene::new().await;
     let before = scene.last_number().await;
-    let queue = std::mem::replace(&mut scene.queue, persister(scene.storage.clone()).1);
+    let queue = std::mem::replace(&mut scene.queue, persister(scene.stored.storage.clone()).1);
     let (stop, relay) = (CancellationToken::new(), Relay::alone(NodeId::generate()));
     let tasks = TaskTracker::new();
-    tasks.spawn(run(scene.storage.clone(), relay, queue, stop.clone()));
+    tasks.spawn(run(scene.stored.storage.clone(), relay, queue, stop.clone()));
 
     scene.types(FORMER, 1, "refused ");
     assert!(scene.persister.flush(PATIENCE).await);
