@@ -56,6 +56,7 @@ mod history;
 mod hostile;
 mod kills;
 mod outage;
+mod pooler;
 mod postgres;
 mod redis_cluster;
 mod rest_commands;

@@ -17,11 +17,11 @@ impl Ran {
         String::from_utf8(self.0.stdout).expect("text")
     }
 
-    fn code(&self) -> Option<i32> {
+    pub(crate) fn code(&self) -> Option<i32> {
         self.0.status.code()
     }
 
-    fn complaint(&self) -> String {
+    pub(crate) fn complaint(&self) -> String {
         String::from_utf8_lossy(&self.0.stderr).into_owned()
     }
 }
@@ -31,7 +31,12 @@ pub(crate) async fn galley(folder: &Path, arguments: &[&str]) -> Ran {
     galley_with(folder, arguments, &[]).await
 }
 
-async fn galley_with(folder: &Path, arguments: &[&str], settings: &[(&str, &str)]) -> Ran {
+/// The same with some settings, by their environment names.
+pub(crate) async fn galley_with(
+    folder: &Path,
+    arguments: &[&str],
+    settings: &[(&str, &str)],
+) -> Ran {
     let mut command = Command::new(env!("CARGO_BIN_EXE_galley"));
     command.current_dir(folder).args(arguments).envs(settings.iter().copied());
     Ran(command.output().await.expect("the binary"))

@@ -111,8 +111,8 @@ impl Server {
         start.status().expect("pg_ctl runs").success()
     }
 
-    /// One of PostgreSQL's programs, as a user that it accepts.
-    fn tool(&self, name: &str) -> Command {
+    /// One of PostgreSQL's programs, or one that a path names, as a user that it accepts.
+    pub(crate) fn tool(&self, name: &str) -> Command {
         let program = programs().join(name);
         let mut command = if is_root() {
             let mut command = Command::new("setpriv");

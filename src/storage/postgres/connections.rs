@@ -10,12 +10,12 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use sqlx::postgres::PgConnectOptions;
-use sqlx::{ConnectOptions as _, Connection as _, Executor as _, PgConnection};
+use sqlx::{Connection as _, Executor as _, PgConnection};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, timeout};
 
 use crate::storage::error::StorageError;
+use crate::storage::postgres::parameters::Parameters;
 use crate::storage::postgres::stop::Stop;
 
 /// How long a new connection may take, TLS and password included.
@@ -32,7 +32,7 @@ const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 pub(super) struct Connections(Arc<Shared>);
 
 struct Shared {
-    options: PgConnectOptions,
+    parameters: Parameters,
     size: u32,
     turns: Arc<Semaphore>,
     /// Last given back, last.
@@ -54,16 +54,16 @@ pub(super) struct Lent {
 
 impl fmt::Debug for Connections {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // The options hold the password.
+        // The parameters hold the password.
         f.debug_struct("Connections").field("size", &self.0.size).finish_non_exhaustive()
     }
 }
 
 impl Connections {
     /// At most `size` of them, opened when needed.
-    pub(super) fn new(options: PgConnectOptions, size: u16) -> Self {
+    pub(super) fn new(parameters: Parameters, size: u16) -> Self {
         let turns = Arc::new(Semaphore::new(usize::from(size)));
-        Self(Arc::new(Shared { options, size: size.into(), turns, idle: Mutex::default() }))
+        Self(Arc::new(Shared { parameters, size: size.into(), turns, idle: Mutex::default() }))
     }
 
     /// A connection, which may turn out to be dead.
@@ -80,7 +80,7 @@ impl Connections {
         if let Some(connection) = self.0.idle_one() {
             return Ok(Lent { connection, is_new: false, shared, _turn });
         }
-        let connecting = timeout(CONNECT_TIMEOUT, self.0.options.connect()).await;
+        let connecting = timeout(CONNECT_TIMEOUT, self.0.parameters.connect()).await;
         let connected = connecting.map_err(|_late| unavailable("connecting took too long"))?;
         // Trying at once again would not help: not `Lost`.
         let connection = connected.map_err(StorageError::from)?;

@@ -23,6 +23,7 @@ mod documents;
 mod links;
 mod log;
 mod open;
+mod parameters;
 mod review_changes;
 mod review_rows;
 mod reviews;

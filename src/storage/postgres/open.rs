@@ -1,15 +1,14 @@
 //! Opening a database: which one, whose is it, and which schema has it?
 
-use std::str::FromStr as _;
 use std::time::Duration;
 
 use sqlx::migrate::{Migration, MigrationType, Migrator};
-use sqlx::postgres::PgConnectOptions;
-use sqlx::{ConnectOptions as _, Connection as _, PgConnection, SqlSafeStr as _};
+use sqlx::{Connection as _, PgConnection, Row as _, SqlSafeStr as _};
 use tokio::time::timeout;
 
 use crate::storage::error::StorageError;
 use crate::storage::postgres::connections::Connections;
+use crate::storage::postgres::parameters::Parameters;
 use crate::storage::postgres::{CALL_TIMEOUT, Postgres};
 
 /// Connections for groups of edits: one at work, one to take over when that one hangs.
@@ -42,58 +41,60 @@ impl Postgres {
     /// Opens the database that `url` names, which must be there, and brings it to the current
     /// schema.
     pub(in crate::storage) async fn open(url: &str) -> Result<Self, StorageError> {
-        let options = options(url)?;
+        let parameters = Parameters::of(url)?;
         // A migration takes as long as it takes.
-        let patient = options.clone().options([("statement_timeout", 0), ("lock_timeout", 0)]);
+        let patient = parameters.clone().and("statement_timeout", 0).and("lock_timeout", 0);
         let opening = timeout(OPEN_TIMEOUT, prepare(&patient)).await;
         let late = |_| StorageError::Unavailable("opening it took too long".to_owned());
         opening.map_err(late)??;
-        let bounded = options.options([
-            ("statement_timeout", STATEMENT_TIMEOUT.as_millis()),
-            ("lock_timeout", LOCK_TIMEOUT.as_millis()),
-            ("idle_in_transaction_session_timeout", CALL_TIMEOUT.as_millis()),
+        let bounded = parameters
+            .and("statement_timeout", STATEMENT_TIMEOUT.as_millis())
+            .and("lock_timeout", LOCK_TIMEOUT.as_millis())
+            .and("idle_in_transaction_session_timeout", CALL_TIMEOUT.as_millis())
             // A statement whose caller is gone ends.
-            ("client_connection_check_interval", STATEMENT_TIMEOUT.as_millis()),
-        ]);
-        let impatient = bounded.clone().options([("lock_timeout", EDIT_LOCK_TIMEOUT.as_millis())]);
+            .and("client_connection_check_interval", STATEMENT_TIMEOUT.as_millis());
+        let impatient = bounded.clone().and("lock_timeout", EDIT_LOCK_TIMEOUT.as_millis());
         let edits = Connections::new(impatient, EDITS);
         Ok(Self { edits, others: Connections::new(bounded, OTHERS) })
     }
 }
 
-/// What all connections have in common. It stands over what role and database have set.
-fn options(url: &str) -> Result<PgConnectOptions, StorageError> {
-    // The error may repeat what it could not read, which may be a password.
-    let refused = |_| {
-        let what = "database.url is not understood; write \
-                    postgres://[USER[:PASSWORD]@]HOST[:PORT]/DATABASE";
-        StorageError::Unsupported(what.to_owned())
-    };
-    let options = PgConnectOptions::from_str(url).map_err(refused)?;
-    Ok(options
-        .application_name("galley")
-        .options([
-            // Each commit reaches the disk, and the standbys that the server waits for, before it
-            // is answered (D4).
-            ("synchronous_commit", "on"),
-            ("default_transaction_isolation", "read committed"),
-            ("default_transaction_read_only", "off"),
-            // All statements are small and always the same: planned once, never compiled.
-            ("plan_cache_mode", "force_generic_plan"),
-            ("jit", "off"),
-            // A plan is kept, and the one for an empty table would be to read all of it.
-            ("enable_seqscan", "off"),
-        ])
-        .disable_statement_logging())
-}
-
-async fn prepare(options: &PgConnectOptions) -> Result<(), StorageError> {
-    let connecting = timeout(CALL_TIMEOUT, options.connect()).await;
+async fn prepare(parameters: &Parameters) -> Result<(), StorageError> {
+    // No settings yet: through a pooler in transaction mode they reach the sessions of other programs.
+    let connecting = timeout(CALL_TIMEOUT, async {
+        let mut connection = parameters.connect_plainly().await?;
+        let mut another = parameters.connect_plainly().await?;
+        refuse_a_shared_backend(&mut connection, &mut another).await?;
+        another.close().await?;
+        parameters.apply(&mut connection).await?;
+        Ok::<_, StorageError>(connection)
+    });
     let late = |_| StorageError::Unavailable("connecting took too long".to_owned());
-    let mut connection = connecting.map_err(late)??;
+    let mut connection = connecting.await.map_err(late)??;
     look_at_server(&mut connection).await?;
     migrate(&mut connection).await?;
     Ok(connection.close().await?)
+}
+
+/// Refuses a pooler that gives each transaction another backend. Such a pooler hands the backend that
+/// one connection has just used to the other, or changes the backend of the first. Settings and prepared
+/// statements of a session belong to its backend.
+async fn refuse_a_shared_backend(
+    one: &mut PgConnection,
+    other: &mut PgConnection,
+) -> Result<(), StorageError> {
+    let first = backend_of(one).await?;
+    let shares = first == backend_of(other).await?;
+    if shares || first != backend_of(one).await? {
+        return Err(StorageError::Pooled("connections share their backends".to_owned()));
+    }
+    Ok(())
+}
+
+/// Asked without a prepared statement, which the backend may have from another connection.
+async fn backend_of(connection: &mut PgConnection) -> Result<i32, StorageError> {
+    let row = sqlx::raw_sql("SELECT pg_backend_pid()").fetch_one(connection).await?;
+    Ok(row.try_get(0)?)
 }
 
 /// Refuses a server that cannot do what we promise, and warns of one set not to.
