@@ -4,13 +4,16 @@ use std::sync::Arc;
 
 use galley::storage::Storage;
 use tempfile::TempDir;
-use tokio::time::{Duration, sleep};
+use tokio::time::{Duration, Instant, sleep};
 
+use crate::delivery::QUICK;
+use crate::pooler::folder_of;
 use crate::postgres_server;
 use crate::process::Server;
-use crate::proxy::Proxy;
-use crate::redis_server;
+use crate::proxy::{Proxy, Way};
+use crate::redis_server::{self, PATIENCE};
 use crate::side::Parting;
+use crate::wire::{Mode, Target, Wire};
 
 /// No tick comes within a test: what happens is because of a gap.
 const NO_TICK: [(&str, &str); 4] = [
@@ -76,6 +79,47 @@ async fn g8_a_gap_makes_a_room_with_an_unsaved_edit_read_the_log() {
     sqlx::raw_sql("COMMIT").execute(&mut other).await.expect("it is free");
     writer.saved().await;
     assert!(writer.is_open() && reader.is_open());
+}
+
+/// Goal: one server misses a revocation, and the comparison after the gap is refused by its database.
+/// A later tick repeats the comparison (B3).
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn g15_a_comparison_that_the_database_refuses_is_repeated_at_the_next_tick() {
+    let (redis, postgres) = (redis_server::Server::start().await, postgres_server::shared());
+    let (proxy, name) = (Proxy::to(&redis).await, postgres.empty().await);
+    let wire = Wire::to(Target::Unix(folder_of(postgres).join(".s.PGSQL.5432"))).await;
+    let (locks, database) = (redis.url(), postgres.url(&name));
+    let by_proxy = proxy.url();
+    let by_wire = format!("postgres://galley@127.0.0.1:{}/{name}?sslmode=disable", wire.port);
+    // One folder, so one secret and one log; the log's refusals are those of the second server.
+    let folder = Arc::new(TempDir::new().expect("a folder"));
+    let urls = [("LOCKS__URL", locks.as_str()), ("DATABASE__URL", database.as_str())];
+    let one = Server::in_folder(Arc::clone(&folder), &[QUICK, urls].concat()).await;
+    let urls = [("LOCKS__URL", by_proxy.as_str()), ("DATABASE__URL", by_wire.as_str())];
+    let two = Server::in_folder(folder, &[QUICK, urls].concat()).await;
+    let desk = one.desk("text").await;
+    let (writer, reviewer) = (one.writer(&desk).await, two.reviewer(&desk).await);
+
+    wire.set(Mode::Cut);
+    proxy.hold(Way::ToClient);
+    let path = format!("/api/share-links/{}", desk.link);
+    one.call(&desk.writer, "DELETE", &path, None).await.ok(204);
+    assert_eq!(writer.closed().await.0, 4404);
+    let refused = || two.log().matches("share links cannot be read").count();
+    let before = refused();
+    // The held message is lost with its connection. The new connection begins with a gap.
+    proxy.end_all(Parting::Reset);
+    proxy.heal();
+    let began = Instant::now();
+    while refused() == before {
+        assert!(began.elapsed() < PATIENCE, "no comparison was refused: {}", two.log());
+        sleep(Duration::from_millis(20)).await;
+    }
+    assert!(reviewer.is_open(), "no comparison has found the revocation");
+
+    wire.set(Mode::Pass);
+
+    assert_eq!(reviewer.closed().await.0, 4404);
 }
 
 #[tokio::test]

@@ -34,6 +34,9 @@ mod proxy;
 mod resp;
 #[path = "../locks/side.rs"]
 mod side;
+#[expect(dead_code, reason = "only `campaign` uses the rest")]
+#[path = "../campaign/wire.rs"]
+mod wire;
 
 use redis_server as server;
 
