@@ -63,10 +63,15 @@ end
 -- holder asserts its lock then (reassert.lua), so no script gives a lock before the grace ends. After
 -- the grace one sign remains: the database ratified a higher fence (floor) than Redis remembers. The
 -- grant stores when a script first saw that sign, and the lock is left for the same time.
+--
+-- A floor exactly one higher is an eviction of this grant (vacate in `storage`), and no later grant. A
+-- later grant has the time of this clock as its fence, unless the clock stepped back below the last fence.
+-- While the clock stands below the floor, the two look alike, and the lock is left.
 local function is_left()
   if 0 < grace then return true end
   if not last[2] then return 0 < remembers end
-  if tonumber(floor) <= (tonumber(last[2]) or 0) then return false end
+  local known, ratified = tonumber(last[2]) or 0, tonumber(floor)
+  if ratified <= known or (ratified == known + 1 and ratified < now) then return false end
   local fence, since = string.match(last[6] or '', '^(%d+) (%d+)$')
   if fence ~= last[2] then
     since = whole(now_ms)

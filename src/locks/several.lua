@@ -46,7 +46,7 @@ for i = 1, count do
 
   if what == 'claim' then
     local last = try('HMGET', grant, 'fence', 'released')
-    -- A lower fence than the floor is a sign of an older state: claim.lua decides.
+    -- A lower fence than the floor is a sign of an older state, or of an eviction: claim.lua decides.
     local known, low = tonumber(last[1]) or 0, tonumber(floor)
     if is_settled and not last.err and last[2] ~= value and (low <= known or not last[1])
       and (are_empty or call('EXISTS', line) == 0)

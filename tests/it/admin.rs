@@ -71,6 +71,27 @@ async fn an_evicted_session_ends_on_whatever_server_it_is() {
     assert!(again.is_open());
 }
 
+/// Goal: an eviction leaves no sign of an older state of Redis, for which the next claim of the seat would wait.
+#[tokio::test]
+async fn g6_after_an_eviction_the_next_claim_does_not_wait() {
+    let cluster = Cluster::start().await;
+    let desk = cluster.one.desk("text").await;
+    for role in ["writer", "reviewer"] {
+        let key = format!("{}:{role}", desk.link);
+        let evicted = cluster.one.seated(&desk, role, "events=1").await;
+        let session: String = cluster.redis.run(&format!("GET share-link:lock:{key}")).await;
+        let url = format!("{}/api/admin/sessions/{session}", cluster.two.url);
+        let ended = cluster.two.http.delete(&url).bearer_auth(cluster.two.admin_token());
+        assert_eq!(ended.send().await.expect("an answer").status().as_u16(), 204);
+        assert_eq!(evicted.closed().await, (4410, "evicted".to_owned()));
+        let again = cluster.two.seated(&desk, role, "events=1").await;
+        again.reads("text").await;
+        let waited: bool =
+            cluster.redis.run(&format!("HEXISTS share-link:grant:{key} older")).await;
+        assert!(!waited, "the {role}'s next claim waited");
+    }
+}
+
 /// Why that session holds its seat, as `server` says.
 async fn why(server: &Server, session: &str) -> Value {
     sessions(server, &format!("/{session}")).await

@@ -299,3 +299,47 @@ async fn g4_an_older_state_to_which_no_holder_comes_back_is_free_after_the_grace
     let round = locks.renew(std::slice::from_ref(&last), LONG).await.expect("an answer");
     assert_eq!(round.verdicts, [Verdict::Lost]);
 }
+
+/// Whether a script saw the sign of an older state, for which a claim waits.
+async fn shows_an_older_state(server: &Server, name: &LockName) -> bool {
+    let grant = name.key().replace("share-link:lock:", "share-link:grant:");
+    server.run(&format!("HEXISTS {grant} older")).await
+}
+
+/// Goal: an eviction makes the floor one higher than the fence of the grant. That is no older state, and the
+/// next claim is granted at once: after the release, and as a take-over before it.
+#[tokio::test]
+async fn g6_after_an_eviction_the_next_claim_does_not_wait() {
+    let server = Server::start().await;
+    let locks = connect(&server).await;
+    for (owner, is_released) in [(kim(), true), (lee(), true), (kim(), false)] {
+        let name = seat();
+        let evicted = seated(&locks, &name, &kim(), LONG).await;
+        let Fence(fence) = evicted.fence;
+        let floor = Fence(fence + 1);
+        let mut next = claim_of(&name, &owner, floor);
+        if is_released {
+            locks.release(&name, &evicted.value).await.expect("an answer");
+        } else {
+            next.over = Over::SameUser;
+        }
+        assert!(floor < granted(&locks, &next).await.fence);
+        assert!(!shows_an_older_state(&server, &name).await, "{is_released}");
+    }
+}
+
+/// Goal: while the clock of Redis stands below the last fence, a later grant has a fence one higher, too. Then
+/// the lock is left to the holder of that grant.
+#[tokio::test]
+async fn g6_a_floor_one_higher_is_an_older_state_while_the_clock_is_behind() {
+    let server = Server::start().await;
+    let locks = connect(&server).await;
+    let name = seat();
+    let first = seated(&locks, &name, &kim(), LONG).await;
+    locks.release(&name, &first.value).await.expect("an answer");
+    let grant = name.key().replace("share-link:lock:", "share-link:grant:");
+    let _: i64 = server.run(&format!("HSET {grant} fence 4500000000000000")).await;
+    let floor = Fence(4_500_000_000_000_001);
+    assert!(floor < granted(&locks, &claim_of(&name, &lee(), floor)).await.fence);
+    assert!(shows_an_older_state(&server, &name).await);
+}
