@@ -3,6 +3,11 @@
 //! All lifetimes in Redis follow its clock. A clock that steps back lets the keys of dead servers, dead
 //! waiters and turns last longer by the same time. A fence does not depend on it (K2), and neither does a
 //! holder's own deadline, so a step costs time and no lock.
+//!
+//! The server logs and counts each step, and does not shorten what the step prolongs. A script that did
+//! so would shorten the leases of living holders too, whose renewals it cannot tell from those of the dead.
+//! The wait has an end in other ways: the seat's own user takes it over or resumes at once, and an
+//! administrator ends a session by its fence. NTP slews a small error and steps at most once after a boot.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;

@@ -39,12 +39,16 @@ mod side;
 mod wire;
 
 use redis_server as server;
+#[expect(dead_code, reason = "what only the campaign uses")]
+#[path = "../campaign/redis.rs"]
+mod shifted_redis;
 
 mod across;
 mod admin;
 mod admin_locks;
 mod budgets;
 mod charges;
+mod clock;
 mod cluster;
 mod company;
 mod cost;
