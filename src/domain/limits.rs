@@ -125,6 +125,12 @@ pub const SETTLE_PATIENCE: Duration = Duration::from_secs(2);
 /// How long the answer to a committed change of a review waits for the review's place in the text. The
 /// user's other texts may take as long as they like; a text at its limit takes two seconds.
 pub const PLACE_PATIENCE: Duration = Duration::from_secs(5);
+/// Grants that a server ratifies at once after a database lost them: half of the connections to PostgreSQL
+/// that are not for edits. The others serve revocations and joins meanwhile; SQLite commits them together.
+pub const GRANTS_RATIFIED_AT_ONCE: usize = 4;
+/// How long a room tries to store again what an older database lacks: two waits for a locked row, over all
+/// tries. No edit of the document is stored meanwhile; after it the clients bring what they have.
+pub const PUT_BACK_PATIENCE: Duration = Duration::from_secs(10);
 /// How long a server has to say that it heard a question, before it counts as dead. A server answers
 /// within a few milliseconds, and within some hundred in a storm of joins. The unsaved edits of a
 /// living server that counts as dead are refused, and its room is reset for both users; a resume

@@ -7,7 +7,8 @@
 //! the ratified fences of all seats here, and one script call the seats of the users on other servers (G4).
 //!
 //! The comparison also finds a database that was set back: rooms are ahead of its last numbers
-//! ([`Room::ails`]), or sessions of its fences ([`set_back`](crate::session::set_back)).
+//! ([`Room::ails`]), or sessions of its fences, which a task of its own compares
+//! ([`set_back`](crate::session::set_back)).
 //!
 //! A comparison that fails is repeated at the next tick.
 
@@ -50,7 +51,7 @@ impl Sessions {
         }
         self.look_at_what_is_stored(&rooms).await;
         self.look_at_reviews(&rooms).await;
-        self.ratify_again().await;
+        self.ratify_again_soon();
         if !self.shared.relay.is_alone() {
             self.look_at_who_sits(&rooms).await;
         }

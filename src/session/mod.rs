@@ -134,6 +134,8 @@ struct Shared {
     last_visit: LastVisit,
     /// Wakes the comparison with the database and the locks.
     reconcile_due: Notify,
+    /// Wakes the look for grants that the database has lost.
+    ratifying_due: Notify,
     /// No session is seated any more.
     draining: AtomicBool,
     budgets: UserBudgets,
@@ -198,6 +200,7 @@ impl Sessions {
             history,
             last_visit: LastVisit::now(),
             reconcile_due: Notify::new(),
+            ratifying_due: Notify::new(),
             draining: AtomicBool::new(false),
             budgets: UserBudgets::new(&limits),
             clock: DefaultClock::default(),
@@ -212,6 +215,7 @@ impl Sessions {
         sessions.keep_alive("renewal", renewal::run(sessions.clone(), finished));
         sessions.keep_alive("cluster", sessions.clone().listen());
         sessions.keep_alive("reconcile", sessions.clone().reconcile_when_due());
+        sessions.keep_alive("lost grants", sessions.clone().ratify_when_due());
         let reading = sessions.clone().read_missed_reviews(missed_queue);
         sessions.keep_alive("missed reviews", reading);
         sessions.keep_alive("questions", sessions.clone().hear());

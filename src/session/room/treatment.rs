@@ -28,6 +28,7 @@ use tokio::time::{sleep, timeout};
 
 use crate::domain::fence::Fence;
 use crate::domain::ids::ShareLinkId;
+use crate::domain::limits::PUT_BACK_PATIENCE;
 use crate::relay::{Message, Relay, Topic};
 use crate::session::close::{Close, LostReason};
 use crate::session::event::{DOCUMENT_DAMAGED, DOCUMENT_RESET, Event};
@@ -41,9 +42,7 @@ use crate::sync::trim;
 
 /// How long the room looks for the cause of a refusal. Its edits are relayed meanwhile.
 const DIAGNOSIS_MAX: Duration = Duration::from_secs(2);
-/// How often a room tries to store again what an older database lacks, and the pause between. After
-/// that the clients bring it.
-const PUT_BACK_TRIES: usize = 10;
+/// The pause between two tries to store again what an older database lacks.
 const PUT_BACK_PAUSE: Duration = Duration::from_millis(200);
 /// Looks in a row that find the database behind the room before it counts as set back.
 const SET_BACK_LOOKS: u8 = 2;
@@ -157,9 +156,17 @@ impl Room {
         }
     }
 
-    /// Stores again what this room knows to be saved and the database lacks.
+    /// Stores again what this room knows to be saved and the database lacks. Ends within
+    /// [`PUT_BACK_PATIENCE`] over all tries, and at once when the room is retired (G16).
     async fn put_back(&self, relay: &Relay, storage: &Storage) {
-        for _ in 0..PUT_BACK_TRIES {
+        let tries = timeout(PUT_BACK_PATIENCE, self.put_back_until_done(relay, storage));
+        if let Some(Err(_elapsed)) = self.retired.run_until_cancelled(tries).await {
+            tracing::error!(document = %self.document, "lost edits are not restored; clients bring them");
+        }
+    }
+
+    async fn put_back_until_done(&self, relay: &Relay, storage: &Storage) {
+        loop {
             match self.try_put_back(relay, storage).await {
                 Ok(Done::Yes) => return,
                 Ok(Done::OthersWereFaster) => {}
