@@ -132,11 +132,17 @@ impl Seated {
         if may_edit {
             let frame = frame::passed_on(message, update);
             let update = message.slice_ref(update);
-            return self.pay(self.room.receive(&self.holding, &update, &frame, now)?);
+            let cost = match carrier {
+                Carrier::Edit => self.room.receive(&self.holding, &update, &frame, now)?,
+                Carrier::Answer => self.room.receive_answer(&self.holding, &update, &frame, now)?,
+            };
+            return self.pay(cost);
         }
-        // A reviewer's update is dropped here, whatever it holds (G10). An answer to a question
-        // nobody asked may be an honest client's whole document: only news in it is worth a word.
-        if carrier == Carrier::Answer && !self.room.is_news(update) {
+        // A reviewer's update is dropped here, whatever it holds (G10). An answer may be the whole document
+        // of an honest client, with edits of the writer that the database lost: the server refuses with a
+        // word only what the reviewer may have made.
+        let user = &self.holding.sitter.user.id;
+        if carrier == Carrier::Answer && !self.room.may_bring_edit_of(user, update) {
             return Ok(());
         }
         if !self.holding.sitter.wants_events {

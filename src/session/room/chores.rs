@@ -9,9 +9,10 @@ use std::time::Duration;
 use bytes::Bytes;
 use tokio::time::Instant;
 
+use crate::domain::ids::UserId;
 use crate::session::readings::Place;
 use crate::session::room::{Room, State};
-use crate::sync::log::Origin;
+use crate::sync::log::{Origin, SERVER_IDS};
 
 /// Characters of a document that is worked on are counted this often; counting builds the text.
 const COUNT_EVERY: Duration = Duration::from_secs(60);
@@ -70,11 +71,19 @@ impl Untidy {
 }
 
 impl Room {
-    /// Whether an update has anything that the document has not.
+    /// Whether an answer to sync step 1 brings an edit that `user` may have made.
+    ///
+    /// A known struct or deletion is none. New structs under the client ids of other users or of servers
+    /// are edits that the database lost, and the writer's client brings them. A deletion names no author.
     #[must_use]
-    pub fn is_news(&self, update: &[u8]) -> bool {
-        let checked = self.lock().log.check(update, Origin::Client);
-        checked.is_ok_and(|checked| checked.is_new)
+    pub fn may_bring_edit_of(&self, user: &UserId, update: &[u8]) -> bool {
+        let state = self.lock();
+        let Ok(checked) = state.log.check(update, Origin::Answer) else { return false };
+        let is_own = |client: &u64| {
+            !SERVER_IDS.contains(client)
+                && state.owners.get(client).is_none_or(|owner| owner == user)
+        };
+        checked.is_new && (checked.clients.is_empty() || checked.clients.iter().any(is_own))
     }
 
     /// About how many bytes the document has.

@@ -59,7 +59,7 @@ use crate::storage::log::Append;
 use crate::storage::seats::Guard;
 use crate::sync::error::Rejected;
 use crate::sync::frame;
-use crate::sync::log::{Checked, Origin, UpdateLog};
+use crate::sync::log::{Checked, Origin, SERVER_IDS, UpdateLog};
 
 /// Messages that may wait for the other servers. Presence beyond it is dropped: it is renewed.
 const OUTGOING_MAX: usize = 256;
@@ -255,13 +255,39 @@ impl Room {
         frame: &Bytes,
         now: Instant,
     ) -> Result<usize, Close> {
+        self.receive_from(Origin::Client, holding, (update, frame), now)
+    }
+
+    /// Takes a writer's answer to sync step 1, as [`receive`](Self::receive). The answer may bring back a
+    /// server's edit that the database lost (DESIGN §8).
+    ///
+    /// # Errors
+    ///
+    /// As [`receive`](Self::receive).
+    pub fn receive_answer(
+        self: &Arc<Self>,
+        holding: &Arc<Holding>,
+        update: &Bytes,
+        frame: &Bytes,
+        now: Instant,
+    ) -> Result<usize, Close> {
+        self.receive_from(Origin::Answer, holding, (update, frame), now)
+    }
+
+    fn receive_from(
+        self: &Arc<Self>,
+        origin: Origin,
+        holding: &Arc<Holding>,
+        (update, frame): (&Bytes, &Bytes),
+        now: Instant,
+    ) -> Result<usize, Close> {
         let mut state = self.lock();
         // Only what is said to be uncertain is asked for again once it is certain: a renewal may come
         // between this look and the next.
         holding.look_at_deadline(now);
         if !holding.may_write(now) {
             // They work all the same; what builds on something refused is work, too.
-            match state.log.check(update, Origin::Client) {
+            match state.log.check(update, origin) {
                 Ok(checked) if !checked.is_new => {}
                 Ok(_) | Err(Rejected::Gap) => holding.was_active(now),
                 Err(_) => {}
@@ -269,7 +295,7 @@ impl Room {
             holding.tell(&Event::Denied("seat-uncertain"));
             return Ok(0);
         }
-        let checked = match state.log.check(update, Origin::Client) {
+        let checked = match state.log.check(update, origin) {
             Ok(checked) => checked,
             // What it builds on was refused. Asked for it with each keystroke, its writer would send
             // all of it each time.
@@ -319,6 +345,8 @@ impl Room {
             return refuse(holding, UNSAVED_FULL);
         };
         state.before_edit(sitter, now);
+        // The id of a server has no owner, whichever client brings its edit back.
+        checked.clients.retain(|client| !SERVER_IDS.contains(client));
         for client in &checked.clients {
             state.owners.entry(*client).or_insert_with(|| sitter.user.id.clone());
         }

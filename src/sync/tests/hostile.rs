@@ -173,6 +173,27 @@ fn g10_nobody_writes_in_the_servers_name() {
     ));
 }
 
+/// Goal: an answer to sync step 1 brings back an edit of a server that the log lost, and extends none.
+#[test]
+fn g10_an_answer_brings_back_an_edit_of_a_server_and_extends_none() {
+    let mut log = UpdateLog::empty();
+    let server = server_client_id(&log);
+    let lost = document_from_text("by the server", server);
+    let is_forbidden = |log: &UpdateLog, update: &[u8], from| {
+        matches!(log.check(update, from), Err(Rejected::Forbidden(_)))
+    };
+    assert!(is_forbidden(&log, &lost, Origin::Client));
+    let checked = log.check(&lost, Origin::Answer).unwrap();
+    assert!(checked.is_new);
+    log.append(lost.clone(), checked);
+    assert!(!log.check(&lost, Origin::Answer).unwrap().is_new);
+    let document = document(server);
+    apply(&document, &lost);
+    let more = edit(&document, 0, 0, "not ");
+    assert!(is_forbidden(&log, &more, Origin::Answer));
+    assert!(is_forbidden(&log, &whole(&document), Origin::Answer));
+}
+
 #[test]
 fn what_is_known_counts_even_if_it_comes_back_otherwise() {
     let mut log = UpdateLog::empty();
