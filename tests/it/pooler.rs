@@ -1,4 +1,4 @@
-//! Servers behind PgBouncer (F9): its session mode works, its transaction mode is refused at the start.
+//! Servers behind `PgBouncer` (F9): its session mode works, its transaction mode is refused at the start.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt as _, chown};
@@ -20,7 +20,7 @@ use crate::rest_commands::galley_with;
 /// What an edit may take to be saved while another document is stuck, on a busy machine too.
 const SAVED_WITHIN: Duration = Duration::from_secs(10);
 
-/// A PgBouncer with its defaults before a PostgreSQL, on a socket in a folder of its own. It ends when
+/// A `PgBouncer` with its defaults before a PostgreSQL, on a socket in a folder of its own. It ends when
 /// it is dropped.
 struct Pooler {
     process: Child,
