@@ -4,7 +4,7 @@
 //! delivered in spite of a fault. `alone` has the acts during which no other fault happens.
 
 use serde_json::json;
-use tokio::time::{Duration, Instant, sleep};
+use tokio::time::{Duration, Instant, sleep, sleep_until};
 
 use crate::alone;
 use crate::desk::Desk;
@@ -15,9 +15,6 @@ use crate::random::Random;
 use crate::requests::{Call, document_again, link_again, note, text_at};
 use crate::world::{Fault, SERVERS, World};
 
-/// The effect of a commit is due this long after the last fault: two seconds or one tick by the
-/// law, and the rest for a machine that does other work.
-const DUE: Duration = Duration::from_secs(8);
 /// A caller that stays.
 const STAYS: Duration = Duration::from_secs(8);
 
@@ -184,9 +181,10 @@ impl Acts<'_> {
         let (path, body) = (format!("/api/share-links/{}", old.link), json!({}));
         let call = Call { method: "DELETE", path: &path, user: &old.writer, body: &body };
         let status = self.request(call, strike, &[204]).await;
+        let due = self.world.due();
         note(self.desks, "revoke", &old.link, status);
         self.desks.replace(number, link_again(self.desks, &old).await);
-        sleep(DUE).await;
+        sleep_until(due).await;
         self.desks.recorder.note(What::Due { subject: old.link });
     }
 
@@ -197,9 +195,10 @@ impl Acts<'_> {
         let (path, body) = (format!("/api/documents/{}", old.document), json!({}));
         let call = Call { method: "DELETE", path: &path, user: &old.writer, body: &body };
         let status = self.request(call, strike, &[204]).await;
+        let due = self.world.due();
         note(self.desks, "delete", &old.document, status);
         self.desks.replace(number, document_again(self.desks, &old).await);
-        sleep(DUE).await;
+        sleep_until(due).await;
         self.desks.recorder.note(What::Due { subject: old.document });
     }
 
@@ -213,8 +212,9 @@ impl Acts<'_> {
         let (path, body) = (format!("{reviews}/{review}/accept"), json!({}));
         let call = Call { method: "POST", path: &path, user: &desk.writer, body: &body };
         let status = self.request(call, strike, &[200]).await;
+        let due = self.world.due();
         note(self.desks, "accept", &mark, status);
-        sleep(DUE).await;
+        sleep_until(due).await;
         self.desks.recorder.note(What::Due { subject: mark });
     }
 

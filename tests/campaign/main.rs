@@ -135,7 +135,7 @@ async fn run(recorder: &Recorder, seed: u64, length: Duration) {
     acts.last().await;
     desks.order.send_replace(Order::Finish);
     let kept: Vec<Replica> = tabs.join_all().await.into_iter().flatten().collect();
-    settle::all(&desks, &world.database, kept).await;
+    settle::all(&desks, &world, kept).await;
     world.database.tell(recorder).await;
 }
 

@@ -6,21 +6,20 @@ use std::sync::Arc;
 use futures_util::future::join_all;
 use tokio::time::{Duration, Instant, sleep, timeout};
 
-use crate::database::Database;
 use crate::desk::Desk;
 use crate::desks::Desks;
 use crate::history::{How, What, marks_in};
 use crate::judge::DATABASE;
 use crate::replica::Replica;
 use crate::tab::{Look, Open, open};
-use crate::world::SERVERS;
+use crate::world::{SERVERS, World};
 
 /// For a seat and the sync that follows it.
 const PATIENCE: Duration = Duration::from_secs(45);
 /// For one claim.
 const CLAIM: Duration = Duration::from_secs(8);
-/// For replicas to agree.
-const AGREE: Duration = Duration::from_secs(15);
+/// For an edit to be saved. A set-back and a take-over may close the socket of its tab meanwhile.
+const SAVE: Duration = Duration::from_secs(15);
 const LOOK: Duration = Duration::from_millis(25);
 
 /// Claims a seat until it is granted and synchronised. The replica comes back if that takes too
@@ -72,7 +71,7 @@ pub(crate) async fn has_saved(desks: &Desks, open: &mut Open) -> bool {
         if open.replica.is_mine_saved() {
             return true;
         }
-        if AGREE < began.elapsed() {
+        if SAVE < began.elapsed() {
             return false;
         }
         sleep(LOOK).await;
@@ -99,17 +98,17 @@ pub(crate) async fn come_back(
 }
 
 /// All documents at once.
-pub(crate) async fn all(desks: &Arc<Desks>, database: &Database, kept: Vec<Replica>) {
+pub(crate) async fn all(desks: &Arc<Desks>, world: &World, kept: Vec<Replica>) {
     let settling = (0..desks.count()).map(|number| {
         let desk = desks.desk(number);
         let kept = kept.iter().filter(|replica| replica.document == desk.document);
         let kept: Vec<_> = kept.cloned().collect();
-        async move { one(desks, database, number, &desk, kept).await }
+        async move { one(desks, world, number, &desk, kept).await }
     });
     join_all(settling).await;
 }
 
-async fn one(desks: &Desks, database: &Database, number: usize, desk: &Desk, kept: Vec<Replica>) {
+async fn one(desks: &Desks, world: &World, number: usize, desk: &Desk, kept: Vec<Replica>) {
     let began = Instant::now();
     let mut is_free = true;
     for replica in kept {
@@ -138,11 +137,14 @@ async fn one(desks: &Desks, database: &Database, number: usize, desk: &Desk, kep
     if writer.is_some() {
         reviewer = seat(desks, desk, "reviewer", How::TakeOver, fresh).await.ok();
     }
-    let began = Instant::now();
+    // The last edit is saved and no fault is active: replicas agree when its effects are due (G8).
+    let due = world.due();
     let reads = loop {
-        let reads = read(desks, database, desk, [&writer, &reviewer]).await;
+        // Before the reads, which take time themselves.
+        let are_due = due < Instant::now();
+        let reads = read(desks, world, desk, [&writer, &reviewer]).await;
         let agree = reads.iter().all(|(_, marks)| *marks == reads[0].1);
-        if agree || AGREE < began.elapsed() {
+        if agree || are_due {
             break reads;
         }
         sleep(Duration::from_millis(250)).await;
@@ -158,11 +160,11 @@ async fn one(desks: &Desks, database: &Database, number: usize, desk: &Desk, kep
 /// What every replica of a document holds.
 async fn read(
     desks: &Desks,
-    database: &Database,
+    world: &World,
     desk: &Desk,
     tabs: [&Option<Open>; 2],
 ) -> Vec<(String, Vec<String>)> {
-    let there = database.reads(&desk.document).await;
+    let there = world.database.reads(&desk.document).await;
     let mut reads = vec![(DATABASE.to_owned(), there.unwrap_or_default())];
     for server in 0..SERVERS {
         let url = format!("{}/api/documents/{}/text", desks.url(server), desk.document);

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::history::What;
 use crate::judge::{Socket, Story, Violation};
 
-/// A replica of this age at the commit is synchronised, and shows later edits.
+/// A replica of this age when an effect is due is synchronised, and shows it.
 const SYNCED_MS: u64 = 3_000;
 
 pub(super) fn judge(story: &Story<'_>) -> Vec<Violation> {
