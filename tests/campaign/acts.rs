@@ -9,7 +9,7 @@ use tokio::time::{Duration, Instant, sleep, sleep_until};
 use crate::alone;
 use crate::desk::Desk;
 use crate::desks::{Desks, Order};
-use crate::history::What;
+use crate::history::{What, written};
 use crate::judge::vacuous::KINDS;
 use crate::random::Random;
 use crate::requests::{Call, document_again, link_again, note, text_at};
@@ -223,13 +223,16 @@ impl Acts<'_> {
         for attempt in 0..40 {
             let url = self.desks.url(attempt % SERVERS);
             let text = text_at(&url, desk).await;
-            if text.is_empty() {
+            let Some(last) = text.rfind('⟦') else {
                 sleep(Duration::from_millis(150)).await;
                 continue;
-            }
-            let end = text.encode_utf16().count();
-            let anchor = json!({ "start": end - 1, "end": end, "quote": "⟧" });
-            let suggestion = format!("⟧⟦{mark}⟧");
+            };
+            // The whole mark: an edit made at the same time may stand in the place of what is replaced,
+            // and would tear a mark of which only the end is.
+            let (before, quote) = text.split_at(last);
+            let (start, end) = (before.encode_utf16().count(), text.encode_utf16().count());
+            let anchor = json!({ "start": start, "end": end, "quote": quote });
+            let suggestion = format!("{quote}{}", written(mark));
             let body = json!({ "anchor": anchor, "body": "", "suggestion": suggestion });
             let user = &desk.reviewer;
             let call = Call { method: "POST", path: reviews, user, body: &body };
