@@ -12,7 +12,7 @@ use galley::app::{App, migrate};
 use galley::config::{Faults, Flags, Settings, ignored, parse_duration};
 use galley::domain::user::{User, parse_name};
 use galley::http::auth::Tokens;
-use galley::telemetry;
+use galley::telemetry::logs;
 use secrecy::ExposeSecret as _;
 
 /// Returns freed pages to the system within a second. The system's own allocator keeps most of what a
@@ -111,7 +111,7 @@ fn run(command: Command) -> anyhow::Result<()> {
 }
 
 fn serve(settings: Settings, ignored: Option<&str>) -> anyhow::Result<()> {
-    telemetry::start_logs(&settings.log.level, settings.log.format)?;
+    logs::start_logs(&settings.log.level, settings.log.format)?;
     if let Some(line) = ignored {
         tracing::warn!("{line}");
     }

@@ -51,7 +51,7 @@ use crate::sharing::invite::Invites;
 use crate::sharing::quota::Quota;
 use crate::storage::Storage;
 use crate::storage::error::StorageError;
-use crate::telemetry::figures::Figures;
+use crate::telemetry::metrics::Figures;
 
 /// How often figures are moved into their buckets.
 const UPKEEP_EVERY: Duration = Duration::from_secs(5);

@@ -16,7 +16,7 @@ use crate::domain::lease::LeaseTerms;
 use crate::domain::redis_url::RedisUrl;
 use crate::http::host::Proxies;
 use crate::http::origin::Origin;
-use crate::telemetry::{self, Format};
+use crate::telemetry::logs::{self, Format};
 
 /// Shortest admin token, in bytes: as long as the signing secret. Attackers try tokens from outside,
 /// and the rate limit alone does not protect a short one.
@@ -330,7 +330,7 @@ fn limits(reader: &mut Reader) -> Option<LimitSettings> {
 
 fn log(reader: &mut Reader) -> Option<LogSettings> {
     let level = reader.required("log.level").filter(|level| {
-        let valid = telemetry::is_level(level);
+        let valid = logs::is_level(level);
         if !valid {
             let what = "must be error, warn, info, debug or trace, or directives by module like \
                         info,galley::session=debug";

@@ -26,7 +26,7 @@ use secrecy::SecretString;
 use crate::domain::lease::LeaseTerms;
 use crate::http::host::Proxies;
 use crate::http::origin::Origin;
-use crate::telemetry::Format;
+use crate::telemetry::logs::Format;
 
 pub use crate::config::environment::ignored;
 

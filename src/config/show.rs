@@ -3,7 +3,7 @@
 use std::fmt::Display;
 
 use crate::config::{Settings, duration};
-use crate::telemetry::Format;
+use crate::telemetry::logs::Format;
 
 /// What a secret is printed as.
 const HIDDEN: &str = "***";

@@ -18,7 +18,6 @@
 
 pub mod anchor;
 pub mod fence;
-pub mod history;
 pub mod ids;
 pub mod lease;
 pub mod limits;
@@ -28,4 +27,5 @@ pub mod review;
 pub mod seat;
 pub mod text;
 pub mod user;
-pub mod words;
+pub mod version_policy;
+pub mod word_split;

@@ -10,9 +10,9 @@ use axum::response::{IntoResponse, Response};
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
-use crate::domain::history::VersionKind;
 use crate::domain::ids::{DocumentId, VersionId};
 use crate::domain::user::User;
+use crate::domain::version_policy::VersionKind;
 use crate::http::caller::Caller;
 use crate::http::error::ApiError;
 use crate::http::extract::{JsonBody, Limit, Path, Query};

@@ -8,10 +8,10 @@ use bytes::Bytes;
 use chrono::Utc;
 
 use crate::domain::anchor::{AnchorState, TextRange};
-use crate::domain::history::VersionKind;
 use crate::domain::ids::ReviewId;
 use crate::domain::review::Review;
 use crate::domain::seat::Role;
+use crate::domain::version_policy::VersionKind;
 use crate::session::SessionError;
 use crate::session::editing::{TRIES, is_too_large};
 use crate::session::reviews::{ReviewError, Reviews, done};

@@ -8,10 +8,10 @@ use bytes::Bytes;
 use chrono::Utc;
 use tokio::time::Instant;
 
-use crate::domain::history::VersionKind;
 use crate::domain::ids::{DocumentId, VersionId};
 use crate::domain::seat::{Role, Seat};
 use crate::domain::user::User;
+use crate::domain::version_policy::VersionKind;
 use crate::session::SessionError;
 use crate::session::editing::{TRIES, is_too_large};
 use crate::session::versions::{VersionError, Versions};

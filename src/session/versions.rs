@@ -9,10 +9,10 @@ use chrono::Utc;
 use serde::Serialize;
 use tokio_util::task::TaskTracker;
 
-use crate::domain::history::{InvalidLabel, VersionKind, parse_label};
 use crate::domain::ids::{DocumentId, InvalidId, VersionId};
 use crate::domain::limits::DIFF_PATIENCE;
 use crate::domain::user::User;
+use crate::domain::version_policy::{InvalidLabel, VersionKind, parse_label};
 use crate::session::editing::TRIES;
 use crate::session::{SessionError, Sessions};
 use crate::storage::error::StorageError;

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use crate::domain::history::{Mark, VersionKind, may_name, surplus};
+use crate::domain::version_policy::{Mark, VersionKind, may_name, surplus};
 use crate::storage::versions::{Kept, NewVersion};
 
 /// Why a version is not kept.

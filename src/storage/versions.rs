@@ -13,11 +13,11 @@ use flate2::read::DeflateDecoder;
 use flate2::write::DeflateEncoder;
 use sha2::{Digest, Sha256};
 
-use crate::domain::history::VersionKind;
 use crate::domain::ids::{DocumentId, VersionId};
 use crate::domain::limits::VERSION_TEXT_BYTES_MAX;
 use crate::domain::text::count_characters;
 use crate::domain::user::User;
+use crate::domain::version_policy::VersionKind;
 use crate::storage::error::StorageError;
 use crate::storage::log::Append;
 use crate::storage::seats::Guarded;

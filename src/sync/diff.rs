@@ -1,7 +1,7 @@
 //! What differs between two texts, by words.
 //!
 //! The comparison itself is `similar`'s; here is what makes its outcome readable (the rules are in
-//! [`domain::words`](crate::domain::words)) and what bounds it (G13): long texts are compared by
+//! [`domain::words`](crate::domain::word_split)) and what bounds it (G13): long texts are compared by
 //! paragraphs first, and what time does not suffice for is told by whole paragraphs.
 
 use std::collections::HashMap;
@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use serde::Serialize;
 use similar::{Algorithm, DiffOp, capture_diff_slices_deadline};
 
-use crate::domain::words::{is_space, narrowed, paragraphs_of, words_of};
+use crate::domain::word_split::{is_space, narrowed, paragraphs_of, words_of};
 
 /// Words of both texts that are compared at once. Beyond it, paragraphs come first.
 const WORDS_AT_ONCE: usize = 20_000;

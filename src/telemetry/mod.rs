@@ -1,65 +1,8 @@
-//! Logs and figures.
+//! Logs and metrics.
 //!
-//! Logs go to standard error, one line an event; standard output is for what a command was asked
-//! for. Figures are kept by the `metrics` facade, which any module may call, and rendered here in
-//! Prometheus' text format. Neither ever holds a token, an invite or a text; labels never hold an id.
+//! Logs go to standard error, one line an event; standard output holds the result of a command.
+//! The `metrics` facade collects metrics from every module; [`metrics`] renders them for Prometheus.
+//! Neither holds a token, an invite or a text; labels never hold an id.
 
-pub mod figures;
-
-use tracing::Level;
-use tracing_subscriber::EnvFilter;
-use tracing_subscriber::layer::SubscriberExt;
-use tracing_subscriber::util::{SubscriberInitExt, TryInitError};
-use tracing_subscriber::{Layer, fmt, registry};
-
-/// How a log line looks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Format {
-    /// For people.
-    Text,
-    /// For collectors.
-    Json,
-}
-
-/// Whether `level` is a level, or directives by module.
-#[must_use]
-pub fn is_level(level: &str) -> bool {
-    // A bare word that is no level would be read as a module, at its most talkative.
-    let is_word = |word: &str| word.eq_ignore_ascii_case("off") || word.parse::<Level>().is_ok();
-    let directives = level.split(',').map(str::trim);
-    directives.into_iter().all(|directive| directive.contains('=') || is_word(directive))
-        && EnvFilter::builder().parse(level).is_ok()
-}
-
-/// Starts logging, once for the process.
-///
-/// # Errors
-///
-/// Fails when logging was started before.
-pub fn start_logs(level: &str, format: Format) -> Result<(), TryInitError> {
-    // A line that cannot be written, as on a full disk, is left out. To say so on standard error,
-    // which is where it could not be written, would panic.
-    let lines = fmt::layer().with_writer(std::io::stderr).log_internal_errors(false);
-    let lines = match format {
-        // A terminal's colours would be noise in a file, and a container's log is a file.
-        Format::Text => lines.with_ansi(false).boxed(),
-        Format::Json => lines.json().flatten_event(true).boxed(),
-    };
-    let filter = EnvFilter::builder().parse_lossy(level);
-    registry().with(lines.with_filter(filter)).try_init()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_level_is_a_word_or_directives() {
-        for level in ["info", "warn", "info,galley::session=debug", "off"] {
-            assert!(is_level(level), "{level}");
-        }
-        for level in ["info,galley::http=loudly", "a=b=c", "loudly", ""] {
-            assert!(!is_level(level), "{level}");
-        }
-    }
-}
+pub mod logs;
+pub mod metrics;

@@ -3,9 +3,9 @@
 use bytes::Bytes;
 use chrono::{DateTime, Utc};
 use galley::domain::fence::Fence;
-use galley::domain::history::VersionKind;
 use galley::domain::ids::{DocumentId, VersionId};
 use galley::domain::limits::VERSIONS_MAX;
+use galley::domain::version_policy::VersionKind;
 use galley::storage::Storage;
 use galley::storage::log::Append;
 use galley::storage::seats::{Guard, Guarded};

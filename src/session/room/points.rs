@@ -7,9 +7,9 @@
 
 use tokio::time::Instant;
 
-use crate::domain::history::VersionKind;
 use crate::domain::ids::{DocumentId, SessionId};
 use crate::domain::user::User;
+use crate::domain::version_policy::VersionKind;
 use crate::session::holding::{Holding, Sitter};
 use crate::session::options::HistoryTerms;
 use crate::session::room::{Room, Snapshot, State};

@@ -8,8 +8,8 @@ use std::collections::BTreeSet;
 
 use sqlx::PgConnection;
 
-use crate::domain::history::Mark;
 use crate::domain::ids::{DocumentId, VersionId};
+use crate::domain::version_policy::Mark;
 use crate::storage::error::StorageError;
 use crate::storage::log::Append;
 use crate::storage::page::PAGE_ROWS_MAX;
