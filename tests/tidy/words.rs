@@ -157,45 +157,6 @@ fn the_promises_have_tests() {
     assert_none(&without, "name the test that holds it after it, as in `g1_…`");
 }
 
-/// A table of what is shown by what is worth nothing once a test of it is renamed or gone.
-#[test]
-fn the_tests_that_the_architecture_page_names_are_there() {
-    let page = tree::one("src/ARCHITECTURE.md").text;
-    let (_, rest) = page.split_once("\n## What is always true\n").expect("the chapter");
-    let (chapter, _) = rest.split_once("\n## ").expect("its end");
-    let tests: BTreeSet<String> = tree::of_kind(&["rs"]).iter().flat_map(tests_in).collect();
-    let named: BTreeSet<_> =
-        chapter.split('`').skip(1).step_by(2).filter(|it| is_sentence(it)).collect();
-    assert!(100 < named.len(), "the tables are gone: {} names", named.len());
-    let gone = named.into_iter().filter(|name| !tests.contains(*name)).map(ToOwned::to_owned);
-    assert_none(&gone.collect::<Vec<_>>(), "name the test that shows it now");
-}
-
-/// Names of tests are sentences.
-fn is_sentence(name: &str) -> bool {
-    name.matches('_').count() >= 3
-        && name.bytes().all(|b| b == b'_' || b.is_ascii_lowercase() || b.is_ascii_digit())
-}
-
-/// The tests of a file: functions that are marked as such, and those that a list has run on both
-/// keepers.
-fn tests_in(source: &Source) -> Vec<String> {
-    let mut tests = Vec::new();
-    let mut is_marked = false;
-    for (_, line) in source.lines().map(|(at, line)| (at, line.trim_start())) {
-        if let Some((_, rest)) = line.split_once("fn ").filter(|_| is_marked) {
-            tests.push(rest.split('(').next().unwrap_or_default().to_owned());
-        }
-        is_marked = line.starts_with("#[test]")
-            || line.starts_with("#[tokio::test")
-            || (is_marked && line.starts_with('#'));
-        if is_sentence(line) {
-            tests.push(line.to_owned());
-        }
-    }
-    tests
-}
-
 fn written() -> Vec<Source> {
     tree::of_kind(WRITTEN)
 }
