@@ -13,5 +13,5 @@ pub mod relay;
 pub mod session;
 pub mod sharing;
 pub mod storage;
-pub mod sync;
 pub mod telemetry;
+pub mod yjs;

@@ -20,13 +20,13 @@ use crate::tree::{Source, assert_none};
 const LAYERS: &[(&str, &[&str])] = &[
     ("domain", &[]),
     ("telemetry", &[]),
-    ("sync", &["domain"]),
+    ("yjs", &["domain"]),
     ("reach", &["domain"]),
     ("locks", &["domain", "reach"]),
     ("relay", &["domain", "reach"]),
     ("storage", &["domain"]),
-    ("session", &["domain", "sync", "locks", "relay", "storage"]),
-    ("sharing", &["domain", "sync", "locks", "storage"]),
+    ("session", &["domain", "yjs", "locks", "relay", "storage"]),
+    ("sharing", &["domain", "yjs", "locks", "storage"]),
     ("http", &["domain", "storage", "session", "sharing"]),
     ("config", BELOW),
     ("app", BELOW),
@@ -69,7 +69,7 @@ const HOMES: &[(&str, &[&str])] = &[
     // Tags of files, hashes of invites and of secrets to come back by, seals, and which versions have
     // one text.
     ("sha2", &["http", "locks", "relay", "sharing", "storage"]),
-    ("similar", &["sync"]),
+    ("similar", &["yjs"]),
     ("sqlx", &["storage"]),
     // Wherever a secret is compared.
     ("subtle", &["http", "sharing"]),
@@ -80,7 +80,7 @@ const HOMES: &[(&str, &[&str])] = &[
     ("unicode_segmentation", &["domain"]),
     ("utoipa_swagger_ui", &["http"]),
     ("uuid", &["domain"]),
-    ("yrs", &["sync"]),
+    ("yrs", &["yjs"]),
 ];
 
 /// Crates that are as good as the language's own: at home everywhere.
@@ -197,7 +197,7 @@ fn outside_crates_stay_home() {
 #[test]
 fn a_document_is_built_in_one_place_and_on_a_blocking_thread() {
     let mut built = Vec::new();
-    for source in code().into_iter().filter(|source| !source.is_in("src/sync")) {
+    for source in code().into_iter().filter(|source| !source.is_in("src/yjs")) {
         let lines = source.code().filter(|(_, line)| line.contains("Text::build("));
         built.extend(lines.map(|(number, line)| source.complaint(number, line.trim())));
     }

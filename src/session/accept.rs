@@ -20,8 +20,8 @@ use crate::storage::links::ShareLink;
 use crate::storage::log::Append;
 use crate::storage::reviews::StoredReview;
 use crate::storage::seats::{Guard, Guarded};
-use crate::sync::log::{UpdateLog, server_client_id};
-use crate::sync::text::Text;
+use crate::yjs::log::{UpdateLog, server_client_id};
+use crate::yjs::text::Text;
 
 impl Reviews {
     /// Accepts `stored`: replaces its quote by its suggestion, where the quote still stands.

@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 use tokio::time::Instant;
 
 use crate::session::holding::Holding;
-use crate::sync::frame::{self, ClientFrame};
+use crate::yjs::protocol::{self, ClientFrame};
 
 /// A session that is being seated, for its socket to tell what it hears meanwhile. The key may be its
 /// own already, and who else asks for that asks whether its client lives.
@@ -38,11 +38,11 @@ impl Arriving {
 /// know whether their server is, too (the page, when it has slept).
 #[must_use]
 pub fn is_question(message: &[u8]) -> bool {
-    frame::parse(message) == Ok(ClientFrame::QueryAwareness)
+    protocol::parse(message) == Ok(ClientFrame::QueryAwareness)
 }
 
 /// Whether a message is a sync step 1, which asks for what the client does not have.
 #[must_use]
 pub fn is_step_1(message: &[u8]) -> bool {
-    matches!(frame::parse(message), Ok(ClientFrame::SyncStep1(_)))
+    matches!(protocol::parse(message), Ok(ClientFrame::SyncStep1(_)))
 }

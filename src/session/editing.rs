@@ -12,7 +12,7 @@ use crate::domain::limits::SETTLE_PATIENCE;
 use crate::relay::{Message, Topic};
 use crate::session::room::Snapshot;
 use crate::session::{SessionError, Sessions};
-use crate::sync::log::{Origin, UpdateLog};
+use crate::yjs::log::{Origin, UpdateLog};
 
 /// Whether an edit makes a document larger than it may be. What makes it smaller is always taken.
 /// Walks through all of the document.

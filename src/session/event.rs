@@ -17,7 +17,7 @@ use crate::domain::review::Review;
 use crate::domain::seat::Role;
 use crate::domain::user::User;
 use crate::session::close::LostReason;
-use crate::sync::frame;
+use crate::yjs::protocol;
 
 /// One thing to tell.
 #[derive(Clone, Debug)]
@@ -176,7 +176,7 @@ impl Event<'_> {
     /// The event as a websocket message.
     #[must_use]
     pub fn frame(&self) -> Bytes {
-        frame::event(&self.json())
+        protocol::event(&self.json())
     }
 
     fn name(&self) -> &'static str {

@@ -25,7 +25,7 @@ use crate::session::rooms::Rooms;
 use crate::storage::Storage;
 use crate::storage::error::StorageError;
 use crate::storage::versions::{NewVersion, Packed};
-use crate::sync::text::Text;
+use crate::yjs::text::Text;
 
 /// Orders that may wait. One that finds no place is given up: the next edit finds that text again.
 const ORDERS_MAX: usize = 4_096;

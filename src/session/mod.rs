@@ -89,7 +89,7 @@ use crate::session::room::Occasion;
 use crate::session::rooms::Rooms;
 use crate::session::why::Questions;
 use crate::storage::Storage;
-use crate::sync::text::Text;
+use crate::yjs::text::Text;
 
 pub use self::error::SessionError;
 

@@ -14,7 +14,7 @@ use tokio::time::{Instant, sleep_until};
 use crate::domain::limits::OUTBOX_FRAMES_MAX;
 use crate::session::close::Close;
 use crate::session::queue::Queue;
-use crate::sync::frame;
+use crate::yjs::protocol;
 
 /// How long what was queued before a close may take to be sent: within two seconds a socket without
 /// a right to its seat has ended (G14).
@@ -35,7 +35,7 @@ impl Outgoing {
     /// A message that means nothing, to a client that counts messages as signs of life.
     #[must_use]
     pub fn keep_alive() -> Self {
-        Self::Frame(frame::keep_alive())
+        Self::Frame(protocol::keep_alive())
     }
 }
 

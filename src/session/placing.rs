@@ -14,7 +14,7 @@ use crate::domain::review::{Review, ReviewStatus};
 use crate::session::SessionError;
 use crate::session::reviews::{ReviewError, Reviews};
 use crate::storage::reviews::StoredReview;
-use crate::sync::text::{Effort, Resolved, Text};
+use crate::yjs::text::{Effort, Resolved, Text};
 
 impl Reviews {
     pub(super) async fn place_one(

@@ -1,6 +1,6 @@
 //! Texts that are built to be looked at: few at once, one for each user, and none for long (G13, G17).
 //!
-//! What a text costs to build has a bound (`sync::order`). A thread may be slow all the same, and nothing
+//! What a text costs to build has a bound (`yjs::document_order`). A thread may be slow all the same, and nothing
 //! interrupts it. So nobody waits for a text longer than [`PATIENCE`]; until the work
 //! comes to its end nobody begins it again for that document, and the texts of others are built in its
 //! place.
@@ -17,8 +17,8 @@ use crate::domain::limits::{TEXTS_BUILT_MAX, TEXTS_PER_ADDRESS_MAX};
 use crate::session::SessionError;
 use crate::session::room::Snapshot;
 use crate::session::turns::{Asker, Turn, Turns};
-use crate::sync::error::SyncError;
-use crate::sync::text::Text;
+use crate::yjs::error::SyncError;
+use crate::yjs::text::Text;
 
 /// How long anybody waits for a text. One at its limit takes two seconds; a request has thirty.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -151,7 +151,7 @@ mod tests {
     use tokio::time::sleep;
 
     use super::*;
-    use crate::sync::text::document_from_text;
+    use crate::yjs::text::document_from_text;
 
     fn readings(places: usize, patience: Duration) -> Readings {
         let places = Turns::new(places, places);

@@ -24,7 +24,7 @@ use crate::session::Sessions;
 use crate::session::close::LostReason;
 use crate::session::holding::{Holding, Phase};
 use crate::session::options::SeatTerms;
-use crate::sync::frame;
+use crate::yjs::protocol;
 
 /// How long before the release for idleness the person is warned.
 const IDLE_WARNING: Duration = Duration::from_secs(60);
@@ -116,7 +116,7 @@ async fn call_on(living: &[Arc<Holding>], call: Call, terms: &SeatTerms) {
                 holding.outbox().ping();
             }
             if call == Call::KeepAlive {
-                holding.outbox().send(frame::keep_alive());
+                holding.outbox().send(protocol::keep_alive());
             }
         }
         sleep(CALLS_APART).await;

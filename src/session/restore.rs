@@ -19,8 +19,8 @@ use crate::storage::error::StorageError;
 use crate::storage::log::Append;
 use crate::storage::seats::{Guard, Guarded};
 use crate::storage::versions::{NewVersion, Packed, Version};
-use crate::sync::log::{UpdateLog, server_client_id};
-use crate::sync::text::Text;
+use crate::yjs::log::{UpdateLog, server_client_id};
+use crate::yjs::text::Text;
 
 /// What restoring has come to.
 #[derive(Clone, Debug)]

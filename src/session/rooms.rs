@@ -23,8 +23,8 @@ use crate::session::persist::Persister;
 use crate::session::readings::{Place, Readings};
 use crate::session::room::{Chores, Occasion, Opening, Room, Snapshot};
 use crate::storage::Storage;
-use crate::sync::log::UpdateLog;
-use crate::sync::text::Text;
+use crate::yjs::log::UpdateLog;
+use crate::yjs::text::Text;
 
 /// How often a join tries again when the room is given up under its feet.
 const JOIN_TRIES: usize = 16;

@@ -15,7 +15,7 @@ use crate::session::close::Close;
 use crate::session::event::Event;
 use crate::session::holding::{Holding, Phase};
 use crate::session::room::Room;
-use crate::sync::frame::{self, ClientFrame};
+use crate::yjs::protocol::{self, ClientFrame};
 
 /// How a socket came to its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,7 +94,7 @@ impl Seated {
         if self.sessions.shared.limits.message_bytes < message.len() {
             return Err(Close::TooLarge("message"));
         }
-        let frame = frame::parse(message).map_err(|_| Close::Malformed("frame"))?;
+        let frame = protocol::parse(message).map_err(|_| Close::Malformed("frame"))?;
         let holding = &self.holding;
         match frame {
             ClientFrame::SyncStep1(state_vector) => {
@@ -130,7 +130,7 @@ impl Seated {
         #[cfg(feature = "broken")]
         let may_edit = may_edit || crate::locks::broken::takes_reviewer_edits();
         if may_edit {
-            let frame = frame::passed_on(message, update);
+            let frame = protocol::passed_on(message, update);
             let update = message.slice_ref(update);
             let cost = match carrier {
                 Carrier::Edit => self.room.receive(&self.holding, &update, &frame, now)?,

@@ -17,8 +17,8 @@ use crate::session::editing::TRIES;
 use crate::session::{SessionError, Sessions};
 use crate::storage::error::StorageError;
 use crate::storage::versions::{Kept, NewVersion, Packed, Version};
-use crate::sync::diff::{Segment, by_words};
-use crate::sync::text::Text;
+use crate::yjs::text::Text;
+use crate::yjs::word_diff::{Segment, by_words};
 
 /// A version could not be had, made or restored.
 #[derive(Debug, thiserror::Error)]

@@ -11,8 +11,8 @@ use crate::domain::user::User;
 use crate::sharing::{Sharing, SharingError};
 use crate::storage::documents::{Document, NewDocument};
 use crate::storage::page::Page;
-use crate::sync::log::{UpdateLog, server_client_id};
-use crate::sync::text::document_from_text;
+use crate::yjs::log::{UpdateLog, server_client_id};
+use crate::yjs::text::document_from_text;
 
 impl Sharing {
     /// Makes a document of `text`, owned by `owner`. Its line breaks become line feeds. The creations of
@@ -140,7 +140,7 @@ fn first_update(text: &str) -> (Bytes, i64) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sync::text::Text;
+    use crate::yjs::text::Text;
 
     #[test]
     fn a_pasted_text_stands_in_the_document_as_it_was_but_for_its_line_breaks() {

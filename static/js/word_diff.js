@@ -6,7 +6,7 @@
  * whole; spaces are words of their own, and so are marks, each by itself. Where one Korean word
  * takes the place of another, what they share at either end may stay: `회사는 → 회사가` shows `는 → 가`.
  *
- * The server compares versions by the same rules (`src/domain/word_split.rs`, `src/sync/diff.rs`), and
+ * The server compares versions by the same rules (`src/domain/word_split.rs`, `src/yjs/word_diff.rs`), and
  * `tests/data/word_diff.json` holds the two together. Here they are written again, since a
  * suggestion is compared at each key that is pressed, also without a connection.
  *

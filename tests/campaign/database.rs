@@ -3,8 +3,8 @@
 
 use galley::domain::ids::DocumentId;
 use galley::storage::Storage;
-use galley::sync::log::UpdateLog;
-use galley::sync::text::Text;
+use galley::yjs::log::UpdateLog;
+use galley::yjs::text::Text;
 use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
 
 use crate::history::{Recorder, What, marks_in, written};

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use galley::sync::frame;
+use galley::yjs::protocol;
 use serde_json::Value;
 use tokio::time::{Duration, Instant, sleep, timeout};
 use tokio_tungstenite::tungstenite::Message;
@@ -234,7 +234,7 @@ impl Open {
     fn intrudes(&self, desks: &Desks, desk: usize) {
         let (socket, mark) = (self.socket, format!("{desk}.x{}", desks.next()));
         desks.recorder.note(What::Intruded { socket, mark: mark.clone() });
-        self.peer.send(frame::update(&typed_aside(&written(&mark))));
+        self.peer.send(protocol::update(&typed_aside(&written(&mark))));
     }
 
     fn take_events(&mut self, desks: &Desks, secret: &mut Option<String>) {

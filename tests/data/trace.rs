@@ -4,7 +4,7 @@ use std::io::Read as _;
 
 use bytes::Bytes;
 use flate2::read::GzDecoder;
-use galley::sync::ROOT;
+use galley::yjs::ROOT;
 use serde::Deserialize;
 use yrs::{Doc, Text as _, Transact as _};
 

@@ -3,8 +3,8 @@
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use galley::sync::log::{Origin, UpdateLog};
-use galley::sync::text::Text;
+use galley::yjs::log::{Origin, UpdateLog};
+use galley::yjs::text::Text;
 
 use crate::mutate::number;
 

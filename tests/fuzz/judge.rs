@@ -9,11 +9,11 @@ use galley::http::auth::{Identity, Tokens};
 use galley::relay::Envelope;
 use galley::session::held::LockCursor;
 use galley::storage::page::Cursor;
-use galley::sync::ROOT;
-use galley::sync::awareness::{decode_awareness, encode_awareness};
-use galley::sync::frame::{self, ClientFrame};
-use galley::sync::log::{Origin, UpdateLog};
-use galley::sync::text::Text;
+use galley::yjs::ROOT;
+use galley::yjs::awareness::{decode_awareness, encode_awareness};
+use galley::yjs::log::{Origin, UpdateLog};
+use galley::yjs::protocol::{self, ClientFrame};
+use galley::yjs::text::Text;
 use yrs::sync::AwarenessUpdate;
 use yrs::updates::decoder::Decode as _;
 use yrs::{
@@ -139,17 +139,17 @@ pub(crate) fn state_vector(log: &UpdateLog, client: &Doc, input: &[u8]) -> bool 
 
 /// A frame of a client.
 pub(crate) fn frame(input: &[u8]) -> bool {
-    let Ok(parsed) = timed("the frame", || frame::parse(input)) else { return false };
+    let Ok(parsed) = timed("the frame", || protocol::parse(input)) else { return false };
     let again = match parsed {
-        ClientFrame::SyncStep1(body) => frame::sync_step1(body),
-        ClientFrame::SyncStep2(body) => frame::sync_step2(body),
-        ClientFrame::Update(body) => frame::update(body),
-        ClientFrame::Awareness(body) => frame::awareness(body),
-        ClientFrame::QueryAwareness => frame::query_awareness(),
+        ClientFrame::SyncStep1(body) => protocol::sync_step1(body),
+        ClientFrame::SyncStep2(body) => protocol::sync_step2(body),
+        ClientFrame::Update(body) => protocol::update(body),
+        ClientFrame::Awareness(body) => protocol::awareness(body),
+        ClientFrame::QueryAwareness => protocol::query_awareness(),
         ClientFrame::Auth => return true,
     };
     assert!(again.len() <= input.len(), "it is all of the frame");
-    assert_eq!(frame::parse(&again), Ok(parsed));
+    assert_eq!(protocol::parse(&again), Ok(parsed));
     true
 }
 

@@ -6,7 +6,7 @@
 use std::fs;
 use std::path::Path;
 
-use galley::sync::log::UpdateLog;
+use galley::yjs::log::UpdateLog;
 
 use crate::judge::{self, apply, document};
 use crate::seeds;

@@ -11,8 +11,8 @@ use galley::domain::seat::Role;
 use galley::domain::user::User;
 use galley::http::auth::{Identity, Tokens};
 use galley::relay::{Envelope, Message, Parcel, Reply};
-use galley::sync::log::{Origin, UpdateLog};
-use galley::sync::text::Text;
+use galley::yjs::log::{Origin, UpdateLog};
+use galley::yjs::text::Text;
 use serde_json::Value;
 use yrs::{Text as _, Transact as _};
 
@@ -80,7 +80,7 @@ pub(crate) fn moments() -> Vec<(UpdateLog, Vec<u8>)> {
 /// One in which text was forgotten, and which is written on.
 fn forgotten() -> Vec<(UpdateLog, Vec<u8>)> {
     let writer = document(6);
-    let root = writer.get_or_insert_text(galley::sync::ROOT);
+    let root = writer.get_or_insert_text(galley::yjs::ROOT);
     let edit = |at, length, with: &str| {
         let mut transaction = writer.transact_mut();
         root.remove_range(&mut transaction, at, length);

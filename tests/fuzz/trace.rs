@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use galley::sync::log::{Origin, UpdateLog};
+use galley::yjs::log::{Origin, UpdateLog};
 use yrs::updates::encoder::Encode as _;
 use yrs::{Doc, ReadTxn as _, StateVector, Transact as _};
 

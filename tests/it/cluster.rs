@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use galley::storage::Storage;
 use galley::storage::log::Append;
-use galley::sync::log::SERVER_IDS;
-use galley::sync::text::document_from_text;
+use galley::yjs::log::SERVER_IDS;
+use galley::yjs::text::document_from_text;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::time::Instant;

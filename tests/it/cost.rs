@@ -3,8 +3,8 @@
 use std::time::Instant;
 
 use futures_util::stream::{FuturesUnordered, StreamExt as _};
-use galley::sync::awareness::{AwarenessEntry, encode_awareness};
-use galley::sync::frame;
+use galley::yjs::awareness::{AwarenessEntry, encode_awareness};
+use galley::yjs::protocol;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
@@ -33,7 +33,7 @@ async fn g17_a_step_1_is_charged_for_the_bytes_that_it_has_the_server_read() {
     number(&mut vector, u32::try_from(writer.client_id()).expect("32 bits"));
     number(&mut vector, LETTERS - 1);
     for _ in 0..900 {
-        reviewer.send(frame::sync_step1(&vector));
+        reviewer.send(protocol::sync_step1(&vector));
     }
     assert_eq!(reviewer.closed().await, (4529, "too-many-answers".to_owned()));
     writer.append("!");
@@ -50,11 +50,11 @@ async fn g17_a_query_of_presence_is_charged_for_its_answer() {
     for client in 1..=STATES as u64 {
         let state = Some(format!("{{\"a\":\"{}\"}}", "x".repeat(8_000)));
         let update = encode_awareness(&[AwarenessEntry { client, clock: 1, state }]);
-        writer.send(frame::awareness(&update));
+        writer.send(protocol::awareness(&update));
     }
     reviewer.until("the presence", |state| (STATES <= state.presence.len()).then_some(())).await;
     for _ in 0..50 {
-        reviewer.send(frame::query_awareness());
+        reviewer.send(protocol::query_awareness());
     }
     assert_eq!(reviewer.closed().await, (4529, "too-many-answers".to_owned()));
     assert!(writer.is_open());
@@ -66,17 +66,17 @@ async fn g17_a_document_takes_so_many_client_ids_and_no_more() {
     let server = Server::start().await;
     let desk = server.desk("").await;
     let writer = server.writer(&desk).await;
-    writer.send(frame::update(&by_clients(1, CLIENTS_MAX + 1)));
+    writer.send(protocol::update(&by_clients(1, CLIENTS_MAX + 1)));
     let problem = writer.event("problem").await;
     assert_eq!(problem["type"], "/problems/document-too-large");
     assert_eq!(server.text(&desk.writer, &desk.document).await, "");
     // What an honest document has of them, many times over, is taken.
-    writer.send(frame::update(&by_clients(1, CLIENTS_MAX - 1)));
+    writer.send(protocol::update(&by_clients(1, CLIENTS_MAX - 1)));
     writer.append("!");
     writer.saved().await;
     let text = server.text(&desk.writer, &desk.document).await;
     assert_eq!(text.len(), CLIENTS_MAX as usize);
-    writer.send(frame::update(&by_clients(CLIENTS_MAX, 1)));
+    writer.send(protocol::update(&by_clients(CLIENTS_MAX, 1)));
     writer.append("?");
     writer.saved().await;
     assert_eq!(server.text(&desk.writer, &desk.document).await.len(), CLIENTS_MAX as usize + 1);
@@ -89,12 +89,12 @@ async fn g17_the_room_asks_for_what_is_missing_once_until_it_is_answered() {
     let desk = server.desk("").await;
     let mut socket = raw::open(&server, &desk, "writer", "").await;
     let began = Instant::now();
-    let gap = frame::update(&[1, 1, 7, 5, 0x84, 7, 4, 1, b'x', 0]);
+    let gap = protocol::update(&[1, 1, 7, 5, 0x84, 7, 4, 1, b'x', 0]);
     let message = raw::frame(raw::FIN | raw::BINARY, &gap);
     for _ in 0..60 {
         socket.write_all(&message).await.expect("sent");
     }
-    let query = raw::frame(raw::FIN | raw::BINARY, &frame::query_awareness());
+    let query = raw::frame(raw::FIN | raw::BINARY, &protocol::query_awareness());
     socket.write_all(&query).await.expect("sent");
     let mut asked = 0_u64;
     loop {
@@ -117,7 +117,7 @@ async fn g17_a_text_of_thirty_thousand_splits_is_read() {
     let desk = server.desk("").await;
     let (letters, splits) = (100_000_u32, 30_000_u32);
     let writer = server.writer(&desk).await;
-    writer.send(frame::update(&split(letters, splits)));
+    writer.send(protocol::update(&split(letters, splits)));
     writer.saved().await;
     let text = server.text(&desk.writer, &desk.document).await;
     let expected =
@@ -135,7 +135,7 @@ async fn g17_one_user_who_asks_for_many_texts_delays_nobody_elses() {
     let server = Server::start().await;
     let (costly, other) = (server.desk("").await, server.desk("another's").await);
     let writer = server.writer(&costly).await;
-    writer.send(frame::update(&split(2 * SPLITS, SPLITS)));
+    writer.send(protocol::update(&split(2 * SPLITS, SPLITS)));
     writer.saved().await;
     let path = format!("/api/documents/{}/text", costly.document);
     let mut requests: FuturesUnordered<_> =

@@ -10,8 +10,8 @@ use galley::storage::Storage;
 use galley::storage::log::Append;
 use galley::storage::reviews::{NewReview, ReviewChange};
 use galley::storage::seats::{Guard, Guarded};
-use galley::sync::log::SERVER_IDS;
-use galley::sync::text::document_from_text;
+use galley::yjs::log::SERVER_IDS;
+use galley::yjs::text::document_from_text;
 
 use serde_json::json;
 use tokio::time::timeout;

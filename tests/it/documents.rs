@@ -1,6 +1,6 @@
 //! The live document: taken, relayed, stored, and there again after anything.
 
-use galley::sync::frame;
+use galley::yjs::protocol;
 use serde_json::json;
 use tokio::time::{Duration, Instant, sleep, timeout};
 use yrs::Text as _;
@@ -59,7 +59,7 @@ async fn g10_a_reviewers_edit_is_in_no_replica() {
     let (writer, reviewer) = (server.writer(&desk).await, server.reviewer(&desk).await);
     let update = reviewer.insert(0, "EVIL ");
     assert_eq!(reviewer.event("denied").await["reason"], "not-the-writer");
-    reviewer.send(frame::sync_step2(&update));
+    reviewer.send(protocol::sync_step2(&update));
     reviewer.event("denied").await;
     reviewer.remove(0, 8);
     reviewer.event("denied").await;
@@ -81,7 +81,7 @@ async fn g10_a_reviewers_edit_closes_a_client_that_reads_no_events() {
     let stock = server.knock(&desk, "reviewer", "").await;
     stock.reads("The text.").await;
     // An answer that brings nothing new is no edit.
-    stock.send(frame::sync_step2(&[0, 0]));
+    stock.send(protocol::sync_step2(&[0, 0]));
     writer.append(" More.");
     stock.reads("The text. More.").await;
     stock.insert(0, "REV ");
@@ -103,7 +103,7 @@ async fn offline_edits_are_merged_when_their_writer_returns() {
     });
     writer.leave().await;
     let again = server.writer(&desk).await;
-    again.send(frame::sync_step2(&offline));
+    again.send(protocol::sync_step2(&offline));
     let reviewer = server.reviewer(&desk).await;
     reviewer.reads("one two three").await;
 }
@@ -163,7 +163,7 @@ async fn edits_that_come_together_are_stored_together() {
     let edits: Vec<_> = writers.iter().map(typed).collect();
     for (writer, edits) in writers.iter().zip(&edits) {
         for edit in edits {
-            writer.send(frame::update(edit));
+            writer.send(protocol::update(edit));
         }
     }
     for writer in &writers {

@@ -139,7 +139,7 @@ async fn g13_the_marks_of_deletions_have_a_bound_of_their_own() {
         let marks = writer.edit_offline(|content, transaction| {
             (0..800).for_each(|at| content.remove_range(transaction, from - at * 2, 1));
         });
-        writer.send(galley::sync::frame::update(&marks));
+        writer.send(galley::yjs::protocol::update(&marks));
     }
     assert_eq!(writer.event("problem").await["type"], "/problems/document-too-large");
     is_told(&writer, "full").await;

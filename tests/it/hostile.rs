@@ -1,6 +1,6 @@
 //! What no honest client sends: each gets a typed answer, and nobody else notices (G12).
 
-use galley::sync::frame;
+use galley::yjs::protocol;
 use serde_json::json;
 use tokio::time::Instant;
 use tokio_tungstenite::tungstenite::Message;
@@ -19,7 +19,7 @@ async fn g12_malformed_messages_are_closed_with_4400_and_the_document_is_unharme
         update.extend_from_slice(b"content");
         update.push(1);
         update.extend(std::iter::repeat_n([117, 1], 7_000).flatten());
-        frame::update(&update).to_vec()
+        protocol::update(&update).to_vec()
     };
     let messages: Vec<(&str, Vec<u8>)> = vec![
         ("empty", vec![]),
@@ -72,7 +72,7 @@ async fn g13_a_text_that_was_made_to_take_hours_is_refused_at_once_and_others_ar
     }
     update.push(0);
     let writer = server.writer(&desk).await;
-    writer.send(frame::update(&update));
+    writer.send(protocol::update(&update));
     let text = |desk: &crate::desk::Desk| format!("/api/documents/{}/text", desk.document);
     let asked_at = Instant::now();
     loop {
@@ -105,12 +105,12 @@ async fn g10_an_edit_under_an_id_of_the_servers_is_refused() {
     let server = Server::start().await;
     let desk = server.desk("REAL").await;
     let writer = server.writer(&desk).await;
-    let id = ClientID::new(*galley::sync::log::SERVER_IDS.start());
+    let id = ClientID::new(*galley::yjs::log::SERVER_IDS.start());
     let forger = Doc::with_options(Options { client_id: id, ..Options::default() });
     let content = forger.get_or_insert_text("content");
     content.insert(&mut forger.transact_mut(), 0, "EVIL");
     let forged = forger.transact().encode_diff_v1(&StateVector::default());
-    writer.send(frame::update(&forged));
+    writer.send(protocol::update(&forged));
     assert_eq!(writer.closed().await.0, 4403);
     assert_eq!(server.text(&desk.writer, &desk.document).await, "REAL");
 }
@@ -135,7 +135,7 @@ async fn g10_an_edit_under_the_client_id_of_another_is_shown_to_nobody() {
         .await;
     assert_eq!(handed_over.expect("written").rows_affected(), 1);
     let (writer, reviewer) = (server.writer(&desk).await, server.reviewer(&desk).await);
-    writer.send(frame::update(&forged));
+    writer.send(protocol::update(&forged));
     assert_eq!(writer.closed().await, (4403, "client-id-of-another".to_owned()));
     // Whatever was done with that, it was done before this.
     let writer = server.writer(&desk).await;
@@ -156,7 +156,7 @@ async fn an_update_with_a_gap_is_asked_for_again_and_then_taken_whole() {
     let second =
         writer.edit_offline(|content, transaction| content.insert(transaction, 6, "second"));
     // Alone it builds on something that nobody here has. Asked, the client sends both.
-    writer.send(frame::update(&second));
+    writer.send(protocol::update(&second));
     reviewer.reads("first second").await;
     writer.saved().await;
 }
@@ -174,7 +174,7 @@ async fn g13_a_message_over_the_limit_is_closed_with_4413() {
     writer.append(&"가".repeat(30_000));
     assert_eq!(writer.closed().await.0, 4413);
     let reviewer = server.reviewer(&desk).await;
-    reviewer.send(frame::awareness(&vec![0; 9_000]));
+    reviewer.send(protocol::awareness(&vec![0; 9_000]));
     assert_eq!(reviewer.closed().await.0, 4413);
 }
 
@@ -184,7 +184,7 @@ async fn g13_a_flood_of_messages_ends_its_own_socket_only() {
     let desk = server.desk("text").await;
     let (writer, reviewer) = (server.writer(&desk).await, server.reviewer(&desk).await);
     for _ in 0..5_000 {
-        reviewer.send(frame::query_awareness());
+        reviewer.send(protocol::query_awareness());
     }
     assert_eq!(reviewer.closed().await.0, 4529);
     writer.append("!");

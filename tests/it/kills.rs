@@ -13,8 +13,8 @@ use std::time::Duration;
 
 use galley::domain::ids::DocumentId;
 use galley::storage::Storage;
-use galley::sync::log::UpdateLog;
-use galley::sync::text::Text;
+use galley::yjs::log::UpdateLog;
+use galley::yjs::text::Text;
 use tempfile::TempDir;
 use tokio::time::{Instant, sleep};
 

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use futures_util::{SinkExt, StreamExt};
-use galley::sync::awareness::{AwarenessEntry, decode_awareness, encode_awareness};
-use galley::sync::frame::{self, ClientFrame};
+use galley::yjs::awareness::{AwarenessEntry, decode_awareness, encode_awareness};
+use galley::yjs::protocol::{self, ClientFrame};
 use serde_json::Value;
 use tokio::net::TcpStream;
 use tokio::sync::{mpsc, watch};
@@ -94,7 +94,7 @@ impl Peer {
         let task = TaskTracker::new().spawn(serve(socket, Arc::clone(&state), queue, change));
         let peer = Self { state, changed, outgoing, task: task.abort_handle() };
         let hello = peer.look(|state| state.doc.transact().state_vector().encode_v1());
-        peer.send(frame::sync_step1(&hello));
+        peer.send(protocol::sync_step1(&hello));
         peer
     }
 
@@ -212,7 +212,7 @@ impl Peer {
 
     fn edit(&self, edit: impl FnOnce(&TextRef, &mut yrs::TransactionMut<'_>)) -> Vec<u8> {
         let update = self.edit_offline(edit);
-        self.send(frame::update(&update));
+        self.send(protocol::update(&update));
         update
     }
 
@@ -249,7 +249,7 @@ impl Peer {
             (state.doc.client_id().get(), state.clock)
         });
         let entry = AwarenessEntry { client, clock, state: Some(presence.to_string()) };
-        self.send(frame::awareness(&encode_awareness(&[entry])));
+        self.send(protocol::awareness(&encode_awareness(&[entry])));
     }
 
     pub(crate) fn client_id(&self) -> u64 {
@@ -290,12 +290,12 @@ impl State {
             self.events.push(serde_json::from_str(json).expect("an event is JSON"));
             return None;
         }
-        self.keep_alives += usize::from(message == frame::keep_alive());
-        match frame::parse(message).expect("the server speaks the protocol") {
+        self.keep_alives += usize::from(message == protocol::keep_alive());
+        match protocol::parse(message).expect("the server speaks the protocol") {
             ClientFrame::SyncStep1(theirs) => {
                 let theirs = StateVector::decode_v1(theirs).expect("a state vector");
                 let diff = self.doc.transact().encode_diff_v1(&theirs);
-                return Some(frame::sync_step2(&diff));
+                return Some(protocol::sync_step2(&diff));
             }
             ClientFrame::SyncStep2(update) => {
                 self.apply(update);

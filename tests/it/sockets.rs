@@ -4,8 +4,8 @@
 use std::time::Duration;
 
 use galley::domain::seat::Role;
-use galley::sync::awareness::{AwarenessEntry, encode_awareness};
-use galley::sync::frame as message;
+use galley::yjs::awareness::{AwarenessEntry, encode_awareness};
+use galley::yjs::protocol as message;
 use serde_json::json;
 use tokio::time::{sleep, timeout};
 

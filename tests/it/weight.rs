@@ -52,7 +52,7 @@ async fn a_room_keeps_the_bytes_of_its_document_and_no_objects() {
             (0..LETTERS).for_each(|_| content.insert(transaction, 0, "x"));
         });
         sent = update.len();
-        writer.send(galley::sync::frame::update(&update));
+        writer.send(galley::yjs::protocol::update(&update));
         writer.saved().await;
         assert_eq!(server.text(&desk.writer, &desk.document).await.len(), LETTERS as usize);
         sitting.push(writer);

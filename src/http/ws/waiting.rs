@@ -210,7 +210,7 @@ mod tests {
     use super::*;
     use crate::http::budget::{BudgetLimits, ByteBudget, Payer};
     use crate::http::limit::Peer;
-    use crate::sync::frame;
+    use crate::yjs::protocol;
 
     /// A waiter that repeats its step 1 was charged for each of them.
     #[test]
@@ -220,7 +220,7 @@ mod tests {
         let step_1 = |clients: u8| {
             let mut vector = vec![clients];
             (1..=clients).for_each(|client| vector.extend([client, 1]));
-            frame::sync_step1(&vector)
+            protocol::sync_step1(&vector)
         };
         for clients in [1, 90, 3].into_iter().cycle().take(1_000) {
             let message = step_1(clients);

@@ -24,9 +24,9 @@ use crate::session::outbox::outbox;
 use crate::session::room::{Ailment, Opening, Room};
 use crate::session::stored_document::StoredDocument;
 use crate::storage::seats::Ratified;
-use crate::sync::frame;
-use crate::sync::log::UpdateLog;
-use crate::sync::text::document_from_text;
+use crate::yjs::log::UpdateLog;
+use crate::yjs::protocol;
+use crate::yjs::text::document_from_text;
 
 /// Longer than a busy machine takes.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -81,7 +81,7 @@ impl Scene {
         let now = Instant::now();
         holding.granted(fence, Utc::now(), now + PATIENCE);
         let update = document_from_text(text, client);
-        let taken = self.room.receive(&holding, &update, &frame::update(&update), now);
+        let taken = self.room.receive(&holding, &update, &protocol::update(&update), now);
         assert!(taken.is_ok() && !self.room.is_settled(), "the room owes the edit");
     }
 

@@ -12,7 +12,7 @@ use tokio::time::Instant;
 use crate::domain::ids::UserId;
 use crate::session::readings::Place;
 use crate::session::room::{Room, State};
-use crate::sync::log::{Origin, SERVER_IDS};
+use crate::yjs::log::{Origin, SERVER_IDS};
 
 /// Characters of a document that is worked on are counted this often; counting builds the text.
 const COUNT_EVERY: Duration = Duration::from_secs(60);

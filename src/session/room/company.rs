@@ -13,8 +13,8 @@ use crate::session::holding::{Holding, Sitter};
 use crate::session::room::chairs::Place;
 use crate::session::room::elsewhere::{Step, word};
 use crate::session::room::{Retired, Room, State};
-use crate::sync::awareness::{AwarenessEntry, decode_awareness, encode_awareness};
-use crate::sync::frame;
+use crate::yjs::awareness::{AwarenessEntry, decode_awareness, encode_awareness};
+use crate::yjs::protocol;
 
 impl Room {
     /// Brings a session in: who is here, what has been saved, and a question for what it has.
@@ -30,7 +30,7 @@ impl Room {
         state.ask_for_missing(holding);
         let living = state.presence.living();
         if !living.is_empty() {
-            holding.outbox().send(frame::awareness(&encode_awareness(&living)));
+            holding.outbox().send(protocol::awareness(&encode_awareness(&living)));
         }
         let Sitter { seat, user, .. } = &holding.sitter;
         let beside = Seat::new(seat.link, seat.role.other());
@@ -109,7 +109,7 @@ impl Room {
             holding.was_active(now);
         }
         if !received.echo.is_empty() {
-            holding.outbox().send(frame::awareness(&encode_awareness(&received.echo)));
+            holding.outbox().send(protocol::awareness(&encode_awareness(&received.echo)));
         }
         self.spread(&state, Some(holding), &received.news);
         Ok(())
@@ -118,7 +118,7 @@ impl Room {
     /// Answers a query for everybody's presence; returns the bytes of the answer.
     pub fn answer_presence(&self, holding: &Holding) -> usize {
         let living = self.lock().presence.living();
-        let frame = frame::awareness(&encode_awareness(&living));
+        let frame = protocol::awareness(&encode_awareness(&living));
         let bytes = frame.len();
         holding.outbox().send(frame);
         bytes
@@ -146,7 +146,7 @@ impl Room {
 
     /// Sends an event to everybody here who sits in `to`, or to all.
     pub fn tell(&self, to: Option<Role>, json: &str) {
-        let frame = frame::event(json);
+        let frame = protocol::event(json);
         for member in &self.lock().members {
             let is_meant = to.is_none_or(|role| role == member.sitter.seat.role);
             if is_meant && member.sitter.wants_events {
@@ -161,7 +161,7 @@ impl Room {
             return;
         }
         let update = encode_awareness(news);
-        let frame = frame::awareness(&update);
+        let frame = protocol::awareness(&update);
         match except {
             Some(holding) => state.send_to_others(holding, &frame),
             None => state.send_to_all(&frame),
@@ -184,7 +184,7 @@ impl State {
     /// Asks a writer for what the server has not. A reviewer has nothing that would be taken.
     pub(super) fn ask_for_missing(&self, holding: &Holding) {
         if holding.sitter.seat.role.may_edit_text() {
-            holding.outbox().send(frame::sync_step1(&self.log.state_vector()));
+            holding.outbox().send(protocol::sync_step1(&self.log.state_vector()));
         }
     }
 
@@ -198,7 +198,7 @@ impl State {
         }
         self.asked = Some((session, now));
         let vector = self.log.state_vector();
-        holding.outbox().send(frame::sync_step1(&vector));
+        holding.outbox().send(protocol::sync_step1(&vector));
         vector.len()
     }
 }

@@ -18,8 +18,8 @@ use crate::session::event::Event;
 use crate::session::holding::Sitter;
 use crate::session::room::chairs::{Occupant, Place};
 use crate::session::room::{Room, State};
-use crate::sync::awareness::encode_awareness;
-use crate::sync::frame;
+use crate::yjs::awareness::encode_awareness;
+use crate::yjs::protocol;
 
 /// Whether somebody came or went.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -136,7 +136,7 @@ impl State {
         }
         let tombstones = self.presence.leave_node(node);
         if !tombstones.is_empty() {
-            self.send_to_all(&frame::awareness(&encode_awareness(&tombstones)));
+            self.send_to_all(&protocol::awareness(&encode_awareness(&tombstones)));
         }
     }
 

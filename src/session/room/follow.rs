@@ -17,9 +17,9 @@ use crate::relay::{Message, Topic};
 use crate::session::room::{Ailment, Room, State};
 use crate::storage::Storage;
 use crate::storage::error::StorageError;
-use crate::sync::awareness::{decode_awareness, encode_awareness};
-use crate::sync::frame;
-use crate::sync::log::Origin;
+use crate::yjs::awareness::{decode_awareness, encode_awareness};
+use crate::yjs::log::Origin;
+use crate::yjs::protocol;
 
 /// How long to wait before an unreadable log is read again.
 const READ_AGAIN_AFTER: Duration = Duration::from_millis(500);
@@ -177,7 +177,7 @@ impl Room {
                 if checked.is_new {
                     state.append(update.clone(), checked);
                     self.weigh_again(state, Instant::now());
-                    state.send_to_all(&frame::update(update));
+                    state.send_to_all(&protocol::update(update));
                     self.look_at_saved(state, 0);
                 }
             }
@@ -199,7 +199,7 @@ impl Room {
         let mut state = self.lock();
         let news = state.presence.merge(from, entries, Instant::now());
         if !news.is_empty() {
-            state.send_to_all(&frame::awareness(&encode_awareness(&news)));
+            state.send_to_all(&protocol::awareness(&encode_awareness(&news)));
         }
     }
 

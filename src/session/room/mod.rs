@@ -57,9 +57,9 @@ use crate::session::room::saved::Saved;
 use crate::session::room::size::Size;
 use crate::storage::log::Append;
 use crate::storage::seats::Guard;
-use crate::sync::error::Rejected;
-use crate::sync::frame;
-use crate::sync::log::{Checked, Origin, SERVER_IDS, UpdateLog};
+use crate::yjs::error::Rejected;
+use crate::yjs::protocol;
+use crate::yjs::log::{Checked, Origin, SERVER_IDS, UpdateLog};
 
 /// Messages that may wait for the other servers. Presence beyond it is dropped: it is renewed.
 const OUTGOING_MAX: usize = 256;
@@ -238,7 +238,7 @@ impl Room {
         let state = self.lock();
         let (diff, cost) =
             state.log.answer(state_vector).map_err(|_| Close::Malformed("state-vector"))?;
-        holding.outbox().send(frame::sync_step2(&diff));
+        holding.outbox().send(protocol::sync_step2(&diff));
         Ok(cost)
     }
 

@@ -20,8 +20,8 @@ use tokio::time::Instant;
 use crate::domain::ids::{NodeId, SessionId, UserId};
 use crate::domain::seat::Role;
 use crate::session::holding::Sitter;
-use crate::sync::ROOT;
-use crate::sync::awareness::AwarenessEntry;
+use crate::yjs::ROOT;
+use crate::yjs::awareness::AwarenessEntry;
 
 /// Clients renew every 15 s, and think each other gone after 30 s (y-protocols `outdatedTimeout`).
 /// Looked at with each tick, so a little sooner: also of a server that died nothing is left then.

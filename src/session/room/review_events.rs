@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use crate::session::close::Close;
 use crate::session::room::{Room, State};
-use crate::sync::frame;
+use crate::yjs::protocol;
 
 /// What a room has delivered of the changes of its reviews.
 #[derive(Debug)]
@@ -89,7 +89,7 @@ impl Room {
 
 impl State {
     fn tell_json(&self, json: &str) {
-        let frame = frame::event(json);
+        let frame = protocol::event(json);
         for member in self.members.iter().filter(|member| member.sitter.wants_events) {
             member.outbox().send(frame.clone());
         }

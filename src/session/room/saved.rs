@@ -11,7 +11,7 @@ use tokio::time::Instant;
 
 use crate::session::event::Event;
 use crate::session::room::{Room, State};
-use crate::sync::log::UpdateLog;
+use crate::yjs::log::UpdateLog;
 
 /// From one `document.saved` of a room to the next, at least.
 const TOLD_APART: Duration = Duration::from_millis(500);

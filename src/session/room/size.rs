@@ -18,7 +18,7 @@ use crate::domain::limits::{CLIENTS_PER_DOCUMENT_MAX, DOCUMENT_ITEMS_MAX};
 use crate::session::event::{Event, Fullness};
 use crate::session::options::RoomLimits;
 use crate::session::room::{Room, State};
-use crate::sync::log::{Checked, UpdateLog};
+use crate::yjs::log::{Checked, UpdateLog};
 
 /// How often a room that is nearly full is looked through, at most: some 20 ms each.
 const LOOK_EVERY: Duration = Duration::from_secs(1);

@@ -37,8 +37,8 @@ use crate::session::room::{Room, State};
 use crate::storage::Storage;
 use crate::storage::error::StorageError;
 use crate::storage::log::{Append, Appended};
-use crate::sync::log::{Origin, UpdateLog};
-use crate::sync::trim;
+use crate::yjs::log::{Origin, UpdateLog};
+use crate::yjs::trim;
 
 /// How long the room looks for the cause of a refusal. Its edits are relayed meanwhile.
 const DIAGNOSIS_MAX: Duration = Duration::from_secs(2);

@@ -11,7 +11,7 @@
 use bytes::Bytes;
 use futures_util::StreamExt as _;
 use galley::domain::seat::Role;
-use galley::sync::ROOT;
+use galley::yjs::ROOT;
 use tokio::time::{Duration, Instant, sleep, timeout};
 use yrs::{Doc, Text as _, Transact as _};
 

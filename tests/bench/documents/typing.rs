@@ -5,7 +5,7 @@ use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use futures_util::{SinkExt as _, StreamExt as _};
 use galley::domain::seat::Role;
-use galley::sync::frame;
+use galley::yjs::protocol;
 use tokio::time::timeout;
 use tokio_tungstenite::tungstenite::Message;
 use yrs::block::ClientID;
@@ -39,7 +39,7 @@ impl Typing {
         for window in updates.chunks(WINDOW) {
             let mut last = Bytes::new();
             for update in window {
-                last = frame::update(update);
+                last = protocol::update(update);
                 self.writer.feed(Message::Binary(last.clone())).await.expect("it is sent");
             }
             self.writer.flush().await.expect("it is sent");

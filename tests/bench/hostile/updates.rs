@@ -1,7 +1,7 @@
 //! Yjs updates (format v1) that no editor makes, written by hand.
 
 use bytes::Bytes;
-use galley::sync::frame;
+use galley::yjs::protocol;
 
 /// A struct that holds text and names its left neighbour.
 const TEXT_RIGHT_OF: u8 = 0x84;
@@ -14,7 +14,7 @@ pub(crate) fn first(client: u64, letters: usize) -> Bytes {
     varint(&mut update, 1);
     first_struct(&mut update, client, letters);
     varint(&mut update, 0);
-    frame::update(&update)
+    protocol::update(&update)
 }
 
 /// `letters` of one client in one struct, then `inserts` letters of another, each right of a letter of
@@ -32,7 +32,7 @@ pub(crate) fn splits(letters: usize, inserts: usize) -> Bytes {
         right_of(&mut update, OWNER, place);
     }
     varint(&mut update, 0);
-    frame::update(&update)
+    protocol::update(&update)
 }
 
 /// One letter of client 9, and a letter of each of so many other clients, right of it (H6).
@@ -48,7 +48,7 @@ pub(crate) fn clients(count: u64) -> Bytes {
         right_of(&mut update, OWNER, 0);
     }
     varint(&mut update, 0);
-    frame::update(&update)
+    protocol::update(&update)
 }
 
 /// One letter far behind the end of what the server has of `client`: a gap (H6).
@@ -60,7 +60,7 @@ pub(crate) fn gap(client: u64) -> Bytes {
     varint(&mut update, 1 << 20);
     right_of(&mut update, client, (1 << 20) - 1);
     varint(&mut update, 0);
-    frame::update(&update)
+    protocol::update(&update)
 }
 
 /// A sync step 1 that has all but the last letter of each client's struct (H1).
@@ -71,7 +71,7 @@ pub(crate) fn all_but_the_last(clients: &[u64], letters: usize) -> Bytes {
         varint(&mut vector, *client);
         varint(&mut vector, letters as u64 - 1);
     }
-    frame::sync_step1(&vector)
+    protocol::sync_step1(&vector)
 }
 
 /// A deletion of the first `letters` of `client`.
@@ -80,7 +80,7 @@ pub(crate) fn deletion(client: u64, letters: u64) -> Bytes {
     for number in [0, 1, client, 1, 0, letters] {
         varint(&mut update, number);
     }
-    frame::update(&update)
+    protocol::update(&update)
 }
 
 fn first_struct(update: &mut Vec<u8>, client: u64, letters: usize) {

@@ -3,7 +3,7 @@
 use bytes::{BufMut as _, Bytes, BytesMut};
 use futures_util::{SinkExt, StreamExt};
 use galley::domain::seat::Role;
-use galley::sync::frame::{self, ClientFrame};
+use galley::yjs::protocol::{self, ClientFrame};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 use tokio_tungstenite::tungstenite::Message;
@@ -99,7 +99,7 @@ pub(crate) async fn enter(address: &Address, role: Role) -> (Socket, Bytes) {
     if address.dialect == Dialect::Hocuspocus {
         send(&mut socket, address.wrap(&Bytes::from_static(HELLO))).await;
     }
-    send(&mut socket, address.wrap(&frame::sync_step1(&[0]))).await;
+    send(&mut socket, address.wrap(&protocol::sync_step1(&[0]))).await;
     loop {
         let message = timeout(PATIENCE, socket.next()).await.expect("an answer in time");
         let message = message.expect("an open socket").expect("a frame");
@@ -107,7 +107,7 @@ pub(crate) async fn enter(address: &Address, role: Role) -> (Socket, Bytes) {
             panic!("not let in as {role:?}: {close:?}");
         }
         let data = address.unwrap(&message.into_data());
-        if let Ok(ClientFrame::SyncStep2(update)) = frame::parse(&data) {
+        if let Ok(ClientFrame::SyncStep2(update)) = protocol::parse(&data) {
             let had = data.slice_ref(update);
             return (socket, had);
         }

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 use bytes::Bytes;
 use futures_util::{SinkExt, StreamExt};
 use galley::http::serve;
-use galley::sync::frame;
+use galley::yjs::protocol;
 use tokio::net::TcpStream;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio_tungstenite::accept_hdr_async_with_config;
@@ -46,7 +46,7 @@ async fn enter(stream: TcpStream, number: u64, rooms: Rooms) {
     let socket = accepting.await.expect("a handshake");
     let (sender, queue) = unbounded_channel();
     // What Galley answers to a client's first question: here there is nothing.
-    sender.send(frame::sync_step2(&[0, 0])).expect("the queue is there");
+    sender.send(protocol::sync_step2(&[0, 0])).expect("the queue is there");
     rooms.lock().expect("not poisoned").entry(room.clone()).or_default().push((number, sender));
     carry(socket, queue, |frame| {
         for (other, sender) in rooms.lock().expect("not poisoned").get(&room).into_iter().flatten()

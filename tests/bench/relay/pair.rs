@@ -4,7 +4,7 @@ use bytes::Bytes;
 use futures_util::stream::SplitSink;
 use futures_util::{SinkExt, StreamExt};
 use galley::domain::seat::Role;
-use galley::sync::frame::{self, ClientFrame};
+use galley::yjs::protocol::{self, ClientFrame};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::task::AbortHandle;
 use tokio::time::{Duration, Instant, sleep_until, timeout, timeout_at};
@@ -164,7 +164,7 @@ impl Reader<'_> {
 
 /// The clock behind the last letter of an update; 0 of anything else.
 fn end_of(message: &Bytes) -> u32 {
-    let Ok(ClientFrame::Update(update)) = frame::parse(message) else { return 0 };
+    let Ok(ClientFrame::Update(update)) = protocol::parse(message) else { return 0 };
     let Ok(update) = Update::decode_v1(update) else { return 0 };
     update.state_vector().iter().map(|(_client, clock)| *clock).max().unwrap_or(0)
 }
@@ -204,7 +204,7 @@ impl Typed {
             let mut transaction = self.doc.transact_mut();
             self.content.insert(&mut transaction, self.length, "글");
             self.length += 1;
-            frame::update(&transaction.encode_update_v1())
+            protocol::update(&transaction.encode_update_v1())
         };
         (0..keystrokes).map(keystroke).collect()
     }

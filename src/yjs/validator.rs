@@ -7,13 +7,13 @@
 use std::collections::HashMap;
 use std::ops::RangeInclusive;
 
-use crate::sync::causality::{self, Need};
-use crate::sync::deletes::RANGE_BYTES;
-use crate::sync::error::Rejected;
-use crate::sync::lib0::{CLOCK_MAX, Reader};
-use crate::sync::log::{SECTION_HEADER_MAX, UpdateLog};
-use crate::sync::run::PIECE_BYTES_MAX;
-use crate::sync::structs::{Content, Id, Struct};
+use crate::yjs::client_log::PIECE_BYTES_MAX;
+use crate::yjs::delete_set::RANGE_BYTES;
+use crate::yjs::dependency_order::{self, Need};
+use crate::yjs::error::Rejected;
+use crate::yjs::lib0::{CLOCK_MAX, Reader};
+use crate::yjs::log::{SECTION_HEADER_MAX, UpdateLog};
+use crate::yjs::structs::{Content, Id, Struct};
 
 /// Client ids under which only servers write: the last 2^32 that JavaScript can count to. Yjs
 /// takes random ids below 2^32, so no browser meets one by accident.
@@ -204,7 +204,7 @@ impl Check<'_> {
             }
             needs.push(Need { section, clock, on, unit: id.clock });
         }
-        if causality::can_be_ordered(&needs, self.sections.all.len()) {
+        if dependency_order::can_be_ordered(&needs, self.sections.all.len()) {
             Ok(())
         } else {
             Err(Rejected::Malformed("structs wait for each other"))

@@ -4,11 +4,11 @@ use bytes::Bytes;
 use yrs::{ReadTxn as _, StateVector, Transact as _};
 
 use super::*;
-use crate::sync::ROOT;
-use crate::sync::lib0::{put_block, put_length, put_number};
-use crate::sync::log::{Origin, UpdateLog};
-use crate::sync::tests::{append, apply, document, edit, text_by_yrs, text_of};
-use crate::sync::text::Text;
+use crate::yjs::ROOT;
+use crate::yjs::lib0::{put_block, put_length, put_number};
+use crate::yjs::log::{Origin, UpdateLog};
+use crate::yjs::tests::{append, apply, document, edit, text_by_yrs, text_of};
+use crate::yjs::text::Text;
 
 /// The text, in at most so many steps, and how many it took.
 fn text_within(merged: &[u8], steps: usize) -> Result<(String, usize), SyncError> {

@@ -8,9 +8,9 @@ use yrs::{Any, Doc, ReadTxn, StateVector, Text as _, Transact, updates::decoder:
 
 use super::{append, apply, document, edit, runner, text_by_yrs, text_of};
 use crate::domain::anchor::{AnchorOrigin, AnchorRequest, AnchorState, RelativeRange, TextRange};
-use crate::sync::ROOT;
-use crate::sync::log::{Origin, UpdateLog, server_client_id};
-use crate::sync::text::Text;
+use crate::yjs::ROOT;
+use crate::yjs::log::{Origin, UpdateLog, server_client_id};
+use crate::yjs::text::Text;
 
 const CLIENTS: [u64; 3] = [5, 4_000_000_000, 77];
 const PIECES: [&str; 7] = [

@@ -8,9 +8,9 @@ use proptest::sample::Index;
 
 use super::{Fixture, append, apply, document, edit, runner, text_of, whole};
 use crate::domain::anchor::{AnchorRequest, RelativeRange};
-use crate::sync::lib0::{put_block, put_length, put_number};
-use crate::sync::log::{Origin, UpdateLog};
-use crate::sync::text::Text;
+use crate::yjs::lib0::{put_block, put_length, put_number};
+use crate::yjs::log::{Origin, UpdateLog};
+use crate::yjs::text::Text;
 
 /// Documents in the making: what is known, and what comes next.
 fn moments() -> Vec<(UpdateLog, Bytes)> {
@@ -218,7 +218,7 @@ fn g12_what_is_let_through_of_imagined_structs_hurts_nobody() {
 fn g12_no_bytes_stop_the_readers() {
     let log = UpdateLog::open(vec![moments().last().unwrap().1.clone()]).unwrap();
     let text = Text::build(&log.clone().merged()).unwrap();
-    let length = crate::sync::utf16::length(&text.content());
+    let length = crate::yjs::utf16::length(&text.content());
     let request = AnchorRequest { start: 0, end: 2, quote: text.content()[..2].to_owned() };
     let (origin, current) = text.anchor(&request).unwrap();
     let change = (any::<u8>(), any::<Index>(), any::<Index>(), any::<u8>());
@@ -227,8 +227,8 @@ fn g12_no_bytes_stop_the_readers() {
     let bytes = prop_oneof![3 => prop::collection::vec(any::<u8>(), 0..64), 1 => near];
     runner(2_000)
         .run(&bytes, |bytes| {
-            let _ = crate::sync::frame::parse(&bytes);
-            let _ = crate::sync::awareness::decode_awareness(&bytes);
+            let _ = crate::yjs::protocol::parse(&bytes);
+            let _ = crate::yjs::awareness::decode_awareness(&bytes);
             let _ = log.diff(&bytes);
             let nowhere = RelativeRange { start: bytes.clone(), end: bytes.clone() };
             let anchor = text.resolve(&origin, &nowhere).anchor;

@@ -2,11 +2,11 @@
 
 use super::{Fixture, append, append_all, apply, document, text_of};
 use crate::domain::anchor::{AnchorOrigin, AnchorState, RelativeRange, TextRange};
-use crate::sync::awareness::{decode_awareness, encode_awareness};
-use crate::sync::error::Rejected;
-use crate::sync::frame::{self, ClientFrame};
-use crate::sync::log::{Origin, UpdateLog};
-use crate::sync::text::Text;
+use crate::yjs::awareness::{decode_awareness, encode_awareness};
+use crate::yjs::error::Rejected;
+use crate::yjs::log::{Origin, UpdateLog};
+use crate::yjs::protocol::{self, ClientFrame};
+use crate::yjs::text::Text;
 
 fn typing() -> Fixture {
     Fixture::read(include_str!("../../../tests/data/yjs/typing.json"))
@@ -143,21 +143,21 @@ fn frames_are_those_of_the_stock_client() {
     let fixture = Fixture::read(include_str!("../../../tests/data/yjs/frames.json"));
     let bytes = |name: &str| fixture.bytes(name);
     let (step1, step2, update) = (bytes("step1"), bytes("step2"), bytes("update"));
-    let Ok(ClientFrame::SyncStep1(vector)) = frame::parse(&step1) else { panic!("{step1:?}") };
-    assert_eq!(frame::sync_step1(vector), step1);
-    let Ok(ClientFrame::SyncStep2(missing)) = frame::parse(&step2) else { panic!("{step2:?}") };
-    assert_eq!(frame::sync_step2(missing), step2);
-    let Ok(ClientFrame::Update(edit)) = frame::parse(&update) else { panic!("{update:?}") };
-    assert_eq!(frame::update(edit), update);
-    assert_eq!(frame::parse(&bytes("query")), Ok(ClientFrame::QueryAwareness));
+    let Ok(ClientFrame::SyncStep1(vector)) = protocol::parse(&step1) else { panic!("{step1:?}") };
+    assert_eq!(protocol::sync_step1(vector), step1);
+    let Ok(ClientFrame::SyncStep2(missing)) = protocol::parse(&step2) else { panic!("{step2:?}") };
+    assert_eq!(protocol::sync_step2(missing), step2);
+    let Ok(ClientFrame::Update(edit)) = protocol::parse(&update) else { panic!("{update:?}") };
+    assert_eq!(protocol::update(edit), update);
+    assert_eq!(protocol::parse(&bytes("query")), Ok(ClientFrame::QueryAwareness));
     for (name, state) in [("awareness", true), ("gone", false)] {
         let whole = bytes(name);
-        let Ok(ClientFrame::Awareness(presence)) = frame::parse(&whole) else {
+        let Ok(ClientFrame::Awareness(presence)) = protocol::parse(&whole) else {
             panic!("{whole:?}")
         };
         let entries = decode_awareness(presence).unwrap();
         assert_eq!(entries.len(), 1);
         assert_eq!(entries[0].state.is_some(), state);
-        assert_eq!(frame::awareness(&encode_awareness(&entries)), whole);
+        assert_eq!(protocol::awareness(&encode_awareness(&entries)), whole);
     }
 }

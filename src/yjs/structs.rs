@@ -4,11 +4,11 @@
 //! occur: text, formatting, text that was deleted, and structs that were collected. Everything
 //! else is refused here, by its kind, before its bytes are looked at.
 
-use crate::sync::ROOT;
-use crate::sync::error::Rejected;
-use crate::sync::json::{self, JsonFault};
-use crate::sync::lib0::{Reader, put_block, put_length, put_number};
-use crate::sync::utf16::{self, Place};
+use crate::yjs::ROOT;
+use crate::yjs::error::Rejected;
+use crate::yjs::json::{self, JsonFault};
+use crate::yjs::lib0::{Reader, put_block, put_length, put_number};
+use crate::yjs::utf16::{self, Place};
 
 const HAS_ORIGIN: u8 = 0x80;
 const HAS_RIGHT_ORIGIN: u8 = 0x40;

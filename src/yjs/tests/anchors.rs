@@ -7,8 +7,8 @@ use super::{append, apply, document, edit, text_of};
 use crate::domain::anchor::{
     Anchor, AnchorOrigin, AnchorRequest, AnchorState, RelativeRange, TextRange,
 };
-use crate::sync::log::{Origin, SERVER_IDS, UpdateLog};
-use crate::sync::text::{Resolved, Text, document_from_text};
+use crate::yjs::log::{Origin, SERVER_IDS, UpdateLog};
+use crate::yjs::text::{Resolved, Text, document_from_text};
 
 /// A writer's document and the server's log of it.
 struct Desk {

@@ -20,10 +20,10 @@
 
 use std::collections::HashMap;
 
-use crate::sync::deletes::Deletes;
-use crate::sync::error::{Rejected, SyncError};
-use crate::sync::lib0::{Reader, put_length, put_number};
-use crate::sync::structs::{Content, Id, Struct};
+use crate::yjs::delete_set::Deletes;
+use crate::yjs::error::{Rejected, SyncError};
+use crate::yjs::lib0::{Reader, put_length, put_number};
+use crate::yjs::structs::{Content, Id, Struct};
 
 /// Structs that a document may pass to settle its conflicts, all together: half a second here, a second
 /// in a browser. What one person writes takes no step at all.
@@ -130,7 +130,7 @@ struct Source {
 impl Order {
     /// Orders a whole document, as [`UpdateLog::merged`] gives it, and reads its text.
     ///
-    /// [`UpdateLog::merged`]: crate::sync::log::UpdateLog::merged
+    /// [`UpdateLog::merged`]: crate::yjs::log::UpdateLog::merged
     ///
     /// # Errors
     ///
@@ -346,10 +346,7 @@ fn slot(at: u32) -> usize {
     usize::try_from(at).unwrap_or(usize::MAX)
 }
 
-#[path = "order_edit.rs"]
 mod edit;
-#[path = "order_scan.rs"]
 mod scan;
 #[cfg(test)]
-#[path = "order_tests.rs"]
 mod tests;

@@ -1,12 +1,12 @@
 //! Tests of the module as a whole: against updates that the real Yjs wrote, against known hostile
 //! bytes, and against random ones with `yrs` as the judge.
 
-mod anchors;
-mod cost;
-mod hostile;
-mod mutations;
-mod real_yjs;
-mod sessions;
+pub(crate) mod anchors;
+pub(crate) mod cost;
+pub(crate) mod hostile;
+pub(super) mod mutations;
+pub(super) mod real_yjs;
+pub(super) mod sessions;
 
 use bytes::Bytes;
 use proptest::test_runner::{Config, RngSeed, TestRunner};
@@ -17,8 +17,8 @@ use yrs::{
     Update,
 };
 
-use crate::sync::ROOT;
-use crate::sync::log::{Origin, UpdateLog};
+use crate::yjs::ROOT;
+use crate::yjs::log::{Origin, UpdateLog};
 
 /// What `tests/data/yjs/make.mjs` wrote.
 pub(crate) struct Fixture(Value);

@@ -2,7 +2,7 @@
 //!
 //! It is read from the merged log when somebody needs the text itself, asked, and dropped. That takes
 //! time that grows with the document, so it is done on a thread that may block. All offsets are UTF-16
-//! units (Y4). No `yrs` document takes part: [`order`](crate::sync::order) has the reason.
+//! units (Y4). No `yrs` document takes part: [`order`](crate::yjs::document_order) has the reason.
 
 use std::cell::OnceCell;
 use std::ops::Range;
@@ -13,17 +13,17 @@ use crate::domain::anchor::{
     Anchor, AnchorOrigin, AnchorRequest, AnchorState, RelativeRange, TextRange,
 };
 use crate::domain::limits::{CONTEXT_CHARS, DIFF_PATIENCE, QUOTE_UTF16_MAX, RESTORE_PLACES_MAX};
-use crate::sync::ROOT;
-use crate::sync::diff;
-use crate::sync::error::{AnchorMismatch, SyncError};
-use crate::sync::lib0::{Reader, put_number};
-use crate::sync::log;
-use crate::sync::order::Order;
-use crate::sync::search::{self, Wanted};
-use crate::sync::structs::Id;
-use crate::sync::utf16::{self, Index, Place};
+use crate::yjs::ROOT;
+use crate::yjs::document_order::Order;
+use crate::yjs::error::{AnchorMismatch, SyncError};
+use crate::yjs::lib0::{Reader, put_number};
+use crate::yjs::log;
+use crate::yjs::quote_search::{self, Wanted};
+use crate::yjs::structs::Id;
+use crate::yjs::utf16::{self, Index, Place};
+use crate::yjs::word_diff;
 
-pub use crate::sync::search::Effort;
+pub use crate::yjs::quote_search::Effort;
 
 /// From here on a range whose text has changed is still the range that was meant.
 const EDITED_MIN: f64 = 0.6;
@@ -48,7 +48,7 @@ pub struct Resolved {
 impl Text {
     /// Builds the text from a whole document, as [`UpdateLog::merged`] gives it.
     ///
-    /// [`UpdateLog::merged`]: crate::sync::log::UpdateLog::merged
+    /// [`UpdateLog::merged`]: crate::yjs::log::UpdateLog::merged
     ///
     /// # Errors
     ///
@@ -143,8 +143,8 @@ impl Text {
     ///
     /// [`SyncError::Range`] when the places of the two cannot be told, which no text does.
     pub fn become_text(&self, wanted: &str, client: u64) -> Result<Option<Bytes>, SyncError> {
-        let places = diff::places(&self.content, wanted, DIFF_PATIENCE);
-        let places = diff::at_most(RESTORE_PLACES_MAX, places);
+        let places = word_diff::places(&self.content, wanted, DIFF_PATIENCE);
+        let places = word_diff::at_most(RESTORE_PLACES_MAX, places);
         if places.is_empty() {
             return Ok(None);
         }
@@ -212,7 +212,7 @@ impl Text {
         if text == origin.quote {
             return Some(AnchorState::Exact);
         }
-        let likeness = search::likeness(text, &origin.quote, EDITED_MIN, effort)?;
+        let likeness = quote_search::likeness(text, &origin.quote, EDITED_MIN, effort)?;
         (EDITED_MIN <= likeness).then_some(AnchorState::Edited)
     }
 
@@ -222,7 +222,7 @@ impl Text {
         effort: &mut Effort,
     ) -> Option<(TextRange, RelativeRange)> {
         let AnchorOrigin { quote, prefix, suffix, .. } = origin;
-        let byte = search::find(&self.content, &Wanted { quote, prefix, suffix }, effort)?;
+        let byte = quote_search::find(&self.content, &Wanted { quote, prefix, suffix }, effort)?;
         let start = self.index().units(&self.content, byte);
         let range = TextRange { start, end: start.saturating_add(utf16::length(quote)) };
         Some((range, self.relative(range)?))

@@ -5,9 +5,9 @@
 //! JSON that would throw there is refused here.
 
 use crate::domain::limits::AWARENESS_BYTES_MAX;
-use crate::sync::error::FrameError;
-use crate::sync::json::{self, JsonFault};
-use crate::sync::lib0::{Reader, put_block, put_length, put_number};
+use crate::yjs::error::FrameError;
+use crate::yjs::json::{self, JsonFault};
+use crate::yjs::lib0::{Reader, put_block, put_length, put_number};
 
 /// The presence of one Yjs client.
 #[derive(Clone, Debug, PartialEq, Eq)]

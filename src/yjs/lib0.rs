@@ -4,7 +4,7 @@
 //! reader is strict: one spelling per number, none beyond what JavaScript counts exactly, and no
 //! count that the remaining bytes could not hold (Y3).
 
-use crate::sync::error::{FrameError, Rejected};
+use crate::yjs::error::{FrameError, Rejected};
 
 /// The first number that JavaScript cannot count to.
 const NUMBER_END: u64 = 1 << 53;

@@ -20,17 +20,16 @@
 //!   pair: `yrs` would put U+FFFD in its place on every replica.
 
 pub mod awareness;
-mod causality;
-mod deletes;
-pub mod diff;
+mod client_log;
+mod delete_set;
+mod dependency_order;
+mod document_order;
 pub mod error;
-pub mod frame;
 mod json;
 mod lib0;
 pub mod log;
-mod order;
-mod run;
-mod search;
+pub mod protocol;
+mod quote_search;
 mod structs;
 #[cfg(test)]
 mod tests;
@@ -38,8 +37,9 @@ pub mod text;
 pub(crate) mod trim;
 mod utf16;
 mod validator;
+pub mod word_diff;
 
-pub use crate::sync::error::{AnchorMismatch, FrameError, Rejected, SyncError};
+pub use crate::yjs::error::{AnchorMismatch, FrameError, Rejected, SyncError};
 
 /// The one root type of a document: a `Y.Text` of this name.
 pub const ROOT: &str = "content";

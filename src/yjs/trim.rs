@@ -4,9 +4,9 @@ use std::collections::HashMap;
 
 use bytes::Bytes;
 
-use crate::sync::error::Rejected;
-use crate::sync::lib0::{Reader, put_length, put_number};
-use crate::sync::structs::Struct;
+use crate::yjs::error::Rejected;
+use crate::yjs::lib0::{Reader, put_length, put_number};
+use crate::yjs::structs::Struct;
 
 /// A client and a clock take at least a byte each.
 const STATE_BYTES_MIN: usize = 2;
@@ -80,8 +80,8 @@ fn read_sections(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sync::log::{Origin, UpdateLog};
-    use crate::sync::tests::{append_all, apply, document, edit, text_of};
+    use crate::yjs::log::{Origin, UpdateLog};
+    use crate::yjs::tests::{append_all, apply, document, edit, text_of};
 
     #[test]
     fn an_update_is_cut_at_the_clock_of_each_client() {

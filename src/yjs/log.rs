@@ -11,14 +11,14 @@ use std::collections::{BTreeMap, HashMap};
 
 use bytes::Bytes;
 
-use crate::sync::deletes::Deletes;
-use crate::sync::error::{Rejected, SyncError};
-use crate::sync::lib0::{Malformed, Reader, put_length, put_number};
-use crate::sync::run::Run;
-use crate::sync::structs::Struct;
-use crate::sync::validator;
+use crate::yjs::client_log::Run;
+use crate::yjs::delete_set::Deletes;
+use crate::yjs::error::{Rejected, SyncError};
+use crate::yjs::lib0::{Malformed, Reader, put_length, put_number};
+use crate::yjs::structs::Struct;
+use crate::yjs::validator;
 
-pub use crate::sync::validator::{Checked, Origin, SERVER_IDS};
+pub use crate::yjs::validator::{Checked, Origin, SERVER_IDS};
 
 /// A document's updates, merged.
 #[derive(Clone, Debug, Default)]
@@ -298,7 +298,7 @@ pub(crate) fn first_update(text: &str, client: u64) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sync::tests::{append_all, apply, document, edit, text_of, typed, whole};
+    use crate::yjs::tests::{append_all, apply, document, edit, text_of, typed, whole};
 
     #[test]
     fn a_text_typed_letter_by_letter_is_stored_as_a_text() {
