@@ -8,7 +8,7 @@ pub mod config;
 pub mod domain;
 pub mod http;
 pub mod locks;
-pub mod reach;
+pub mod redis_client;
 pub mod relay;
 pub mod session;
 pub mod sharing;

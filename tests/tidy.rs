@@ -21,9 +21,9 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("domain", &[]),
     ("telemetry", &[]),
     ("yjs", &["domain"]),
-    ("reach", &["domain"]),
-    ("locks", &["domain", "reach"]),
-    ("relay", &["domain", "reach"]),
+    ("redis_client", &["domain"]),
+    ("locks", &["domain", "redis_client"]),
+    ("relay", &["domain", "redis_client"]),
     ("storage", &["domain"]),
     ("session", &["domain", "yjs", "locks", "relay", "storage"]),
     ("sharing", &["domain", "yjs", "locks", "storage"]),
@@ -58,12 +58,12 @@ const HOMES: &[(&str, &[&str])] = &[
     // The allocator of the program: it returns memory to the system after a peak.
     ("mimalloc", &["main"]),
     // Locks and relay speak to one Redis and know nothing of each other; where it is, both have to.
-    ("redis", &["reach", "locks", "relay"]),
+    ("redis", &["redis_client", "locks", "relay"]),
     ("rust_embed", &["http"]),
     // The bound on open files.
     ("rustix", &["app"]),
     // TLS towards that Redis.
-    ("rustls", &["reach"]),
+    ("rustls", &["redis_client"]),
     // From the settings to the one place that shows a secret to its key.
     ("secrecy", &["config", "app", "main"]),
     // Tags of files, hashes of invites and of secrets to come back by, seals, and which versions have

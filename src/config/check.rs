@@ -13,9 +13,9 @@ use crate::config::{
     LogSettings, MetricsSettings, SeatSettings, ServerSettings, Settings,
 };
 use crate::domain::lease::LeaseTerms;
-use crate::domain::redis_url::RedisUrl;
 use crate::http::host::Proxies;
 use crate::http::origin::Origin;
+use crate::redis_client::url::RedisUrl;
 use crate::telemetry::logs::{self, Format};
 
 /// Shortest admin token, in bytes: as long as the signing secret. Attackers try tokens from outside,

@@ -22,7 +22,6 @@ pub mod ids;
 pub mod lease;
 pub mod limits;
 pub mod printable;
-pub mod redis_url;
 pub mod review;
 pub mod seat;
 pub mod text;

@@ -18,7 +18,7 @@ use crate::locks::reply;
 use crate::locks::scripts::{Script, Scripts, pipeline};
 use crate::locks::together::only;
 use crate::locks::words::{InLine, LocksError, Released};
-use crate::reach::Address;
+use crate::redis_client::Address;
 
 /// Pause before what nobody could do a moment ago is asked again.
 const PAUSE: Duration = Duration::from_millis(50);

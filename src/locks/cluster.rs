@@ -25,7 +25,7 @@ use crate::locks::reply::unexpected;
 use crate::locks::scripts::pipeline;
 use crate::locks::view::{Range, View, is_well, ranges};
 use crate::locks::words::LocksError;
-use crate::reach::{Address, Addresses};
+use crate::redis_client::{Address, Addresses};
 
 /// How long one node may take to tell who has what.
 const TELLING_MAX: Duration = Duration::from_millis(500);

@@ -3,7 +3,7 @@
 use redis::{ErrorKind, RedisError, ServerErrorKind};
 
 use crate::locks::words::LocksError;
-use crate::reach::ReachError;
+use crate::redis_client::ReachError;
 
 /// Why there is no answer, and what that says about the question.
 #[derive(Clone, Debug)]

@@ -24,7 +24,7 @@ use crate::locks::fault::{Fault, explain};
 use crate::locks::line::Lobby;
 use crate::locks::reply;
 use crate::locks::words::LocksError;
-use crate::reach::Addresses;
+use crate::redis_client::Addresses;
 
 /// How long one exchange may take, with the wait for a connection. Well below the part of a lease
 /// that is left after two failed renewals, and far above what a healthy Redis needs.

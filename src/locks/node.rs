@@ -13,7 +13,7 @@ use crate::locks::clock::Clock;
 use crate::locks::link::Link;
 use crate::locks::scripts::{Scripts, pipeline};
 use crate::locks::together::Together;
-use crate::reach::{Address, Addresses};
+use crate::redis_client::{Address, Addresses};
 
 /// A Redis and the two connections to it: one for claims, releases and questions, one for renewals
 /// alone, so that nothing a user does can make those late. They end with it.

@@ -32,7 +32,7 @@ use crate::locks::scripts::{Scripts, pipeline};
 use crate::locks::words::{
     Claim, Claimed, Held, Holder, InLine, LocksError, Released, Round, Verdict,
 };
-use crate::reach::{self, Address, Addresses, Kind, Target};
+use crate::redis_client::{self, Address, Addresses, Kind, Target};
 
 /// Keys asked for in one step of a scan.
 const SCAN_STEP: usize = 1_000;
@@ -59,7 +59,7 @@ pub(super) struct Remote {
 impl Remote {
     /// Begins to connect; hand-overs to this server's waiters are told to `server`.
     pub(super) fn connect(url: &str, server: NodeId) -> Result<Self, LocksError> {
-        let target = reach::target(url).map_err(explain_url)?;
+        let target = redis_client::target(url).map_err(explain_url)?;
         let spelling = match &target.kind {
             Kind::Single => Spelling::Plain,
             Kind::Cluster(_) => Spelling::Tagged,

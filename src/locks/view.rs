@@ -6,7 +6,7 @@ use redis::Value;
 
 use crate::locks::node::Node;
 use crate::locks::slots::SLOTS;
-use crate::reach::Address;
+use crate::redis_client::Address;
 
 /// No node.
 const NOBODY: u16 = u16::MAX;

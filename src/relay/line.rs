@@ -17,7 +17,7 @@ use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
 use crate::domain::ids::NodeId;
-use crate::reach::{Kind, Target};
+use crate::redis_client::{Kind, Target};
 use crate::relay::message::{Envelope, Parcel, Topic, VERSION};
 use crate::relay::seal::{Opened, Seal};
 use crate::relay::subscription::{Signal, Table};

@@ -28,7 +28,7 @@ use tokio_util::task::TaskTracker;
 use tracing::Instrument;
 
 use crate::domain::ids::NodeId;
-use crate::reach;
+use crate::redis_client;
 use crate::relay::line::{Line, OUTBOX_MAX, Outgoing, Shared};
 pub use crate::relay::message::{Envelope, Message, Parcel, Reply, Topic};
 use crate::relay::seal::Seal;
@@ -87,8 +87,8 @@ impl Relay {
         if url == "memory:" {
             return Ok(Self::alone(node));
         }
-        let target =
-            reach::target(url).map_err(|error| RelayError::Unsupported(error.to_string()))?;
+        let target = redis_client::target(url)
+            .map_err(|error| RelayError::Unsupported(error.to_string()))?;
         let table = Table::new(Reach::Others);
         let shared = Arc::new(Shared::new(node, Seal::new(secret), Arc::clone(&table)));
         let (outbox, waiting) = mpsc::channel(OUTBOX_MAX);

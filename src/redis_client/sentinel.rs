@@ -9,14 +9,14 @@ use std::time::Duration;
 
 use redis::{AsyncConnectionConfig, Client, ErrorKind, RedisError, RedisResult};
 
-use crate::reach::addresses::Address;
+use crate::redis_client::endpoint::Address;
 
 /// How long one Sentinel may take, to be connected to and to answer.
 const ASKED_FOR: Duration = Duration::from_millis(500);
 
 /// Those who know where the primary is.
 #[derive(Debug)]
-pub(super) struct Sentinels {
+pub(crate) struct Sentinels {
     all: Vec<Client>,
     /// What they call it.
     name: String,
@@ -29,12 +29,12 @@ pub(super) struct Sentinels {
 }
 
 impl Sentinels {
-    pub(super) fn new(all: Vec<Client>, name: String, primary: Client) -> Self {
+    pub(crate) fn new(all: Vec<Client>, name: String, primary: Client) -> Self {
         Self { all, name, primary, first: AtomicUsize::new(0), epoch: AtomicU64::new(0) }
     }
 
     /// A client for the primary, as the first says that knows.
-    pub(super) async fn client(&self) -> RedisResult<Client> {
+    pub(crate) async fn client(&self) -> RedisResult<Client> {
         let first = self.first.load(Ordering::Relaxed);
         let mut fault = RedisError::from((ErrorKind::Io, "no Sentinel is known"));
         for (at, sentinel) in self.all.iter().enumerate().cycle().skip(first).take(self.all.len()) {

@@ -4,8 +4,9 @@
 //! other. What both have to know stands here: what an address means, how a connection is tuned, and
 //! where the primary is that Sentinels watch over.
 
-mod addresses;
+mod endpoint;
 mod sentinel;
+pub mod url;
 
 use std::time::Duration;
 
@@ -13,9 +14,9 @@ use redis::io::tcp::TcpSettings;
 use redis::io::tcp::socket2::TcpKeepalive;
 use redis::{Client, ConnectionInfo, IntoConnectionInfo, ProtocolVersion, RedisError};
 
-use crate::domain::redis_url::{InvalidRedisUrl, RedisUrl};
-pub use crate::reach::addresses::{Address, Addresses};
-use crate::reach::sentinel::Sentinels;
+pub use crate::redis_client::endpoint::{Address, Addresses};
+use crate::redis_client::sentinel::Sentinels;
+use crate::redis_client::url::{InvalidRedisUrl, RedisUrl};
 
 /// An idle connection is probed after this long, and each probe repeated after a third of it.
 const PROBED_AFTER: Duration = Duration::from_secs(6);

@@ -8,7 +8,7 @@ use redis::aio::MultiplexedConnection;
 use redis::{Client, ConnectionAddr, ErrorKind, RedisResult};
 use tokio::time::sleep;
 
-use crate::reach::sentinel::Sentinels;
+use crate::redis_client::sentinel::Sentinels;
 
 /// How often Sentinels are asked whether the primary is still where it was.
 const ASKED_EVERY: Duration = Duration::from_secs(2);
@@ -95,7 +95,7 @@ impl Addresses {
     }
 
     /// Wherever Sentinels say.
-    pub(super) fn by(sentinels: Sentinels) -> Self {
+    pub(crate) fn by(sentinels: Sentinels) -> Self {
         Self { source: Source::Sentinels(Box::new(sentinels)), last: Mutex::default() }
     }
 
