@@ -23,9 +23,9 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("yjs", &["domain"]),
     ("redis_client", &["domain"]),
     ("locks", &["domain", "redis_client"]),
-    ("relay", &["domain", "redis_client"]),
+    ("pubsub", &["domain", "redis_client"]),
     ("storage", &["domain"]),
-    ("session", &["domain", "yjs", "locks", "relay", "storage"]),
+    ("session", &["domain", "yjs", "locks", "pubsub", "storage"]),
     ("sharing", &["domain", "yjs", "locks", "storage"]),
     ("http", &["domain", "storage", "session", "sharing"]),
     ("config", BELOW),
@@ -50,7 +50,7 @@ const HOMES: &[(&str, &[&str])] = &[
     // Both bound how often somebody may ask: requests there, messages of one socket here.
     ("governor", &["http", "session"]),
     // What only the service itself can make: invites, and the seal on what its servers say.
-    ("hmac", &["relay", "sharing"]),
+    ("hmac", &["pubsub", "sharing"]),
     ("hyper", &["http"]),
     ("hyper_util", &["http"]),
     ("jsonwebtoken", &["http"]),
@@ -58,7 +58,7 @@ const HOMES: &[(&str, &[&str])] = &[
     // The allocator of the program: it returns memory to the system after a peak.
     ("mimalloc", &["main"]),
     // Locks and relay speak to one Redis and know nothing of each other; where it is, both have to.
-    ("redis", &["redis_client", "locks", "relay"]),
+    ("redis", &["redis_client", "locks", "pubsub"]),
     ("rust_embed", &["http"]),
     // The bound on open files.
     ("rustix", &["app"]),
@@ -68,7 +68,7 @@ const HOMES: &[(&str, &[&str])] = &[
     ("secrecy", &["config", "app", "main"]),
     // Tags of files, hashes of invites and of secrets to come back by, seals, and which versions have
     // one text.
-    ("sha2", &["http", "locks", "relay", "sharing", "storage"]),
+    ("sha2", &["http", "locks", "pubsub", "sharing", "storage"]),
     ("similar", &["yjs"]),
     ("sqlx", &["storage"]),
     // Wherever a secret is compared.

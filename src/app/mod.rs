@@ -41,7 +41,7 @@ use crate::http::slots::ConnectionLimits;
 use crate::http::tarpit::Tarpit;
 use crate::http::{HttpState, serve};
 use crate::locks::{Locks, LocksError};
-use crate::relay::{Relay, RelayError};
+use crate::pubsub::{Relay, RelayError};
 use crate::session::options::{HistoryTerms, RoomLimits, SeatTerms};
 use crate::session::reviews::Reviews;
 use crate::session::versions::Versions;

@@ -21,7 +21,7 @@ use tokio::time::timeout;
 use crate::domain::ids::{DocumentId, NodeId, SessionId};
 use crate::domain::limits::{HEARING_PATIENCE, KNOCK_PATIENCE, QUESTIONS_MAX, SETTLE_PATIENCE};
 use crate::locks::Holder;
-use crate::relay::{Message, Reply, Signal, Topic};
+use crate::pubsub::{Message, Reply, Signal, Topic};
 use crate::session::Sessions;
 use crate::session::close::LostReason;
 use crate::session::holding::{Holding, Phase};

@@ -11,7 +11,7 @@ use crate::domain::ids::{NodeId, SessionId, ShareLinkId, UserId};
 use crate::domain::seat::{Role, Seat};
 use crate::domain::user::User;
 use crate::locks::{Holder, LockName};
-use crate::relay::{Message, Topic};
+use crate::pubsub::{Message, Topic};
 use crate::session::holding::{Holding, Phase};
 use crate::session::{SessionError, Sessions};
 

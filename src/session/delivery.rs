@@ -12,7 +12,7 @@ use std::panic::resume_unwind;
 use tracing::Instrument as _;
 
 use crate::domain::ids::{DocumentId, SessionId, ShareLinkId};
-use crate::relay::{Message, Signal, Topic};
+use crate::pubsub::{Message, Signal, Topic};
 use crate::session::Sessions;
 use crate::session::close::LostReason;
 use crate::session::holding::Holding;

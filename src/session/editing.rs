@@ -9,7 +9,7 @@ use bytes::Bytes;
 use crate::domain::fence::Fence;
 use crate::domain::ids::DocumentId;
 use crate::domain::limits::SETTLE_PATIENCE;
-use crate::relay::{Message, Topic};
+use crate::pubsub::{Message, Topic};
 use crate::session::room::Snapshot;
 use crate::session::{SessionError, Sessions};
 use crate::yjs::log::{Origin, UpdateLog};

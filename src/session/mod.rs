@@ -73,7 +73,7 @@ use crate::domain::fence::Fence;
 use crate::domain::ids::{DocumentId, UserId};
 use crate::domain::seat::Seat;
 use crate::locks::{LockName, Locks};
-use crate::relay::Relay;
+use crate::pubsub::Relay;
 use crate::session::across::Across;
 use crate::session::budgets::UserBudgets;
 use crate::session::close::{Close, LostReason};

@@ -11,7 +11,7 @@ use tokio_util::task::TaskTracker;
 use crate::domain::ids::NodeId;
 use crate::domain::seat::Role;
 use crate::locks::Locks;
-use crate::relay::Relay;
+use crate::pubsub::Relay;
 use crate::session::arriving::Arriving;
 use crate::session::options::{HistoryTerms, RoomLimits, SeatTerms};
 use crate::session::seated::Seated;

@@ -12,7 +12,7 @@ use tokio::sync::watch;
 
 use crate::domain::ids::{NodeId, SessionId};
 use crate::domain::limits::QUESTIONS_MAX;
-use crate::relay::Reply;
+use crate::pubsub::Reply;
 
 /// The questions of this process.
 #[derive(Debug, Default)]

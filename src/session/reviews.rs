@@ -17,7 +17,7 @@ use crate::domain::review::{DecisionRefused, Review};
 use crate::domain::seat::{Role, Seat};
 use crate::domain::text::normalize_line_breaks;
 use crate::domain::user::User;
-use crate::relay::{Message, Topic};
+use crate::pubsub::{Message, Topic};
 use crate::session::editing::TRIES;
 use crate::session::event::Event;
 use crate::session::{SessionError, Sessions};

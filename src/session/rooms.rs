@@ -13,7 +13,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::domain::ids::{DocumentId, UserId};
 use crate::domain::text::count_characters;
-use crate::relay::Relay;
+use crate::pubsub::Relay;
 use crate::session::SessionError;
 use crate::session::event::Event;
 use crate::session::holding::Holding;

@@ -26,7 +26,7 @@ use crate::domain::limits::SETTLE_PATIENCE;
 use crate::domain::seat::{Role, Seat};
 use crate::domain::user::User;
 use crate::locks::{Claim, Claimed, Grant, Holder, LockName, LocksError, Over};
-use crate::relay::Topic;
+use crate::pubsub::Topic;
 use crate::session::arriving::Arriving;
 use crate::session::close::{Close, LostReason};
 use crate::session::event::Event;

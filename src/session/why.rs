@@ -20,7 +20,7 @@ use crate::domain::ids::{NodeId, QuestionId, SessionId};
 use crate::domain::seat::Seat;
 use crate::domain::user::User;
 use crate::locks::{Holder, LockName};
-use crate::relay::{Message, Topic};
+use crate::pubsub::{Message, Topic};
 use crate::session::admin::SessionInfo;
 use crate::session::holding::{Holding, Phase};
 use crate::session::sentence;

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use galley::domain::anchor::{AnchorOrigin, RelativeRange};
 use galley::domain::ids::DocumentId;
 use galley::http::auth::{Identity, Tokens};
-use galley::relay::Envelope;
+use galley::pubsub::Envelope;
 use galley::session::held::LockCursor;
 use galley::storage::page::Cursor;
 use galley::yjs::ROOT;

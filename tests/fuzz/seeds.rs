@@ -10,7 +10,7 @@ use galley::domain::ids::{DocumentId, NodeId, QuestionId, SessionId, ShareLinkId
 use galley::domain::seat::Role;
 use galley::domain::user::User;
 use galley::http::auth::{Identity, Tokens};
-use galley::relay::{Envelope, Message, Parcel, Reply};
+use galley::pubsub::{Envelope, Message, Parcel, Reply};
 use galley::yjs::log::{Origin, UpdateLog};
 use galley::yjs::text::Text;
 use serde_json::Value;

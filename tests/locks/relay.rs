@@ -6,7 +6,7 @@ use bytes::Bytes;
 use galley::domain::fence::Fence;
 use galley::domain::ids::{DocumentId, NodeId, SessionId};
 use galley::domain::seat::Role;
-use galley::relay::{
+use galley::pubsub::{
     Envelope, Message, Parcel, Relay, RelayError, SIGNALS_MAX, Signal, Subscription, Topic,
 };
 use tokio::time::{Instant, timeout};

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use galley::domain::ids::{DocumentId, NodeId};
 use galley::locks::{Locks, LocksError, Released, Verdict};
-use galley::relay::{Message, Relay, Signal, Topic};
+use galley::pubsub::{Message, Relay, Signal, Topic};
 use redis::Value;
 use tempfile::TempDir;
 use tokio::process::{Child, Command};
@@ -15,7 +15,7 @@ use crate::cluster::{seats, verdicts};
 use crate::line::{enter, turn};
 use crate::people::{LONG, kim};
 use crate::people::{claim, granted, lee, seat, seated, until};
-use crate::relay::SECRET;
+use crate::pubsub::SECRET;
 use crate::server::{PATIENCE, Server, free_port};
 
 /// How long it may take until the replica is in its place and is used.

@@ -32,8 +32,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::domain::fence::Fence;
 use crate::domain::ids::DocumentId;
-use crate::relay::Relay;
-use crate::relay::{Message, Topic};
+use crate::pubsub::Relay;
+use crate::pubsub::{Message, Topic};
 use crate::session::Sessions;
 use crate::session::event::{NO_SPACE, NOT_SAVED, Problem};
 use crate::session::holding::Holding;

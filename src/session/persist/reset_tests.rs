@@ -16,7 +16,7 @@ use super::{Group, Order, Owed, Owing, Persister, Queue, persister, run};
 use crate::domain::fence::Fence;
 use crate::domain::ids::{NodeId, SessionId};
 use crate::domain::seat::{Role, Seat};
-use crate::relay::Relay;
+use crate::pubsub::Relay;
 use crate::session::holding::{Holding, Sitter};
 use crate::session::missed_reviews::missed;
 use crate::session::options::RoomLimits;

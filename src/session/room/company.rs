@@ -6,7 +6,7 @@ use tokio::time::Instant;
 
 use crate::domain::limits::{ASK_AGAIN_AFTER, SESSIONS_PER_ROOM_MAX};
 use crate::domain::seat::{Role, Seat};
-use crate::relay::Message;
+use crate::pubsub::Message;
 use crate::session::close::{Close, LostReason};
 use crate::session::event::{DOCUMENT_DAMAGED, Event, Fullness};
 use crate::session::holding::{Holding, Sitter};

@@ -13,7 +13,7 @@ use crate::domain::fence::Fence;
 use crate::domain::ids::{NodeId, ShareLinkId};
 use crate::domain::seat::{Role, Seat};
 use crate::domain::user::User;
-use crate::relay::Message;
+use crate::pubsub::Message;
 use crate::session::event::Event;
 use crate::session::holding::Sitter;
 use crate::session::room::chairs::{Occupant, Place};

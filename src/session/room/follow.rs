@@ -11,9 +11,9 @@ use bytes::Bytes;
 use tokio::time::{Instant, sleep, sleep_until};
 
 use crate::domain::ids::NodeId;
-use crate::relay::Relay;
-use crate::relay::Signal;
-use crate::relay::{Message, Topic};
+use crate::pubsub::Relay;
+use crate::pubsub::Signal;
+use crate::pubsub::{Message, Topic};
 use crate::session::room::{Ailment, Room, State};
 use crate::storage::Storage;
 use crate::storage::error::StorageError;

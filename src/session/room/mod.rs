@@ -40,7 +40,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::domain::ids::{DocumentId, SessionId, UserId};
 use crate::domain::limits::NEW_CLIENT_BYTES;
-use crate::relay::Message;
+use crate::pubsub::Message;
 use crate::session::close::Close;
 use crate::session::event::{DOCUMENT_DAMAGED, DOCUMENT_FULL, Event, Problem, UNSAVED_FULL};
 use crate::session::holding::Holding;

@@ -29,7 +29,7 @@ use tokio::time::{sleep, timeout};
 use crate::domain::fence::Fence;
 use crate::domain::ids::ShareLinkId;
 use crate::domain::limits::PUT_BACK_PATIENCE;
-use crate::relay::{Message, Relay, Topic};
+use crate::pubsub::{Message, Relay, Topic};
 use crate::session::close::{Close, LostReason};
 use crate::session::event::{DOCUMENT_DAMAGED, DOCUMENT_RESET, Event};
 use crate::session::holding::Holding;

@@ -9,11 +9,11 @@ use bytes::Bytes;
 use crate::domain::fence::Fence;
 use crate::domain::ids::{DocumentId, NodeId, QuestionId, SessionId, ShareLinkId};
 use crate::domain::seat::Role;
-use crate::relay::seal::SEAL_BYTES;
+use crate::pubsub::seal::SEAL_BYTES;
 
 /// Changes with the format, and with that of the seal. A reader of another version sees a gap, not
 /// nonsense.
-pub(super) const VERSION: u8 = 3;
+pub(crate) const VERSION: u8 = 3;
 
 /// All that stands beside the body, at its longest, with the seal.
 const HEADER_BYTES_MAX: usize = 1 + 1 + 64 + 8 + 1 + 16 + SEAL_BYTES;
@@ -119,7 +119,7 @@ pub enum Reply {
 }
 
 impl Reply {
-    pub(super) const ALL: [Self; 4] = [Self::Alive, Self::Gone, Self::Settling, Self::Settled];
+    pub(crate) const ALL: [Self; 4] = [Self::Alive, Self::Gone, Self::Settling, Self::Settled];
 
     /// How it stands on the wire.
     fn code(self) -> u8 {
@@ -158,7 +158,7 @@ pub struct Envelope {
 
 impl Topic {
     /// The channel in Redis.
-    pub(super) fn channel(self) -> String {
+    pub(crate) fn channel(self) -> String {
         match self {
             Self::Room(document) => format!("share-link:room:{document}"),
             Self::Cluster => "share-link:cluster".to_owned(),
@@ -167,7 +167,7 @@ impl Topic {
     }
 
     /// The topic of a channel.
-    pub(super) fn of_channel(channel: &[u8]) -> Option<Self> {
+    pub(crate) fn of_channel(channel: &[u8]) -> Option<Self> {
         let channel = std::str::from_utf8(channel).ok()?;
         match channel.strip_prefix("share-link:")?.split_once(':') {
             Some(("room", document)) => document.parse().ok().map(Self::Room),
@@ -216,7 +216,7 @@ impl Envelope {
 
 impl Message {
     /// How long the body is.
-    pub(super) fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         match self {
             Self::Update { update, .. } => update.len(),
             Self::Presence(update) => update.len(),

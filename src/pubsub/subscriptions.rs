@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::Notify;
 
 use crate::domain::ids::NodeId;
-use crate::relay::message::{Message, Topic};
+use crate::pubsub::message::{Message, Topic};
 
 /// Signals that may wait for one subscriber. A room reads its own within microseconds; what is
 /// slower than this many reads the database, which is faster than catching up.
@@ -117,16 +117,16 @@ impl Queue {
 
 /// All subscriptions of a process.
 #[derive(Debug)]
-pub(super) struct Table {
+pub(crate) struct Table {
     reach: Reach,
     state: Mutex<State>,
     /// There is something in `State::changed`.
-    pub(super) stirred: Notify,
+    pub(crate) stirred: Notify,
 }
 
 /// Who else can be heard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Reach {
+pub(crate) enum Reach {
     /// Nobody: a subscription is in force at once.
     Alone,
     /// Other servers: somebody looks at [`Table::changes`] and confirms.
@@ -151,11 +151,11 @@ struct Listeners {
 }
 
 impl Table {
-    pub(super) fn new(reach: Reach) -> Arc<Self> {
+    pub(crate) fn new(reach: Reach) -> Arc<Self> {
         Arc::new(Self { reach, state: Mutex::default(), stirred: Notify::new() })
     }
 
-    pub(super) fn join(self: &Arc<Self>, topic: Topic) -> Subscription {
+    pub(crate) fn join(self: &Arc<Self>, topic: Topic) -> Subscription {
         let queue = Arc::new(Queue::default());
         let mut state = self.state();
         let listeners = state.topics.entry(topic).or_default();
@@ -184,14 +184,14 @@ impl Table {
     }
 
     /// The topics that changed since the last call, each with whether anybody listens to it.
-    pub(super) fn changes(&self) -> HashMap<Topic, bool> {
+    pub(crate) fn changes(&self) -> HashMap<Topic, bool> {
         let mut state = self.state();
         let changed = std::mem::take(&mut state.changed);
         changed.into_iter().map(|topic| (topic, state.topics.contains_key(&topic))).collect()
     }
 
     /// These subscriptions are in force from now on; what was said before is missed.
-    pub(super) fn confirm(&self, topics: &[Topic]) {
+    pub(crate) fn confirm(&self, topics: &[Topic]) {
         let mut state = self.state();
         for topic in topics {
             let Some(listeners) = state.topics.get_mut(topic) else { continue };
@@ -203,7 +203,7 @@ impl Table {
     }
 
     /// There is a new connection: everything is to be subscribed to.
-    pub(super) fn connect(&self) {
+    pub(crate) fn connect(&self) {
         let mut state = self.state();
         state.is_connected = true;
         state.changed = state.topics.keys().copied().collect();
@@ -212,7 +212,7 @@ impl Table {
     }
 
     /// No subscription is in force any more.
-    pub(super) fn disconnect(&self) {
+    pub(crate) fn disconnect(&self) {
         let mut state = self.state();
         state.is_connected = false;
         state.changed.clear();
@@ -223,7 +223,7 @@ impl Table {
 
     /// Hands a signal to those who listen. Before the subscription is confirmed it is dropped: the
     /// gap that comes with that covers it.
-    pub(super) fn deliver(&self, topic: Topic, signal: &Signal) {
+    pub(crate) fn deliver(&self, topic: Topic, signal: &Signal) {
         let state = self.state();
         let Some(listeners) = state.topics.get(&topic).filter(|it| it.confirmed) else { return };
         for queue in &listeners.queues {

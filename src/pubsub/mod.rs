@@ -13,12 +13,12 @@
 //! - **Y4** One connection, however many rooms are open.
 //! - **Y5** What is heard was said by a server that has the same secret, and in that very place.
 
-mod line;
+mod connection;
 mod message;
 #[cfg(test)]
 mod message_tests;
 mod seal;
-mod subscription;
+mod subscriptions;
 
 use std::sync::Arc;
 
@@ -28,12 +28,12 @@ use tokio_util::task::TaskTracker;
 use tracing::Instrument;
 
 use crate::domain::ids::NodeId;
+use crate::pubsub::connection::{Line, OUTBOX_MAX, Outgoing, Shared};
+pub use crate::pubsub::message::{Envelope, Message, Parcel, Reply, Topic};
+use crate::pubsub::seal::Seal;
+use crate::pubsub::subscriptions::{Reach, Table};
+pub use crate::pubsub::subscriptions::{SIGNALS_MAX, Signal, Subscription};
 use crate::redis_client;
-use crate::relay::line::{Line, OUTBOX_MAX, Outgoing, Shared};
-pub use crate::relay::message::{Envelope, Message, Parcel, Reply, Topic};
-use crate::relay::seal::Seal;
-use crate::relay::subscription::{Reach, Table};
-pub use crate::relay::subscription::{SIGNALS_MAX, Signal, Subscription};
 
 /// A message was not sent. Those who should have had it are told of a gap when they can be.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -22,20 +22,20 @@ const MARK_PURPOSE: &[u8] = b"galley installation\0";
 /// Half of what HMAC-SHA256 gives is more than anybody can guess.
 const TAG_BYTES: usize = 16;
 /// Enough to tell installations apart; it protects nothing.
-pub(super) const MARK_BYTES: usize = 8;
+pub(crate) const MARK_BYTES: usize = 8;
 /// All that stands under a frame.
-pub(super) const SEAL_BYTES: usize = MARK_BYTES + TAG_BYTES;
+pub(crate) const SEAL_BYTES: usize = MARK_BYTES + TAG_BYTES;
 
 /// Makes and checks seals.
 #[derive(Clone)]
-pub(super) struct Seal {
+pub(crate) struct Seal {
     hmac: Option<Hmac<Sha256>>,
     mark: [u8; MARK_BYTES],
 }
 
 /// What a sealed frame turned out to be.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Opened {
+pub(crate) enum Opened {
     /// This one.
     Frame(Bytes),
     /// One of another installation, or of an older version, which has no mark.
@@ -46,7 +46,7 @@ pub(super) enum Opened {
 
 impl Seal {
     /// The seal of all servers that have `secret`.
-    pub(super) fn new(secret: &[u8]) -> Self {
+    pub(crate) fn new(secret: &[u8]) -> Self {
         // An HMAC takes a key of any length, so this is always one.
         let hmac = Hmac::<Sha256>::new_from_slice(secret).ok();
         let mut mark = [0; MARK_BYTES];
@@ -58,7 +58,7 @@ impl Seal {
     }
 
     /// Puts the seal for `channel` under a frame.
-    pub(super) fn close(&self, channel: &str, frame: &mut Vec<u8>) {
+    pub(crate) fn close(&self, channel: &str, frame: &mut Vec<u8>) {
         frame.extend_from_slice(&self.mark);
         if let Some(seal) = self.over(channel.as_bytes(), frame) {
             frame.extend(seal.finalize().into_bytes().iter().take(TAG_BYTES));
@@ -66,7 +66,7 @@ impl Seal {
     }
 
     /// The frame above the seal, if that is the right one.
-    pub(super) fn open(&self, channel: &[u8], sealed: &Bytes) -> Opened {
+    pub(crate) fn open(&self, channel: &[u8], sealed: &Bytes) -> Opened {
         let Some(length) = sealed.len().checked_sub(SEAL_BYTES) else { return Opened::Broken };
         let (marked, tag) = sealed.split_at(length + MARK_BYTES);
         if marked.get(length..) != Some(&self.mark[..]) {

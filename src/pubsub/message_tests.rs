@@ -5,7 +5,7 @@ use bytes::Bytes;
 use crate::domain::fence::Fence;
 use crate::domain::ids::{DocumentId, NodeId, QuestionId, SessionId, ShareLinkId};
 use crate::domain::seat::Role;
-use crate::relay::message::{Envelope, Message, Parcel, Reply, Topic, VERSION};
+use crate::pubsub::message::{Envelope, Message, Parcel, Reply, Topic, VERSION};
 
 fn all() -> Vec<Parcel> {
     let messages = [

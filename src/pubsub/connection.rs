@@ -17,13 +17,13 @@ use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
 use crate::domain::ids::NodeId;
+use crate::pubsub::message::{Envelope, Parcel, Topic, VERSION};
+use crate::pubsub::seal::{Opened, Seal};
+use crate::pubsub::subscriptions::{Signal, Table};
 use crate::redis_client::{Kind, Target};
-use crate::relay::message::{Envelope, Parcel, Topic, VERSION};
-use crate::relay::seal::{Opened, Seal};
-use crate::relay::subscription::{Signal, Table};
 
 /// Messages that may wait to be sent. Far more than a healthy Redis leaves waiting.
-pub(super) const OUTBOX_MAX: usize = 4_096;
+pub(crate) const OUTBOX_MAX: usize = 4_096;
 /// The same, in bytes.
 const OUTBOX_BYTES_MAX: usize = 32 * 1024 * 1024;
 /// Topics that may wait for a word that something was lost. Beyond that it is Redis itself that is
@@ -44,14 +44,14 @@ const PAUSES: (Duration, Duration) = (Duration::from_millis(25), Duration::from_
 
 /// One message on its way out.
 #[derive(Debug)]
-pub(super) struct Outgoing {
-    pub(super) topic: Topic,
-    pub(super) frame: Vec<u8>,
+pub(crate) struct Outgoing {
+    pub(crate) topic: Topic,
+    pub(crate) frame: Vec<u8>,
 }
 
 /// What the task and those who publish both look at.
 #[derive(Debug)]
-pub(super) struct Shared {
+pub(crate) struct Shared {
     node: NodeId,
     seal: Seal,
     table: Arc<Table>,
@@ -66,7 +66,7 @@ pub(super) struct Shared {
 }
 
 impl Shared {
-    pub(super) fn new(node: NodeId, seal: Seal, table: Arc<Table>) -> Self {
+    pub(crate) fn new(node: NodeId, seal: Seal, table: Arc<Table>) -> Self {
         Self {
             node,
             seal,
@@ -79,11 +79,11 @@ impl Shared {
         }
     }
 
-    pub(super) fn is_up(&self) -> bool {
+    pub(crate) fn is_up(&self) -> bool {
         self.is_up.load(Ordering::Relaxed)
     }
 
-    pub(super) fn envelope(&self, topic: Topic, parcel: Parcel) -> Vec<u8> {
+    pub(crate) fn envelope(&self, topic: Topic, parcel: Parcel) -> Vec<u8> {
         let envelope = Envelope { from: self.node, sent_us: self.now_us(), parcel };
         let mut frame = envelope.encode();
         self.seal.close(&topic.channel(), &mut frame);
@@ -91,7 +91,7 @@ impl Shared {
     }
 
     /// Whether there is room for a frame in the outbox; if so, it is taken.
-    pub(super) fn takes(&self, frame: &[u8]) -> bool {
+    pub(crate) fn takes(&self, frame: &[u8]) -> bool {
         let taken = self.outbox_bytes.fetch_add(frame.len(), Ordering::Relaxed);
         let fits = taken + frame.len() <= OUTBOX_BYTES_MAX;
         if !fits {
@@ -100,11 +100,11 @@ impl Shared {
         fits
     }
 
-    pub(super) fn gives_back(&self, frame: &[u8]) {
+    pub(crate) fn gives_back(&self, frame: &[u8]) {
         self.outbox_bytes.fetch_sub(frame.len(), Ordering::Relaxed);
     }
 
-    pub(super) fn lose(&self, topics: impl IntoIterator<Item = Topic>) {
+    pub(crate) fn lose(&self, topics: impl IntoIterator<Item = Topic>) {
         let mut lost = self.lost();
         for topic in topics.into_iter().take(LOST_MAX.saturating_sub(lost.len())) {
             lost.insert(topic);
@@ -157,15 +157,15 @@ impl Shared {
 }
 
 /// The task's side.
-pub(super) struct Line {
-    pub(super) target: Target,
-    pub(super) shared: Arc<Shared>,
-    pub(super) outbox: mpsc::Receiver<Outgoing>,
+pub(crate) struct Line {
+    pub(crate) target: Target,
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) outbox: mpsc::Receiver<Outgoing>,
 }
 
 impl Line {
     /// Keeps the connection up until `stop`.
-    pub(super) async fn run(self, stop: CancellationToken) {
+    pub(crate) async fn run(self, stop: CancellationToken) {
         // Ends at whatever await it is in: nothing is owed to a relay.
         stop.run_until_cancelled(self.keep_up()).await;
     }
