@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use crate::http::error::ApiError;
 use crate::http::extract::Limit;
-use crate::storage::page::{Cursor, Page};
+use crate::storage::pagination::{Cursor, Page};
 
 /// Which part of a list is asked for.
 #[derive(Deserialize)]

@@ -17,7 +17,7 @@ use crate::http::error::ApiError;
 use crate::http::extract::{JsonBody, Limit, Object, Path, Query};
 use crate::session::reviews::{Draft, Reviews, Revision};
 use crate::sharing::Sharing;
-use crate::storage::page::InvalidCursor;
+use crate::storage::pagination::InvalidCursor;
 
 /// A page of reviews is charged before the server reads it: what it may hold.
 const PAGE_BYTES: u64 = REVIEW_PAGE_BYTES_MAX.unsigned_abs();

@@ -23,7 +23,7 @@ use crate::session::event::Event;
 use crate::session::{SessionError, Sessions};
 use crate::storage::error::StorageError;
 use crate::storage::links::ShareLink;
-use crate::storage::page::Cursor;
+use crate::storage::pagination::Cursor;
 use crate::storage::reviews::{NewReply, NewReview, ReviewChange, StoredReview};
 use crate::storage::seats::{Guard, Guarded};
 

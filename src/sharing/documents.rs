@@ -10,7 +10,7 @@ use crate::domain::text::{count_characters, normalize_line_breaks, parse_title};
 use crate::domain::user::User;
 use crate::sharing::{Sharing, SharingError};
 use crate::storage::documents::{Document, NewDocument};
-use crate::storage::page::Page;
+use crate::storage::pagination::Page;
 use crate::yjs::log::{UpdateLog, server_client_id};
 use crate::yjs::text::document_from_text;
 

@@ -9,7 +9,7 @@ use crate::sharing::documents::NO_DOCUMENT;
 use crate::sharing::invite::{Invite, opens};
 use crate::sharing::{Sharing, SharingError};
 use crate::storage::links::{Found, Joined, NewShareLink, ShareLink};
-use crate::storage::page::Page;
+use crate::storage::pagination::Page;
 
 /// A share link, for the writer, with what opens it.
 #[derive(Clone, Debug)]

@@ -6,7 +6,7 @@ use chrono::{DateTime, Utc};
 use crate::domain::ids::{DocumentId, UserId};
 use crate::domain::user::User;
 use crate::storage::error::StorageError;
-use crate::storage::page::{Cursor, Page};
+use crate::storage::pagination::{Cursor, Page};
 use crate::storage::{Storage, on_engine};
 
 /// A document to be made.

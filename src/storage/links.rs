@@ -8,7 +8,7 @@ use chrono::{DateTime, Utc};
 use crate::domain::ids::{DocumentId, ShareLinkId, UserId};
 use crate::domain::user::User;
 use crate::storage::error::StorageError;
-use crate::storage::page::{Cursor, Page};
+use crate::storage::pagination::{Cursor, Page};
 use crate::storage::{Storage, on_engine};
 
 /// A link to be made, unless there is one.

@@ -10,8 +10,8 @@ use bytes::Bytes;
 use chrono::{DateTime, Utc};
 
 use crate::domain::ids::{DocumentId, UserId};
+use crate::storage::decode::{corrupt, parse};
 use crate::storage::error::StorageError;
-use crate::storage::rows::{corrupt, parse};
 use crate::storage::seats::Guard;
 use crate::storage::{Storage, on_engine};
 

@@ -27,17 +27,17 @@
 //!
 //! Times are kept in whole milliseconds.
 
+mod append_plan;
 pub mod capacity;
+mod decode;
 pub mod documents;
 pub mod error;
 pub mod links;
 pub mod log;
-pub mod page;
-mod plan;
+pub mod pagination;
 mod postgres;
 pub mod review_changes;
 pub mod reviews;
-mod rows;
 pub mod seats;
 mod sqlite;
 pub mod users;

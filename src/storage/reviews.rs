@@ -14,7 +14,7 @@ use crate::domain::review::{Reply, ReviewStatus};
 use crate::domain::user::User;
 use crate::storage::error::StorageError;
 use crate::storage::log::Append;
-use crate::storage::page::Cursor;
+use crate::storage::pagination::Cursor;
 use crate::storage::seats::{Guard, Guarded};
 use crate::storage::{Storage, on_engine};
 

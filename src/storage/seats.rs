@@ -12,9 +12,9 @@ use chrono::{DateTime, Utc};
 use crate::domain::fence::Fence;
 use crate::domain::ids::{SessionId, UserId};
 use crate::domain::seat::Seat;
+use crate::storage::decode;
 use crate::storage::error::StorageError;
 use crate::storage::links::ShareLink;
-use crate::storage::rows;
 use crate::storage::{Storage, on_engine};
 
 /// The condition of a guarded write: this seat still has this fence, and its link is active.
@@ -106,7 +106,7 @@ pub enum Ratified {
 pub(super) fn fences_of(asked: &[Seat], rows: Vec<(i64, Option<i64>)>) -> Vec<(Seat, Fence)> {
     let found = rows.into_iter().filter_map(|(at, number)| {
         let seat = asked.get(usize::try_from(at).ok()?)?;
-        let fence = number.map_or(Ok(Fence::ZERO), rows::fence).ok()?;
+        let fence = number.map_or(Ok(Fence::ZERO), decode::fence).ok()?;
         Some((*seat, fence))
     });
     found.collect()

@@ -8,7 +8,7 @@ use galley::domain::ids::DocumentId;
 use galley::http::auth::{Identity, Tokens};
 use galley::pubsub::Envelope;
 use galley::session::held::LockCursor;
-use galley::storage::page::Cursor;
+use galley::storage::pagination::Cursor;
 use galley::yjs::ROOT;
 use galley::yjs::awareness::{decode_awareness, encode_awareness};
 use galley::yjs::log::{Origin, UpdateLog};

@@ -6,7 +6,7 @@ use galley::domain::user::User;
 use galley::storage::capacity::Usage;
 use galley::storage::documents::NewDocument;
 use galley::storage::error::StorageError;
-use galley::storage::page::Page;
+use galley::storage::pagination::Page;
 use galley::storage::reviews::NewReview;
 use galley::storage::seats::Guarded;
 

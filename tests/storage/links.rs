@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use galley::domain::ids::{DocumentId, ShareLinkId};
 use galley::domain::user::User;
 use galley::storage::links::{Found, Joined};
-use galley::storage::page::Page;
+use galley::storage::pagination::Page;
 use tokio::task::JoinSet;
 
 use crate::harness::{Desk, at, new_link, user, within};

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use galley::domain::anchor::RelativeRange;
 use galley::domain::ids::SessionId;
-use galley::storage::page::Page;
+use galley::storage::pagination::Page;
 use galley::storage::reviews::ReviewChange;
 
 use crate::harness::{Desk, at, edit, new_link, new_reply, new_review, user};

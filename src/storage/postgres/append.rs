@@ -18,13 +18,13 @@ use sqlx::PgConnection;
 
 use crate::domain::ids::{DocumentId, UserId};
 use crate::domain::seat::{Role, Seat};
+use crate::storage::append_plan::{Plan, Sitting, State, plan};
+use crate::storage::decode::{corrupt, parse};
 use crate::storage::error::StorageError;
 use crate::storage::log::{Append, Appended};
-use crate::storage::plan::{Plan, Sitting, State, plan};
-use crate::storage::postgres::columns::Moment;
-use crate::storage::postgres::stop::Stop;
+use crate::storage::postgres::encoding::Moment;
+use crate::storage::postgres::tx_error::Stop;
 use crate::storage::postgres::{Postgres, WRITE, bounded, read, transaction, typed};
-use crate::storage::rows::{corrupt, parse};
 
 /// How often a group is decided without locks.
 const FREE_TRIES: u32 = 2;

@@ -3,7 +3,7 @@
 use crate::domain::ids::UserId;
 use crate::storage::capacity::Usage;
 use crate::storage::error::StorageError;
-use crate::storage::postgres::stop::Stop;
+use crate::storage::postgres::tx_error::Stop;
 use crate::storage::postgres::{Postgres, read};
 
 impl Postgres {

@@ -4,14 +4,14 @@ use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 
 use crate::domain::ids::{DocumentId, ShareLinkId, UserId};
+use crate::storage::decode::parse;
 use crate::storage::documents::{Document, NewDocument};
 use crate::storage::error::StorageError;
-use crate::storage::page::{PAGE_ROWS_MAX, Page};
-use crate::storage::postgres::columns::{Moment, kept, text, user};
-use crate::storage::postgres::stop::Stop;
+use crate::storage::pagination::{PAGE_ROWS_MAX, Page};
+use crate::storage::postgres::encoding::{Moment, kept, text, user};
+use crate::storage::postgres::tx_error::Stop;
 use crate::storage::postgres::users::put_user;
 use crate::storage::postgres::{Postgres, WRITE, read, transaction};
-use crate::storage::rows::parse;
 
 /// Selects documents as [`Row`]s.
 macro_rules! select_documents {

@@ -6,15 +6,15 @@ use sqlx::{FromRow as _, PgConnection, Row as _};
 use crate::domain::ids::{DocumentId, ShareLinkId, UserId};
 use crate::domain::seat::Seat;
 use crate::domain::user::User;
+use crate::storage::decode::{corrupt, parse};
 use crate::storage::error::StorageError;
 use crate::storage::links::{Found, Joined, NewShareLink, ShareLink};
-use crate::storage::page::{PAGE_ROWS_MAX, Page};
-use crate::storage::postgres::columns::{Moment, text, user};
+use crate::storage::pagination::{PAGE_ROWS_MAX, Page};
 use crate::storage::postgres::documents::{lock, lock_of};
-use crate::storage::postgres::stop::Stop;
+use crate::storage::postgres::encoding::{Moment, text, user};
+use crate::storage::postgres::tx_error::Stop;
 use crate::storage::postgres::users::put_user;
 use crate::storage::postgres::{Postgres, WRITE, read, transaction};
-use crate::storage::rows::{corrupt, parse};
 
 /// Selects links as [`Row`]s, and what else there is to say of them.
 macro_rules! select_links {

@@ -5,11 +5,11 @@ use std::collections::HashMap;
 use bytes::Bytes;
 
 use crate::domain::ids::DocumentId;
+use crate::storage::decode::parse;
 use crate::storage::error::StorageError;
 use crate::storage::log::{Log, Row, Tail};
-use crate::storage::postgres::stop::Stop;
+use crate::storage::postgres::tx_error::Stop;
 use crate::storage::postgres::{Postgres, WRITE, read, transaction};
-use crate::storage::rows::parse;
 
 impl Postgres {
     pub(in crate::storage) async fn log(

@@ -17,9 +17,8 @@
 
 mod append;
 mod capacity;
-mod columns;
-mod connections;
 mod documents;
+mod encoding;
 mod links;
 mod log;
 mod open;
@@ -28,7 +27,7 @@ mod review_changes;
 mod review_rows;
 mod reviews;
 mod seats;
-mod stop;
+mod tx_error;
 mod users;
 mod versions;
 
@@ -37,9 +36,9 @@ use std::time::Duration;
 use tokio::time::{sleep, timeout};
 
 use crate::storage::error::StorageError;
-use crate::storage::postgres::connections::Connections;
-use crate::storage::postgres::stop::Stop;
-pub(super) use crate::storage::postgres::stop::classify;
+use crate::storage::postgres::pool::Connections;
+use crate::storage::postgres::tx_error::Stop;
+pub(super) use crate::storage::postgres::tx_error::classify;
 
 /// How long a call may take once it has its connection: longer than the server lets a statement
 /// run, so that its own answer comes first if it can answer at all.
@@ -79,7 +78,7 @@ macro_rules! transaction {
                 lent.end(outcome).await
             };
             match $crate::storage::postgres::bounded(run).await {
-                Err($crate::storage::postgres::stop::Stop::Again(_))
+                Err($crate::storage::postgres::tx_error::Stop::Again(_))
                     if tries < $crate::storage::postgres::TRIES =>
                 {
                     $crate::storage::postgres::pause(tries).await;
@@ -108,8 +107,8 @@ macro_rules! read {
             };
             match $crate::storage::postgres::bounded(run).await {
                 Err(
-                    $crate::storage::postgres::stop::Stop::Again(_)
-                    | $crate::storage::postgres::stop::Stop::Lost(_),
+                    $crate::storage::postgres::tx_error::Stop::Again(_)
+                    | $crate::storage::postgres::tx_error::Stop::Lost(_),
                 ) if tries < 2 => tries += 1,
                 outcome => break outcome,
             }

@@ -5,12 +5,12 @@ use std::collections::HashMap;
 use sqlx::PgConnection;
 
 use crate::domain::ids::{DocumentId, ReviewId, ShareLinkId};
+use crate::storage::decode::parse;
 use crate::storage::error::StorageError;
 use crate::storage::postgres::review_rows::fetch_one;
-use crate::storage::postgres::stop::Stop;
+use crate::storage::postgres::tx_error::Stop;
 use crate::storage::postgres::{Postgres, SNAPSHOT, read, transaction};
 use crate::storage::review_changes::{DELETIONS_KEPT, DeletedReview, ReviewChanges};
-use crate::storage::rows::parse;
 
 impl Postgres {
     pub(in crate::storage) async fn review_change_numbers(

@@ -10,12 +10,12 @@ use crate::domain::anchor::{AnchorOrigin, RelativeRange, TextRange};
 use crate::domain::ids::{ReviewId, ShareLinkId};
 use crate::domain::limits::REVIEW_PAGE_ROWS_MAX;
 use crate::domain::review::{Reply, ReviewStatus};
+use crate::storage::decode::{corrupt, parse};
 use crate::storage::error::StorageError;
-use crate::storage::page::Cursor;
-use crate::storage::postgres::columns::{Moment, text, user};
-use crate::storage::postgres::stop::Stop;
+use crate::storage::pagination::Cursor;
+use crate::storage::postgres::encoding::{Moment, text, user};
+use crate::storage::postgres::tx_error::Stop;
 use crate::storage::reviews::{Listed, ReviewPage, StoredReview, rows_of_page};
-use crate::storage::rows::{corrupt, parse};
 
 /// Selects reviews for [`review_from`].
 macro_rules! select_reviews {

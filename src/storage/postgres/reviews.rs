@@ -9,21 +9,21 @@ use crate::domain::anchor::RelativeRange;
 use crate::domain::ids::{ReviewId, ShareLinkId};
 use crate::domain::limits::{REPLIES_PER_REVIEW_MAX, REVIEWS_PER_LINK_MAX};
 use crate::domain::review::ReviewStatus;
+use crate::storage::decode::corrupt;
 use crate::storage::error::StorageError;
 use crate::storage::log::{Append, Appended};
-use crate::storage::page::Cursor;
+use crate::storage::pagination::Cursor;
 use crate::storage::postgres::append::append_in;
-use crate::storage::postgres::columns::{Moment, kept};
+use crate::storage::postgres::encoding::{Moment, kept};
 use crate::storage::postgres::review_changes::{note_change, note_deletion};
 use crate::storage::postgres::review_rows::{fetch_one, fetch_page, status};
 use crate::storage::postgres::seats::demand;
-use crate::storage::postgres::stop::Stop;
+use crate::storage::postgres::tx_error::Stop;
 use crate::storage::postgres::users::put_user;
 use crate::storage::postgres::{Postgres, SNAPSHOT, WRITE, transaction};
 use crate::storage::reviews::{
     NewReply, NewReview, ReviewChange, ReviewPage, StoredReview, is_too_large,
 };
-use crate::storage::rows::corrupt;
 use crate::storage::seats::{Guard, Guarded, settle};
 
 /// What of a review decides whether it may be changed.

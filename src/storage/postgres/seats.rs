@@ -9,12 +9,12 @@ use sqlx::PgConnection;
 use crate::domain::fence::Fence;
 use crate::domain::ids::{SessionId, UserId};
 use crate::domain::seat::Seat;
+use crate::storage::decode::{fence as fence_from, fence_column};
 use crate::storage::error::StorageError;
-use crate::storage::postgres::columns::Moment;
 use crate::storage::postgres::documents::lock_of;
-use crate::storage::postgres::stop::Stop;
+use crate::storage::postgres::encoding::Moment;
+use crate::storage::postgres::tx_error::Stop;
 use crate::storage::postgres::{Postgres, WRITE, links, read, transaction};
-use crate::storage::rows::{fence as fence_from, fence_column};
 use crate::storage::seats::{Door, Guard, Guarded, Ratified, fences_of};
 
 impl Postgres {

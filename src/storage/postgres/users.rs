@@ -5,8 +5,8 @@ use sqlx::PgConnection;
 
 use crate::domain::user::User;
 use crate::storage::error::StorageError;
-use crate::storage::postgres::columns::{Moment, kept};
-use crate::storage::postgres::stop::Stop;
+use crate::storage::postgres::encoding::{Moment, kept};
+use crate::storage::postgres::tx_error::Stop;
 use crate::storage::postgres::{Postgres, WRITE, read, transaction};
 use crate::storage::users::changes;
 

@@ -4,12 +4,12 @@ use chrono::{DateTime, Utc};
 use sqlx::SqliteConnection;
 
 use crate::domain::ids::{DocumentId, UserId};
+use crate::storage::decode::{parse, time, user};
 use crate::storage::documents::{Document, NewDocument};
 use crate::storage::error::StorageError;
-use crate::storage::page::{PAGE_ROWS_MAX, Page};
-use crate::storage::rows::{parse, time, user};
-use crate::storage::sqlite::memory::Forget;
+use crate::storage::pagination::{PAGE_ROWS_MAX, Page};
 use crate::storage::sqlite::users::put_user;
+use crate::storage::sqlite::write_cache::Forget;
 use crate::storage::sqlite::{Sqlite, log};
 
 /// Selects documents as [`Row`]s.

@@ -18,10 +18,10 @@ use std::sync::{Arc, OnceLock};
 use sqlx::SqliteConnection;
 
 use crate::domain::ids::DocumentId;
+use crate::storage::append_plan::Plan;
 use crate::storage::error::StorageError;
 use crate::storage::log::Append;
-use crate::storage::plan::Plan;
-use crate::storage::sqlite::memory::Known;
+use crate::storage::sqlite::write_cache::Known;
 
 /// Rows after which it is moved. Whoever opens a document looks through all of them, which takes a
 /// millisecond when they are so many.

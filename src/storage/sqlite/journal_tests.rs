@@ -12,7 +12,7 @@ use crate::domain::user::User;
 use crate::storage::documents::NewDocument;
 use crate::storage::links::NewShareLink;
 use crate::storage::log::{Append, Appended};
-use crate::storage::page::Page;
+use crate::storage::pagination::Page;
 use crate::storage::seats::Guard;
 
 /// A document with a seated writer, and two processes' hands on its file.

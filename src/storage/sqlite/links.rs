@@ -6,13 +6,13 @@ use sqlx::{FromRow as _, Row as _, SqliteConnection, SqlitePool};
 
 use crate::domain::ids::{DocumentId, ShareLinkId, UserId};
 use crate::domain::user::User;
+use crate::storage::decode::{corrupt, parse, time, user};
 use crate::storage::error::StorageError;
 use crate::storage::links::{Found, Joined, NewShareLink, ShareLink};
-use crate::storage::page::{PAGE_ROWS_MAX, Page};
-use crate::storage::rows::{corrupt, parse, time, user};
+use crate::storage::pagination::{PAGE_ROWS_MAX, Page};
 use crate::storage::sqlite::Sqlite;
-use crate::storage::sqlite::memory::Forget;
 use crate::storage::sqlite::users::put_user;
+use crate::storage::sqlite::write_cache::Forget;
 
 /// Selects links as [`Row`]s, and what else there is to say of them.
 macro_rules! select_links {

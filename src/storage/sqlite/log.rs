@@ -4,7 +4,7 @@
 //! it rests on is remembered ([`memory`]), and it is written in one place ([`journal`]). Where
 //! something is not known, or is refused, a transaction looks at the tables: one select for each.
 //!
-//! [`memory`]: crate::storage::sqlite::memory
+//! [`memory`]: crate::storage::sqlite::write_cache
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -13,11 +13,11 @@ use sqlx::{Connection, QueryBuilder, SqliteConnection};
 
 use crate::domain::ids::{DocumentId, UserId};
 use crate::domain::seat::{Role, Seat};
+use crate::storage::append_plan::{Plan, Sitting, State, plan};
+use crate::storage::decode::{corrupt, parse};
 use crate::storage::error::StorageError;
 use crate::storage::log::{Append, Appended, Log, Row, Tail};
-use crate::storage::plan::{Plan, Sitting, State, plan};
-use crate::storage::rows::{corrupt, parse};
-use crate::storage::sqlite::memory::{Forget, Known};
+use crate::storage::sqlite::write_cache::{Forget, Known};
 use crate::storage::sqlite::{Sqlite, journal};
 
 /// Rows of one statement: `SQLite` binds at most 32,766 values, and these have up to three.

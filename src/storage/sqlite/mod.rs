@@ -4,17 +4,16 @@
 //! in whatever process, changes what it reads: what it decides stays true until it commits (D1).
 //! A transaction that only reads sees one state of the file from its first statement on.
 
+mod batcher;
 mod capacity;
 mod documents;
-mod gathered;
 mod journal;
 #[cfg(test)]
 mod journal_tests;
 mod links;
 mod log;
-mod memory;
 mod open;
-mod ratifying;
+mod ratify;
 mod review_changes;
 mod review_rows;
 mod reviews;
@@ -23,6 +22,7 @@ mod seats;
 mod tests;
 mod users;
 mod versions;
+mod write_cache;
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -36,9 +36,9 @@ use crate::domain::seat::Seat;
 use crate::storage::error::StorageError;
 use crate::storage::log::{Log, Tail};
 use crate::storage::seats::{Door, Ratified};
-use crate::storage::sqlite::gathered::Gathered;
-use crate::storage::sqlite::memory::{Forget, Memory};
-use crate::storage::sqlite::ratifying::Grant;
+use crate::storage::sqlite::batcher::Gathered;
+use crate::storage::sqlite::ratify::Grant;
+use crate::storage::sqlite::write_cache::{Forget, Memory};
 
 /// A transaction.
 type Tx = Transaction<'static, sqlx::Sqlite>;

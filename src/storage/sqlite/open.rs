@@ -14,11 +14,11 @@ use tokio::fs::{DirBuilder, OpenOptions};
 use tokio::time::Instant;
 
 use crate::storage::error::StorageError;
-use crate::storage::sqlite::gathered::Gathered;
+use crate::storage::sqlite::batcher::Gathered;
 use crate::storage::sqlite::log::LOGS_MAX;
-use crate::storage::sqlite::memory::{Forget, Memory};
-use crate::storage::sqlite::ratifying::GRANTS_MAX;
+use crate::storage::sqlite::ratify::GRANTS_MAX;
 use crate::storage::sqlite::seats::DOORS_MAX;
+use crate::storage::sqlite::write_cache::{Forget, Memory};
 use crate::storage::sqlite::{Sqlite, is_busy, journal};
 
 /// How long a statement waits for another process's lock.

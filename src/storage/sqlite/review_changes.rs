@@ -5,9 +5,9 @@ use std::collections::HashMap;
 use sqlx::SqliteConnection;
 
 use crate::domain::ids::{DocumentId, ReviewId, ShareLinkId};
+use crate::storage::decode::{corrupt, parse};
 use crate::storage::error::StorageError;
 use crate::storage::review_changes::{DELETIONS_KEPT, DeletedReview, ReviewChanges};
-use crate::storage::rows::{corrupt, parse};
 use crate::storage::sqlite::Sqlite;
 use crate::storage::sqlite::review_rows::fetch_one;
 

@@ -9,21 +9,21 @@ use crate::domain::anchor::RelativeRange;
 use crate::domain::ids::{ReviewId, ShareLinkId};
 use crate::domain::limits::{REPLIES_PER_REVIEW_MAX, REVIEWS_PER_LINK_MAX};
 use crate::domain::review::ReviewStatus;
+use crate::storage::decode::corrupt;
 use crate::storage::error::StorageError;
 use crate::storage::log::{Append, Appended};
-use crate::storage::page::Cursor;
+use crate::storage::pagination::Cursor;
 use crate::storage::reviews::{
     NewReply, NewReview, ReviewChange, ReviewPage, StoredReview, is_too_large,
 };
-use crate::storage::rows::corrupt;
 use crate::storage::seats::{Guard, Guarded, Halt, settle};
 use crate::storage::sqlite::Sqlite;
 use crate::storage::sqlite::log::{append_in, look};
-use crate::storage::sqlite::memory::{Forget, Known};
 use crate::storage::sqlite::review_changes::{note_change, note_deletion};
 use crate::storage::sqlite::review_rows::{fetch_one, fetch_page, status};
 use crate::storage::sqlite::seats::demand;
 use crate::storage::sqlite::users::put_user;
+use crate::storage::sqlite::write_cache::{Forget, Known};
 
 /// What of a review decides whether it may be changed.
 struct Standing {

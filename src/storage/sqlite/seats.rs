@@ -6,11 +6,11 @@ use sqlx::SqliteConnection;
 use crate::domain::fence::Fence;
 use crate::domain::ids::{SessionId, ShareLinkId, UserId};
 use crate::domain::seat::Seat;
+use crate::storage::decode::{corrupt, fence as fence_from, fence_column};
 use crate::storage::error::StorageError;
-use crate::storage::rows::{corrupt, fence as fence_from, fence_column};
 use crate::storage::seats::{Door, Guard, Guarded, Halt, Ratified, fences_of};
-use crate::storage::sqlite::memory::Forget;
-use crate::storage::sqlite::ratifying::Grant;
+use crate::storage::sqlite::ratify::Grant;
+use crate::storage::sqlite::write_cache::Forget;
 use crate::storage::sqlite::{Sqlite, links};
 
 /// Seats that are looked at in one statement.

@@ -6,7 +6,7 @@ use sqlx::SqliteConnection;
 use crate::domain::user::User;
 use crate::storage::error::StorageError;
 use crate::storage::sqlite::Sqlite;
-use crate::storage::sqlite::memory::Forget;
+use crate::storage::sqlite::write_cache::Forget;
 use crate::storage::users::changes;
 
 impl Sqlite {

@@ -4,14 +4,14 @@ use sqlx::SqliteConnection;
 
 use crate::domain::ids::{DocumentId, VersionId};
 use crate::domain::version_policy::Mark;
+use crate::storage::decode::{corrupt, parse, time};
 use crate::storage::error::StorageError;
 use crate::storage::log::Append;
-use crate::storage::page::PAGE_ROWS_MAX;
-use crate::storage::rows::{corrupt, parse, time};
+use crate::storage::pagination::PAGE_ROWS_MAX;
 use crate::storage::seats::{Guarded, Halt, settle};
 use crate::storage::sqlite::Sqlite;
-use crate::storage::sqlite::memory::Forget;
 use crate::storage::sqlite::reviews::store_edit;
+use crate::storage::sqlite::write_cache::Forget;
 use crate::storage::version_plan::{Standing, VersionPlan, plan};
 use crate::storage::versions::{Kept, NewVersion, Packed, Version};
 

@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::domain::ids::DocumentId;
 use crate::domain::seat::Seat;
-use crate::storage::plan::State;
+use crate::storage::append_plan::State;
 
 /// Documents, seats and client ids that are remembered; some 200 bytes each.
 const THINGS_MAX: usize = 100_000;

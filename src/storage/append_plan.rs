@@ -13,9 +13,9 @@ use chrono::{DateTime, Utc};
 use crate::domain::fence::Fence;
 use crate::domain::ids::{DocumentId, UserId};
 use crate::domain::seat::Seat;
+use crate::storage::decode::{fence, parse};
 use crate::storage::error::StorageError;
 use crate::storage::log::{Append, Appended};
-use crate::storage::rows::{fence, parse};
 use crate::storage::seats::Guard;
 
 /// What the database holds of that which a group touches.

@@ -7,12 +7,12 @@ use sqlx::{QueryBuilder, SqliteConnection};
 use crate::domain::fence::Fence;
 use crate::domain::ids::SessionId;
 use crate::domain::seat::{Role, Seat};
+use crate::storage::decode::{fence as fence_from, parse};
 use crate::storage::error::StorageError;
-use crate::storage::rows::{fence as fence_from, parse};
 use crate::storage::seats::Ratified;
 use crate::storage::sqlite::Sqlite;
-use crate::storage::sqlite::memory::Forget;
 use crate::storage::sqlite::seats::{is_active, last_fence};
+use crate::storage::sqlite::write_cache::Forget;
 
 /// Grants of one statement: `SQLite` binds at most 32,766 values, and these have six.
 pub(super) const GRANTS_MAX: usize = 1_024;

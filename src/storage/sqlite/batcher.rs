@@ -14,8 +14,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use tokio::sync::oneshot;
 use tokio::sync::oneshot::error::TryRecvError;
 
+use crate::storage::decode::corrupt;
 use crate::storage::error::StorageError;
-use crate::storage::rows::corrupt;
 
 /// Where questions of one kind gather.
 #[derive(Debug)]

@@ -10,8 +10,8 @@ use sqlx::postgres::{PgArgumentBuffer, PgHasArrayType, PgTypeInfo, PgValueRef};
 use sqlx::{Decode, Encode, Postgres, Type};
 
 use crate::domain::user::User;
+use crate::storage::decode;
 use crate::storage::error::StorageError;
-use crate::storage::rows;
 
 /// Stands before a character that is meant otherwise. No character at all by Unicode, so no text
 /// has it on purpose; one that has it is kept all the same.
@@ -57,7 +57,7 @@ pub(super) fn text(column: String) -> String {
 
 /// A user of two columns.
 pub(super) fn user(id: &str, name: String) -> Result<User, StorageError> {
-    rows::user(id, text(name))
+    decode::user(id, text(name))
 }
 
 /// A `timestamptz` in whole milliseconds.
