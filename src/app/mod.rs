@@ -5,10 +5,10 @@
 //! renewal stops, last → storage closed. If a task that must live dies, the process stops: half a
 //! server is worse than none, because nobody restarts it.
 
-mod files;
+mod open_files;
 pub mod secrets;
+mod shutdown;
 mod signals;
-mod stopping;
 
 use std::net::SocketAddr;
 use std::num::NonZeroU32;
@@ -22,14 +22,14 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::app::secrets::{ADMIN_TOKEN_FILE, SecretError};
+use crate::app::shutdown::Stopping;
 use crate::app::signals::{Asked, Signals};
-use crate::app::stopping::Stopping;
 use crate::config::{ServerSettings, Settings};
 use crate::domain::ids::NodeId;
-use crate::http::auth::Tokens;
-use crate::http::budget::{BudgetLimits, ByteBudget};
-use crate::http::front::Front;
-use crate::http::gate::Gate;
+use crate::http::access::Gate;
+use crate::http::auth::tokens::Tokens;
+use crate::http::byte_budget::{BudgetLimits, ByteBudget};
+use crate::http::connection_slots::ConnectionLimits;
 use crate::http::guest_bytes::GuestBytes;
 use crate::http::headers::Policy;
 use crate::http::health::{Down, Finding, Probe, Readiness, Scrape};
@@ -37,8 +37,8 @@ use crate::http::host::Hosts;
 use crate::http::limit::{Limiter, Rate};
 use crate::http::origin::Origins;
 use crate::http::security_log::SecurityLog;
-use crate::http::slots::ConnectionLimits;
 use crate::http::tarpit::Tarpit;
+use crate::http::ws::upgrade::Front;
 use crate::http::{HttpState, serve};
 use crate::locks::{Locks, LocksError};
 use crate::pubsub::{Relay, RelayError};
@@ -144,7 +144,7 @@ impl App {
             None => secrets::find_or_make(Path::new(ADMIN_TOKEN_FILE))?,
         };
         secrets::demand_two(&secret, &admin_token, &settings.auth.secret_file)?;
-        files::raise_bound(settings.limits.connections);
+        open_files::raise_bound(settings.limits.connections);
         let storage = Storage::open(&settings.database.url).await?;
         if settings.database.url.starts_with("postgres") && settings.locks.url == "memory:" {
             tracing::warn!(

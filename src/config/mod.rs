@@ -6,12 +6,12 @@
 //! each. Nothing here touches a disk except to read the file that was asked for. Variables that only
 //! share the prefix are no settings ([`ignored`]).
 
-mod check;
+mod display;
 mod duration;
 mod environment;
+mod parse;
 mod parse_fault;
-mod reader;
-mod show;
+mod validate;
 
 use std::collections::HashMap;
 use std::fmt;
@@ -112,7 +112,7 @@ pub struct DatabaseSettings {
 impl fmt::Debug for DatabaseSettings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("DatabaseSettings")
-            .field("url", &show::without_password(&self.url))
+            .field("url", &display::without_password(&self.url))
             .field("shared_sqlite", &self.shared_sqlite)
             .finish()
     }
@@ -127,7 +127,7 @@ pub struct LocksSettings {
 
 impl fmt::Debug for LocksSettings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("LocksSettings").field("url", &show::without_password(&self.url)).finish()
+        f.debug_struct("LocksSettings").field("url", &display::without_password(&self.url)).finish()
     }
 }
 
@@ -259,13 +259,13 @@ impl Settings {
             .and_then(|sources| sources.set_override_option("locks.url", flags.locks_url.clone()))
             .and_then(ConfigBuilder::<DefaultState>::build)
             .map_err(|error| Faults(vec![parse_fault::line(&error)]))?;
-        check::settings(&merged.cache).map_err(Faults)
+        validate::settings(&merged.cache).map_err(Faults)
     }
 
     /// The settings in force, as a file that could be given back, secrets as `***`.
     #[must_use]
     pub fn show(&self) -> String {
-        show::settings(self)
+        display::settings(self)
     }
 }
 

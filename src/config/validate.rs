@@ -7,7 +7,7 @@ use std::time::Duration;
 use ::config::Value;
 use secrecy::SecretString;
 
-use crate::config::reader::Reader;
+use crate::config::parse::Reader;
 use crate::config::{
     AdminSettings, AuthSettings, DatabaseSettings, HistorySettings, LimitSettings, LocksSettings,
     LogSettings, MetricsSettings, SeatSettings, ServerSettings, Settings,
