@@ -1,7 +1,7 @@
 //! Compresses the files of the pages once, at build time: the server sends the result as it is.
 //!
 //! Compression for each request costs a core 15 ms a bundle, without a token (facts: M4). The output is a
-//! sorted table for `src/http/packed.rs`. A page itself is not in it, because each response has a new nonce.
+//! sorted table for `src/http/compressed_assets.rs`. A page itself is not in it, because each response has a new nonce.
 
 #![allow(clippy::print_stdout, reason = "a build script speaks to cargo on standard output")]
 

@@ -11,7 +11,7 @@ use galley::app::secrets::find_or_make;
 use galley::app::{App, migrate};
 use galley::config::{Faults, Flags, Settings, ignored, parse_duration};
 use galley::domain::user::{User, parse_name};
-use galley::http::auth::Tokens;
+use galley::http::auth::tokens::Tokens;
 use galley::telemetry::logs;
 use secrecy::ExposeSecret as _;
 

@@ -7,7 +7,7 @@ use axum::{Extension, Json};
 use serde::Deserialize;
 
 use crate::domain::ids::SessionId;
-use crate::http::caller::Admin;
+use crate::http::auth::caller::Admin;
 use crate::http::error::ApiError;
 use crate::http::extract::{Limit, Path, Query};
 use crate::http::limit::Peer;

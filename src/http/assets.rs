@@ -2,7 +2,7 @@
 //!
 //! A page is never kept by a cache, because it carries a nonce that must be new each time. Its
 //! files are kept and asked for again by their tag; bundles that have a hash in their name are kept
-//! for ever, since another content would have another name. Files were [compressed](crate::http::packed)
+//! for ever, since another content would have another name. Files were [compressed](crate::http::compressed_assets)
 //! at build time; a page is sent as it is.
 
 use axum::extract::State;
@@ -14,9 +14,9 @@ use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use rust_embed::{EmbeddedFile, RustEmbed};
 
+use crate::http::compressed_assets;
 use crate::http::error::ApiError;
 use crate::http::headers::{Nonce, Policy};
-use crate::http::packed;
 
 /// What stands in a page where its nonce belongs.
 const NONCE_MARK: &str = "{{nonce}}";
@@ -84,7 +84,7 @@ fn answer(name: &str, file: EmbeddedFile, asked: &HeaderMap) -> Response {
         return (StatusCode::NOT_MODIFIED, headers).into_response();
     }
     let kind = [(CONTENT_TYPE, content_type(file.metadata.mimetype()))];
-    match packed::find(name, &file.data).filter(|_| packed::is_taken(asked)) {
+    match compressed_assets::find(name, &file.data).filter(|_| compressed_assets::is_taken(asked)) {
         Some(packed) => (headers, kind, [(CONTENT_ENCODING, "gzip")], packed).into_response(),
         None => (headers, kind, file.data).into_response(),
     }

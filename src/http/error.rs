@@ -13,7 +13,7 @@ use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 
-use crate::http::budget::OverBudget;
+use crate::http::byte_budget::OverBudget;
 use crate::http::health::Finding;
 use crate::session::SessionError;
 use crate::session::reviews::ReviewError;

@@ -9,8 +9,8 @@ use futures_util::StreamExt as _;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserialize, DeserializeOwned, Deserializer, MapAccess, Visitor};
 
-use crate::http::answers::BodyCharge;
 use crate::http::error::ApiError;
+use crate::http::response_budget::BodyCharge;
 
 /// The memory that a frame of a body takes beside its bytes: a client may send one byte a frame.
 const FRAME_BYTES: u64 = 64;

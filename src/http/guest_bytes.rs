@@ -11,7 +11,7 @@ use std::time::Duration;
 use governor::clock::{Clock as _, DefaultClock};
 use governor::{DefaultKeyedRateLimiter, Quota, RateLimiter};
 
-use crate::http::auth::Identity;
+use crate::http::auth::tokens::Identity;
 use crate::http::error::ApiError;
 use crate::http::limit::{Peer, network};
 

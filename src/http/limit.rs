@@ -19,7 +19,7 @@ use governor::{DefaultKeyedRateLimiter, NotUntil, Quota, RateLimiter};
 
 use crate::domain::ids::UserId;
 use crate::domain::limits::{REFUSED_BEARERS_BURST, REFUSED_BEARERS_PER_SECOND};
-use crate::http::caller::Presented;
+use crate::http::auth::caller::Presented;
 use crate::http::error::ApiError;
 
 /// How much more an address has than a person: a class room, an office.
@@ -169,8 +169,8 @@ pub(crate) fn network(address: IpAddr) -> IpAddr {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::http::auth::TokenRefused;
-    use crate::http::caller::By;
+    use crate::http::auth::caller::By;
+    use crate::http::auth::tokens::TokenRefused;
 
     fn limiter(burst: u32) -> Limiter {
         let burst = NonZeroU32::new(burst).expect("not zero");

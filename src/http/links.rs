@@ -10,11 +10,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::domain::ids::{DocumentId, ShareLinkId};
 use crate::domain::user::User;
-use crate::http::caller::Caller;
+use crate::http::auth::caller::Caller;
 use crate::http::error::ApiError;
 use crate::http::extract::{JsonBody, Path, Query};
 use crate::http::origin::Origins;
-use crate::http::pages::PageQuery;
+use crate::http::pagination::PageQuery;
 use crate::http::routes::Routes;
 use crate::session::Sessions;
 use crate::session::admin::SeatsView;

@@ -4,45 +4,40 @@
 //! From the outside in, a request passes: the headers that every answer carries, the count, the
 //! words for bare failures, the net for panics, the clock, and, on the way to `/api`
 //! and `/ws`, the look at its token and at how often it came. Only then does a handler see it. What
-//! is plainly a socket goes a shorter way ([`front`]).
+//! is plainly a socket goes a shorter way ([`ws::upgrade`]).
 
+pub mod access;
 pub mod auth;
-pub mod budget;
-pub mod caller;
-mod cookie;
+pub mod byte_budget;
+mod compressed_assets;
+pub mod connection_slots;
 pub mod error;
-pub mod front;
-pub mod gate;
 pub mod headers;
 pub mod health;
 pub mod host;
-mod inbound;
 pub mod limit;
+mod openapi;
+#[cfg(test)]
+mod openapi_tests;
 pub mod origin;
-mod pages;
+mod pagination;
+mod request_log;
+mod response_budget;
 pub mod serve;
-pub mod slots;
+mod unread_body;
 
 mod admin;
-mod answers;
 mod assets;
-mod docs;
-#[cfg(test)]
-mod docs_tests;
 mod documents;
 mod extract;
-mod guest;
 pub mod guest_bytes;
 mod links;
-mod observe;
-mod packed;
 mod reviews;
 mod routes;
 pub mod security_log;
 pub mod tarpit;
-mod unread;
 mod versions;
-mod ws;
+pub mod ws;
 
 use std::time::Duration;
 
@@ -53,11 +48,11 @@ use axum::{Extension, Router};
 use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::timeout::TimeoutLayer;
 
-use crate::http::auth::Tokens;
-use crate::http::budget::ByteBudget;
+use crate::http::access::Gate;
+use crate::http::auth::tokens::Tokens;
+use crate::http::byte_budget::ByteBudget;
 use crate::http::error::ApiError;
 use crate::http::extract::BodyMax;
-use crate::http::gate::Gate;
 use crate::http::guest_bytes::GuestBytes;
 use crate::http::headers::Policy;
 use crate::http::health::{Readiness, Scrape};
@@ -114,7 +109,7 @@ pub struct HttpState {
     pub security_log: SecurityLog,
 }
 
-impl FromRef<HttpState> for caller::Checks {
+impl FromRef<HttpState> for auth::caller::Checks {
     fn from_ref(state: &HttpState) -> Self {
         let HttpState { tokens, gate, limiter, origins, security_log, .. } = state;
         let (tokens, gate, limiter) = (tokens.clone(), gate.clone(), limiter.clone());
@@ -124,22 +119,22 @@ impl FromRef<HttpState> for caller::Checks {
 
 /// The whole router. Bodies are at most `body_bytes` long.
 fn router(state: HttpState, body_bytes: usize) -> Router {
-    let counted: caller::Checks = FromRef::from_ref(&state);
+    let counted: auth::caller::Checks = FromRef::from_ref(&state);
     let by_address = from_fn_with_state(state.limiter.clone(), limit::by_address);
     let guarded = guarded()
         .into_router()
         .merge(reviewing().into_router())
-        .route_layer(from_fn_with_state(state.budget.clone(), answers::charge))
-        .route_layer(from_fn_with_state(counted, caller::identify));
+        .route_layer(from_fn_with_state(state.budget.clone(), response_budget::charge))
+        .route_layer(from_fn_with_state(counted, auth::caller::identify));
     guarded
         .merge(open().into_router().merge(pages()).fallback(assets::file).layer(by_address))
         .merge(probes().into_router())
         .layer((DefaultBodyLimit::max(body_bytes), Extension(BodyMax(body_bytes))))
-        .layer(from_fn(unread::close_after))
+        .layer(from_fn(unread_body::close_after))
         .layer(TimeoutLayer::with_status_code(ApiError::TOO_SLOW, ANSWER_MAX))
-        .layer(CatchPanicLayer::custom(observe::after_panic))
-        .layer(from_fn(observe::explain))
-        .layer(from_fn(observe::observe))
+        .layer(CatchPanicLayer::custom(request_log::after_panic))
+        .layer(from_fn(request_log::explain))
+        .layer(from_fn(request_log::observe))
         .layer(from_fn_with_state(state.policy.clone(), headers::harden))
         .with_state(state)
 }
@@ -147,10 +142,10 @@ fn router(state: HttpState, body_bytes: usize) -> Router {
 /// Addresses that look at the token and count.
 fn guarded() -> Routes {
     let entry = Routes::default()
-        .get("/api/auth", guest::entry)
-        .post("/api/auth/guest", guest::enter)
-        .post("/api/auth/leave", guest::leave)
-        .get("/api/me", guest::me);
+        .get("/api/auth", auth::guest::entry)
+        .post("/api/auth/guest", auth::guest::enter)
+        .post("/api/auth/leave", auth::guest::leave)
+        .get("/api/me", auth::guest::me);
     admin::routes(links::routes(versions::routes(documents::routes(entry))))
 }
 
@@ -169,12 +164,12 @@ fn reviewing() -> Routes {
         .post("/api/share-links/{id}/reviews/{rid}/reject", reviews::reject)
         .post("/api/share-links/{id}/reviews/{rid}/resolve", reviews::resolve)
         .post("/api/share-links/{id}/reviews/{rid}/reopen", reviews::reopen)
-        .get(observe::SOCKET, ws::connect)
+        .get(request_log::SOCKET, ws::connect)
 }
 
 /// Addresses for machines that have no token.
 fn open() -> Routes {
-    Routes::default().get("/metrics", health::metrics).get("/openapi.json", docs::openapi)
+    Routes::default().get("/metrics", health::metrics).get("/openapi.json", openapi::openapi)
 }
 
 /// Addresses for load balancers. No limit counts them: many probes may share an address, and the
@@ -190,7 +185,7 @@ fn pages() -> Router<HttpState> {
         .route("/d/{document_id}", get(assets::editor_page))
         .route("/s/{share_link_id}", get(assets::editor_page))
         .route("/admin", get(assets::admin_page))
-        .route("/docs", get(docs::redirect))
-        .route("/docs/", get(docs::page))
-        .route("/docs/{*file}", get(docs::file))
+        .route("/docs", get(openapi::redirect))
+        .route("/docs/", get(openapi::page))
+        .route("/docs/{*file}", get(openapi::file))
 }

@@ -24,10 +24,10 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
-use crate::http::front::Front;
-use crate::http::inbound::FrameHeads;
+use crate::http::connection_slots::{ConnectionLimits, Slot, Slots};
 use crate::http::limit::Peer;
-use crate::http::slots::{ConnectionLimits, Slot, Slots};
+use crate::http::ws::inbound::FrameHeads;
+use crate::http::ws::upgrade::Front;
 
 /// How long the head of a request may take, counted from the end of the one before.
 const HEAD_MAX: Duration = Duration::from_secs(10);

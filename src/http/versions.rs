@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use crate::domain::ids::{DocumentId, VersionId};
 use crate::domain::user::User;
 use crate::domain::version_policy::VersionKind;
-use crate::http::caller::Caller;
+use crate::http::auth::caller::Caller;
 use crate::http::error::ApiError;
 use crate::http::extract::{JsonBody, Limit, Path, Query};
 use crate::http::routes::Routes;

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use galley::domain::anchor::{AnchorOrigin, RelativeRange};
 use galley::domain::ids::DocumentId;
-use galley::http::auth::{Identity, Tokens};
+use galley::http::auth::tokens::{Identity, Tokens};
 use galley::pubsub::Envelope;
 use galley::session::held::LockCursor;
 use galley::storage::pagination::Cursor;

@@ -9,7 +9,7 @@ use galley::domain::fence::Fence;
 use galley::domain::ids::{DocumentId, NodeId, QuestionId, SessionId, ShareLinkId, UserId};
 use galley::domain::seat::Role;
 use galley::domain::user::User;
-use galley::http::auth::{Identity, Tokens};
+use galley::http::auth::tokens::{Identity, Tokens};
 use galley::pubsub::{Envelope, Message, Parcel, Reply};
 use galley::yjs::log::{Origin, UpdateLog};
 use galley::yjs::text::Text;

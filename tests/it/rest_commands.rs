@@ -159,9 +159,9 @@ async fn two_first_starts_at_once_agree_on_the_secret() {
     let tokens: Vec<_> =
         futures_util::future::join_all(starts).await.into_iter().map(Ran::ok).collect();
     let secret = std::fs::read(folder.path().join("data/secret")).expect("a secret");
-    let tokens = tokens
-        .iter()
-        .map(|token| galley::http::auth::Tokens::new(secret.trim_ascii_end()).verify(token.trim()));
+    let tokens = tokens.iter().map(|token| {
+        galley::http::auth::tokens::Tokens::new(secret.trim_ascii_end()).verify(token.trim())
+    });
     assert!(tokens.into_iter().all(|identity| identity.is_ok()));
     assert_eq!(folder.path().join("data").read_dir().expect("readable").count(), 1);
 }

@@ -15,7 +15,7 @@ use crate::cluster::{seats, verdicts};
 use crate::line::{enter, turn};
 use crate::people::{LONG, kim};
 use crate::people::{claim, granted, lee, seat, seated, until};
-use crate::pubsub::SECRET;
+use crate::relay::SECRET;
 use crate::server::{PATIENCE, Server, free_port};
 
 /// How long it may take until the replica is in its place and is used.

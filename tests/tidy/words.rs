@@ -1,6 +1,5 @@
 //! What stands in the files: how long they are, how they begin, and what must not be in them.
 
-use std::collections::BTreeSet;
 use std::env;
 
 use crate::tree::{self, Source, assert_none};

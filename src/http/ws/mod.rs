@@ -3,7 +3,9 @@
 //! A refusal is a close code after the handshake, because a browser does not show a page why a
 //! handshake failed. The one exception is a foreign `Origin`: that page is not to get a socket.
 
-mod asking;
+pub(super) mod inbound;
+mod params;
+pub mod upgrade;
 mod waiting;
 
 use std::collections::HashMap;
@@ -28,16 +30,16 @@ use tokio::time::{Instant, sleep, sleep_until, timeout};
 use crate::domain::limits::LONG_MESSAGE_BYTES;
 use crate::domain::seat::Seat;
 use crate::http::HttpState;
-use crate::http::auth::Identity;
-use crate::http::budget::Payer;
-use crate::http::caller::{By, Presented};
+use crate::http::auth::caller::{By, Presented};
+use crate::http::auth::tokens::Identity;
+use crate::http::byte_budget::Payer;
 use crate::http::error::ApiError;
 use crate::http::extract::Path;
-use crate::http::inbound::Inbound;
 use crate::http::limit::Peer;
 use crate::http::origin::OriginCheck;
 use crate::http::tarpit::Tarpit;
-use crate::http::ws::asking::{PROTOCOL, ask, identify, offered_tokens};
+use crate::http::ws::inbound::Inbound;
+use crate::http::ws::params::{PROTOCOL, ask, identify, offered_tokens};
 use crate::http::ws::waiting::{Early, Guest};
 use crate::session::Sessions;
 use crate::session::close::Close;

@@ -16,7 +16,7 @@ use tokio::time::{Instant, interval, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 use crate::domain::limits::EARLY_BYTES_MAX;
-use crate::http::budget::Charge;
+use crate::http::byte_budget::Charge;
 use crate::http::ws::{TOKEN_EXPIRED, Wire, fault_of, message};
 use crate::session::arriving::{Arriving, is_question, is_step_1};
 use crate::session::close::Close;
@@ -208,7 +208,7 @@ impl Early {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::http::budget::{BudgetLimits, ByteBudget, Payer};
+    use crate::http::byte_budget::{BudgetLimits, ByteBudget, Payer};
     use crate::http::limit::Peer;
     use crate::yjs::protocol;
 

@@ -26,11 +26,12 @@ use futures_util::future::Either;
 use tokio::time::Instant;
 use tower::Service as _;
 
-use crate::http::caller::Presented;
+use crate::http::auth::caller::Presented;
 use crate::http::error::ApiError;
-use crate::http::inbound::Inbound;
 use crate::http::limit::Peer;
-use crate::http::{HttpState, observe, router, ws};
+use crate::http::ws;
+use crate::http::ws::inbound::Inbound;
+use crate::http::{HttpState, request_log, router};
 
 /// Answers requests. A cheap handle.
 #[derive(Clone)]
@@ -76,7 +77,7 @@ impl Front {
     /// Rejects a request before the router. Its body may be left on the connection.
     fn reject(&self, request: &Request, error: ApiError) -> Response {
         let mut response = error.into_response();
-        observe::rejected(request.method(), &response);
+        request_log::rejected(request.method(), &response);
         response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
         self.state.policy.harden(response.headers_mut());
         response
@@ -99,9 +100,9 @@ impl Front {
         }));
         let mut response = match opening {
             Ok(opened) => opened.into_response(),
-            Err(panic) => observe::after_panic(panic),
+            Err(panic) => request_log::after_panic(panic),
         };
-        observe::socket(&response, started_at);
+        request_log::socket(&response, started_at);
         state.policy.harden(response.headers_mut());
         Ok(response)
     }

@@ -19,7 +19,7 @@ use utoipa_swagger_ui::Config;
 
 use crate::http::error::ApiError;
 use crate::http::headers::Policy;
-use crate::http::{assets, packed};
+use crate::http::{assets, compressed_assets};
 
 /// The `OpenAPI` document.
 pub(crate) const OPENAPI: &str = include_str!("openapi.json");
@@ -32,8 +32,8 @@ static CONFIG: LazyLock<Arc<Config<'static>>> =
 pub(crate) async fn openapi(headers: HeaderMap) -> Response {
     let kind = [(CONTENT_TYPE, "application/json"), (CACHE_CONTROL, "no-cache")];
     let kind = (kind, [(VARY, "accept-encoding")]);
-    let packed = packed::find("openapi.json", OPENAPI.as_bytes());
-    match packed.filter(|_| packed::is_taken(&headers)) {
+    let packed = compressed_assets::find("openapi.json", OPENAPI.as_bytes());
+    match packed.filter(|_| compressed_assets::is_taken(&headers)) {
         Some(packed) => (kind, [(CONTENT_ENCODING, "gzip")], packed).into_response(),
         None => (kind, OPENAPI).into_response(),
     }
@@ -81,11 +81,11 @@ fn serve(name: &str, policy: &Policy, asked: &HeaderMap) -> Result<Response, Api
     if assets::is_unchanged(asked, &tag) {
         return Ok((StatusCode::NOT_MODIFIED, tagged).into_response());
     }
-    if packed::is_taken(asked) {
+    if compressed_assets::is_taken(asked) {
         let packed = [(CONTENT_ENCODING, "gzip")];
         return Ok((tagged, kind, packed, body).into_response());
     }
-    let whole = packed::unpack(&body).map_err(|error| internal(&error))?;
+    let whole = compressed_assets::unpack(&body).map_err(|error| internal(&error))?;
     Ok((tagged, kind, whole).into_response())
 }
 

@@ -8,8 +8,8 @@ use axum::http::header::SEC_WEBSOCKET_PROTOCOL;
 use tokio_util::sync::CancellationToken;
 
 use crate::domain::seat::Role;
-use crate::http::auth::{Identity, TokenRefused, Tokens};
-use crate::http::caller::Presented;
+use crate::http::auth::caller::Presented;
+use crate::http::auth::tokens::{Identity, TokenRefused, Tokens};
 use crate::session::arriving::Arriving;
 use crate::session::close::Close;
 use crate::session::seating::Ask;

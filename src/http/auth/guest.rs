@@ -11,12 +11,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::domain::ids::UserId;
 use crate::domain::user::{User, parse_name};
-use crate::http::auth::{GUEST_TTL, Identity, Signed, Tokens};
-use crate::http::caller::{By, Caller};
-use crate::http::cookie;
+use crate::http::access::Gate;
+use crate::http::auth::caller::{By, Caller};
+use crate::http::auth::cookie;
+use crate::http::auth::tokens::{GUEST_TTL, Identity, Signed, Tokens};
 use crate::http::error::ApiError;
 use crate::http::extract::JsonBody;
-use crate::http::gate::Gate;
 use crate::http::limit::{Limiter, Peer};
 use crate::http::origin::{OriginCheck, Origins};
 use crate::http::security_log::SecurityLog;

@@ -17,7 +17,7 @@ use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::domain::ids::UserId;
-use crate::http::caller::Presented;
+use crate::http::auth::caller::Presented;
 use crate::http::limit::{Peer, network};
 
 /// A payer holds at most the free bytes divided by this.

@@ -13,7 +13,7 @@ use axum::http::header::COOKIE;
 use axum_extra::extract::CookieJar;
 use axum_extra::extract::cookie::{Cookie, SameSite};
 
-use crate::http::auth::{GUEST_TTL, TokenRefused};
+use crate::http::auth::tokens::{GUEST_TTL, TokenRefused};
 use crate::http::origin::Origin;
 
 /// The name without https, and the one that a host application sets.

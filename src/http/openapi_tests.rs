@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::docs::OPENAPI;
+use super::openapi::OPENAPI;
 use super::routes::Routes;
 use super::{guarded, open, probes, reviewing};
 

@@ -15,10 +15,10 @@ use axum::response::{IntoResponse, Response};
 
 use crate::domain::ids::UserId;
 use crate::domain::user::User;
-use crate::http::auth::{Identity, TokenRefused, Tokens};
-use crate::http::cookie;
+use crate::http::access::Gate;
+use crate::http::auth::cookie;
+use crate::http::auth::tokens::{Identity, TokenRefused, Tokens};
 use crate::http::error::ApiError;
-use crate::http::gate::Gate;
 use crate::http::limit::{Limiter, Peer, network};
 use crate::http::origin::{OriginCheck, Origins};
 use crate::http::security_log::SecurityLog;
@@ -245,7 +245,7 @@ fn witness(by: By, parts: &Parts, origins: &Origins) -> Result<(), ApiError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::http::auth::GUEST_TTL;
+    use crate::http::auth::tokens::GUEST_TTL;
 
     fn headers(pairs: &[(&str, &str)]) -> HeaderMap {
         let pair = |(name, value): &(&str, &str)| {

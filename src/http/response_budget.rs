@@ -1,7 +1,7 @@
 //! Large responses on their way out, and the charge of what a request holds.
 //!
 //! A response is in memory until the client has read it, and a client may read slowly. The server charges
-//! a large one to the [budget](crate::http::budget) and hands it on in pieces, so that the charge lasts
+//! a large one to the [budget](crate::http::byte_budget) and hands it on in pieces, so that the charge lasts
 //! until the last piece is out. [`JsonBody`](crate::http::extract::JsonBody) charges the bytes of a request
 //! body to the charge that this file puts beside the request; it lasts until the handler is done.
 
@@ -16,8 +16,8 @@ use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use futures_util::{StreamExt as _, stream};
 
-use crate::http::budget::{ByteBudget, Charge, OverBudget, Payer};
-use crate::http::caller::Presented;
+use crate::http::auth::caller::Presented;
+use crate::http::byte_budget::{ByteBudget, Charge, OverBudget, Payer};
 use crate::http::error::ApiError;
 use crate::http::limit::Peer;
 
@@ -78,7 +78,7 @@ fn pieces(whole: Bytes, charge: Charge) -> Body {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::http::budget::BudgetLimits;
+    use crate::http::byte_budget::BudgetLimits;
 
     #[tokio::test]
     async fn g17_a_response_in_pieces_is_whole_and_charged_to_the_last() {

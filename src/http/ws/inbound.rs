@@ -3,7 +3,7 @@
 //! The websocket library keeps the fragments of a message until the last one arrives, and pings between
 //! them keep the socket alive. Besides, its read buffer keeps the size of the largest fragment that it
 //! ever held. The transport therefore reads the heads of frames and charges their bytes to the
-//! [budget](crate::http::budget) when they arrive, in steps; the websocket releases them when it has the
+//! [budget](crate::http::byte_budget) when they arrive, in steps; the websocket releases them when it has the
 //! whole message. A short message takes some relaxed atomic operations and no lock.
 //!
 //! The library makes room for a frame when it has read the frame's head. If a part of the payload is in
@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use crate::domain::limits::{LONG_MESSAGE_BYTES, UNCHARGED_BYTES_MAX};
-use crate::http::budget::Charge;
+use crate::http::byte_budget::Charge;
 
 /// Most bytes of a frame's head: two, a length of eight, and a mask of four.
 const HEAD_BYTES_MAX: usize = 14;
@@ -212,7 +212,7 @@ impl FrameHeads {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::http::budget::{BudgetLimits, ByteBudget, Payer};
+    use crate::http::byte_budget::{BudgetLimits, ByteBudget, Payer};
     use crate::http::limit::Peer;
 
     const BINARY: u8 = 2;

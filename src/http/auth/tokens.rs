@@ -1,0 +1,229 @@
+//! Access tokens: JWTs signed with the local secret, HS256 and nothing else.
+//!
+//! The algorithm is ours, not the token's: a header that names another is refused before any key is
+//! touched, and there is only one key. All claims are required (but `admin`, which is false when
+//! it is not there) and each must have its own JSON type: a number written as text is a refusal
+//! and not a default.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use chrono::{DateTime, Utc};
+use jsonwebtoken::errors::{Error, ErrorKind};
+use jsonwebtoken::{
+    Algorithm, DecodingKey, EncodingKey, Header, Validation, decode, decode_header, encode,
+};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::domain::ids::{TokenId, UserId};
+use crate::domain::user::{User, parse_name};
+
+/// Who signs.
+const ISSUER: &str = "galley";
+/// How long a guest is known. Their documents hang on it, so a page that is used keeps it alive.
+pub const GUEST_TTL: Duration = Duration::from_secs(30 * 24 * 3_600);
+/// Longest token that is looked at, in bytes: ours have about 350.
+const TOKEN_BYTES_MAX: usize = 4_096;
+
+/// Who is asking, by a token that was valid when it was looked at.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Identity {
+    /// The person.
+    pub user: User,
+    /// Whether the token opens `/api/admin`.
+    pub is_admin: bool,
+    /// When the token was signed.
+    pub issued_at: DateTime<Utc>,
+    /// When the token ends. A websocket ends with it.
+    pub expires_at: DateTime<Utc>,
+}
+
+impl Identity {
+    /// Whether the token is one that Galley signed for a guest. An administrator's, or one of a host
+    /// application, has another id or another life.
+    #[must_use]
+    pub fn is_guest(&self) -> bool {
+        let life = self.expires_at - self.issued_at;
+        !self.is_admin && self.user.id.is_generated() && life.to_std() == Ok(GUEST_TTL)
+    }
+}
+
+/// A fresh token.
+#[derive(Clone, Debug)]
+pub struct Signed {
+    /// The token itself; a secret.
+    pub token: String,
+    /// When it ends.
+    pub expires_at: DateTime<Utc>,
+}
+
+/// The token is not valid. The cause names the part at fault (`signature`, `claim iss`) and no value:
+/// it tells an integrator what to correct, and an attacker nothing that a signer does not know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the token is not valid: {0}")]
+pub struct TokenRefused(pub &'static str);
+
+/// Signs and checks tokens. A cheap handle.
+#[derive(Clone)]
+pub struct Tokens(Arc<Keys>);
+
+struct Keys {
+    sign: EncodingKey,
+    verify: DecodingKey,
+    rules: Validation,
+}
+
+/// The claims, all of them required but the last, which nobody has who was not given it.
+#[derive(Serialize, Deserialize)]
+struct Claims {
+    sub: UserId,
+    name: String,
+    iat: i64,
+    exp: i64,
+    iss: String,
+    jti: String,
+    #[serde(default)]
+    admin: bool,
+}
+
+impl Tokens {
+    /// Tokens signed with `secret`.
+    #[must_use]
+    pub fn new(secret: &[u8]) -> Self {
+        let mut rules = Validation::new(Algorithm::HS256);
+        rules.leeway = 0;
+        rules.validate_nbf = true;
+        rules.set_required_spec_claims(&["exp", "iss", "sub"]);
+        rules.set_issuer(&[ISSUER]);
+        Self(Arc::new(Keys {
+            sign: EncodingKey::from_secret(secret),
+            verify: DecodingKey::from_secret(secret),
+            rules,
+        }))
+    }
+
+    /// A token for `user` that ends `ttl` after `now`.
+    ///
+    /// # Errors
+    ///
+    /// Fails when the end lies beyond what a calendar can name, or signing does.
+    pub fn sign(
+        &self,
+        user: &User,
+        is_admin: bool,
+        ttl: Duration,
+        now: DateTime<Utc>,
+    ) -> Result<Signed, TokenRefused> {
+        let expires_at = now.checked_add_signed(
+            chrono::TimeDelta::from_std(ttl).map_err(|_out_of_range| TokenRefused("claim exp"))?,
+        );
+        let expires_at = expires_at.ok_or(TokenRefused("claim exp"))?;
+        let claims = Claims {
+            sub: user.id.clone(),
+            name: user.name.clone(),
+            iat: now.timestamp(),
+            exp: expires_at.timestamp(),
+            iss: ISSUER.to_owned(),
+            jti: TokenId::generate().to_string(),
+            admin: is_admin,
+        };
+        let token = encode(&Header::new(Algorithm::HS256), &claims, &self.0.sign);
+        let token = token.map_err(|_unsignable| TokenRefused("signature"))?;
+        Ok(Signed { token, expires_at: seconds(claims.exp, "claim exp")? })
+    }
+
+    /// Who `token` speaks for, if it is valid now.
+    ///
+    /// # Errors
+    ///
+    /// [`TokenRefused`] with the part of the token that is at fault.
+    pub fn verify(&self, token: &str) -> Result<Identity, TokenRefused> {
+        if TOKEN_BYTES_MAX < token.len() {
+            return Err(TokenRefused("length"));
+        }
+        if demands_more(token) {
+            return Err(TokenRefused("header crit"));
+        }
+        let claims = decode::<Claims>(token, &self.0.verify, &self.0.rules);
+        let claims = claims.map_err(|error| TokenRefused(cause(&error, token)))?.claims;
+        if claims.jti.is_empty() {
+            return Err(TokenRefused("claim jti"));
+        }
+        // "On or after" its time it is accepted no more (RFC 7519 §4.1.4); the library's second goes on.
+        if claims.exp <= claims.iat || claims.exp <= Utc::now().timestamp() {
+            return Err(TokenRefused("claim exp"));
+        }
+        let name = parse_name(&claims.name).map_err(|_invalid| TokenRefused("claim name"))?;
+        Ok(Identity {
+            user: User { id: claims.sub, name },
+            is_admin: claims.admin,
+            issued_at: seconds(claims.iat, "claim iat")?,
+            expires_at: seconds(claims.exp, "claim exp")?,
+        })
+    }
+}
+
+/// The part of the token that the library rejects.
+fn cause(error: &Error, token: &str) -> &'static str {
+    match error.kind() {
+        ErrorKind::InvalidSignature => "signature",
+        ErrorKind::InvalidAlgorithm
+        | ErrorKind::InvalidAlgorithmName
+        | ErrorKind::UnsupportedAlgorithm => "header alg",
+        ErrorKind::ExpiredSignature => "claim exp",
+        ErrorKind::ImmatureSignature => "claim nbf",
+        ErrorKind::InvalidIssuer => "claim iss",
+        ErrorKind::InvalidAudience => "claim aud",
+        ErrorKind::InvalidSubject => "claim sub",
+        ErrorKind::Json(_)
+        | ErrorKind::MissingRequiredClaim(_)
+        | ErrorKind::InvalidClaimFormat(_) => claim_at_fault(token),
+        // The enum is not ours and may grow.
+        _ => "form",
+    }
+}
+
+/// The first claim that is missing or of another type. The library reads the header first, then the
+/// signature, then the claims, and its error has no name.
+fn claim_at_fault(token: &str) -> &'static str {
+    if decode_header(token).is_err() {
+        return "header";
+    }
+    let claims = token.split('.').nth(1).unwrap_or_default();
+    let claims = URL_SAFE_NO_PAD.decode(claims).unwrap_or_default();
+    let Ok(claims) = serde_json::from_slice::<Map<String, Value>>(&claims) else { return "claims" };
+    let is = |name: &str, check: fn(&Value) -> bool| claims.get(name).is_some_and(check);
+    let is_id = |value: &Value| value.as_str().is_some_and(|id| id.parse::<UserId>().is_ok());
+    match () {
+        () if !is("iss", Value::is_string) => "claim iss",
+        () if !is("sub", is_id) => "claim sub",
+        () if !is("name", Value::is_string) => "claim name",
+        () if !is("iat", Value::is_i64) => "claim iat",
+        () if !is("exp", Value::is_i64) => "claim exp",
+        () if !is("jti", Value::is_string) => "claim jti",
+        () if claims.get("admin").is_some_and(|admin| !admin.is_boolean()) => "claim admin",
+        () if claims.get("nbf").is_some_and(|nbf| !nbf.is_number()) => "claim nbf",
+        () => "claims",
+    }
+}
+
+/// Whether the token's header says that whoever does not understand some extension must refuse it
+/// (RFC 7515 §4.1.11). We understand none. A header that cannot be read is refused elsewhere.
+fn demands_more(token: &str) -> bool {
+    let header = token.split('.').next().unwrap_or_default();
+    let header = URL_SAFE_NO_PAD.decode(header).unwrap_or_default();
+    // `"crit": null` is no list of names, and so as wrong as an unknown one.
+    serde_json::from_slice::<Map<String, Value>>(&header)
+        .is_ok_and(|header| header.contains_key("crit"))
+}
+
+fn seconds(timestamp: i64, claim: &'static str) -> Result<DateTime<Utc>, TokenRefused> {
+    DateTime::from_timestamp(timestamp, 0).ok_or(TokenRefused(claim))
+}
+
+#[cfg(test)]
+#[path = "tokens_tests.rs"]
+mod tests;
