@@ -13,7 +13,7 @@ use std::sync::OnceLock;
 use redis::Pipeline;
 use tokio::time::Instant;
 
-use crate::locks::scripts::{Script, Scripts};
+use crate::locks::redis::scripts::{Script, Scripts};
 
 /// A release takes whatever value the lock has for its own.
 const RELEASE_WITHOUT_COMPARE: &str = "release-without-compare";
@@ -28,7 +28,7 @@ const REVIEWER_EDITS_TAKEN: &str = "reviewer-edits-taken";
 /// A lease is counted from when the answer came.
 const DEADLINE_FROM_REPLY: &str = "deadline-from-reply";
 
-/// Where `several.lua` knows what is to be done with which value, and what stands there with the fault:
+/// Where `batch.lua` knows what is to be done with which value, and what stands there with the fault:
 /// in a release, what is held is in the place of what is given.
 const VALUE_AS_GIVEN: &str = "  if what == 'claim' then\n";
 const WHATEVER_IS_HELD: &str =

@@ -53,49 +53,20 @@
 #![doc = ""]
 #![doc = include_str!("GUIDE.md")]
 
-mod acquaintance;
 mod alarms;
-mod asking;
+mod backend;
 #[cfg(feature = "broken")]
 pub(crate) mod broken;
-mod calls;
-mod clock;
-mod cluster;
-mod errands;
-mod estimates;
-mod fault;
-mod fitness;
-mod guard;
-mod health;
-mod hold;
-mod item;
-mod keeper;
-mod keeping;
-mod line;
-mod link;
-mod locking;
+mod client;
 mod memory;
 #[cfg(test)]
 pub(crate) mod model;
 mod name;
-mod node;
-mod owed;
-mod pass;
-mod register;
-mod remote;
-mod reply;
-#[cfg(test)]
-mod reply_tests;
-mod rounds;
-mod scripts;
-mod slots;
-mod table;
-mod tenant;
-mod together;
-mod view;
-mod waiting;
-mod wish;
-mod words;
+mod queries;
+mod reclaim_token;
+mod redis;
+mod renewal;
+mod types;
 
 use std::sync::{Arc, Once};
 use std::time::Duration;
@@ -108,18 +79,18 @@ use tokio_util::task::TaskTracker;
 use crate::domain::ids::NodeId;
 use crate::locks::alarms::Alarms;
 pub use crate::locks::alarms::{Alarm, AlarmKind};
-use crate::locks::estimates::Estimates;
-pub use crate::locks::guard::{Guard, Guards};
-use crate::locks::keeper::Keeper;
-use crate::locks::keeping::Keeping;
-use crate::locks::locking::process_owner;
+use crate::locks::backend::Keeper;
+use crate::locks::client::acquire::process_owner;
+use crate::locks::client::estimates::Estimates;
+pub use crate::locks::client::guard::{Guard, Guards};
+pub use crate::locks::client::options::{BackOff, Lease, Patience, Policy, Rhythm, Wish};
+pub use crate::locks::client::wait::{Waited, Waiting};
 pub use crate::locks::name::LockName;
-pub use crate::locks::pass::Pass;
-use crate::locks::remote::Remote;
-pub use crate::locks::tenant::{Kept, Lives, Tenant};
-pub use crate::locks::waiting::{Waited, Waiting};
-pub use crate::locks::wish::{BackOff, Lease, Patience, Policy, Rhythm, Wish};
-pub use crate::locks::words::{
+pub use crate::locks::reclaim_token::Pass;
+use crate::locks::redis::Remote;
+use crate::locks::renewal::actor::{self, Keeping};
+pub use crate::locks::renewal::lease::{Kept, Lives, Tenant};
+pub use crate::locks::types::{
     Claim, Claimed, Grant, Held, Holder, InLine, LockError, LocksError, Loss, Over, Owner, Place,
     Released, Round, Verdict,
 };
@@ -282,7 +253,7 @@ impl Locks {
             return Ok(Round { sent_at: Instant::now(), verdicts: Vec::new() });
         }
         let held: Vec<_> = held.iter().map(|held| (held, ttl)).collect();
-        keeping::renew(&self.0.keeper, &held, None, Duration::MAX).await
+        actor::renew(&self.0.keeper, &held, None, Duration::MAX).await
     }
 
     /// The key under which a lock is held, where the locks are.

@@ -19,7 +19,7 @@ use std::sync::Arc;
 
 use crate::domain::ids::{NodeId, ShareLinkId};
 use crate::domain::seat::{Role, Seat};
-use crate::locks::slots::{slot_of, slot_of_tag};
+use crate::locks::redis::cluster::crc16::{slot_of, slot_of_tag};
 
 const SEAT: &str = "share-link:lock:";
 const SEAT_KEYS: &str = "share-link:";

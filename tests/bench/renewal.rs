@@ -235,7 +235,7 @@ async fn sit(locks: Locks) -> Held {
 
 /// The bytes of a round.
 fn request(held: &[Held]) -> Vec<u8> {
-    let source = include_str!("../../src/locks/renew.lua");
+    let source = include_str!("../../src/locks/redis/lua/renew.lua");
     let script = Script::new(source);
     let mut pipeline = redis::pipe();
     pipeline.cmd("SCRIPT").arg("LOAD").arg(source);

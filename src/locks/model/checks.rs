@@ -1,16 +1,16 @@
 //! What the keeper is asked in the model, and what must be true at each moment and in the end.
 
-use crate::locks::line::Standing;
-use crate::locks::model::belief::Belief;
-use crate::locks::model::keeper::Request;
-use crate::locks::model::people::{State, pass_of};
+use crate::locks::memory::table::Left;
+use crate::locks::model::backend::Request;
+use crate::locks::model::claimants::{State, pass_of};
+use crate::locks::model::deadlines::Belief;
 use crate::locks::model::plan::{MS, SECOND};
 use crate::locks::model::world::{Event, TTL_US, World};
 use crate::locks::model::{
     Breach, CLIENT_TIMEOUT, KEYS, Lawful, Number, RENEW_EVERY, SERVERS, TTL, USERS, breach,
 };
-use crate::locks::table::Left;
-use crate::locks::words::{Held, Over, Released, Verdict};
+use crate::locks::redis::wait_queue::Standing;
+use crate::locks::types::{Held, Over, Released, Verdict};
 
 /// What may be on its way to the keeper when a session ends, there and back, and a place in the
 /// line that is entered by it.
@@ -24,7 +24,7 @@ impl<B: Belief> World<B> {
         let holder = self.keeper.holder(key, now);
         let may_take = |it: &Number| match &request.claim.over {
             Over::Nobody => false,
-            Over::Value(value) => *value == super::keeper::value_of(*it),
+            Over::Value(value) => *value == super::backend::value_of(*it),
             Over::SameUser => self.sessions[*it].user == self.sessions[who].user,
             Over::Pass(pass) => {
                 let is_same = self.sessions[*it].user == self.sessions[who].user;

@@ -3,8 +3,8 @@
 //! Nothing here waits and nothing is sent. Servers have clocks of their own, which drift; one keeper
 //! stands for Redis, with a clock that may step; the network delays and loses; processes stop, go on
 //! and die; the keeper comes back empty, with an older state, or as a replica that lags. What decides is the real code
-//! wherever there is any: the table of the memory keeper ([`crate::locks::table`]), which does what
-//! the scripts do; the trust of a holder ([`crate::locks::hold`]; `session::holding` has a test of its
+//! wherever there is any: the table of the memory keeper ([`crate::locks::memory::table`]), which does what
+//! the scripts do; the trust of a holder ([`crate::locks::client::guard_state`]; `session::holding` has a test of its
 //! own that runs this model); the fence ([`crate::domain::fence`]).
 //!
 //! | file | is |
@@ -29,14 +29,14 @@
 //! again; one that breaks a law, cut down to the steps that it takes. (That a keeper that comes back
 //! costs nobody a seat is tried with plans of its own, which are not cut down.)
 
-mod belief;
+mod backend;
 mod checks;
+mod claimants;
 mod database;
-mod keeper;
+mod deadlines;
+mod holders;
 mod oracle;
-mod people;
 mod plan;
-mod seated;
 mod world;
 
 use std::env;
@@ -47,7 +47,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-pub(crate) use crate::locks::model::belief::Belief;
+pub(crate) use crate::locks::model::deadlines::Belief;
 use crate::locks::model::plan::{SECOND, Step};
 use crate::locks::model::world::World;
 
@@ -218,8 +218,8 @@ fn report<B: Belief>(seed: u64, plan: &[Step], breach: &Breach) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::locks::hold::Hold;
-    use crate::locks::model::belief::{CountsFromReply, NeverDoubts};
+    use crate::locks::client::guard_state::Hold;
+    use crate::locks::model::deadlines::{CountsFromReply, NeverDoubts};
     use crate::locks::model::plan::{Manner, What};
 
     /// Seeds that broke a law once, on the way to this model or since.

@@ -4,10 +4,10 @@
 use tokio::time::Instant;
 
 use crate::domain::fence::Fence;
-use crate::locks::line::LINE_DEADLINE;
+use crate::locks::memory::table::Left;
 use crate::locks::model::{Breach, Lawful, Number, breach};
-use crate::locks::table::Left;
-use crate::locks::words::Verdict;
+use crate::locks::redis::wait_queue::LINE_DEADLINE;
+use crate::locks::types::Verdict;
 
 /// What is to be known of one lock. Sessions are known by their numbers.
 #[derive(Clone, Debug, Default)]

@@ -7,17 +7,17 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use crate::domain::fence::Fence;
-use crate::locks::acquaintance::RETURN_GRACE;
-use crate::locks::line::Standing;
-use crate::locks::model::belief::Belief;
+use crate::locks::model::backend::{Keeper, Request};
+use crate::locks::model::claimants::Session;
 use crate::locks::model::database::{Database, Job};
-use crate::locks::model::keeper::{Keeper, Request};
-use crate::locks::model::people::Session;
+use crate::locks::model::deadlines::Belief;
 use crate::locks::model::plan::{Dice, MS, Network, SECOND, Step, What};
 use crate::locks::model::{
     KEYS, Lawful, Number, RENEW_EVERY, SERVERS, Seen, TTL, Wrong, beginning,
 };
-use crate::locks::words::{Held, Released, Verdict};
+use crate::locks::redis::server_identity::RETURN_GRACE;
+use crate::locks::redis::wait_queue::Standing;
+use crate::locks::types::{Held, Released, Verdict};
 
 /// The furthest that a server's clock is from true time, of a million: less than what the margin of
 /// a lease stands for.

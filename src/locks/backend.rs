@@ -1,0 +1,182 @@
+//! Who keeps the locks: Redis, or this process. A closed set, so an enum and not a trait.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use chrono::TimeDelta;
+use tokio::time::Instant;
+
+use crate::domain::seat::Seat;
+use crate::locks::memory::Memory;
+use crate::locks::name::LockName;
+use crate::locks::redis::Remote;
+use crate::locks::redis::error::Fault;
+use crate::locks::redis::wait_queue::{Lobby, Standing, Waiter};
+use crate::locks::types::{Claim, Claimed, Held, Holder, InLine, LocksError, Released, Round};
+
+/// Who keeps the locks.
+#[derive(Clone, Debug)]
+pub(super) enum Keeper {
+    Memory(Arc<Memory>),
+    Redis(Arc<Remote>),
+}
+
+impl Keeper {
+    pub(super) async fn claim(&self, claim: &Claim) -> Result<Claimed, LocksError> {
+        match self {
+            Self::Memory(memory) => memory.claim(claim),
+            Self::Redis(remote) => remote.claim(claim).await,
+        }
+    }
+
+    /// A sign of life from the line, and a look whether it is one's turn.
+    pub(super) async fn check_in(&self, claim: &Claim, waiter: &Waiter) -> Result<Standing, Fault> {
+        match self {
+            Self::Memory(memory) => memory.check_in(claim, waiter).map_err(Fault::Refused),
+            Self::Redis(remote) => remote.check_in(claim, waiter).await,
+        }
+    }
+
+    /// The key of a lock.
+    pub(super) fn key_of(&self, name: &LockName) -> String {
+        match self {
+            Self::Memory(_) => name.key().to_owned(),
+            Self::Redis(remote) => remote.key_of(name),
+        }
+    }
+
+    /// Lets one lease run anew, if it has not ended; when that was asked for. Nothing is put back.
+    pub(super) async fn keep(&self, held: &Held, ttl: Duration) -> Result<Option<Instant>, Fault> {
+        match self {
+            Self::Memory(memory) => Ok(memory.keep(held, ttl)),
+            Self::Redis(remote) => remote.keep(held, ttl).await,
+        }
+    }
+
+    /// Where this process's waiters are.
+    pub(super) fn lobby(&self) -> &Arc<Lobby> {
+        match self {
+            Self::Memory(memory) => &memory.lobby,
+            Self::Redis(remote) => &remote.lobby,
+        }
+    }
+
+    /// Gives back; nobody gets it for `rest`.
+    pub(super) async fn release(
+        &self,
+        name: &LockName,
+        value: &str,
+        rest: Duration,
+    ) -> Result<Released, LocksError> {
+        match self {
+            Self::Memory(memory) => Ok(memory.release(name, value, rest)),
+            Self::Redis(remote) => remote.release(name, value, rest).await,
+        }
+    }
+
+    /// Gives back, or leaves the line, in the background.
+    pub(super) fn release_soon(&self, name: &LockName, value: &str, rest: Duration) {
+        match self {
+            Self::Memory(memory) => {
+                memory.release(name, value, rest);
+            }
+            Self::Redis(remote) => remote.release_soon(name, value, rest),
+        }
+    }
+
+    /// Renews each for its TTL, in one pipeline to each Redis; of several, none is waited for longer
+    /// than `patience`. `keeps` says whose grant is kept from being forgotten; without it that is
+    /// decided where they are.
+    pub(super) async fn renew(
+        &self,
+        held: &[(&Held, Duration)],
+        keeps: Option<&[bool]>,
+        patience: Duration,
+    ) -> Result<Round, LocksError> {
+        match self {
+            Self::Memory(memory) => Ok(memory.renew(held)),
+            Self::Redis(remote) => remote.renew(held, keeps, patience).await,
+        }
+    }
+
+    pub(super) async fn holders(
+        &self,
+        names: &[LockName],
+    ) -> Result<Vec<Option<Holder>>, LocksError> {
+        match self {
+            Self::Memory(memory) => Ok(names.iter().map(|name| memory.holder(name)).collect()),
+            Self::Redis(remote) => remote.holders(names).await,
+        }
+    }
+
+    /// Who waits for a lock: the first `most`.
+    pub(super) async fn behind(
+        &self,
+        name: &LockName,
+        most: usize,
+    ) -> Result<Vec<InLine>, LocksError> {
+        match self {
+            Self::Memory(memory) => Ok(memory.behind(name, most)),
+            Self::Redis(remote) => remote.behind(name, most).await,
+        }
+    }
+
+    pub(super) async fn held(&self) -> Result<Vec<(LockName, Holder)>, LocksError> {
+        match self {
+            Self::Memory(memory) => Ok(memory.held()),
+            Self::Redis(remote) => remote.held().await,
+        }
+    }
+
+    pub(super) async fn seats(&self) -> Result<Vec<(Seat, Holder)>, LocksError> {
+        match self {
+            Self::Memory(memory) => Ok(memory.seats()),
+            Self::Redis(remote) => remote.seats().await,
+        }
+    }
+
+    pub(super) async fn check(&self) -> Result<(), LocksError> {
+        match self {
+            Self::Memory(_) => Ok(()),
+            Self::Redis(remote) => remote.check().await,
+        }
+    }
+
+    /// What the last check found that is not as it should be, although locks can be trusted.
+    pub(super) fn warnings(&self) -> Vec<&'static str> {
+        match self {
+            Self::Memory(_) => Vec::new(),
+            Self::Redis(remote) => remote.fitness.warnings(),
+        }
+    }
+
+    /// How far its clock is ahead of this server's.
+    pub(super) fn clock_ahead(&self) -> TimeDelta {
+        match self {
+            Self::Memory(_) => TimeDelta::zero(),
+            Self::Redis(remote) => remote.fitness.clock_ahead(),
+        }
+    }
+
+    pub(super) async fn reconnected(&self) {
+        match self {
+            Self::Memory(_) => std::future::pending().await,
+            Self::Redis(remote) => remote.reconnected().await,
+        }
+    }
+
+    /// As [`Self::reconnected`], for the renewal actor.
+    pub(super) async fn is_back(&self) {
+        match self {
+            Self::Memory(_) => std::future::pending().await,
+            Self::Redis(remote) => remote.is_back().await,
+        }
+    }
+
+    pub(super) async fn close(&self) {
+        match self {
+            Self::Memory(_) => {}
+            Self::Redis(remote) => remote.close().await,
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! When a message is believed. Time is paused, so that it can be too late to the millisecond.
+
+use tokio::time::advance;
+
+use super::*;
+use crate::domain::ids::{NodeId, UserId};
+use crate::domain::user::User;
+use crate::locks::name::LockName;
+use crate::locks::types::{Over, Owner, Released};
+
+const SOME_TIME: chrono::DateTime<chrono::Utc> = chrono::DateTime::UNIX_EPOCH;
+const LEASE: Duration = Duration::from_secs(60);
+/// For how long a turn is trusted that comes right after a look.
+const TRUSTED: Duration = Duration::from_millis(6_000 - 750);
+
+fn claim(value: &str) -> Claim {
+    let user = User { id: UserId::generate(), name: "Kim".to_owned() };
+    Claim {
+        name: LockName::named("job:1"),
+        value: value.to_owned(),
+        owner: Owner { user, node: NodeId::generate(), ..Owner::unknown() },
+        floor: Fence::ZERO,
+        ttl: LEASE,
+        over: Over::Nobody,
+    }
+}
+
+/// A lock that somebody has, and somebody in the line for it.
+async fn in_line() -> (Locks, Waiting) {
+    let locks = Locks::memory();
+    locks.claim(&claim("holder")).await.expect("an answer");
+    let mut waiting = locks.wait(&claim("waiter"), LEASE);
+    assert!(matches!(waiting.next().await, Ok(Waited::Place(_))));
+    (locks, waiting)
+}
+
+async fn release(locks: &Locks) {
+    let released = locks.release(&LockName::named("job:1"), "holder").await;
+    assert_eq!(released, Ok(Released::Freed));
+}
+
+#[tokio::test(start_paused = true)]
+async fn g3_a_turn_is_trusted_from_the_last_look_on_and_not_from_the_message() {
+    let (locks, waiting) = in_line().await;
+    let looked_at = Instant::now();
+    advance(Duration::from_secs(2)).await;
+    release(&locks).await;
+    let had = waiting.had().await.expect("the lock");
+    assert_eq!(had.until, Some(looked_at + TRUSTED));
+    assert_eq!(had.grant.sent_at, Instant::now());
+    let holder = locks.holder(&LockName::named("job:1")).await.expect("an answer").expect("one");
+    assert_eq!(holder.fence, had.grant.fence);
+    assert!(had.until.expect("short") < Instant::now() + holder.ttl, "before it can end");
+}
+
+#[tokio::test(start_paused = true)]
+async fn g3_a_message_that_comes_too_late_is_looked_into() {
+    let (locks, waiting) = in_line().await;
+    let turn =
+        Turn { fence: waiting.seen.expect("a holder").next(0, Fence::ZERO), since: SOME_TIME };
+    release(&locks).await;
+    // Nobody asked what is next meanwhile.
+    advance(TRUSTED - Duration::from_millis(1)).await;
+    assert!(waiting.believe(turn).is_some());
+    advance(Duration::from_millis(1)).await;
+    assert!(waiting.believe(turn).is_none());
+    let had = waiting.had().await.expect("the lock");
+    assert_eq!(had.until, None, "it looked");
+}
+
+#[tokio::test(start_paused = true)]
+async fn g2_a_message_of_an_older_hand_over_is_not_believed() {
+    let (locks, waiting) = in_line().await;
+    let seen = waiting.seen.expect("a holder");
+    for fence in [Fence(seen.0 - 1), seen] {
+        let turn = Turn { fence, since: SOME_TIME };
+        assert!(waiting.believe(turn).is_none(), "{fence:?}");
+        locks.0.keeper.lobby().wake("waiter", turn);
+    }
+    // It looks, finds that it is not its turn, and waits on.
+    let mut had = Box::pin(waiting.had());
+    assert!(futures_util::poll!(&mut had).is_pending());
+    release(&locks).await;
+    assert!(had.await.expect("the lock").grant.fence > seen);
+}
+
+#[tokio::test(start_paused = true)]
+async fn g5_who_leaves_after_the_message_passes_the_turn_on() {
+    let (locks, waiting) = in_line().await;
+    let other = locks.wait(&claim("other"), LEASE);
+    let mut other = Box::pin(other.had());
+    assert!(futures_util::poll!(&mut other).is_pending());
+    release(&locks).await;
+    drop(waiting);
+    let had = other.await.expect("the lock");
+    let holder = locks.holder(&LockName::named("job:1")).await.expect("an answer").expect("one");
+    assert_eq!((holder.value.as_str(), holder.fence), ("other", had.grant.fence));
+}

@@ -1,0 +1,184 @@
+//! Locks inside one process, by the same rules as in Redis.
+//!
+//! Time is tokio's monotonic clock, so that tests can pause it. Nothing here waits: each call
+//! holds the mutex for a look-up.
+
+pub(super) mod table;
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use crate::domain::seat::Seat;
+use crate::locks::memory::table::{Left, Moment, Table, Told};
+use crate::locks::name::LockName;
+use crate::locks::redis::reply;
+use crate::locks::redis::wait_queue::{Lobby, Standing, Waiter};
+use crate::locks::types::{Claim, Claimed, Held, Holder, InLine, LocksError, Released, Round};
+
+/// Locks of one process.
+#[derive(Debug, Default)]
+pub(super) struct Memory {
+    table: Mutex<Table>,
+    pub(super) lobby: Arc<Lobby>,
+}
+
+impl Memory {
+    pub(super) fn claim(&self, claim: &Claim) -> Result<Claimed, LocksError> {
+        match self.ask(claim, None)? {
+            Standing::Granted(grant) => Ok(Claimed::Granted(grant)),
+            Standing::Refused(Some(holder)) => Ok(Claimed::Busy(holder)),
+            Standing::Refused(None) | Standing::InLine { .. } => Err(reply::unexpected()),
+        }
+    }
+
+    /// A sign of life from the line, and a look whether it is one's turn.
+    pub(super) fn check_in(&self, claim: &Claim, waiter: &Waiter) -> Result<Standing, LocksError> {
+        self.ask(claim, Some(waiter))
+    }
+
+    fn ask(&self, claim: &Claim, waiter: Option<&Waiter>) -> Result<Standing, LocksError> {
+        // Nothing is ever forgotten here while its holder lives.
+        let (left, moment) = (Left::default(), Moment::now());
+        let (standing, told) = self.table().claim(claim, waiter, left, moment);
+        self.tell(told);
+        standing.ok_or_else(reply::spent)
+    }
+
+    /// Gives back; nobody gets it for `rest`.
+    pub(super) fn release(&self, name: &LockName, value: &str, rest: Duration) -> Released {
+        let (released, told) =
+            self.table().release(name, value, rest, Left::default(), Moment::now());
+        self.tell(told);
+        released
+    }
+
+    pub(super) fn renew(&self, held: &[(&Held, Duration)]) -> Round {
+        let now = Instant::now();
+        let mut table = self.table();
+        let verdicts = held.iter().map(|(held, ttl)| table.renew(held, now, *ttl)).collect();
+        Round { sent_at: now, verdicts }
+    }
+
+    /// Lets one lease run anew, if it has not ended.
+    pub(super) fn keep(&self, held: &Held, ttl: Duration) -> Option<Instant> {
+        let now = Instant::now();
+        self.table().keep(held, now, ttl).then_some(now)
+    }
+
+    pub(super) fn holder(&self, name: &LockName) -> Option<Holder> {
+        self.table().holder(name, Instant::now())
+    }
+
+    pub(super) fn seats(&self) -> Vec<(Seat, Holder)> {
+        self.held()
+            .into_iter()
+            .filter_map(|(name, holder)| Some((name.as_seat()?, holder)))
+            .collect()
+    }
+
+    pub(super) fn held(&self) -> Vec<(LockName, Holder)> {
+        self.table().held(Instant::now())
+    }
+
+    pub(super) fn behind(&self, name: &LockName, most: usize) -> Vec<InLine> {
+        self.table().behind(name, most, Instant::now())
+    }
+
+    fn tell(&self, told: Told) {
+        if let Some((value, turn)) = told {
+            self.lobby.wake(&value, turn);
+        }
+    }
+
+    /// The table. What a panicking thread left behind is still a table: no entry is ever half
+    /// written.
+    fn table(&self) -> MutexGuard<'_, Table> {
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::time::advance;
+
+    use super::*;
+    use crate::domain::fence::Fence;
+    use crate::domain::ids::{NodeId, ShareLinkId, UserId};
+    use crate::domain::seat::Role;
+    use crate::domain::user::User;
+    use crate::locks::GRANT_KEPT_FOR;
+    use crate::locks::redis::wait_queue::LINE_DEADLINE;
+    use crate::locks::types::{Over, Owner};
+
+    const LEASE: Duration = Duration::from_secs(12);
+
+    fn claim(name: &LockName, value: &str) -> Claim {
+        let user = User { id: UserId::generate(), name: "Kim".to_owned() };
+        Claim {
+            name: name.clone(),
+            value: value.to_owned(),
+            owner: Owner { user, node: NodeId::generate(), pass: None },
+            floor: Fence::ZERO,
+            ttl: LEASE,
+            over: Over::Nobody,
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn g4_under_paused_time_a_lease_ends_to_the_millisecond() {
+        let (memory, name) = (Memory::default(), LockName::named("job:1"));
+        assert!(matches!(memory.claim(&claim(&name, "a")), Ok(Claimed::Granted(_))));
+        advance(LEASE - Duration::from_millis(1)).await;
+        assert!(matches!(memory.claim(&claim(&name, "b")), Ok(Claimed::Busy(_))));
+        advance(Duration::from_millis(1)).await;
+        assert_eq!(memory.holder(&name), None);
+        assert!(matches!(memory.claim(&claim(&name, "b")), Ok(Claimed::Granted(_))));
+    }
+
+    /// Looks from the line; gives the place, and 0 for the lock itself.
+    fn look(memory: &Memory, claim: &Claim) -> usize {
+        let waiter = Waiter { server: NodeId::generate(), arrival: 0, remembers: Duration::ZERO };
+        match memory.check_in(claim, &waiter).expect("an answer") {
+            Standing::Granted(_) => 0,
+            Standing::InLine { position, .. } => position,
+            Standing::Refused(holder) => panic!("{holder:?}"),
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn g5_under_paused_time_a_turn_lasts_until_its_deadline_in_the_line_and_then_passes_on() {
+        let (memory, name) = (Memory::default(), LockName::named("job:1"));
+        assert!(memory.claim(&claim(&name, "holder")).is_ok());
+        let (dead, living) = (claim(&name, "dead"), claim(&name, "living"));
+        assert_eq!(look(&memory, &dead), 1);
+        advance(LINE_DEADLINE / 2).await;
+        assert_eq!((look(&memory, &living), look(&memory, &living)), (2, 2));
+        memory.release(&name, "holder", Duration::ZERO);
+        assert_eq!(memory.holder(&name).expect("held").ttl, LINE_DEADLINE / 2);
+        assert_eq!(look(&memory, &living), 1);
+        advance(LINE_DEADLINE / 2 - Duration::from_millis(1)).await;
+        assert_eq!(look(&memory, &living), 1);
+        advance(Duration::from_millis(1)).await;
+        // Whoever comes by finds it free, and hands it to who waits.
+        assert!(matches!(memory.claim(&claim(&name, "new")), Ok(Claimed::Busy(_))));
+        assert_eq!(memory.holder(&name).expect("held").value, "living");
+        assert_eq!(look(&memory, &living), 0);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn g13_what_nobody_holds_or_remembers_is_forgotten() {
+        let memory = Memory::default();
+        let claim_seats = |seats: usize| {
+            let seat = |_| LockName::seat(Seat::new(ShareLinkId::generate(), Role::Writer));
+            assert!((0..seats).map(seat).all(|seat| memory.claim(&claim(&seat, "a")).is_ok()));
+        };
+        claim_seats(5_000);
+        assert_eq!(memory.table().len(), 5_000);
+        advance(GRANT_KEPT_FOR).await;
+        claim_seats(5_000);
+        assert!(memory.table().len() < 7_500, "{}", memory.table().len());
+        assert!(memory.table().swept() < 5_000);
+    }
+}

@@ -1,0 +1,369 @@
+//! The table of the locks that one process keeps: what the scripts do, without Redis.
+//!
+//! No IO, and no clock of its own: the time is handed in. So the same code is also what the model
+//! (`locks::model`) drives through clocks that step, restarts and fail-overs that this
+//! process's own memory never sees. It does in them what the scripts do.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use tokio::time::Instant;
+
+use crate::domain::fence::Fence;
+use crate::locks::GRANT_KEPT_FOR;
+use crate::locks::name::LockName;
+use crate::locks::redis::wait_queue::{LINE_DEADLINE, LINE_MAX, Standing, Turn, Waiter};
+use crate::locks::types::{Claim, Grant, Held, Holder, InLine, Over, Owner, Released, Verdict};
+
+/// A moment, as whoever keeps the locks sees it.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::locks) struct Moment {
+    /// By the clock that leases run on.
+    pub(in crate::locks) at: Instant,
+    /// By the one that fences rise with.
+    pub(in crate::locks) wall: DateTime<Utc>,
+}
+
+/// Locks by name.
+#[derive(Clone, Debug, Default)]
+pub(in crate::locks) struct Table {
+    entries: HashMap<LockName, Entry>,
+    /// Entries after the last sweep; the next one comes when they have doubled.
+    swept: usize,
+}
+
+/// What is remembered of one lock. It outlives the holder, as the grant key does in Redis.
+#[derive(Clone, Debug)]
+struct Entry {
+    /// The fence of the last grant, or above it once that was released.
+    last: Fence,
+    /// The last grant, until it is released. Expired ones stay: their holder may come back.
+    grip: Option<Grip>,
+    /// The value that was released last: it is spent.
+    released: Option<String>,
+    /// Who waits, by arrival.
+    line: Vec<Waiting>,
+    forget_at: Instant,
+}
+
+#[derive(Clone, Debug)]
+struct Grip {
+    value: String,
+    owner: Owner,
+    fence: Fence,
+    since: DateTime<Utc>,
+    ends: Instant,
+}
+
+#[derive(Clone, Debug)]
+struct Waiting {
+    value: String,
+    owner: Owner,
+    floor: Fence,
+    arrival: u64,
+    /// Until when it is believed to live.
+    due: Instant,
+}
+
+/// Whether a lock is left to a holder who may come back to it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(in crate::locks) struct Left {
+    /// Any lock, held or free: the state may be older than the last grants.
+    pub(in crate::locks) any: bool,
+    /// One of which nothing is known.
+    pub(in crate::locks) unknown: bool,
+}
+
+/// Whom to tell that the lock is theirs, and what.
+pub(in crate::locks) type Told = Option<(String, Turn)>;
+
+impl Table {
+    /// As `claim.lua`: how the claimant stands, or nothing if its value is spent. A lock may be left
+    /// to whoever had it.
+    ///
+    /// What `claim.lua` does upon a floor above its grant is not done here: this table never shows an
+    /// older state than the database without a grace.
+    pub(in crate::locks) fn claim(
+        &mut self,
+        claim: &Claim,
+        waiter: Option<&Waiter>,
+        left: Left,
+        moment: Moment,
+    ) -> (Option<Standing>, Told) {
+        let now = moment.at;
+        self.sweep(now);
+        let entry =
+            self.entries.entry(claim.name.clone()).or_insert_with(|| Entry::new(Fence::ZERO, now));
+        if entry.released.as_ref() == Some(&claim.value) {
+            return (None, None);
+        }
+        entry.line.retain(|waiting| now < waiting.due);
+        let mut replaced = None;
+        if let Some(grip) = entry.grip.as_mut().filter(|grip| now < grip.ends) {
+            let is_mine = grip.value == claim.value;
+            // A fence that the database refused is not given again.
+            if is_mine && claim.floor < grip.fence {
+                grip.ends = now + claim.ttl;
+                let (fence, since) = (grip.fence, grip.since);
+                let grant = Grant { fence, since, sent_at: now, replaced };
+                return (Some(Standing::Granted(grant)), None);
+            }
+            let may_take = match &claim.over {
+                Over::Nobody => false,
+                Over::Value(value) => *value == grip.value,
+                Over::SameUser => claim.owner.user.id == grip.owner.user.id,
+                Over::Pass(pass) => {
+                    claim.owner.user.id == grip.owner.user.id
+                        && grip.owner.pass.as_ref() == Some(pass)
+                }
+            };
+            if !is_mine && (!may_take || left.any) {
+                return (Some(entry.refuse(claim, waiter, moment)), None);
+            }
+            replaced = if is_mine { None } else { entry.holder(now) };
+        } else if left.any || (entry.knows_nothing() && left.unknown) {
+            // The holder may be about to say that it is still there.
+            return (Some(entry.refuse(claim, waiter, moment)), None);
+        } else if entry.line.first().is_some_and(|first| first.value != claim.value) {
+            let told = entry.pass_on(moment);
+            return (Some(entry.refuse(claim, waiter, moment)), told);
+        }
+        entry.line.retain(|waiting| waiting.value != claim.value);
+        let (value, owner) = (claim.value.clone(), claim.owner.clone());
+        let (fence, since) = entry.give(value, owner, claim.floor, moment, claim.ttl);
+        (Some(Standing::Granted(Grant { fence, since, sent_at: now, replaced })), None)
+    }
+
+    /// As `release.lua`.
+    pub(in crate::locks) fn release(
+        &mut self,
+        name: &LockName,
+        value: &str,
+        rest: Duration,
+        left: Left,
+        moment: Moment,
+    ) -> (Released, Told) {
+        let now = moment.at;
+        let entry =
+            self.entries.entry(name.clone()).or_insert_with(|| Entry::new(Fence::ZERO, now));
+        entry.line.retain(|waiting| waiting.value != value && now < waiting.due);
+        let is_its = entry.grip.as_ref().is_some_and(|grip| grip.value == value);
+        let is_held = entry.grip.as_ref().is_some_and(|grip| now < grip.ends);
+        if is_held && !is_its {
+            return (Released::NotHeld, None);
+        }
+        entry.forget_at = now + GRANT_KEPT_FOR;
+        // Also of what had been forgotten, or was never given: no claim or renewal that is still on
+        // its way may raise it.
+        entry.released = Some(value.to_owned());
+        if is_held && !rest.is_zero() {
+            if let Some(grip) = &mut entry.grip {
+                // Under another value, which no renewal can prolong.
+                grip.value.push_str(".done");
+                grip.owner.pass = None;
+                grip.ends = now + rest;
+            }
+            return (Released::Freed, None);
+        }
+        // Those who wait let a holder be the first to come back that was forgotten.
+        let is_left = left.any || entry.knows_nothing();
+        let told = if is_left { None } else { entry.pass_on(moment) };
+        if told.is_none() && is_its {
+            // Also for a grip that had expired: its late renewal must not raise the dead.
+            entry.grip = None;
+            entry.last = Fence(entry.last.0 + 1);
+        }
+        (if is_held { Released::Freed } else { Released::NotHeld }, told)
+    }
+
+    pub(in crate::locks) fn renew(&mut self, held: &Held, now: Instant, ttl: Duration) -> Verdict {
+        let ends = now + ttl;
+        let entry =
+            self.entries.entry(held.name.clone()).or_insert_with(|| Entry::new(Fence::ZERO, now));
+        entry.forget_at = now + GRANT_KEPT_FOR;
+        let mine = entry.grip.as_mut().filter(|grip| grip.value == held.value);
+        let is_mine = mine.as_ref().is_some_and(|grip| grip.fence == held.fence);
+        if let Some(grip) = mine.filter(|grip| now < grip.ends) {
+            grip.ends = ends;
+            return Verdict::Renewed;
+        }
+        // As `reassert.lua`: each grant with a lower fence is older than this one.
+        let is_older = entry.last < held.fence;
+        if entry.released.as_ref() == Some(&held.value) || !(is_older || is_mine) {
+            return Verdict::Lost;
+        }
+        entry.last = held.fence;
+        entry.grip = Some(Grip::of(held, ends));
+        entry.line.retain(|waiting| waiting.value != held.value);
+        Verdict::Reasserted
+    }
+
+    /// Lets a lease run anew, if it has not ended.
+    pub(in crate::locks) fn keep(&mut self, held: &Held, now: Instant, ttl: Duration) -> bool {
+        let grip = self.entries.get_mut(&held.name).and_then(|entry| entry.grip.as_mut());
+        let grip = grip.filter(|grip| grip.value == held.value && now < grip.ends);
+        grip.map(|grip| grip.ends = now + ttl).is_some()
+    }
+
+    pub(in crate::locks) fn holder(&self, name: &LockName, now: Instant) -> Option<Holder> {
+        self.entries.get(name)?.holder(now)
+    }
+
+    /// All that is held.
+    pub(in crate::locks) fn held(&self, now: Instant) -> Vec<(LockName, Holder)> {
+        let entries = self.entries.iter();
+        entries.filter_map(|(name, entry)| Some((name.clone(), entry.holder(now)?))).collect()
+    }
+
+    /// As `waiters.lua`.
+    pub(in crate::locks) fn behind(
+        &self,
+        name: &LockName,
+        most: usize,
+        now: Instant,
+    ) -> Vec<InLine> {
+        let line = self.entries.get(name).map_or(&[][..], |entry| &entry.line);
+        let living = line.iter().take(most).filter(|waiting| now < waiting.due);
+        living
+            .map(|waiting| {
+                let arrival = i64::try_from(waiting.arrival).unwrap_or(i64::MAX);
+                let since = DateTime::from_timestamp_micros(arrival).unwrap_or_default();
+                let Owner { user, node, .. } = waiting.owner.clone();
+                InLine { user, node, since }
+            })
+            .collect()
+    }
+
+    /// Forgets locks that nobody holds and nobody remembers. Amortised over the claims that made
+    /// them.
+    fn sweep(&mut self, now: Instant) {
+        const FEW: usize = 1_024;
+        if self.entries.len() < FEW.max(self.swept * 2) {
+            return;
+        }
+        self.entries.retain(|_, entry| now < entry.forget_at);
+        self.swept = self.entries.len();
+    }
+
+    #[cfg(test)]
+    pub(in crate::locks) fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    #[cfg(test)]
+    pub(in crate::locks) fn swept(&self) -> usize {
+        self.swept
+    }
+}
+
+impl Moment {
+    /// By this process's own clocks.
+    pub(in crate::locks) fn now() -> Self {
+        Self { at: Instant::now(), wall: Utc::now() }
+    }
+}
+
+impl Entry {
+    fn new(last: Fence, now: Instant) -> Self {
+        let forget_at = now + GRANT_KEPT_FOR;
+        Self { last, grip: None, released: None, line: Vec::new(), forget_at }
+    }
+
+    /// Whether nothing was ever given, as far as anybody here knows.
+    fn knows_nothing(&self) -> bool {
+        self.last == Fence::ZERO
+    }
+
+    fn give(
+        &mut self,
+        value: String,
+        owner: Owner,
+        floor: Fence,
+        moment: Moment,
+        ttl: Duration,
+    ) -> (Fence, DateTime<Utc>) {
+        let Moment { at: now, wall: since } = moment;
+        let fence = self.last.next(micros(since), floor);
+        self.last = fence;
+        self.grip = Some(Grip { value, owner, fence, since, ends: now + ttl });
+        self.forget_at = now + GRANT_KEPT_FOR;
+        (fence, since)
+    }
+
+    /// Hands the lock to the first in the line, for as long as it is believed to live.
+    fn pass_on(&mut self, moment: Moment) -> Told {
+        if self.line.is_empty() {
+            return None;
+        }
+        let first = self.line.remove(0);
+        let left = first.due.saturating_duration_since(moment.at);
+        let value = first.value.clone();
+        let (fence, since) = self.give(first.value, first.owner, first.floor, moment, left);
+        Some((value, Turn { fence, since }))
+    }
+
+    /// The answer to who cannot have it, with a place in the line if they wait.
+    fn refuse(&mut self, claim: &Claim, waiter: Option<&Waiter>, moment: Moment) -> Standing {
+        let place = waiter.and_then(|waiter| self.join(claim, waiter, moment));
+        let holder = self.holder(moment.at);
+        match place {
+            Some((position, arrival)) => Standing::InLine { position, arrival, holder },
+            None => Standing::Refused(holder),
+        }
+    }
+
+    /// A place in the line, old or new; none if it is full.
+    fn join(&mut self, claim: &Claim, waiter: &Waiter, moment: Moment) -> Option<(usize, u64)> {
+        let due = moment.at + LINE_DEADLINE;
+        let index = self.line.iter().position(|waiting| waiting.value == claim.value);
+        let index = match index {
+            Some(index) => index,
+            None if LINE_MAX <= self.line.len() => return None,
+            None => {
+                let tail = self.line.last().map_or(0, |waiting| waiting.arrival);
+                let arrival = match waiter.arrival {
+                    0 => micros(moment.wall).max(tail + 1),
+                    before => before,
+                };
+                let (value, owner) = (claim.value.clone(), claim.owner.clone());
+                let index = self.line.partition_point(|waiting| waiting.arrival <= arrival);
+                let waiting = Waiting { value, owner, floor: claim.floor, arrival, due };
+                self.line.insert(index, waiting);
+                index
+            }
+        };
+        let waiting = self.line.get_mut(index)?;
+        waiting.due = due;
+        Some((index + 1, waiting.arrival))
+    }
+
+    fn holder(&self, now: Instant) -> Option<Holder> {
+        let grip = self.grip.as_ref().filter(|grip| now < grip.ends)?;
+        Some(Holder {
+            value: grip.value.clone(),
+            owner: Owner { pass: None, ..grip.owner.clone() },
+            fence: grip.fence,
+            since: grip.since,
+            ttl: grip.ends.saturating_duration_since(now),
+            waiting: self.line.iter().filter(|waiting| now < waiting.due).count(),
+        })
+    }
+}
+
+impl Grip {
+    fn of(held: &Held, ends: Instant) -> Self {
+        Self {
+            value: held.value.clone(),
+            owner: held.owner.clone(),
+            fence: held.fence,
+            since: held.since,
+            ends,
+        }
+    }
+}
+
+/// µs since the epoch; 0 for a clock that stands before it, which the fence survives.
+fn micros(time: DateTime<Utc>) -> u64 {
+    u64::try_from(time.timestamp_micros()).unwrap_or(0)
+}

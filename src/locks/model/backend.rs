@@ -1,0 +1,258 @@
+//! The keeper of the locks in the model: the real table, a replica of it that lags, and for each
+//! answer the oracle's word. It can be made to break one rule.
+
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use tokio::time::Instant;
+
+use crate::domain::fence::Fence;
+use crate::domain::ids::NodeId;
+use crate::locks::memory::table::{Left, Moment, Table};
+use crate::locks::model::oracle::{Account, Asked, Said};
+use crate::locks::model::{Breach, Lawful, Number, Wrong, breach};
+use crate::locks::name::LockName;
+use crate::locks::redis::wait_queue::{Standing, Waiter};
+use crate::locks::types::{Claim, Held, Over, Released, Verdict};
+
+/// How many states of before are kept.
+const SNAPSHOTS: usize = 4;
+
+#[derive(Clone, Debug, Default)]
+struct State {
+    table: Table,
+    accounts: Vec<Account>,
+}
+
+pub(crate) struct Keeper {
+    state: State,
+    replica: State,
+    /// What the keeper stored, the last one last.
+    snapshots: Vec<State>,
+    names: Vec<LockName>,
+    server: NodeId,
+    wrong: Option<Wrong>,
+}
+
+/// A claim under way, or a look from the line.
+#[derive(Clone, Debug)]
+pub(crate) struct Request {
+    pub(crate) claim: Claim,
+    pub(crate) key: usize,
+    pub(crate) who: Number,
+    /// When it came to the line before, or 0; none if it does not wait.
+    pub(crate) waits: Option<u64>,
+    /// For how long any holder may come back to a keeper that is another than before.
+    pub(crate) grace: Duration,
+    /// For how long whoever had the lock may come back to a keeper that knows nothing.
+    pub(crate) remembers: Duration,
+}
+
+/// What the keeper said, and whom it told that the lock is theirs.
+pub(crate) struct Answer<T> {
+    pub(crate) said: T,
+    pub(crate) told: Option<Number>,
+}
+
+impl Keeper {
+    pub(crate) fn new(keys: usize, wrong: Option<Wrong>) -> Self {
+        let names = (0..keys).map(|key| LockName::named(&format!("model:{key}"))).collect();
+        let state = State { table: Table::default(), accounts: vec![Account::default(); keys] };
+        let (replica, server) = (state.clone(), NodeId::generate());
+        Self { snapshots: vec![state.clone()], state, replica, names, server, wrong }
+    }
+
+    pub(crate) fn name(&self, key: usize) -> &LockName {
+        &self.names[key]
+    }
+
+    /// Who has it by the oracle's count.
+    pub(crate) fn holder(&self, key: usize, now: Instant) -> Option<Number> {
+        self.state.accounts[key].holder(now)
+    }
+
+    /// Who had it last, if it ended by itself.
+    pub(crate) fn expired(&self, key: usize, now: Instant) -> Option<Number> {
+        self.state.accounts[key].expired(now)
+    }
+
+    /// How many wait.
+    pub(crate) fn waiting(&self, key: usize, now: Instant) -> usize {
+        self.state.accounts[key].waiting(now)
+    }
+
+    pub(crate) fn empty(&mut self) {
+        let keys = self.names.len();
+        self.state = State { table: Table::default(), accounts: vec![Account::default(); keys] };
+    }
+
+    pub(crate) fn copy_to_replica(&mut self) {
+        self.replica = self.state.clone();
+    }
+
+    /// Stores the state.
+    pub(crate) fn save(&mut self) {
+        if SNAPSHOTS <= self.snapshots.len() {
+            self.snapshots.remove(0);
+        }
+        self.snapshots.push(self.state.clone());
+    }
+
+    pub(crate) fn snapshots(&self) -> usize {
+        self.snapshots.len()
+    }
+
+    /// Goes back in time, to one of the snapshots.
+    pub(crate) fn restore(&mut self, number: usize) {
+        if let Some(snapshot) = self.snapshots.get(number) {
+            self.state = snapshot.clone();
+        }
+    }
+
+    pub(crate) fn fail_over(&mut self) {
+        self.state = self.replica.clone();
+    }
+
+    /// `over` is whom it may take the lock from.
+    pub(crate) fn claim(
+        &mut self,
+        request: &Request,
+        over: Option<Number>,
+        now: Instant,
+    ) -> Result<Answer<Option<Standing>>, Breach> {
+        let Request { claim, key, who, waits, grace, remembers } = request;
+        let mut waiter =
+            waits.map(|arrival| Waiter { server: self.server, arrival, remembers: *remembers });
+        let mut claim = claim.clone();
+        let mut left = Left { any: !grace.is_zero(), unknown: !remembers.is_zero() };
+        match self.wrong {
+            Some(Wrong::BareCounter) => claim.floor = Fence::ZERO,
+            Some(Wrong::NoGrace) => left = Left::default(),
+            Some(Wrong::GraceOfTheEmpty) => {
+                left = Left { any: false, unknown: left.any || left.unknown };
+            }
+            Some(Wrong::AnybodyTakesOver) if claim.over == Over::SameUser => {
+                let holder = self.state.table.holder(&claim.name, now);
+                claim.over = Over::Value(holder.map_or(String::new(), |holder| holder.value));
+            }
+            Some(Wrong::NewcomersFirst) => {
+                waiter = waiter.map(|it| Waiter { arrival: 1_000_000 - *who as u64, ..it });
+            }
+            _ => {}
+        }
+        let moment = self.moment(now);
+        let (standing, told) = self.state.table.claim(&claim, waiter.as_ref(), left, moment);
+        let said = match &standing {
+            None => Said::Spent,
+            Some(Standing::Granted(grant)) => Said::Granted {
+                fence: grant.fence,
+                replaced: grant.replaced.as_ref().map(|holder| number_of(&holder.value)),
+            },
+            Some(Standing::InLine { position, arrival, .. }) => {
+                Said::InLine { position: *position, arrival: *arrival }
+            }
+            Some(Standing::Refused(_)) => Said::Refused,
+        };
+        let asked = Asked {
+            who: *who,
+            floor: request.claim.floor,
+            over,
+            waits: *waits,
+            left: Left { any: !grace.is_zero(), unknown: !remembers.is_zero() },
+            now,
+            until: now + claim.ttl,
+        };
+        let told = told.map(|(value, _turn)| number_of(&value));
+        self.state.accounts[*key].asked(asked, said, told)?;
+        self.compare(*key, now, "G1")?;
+        Ok(Answer { said: standing, told })
+    }
+
+    pub(crate) fn release(
+        &mut self,
+        key: usize,
+        who: Number,
+        left: Left,
+        now: Instant,
+    ) -> Result<Answer<Released>, Breach> {
+        let name = self.names[key].clone();
+        let mut value = value_of(who);
+        if self.wrong == Some(Wrong::ReleaseWithoutCompare)
+            && let Some(holder) = self.state.table.holder(&name, now)
+        {
+            value = holder.value;
+        }
+        let moment = self.moment(now);
+        let (said, told) = self.state.table.release(&name, &value, Duration::ZERO, left, moment);
+        let told = told.map(|(value, _turn)| number_of(&value));
+        self.state.accounts[key].gave(who, now, said == Released::Freed, told, left)?;
+        self.compare(key, now, "G6")?;
+        Ok(Answer { said, told })
+    }
+
+    pub(crate) fn renew(
+        &mut self,
+        key: usize,
+        held: &Held,
+        now: Instant,
+        ttl: Duration,
+    ) -> Result<Verdict, Breach> {
+        let holder = self.state.table.holder(&held.name, now);
+        let nobody_has_it = holder.is_none();
+        let mut verdict = self.state.table.renew(held, now, ttl);
+        match self.wrong {
+            Some(Wrong::NoFenceComparison)
+                if holder.is_some_and(|holder| holder.value != held.value) =>
+            {
+                verdict = Verdict::Lost;
+            }
+            Some(Wrong::RenewalRaisesReleased) if nobody_has_it => verdict = Verdict::Reasserted,
+            Some(Wrong::RestartForgets) if nobody_has_it => verdict = Verdict::Lost,
+            _ => {}
+        }
+        let who = number_of(&held.value);
+        self.state.accounts[key].kept(who, held.fence, now, now + ttl, verdict)?;
+        self.compare(key, now, "G6")?;
+        Ok(verdict)
+    }
+
+    /// Whether the table and the oracle see one holder and one line, and no lease is longer than
+    /// it may be.
+    fn compare(&mut self, key: usize, now: Instant, law: &'static str) -> Lawful {
+        let account = &mut self.state.accounts[key];
+        let seen = self.state.table.holder(&self.names[key], now);
+        let who = seen.as_ref().map(|holder| number_of(&holder.value));
+        if who != account.holder(now) {
+            let expected = account.holder(now);
+            return Err(breach(law, format!("{who:?} has the lock, and not {expected:?}")));
+        }
+        let Some(holder) = seen else { return Ok(()) };
+        if holder.waiting != account.waiting(now) {
+            return Err(breach("G5", format!("{} wait: {account:?}", holder.waiting)));
+        }
+        account.saw_fence(holder.fence)
+    }
+
+    fn moment(&self, now: Instant) -> Moment {
+        let wall = match self.wrong {
+            // The counter is all that is left of the three.
+            Some(Wrong::BareCounter) => DateTime::UNIX_EPOCH,
+            _ => wall(now),
+        };
+        Moment { at: now, wall }
+    }
+}
+
+/// The clock that fences rise with is the one that leases run on, as in Redis.
+fn wall(now: Instant) -> DateTime<Utc> {
+    let since = now.saturating_duration_since(super::beginning());
+    DateTime::from_timestamp(1_790_000_000, 0).unwrap_or_default() + since
+}
+
+pub(crate) fn value_of(who: Number) -> String {
+    format!("s{who}")
+}
+
+fn number_of(value: &str) -> Number {
+    value.strip_prefix('s').and_then(|number| number.parse().ok()).unwrap_or(Number::MAX)
+}

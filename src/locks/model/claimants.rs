@@ -1,0 +1,345 @@
+//! What those do who want a seat in the model, until they have it or go: as `session::seating`,
+//! `locks::waiting` and `locks::owed` do.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use crate::domain::fence::Fence;
+use crate::domain::ids::NodeId;
+use crate::domain::user::User;
+use crate::locks::model::backend::{Request, value_of};
+use crate::locks::model::database::Job;
+use crate::locks::model::deadlines::Belief;
+use crate::locks::model::plan::{MS, Manner, SECOND};
+use crate::locks::model::world::{Ask, Call, Event, Reply, World};
+use crate::locks::model::{KEYS, Number, RENEW_EVERY, SERVERS, TTL, USERS};
+use crate::locks::reclaim_token::Pass;
+use crate::locks::redis::server_identity::RETURN_GRACE;
+use crate::locks::redis::wait_queue::{LOOK_EVERY, Standing};
+use crate::locks::types::{Claim, Grant, Held, Over, Owner, Released};
+
+/// How long a single call is waited for.
+const PATIENCE: u64 = SECOND;
+
+pub(crate) struct Session<B> {
+    pub(super) server: usize,
+    pub(super) user: usize,
+    pub(super) key: usize,
+    claim: Claim,
+    pub(super) state: State<B>,
+    tries: u32,
+    arrival: u64,
+    /// Counts its looks.
+    pub(super) looks: u64,
+    is_looking: bool,
+    was_rung: bool,
+    look_failed: bool,
+    /// The end of the lease that it waits for, as far as it knows.
+    holder_until: Instant,
+    /// A claim was never answered, and may yet be carried out.
+    is_in_doubt: bool,
+    denials: u32,
+    /// When the client was heard last, if it is silent; with how often and how long its server had
+    /// stood still by then.
+    pub(super) silent: Option<(u64, u64, u64)>,
+    pub(super) ended: Option<u64>,
+    /// The keeper that knew of it when it sat down.
+    pub(super) run: u64,
+    /// How far the keeper's clock had gone back when it came.
+    pub(super) stepped_back: u64,
+    /// Until when it may write, counted here from what was sent and answered.
+    pub(super) deadline: Instant,
+    /// What had disturbed the keeper when its lease last began anew.
+    pub(super) disturbances: u64,
+}
+
+pub(crate) enum State<B> {
+    Asking,
+    InLine,
+    Ratifying { grant: Grant, sent_at: Instant },
+    Seated { belief: B, held: Held },
+    Ended,
+}
+
+impl<B: Belief> World<B> {
+    pub(super) fn comes(&mut self, manner: Manner) {
+        let (server, user, key) =
+            (self.dice.index(SERVERS), self.dice.index(USERS), self.dice.index(KEYS));
+        let over = match manner {
+            Manner::Tries | Manner::Waits => Over::Nobody,
+            Manner::TakesOver => Over::SameUser,
+            Manner::Resumes => match self.silent_one(server, key) {
+                Some(who) => {
+                    let user = self.sessions[who].user;
+                    // By the secret of its seat, or by a knock that it did not answer.
+                    let knocks = Over::Value(value_of(who));
+                    let over = pass_of(who).filter(|_| who % 2 == 0).map_or(knocks, Over::Pass);
+                    return self.asks(server, user, key, over, false);
+                }
+                None => return,
+            },
+        };
+        self.asks(server, user, key, over, manner == Manner::Waits);
+    }
+
+    fn silent_one(&self, server: usize, key: usize) -> Option<Number> {
+        self.sessions.iter().position(|it| {
+            it.server == server && it.key == key && it.silent.is_some() && it.is_seated()
+        })
+    }
+
+    pub(super) fn asks(&mut self, server: usize, user: usize, key: usize, over: Over, waits: bool) {
+        let who = self.sessions.len();
+        let id = format!("u{user}").parse().expect("a user id");
+        let claim = Claim {
+            name: self.keeper.name(key).clone(),
+            value: value_of(who),
+            owner: Owner {
+                user: User { id, name: String::new() },
+                node: node(),
+                pass: pass_of(who),
+            },
+            floor: self.database.floor(key),
+            ttl: TTL,
+            over,
+        };
+        let now = self.local(server);
+        self.sessions.push(Session {
+            server,
+            user,
+            key,
+            claim,
+            state: State::Asking,
+            tries: 0,
+            arrival: 0,
+            looks: 0,
+            is_looking: false,
+            was_rung: false,
+            look_failed: false,
+            holder_until: now,
+            is_in_doubt: false,
+            denials: 0,
+            silent: None,
+            ended: None,
+            run: 0,
+            stepped_back: self.stepped_back,
+            deadline: now,
+            disturbances: 0,
+        });
+        if waits { self.look(who) } else { self.claim(who) }
+    }
+
+    fn claim(&mut self, who: Number) {
+        let session = &self.sessions[who];
+        let request = Request {
+            claim: session.claim.clone(),
+            key: session.key,
+            who,
+            waits: None,
+            grace: self.grace(session.server),
+            remembers: Duration::ZERO,
+        };
+        self.call(session.server, Ask::Lock(Box::new(request)), PATIENCE);
+    }
+
+    /// A waiter looks whether it is its turn.
+    pub(super) fn look(&mut self, who: Number) {
+        let server = self.sessions[who].server;
+        let (now, met) = (self.local(server), self.grace(server));
+        let session = &mut self.sessions[who];
+        if session.is_looking || !matches!(session.state, State::Asking | State::InLine) {
+            return;
+        }
+        (session.is_looking, session.was_rung) = (true, false);
+        let failed = if session.look_failed { RETURN_GRACE } else { Duration::ZERO };
+        let request = Request {
+            claim: session.claim.clone(),
+            key: session.key,
+            who,
+            waits: Some(session.arrival),
+            grace: met,
+            remembers: session.holder_until.saturating_duration_since(now).max(failed),
+        };
+        self.call(server, Ask::Lock(Box::new(request)), PATIENCE);
+    }
+
+    /// For how long a keeper that is another than before is left to those who held its locks.
+    pub(super) fn grace(&self, server: usize) -> Duration {
+        self.servers[server].grace_until.saturating_duration_since(self.local(server))
+    }
+
+    pub(super) fn rings(&mut self, who: Number) {
+        self.sessions[who].was_rung = true;
+        self.look(who);
+    }
+
+    fn look_in(&mut self, who: Number, time: u64) {
+        let session = &mut self.sessions[who];
+        session.looks += 1;
+        let (server, looks) = (session.server, session.looks);
+        self.push(self.now + self.true_time(server, time), Event::Looks(who, looks));
+    }
+
+    /// An answer that came in time.
+    pub(super) fn answered(&mut self, call: &Call, reply: Reply) {
+        match (&call.ask, reply) {
+            (Ask::Lock(request), Reply::Standing(standing)) => {
+                self.sessions[request.who].is_looking = false;
+                self.stands(request.who, call.sent_at, standing);
+            }
+            (Ask::Renew(held), Reply::Verdicts(verdicts)) => {
+                for ((who, _), verdict) in held.iter().zip(verdicts) {
+                    self.is_renewed(*who, call.sent_at, verdict);
+                }
+            }
+            (Ask::Release(who), Reply::Released(released)) => {
+                let session = &mut self.sessions[*who];
+                session.denials += 1;
+                let is_sure = !session.is_in_doubt || 2 <= session.denials;
+                if released == Released::NotHeld && !is_sure {
+                    self.call(call.server, Ask::Release(*who), PATIENCE);
+                }
+            }
+            (Ask::Lock(_) | Ask::Renew(_) | Ask::Release(_), _) => {}
+        }
+    }
+
+    pub(super) fn timed_out(&mut self, call: &Call) {
+        match &call.ask {
+            Ask::Lock(request) if request.waits.is_some() && request.waits != Some(0) => {
+                let session = &mut self.sessions[request.who];
+                (session.is_looking, session.look_failed) = (false, true);
+                self.look_in(request.who, 200 * MS);
+            }
+            Ask::Lock(request) => {
+                // It may have been carried out, or may yet be.
+                self.sessions[request.who].is_in_doubt = true;
+                self.ends(request.who);
+            }
+            Ask::Renew(_) => self.tick_in(call.server, RENEW_EVERY / 4),
+            Ask::Release(who) => self.call(call.server, Ask::Release(*who), PATIENCE),
+        }
+    }
+
+    fn stands(&mut self, who: Number, sent_at: Instant, standing: Option<Standing>) {
+        let (now, key) = (self.now, self.sessions[who].key);
+        let session = &mut self.sessions[who];
+        if matches!(session.state, State::Ended) {
+            return;
+        }
+        session.look_failed = false;
+        match standing {
+            None | Some(Standing::Refused(_)) => {
+                session.state = State::Ended;
+                session.ended = Some(now);
+                self.seen.refused += 1;
+            }
+            Some(Standing::Granted(grant)) => {
+                let (server, fence, replaced) = (session.server, grant.fence, &grant.replaced);
+                let former = replaced.as_ref().and_then(|it| it.value.get(1..)?.parse().ok());
+                session.state = State::Ratifying { grant, sent_at };
+                self.seen.granted += 1;
+                self.seen.taken_over += u64::from(former.is_some());
+                // The others learn it from their next renewal.
+                let is_here = |it: &Number| self.sessions[*it].server == server;
+                if let Some(former) = former.filter(is_here) {
+                    self.ends(former);
+                }
+                self.store(Job::Ratify { who, key, fence });
+            }
+            Some(Standing::InLine { arrival, holder, .. }) => {
+                session.state = State::InLine;
+                session.arrival = arrival;
+                let lease = holder.as_ref().map_or(RETURN_GRACE, |holder| holder.ttl);
+                let next = if session.was_rung { Duration::ZERO } else { lease.min(LOOK_EVERY) };
+                let server = session.server;
+                if let Some(holder) = holder {
+                    self.sessions[who].holder_until = self.local(server) + holder.ttl.min(TTL);
+                }
+                let next = u64::try_from(next.as_micros()).unwrap_or(u64::MAX);
+                self.look_in(who, next + 2 * MS);
+            }
+        }
+    }
+
+    /// What the database said to a grant.
+    pub(super) fn ratified(&mut self, who: Number, ratified: Result<(), Fence>) {
+        let now = self.local(self.sessions[who].server);
+        let session = &mut self.sessions[who];
+        let State::Ratifying { grant, sent_at } = &session.state else { return };
+        match ratified {
+            Ok(()) => {
+                let claim = &session.claim;
+                let held = Held {
+                    name: claim.name.clone(),
+                    value: claim.value.clone(),
+                    owner: claim.owner.clone(),
+                    fence: grant.fence,
+                    since: grant.since,
+                };
+                session.deadline = own_deadline(*sent_at);
+                session.run = self.run;
+                let belief = B::begin(held.clone(), TTL, *sent_at, now);
+                session.state = State::Seated { belief, held };
+                self.seen.seated += 1;
+            }
+            Err(last) if session.tries < 3 => {
+                session.tries += 1;
+                session.claim.floor = last;
+                // What was taken once is not taken again.
+                session.claim.over = Over::Nobody;
+                session.state = State::Asking;
+                self.seen.fences_refused += 1;
+                self.claim(who);
+            }
+            Err(_) => self.ends(who),
+        }
+    }
+
+    /// It is over, and what it may have is given back.
+    pub(super) fn ends(&mut self, who: Number) {
+        let now = self.now;
+        let session = &mut self.sessions[who];
+        let was_asking = matches!(session.state, State::Asking);
+        if let State::Seated { belief, .. } = &session.state {
+            belief.end();
+        }
+        if matches!(std::mem::replace(&mut session.state, State::Ended), State::Ended) {
+            return;
+        }
+        // A question that is under way may be answered by a grant.
+        session.is_in_doubt |= session.is_looking || was_asking;
+        session.ended = Some(now);
+        let server = session.server;
+        self.call(server, Ask::Release(who), PATIENCE);
+    }
+
+    /// Its process is dead: nobody gives anything back.
+    pub(super) fn is_gone(&mut self, who: Number) {
+        let session = &mut self.sessions[who];
+        session.state = State::Ended;
+        session.ended.get_or_insert(self.now);
+    }
+}
+
+impl<B> Session<B> {
+    pub(super) fn is_seated(&self) -> bool {
+        matches!(self.state, State::Seated { .. })
+    }
+}
+
+/// Until when a lease is trusted that was asked for at `sent_at`: said here a second time.
+pub(super) fn own_deadline(sent_at: Instant) -> Instant {
+    sent_at + Duration::from_millis(10_500)
+}
+
+/// By what a session is come back to.
+pub(super) fn pass_of(who: Number) -> Option<Pass> {
+    Some(Pass::of(&value_of(who)))
+}
+
+fn node() -> NodeId {
+    static NODE: std::sync::LazyLock<NodeId> = std::sync::LazyLock::new(NodeId::generate);
+    *NODE
+}

@@ -1,0 +1,166 @@
+//! Many locks renewed, or asked about, at once.
+//!
+//! A failure leaves open what became of the locks it is about, and of no others.
+
+use std::time::Duration;
+
+use redis::{Pipeline, Value};
+use tokio::time::Instant;
+
+use crate::locks::GRANT_KEPT_FOR;
+use crate::locks::name::LockName;
+use crate::locks::redis::call::{Calls, Route};
+use crate::locks::redis::connection::PATIENCE;
+use crate::locks::redis::pipeline::{Errand, Lane, Order, errands};
+use crate::locks::redis::reply::{self, unexpected};
+use crate::locks::redis::scripts::millis;
+use crate::locks::types::{Held, Holder, LocksError, Round, Verdict};
+
+/// What a node of a Cluster is waited for at the least.
+const NODE_PATIENCE_MIN: Duration = Duration::from_millis(50);
+
+impl Calls {
+    /// Renews each for its TTL, and keeps the grants from being forgotten at the positions that
+    /// `keeps` names. One Redis of several is waited for no longer than `patience`.
+    ///
+    /// # Errors
+    ///
+    /// [`LocksError`] when there is no answer for any of them.
+    pub(in crate::locks) async fn renew(
+        &self,
+        held: &[(&Held, Duration)],
+        keeps: &[bool],
+        patience: Duration,
+    ) -> Result<Round, LocksError> {
+        let (scripts, spelling) = (&self.scripts, self.scripts.spelling);
+        let deadline = Instant::now() + self.patience(held, patience);
+        let some = |at: &[usize]| -> Vec<_> {
+            at.iter().filter_map(|at| held.get(*at).copied()).collect()
+        };
+        let renewal = Order {
+            script: &scripts.renew,
+            lane: Lane::Renewals,
+            add: |at: &[usize], request: &mut Pipeline| {
+                request.add_command(scripts.renew(&some(at)));
+                let kept = at.iter().filter(|at| keeps.get(**at) == Some(&true));
+                for (held, _ttl) in kept.filter_map(|at| held.get(*at)) {
+                    let grant = held.name.grant_key(spelling);
+                    request.cmd("PEXPIRE").arg(grant).arg(millis(GRANT_KEPT_FOR)).ignore();
+                }
+            },
+            deadline,
+        };
+        let all = self.errands(held, 0..held.len());
+        let answers = self.run(all, &renewal).await;
+        let mut verdicts = vec![Verdict::Unknown; held.len()];
+        let refused = write(&answers.replies, &mut verdicts)?;
+        let mut fault = answers.fault;
+        if !refused.is_empty() {
+            let reassertion = Order {
+                script: &scripts.reassert,
+                lane: Lane::Renewals,
+                add: |at: &[usize], request: &mut Pipeline| {
+                    request.add_command(scripts.reassert(&some(at)));
+                },
+                deadline,
+            };
+            let back = self.run(self.errands(held, refused), &reassertion).await;
+            for at in write(&back.replies, &mut verdicts)? {
+                put(&[at], vec![Verdict::Lost], &mut verdicts);
+            }
+            fault = fault.or(back.fault);
+        }
+        let Some(sent_at) = answers.sent_at else { return Err(fault.unwrap_or_else(unexpected)) };
+        if let Some(error) = fault {
+            if verdicts.iter().all(|verdict| *verdict == Verdict::Unknown) {
+                return Err(error);
+            }
+            tracing::warn!(%error, "some locks could not be renewed");
+        }
+        Ok(Round { sent_at, verdicts })
+    }
+
+    /// Who has each, by position.
+    pub(in crate::locks) async fn holders(
+        &self,
+        names: &[LockName],
+    ) -> Result<Vec<Option<Holder>>, LocksError> {
+        let some = |at: &[usize]| -> Vec<_> {
+            at.iter().filter_map(|at| names.get(*at).cloned()).collect()
+        };
+        let question = Order {
+            script: &self.scripts.holders,
+            lane: Lane::Calls,
+            add: |at: &[usize], request: &mut Pipeline| {
+                request.add_command(self.scripts.holders(&some(at)));
+            },
+            deadline: Instant::now() + PATIENCE,
+        };
+        let slots = names.iter().enumerate().map(|(at, name)| (at, (self.slot(name), ())));
+        let answers = self.run(errands(slots), &question).await;
+        if let Some(error) = answers.fault {
+            return Err(error);
+        }
+        let mut holders = vec![None; names.len()];
+        for (at, reply) in &answers.replies {
+            put(at, reply::holders(reply, at.len())?, &mut holders);
+        }
+        Ok(holders)
+    }
+
+    fn errands(
+        &self,
+        held: &[(&Held, Duration)],
+        at: impl IntoIterator<Item = usize>,
+    ) -> Vec<Errand> {
+        let of = |at: usize| {
+            let (held, ttl) = held.get(at)?;
+            Some((at, (self.slot(&held.name), *ttl)))
+        };
+        errands(at.into_iter().filter_map(of))
+    }
+
+    /// How long a round may wait for a Redis. One of several must not use up the time that the
+    /// shortest lease leaves to all.
+    fn patience(&self, held: &[(&Held, Duration)], most: Duration) -> Duration {
+        let shortest = held.iter().map(|(_held, ttl)| *ttl).min().unwrap_or(PATIENCE);
+        match &self.route {
+            Route::Single(_) => PATIENCE,
+            Route::Cluster(_) => (shortest / 6).min(most).clamp(NODE_PATIENCE_MIN, PATIENCE),
+        }
+    }
+}
+
+/// Puts each at its position.
+fn put<T>(at: &[usize], what: Vec<T>, places: &mut [T]) {
+    for (at, what) in at.iter().zip(what) {
+        if let Some(place) = places.get_mut(*at) {
+            *place = what;
+        }
+    }
+}
+
+/// Writes what the letters of the replies say. Gives the positions of what is not held under its value
+/// by the replies, of which there is no verdict yet.
+fn write(
+    replies: &[(Vec<usize>, Value)],
+    verdicts: &mut [Verdict],
+) -> Result<Vec<usize>, LocksError> {
+    let mut refused = Vec::new();
+    for (at, reply) in replies {
+        for (at, letter) in at.iter().zip(reply::verdicts(reply, at.len())?) {
+            let verdict = match letter {
+                b'1' => Verdict::Renewed,
+                b'2' => Verdict::Reasserted,
+                _ => {
+                    refused.push(*at);
+                    continue;
+                }
+            };
+            if let Some(place) = verdicts.get_mut(*at) {
+                *place = verdict;
+            }
+        }
+    }
+    Ok(refused)
+}

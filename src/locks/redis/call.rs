@@ -1,0 +1,253 @@
+//! Single calls of scripts: claims, releases, questions.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use redis::{Cmd, ErrorKind, Pipeline, RedisError, RedisResult, ServerErrorKind, Value};
+use tokio::time::{Instant, sleep};
+
+use crate::domain::fence::Fence;
+use crate::locks::name::LockName;
+use crate::locks::redis::args::Item;
+use crate::locks::redis::cluster::{Cluster, Turn};
+use crate::locks::redis::coalesce::only;
+use crate::locks::redis::connection::{Answer, Link, PATIENCE, jittered};
+use crate::locks::redis::error::{Fault, explain};
+use crate::locks::redis::node::Node;
+use crate::locks::redis::reply;
+use crate::locks::redis::scripts::{Script, Scripts, pipeline};
+use crate::locks::redis::server_identity::Acquaintance;
+use crate::locks::types::{InLine, LocksError, Released};
+use crate::redis_client::Address;
+
+/// Pause before what nobody could do a moment ago is asked again.
+const PAUSE: Duration = Duration::from_millis(50);
+/// How often a call is sent on at once before that is thought to be a circle.
+const HOPS_MAX: u32 = 3;
+
+/// Where locks are, and the scripts that are called there.
+#[derive(Clone, Debug)]
+pub(in crate::locks) struct Calls {
+    pub(in crate::locks) route: Route,
+    pub(in crate::locks) scripts: Arc<Scripts>,
+}
+
+/// Which Redis has which lock.
+#[derive(Clone, Debug)]
+pub(in crate::locks) enum Route {
+    /// There is one.
+    Single(Arc<Node>),
+    /// The one that has its slot.
+    Cluster(Arc<Cluster>),
+}
+
+/// How a node is asked for a slot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::locks) enum Way {
+    Straight,
+    /// It is just getting the slot.
+    Asking,
+}
+
+impl Calls {
+    /// Claims or releases once; once more if Redis did not know the script, or if it was refused
+    /// where it was sent and is to be sent elsewhere.
+    pub(in crate::locks) async fn call(&self, item: Item) -> Result<(Instant, Value), Fault> {
+        if let Route::Single(node) = &self.route {
+            let (sent_at, reply) = node.together.ask(item).await?;
+            return Ok((sent_at, reply.map_err(|error| refused(node, &error))?));
+        }
+        let one = |whom: &Acquaintance| self.scripts.several([&item].into_iter(), whom);
+        let (sent_at, reply) = self.call_script(&item.name, &self.scripts.several, one).await?;
+        Ok((sent_at, only(reply).ok_or(Fault::Unknown(reply::unexpected()))?))
+    }
+
+    /// The same for any script about a lock. The call is made anew for each node, when there is a
+    /// connection to send it on.
+    async fn call_script(
+        &self,
+        name: &LockName,
+        script: &Script,
+        call: impl Fn(&Acquaintance) -> Cmd,
+    ) -> Result<(Instant, Value), Fault> {
+        let deadline = Instant::now() + PATIENCE;
+        match &self.route {
+            Route::Single(node) => {
+                let (sent_at, reply) =
+                    call_at(&node.end(), script, &call, Way::Straight, deadline).await?;
+                Ok((sent_at, reply.map_err(|error| refused(node, &error))?))
+            }
+            Route::Cluster(cluster) => call_in(cluster, name.slot(), script, &call, deadline).await,
+        }
+    }
+
+    /// The nodes that have locks.
+    ///
+    /// # Errors
+    ///
+    /// [`LocksError`] when none is known yet.
+    pub(in crate::locks) async fn nodes(&self) -> Result<Vec<Arc<Node>>, LocksError> {
+        match &self.route {
+            Route::Single(node) => Ok(vec![Arc::clone(node)]),
+            Route::Cluster(cluster) => {
+                Ok(cluster.some_view(Instant::now() + PATIENCE).await?.nodes().to_vec())
+            }
+        }
+    }
+
+    /// Which Redis has a lock, as far as is known: the same for all locks that are together.
+    pub(in crate::locks) fn place_of(&self, name: &LockName) -> Option<Address> {
+        match &self.route {
+            Route::Single(node) => Some(node.address.clone()),
+            Route::Cluster(cluster) => {
+                cluster.supposed(name.slot()).ok().map(|node| node.address.clone())
+            }
+        }
+    }
+
+    /// For how long whoever held a lock may still come back of which its Redis knows nothing, as
+    /// far as is known, if it is claimed with this floor.
+    pub(in crate::locks) fn grace(&self, name: &LockName, floor: Fence) -> Duration {
+        match &self.route {
+            Route::Single(node) => node.acquaintance.grace(floor),
+            Route::Cluster(cluster) => cluster
+                .supposed(name.slot())
+                .map_or(Duration::ZERO, |node| node.acquaintance.grace(floor)),
+        }
+    }
+
+    /// Compares and gives back; nobody gets it for `rest`.
+    pub(in crate::locks) async fn release(
+        &self,
+        name: &LockName,
+        value: &str,
+        rest: Duration,
+    ) -> Result<Released, Fault> {
+        let call = self.scripts.release(name, value, rest);
+        let (_sent_at, reply) = self.call(call).await?;
+        reply::released(&reply).map_err(Fault::Unknown)
+    }
+
+    /// Who waits for a lock: the first `most`.
+    pub(in crate::locks) async fn behind(
+        &self,
+        name: &LockName,
+        most: usize,
+    ) -> Result<Vec<InLine>, Fault> {
+        let call = |_: &Acquaintance| self.scripts.behind(name, most);
+        let (_sent_at, reply) = self.call_script(name, &self.scripts.behind, call).await?;
+        reply::behind(&reply).map_err(Fault::Unknown)
+    }
+}
+
+impl Node {
+    /// Sends commands and gives their answers, of which none may be an error.
+    pub(in crate::locks) async fn ask(&self, pipeline: &Pipeline) -> Result<Vec<Value>, Fault> {
+        let answer = self.calls.ask(pipeline, Instant::now() + PATIENCE).await?;
+        answer
+            .replies
+            .into_iter()
+            .map(|reply| reply.map_err(|error| refused(self, &error)))
+            .collect()
+    }
+}
+
+/// Calls a script where the slot is.
+async fn call_in(
+    cluster: &Cluster,
+    slot: u16,
+    script: &Script,
+    call: &impl Fn(&Acquaintance) -> Cmd,
+    deadline: Instant,
+) -> Result<(Instant, Value), Fault> {
+    let (mut asking, mut hops) = (None, 0);
+    loop {
+        let (node, way) = match asking.take() {
+            Some(node) => (node, Way::Asking),
+            None => (cluster.serving(slot, deadline).await?, Way::Straight),
+        };
+        let (sent_at, reply) = call_at(&node.end(), script, call, way, deadline).await?;
+        let error = match reply {
+            Ok(value) => return Ok((sent_at, value)),
+            Err(error) => error,
+        };
+        hops += 1;
+        let why = match cluster.turn(&node, slot, &error) {
+            Turn::Elsewhere if hops < HOPS_MAX => continue,
+            Turn::Asking(there) if hops < HOPS_MAX => {
+                asking = Some(there);
+                continue;
+            }
+            Turn::Elsewhere | Turn::Asking(_) => explain(&error),
+            Turn::Later(why) => why,
+            Turn::Refused(why) => return Err(Fault::Refused(why)),
+        };
+        let pause = jittered(PAUSE);
+        if deadline <= Instant::now() + pause {
+            return Err(Fault::Unsent(why));
+        }
+        sleep(pause).await;
+        hops = 0;
+    }
+}
+
+/// Where a call is sent, and what is known of who is there.
+#[derive(Clone, Debug)]
+pub(in crate::locks) struct End {
+    pub(in crate::locks) link: Link,
+    pub(in crate::locks) acquaintance: Arc<Acquaintance>,
+}
+
+/// Calls a script at one Redis, once more if that did not know it.
+pub(in crate::locks) async fn call_at(
+    end: &End,
+    script: &Script,
+    call: &impl Fn(&Acquaintance) -> Cmd,
+    way: Way,
+    deadline: Instant,
+) -> Result<(Instant, RedisResult<Value>), Fault> {
+    let with = |lead: &dyn Fn(&mut Pipeline)| {
+        let mut pipeline = pipeline();
+        lead(&mut pipeline);
+        way.lead(&mut pipeline);
+        pipeline.add_command(call(&end.acquaintance));
+        pipeline
+    };
+    let (sent_at, reply) = match way {
+        Way::Straight => end.link.ask_one(|| call(&end.acquaintance), deadline).await?,
+        Way::Asking => last(end.link.ask_whoever_is_there(|| with(&|_| {}), deadline).await?)?,
+    };
+    let (sent_at, reply) = match reply {
+        Err(error) if error.kind() == ErrorKind::Server(ServerErrorKind::NoScript) => {
+            let again = || with(&|pipeline| script.load(pipeline));
+            last(end.link.ask_whoever_is_there(again, deadline).await?)?
+        }
+        reply => (sent_at, reply),
+    };
+    if reply.is_ok() {
+        end.acquaintance.serves();
+    }
+    Ok((sent_at, reply))
+}
+
+impl Way {
+    /// What has to stand before a command that goes this way.
+    pub(in crate::locks) fn lead(self, pipeline: &mut Pipeline) {
+        if self == Self::Asking {
+            pipeline.cmd("ASKING").ignore();
+        }
+    }
+}
+
+pub(in crate::locks) fn refused(node: &Node, error: &RedisError) -> Fault {
+    if error.kind() == ErrorKind::Server(ServerErrorKind::ReadOnly) {
+        // The primary is elsewhere now: look its address up again.
+        node.reopen();
+    }
+    Fault::Refused(explain(error))
+}
+
+fn last(answer: Answer) -> Result<(Instant, RedisResult<Value>), Fault> {
+    let reply = answer.replies.into_iter().next().ok_or(Fault::Unknown(reply::unexpected()))?;
+    Ok((answer.sent_at, reply))
+}

@@ -1,0 +1,167 @@
+//! Which node of a Cluster has which slot, as far as is known. No IO.
+
+use std::sync::Arc;
+
+use redis::Value;
+
+use crate::locks::redis::cluster::crc16::SLOTS;
+use crate::locks::redis::node::Node;
+use crate::redis_client::Address;
+
+/// No node.
+const NOBODY: u16 = u16::MAX;
+
+/// Who has what.
+#[derive(Clone, Debug)]
+pub(in crate::locks) struct View {
+    nodes: Vec<Arc<Node>>,
+    /// The place of its node, for each slot.
+    of_slot: Vec<u16>,
+}
+
+/// What a node says: these slots, from the first to the last, are there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::locks) struct Range {
+    pub(in crate::locks) first: u16,
+    pub(in crate::locks) last: u16,
+    pub(in crate::locks) primary: Address,
+}
+
+impl View {
+    pub(in crate::locks) fn empty() -> Self {
+        Self { nodes: Vec::new(), of_slot: vec![NOBODY; usize::from(SLOTS)] }
+    }
+
+    /// What these ranges say. Nodes that are known stay; others come from `open`.
+    pub(in crate::locks) fn read(
+        &self,
+        ranges: &[Range],
+        open: impl Fn(&Address) -> Option<Arc<Node>>,
+    ) -> Self {
+        let mut view = Self::empty();
+        for range in ranges {
+            let known = view.find(&range.primary).or_else(|| self.find(&range.primary)).cloned();
+            let Some(node) = known.or_else(|| open(&range.primary)) else { continue };
+            for slot in range.first..=range.last {
+                view.give(slot, &node);
+            }
+        }
+        view
+    }
+
+    /// A slot is with this node from now on.
+    pub(in crate::locks) fn give(&mut self, slot: u16, node: &Arc<Node>) {
+        let place = self.keep(node);
+        if let Some(of_slot) = self.of_slot.get_mut(usize::from(slot)) {
+            *of_slot = place;
+        }
+    }
+
+    /// Knows this node from now on, with or without slots. Gives its place.
+    pub(in crate::locks) fn keep(&mut self, node: &Arc<Node>) -> u16 {
+        let known = self.nodes.iter().rposition(|known| Arc::ptr_eq(known, node));
+        let place = known.unwrap_or_else(|| {
+            self.nodes.push(Arc::clone(node));
+            self.nodes.len() - 1
+        });
+        u16::try_from(place).unwrap_or(NOBODY)
+    }
+
+    pub(in crate::locks) fn node_of(&self, slot: u16) -> Option<&Arc<Node>> {
+        let place = self.of_slot.get(usize::from(slot))?;
+        self.nodes.get(usize::from(*place))
+    }
+
+    pub(in crate::locks) fn find(&self, address: &Address) -> Option<&Arc<Node>> {
+        self.nodes.iter().find(|node| node.address == *address)
+    }
+
+    pub(in crate::locks) fn nodes(&self) -> &[Arc<Node>] {
+        &self.nodes
+    }
+
+    /// Slots that no known node has.
+    pub(in crate::locks) fn missing(&self) -> usize {
+        self.of_slot.iter().filter(|place| **place == NOBODY).count()
+    }
+
+    /// Whether it says the same.
+    pub(in crate::locks) fn is_like(&self, other: &Self) -> bool {
+        let same = |(one, other)| Arc::ptr_eq(one, other);
+        self.of_slot == other.of_slot
+            && self.nodes.len() == other.nodes.len()
+            && self.nodes.iter().zip(&other.nodes).all(same)
+    }
+}
+
+/// The answer of `CLUSTER SLOTS` from the node at `asked`: first slot, last slot, then its primary
+/// and its replicas, each with host and port first. None if it is not that.
+pub(in crate::locks) fn ranges(reply: &Value, asked: &Address) -> Option<Vec<Range>> {
+    let Value::Array(rows) = reply else { return None };
+    rows.iter().map(|row| range(row, asked)).collect()
+}
+
+fn range(row: &Value, asked: &Address) -> Option<Range> {
+    let Value::Array(fields) = row else { return None };
+    let [Value::Int(first), Value::Int(last), Value::Array(primary), ..] = fields.as_slice() else {
+        return None;
+    };
+    let [host, Value::Int(port), ..] = primary.as_slice() else { return None };
+    let host = match host {
+        // A node that does not know its own address, or is not to tell it.
+        Value::Nil => "",
+        Value::BulkString(bytes) => std::str::from_utf8(bytes).ok()?,
+        Value::SimpleString(text) => text,
+        _ => return None,
+    };
+    let slot = |number: i64| u16::try_from(number).ok().filter(|slot| *slot < SLOTS);
+    let primary = Address::read(&format!("{host}:{port}"), asked)?;
+    Some(Range { first: slot(*first)?, last: slot(*last)?, primary })
+}
+
+/// Whether `CLUSTER INFO` says that all is well.
+pub(in crate::locks) fn is_well(reply: &Value) -> bool {
+    let text = match reply {
+        Value::BulkString(bytes) => String::from_utf8_lossy(bytes),
+        Value::VerbatimString { text, .. } => text.as_str().into(),
+        _ => return false,
+    };
+    text.lines().any(|line| line.trim_end() == "cluster_state:ok")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(text: &str) -> Value {
+        Value::BulkString(text.as_bytes().to_vec())
+    }
+
+    fn node(host: Value, port: i64) -> Value {
+        Value::Array(vec![host, Value::Int(port), text("id"), Value::Map(vec![])])
+    }
+
+    #[test]
+    fn ranges_are_read_with_their_primaries() {
+        let asked = Address { host: "here".to_owned(), port: 1 };
+        let (one, two) = (node(text("10.0.0.1"), 7), node(Value::Nil, 8));
+        let rows = vec![
+            Value::Array(vec![Value::Int(0), Value::Int(99), one.clone(), two.clone()]),
+            Value::Array(vec![Value::Int(100), Value::Int(16_383), two]),
+        ];
+        let read = ranges(&Value::Array(rows), &asked).expect("ranges");
+        let told: Vec<_> =
+            read.iter().map(|it| (it.first, it.last, it.primary.to_string())).collect();
+        assert_eq!(told, [(0, 99, "10.0.0.1:7".to_owned()), (100, 16_383, "here:8".to_owned())]);
+        for strange in [
+            Value::Nil,
+            Value::Array(vec![Value::Int(1)]),
+            Value::Array(vec![Value::Array(vec![Value::Int(0), Value::Int(16_384), one.clone()])]),
+            Value::Array(vec![Value::Array(vec![Value::Int(-1), Value::Int(3), one])]),
+        ] {
+            assert_eq!(ranges(&strange, &asked), None);
+        }
+        assert!(is_well(&text("cluster_state:ok\r\ncluster_slots_assigned:16384\r\n")));
+        assert!(!is_well(&text("cluster_state:fail\r\n")) && !is_well(&Value::Nil));
+    }
+}

@@ -1,0 +1,122 @@
+-- Claims and releases that come at the same time, in one call.
+--
+-- claim.lua and release.lua stand before this, each as a function with wait_queue.lua at its head. What is
+-- so nearly always is done here, with as few commands as it can be: nobody has the lock, nobody waits
+-- for it, and it is taken; or it is held and given back, to the first in the line if there is one.
+-- Whatever is not as plain as that is left to those two. It is one long loop because every claim goes
+-- through it: a function more costs what a command does, and so does a text that is put together.
+--
+-- Calls are independent of each other, and are answered as if each had come alone and in this order.
+--
+-- KEYS  the locks of all, the grants of all, and so on with the five of wait_queue.lua
+-- ARGV  of each: 'claim', 'wait' or 'release' with the arguments of claim.lua or release.lua, or
+--       'keep' with a value and a ttl in ms: a lease that runs anew, if it is still that value's.
+--       Packed, one after the other; what is as usual at the end is left out.
+--       Then, if there is such a time: for how many ms a holder may still come back that this Redis
+--       may have forgotten, to any lock, and to one whose floor says that it was given before
+-- Gives the answer of each; of a claim that is plain the fence alone, as a number, if that is also
+--       since when. If one fails there are no more: whoever called asks again for it, and for those
+--       after it, alone.
+local call, try, format = redis.call, redis.pcall, string.format
+local count = #KEYS / 5
+local is_settled = #ARGV == count
+local any, given = 0, 0
+if not is_settled then any, given = tonumber(ARGV[count + 1]), tonumber(ARGV[count + 2]) end
+local answers, now, since = {}, nil, nil
+
+-- Whether nobody waits for any of them, asked once for all.
+local are_empty = 1 < count and call('EXISTS', unpack(KEYS, 2 * count + 1, 3 * count)) == 0
+
+-- Reads the clock once, and gives a fence as in wait_queue.lua, as a number and as a text. Both arguments
+-- are numbers.
+local function mint(last, floor)
+  if not now then
+    local time = call('TIME')
+    now = time[1] * 1000000 + time[2]
+    since = format('%.0f', now)
+  end
+  local fence = math.max(now, last + 1, floor + 1)
+  return fence, fence == now and since or format('%.0f', fence)
+end
+
+for i = 1, count do
+  local what, value, ttl, floor, owner, from, whose, server, came, remembers =
+    cmsgpack.unpack(ARGV[i])
+  local lock, grant, line, answer = KEYS[i], KEYS[count + i], KEYS[2 * count + i], nil
+
+  if what == 'claim' then
+    local last = try('HMGET', grant, 'fence', 'released')
+    -- A lower fence than the floor is a sign of an older state, or of an eviction: claim.lua decides.
+    local known, low = tonumber(last[1]) or 0, tonumber(floor)
+    if is_settled and not last.err and last[2] ~= value and (low <= known or not last[1])
+      and (are_empty or call('EXISTS', line) == 0)
+      and call('SET', lock, value, 'NX', 'PX', ttl) then
+      local fence, text = mint(known, low)
+      if fence < fence_end then
+        call('HSET', grant, 'value', value, 'fence', text, 'since', since, 'owner', owner)
+        call('PEXPIRE', grant, kept)
+        answer = fence == now and fence or {1, text, since, false}
+      else
+        -- As if it had not been taken: claim.lua says why.
+        call('DEL', lock)
+      end
+    end
+  elseif what == 'release' and ttl == nil and try('GET', lock) == value then
+    local head = not are_empty and call('ZRANGE', line, 0, 0)[1]
+    if head and (0 < any or head == value) then
+      -- release.lua decides: the state may be an older one.
+    elseif not head then
+      -- The grant is nobody's then, and the value is spent: neither a renewal that is late nor a
+      -- claim that is carried out only now can raise it.
+      call('DEL', lock)
+      -- A grant that was there is remembered long enough as it is.
+      if call('HSET', grant, 'value', '', 'released', value) == 2 then
+        call('PEXPIRE', grant, kept)
+      end
+      answer = 1
+    else
+      -- As pass_on in wait_queue.lua, if the first is alive.
+      local due, waiting = KEYS[3 * count + i], KEYS[4 * count + i]
+      server, floor, owner = cmsgpack.unpack(call('HGET', waiting, head))
+      local fence, text = mint(tonumber(call('HGET', grant, 'fence')) or 0, tonumber(floor))
+      local left = call('ZSCORE', due, head) - math.floor(now / 1000)
+      if 0 < left and fence < fence_end then
+        call('SET', lock, head, 'PX', format('%.0f', left))
+        call('PUBLISH', 'lock:release:' .. server, text .. ' ' .. since .. ' ' .. head)
+        call('HSET', grant, 'value', head, 'fence', text, 'since', since, 'owner', owner,
+          'released', value)
+        call('PEXPIRE', grant, kept)
+        call('ZREM', line, head)
+        call('ZREM', due, head)
+        call('HDEL', waiting, head)
+        answer = 1
+      end
+    end
+  elseif what == 'keep' then
+    answer = try('GET', lock) == value and call('PEXPIRE', lock, ttl) or 0
+  end
+
+  if not answer then
+    local keys = {lock, grant, line, KEYS[3 * count + i], KEYS[4 * count + i]}
+    are_empty = are_empty and what ~= 'wait'
+    local is_well, result
+    if what == 'release' then
+      is_well, result = pcall(release, keys, any, value, ttl)
+    else
+      -- A process that meets a young Redis first judges the grants there by their fences alone.
+      remembers = math.max(tonumber(remembers or 0), floor == '0' and 0 or given)
+      is_well, result = pcall(claim, keys, any, remembers, value, ttl, floor, owner, from, whose,
+        server, came)
+    end
+    if is_well then
+      answer = result
+    elseif i == 1 then
+      -- A text in some versions, a table in others.
+      return {err = type(result) == 'table' and result.err or result}
+    else
+      return answers
+    end
+  end
+  answers[i] = answer
+end
+return answers

@@ -1,0 +1,345 @@
+//! Locks in Redis.
+//!
+//! Three connections, however many locks: one for claims, releases and questions, one for renewals
+//! alone, so that nothing a user does can make those late, and one that listens for hand-overs. On
+//! a Cluster the first two to each primary.
+
+pub(super) mod args;
+pub(super) mod batch_ops;
+pub(super) mod call;
+pub(super) mod cluster;
+pub(super) mod coalesce;
+pub(super) mod connection;
+pub(super) mod error;
+pub(super) mod health;
+pub(super) mod node;
+pub(super) mod node_clock;
+pub(super) mod pending_releases;
+pub(super) mod pipeline;
+pub(super) mod preflight;
+pub(super) mod reply;
+#[cfg(test)]
+pub(super) mod reply_tests;
+pub(super) mod scripts;
+pub(super) mod server_identity;
+pub(super) mod wait_queue;
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use futures_util::future::try_join_all;
+use tokio::sync::Notify;
+use tokio::time::{Instant, sleep};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use tracing::Instrument;
+
+use crate::domain::ids::NodeId;
+use crate::domain::seat::Seat;
+use crate::locks::GRANTS_KEPT_EVERY;
+use crate::locks::name::{LockName, Spelling, release_channel};
+use crate::locks::redis::call::{Calls, Route};
+use crate::locks::redis::cluster::Cluster;
+use crate::locks::redis::connection::{Ear, Link, PATIENCE};
+use crate::locks::redis::error::{Fault, explain_url};
+use crate::locks::redis::health::Fitness;
+use crate::locks::redis::node::{Coming, Node, Upbringing};
+use crate::locks::redis::pending_releases::Owed;
+use crate::locks::redis::scripts::{Scripts, pipeline};
+use crate::locks::redis::server_identity::RETURN_GRACE;
+use crate::locks::redis::wait_queue::{Lobby, Standing, Waiter};
+use crate::locks::types::{
+    Claim, Claimed, Held, Holder, InLine, LocksError, Released, Round, Verdict,
+};
+use crate::redis_client::{self, Address, Addresses, Kind, Target};
+
+/// Keys asked for in one step of a scan.
+const SCAN_STEP: usize = 1_000;
+/// Pauses, the shortest and the longest, before a claim is repeated for a lock that is left to a
+/// holder who may come back.
+const LOOK_AGAIN: (Duration, Duration) = (Duration::from_millis(10), Duration::from_millis(100));
+
+/// Locks in Redis.
+#[derive(Debug)]
+pub(super) struct Remote {
+    calls: Calls,
+    /// Whether this Redis is to be trusted.
+    pub(super) fitness: Arc<Fitness>,
+    reconnected: Arc<Notify>,
+    /// The same, for the guards of this process.
+    is_back: Arc<Notify>,
+    owed: Arc<Owed>,
+    pub(super) lobby: Arc<Lobby>,
+    grants_kept_at: Mutex<Instant>,
+    tasks: TaskTracker,
+    stop: CancellationToken,
+}
+
+impl Remote {
+    /// Begins to connect; hand-overs to this server's waiters are told to `server`.
+    pub(super) fn connect(url: &str, server: NodeId) -> Result<Self, LocksError> {
+        let target = redis_client::target(url).map_err(explain_url)?;
+        let spelling = match &target.kind {
+            Kind::Single => Spelling::Plain,
+            Kind::Cluster(_) => Spelling::Tagged,
+        };
+        let scripts = Arc::new(Scripts::new(spelling));
+        let (reconnected, is_back) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+        let (opened, stop) = (Arc::new(Notify::new()), CancellationToken::new());
+        let upbringing = Upbringing {
+            scripts: Arc::clone(&scripts),
+            reconnected: vec![Arc::clone(&reconnected), Arc::clone(&is_back)],
+            opened: Arc::clone(&opened),
+            tasks: TaskTracker::new(),
+            stop: stop.clone(),
+        };
+        let tasks = upbringing.tasks.clone();
+        let lobby = Arc::new(Lobby::default());
+        let ear = Ear { channel: release_channel(server), lobby: Arc::clone(&lobby) };
+        let (route, listens) = route(target, ear, upbringing);
+        let calls = Calls { route, scripts };
+        let owed = Arc::new(Owed::default());
+        let span = |name| tracing::info_span!("locks", task = name);
+        let work = Arc::clone(&owed).work(calls.clone(), stop.clone());
+        tasks.spawn(work.instrument(span("owed")));
+        let fitness = Fitness::new(server, calls.clone(), listens, Arc::clone(&lobby));
+        let fitness = Arc::new(fitness);
+        let watch = stop.clone().run_until_cancelled_owned(Arc::clone(&fitness).watch(opened));
+        tasks.spawn(watch.instrument(span("health")));
+        tasks.close();
+        let grants_kept_at = Mutex::new(Instant::now());
+        Ok(Self { calls, fitness, reconnected, is_back, owed, lobby, grants_kept_at, tasks, stop })
+    }
+
+    /// The key under which a lock is held.
+    pub(super) fn key_of(&self, name: &LockName) -> String {
+        name.key_as(self.calls.scripts.spelling).into_owned()
+    }
+
+    pub(super) async fn claim(&self, claim: &Claim) -> Result<Claimed, LocksError> {
+        if self.owed.is_owed(&claim.value) {
+            // Its release could come after this grant and free it.
+            let why = "an earlier claim with this value is still being taken back";
+            return Err(LocksError::Unavailable(why.to_owned()));
+        }
+        let gives_up = Instant::now() + RETURN_GRACE + PATIENCE;
+        loop {
+            if let Some(claimed) = self.claim_once(claim).await? {
+                return Ok(claimed);
+            }
+            if gives_up <= Instant::now() {
+                let why = "Redis restarted, and the holder of this lock may come back to it";
+                return Err(LocksError::Unavailable(why.to_owned()));
+            }
+            let left = self.calls.grace(&claim.name, claim.floor);
+            // Without a grace of this process, a sign in Redis says it: its grant is an older one.
+            let left = if left.is_zero() { LOOK_AGAIN.1 } else { left };
+            sleep(left.clamp(LOOK_AGAIN.0, LOOK_AGAIN.1)).await;
+        }
+    }
+
+    /// None while the lock is left to a holder who may come back to it.
+    async fn claim_once(&self, claim: &Claim) -> Result<Option<Claimed>, LocksError> {
+        self.fitness.permits_grants()?;
+        let promise = self.owed.promise(&claim.name, &claim.value, Duration::ZERO);
+        let call = self.calls.scripts.claim(claim, None);
+        let answer = self.calls.call(call).await;
+        let claimed = answer.and_then(|(sent_at, reply)| reply::claimed(&reply, sent_at));
+        match &claimed {
+            Ok(_) | Err(Fault::Unsent(_) | Fault::Refused(_)) => promise.keep(),
+            Err(Fault::Unknown(_)) => drop(promise),
+        }
+        Ok(claimed?)
+    }
+
+    /// A sign of life from the line, and a look whether it is one's turn. Who gives the wait up
+    /// has to release: whether it stands in the line or holds the lock by now, it may not know.
+    pub(super) async fn check_in(&self, claim: &Claim, waiter: &Waiter) -> Result<Standing, Fault> {
+        self.fitness.permits_grants().map_err(Fault::Refused)?;
+        let call = self.calls.scripts.claim(claim, Some(waiter));
+        let (sent_at, reply) = self.calls.call(call).await?;
+        reply::standing(&reply, sent_at)
+    }
+
+    /// Lets one lease run anew; when that was asked for, if it was still held.
+    pub(super) async fn keep(&self, held: &Held, ttl: Duration) -> Result<Option<Instant>, Fault> {
+        let call = self.calls.scripts.keep(held, ttl);
+        let (sent_at, reply) = self.calls.call(call).await?;
+        Ok(reply::was_held(&reply).map_err(Fault::Unknown)?.then_some(sent_at))
+    }
+
+    /// Gives back; nobody gets it for `rest`.
+    pub(super) async fn release(
+        &self,
+        name: &LockName,
+        value: &str,
+        rest: Duration,
+    ) -> Result<Released, LocksError> {
+        let promise = self.owed.promise(name, value, rest);
+        let released = self.calls.release(name, value, rest).await?;
+        promise.keep();
+        Ok(released)
+    }
+
+    /// Gives back in the background.
+    pub(super) fn release_soon(&self, name: &LockName, value: &str, rest: Duration) {
+        drop(self.owed.promise(name, value, rest));
+    }
+
+    /// Renews all in one pipeline to each Redis; of several, none is waited for longer than
+    /// `patience`. Keeps the grants at the positions of which `keeps` says so; without it, those of
+    /// all once an hour.
+    pub(super) async fn renew(
+        &self,
+        held: &[(&Held, Duration)],
+        keeps: Option<&[bool]>,
+        patience: Duration,
+    ) -> Result<Round, LocksError> {
+        if let Some(keeps) = keeps {
+            return self.calls.renew(held, keeps, patience).await;
+        }
+        let is_time = GRANTS_KEPT_EVERY <= self.grants_kept_at().elapsed();
+        let round = self.calls.renew(held, &vec![is_time; held.len()], patience).await?;
+        if is_time && !round.verdicts.contains(&Verdict::Unknown) {
+            *self.grants_kept_at() = Instant::now();
+        }
+        Ok(round)
+    }
+
+    pub(super) async fn holders(
+        &self,
+        names: &[LockName],
+    ) -> Result<Vec<Option<Holder>>, LocksError> {
+        if names.is_empty() {
+            return Ok(Vec::new());
+        }
+        self.calls.holders(names).await
+    }
+
+    /// Who waits for a lock: the first `most`.
+    pub(super) async fn behind(
+        &self,
+        name: &LockName,
+        most: usize,
+    ) -> Result<Vec<InLine>, LocksError> {
+        Ok(self.calls.behind(name, most).await?)
+    }
+
+    /// Every seat that is taken.
+    pub(super) async fn seats(&self) -> Result<Vec<(Seat, Holder)>, LocksError> {
+        let names = self.scan(&LockName::seat_pattern()).await?;
+        let holders = self.holders(&names).await?;
+        let seats = names.iter().map(LockName::as_seat);
+        Ok(seats.zip(holders).filter_map(|(seat, holder)| Some((seat?, holder?))).collect())
+    }
+
+    /// Everything that is held.
+    pub(super) async fn held(&self) -> Result<Vec<(LockName, Holder)>, LocksError> {
+        let mut names = self.scan(&LockName::seat_pattern()).await?;
+        names.append(&mut self.scan(&LockName::named_pattern()).await?);
+        let holders = self.holders(&names).await?;
+        Ok(names.into_iter().zip(holders).filter_map(|(name, by)| Some((name, by?))).collect())
+    }
+
+    /// The names of all locks whose keys are like `pattern`, in order.
+    async fn scan(&self, pattern: &str) -> Result<Vec<LockName>, LocksError> {
+        let nodes = self.calls.nodes().await?;
+        let scans = nodes.iter().map(|node| self.scan_at(node, pattern));
+        let mut names = try_join_all(scans).await?.concat();
+        // A scan may show a key twice, and so may two nodes between which it is moved.
+        names.sort_unstable();
+        names.dedup();
+        Ok(names)
+    }
+
+    async fn scan_at(&self, node: &Node, pattern: &str) -> Result<Vec<LockName>, LocksError> {
+        let spelling = self.calls.scripts.spelling;
+        let mut names = Vec::new();
+        let mut cursor = 0_u64;
+        loop {
+            let mut request = pipeline();
+            request.cmd("SCAN").arg(cursor).arg("MATCH").arg(pattern);
+            // What stands beside a lock is of other types.
+            request.arg("COUNT").arg(SCAN_STEP).arg("TYPE").arg("string");
+            let reply = node.ask(&request).await?.into_iter().next();
+            let (next, keys): (u64, Vec<String>) =
+                redis::from_redis_value(reply.ok_or_else(reply::unexpected)?)
+                    .map_err(|_malformed| reply::unexpected())?;
+            names.extend(keys.iter().filter_map(|key| LockName::from_key(key, spelling)));
+            cursor = next;
+            if cursor == 0 {
+                return Ok(names);
+            }
+        }
+    }
+
+    pub(super) async fn check(&self) -> Result<(), LocksError> {
+        self.fitness.check().await
+    }
+
+    pub(super) async fn reconnected(&self) {
+        self.reconnected.notified().await;
+    }
+
+    /// As [`Self::reconnected`], for the renewal actor.
+    pub(super) async fn is_back(&self) {
+        self.is_back.notified().await;
+    }
+
+    /// Pays what is owed, once, and ends the tasks.
+    pub(super) async fn close(&self) {
+        self.owed.pay(&self.calls).await;
+        self.stop.cancel();
+        self.tasks.wait().await;
+    }
+
+    fn grants_kept_at(&self) -> std::sync::MutexGuard<'_, Instant> {
+        self.grants_kept_at.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Remote {
+    fn drop(&mut self) {
+        self.stop.cancel();
+    }
+}
+
+/// Begins to connect to what is at `target`, and to listen there.
+fn route(target: Target, ear: Ear, upbringing: Upbringing) -> (Route, Link) {
+    let mut ping = pipeline();
+    ping.cmd("PING");
+    let (tasks, stop) = (upbringing.tasks.clone(), upbringing.stop.clone());
+    let addresses = Arc::new(target.addresses);
+    let (listens, mut upkeep) = Link::new(Arc::clone(&addresses), ping);
+    upkeep.ear = Some(ear);
+    let span = |name| tracing::info_span!("locks", task = name);
+    tasks.spawn(upkeep.run(stop.clone()).instrument(span("hand-overs")));
+    let ear = listens.clone();
+    let route = match target.kind {
+        Kind::Single => {
+            let named = Address { host: "redis".to_owned(), port: 0 };
+            let node = Node::open(named, Arc::clone(&addresses), Coming::First, &upbringing);
+            let follows = follow(addresses, Arc::clone(&node), listens);
+            let follows = stop.run_until_cancelled_owned(follows);
+            tasks.spawn(follows.instrument(span("primary")));
+            Route::Single(node)
+        }
+        Kind::Cluster(seeds) => {
+            let cluster = Arc::new(Cluster::new(seeds, listens, addresses, upbringing));
+            let view = stop.run_until_cancelled_owned(Arc::clone(&cluster).keep_view());
+            tasks.spawn(view.instrument(span("view")));
+            Route::Cluster(cluster)
+        }
+    };
+    (route, ear)
+}
+
+/// Goes along when the primary is elsewhere, for ever.
+async fn follow(addresses: Arc<Addresses>, node: Arc<Node>, listens: Link) {
+    loop {
+        addresses.moves().await;
+        tracing::warn!("the Sentinels name another primary");
+        node.reopen();
+        listens.reopen();
+    }
+}

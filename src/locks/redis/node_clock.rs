@@ -1,0 +1,68 @@
+//! The clock of a Redis, read again and again: a step back is noticed. No IO.
+//!
+//! All lifetimes in Redis follow its clock. A clock that steps back lets the keys of dead servers, dead
+//! waiters and turns last longer by the same time. A fence does not depend on it (K2), and neither does a
+//! holder's own deadline, so a step costs time and no lock.
+//!
+//! The server logs and counts each step, and does not shorten what the step prolongs. A script that did
+//! so would shorten the leases of living holders too, whose renewals it cannot tell from those of the dead.
+//! The wait has an end in other ways: the seat's own user takes it over or resumes at once, and an
+//! administrator ends a session by its fence. NTP slews a small error and steps at most once after a boot.
+
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use tokio::time::Instant;
+
+/// A smaller step is no news: two clocks drift apart between two readings, by less than this.
+const STEP_MIN: Duration = Duration::from_secs(1);
+
+/// What a clock showed last.
+#[derive(Debug, Default)]
+pub(in crate::locks) struct Clock(Mutex<Option<Reading>>);
+
+#[derive(Clone, Copy, Debug)]
+struct Reading {
+    showed: DateTime<Utc>,
+    /// The answer had arrived by then.
+    answered_at: Instant,
+}
+
+impl Clock {
+    /// Notes a reading that was asked for and answered at these moments. Gives how far the clock stepped
+    /// back since the last reading, at the least; each step is told once.
+    pub(in crate::locks) fn seen(
+        &self,
+        showed: DateTime<Utc>,
+        asked_at: Instant,
+        answered_at: Instant,
+    ) -> Option<Duration> {
+        let reading = Reading { showed, answered_at };
+        let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let last = last.replace(reading)?;
+        let passed = asked_at.saturating_duration_since(last.answered_at);
+        let back = (last.showed + passed - showed).to_std().ok()?;
+        (STEP_MIN <= back).then_some(back)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_step_back_is_told_once_and_by_no_more_than_is_certain() {
+        let (clock, began) = (Clock::default(), Instant::now());
+        let (at, ms) = (|ms| began + Duration::from_millis(ms), Duration::from_millis);
+        let shows =
+            |ms: i64| DateTime::from_timestamp_millis(1_700_000_000_000 + ms).expect("a time");
+        assert_eq!(clock.seen(shows(0), at(0), at(10)), None);
+        assert_eq!(clock.seen(shows(30_000), at(30_000), at(30_010)), None);
+        // An answer that took its time, and a clock that is a little slow.
+        assert_eq!(clock.seen(shows(59_100), at(60_000), at(63_000)), None);
+        assert_eq!(clock.seen(shows(60_000), at(90_000), at(90_010)), Some(ms(26_100)));
+        assert_eq!(clock.seen(shows(61_000), at(91_000), at(91_010)), None);
+        assert_eq!(clock.seen(shows(600_000), at(92_000), at(92_010)), None, "forward");
+    }
+}

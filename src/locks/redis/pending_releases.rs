@@ -1,0 +1,190 @@
+//! Releases that are owed (K5).
+//!
+//! A claim whose answer was lost may have been carried out, or may yet be, when Redis gets to it. A
+//! release whose answer was lost may not have been. Both leave a lock that nobody will renew and
+//! nobody can have until it expires. So each is followed by a compare-and-delete, for as long as it
+//! takes to reach Redis.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use tokio::sync::Notify;
+use tokio::time::{Instant, sleep};
+use tokio_util::sync::CancellationToken;
+
+use crate::locks::name::LockName;
+use crate::locks::redis::call::Calls;
+use crate::locks::redis::error::Fault;
+use crate::locks::types::{LocksError, Released};
+
+/// Pause between rounds while something is owed.
+const RETRY_EVERY: Duration = Duration::from_millis(250);
+/// Releases that may be owed at a time. What comes on top is freed by its lease.
+const OWED_MAX: usize = 16_384;
+/// How often Redis must say that a value does not hold its lock before that is believed. The claim
+/// may still stand in a connection that was given up, and be carried out after the first answer.
+const DENIALS: u8 = 2;
+
+/// What is owed, by value.
+#[derive(Debug, Default)]
+pub(in crate::locks) struct Owed {
+    debts: Mutex<HashMap<String, Debt>>,
+    stirred: Notify,
+}
+
+#[derive(Debug)]
+struct Debt {
+    name: LockName,
+    denials: u8,
+    /// How often it could not be paid.
+    tries: u32,
+    /// Nobody is to have the lock before.
+    rests_until: Option<Instant>,
+}
+
+/// A release that is owed from the moment this is dropped.
+#[must_use]
+pub(in crate::locks) struct Promise<'a> {
+    owed: &'a Owed,
+    /// None once there is nothing to owe.
+    lock: Option<(&'a LockName, &'a str)>,
+    rest: Duration,
+}
+
+impl Promise<'_> {
+    /// Redis answered: nothing is owed.
+    pub(in crate::locks) fn keep(mut self) {
+        self.lock = None;
+    }
+}
+
+impl Drop for Promise<'_> {
+    fn drop(&mut self) {
+        if let Some((name, value)) = self.lock.take() {
+            self.owed.add(name, value, self.rest);
+        }
+    }
+}
+
+impl Debt {
+    fn rest(&self) -> Duration {
+        let left = |until: Instant| until.saturating_duration_since(Instant::now());
+        self.rests_until.map_or(Duration::ZERO, left)
+    }
+}
+
+impl Owed {
+    /// Promises a release, after which nobody gets the lock for `rest`: kept, or owed.
+    pub(in crate::locks) fn promise<'a>(
+        &'a self,
+        name: &'a LockName,
+        value: &'a str,
+        rest: Duration,
+    ) -> Promise<'a> {
+        Promise { owed: self, lock: Some((name, value)), rest }
+    }
+
+    /// Whether a release of this value is owed.
+    pub(in crate::locks) fn is_owed(&self, value: &str) -> bool {
+        self.debts().contains_key(value)
+    }
+
+    /// Pays until `stop`.
+    pub(in crate::locks) async fn work(self: Arc<Self>, calls: Calls, stop: CancellationToken) {
+        stop.run_until_cancelled(self.pay_for_ever(&calls)).await;
+    }
+
+    async fn pay_for_ever(&self, calls: &Calls) {
+        loop {
+            self.stirred.notified().await;
+            while !self.debts().is_empty() {
+                self.pay(calls).await;
+                sleep(RETRY_EVERY).await;
+            }
+        }
+    }
+
+    /// Makes the releases that are owed: those of each Redis until one finds it out of reach.
+    pub(in crate::locks) async fn pay(&self, calls: &Calls) {
+        let mut due: HashMap<_, Vec<_>> = HashMap::new();
+        for (value, debt) in &*self.debts() {
+            let (name, rest) = (debt.name.clone(), debt.rest());
+            let of_node = due.entry(calls.place_of(&name)).or_default();
+            of_node.push((debt.tries, name, value.clone(), rest));
+        }
+        let paid = due.into_values().map(|mut due| {
+            // One that cannot be paid must not stand before the others for ever.
+            due.sort_unstable_by_key(|(tries, ..)| *tries);
+            self.pay_these(calls, due)
+        });
+        join_all(paid).await;
+    }
+
+    async fn pay_these(&self, calls: &Calls, due: Vec<(u32, LockName, String, Duration)>) {
+        for (_tries, name, value, rest) in due {
+            match calls.release(&name, &value, rest).await {
+                Ok(Released::Freed) => {
+                    tracing::debug!(lock = %name, "released what was owed");
+                    self.debts().remove(&value);
+                }
+                Ok(Released::NotHeld) => self.deny(&value),
+                Err(Fault::Refused(error @ LocksError::Misconfigured(_))) => {
+                    tracing::warn!(lock = %name, %error, "a release is left to the lease");
+                    self.debts().remove(&value);
+                }
+                Err(Fault::Unsent(_) | Fault::Unknown(_) | Fault::Refused(_)) => {
+                    self.debts().entry(value).and_modify(|debt| debt.tries += 1);
+                    return;
+                }
+            }
+        }
+    }
+
+    fn add(&self, name: &LockName, value: &str, rest: Duration) {
+        let mut debts = self.debts();
+        if OWED_MAX <= debts.len() {
+            tracing::warn!(lock = %name, "too many releases are owed; left to the lease");
+            return;
+        }
+        let rests_until = (!rest.is_zero()).then(|| Instant::now() + rest);
+        debts.insert(
+            value.to_owned(),
+            Debt { name: name.clone(), denials: 0, tries: 0, rests_until },
+        );
+        drop(debts);
+        self.stirred.notify_one();
+    }
+
+    fn deny(&self, value: &str) {
+        let mut debts = self.debts();
+        let Some(debt) = debts.get_mut(value) else { return };
+        debt.denials += 1;
+        if DENIALS <= debt.denials {
+            debts.remove(value);
+        }
+    }
+
+    fn debts(&self) -> MutexGuard<'_, HashMap<String, Debt>> {
+        self.debts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The first answer may come before a claim that still stands in a connection that was given up.
+    #[test]
+    fn g6_a_pending_release_is_not_given_up_after_one_denial() {
+        let (owed, name) = (Owed::default(), LockName::named("job:1"));
+        drop(owed.promise(&name, "value", Duration::ZERO));
+        owed.promise(&name, "other", Duration::ZERO).keep();
+        assert!(owed.is_owed("value") && !owed.is_owed("other"));
+        owed.deny("value");
+        assert!(owed.is_owed("value"), "one answer is no proof");
+        owed.deny("value");
+        assert!(!owed.is_owed("value"));
+    }
+}

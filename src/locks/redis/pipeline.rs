@@ -1,0 +1,324 @@
+//! Calls about many locks: one pipeline to each Redis that has some of them, to all of them at once.
+//!
+//! A pipeline is written as it is answered: [`AHEAD`] portions of it are on their way. Redis reads
+//! whatever has come from a client and carries all of that out before it turns to the next client; so
+//! what has been sent and not answered is for how long others wait. And while Redis works on one
+//! portion the next is made.
+//!
+//! A script may touch one slot only, so on a Cluster there is a call for each slot in question; to a
+//! single Redis there is one for every [`LOCKS_PER_CALL`] locks. What is refused because its slot is
+//! elsewhere is sent on, and it alone. What one Redis does not answer spoils nothing of the others.
+
+use std::collections::HashMap;
+use std::hash::Hash;
+use std::sync::Arc;
+
+use futures_util::future::join_all;
+use futures_util::stream::{self, StreamExt as _};
+use redis::{Pipeline, RedisError, Value};
+use tokio::time::Instant;
+
+use crate::locks::name::LockName;
+use crate::locks::redis::call::{Calls, Route, Way, refused};
+use crate::locks::redis::cluster::Turn;
+use crate::locks::redis::connection::{Answer, Link};
+use crate::locks::redis::error::Fault;
+use crate::locks::redis::node::Node;
+use crate::locks::redis::reply::unexpected;
+use crate::locks::redis::scripts::{LOCKS_PER_CALL, Script, pipeline};
+use crate::locks::types::LocksError;
+
+/// How often a call is sent on: to where the slot is, and then, if it is on its way and its locks
+/// are divided, for each of them alone to the one place and to the other.
+const PASSES_MAX: u32 = 5;
+/// Portions of a pipeline that are on their way: enough for Redis to have one to go on with.
+const AHEAD: usize = 2;
+
+/// Some of what goes to one Redis, and what came of it.
+type Portion = (Vec<Errand>, Result<Answer, Fault>);
+
+/// One call: the locks in it, by position.
+#[derive(Debug)]
+pub(in crate::locks) struct Errand {
+    slot: u16,
+    at: Vec<usize>,
+    /// Where it was sent on to, for this once.
+    asking: Option<Arc<Node>>,
+}
+
+/// What is to be done about each of some locks.
+pub(in crate::locks) struct Order<'a, A: Fn(&[usize], &mut Pipeline)> {
+    pub(in crate::locks) script: &'a Script,
+    pub(in crate::locks) lane: Lane,
+    /// Adds the call for these positions: one answer, and others that are ignored.
+    pub(in crate::locks) add: A,
+    pub(in crate::locks) deadline: Instant,
+}
+
+/// Which connection to a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::locks) enum Lane {
+    Calls,
+    Renewals,
+}
+
+/// What came of it.
+#[derive(Debug, Default)]
+pub(in crate::locks) struct Answers {
+    /// When the first was sent.
+    pub(in crate::locks) sent_at: Option<Instant>,
+    pub(in crate::locks) replies: Vec<(Vec<usize>, Value)>,
+    /// Why the others have none.
+    pub(in crate::locks) fault: Option<LocksError>,
+}
+
+impl Calls {
+    /// Sends each errand to where it belongs, and on from there.
+    pub(in crate::locks) async fn run<A>(
+        &self,
+        mut errands: Vec<Errand>,
+        order: &Order<'_, A>,
+    ) -> Answers
+    where
+        A: Fn(&[usize], &mut Pipeline),
+    {
+        let mut answers = Answers::default();
+        for _pass in 0..PASSES_MAX {
+            if errands.is_empty() {
+                break;
+            }
+            let all = std::mem::take(&mut errands);
+            let pipelines = self.by_node(all, order.lane, order.deadline, &mut answers).await;
+            let waits = matches!(self.route, Route::Single(_));
+            let asked = pipelines.into_iter().map(|(node, mine)| order.send(node, mine, waits));
+            for (node, portions) in join_all(asked).await {
+                let again = portions
+                    .into_iter()
+                    .flat_map(|(mine, answer)| self.sort_out(&node, mine, answer, &mut answers));
+                errands.extend(again);
+            }
+        }
+        if !errands.is_empty() {
+            answers.fail(LocksError::Unavailable("a slot is being moved".to_owned()));
+        }
+        answers
+    }
+
+    /// What one node answered, by errand. Gives those that are to be sent again.
+    fn sort_out(
+        &self,
+        node: &Node,
+        errands: Vec<Errand>,
+        answer: Result<Answer, Fault>,
+        answers: &mut Answers,
+    ) -> Vec<Errand> {
+        let answer = match answer {
+            Ok(answer) => answer,
+            Err(why) => {
+                self.is_stale();
+                answers.fail(why.into());
+                return Vec::new();
+            }
+        };
+        let first = answers.sent_at.map_or(answer.sent_at, |first| first.min(answer.sent_at));
+        answers.sent_at = Some(first);
+        let mut again = Vec::new();
+        let mut replies = answer.replies.into_iter();
+        for errand in errands {
+            match replies.next() {
+                Some(Ok(value)) => answers.replies.push((errand.at, value)),
+                Some(Err(error)) => again.append(&mut self.send_on(node, errand, &error, answers)),
+                None => answers.fail(unexpected()),
+            }
+        }
+        again
+    }
+
+    /// What follows from a refusal: errands to be sent again.
+    fn send_on(
+        &self,
+        node: &Node,
+        errand: Errand,
+        error: &RedisError,
+        answers: &mut Answers,
+    ) -> Vec<Errand> {
+        let Route::Cluster(cluster) = &self.route else {
+            answers.fail(refused(node, error).into());
+            return Vec::new();
+        };
+        match cluster.turn(node, errand.slot, error) {
+            Turn::Elsewhere => vec![Errand { asking: None, ..errand }],
+            Turn::Asking(there) => vec![Errand { asking: Some(there), ..errand }],
+            // The slot is on its way, and some of these are here and some there.
+            Turn::Later(_) if 1 < errand.at.len() => {
+                let alone = |at: &usize| Errand { slot: errand.slot, at: vec![*at], asking: None };
+                errand.at.iter().map(alone).collect()
+            }
+            Turn::Later(why) | Turn::Refused(why) => {
+                answers.fail(why);
+                Vec::new()
+            }
+        }
+    }
+
+    /// Which errands go where.
+    async fn by_node(
+        &self,
+        errands: Vec<Errand>,
+        lane: Lane,
+        deadline: Instant,
+        answers: &mut Answers,
+    ) -> Vec<(Arc<Node>, Vec<Errand>)> {
+        let cluster = match &self.route {
+            Route::Single(node) => return vec![(Arc::clone(node), errands)],
+            Route::Cluster(cluster) => cluster,
+        };
+        let mut pipelines: Vec<(Arc<Node>, Vec<Errand>)> = Vec::new();
+        for errand in errands {
+            let node = match (&errand.asking, lane) {
+                (Some(there), _) => Ok(Arc::clone(there)),
+                (None, Lane::Renewals) => cluster.supposed(errand.slot),
+                (None, Lane::Calls) => cluster.serving(errand.slot, deadline).await,
+            };
+            let node = match node {
+                Ok(node) => node,
+                Err(why) => {
+                    answers.fail(why.into());
+                    continue;
+                }
+            };
+            match pipelines.iter_mut().find(|(known, _)| Arc::ptr_eq(known, &node)) {
+                Some((_, mine)) => mine.push(errand),
+                None => pipelines.push((node, vec![errand])),
+            }
+        }
+        pipelines
+    }
+
+    pub(in crate::locks) fn slot(&self, name: &LockName) -> u16 {
+        match &self.route {
+            Route::Single(_) => 0,
+            Route::Cluster(_) => name.slot(),
+        }
+    }
+
+    fn is_stale(&self) {
+        if let Route::Cluster(cluster) = &self.route {
+            cluster.is_stale();
+        }
+    }
+}
+
+impl<A: Fn(&[usize], &mut Pipeline)> Order<'_, A> {
+    /// Sends some errands in one pipeline. `waits` for a connection that is lost, or fails at once
+    /// for lack of it: one of several must not keep the others, and its return is told.
+    async fn send(
+        &self,
+        node: Arc<Node>,
+        errands: Vec<Errand>,
+        waits: bool,
+    ) -> (Arc<Node>, Vec<Portion>) {
+        let link = match self.lane {
+            Lane::Calls => &node.calls,
+            Lane::Renewals => &node.renewals,
+        };
+        if let Some(why) = link.lost().filter(|_| !waits) {
+            return (node, vec![(errands, Err(Fault::Unsent(why)))]);
+        }
+        let portions = portions(errands).into_iter().enumerate();
+        let asked = portions.map(|(number, portion)| self.send_portion(link, number, portion));
+        let answers = stream::iter(asked).buffered(AHEAD).collect().await;
+        (node, answers)
+    }
+
+    /// Makes one portion and sends it.
+    async fn send_portion(&self, link: &Link, number: usize, portion: Vec<Errand>) -> Portion {
+        if self.deadline <= Instant::now() {
+            let why = LocksError::Unavailable("Redis does not answer".to_owned());
+            return (portion, Err(Fault::Unsent(why)));
+        }
+        let mut request = pipeline();
+        // The others follow it on the same connection.
+        if number == 0 {
+            self.script.load(&mut request);
+        }
+        for errand in &portion {
+            let way = if errand.asking.is_some() { Way::Asking } else { Way::Straight };
+            way.lead(&mut request);
+            (self.add)(&errand.at, &mut request);
+        }
+        let answer = link.ask(&request, self.deadline).await;
+        (portion, answer)
+    }
+}
+
+impl Answers {
+    fn fail(&mut self, why: LocksError) {
+        self.fault.get_or_insert(why);
+    }
+}
+
+/// Divides a pipeline into portions of [`LOCKS_PER_CALL`] locks or a few more.
+fn portions(errands: Vec<Errand>) -> Vec<Vec<Errand>> {
+    let mut portions = Vec::new();
+    let (mut portion, mut locks) = (Vec::new(), 0);
+    for errand in errands {
+        locks += errand.at.len();
+        portion.push(errand);
+        if LOCKS_PER_CALL <= locks {
+            portions.push(std::mem::take(&mut portion));
+            locks = 0;
+        }
+    }
+    if !portion.is_empty() {
+        portions.push(portion);
+    }
+    portions
+}
+
+/// One errand for locks that are alike in what the call is about, and not too many: in the order
+/// of the first of each.
+pub(in crate::locks) fn errands<K: Copy + Eq + Hash>(
+    locks: impl Iterator<Item = (usize, (u16, K))>,
+) -> Vec<Errand> {
+    let mut errands: Vec<Errand> = Vec::new();
+    let mut by_key: HashMap<(u16, K), usize> = HashMap::new();
+    let mut last: Option<((u16, K), usize)> = None;
+    for (at, key) in locks {
+        // Neighbours are alike more often than not, and on a single Redis nearly always.
+        let place = match last {
+            Some((last_key, place)) if last_key == key => Some(place),
+            _ => by_key.get(&key).copied(),
+        };
+        let open = place.and_then(|place| Some((place, errands.get_mut(place)?)));
+        let place = match open {
+            Some((place, errand)) if errand.at.len() < LOCKS_PER_CALL => {
+                errand.at.push(at);
+                place
+            }
+            _ => {
+                errands.push(Errand { slot: key.0, at: vec![at], asking: None });
+                by_key.insert(key, errands.len() - 1);
+                errands.len() - 1
+            }
+        };
+        last = Some((key, place));
+    }
+    errands
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_call_has_locks_of_one_slot_and_one_lease_and_not_too_many() {
+        let keys = [(1, 'a'), (1, 'a'), (2, 'a'), (1, 'b'), (1, 'a'), (2, 'a')];
+        let got = errands(keys.into_iter().enumerate());
+        let at: Vec<_> = got.iter().map(|errand| (errand.slot, errand.at.clone())).collect();
+        assert_eq!(at, [(1, vec![0, 1, 4]), (2, vec![2, 5]), (1, vec![3])]);
+        let many = errands((0..2 * LOCKS_PER_CALL + 1).map(|at| (at, (0, ()))));
+        let sizes: Vec<_> = many.iter().map(|errand| errand.at.len()).collect();
+        assert_eq!(sizes, [LOCKS_PER_CALL, LOCKS_PER_CALL, 1]);
+    }
+}

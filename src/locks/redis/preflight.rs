@@ -1,0 +1,210 @@
+//! Whether Redis is fit to keep locks.
+
+use std::sync::Arc;
+
+use chrono::{DateTime, TimeDelta, Utc};
+use futures_util::future::try_join_all;
+use redis::Value;
+use tokio::time::Instant;
+
+use crate::domain::ids::NodeId;
+use crate::locks::name::{check_keys, check_keys_in};
+use crate::locks::redis::call::{Calls, Route};
+use crate::locks::redis::cluster::Cluster;
+use crate::locks::redis::connection::PATIENCE;
+use crate::locks::redis::error::{CLUSTER, FENCES_END, NO_CLUSTER, REPLICA};
+use crate::locks::redis::node::Node;
+use crate::locks::redis::reply;
+use crate::locks::redis::scripts::{FENCE_END, Scripts, pipeline};
+use crate::locks::types::LocksError;
+
+/// The oldest version that the tests run on. Others that speak its protocol name it, or a later
+/// one, as theirs.
+const OLDEST: u32 = 7;
+
+/// Asks Redis what it is, tries what it permits, and says in one line what is wrong; on a Cluster,
+/// each of its primaries. Gives how far the clock is ahead of ours that is off most.
+pub(in crate::locks) async fn check(
+    calls: &Calls,
+    server: NodeId,
+) -> Result<TimeDelta, LocksError> {
+    let ahead = match &calls.route {
+        Route::Single(node) => {
+            let keys = check_keys(server);
+            judge(&info(node).await?, CLUSTER)?;
+            rehearse(node, &calls.scripts, &keys, server).await?
+        }
+        Route::Cluster(cluster) => {
+            let view = cluster.some_view(Instant::now() + PATIENCE).await?;
+            let primaries = view.nodes().iter().map(|node| async {
+                let is_there = |slot| view.node_of(slot).is_some_and(|of| Arc::ptr_eq(of, node));
+                let Some(keys) = check_keys_in(server, is_there) else { return Ok(None) };
+                check_primary(node, &calls.scripts, &keys, server)
+                    .await
+                    .map(Some)
+                    .map_err(|error| of_node(cluster, node, &error))
+            });
+            let aheads = try_join_all(primaries).await?;
+            let missing = view.missing();
+            if 0 < missing {
+                return Err(LocksError::Unavailable(format!(
+                    "{missing} slots of the Cluster have no node: see `redis-cli --cluster check`"
+                )));
+            }
+            aheads.into_iter().flatten().max_by_key(TimeDelta::abs).unwrap_or_default()
+        }
+    };
+    metrics::gauge!("galley_locks_clock_ahead_seconds").set(ahead.as_seconds_f64());
+    Ok(ahead)
+}
+
+async fn check_primary(
+    node: &Node,
+    scripts: &Scripts,
+    keys: &[String; 2],
+    server: NodeId,
+) -> Result<TimeDelta, LocksError> {
+    judge(&info(node).await?, NO_CLUSTER)?;
+    rehearse(node, scripts, keys, server).await
+}
+
+/// What a Redis tells of itself.
+async fn info(node: &Node) -> Result<String, LocksError> {
+    let mut request = pipeline();
+    for section in ["server", "replication", "memory"] {
+        request.cmd("INFO").arg(section);
+    }
+    let mut info = String::new();
+    for reply in node.ask(&request).await? {
+        match reply {
+            Value::BulkString(bytes) => info.push_str(&String::from_utf8_lossy(&bytes)),
+            Value::VerbatimString { text, .. } => info.push_str(&text),
+            _ => {}
+        }
+    }
+    Ok(info)
+}
+
+/// Tries what it permits. Gives how far its clock is ahead of ours.
+async fn rehearse(
+    node: &Node,
+    scripts: &Scripts,
+    keys: &[String; 2],
+    server: NodeId,
+) -> Result<TimeDelta, LocksError> {
+    let (asked_at, began) = (Utc::now(), Instant::now());
+    let mut request = pipeline();
+    // Whose answer counts here: without the right to load scripts, the next restart ends it all.
+    request.add_command(scripts.check.loading());
+    request.add_command(scripts.check(keys, server));
+    let reply = node.ask(&request).await?.into_iter().nth(1);
+    node.acquaintance.serves();
+    let answered_at = Utc::now();
+    let theirs = reply.as_ref().and_then(reply::time).ok_or_else(reply::unexpected)?;
+    if FENCE_END <= theirs.timestamp_micros() {
+        return Err(LocksError::Misconfigured(FENCES_END.to_owned()));
+    }
+    let back = node.clock.seen(theirs, began, Instant::now());
+    if let Some(back) = back {
+        metrics::counter!("galley_locks_clock_steps_back_total").increment(1);
+        tracing::warn!(
+            node = %node.address,
+            seconds = back.as_secs_f64(),
+            "the clock of Redis stepped back: leases and turns of dead servers last so much longer"
+        );
+    }
+    Ok(ahead(asked_at, theirs, answered_at))
+}
+
+/// The fault of one node among several.
+fn of_node(cluster: &Cluster, node: &Node, error: &LocksError) -> LocksError {
+    let named = |why: &str| format!("{}: {why}", node.address);
+    match error {
+        // Not what we took it for: another is in its place, or has its slots, which is no fault.
+        LocksError::Misconfigured(why) if [REPLICA, CLUSTER].contains(&why.as_str()) => {
+            cluster.is_stale();
+            LocksError::Unavailable(named("it is not the primary of its slots any more"))
+        }
+        LocksError::Misconfigured(why) => LocksError::Misconfigured(named(why)),
+        LocksError::Unavailable(why) => LocksError::Unavailable(named(why)),
+        LocksError::Unsupported(why) => LocksError::Unsupported(named(why)),
+    }
+}
+
+/// How far a clock that was read between two moments of ours is outside of them.
+fn ahead(before: DateTime<Utc>, theirs: DateTime<Utc>, after: DateTime<Utc>) -> TimeDelta {
+    if theirs < before {
+        theirs - before
+    } else if after < theirs {
+        theirs - after
+    } else {
+        TimeDelta::zero()
+    }
+}
+
+/// Whether that is fit. `other_mode` is what is wrong if it is part of a Cluster and should not be, or
+/// the other way round.
+fn judge(info: &str, other_mode: &str) -> Result<(), LocksError> {
+    let field = |name: &str| {
+        info.lines().find_map(|line| line.trim_end().strip_prefix(name)?.strip_prefix(':'))
+    };
+    let misconfigured = |what: String| Err(LocksError::Misconfigured(what));
+    if field("role").is_some_and(|role| role != "master") {
+        return misconfigured(REPLICA.to_owned());
+    }
+    let version = field("redis_version").unwrap_or("unknown");
+    let major = version.split('.').next().and_then(|major| major.parse::<u32>().ok());
+    if major.is_some_and(|major| major < OLDEST) {
+        return misconfigured(format!(
+            "Redis {version} is too old: use {OLDEST}.0 or newer, or a server that is like it"
+        ));
+    }
+    let is_of_cluster = field("redis_mode") == Some("cluster");
+    if is_of_cluster != (other_mode == NO_CLUSTER) {
+        return misconfigured(other_mode.to_owned());
+    }
+    match field("maxmemory_policy") {
+        Some("noeviction") => Ok(()),
+        Some(policy) => misconfigured(format!(
+            "with maxmemory-policy {policy} Redis may evict locks: set it to noeviction, or give \
+             Galley a Redis of its own"
+        )),
+        None => misconfigured("Redis does not tell its maxmemory-policy: permit INFO".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_fault_has_a_line_with_its_remedy() {
+        let fit = "redis_version:7.0.15\r\nredis_mode:standalone\r\nrole:master\r\nmaxmemory_policy:noeviction\r\n";
+        assert_eq!(judge(fit, CLUSTER), Ok(()));
+        let of_cluster = fit.replace("standalone", "cluster");
+        assert_eq!(judge(&of_cluster, NO_CLUSTER), Ok(()));
+        let Err(LocksError::Misconfigured(why)) = judge(fit, NO_CLUSTER) else { panic!("passed") };
+        assert!(why.contains("write redis://"), "{why}");
+        for (good, bad, remedy) in [
+            ("7.0.15", "6.2.14", "7.0 or newer"),
+            ("role:master", "role:slave", "primary"),
+            ("redis_mode:standalone", "redis_mode:cluster", "write redis+cluster://"),
+            ("noeviction", "allkeys-lru", "noeviction"),
+            ("maxmemory_policy:noeviction", "", "permit INFO"),
+        ] {
+            let Err(LocksError::Misconfigured(why)) = judge(&fit.replace(good, bad), CLUSTER)
+            else {
+                panic!("{bad} passed");
+            };
+            assert!(why.contains(remedy) && why.lines().count() == 1, "{why}");
+        }
+    }
+
+    #[test]
+    fn a_clock_is_off_by_no_less_than_is_certain() {
+        let at = |ms| DateTime::from_timestamp_millis(ms).expect("a time");
+        for (theirs, off) in [(900, -100), (1_000, 0), (1_050, 0), (1_100, 0), (1_150, 50)] {
+            assert_eq!(ahead(at(1_000), at(theirs), at(1_100)), TimeDelta::milliseconds(off));
+        }
+    }
+}

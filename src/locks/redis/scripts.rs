@@ -1,0 +1,273 @@
+//! The scripts, and how they are called.
+
+use std::time::Duration;
+
+use redis::{Cmd, Pipeline};
+
+use crate::domain::ids::NodeId;
+use crate::locks::GRANT_KEPT_FOR;
+#[cfg(feature = "broken")]
+use crate::locks::broken;
+use crate::locks::name::{LockName, Spelling, release_channel};
+use crate::locks::reclaim_token::Pass;
+use crate::locks::redis::args::{Item, Packed};
+use crate::locks::redis::server_identity::{Acquaintance, RETURN_GRACE};
+use crate::locks::redis::wait_queue::{LINE_DEADLINE, LINE_MAX, Waiter};
+use crate::locks::types::{Claim, Held, Over, Owner};
+
+/// Locks in one call of the renewal script. A call holds Redis for itself: some 0.3 ms at this
+/// size. Larger calls gain nothing.
+pub(in crate::locks) const LOCKS_PER_CALL: usize = 250;
+
+/// The first fence that is never minted: the scripts count in doubles, which are exact up to 2^53.
+pub(in crate::locks) const FENCE_END: i64 = 1 << 53;
+
+/// Both scripts as functions, and who calls them.
+const SEVERAL: &str = concat!(
+    "local function claim(KEYS, grace, remembers, value, ttl, floor, owner, from, whose, server, came)\n",
+    include_str!("lua/wait_queue.lua"),
+    include_str!("lua/claim.lua"),
+    "\nend\nlocal function release(KEYS, grace, value, rest)\n",
+    include_str!("lua/wait_queue.lua"),
+    include_str!("lua/release.lua"),
+    "\nend\n",
+    include_str!("lua/batch.lua"),
+);
+
+/// A script and the hash that Redis knows it by.
+#[derive(Debug)]
+pub(in crate::locks) struct Script {
+    pub(in crate::locks) source: String,
+    hash: String,
+}
+
+/// All scripts.
+#[derive(Debug)]
+pub(in crate::locks) struct Scripts {
+    /// How keys are spelled where these are called.
+    pub(in crate::locks) spelling: Spelling,
+    /// Claims and releases, one or several at a time.
+    pub(in crate::locks) several: Script,
+    pub(in crate::locks) renew: Script,
+    pub(in crate::locks) reassert: Script,
+    pub(in crate::locks) holders: Script,
+    pub(in crate::locks) behind: Script,
+    pub(in crate::locks) check: Script,
+}
+
+impl Script {
+    pub(in crate::locks) fn new(source: impl Into<String>) -> Self {
+        let source = source.into();
+        Self { hash: redis::Script::new(&source).get_hash().to_owned(), source }
+    }
+
+    /// Makes Redis know the script, in the same pipeline as the calls that follow: after a
+    /// `SCRIPT FLUSH` or an empty restart they would all be refused, and a pipeline of renewals
+    /// cannot be picked apart to repeat some of it. The answer is left out of the replies.
+    pub(in crate::locks) fn load(&self, pipeline: &mut Pipeline) {
+        #[cfg(feature = "broken")]
+        if broken::loads_no_script() {
+            return;
+        }
+        pipeline.add_command(self.loading()).ignore();
+    }
+
+    /// The command that does so.
+    pub(in crate::locks) fn loading(&self) -> Cmd {
+        let mut load = redis::cmd("SCRIPT");
+        load.arg("LOAD").arg(&self.source);
+        load
+    }
+
+    /// The beginning of a call: `keys` keys and then the arguments are to follow.
+    fn call(&self, keys: usize) -> Cmd {
+        let mut call = redis::cmd("EVALSHA");
+        call.arg(&self.hash).arg(keys);
+        call
+    }
+}
+
+impl Scripts {
+    pub(in crate::locks) fn new(spelling: Spelling) -> Self {
+        let scripts = Self {
+            spelling,
+            several: Script::new(several()),
+            renew: Script::new(include_str!("lua/renew.lua")),
+            reassert: Script::new(include_str!("lua/reassert.lua")),
+            holders: Script::new(include_str!("lua/holders.lua")),
+            behind: Script::new(include_str!("lua/waiters.lua")),
+            check: Script::new(include_str!("lua/check.lua")),
+        };
+        #[cfg(feature = "broken")]
+        let scripts = broken::scripts(scripts);
+        scripts
+    }
+
+    /// Makes Redis know the one that does not come along with its calls, and tell who it is.
+    pub(in crate::locks) fn greeting(&self) -> Pipeline {
+        let mut pipeline = pipeline();
+        self.several.load(&mut pipeline);
+        #[cfg(feature = "broken")]
+        broken::load_once(self, &mut pipeline);
+        Acquaintance::ask(&mut pipeline);
+        pipeline
+    }
+
+    /// Claims and releases in one call, of one lock each. All their keys are in it: on a Cluster they
+    /// are of one slot.
+    pub(in crate::locks) fn several<'a>(
+        &self,
+        items: impl Iterator<Item = &'a Item> + Clone,
+        acquaintance: &Acquaintance,
+    ) -> Cmd {
+        let keys: Vec<_> = items.clone().map(|item| item.name.keys(self.spelling)).collect();
+        let mut call = self.several.call(5 * keys.len());
+        for kind in 0..5 {
+            keys.iter().filter_map(|keys| keys.get(kind)).for_each(|key| {
+                call.arg(key);
+            });
+        }
+        items.for_each(|item| {
+            call.arg(item.args.as_bytes());
+        });
+        if let Some(graces) = acquaintance.graces() {
+            call.arg(&graces.map(millis_or_none));
+        }
+        call
+    }
+
+    /// A claim, by somebody who waits or does not.
+    pub(in crate::locks) fn claim(&self, claim: &Claim, waiter: Option<&Waiter>) -> Item {
+        let (from, whose) = match &claim.over {
+            Over::Nobody => ("nobody", ""),
+            Over::Value(value) => ("value", value.as_str()),
+            Over::SameUser => ("user", ""),
+            Over::Pass(pass) => ("pass", pass.as_str()),
+        };
+        let mut args = Packed::new();
+        args.text(if waiter.is_some() { "wait" } else { "claim" })
+            .text(&claim.value)
+            .text(millis(claim.ttl))
+            .text(claim.floor.0)
+            .packed(&packed(&claim.owner));
+        // What is as usual is left out at the end.
+        if waiter.is_some() || claim.over != Over::Nobody {
+            args.text(from).text(whose);
+        }
+        if let Some(waiter) = waiter {
+            args.text(waiter.server).text(waiter.arrival).text(millis_or_none(waiter.remembers));
+        }
+        Item { name: claim.name.clone(), args }
+    }
+
+    /// A release; the lock stays taken for `rest`.
+    pub(in crate::locks) fn release(&self, name: &LockName, value: &str, rest: Duration) -> Item {
+        let mut args = Packed::new();
+        args.text("release").text(value);
+        if !rest.is_zero() {
+            args.text(millis(rest));
+        }
+        Item { name: name.clone(), args }
+    }
+
+    /// Lets one lease run anew.
+    pub(in crate::locks) fn keep(&self, held: &Held, ttl: Duration) -> Item {
+        let mut args = Packed::new();
+        args.text("keep").text(&held.value).text(millis(ttl));
+        Item { name: held.name.clone(), args }
+    }
+
+    /// Renews locks of one TTL.
+    pub(in crate::locks) fn renew(&self, held: &[(&Held, Duration)]) -> Cmd {
+        let mut call = self.renew.call(held.len());
+        for (held, _ttl) in held {
+            call.arg(&*held.name.key_as(self.spelling));
+        }
+        call.arg(only_ttl(held));
+        for (held, _ttl) in held {
+            call.arg(&held.value);
+        }
+        call
+    }
+
+    /// Puts back locks of one TTL.
+    pub(in crate::locks) fn reassert(&self, held: &[(&Held, Duration)]) -> Cmd {
+        let mut call = self.reassert.call(5 * held.len());
+        for (held, _ttl) in held {
+            call.arg(&held.name.keys(self.spelling));
+        }
+        call.arg(only_ttl(held)).arg(millis(GRANT_KEPT_FOR));
+        for (held, _ttl) in held {
+            call.arg(&held.value)
+                .arg(held.fence.0)
+                .arg(held.since.timestamp_micros())
+                .arg(packed(&held.owner).as_bytes());
+        }
+        call
+    }
+
+    /// Tries everything once with `keys`, as `server`.
+    pub(in crate::locks) fn check(&self, keys: &[String; 2], server: NodeId) -> Cmd {
+        let mut call = self.check.call(2);
+        call.arg(keys).arg(release_channel(server));
+        call
+    }
+
+    /// Who waits for a lock.
+    pub(in crate::locks) fn behind(&self, name: &LockName, most: usize) -> Cmd {
+        let [_lock, _grant, line, due, waiting] = name.keys(self.spelling);
+        let mut call = self.behind.call(3);
+        call.arg(&[line, due, waiting]).arg(most);
+        call
+    }
+
+    pub(in crate::locks) fn holders(&self, names: &[LockName]) -> Cmd {
+        let mut call = self.holders.call(3 * names.len());
+        for name in names {
+            call.arg(&*name.key_as(self.spelling))
+                .arg(name.grant_key(self.spelling))
+                .arg(name.due_key(self.spelling));
+        }
+        call
+    }
+}
+
+/// With the numbers that stand before `wait_queue.lua`.
+fn several() -> String {
+    let (kept, deadline) = (millis(GRANT_KEPT_FOR), millis(LINE_DEADLINE));
+    let back = millis(RETURN_GRACE);
+    format!(
+        "local kept, line_deadline, line_max, return_grace, fence_end = \
+         '{kept}', '{deadline}', '{LINE_MAX}', '{back}', {FENCE_END}\n{SEVERAL}"
+    )
+}
+
+/// A pipeline whose answers are looked at one by one: an error in one does not hide the others.
+pub(in crate::locks) fn pipeline() -> Pipeline {
+    let mut pipeline = redis::pipe();
+    pipeline.ignore_errors();
+    pipeline
+}
+
+/// As the scripts keep it; an empty pass for none, which no pass is.
+fn packed(owner: &Owner) -> Packed {
+    let mut packed = Packed::new();
+    packed.text(owner.user.id.as_str()).text(&owner.user.name).text(owner.node);
+    packed.text(owner.pass.as_ref().map_or("", Pass::as_str));
+    packed
+}
+
+/// The TTL that all of these have.
+fn only_ttl(held: &[(&Held, Duration)]) -> u64 {
+    held.first().map_or(1, |(_held, ttl)| millis(*ttl))
+}
+
+/// Whole milliseconds, at least one: Redis refuses a lifetime of none.
+pub(in crate::locks) fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX).max(1)
+}
+
+/// The same, and 0 for none: less than a millisecond is not none.
+fn millis_or_none(duration: Duration) -> u64 {
+    if duration.is_zero() { 0 } else { millis(duration) }
+}

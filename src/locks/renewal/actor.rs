@@ -1,0 +1,238 @@
+//! The renewal actor: one task for all locks that this process holds, seats and guards alike.
+//!
+//! It sleeps until the first of them is due, takes along all that would be due before that one is
+//! due again, and renews them in one pipeline. So locks that were taken at different moments, and
+//! have different leases, fall into step, and a hundred cost what one does. Who has a clock of its
+//! own, as the seats have, rings, and gets its round then.
+//!
+//! A round that fails is no loss: it is repeated sooner, and each holder's own deadline stays in
+//! force. After a stall there is one round, and not one for each that was missed: what is due next
+//! is counted from when the last one was sent.
+//!
+//! Into the register before anybody has the lock in hand, out of it before the release is sent: a
+//! renewal that is under way then is refused by the keeper (K4), and its verdict finds nobody here
+//! (T1). Tenants are asked and told while nothing is locked.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::Notify;
+use tokio::time::{Instant, sleep_until, timeout};
+use tokio_util::sync::CancellationToken;
+
+use crate::locks::backend::Keeper;
+use crate::locks::renewal::lease::Lives;
+use crate::locks::renewal::schedule::{Item, Register, Tenancy};
+use crate::locks::types::{Held, LocksError, Loss, Round, Verdict};
+
+/// The least that a round is given, however short the leases in it.
+const ROUND_MIN: Duration = Duration::from_millis(100);
+/// Verdicts that are entered while the register is locked: nobody waits for more of them.
+const VERDICTS_AT_ONCE: usize = 250;
+/// So many that are lost in one round, and half of it, are no matter of theirs.
+const MASS_LOSS: usize = 10;
+/// How often it is looked how old the oldest lock is.
+const OLDEST_EVERY: Duration = Duration::from_secs(1);
+
+/// The register, and who watches over it.
+#[derive(Debug, Default)]
+pub(in crate::locks) struct Keeping {
+    register: Mutex<Register>,
+    /// Something is due before what was, or somebody rang.
+    stirred: Notify,
+    #[cfg(test)]
+    wakes: std::sync::atomic::AtomicUsize,
+}
+
+impl Keeping {
+    /// Begins to keep a lock; a number to end that by. Nothing once all is closed.
+    pub(in crate::locks) fn enter(&self, tenancy: Tenancy, sent_at: Instant) -> Option<u64> {
+        let (id, is_early) = self.register().enter(tenancy, sent_at)?;
+        if is_early {
+            self.stirred.notify_one();
+        }
+        Some(id)
+    }
+
+    /// Ends it. False if that had been done already.
+    pub(in crate::locks) fn leave(&self, id: u64) -> bool {
+        let mut register = self.register();
+        let left = register.leave(id);
+        if register.is_empty() {
+            show_oldest(Duration::ZERO);
+        }
+        drop(register);
+        // The tenancy goes here, with whatever its tenant may do on that occasion.
+        left.is_some()
+    }
+
+    /// Ends it for all, who are told, and takes nobody in any more.
+    pub(in crate::locks) fn close(&self) -> Vec<Tenancy> {
+        let all = self.register().close();
+        all.iter().for_each(|tenancy| tenancy.tenant.lost(Loss::Closed));
+        show_oldest(Duration::ZERO);
+        all
+    }
+
+    /// Has a round made now of all that is due before `until`.
+    pub(in crate::locks) fn ring(&self, until: Instant) {
+        if self.register().ring(until) {
+            self.stirred.notify_one();
+        }
+    }
+
+    /// Renews until `stop`.
+    pub(in crate::locks) async fn run(self: Arc<Self>, keeper: Keeper, stop: CancellationToken) {
+        stop.run_until_cancelled(self.renew_for_ever(&keeper)).await;
+    }
+
+    async fn renew_for_ever(&self, keeper: &Keeper) {
+        let mut looked_at = Instant::now();
+        loop {
+            let next = self.register().arm();
+            let is_due = async {
+                match next {
+                    Some(due) => sleep_until(due).await,
+                    None => std::future::pending().await,
+                }
+            };
+            let is_back = tokio::select! {
+                () = is_due => false,
+                () = self.stirred.notified() => false,
+                // Redis may have come back empty: whoever renews first is whoever was there.
+                () = keeper.is_back() => true,
+            };
+            #[cfg(test)]
+            self.wakes.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+            let now = Instant::now();
+            let agenda = self.register().agenda(now, is_back);
+            let round = self.ask(keeper, agenda, now);
+            if round.is_empty() {
+                continue;
+            }
+            let is_good = self.round(keeper, round, now).await;
+            if !is_good || OLDEST_EVERY <= looked_at.elapsed() {
+                looked_at = Instant::now();
+                let oldest = self.register().oldest();
+                show_oldest(oldest.map_or(Duration::ZERO, |oldest| oldest.elapsed()));
+            }
+        }
+    }
+
+    /// Asks the tenants; gives what is to be renewed.
+    fn ask(&self, keeper: &Keeper, mut agenda: Vec<Item>, now: Instant) -> Vec<Item> {
+        agenda.retain(|item| {
+            let lives = item.tenant.lives(now);
+            self.register().asked(item.id, now);
+            match lives {
+                Lives::Yes => {}
+                Lives::NotNow => {
+                    self.register().put_off(item.id, now);
+                }
+                Lives::NoMore => self.give_back(keeper, item),
+            }
+            lives == Lives::Yes && item.renew_at.is_some()
+        });
+        agenda
+    }
+
+    fn give_back(&self, keeper: &Keeper, item: &Item) {
+        if self.leave(item.id) {
+            // It may be held still as Redis sees it.
+            keeper.release_soon(&item.held.name, &item.held.value, Duration::ZERO);
+        }
+    }
+
+    /// Shortest leases first, alike ones together in one call, nearest deadline first among them.
+    /// False if nothing came of it, or not of all.
+    async fn round(&self, keeper: &Keeper, mut round: Vec<Item>, now: Instant) -> bool {
+        round.sort_by_key(|item| (item.rhythm.ttl, item.trusted_until));
+        let due = round.iter().filter_map(|item| item.renew_at).min();
+        let lag = due.map_or(Duration::ZERO, |due| now.saturating_duration_since(due));
+        metrics::histogram!("galley_renewal_lag_seconds").record(lag);
+        let held: Vec<_> = round.iter().map(|item| (&*item.held, item.rhythm.ttl)).collect();
+        let keeps: Vec<_> = round.iter().map(|item| item.keeps_grant).collect();
+        // What a short lease cannot wait for may be in good time for the others.
+        let longest = round.iter().filter_map(|item| item.rhythm.renew_every).max();
+        let budget = longest.unwrap_or(ROUND_MIN).max(ROUND_MIN);
+        // One Redis of several that does not answer is given up before the time of all is.
+        match timeout(budget, renew(keeper, &held, Some(&keeps), budget * 3 / 4)).await {
+            Ok(Ok(answer)) => {
+                return self.apply(&round, &answer.verdicts, answer.sent_at);
+            }
+            // Redis may or may not have renewed these. Their old deadlines stay in force.
+            Ok(Err(error)) => tracing::warn!(%error, locks = round.len(), "renewal failed"),
+            Err(_elapsed) => {
+                tracing::warn!(locks = round.len(), "a renewal round ran out of time");
+            }
+        }
+        let now = Instant::now();
+        for items in round.chunks(VERDICTS_AT_ONCE) {
+            let mut register = self.register();
+            for item in items {
+                register.put_off(item.id, now);
+            }
+        }
+        false
+    }
+
+    /// Enters the verdicts, then tells the tenants. False if some are not known.
+    fn apply(&self, round: &[Item], verdicts: &[Verdict], sent_at: Instant) -> bool {
+        let (now, mut lost, mut is_whole) = (Instant::now(), Vec::new(), true);
+        let parts = round.chunks(VERDICTS_AT_ONCE).zip(verdicts.chunks(VERDICTS_AT_ONCE));
+        for (items, verdicts) in parts {
+            let told = self.register().enter_verdicts(items, verdicts, sent_at, now);
+            for (item, verdict, tenancy) in told {
+                match verdict {
+                    Verdict::Renewed | Verdict::Reasserted => item.tenant.renewed(sent_at, verdict),
+                    Verdict::Lost => lost.push((item, tenancy)),
+                    Verdict::Unknown => is_whole = false,
+                }
+            }
+        }
+        let is_mass = MASS_LOSS <= lost.len() && round.len() <= lost.len() * 2;
+        if is_mass {
+            metrics::counter!("galley_renewal_mass_losses_total").increment(1);
+            let (lost, of) = (lost.len(), round.len());
+            tracing::error!(lost, of, "most locks of a round were lost at once: look at Redis");
+        }
+        for (item, _tenancy) in lost {
+            if !is_mass {
+                tracing::warn!(lock = %item.held.name, "a lock was lost to somebody else");
+            }
+            item.tenant.lost(Loss::Taken);
+        }
+        is_whole
+    }
+
+    fn register(&self) -> MutexGuard<'_, Register> {
+        self.register.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Renews all of `held` in one pipeline, and measures that. One Redis of several is waited for no
+/// longer than `patience`.
+pub(in crate::locks) async fn renew(
+    keeper: &Keeper,
+    held: &[(&Held, Duration)],
+    keeps: Option<&[bool]>,
+    patience: Duration,
+) -> Result<Round, LocksError> {
+    let began = Instant::now();
+    let round = keeper.renew(held, keeps, patience).await?;
+    metrics::histogram!("galley_renewal_round_seconds").record(began.elapsed());
+    metrics::gauge!("galley_renewal_locks").set(held.len() as f64);
+    let reasserted = round.verdicts.iter().filter(|it| **it == Verdict::Reasserted).count();
+    if 0 < reasserted {
+        metrics::counter!("galley_renewal_reasserted_total").increment(reasserted as u64);
+    }
+    Ok(round)
+}
+
+fn show_oldest(age: Duration) {
+    metrics::gauge!("galley_renewal_oldest_seconds").set(age);
+}
+
+#[cfg(test)]
+#[path = "actor_tests.rs"]
+mod tests;
