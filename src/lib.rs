@@ -3,15 +3,21 @@
 #![doc = ""]
 #![doc = include_str!("ARCHITECTURE.md")]
 
+pub mod admin;
 pub mod app;
 pub mod config;
 pub mod domain;
 pub mod http;
 pub mod locks;
+pub mod outbox;
 pub mod pubsub;
 pub mod redis_client;
-pub mod session;
+pub mod reviews;
+pub mod rooms;
+pub mod seats;
+pub mod sessions;
 pub mod sharing;
 pub mod storage;
 pub mod telemetry;
+pub mod versions;
 pub mod yjs;

@@ -42,16 +42,17 @@ use crate::http::ws::upgrade::Front;
 use crate::http::{HttpState, serve};
 use crate::locks::{Locks, LocksError};
 use crate::pubsub::{Relay, RelayError};
-use crate::session::options::{HistoryTerms, RoomLimits, SeatTerms};
-use crate::session::reviews::Reviews;
-use crate::session::versions::Versions;
-use crate::session::{Foundations, Sessions};
+use crate::reviews::Reviews;
+use crate::rooms::room::review_events::MissedQueue;
+use crate::seats::{Foundations, Sessions};
+use crate::sessions::options::{HistoryTerms, RoomLimits, SeatTerms};
 use crate::sharing::Sharing;
 use crate::sharing::invite::Invites;
 use crate::sharing::quota::Quota;
 use crate::storage::Storage;
 use crate::storage::error::StorageError;
 use crate::telemetry::metrics::Figures;
+use crate::versions::Versions;
 
 /// How often figures are moved into their buckets.
 const UPKEEP_EVERY: Duration = Duration::from_secs(5);
@@ -164,17 +165,18 @@ impl App {
         let cannot = |source| AppError::Listen { address: wanted, source };
         let listener = serve::listen(wanted).map_err(cannot)?;
         let address = listener.local_addr().map_err(cannot)?;
-        let sessions = start_sessions(&settings, &storage, &locks, relay, &tasks);
+        let (sessions, missed) = start_sessions(&settings, &storage, &locks, relay, &tasks);
         let origins = match &settings.server.public_url {
             Some(origin) => Origins::exactly(origin.clone()),
             None => Origins::of_listener(address),
         };
+        let reviews = Reviews::start(sessions.clone(), missed);
         let readiness = readiness(&storage, &locks, &sessions);
         let scrape = figures
             .clone()
             .map_or_else(Scrape::off, |figures| Scrape::new(move || figures.render()));
         let entry = Entry { secret, admin_token, origins };
-        let state = state(&settings, &storage, sessions, entry, readiness, scrape);
+        let state = state(&settings, &storage, (sessions, reviews), entry, readiness, scrape);
         // A first look, so that the log says at once what readiness would say later.
         for Finding { name, remedy } in state.readiness.look().await.down {
             tracing::warn!(name, remedy, "started, but not ready");
@@ -287,7 +289,7 @@ fn start_sessions(
     locks: &Locks,
     relay: Relay,
     tasks: &TaskTracker,
-) -> Sessions {
+) -> (Sessions, MissedQueue) {
     let seats = &settings.seats;
     let limits = &settings.limits;
     Sessions::start(Foundations {
@@ -358,7 +360,7 @@ fn locks_down(error: &LocksError) -> Down {
 fn state(
     settings: &Settings,
     storage: &Storage,
-    sessions: Sessions,
+    (sessions, reviews): (Sessions, Reviews),
     entry: Entry,
     readiness: Readiness,
     scrape: Scrape,
@@ -393,7 +395,7 @@ fn state(
         policy: Policy::new(&origins),
         origins,
         sharing: Sharing::new(storage.clone(), Invites::new(secret), document_bytes, quota),
-        reviews: Reviews::new(sessions.clone()),
+        reviews,
         versions: Versions::new(sessions.clone()),
         sessions,
         readiness,

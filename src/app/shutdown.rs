@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::http::health::Readiness;
-use crate::session::Sessions;
+use crate::seats::Sessions;
 use crate::storage::Storage;
 
 /// How long everything after the drain may take together. The stages below share it; README and

@@ -333,7 +333,7 @@ fn log(reader: &mut Reader) -> Option<LogSettings> {
         let valid = logs::is_level(level);
         if !valid {
             let what = "must be error, warn, info, debug or trace, or directives by module like \
-                        info,galley::session=debug";
+                        info,galley::seats=debug";
             reader.fault("log.level", what);
         }
         valid

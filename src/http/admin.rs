@@ -6,16 +6,16 @@ use axum::http::StatusCode;
 use axum::{Extension, Json};
 use serde::Deserialize;
 
+use crate::admin::explain::SessionDetails;
+use crate::admin::locks::{LockList, LockPage};
+use crate::admin::sessions::{Scope, SessionList};
 use crate::domain::ids::SessionId;
 use crate::http::auth::caller::Admin;
 use crate::http::error::ApiError;
 use crate::http::extract::{Limit, Path, Query};
 use crate::http::limit::Peer;
 use crate::http::routes::Routes;
-use crate::session::Sessions;
-use crate::session::admin::{Scope, SessionList};
-use crate::session::held::{LockList, LockPage};
-use crate::session::why::SessionDetails;
+use crate::seats::Sessions;
 
 /// The routes.
 pub(crate) fn routes(routes: Routes) -> Routes {

@@ -18,7 +18,8 @@ use crate::http::guest_bytes::GuestBytes;
 use crate::http::limit::{Peer, network};
 use crate::http::pagination::PageQuery;
 use crate::http::routes::Routes;
-use crate::session::{SessionError, Sessions};
+use crate::rooms::RoomError;
+use crate::seats::Sessions;
 use crate::sharing::Sharing;
 use crate::storage::documents::Document;
 
@@ -128,7 +129,7 @@ async fn count_now(document: &mut Document, sessions: &Sessions) -> Result<(), A
     if sessions.is_open(document.id) {
         match sessions.text(document.id).await {
             Ok(text) => document.characters = count_characters(&text),
-            Err(SessionError::Unreadable | SessionError::TooCostly | SessionError::Busy) => {}
+            Err(RoomError::Unreadable | RoomError::TooCostly | RoomError::Busy) => {}
             Err(error) => return Err(error.into()),
         }
     }

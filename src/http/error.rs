@@ -15,10 +15,11 @@ use serde::Serialize;
 
 use crate::http::byte_budget::OverBudget;
 use crate::http::health::Finding;
-use crate::session::SessionError;
-use crate::session::reviews::ReviewError;
-use crate::session::versions::VersionError;
+use crate::reviews::ReviewError;
+use crate::rooms::RoomError;
+use crate::seats::SeatError;
 use crate::sharing::SharingError;
+use crate::versions::VersionError;
 
 /// The content type of a failed response.
 pub(crate) const PROBLEM_JSON: HeaderValue = HeaderValue::from_static("application/problem+json");
@@ -93,7 +94,7 @@ pub enum ApiError {
     Version(#[from] VersionError),
     /// Something about a live session or document failed.
     #[error(transparent)]
-    Session(#[from] SessionError),
+    Session(#[from] SeatError),
     /// `If-Match` names a version that there never was.
     #[error("the tag in If-Match is not one of this resource's")]
     UnknownTag,
@@ -264,19 +265,19 @@ fn version_contract(error: &VersionError) -> Contract {
     }
 }
 
-fn session_contract(error: &SessionError) -> Contract {
+fn session_contract(error: &SeatError) -> Contract {
     use StatusCode as Is;
     match error {
-        SessionError::NoSuchDocument => (Is::NOT_FOUND, "not-found", "Not found"),
-        SessionError::RoomFull => (Is::SERVICE_UNAVAILABLE, "room-full", "Try again"),
-        SessionError::Unreadable => {
+        SeatError::Room(RoomError::NoSuchDocument) => (Is::NOT_FOUND, "not-found", "Not found"),
+        SeatError::Room(RoomError::RoomFull) => (Is::SERVICE_UNAVAILABLE, "room-full", "Try again"),
+        SeatError::Room(RoomError::Unreadable) => {
             (Is::INTERNAL_SERVER_ERROR, "document-damaged", "The stored document is damaged")
         }
-        SessionError::TooCostly => {
+        SeatError::Room(RoomError::TooCostly) => {
             (Is::SERVICE_UNAVAILABLE, "text-too-costly", "The text takes too long to read")
         }
-        SessionError::StorageSpent => STORAGE_FULL,
-        SessionError::Busy | SessionError::Storage(_) | SessionError::Locks(_) => {
+        SeatError::Room(RoomError::StorageSpent) => STORAGE_FULL,
+        SeatError::Room(RoomError::Busy | RoomError::Storage(_)) | SeatError::Locks(_) => {
             (Is::SERVICE_UNAVAILABLE, "unavailable", "Try again")
         }
     }
@@ -312,6 +313,12 @@ impl IntoResponse for ApiError {
         // Logged once, where the request ends.
         response.extensions_mut().insert(Arc::new(self));
         response
+    }
+}
+
+impl From<RoomError> for ApiError {
+    fn from(error: RoomError) -> Self {
+        Self::Session(error.into())
     }
 }
 
@@ -363,7 +370,7 @@ impl From<SharingError> for ApiError {
             SharingError::Title(error) => Self::Invalid(error.to_string()),
             SharingError::TooLong => Self::TooLarge,
             SharingError::QuotaSpent(what) => Self::QuotaSpent(what),
-            SharingError::StorageSpent => Self::Session(SessionError::StorageSpent),
+            SharingError::StorageSpent => Self::Session(SeatError::Room(RoomError::StorageSpent)),
             SharingError::Busy => Self::Unavailable(error.to_string()),
             SharingError::Storage(error) => Self::Session(error.into()),
             SharingError::Worker(error) => Self::Internal(error.to_string()),

@@ -8,6 +8,7 @@ use axum::response::{IntoResponse, Response};
 use chrono::Utc;
 use serde::{Deserialize, Serialize};
 
+use crate::admin::sessions::SeatsView;
 use crate::domain::ids::{DocumentId, ShareLinkId};
 use crate::domain::user::User;
 use crate::http::auth::caller::Caller;
@@ -16,8 +17,7 @@ use crate::http::extract::{JsonBody, Path, Query};
 use crate::http::origin::Origins;
 use crate::http::pagination::PageQuery;
 use crate::http::routes::Routes;
-use crate::session::Sessions;
-use crate::session::admin::SeatsView;
+use crate::seats::Sessions;
 use crate::sharing::Sharing;
 use crate::sharing::invite::Invite;
 use crate::storage::links::{Found, ShareLink};

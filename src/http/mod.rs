@@ -62,10 +62,10 @@ use crate::http::origin::Origins;
 use crate::http::routes::Routes;
 use crate::http::security_log::SecurityLog;
 use crate::http::tarpit::Tarpit;
-use crate::session::Sessions;
-use crate::session::reviews::Reviews;
-use crate::session::versions::Versions;
+use crate::reviews::Reviews;
+use crate::seats::Sessions;
 use crate::sharing::Sharing;
+use crate::versions::Versions;
 
 /// Longest time from the end of a request's head to the beginning of its answer.
 const ANSWER_MAX: Duration = Duration::from_secs(30);

@@ -15,7 +15,7 @@ use crate::http::auth::caller::Caller;
 use crate::http::error::ApiError;
 use crate::http::extract::{JsonBody, Limit, Object, Path, Query};
 use crate::http::response_budget::BodyCharge;
-use crate::session::reviews::{Draft, Reviews, Revision};
+use crate::reviews::{Draft, Reviews, Revision};
 use crate::sharing::Sharing;
 use crate::storage::pagination::InvalidCursor;
 

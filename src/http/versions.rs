@@ -17,10 +17,10 @@ use crate::http::auth::caller::Caller;
 use crate::http::error::ApiError;
 use crate::http::extract::{JsonBody, Limit, Path, Query};
 use crate::http::routes::Routes;
-use crate::session::restore::Restored;
-use crate::session::versions::{Against, Difference, Versions};
 use crate::sharing::{Sharing, SharingError};
 use crate::storage::versions::Version;
+use crate::versions::restore::Restored;
+use crate::versions::{Against, Difference, Versions};
 
 /// Rows of a page when the caller does not say.
 const ROWS_DEFAULT: u32 = 50;

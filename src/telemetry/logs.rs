@@ -49,7 +49,7 @@ mod tests {
 
     #[test]
     fn a_level_is_a_word_or_directives() {
-        for level in ["info", "warn", "info,galley::session=debug", "off"] {
+        for level in ["info", "warn", "info,galley::seats=debug", "off"] {
             assert!(is_level(level), "{level}");
         }
         for level in ["info,galley::http=loudly", "a=b=c", "loudly", ""] {

@@ -32,9 +32,9 @@ use galley::domain::fence::Fence;
 use galley::domain::ids::{DocumentId, SessionId, ShareLinkId, UserId};
 use galley::domain::seat::{Role, Seat};
 use galley::domain::user::User;
-use galley::session::holding::{Holding, Sitter};
-use galley::session::outbox::outbox;
-use galley::session::registry::Registry;
+use galley::outbox::outbox;
+use galley::sessions::registry::Registry;
+use galley::sessions::session::{Holding, Sitter};
 use tokio::time::Instant;
 
 /// Rounds of each kind for the medians, and questions of a round.

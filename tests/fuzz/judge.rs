@@ -3,11 +3,11 @@
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use galley::admin::locks::LockCursor;
 use galley::domain::anchor::{AnchorOrigin, RelativeRange};
 use galley::domain::ids::DocumentId;
 use galley::http::auth::tokens::{Identity, Tokens};
 use galley::pubsub::Envelope;
-use galley::session::held::LockCursor;
 use galley::storage::pagination::Cursor;
 use galley::yjs::ROOT;
 use galley::yjs::awareness::{decode_awareness, encode_awareness};

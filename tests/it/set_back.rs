@@ -2,7 +2,7 @@
 //! rows that were called saved are gone, with the numbers, client ids and fences of that time. No edit
 //! that was called saved is lost while one client or one server has it (DESIGN §8).
 
-use galley::sync::frame;
+use galley::yjs::protocol;
 use serde_json::json;
 use sqlx::{PgConnection, SqliteConnection};
 use tokio::time::{Duration, Instant, sleep};
@@ -247,7 +247,7 @@ async fn g7_a_lost_suggestion_comes_back_from_the_writer_after_the_server_died()
 /// All that a client has, as its answer to a question that the server did not ask.
 fn whole(doc: &Doc) -> bytes::Bytes {
     let update = doc.transact().encode_diff_v1(&StateVector::default());
-    frame::sync_step2(&update)
+    protocol::sync_step2(&update)
 }
 
 /// Goal: a stock client in the reviewer's seat sends all that it has. Known text, and text of the writer that the

@@ -22,7 +22,7 @@ use crate::http::error::ApiError;
 use crate::http::limit::{Limiter, Peer, network};
 use crate::http::origin::{OriginCheck, Origins};
 use crate::http::security_log::SecurityLog;
-use crate::session::turns::in_the_name_of;
+use crate::rooms::permits::in_the_name_of;
 use crate::sharing::Sharing;
 
 /// How a token came. What came by itself needs an `Origin` as a witness.

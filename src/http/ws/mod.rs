@@ -41,11 +41,11 @@ use crate::http::tarpit::Tarpit;
 use crate::http::ws::inbound::Inbound;
 use crate::http::ws::params::{PROTOCOL, ask, identify, offered_tokens};
 use crate::http::ws::waiting::{Early, Guest};
-use crate::session::Sessions;
-use crate::session::close::Close;
-use crate::session::outbox::{OutboxReader, Outgoing};
-use crate::session::seated::{Ending, Seated};
-use crate::session::seating::Ask;
+use crate::outbox::close::Close;
+use crate::outbox::{OutboxReader, Outgoing};
+use crate::seats::Sessions;
+use crate::seats::claim::Ask;
+use crate::seats::handle::{Ending, Seated};
 
 /// What is read at a time, kept for as long as a socket lives: the largest part of what an idle one
 /// takes. tungstenite's own choice is 128 KiB. A keystroke has some forty bytes, a cursor three

@@ -10,9 +10,9 @@ use tokio_util::sync::CancellationToken;
 use crate::domain::seat::Role;
 use crate::http::auth::caller::Presented;
 use crate::http::auth::tokens::{Identity, TokenRefused, Tokens};
-use crate::session::arriving::Arriving;
-use crate::session::close::Close;
-use crate::session::seating::Ask;
+use crate::outbox::close::Close;
+use crate::seats::claim::Ask;
+use crate::seats::joining::Arriving;
 
 /// The subprotocol that the server selects. A browser ends a connection whose offer got no answer.
 pub(super) const PROTOCOL: &str = "galley";

@@ -18,10 +18,10 @@ use tokio_util::sync::CancellationToken;
 use crate::domain::limits::EARLY_BYTES_MAX;
 use crate::http::byte_budget::Charge;
 use crate::http::ws::{TOKEN_EXPIRED, Wire, fault_of, message};
-use crate::session::arriving::{Arriving, is_question, is_step_1};
-use crate::session::close::Close;
-use crate::session::outbox::{OutboxReader, Outgoing};
-use crate::session::seated::Seated;
+use crate::outbox::close::Close;
+use crate::outbox::{OutboxReader, Outgoing};
+use crate::seats::handle::Seated;
+use crate::seats::joining::{Arriving, is_question, is_step_1};
 
 /// Messages that are kept for later. A client that waits asks once and moves a cursor.
 const EARLY_MESSAGES_MAX: usize = 64;

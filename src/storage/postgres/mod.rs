@@ -23,6 +23,7 @@ mod links;
 mod log;
 mod open;
 mod parameters;
+mod pool;
 mod review_changes;
 mod review_rows;
 mod reviews;

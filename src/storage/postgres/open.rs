@@ -7,8 +7,8 @@ use sqlx::{Connection as _, PgConnection, Row as _, SqlSafeStr as _};
 use tokio::time::timeout;
 
 use crate::storage::error::StorageError;
-use crate::storage::postgres::connections::Connections;
 use crate::storage::postgres::parameters::Parameters;
+use crate::storage::postgres::pool::Connections;
 use crate::storage::postgres::{CALL_TIMEOUT, Postgres};
 
 /// Connections for groups of edits: one at work, one to take over when that one hangs.

@@ -16,7 +16,7 @@ use tokio::time::{Instant, timeout};
 
 use crate::storage::error::StorageError;
 use crate::storage::postgres::parameters::Parameters;
-use crate::storage::postgres::stop::Stop;
+use crate::storage::postgres::tx_error::Stop;
 
 /// How long a new connection may take, TLS and password included.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);

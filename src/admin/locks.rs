@@ -1,0 +1,258 @@
+//! Everything that is held in the cluster, by class of lock, page by page.
+
+use std::collections::BTreeMap;
+
+use chrono::{DateTime, Utc};
+use serde::Serialize;
+
+use crate::domain::fence::Fence;
+use crate::domain::ids::{NodeId, SessionId, ShareLinkId};
+use crate::domain::seat::Role;
+use crate::domain::user::User;
+use crate::locks::{Alarm, Holder, LockName};
+use crate::seats::{SeatError, Sessions};
+
+/// Which locks to list.
+#[derive(Clone, Debug, Default)]
+pub struct LockPage {
+    /// Only those of this class.
+    pub class: Option<String>,
+    /// At most so many.
+    pub limit: usize,
+    /// Those after the place that `next_cursor` named.
+    pub after: Option<LockCursor>,
+}
+
+/// A place in the list: the class, since when, in µs, and the key.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct LockCursor {
+    class: String,
+    since: i64,
+    key: String,
+}
+
+/// The text is not a place in the list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("not a valid cursor")]
+pub struct InvalidLockCursor;
+
+/// The answer of `GET /api/admin/locks`.
+#[derive(Clone, Debug, Serialize)]
+pub struct LockList {
+    /// What each class comes to, whatever part of it is listed; by name.
+    pub classes: Vec<ClassInfo>,
+    /// What is held: class by class, the oldest first.
+    pub locks: Vec<LockInfo>,
+    /// What is wrong, by what the answering server did in the last five minutes.
+    pub alarms: Vec<AlarmInfo>,
+    /// The server that answers.
+    pub node: NodeId,
+    /// Where the next page begins; `null` on the last.
+    pub next_cursor: Option<String>,
+}
+
+/// What a class of locks comes to.
+#[derive(Clone, Debug, Serialize)]
+pub struct ClassInfo {
+    /// The class.
+    pub class: String,
+    /// How many of its locks are held.
+    pub held: usize,
+    /// How many wait for them.
+    pub waiting: usize,
+    /// The age of the oldest, in ms; `null` if it is of none known.
+    pub oldest_age_ms: Option<u64>,
+}
+
+/// A lock that is held. The value it is held by is a secret, and not here; that of a seat is its
+/// session's id. What nobody can tell of a key that was set by hand is `null`.
+#[derive(Clone, Debug, Serialize)]
+pub struct LockInfo {
+    /// What it is for.
+    pub class: String,
+    /// What it is called.
+    pub name: String,
+    /// The key in Redis.
+    pub lock_key: String,
+    /// The server that renews it.
+    pub node: Option<NodeId>,
+    /// When it was granted.
+    pub since: Option<DateTime<Utc>>,
+    /// How long ago that was.
+    pub age_ms: Option<u64>,
+    /// What is left of the lease; `null` if it has no end.
+    pub ttl_ms: Option<u64>,
+    /// The number of the grant.
+    pub fence: Option<Fence>,
+    /// How many wait for it.
+    pub waiting: usize,
+    /// The person it is held for, if it is for one.
+    pub user: Option<User>,
+    /// What is known of a seat besides.
+    #[serde(flatten)]
+    pub seat: Option<SeatInfo>,
+}
+
+/// What is known of a seat besides.
+#[derive(Clone, Debug, Serialize)]
+pub struct SeatInfo {
+    /// The share link.
+    pub share_link_id: ShareLinkId,
+    /// Which of its seats.
+    pub role: Role,
+    /// The session in it; `null` if it is held by what is no session's id, which is not shown.
+    pub session_id: Option<SessionId>,
+}
+
+/// An alarm that is in force.
+#[derive(Clone, Debug, Serialize)]
+pub struct AlarmInfo {
+    /// The class of locks.
+    pub class: String,
+    /// `failures`, `wait` or `hold`.
+    pub alarm: &'static str,
+    /// Since when.
+    pub since: DateTime<Utc>,
+    /// What was measured: a share between 0 and 1 of failures, seconds of waits and holds.
+    pub measured: f64,
+    /// What it should not exceed.
+    pub limit: f64,
+    /// What to do about it.
+    pub remedy: &'static str,
+}
+
+impl Sessions {
+    /// What is held on whatever server, and what is wrong.
+    ///
+    /// # Errors
+    ///
+    /// [`SeatError::Locks`] when the lock service does not answer.
+    pub async fn locks(&self, page: &LockPage) -> Result<LockList, SeatError> {
+        let now = Utc::now();
+        let is_wanted = |class: &str| page.class.as_ref().is_none_or(|wanted| wanted == class);
+        let mut held = self.shared.locks.held().await?;
+        held.retain(|(name, _holder)| is_wanted(name.class()));
+        held.sort_by_cached_key(|(name, holder)| LockCursor::of(name, holder));
+        let classes = classes(&held, now);
+        if let Some(after) = &page.after {
+            let begins = held.partition_point(|(name, by)| LockCursor::of(name, by) <= *after);
+            held.drain(..begins);
+        }
+        let has_more = page.limit < held.len();
+        held.truncate(page.limit);
+        let last = held.last().filter(|_| has_more);
+        let next_cursor = last.map(|(name, holder)| LockCursor::of(name, holder).to_string());
+        let mut alarms = self.shared.locks.alarms();
+        alarms.retain(|alarm| is_wanted(&alarm.class));
+        Ok(LockList {
+            classes,
+            locks: held
+                .into_iter()
+                .map(|(name, holder)| self.lock_info(&name, holder, now))
+                .collect(),
+            alarms: alarms.into_iter().map(AlarmInfo::from).collect(),
+            node: self.shared.relay.node(),
+            next_cursor,
+        })
+    }
+}
+
+impl Sessions {
+    fn lock_info(&self, name: &LockName, holder: Holder, now: DateTime<Utc>) -> LockInfo {
+        let known = holder.is_known();
+        let seat = name.as_seat().map(|seat| SeatInfo {
+            share_link_id: seat.link,
+            role: seat.role,
+            session_id: holder.value.parse().ok(),
+        });
+        let is_for_a_person = known && !holder.owner.user.name.is_empty();
+        LockInfo {
+            class: name.class().to_owned(),
+            name: name.what().to_owned(),
+            lock_key: self.shared.locks.key_of(name),
+            node: known.then_some(holder.owner.node),
+            since: known.then_some(holder.since),
+            age_ms: known.then(|| age_ms(now, holder.since)),
+            ttl_ms: u64::try_from(holder.ttl.as_millis()).ok(),
+            fence: known.then_some(holder.fence),
+            waiting: holder.waiting,
+            user: is_for_a_person.then_some(holder.owner.user),
+            seat,
+        }
+    }
+}
+
+impl From<Alarm> for AlarmInfo {
+    fn from(alarm: Alarm) -> Self {
+        Self {
+            class: alarm.class,
+            alarm: alarm.kind.as_str(),
+            since: alarm.since,
+            measured: alarm.measured,
+            limit: alarm.limit,
+            remedy: alarm.kind.remedy(),
+        }
+    }
+}
+
+impl LockCursor {
+    fn of(name: &LockName, holder: &Holder) -> Self {
+        let since = holder.since.timestamp_micros();
+        Self { class: name.class().to_owned(), since, key: name.key().to_owned() }
+    }
+}
+
+impl std::fmt::Display for LockCursor {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}-{}:{}", self.since, self.class, self.key)
+    }
+}
+
+impl std::str::FromStr for LockCursor {
+    type Err = InvalidLockCursor;
+
+    fn from_str(text: &str) -> Result<Self, InvalidLockCursor> {
+        let (since, name) = text.split_once('-').ok_or(InvalidLockCursor)?;
+        let since = since.parse().map_err(|_not_a_number| InvalidLockCursor)?;
+        // A class is what stands before a colon, so there is none in it.
+        let (class, key) = name.split_once(':').ok_or(InvalidLockCursor)?;
+        Ok(Self { class: class.to_owned(), since, key: key.to_owned() })
+    }
+}
+
+fn classes(held: &[(LockName, Holder)], now: DateTime<Utc>) -> Vec<ClassInfo> {
+    let mut classes = BTreeMap::new();
+    for (name, holder) in held {
+        let class = classes.entry(name.class()).or_insert_with(|| ClassInfo {
+            class: name.class().to_owned(),
+            held: 0,
+            waiting: 0,
+            oldest_age_ms: None,
+        });
+        class.held += 1;
+        class.waiting += holder.waiting;
+        let age = holder.is_known().then(|| age_ms(now, holder.since));
+        class.oldest_age_ms = class.oldest_age_ms.max(age);
+    }
+    classes.into_values().collect()
+}
+
+fn age_ms(now: DateTime<Utc>, since: DateTime<Utc>) -> u64 {
+    u64::try_from((now - since).num_milliseconds()).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cursor_survives_the_trip_through_text_and_nothing_else_is_one() {
+        let name = LockName::named("export:doc_1");
+        let cursor =
+            LockCursor { class: "export".to_owned(), since: 42, key: name.key().to_owned() };
+        assert_eq!(cursor.to_string().parse(), Ok(cursor));
+        for text in ["", "42", "x-export:lock:a:b", "42-", "42-other"] {
+            assert_eq!(text.parse::<LockCursor>(), Err(InvalidLockCursor), "{text}");
+        }
+    }
+}

@@ -1,0 +1,7 @@
+//! Facts for administrators: the sessions and locks of the cluster, and why a seat is held. The JSON
+//! bodies of `/api/admin` are built of them.
+
+pub mod explain;
+pub mod locks;
+mod sentence;
+pub mod sessions;

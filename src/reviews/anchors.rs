@@ -1,0 +1,152 @@
+//! Where reviews stand now.
+//!
+//! A review keeps its original place for ever; its current one is found anew for whoever asks,
+//! in one build of the text for all reviews together.
+
+use std::sync::Arc;
+
+use tokio::time::timeout;
+
+use crate::domain::anchor::{Anchor, AnchorOrigin, AnchorState, RelativeRange};
+use crate::domain::ids::DocumentId;
+use crate::domain::limits::PLACE_PATIENCE;
+use crate::domain::review::{Review, ReviewStatus};
+use crate::reviews::{ReviewError, Reviews};
+use crate::rooms::RoomError;
+use crate::storage::reviews::StoredReview;
+use crate::yjs::text::{Effort, Resolved, Text};
+
+impl Reviews {
+    pub(crate) async fn place_one(
+        &self,
+        document: DocumentId,
+        stored: StoredReview,
+    ) -> Result<Review, ReviewError> {
+        let mut placed = self.place(document, vec![stored]).await?;
+        placed.pop().ok_or(ReviewError::NotFound("review"))
+    }
+
+    /// Finds the current place of a review whose change is committed.
+    ///
+    /// The client repeats a request that failed, so the answer to a committed change is a success.
+    /// A review is served without its place if the place is not found within [`PLACE_PATIENCE`].
+    pub(crate) async fn place_committed(
+        &self,
+        document: DocumentId,
+        stored: StoredReview,
+    ) -> Review {
+        let review = stored.id;
+        match timeout(PLACE_PATIENCE, self.place_one(document, stored.clone())).await {
+            Ok(Ok(placed)) => return placed,
+            Ok(Err(error)) => {
+                tracing::warn!(%document, %review, %error, "a changed review is sent without its place");
+            }
+            Err(_elapsed) => {
+                tracing::warn!(%document, %review, "the text takes too long; a changed review is sent without its place");
+            }
+        }
+        unplaced(stored)
+    }
+
+    /// Finds the current place of each; remembers where a lost one was found again. In a damaged
+    /// document none has one.
+    pub(crate) async fn place(
+        &self,
+        document: DocumentId,
+        stored: Vec<StoredReview>,
+    ) -> Result<Vec<Review>, ReviewError> {
+        if stored.is_empty() {
+            return Ok(Vec::new());
+        }
+        let stored = Arc::new(stored);
+        let resolved = match self.find_all(document, &stored).await {
+            // What was said of it is still true.
+            Err(RoomError::Unreadable) => {
+                stored.iter().map(|review| nowhere(&review.origin)).collect()
+            }
+            found => found?,
+        };
+        let mut reviews = Vec::with_capacity(stored.len());
+        for (stored, resolved) in stored.iter().zip(resolved) {
+            if let Some(current) = &resolved.relocated {
+                self.store_place(stored, current).await;
+            }
+            reviews.push(served(stored.clone(), resolved.anchor));
+        }
+        Ok(reviews)
+    }
+
+    /// Stores where a review was found again. After a failure the next request finds it again.
+    async fn store_place(&self, stored: &StoredReview, current: &RelativeRange) {
+        let storage = &self.sessions.shared.storage;
+        if let Err(error) = storage.relocate(stored.id, current).await {
+            tracing::debug!(%error, review = %stored.id, "a found place cannot be stored");
+        }
+    }
+
+    /// Reviews whose place is not looked for.
+    pub(crate) fn unplaced(stored: Vec<StoredReview>) -> Vec<Review> {
+        stored.into_iter().map(unplaced).collect()
+    }
+
+    async fn find_all(
+        &self,
+        document: DocumentId,
+        stored: &Arc<Vec<StoredReview>>,
+    ) -> Result<Vec<Resolved>, RoomError> {
+        let rooms = &self.sessions.shared.rooms;
+        let snapshot = rooms.snapshot(document).await?;
+        let stored = Arc::clone(stored);
+        let find = move |text: &Text| {
+            let mut effort = Effort::default();
+            stored.iter().map(|review| stands(text, review, &mut effort)).collect()
+        };
+        rooms.read_text(document, snapshot, find).await
+    }
+}
+
+/// Where a review stands in the text. Of one that was accepted the quote is gone, by the writer's
+/// own will; what stands in its place is what it is about now.
+fn stands(text: &Text, review: &StoredReview, effort: &mut Effort) -> Resolved {
+    let put_in = review.suggestion.as_ref().filter(|put_in| !put_in.is_empty());
+    if review.status == ReviewStatus::Accepted
+        && let Some(put_in) = put_in
+    {
+        let origin = AnchorOrigin { quote: put_in.clone(), ..review.origin.clone() };
+        let Resolved { anchor, relocated } = text.resolve_within(&origin, &review.current, effort);
+        if anchor.state != AnchorState::Orphaned {
+            let (state, quote) = (AnchorState::Edited, review.origin.quote.clone());
+            return Resolved { anchor: Anchor { state, quote, ..anchor }, relocated };
+        }
+    }
+    text.resolve_within(&review.origin, &review.current, effort)
+}
+
+/// Of a text that nobody can read.
+fn nowhere(origin: &AnchorOrigin) -> Resolved {
+    let AnchorOrigin { quote, prefix, suffix, .. } = origin.clone();
+    let anchor = Anchor { state: AnchorState::Orphaned, start: 0, end: 0, quote, prefix, suffix };
+    Resolved { anchor, relocated: None }
+}
+
+fn unplaced(review: StoredReview) -> Review {
+    let anchor = nowhere(&review.origin).anchor;
+    served(review, anchor)
+}
+
+/// A stored review as it is served.
+fn served(stored: StoredReview, anchor: Anchor) -> Review {
+    Review {
+        id: stored.id,
+        share_link_id: stored.link,
+        author: stored.author,
+        anchor,
+        body: stored.body,
+        suggestion: stored.suggestion,
+        status: stored.status,
+        version: stored.version,
+        replies: stored.replies,
+        created_at: stored.created_at,
+        updated_at: stored.updated_at,
+    }
+}

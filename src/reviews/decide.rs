@@ -1,0 +1,74 @@
+//! Deciding about a review.
+//!
+//! What is decided upon is a review as it was read, which somebody else may be changing. Who names
+//! no version is not told of that: it is decided again upon what the review has become, as if the
+//! two had come one after the other.
+
+use crate::domain::ids::{ReviewId, ShareLinkId};
+use crate::domain::review::{Decision, Review};
+use crate::domain::user::User;
+use crate::reviews::{ReviewError, Reviews};
+use crate::rooms::server_edit::TRIES;
+use crate::storage::links::ShareLink;
+use crate::storage::reviews::{ReviewChange, StoredReview};
+use crate::storage::seats::Guard;
+
+impl Reviews {
+    /// Decides about a review. Needs the writer's seat.
+    ///
+    /// # Errors
+    ///
+    /// [`ReviewError::AnchorMoved`] when a suggestion's quote is no longer there, and others.
+    pub async fn decide(
+        &self,
+        user: &User,
+        (link, id): (ShareLinkId, ReviewId),
+        decision: Decision,
+        expected: Option<i64>,
+    ) -> Result<Review, ReviewError> {
+        let link = self.link_of(user, link).await?;
+        let guard = self.guard(user, link.id, decision.needs_seat_of()).await?;
+        for _ in 0..TRIES {
+            let stored = self.find(&link, id).await?;
+            self.charge(user, stored.bytes())?;
+            let failed = match self.try_decide(&link, &stored, decision, expected, guard).await {
+                Ok(review) => return Ok(review),
+                Err(failed) => failed,
+            };
+            // Somebody else acted on it meanwhile; also if that only shows in the text.
+            let is_of_what_was_read = match failed {
+                ReviewError::VersionMismatch { .. } => false,
+                ReviewError::AnchorMoved | ReviewError::TooLarge => {
+                    self.find(&link, id).await?.version == stored.version
+                }
+                _ => true,
+            };
+            if expected.is_some() || is_of_what_was_read {
+                return Err(failed);
+            }
+        }
+        Err(ReviewError::Contended)
+    }
+
+    /// Decides about a review as it was read.
+    async fn try_decide(
+        &self,
+        link: &ShareLink,
+        stored: &StoredReview,
+        decision: Decision,
+        expected: Option<i64>,
+        guard: Guard,
+    ) -> Result<Review, ReviewError> {
+        let status = decision.apply(stored.status, stored.suggestion.is_some())?;
+        let expected = expected.unwrap_or(stored.version);
+        if decision == Decision::Accept {
+            return self.accept(link, stored, expected, guard).await;
+        }
+        let change = ReviewChange { body: None, suggestion: None, status: Some(status) };
+        let review = self.change(link, stored.id, change, Some(expected), guard).await?;
+        if decision == Decision::Reject && stored.suggestion.is_some() {
+            self.keep_rejection(link, stored).await;
+        }
+        Ok(review)
+    }
+}

@@ -1,0 +1,86 @@
+//! Delivery of changed reviews whose message a room missed (G15).
+//!
+//! A room reports itself when a number is missing, and each tick compares all rooms with the
+//! database. The changes are read, placed in the text, and delivered in the order of their numbers.
+
+use std::sync::Arc;
+
+use tokio::sync::Semaphore;
+
+use crate::outbox::event::Event;
+use crate::reviews::{ReviewError, Reviews};
+use crate::rooms::RoomError;
+use crate::rooms::room::Room;
+use crate::rooms::room::review_events::MissedQueue;
+use crate::seats::SeatError;
+use crate::storage::reviews::StoredReview;
+
+/// Rooms that are read at once: as many as texts are built at once, so that a text that takes long
+/// delays no other room.
+const READ_AT_ONCE: usize = 4;
+
+impl Reviews {
+    /// Reads and delivers for the rooms of `queue`, until the sessions have finished.
+    pub(super) async fn read_missed(self, mut queue: MissedQueue) {
+        let places = Arc::new(Semaphore::new(READ_AT_ONCE));
+        let finished = self.sessions.shared.finished.clone();
+        while let Some(Some(room)) = finished.run_until_cancelled(queue.recv()).await {
+            let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
+            let reviews = self.clone();
+            self.sessions.shared.tasks.spawn(async move {
+                reviews.try_deliver_missed(&room).await;
+                drop(place);
+            });
+        }
+    }
+
+    /// What fails is found again at the next tick.
+    async fn try_deliver_missed(&self, room: &Arc<Room>) {
+        if let Err(error) = self.deliver_missed(room).await {
+            let document = room.document;
+            tracing::warn!(%document, %error, "changed reviews cannot be delivered yet");
+        }
+    }
+
+    async fn deliver_missed(&self, room: &Arc<Room>) -> Result<(), ReviewError> {
+        let (document, after) = (room.document, room.review_changes());
+        // A room in which nobody is left needs no event, and a deleted document has none.
+        let changes = self.sessions.shared.storage.review_changes(document, after).await?;
+        let Some(changes) = changes.filter(|changes| after < changes.upto) else { return Ok(()) };
+        if !changes.is_whole(after) {
+            room.reviews_are_lost(changes.upto);
+            return Ok(());
+        }
+        let mut events = self.events_of(room, changes.changed, after).await?;
+        for deleted in changes.deleted {
+            let gone = Event::ReviewGone { id: deleted.id, link: deleted.link };
+            events.push((deleted.change, gone.json()));
+        }
+        events.sort_by_key(|(change, _)| *change);
+        room.take_missed_reviews(changes.upto, &events);
+        Ok(())
+    }
+
+    async fn events_of(
+        &self,
+        room: &Room,
+        changed: Vec<StoredReview>,
+        after: i64,
+    ) -> Result<Vec<(i64, String)>, ReviewError> {
+        let numbers: Vec<_> = changed.iter().map(|review| review.changes).collect();
+        let placed = match self.place(room.document, changed.clone()).await {
+            // The words of a review are news, also where its place cannot be found.
+            Err(ReviewError::Session(
+                SeatError::Room(RoomError::TooCostly) | SeatError::Room(RoomError::Busy),
+            )) => Self::unplaced(changed),
+            placed => placed?,
+        };
+        let events = placed.iter().zip(numbers).map(|(review, (first, last))| {
+            let is_new = after < first;
+            let event =
+                if is_new { Event::ReviewCreated(review) } else { Event::ReviewUpdated(review) };
+            (last, event.json())
+        });
+        Ok(events.collect())
+    }
+}

@@ -1,0 +1,499 @@
+//! Reviews: comments and suggestions, anchored to the text.
+//!
+//! Whoever makes, changes or decides about one must hold the seat for it at that moment. The
+//! registry says so at once; the fence it gives is checked again by the database, in the same
+//! statement as the write.
+
+pub(crate) mod accept;
+pub(crate) mod anchors;
+pub(crate) mod decide;
+pub(crate) mod missed;
+
+use std::time::Duration;
+
+use chrono::Utc;
+
+use crate::domain::anchor::AnchorRequest;
+use crate::domain::fence::Fence;
+use crate::domain::ids::{ReplyId, ReviewId, ShareLinkId};
+use crate::domain::limits::{REVIEW_BODY_BYTES_MAX, SUGGESTION_BYTES_MAX};
+use crate::domain::printable::has_control_character;
+use crate::domain::review::{DecisionRefused, Review};
+use crate::domain::seat::{Role, Seat};
+use crate::domain::text::normalize_line_breaks;
+use crate::domain::user::User;
+use crate::outbox::event::Event;
+use crate::pubsub::{Message, Topic};
+use crate::rooms::RoomError;
+use crate::rooms::room::review_events::MissedQueue;
+use crate::rooms::server_edit::TRIES;
+use crate::seats::{SeatError, Sessions};
+use crate::storage::error::StorageError;
+use crate::storage::links::ShareLink;
+use crate::storage::pagination::Cursor;
+use crate::storage::reviews::{NewReply, NewReview, ReviewChange, StoredReview};
+use crate::storage::seats::{Guard, Guarded};
+
+/// Bytes of an event about a review besides its texts: ids, names, times.
+const EVENT_BYTES: usize = 512;
+
+/// A review could not be made or changed.
+#[derive(Debug, thiserror::Error)]
+pub enum ReviewError {
+    /// No such link or review, or the caller may not know of it.
+    #[error("there is no such {0}")]
+    NotFound(&'static str),
+    /// The caller does not hold the seat that this needs.
+    #[error("this needs the {0}'s seat; sit down first")]
+    SeatNotHeld(Role),
+    /// Only who made a review may change it.
+    #[error("only the author of a review may change it")]
+    NotAuthor,
+    /// The text there is not the quote.
+    #[error("the text at this place is not the quote; read it again and retry")]
+    AnchorMismatch,
+    /// The quoted text is no longer there.
+    #[error("the quoted text is no longer there; edit the text by hand or reject the suggestion")]
+    AnchorMoved,
+    /// Somebody changed it first.
+    #[error("the review has changed; its version is now {current}")]
+    VersionMismatch {
+        /// The version it has.
+        current: i64,
+    },
+    /// It is not in a state for this.
+    #[error(transparent)]
+    Refused(#[from] DecisionRefused),
+    /// There is nothing in it.
+    #[error("{0}")]
+    Empty(&'static str),
+    /// Longer than the limit.
+    #[error("{0} is too long")]
+    TooLong(&'static str),
+    /// It has a control character.
+    #[error("{0} may not contain control characters other than line breaks and tabs")]
+    Control(&'static str),
+    /// As many as a link or a review may have.
+    #[error("there are too many {0} already, or they are as long as they may become")]
+    Full(&'static str),
+    /// The events about reviews that the caller causes are too large or too many.
+    #[error("too much about reviews at once; try again later")]
+    TooFast(Duration),
+    /// With the suggestion in it the document would be larger than it may become.
+    #[error("the document is as large as it may become; take some text out first")]
+    TooLarge,
+    /// The text changes too fast to put a suggestion in.
+    #[error("the text is changing; try again")]
+    Contended,
+    /// Something below failed.
+    #[error(transparent)]
+    Session(#[from] SeatError),
+}
+
+impl From<StorageError> for ReviewError {
+    fn from(error: StorageError) -> Self {
+        Self::Session(error.into())
+    }
+}
+
+impl From<RoomError> for ReviewError {
+    fn from(error: RoomError) -> Self {
+        Self::Session(error.into())
+    }
+}
+
+/// What a new review says.
+#[derive(Clone, Debug)]
+pub struct Draft {
+    /// Where, and what stands there.
+    pub anchor: AnchorRequest,
+    /// The comment.
+    pub body: String,
+    /// What to put in place of the quote.
+    pub suggestion: Option<String>,
+}
+
+/// What is to change about a review.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Revision {
+    /// A new comment.
+    pub body: Option<String>,
+    /// A new suggestion, or none any more.
+    pub suggestion: Option<Option<String>>,
+}
+
+impl Draft {
+    fn with_line_feeds(self) -> Self {
+        let body = normalize_line_breaks(&self.body);
+        let suggestion = self.suggestion.as_deref().map(normalize_line_breaks);
+        Self { body, suggestion, ..self }
+    }
+}
+
+impl Revision {
+    fn with_line_feeds(&self) -> Self {
+        let suggestion = self.suggestion.as_ref();
+        Self {
+            body: self.body.as_deref().map(normalize_line_breaks),
+            suggestion: suggestion.map(|text| text.as_deref().map(normalize_line_breaks)),
+        }
+    }
+}
+
+/// A handle on the reviews. Cloning is shallow.
+#[derive(Clone, Debug)]
+pub struct Reviews {
+    pub(crate) sessions: Sessions,
+}
+
+impl Reviews {
+    /// The reviews of these sessions' documents.
+    #[must_use]
+    pub fn new(sessions: Sessions) -> Self {
+        Self { sessions }
+    }
+
+    /// As [`new`](Self::new), and delivers the changes that rooms of `queue` missed.
+    #[must_use]
+    pub fn start(sessions: Sessions, queue: MissedQueue) -> Self {
+        let reviews = Self::new(sessions);
+        reviews.sessions.keep_alive("missed reviews", reviews.clone().read_missed(queue));
+        reviews
+    }
+
+    /// A page of a link's reviews, each with its current place, and where the next page begins.
+    ///
+    /// # Errors
+    ///
+    /// [`ReviewError::NotFound`] for who is neither its writer nor its reviewer.
+    pub async fn list(
+        &self,
+        user: &User,
+        link: ShareLinkId,
+        after: Option<Cursor<ReviewId>>,
+        rows: u32,
+    ) -> Result<(Vec<Review>, Option<Cursor<ReviewId>>), ReviewError> {
+        let link = self.link_of(user, link).await?;
+        let page = self.sessions.shared.storage.reviews(link.id, after, rows).await?;
+        Ok((self.place(link.document_id, page.reviews).await?, page.next))
+    }
+
+    /// One review, with its current place.
+    ///
+    /// # Errors
+    ///
+    /// [`ReviewError::NotFound`].
+    pub async fn get(
+        &self,
+        user: &User,
+        link: ShareLinkId,
+        id: ReviewId,
+    ) -> Result<Review, ReviewError> {
+        let link = self.link_of(user, link).await?;
+        let stored = self.find(&link, id).await?;
+        self.place_one(link.document_id, stored).await
+    }
+
+    /// Makes a review. Needs the reviewer's seat.
+    ///
+    /// # Errors
+    ///
+    /// [`ReviewError::AnchorMismatch`] when the text there is not the quote, and others.
+    pub async fn create(
+        &self,
+        user: &User,
+        link: ShareLinkId,
+        draft: Draft,
+    ) -> Result<Review, ReviewError> {
+        let draft = draft.with_line_feeds();
+        check_words(&draft.body, draft.suggestion.as_deref())?;
+        let link = self.link_of(user, link).await?;
+        let guard = self.guard(user, link.id, Role::Reviewer).await?;
+        self.demand_room()?;
+        let suggested = draft.suggestion.as_ref().map_or(0, String::len);
+        self.charge(user, draft.anchor.quote.len() + draft.body.len() + suggested)?;
+        let snapshot = self.sessions.shared.rooms.snapshot(link.document_id).await?;
+        let request = draft.anchor;
+        let anchored = self
+            .sessions
+            .shared
+            .rooms
+            .read_text(link.document_id, snapshot, move |text| text.anchor(&request))
+            .await?;
+        let (origin, current) = anchored.map_err(|_| ReviewError::AnchorMismatch)?;
+        let new = NewReview {
+            id: ReviewId::generate(),
+            link: link.id,
+            author: user.clone(),
+            origin,
+            current,
+            body: draft.body,
+            suggestion: draft.suggestion,
+            now: Utc::now(),
+        };
+        let this = self.clone();
+        let creating = async move {
+            let storage = &this.sessions.shared.storage;
+            let stored = done(storage.create_review(&new, guard).await?, guard)?;
+            let (_, change) = stored.changes;
+            let review = this.place_committed(link.document_id, stored).await;
+            this.announce(&link, guard.seat, change, &Event::ReviewCreated(&review)).await;
+            Ok(review)
+        };
+        self.sessions.complete(creating).await
+    }
+
+    /// Changes an open review's words. Needs the reviewer's seat, and to be its author.
+    ///
+    /// # Errors
+    ///
+    /// [`ReviewError::VersionMismatch`] when `expected` is no longer its version, and others.
+    pub async fn edit(
+        &self,
+        user: &User,
+        (link, id): (ShareLinkId, ReviewId),
+        revision: Revision,
+        expected: Option<i64>,
+    ) -> Result<Review, ReviewError> {
+        let revision = revision.with_line_feeds();
+        for _ in 0..TRIES {
+            match self.try_edit(user, (link, id), revision.clone(), expected).await {
+                // Decided meanwhile.
+                Err(ReviewError::VersionMismatch { .. }) if expected.is_none() => {}
+                edited => return edited,
+            }
+        }
+        Err(ReviewError::Contended)
+    }
+
+    async fn try_edit(
+        &self,
+        user: &User,
+        (link, id): (ShareLinkId, ReviewId),
+        revision: Revision,
+        expected: Option<i64>,
+    ) -> Result<Review, ReviewError> {
+        let link = self.link_of(user, link).await?;
+        let guard = self.guard(user, link.id, Role::Reviewer).await?;
+        let stored = self.own(&link, id, user).await?;
+        if stored.status != crate::domain::review::ReviewStatus::Open {
+            return Err(DecisionRefused::NotOpen.into());
+        }
+        if revision == Revision::default() {
+            // Nobody's version of it is out of date for that.
+            let is_meant = expected.is_none_or(|expected| expected == stored.version);
+            let current = stored.version;
+            return match is_meant {
+                true => self.place_one(link.document_id, stored).await,
+                false => Err(ReviewError::VersionMismatch { current }),
+            };
+        }
+        let body = revision.body.as_deref().unwrap_or(&stored.body);
+        let suggestion = revision.suggestion.as_ref().unwrap_or(&stored.suggestion);
+        check_words(body, suggestion.as_deref())?;
+        let grows = body.len() + suggestion.as_ref().map_or(0, String::len);
+        self.charge(user, stored.bytes() + grows)?;
+        let Revision { body, suggestion } = revision;
+        let change = ReviewChange { body, suggestion, status: None };
+        self.change(&link, id, change, expected, guard).await
+    }
+
+    /// Deletes a review. Needs the reviewer's seat, and to be its author.
+    ///
+    /// # Errors
+    ///
+    /// [`ReviewError::VersionMismatch`] when `expected` is no longer its version, and others.
+    pub async fn delete(
+        &self,
+        user: &User,
+        (link, id): (ShareLinkId, ReviewId),
+        expected: Option<i64>,
+    ) -> Result<(), ReviewError> {
+        let link = self.link_of(user, link).await?;
+        let guard = self.guard(user, link.id, Role::Reviewer).await?;
+        let stored = self.own(&link, id, user).await?;
+        self.charge(user, stored.bytes())?;
+        let this = self.clone();
+        let deleting = async move {
+            let storage = &this.sessions.shared.storage;
+            let deleted = storage.delete_review(link.id, id, expected, guard).await?;
+            let change = done(deleted, guard)?;
+            let review = this.place_committed(link.document_id, stored).await;
+            this.announce(&link, guard.seat, change, &Event::ReviewDeleted(&review)).await;
+            Ok(())
+        };
+        self.sessions.complete(deleting).await
+    }
+
+    /// Answers a review. Needs either seat.
+    ///
+    /// # Errors
+    ///
+    /// [`ReviewError::SeatNotHeld`], and others.
+    pub async fn reply(
+        &self,
+        user: &User,
+        (link, id): (ShareLinkId, ReviewId),
+        body: String,
+    ) -> Result<Review, ReviewError> {
+        let body = normalize_line_breaks(&body);
+        if body.trim().is_empty() {
+            return Err(ReviewError::Empty("a reply needs words"));
+        }
+        check_words(&body, None)?;
+        let link = self.link_of(user, link).await?;
+        let role = if link.writer.id == user.id { Role::Writer } else { Role::Reviewer };
+        let guard = self.guard(user, link.id, role).await?;
+        self.demand_room()?;
+        let stored = self.find(&link, id).await?;
+        self.charge(user, stored.bytes() + body.len())?;
+        let now = Utc::now();
+        let reply = NewReply { id: ReplyId::generate(), author: user.clone(), body };
+        let this = self.clone();
+        let replying = async move {
+            let storage = &this.sessions.shared.storage;
+            let replied = storage.add_reply(link.id, id, &reply, guard, now).await?;
+            Ok(this.updated(&link, guard.seat, done(replied, guard)?).await)
+        };
+        self.sessions.complete(replying).await
+    }
+
+    /// Nothing new is stored while the database is above its bound.
+    fn demand_room(&self) -> Result<(), ReviewError> {
+        let has_room = self.sessions.shared.storage.has_room();
+        has_room.then_some(()).ok_or(ReviewError::Session(SeatError::Room(RoomError::StorageSpent)))
+    }
+
+    /// Charges the event about a review with so many bytes of text to the user that causes it.
+    pub(crate) fn charge(&self, user: &User, bytes: usize) -> Result<(), ReviewError> {
+        let budgets = &self.sessions.shared.budgets;
+        budgets.announce(&user.id, EVENT_BYTES + bytes).map_err(ReviewError::TooFast)
+    }
+
+    pub(crate) async fn change(
+        &self,
+        link: &ShareLink,
+        id: ReviewId,
+        change: ReviewChange,
+        expected: Option<i64>,
+        guard: Guard,
+    ) -> Result<Review, ReviewError> {
+        let (this, link) = (self.clone(), link.clone());
+        let changing = async move {
+            let storage = &this.sessions.shared.storage;
+            let changed =
+                storage.change_review(link.id, id, &change, expected, guard, Utc::now()).await?;
+            Ok(this.updated(&link, guard.seat, done(changed, guard)?).await)
+        };
+        self.sessions.complete(changing).await
+    }
+
+    pub(crate) async fn updated(
+        &self,
+        link: &ShareLink,
+        seat: Seat,
+        stored: StoredReview,
+    ) -> Review {
+        let (_, change) = stored.changes;
+        let review = self.place_committed(link.document_id, stored).await;
+        self.announce(link, seat, change, &Event::ReviewUpdated(&review)).await;
+        review
+    }
+
+    /// The active link, for its writer and its reviewer only.
+    pub(crate) async fn link_of(
+        &self,
+        user: &User,
+        link: ShareLinkId,
+    ) -> Result<ShareLink, ReviewError> {
+        let link = self.sessions.shared.storage.link(link).await?;
+        link.filter(|link| link.revoked_at.is_none())
+            .filter(|link| {
+                link.writer.id == user.id || link.reviewer.as_ref().is_some_and(|r| r.id == user.id)
+            })
+            .ok_or(ReviewError::NotFound("share link"))
+    }
+
+    pub(crate) async fn find(
+        &self,
+        link: &ShareLink,
+        id: ReviewId,
+    ) -> Result<StoredReview, ReviewError> {
+        let found = self.sessions.shared.storage.review(link.id, id).await?;
+        found.ok_or(ReviewError::NotFound("review"))
+    }
+
+    async fn own(
+        &self,
+        link: &ShareLink,
+        id: ReviewId,
+        user: &User,
+    ) -> Result<StoredReview, ReviewError> {
+        let stored = self.find(link, id).await?;
+        if stored.author.id == user.id { Ok(stored) } else { Err(ReviewError::NotAuthor) }
+    }
+
+    /// The proof that `user` holds the seat at this moment.
+    pub(crate) async fn guard(
+        &self,
+        user: &User,
+        link: ShareLinkId,
+        role: Role,
+    ) -> Result<Guard, ReviewError> {
+        let seat = Seat::new(link, role);
+        let fence: Option<Fence> = self.sessions.holds(&user.id, seat).await?;
+        fence.map(|fence| Guard { seat, fence }).ok_or(ReviewError::SeatNotHeld(role))
+    }
+
+    /// Tells both seats, on every server. Reviewing is work: it keeps the seat from idling out,
+    /// whichever server has its socket.
+    async fn announce(&self, link: &ShareLink, seat: Seat, change: i64, event: &Event<'_>) {
+        let shared = &self.sessions.shared;
+        let json = event.json();
+        if let Some(room) = shared.rooms.find(link.document_id) {
+            room.take_review_event(change, &json);
+        }
+        let mut messages = vec![Message::Review { change, json }];
+        match shared.registry.sitting(seat) {
+            Some(holding) => holding.edited(tokio::time::Instant::now()),
+            None => messages.push(Message::Worked(seat.role)),
+        }
+        for message in messages {
+            let told = shared.relay.publish(Topic::Room(link.document_id), &message).await;
+            if let Err(error) = told {
+                tracing::warn!(%error, "the other servers were not told of a review");
+            }
+        }
+    }
+}
+
+/// What the database made of a guarded write.
+pub(crate) fn done<T>(guarded: Guarded<T>, guard: Guard) -> Result<T, ReviewError> {
+    match guarded {
+        Guarded::Done(value) => Ok(value),
+        Guarded::Fenced => Err(ReviewError::SeatNotHeld(guard.seat.role)),
+        Guarded::NotFound => Err(ReviewError::NotFound("review")),
+        Guarded::VersionMismatch { current } => Err(ReviewError::VersionMismatch { current }),
+        Guarded::Stale => Err(ReviewError::Contended),
+        Guarded::Full => Err(ReviewError::Full("reviews or replies")),
+    }
+}
+
+fn check_words(body: &str, suggestion: Option<&str>) -> Result<(), ReviewError> {
+    if body.trim().is_empty() && suggestion.is_none() {
+        return Err(ReviewError::Empty("a review needs a comment or a suggestion"));
+    }
+    if REVIEW_BODY_BYTES_MAX < body.len() {
+        return Err(ReviewError::TooLong("the comment"));
+    }
+    if suggestion.is_some_and(|suggestion| SUGGESTION_BYTES_MAX < suggestion.len()) {
+        return Err(ReviewError::TooLong("the suggestion"));
+    }
+    if has_control_character(body) {
+        return Err(ReviewError::Control("the comment"));
+    }
+    if suggestion.is_some_and(has_control_character) {
+        return Err(ReviewError::Control("the suggestion"));
+    }
+    Ok(())
+}

@@ -1,0 +1,456 @@
+//! Turns at something scarce: a few places, given out fairly.
+//!
+//! # Invariants (G16, G17)
+//!
+//! - **F1** Each asker has one place at a time, and each address so many that one is left for others.
+//! - **F2** A free place goes to the address that has the fewest, and of those to the one that was served
+//!   longest ago; within an address to the asker that was served longest ago. So a thousand requests
+//!   of one user delay another user by the one that is under way.
+//! - **F3** A place comes back when its [`Turn`] is dropped, also where its asker has stopped waiting.
+//! - **F4** A request leaves the queue when its future is dropped. Requests of users wait up to a bound for
+//!   each user, each address and the server. The requests of the server itself have no bound: a room
+//!   causes few.
+
+use std::collections::{HashMap, VecDeque};
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::oneshot;
+use tokio::task_local;
+
+use crate::domain::ids::{DocumentId, UserId};
+use crate::domain::limits::{
+    TEXTS_WAITING_MAX, TEXTS_WAITING_PER_ADDRESS_MAX, TEXTS_WAITING_PER_USER_MAX,
+};
+
+task_local! {
+    /// The user and the address of the request that runs in this task.
+    static REQUEST: (UserId, IpAddr);
+}
+
+/// Carries out a request in the name of its user and address: texts that it needs are built at their
+/// turn.
+pub async fn in_the_name_of<T>(
+    user: UserId,
+    address: IpAddr,
+    request: impl Future<Output = T>,
+) -> T {
+    REQUEST.scope((user, address), request).await
+}
+
+/// Work for another task, in the name of the request in this one.
+pub(crate) fn passed_on<T>(work: impl Future<Output = T>) -> impl Future<Output = T> {
+    let request = REQUEST.try_with(Clone::clone).ok();
+    async move {
+        match request {
+            Some(request) => REQUEST.scope(request, work).await,
+            None => work.await,
+        }
+    }
+}
+
+/// The cause of some work.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Asker {
+    /// A request of a user.
+    User(UserId, IpAddr),
+    /// The server itself, for a document.
+    Server(DocumentId),
+}
+
+impl Asker {
+    /// The user of the request in this task; without one, the server.
+    pub(crate) fn now(document: DocumentId) -> Self {
+        let user = REQUEST.try_with(|(user, address)| Self::User(user.clone(), *address));
+        user.unwrap_or(Self::Server(document))
+    }
+
+    /// All that the server does itself counts as one address.
+    fn address(&self) -> Option<IpAddr> {
+        match self {
+            Self::User(_, address) => Some(*address),
+            Self::Server(_) => None,
+        }
+    }
+}
+
+/// Places and those who wait for one. Cloning is shallow.
+#[derive(Clone, Debug)]
+pub(crate) struct Turns(Arc<Mutex<State>>);
+
+#[derive(Debug)]
+struct State {
+    free: usize,
+    per_address: usize,
+    addresses: HashMap<Option<IpAddr>, Address>,
+    /// Turns that were given.
+    given: u64,
+    /// Tickets that were issued. Each waiting request has its own.
+    tickets: u64,
+    /// Waiting requests of users.
+    waiting: usize,
+}
+
+#[derive(Debug, Default)]
+struct Address {
+    running: usize,
+    served: u64,
+    waiting: usize,
+    askers: HashMap<Asker, Queue>,
+}
+
+#[derive(Debug, Default)]
+struct Queue {
+    is_running: bool,
+    served: u64,
+    waiting: VecDeque<(u64, oneshot::Sender<Turn>)>,
+}
+
+/// A place that is taken, until it is dropped.
+#[derive(Debug)]
+pub struct Turn {
+    turns: Turns,
+    asker: Asker,
+    /// The place is free again.
+    is_over: bool,
+}
+
+/// A waiting request. Its drop removes the request from the queue (F4).
+struct Waiter<'a> {
+    turns: &'a Turns,
+    asker: Asker,
+    ticket: u64,
+}
+
+impl Turns {
+    pub(crate) fn new(places: usize, per_address: usize) -> Self {
+        let state = State {
+            free: places,
+            per_address,
+            addresses: HashMap::new(),
+            given: 0,
+            tickets: 0,
+            waiting: 0,
+        };
+        Self(Arc::new(Mutex::new(state)))
+    }
+
+    /// Waits for a turn. `None`: as many requests wait as may (F4).
+    pub(crate) async fn take(&self, asker: Asker) -> Option<Turn> {
+        let (sender, turn) = oneshot::channel();
+        let ticket = self.lock().join(&asker, sender)?;
+        let _waiter = Waiter { turns: self, asker, ticket };
+        self.give();
+        // The sender is dropped only with all of this.
+        turn.await.ok()
+    }
+
+    /// How many places are free.
+    #[cfg(test)]
+    pub(crate) fn free(&self) -> usize {
+        self.lock().free
+    }
+
+    /// Gives free places to those whose turn it is.
+    fn give(&self) {
+        loop {
+            let next = self.lock().next();
+            let Some((asker, sender)) = next else { return };
+            let turn = Turn { turns: self.clone(), asker, is_over: false };
+            // Outside of the lock. The loop ends a turn whose request is gone (F3): the turn's drop
+            // would call this function again, as deep as there are such requests.
+            if let Err(mut turn) = sender.send(turn) {
+                turn.is_over = true;
+                self.lock().end(&turn.asker);
+            }
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        if !self.is_over {
+            self.turns.lock().end(&self.asker);
+            self.turns.give();
+        }
+    }
+}
+
+impl Drop for Waiter<'_> {
+    fn drop(&mut self) {
+        self.turns.lock().withdraw(&self.asker, self.ticket);
+    }
+}
+
+impl State {
+    /// Adds a request to the queue of its asker. `None`: the queue has no room (F4).
+    fn join(&mut self, asker: &Asker, sender: oneshot::Sender<Turn>) -> Option<u64> {
+        if matches!(asker, Asker::User(..)) {
+            let address = self.addresses.get(&asker.address());
+            let queue = address.and_then(|address| address.askers.get(asker));
+            let is_full = TEXTS_WAITING_MAX <= self.waiting
+                || address.is_some_and(|it| TEXTS_WAITING_PER_ADDRESS_MAX <= it.waiting)
+                || queue.is_some_and(|it| TEXTS_WAITING_PER_USER_MAX <= it.waiting.len());
+            if is_full {
+                return None;
+            }
+        }
+        self.tickets = self.tickets.saturating_add(1);
+        let address = self.addresses.entry(asker.address()).or_default();
+        let queue = address.askers.entry(asker.clone()).or_default();
+        queue.waiting.push_back((self.tickets, sender));
+        address.waiting = address.waiting.saturating_add(1);
+        if matches!(asker, Asker::User(..)) {
+            self.waiting = self.waiting.saturating_add(1);
+        }
+        Some(self.tickets)
+    }
+
+    /// Removes a request from the queue, unless it has received its turn.
+    fn withdraw(&mut self, asker: &Asker, ticket: u64) {
+        let Some(address) = self.addresses.get_mut(&asker.address()) else { return };
+        let Some(queue) = address.askers.get_mut(asker) else { return };
+        let Ok(at) = queue.waiting.binary_search_by_key(&ticket, |(ticket, _)| *ticket) else {
+            return;
+        };
+        queue.waiting.remove(at);
+        address.waiting = address.waiting.saturating_sub(1);
+        if matches!(asker, Asker::User(..)) {
+            self.waiting = self.waiting.saturating_sub(1);
+        }
+        self.forget_unused(asker);
+    }
+
+    /// Whose turn it is (F1, F2).
+    fn next(&mut self) -> Option<(Asker, oneshot::Sender<Turn>)> {
+        let per_address = self.per_address;
+        let may_run = |address: &Address| {
+            address.running < per_address && address.askers.values().any(Queue::may_run)
+        };
+        let addresses = self.addresses.iter_mut().filter(|_| 0 < self.free);
+        let (_, address) = addresses
+            .filter(|(_, address)| may_run(address))
+            .min_by_key(|(_, address)| (address.running, address.served))?;
+        let askers = address.askers.iter_mut().filter(|(_, queue)| queue.may_run());
+        let (asker, queue) = askers.min_by_key(|(_, queue)| queue.served)?;
+        let (_, sender) = queue.waiting.pop_front()?;
+        address.waiting = address.waiting.saturating_sub(1);
+        if matches!(asker, Asker::User(..)) {
+            self.waiting = self.waiting.saturating_sub(1);
+        }
+        self.given = self.given.saturating_add(1);
+        self.free = self.free.saturating_sub(1);
+        (queue.is_running, queue.served) = (true, self.given);
+        address.running = address.running.saturating_add(1);
+        address.served = self.given;
+        Some((asker.clone(), sender))
+    }
+
+    fn end(&mut self, asker: &Asker) {
+        self.free = self.free.saturating_add(1);
+        let Some(address) = self.addresses.get_mut(&asker.address()) else { return };
+        address.running = address.running.saturating_sub(1);
+        if let Some(queue) = address.askers.get_mut(asker) {
+            queue.is_running = false;
+        }
+        self.forget_unused(asker);
+    }
+
+    /// Removes the asker without a turn and without a request, and its address with the last asker.
+    fn forget_unused(&mut self, asker: &Asker) {
+        let Some(address) = self.addresses.get_mut(&asker.address()) else { return };
+        let queue = address.askers.get(asker);
+        if queue.is_some_and(|queue| !queue.is_running && queue.waiting.is_empty()) {
+            address.askers.remove(asker);
+        }
+        if address.askers.is_empty() {
+            self.addresses.remove(&asker.address());
+        }
+    }
+}
+
+impl Queue {
+    fn may_run(&self) -> bool {
+        !self.is_running && !self.waiting.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+
+    use std::pin::Pin;
+    use std::task::{Context, Waker};
+
+    use tokio::task::{JoinHandle, yield_now};
+
+    use super::*;
+
+    fn asker(user: &str, address: u8) -> Asker {
+        let address = IpAddr::V4(Ipv4Addr::new(10, 0, 0, address));
+        Asker::User(user.parse().expect("an id"), address)
+    }
+
+    /// Waits for a turn in a task, once it stands in the queue.
+    async fn waits(turns: &Turns, asker: Asker) -> JoinHandle<Turn> {
+        let turns = turns.clone();
+        #[expect(clippy::disallowed_methods, reason = "a test has no tracker")]
+        let waits = tokio::spawn(async move { turns.take(asker).await.expect("a turn") });
+        yield_now().await;
+        waits
+    }
+
+    async fn settle() {
+        for _ in 0..10 {
+            yield_now().await;
+        }
+    }
+
+    /// Goal (M2): one user who asks for many texts has one place, and no other user waits for them.
+    #[tokio::test]
+    async fn g17_one_user_has_one_place_however_often_they_ask() {
+        let turns = Turns::new(4, 3);
+        let mut greedy = Vec::new();
+        for _ in 0..24 {
+            greedy.push(waits(&turns, asker("lee", 1)).await);
+        }
+        assert_eq!(turns.free(), 3);
+        let honest = waits(&turns, asker("kim", 1)).await.await.expect("at once");
+        let other = waits(&turns, asker("park", 2)).await.await.expect("at once");
+        assert_eq!(turns.free(), 1);
+        drop((honest, other));
+        for one in greedy {
+            drop(one.await.expect("their turn comes"));
+        }
+        assert_eq!(turns.free(), 4);
+        assert!(turns.lock().addresses.is_empty(), "nothing is kept of those who are gone");
+    }
+
+    /// Goal (M2): a crowd of users of one address leaves a place for others.
+    #[tokio::test]
+    async fn g17_an_address_leaves_a_place_for_others() {
+        let turns = Turns::new(4, 3);
+        let mut crowd = Vec::new();
+        for user in 0..50 {
+            crowd.push(waits(&turns, asker(&format!("guest-{user}"), 1)).await);
+        }
+        assert_eq!(turns.free(), 1);
+        let own = waits(&turns, Asker::Server(DocumentId::generate())).await;
+        drop(own.await.expect("at once"));
+        // With all places taken, the next one is for the address that has none.
+        let first = waits(&turns, asker("kim", 2)).await.await.expect("at once");
+        let late = waits(&turns, asker("park", 3)).await;
+        settle().await;
+        assert!(!late.is_finished());
+        drop(crowd.remove(0).await.expect("it was given"));
+        settle().await;
+        assert!(late.is_finished());
+        drop((first, late.await.expect("a turn")));
+    }
+
+    /// Goal: users of one address take turns, and who asked a hundred times comes once in each round.
+    #[tokio::test]
+    async fn g17_users_take_turns() {
+        let turns = Turns::new(1, 1);
+        let running = waits(&turns, asker("lee", 1)).await.await.expect("at once");
+        let (mut greedy, mut honest) = (Vec::new(), Vec::new());
+        for _ in 0..10 {
+            greedy.push(waits(&turns, asker("lee", 1)).await);
+        }
+        for _ in 0..2 {
+            honest.push(waits(&turns, asker("kim", 1)).await);
+        }
+        drop(running);
+        for waits in honest {
+            // Before or after one of the other's, and not after all.
+            drop(greedy.remove(0));
+            drop(waits.await.expect("a turn"));
+        }
+        assert!(6 < greedy.len());
+    }
+
+    #[tokio::test]
+    async fn a_turn_of_which_the_asker_is_gone_comes_back() {
+        let turns = Turns::new(1, 1);
+        let running = waits(&turns, asker("lee", 1)).await.await.expect("at once");
+        let gone = waits(&turns, asker("kim", 1)).await;
+        gone.abort();
+        assert!(gone.await.is_err());
+        let late = waits(&turns, asker("park", 2)).await;
+        drop(running);
+        drop(late.await.expect("a turn"));
+        assert_eq!(turns.free(), 1);
+    }
+
+    /// A request that stands in the queue, without a task. `None`: the queue has no room.
+    fn queued(turns: &Turns, asker: Asker) -> Option<Pin<Box<impl Future<Output = Option<Turn>>>>> {
+        let mut request = Box::pin(turns.take(asker));
+        let polled = request.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+        polled.is_pending().then_some(request)
+    }
+
+    #[tokio::test]
+    async fn g17_twenty_thousand_abandoned_requests_leave_the_queue_at_once() {
+        let turns = Turns::new(1, 1);
+        let running = turns.take(asker("lee", 1)).await.expect("at once");
+        let server = || Asker::Server(DocumentId::generate());
+        let abandoned: Vec<_> = (0..20_000).map(|_| queued(&turns, server())).collect();
+        assert!(abandoned.iter().all(Option::is_some), "the server's own requests have no bound");
+        drop(abandoned);
+        for _ in 0..20_000 {
+            drop(queued(&turns, asker("kim", 1)).expect("an abandoned request takes no room"));
+        }
+        let kept: usize = turns.lock().addresses.values().map(|address| address.askers.len()).sum();
+        assert_eq!(kept, 1, "the queue keeps the running asker only");
+        let late = waits(&turns, asker("park", 2)).await;
+        drop(running);
+        drop(late.await.expect("a turn"));
+        assert_eq!(turns.free(), 1);
+    }
+
+    /// The receivers are gone and their requests still stand in the queue, as in a race with `give`.
+    #[tokio::test]
+    async fn g17_turns_of_requests_without_a_receiver_end_without_recursion() {
+        let turns = Turns::new(1, 1);
+        let running = turns.take(asker("lee", 1)).await.expect("at once");
+        let document = DocumentId::generate();
+        for _ in 0..20_000 {
+            let (sender, _gone) = oneshot::channel();
+            turns.lock().join(&Asker::Server(document), sender).expect("a ticket");
+        }
+        let late = waits(&turns, asker("park", 2)).await;
+        drop(running);
+        drop(late.await.expect("a turn"));
+        assert_eq!(turns.free(), 1);
+        assert!(turns.lock().addresses.is_empty());
+    }
+
+    #[tokio::test]
+    async fn g17_the_number_of_waiting_requests_has_a_bound() {
+        let turns = Turns::new(1, 1);
+        let running = turns.take(asker("lee", 1)).await.expect("at once");
+        let mut waiting = Vec::new();
+        for _ in 0..TEXTS_WAITING_PER_USER_MAX {
+            waiting.push(queued(&turns, asker("kim", 2)).expect("room"));
+        }
+        assert!(turns.take(asker("kim", 2)).await.is_none());
+        for user in TEXTS_WAITING_PER_USER_MAX..TEXTS_WAITING_PER_ADDRESS_MAX {
+            waiting.push(queued(&turns, asker(&format!("guest-{user}"), 2)).expect("room"));
+        }
+        assert!(turns.take(asker("park", 2)).await.is_none());
+        for user in TEXTS_WAITING_PER_ADDRESS_MAX..TEXTS_WAITING_MAX {
+            let address = u8::try_from(3 + user % 200).expect("an address");
+            waiting.push(queued(&turns, asker(&format!("guest-{user}"), address)).expect("room"));
+        }
+        assert!(turns.take(asker("park", 250)).await.is_none());
+        drop(waiting);
+        drop(running);
+        drop(turns.take(asker("park", 250)).await.expect("room again"));
+        let state = turns.lock();
+        assert!(state.addresses.is_empty() && state.waiting == 0);
+    }
+}

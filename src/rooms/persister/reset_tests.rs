@@ -1,0 +1,130 @@
+//! Tests of P3: after a refusal nothing else of that room is stored.
+//!
+//! They serve the queue of the persister themselves, so that a group ends where a test needs it.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use chrono::Utc;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use super::set_aside::{Aside, Why};
+use super::{Group, Order, Owed, Owing, Persister, Queue, persister, run};
+use crate::domain::fence::Fence;
+use crate::domain::ids::{NodeId, SessionId};
+use crate::domain::seat::{Role, Seat};
+use crate::outbox::outbox;
+use crate::pubsub::Relay;
+use crate::rooms::room::review_events::missed;
+use crate::rooms::room::{Ailment, Opening, Room};
+use crate::rooms::stored_document::StoredDocument;
+use crate::sessions::options::RoomLimits;
+use crate::sessions::session::{Holding, Sitter};
+use crate::storage::seats::Ratified;
+use crate::yjs::log::UpdateLog;
+use crate::yjs::protocol;
+use crate::yjs::text::document_from_text;
+
+/// Longer than a busy machine takes.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// The fence that the database has, and one before it.
+const RATIFIED: Fence = Fence(5);
+const FORMER: Fence = Fence(4);
+
+/// A document with a link, and its room without a task of its own: no reset follows a refusal.
+struct Scene {
+    stored: StoredDocument,
+    seat: Seat,
+    room: Arc<Room>,
+    persister: Persister,
+    queue: Queue,
+}
+
+impl Scene {
+    async fn new() -> Self {
+        let stored = StoredDocument::new().await;
+        let StoredDocument { storage, owner, document, link, .. } = &stored;
+        let seat = Seat::new(*link, Role::Writer);
+        let session = SessionId::generate();
+        let ratified = storage.ratify(seat, RATIFIED, session, &owner.id, Utc::now()).await;
+        assert_eq!(ratified.expect("an answer"), Ratified::Accepted);
+        let log = storage.log(*document).await.expect("readable").expect("a document");
+        let opening = Opening {
+            document: *document,
+            rows: log.parts.len(),
+            log: UpdateLog::open_up_to(log.parts).0,
+            seq: log.seq,
+            owners: HashMap::new(),
+            review_changes: 0,
+            is_damaged: false,
+        };
+        let (persister, queue) = persister(storage.clone());
+        let room = Room::open(opening, RoomLimits::default(), persister.clone(), missed().0);
+        let room = Arc::new(room);
+        Self { stored, seat, room, persister, queue }
+    }
+
+    /// The room takes an edit of a session that believes to hold the seat under that fence.
+    fn types(&self, fence: Fence, client: u64, text: &str) {
+        let sitter = Sitter {
+            session: SessionId::generate(),
+            seat: self.seat,
+            document: self.room.document,
+            user: self.stored.owner.clone(),
+            resume: String::new(),
+            wants_events: true,
+        };
+        let holding = Arc::new(Holding::claiming(sitter, outbox(100_000).0));
+        let now = Instant::now();
+        holding.granted(fence, Utc::now(), now + PATIENCE);
+        let update = document_from_text(text, client);
+        let taken = self.room.receive(&holding, &update, &protocol::update(&update), now);
+        assert!(taken.is_ok() && !self.room.is_settled(), "the room owes the edit");
+    }
+
+    async fn last_number(&self) -> i64 {
+        let document = self.room.document;
+        self.stored.storage.last_numbers(&[document]).await.expect("readable")[&document]
+    }
+}
+
+#[tokio::test]
+async fn g8_an_edit_that_waits_behind_a_refused_one_of_its_room_is_not_stored() {
+    let mut scene = Scene::new().await;
+    let before = scene.last_number().await;
+    let queue = std::mem::replace(&mut scene.queue, persister(scene.stored.storage.clone()).1);
+    let (stop, relay) = (CancellationToken::new(), Relay::alone(NodeId::generate()));
+    let tasks = TaskTracker::new();
+    tasks.spawn(run(scene.stored.storage.clone(), relay, queue, stop.clone()));
+
+    scene.types(FORMER, 1, "refused ");
+    assert!(scene.persister.flush(PATIENCE).await);
+    assert!(scene.room.takes_no_more());
+    // By itself the database would take this one.
+    scene.types(RATIFIED, 2, "later ");
+    assert!(scene.persister.flush(PATIENCE).await);
+
+    assert_eq!(scene.last_number().await, before);
+    stop.cancel();
+}
+
+#[tokio::test]
+async fn g8_an_edit_that_was_set_aside_is_not_stored_after_a_refusal_in_its_room() {
+    let mut scene = Scene::new().await;
+    scene.types(RATIFIED, 1, "locked ");
+    let order = scene.queue.orders.recv().await.expect("an order");
+    let Order::Store(owed) = order else { panic!("{order:?}") };
+    let Owed { room, holding, append, debt } = *owed;
+    let (mut group, mut aside) = (Group::default(), Aside::default());
+    group.put(append, Owing { room, holding, debt });
+    aside.put(group, Why::Locked);
+
+    scene.room.ails(Ailment::Orphaned);
+
+    assert!(aside.take_due(Instant::now() + PATIENCE, 10).is_empty());
+    aside.forget_stored();
+    assert!(aside.is_empty());
+}

@@ -1,0 +1,142 @@
+//! Documents that cannot be stored now, while others can (G16, P4).
+//!
+//! Another transaction has locked the row of such a document, or the database refuses one of its
+//! rows. Its updates wait here in their order, and later ones queue behind them. The task retries
+//! each document after a pause of its own, which doubles, and waits for no lock then.
+//!
+//! The bound: a room takes no more than `unsaved_bytes` before they are stored.
+
+use std::collections::{HashMap, VecDeque};
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep_until};
+
+use super::{Group, Owing, is_of_some_rows};
+use crate::domain::ids::DocumentId;
+use crate::outbox::event::NOT_SAVED;
+use crate::storage::error::StorageError;
+use crate::storage::log::Append;
+
+/// The pause before a document is retried, at first and at most. A retry takes a few statements.
+const RETRY_FIRST: Duration = Duration::from_millis(50);
+const RETRY_MAX: Duration = Duration::from_secs(1);
+
+/// The documents that were set aside.
+#[derive(Debug, Default)]
+pub(super) struct Aside {
+    documents: HashMap<DocumentId, Stuck>,
+}
+
+/// A document that waits for its retry.
+#[derive(Debug)]
+struct Stuck {
+    updates: VecDeque<(Append, Owing)>,
+    why: Why,
+    wait: Duration,
+    at: Instant,
+}
+
+/// Why a document was set aside.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Why {
+    /// Its row is locked. It may be retried together with others.
+    Locked,
+    /// The database refused a statement with its rows. It is retried alone.
+    Faulty,
+}
+
+impl Why {
+    pub(super) fn of(error: &StorageError) -> Self {
+        if is_of_some_rows(error) { Self::Faulty } else { Self::Locked }
+    }
+}
+
+impl Aside {
+    pub(super) fn is_empty(&self) -> bool {
+        self.documents.is_empty()
+    }
+
+    /// Waits until a document is due; for ever if there is none.
+    ///
+    /// # Cancel safety
+    ///
+    /// Safe.
+    pub(super) async fn is_due(&self) {
+        match self.documents.values().map(|stuck| stuck.at).min() {
+            Some(at) => sleep_until(at).await,
+            None => std::future::pending().await,
+        }
+    }
+
+    /// Keeps those updates of a group whose documents were set aside; returns the others.
+    pub(super) fn queue_behind(&mut self, group: Group) -> Group {
+        if self.documents.is_empty() {
+            return group;
+        }
+        let mut free = Group::default();
+        for (append, owing) in group.updates() {
+            match self.documents.get_mut(&append.document) {
+                Some(stuck) => {
+                    owing.room.not_saved(NOT_SAVED);
+                    stuck.updates.push_back((append, owing));
+                }
+                None => free.put(append, owing),
+            }
+        }
+        free
+    }
+
+    /// Sets the documents of a group aside, before what waits there already.
+    pub(super) fn put(&mut self, group: Group, why: Why) {
+        let now = Instant::now();
+        let mut delayed = Vec::new();
+        let updates: Vec<_> = group.updates().collect();
+        for (append, owing) in updates.into_iter().rev() {
+            let document = append.document;
+            let stuck = self.documents.entry(document).or_insert_with(|| {
+                metrics::counter!("galley_documents_set_aside_total").increment(1);
+                Stuck { updates: VecDeque::new(), why, wait: RETRY_FIRST / 2, at: now }
+            });
+            stuck.updates.push_front((append, owing));
+            if !delayed.contains(&document) {
+                delayed.push(document);
+                stuck.why = why;
+                stuck.wait = (stuck.wait * 2).min(RETRY_MAX);
+                stuck.at = now + stuck.wait;
+            }
+        }
+    }
+
+    /// Takes the updates of documents that are due, at most `count`. A faulty document is alone.
+    pub(super) fn take_due(&mut self, now: Instant, count: usize) -> Group {
+        let mut due = Group::default();
+        for stuck in self.documents.values_mut().filter(|stuck| stuck.at <= now) {
+            // (P3)
+            stuck.updates.retain(|(_, owing)| !owing.room.takes_no_more());
+            if stuck.why == Why::Faulty && !due.is_empty() {
+                continue;
+            }
+            let room = count.saturating_sub(due.len()).min(stuck.updates.len());
+            for (append, owing) in stuck.updates.drain(..room) {
+                due.put_after(append, owing);
+            }
+            if stuck.why == Why::Faulty && !due.is_empty() {
+                break;
+            }
+        }
+        due
+    }
+
+    /// Forgets the documents of which nothing waits any more.
+    pub(super) fn forget_stored(&mut self) {
+        self.documents.retain(|_, stuck| !stuck.updates.is_empty());
+    }
+
+    /// The server stops.
+    pub(super) fn give_up(&self) {
+        let updates: usize = self.documents.values().map(|stuck| stuck.updates.len()).sum();
+        if 0 < updates {
+            tracing::error!(updates, "stopping with updates of locked documents not stored");
+        }
+    }
+}

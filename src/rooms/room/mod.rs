@@ -1,0 +1,436 @@
+//! An open document: a log of updates and the people who look at it.
+//!
+//! A keystroke is checked, appended to the log, sent to the others and owed to the database, all
+//! under one short lock and without waiting for anything. No live CRDT is kept.
+//!
+//! # Invariants
+//!
+//! - **M1** (G10) What is not taken is in no replica: it is neither appended, relayed nor stored.
+//! - **M2** Everybody in the room has been sent every update of the log, in its order, or is
+//!   closed.
+//! - **M3** (G7) `document.saved` names a state vector only when all of it is in the database.
+//! - **M4** `seq` is the last database number up to which the log holds everything.
+
+pub(super) mod checkpoints;
+pub(super) mod durability;
+pub(super) mod maintenance;
+pub(super) mod members;
+pub(super) mod occupancy;
+pub(crate) mod peers;
+pub mod presence;
+pub(super) mod quota;
+pub(super) mod recovery;
+pub(super) mod replication;
+pub mod review_events;
+pub(super) mod saved;
+
+pub use self::checkpoints::Point;
+pub use self::durability::Debt;
+pub use self::maintenance::{Chores, Occasion, Snapshot};
+pub use self::recovery::Ailment;
+
+use std::collections::HashMap;
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
+
+use bytes::Bytes;
+use chrono::Utc;
+use tokio::sync::Notify;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use crate::domain::ids::{DocumentId, SessionId, UserId};
+use crate::domain::limits::NEW_CLIENT_BYTES;
+use crate::outbox::close::Close;
+use crate::outbox::event::{DOCUMENT_DAMAGED, DOCUMENT_FULL, Event, Problem, UNSAVED_FULL};
+use crate::outbox::queue::Queue;
+use crate::pubsub::Message;
+use crate::rooms::persister::{Owed, Persister};
+use crate::rooms::room::checkpoints::Points;
+use crate::rooms::room::maintenance::Untidy;
+use crate::rooms::room::occupancy::Chairs;
+use crate::rooms::room::presence::Presence;
+use crate::rooms::room::quota::Size;
+use crate::rooms::room::review_events::Delivered;
+use crate::rooms::room::review_events::Missed;
+use crate::rooms::room::saved::Saved;
+use crate::sessions::options::RoomLimits;
+use crate::sessions::session::Holding;
+use crate::storage::log::Append;
+use crate::storage::seats::Guard;
+use crate::yjs::error::Rejected;
+use crate::yjs::log::{Checked, Origin, SERVER_IDS, UpdateLog};
+use crate::yjs::protocol;
+
+/// Messages that may wait for the other servers. Presence beyond it is dropped: it is renewed.
+const OUTGOING_MAX: usize = 256;
+
+/// The figures of a keystroke, looked up once: whoever records them is there before any room.
+static KEYSTROKE: LazyLock<Keystroke> = LazyLock::new(|| Keystroke {
+    updates: metrics::counter!("galley_document_updates_total"),
+    relay_seconds: metrics::histogram!("galley_relay_seconds", "path" => "room"),
+});
+
+struct Keystroke {
+    updates: metrics::Counter,
+    relay_seconds: metrics::Histogram,
+}
+
+/// An open document.
+#[derive(Debug)]
+pub struct Room {
+    /// Which one.
+    pub document: DocumentId,
+    /// Fires when the room is no longer to be used.
+    pub retired: CancellationToken,
+    limits: RoomLimits,
+    persister: Persister,
+    /// Where the room reports that it missed a change of its reviews.
+    missed_reviews: Missed,
+    state: Mutex<State>,
+    /// The database is owed nothing any more.
+    settled: Notify,
+    /// For the other servers; see [`Room::follow`].
+    outgoing: Queue<Message>,
+    /// The database has something that this log has not.
+    behind: Notify,
+    /// More is saved than has been told.
+    untold: Notify,
+    /// The database refused an edit; see [`Room::ails`].
+    ailing: Notify,
+}
+
+#[derive(Debug)]
+pub(crate) struct State {
+    pub(crate) log: UpdateLog,
+    pub(crate) seq: i64,
+    pub(crate) members: Vec<Arc<Holding>>,
+    /// The session that was asked for what is missing and has not answered, and since when.
+    asked: Option<(SessionId, Instant)>,
+    /// Sessions whose socket is gone, and of whom nobody has said yet that they left.
+    pub(crate) leaving: usize,
+    /// Who sits where, on whatever server.
+    chairs: Chairs,
+    pub(crate) presence: Presence,
+    owners: HashMap<u64, UserId>,
+    reviews: Delivered,
+    /// Rises with each update, so that what was derived from the text can be kept.
+    version: u64,
+    untidy: Untidy,
+    points: Points,
+    size: Size,
+    owed_bytes: usize,
+    saved: Saved,
+    /// What people were told of why nothing is stored.
+    not_saved: Option<Problem>,
+    /// Edits were refused for want of room, and are to be asked for.
+    is_full: bool,
+    /// Not all of it could be read: nothing is added, and nothing merged.
+    is_damaged: bool,
+    /// The database refused something that stands in the log: nothing more of it is stored (P3).
+    was_reset: bool,
+    /// Why the room is about to be reset.
+    ailment: Option<Ailment>,
+    /// The highest number under which the database has stored an update of this room.
+    stored_upto: i64,
+    /// Looks in a row that found the database behind this room.
+    set_back_seen: u8,
+}
+
+/// What is needed to open a room.
+#[derive(Debug)]
+pub struct Opening {
+    /// The document.
+    pub document: DocumentId,
+    /// Its log.
+    pub log: UpdateLog,
+    /// The database number of its last update.
+    pub seq: i64,
+    /// In how many rows the database has it.
+    pub rows: usize,
+    /// Which user each client id belongs to.
+    pub owners: HashMap<u64, UserId>,
+    /// The number of the last change of its reviews.
+    pub review_changes: i64,
+    /// Whether there is more in the database, which cannot be read.
+    pub is_damaged: bool,
+}
+
+/// The room was given up between finding and using it.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Retired;
+
+impl Room {
+    /// Opens a room.
+    #[must_use]
+    pub fn open(
+        opening: Opening,
+        limits: RoomLimits,
+        persister: Persister,
+        missed_reviews: Missed,
+    ) -> Self {
+        let Opening { document, log, seq, rows, owners, review_changes, is_damaged } = opening;
+        let saved = Saved::up_to(log.state_vector());
+        let state = State {
+            log,
+            seq,
+            members: Vec::new(),
+            asked: None,
+            leaving: 0,
+            chairs: Chairs::default(),
+            presence: Presence::default(),
+            owners,
+            reviews: Delivered::up_to(review_changes),
+            version: 0,
+            untidy: Untidy::new(rows),
+            points: Points::default(),
+            size: Size::default(),
+            owed_bytes: 0,
+            saved,
+            not_saved: None,
+            is_full: false,
+            is_damaged,
+            was_reset: false,
+            ailment: None,
+            stored_upto: 0,
+            set_back_seen: 0,
+        };
+        let room = Self {
+            document,
+            retired: CancellationToken::new(),
+            limits,
+            persister,
+            missed_reviews,
+            state: Mutex::new(state),
+            settled: Notify::new(),
+            outgoing: Queue::new(OUTGOING_MAX),
+            behind: Notify::new(),
+            untold: Notify::new(),
+            ailing: Notify::new(),
+        };
+        room.weigh_again(&mut room.lock(), Instant::now());
+        room
+    }
+
+    /// Gives the room up if nobody is in it and the database is owed nothing.
+    pub fn retire_if_unused(&self) -> bool {
+        let state = self.lock();
+        let is_empty = state.members.is_empty() && state.leaving == 0;
+        let is_well = state.owed_bytes == 0 && state.ailment.is_none();
+        let unused = is_empty && (is_well || state.was_reset);
+        if unused {
+            self.retired.cancel();
+        }
+        unused
+    }
+
+    /// Whether there is more in the database, which cannot be read.
+    #[must_use]
+    pub fn is_damaged(&self) -> bool {
+        self.lock().is_damaged
+    }
+
+    /// Answers a sync step 1; returns the bytes that the server read and sent for it.
+    ///
+    /// # Errors
+    ///
+    /// [`Close::Malformed`] when the state vector is none.
+    pub fn answer(&self, holding: &Holding, state_vector: &[u8]) -> Result<usize, Close> {
+        let state = self.lock();
+        let (diff, cost) =
+            state.log.answer(state_vector).map_err(|_| Close::Malformed("state-vector"))?;
+        holding.outbox().send(protocol::sync_step2(&diff));
+        Ok(cost)
+    }
+
+    /// Takes a writer's update: checks it, relays it as that frame and owes it to the database (M1).
+    /// Returns what it costs beyond its own bytes, in bytes: a question, or rows of new client ids.
+    ///
+    /// # Errors
+    ///
+    /// [`Close`] when the socket must end; otherwise a refusal is told by an event.
+    pub fn receive(
+        self: &Arc<Self>,
+        holding: &Arc<Holding>,
+        update: &Bytes,
+        frame: &Bytes,
+        now: Instant,
+    ) -> Result<usize, Close> {
+        self.receive_from(Origin::Client, holding, (update, frame), now)
+    }
+
+    /// Takes a writer's answer to sync step 1, as [`receive`](Self::receive). The answer may bring back a
+    /// server's edit that the database lost (DESIGN §8).
+    ///
+    /// # Errors
+    ///
+    /// As [`receive`](Self::receive).
+    pub fn receive_answer(
+        self: &Arc<Self>,
+        holding: &Arc<Holding>,
+        update: &Bytes,
+        frame: &Bytes,
+        now: Instant,
+    ) -> Result<usize, Close> {
+        self.receive_from(Origin::Answer, holding, (update, frame), now)
+    }
+
+    fn receive_from(
+        self: &Arc<Self>,
+        origin: Origin,
+        holding: &Arc<Holding>,
+        (update, frame): (&Bytes, &Bytes),
+        now: Instant,
+    ) -> Result<usize, Close> {
+        let mut state = self.lock();
+        // Only what is said to be uncertain is asked for again once it is certain: a renewal may come
+        // between this look and the next.
+        holding.look_at_deadline(now);
+        if !holding.may_write(now) {
+            // They work all the same; what builds on something refused is work, too.
+            match state.log.check(update, origin) {
+                Ok(checked) if !checked.is_new => {}
+                Ok(_) | Err(Rejected::Gap) => holding.was_active(now),
+                Err(_) => {}
+            }
+            holding.tell(&Event::Denied("seat-uncertain"));
+            return Ok(0);
+        }
+        let checked = match state.log.check(update, origin) {
+            Ok(checked) => checked,
+            // What it builds on was refused. Asked for it with each keystroke, its writer would send
+            // all of it each time.
+            Err(Rejected::Gap) if state.is_full => return refuse(holding, UNSAVED_FULL),
+            Err(Rejected::Gap) => return Ok(state.ask_upon_gap(holding, now)),
+            Err(Rejected::Forbidden(why)) => return Err(Close::Forbidden(why)),
+            Err(Rejected::Malformed(why) | Rejected::Unsupported(why)) => {
+                return Err(Close::Malformed(why));
+            }
+            Err(Rejected::TooDeep) => return Err(Close::Malformed("nested-too-deeply")),
+        };
+        if !checked.is_new {
+            return Ok(0);
+        }
+        if state.is_damaged {
+            return refuse(holding, DOCUMENT_DAMAGED);
+        }
+        let user = &holding.sitter.user.id;
+        if checked.clients.iter().any(|client| state.owners.get(client).is_some_and(|o| o != user))
+        {
+            return Err(Close::Forbidden("client-id-of-another"));
+        }
+        // One alone is taken whatever its size, or nothing would ever make room for it.
+        if 0 < state.owed_bytes && self.limits.unsaved_bytes < state.owed_bytes + update.len() {
+            state.is_full = true;
+            return refuse(holding, UNSAVED_FULL);
+        }
+        if !state.has_room(update, &checked, &self.limits, now) {
+            self.was_too_large(&mut state);
+            return refuse(holding, DOCUMENT_FULL);
+        }
+        self.take(&mut state, holding, (update, frame), checked, now)
+    }
+
+    fn take(
+        self: &Arc<Self>,
+        state: &mut State,
+        holding: &Arc<Holding>,
+        (update, frame): (&Bytes, &Bytes),
+        mut checked: Checked,
+        now: Instant,
+    ) -> Result<usize, Close> {
+        let sitter = &holding.sitter;
+        let cost = state.new_clients(&checked).saturating_mul(NEW_CLIENT_BYTES);
+        let Ok(place) = self.persister.reserve() else {
+            state.is_full = true;
+            return refuse(holding, UNSAVED_FULL);
+        };
+        state.before_edit(sitter, now);
+        // The id of a server has no owner, whichever client brings its edit back.
+        checked.clients.retain(|client| !SERVER_IDS.contains(client));
+        for client in &checked.clients {
+            state.owners.entry(*client).or_insert_with(|| sitter.user.id.clone());
+        }
+        let append = Append {
+            document: self.document,
+            guard: Some(Guard { seat: sitter.seat, fence: holding.fence() }),
+            update: update.clone(),
+            clients: std::mem::take(&mut checked.clients),
+            user: Some(sitter.user.id.clone()),
+            expected_seq: None,
+            after: 0,
+            now: Utc::now(),
+        };
+        #[cfg(feature = "broken")]
+        let append = Append {
+            guard: append.guard.filter(|_| !crate::locks::broken::stores_without_guard()),
+            ..append
+        };
+        let debt = Debt { bytes: update.len() };
+        place.store(Owed { room: Arc::clone(self), holding: Arc::clone(holding), append, debt });
+        state.owed_bytes += update.len();
+        state.append(update.clone(), checked);
+        if let Some(problem) = self.persister.problem() {
+            state.is_not_saved(problem);
+        }
+        self.weigh_again(state, now);
+        state.saved.book(&state.log);
+        holding.edited(now);
+        state.send_to_others(holding, frame);
+        KEYSTROKE.updates.increment(1);
+        KEYSTROKE.relay_seconds.record(now.elapsed().as_secs_f64());
+        Ok(cost)
+    }
+
+    pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    /// Appends a checked update.
+    pub(crate) fn append(&mut self, update: Bytes, checked: Checked) {
+        self.log.append(update, checked);
+        self.version += 1;
+        self.untidy.rows += 1;
+    }
+
+    pub(crate) fn send_to_others(&self, holding: &Holding, frame: &Bytes) {
+        for member in &self.members {
+            if member.sitter.session != holding.sitter.session {
+                member.outbox().send(frame.clone());
+            }
+        }
+    }
+
+    pub(crate) fn send_to_all(&self, frame: &Bytes) {
+        for member in &self.members {
+            member.outbox().send(frame.clone());
+        }
+    }
+
+    pub(crate) fn tell_all(&self, event: &Event<'_>) {
+        let mut members = self.members.iter().filter(|m| m.sitter.wants_events).peekable();
+        if members.peek().is_none() {
+            return;
+        }
+        let frame = event.frame();
+        for member in members {
+            member.outbox().send(frame.clone());
+        }
+    }
+}
+
+/// Tells of an edit that is not taken for want of room. A page can show that and stay; a client
+/// that hears no events would go on typing into nothing, and is closed.
+fn refuse(holding: &Holding, problem: Problem) -> Result<usize, Close> {
+    if !holding.sitter.wants_events {
+        return Err(match problem {
+            DOCUMENT_FULL => Close::TooLarge("document"),
+            DOCUMENT_DAMAGED => Close::Forbidden("document-damaged"),
+            _ => Close::Unavailable("storage"),
+        });
+    }
+    holding.tell(&Event::Problem(problem));
+    holding.tell(&Event::Denied("not-stored"));
+    Ok(0)
+}

@@ -1,0 +1,395 @@
+//! Who is looking where: the Yjs awareness states of one room.
+//!
+//! The server is the authority on *who*: the `user` of each state is overwritten with the
+//! authenticated person, and nobody speaks for a client id that another person's socket brought, on
+//! whatever server, or under which another person writes. That holds for a while after they are
+//! gone: who took their id meanwhile, with the highest clock there is, would leave them none to come
+//! back with.
+//!
+//! A state that is removed keeps its clock (y-protocols does not raise it, facts in
+//! y-websocket issue 122). A client that comes back under the same id therefore announces a clock
+//! that its peers think is gone; it is sent its own tombstone, upon which it announces a higher
+//! one at once instead of staying invisible for half a minute.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+use crate::domain::ids::{NodeId, SessionId, UserId};
+use crate::domain::seat::Role;
+use crate::sessions::session::Sitter;
+use crate::yjs::ROOT;
+use crate::yjs::awareness::AwarenessEntry;
+
+/// Clients renew every 15 s, and think each other gone after 30 s (y-protocols `outdatedTimeout`).
+/// Looked at with each tick, so a little sooner: also of a server that died nothing is left then.
+const OUTDATED_AFTER: Duration = Duration::from_secs(25);
+/// States and tombstones kept for one room. Two people and a few reloads need ten.
+const ENTRIES_MAX: usize = 256;
+/// Nobody moves a cursor so often. Beyond 2^53 a client could not count on from what it is told.
+const CLOCK_MAX: u64 = 1 << 48;
+/// Client ids one socket may bring: one, or a few when the page makes a new document.
+const CLIENTS_PER_SESSION_MAX: usize = 8;
+
+/// The field of a relative position (Yjs) that names a root type.
+const ROOT_FIELD: &str = "tname";
+
+/// The states of one room.
+#[derive(Debug, Default)]
+pub struct Presence {
+    entries: HashMap<u64, Known>,
+}
+
+#[derive(Debug)]
+struct Known {
+    clock: u64,
+    state: Option<String>,
+    /// Whose client it is, as long as that is known.
+    owner: Option<UserId>,
+    from: Source,
+    at: Instant,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Source {
+    Session(SessionId),
+    Node(NodeId),
+}
+
+/// What came of a presence message.
+#[derive(Debug, Default)]
+pub struct Received {
+    /// To be told to everybody else.
+    pub news: Vec<AwarenessEntry>,
+    /// To be sent back to the client.
+    pub echo: Vec<AwarenessEntry>,
+    /// Whether the person did something, rather than the client renewing itself.
+    pub moved: bool,
+}
+
+/// A state that is not a JSON object, or whose cursor names a root type other than the text.
+#[derive(Debug, PartialEq, Eq)]
+pub struct InvalidState;
+
+impl Presence {
+    /// Takes in what a client of this server says of itself. `writers` says who writes under which
+    /// client id.
+    ///
+    /// # Errors
+    ///
+    /// [`InvalidState`] when a state is not a JSON object, or names another root type.
+    pub fn receive(
+        &mut self,
+        sitter: &Sitter,
+        entries: Vec<AwarenessEntry>,
+        writers: &HashMap<u64, UserId>,
+        now: Instant,
+    ) -> Result<Received, InvalidState> {
+        let from = Source::Session(sitter.session);
+        let user = &sitter.user.id;
+        let mut received = Received::default();
+        for entry in entries {
+            let known = self.entries.get(&entry.client);
+            let shown = known.and_then(|known| known.owner.as_ref());
+            let owner = writers.get(&entry.client).or(shown);
+            if owner.is_some_and(|owner| owner != user)
+                || CLOCK_MAX < entry.clock
+                || (known.is_none() && self.is_full_for(from))
+            {
+                continue;
+            }
+            let state = entry.state.map(|state| signed(&state, sitter)).transpose()?;
+            if let Some(known) = known
+                && known.is_ahead_of(entry.clock, state.as_ref())
+            {
+                let thought_gone = known.state.is_none() && state.is_some();
+                received.echo.extend(thought_gone.then(|| known.tombstone(entry.client)));
+                continue;
+            }
+            received.moved |= known.is_none_or(|known| known.state != state);
+            let owner = Some(user.clone());
+            let known = Known { clock: entry.clock, state, owner, from, at: now };
+            received.news.push(known.entry(entry.client));
+            self.entries.insert(entry.client, known);
+        }
+        Ok(received)
+    }
+
+    /// Takes in what another server says; returns what was news.
+    pub fn merge(
+        &mut self,
+        node: NodeId,
+        entries: Vec<AwarenessEntry>,
+        now: Instant,
+    ) -> Vec<AwarenessEntry> {
+        let mut news = Vec::new();
+        for entry in entries {
+            let is_news = match self.entries.get(&entry.client) {
+                Some(known) => {
+                    known.clock < entry.clock
+                        || (known.clock == entry.clock
+                            && entry.state.is_none()
+                            && known.state.is_some())
+                }
+                None => self.entries.len() < ENTRIES_MAX,
+            };
+            if is_news {
+                let before = self.entries.get(&entry.client).and_then(|known| known.owner.clone());
+                let owner = before.or_else(|| signer(entry.state.as_deref()?));
+                let (state, from) = (entry.state.clone(), Source::Node(node));
+                let known = Known { clock: entry.clock, state, owner, from, at: now };
+                self.entries.insert(entry.client, known);
+                news.push(entry);
+            }
+        }
+        news
+    }
+
+    /// The session's socket is gone; returns the tombstones to tell.
+    pub fn leave(&mut self, session: SessionId) -> Vec<AwarenessEntry> {
+        self.bury(|known| known.from == Source::Session(session))
+    }
+
+    /// A server has nobody here any more; returns the tombstones to tell.
+    pub fn leave_node(&mut self, node: NodeId) -> Vec<AwarenessEntry> {
+        self.bury(|known| known.from == Source::Node(node))
+    }
+
+    /// Buries what nobody renewed; returns the tombstones to tell.
+    pub fn expire(&mut self, now: Instant) -> Vec<AwarenessEntry> {
+        let outdated = |known: &Known| OUTDATED_AFTER <= now.saturating_duration_since(known.at);
+        self.entries.retain(|_, known| known.state.is_some() || !outdated(known));
+        self.bury(outdated)
+    }
+
+    /// Every living state.
+    #[must_use]
+    pub fn living(&self) -> Vec<AwarenessEntry> {
+        self.select(|_| true)
+    }
+
+    /// The living states of this server's own sessions.
+    #[must_use]
+    pub fn local(&self) -> Vec<AwarenessEntry> {
+        self.select(|known| matches!(known.from, Source::Session(..)))
+    }
+
+    fn select(&self, wanted: impl Fn(&Known) -> bool) -> Vec<AwarenessEntry> {
+        let living = self.entries.iter().filter(|(_, known)| known.state.is_some());
+        living.filter(|(_, known)| wanted(known)).map(|(id, known)| known.entry(*id)).collect()
+    }
+
+    fn bury(&mut self, dead: impl Fn(&Known) -> bool) -> Vec<AwarenessEntry> {
+        let mut tombstones = Vec::new();
+        for (client, known) in &mut self.entries {
+            if known.state.is_some() && dead(known) {
+                known.state = None;
+                tombstones.push(known.tombstone(*client));
+            }
+        }
+        tombstones
+    }
+
+    fn is_full_for(&self, from: Source) -> bool {
+        let own = self.entries.values().filter(|known| known.from == from).count();
+        CLIENTS_PER_SESSION_MAX <= own || ENTRIES_MAX <= self.entries.len()
+    }
+}
+
+impl Known {
+    /// Older than what is known, or the same clock again: only a farewell may repeat one.
+    fn is_ahead_of(&self, clock: u64, state: Option<&String>) -> bool {
+        clock < self.clock || (clock == self.clock && (state.is_some() || self.state.is_none()))
+    }
+
+    fn entry(&self, client: u64) -> AwarenessEntry {
+        AwarenessEntry { client, clock: self.clock, state: self.state.clone() }
+    }
+
+    fn tombstone(&self, client: u64) -> AwarenessEntry {
+        AwarenessEntry { client, clock: self.clock, state: None }
+    }
+}
+
+/// The state with the server's word for who it is.
+fn signed(state: &str, sitter: &Sitter) -> Result<String, InvalidState> {
+    let Ok(Value::Object(mut state)) = serde_json::from_str::<Value>(state) else {
+        return Err(InvalidState);
+    };
+    if state.values().any(names_other_root) {
+        return Err(InvalidState);
+    }
+    let Sitter { user, seat, .. } = sitter;
+    // Ink and red pen, for clients that paint by what the state says.
+    let color = match seat.role {
+        Role::Writer => "#1f4e8c",
+        Role::Reviewer => "#b3261e",
+    };
+    state.insert(
+        "user".to_owned(),
+        json!({ "id": user.id, "name": user.name, "role": seat.role,
+                "color": color, "colorLight": format!("{color}33") }),
+    );
+    Ok(Value::Object(state).to_string())
+}
+
+/// Whether a relative position in it names a root type that is not the document's text. A client that
+/// resolves such a position creates the root type and keeps it, one for each name.
+fn names_other_root(value: &Value) -> bool {
+    match value {
+        Value::Object(fields) => fields.iter().any(|(name, value)| match name.as_str() {
+            ROOT_FIELD => !value.is_null() && value != ROOT,
+            _ => names_other_root(value),
+        }),
+        Value::Array(values) => values.iter().any(names_other_root),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
+    }
+}
+
+/// Who a state is of, by the word of the server that passed it on.
+fn signer(state: &str) -> Option<UserId> {
+    let state: Value = serde_json::from_str(state).ok()?;
+    state.get("user")?.get("id")?.as_str()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::ids::{DocumentId, ShareLinkId};
+    use crate::domain::seat::Seat;
+    use crate::domain::user::User;
+
+    fn sitter(user: &str) -> Sitter {
+        Sitter {
+            session: SessionId::generate(),
+            seat: Seat::new(ShareLinkId::generate(), Role::Reviewer),
+            document: DocumentId::generate(),
+            user: User { id: user.parse().expect("an id"), name: user.to_owned() },
+            resume: String::new(),
+            wants_events: false,
+        }
+    }
+
+    fn nobody() -> HashMap<u64, UserId> {
+        HashMap::new()
+    }
+
+    fn entry(client: u64, clock: u64, state: Option<&str>) -> AwarenessEntry {
+        AwarenessEntry { client, clock, state: state.map(str::to_owned) }
+    }
+
+    #[tokio::test]
+    async fn the_server_says_who_a_state_is_of() {
+        let mut presence = Presence::default();
+        let claim = entry(1, 1, Some(r#"{"user":{"name":"the boss"},"cursor":4}"#));
+        let received = presence
+            .receive(&sitter("kim"), vec![claim], &nobody(), Instant::now())
+            .expect("an object");
+        let state: Value =
+            serde_json::from_str(received.news[0].state.as_deref().expect("living")).expect("JSON");
+        assert_eq!(state["user"]["name"], "kim");
+        assert_eq!(state["user"]["role"], "reviewer");
+        assert_eq!(state["cursor"], 4);
+    }
+
+    #[tokio::test]
+    async fn g17_a_cursor_that_names_another_root_type_is_rejected() {
+        let now = Instant::now();
+        let receive = |cursor: &str| {
+            let state = format!(r#"{{"cursor":{cursor}}}"#);
+            let entries = vec![entry(1, 1, Some(&state))];
+            Presence::default().receive(&sitter("kim"), entries, &nobody(), now).map(|_| ())
+        };
+        let position =
+            |root: &str| format!(r#"{{"type":null,"tname":"{root}","item":null,"assoc":0}}"#);
+        let cursors = ["x", "content ", "Content", ""].map(position).into_iter().flat_map(|at| {
+            let escaped = at.replace("tname", "tn\\u0061me");
+            [
+                format!(r#"{{"anchor":{at},"head":null}}"#),
+                format!(r#"{{"ranges":[[{at}]]}}"#),
+                format!(r#"{{"anchor":{escaped}}}"#),
+            ]
+        });
+        for cursor in cursors {
+            assert_eq!(receive(&cursor), Err(InvalidState), "{cursor}");
+        }
+        for root in ["null", r#""content""#] {
+            let item = r#"{"client":7,"clock":3}"#;
+            let position = format!(r#"{{"type":null,"tname":{root},"item":{item},"assoc":0}}"#);
+            let cursor = format!(r#"{{"anchor":{position},"head":{position}}}"#);
+            assert_eq!(receive(&cursor), Ok(()), "{cursor}");
+        }
+    }
+
+    #[tokio::test]
+    async fn nobody_speaks_for_another_persons_client() {
+        let (mut presence, now) = (Presence::default(), Instant::now());
+        let first = presence.receive(&sitter("kim"), vec![entry(1, 1, Some("{}"))], &nobody(), now);
+        assert_eq!(first.expect("an object").news.len(), 1);
+        let forged = presence.receive(&sitter("lee"), vec![entry(1, 9, None)], &nobody(), now);
+        assert!(forged.expect("well-formed").news.is_empty());
+        assert_eq!(presence.living().len(), 1);
+    }
+
+    /// Goal: an id is its owner's while they are away, and on every server.
+    #[tokio::test]
+    async fn g10_nobody_takes_the_client_of_who_has_left_or_is_elsewhere() {
+        let (now, last) = (Instant::now(), (1 << 53) - 1);
+        let mut here = Presence::default();
+        let (before, after) = (sitter("kim"), sitter("kim"));
+        let first = here.receive(&before, vec![entry(1, 5, Some("{}"))], &nobody(), now);
+        let first = first.expect("an object").news;
+        here.leave(before.session);
+        let mut elsewhere = Presence::default();
+        assert_eq!(elsewhere.merge(NodeId::generate(), first, now).len(), 1);
+        for presence in [&mut here, &mut elsewhere] {
+            let forged = vec![entry(1, last, Some("{}")), entry(1, last, None)];
+            let forged = presence.receive(&sitter("lee"), forged, &nobody(), now);
+            assert!(forged.expect("well-formed").news.is_empty());
+            let back = vec![entry(1, 6, Some("{}"))];
+            let back = presence.receive(&after, back, &nobody(), now).expect("an object");
+            assert_eq!((back.news.len(), back.echo.len()), (1, 0));
+        }
+        // Under which somebody writes, is theirs though they have shown no cursor yet.
+        let writers = HashMap::from([(2, "kim".parse().expect("an id"))]);
+        let forged = vec![entry(2, last, Some("{}"))];
+        let forged = here.receive(&sitter("lee"), forged, &writers, now).expect("an object");
+        assert!(forged.news.is_empty());
+    }
+
+    #[tokio::test]
+    async fn a_client_that_comes_back_is_sent_its_tombstone_and_heard_above_it() {
+        let (mut presence, now) = (Presence::default(), Instant::now());
+        let (before, after) = (sitter("kim"), sitter("kim"));
+        let _ = presence
+            .receive(&before, vec![entry(1, 5, Some("{}"))], &nobody(), now)
+            .expect("an object");
+        assert_eq!(presence.leave(before.session), vec![entry(1, 5, None)]);
+        let back = presence
+            .receive(&after, vec![entry(1, 5, Some("{}"))], &nobody(), now)
+            .expect("an object");
+        assert_eq!(back.echo, vec![entry(1, 5, None)]);
+        assert!(back.news.is_empty());
+        let again = presence.receive(&after, vec![entry(1, 6, Some("{}"))], &nobody(), now);
+        assert_eq!(again.expect("an object").news.len(), 1);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_state_nobody_renews_is_gone_within_thirty_seconds() {
+        let mut presence = Presence::default();
+        presence.merge(NodeId::generate(), vec![entry(1, 1, Some("{}"))], Instant::now());
+        let later = Instant::now() + OUTDATED_AFTER;
+        assert_eq!(presence.expire(later), vec![entry(1, 1, None)]);
+        assert!(presence.living().is_empty());
+    }
+
+    #[tokio::test]
+    async fn g13_one_socket_cannot_fill_a_room_with_ghosts() {
+        let (mut presence, now, kim) = (Presence::default(), Instant::now(), sitter("kim"));
+        let crowd = (0..10_000).map(|client| entry(client, 1, Some("{}"))).collect();
+        let received = presence.receive(&kim, crowd, &nobody(), now).expect("objects");
+        assert_eq!(received.news.len(), CLIENTS_PER_SESSION_MAX);
+    }
+}

@@ -1,0 +1,114 @@
+//! Events of reviews, in the order of their numbers (G15).
+//!
+//! The database numbers the changes of a document's reviews. A room delivers each number once: it
+//! ignores one that it has delivered, such as a replayed message, and has the changes read from the
+//! database when a number is missing.
+
+use std::sync::Arc;
+
+use tokio::sync::mpsc;
+
+use crate::outbox::close::Close;
+use crate::rooms::room::{Room, State};
+use crate::yjs::protocol;
+
+/// Rooms that may wait. A room that finds no place is found again at the next tick.
+const ROOMS_MAX: usize = 1_024;
+
+/// Where rooms report that they missed a change.
+pub(crate) type Missed = mpsc::Sender<Arc<Room>>;
+
+/// The receiving end.
+pub type MissedQueue = mpsc::Receiver<Arc<Room>>;
+
+/// Both ends.
+#[must_use]
+pub(crate) fn missed() -> (Missed, MissedQueue) {
+    mpsc::channel(ROOMS_MAX)
+}
+
+/// What a room has delivered of the changes of its reviews.
+#[derive(Debug)]
+pub(super) struct Delivered {
+    /// The number of the last one.
+    upto: i64,
+    /// The database named this lower number at the last comparison.
+    lower: Option<i64>,
+}
+
+impl Delivered {
+    /// Whoever joins reads the reviews up to `upto` by REST.
+    pub(super) fn up_to(upto: i64) -> Self {
+        Self { upto, lower: None }
+    }
+}
+
+impl Room {
+    /// Delivers the event of change number `change`, if it is the next one.
+    pub fn take_review_event(self: &Arc<Self>, change: i64, json: &str) {
+        let mut state = self.lock();
+        if change <= state.reviews.upto {
+            return;
+        }
+        if change != state.reviews.upto + 1 {
+            return self.read_missed_reviews();
+        }
+        state.reviews.upto = change;
+        state.tell_json(json);
+    }
+
+    /// The number of the last change that was delivered.
+    #[must_use]
+    pub fn review_changes(&self) -> i64 {
+        self.lock().reviews.upto
+    }
+
+    /// The database has numbered the changes up to `last`. A database that was set back names a
+    /// lower number at two comparisons; the room goes back with it, or it would ignore what follows.
+    pub fn reviews_are_changed_up_to(self: &Arc<Self>, last: i64) {
+        let mut state = self.lock();
+        let delivered = &mut state.reviews;
+        if delivered.upto <= last {
+            delivered.lower = None;
+            if delivered.upto < last {
+                self.read_missed_reviews();
+            }
+        } else if delivered.lower.replace(last) == Some(last) {
+            *delivered = Delivered::up_to(last);
+        }
+    }
+
+    /// Delivers what was read from the database: numbered events in order, up to number `upto`.
+    pub fn take_missed_reviews(&self, upto: i64, events: &[(i64, String)]) {
+        let mut state = self.lock();
+        for (change, json) in events {
+            if state.reviews.upto < *change {
+                state.tell_json(json);
+            }
+        }
+        state.reviews.upto = state.reviews.upto.max(upto);
+    }
+
+    /// Too much was missed: every client opens the document again, and reads its reviews.
+    pub fn reviews_are_lost(&self, upto: i64) {
+        let mut state = self.lock();
+        state.reviews = Delivered::up_to(upto);
+        for member in &state.members {
+            member.outbox().close(Close::Restart("reviews-missed"));
+        }
+    }
+
+    /// A full queue is no loss: the next comparison finds the room again.
+    fn read_missed_reviews(self: &Arc<Self>) {
+        let _full = self.missed_reviews.try_send(Arc::clone(self));
+    }
+}
+
+impl State {
+    fn tell_json(&self, json: &str) {
+        let frame = protocol::event(json);
+        for member in self.members.iter().filter(|member| member.sitter.wants_events) {
+            member.outbox().send(frame.clone());
+        }
+    }
+}

@@ -1,0 +1,359 @@
+//! Keeping versions: one task that looks where a point has fallen due, builds its text, and stores
+//! it.
+//!
+//! Typing never waits for it. A point is a copy of the merged log, made under the room's lock; its
+//! text is built and packed on a thread that may block, in one of the few places for that, and
+//! versions of many documents go into one transaction. What cannot be stored is tried again, and
+//! meanwhile nothing more is looked for. Texts of several documents are built side by side: one that
+//! takes long delays no other (G16), also when the server stops.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use chrono::Utc;
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
+use tokio_util::sync::CancellationToken;
+
+use crate::domain::ids::{DocumentId, VersionId};
+use crate::domain::limits::TEXTS_PER_ADDRESS_MAX;
+use crate::rooms::RoomError;
+use crate::rooms::Rooms;
+use crate::rooms::ordered_work::Lanes;
+use crate::rooms::room::{Point, Room, Snapshot};
+use crate::sessions::options::HistoryTerms;
+use crate::storage::Storage;
+use crate::storage::error::StorageError;
+use crate::storage::versions::{NewVersion, Packed};
+use crate::yjs::text::Text;
+
+/// Orders that may wait. One that finds no place is given up: the next edit finds that text again.
+const ORDERS_MAX: usize = 4_096;
+/// Versions in one transaction.
+const BATCH_MAX: usize = 32;
+/// Documents whose versions are built side by side: more than there are places for the server's own
+/// texts, so that no place stays empty.
+const BUILT_AT_ONCE: usize = TEXTS_PER_ADDRESS_MAX + 1;
+/// Points of one document that may be built and wait. Further ones are given up: each holds a copy of
+/// the document.
+const POINTS_AT_ONCE: usize = 4;
+/// How often rooms are looked at, at most and at least.
+const LOOK_MIN: Duration = Duration::from_millis(20);
+const LOOK_MAX: Duration = Duration::from_secs(5);
+/// How long a decision waits for its versions. They are kept all the same.
+const KEEP_PATIENCE: Duration = Duration::from_secs(1);
+
+#[derive(Debug)]
+enum Order {
+    /// The writer has left that room; it may be gone from the open ones.
+    Left(Arc<Room>),
+    /// Points from elsewhere, and whom to tell.
+    Keep(Vec<Point>, oneshot::Sender<()>),
+    /// Whatever is waiting, and whom to tell.
+    Flush(oneshot::Sender<()>),
+}
+
+/// The end that gives orders. Cloning is shallow.
+#[derive(Clone, Debug)]
+pub struct History {
+    orders: mpsc::Sender<Order>,
+}
+
+/// The end that [`run`] serves.
+#[derive(Debug)]
+pub struct Orders(mpsc::Receiver<Order>);
+
+/// Both ends.
+#[must_use]
+pub fn history() -> (History, Orders) {
+    let (orders, queue) = mpsc::channel(ORDERS_MAX);
+    (History { orders }, Orders(queue))
+}
+
+impl History {
+    /// The writer has left a room in which a point waits.
+    pub fn left(&self, room: &Arc<Room>) {
+        if self.orders.try_send(Order::Left(Arc::clone(room))).is_err() {
+            tracing::debug!(document = %room.document, "too many leave at once for each to be kept");
+        }
+    }
+
+    /// Keeps points, in order. Waits for it a moment, and never fails: the text is what counts,
+    /// and it is stored.
+    pub async fn keep(&self, points: Vec<Point>) {
+        let (done, kept) = oneshot::channel();
+        if self.orders.try_send(Order::Keep(points, done)).is_ok() {
+            let _too_slow = timeout(KEEP_PATIENCE, kept).await;
+        }
+    }
+
+    /// Keeps what is waiting, within `patience`. False if it was too short.
+    pub async fn flush(&self, patience: Duration) -> bool {
+        let (done, flushed) = oneshot::channel();
+        // The bound covers both waits: a full queue takes no order while storage is away.
+        let flushing = async {
+            self.orders.send(Order::Flush(done)).await.ok()?;
+            flushed.await.ok()
+        };
+        matches!(timeout(patience, flushing).await, Ok(Some(())))
+    }
+}
+
+/// Keeps versions until `stop` fires.
+pub async fn run(
+    rooms: Rooms,
+    storage: Storage,
+    terms: HistoryTerms,
+    mut orders: Orders,
+    stop: CancellationToken,
+) {
+    let mut keeper = Keeper::new(rooms, storage);
+    let mut ticker = interval((terms.pause / 8).clamp(LOOK_MIN, LOOK_MAX));
+    ticker.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut waiting = Vec::new();
+    loop {
+        tokio::select! {
+            biased;
+            () = stop.cancelled() => return,
+            received = orders.0.recv_many(&mut waiting, BATCH_MAX) => {
+                if received == 0 {
+                    return;
+                }
+                keeper.obey(waiting.drain(..), &terms).await;
+            }
+            Some(built) = keeper.building.next() => {
+                keeper.take_built(built);
+                // At once: a document that takes long may be built beside it.
+                keeper.store().await;
+                keeper.flushed().await;
+            }
+            _ = ticker.tick() => keeper.look(&terms).await,
+        }
+    }
+}
+
+/// A point whose version is to be built, and the orders that wait for it.
+struct Due {
+    point: Point,
+    waiter: Option<Arc<Waiter>>,
+}
+
+/// The caller of [`History::keep`]: it is notified when this is dropped with its last point.
+struct Waiter(Option<oneshot::Sender<()>>);
+
+impl Drop for Waiter {
+    fn drop(&mut self) {
+        if let Some(done) = self.0.take() {
+            // The caller may have lost its patience.
+            let _gone = done.send(());
+        }
+    }
+}
+
+/// What came of a point.
+type Built = (Due, Result<Option<NewVersion>, RoomError>);
+
+struct Keeper {
+    rooms: Rooms,
+    storage: Storage,
+    building: Lanes<DocumentId, Due, Built>,
+    /// What is built and not yet stored: at most a batch, and what one room or order brought.
+    pending: Vec<NewVersion>,
+    /// The orders that wait for those.
+    waiters: Vec<Arc<Waiter>>,
+    /// The orders that wait for all that is due.
+    flushing: Vec<oneshot::Sender<()>>,
+    /// Points whose document could not be read about: the database is away.
+    unbuilt: Vec<Point>,
+    /// The last try to store failed.
+    is_away: bool,
+}
+
+impl Keeper {
+    fn new(rooms: Rooms, storage: Storage) -> Self {
+        let (reads, texts) = (storage.clone(), rooms.clone());
+        let build = move |due: Due| {
+            let (storage, rooms) = (reads.clone(), texts.clone());
+            async move {
+                let built = build(&rooms, &storage, &due.point).await;
+                (due, built)
+            }
+        };
+        Self {
+            rooms,
+            storage,
+            building: Lanes::new(BUILT_AT_ONCE, build),
+            pending: Vec::new(),
+            waiters: Vec::new(),
+            flushing: Vec::new(),
+            unbuilt: Vec::new(),
+            is_away: false,
+        }
+    }
+
+    /// Carries out orders together: many leave at once.
+    async fn obey(&mut self, orders: impl Iterator<Item = Order>, terms: &HistoryTerms) {
+        for order in orders {
+            match order {
+                Order::Left(room) => {
+                    self.take_in(room.due_points(terms, Instant::now()), None).await;
+                }
+                Order::Keep(points, done) => {
+                    let waiter = Arc::new(Waiter(Some(done)));
+                    self.take_in(points, Some(&waiter)).await;
+                }
+                Order::Flush(done) => {
+                    self.look(terms).await;
+                    self.flushing.push(done);
+                }
+            }
+        }
+        self.store().await;
+        self.flushed().await;
+    }
+
+    /// Looks at every open room.
+    async fn look(&mut self, terms: &HistoryTerms) {
+        self.store().await;
+        if !self.unbuilt.is_empty() {
+            self.is_away = false;
+            let points = std::mem::take(&mut self.unbuilt);
+            self.take_in(points, None).await;
+        }
+        let now = Instant::now();
+        for room in self.rooms.all() {
+            if self.is_away {
+                // The points wait in their rooms.
+                return;
+            }
+            if self.building.jobs_of(room.document) == 0 {
+                self.take_in(room.due_points(terms, now), None).await;
+            }
+        }
+        self.store().await;
+    }
+
+    async fn take_in(&mut self, points: Vec<Point>, waiter: Option<&Arc<Waiter>>) {
+        if self.is_away && BATCH_MAX <= self.pending.len().max(self.unbuilt.len()) {
+            tracing::warn!(
+                points = points.len(),
+                "versions cannot be stored, and some are given up"
+            );
+            return;
+        }
+        for point in points {
+            let document = point.document;
+            let jobs = self.building.jobs_of(document);
+            if POINTS_AT_ONCE <= jobs {
+                tracing::warn!(%document, "a version is given up: those before it are still built");
+                continue;
+            }
+            if jobs == 0 {
+                self.make_room().await;
+            }
+            self.building.add(document, Due { point, waiter: waiter.cloned() });
+        }
+    }
+
+    /// Waits until one more document may be built.
+    async fn make_room(&mut self) {
+        while self.building.is_full()
+            && let Some(built) = self.building.next().await
+        {
+            self.take_built(built);
+            self.store_batch().await;
+        }
+    }
+
+    /// Takes a version that was built, to be stored with others.
+    fn take_built(&mut self, (due, built): Built) {
+        let Due { point, waiter } = due;
+        let document = point.document;
+        match built {
+            Ok(version) => {
+                self.pending.extend(version);
+                self.waiters.extend(waiter);
+            }
+            Err(RoomError::Storage(error)) => {
+                tracing::warn!(%document, %error, "a version cannot be built; trying again");
+                self.unbuilt.push(point);
+                self.is_away = true;
+            }
+            Err(error) => tracing::warn!(%document, %error, "a version cannot be built"),
+        }
+    }
+
+    /// Notifies those who wait for all that was due, once it is stored.
+    async fn flushed(&mut self) {
+        if self.flushing.is_empty() || !self.building.is_empty() {
+            return;
+        }
+        self.store().await;
+        for done in self.flushing.drain(..) {
+            let _gone = done.send(());
+        }
+    }
+
+    async fn store_batch(&mut self) {
+        if BATCH_MAX <= self.pending.len() {
+            self.store().await;
+        }
+    }
+
+    async fn store(&mut self) {
+        // They wait for the attempt.
+        let _waiters = std::mem::take(&mut self.waiters);
+        if self.pending.is_empty() {
+            return;
+        }
+        match self.storage.keep_versions(&self.pending).await {
+            Ok(_kept) => {
+                self.pending.clear();
+                self.is_away = false;
+            }
+            // One of them is at fault, such as one of a document deleted just then.
+            Err(StorageError::Refused(_)) => self.store_one_by_one().await,
+            Err(error) => {
+                if !std::mem::replace(&mut self.is_away, true) {
+                    tracing::warn!(%error, "versions cannot be stored; trying again");
+                }
+            }
+        }
+    }
+    async fn store_one_by_one(&mut self) {
+        for version in std::mem::take(&mut self.pending) {
+            let document = version.document;
+            if let Err(error) = self.storage.keep_versions(&[version]).await {
+                tracing::warn!(%document, %error, "a version was not kept");
+            }
+        }
+    }
+}
+
+/// The version of a point. `None`: there is one already, perhaps by another server.
+async fn build(
+    rooms: &Rooms,
+    storage: &Storage,
+    point: &Point,
+) -> Result<Option<NewVersion>, RoomError> {
+    let Point { document, kind, authors, snapshot } = point.clone();
+    let seq = snapshot.seq;
+    let newest = storage.versions(document, 1, None).await?;
+    if newest.first().is_some_and(|newest| seq <= newest.seq) {
+        return Ok(None);
+    }
+    let snapshot = Snapshot { place: Some(rooms.place(document).await?), ..snapshot };
+    let pack = |text: &Text| Packed::of(&text.content());
+    let text = rooms.read_text(document, snapshot, pack).await?;
+    Ok(Some(NewVersion {
+        id: VersionId::generate(),
+        document,
+        kind,
+        label: None,
+        authors,
+        restored_from: None,
+        seq,
+        text,
+        now: Utc::now(),
+    }))
+}

@@ -1,0 +1,439 @@
+//! Sitting down: from a socket that asks to a session that holds its seat.
+//!
+//! ```text
+//! link and role ─► registry (R1) ─► claim the key ─► ratify the fence ─► seated
+//!                                     │ busy             │ refused: claim again above it
+//!                                     ▼
+//!                     own dead socket? ─► take its place      else ─► 4409
+//! ```
+//!
+//! Who takes a seat over, or comes back with the secret of it, is past all that: one script gives
+//! them the key, and whoever had it is told ([`across`](crate::seats::liveness)).
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use chrono::{DateTime, Utc};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use crate::domain::fence::Fence;
+use crate::domain::ids::{SessionId, ShareLinkId};
+use crate::domain::limits::SETTLE_PATIENCE;
+use crate::domain::seat::{Role, Seat};
+use crate::domain::user::User;
+use crate::locks::{Claim, Claimed, Grant, Holder, LockName, LocksError, Over};
+use crate::outbox::close::{Close, LostReason};
+use crate::outbox::event::Event;
+use crate::outbox::{Outbox, OutboxReader, outbox};
+use crate::pubsub::Topic;
+use crate::rooms::RoomError;
+use crate::rooms::room::peers::{Step, word};
+use crate::seats::Sessions;
+use crate::seats::handle::Seated;
+use crate::seats::joining::Arriving;
+use crate::sessions::session::{Holding, Phase, Sitter, pass_of};
+use crate::storage::error::StorageError;
+use crate::storage::seats::{Door, Ratified};
+
+/// Claims for one seat before giving up: each further one means that somebody else moved.
+const CLAIM_TRIES: usize = 4;
+
+/// What a socket asks for.
+#[derive(Clone, Debug)]
+pub struct Ask {
+    /// The person.
+    pub user: User,
+    /// When the token was signed that the name is from.
+    pub issued_at: DateTime<Utc>,
+    /// On which share link.
+    pub link: ShareLinkId,
+    /// In which role.
+    pub role: Role,
+    /// Whether the client understands events.
+    pub wants_events: bool,
+    /// The secret of a seat whose socket died.
+    pub resume: Option<String>,
+    /// Whether to end one's own session elsewhere.
+    pub takes_over: bool,
+    /// How long to stand in line when the seat is taken; zero is not at all.
+    pub waits: Duration,
+    /// Fires when the client has gone while it waited.
+    pub gone: CancellationToken,
+    /// Where the socket says meanwhile that the client lives.
+    pub arriving: Arriving,
+}
+
+impl Ask {
+    /// Whose place is taken at once, without a question.
+    fn over(&self) -> Over {
+        if self.takes_over {
+            return Over::SameUser;
+        }
+        self.resume.as_deref().and_then(pass_of).map_or(Over::Nobody, Over::Pass)
+    }
+}
+
+impl Sessions {
+    /// An outbox that takes a whole document and some, and the socket's end of it.
+    #[must_use]
+    pub fn outbox(&self) -> (Outbox, OutboxReader) {
+        outbox(self.shared.limits.document_bytes * 2)
+    }
+
+    /// Seats a session whose socket sends what is put into `outbox`. Where the seat is taken, its
+    /// holder may be asked for a sign of life, and the asker may wait.
+    ///
+    /// # Cancel safety
+    ///
+    /// To be awaited to its end; `ask.gone` ends a wait.
+    ///
+    /// # Errors
+    ///
+    /// The [`Close`] that the socket is to be told.
+    pub async fn sit(&self, ask: Ask, outbox: Outbox) -> Result<Seated, Close> {
+        let started = Instant::now();
+        let role = ask.role;
+        let seated = self.try_sit(ask, outbox).await;
+        let outcome = match &seated {
+            Ok(_) => "granted",
+            Err(Close::SeatTaken { .. } | Close::WaitedInVain) => "taken",
+            Err(Close::Unavailable(_)) => "unavailable",
+            Err(_) => "refused",
+        };
+        metrics::counter!("galley_seat_claims_total", "role" => role.as_str(), "outcome" => outcome)
+            .increment(1);
+        metrics::histogram!("galley_seat_wait_seconds").record(started.elapsed().as_secs_f64());
+        seated
+    }
+
+    async fn try_sit(&self, ask: Ask, outbox: Outbox) -> Result<Seated, Close> {
+        self.not_draining()?;
+        let seat = Seat::new(ask.link, ask.role);
+        let Door { link, floor } = self.door_for(&ask, seat).await?;
+        let sitter = Sitter {
+            session: SessionId::generate(),
+            seat,
+            document: link.document_id,
+            user: ask.user.clone(),
+            resume: resume_secret(),
+            wants_events: ask.wants_events,
+        };
+        let holding = Arc::new(Holding::claiming(sitter, outbox));
+        ask.arriving.is(&holding);
+        self.shared.registry.enter(Arc::clone(&holding));
+        // Again: a drain that began meanwhile may have copied the registry before this entry.
+        if let Err(close) = self.not_draining() {
+            self.shared.registry.leave(&holding);
+            holding.end();
+            return Err(close);
+        }
+        match self.claim(&holding, &ask, floor).await {
+            Ok(()) => {}
+            Err(close) => {
+                self.shared.registry.leave(&holding);
+                holding.end();
+                self.never_sat(&holding).await;
+                // Revoked or evicted meanwhile: that is why, whatever came of the claim.
+                return Err(holding.lost().map_or(close, Close::Lost));
+            }
+        }
+        self.enter_room(holding).await
+    }
+
+    fn not_draining(&self) -> Result<(), Close> {
+        let is_draining = self.shared.draining.load(Ordering::Acquire);
+        if is_draining { Err(Close::Restart("draining")) } else { Ok(()) }
+    }
+
+    /// The caller's own link in that role. What is revoked or ratified after this look is found
+    /// out when the grant is ratified.
+    async fn door_for(&self, ask: &Ask, seat: Seat) -> Result<Door, Close> {
+        let door = self.shared.storage.door(seat).await.map_err(|error| {
+            tracing::warn!(%error, "a share link cannot be read");
+            match error {
+                // A client that came back would find the same row.
+                StorageError::Corrupt(_) => Close::Forbidden("document-damaged"),
+                StorageError::Unavailable(_)
+                | StorageError::Pooled(_)
+                | StorageError::Full(_)
+                | StorageError::Unsupported(_)
+                | StorageError::Refused(_) => Close::Unavailable("storage"),
+            }
+        })?;
+        let door = door.filter(|door| door.link.revoked_at.is_none()).ok_or(Close::NoSuchLink)?;
+        let may_sit = match ask.role {
+            Role::Writer => door.link.writer.id == ask.user.id,
+            Role::Reviewer => door.link.reviewer.as_ref().is_some_and(|r| r.id == ask.user.id),
+        };
+        if !may_sit {
+            return Err(Close::Forbidden("not-your-role"));
+        }
+        self.rename(ask, &door).await;
+        Ok(door)
+    }
+
+    /// Stores the name in the token if it is not the stored one. The link has both names already, so
+    /// an unchanged name costs a claim nothing; a failure costs the user a name and not the seat.
+    async fn rename(&self, ask: &Ask, door: &Door) {
+        let stored = match ask.role {
+            Role::Writer => Some(&door.link.writer),
+            Role::Reviewer => door.link.reviewer.as_ref(),
+        };
+        if stored.is_some_and(|stored| stored.name == ask.user.name) {
+            return;
+        }
+        if let Err(error) = self.shared.storage.save_user(&ask.user, ask.issued_at).await {
+            tracing::warn!(%error, "a user's new name cannot be stored");
+        }
+    }
+
+    /// Gets the key under a fence above the floor, and has it ratified.
+    async fn claim(
+        &self,
+        holding: &Arc<Holding>,
+        ask: &Ask,
+        mut floor: Fence,
+    ) -> Result<(), Close> {
+        let sitter = &holding.sitter;
+        let mut over = ask.over();
+        for _ in 0..CLAIM_TRIES {
+            if holding.phase() == Phase::Ended {
+                break;
+            }
+            let claim = self.claim_of(holding, floor, over.clone());
+            let grant = match self.ask_locks(&claim).await? {
+                Claimed::Granted(grant) => grant,
+                Claimed::Busy(holder) => match self.place_of(&holder, ask).await {
+                    Some(place) => {
+                        over = place;
+                        continue;
+                    }
+                    None if ask.waits.is_zero() => return Err(taken(&holder, &ask.user)),
+                    None => self.stand_in_line(holding, &claim, ask).await?,
+                },
+            };
+            // What was taken once is not taken again: if it is somebody else's by now, that is a
+            // tab that came later, and two that take over from each other both end up standing.
+            over = Over::Nobody;
+            match self.ratify(holding, &grant).await? {
+                Ratified::Accepted => return self.granted(holding, &grant),
+                // Still ours, and minted again above what the database has.
+                Ratified::Refused { last } => floor = last,
+                Ratified::Gone => {
+                    self.release_key(sitter).await;
+                    return Err(Close::NoSuchLink);
+                }
+            }
+        }
+        self.release_key(sitter).await;
+        Err(Close::Unavailable("seat-contended"))
+    }
+
+    fn claim_of(&self, holding: &Holding, floor: Fence, over: Over) -> Claim {
+        let sitter = &holding.sitter;
+        Claim {
+            name: LockName::seat(sitter.seat),
+            value: sitter.session.to_string(),
+            owner: holding.owner(self.shared.relay.node()),
+            floor,
+            ttl: self.shared.terms.lease.ttl,
+            over,
+        }
+    }
+
+    async fn ask_locks(&self, claim: &Claim) -> Result<Claimed, Close> {
+        self.shared.locks.claim(claim).await.map_err(|error| {
+            tracing::warn!(%error, "a seat cannot be claimed");
+            Close::Unavailable("locks")
+        })
+    }
+
+    /// Whose place the asker may take: that of its own session, if that is dead. A secret that
+    /// opens nothing is no error, and makes an asker like any other.
+    async fn place_of(&self, holder: &Holder, ask: &Ask) -> Option<Over> {
+        if holder.owner.user.id != ask.user.id {
+            return None;
+        }
+        // Exactly this one's: in the meantime another tab may have sat down.
+        (!self.is_alive(holder).await).then(|| Over::Value(holder.value.clone()))
+    }
+
+    /// Ends whoever sat here before, and has what they wrote stored while their fence is the last
+    /// one: ratified first, the new one would have the database refuse it.
+    async fn settle(&self, holding: &Holding, grant: &Grant) -> Result<(), Close> {
+        holding.given(grant.fence);
+        if let Some(loser) = self.shared.registry.seat(holding) {
+            loser.lose(LostReason::TakenOver);
+        }
+        if holding.phase() == Phase::Ended {
+            // A later grant came first, or the link was revoked meanwhile.
+            self.release_key(&holding.sitter).await;
+            return Err(Close::Left);
+        }
+        if let Some(former) = &grant.replaced {
+            self.settle_elsewhere(holding, former).await;
+        }
+        let sitter = &holding.sitter;
+        if sitter.seat.role.may_edit_text()
+            && let Some(room) = self.shared.rooms.find(sitter.document)
+            && !room.settled_within(SETTLE_PATIENCE).await
+        {
+            self.release_key(sitter).await;
+            return Err(Close::Unavailable("storage"));
+        }
+        Ok(())
+    }
+
+    async fn ratify(&self, holding: &Holding, grant: &Grant) -> Result<Ratified, Close> {
+        self.settle(holding, grant).await?;
+        let sitter = &holding.sitter;
+        let (seat, session, user) = (sitter.seat, sitter.session, &sitter.user.id);
+        let ratified =
+            self.shared.storage.ratify(seat, grant.fence, session, user, Utc::now()).await;
+        match ratified {
+            Ok(ratified) => Ok(ratified),
+            Err(error) => {
+                self.release_key(sitter).await;
+                Err(storage_away(error))
+            }
+        }
+    }
+
+    fn granted(&self, holding: &Arc<Holding>, grant: &Grant) -> Result<(), Close> {
+        let until = self.shared.terms.lease.trusted_until(grant.sent_at);
+        let now = Instant::now();
+        holding.heard(now);
+        holding.was_active(now);
+        holding.granted(grant.fence, grant.since, until);
+        if let Some(kept) = self.keep(holding, grant.sent_at) {
+            holding.kept(kept);
+        }
+        if holding.phase() == Phase::Held {
+            return Ok(());
+        }
+        // The link was revoked, or the session evicted, while the key was asked for.
+        self.release_later(&holding.sitter);
+        Err(holding.lost().map_or(Close::NoSuchLink, Close::Lost))
+    }
+
+    async fn enter_room(&self, holding: Arc<Holding>) -> Result<Seated, Close> {
+        let sitter = &holding.sitter;
+        let lease_ms = self.shared.terms.lease.ttl.as_millis();
+        let granted = Event::SeatGranted {
+            session: sitter.session,
+            role: sitter.seat.role,
+            fence: holding.fence(),
+            lease_ms: u64::try_from(lease_ms).unwrap_or(u64::MAX),
+            resume: &sitter.resume,
+            user: &sitter.user,
+        };
+        // A session that was on its way when the drain began is not seated any more.
+        let joined = match self.not_draining() {
+            Ok(()) => self.shared.rooms.join(&holding, &granted).await.map_err(close_for),
+            Err(close) => Err(close),
+        };
+        match joined {
+            Ok(room) => {
+                tracing::info!(seat = %sitter.seat, fence = %holding.fence(), "seated");
+                Ok(Seated::new(self.clone(), holding, room))
+            }
+            Err(close) => {
+                self.give_up(&holding).await;
+                self.never_sat(&holding).await;
+                Err(close)
+            }
+        }
+    }
+
+    /// Somebody who was given a seat did not come to sit in it: the one whose place they took was
+    /// not said to have left.
+    async fn never_sat(&self, holding: &Holding) {
+        let (fence, document) = (holding.fence(), holding.sitter.document);
+        if fence == Fence::ZERO {
+            return;
+        }
+        if let Some(room) = self.shared.rooms.find(document) {
+            return room.never_sat(holding);
+        }
+        let word = word(Step::Left, &holding.sitter, fence);
+        if let Err(error) = self.shared.relay.publish(Topic::Room(document), &word).await {
+            tracing::debug!(%document, %error, "the other servers will see who holds the seat");
+        }
+    }
+
+    /// Gives a seat back: out of the registry first, then the key (R1).
+    pub(crate) async fn give_up(&self, holding: &Holding) {
+        holding.end();
+        if self.shared.registry.leave(holding).is_some() {
+            self.release_key(&holding.sitter).await;
+        }
+    }
+
+    /// Releases a key; tries again in the background if the lock service does not answer.
+    pub(crate) async fn release_key(&self, sitter: &Sitter) {
+        let (name, value) = (LockName::seat(sitter.seat), sitter.session.to_string());
+        match self.shared.locks.release(&name, &value).await {
+            Ok(_released) => {}
+            Err(error) => {
+                tracing::warn!(%error, seat = %sitter.seat, "a release is owed");
+                self.release_later(sitter);
+            }
+        }
+    }
+
+    /// Owes a release, until it is done or the key has expired by itself.
+    pub(crate) fn release_later(&self, sitter: &Sitter) {
+        let (locks, terms) = (self.shared.locks.clone(), self.shared.terms.lease);
+        let (name, value) = (LockName::seat(sitter.seat), sitter.session.to_string());
+        self.shared.tasks.spawn(async move {
+            let give_up_at = Instant::now() + terms.ttl;
+            while let Err(LocksError::Unavailable(_)) = locks.release(&name, &value).await
+                && Instant::now() < give_up_at
+            {
+                tokio::time::sleep(terms.renew_every / 4).await;
+            }
+        });
+    }
+}
+
+pub(crate) fn taken(holder: &Holder, asker: &User) -> Close {
+    Close::SeatTaken {
+        holder: holder.owner.user.clone(),
+        since: holder.is_known().then_some(holder.since),
+        own: holder.owner.user.id == asker.id,
+    }
+}
+
+/// Why a session whose room cannot be opened ends.
+#[expect(clippy::needless_pass_by_value, reason = "used as a function of `map_err`")]
+fn close_for(error: RoomError) -> Close {
+    match error {
+        RoomError::NoSuchDocument => Close::NoSuchLink,
+        RoomError::RoomFull => Close::TooMuch("room-full"),
+        RoomError::Unreadable
+        | RoomError::TooCostly
+        | RoomError::Busy
+        | RoomError::StorageSpent
+        | RoomError::Storage(_) => Close::Unavailable("storage"),
+    }
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "used as a function of `map_err`")]
+fn storage_away(error: StorageError) -> Close {
+    tracing::warn!(%error, "a seat cannot be ratified");
+    Close::Unavailable("storage")
+}
+
+/// 256 random bits, as text for a URL.
+fn resume_secret() -> String {
+    let mut bytes = [0_u8; 32];
+    match getrandom::fill(&mut bytes) {
+        Ok(()) => URL_SAFE_NO_PAD.encode(bytes),
+        // No entropy: a session id is drawn from the same source and panics first.
+        Err(_) => String::new(),
+    }
+}

@@ -1,0 +1,226 @@
+//! A session in its seat, as the socket task sees it.
+
+use std::num::NonZeroU32;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use governor::{DefaultDirectRateLimiter, RateLimiter};
+use tokio::runtime::Handle;
+use tokio::time::{Instant, sleep_until};
+
+use crate::domain::limits::{AWARENESS_BYTES_MAX, SETTLE_PATIENCE};
+use crate::outbox::close::Close;
+use crate::outbox::event::Event;
+use crate::rooms::room::Room;
+use crate::seats::Sessions;
+use crate::sessions::budgets::{byte_quota, message_quota};
+use crate::sessions::session::{Holding, Phase};
+use crate::yjs::protocol::{self, ClientFrame};
+
+/// How a socket came to its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// A close was sent or received: the seat is released at once.
+    Closed,
+    /// The connection broke: the seat is kept for its holder for the resume grace.
+    Broken,
+}
+
+/// A seated session. The socket task owns it and ends it with [`Seated::leave`]. Dropped without
+/// that, by a task that panics, it leaves its room and its seat as a broken connection does.
+#[derive(Debug)]
+pub struct Seated {
+    sessions: Sessions,
+    holding: Arc<Holding>,
+    room: Arc<Room>,
+    messages: DefaultDirectRateLimiter,
+    bytes: DefaultDirectRateLimiter,
+    has_left: bool,
+}
+
+impl Seated {
+    pub(crate) fn new(sessions: Sessions, holding: Arc<Holding>, room: Arc<Room>) -> Self {
+        let (limits, clock) = (&sessions.shared.limits, &sessions.shared.clock);
+        let messages = RateLimiter::direct_with_clock(message_quota(limits), clock.clone());
+        let bytes = RateLimiter::direct_with_clock(byte_quota(limits), clock.clone());
+        Self { sessions, holding, room, messages, bytes, has_left: false }
+    }
+
+    /// Whether the socket and its user send no more than they may.
+    fn is_within_its_rate(&self, message: &Bytes) -> bool {
+        let user = &self.holding.sitter.user.id;
+        self.messages.check().is_ok()
+            && self.sessions.shared.budgets.may_send(user)
+            && self.may_move(message.len())
+    }
+
+    /// Whether so many bytes may be moved for this socket and its user, one way or the other.
+    fn may_move(&self, bytes: usize) -> bool {
+        let user = &self.holding.sitter.user.id;
+        let count = NonZeroU32::new(u32::try_from(bytes).unwrap_or(u32::MAX));
+        let of_socket = self.bytes.check_n(count.unwrap_or(NonZeroU32::MIN));
+        matches!(of_socket, Ok(Ok(()))) && self.sessions.shared.budgets.may_move(user, bytes)
+    }
+
+    /// Charges this socket for what a message cost beyond its own bytes.
+    fn pay(&self, bytes: usize) -> Result<(), Close> {
+        if bytes == 0 || self.may_move(bytes) {
+            Ok(())
+        } else {
+            Err(Close::TooMuch("too-many-answers"))
+        }
+    }
+
+    /// Something arrived: any message, ping or pong is a sign of life.
+    pub fn heard(&self) {
+        self.holding.heard(Instant::now());
+    }
+
+    /// A pong came: it may be the answer to a question.
+    pub fn answered(&self, number: &[u8]) {
+        self.holding.answered_by(number);
+    }
+
+    /// Takes in one binary message.
+    ///
+    /// # Errors
+    ///
+    /// The [`Close`] that ends the socket.
+    pub fn receive(&self, message: &Bytes) -> Result<(), Close> {
+        let now = Instant::now();
+        if !self.is_within_its_rate(message) {
+            return Err(Close::TooMuch("too-many-messages"));
+        }
+        if self.sessions.shared.limits.message_bytes < message.len() {
+            return Err(Close::TooLarge("message"));
+        }
+        let frame = protocol::parse(message).map_err(|_| Close::Malformed("frame"))?;
+        let holding = &self.holding;
+        match frame {
+            ClientFrame::SyncStep1(state_vector) => {
+                // Five bytes ask for all of the document: who asks again and again pays for it.
+                self.pay(self.room.answer(holding, state_vector)?)
+            }
+            ClientFrame::SyncStep2(update) => {
+                self.room.was_answered(holding);
+                self.update(message, update, Carrier::Answer, now)
+            }
+            ClientFrame::Update(update) => self.update(message, update, Carrier::Edit, now),
+            ClientFrame::Awareness(update) if AWARENESS_BYTES_MAX < update.len() => {
+                Err(Close::TooLarge("awareness"))
+            }
+            ClientFrame::Awareness(update) => self.room.receive_presence(holding, update, now),
+            ClientFrame::QueryAwareness => {
+                // One byte asks for all presence.
+                self.pay(self.room.answer_presence(holding))
+            }
+            // A client has no permission to deny; old ones send it all the same.
+            ClientFrame::Auth => Ok(()),
+        }
+    }
+
+    fn update(
+        &self,
+        message: &Bytes,
+        update: &[u8],
+        carrier: Carrier,
+        now: Instant,
+    ) -> Result<(), Close> {
+        let may_edit = self.holding.sitter.seat.role.may_edit_text();
+        #[cfg(feature = "broken")]
+        let may_edit = may_edit || crate::locks::broken::takes_reviewer_edits();
+        if may_edit {
+            let frame = protocol::passed_on(message, update);
+            let update = message.slice_ref(update);
+            let cost = match carrier {
+                Carrier::Edit => self.room.receive(&self.holding, &update, &frame, now)?,
+                Carrier::Answer => self.room.receive_answer(&self.holding, &update, &frame, now)?,
+            };
+            return self.pay(cost);
+        }
+        // A reviewer's update is dropped here, whatever it holds (G10). An answer may be the whole document
+        // of an honest client, with edits of the writer that the database lost: the server refuses with a
+        // word only what the reviewer may have made.
+        let user = &self.holding.sitter.user.id;
+        if carrier == Carrier::Answer && !self.room.may_bring_edit_of(user, update) {
+            return Ok(());
+        }
+        if !self.holding.sitter.wants_events {
+            // The client keeps the edit in its replica and reads no event that says so. The close
+            // code stops it, before its user writes more into a text that no other replica has.
+            return Err(Close::Forbidden("not-the-writer"));
+        }
+        self.holding.tell(&Event::Denied("not-the-writer"));
+        Ok(())
+    }
+
+    /// Ends the session. Idempotent with every other end of it.
+    pub async fn leave(mut self, ending: Ending) {
+        self.has_left = true;
+        self.room.hang_up(&self.holding);
+        let (sessions, holding) = (self.sessions.clone(), Arc::clone(&self.holding));
+        let room = Arc::clone(&self.room);
+        // The rest may wait for storage and locks: the limiters are not kept until then.
+        drop(self);
+        if ending == Ending::Broken && holding.went_away() {
+            return keep_warm_later(sessions, holding, room);
+        }
+        end(&sessions, &holding, &room).await;
+    }
+}
+
+impl Drop for Seated {
+    fn drop(&mut self) {
+        // Without a runtime the process is at its end, and the seat with it.
+        if self.has_left || Handle::try_current().is_err() {
+            return;
+        }
+        tracing::error!(seat = %self.holding.sitter.seat, "a socket's task ended without leaving");
+        self.room.hang_up(&self.holding);
+        self.holding.outbox().close(Close::Left);
+        self.holding.went_away();
+        let (sessions, holding) = (self.sessions.clone(), Arc::clone(&self.holding));
+        keep_warm_later(sessions, holding, Arc::clone(&self.room));
+    }
+}
+
+fn keep_warm_later(sessions: Sessions, holding: Arc<Holding>, room: Arc<Room>) {
+    let now = Instant::now();
+    let grace = sessions.shared.terms.resume_grace.saturating_sub(holding.silent_for(now));
+    let tasks = sessions.shared.tasks.clone();
+    tasks.spawn(keep_warm(sessions, holding, room, now + grace));
+}
+
+/// Keeps the seat of a broken connection until its holder is back or the grace is over.
+async fn keep_warm(sessions: Sessions, holding: Arc<Holding>, room: Arc<Room>, until: Instant) {
+    // A stopping server does not keep seats for those who may come back elsewhere.
+    let stop = sessions.shared.stop.clone();
+    stop.run_until_cancelled(sleep_until(until)).await;
+    // Also when the seat was lost meanwhile: nobody else says that its holder left.
+    end(&sessions, &holding, &room).await;
+}
+
+async fn end(sessions: &Sessions, holding: &Holding, room: &Arc<Room>) {
+    // The next fence would have the database refuse what is still on its way there. Meanwhile the
+    // seat counts as that of a broken connection: the same person's knock is let in.
+    let was_seated = holding.went_away() || holding.phase() == Phase::Away;
+    if was_seated && holding.sitter.seat.role.may_edit_text() {
+        let _settled = room.settled_within(SETTLE_PATIENCE).await;
+    }
+    let has_point = holding.sitter.seat.role.may_edit_text() && room.writer_left(holding);
+    sessions.give_up(holding).await;
+    room.farewell(holding);
+    if has_point {
+        sessions.shared.history.left(room);
+    }
+    sessions.shared.rooms.close_if_unused(room);
+}
+
+/// The message an update came in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Carrier {
+    /// Sync step 2.
+    Answer,
+    /// An update as it happens.
+    Edit,
+}

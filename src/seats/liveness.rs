@@ -1,0 +1,196 @@
+//! A person's own session on another server: asked for a sign of life, or ended.
+//!
+//! ```text
+//!   the server that somebody knocks at         the server that has the old socket
+//!     Knocked   "is it still there?"  ───────►  pings the socket
+//!                                     ◄───────  Alive, or Gone: broken, silent, or no such session
+//!     Replaced  "its seat is mine"    ───────►  ends it (4410), stores what it wrote
+//!                                     ◄───────  Settling at once, if that takes a while; Settled
+//! ```
+//!
+//! Each server listens on a channel of its own, and an answer goes to who asked. All of it may be
+//! lost: whoever gets no answer in time goes on as if the other server were dead. Nothing can be
+//! written twice by that, since the new fence is higher than the old one; and a session that never
+//! hears of its end finds its key gone at its next renewal.
+
+use std::sync::Arc;
+
+use tokio::sync::Semaphore;
+use tokio::time::timeout;
+
+use crate::domain::ids::{DocumentId, NodeId, SessionId};
+use crate::domain::limits::{HEARING_PATIENCE, KNOCK_PATIENCE, QUESTIONS_MAX, SETTLE_PATIENCE};
+use crate::locks::Holder;
+use crate::outbox::close::LostReason;
+use crate::pubsub::{Message, Reply, Signal, Topic};
+use crate::seats::Sessions;
+use crate::seats::peer_rpc::Questions;
+use crate::sessions::session::{Holding, Phase};
+
+/// What this process asks other servers, and what it looks into for them.
+#[derive(Debug)]
+pub(crate) struct Across {
+    questions: Arc<Questions>,
+    /// Places for questions of others that take a while (G13).
+    looking: Arc<Semaphore>,
+}
+
+impl Default for Across {
+    fn default() -> Self {
+        let looking = Arc::new(Semaphore::new(QUESTIONS_MAX));
+        Self { questions: Arc::default(), looking }
+    }
+}
+
+impl Sessions {
+    /// Whether there is life in the session that holds a seat, on whatever server it is. Asked of
+    /// its socket, within [`KNOCK_PATIENCE`].
+    pub(crate) async fn is_alive(&self, holder: &Holder) -> bool {
+        let Ok(session) = holder.value.parse::<SessionId>() else {
+            // Set by hand: there is nobody to ask, and nobody's place to take.
+            return true;
+        };
+        match self.shared.registry.session(session) {
+            Some(holding) => shows_life(&holding).await,
+            // It has left, and the release of its key is on its way (R1).
+            None if holder.owner.node == self.shared.relay.node() => false,
+            None => self.shows_life_elsewhere(holder.owner.node, session).await,
+        }
+    }
+
+    async fn shows_life_elsewhere(&self, node: NodeId, session: SessionId) -> bool {
+        let Some(mut asked) = self.shared.across.questions.knock(node, session) else {
+            // In doubt nobody is turned out of their seat.
+            return true;
+        };
+        if asked.is_new {
+            self.say(node, Message::Knocked { question: asked.number, session }).await;
+        }
+        let answer = timeout(KNOCK_PATIENCE, asked.answer(|_any| true)).await;
+        answer == Ok(Reply::Alive)
+    }
+
+    /// Tells the server of `former` that its seat is `holding`'s from now on. For a seat that may
+    /// edit the text it waits until what was written there is stored: once the new fence is
+    /// ratified, the database refuses all that comes under the old one.
+    ///
+    /// It waits for as long as the other server is there, and [`SETTLE_PATIENCE`] at most. What is
+    /// not stored by then is lost to the document, and the other server opens it afresh. It is not
+    /// lost to its author: `document.saved` never named it, and the old tab keeps what was not named.
+    pub(crate) async fn settle_elsewhere(&self, holding: &Holding, former: &Holder) {
+        let node = former.owner.node;
+        let Ok(session) = former.value.parse::<SessionId>() else { return };
+        if node == self.shared.relay.node() {
+            return;
+        }
+        let asked = self.shared.across.questions.ask(node);
+        let question = asked.as_ref().map_or(0, |asked| asked.number);
+        let sitter = &holding.sitter;
+        let document = sitter.document;
+        let said = self.say(node, Message::Replaced { question, session, document }).await;
+        let Some(mut asked) = asked.filter(|_| said && sitter.seat.role.may_edit_text()) else {
+            return;
+        };
+        let settled = async {
+            timeout(HEARING_PATIENCE, asked.answer(|_any| true)).await?;
+            timeout(SETTLE_PATIENCE, asked.answer(|answer| answer == Reply::Settled)).await
+        };
+        if settled.await.is_err() {
+            tracing::warn!(seat = %sitter.seat, %node, "a seat was taken over from a silent server");
+        }
+    }
+
+    /// Hears what the other servers have to ask this one, and what they answer it.
+    pub(crate) async fn hear(self) {
+        let mut questions = self.shared.relay.subscribe(Topic::Node(self.shared.relay.node()));
+        let finished = self.shared.finished.clone();
+        while let Some(signal) = finished.run_until_cancelled(questions.next()).await {
+            let Signal::Message { from, message } = signal else { continue };
+            match message {
+                Message::Knocked { question, session } => {
+                    self.look_for_life(from, question, session).await;
+                }
+                Message::Replaced { question, session, document } => {
+                    self.make_way(session);
+                    self.have_settled(from, question, document).await;
+                }
+                Message::Question { id, of } => self.tell_of(from, id, of).await,
+                Message::Answer { id, json } => self.shared.questions.answered(id, json),
+                Message::Answered { question, answer } => {
+                    self.shared.across.questions.answered(from, question, answer);
+                }
+                Message::Update { .. }
+                | Message::Presence(_)
+                | Message::Hello
+                | Message::Event { .. }
+                | Message::Review { .. }
+                | Message::Worked(_)
+                | Message::Revoked(_)
+                | Message::Evicted(_) => {}
+            }
+        }
+    }
+
+    async fn look_for_life(&self, from: NodeId, question: u64, session: SessionId) {
+        let Some(holding) = self.shared.registry.session(session) else {
+            return self.answer(from, question, Reply::Gone).await;
+        };
+        let Ok(place) = Arc::clone(&self.shared.across.looking).try_acquire_owned() else {
+            return self.answer(from, question, Reply::Alive).await;
+        };
+        let sessions = self.clone();
+        self.shared.tasks.spawn(async move {
+            let answer = if shows_life(&holding).await { Reply::Alive } else { Reply::Gone };
+            sessions.answer(from, question, answer).await;
+            drop(place);
+        });
+    }
+
+    /// Ends a session whose seat has been given to another one of its person. There is nothing to
+    /// release.
+    fn make_way(&self, session: SessionId) {
+        if let Some(holding) = self.shared.registry.session(session) {
+            holding.lose(LostReason::TakenOver);
+            self.shared.registry.leave(&holding);
+        }
+    }
+
+    async fn have_settled(&self, from: NodeId, question: u64, document: DocumentId) {
+        let room = self.shared.rooms.find(document);
+        let Some(room) = room.filter(|room| !room.is_settled()) else {
+            return self.answer(from, question, Reply::Settled).await;
+        };
+        self.answer(from, question, Reply::Settling).await;
+        let Ok(place) = Arc::clone(&self.shared.across.looking).try_acquire_owned() else { return };
+        let sessions = self.clone();
+        self.shared.tasks.spawn(async move {
+            if room.settled_within(SETTLE_PATIENCE).await {
+                sessions.answer(from, question, Reply::Settled).await;
+            }
+            drop(place);
+        });
+    }
+
+    async fn answer(&self, to: NodeId, question: u64, answer: Reply) {
+        self.say(to, Message::Answered { question, answer }).await;
+    }
+
+    /// False if it was not even sent.
+    async fn say(&self, to: NodeId, message: Message) -> bool {
+        let said = self.shared.relay.publish(Topic::Node(to), &message).await;
+        if let Err(error) = &said {
+            tracing::warn!(%error, node = %to, "another server cannot be told");
+        }
+        said.is_ok()
+    }
+}
+
+/// A broken connection is dead at once, another if it says nothing to a ping.
+async fn shows_life(holding: &Holding) -> bool {
+    match holding.phase() {
+        Phase::Away | Phase::Ended => false,
+        Phase::Claiming | Phase::Held | Phase::Uncertain => {
+            holding.answers_within(KNOCK_PATIENCE).await
+        }
+    }
+}

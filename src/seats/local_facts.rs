@@ -1,0 +1,121 @@
+//! Facts about a session that only its own server knows, and the request for them to another server.
+//!
+//! Times between servers travel as durations, because clocks of servers differ.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use tokio::sync::oneshot;
+use tokio::time::{Instant, timeout};
+
+use crate::domain::ids::{NodeId, QuestionId, SessionId};
+use crate::pubsub::{Message, Topic};
+use crate::seats::Sessions;
+use crate::sessions::session::{Holding, Phase};
+
+/// Time in which another server replies.
+const ANSWER_MAX: Duration = Duration::from_secs(1);
+
+/// What a server knows of a session whose socket it has; lengths of time in ms.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Known {
+    pub(crate) state: Phase,
+    pub(crate) heard_ago: u64,
+    pub(crate) active_ago: u64,
+    pub(crate) edited_ago: Option<u64>,
+    pub(crate) renewed_ago: Option<u64>,
+    pub(crate) trusted_for: u64,
+    pub(crate) grace_left: Option<u64>,
+    pub(crate) idle_left: Option<u64>,
+}
+
+impl Sessions {
+    /// What is known here of a session whose socket is here.
+    pub(crate) fn known_of(&self, holding: &Holding) -> Known {
+        let (now, terms) = (Instant::now(), &self.shared.terms);
+        let (heard_ago, active_ago) = (holding.silent_for(now), holding.idle_for(now));
+        let state = holding.phase();
+        let until = holding.trust_stamp().0;
+        let trusts = terms.lease.ttl - terms.lease.margin();
+        let renewed_at = until.checked_sub(trusts).filter(|_| holding.since().is_some());
+        let grace_left = terms.resume_grace.saturating_sub(heard_ago);
+        let idle_left = terms.idle_release.saturating_sub(active_ago);
+        let is_released_when_idle = !terms.idle_release.is_zero() && state != Phase::Away;
+        Known {
+            state,
+            heard_ago: as_ms(heard_ago),
+            active_ago: as_ms(active_ago),
+            edited_ago: holding.unedited_for(now).map(as_ms),
+            renewed_ago: renewed_at.map(|at| as_ms(now.saturating_duration_since(at))),
+            trusted_for: as_ms(until.saturating_duration_since(now)),
+            grace_left: (state == Phase::Away).then(|| as_ms(grace_left)),
+            idle_left: is_released_when_idle.then(|| as_ms(idle_left)),
+        }
+    }
+
+    /// Asks the server that has the session's socket.
+    pub(crate) async fn ask_for(&self, session: SessionId, node: NodeId) -> Option<Known> {
+        if node == self.shared.relay.node() {
+            // It would be here: it ended a moment ago.
+            return None;
+        }
+        let (id, answer) = self.shared.questions.ask();
+        let _forgotten = Forget { questions: &self.shared.questions, id };
+        let question = Message::Question { id, of: session };
+        self.shared.relay.publish(Topic::Node(node), &question).await.ok()?;
+        let json = timeout(ANSWER_MAX, answer).await.ok()?.ok()?;
+        serde_json::from_str(&json).ok()
+    }
+
+    /// Answers another server, if the session is here.
+    pub(super) async fn tell_of(&self, asker: NodeId, id: QuestionId, session: SessionId) {
+        let Some(holding) = self.shared.registry.session(session) else { return };
+        let Ok(json) = serde_json::to_string(&self.known_of(&holding)) else { return };
+        let answer = Message::Answer { id, json };
+        if let Err(error) = self.shared.relay.publish(Topic::Node(asker), &answer).await {
+            tracing::debug!(%error, "a question of another server is not answered");
+        }
+    }
+}
+
+/// Questions that are under way.
+#[derive(Debug, Default)]
+pub(crate) struct Questions(Mutex<HashMap<QuestionId, oneshot::Sender<String>>>);
+
+/// Takes a question back, whatever became of it.
+struct Forget<'a> {
+    questions: &'a Questions,
+    id: QuestionId,
+}
+
+impl Questions {
+    fn ask(&self) -> (QuestionId, oneshot::Receiver<String>) {
+        let (id, (sender, answer)) = (QuestionId::generate(), oneshot::channel());
+        self.asked().insert(id, sender);
+        (id, answer)
+    }
+
+    /// An answer has come.
+    pub(super) fn answered(&self, id: QuestionId, json: String) {
+        if let Some(asker) = self.asked().remove(&id) {
+            // Whoever asked may have gone.
+            let _gone = asker.send(json);
+        }
+    }
+
+    fn asked(&self) -> MutexGuard<'_, HashMap<QuestionId, oneshot::Sender<String>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Forget<'_> {
+    fn drop(&mut self) {
+        self.questions.asked().remove(&self.id);
+    }
+}
+
+pub(crate) fn as_ms(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,81 @@
+//! A socket task that panics leaves its room and its seat (S4). The binary has no input that makes
+//! one panic, so these tests drop the session as the unwinding of a task does.
+
+use std::time::Duration;
+
+use chrono::Utc;
+use tokio::time::{sleep, timeout};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::domain::ids::NodeId;
+use crate::domain::seat::Role;
+use crate::locks::Locks;
+use crate::pubsub::Relay;
+use crate::rooms::stored_document::StoredDocument;
+use crate::seats::claim::Ask;
+use crate::seats::handle::Seated;
+use crate::seats::joining::Arriving;
+use crate::seats::{Foundations, Sessions};
+use crate::sessions::options::{HistoryTerms, RoomLimits, SeatTerms};
+
+/// Longer than a busy machine takes.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+struct Office {
+    stored: StoredDocument,
+    sessions: Sessions,
+}
+
+impl Office {
+    async fn open() -> Self {
+        let stored = StoredDocument::new().await;
+        let (sessions, _missed) = Sessions::start(Foundations {
+            storage: stored.storage.clone(),
+            locks: Locks::memory(),
+            relay: Relay::alone(NodeId::generate()),
+            terms: SeatTerms { resume_grace: Duration::from_millis(50), ..SeatTerms::default() },
+            limits: RoomLimits::default(),
+            history: HistoryTerms::default(),
+            tasks: TaskTracker::new(),
+        });
+        Self { stored, sessions }
+    }
+
+    async fn sit(&self) -> Seated {
+        let ask = Ask {
+            user: self.stored.owner.clone(),
+            link: self.stored.link,
+            role: Role::Writer,
+            wants_events: false,
+            resume: None,
+            takes_over: false,
+            waits: Duration::ZERO,
+            issued_at: Utc::now(),
+            gone: CancellationToken::new(),
+            arriving: Arriving::default(),
+        };
+        let (outbox, _reader) = self.sessions.outbox();
+        self.sessions.sit(ask, outbox).await.expect("a free seat")
+    }
+}
+
+#[tokio::test]
+async fn g12_a_task_that_panics_leaves_its_room_and_its_seat() {
+    let office = Office::open().await;
+    let seated = office.sit().await;
+    let task = TaskTracker::new().spawn(async move {
+        seated.heard();
+        std::panic::resume_unwind(Box::new("a fault of a socket task"));
+    });
+    assert!(task.await.expect_err("it panicked").is_panic());
+    let left = async {
+        while office.sessions.is_open(office.stored.document)
+            || !office.sessions.registry().is_empty()
+        {
+            sleep(Duration::from_millis(10)).await;
+        }
+    };
+    timeout(PATIENCE, left).await.expect("the room is retired and the registry empty");
+    office.sit().await;
+}

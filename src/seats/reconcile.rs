@@ -1,0 +1,131 @@
+//! Comparison of the live sessions and the open rooms with the database and the locks (G15).
+//!
+//! A server announces what it commits. If the server dies between the commit and the message, no
+//! later message shows the loss. On a lone server the same happens when the answer to a commit is
+//! lost. So each tick, and each gap of the relay, starts one comparison: one statement finds the
+//! revoked links of all sessions (G14), two the last numbers of all rooms and of their reviews (G8), one
+//! the ratified fences of all seats here, and one script call the seats of the users on other servers (G4).
+//!
+//! The comparison also finds a database that was set back: rooms are ahead of its last numbers
+//! ([`Room::ails`]), or sessions of its fences, which a task of its own compares
+//! ([`set_back`](crate::seats::set_back)).
+//!
+//! A comparison that fails is repeated at the next tick.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use crate::domain::ids::ShareLinkId;
+use crate::domain::seat::Seat;
+use crate::locks::{Holder, LockName};
+use crate::outbox::close::LostReason;
+use crate::rooms::room::Room;
+use crate::seats::Sessions;
+
+/// Seats in one question to the locks.
+const SEATS_MAX: usize = 250;
+
+impl Sessions {
+    /// Starts a comparison, or has the running one followed by another.
+    pub(crate) fn reconcile_soon(&self) {
+        self.shared.reconcile_due.notify_one();
+    }
+
+    /// Compares whenever that is due, until the sessions have finished.
+    pub(crate) async fn reconcile_when_due(self) {
+        let finished = self.shared.finished.clone();
+        let compare = async {
+            loop {
+                self.shared.reconcile_due.notified().await;
+                self.reconcile().await;
+            }
+        };
+        let _finished: Option<()> = finished.run_until_cancelled(compare).await;
+    }
+
+    async fn reconcile(&self) {
+        self.end_sessions_of_revoked_links().await;
+        let rooms = self.shared.rooms.all();
+        if rooms.is_empty() {
+            return;
+        }
+        self.look_at_what_is_stored(&rooms).await;
+        self.look_at_reviews(&rooms).await;
+        self.ratify_again_soon();
+        if !self.shared.relay.is_alone() {
+            self.look_at_who_sits(&rooms).await;
+        }
+    }
+
+    /// Ends every session whose link is revoked or gone: waiting, seated, or in its resume grace.
+    async fn end_sessions_of_revoked_links(&self) {
+        let sessions = self.shared.registry.all();
+        if sessions.is_empty() {
+            return;
+        }
+        let links: HashSet<_> = sessions.iter().map(|holding| holding.sitter.seat.link).collect();
+        let revoked = match self.shared.storage.revoked_among(&Vec::from_iter(links)).await {
+            Ok(revoked) => HashSet::<ShareLinkId>::from_iter(revoked),
+            Err(error) => {
+                return tracing::warn!(%error, "share links cannot be read; the next tick repeats it");
+            }
+        };
+        let ended = sessions.iter().filter(|it| revoked.contains(&it.sitter.seat.link));
+        for holding in ended {
+            tracing::info!(seat = %holding.sitter.seat, "the tick found a revoked link");
+            self.lose(holding, LostReason::Revoked);
+        }
+    }
+
+    async fn look_at_what_is_stored(&self, rooms: &[Arc<Room>]) {
+        let documents: Vec<_> = rooms.iter().map(|room| room.document).collect();
+        // Before the question: a room that stores something meanwhile is not ahead of the answer.
+        let known: Vec<_> = rooms.iter().map(|room| room.known_number()).collect();
+        match self.shared.storage.last_numbers(&documents).await {
+            Ok(numbers) => {
+                for (room, known) in rooms.iter().zip(known) {
+                    // A document that is gone has no number, and no link.
+                    let last = numbers.get(&room.document).copied();
+                    last.into_iter().for_each(|last| room.is_stored_up_to(last, known));
+                }
+            }
+            // The next tick comes.
+            Err(error) => tracing::debug!(%error, "what the others stored cannot be seen"),
+        }
+    }
+
+    async fn look_at_reviews(&self, rooms: &[Arc<Room>]) {
+        let documents: Vec<_> = rooms.iter().map(|room| room.document).collect();
+        let numbers = match self.shared.storage.review_change_numbers(&documents).await {
+            Ok(numbers) => numbers,
+            Err(error) => return tracing::debug!(%error, "changes of reviews cannot be seen"),
+        };
+        let changed = rooms.iter().filter_map(|room| Some((room, numbers.get(&room.document)?)));
+        for (room, last) in changed {
+            room.reviews_are_changed_up_to(*last);
+        }
+    }
+
+    async fn look_at_who_sits(&self, rooms: &[Arc<Room>]) {
+        let seats = |room: &Arc<Room>| {
+            room.seats_elsewhere()
+                .into_iter()
+                .map(|seat| (Arc::clone(room), seat))
+                .collect::<Vec<_>>()
+        };
+        let asked: Vec<(Arc<Room>, Seat)> = rooms.iter().flat_map(seats).collect();
+        // Whoever holds a seat says so again with the next round.
+        let patience = self.shared.terms.lease.renew_every * 2;
+        for some in asked.chunks(SEATS_MAX) {
+            let names: Vec<_> = some.iter().map(|(_, seat)| LockName::seat(*seat)).collect();
+            let Ok(holders) = self.shared.locks.holders(&names).await else {
+                // Nobody is said to have left because Redis is away, or was.
+                return rooms.iter().for_each(|room| room.seats_cannot_be_seen());
+            };
+            for ((room, seat), holder) in some.iter().zip(holders) {
+                let holder = holder.filter(Holder::is_known).map(|holder| holder.fence);
+                room.seat_is_held_by(*seat, holder, patience);
+            }
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! Grants that a database has lost: a failover or a restore took them back.
+//!
+//! The seat's lock and the server still have the grant, and its fence is the highest that was ever
+//! ratified. The database refuses every write of the seat until it is ratified again. So at each tick
+//! one statement compares the fences of all held seats with the ratified ones.
+//!
+//! A set-back may take the grants of thousands of seats, and each is one commit. So a task of its own
+//! compares and ratifies, some grants at once: the revocations of the next tick wait for none of them (G16).
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use chrono::Utc;
+use futures_util::StreamExt as _;
+use futures_util::stream;
+use tokio::time::Instant;
+
+use crate::domain::fence::Fence;
+use crate::domain::limits::GRANTS_RATIFIED_AT_ONCE;
+use crate::domain::seat::Seat;
+use crate::seats::Sessions;
+use crate::sessions::session::{Holding, Phase};
+use crate::storage::seats::Ratified;
+
+impl Sessions {
+    /// Starts a look for lost grants, or has the running one followed by another.
+    pub(super) fn ratify_again_soon(&self) {
+        self.shared.ratifying_due.notify_one();
+    }
+
+    /// Ratifies lost grants whenever that is due, until the sessions have finished.
+    pub(super) async fn ratify_when_due(self) {
+        let finished = self.shared.finished.clone();
+        let ratify = async {
+            loop {
+                self.shared.ratifying_due.notified().await;
+                self.ratify_again().await;
+            }
+        };
+        let _finished: Option<()> = finished.run_until_cancelled(ratify).await;
+    }
+
+    /// Ratifies the grants of this server's sessions that the database has lost. A grant is ratified
+    /// before its session counts as seated, so a lower fence means an older database.
+    async fn ratify_again(&self) {
+        let held = |phase| matches!(phase, Phase::Held | Phase::Uncertain | Phase::Away);
+        let mut seated = self.shared.registry.seated();
+        seated.retain(|holding| held(holding.phase()));
+        if seated.is_empty() {
+            return;
+        }
+        let seats: Vec<_> = seated.iter().map(|holding| holding.sitter.seat).collect();
+        let fences: HashMap<Seat, Fence> = match self.shared.storage.fences(&seats).await {
+            Ok(fences) => fences.into_iter().collect(),
+            // The next tick comes.
+            Err(error) => return tracing::debug!(%error, "the ratified fences cannot be read"),
+        };
+        seated.retain(|holding| {
+            let ratified = fences.get(&holding.sitter.seat);
+            ratified.is_some_and(|ratified| *ratified < holding.fence())
+        });
+        stream::iter(seated)
+            .for_each_concurrent(GRANTS_RATIFIED_AT_ONCE, async |holding| {
+                self.ratify_lost(&holding).await;
+            })
+            .await;
+    }
+
+    /// Ratifies one grant that the database has lost, if its session may still write.
+    async fn ratify_lost(&self, holding: &Arc<Holding>) {
+        if !holding.may_write(Instant::now()) {
+            return;
+        }
+        let (sitter, fence) = (&holding.sitter, holding.fence());
+        let (seat, session, user) = (sitter.seat, sitter.session, &sitter.user.id);
+        match self.shared.storage.ratify(seat, fence, session, user, Utc::now()).await {
+            Ok(Ratified::Accepted) => {
+                tracing::error!(%seat, %fence, "the database had lost a grant; ratified again");
+            }
+            Ok(Ratified::Refused { .. } | Ratified::Gone) => {}
+            Err(error) => tracing::warn!(%seat, %error, "a lost grant cannot be ratified"),
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! Standing in line for a seat.
+//!
+//! The refused person stays connected: the socket task keeps the connection alive, this keeps the
+//! place in the lock's line and tells how it moves. Whoever leaves gives the turn on.
+
+use chrono::{TimeDelta, Utc};
+use tokio::time::Instant;
+
+use crate::locks::{Claim, Grant, LockError, Place, Waited};
+use crate::outbox::close::Close;
+use crate::outbox::event::Event;
+use crate::seats::Sessions;
+use crate::seats::claim::{Ask, taken};
+use crate::sessions::session::{Holding, Phase};
+
+impl Sessions {
+    /// Waits until the seat is given, the patience ends, or the client is gone.
+    ///
+    /// # Errors
+    ///
+    /// The [`Close`] that the socket is to be told.
+    pub(crate) async fn stand_in_line(
+        &self,
+        holding: &Holding,
+        claim: &Claim,
+        ask: &Ask,
+    ) -> Result<Grant, Close> {
+        // Dropping it leaves the line, on every way out of here.
+        let mut waiting = self.shared.locks.wait(claim, ask.waits);
+        loop {
+            let waited = tokio::select! {
+                waited = waiting.next() => waited,
+                () = ask.gone.cancelled() => return Err(Close::Left),
+                () = self.shared.stop.cancelled() => {
+                    holding.tell(&Event::ServerDraining { reconnect_after_ms: 0 });
+                    return Err(Close::Restart("draining"));
+                }
+            };
+            match waited {
+                Ok(Waited::Granted(grant)) => {
+                    // The grant is made by the release itself: this is how long it took to get here.
+                    let now = Utc::now() + self.shared.locks.clock_ahead();
+                    let took = (now - grant.since).to_std().unwrap_or_default();
+                    metrics::histogram!("galley_seat_handover_seconds").record(took);
+                    return Ok(grant);
+                }
+                // Revoked or evicted: its socket has been told already.
+                Ok(Waited::Place(_)) if holding.phase() == Phase::Ended => return Err(Close::Left),
+                Ok(Waited::Place(place)) => tell(holding, &place),
+                Err(LockError::WaitTimeout(_)) => return Err(Close::WaitedInVain),
+                Err(LockError::Busy(place)) => return Err(taken(&place.holder, &ask.user)),
+                Err(LockError::Lost(_) | LockError::Unavailable(_)) => {
+                    return Err(Close::Unavailable("locks"));
+                }
+            }
+        }
+    }
+}
+
+fn tell(holding: &Holding, place: &Place) {
+    let left = place.retry_at.saturating_duration_since(Instant::now());
+    holding.tell(&Event::SeatWaiting {
+        position: place.position,
+        holder: &place.holder.owner.user.name,
+        own: place.holder.owner.user.id == holding.sitter.user.id,
+        since: place.holder.is_known().then_some(place.holder.since),
+        retry_at: Utc::now() + TimeDelta::from_std(left).unwrap_or_default(),
+    });
+}

@@ -1,0 +1,147 @@
+//! Budgets of users: what all sockets and requests of one user may cost together (G17).
+//!
+//! A socket has buckets of its own, and a user opens a hundred sockets a second. So each message and
+//! each byte is charged twice: to its socket and to its user. Events about reviews are charged to the
+//! user that causes them, because every socket of the document receives them: without a bound, a
+//! reviewer fills the writer's outbox faster than the writer's connection empties it.
+//!
+//! A budget is one entry in a concurrent map for each user that sent something in the last minute. The
+//! upkeep removes the entries of users whose buckets are full again.
+
+use std::num::NonZeroU32;
+use std::time::Duration;
+
+use governor::clock::{Clock as _, DefaultClock};
+use governor::{DefaultKeyedRateLimiter, Quota, RateLimiter};
+
+use crate::domain::ids::UserId;
+use crate::domain::limits::{
+    REVIEW_EVENT_BURST, REVIEW_EVENT_BYTES_PER_SECOND, SESSIONS_OF_A_BUDGET,
+    SOCKET_BYTES_PER_SECOND,
+};
+use crate::sessions::options::RoomLimits;
+
+/// The budgets of all users of this server.
+#[derive(Debug)]
+pub(crate) struct UserBudgets {
+    messages: DefaultKeyedRateLimiter<UserId>,
+    bytes: DefaultKeyedRateLimiter<UserId>,
+    review_events: DefaultKeyedRateLimiter<UserId>,
+    clock: DefaultClock,
+}
+
+impl UserBudgets {
+    pub(crate) fn new(limits: &RoomLimits) -> Self {
+        let (messages, bytes) = (of_a_user(message_quota(limits)), of_a_user(byte_quota(limits)));
+        let review_events =
+            Quota::per_second(REVIEW_EVENT_BYTES_PER_SECOND).allow_burst(REVIEW_EVENT_BURST);
+        Self {
+            messages: RateLimiter::keyed(messages),
+            bytes: RateLimiter::keyed(bytes),
+            review_events: RateLimiter::keyed(review_events),
+            clock: DefaultClock::default(),
+        }
+    }
+
+    /// Charges one message.
+    pub(crate) fn may_send(&self, user: &UserId) -> bool {
+        self.messages.check_key(user).is_ok()
+    }
+
+    /// Charges bytes that are received from a socket of the user, or sent at its request.
+    pub(crate) fn may_move(&self, user: &UserId, bytes: usize) -> bool {
+        matches!(self.bytes.check_key_n(user, count(bytes)), Ok(Ok(())))
+    }
+
+    /// Charges an event about a review.
+    ///
+    /// # Errors
+    ///
+    /// How long to wait until the budget has room for it.
+    pub(crate) fn announce(&self, user: &UserId, bytes: usize) -> Result<(), Duration> {
+        // A review is bounded well below the burst, so that its event always fits an idle budget.
+        let bytes = count(bytes).min(REVIEW_EVENT_BURST);
+        match self.review_events.check_key_n(user, bytes) {
+            Ok(Ok(())) | Err(_) => Ok(()),
+            Ok(Err(until)) => Err(until.wait_time_from(self.clock.now())),
+        }
+    }
+
+    /// Removes the budgets that are full again; without it each user that ever came keeps an entry.
+    pub(crate) fn forget_idle(&self) {
+        for budgets in [&self.messages, &self.bytes, &self.review_events] {
+            budgets.retain_recent();
+        }
+    }
+}
+
+/// Messages of one socket.
+pub(crate) fn message_quota(limits: &RoomLimits) -> Quota {
+    let per_second = NonZeroU32::new(limits.messages_per_second).unwrap_or(NonZeroU32::MIN);
+    let burst = NonZeroU32::new(limits.message_burst).unwrap_or(NonZeroU32::MIN);
+    Quota::per_second(per_second).allow_burst(burst)
+}
+
+/// Bytes of one socket, both ways. A client that reconnects receives the whole document, with the
+/// marks for which there is a reserve, and may send as much, and its edits besides.
+pub(crate) fn byte_quota(limits: &RoomLimits) -> Quota {
+    let whole = limits.document_bytes.saturating_mul(3).saturating_add(limits.message_bytes);
+    Quota::per_second(SOCKET_BYTES_PER_SECOND).allow_burst(count(whole))
+}
+
+/// The same for all sockets of one user.
+fn of_a_user(socket: Quota) -> Quota {
+    let burst = socket.burst_size().saturating_mul(SESSIONS_OF_A_BUDGET);
+    let every = socket.replenish_interval() / SESSIONS_OF_A_BUDGET.get();
+    let quota = Quota::with_period(every.max(Duration::from_nanos(1)));
+    quota.unwrap_or(socket).allow_burst(burst)
+}
+
+fn count(bytes: usize) -> NonZeroU32 {
+    let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
+    NonZeroU32::new(bytes).unwrap_or(NonZeroU32::MIN)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn budgets(messages_per_second: u32, message_burst: u32) -> UserBudgets {
+        let limits = RoomLimits { messages_per_second, message_burst, ..RoomLimits::default() };
+        UserBudgets::new(&limits)
+    }
+
+    #[test]
+    fn g17_a_user_has_one_budget_for_all_sockets_and_others_have_their_own() {
+        let (budgets, kim, lee) = (budgets(1, 10), UserId::generate(), UserId::generate());
+        let sent = (0..200).filter(|_| budgets.may_send(&kim)).count();
+        assert!((80..=90).contains(&sent), "{sent}");
+        assert!(budgets.may_send(&lee));
+        let whole = 26 * 1_024 * 1_024;
+        let moved = (0..20).filter(|_| budgets.may_move(&kim, whole)).count();
+        assert!((7..=8).contains(&moved), "{moved}");
+        assert!(budgets.may_move(&lee, whole));
+    }
+
+    #[test]
+    fn g17_events_about_reviews_have_a_rate_and_a_largest_one_fits() {
+        let (budgets, kim) = (budgets(1, 1), UserId::generate());
+        assert_eq!(budgets.announce(&kim, usize::MAX), Ok(()));
+        let wait = budgets.announce(&kim, 256 * 1_024).expect_err("the budget is spent");
+        assert!(Duration::from_secs(1) < wait && wait < Duration::from_secs(3), "{wait:?}");
+        assert_eq!(budgets.announce(&UserId::generate(), 256 * 1_024), Ok(()));
+    }
+
+    #[test]
+    fn g13_a_budget_that_is_full_again_takes_no_memory() {
+        let budgets = budgets(1_000_000, 1);
+        for _ in 0..100 {
+            assert!(budgets.may_send(&UserId::generate()));
+        }
+        let is_forgotten = || {
+            budgets.forget_idle();
+            budgets.messages.is_empty()
+        };
+        assert!((0..1_000_000).any(|_| is_forgotten()));
+    }
+}

@@ -1,0 +1,57 @@
+//! The model of the leases ([`crate::locks::model`]), with the trust of seats in place of that of
+//! guards: a seat whose renewals fail is uncertain, and held again when one gets through.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use crate::domain::ids::{DocumentId, SessionId, ShareLinkId};
+use crate::domain::lease::LeaseTerms;
+use crate::domain::seat::{Role, Seat};
+use crate::locks::Held;
+use crate::locks::model::{Belief, TTL, check};
+use crate::outbox::close::LostReason;
+use crate::outbox::outbox;
+use crate::sessions::session::{Holding, Phase, Sitter};
+
+impl Belief for Holding {
+    fn begin(held: Held, ttl: Duration, sent_at: Instant, _now: Instant) -> Self {
+        let sitter = Sitter {
+            session: SessionId::generate(),
+            seat: Seat::new(ShareLinkId::generate(), Role::Writer),
+            document: DocumentId::generate(),
+            user: held.owner.user,
+            resume: String::new(),
+            wants_events: false,
+        };
+        let holding = Self::claiming(sitter, outbox(1_000).0);
+        holding.granted(held.fence, held.since, terms(ttl).trusted_until(sent_at));
+        holding
+    }
+
+    fn renewed(&self, sent_at: Instant, _now: Instant) {
+        Self::renewed(self, terms(TTL).trusted_until(sent_at));
+    }
+
+    fn may_write(&self, now: Instant) -> bool {
+        Self::may_write(self, now)
+    }
+
+    fn visit(&self, now: Instant) -> bool {
+        self.look_at_deadline(now);
+        self.phase() != Phase::Ended
+    }
+
+    fn end(&self) {
+        self.lose(LostReason::Expired);
+    }
+}
+
+fn terms(ttl: Duration) -> LeaseTerms {
+    LeaseTerms { ttl, ..LeaseTerms::default() }
+}
+
+#[test]
+fn g1_to_g6_hold_for_seats_in_two_thousand_random_schedules() {
+    check::<Holding>(5_000..7_000);
+}

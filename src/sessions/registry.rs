@@ -1,0 +1,121 @@
+//! Who sits where in this process: lock key → session → user.
+//!
+//! Two `DashMap`s, two look-ups: "does this user hold that seat, now, and under which fence" costs
+//! nanoseconds and asks nobody. No guard ever leaves this file; what is found is copied out
+//! (an `Arc`), so no shard is locked while Redis is asked.
+//!
+//! # Invariants
+//!
+//! - **R1** A session is entered before its key is asked for and taken out before its release is
+//!   sent: a renewal can never be for a key that nobody here knows of.
+//! - **R2** A seat names a session that was granted it and has not ended; of two, the one with the
+//!   later grant, in whatever order they come to say so.
+
+use std::sync::Arc;
+
+use tokio::time::Instant;
+
+use crate::domain::fence::Fence;
+use crate::domain::ids::{SessionId, ShareLinkId, UserId};
+use crate::domain::seat::Seat;
+
+use super::session::{Holding, Phase};
+use super::shuttle_shim::{DashMap, Entry};
+
+/// A handle on the sessions of this process. Cloning is shallow.
+#[derive(Clone, Debug, Default)]
+pub struct Registry {
+    seats: Arc<DashMap<Seat, SessionId>>,
+    sessions: Arc<DashMap<SessionId, Arc<Holding>>>,
+}
+
+impl Registry {
+    /// Enters a session that is about to ask for its seat (R1).
+    pub fn enter(&self, holding: Arc<Holding>) {
+        self.sessions.insert(holding.sitter.session, holding);
+    }
+
+    /// Names the session as the one in its seat. Takes out and returns who has no seat by that:
+    /// whom it replaces here, or itself, if a later grant's session was named before it (R2).
+    pub fn seat(&self, holding: &Holding) -> Option<Arc<Holding>> {
+        let mine = holding.sitter.session;
+        let loser = match self.seats.entry(holding.sitter.seat) {
+            Entry::Vacant(seat) => {
+                seat.insert(mine);
+                return None;
+            }
+            Entry::Occupied(seat) if *seat.get() == mine => return None,
+            Entry::Occupied(seat) if self.is_later(*seat.get(), holding) => mine,
+            Entry::Occupied(mut seat) => seat.insert(mine),
+        };
+        self.sessions.remove(&loser).map(|(_, loser)| loser)
+    }
+
+    fn is_later(&self, session: SessionId, than: &Holding) -> bool {
+        let is_later = |it: &Holding| than.fence() < it.fence() && it.phase() != Phase::Ended;
+        self.sessions.get(&session).is_some_and(|entry| is_later(entry.value()))
+    }
+
+    /// Takes a session out (R1), and its seat if it is still the one named there (R2).
+    pub fn leave(&self, holding: &Holding) -> Option<Arc<Holding>> {
+        let sitter = &holding.sitter;
+        self.seats.remove_if(&sitter.seat, |_, session| *session == sitter.session);
+        self.sessions.remove(&sitter.session).map(|(_, holding)| holding)
+    }
+
+    /// The session of that id.
+    #[must_use]
+    pub fn session(&self, id: SessionId) -> Option<Arc<Holding>> {
+        self.sessions.get(&id).map(|entry| Arc::clone(entry.value()))
+    }
+
+    /// The session in that seat.
+    #[must_use]
+    pub fn sitting(&self, seat: Seat) -> Option<Arc<Holding>> {
+        let session = self.seats.get(&seat).map(|entry| *entry.value())?;
+        self.session(session)
+    }
+
+    /// Whether `user` holds `seat` at `now`, and under which fence. No IO.
+    #[must_use]
+    pub fn holds(&self, user: &UserId, seat: Seat, now: Instant) -> Option<Fence> {
+        let session = self.seats.get(&seat).map(|entry| *entry.value())?;
+        let entry = self.sessions.get(&session)?;
+        let holding = entry.value();
+        (holding.sitter.user.id == *user && holding.may_write(now)).then(|| holding.fence())
+    }
+
+    /// A copy of every session that holds a seat.
+    #[must_use]
+    pub fn seated(&self) -> Vec<Arc<Holding>> {
+        let mut seated = self.all();
+        seated.retain(|holding| !matches!(holding.phase(), Phase::Claiming | Phase::Ended));
+        seated
+    }
+
+    /// A copy of every session.
+    #[must_use]
+    pub fn all(&self) -> Vec<Arc<Holding>> {
+        self.sessions.iter().map(|entry| Arc::clone(entry.value())).collect()
+    }
+
+    /// A copy of every session on one share link.
+    #[must_use]
+    pub fn on_link(&self, link: ShareLinkId) -> Vec<Arc<Holding>> {
+        let mut sessions = self.all();
+        sessions.retain(|holding| holding.sitter.seat.link == link);
+        sessions
+    }
+
+    /// How many sessions there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.sessions.len()
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.sessions.is_empty()
+    }
+}

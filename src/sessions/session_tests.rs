@@ -1,0 +1,86 @@
+//! Tests of [`crate::sessions::session`]. They stand apart because that file is built twice.
+
+use std::time::Duration;
+
+use chrono::Utc;
+use tokio::time::Instant;
+
+use crate::domain::fence::Fence;
+use crate::domain::ids::{DocumentId, SessionId, ShareLinkId};
+use crate::domain::seat::{Role, Seat};
+use crate::domain::user::User;
+use crate::outbox::close::LostReason;
+use crate::outbox::outbox;
+use crate::sessions::session::{Holding, Phase, Sitter};
+
+fn held(until: Instant) -> Holding {
+    let sitter = Sitter {
+        session: SessionId::generate(),
+        seat: Seat::new(ShareLinkId::generate(), Role::Writer),
+        document: DocumentId::generate(),
+        user: User { id: "u1".parse().expect("an id"), name: "Kim".to_owned() },
+        resume: String::new(),
+        wants_events: true,
+    };
+    let holding = Holding::claiming(sitter, outbox(1_000).0);
+    holding.granted(Fence(7), Utc::now(), until);
+    holding
+}
+
+#[tokio::test(start_paused = true)]
+async fn g3_no_write_is_accepted_at_or_after_the_deadline() {
+    let until = Instant::now() + Duration::from_secs(10);
+    let holding = held(until);
+    assert!(holding.may_write(until - Duration::from_micros(1)));
+    assert!(!holding.may_write(until));
+    holding.look_at_deadline(until);
+    assert_eq!(holding.phase(), Phase::Uncertain);
+    assert!(holding.renewed(until + Duration::from_secs(5)));
+    assert!(holding.may_write(until));
+}
+
+#[tokio::test(start_paused = true)]
+async fn g6_a_late_renewal_does_not_raise_what_was_released() {
+    let until = Instant::now() + Duration::from_secs(10);
+    let holding = held(until);
+    assert!(holding.end());
+    assert!(!holding.renewed(until + Duration::from_secs(60)));
+    assert!(!holding.may_write(Instant::now()));
+    assert!(!holding.lose(LostReason::Expired), "the first end stands");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_older_renewal_that_arrives_late_does_not_shorten_the_deadline() {
+    let until = Instant::now() + Duration::from_secs(10);
+    let holding = held(until);
+    holding.renewed(until - Duration::from_secs(3));
+    assert!(holding.may_write(until - Duration::from_secs(1)));
+}
+
+/// What a client says half a second after it was asked.
+async fn last_words(holding: &Holding, goes: bool, pongs: bool) {
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    holding.heard(Instant::now());
+    if pongs {
+        holding.answered(1);
+    }
+    tokio::task::yield_now().await;
+    if goes {
+        holding.went_away();
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_last_words_of_a_client_that_went_are_no_sign_of_life() {
+    let patience = Duration::from_secs(1);
+    for (goes, pongs, lives) in
+        [(true, false, false), (false, false, true), (true, true, true), (false, true, true)]
+    {
+        let holding = held(Instant::now() + Duration::from_secs(10));
+        let (answers, ()) =
+            tokio::join!(holding.answers_within(patience), last_words(&holding, goes, pongs));
+        assert_eq!(answers, lives, "goes: {goes}, pongs: {pongs}");
+    }
+    let holding = held(Instant::now() + Duration::from_secs(10));
+    assert!(!holding.answers_within(patience).await, "nothing was heard");
+}

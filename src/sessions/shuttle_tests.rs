@@ -1,0 +1,318 @@
+//! The registry and its holdings under `shuttle`: each test here is run through thousands of orders
+//! of its threads' steps.
+//!
+//! The two files are built a second time, of parts that hand control to a scheduler at each step:
+//! the map is one lock instead of many shards, which orders steps no less freely. An order that
+//! fails is printed, and so is the seed, which `GALLEY_SEED=<seed> cargo test --lib races` uses
+//! again.
+//!
+//! What is held: **R1** and **R2** of the registry, **S1** and **S2** of holdings.
+
+#[allow(clippy::duplicate_mod, dead_code, unreachable_pub, reason = "built again, of other parts")]
+#[path = "registry.rs"]
+mod registry;
+#[allow(clippy::duplicate_mod, dead_code, unreachable_pub, reason = "built again, of other parts")]
+#[path = "session.rs"]
+mod session;
+
+/// As [`crate::sessions::shuttle_shim`].
+mod shuttle_shim {
+    pub(crate) use shuttle::sync::atomic::{AtomicU64, Ordering};
+    pub(crate) use shuttle::sync::{Mutex, MutexGuard};
+    pub(crate) use shuttle_dashmap::{DashMap, Entry};
+    pub(crate) use std::sync::PoisonError;
+}
+
+use std::env;
+use std::sync::Arc;
+use std::time::Duration;
+
+use chrono::Utc;
+use shuttle::scheduler::{PctScheduler, RandomScheduler};
+use shuttle::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use shuttle::{Config, Runner, thread};
+use tokio::time::Instant;
+
+use crate::domain::fence::Fence;
+use crate::domain::ids::{DocumentId, SessionId, ShareLinkId, UserId};
+use crate::domain::seat::{Role, Seat};
+use crate::domain::user::User;
+use crate::outbox::close::LostReason;
+use crate::outbox::outbox;
+use crate::sessions::shuttle_tests::registry::Registry;
+use crate::sessions::shuttle_tests::session::{Holding, Phase, Sitter};
+
+/// Orders that are drawn at random, and as many again where few threads are put off, at the worst
+/// moments.
+const ORDERS: usize = 1_500;
+/// Moments in an order at which a thread is put off.
+const DEPTH: usize = 3;
+
+const LEASE: Duration = Duration::from_secs(10);
+
+fn in_all_orders(what: impl Fn() + Send + Sync + 'static) {
+    let asked = env::var("GALLEY_SEED").ok().and_then(|seed| seed.parse().ok());
+    let seed = asked.unwrap_or(20_261_121);
+    #[expect(clippy::print_stdout, reason = "shown if it fails")]
+    {
+        println!("GALLEY_SEED={seed}");
+    }
+    let what = Arc::new(what);
+    let again = Arc::clone(&what);
+    let random = RandomScheduler::new_from_seed(seed, ORDERS);
+    Runner::new(random, Config::new()).run(move || what());
+    let put_off = PctScheduler::new_from_seed(seed, DEPTH, ORDERS);
+    Runner::new(put_off, Config::new()).run(move || again());
+}
+
+/// One seat, and those who want it.
+#[derive(Clone)]
+struct Scene {
+    registry: Registry,
+    seat: Seat,
+    now: Instant,
+}
+
+impl Scene {
+    fn new() -> Self {
+        let seat = Seat::new(ShareLinkId::generate(), Role::Writer);
+        Self { registry: Registry::default(), seat, now: Instant::now() }
+    }
+
+    /// A session that is about to ask for its seat (R1).
+    fn enters(&self, user: &str) -> Arc<Holding> {
+        let sitter = Sitter {
+            session: SessionId::generate(),
+            seat: self.seat,
+            document: DocumentId::generate(),
+            user: User { id: id(user), name: String::new() },
+            resume: String::new(),
+            wants_events: false,
+        };
+        let holding = Arc::new(Holding::claiming(sitter, outbox(1_000).0));
+        self.registry.enter(Arc::clone(&holding));
+        holding
+    }
+
+    /// The key was granted: as `Sessions::settle`, then `Sessions::granted`.
+    fn sits(&self, holding: &Holding, fence: u64) -> usize {
+        holding.given(Fence(fence));
+        let former = self.registry.seat(holding);
+        let ended = former.is_some_and(|former| former.lose(LostReason::TakenOver));
+        holding.granted(Fence(fence), Utc::now(), self.now + LEASE);
+        usize::from(ended)
+    }
+
+    /// As `Sessions::give_up`: whether a release is owed.
+    fn leaves(&self, holding: &Holding) -> bool {
+        holding.end();
+        self.registry.leave(holding).is_some()
+    }
+
+    fn seated(&self, user: &str, fence: u64) -> Arc<Holding> {
+        let holding = self.enters(user);
+        self.sits(&holding, fence);
+        holding
+    }
+
+    fn holds(&self, user: &str) -> Option<Fence> {
+        self.registry.holds(&id(user), self.seat, self.now)
+    }
+
+    /// R2, at rest: who is named in the seat is there, and has not ended.
+    fn is_sound(&self) {
+        let all = self.registry.all();
+        match self.registry.sitting(self.seat) {
+            Some(sits) => {
+                assert_ne!(sits.phase(), Phase::Ended, "a seat names a session that has ended");
+                assert!(all.iter().any(|it| Arc::ptr_eq(it, &sits)));
+            }
+            None => assert!(all.iter().all(|it| it.phase() != Phase::Held), "held, and unknown"),
+        }
+    }
+}
+
+fn id(user: &str) -> UserId {
+    user.parse().expect("an id")
+}
+
+#[test]
+fn r2_of_two_sessions_that_take_one_seat_the_later_sits_and_the_other_is_told_once() {
+    in_all_orders(|| {
+        let scene = Scene::new();
+        let (one, other) = (scene.enters("kim"), scene.enters("lee"));
+        let taking = [(&one, 1), (&other, 2)].map(|(holding, fence)| {
+            let (scene, holding) = (scene.clone(), Arc::clone(holding));
+            thread::spawn(move || scene.sits(&holding, fence))
+        });
+        let told: usize = taking.map(|it| it.join().expect("no panic")).into_iter().sum();
+        assert_eq!(told, 1, "one of them is told that it was taken over");
+        let sits = scene.registry.sitting(scene.seat).expect("somebody sits");
+        assert!(Arc::ptr_eq(&sits, &other), "the later grant's, whichever came here first");
+        let (winner, loser) = (&other, &one);
+        assert_eq!((winner.phase(), loser.phase()), (Phase::Held, Phase::Ended));
+        assert_eq!((loser.lost(), scene.registry.len()), (Some(LostReason::TakenOver), 1));
+        assert!(!loser.may_write(scene.now));
+        scene.is_sound();
+    });
+}
+
+#[test]
+fn r2_who_leaves_takes_nobody_elses_seat_along_and_one_release_is_owed_for_it() {
+    in_all_orders(|| {
+        let scene = Scene::new();
+        let (old, new) = (scene.seated("kim", 1), scene.enters("kim"));
+        let leaving = {
+            let (scene, old) = (scene.clone(), Arc::clone(&old));
+            // Its socket task, and the scheduler, at the same time.
+            let twice = [(); 2].map(|()| {
+                let (scene, old) = (scene.clone(), Arc::clone(&old));
+                thread::spawn(move || scene.leaves(&old))
+            });
+            move || twice.map(|it| usize::from(it.join().expect("no panic"))).into_iter().sum()
+        };
+        let told = scene.sits(&new, 2);
+        let releases: usize = leaving();
+        assert!(releases <= 1 && told <= 1, "{releases} releases");
+        assert_eq!(scene.holds("kim"), Some(Fence(2)));
+        assert!(Arc::ptr_eq(&scene.registry.sitting(scene.seat).expect("the new one"), &new));
+        assert_eq!((scene.registry.len(), old.phase()), (1, Phase::Ended));
+        scene.is_sound();
+    });
+}
+
+#[test]
+fn r2_nobody_is_vouched_for_after_their_end_nor_under_an_older_fence() {
+    in_all_orders(|| {
+        let scene = Scene::new();
+        let (old, new) = (scene.seated("kim", 1), scene.enters("kim"));
+        let is_over = Arc::new(AtomicUsize::new(0));
+        let taking = {
+            let (scene, is_over) = (scene.clone(), Arc::clone(&is_over));
+            thread::spawn(move || {
+                scene.sits(&new, 2);
+                is_over.store(1, Ordering::SeqCst);
+                scene.leaves(&new);
+                is_over.store(2, Ordering::SeqCst);
+            })
+        };
+        let renewing = {
+            let (old, until) = (Arc::clone(&old), scene.now + LEASE * 2);
+            thread::spawn(move || old.renewed(until))
+        };
+        for _ in 0..3 {
+            let over = is_over.load(Ordering::SeqCst);
+            let fence = scene.holds("kim");
+            match over {
+                0 => assert!(fence.is_none_or(|it| it == Fence(1) || it == Fence(2)), "{fence:?}"),
+                1 => assert!(fence.is_none_or(|it| it == Fence(2)), "{fence:?}"),
+                _ => assert_eq!(fence, None),
+            }
+            assert_eq!(scene.holds("lee"), None);
+        }
+        taking.join().expect("no panic");
+        renewing.join().expect("no panic");
+        assert_eq!((scene.holds("kim"), scene.registry.len()), (None, 0));
+        scene.is_sound();
+    });
+}
+
+#[test]
+fn r1_a_round_finds_whoever_holds_a_key_and_raises_nobody_who_left() {
+    in_all_orders(|| {
+        let scene = Scene::new();
+        let has_key = Arc::new(AtomicBool::new(false));
+        let holding = scene.enters("kim");
+        let living = {
+            let (scene, has_key, holding) =
+                (scene.clone(), Arc::clone(&has_key), Arc::clone(&holding));
+            thread::spawn(move || {
+                scene.sits(&holding, 1);
+                has_key.store(true, Ordering::SeqCst);
+                // And out of the registry before its release is sent.
+                has_key.store(false, Ordering::SeqCst);
+                scene.leaves(&holding);
+            })
+        };
+        let had_key = has_key.load(Ordering::SeqCst);
+        let round = scene.registry.seated();
+        let still = has_key.load(Ordering::SeqCst);
+        assert!(!(had_key && still) || round.len() == 1, "a key that nobody renews");
+        for one in round {
+            one.renewed(scene.now + LEASE * 2);
+        }
+        living.join().expect("no panic");
+        assert!(!holding.may_write(scene.now) && !holding.renewed(scene.now + LEASE * 3));
+        assert_eq!((holding.phase(), scene.registry.len()), (Phase::Ended, 0));
+    });
+}
+
+#[test]
+fn s2_one_of_those_who_end_a_holding_does_and_everybody_sees_its_reason() {
+    in_all_orders(|| {
+        let scene = Scene::new();
+        let holding = scene.seated("kim", 1);
+        let reasons = [LostReason::Evicted, LostReason::Idle, LostReason::Revoked];
+        let losing = reasons.map(|reason| {
+            let holding = Arc::clone(&holding);
+            thread::spawn(move || holding.lose(reason).then_some(reason))
+        });
+        let granted = {
+            let (holding, scene) = (Arc::clone(&holding), scene.clone());
+            // A claim that was on its way, and a renewal.
+            thread::spawn(move || {
+                holding.granted(Fence(2), Utc::now(), scene.now + LEASE);
+                holding.renewed(scene.now + LEASE * 2)
+            })
+        };
+        if holding.phase() == Phase::Ended {
+            assert!(holding.lost().is_some(), "it has ended, and nobody says why");
+        }
+        let won: Vec<_> =
+            losing.into_iter().filter_map(|it| it.join().expect("no panic")).collect();
+        assert!(!granted.join().expect("no panic"), "it was never uncertain");
+        assert_eq!(won.len(), 1);
+        assert_eq!(holding.lost(), Some(won[0]));
+        assert!(!holding.may_write(scene.now) && holding.phase() == Phase::Ended);
+    });
+}
+
+#[test]
+fn s1_who_was_renewed_is_not_called_uncertain() {
+    in_all_orders(|| {
+        let scene = Scene::new();
+        let holding = scene.seated("kim", 1);
+        let late = scene.now + LEASE;
+        let looking = {
+            let holding = Arc::clone(&holding);
+            thread::spawn(move || holding.look_at_deadline(late))
+        };
+        holding.renewed(late + LEASE);
+        looking.join().expect("no panic");
+        assert!(holding.may_write(late));
+        assert_eq!(holding.phase(), Phase::Held, "trusted, and called uncertain");
+    });
+}
+
+#[test]
+fn s1_a_deadline_never_goes_back_and_a_write_sees_the_fence_it_is_made_under() {
+    in_all_orders(|| {
+        let scene = Scene::new();
+        let holding = scene.enters("kim");
+        let granting = {
+            let (scene, holding) = (scene.clone(), Arc::clone(&holding));
+            thread::spawn(move || scene.sits(&holding, 7))
+        };
+        let renewing = [3, 2].map(|leases| {
+            let (holding, until) = (Arc::clone(&holding), scene.now + LEASE * leases);
+            thread::spawn(move || (holding.phase() == Phase::Held) && !holding.renewed(until))
+        });
+        if holding.may_write(scene.now) {
+            assert_eq!(holding.fence(), Fence(7));
+        }
+        granting.join().expect("no panic");
+        let [longest, _shorter] = renewing.map(|it| it.join().expect("no panic"));
+        assert!(holding.may_write(scene.now + LEASE - Duration::from_micros(1)));
+        assert_eq!(holding.may_write(scene.now + LEASE * 2), longest);
+    });
+}

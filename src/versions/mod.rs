@@ -1,0 +1,261 @@
+//! The history of a document: its versions, what differs between two, naming one.
+//!
+//! Who may read a document is for the caller to have seen to; restoring needs the writer's seat
+//! and is in [`restore`](Versions::restore).
+
+pub mod restore;
+
+use std::str::FromStr;
+
+use chrono::Utc;
+use serde::Serialize;
+use tokio_util::task::TaskTracker;
+
+use crate::domain::ids::{DocumentId, InvalidId, VersionId};
+use crate::domain::limits::DIFF_PATIENCE;
+use crate::domain::user::User;
+use crate::domain::version_policy::{InvalidLabel, VersionKind, parse_label};
+use crate::rooms::RoomError;
+use crate::rooms::server_edit::TRIES;
+use crate::seats::{SeatError, Sessions};
+use crate::storage::error::StorageError;
+use crate::storage::versions::{Kept, NewVersion, Packed, Version};
+use crate::yjs::text::Text;
+use crate::yjs::word_diff::{Segment, by_words};
+
+/// A version could not be had, made or restored.
+#[derive(Debug, thiserror::Error)]
+pub enum VersionError {
+    /// It is not there.
+    #[error("there is no such {0}")]
+    NotFound(&'static str),
+    /// The caller does not hold the writer's seat.
+    #[error("this needs the writer's seat; sit down first")]
+    SeatNotHeld,
+    /// Not a label.
+    #[error(transparent)]
+    Label(#[from] InvalidLabel),
+    /// As many are named as may be.
+    #[error("there are too many named versions already")]
+    Full,
+    /// The text changes too fast.
+    #[error("the text is changing; try again")]
+    Contended,
+    /// The document would become larger than it may.
+    #[error("restored, the document would be larger than this server takes")]
+    TooLarge,
+    /// Something below failed.
+    #[error(transparent)]
+    Session(#[from] SeatError),
+}
+
+impl From<StorageError> for VersionError {
+    fn from(error: StorageError) -> Self {
+        Self::Session(error.into())
+    }
+}
+
+impl From<RoomError> for VersionError {
+    fn from(error: RoomError) -> Self {
+        Self::Session(error.into())
+    }
+}
+
+/// What a version is compared with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Against {
+    /// The text as it is now.
+    Current,
+    /// Another version.
+    Version(VersionId),
+}
+
+impl FromStr for Against {
+    type Err = InvalidId;
+
+    fn from_str(text: &str) -> Result<Self, InvalidId> {
+        if text == "current" { Ok(Self::Current) } else { text.parse().map(Self::Version) }
+    }
+}
+
+impl Serialize for Against {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Current => serializer.serialize_str("current"),
+            Self::Version(id) => id.serialize(serializer),
+        }
+    }
+}
+
+/// What differs between two texts of a document, from the older one to the newer one.
+#[derive(Clone, Debug, Serialize)]
+pub struct Difference {
+    /// The older one.
+    pub from: Against,
+    /// The newer one.
+    pub to: Against,
+    /// The texts, piece by piece.
+    pub segments: Vec<Segment>,
+}
+
+/// A handle on the histories. Cloning is shallow.
+#[derive(Clone, Debug)]
+pub struct Versions {
+    pub(crate) sessions: Sessions,
+}
+
+impl Versions {
+    /// The histories of these sessions' documents.
+    #[must_use]
+    pub fn new(sessions: Sessions) -> Self {
+        Self { sessions }
+    }
+
+    /// The versions of a document, newest first: at most `limit`, below number `before`.
+    ///
+    /// # Errors
+    ///
+    /// [`VersionError::Session`] when storage cannot be read.
+    pub async fn list(
+        &self,
+        document: DocumentId,
+        limit: u32,
+        before: Option<i64>,
+    ) -> Result<Vec<Version>, VersionError> {
+        Ok(self.sessions.shared.storage.versions(document, limit, before).await?)
+    }
+
+    /// One version with its text.
+    ///
+    /// # Errors
+    ///
+    /// [`VersionError::NotFound`], or storage's failure.
+    pub async fn get(
+        &self,
+        document: DocumentId,
+        id: VersionId,
+    ) -> Result<(Version, String), VersionError> {
+        let (version, packed) = self.find(document, id).await?;
+        let text = self.blocking(document, move || packed.unpack()).await??;
+        Ok((version, text))
+    }
+
+    /// Names the text as it is now. It must be stored first, and a moment is waited for that.
+    ///
+    /// # Errors
+    ///
+    /// [`VersionError::Label`] when the label will not do, `Full` when there are too many,
+    /// `Contended` when the text does not come to rest.
+    pub async fn name(
+        &self,
+        user: &User,
+        document: DocumentId,
+        label: &str,
+    ) -> Result<Version, VersionError> {
+        let label = parse_label(label)?;
+        if !self.sessions.shared.storage.has_room() {
+            return Err(SeatError::Room(RoomError::StorageSpent).into());
+        }
+        for _ in 0..TRIES {
+            let Some(snapshot) = self.sessions.shared.rooms.settled_snapshot(document).await?
+            else {
+                continue;
+            };
+            let seq = snapshot.seq;
+            let pack = |text: &Text| Packed::of(&text.content());
+            let text = self.sessions.shared.rooms.read_text(document, snapshot, pack).await?;
+            let new = NewVersion {
+                id: VersionId::generate(),
+                document,
+                kind: VersionKind::Named,
+                label: Some(label.clone()),
+                authors: vec![user.clone()],
+                restored_from: None,
+                seq,
+                text,
+                now: Utc::now(),
+            };
+            match self.sessions.shared.storage.keep_versions(&[new]).await?.pop() {
+                Some(Kept::Stored(version)) => {
+                    self.sessions.shared.rooms.point_kept(document, seq);
+                    return Ok(version);
+                }
+                Some(Kept::Full) => return Err(VersionError::Full),
+                Some(Kept::Gone) => return Err(VersionError::NotFound("document")),
+                // Of a text that was past already.
+                Some(Kept::NotNew) | None => self.sessions.shared.rooms.read_on(document).await,
+            }
+        }
+        Err(VersionError::Contended)
+    }
+
+    /// What differs between a version and another, or the text of now.
+    ///
+    /// # Errors
+    ///
+    /// [`VersionError::NotFound`], or storage's failure.
+    pub async fn difference(
+        &self,
+        document: DocumentId,
+        id: VersionId,
+        against: Against,
+    ) -> Result<Difference, VersionError> {
+        let (version, packed) = self.find(document, id).await?;
+        let one = Against::Version(id);
+        let shared = &self.sessions.shared;
+        let segments = match against {
+            Against::Current => {
+                let snapshot = shared.rooms.snapshot(document).await?;
+                let compare = move |text: &Text| {
+                    let old = packed.unpack()?;
+                    Ok::<_, StorageError>(by_words(&old, &text.content(), DIFF_PATIENCE))
+                };
+                shared.rooms.read_text(document, snapshot, compare).await??
+            }
+            Against::Version(other) => {
+                let (other, other_packed) = self.find(document, other).await?;
+                let is_older = version.number <= other.number;
+                let (old, new) =
+                    if is_older { (packed, other_packed) } else { (other_packed, packed) };
+                let compare = move || {
+                    Ok::<_, StorageError>(by_words(&old.unpack()?, &new.unpack()?, DIFF_PATIENCE))
+                };
+                let segments = self.blocking(document, compare).await??;
+                if !is_older {
+                    return Ok(Difference { from: against, to: one, segments });
+                }
+                segments
+            }
+        };
+        Ok(Difference { from: one, to: against, segments })
+    }
+
+    pub(crate) async fn find(
+        &self,
+        document: DocumentId,
+        id: VersionId,
+    ) -> Result<(Version, Packed), VersionError> {
+        let found = self.sessions.shared.storage.version(document, id).await?;
+        found.ok_or(VersionError::NotFound("version"))
+    }
+
+    /// Works on texts where it holds nobody up, and of which not too many are worked on at once.
+    async fn blocking<T: Send + 'static>(
+        &self,
+        document: DocumentId,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, SeatError> {
+        let shared = &self.sessions.shared;
+        let place = shared.rooms.place(document).await?;
+        let tasks: &TaskTracker = &shared.tasks;
+        let working = tasks.spawn_blocking(move || {
+            // Given back when the work is done, also if nobody waits for it any more.
+            let _place = place;
+            work()
+        });
+        working.await.map_err(|panicked| {
+            tracing::error!(%panicked, "a version cannot be read");
+            SeatError::Room(RoomError::Unreadable)
+        })
+    }
+}

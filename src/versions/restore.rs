@@ -1,0 +1,184 @@
+//! Putting an older version back: an edit like any other, made by the server.
+//!
+//! Only what differs is touched, so anchors and cursors in everything else stay where they are.
+//! The text from before it and the text after it are versions both, so it is undone by restoring
+//! again.
+
+use bytes::Bytes;
+use chrono::Utc;
+use tokio::time::Instant;
+
+use crate::domain::ids::{DocumentId, VersionId};
+use crate::domain::seat::{Role, Seat};
+use crate::domain::user::User;
+use crate::domain::version_policy::VersionKind;
+use crate::rooms::RoomError;
+use crate::rooms::server_edit::{TRIES, is_too_large};
+use crate::seats::SeatError;
+use crate::storage::error::StorageError;
+use crate::storage::log::Append;
+use crate::storage::seats::{Guard, Guarded};
+use crate::storage::versions::{NewVersion, Packed, Version};
+use crate::versions::{VersionError, Versions};
+use crate::yjs::log::{UpdateLog, server_client_id};
+use crate::yjs::text::Text;
+
+/// What restoring has come to.
+#[derive(Clone, Debug)]
+pub enum Restored {
+    /// The text is that version's again, which is a version of its own.
+    Now(Version),
+    /// It is that text already.
+    Already(Version),
+}
+
+/// The edit that puts a text back, and the text that it takes away.
+struct Return {
+    client: u64,
+    update: Bytes,
+    before: Packed,
+}
+
+impl Versions {
+    /// Makes the text what it was in a version. Needs the writer's seat.
+    ///
+    /// # Errors
+    ///
+    /// [`VersionError::SeatNotHeld`] without the seat, `Contended` when the text changed under
+    /// way again and again, and others.
+    pub async fn restore(
+        &self,
+        user: &User,
+        document: DocumentId,
+        id: VersionId,
+    ) -> Result<Restored, VersionError> {
+        let guard = self.writers_guard(user, document).await?;
+        let (version, packed) = self.find(document, id).await?;
+        let shared = &self.sessions.shared;
+        for _ in 0..TRIES {
+            let Some(snapshot) = self.sessions.shared.rooms.settled_snapshot(document).await?
+            else {
+                continue;
+            };
+            let (merged, seq) = (snapshot.merged.clone(), snapshot.seq);
+            let (wanted, limit) = (packed.clone(), shared.limits.document_bytes);
+            let look = move |text: &Text| way_back(text, merged, &wanted, limit);
+            let Some(edit) = shared.rooms.read_text(document, snapshot, look).await?? else {
+                return Ok(Restored::Already(version));
+            };
+            let append = Append {
+                document,
+                guard: Some(guard),
+                update: edit.update.clone(),
+                clients: vec![edit.client],
+                user: None,
+                expected_seq: Some(seq),
+                after: 0,
+                now: Utc::now(),
+            };
+            let before = new_version(document, user, edit.before, VersionKind::Pause, seq);
+            let after = NewVersion {
+                restored_from: Some(version.number),
+                ..new_version(document, user, packed.clone(), VersionKind::Restore, seq + 1)
+            };
+            let restoring = self.clone().commit(append, before, after);
+            match self.sessions.complete(restoring).await? {
+                Some(restored) => return Ok(Restored::Now(restored)),
+                None => self.sessions.shared.rooms.read_on(document).await,
+            }
+        }
+        Err(VersionError::Contended)
+    }
+
+    /// Commits the edit with its two versions, and delivers it. `None`: the text has changed since
+    /// the edit was made.
+    async fn commit(
+        self,
+        edit: Append,
+        before: NewVersion,
+        after: NewVersion,
+    ) -> Result<Option<Version>, VersionError> {
+        let guard = edit.guard.ok_or(VersionError::SeatNotHeld)?;
+        let restored = self.sessions.shared.storage.restore_version(&edit, &before, &after).await?;
+        if matches!(restored, Guarded::Stale) {
+            return Ok(None);
+        }
+        let (restored, seq) = done(restored)?;
+        self.sessions.shared.rooms.show_edit(edit.document, guard.fence, seq, edit.update).await;
+        self.sessions.shared.rooms.point_kept(edit.document, seq);
+        Ok(Some(restored))
+    }
+
+    /// The proof that `user` sits as the writer of the document at this moment. That is work, and
+    /// keeps the seat from idling out.
+    async fn writers_guard(
+        &self,
+        user: &User,
+        document: DocumentId,
+    ) -> Result<Guard, VersionError> {
+        let shared = &self.sessions.shared;
+        let link = shared.storage.link_of(document).await?.ok_or(VersionError::SeatNotHeld)?;
+        let seat = Seat::new(link.id, Role::Writer);
+        let fence = self.sessions.holds(&user.id, seat).await?;
+        let fence = fence.ok_or(VersionError::SeatNotHeld)?;
+        if let Some(holding) = shared.registry.sitting(seat) {
+            holding.was_active(Instant::now());
+        }
+        Ok(Guard { seat, fence })
+    }
+}
+
+/// `None`: the text is that one already.
+fn way_back(
+    text: &Text,
+    merged: Bytes,
+    wanted: &Packed,
+    limit: usize,
+) -> Result<Option<Return>, VersionError> {
+    let wanted = wanted.unpack().map_err(SeatError::from)?;
+    let mut log =
+        UpdateLog::open(vec![merged]).map_err(|_| SeatError::Room(RoomError::Unreadable))?;
+    let client = server_client_id(&log);
+    let update = text.become_text(&wanted, client).map_err(|error| {
+        tracing::error!(?error, "a version cannot be restored");
+        SeatError::Room(RoomError::Unreadable)
+    })?;
+    let Some(update) = update else { return Ok(None) };
+    if is_too_large(&mut log, &update, limit) {
+        return Err(VersionError::TooLarge);
+    }
+    Ok(Some(Return { client, update, before: Packed::of(&text.content()) }))
+}
+
+fn new_version(
+    document: DocumentId,
+    user: &User,
+    text: Packed,
+    kind: VersionKind,
+    seq: i64,
+) -> NewVersion {
+    NewVersion {
+        id: VersionId::generate(),
+        document,
+        kind,
+        label: None,
+        authors: vec![user.clone()],
+        restored_from: None,
+        seq,
+        text,
+        now: Utc::now(),
+    }
+}
+
+fn done<T>(guarded: Guarded<T>) -> Result<T, VersionError> {
+    match guarded {
+        Guarded::Done(value) => Ok(value),
+        Guarded::Fenced => Err(VersionError::SeatNotHeld),
+        Guarded::NotFound => Err(VersionError::NotFound("document")),
+        Guarded::Stale | Guarded::VersionMismatch { .. } => Err(VersionError::Contended),
+        Guarded::Full => {
+            let error = StorageError::Refused("a restored version was not kept".to_owned());
+            Err(error.into())
+        }
+    }
+}
