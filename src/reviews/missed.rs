@@ -70,9 +70,9 @@ impl Reviews {
         let numbers: Vec<_> = changed.iter().map(|review| review.changes).collect();
         let placed = match self.place(room.document, changed.clone()).await {
             // The words of a review are news, also where its place cannot be found.
-            Err(ReviewError::Session(
-                SeatError::Room(RoomError::TooCostly) | SeatError::Room(RoomError::Busy),
-            )) => Self::unplaced(changed),
+            Err(ReviewError::Session(SeatError::Room(RoomError::TooCostly | RoomError::Busy))) => {
+                Self::unplaced(changed)
+            }
             placed => placed?,
         };
         let events = placed.iter().zip(numbers).map(|(review, (first, last))| {
