@@ -158,11 +158,11 @@ async fn delete(
 ) -> Result<StatusCode, ApiError> {
     let live = sessions.clone();
     let deleting = async move {
-        // The order: no claim succeeds, then each session ends, then the document is deleted.
-        if let Some(link) = sharing.unshare(&caller.user().id, id, Utc::now()).await? {
+        // One transaction deletes the document with its link: no claim succeeds and no edit is stored
+        // from then on. Then each session ends.
+        if let Some(link) = sharing.delete_document(&caller.user().id, id).await? {
             live.revoke(link).await;
         }
-        sharing.delete_document(&caller.user().id, id).await?;
         live.document_deleted(id);
         Ok(StatusCode::NO_CONTENT)
     };
