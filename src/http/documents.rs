@@ -14,7 +14,7 @@ use crate::domain::user::User;
 use crate::http::caller::Caller;
 use crate::http::error::ApiError;
 use crate::http::extract::{JsonBody, Path, Query};
-use crate::http::guest_bytes::GuestBytes;
+use crate::http::guest_bytes::Storing;
 use crate::http::limit::{Peer, network};
 use crate::http::pages::PageQuery;
 use crate::http::routes::Routes;
@@ -77,13 +77,13 @@ struct ListBody {
 /// `POST /api/documents`
 async fn create(
     State(sharing): State<Sharing>,
-    State(guest_bytes): State<GuestBytes>,
+    storing: Storing,
     peer: Option<Extension<Peer>>,
     caller: Caller,
     JsonBody(new): JsonBody<NewDocumentBody>,
 ) -> Result<Response, ApiError> {
     let peer = peer.map_or_else(Peer::default, |Extension(peer)| peer);
-    guest_bytes.charge(&caller.identity, peer, new.text.len())?;
+    storing.charge(new.text.len())?;
     caller.save_name(&sharing).await?;
     let creator = (caller.user(), network(peer.0));
     let document = sharing.create_document(creator, &new.title, new.text, Utc::now()).await?;

@@ -33,6 +33,7 @@ use crate::locks::{Kept, Owner, Pass};
 use crate::session::close::{Close, LostReason};
 use crate::session::event::Event;
 use crate::session::outbox::Outbox;
+use crate::session::store_budget::StoreBudget;
 
 use super::parts::{AtomicU64, Mutex, MutexGuard, Ordering, PoisonError};
 
@@ -67,6 +68,8 @@ pub struct Sitter {
     pub resume: String,
     /// Whether the client understands events.
     pub wants_events: bool,
+    /// The budget that pays for the bytes of each edit; none for a user with a token of the host.
+    pub store_budget: Option<StoreBudget>,
 }
 
 /// How long what a client said before it went may take to be read, up to its close.

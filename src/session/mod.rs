@@ -52,6 +52,7 @@ pub mod seated;
 pub mod seating;
 mod sentence;
 mod set_back;
+pub mod store_budget;
 #[cfg(test)]
 mod stored_document;
 pub mod turns;

@@ -34,6 +34,7 @@ use crate::session::holding::{Holding, Phase, Sitter, pass_of};
 use crate::session::outbox::{Outbox, OutboxReader, outbox};
 use crate::session::room::elsewhere::{Step, word};
 use crate::session::seated::Seated;
+use crate::session::store_budget::StoreBudget;
 use crate::session::{SessionError, Sessions};
 use crate::storage::error::StorageError;
 use crate::storage::seats::{Door, Ratified};
@@ -55,6 +56,8 @@ pub struct Ask {
     /// Whether the client understands events.
     pub wants_events: bool,
     /// The secret of a seat whose socket died.
+    /// The budget that pays for the bytes of each edit, if the user is a guest.
+    pub store_budget: Option<StoreBudget>,
     pub resume: Option<String>,
     /// Whether to end one's own session elsewhere.
     pub takes_over: bool,
@@ -121,6 +124,7 @@ impl Sessions {
             resume: resume_secret(),
             wants_events: ask.wants_events,
         };
+            store_budget: ask.store_budget.clone(),
         let holding = Arc::new(Holding::claiming(sitter, outbox));
         ask.arriving.is(&holding);
         self.shared.registry.enter(Arc::clone(&holding));

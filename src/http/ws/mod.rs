@@ -139,7 +139,9 @@ pub(crate) fn open(
             // Which of the two is meant, is nobody's guess.
             return Err(Close::Malformed("query"));
         }
-        Ok((ask(&identity, link, role, &query)?, identity))
+        let store_budget = state.guest_bytes.budget_of(&identity, peer);
+        let ask = Ask { store_budget, ..ask(&identity, link, role, &query)? };
+        Ok((ask, identity))
     });
     let (message_bytes, document_bytes) =
         (sessions.limits().message_bytes, sessions.limits().document_bytes);
