@@ -65,7 +65,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use governor::clock::DefaultClock;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, Semaphore};
 use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -140,6 +140,8 @@ struct Shared {
     /// No session is seated any more.
     draining: AtomicBool,
     budgets: UserBudgets,
+    /// The turn of a session that stores the time of the name in its token.
+    namings: Semaphore,
     /// Counts rates. Made once: that asks the processor what it is, slowly under a hypervisor.
     clock: DefaultClock,
     /// What was asked of the other servers.
@@ -204,6 +206,7 @@ impl Sessions {
             ratifying_due: Notify::new(),
             draining: AtomicBool::new(false),
             budgets: UserBudgets::new(&limits),
+            namings: Semaphore::new(1),
             clock: DefaultClock::default(),
             questions: Questions::default(),
             stop: CancellationToken::new(),
