@@ -52,6 +52,7 @@ mod clock;
 mod cluster;
 mod company;
 mod cost;
+mod costly;
 mod crash_points;
 mod damaged;
 mod delivery;
