@@ -32,16 +32,17 @@ impl Sharing {
         if self.document_bytes < text.len() {
             return Err(SharingError::TooLong);
         }
-        // Counting and encoding megabytes would hold up everybody else on this worker.
-        let work = tokio::task::spawn_blocking(move || first_update(&text));
-        let (update, characters) = work.await?;
+        let turn = self.turns.next(&owner.id, address).await?;
+        // Counting and encoding megabytes would hold up everybody else on this worker. It is part of the
+        // turn, which the work keeps if the request ends: or sixteen clients would take all processors.
+        let work = tokio::task::spawn_blocking(move || (first_update(&text), turn));
+        let ((update, characters), _turn) = work.await?;
         if self.document_bytes < update.len() {
             return Err(SharingError::TooLong);
         }
         if !self.storage.has_room() {
             return Err(SharingError::StorageSpent);
         }
-        let _turn = self.turns.next(&owner.id, address).await?;
         self.quota.admit(self.storage.usage_of(&owner.id).await?, update.len())?;
         let id = DocumentId::generate();
         let new = NewDocument { id, title, owner: owner.clone(), update, characters, now };
