@@ -4,6 +4,7 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use futures_util::future::join_all;
 use galley::sync::frame as message;
 use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -190,6 +191,25 @@ async fn g17_waiters_hold_little_of_what_they_send_early() {
     }
     let grew = server.peak().saturating_sub(before);
     assert!(grew < 32 * MIB, "{grew} bytes");
+}
+
+/// H5: a long message of a waiter was charged until it was whole; the server closed the waiters of a user
+/// that sent many, and they lost their places.
+#[tokio::test]
+async fn g17_a_long_message_of_a_waiter_is_not_charged() {
+    let server = Server::with(&[("LIMITS__BUFFERED_BYTES_PER_USER", "4194304")]).await;
+    let desk = server.desk("text").await;
+    let _holder = server.writer(&desk).await;
+    let message = frame(crate::raw::FIN | BINARY, &vec![7; LONG]);
+    let farewell = frame(crate::raw::FIN | crate::raw::CLOSE, &1_000_u16.to_be_bytes());
+    let sends = async || {
+        let mut waiter = open(&server, &desk, "writer", "wait=300").await;
+        pour(&mut waiter, &[&message[..], &farewell].concat()).await;
+        crate::raw::closed(&mut waiter).await
+    };
+    let ends = join_all((0..32).map(|_| sends())).await;
+    // The server read each message to its end, and the close behind it.
+    assert!(ends.iter().all(|end| *end == Some((1_000, String::new()))), "{ends:?}");
 }
 
 /// S9: 64 early messages ended the socket, and its place in the queue was lost.

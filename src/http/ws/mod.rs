@@ -134,6 +134,7 @@ pub(crate) fn open(
     let may_join = limiter.may_join(user, peer);
     let payer = Payer::of(user, peer);
     inbound.begin(budget.open(payer.clone()));
+    inbound.begin_wait(sessions.limits().message_bytes as u64);
     let asked = identity.and_then(|identity| {
         if query.len() < named {
             // Which of the two is meant, is nobody's guess.
@@ -235,6 +236,9 @@ impl Wire {
                 // A page that understands events understands close codes too, and stays away.
                 let delay = if is_taken && !wants_events {
                     tarpit.delay(&user, seat, knocked_at)
+                } else if close == TOO_MANY_BYTES {
+                    // Or a client that is closed at once sends as much again at once.
+                    JOIN_DELAY
                 } else {
                     Duration::ZERO
                 };
@@ -247,6 +251,7 @@ impl Wire {
             }
         };
         tarpit.forgive(&user, seat);
+        self.inbound.end_wait();
         if gone.is_cancelled() {
             // It never sat: there is nothing to come back to.
             if let Some(close) = &early.close {
