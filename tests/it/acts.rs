@@ -187,10 +187,7 @@ impl Case {
                     if act == Act::ReopenReview { "review.updated" } else { "review.created" };
                 // A socket that misses two changes of a review receives its last state once.
                 for peer in [&writer, &reviewer] {
-                    let is_told = |state: &mut State| {
-                        state.events.iter().any(|event| event["event"] == last).then_some(())
-                    };
-                    peer.until(last, is_told).await;
+                    is_told(peer, last).await;
                 }
                 review
             }
@@ -418,6 +415,12 @@ async fn half_a_desk(act: Act, server: &Server, writer: Person, reviewer: Person
     }
     let (invite, link) = (text(&link["invite"]["token"]), text(&link["id"]));
     Desk { document, link, invite, writer, reviewer }
+}
+
+/// Waits for an event, and leaves it with the others.
+async fn is_told(peer: &Peer, name: &str) {
+    let has = |state: &mut State| state.events.iter().any(|event| event["event"] == name);
+    peer.until(name, |state| has(state).then_some(())).await;
 }
 
 /// The id of a review with a suggestion; without one where it is to be resolved.
