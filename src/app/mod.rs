@@ -196,6 +196,12 @@ impl App {
         }
     }
 
+    /// The router of this server, for a caller in the same process.
+    #[must_use]
+    pub fn front(&self) -> Front {
+        Front::new(self.state.clone(), as_size(self.settings.limits.body_bytes))
+    }
+
     /// Serves until a signal, then stops from the top down.
     ///
     /// # Errors

@@ -186,7 +186,7 @@ pub struct LimitSettings {
     pub message_burst: u32,
     /// Open connections.
     pub connections: u32,
-    /// Open connections of an address.
+    /// Open connections of an address: the setting, or its part of all if that is less.
     pub connections_per_address: u32,
     /// Bytes held in memory for clients.
     pub buffered_bytes: u32,
@@ -210,7 +210,7 @@ pub struct LimitSettings {
     pub user_documents: u32,
     /// Bytes of a user's documents.
     pub user_bytes: u64,
-    /// Bytes of documents that the guests of an address create in an hour.
+    /// Bytes that the guests of an address store in an hour.
     pub guest_bytes_per_hour: u32,
     /// Bytes of the whole database, beyond which nothing new is stored.
     pub stored_bytes: u64,

@@ -311,7 +311,7 @@ fn limits(reader: &mut Reader) -> Option<LimitSettings> {
         messages_per_second: messages_per_second?,
         message_burst: message_burst?,
         connections: connections?,
-        connections_per_address: by_address?,
+        connections_per_address: by_address?.min(part_of_an_address(connections?)),
         buffered_bytes: buffered?,
         buffered_bytes_per_address: buffered_address?,
         buffered_bytes_per_user: buffered_user?,
@@ -326,6 +326,11 @@ fn limits(reader: &mut Reader) -> Option<LimitSettings> {
         guest_bytes_per_hour: guest_bytes_per_hour?,
         stored_bytes: stored_bytes?,
     })
+}
+
+/// The connections that one address may hold of all: a quarter, so that it leaves the rest to others.
+fn part_of_an_address(connections: u32) -> u32 {
+    (connections / 4).max(CONNECTIONS_OF_A_BROWSER)
 }
 
 fn log(reader: &mut Reader) -> Option<LogSettings> {
@@ -352,5 +357,7 @@ fn log(reader: &mut Reader) -> Option<LogSettings> {
 const MINUTES_10: Duration = Duration::from_secs(600);
 const HOURS_24: Duration = Duration::from_secs(24 * 3_600);
 const MIB: u32 = 1_048_576;
+/// A browser opens six connections to a server, and each page one websocket.
+const CONNECTIONS_OF_A_BROWSER: u32 = 8;
 /// The largest number of bytes that a setting of 32 bits holds, in whole MiB.
 const GIB_4_LESS: u32 = 4_095 * MIB;

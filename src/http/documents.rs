@@ -14,7 +14,7 @@ use crate::domain::user::User;
 use crate::http::auth::caller::Caller;
 use crate::http::error::ApiError;
 use crate::http::extract::{JsonBody, Path, Query};
-use crate::http::guest_bytes::GuestBytes;
+use crate::http::guest_bytes::Storing;
 use crate::http::limit::{Peer, network};
 use crate::http::pagination::PageQuery;
 use crate::http::routes::Routes;
@@ -78,13 +78,13 @@ struct ListBody {
 /// `POST /api/documents`
 async fn create(
     State(sharing): State<Sharing>,
-    State(guest_bytes): State<GuestBytes>,
+    storing: Storing,
     peer: Option<Extension<Peer>>,
     caller: Caller,
     JsonBody(new): JsonBody<NewDocumentBody>,
 ) -> Result<Response, ApiError> {
     let peer = peer.map_or_else(Peer::default, |Extension(peer)| peer);
-    guest_bytes.charge(&caller.identity, peer, new.text.len())?;
+    storing.charge(new.text.len())?;
     caller.save_name(&sharing).await?;
     let creator = (caller.user(), network(peer.0));
     let document = sharing.create_document(creator, &new.title, new.text, Utc::now()).await?;
@@ -159,11 +159,11 @@ async fn delete(
 ) -> Result<StatusCode, ApiError> {
     let live = sessions.clone();
     let deleting = async move {
-        // The order: no claim succeeds, then each session ends, then the document is deleted.
-        if let Some(link) = sharing.unshare(&caller.user().id, id, Utc::now()).await? {
+        // One transaction deletes the document with its link: no claim succeeds and no edit is stored
+        // from then on. Then each session ends.
+        if let Some(link) = sharing.delete_document(&caller.user().id, id).await? {
             live.revoke(link).await;
         }
-        sharing.delete_document(&caller.user().id, id).await?;
         live.document_deleted(id);
         Ok(StatusCode::NO_CONTENT)
     };

@@ -1,66 +1,90 @@
-//! What the guests of one address may store in an hour.
+//! The store budgets of all addresses, for guests.
 //!
-//! A guest is free, so a quota by user does not bound what one person stores. The bound by address is for
-//! guests alone: a host application creates the documents of all its users from one address.
+//! The bound by address is for guests alone: a host application creates the documents of all its users
+//! from one address.
 
+use std::collections::HashMap;
+use std::convert::Infallible;
 use std::net::IpAddr;
 use std::num::NonZeroU32;
-use std::sync::Arc;
-use std::time::Duration;
+use std::sync::{Arc, Mutex, PoisonError};
 
-use governor::clock::{Clock as _, DefaultClock};
-use governor::{DefaultKeyedRateLimiter, Quota, RateLimiter};
+use axum::extract::{FromRef, FromRequestParts};
+use axum::http::request::Parts;
+use governor::clock::DefaultClock;
 
+use crate::http::auth::caller::Presented;
 use crate::http::auth::tokens::Identity;
 use crate::http::error::ApiError;
 use crate::http::limit::{Peer, network};
+use crate::sessions::store_budget::StoreBudget;
 
-/// The time in which a spent budget is full again.
-const HOUR: Duration = Duration::from_secs(3_600);
-
-/// Counts the bytes of new documents. A cheap handle.
+/// Charges what guests store. A cheap handle.
 #[derive(Clone)]
-pub struct GuestBytes(Arc<DefaultKeyedRateLimiter<IpAddr>>);
+pub struct GuestBytes(Arc<Inner>);
+
+struct Inner {
+    per_hour: NonZeroU32,
+    clock: DefaultClock,
+    budgets: Mutex<HashMap<IpAddr, StoreBudget>>,
+}
 
 impl GuestBytes {
     /// Lets the guests of each address store so many bytes at once, and as many again in an hour.
     #[must_use]
     pub fn new(per_hour: NonZeroU32) -> Self {
-        let every = HOUR / per_hour.get();
-        let quota = Quota::with_period(every.max(Duration::from_nanos(1)));
-        let quota = quota.unwrap_or_else(|| Quota::per_hour(per_hour)).allow_burst(per_hour);
-        Self(Arc::new(RateLimiter::keyed(quota)))
+        let (clock, budgets) = (DefaultClock::default(), Mutex::default());
+        Self(Arc::new(Inner { per_hour, clock, budgets }))
     }
 
-    /// Charges a new document to the address of a guest.
+    /// The budget that pays for what a user stores. `None`: the user is no guest.
+    pub(crate) fn budget_of(&self, identity: &Identity, peer: Peer) -> Option<StoreBudget> {
+        if !identity.is_guest() {
+            return None;
+        }
+        let Inner { per_hour, clock, budgets } = &*self.0;
+        let mut budgets = budgets.lock().unwrap_or_else(PoisonError::into_inner);
+        let budget = budgets.entry(network(peer.0));
+        Some(budget.or_insert_with(|| StoreBudget::new(*per_hour, clock)).clone())
+    }
+
+    /// Removes the budgets that are full again and that no session holds; the upkeep calls it.
+    pub fn forget_idle(&self) {
+        let mut budgets = self.0.budgets.lock().unwrap_or_else(PoisonError::into_inner);
+        budgets.retain(|_, budget| !budget.is_unused());
+    }
+}
+
+/// The budget that pays for what a request stores.
+pub(crate) struct Storing(Option<StoreBudget>);
+
+impl Storing {
+    /// Charges a document or a review to the address of its guest.
     ///
     /// # Errors
     ///
     /// `TooManyRequests` when the budget has no room for it.
-    pub(crate) fn charge(
-        &self,
-        identity: &Identity,
-        peer: Peer,
-        bytes: usize,
-    ) -> Result<(), ApiError> {
-        if !identity.is_guest() {
-            return Ok(());
-        }
-        let bytes = NonZeroU32::new(u32::try_from(bytes).unwrap_or(u32::MAX));
-        let bytes = bytes.unwrap_or(NonZeroU32::MIN);
-        match self.0.check_key_n(&network(peer.0), bytes) {
-            Ok(Ok(())) => Ok(()),
-            Ok(Err(until)) => {
-                let retry_after = until.wait_time_from(DefaultClock::default().now());
-                Err(ApiError::TooManyRequests { retry_after })
-            }
-            // More than an hour's bytes in one document.
-            Err(_) => Err(ApiError::TooLarge),
-        }
+    pub(crate) fn charge(&self, bytes: usize) -> Result<(), ApiError> {
+        let charged = self.0.as_ref().map_or(Ok(()), |budget| budget.charge(bytes));
+        charged.map_err(|retry_after| ApiError::TooManyRequests { retry_after })
     }
+}
 
-    /// Removes the budgets that are full again; the upkeep calls it.
-    pub fn forget_idle(&self) {
-        self.0.retain_recent();
+impl<S> FromRequestParts<S> for Storing
+where
+    S: Send + Sync,
+    GuestBytes: FromRef<S>,
+{
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Infallible> {
+        let peer = parts.extensions.get::<Peer>().copied().unwrap_or_default();
+        let presented = parts.extensions.get::<Presented>();
+        Ok(Self(match presented {
+            Some(Presented::Person { identity, .. }) => {
+                GuestBytes::from_ref(state).budget_of(identity, peer)
+            }
+            _ => None,
+        }))
     }
 }

@@ -14,6 +14,7 @@ use crate::domain::review::{Decision, Reply, Review};
 use crate::http::auth::caller::Caller;
 use crate::http::error::ApiError;
 use crate::http::extract::{JsonBody, Limit, Object, Path, Query};
+use crate::http::guest_bytes::Storing;
 use crate::http::response_budget::BodyCharge;
 use crate::reviews::{Draft, Reviews, Revision};
 use crate::sharing::Sharing;
@@ -94,10 +95,13 @@ pub(crate) async fn list(
 pub(crate) async fn create(
     State(reviews): State<Reviews>,
     State(sharing): State<Sharing>,
+    storing: Storing,
     caller: Caller,
     Path(link): Path<ShareLinkId>,
     JsonBody(new): JsonBody<NewReview>,
 ) -> Result<Response, ApiError> {
+    let suggested = new.suggestion.as_ref().map_or(0, String::len);
+    storing.charge(new.anchor.0.quote.len() + new.body.len() + suggested)?;
     let draft = Draft { anchor: new.anchor.0, body: new.body, suggestion: new.suggestion };
     caller.save_name(&sharing).await?;
     let review = reviews.create(caller.user(), link, draft).await?;
@@ -117,11 +121,15 @@ pub(crate) async fn show(
 /// `PATCH …/reviews/{rid}`
 pub(crate) async fn edit(
     State(reviews): State<Reviews>,
+    storing: Storing,
     caller: Caller,
     Path(place): Path<Place>,
     headers: HeaderMap,
     JsonBody(changes): JsonBody<Changes>,
 ) -> Result<Response, ApiError> {
+    let suggested = changes.suggestion.as_ref().and_then(Option::as_ref);
+    let texts = [changes.body.as_ref(), suggested];
+    storing.charge(texts.into_iter().flatten().map(String::len).sum())?;
     let revision = Revision { body: changes.body, suggestion: changes.suggestion };
     let expected = expected_version(&headers)?;
     Ok(tagged(reviews.edit(caller.user(), place, revision, expected).await?))
@@ -142,10 +150,12 @@ pub(crate) async fn delete(
 pub(crate) async fn reply(
     State(reviews): State<Reviews>,
     State(sharing): State<Sharing>,
+    storing: Storing,
     caller: Caller,
     Path(place): Path<Place>,
     JsonBody(new): JsonBody<NewReply>,
 ) -> Result<Response, ApiError> {
+    storing.charge(new.body.len())?;
     caller.save_name(&sharing).await?;
     let review = reviews.reply(caller.user(), place, new.body).await?;
     let reply = review.replies.last().cloned().ok_or(ApiError::NotFound("reply"))?;

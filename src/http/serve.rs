@@ -6,6 +6,7 @@
 //! so the limit counts websockets and a graceful stop waits for them.
 
 use std::io;
+use std::mem::MaybeUninit;
 use std::net::SocketAddr;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
@@ -42,8 +43,14 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 const STALL_MAX: Duration = Duration::from_secs(30);
 /// What is read of a connection within a second. Frames that never become a message are counted
 /// nowhere else; who sends more is read more slowly.
-const READ_BYTES_MAX: usize = 8 * 1_024 * 1_024;
-const READ_WITHIN: Duration = Duration::from_secs(1);
+const READING: ReadRate = ReadRate { bytes: 8 * 1_024 * 1_024, within: Duration::from_secs(1) };
+/// The same of a session that waits for its seat: 1 MiB a second, in short steps. A client has hundreds of
+/// waiters, and a waiter sends cursors. A message of 2 MB takes two seconds, and the server takes ten
+/// seconds without a sign of life for the end of the client.
+const READING_A_WAITER: ReadRate =
+    ReadRate { bytes: 64 * 1_024, within: Duration::from_micros(62_500) };
+/// Bytes that a transport reads at a time of those that it skips.
+const SKIPPED_AT_A_TIME: usize = 16 * 1_024;
 /// How long requests that are being answered may go on after a stop.
 const FINISH_MAX: Duration = Duration::from_secs(5);
 
@@ -162,7 +169,7 @@ struct Socket {
 impl Socket {
     fn new(stream: TcpStream, slot: Slot, task: TaskTrackerToken) -> Self {
         metrics::gauge!("galley_connections").increment(1.0);
-        let (pace, frames) = (Pace::new(), FrameHeads::new(Arc::default()));
+        let (pace, frames) = (Pace::new(READING), FrameHeads::new(Arc::default()));
         Self { stream, stalled: None, pace, frames, rest: Vec::new(), _slot: slot, _task: task }
     }
 
@@ -178,8 +185,55 @@ impl Socket {
         }
         let before = buffer.filled().len();
         let read = ready!(Pin::new(&mut self.stream).poll_read(context, buffer));
-        self.pace.read(buffer.filled().len().saturating_sub(before));
+        let rate = if self.frames.inbound().is_waiting() { READING_A_WAITER } else { READING };
+        self.pace.read(buffer.filled().len().saturating_sub(before), rate);
         Poll::Ready(read)
+    }
+
+    /// Reads all bytes that are to be skipped. False at the end of the connection.
+    fn poll_skip(&mut self, context: &mut Context<'_>) -> Poll<io::Result<bool>> {
+        while self.frames.to_skip() != 0 {
+            let most = usize::try_from(self.frames.to_skip()).unwrap_or(usize::MAX);
+            let skipped = if self.rest.is_empty() {
+                let mut space = [MaybeUninit::uninit(); SKIPPED_AT_A_TIME];
+                let space = space.get_mut(..most.min(SKIPPED_AT_A_TIME)).unwrap_or_default();
+                let mut buffer = ReadBuf::uninit(space);
+                ready!(self.poll_stream(context, &mut buffer))?;
+                buffer.filled().len()
+            } else {
+                self.rest.drain(..most.min(self.rest.len())).len()
+            };
+            if skipped == 0 {
+                return Poll::Ready(Ok(false));
+            }
+            self.frames.skipped(skipped);
+        }
+        Poll::Ready(Ok(true))
+    }
+
+    /// Reads bytes and hands on those that the frames allow. Returns how many came and were handed on.
+    fn poll_frames(
+        &mut self,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<(usize, usize)>> {
+        let before = buffer.filled().len();
+        let mut rest = std::mem::take(&mut self.rest);
+        if rest.is_empty() {
+            ready!(self.poll_stream(context, buffer))?;
+        } else {
+            let now = rest.len().min(buffer.remaining());
+            buffer.put_slice(rest.drain(..now).as_slice());
+        }
+        let news = buffer.filled().get(before..).unwrap_or_default();
+        let (came, taken) = (news.len(), self.frames.read(news)?);
+        if taken < came {
+            let back = news.iter().skip(taken).copied();
+            rest.splice(..0, back);
+            buffer.set_filled(before + taken);
+        }
+        self.rest = rest;
+        Poll::Ready(Ok((came, taken)))
     }
 
     /// Gives a stalled write an end.
@@ -209,28 +263,29 @@ impl AsyncRead for Socket {
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        let before = buffer.filled().len();
-        let mut rest = std::mem::take(&mut self.rest);
-        if rest.is_empty() {
-            ready!(self.poll_stream(context, buffer))?;
-        } else {
-            let now = rest.len().min(buffer.remaining());
-            buffer.put_slice(rest.drain(..now).as_slice());
+        loop {
+            if !ready!(self.poll_skip(context))? {
+                return Poll::Ready(Ok(()));
+            }
+            let (came, taken) = ready!(self.poll_frames(context, buffer))?;
+            // Nothing handed on would be the end of the connection.
+            if taken != 0 || came == 0 {
+                return Poll::Ready(Ok(()));
+            }
         }
-        let news = buffer.filled().get(before..).unwrap_or_default();
-        let taken = self.frames.read(news)?;
-        if taken < news.len() {
-            let back = news.iter().skip(taken).copied();
-            rest.splice(..0, back);
-            buffer.set_filled(before + taken);
-        }
-        self.rest = rest;
-        Poll::Ready(Ok(()))
     }
 }
 
-/// How fast a connection may be read. Looks at the clock once in [`READ_BYTES_MAX`].
+/// Bytes that may be read within a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct ReadRate {
+    bytes: usize,
+    within: Duration,
+}
+
+/// How fast a connection may be read. Looks at the clock once in the bytes of a rate.
 struct Pace {
+    rate: ReadRate,
     left: usize,
     since: Instant,
     /// Until when nothing is read.
@@ -238,20 +293,23 @@ struct Pace {
 }
 
 impl Pace {
-    fn new() -> Self {
-        Self { left: READ_BYTES_MAX, since: Instant::now(), pause: None }
+    fn new(rate: ReadRate) -> Self {
+        Self { rate, left: rate.bytes, since: Instant::now(), pause: None }
     }
 
-    fn read(&mut self, bytes: usize) {
+    fn read(&mut self, bytes: usize, rate: ReadRate) {
+        if self.rate != rate {
+            *self = Self::new(rate);
+        }
         self.left = self.left.saturating_sub(bytes);
         if self.left != 0 {
             return;
         }
-        let (now, due) = (Instant::now(), self.since + READ_WITHIN);
+        let (now, due) = (Instant::now(), self.since + rate.within);
         if now < due {
             self.pause = Some(Box::pin(sleep_until(due)));
         }
-        (self.left, self.since) = (READ_BYTES_MAX, due.max(now));
+        (self.left, self.since) = (rate.bytes, due.max(now));
     }
 }
 
@@ -294,15 +352,28 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn g13_who_sends_too_much_is_read_more_slowly() {
         let began = Instant::now();
-        let mut pace = Pace::new();
+        let mut pace = Pace::new(READING);
         for _ in 0..80 {
-            pace.read(1_024 * 1_024);
+            pace.read(1_024 * 1_024, READING);
             futures_util::future::OptionFuture::from(pace.pause.take()).await;
         }
         assert_eq!(began.elapsed(), Duration::from_secs(10));
         // Who was quiet may send as much at once as anybody.
         sleep(Duration::from_secs(60)).await;
-        pace.read(READ_BYTES_MAX);
+        pace.read(READING.bytes, READING);
+        assert!(pace.pause.is_none());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn g17_a_waiter_is_read_in_short_steps_until_it_has_its_seat() {
+        let began = Instant::now();
+        let mut pace = Pace::new(READING);
+        for _ in 0..128 {
+            pace.read(SKIPPED_AT_A_TIME, READING_A_WAITER);
+            futures_util::future::OptionFuture::from(pace.pause.take()).await;
+        }
+        assert_eq!(began.elapsed(), Duration::from_secs(2));
+        pace.read(4 * 1_024 * 1_024, READING);
         assert!(pace.pause.is_none());
     }
 }

@@ -152,6 +152,13 @@ pub const UNSAVED_FULL: Problem = Problem {
     title: "The server cannot store right now and takes no further edits",
     status: 507,
 };
+/// The guests of the writer's address have stored all that they may for now. The page treats it as the
+/// problem above: it keeps the edits and sends them when the server asks.
+pub const STORE_BUDGET_SPENT: Problem = Problem {
+    kind: "/problems/unsaved-full",
+    title: "The guests of this address have stored as much as they may within an hour; edits wait",
+    status: 429,
+};
 /// An edit that was shown was refused by the database: the page must open the document afresh.
 pub const DOCUMENT_RESET: Problem = Problem {
     kind: "/problems/document-reset",

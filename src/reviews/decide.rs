@@ -65,10 +65,15 @@ impl Reviews {
             return self.accept(link, stored, expected, guard).await;
         }
         let change = ReviewChange { body: None, suggestion: None, status: Some(status) };
-        let review = self.change(link, stored.id, change, Some(expected), guard).await?;
-        if decision == Decision::Reject && stored.suggestion.is_some() {
-            self.keep_rejection(link, stored).await;
-        }
-        Ok(review)
+        let keeps_text = decision == Decision::Reject && stored.suggestion.is_some();
+        let (this, link, stored) = (self.clone(), link.clone(), stored.clone());
+        let deciding = async move {
+            let review = this.change(&link, stored.id, change, Some(expected), guard).await?;
+            if keeps_text {
+                this.keep_rejection(&link, &stored).await;
+            }
+            Ok(review)
+        };
+        self.sessions.complete(deciding).await
     }
 }

@@ -5,8 +5,10 @@
 //! text is built and packed on a thread that may block, in one of the few places for that, and
 //! versions of many documents go into one transaction. What cannot be stored is tried again, and
 //! meanwhile nothing more is looked for. Texts of several documents are built side by side: one that
-//! takes long delays no other (G16), also when the server stops.
+//! takes long delays no other (G16), also when the server stops. A short document waits for no long one:
+//! its text is built in milliseconds, and so without a place.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -34,6 +36,13 @@ const BATCH_MAX: usize = 32;
 /// Documents whose versions are built side by side: more than there are places for the server's own
 /// texts, so that no place stays empty.
 const BUILT_AT_ONCE: usize = TEXTS_PER_ADDRESS_MAX + 1;
+/// Longest document, in bytes of its merged log, that counts as short: some twenty pages. Its items are few
+/// enough that no order of them takes longer than milliseconds.
+const SHORT_BYTES: usize = 64 * 1_024;
+/// Short documents that are built side by side, beside the long ones.
+const SHORT_AT_ONCE: usize = 4;
+/// Bytes of long documents that wait until those before them are built. A further one is waited for.
+const BACKLOG_BYTES_MAX: usize = 32 * 1_024 * 1_024;
 /// Points of one document that may be built and wait. Further ones are given up: each holds a copy of
 /// the document.
 const POINTS_AT_ONCE: usize = 4;
@@ -136,6 +145,8 @@ pub async fn run(
 struct Due {
     point: Point,
     waiter: Option<Arc<Waiter>>,
+    /// It takes one of the places of short documents.
+    is_short: bool,
 }
 
 /// The caller of [`History::keep`]: it is notified when this is dropped with its last point.
@@ -157,6 +168,10 @@ struct Keeper {
     rooms: Rooms,
     storage: Storage,
     building: Lanes<DocumentId, Due, Built>,
+    /// Long documents that wait for a lane.
+    backlog: VecDeque<Due>,
+    /// Short documents that are built now.
+    short: usize,
     /// What is built and not yet stored: at most a batch, and what one room or order brought.
     pending: Vec<NewVersion>,
     /// The orders that wait for those.
@@ -183,6 +198,8 @@ impl Keeper {
             rooms,
             storage,
             building: Lanes::new(BUILT_AT_ONCE, build),
+            backlog: VecDeque::new(),
+            short: 0,
             pending: Vec::new(),
             waiters: Vec::new(),
             flushing: Vec::new(),
@@ -226,7 +243,7 @@ impl Keeper {
                 // The points wait in their rooms.
                 return;
             }
-            if self.building.jobs_of(room.document) == 0 {
+            if self.jobs_of(room.document) == 0 {
                 self.take_in(room.due_points(terms, now), None).await;
             }
         }
@@ -243,21 +260,34 @@ impl Keeper {
         }
         for point in points {
             let document = point.document;
-            let jobs = self.building.jobs_of(document);
+            let jobs = self.jobs_of(document);
             if POINTS_AT_ONCE <= jobs {
                 tracing::warn!(%document, "a version is given up: those before it are still built");
                 continue;
             }
-            if jobs == 0 {
-                self.make_room().await;
+            // The versions of one document are built in their order.
+            let may_pass = is_short(&point) && self.building.jobs_of(document) == jobs;
+            let due = Due { point, waiter: waiter.cloned(), is_short: may_pass && jobs == 0 };
+            if due.is_short || !may_pass {
+                self.make_room(&due).await;
             }
-            self.building.add(document, Due { point, waiter: waiter.cloned() });
+            if may_pass {
+                self.short += usize::from(due.is_short);
+                self.building.add(document, due);
+            } else {
+                self.backlog.push_back(due);
+                self.build_backlog();
+            }
         }
     }
 
-    /// Waits until one more document may be built.
-    async fn make_room(&mut self) {
-        while self.building.is_full()
+    /// Waits until a version may be built, or stand in the backlog.
+    async fn make_room(&mut self, due: &Due) {
+        let is_full = |keeper: &Self| match due.is_short {
+            true => SHORT_AT_ONCE <= keeper.short,
+            false => keeper.is_backlog_full(&due.point),
+        };
+        while is_full(self)
             && let Some(built) = self.building.next().await
         {
             self.take_built(built);
@@ -265,9 +295,32 @@ impl Keeper {
         }
     }
 
+    /// Versions of a document that are built or wait for it.
+    fn jobs_of(&self, document: DocumentId) -> usize {
+        let waiting = self.backlog.iter().filter(|due| due.point.document == document).count();
+        self.building.jobs_of(document).saturating_add(waiting)
+    }
+
+    /// Whether a further document has to wait outside of the backlog.
+    fn is_backlog_full(&self, point: &Point) -> bool {
+        let waiting: usize = self.backlog.iter().map(|due| due.point.snapshot.merged.len()).sum();
+        !self.backlog.is_empty() && BACKLOG_BYTES_MAX < waiting + point.snapshot.merged.len()
+    }
+
+    /// Starts what may be built of the backlog.
+    fn build_backlog(&mut self) {
+        while !self.building.is_full(self.short)
+            && let Some(due) = self.backlog.pop_front()
+        {
+            self.building.add(due.point.document, due);
+        }
+    }
+
     /// Takes a version that was built, to be stored with others.
     fn take_built(&mut self, (due, built): Built) {
-        let Due { point, waiter } = due;
+        let Due { point, waiter, is_short } = due;
+        self.short = self.short.saturating_sub(usize::from(is_short));
+        self.build_backlog();
         let document = point.document;
         match built {
             Ok(version) => {
@@ -330,6 +383,10 @@ impl Keeper {
     }
 }
 
+fn is_short(point: &Point) -> bool {
+    point.snapshot.merged.len() <= SHORT_BYTES
+}
+
 /// The version of a point. `None`: there is one already, perhaps by another server.
 async fn build(
     rooms: &Rooms,
@@ -342,7 +399,8 @@ async fn build(
     if newest.first().is_some_and(|newest| seq <= newest.seq) {
         return Ok(None);
     }
-    let snapshot = Snapshot { place: Some(rooms.place(document).await?), ..snapshot };
+    let place = if is_short(point) { None } else { Some(rooms.place(document).await?) };
+    let snapshot = Snapshot { place, ..snapshot };
     let pack = |text: &Text| Packed::of(&text.content());
     let text = rooms.read_text(document, snapshot, pack).await?;
     Ok(Some(NewVersion {

@@ -36,8 +36,10 @@ use crate::seats::Sessions;
 use crate::seats::handle::Seated;
 use crate::seats::joining::Arriving;
 use crate::sessions::session::{Holding, Phase, Sitter, pass_of};
+use crate::sessions::store_budget::StoreBudget;
 use crate::storage::error::StorageError;
 use crate::storage::seats::{Door, Ratified};
+use crate::storage::users::changes;
 
 /// Claims for one seat before giving up: each further one means that somebody else moved.
 const CLAIM_TRIES: usize = 4;
@@ -55,6 +57,8 @@ pub struct Ask {
     pub role: Role,
     /// Whether the client understands events.
     pub wants_events: bool,
+    /// The budget that pays for the bytes of each edit, if the user is a guest.
+    pub store_budget: Option<StoreBudget>,
     /// The secret of a seat whose socket died.
     pub resume: Option<String>,
     /// Whether to end one's own session elsewhere.
@@ -113,7 +117,7 @@ impl Sessions {
     async fn try_sit(&self, ask: Ask, outbox: Outbox) -> Result<Seated, Close> {
         self.not_draining()?;
         let seat = Seat::new(ask.link, ask.role);
-        let Door { link, floor } = self.door_for(&ask, seat).await?;
+        let Door { link, floor, .. } = self.door_for(&ask, seat).await?;
         let sitter = Sitter {
             session: SessionId::generate(),
             seat,
@@ -121,6 +125,7 @@ impl Sessions {
             user: ask.user.clone(),
             resume: resume_secret(),
             wants_events: ask.wants_events,
+            store_budget: ask.store_budget.clone(),
         };
         let holding = Arc::new(Holding::claiming(sitter, outbox));
         ask.arriving.is(&holding);
@@ -176,18 +181,32 @@ impl Sessions {
         Ok(door)
     }
 
-    /// Stores the name in the token if it is not the stored one. The link has both names already, so
-    /// an unchanged name costs a claim nothing; a failure costs the user a name and not the seat.
+    /// Stores the name in the token if it is not the stored one, or its time if the token is newer. The
+    /// door has both already, so a claim reads nothing for it. The claim waits for a new name alone;
+    /// a task stores a new time. A failure costs the user a name and not the seat.
     async fn rename(&self, ask: &Ask, door: &Door) {
         let stored = match ask.role {
             Role::Writer => Some(&door.link.writer),
             Role::Reviewer => door.link.reviewer.as_ref(),
         };
-        if stored.is_some_and(|stored| stored.name == ask.user.name) {
+        let stored = stored.map(|stored| stored.name.as_str()).zip(door.named_at);
+        if !changes(stored, &ask.user.name, ask.issued_at) {
             return;
         }
-        if let Err(error) = self.shared.storage.save_user(&ask.user, ask.issued_at).await {
-            tracing::warn!(%error, "a user's new name cannot be stored");
+        let is_renamed = stored.is_none_or(|(name, _)| name != ask.user.name);
+        let (shared, user, issued_at) = (Arc::clone(&self.shared), ask.user.clone(), ask.issued_at);
+        let saving = async move {
+            // New times are stored one at a time: edits do not wait for the commits of all who come at
+            // the same moment. A new name waits for no other user.
+            let _turn = if is_renamed { None } else { shared.namings.acquire().await.ok() };
+            if let Err(error) = shared.storage.save_user(&user, issued_at).await {
+                tracing::warn!(%error, "the name in a token cannot be stored");
+            }
+        };
+        if is_renamed {
+            saving.await;
+        } else {
+            self.shared.tasks.spawn(saving);
         }
     }
 

@@ -29,7 +29,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use governor::clock::DefaultClock;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, Semaphore};
 use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -105,6 +105,8 @@ pub(crate) struct Shared {
     /// No session is seated any more.
     pub(crate) draining: AtomicBool,
     pub(crate) budgets: UserBudgets,
+    /// The turn of a session that stores the time of the name in its token.
+    pub(crate) namings: Semaphore,
     /// Counts rates. Made once: that asks the processor what it is, slowly under a hypervisor.
     pub(crate) clock: DefaultClock,
     /// What was asked of the other servers.
@@ -172,6 +174,7 @@ impl Sessions {
             ratifying_due: Notify::new(),
             draining: AtomicBool::new(false),
             budgets: UserBudgets::new(&limits),
+            namings: Semaphore::new(1),
             clock: DefaultClock::default(),
             questions: Questions::default(),
             stop: CancellationToken::new(),

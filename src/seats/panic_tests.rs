@@ -48,6 +48,7 @@ impl Office {
             link: self.stored.link,
             role: Role::Writer,
             wants_events: false,
+            store_budget: None,
             resume: None,
             takes_over: false,
             waits: Duration::ZERO,

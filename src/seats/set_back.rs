@@ -6,6 +6,9 @@
 //!
 //! A set-back may take the grants of thousands of seats, and each is one commit. So a task of its own
 //! compares and ratifies, some grants at once: the revocations of the next tick wait for none of them (G16).
+//!
+//! The same comparison finds sessions whose seat a later grant or an eviction took, by a server that
+//! died before it told this one.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -18,6 +21,7 @@ use tokio::time::Instant;
 use crate::domain::fence::Fence;
 use crate::domain::limits::GRANTS_RATIFIED_AT_ONCE;
 use crate::domain::seat::Seat;
+use crate::outbox::close::LostReason;
 use crate::seats::Sessions;
 use crate::sessions::session::{Holding, Phase};
 use crate::storage::seats::Ratified;
@@ -55,6 +59,7 @@ impl Sessions {
             // The next tick comes.
             Err(error) => return tracing::debug!(%error, "the ratified fences cannot be read"),
         };
+        self.end_overtaken(&seated, &fences).await;
         seated.retain(|holding| {
             let ratified = fences.get(&holding.sitter.seat);
             ratified.is_some_and(|ratified| *ratified < holding.fence())
@@ -79,6 +84,39 @@ impl Sessions {
             }
             Ok(Ratified::Refused { .. } | Ratified::Gone) => {}
             Err(error) => tracing::warn!(%seat, %error, "a lost grant cannot be ratified"),
+        }
+    }
+
+    /// Ends the sessions whose fence is below the ratified one: the database refuses their writes. The
+    /// server that raised the fence died before its message, and a renewal does not compare fences.
+    async fn end_overtaken(&self, seated: &[Arc<Holding>], fences: &HashMap<Seat, Fence>) {
+        let mut overtaken = Vec::new();
+        for holding in seated {
+            let ratified = fences.get(&holding.sitter.seat).copied();
+            overtaken.extend(ratified.filter(|it| holding.fence() < *it).map(|it| (holding, it)));
+        }
+        if overtaken.is_empty() {
+            return;
+        }
+        let links: Vec<_> = overtaken.iter().map(|(holding, _)| holding.sitter.seat.link).collect();
+        // A revocation raises the fences too, and has a close code of its own.
+        let revoked = match self.shared.storage.revoked_among(&links).await {
+            Ok(revoked) => revoked,
+            // The next tick comes.
+            Err(error) => return tracing::debug!(%error, "share links cannot be read"),
+        };
+        for (holding, ratified) in overtaken {
+            let seat = holding.sitter.seat;
+            let reason = if revoked.contains(&seat.link) {
+                LostReason::Revoked
+            } else if ratified.0 == holding.fence().0.saturating_add(1) {
+                // An eviction raises the fence by one; the next grant's fence is a time in µs.
+                LostReason::Evicted
+            } else {
+                LostReason::TakenOver
+            };
+            tracing::info!(%seat, reason = reason.as_str(), "the tick found a higher fence");
+            self.lose(holding, reason);
         }
     }
 }

@@ -12,3 +12,4 @@ mod session_tests;
 mod shuttle_shim;
 #[cfg(test)]
 mod shuttle_tests;
+pub mod store_budget;

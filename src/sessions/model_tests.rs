@@ -23,6 +23,7 @@ impl Belief for Holding {
             user: held.owner.user,
             resume: String::new(),
             wants_events: false,
+            store_budget: None,
         };
         let holding = Self::claiming(sitter, outbox(1_000).0);
         holding.granted(held.fence, held.since, terms(ttl).trusted_until(sent_at));

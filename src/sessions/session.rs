@@ -33,6 +33,7 @@ use crate::locks::{Kept, Owner, Pass};
 use crate::outbox::Outbox;
 use crate::outbox::close::{Close, LostReason};
 use crate::outbox::event::Event;
+use crate::sessions::store_budget::StoreBudget;
 
 use super::shuttle_shim::{AtomicU64, Mutex, MutexGuard, Ordering, PoisonError};
 
@@ -67,6 +68,8 @@ pub struct Sitter {
     pub resume: String,
     /// Whether the client understands events.
     pub wants_events: bool,
+    /// The budget that pays for the bytes of each edit; none for a user with a token of the host.
+    pub store_budget: Option<StoreBudget>,
 }
 
 /// How long what a client said before it went may take to be read, up to its close.

@@ -21,6 +21,7 @@ fn held(until: Instant) -> Holding {
         user: User { id: "u1".parse().expect("an id"), name: "Kim".to_owned() },
         resume: String::new(),
         wants_events: true,
+        store_budget: None,
     };
     let holding = Holding::claiming(sitter, outbox(1_000).0);
     holding.granted(Fence(7), Utc::now(), until);

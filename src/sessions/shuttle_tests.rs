@@ -88,6 +88,7 @@ impl Scene {
             user: User { id: id(user), name: String::new() },
             resume: String::new(),
             wants_events: false,
+            store_budget: None,
         };
         let holding = Arc::new(Holding::claiming(sitter, outbox(1_000).0));
         self.registry.enter(Arc::clone(&holding));

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use bytes::Bytes;
 use chrono::{DateTime, Utc};
 
-use crate::domain::ids::{DocumentId, UserId};
+use crate::domain::ids::{DocumentId, ShareLinkId, UserId};
 use crate::domain::text::{count_characters, normalize_line_breaks, parse_title};
 use crate::domain::user::User;
 use crate::sharing::{Sharing, SharingError};
@@ -32,16 +32,17 @@ impl Sharing {
         if self.document_bytes < text.len() {
             return Err(SharingError::TooLong);
         }
-        // Counting and encoding megabytes would hold up everybody else on this worker.
-        let work = tokio::task::spawn_blocking(move || first_update(&text));
-        let (update, characters) = work.await?;
+        let turn = self.turns.next(&owner.id, address).await?;
+        // Counting and encoding megabytes would hold up everybody else on this worker. It is part of the
+        // turn, which the work keeps if the request ends: or sixteen clients would take all processors.
+        let work = tokio::task::spawn_blocking(move || (first_update(&text), turn));
+        let ((update, characters), _turn) = work.await?;
         if self.document_bytes < update.len() {
             return Err(SharingError::TooLong);
         }
         if !self.storage.has_room() {
             return Err(SharingError::StorageSpent);
         }
-        let _turn = self.turns.next(&owner.id, address).await?;
         self.quota.admit(self.storage.usage_of(&owner.id).await?, update.len())?;
         let id = DocumentId::generate();
         let new = NewDocument { id, title, owner: owner.clone(), update, characters, now };
@@ -108,9 +109,8 @@ impl Sharing {
         self.storage.rename_document(id, &title, now).await?.ok_or(NO_DOCUMENT)
     }
 
-    /// Deletes one of the caller's own documents with everything that hangs on it. Its share link
-    /// was revoked before, or people would go on typing into nothing: see
-    /// [`unshare`](Self::unshare).
+    /// Deletes one of the caller's own documents with everything that hangs on it, and says which
+    /// share link it had: the caller ends the sessions of that link.
     ///
     /// # Errors
     ///
@@ -119,9 +119,11 @@ impl Sharing {
         &self,
         caller: &UserId,
         id: DocumentId,
-    ) -> Result<(), SharingError> {
+    ) -> Result<Option<ShareLinkId>, SharingError> {
         self.document(caller, id).await?;
-        if self.storage.delete_document(id).await? { Ok(()) } else { Err(NO_DOCUMENT) }
+        let link = self.storage.link_of(id).await?;
+        let deleted = self.storage.delete_document(id).await?;
+        deleted.then(|| link.map(|link| link.id)).ok_or(NO_DOCUMENT)
     }
 }
 

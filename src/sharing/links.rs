@@ -53,23 +53,6 @@ impl Sharing {
         Ok(Shared { invite: self.invites.of(link.id), link, found })
     }
 
-    /// Revokes the share link of the caller's document, if it has one, and says which.
-    ///
-    /// # Errors
-    ///
-    /// [`SharingError::NotFound`] when the document is not there, or not the caller's.
-    pub async fn unshare(
-        &self,
-        caller: &UserId,
-        document: DocumentId,
-        now: DateTime<Utc>,
-    ) -> Result<Option<ShareLinkId>, SharingError> {
-        self.document(caller, document).await?;
-        let Some(link) = self.storage.link_of(document).await? else { return Ok(None) };
-        self.storage.revoke_link(link.id, now).await?;
-        Ok(Some(link.id))
-    }
-
     /// The links on which the caller writes or reviews, newest first.
     ///
     /// # Errors

@@ -85,6 +85,8 @@ pub struct Door {
     pub link: ShareLink,
     /// The last fence that was ratified for the seat; a grant must be above it.
     pub floor: Fence,
+    /// The time of the token that the name of the seat's user is from; none of a seat without a user.
+    pub named_at: Option<DateTime<Utc>>,
 }
 
 /// What the database says to a grant.

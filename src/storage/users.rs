@@ -26,7 +26,8 @@ impl Storage {
 
 /// Whether a token of `issued_at` with this name changes the row: the stored name, and the time of the
 /// token that it is from.
-pub(in crate::storage) fn changes(
+#[must_use]
+pub fn changes(
     stored: Option<(&str, DateTime<Utc>)>,
     name: &str,
     issued_at: DateTime<Utc>,

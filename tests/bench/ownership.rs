@@ -98,6 +98,7 @@ fn sitter(user: User, seat: Seat) -> Sitter {
         user,
         resume: String::new(),
         wants_events: true,
+        store_budget: None,
     }
 }
 

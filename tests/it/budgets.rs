@@ -147,6 +147,13 @@ async fn g17_a_list_of_reviews_ends_a_page_behind_a_mebibyte() {
     assert_eq!((read, pages), (24, 2));
 }
 
+/// A user of the host application.
+async fn user_with_token(server: &Server) -> Person {
+    let arguments = ["token", "--sub", "host-user", "--name", "Park"];
+    let token = galley(server.folder(), &arguments).await.ok().trim().to_owned();
+    Person { id: "host-user".to_owned(), name: "Park".to_owned(), token }
+}
+
 /// The answer to a new document of so many bytes.
 async fn create(server: &Server, who: &Person, bytes: usize) -> Answer {
     let body = json!({ "title": "t", "text": "a".repeat(bytes) });
@@ -176,10 +183,83 @@ async fn g17_the_guests_of_an_address_store_no_more_than_its_budget_and_users_wi
     create(&server, &kim, 60_000).await.ok(201);
     create(&server, &lee, 60_000).await.problem(429, "too-many-requests");
     create(&server, &lee, 30_000).await.ok(201);
-    let arguments = ["token", "--sub", "host-user", "--name", "Park"];
-    let token = galley(server.folder(), &arguments).await.ok().trim().to_owned();
-    let park = Person { id: "host-user".to_owned(), name: "Park".to_owned(), token };
+    let park = user_with_token(&server).await;
     create(&server, &park, 60_000).await.ok(201);
+}
+
+/// Goal (M7): edits and reviews cost the disk as documents do. A refused edit leaves the saved text as it is.
+#[tokio::test]
+async fn g17_what_guests_type_is_charged_to_their_address() {
+    let server = Server::with(&[("LIMITS__GUEST_BYTES_PER_HOUR", "100000")]).await;
+    let (desk, other) = (server.desk("a").await, server.desk("another").await);
+    let (writer, reviewer) = (server.writer(&desk).await, server.reviewer(&desk).await);
+    let second = server.writer(&other).await;
+    let bare = server.desk("bare").await;
+    let quiet = server.knock(&bare, "writer", "").await;
+    quiet.synced().await;
+    writer.append(&"x".repeat(60_000));
+    writer.saved().await;
+
+    second.append(&"x".repeat(60_000));
+    let problem = second.event("problem").await;
+    assert_eq!(
+        (&problem["type"], &problem["status"]),
+        (&json!("/problems/unsaved-full"), &json!(429))
+    );
+    assert_eq!(second.event("denied").await["reason"], "not-stored");
+    assert!(second.is_open());
+    assert_eq!(server.text(&other.writer, &other.document).await, "another");
+    // The client is to say so to its user in the only way that it has.
+    quiet.append(&"x".repeat(60_000));
+    assert_eq!(quiet.closed().await, (4529, "too-many-bytes".to_owned()));
+    create(&server, &other.writer, 60_000).await.problem(429, "too-many-requests");
+    let long = draft("?", Some(&"x".repeat(60_000)));
+    let review = server.post(&desk.reviewer, &reviews(&desk), long).await;
+    review.problem(429, "too-many-requests");
+
+    // Within the budget all goes on, and a user with a token has no part in it.
+    writer.append("!");
+    writer.saved().await;
+    server.post(&desk.reviewer, &reviews(&desk), draft("?", None)).await.ok(201);
+    assert!(reviewer.is_open());
+    let park = server.desk_of(user_with_token(&server).await, server.guest("Lee").await, "").await;
+    let third = server.writer(&park).await;
+    third.append(&"x".repeat(200_000));
+    third.saved().await;
+}
+
+/// Goal: a refused edit stays in its client, and is asked for when the budget has room again.
+#[tokio::test]
+async fn g17_an_edit_above_the_budget_of_an_address_is_stored_when_there_is_room() {
+    // A thousand bytes a second.
+    let server = Server::with(&[("LIMITS__GUEST_BYTES_PER_HOUR", "3600000")]).await;
+    let desk = server.desk("").await;
+    let writer = server.writer(&desk).await;
+    for _ in 0..2 {
+        writer.append(&"x".repeat(1_795_000));
+        writer.saved().await;
+    }
+    let give_up_at = Instant::now() + PATIENCE;
+    while !writer.take_events().iter().any(|event| event["type"] == "/problems/unsaved-full") {
+        assert!(Instant::now() < give_up_at, "the budget has no end");
+        writer.append(&"y".repeat(1_000));
+        sleep(Duration::from_millis(100)).await;
+    }
+    let text = writer.text();
+    writer.saved().await;
+    assert!(server.text(&desk.writer, &desk.document).await == text);
+}
+
+/// Goal: the quota of a user counts edits as they are stored, also where SQLite keeps them in its journal.
+#[tokio::test]
+async fn g17_what_a_user_types_counts_when_the_next_document_is_created() {
+    let server = Server::with(&[("LIMITS__USER_BYTES", "100000")]).await;
+    let desk = server.desk("").await;
+    let writer = server.writer(&desk).await;
+    create(&server, &desk.writer, 10).await.ok(201);
+    writer.append(&"x".repeat(100_000));
+    writer.saved().await;
+    create(&server, &desk.writer, 10).await.problem(409, "quota-spent");
 }
 
 /// Goal: above its bound the database takes what people type, and nothing new.

@@ -175,7 +175,7 @@ fn by_clients(first: u32, count: u32) -> Vec<u8> {
 }
 
 /// One text, and letters each of which stands right of another unit of it.
-fn split(letters: u32, splits: u32) -> Vec<u8> {
+pub(crate) fn split(letters: u32, splits: u32) -> Vec<u8> {
     let mut update = vec![2, 1, 100, 0, 4, 1, 7];
     update.extend_from_slice(b"content");
     number(&mut update, letters);

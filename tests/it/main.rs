@@ -15,7 +15,6 @@ mod desk;
 mod full;
 mod inside;
 mod peer;
-#[expect(dead_code, reason = "what only the tests of storage use")]
 #[path = "../storage/server.rs"]
 mod postgres_server;
 mod process;
@@ -44,6 +43,7 @@ use redis_server as server;
 mod shifted_redis;
 
 mod across;
+mod acts;
 mod admin;
 mod admin_locks;
 mod budgets;
@@ -52,10 +52,12 @@ mod clock;
 mod cluster;
 mod company;
 mod cost;
+mod costly;
 mod crash_points;
 mod damaged;
 mod delivery;
 mod documents;
+mod dropped;
 mod edge_rules;
 mod figures;
 mod gaps;

@@ -14,7 +14,8 @@ use crate::redis_server::PATIENCE;
 
 /// A running server. Killed on drop.
 pub(crate) struct Server {
-    process: Child,
+    /// None: it runs inside the test process.
+    process: Option<Child>,
     folder: Arc<TempDir>,
     environment: Vec<(String, String)>,
     /// `http://127.0.0.1:PORT`
@@ -86,7 +87,17 @@ impl Server {
         let url = line.split_whitespace().find(|word| word.starts_with("http://"));
         let url = url.expect("the line names an address").trim_end_matches('/').to_owned();
         let http = reqwest::Client::new();
-        Self { process, folder, environment, url, http }
+        Self { process: Some(process), folder, environment, url, http }
+    }
+
+    /// A server that the test process itself runs, at that address.
+    pub(crate) fn inside(folder: Arc<TempDir>, url: String) -> Self {
+        let http = reqwest::Client::new();
+        Self { process: None, folder, environment: Vec::new(), url, http }
+    }
+
+    fn process(&mut self) -> &mut Child {
+        self.process.as_mut().expect("a process of its own")
     }
 
     /// The folder it runs in.
@@ -101,7 +112,7 @@ impl Server {
 
     /// `kill -9`: nothing is said, nothing is flushed.
     pub(crate) async fn kill(&mut self) {
-        self.process.kill().await.expect("it can be killed");
+        self.process().kill().await.expect("it can be killed");
     }
 
     /// `SIGTERM`, and the exit that follows.
@@ -113,12 +124,12 @@ impl Server {
     /// `SIGTERM`, and an exit within `bound`, whatever its status.
     pub(crate) async fn stops_within(&mut self, bound: std::time::Duration) {
         self.signal("-TERM").await;
-        timeout(bound, self.process.wait()).await.expect("it stops in time").expect("a status");
+        timeout(bound, self.process().wait()).await.expect("it stops in time").expect("a status");
     }
 
     /// The exit, which something else brings about.
     pub(crate) async fn ended(&mut self) -> std::process::ExitStatus {
-        timeout(PATIENCE, self.process.wait()).await.expect("it stops in time").expect("a status")
+        timeout(PATIENCE, self.process().wait()).await.expect("it stops in time").expect("a status")
     }
 
     /// Starts it again on the same data, on another port.
@@ -136,7 +147,7 @@ impl Server {
 
     /// Its process id.
     pub(crate) fn id(&self) -> u32 {
-        self.process.id().expect("it runs")
+        self.process.as_ref().and_then(Child::id).expect("it runs")
     }
 
     pub(crate) async fn signal(&self, signal: &str) {

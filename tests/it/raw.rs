@@ -85,12 +85,28 @@ pub(crate) fn frame(first: u8, body: &[u8]) -> Vec<u8> {
     out
 }
 
-/// Reads to the server's close: its code and reason. None if the connection ended without one.
-pub(crate) async fn closed(socket: &mut TcpStream) -> Option<(u16, String)> {
-    timeout(PATIENCE, read_to_close(socket)).await.expect("an end in time")
+/// Reads to the server's close, or to its pong: then the server has read everything before the ping and
+/// keeps the socket.
+pub(crate) async fn closed_before_a_pong(socket: &mut TcpStream) -> Option<(u16, String)> {
+    let ending = timeout(PATIENCE, read_to(socket, &[FIN | CLOSE, FIN | PONG])).await;
+    let (first, body) = ending.expect("a pong or a close in time").expect("no other end");
+    (first == FIN | CLOSE).then(|| close_of(&body)).flatten()
 }
 
-async fn read_to_close(socket: &mut TcpStream) -> Option<(u16, String)> {
+/// Reads to the server's close: its code and reason. None if the connection ended without one.
+pub(crate) async fn closed(socket: &mut TcpStream) -> Option<(u16, String)> {
+    let ending = timeout(PATIENCE, read_to(socket, &[FIN | CLOSE])).await;
+    close_of(&ending.expect("an end in time")?.1)
+}
+
+fn close_of(body: &[u8]) -> Option<(u16, String)> {
+    let (code, reason) = body.split_first_chunk()?;
+    let reason = String::from_utf8_lossy(reason).into_owned();
+    Some((u16::from_be_bytes(*code), reason))
+}
+
+/// Reads to the first frame that begins with one of these bytes. None if the connection ended before.
+async fn read_to(socket: &mut TcpStream, wanted: &[u8]) -> Option<(u8, Vec<u8>)> {
     loop {
         let first = socket.read_u8().await.ok()?;
         let length = match socket.read_u8().await.ok()? {
@@ -100,10 +116,8 @@ async fn read_to_close(socket: &mut TcpStream) -> Option<(u16, String)> {
         };
         let mut body = vec![0; usize::try_from(length).ok()?];
         socket.read_exact(&mut body).await.ok()?;
-        if first == FIN | CLOSE {
-            let (code, reason) = body.split_first_chunk()?;
-            let reason = String::from_utf8_lossy(reason).into_owned();
-            return Some((u16::from_be_bytes(*code), reason));
+        if wanted.contains(&first) {
+            return Some((first, body));
         }
     }
 }

@@ -6,6 +6,8 @@ use std::process::Output;
 
 use tokio::process::Command;
 
+use crate::process::Server;
+
 /// What a command left behind.
 pub(crate) struct Ran(Output);
 
@@ -178,4 +180,21 @@ async fn a_port_in_use_stops_the_start_with_one_clear_line() {
     assert!(complaint.contains(&format!("cannot listen on {address}")), "{complaint}");
     let log = String::from_utf8_lossy(&ran.0.stdout);
     assert!(!log.contains("ERROR") && !complaint.contains("ERROR"), "{log}{complaint}");
+}
+
+/// Goal (W1): an operator learns that other users of the host can read the texts. A new file is private.
+#[tokio::test]
+async fn g14_the_log_warns_of_a_database_that_other_users_can_read() {
+    let warning = "other users of this machine can read the database";
+    let mut server = Server::start().await;
+    assert!(server.stop().await.success());
+    server.start_again().await;
+    assert!(!server.log().contains(warning), "{}", server.log());
+    assert!(server.stop().await.success());
+    let file = server.folder().join("data/galley.db");
+    std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o644)).expect("a mode");
+    server.start_again().await;
+    let log = server.log();
+    let line = log.lines().find(|line| line.contains(warning)).expect("a warning");
+    assert!(line.contains("galley.db") && line.contains("644"), "{line}");
 }

@@ -1,15 +1,19 @@
 //! Who gets in, by what, and from where.
 
+use std::time::Duration;
+
 use futures_util::StreamExt as _;
 use reqwest::StatusCode;
 use reqwest::header::{HeaderMap, ORIGIN, SET_COOKIE};
 use serde_json::{Value, json};
+use tokio::time::{sleep, timeout};
 use tokio_tungstenite::connect_async;
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest as _;
 
 use crate::desk::{Answer, Desk, Person};
 use crate::process::Server;
+use crate::redis_server::PATIENCE;
 use crate::rest_commands::galley;
 
 /// Sends a request by cookie, as a browser would.
@@ -233,6 +237,32 @@ async fn a_name_is_stored_at_the_seat_and_only_from_the_newest_token() {
     let old = server.knock(&desk, "reviewer", "events=1&takeover=1").await;
     old.event("seat.granted").await;
     assert_eq!(names().await, (json!("Kim Minsu"), json!("Lee Seoyeon")));
+}
+
+/// Goal: a page that opens a seat and calls nothing else uses its token, so an older one does not rename.
+#[tokio::test]
+async fn a_token_that_only_opens_a_seat_is_the_newest_of_its_user() {
+    let server = Server::start().await;
+    let (kim, lee) = (signed(&server, "kim", "Kim", 500), signed(&server, "lee", "Lee", 500));
+    let desk = server.desk_of(kim, lee, "Text.").await;
+    let newest = Desk { writer: signed(&server, "kim", "Kim", 100), ..desk };
+    let _writer = server.writer(&newest).await;
+    let since = (chrono::Utc::now().timestamp() - 200) * 1_000;
+    let mut database = server.database().await;
+    let stored = async {
+        let select = "SELECT updated_at FROM users WHERE id = 'kim'";
+        while sqlx::query_scalar::<_, i64>(select).fetch_one(&mut database).await.expect("a row")
+            < since
+        {
+            sleep(Duration::from_millis(20)).await;
+        }
+    };
+    timeout(PATIENCE, stored).await.expect("the time of the name moves");
+    let between = signed(&server, "kim", "Kim Before", 300);
+    let body = json!({ "title": "Another", "text": "" });
+    let made = server.post(&between, "/api/documents", body).await.ok(201);
+    let path = format!("/api/documents/{}", made["id"].as_str().expect("an id"));
+    assert_eq!(server.get(&between, &path).await.ok(200)["owner"]["name"], "Kim");
 }
 
 #[tokio::test]

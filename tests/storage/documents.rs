@@ -10,7 +10,7 @@ use galley::storage::pagination::Page;
 use galley::storage::reviews::NewReview;
 use galley::storage::seats::Guarded;
 
-use crate::harness::{self, Desk, at, edit, new_review, user};
+use crate::harness::{self, Desk, append_one, at, edit, new_review, user};
 
 crate::on_both_engines! {
     documents:
@@ -169,9 +169,12 @@ pub(crate) async fn g17_the_documents_of_a_user_and_the_whole_database_are_measu
     let empty = desk.document_of(&kim, at(1)).await.id;
     desk.document_of(&lee, at(1)).await;
     assert_eq!(storage.usage_of(&kim.id).await.unwrap(), Usage { documents: 2, bytes: 300_000 });
+    // An edit is counted when it is stored, whatever table it is in.
+    append_one(storage, edit(empty, vec![b'x'; 50_000])).await;
+    assert_eq!(storage.usage_of(&kim.id).await.unwrap(), Usage { documents: 2, bytes: 350_000 });
     // Merging replaces the rows.
     storage.compact(new.id, 1, &Bytes::from(update[..200_000].to_vec())).await.unwrap();
-    assert_eq!(storage.usage_of(&kim.id).await.unwrap(), Usage { documents: 2, bytes: 200_000 });
+    assert_eq!(storage.usage_of(&kim.id).await.unwrap(), Usage { documents: 2, bytes: 250_000 });
     let after = storage.stored_bytes().await.unwrap();
     assert!(before + 150_000 < after, "{before} before, {after} after");
     assert!(storage.has_room());

@@ -95,6 +95,8 @@ pub(crate) async fn who_comes_together_finds_each_their_own_door(desk: Desk) {
         assert_eq!(door.link.reviewer, reviewer, "{seat}");
         let document = links.iter().find(|link| link.id == seat.link).map(|it| it.document_id);
         assert_eq!(Some(door.link.document_id), document, "{seat}");
+        let has_user = seat.role == Role::Writer || seat.link == joined;
+        assert_eq!(door.named_at.is_some(), has_user, "{seat}");
     }
 }
 

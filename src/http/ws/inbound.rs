@@ -15,7 +15,7 @@ use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use crate::domain::limits::{LONG_MESSAGE_BYTES, UNCHARGED_BYTES_MAX};
+use crate::domain::limits::{EARLY_BYTES_MAX, LONG_MESSAGE_BYTES, UNCHARGED_BYTES_MAX};
 use crate::http::byte_budget::Charge;
 
 /// Most bytes of a frame's head: two, a length of eight, and a mask of four.
@@ -24,6 +24,8 @@ const HEAD_BYTES_MAX: usize = 14;
 const FIN: u8 = 0x80;
 /// The bit of opcodes that carry no data: close, ping, pong.
 const CONTROL: u8 = 0x08;
+/// The first byte of a frame that is a whole binary message.
+const WHOLE_BINARY: u8 = FIN | 2;
 /// The bit that says that a mask follows.
 const MASKED: u8 = 0x80;
 
@@ -37,6 +39,9 @@ pub(crate) struct Inbound {
     is_charged: AtomicBool,
     /// The last bytes were the end of a request's head, and nothing came after it.
     is_at_end: AtomicBool,
+    /// The longest message that the transport skips; zero unless the session waits for its seat.
+    skips_to: AtomicU64,
+    has_skipped: AtomicBool,
     /// Set when the connection becomes a websocket.
     charge: OnceLock<Mutex<Charge>>,
 }
@@ -46,6 +51,33 @@ impl Inbound {
     pub(crate) fn begin(&self, charge: Charge) {
         // A connection is upgraded once.
         let _first = self.charge.set(Mutex::new(charge));
+    }
+
+    /// The session waits for its seat: the transport skips long messages of up to `bytes` and reads the
+    /// connection at the pace of a waiter. The library refuses longer messages.
+    pub(crate) fn begin_wait(&self, bytes: u64) {
+        self.skips_to.store(bytes, Ordering::Relaxed);
+    }
+
+    /// The wait is over.
+    pub(crate) fn end_wait(&self) {
+        self.skips_to.store(0, Ordering::Relaxed);
+    }
+
+    /// Whether the session waits for its seat.
+    pub(crate) fn is_waiting(&self) -> bool {
+        self.skips_to.load(Ordering::Relaxed) != 0
+    }
+
+    /// Whether the transport has skipped a message.
+    pub(crate) fn has_skipped(&self) -> bool {
+        self.has_skipped.load(Ordering::Relaxed)
+    }
+
+    /// Whether the transport skips a frame that begins with the byte `first`.
+    fn skips(&self, first: u8, length: u64) -> bool {
+        let longest = self.skips_to.load(Ordering::Relaxed);
+        first == WHOLE_BINARY && (EARLY_BYTES_MAX as u64) < length && length <= longest
     }
 
     /// Whether the client waits for an answer. A websocket's frames begin behind that answer: with other
@@ -103,6 +135,8 @@ pub(crate) struct FrameHeads {
     /// Bytes of the frame's payload, and how many of them are still to come.
     length: u64,
     left: u64,
+    /// Bytes that the transport is to skip.
+    skip: u64,
     /// The last bytes before a websocket.
     tail: Vec<u8>,
 }
@@ -116,6 +150,7 @@ impl FrameHeads {
             head_bytes: 0,
             length: 0,
             left: 0,
+            skip: 0,
             tail: Vec::new(),
         }
     }
@@ -125,7 +160,18 @@ impl FrameHeads {
         &self.inbound
     }
 
-    /// The transport read these bytes. Returns how many of them to hand on; the others are to come again.
+    /// Bytes that the transport is to skip before it hands on others.
+    pub(crate) fn to_skip(&self) -> u64 {
+        self.skip
+    }
+
+    /// The transport has skipped so many bytes.
+    pub(crate) fn skipped(&mut self, bytes: usize) {
+        self.skip = self.skip.saturating_sub(bytes as u64);
+    }
+
+    /// The transport read these bytes. Returns how many of them to hand on; the others are to come again,
+    /// behind those [to skip](Self::to_skip).
     ///
     /// # Errors
     ///
@@ -136,17 +182,35 @@ impl FrameHeads {
             return Ok(whole.len());
         }
         let mut bytes = whole;
+        // Where the frame begins; none if the library has a part of its head.
+        let mut begin = None;
         while !bytes.is_empty() {
             if self.left != 0 {
                 bytes = self.read_payload(bytes)?;
                 continue;
             }
+            let at = whole.len() - bytes.len();
+            if self.head_bytes == 0 {
+                begin = Some(at);
+            }
             bytes = self.read_head(bytes);
+            if let Some(begin) = begin.filter(|_| self.is_to_be_skipped()) {
+                let head_bytes = (at + 1 - begin) as u64;
+                self.skip = head_bytes.saturating_add(std::mem::take(&mut self.left));
+                self.inbound.has_skipped.store(true, Ordering::Relaxed);
+                return Ok(begin);
+            }
             if LONG_MESSAGE_BYTES < self.left && !bytes.is_empty() {
                 return Ok(whole.len() - bytes.len());
             }
         }
         Ok(whole.len())
+    }
+
+    /// Whether the head of a frame is whole, and the frame is one to skip.
+    fn is_to_be_skipped(&self) -> bool {
+        let first = self.head.first().copied().unwrap_or_default();
+        self.left != 0 && self.inbound.skips(first, self.length)
     }
 
     /// Counts the bytes of the frame's payload, and returns those behind it.
@@ -326,6 +390,37 @@ mod tests {
         assert_eq!(heads.read(&bytes[..2_000]).expect("room"), 26 + 14);
         assert_eq!(heads.read(&bytes[40..2_000]).expect("room"), 1_960);
         assert_eq!(heads.read(&bytes[2_000..]).expect("room"), bytes.len() - 2_000);
+    }
+
+    /// H5: the server made room for each long message of a waiter, and dropped the message when it had it.
+    #[test]
+    fn g17_a_long_message_of_a_waiter_is_skipped_from_its_head() {
+        let (mut heads, _budget) = heads(1_000_000);
+        heads.inbound.begin_wait(200_000);
+        let (short, long) = (frame(FIN | BINARY, 20), frame(FIN | BINARY, 100_000));
+        let bytes = [short.clone(), long.clone()].concat();
+        assert_eq!(heads.read(&bytes[..2_000]).expect("room"), short.len());
+        assert_eq!((heads.to_skip(), charged(&heads)), (long.len() as u64, 0));
+        assert!(heads.inbound.has_skipped());
+        heads.skipped(long.len() - 1);
+        heads.skipped(1);
+        assert_eq!(heads.to_skip(), 0);
+        assert_eq!(heads.read(&short).expect("room"), short.len());
+        // Of this one the library has the first byte already.
+        let parts = long.split_at(1);
+        assert_eq!(heads.read(parts.0).expect("room"), 1);
+        assert_eq!(heads.read(parts.1).expect("room"), 13);
+        assert_eq!(heads.read(&parts.1[13..]).expect("room"), 100_000);
+        heads.inbound.release(100_000);
+        for other in [frame(FIN | BINARY, 200_001), frame(FIN | 1, 100_000), frame(BINARY, 100_000)]
+        {
+            assert_eq!(heads.read(&other).expect("room"), 14);
+            assert_eq!(heads.read(&other[14..]).expect("room"), other.len() - 14);
+            heads.inbound.release(other.len() as u64);
+        }
+        heads.inbound.end_wait();
+        assert_eq!(heads.read(&long).expect("room"), 14);
+        assert_eq!(heads.to_skip(), 0);
     }
 
     #[test]

@@ -136,12 +136,15 @@ pub(crate) fn open(
     let may_join = limiter.may_join(user, peer);
     let payer = Payer::of(user, peer);
     inbound.begin(budget.open(payer.clone()));
+    inbound.begin_wait(sessions.limits().message_bytes as u64);
     let asked = identity.and_then(|identity| {
         if query.len() < named {
             // Which of the two is meant, is nobody's guess.
             return Err(Close::Malformed("query"));
         }
-        Ok((ask(&identity, link, role, &query)?, identity))
+        let store_budget = state.guest_bytes.budget_of(&identity, peer);
+        let ask = Ask { store_budget, ..ask(&identity, link, role, &query)? };
+        Ok((ask, identity))
     });
     let (message_bytes, document_bytes) =
         (sessions.limits().message_bytes, sessions.limits().document_bytes);
@@ -235,6 +238,9 @@ impl Wire {
                 // A page that understands events understands close codes too, and stays away.
                 let delay = if is_taken && !wants_events {
                     tarpit.delay(&user, seat, knocked_at)
+                } else if close == TOO_MANY_BYTES {
+                    // Or a client that is closed at once sends as much again at once.
+                    JOIN_DELAY
                 } else {
                     Duration::ZERO
                 };
@@ -247,6 +253,7 @@ impl Wire {
             }
         };
         tarpit.forgive(&user, seat);
+        self.inbound.end_wait();
         if gone.is_cancelled() {
             // It never sat: there is nothing to come back to.
             if let Some(close) = &early.close {

@@ -71,6 +71,7 @@ pub(super) fn ask(
         link,
         role,
         wants_events: flag(query, "events")?,
+        store_budget: None,
         resume: query.get("resume").cloned(),
         takes_over: flag(query, "takeover")?,
         waits: Duration::from_secs(waits.into()),

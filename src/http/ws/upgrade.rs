@@ -74,6 +74,12 @@ impl Front {
         }
     }
 
+    /// Answers a request of a caller in this process. No connection carries it, so it opens no socket.
+    pub async fn request(&self, request: Request, from: IpAddr) -> Response {
+        let Ok(response) = self.answer(request, Peer(from), &Arc::default()).await;
+        response
+    }
+
     /// Rejects a request before the router. Its body may be left on the connection.
     fn reject(&self, request: &Request, error: ApiError) -> Response {
         let mut response = error.into_response();

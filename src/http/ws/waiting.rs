@@ -126,6 +126,7 @@ impl Wire {
                 }
                 incoming = self.recv(), if is_there => {
                     heard_at = Instant::now();
+                    early.is_over |= self.inbound.has_skipped();
                     match early.take(incoming, &guest.arriving) {
                         Took::Kept => true,
                         // Whoever asks wants to know whether anybody is there (the page, when it has

@@ -76,6 +76,7 @@ impl Scene {
             user: self.stored.owner.clone(),
             resume: String::new(),
             wants_events: true,
+            store_budget: None,
         };
         let holding = Arc::new(Holding::claiming(sitter, outbox(100_000).0));
         let now = Instant::now();

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
-use crate::outbox::event::{Event, Problem};
+use crate::outbox::event::{Event, Problem, STORE_BUDGET_SPENT, UNSAVED_FULL};
 use crate::rooms::room::{Room, State};
 
 /// What a room owes the database for one update.
@@ -48,7 +48,11 @@ impl Room {
         if state.takes_no_more() || !state.is_full || !is_free {
             return;
         }
+        if state.spent_until.is_some_and(|until| Instant::now() < until) {
+            return;
+        }
         state.is_full = false;
+        state.spent_until = None;
         for member in &state.members {
             state.ask_for_missing(member);
         }
@@ -95,6 +99,11 @@ impl Room {
 impl State {
     pub(super) fn known_number(&self) -> i64 {
         self.seq.max(self.stored_upto)
+    }
+
+    /// The cause for which edits were refused for want of room.
+    pub(super) fn why_full(&self) -> Problem {
+        if self.spent_until.is_some() { STORE_BUDGET_SPENT } else { UNSAVED_FULL }
     }
 
     /// Says what keeps the document from being stored, once until it is.

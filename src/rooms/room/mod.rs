@@ -39,9 +39,10 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::domain::ids::{DocumentId, SessionId, UserId};
-use crate::domain::limits::NEW_CLIENT_BYTES;
+use crate::domain::limits::{ASK_AGAIN_AFTER, NEW_CLIENT_BYTES};
 use crate::outbox::close::Close;
-use crate::outbox::event::{DOCUMENT_DAMAGED, DOCUMENT_FULL, Event, Problem, UNSAVED_FULL};
+use crate::outbox::event::{DOCUMENT_DAMAGED, DOCUMENT_FULL, Event, Problem};
+use crate::outbox::event::{STORE_BUDGET_SPENT, UNSAVED_FULL};
 use crate::outbox::queue::Queue;
 use crate::pubsub::Message;
 use crate::rooms::persister::{Owed, Persister};
@@ -124,6 +125,8 @@ pub(crate) struct State {
     not_saved: Option<Problem>,
     /// Edits were refused for want of room, and are to be asked for.
     is_full: bool,
+    /// The writer's store budget was spent. The room asks for nothing before it has room again.
+    spent_until: Option<Instant>,
     /// Not all of it could be read: nothing is added, and nothing merged.
     is_damaged: bool,
     /// The database refused something that stands in the log: nothing more of it is stored (P3).
@@ -188,6 +191,7 @@ impl Room {
             saved,
             not_saved: None,
             is_full: false,
+            spent_until: None,
             is_damaged,
             was_reset: false,
             ailment: None,
@@ -299,7 +303,7 @@ impl Room {
             Ok(checked) => checked,
             // What it builds on was refused. Asked for it with each keystroke, its writer would send
             // all of it each time.
-            Err(Rejected::Gap) if state.is_full => return refuse(holding, UNSAVED_FULL),
+            Err(Rejected::Gap) if state.is_full => return refuse(holding, state.why_full()),
             Err(Rejected::Gap) => return Ok(state.ask_upon_gap(holding, now)),
             Err(Rejected::Forbidden(why)) => return Err(Close::Forbidden(why)),
             Err(Rejected::Malformed(why) | Rejected::Unsupported(why)) => {
@@ -344,6 +348,14 @@ impl Room {
             state.is_full = true;
             return refuse(holding, UNSAVED_FULL);
         };
+        // Last, so that an edit which is refused for another reason costs nothing.
+        if let Some(budget) = &sitter.store_budget
+            && let Err(wait) = budget.charge(update.len())
+        {
+            state.is_full = true;
+            state.spent_until = Some(now + wait.max(ASK_AGAIN_AFTER));
+            return refuse(holding, STORE_BUDGET_SPENT);
+        }
         state.before_edit(sitter, now);
         // The id of a server has no owner, whichever client brings its edit back.
         checked.clients.retain(|client| !SERVER_IDS.contains(client));
@@ -427,6 +439,7 @@ fn refuse(holding: &Holding, problem: Problem) -> Result<usize, Close> {
         return Err(match problem {
             DOCUMENT_FULL => Close::TooLarge("document"),
             DOCUMENT_DAMAGED => Close::Forbidden("document-damaged"),
+            STORE_BUDGET_SPENT => Close::TooMuch("too-many-bytes"),
             _ => Close::Unavailable("storage"),
         });
     }

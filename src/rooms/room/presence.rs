@@ -269,6 +269,7 @@ mod tests {
             user: User { id: user.parse().expect("an id"), name: user.to_owned() },
             resume: String::new(),
             wants_events: false,
+            store_budget: None,
         }
     }
 

@@ -202,13 +202,13 @@ async fn fetch(connection: &mut PgConnection, id: ShareLinkId) -> Result<Option<
     Ok(row.map(link_from).transpose()?)
 }
 
-/// The link of a seat, and the last fence of that.
+/// The link of a seat, its last fence, and the time of its user's name.
 pub(super) async fn fetch_with_fence(
     connection: &mut PgConnection,
     seat: Seat,
-) -> Result<Option<(ShareLink, Option<i64>)>, Stop> {
+) -> Result<Option<(ShareLink, Option<i64>, Option<DateTime<Utc>>)>, Stop> {
     let select = select_links!(
-        ", s.fence",
+        ", s.fence, CASE $2 WHEN 'writer' THEN w.updated_at ELSE r.updated_at END",
         "LEFT JOIN seats s ON s.link_id = l.id AND s.role = $2 WHERE l.id = $1"
     );
     let row = sqlx::query(select)
@@ -217,7 +217,8 @@ pub(super) async fn fetch_with_fence(
         .fetch_optional(connection)
         .await?;
     let Some(row) = row else { return Ok(None) };
-    Ok(Some((link_from(Row::from_row(&row)?)?, row.try_get(10)?)))
+    let named_at: Option<Moment> = row.try_get(11)?;
+    Ok(Some((link_from(Row::from_row(&row)?)?, row.try_get(10)?, named_at.map(|Moment(at)| at))))
 }
 
 async fn fetch_active(

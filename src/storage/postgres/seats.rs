@@ -21,10 +21,11 @@ impl Postgres {
     pub(in crate::storage) async fn door(&self, seat: Seat) -> Result<Option<Door>, StorageError> {
         let reading =
             read!(self.others, connection => { links::fetch_with_fence(connection, seat).await });
-        let Some((link, fence)) = reading.map_err(Stop::into_error)? else {
+        let Some((link, fence, named_at)) = reading.map_err(Stop::into_error)? else {
             return Ok(None);
         };
-        Ok(Some(Door { link, floor: fence.map_or(Ok(Fence::ZERO), fence_from)? }))
+        let floor = fence.map_or(Ok(Fence::ZERO), fence_from)?;
+        Ok(Some(Door { link, floor, named_at }))
     }
 
     pub(in crate::storage) async fn ratify(

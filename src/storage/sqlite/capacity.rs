@@ -7,12 +7,16 @@ use crate::storage::sqlite::Sqlite;
 
 impl Sqlite {
     pub(in crate::storage) async fn usage_of(&self, owner: &UserId) -> Result<Usage, StorageError> {
-        // The length of a blob stands in the head of its row: no blob is read.
+        // The length of a blob stands in the head of its row: no blob is read. The journal has at most
+        // some thousand rows.
         let (documents, bytes) = sqlx::query_as(
             "SELECT count(*), COALESCE(SUM( \
              COALESCE((SELECT octet_length(bytes) FROM snapshots WHERE document_id = d.id), 0) \
              + COALESCE((SELECT SUM(octet_length(bytes)) FROM updates \
                          WHERE document_id = d.id), 0)), 0) \
+             + COALESCE((SELECT SUM(octet_length(j.bytes)) FROM journal j \
+                         CROSS JOIN documents o ON o.id = j.document_id \
+                         WHERE o.owner_id = $1), 0) \
              FROM documents d WHERE owner_id = $1",
         )
         .bind(owner.as_str())

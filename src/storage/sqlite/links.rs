@@ -47,6 +47,9 @@ type Row = (
     Option<i64>,
 );
 
+/// A seat's position, its link, its last fence and the time of its user's name.
+type SeatRow = (usize, ShareLink, Option<i64>, Option<DateTime<Utc>>);
+
 impl Sqlite {
     pub(in crate::storage) async fn find_or_create_link(
         &self,
@@ -191,15 +194,17 @@ async fn fetch(
     row.map(link_from).transpose()
 }
 
-/// The links of some seats, with the position of the seat among those wanted, and its last fence.
+/// The links of some seats, with the position of the seat among those wanted, its last fence, and the time
+/// of its user's name.
 pub(super) async fn fetch_with_fences(
     readers: &SqlitePool,
     seats: &[(String, &str)],
-) -> Result<Vec<(usize, ShareLink, Option<i64>)>, StorageError> {
+) -> Result<Vec<SeatRow>, StorageError> {
     // The seats first, or every link would be looked at. One text, so that it is one statement
     // however many there are.
     let select = select_links!(
-        ", s.fence, wanted.key",
+        ", s.fence, wanted.key, \
+         CASE wanted.value ->> 1 WHEN 'writer' THEN w.updated_at ELSE r.updated_at END",
         "json_each($1) wanted CROSS JOIN share_links l ON l.id = wanted.value ->> 0",
         "LEFT JOIN seats s ON s.link_id = l.id AND s.role = wanted.value ->> 1"
     );
@@ -207,7 +212,9 @@ pub(super) async fn fetch_with_fences(
     let rows = sqlx::query(select).bind(wanted).fetch_all(readers).await?;
     let read = |row: SqliteRow| {
         let (fence, at): (Option<i64>, i64) = (row.try_get(10)?, row.try_get(11)?);
-        Ok((usize::try_from(at).map_err(corrupt)?, link_from(Row::from_row(&row)?)?, fence))
+        let named_at: Option<i64> = row.try_get(12)?;
+        let link = link_from(Row::from_row(&row)?)?;
+        Ok((usize::try_from(at).map_err(corrupt)?, link, fence, named_at.map(time).transpose()?))
     };
     rows.into_iter().map(read).collect()
 }

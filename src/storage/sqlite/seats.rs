@@ -26,10 +26,10 @@ impl Sqlite {
             seats.iter().map(|seat| (seat.link.to_string(), seat.role.as_str())).collect();
         let rows = links::fetch_with_fences(&self.readers, &wanted).await?;
         let mut doors = vec![None; seats.len()];
-        for (at, link, fence) in rows {
+        for (at, link, fence, named_at) in rows {
             let floor = fence.map_or(Ok(Fence::ZERO), fence_from)?;
             if let Some(door) = doors.get_mut(at) {
-                *door = Some(Door { link, floor });
+                *door = Some(Door { link, floor, named_at });
             }
         }
         Ok(doors)

@@ -77,6 +77,8 @@ const GAPS: Duration = Duration::from_millis(10);
 const REFILL: Duration = Duration::from_secs(6);
 /// From one long message to the next: all at once would be more than a socket may send.
 const PAUSE: Duration = Duration::from_millis(300);
+/// Longest wait for a seat.
+const SEATED_WITHIN: Duration = Duration::from_secs(3);
 /// A socket on which the server sends nothing for so long has been read to its end.
 const SILENCE: Duration = Duration::from_millis(700);
 /// From one attempt to the next.
@@ -96,6 +98,11 @@ pub(crate) async fn write(attacker: &Attacker, target: &Target, messages: &[Byte
 /// False when the server closes the socket before it has read all.
 async fn try_write(attacker: &Attacker, target: &Target, messages: &[Bytes]) -> Option<bool> {
     let mut socket = attacker.socket(target, "writer", "").await?;
+    // The server skips long messages until it has granted the seat, with its first message.
+    let first = timeout(SEATED_WITHIN, socket.next()).await;
+    if !matches!(first, Ok(Some(Ok(message))) if message.is_binary()) {
+        return Some(false);
+    }
     for message in messages {
         if !send(&mut socket, message.clone()).await {
             return Some(false);

@@ -13,7 +13,7 @@ use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::protocol::frame::Frame;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::{Data, OpCode};
 
-use crate::attacker::{Attacker, Target, drain, send};
+use crate::attacker::{Attacker, Target, drain};
 
 /// What is announced and all but sent.
 const BODY: usize = 2_097_000;
@@ -61,12 +61,16 @@ pub(crate) async fn half_heads(attacker: Arc<Attacker>) {
 pub(crate) async fn early_messages(attacker: Arc<Attacker>) {
     let Some(target) = attacker.target().await else { return };
     let Some(writer) = attacker.socket(&target, "writer", "").await else { return };
-    let large = Bytes::from(vec![0_u8; 2_000_000]);
+    // Encoded once: the library would mask and move each message again.
+    let mut large = vec![0x82, 0xff];
+    large.extend(2_000_000_u64.to_be_bytes());
+    large.resize(large.len() + 4 + 2_000_000, 0);
     let waits = async || {
         loop {
             if let Some(mut socket) = attacker.socket(&target, "writer", "wait=300").await {
-                let _both = send(&mut socket, large.clone()).await
-                    && send(&mut socket, large.clone()).await;
+                let stream = socket.get_mut();
+                let _both = stream.write_all(&large).await.is_ok()
+                    && stream.write_all(&large).await.is_ok();
                 drain(socket).await;
             }
             sleep(RETRY).await;

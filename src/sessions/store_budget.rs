@@ -1,0 +1,101 @@
+//! Store budgets: the bytes that the guests of one address may store in an hour (G17).
+//!
+//! A guest is free, so a quota by user does not bound what one person stores. All guests of an address
+//! therefore share a budget: new documents and accepted edits are both charged to it. A session holds a
+//! handle of the budget, so the charge for an edit is one atomic operation, without a lock or a lookup.
+
+use std::num::NonZeroU32;
+use std::sync::Arc;
+use std::time::Duration;
+
+use governor::clock::{Clock as _, DefaultClock};
+use governor::{DefaultDirectRateLimiter, Quota, RateLimiter};
+
+/// The time in which a spent budget is full again.
+const HOUR: Duration = Duration::from_secs(3_600);
+
+/// The budget of one address. Cloning is shallow.
+#[derive(Clone, Debug)]
+pub struct StoreBudget(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    bytes: DefaultDirectRateLimiter,
+    per_hour: NonZeroU32,
+    clock: DefaultClock,
+}
+
+impl StoreBudget {
+    /// A full budget: so many bytes at once, and as many again in an hour.
+    #[must_use]
+    pub fn new(per_hour: NonZeroU32, clock: &DefaultClock) -> Self {
+        let every = (HOUR / per_hour.get()).max(Duration::from_nanos(1));
+        let quota = Quota::with_period(every).unwrap_or_else(|| Quota::per_hour(per_hour));
+        let bytes = RateLimiter::direct_with_clock(quota.allow_burst(per_hour), clock.clone());
+        Self(Arc::new(Inner { bytes, per_hour, clock: clock.clone() }))
+    }
+
+    /// Charges bytes that are about to be stored. More bytes than the whole budget count as all of it:
+    /// an edit has at most one message, and a smaller setting must not refuse it for ever.
+    ///
+    /// # Errors
+    ///
+    /// How long to wait until the budget has room for them.
+    pub fn charge(&self, bytes: usize) -> Result<(), Duration> {
+        let Inner { bytes: bucket, per_hour, clock } = &*self.0;
+        let bytes = NonZeroU32::new(u32::try_from(bytes).unwrap_or(u32::MAX));
+        let bytes = bytes.unwrap_or(NonZeroU32::MIN).min(*per_hour);
+        match bucket.check_n(bytes) {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(until)) => Err(until.wait_time_from(clock.now())),
+            // Excluded by the minimum above.
+            Err(_) => Err(HOUR),
+        }
+    }
+
+    /// Whether the budget is full and has no other handle. A new one equals it, so that its owner may drop
+    /// it; the check spends it.
+    #[must_use]
+    pub fn is_unused(&self) -> bool {
+        Arc::strong_count(&self.0) == 1
+            && matches!(self.0.bytes.check_n(self.0.per_hour), Ok(Ok(())))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn budget(per_hour: u32) -> StoreBudget {
+        StoreBudget::new(NonZeroU32::new(per_hour).expect("not zero"), &DefaultClock::default())
+    }
+
+    #[test]
+    fn g17_all_handles_of_a_store_budget_spend_the_same_bytes() {
+        let budget = budget(1_000_000);
+        let other = budget.clone();
+        assert_eq!(budget.charge(600_000), Ok(()));
+        let wait = other.charge(600_000).expect_err("a fifth is missing");
+        assert!((600..=720).contains(&wait.as_secs()), "{wait:?}");
+        assert_eq!(other.charge(300_000), Ok(()));
+    }
+
+    #[test]
+    fn g17_an_edit_above_a_whole_store_budget_takes_all_of_it() {
+        let budget = budget(65_536);
+        assert_eq!(budget.charge(2_000_000), Ok(()));
+        assert!(budget.charge(1_000).is_err());
+    }
+
+    #[test]
+    fn g13_a_store_budget_is_kept_while_it_is_spent_or_in_use() {
+        let spent = budget(65_536);
+        assert_eq!(spent.charge(10_000), Ok(()));
+        assert!(!spent.is_unused());
+        let used = budget(65_536);
+        let handle = used.clone();
+        assert!(!used.is_unused());
+        drop(handle);
+        assert!(used.is_unused());
+    }
+}
