@@ -1,7 +1,8 @@
 //! Compresses the files of the pages once, at build time: the server sends the result as it is.
 //!
-//! Compression for each request costs a core 15 ms a bundle, without a token (facts: M4). The output is a
-//! sorted table for `src/http/compressed_assets.rs`. A page itself is not in it, because each response has a new nonce.
+//! Compressing each response costs a core 15 ms per bundle, and a client needs no token for it (facts:
+//! M4). The output is a sorted table for `src/http/compressed_assets.rs`. HTML pages are not in the
+//! table, because each response has a new nonce.
 
 #![allow(clippy::print_stdout, reason = "a build script speaks to cargo on standard output")]
 
@@ -18,7 +19,7 @@ use flate2::write::GzEncoder;
 /// Kinds of files that become smaller.
 const KINDS: [&str; 4] = ["css", "js", "json", "svg"];
 const STATIC: &str = "static";
-/// Served beside them, under this name.
+/// `/openapi.json`, served beside them: name and source.
 const OPENAPI: (&str, &str) = ("openapi.json", "src/http/openapi.json");
 
 fn main() -> io::Result<()> {
@@ -50,7 +51,7 @@ fn main() -> io::Result<()> {
     fs::write(out.join("packed.rs"), table)
 }
 
-/// Every file below `folder` that becomes smaller, by its name in an address.
+/// Adds every file below `folder` whose kind compresses, keyed by its path in the URL.
 fn gather(folder: &Path, files: &mut BTreeMap<String, PathBuf>) -> io::Result<()> {
     for entry in fs::read_dir(folder)? {
         let path = entry?.path();

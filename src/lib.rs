@@ -1,5 +1,5 @@
-//! The server as a library, for its own binary and for its tests. What follows is the page that says
-//! how it is built.
+//! The server as a library, for its own binary and for its tests. The page below describes its
+//! architecture.
 #![doc = ""]
 #![doc = include_str!("ARCHITECTURE.md")]
 

@@ -15,8 +15,8 @@ use galley::http::auth::tokens::Tokens;
 use galley::telemetry::logs;
 use secrecy::ExposeSecret as _;
 
-/// Returns freed pages to the system within a second. The system's own allocator keeps most of what a
-/// peak took, in one arena for each thread.
+/// mimalloc returns freed pages to the system within a second. The system's allocator retains most of a
+/// peak's memory, in one arena per thread.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
@@ -64,18 +64,18 @@ struct TokenArgs {
     /// The user's id: letters, digits, _ and -, at most 64
     #[arg(long, value_name = "ID")]
     sub: String,
-    /// What the user is called
+    /// The user's display name
     #[arg(long)]
     name: String,
     /// Opens /api/admin too
     #[arg(long)]
     admin: bool,
-    /// How long it is valid
+    /// Lifetime of the token
     #[arg(long, default_value = "1h", value_name = "DURATION")]
     ttl: String,
 }
 
-/// What is returned when the settings are at fault.
+/// Exit code for invalid settings.
 const FAULTY: u8 = 2;
 
 fn main() -> ExitCode {
@@ -121,7 +121,7 @@ fn serve(settings: Settings, ignored: Option<&str>) -> anyhow::Result<()> {
         say(&format!("{}\n", app.ready_line()))?;
         Ok(app.run().await?)
     });
-    // All is stored. What is still being worked out is for nobody, and may take hours.
+    // All edits are stored. Texts still being built have no reader left and may take hours.
     runtime.shutdown_background();
     ended
 }
@@ -139,7 +139,7 @@ fn token(settings: &Settings, args: &TokenArgs) -> anyhow::Result<()> {
     say(&format!("{}\n", signed.token))
 }
 
-/// Variables that are not text cannot be ours.
+/// A variable that is not UTF-8 is no setting.
 fn environment() -> HashMap<String, String> {
     let text = |(name, value): (std::ffi::OsString, std::ffi::OsString)| {
         Some((name.into_string().ok()?, value.into_string().ok()?))
@@ -152,13 +152,13 @@ fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
     built.context("cannot start the runtime")
 }
 
-/// What was asked for goes to standard output.
+/// The result of a command goes to standard output.
 fn say(text: &str) -> anyhow::Result<()> {
     let mut out = std::io::stdout().lock();
     out.write_all(text.as_bytes()).and_then(|()| out.flush()).context("cannot write the answer")
 }
 
-/// Everything else to standard error. If that is gone, there is nobody to tell.
+/// Everything else goes to standard error. If that is closed, the message is lost.
 fn complain(text: &str) {
     let _gone = writeln!(std::io::stderr().lock(), "{text}");
 }

@@ -1,9 +1,9 @@
-//! Builds the server from the bottom up, watches it, and stops it from the top down.
+//! Starts the server from the bottom up, supervises it, and stops it from the top down.
 //!
-//! Starting: secrets → storage → locks and relay → sessions → the edge. Stopping: no new
-//! connections → sockets closed, spread over `server.drain` → edits stored, seats released →
-//! renewal stops, last → storage closed. If a task that must live dies, the process stops: half a
-//! server is worse than none, because nobody restarts it.
+//! Start: secrets → storage → locks and pub/sub → sessions → HTTP. Stop: refuse connections → close
+//! sockets, spread over `server.drain` → commit edits, release seats → end renewal last → close storage.
+//! If a critical task ends, the process exits, so that its supervisor restarts it. Half a server would
+//! run on and never be restarted.
 
 mod open_files;
 pub mod secrets;
@@ -54,64 +54,64 @@ use crate::storage::error::StorageError;
 use crate::telemetry::metrics::Figures;
 use crate::versions::Versions;
 
-/// How often figures are moved into their buckets.
+/// Interval at which the exporter drains histogram samples into their buckets.
 const UPKEEP_EVERY: Duration = Duration::from_secs(5);
 
-/// What `/readyz` says when the database does not work.
+/// `/readyz`: the database rejects reads.
 const STORAGE_AWAY: &str = "the database cannot be read: see whether it runs and can be reached, and \
                             whether its disk has room; the server's log has its own words";
-/// The same, when a pooler stands before it.
+/// `/readyz`: a pooler in transaction mode stands before the database.
 const STORAGE_POOLED: &str = "the database is behind a pooler in transaction mode, where prepared \
                               statements do not work: let `database.url` lead to PostgreSQL \
                               itself (a server holds ten connections at most), or to a pool with \
                               pool_mode = session";
-/// What `/readyz` says when it can be read, and edits cannot be stored.
+/// `/readyz`: the database serves reads and rejects edits.
 const STORAGE_STUCK: &str = "the database can be read, but edits cannot be stored: see what else \
                              writes to it, and whether it may be written; they are kept in memory \
                              within a limit and stored by themselves, so do not stop this server \
                              before; its log has the database's own words";
-/// The same, when it has said why.
+/// `/readyz`: the database rejects edits because its disk is full.
 const STORAGE_FULL: &str = "the database has no space left, so edits cannot be stored: free space on \
                             its disk; they are kept in memory within a limit and stored by \
                             themselves, so do not stop this server before";
-/// What `/readyz` says when Redis does not answer.
-const LOCKS_AWAY: &str = "Redis does not answer as it should, so nobody can be seated: see whether \
+/// `/readyz`: Redis does not serve commands.
+const LOCKS_AWAY: &str = "Redis does not answer as it should, so no seat can be acquired: see whether \
                           it runs, has room, and is where `locks.url` leads; the server's log has \
                           its own words";
 
-/// The server could not start, or had to stop.
+/// The server could not start, or stopped by a failure.
 #[derive(Debug, thiserror::Error)]
 pub enum AppError {
-    /// No secret.
+    /// A secret could not be read or created.
     #[error(transparent)]
     Secret(#[from] SecretError),
-    /// No database.
+    /// The database could not be opened.
     #[error(transparent)]
     Storage(#[from] StorageError),
-    /// No such lock service.
+    /// The lock service could not be reached, or its settings are invalid.
     #[error(transparent)]
     Locks(#[from] LocksError),
-    /// No line to the other servers.
+    /// The pub/sub connection could not be opened.
     #[error(transparent)]
     Relay(#[from] RelayError),
-    /// No port.
+    /// The port could not be bound.
     #[error("cannot listen on {address}")]
     Listen {
-        /// Where it tried to.
+        /// The address from the settings.
         address: SocketAddr,
-        /// Why not.
+        /// The system's error.
         source: std::io::Error,
     },
-    /// No signals, so it could not be stopped.
-    #[error("cannot hear signals")]
+    /// The signal handlers could not be installed.
+    #[error("cannot listen for signals")]
     Signals(#[source] std::io::Error),
-    /// No figures.
-    #[error("cannot keep figures: {0}")]
+    /// The metrics exporter could not start.
+    #[error("cannot start the metrics exporter: {0}")]
     Figures(String),
-    /// A second signal came before the stop was done.
+    /// A second signal arrived before the stop had finished.
     #[error("ended before the stop was done, by a second signal")]
     Hurried,
-    /// A task ended that must not.
+    /// A critical task ended by itself.
     #[error("{0} ended by itself; the log says why")]
     Died(&'static str),
 }
@@ -130,13 +130,13 @@ pub struct App {
 }
 
 impl App {
-    /// Builds everything, from the bottom up, and listens.
+    /// Starts all parts from the bottom up and binds the port.
     ///
     /// # Errors
     ///
-    /// [`AppError`]: the first thing that could not be had.
+    /// [`AppError`]: the first part that failed to start.
     pub async fn start(settings: Settings) -> Result<Self, AppError> {
-        // Before anything that takes long, so that a stop during the start is heard.
+        // First, so that a signal during a slow start is not lost.
         let signals = Signals::listen().map_err(AppError::Signals)?;
         let figures = start_figures(&settings)?;
         let secret = secrets::find_or_make(&settings.auth.secret_file)?;
@@ -157,10 +157,12 @@ impl App {
         tracing::info!(%node, "starting");
         let locks = Locks::connect_as(&settings.locks.url, node).await?;
         let tasks = TaskTracker::new();
-        // Servers that share a Redis tell each other; one with its locks in memory is alone.
+        // Servers that share a Redis notify each other by pub/sub. A server with locks in memory has no
+        // peers.
         let speaks_as = secret.expose_secret().as_bytes();
         let relay = Relay::connect(&settings.locks.url, node, speaks_as).await?;
-        // Before the tasks that must live: without a port they would be seen to die.
+        // Before the critical tasks start: a bind failure would otherwise end them and be reported as
+        // theirs.
         let wanted = settings.server.listen;
         let cannot = |source| AppError::Listen { address: wanted, source };
         let listener = serve::listen(wanted).map_err(cannot)?;
@@ -177,14 +179,14 @@ impl App {
             .map_or_else(Scrape::off, |figures| Scrape::new(move || figures.render()));
         let entry = Entry { secret, admin_token, origins };
         let state = state(&settings, &storage, (sessions, reviews), entry, readiness, scrape);
-        // A first look, so that the log says at once what readiness would say later.
+        // The first health check, so that the log reports at start what `/readyz` would report later.
         for Finding { name, remedy } in state.readiness.look().await.down {
             tracing::warn!(name, remedy, "started, but not ready");
         }
         Ok(Self { settings, state, listener, address, storage, locks, figures, signals, tasks })
     }
 
-    /// The address to open, in one line.
+    /// The line that prints the address to open.
     #[must_use]
     pub fn ready_line(&self) -> String {
         let open = self.state.origins.own();
@@ -202,12 +204,12 @@ impl App {
         Front::new(self.state.clone(), as_size(self.settings.limits.body_bytes))
     }
 
-    /// Serves until a signal, then stops from the top down.
+    /// Serves until a signal or the end of a critical task, then stops from the top down.
     ///
     /// # Errors
     ///
-    /// [`AppError::Died`] when it stopped because a task died that must live, and
-    /// [`AppError::Hurried`] when a second signal ended the stop.
+    /// [`AppError::Died`] after a critical task ended by itself, and [`AppError::Hurried`] after a
+    /// second signal ended the stop.
     pub async fn run(self) -> Result<(), AppError> {
         let Self { settings, state, listener, storage, locks, figures, mut signals, tasks, .. } =
             self;
@@ -236,7 +238,8 @@ impl App {
         let died = tokio::select! {
             signal = signals.next() => {
                 tracing::info!(signal = signal.name(), "stopping");
-                // A terminal has no balancer that would have to see the stop first.
+                // Linger only for SIGTERM: behind a terminal there is no balancer that must see the stop
+                // first.
                 if signal == Asked::Terminate {
                     linger = settings.server.linger;
                 }
@@ -247,7 +250,7 @@ impl App {
             () = sessions.died() => Some("a task of the sessions"),
         };
         if let Some(task) = died {
-            tracing::error!(task, "a task that must live is dead; stopping");
+            tracing::error!(task, "a critical task ended; stopping");
         }
         let drain = settings.server.drain;
         let listening = stop;
@@ -256,7 +259,7 @@ impl App {
         tokio::select! {
             () = stopping.run() => {}
             signal = signals.next() => {
-                tracing::warn!(signal = signal.name(), "asked again: ending at once");
+                tracing::warn!(signal = signal.name(), "second signal: ending at once");
                 return Err(AppError::Hurried);
             }
         }
@@ -264,18 +267,18 @@ impl App {
     }
 }
 
-/// Brings the database to the current schema and stops.
+/// Migrates the database to the current schema and closes it.
 ///
 /// # Errors
 ///
-/// [`StorageError`] when it cannot be brought there.
+/// [`StorageError`] when a migration fails.
 pub async fn migrate(settings: &Settings) -> Result<(), StorageError> {
     let storage = Storage::open(&settings.database.url).await?;
     storage.close().await;
     Ok(())
 }
 
-/// What lets people in.
+/// The credentials and origins that authentication uses.
 struct Entry {
     secret: SecretString,
     admin_token: SecretString,
@@ -348,13 +351,13 @@ fn readiness(storage: &Storage, locks: &Locks, sessions: &Sessions) -> Readiness
     ])
 }
 
-/// What an operator is told of a database that cannot be read.
+/// The operator's remedy for a database that rejects reads.
 fn remedy_of(error: &StorageError) -> &'static str {
     if matches!(error, StorageError::Pooled(_)) { STORAGE_POOLED } else { STORAGE_AWAY }
 }
 
-/// What an operator is told of locks that cannot be used. What Redis or the network said itself may
-/// hold an address, and is for the log.
+/// The operator's remedy for locks that cannot be used. Errors of Redis and the network may contain an
+/// address, so only the log shows them.
 fn locks_down(error: &LocksError) -> Down {
     let line = match error {
         LocksError::Misconfigured(line) => line,
@@ -419,7 +422,7 @@ fn hosts(server: &ServerSettings) -> Hosts {
     Hosts::new(server.listen, public, &server.hosts)
 }
 
-/// Housekeeping that nobody asks for and everybody needs.
+/// Periodic work of the process: drains metrics and drops idle counters, so that memory does not grow.
 async fn upkeep(
     figures: Option<Figures>,
     limiter: Limiter,
@@ -437,7 +440,7 @@ async fn upkeep(
         limiter.forget_the_quiet();
         guest_bytes.forget_idle();
         sessions.forget_idle_users();
-        // Alarms of classes in which nothing happens any more are cleared by the look.
+        // Reading the alarms clears those of classes without recent events.
         let _in_force = locks.alarms();
     }
 }

@@ -1,21 +1,21 @@
-//! How many files the process may have open: each connection is one.
+//! The process's limit on open files. Each connection takes one.
 //!
-//! A shell gives 1,024 and lets a process ask for more. With fewer than `limits.connections` the server
-//! could not accept a connection long before its own bound.
+//! A shell grants 1,024 and lets a process raise that to the hard limit. Below `limits.connections` the
+//! server would fail to accept connections long before its own limit.
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// Files beside the connections: databases, Redis, the listener, the log.
+/// Files besides the connections: databases, Redis, the listener, the log.
 const OTHER_FILES: u64 = 256;
 
-/// Raises the bound as far as the system allows, and warns if `connections` do not fit.
+/// Raises the limit to the hard limit, and warns if `connections` do not fit.
 pub(super) fn raise_bound(connections: u32) {
     let before = getrlimit(Resource::Nofile);
     let raised = Rlimit { current: before.maximum, maximum: before.maximum };
     if let Err(error) = setrlimit(Resource::Nofile, raised) {
-        tracing::warn!(%error, "the bound on open files could not be raised");
+        tracing::warn!(%error, "the limit on open files could not be raised");
     }
-    // None: there is no bound.
+    // `None`: the system sets no limit.
     let Some(files) = getrlimit(Resource::Nofile).current else { return };
     let needed = u64::from(connections).saturating_add(OTHER_FILES);
     if files < needed {

@@ -1,8 +1,8 @@
-//! Secrets that are made on the first start and found on every later one.
+//! Secrets that the first start creates and every later start reads.
 //!
-//! Two first starts at once must agree: the secret is written to a file of its own first and then
-//! linked to its name, which fails if the name is taken, so that whoever comes second reads what
-//! the first one made, and nobody ever reads half of it.
+//! Two simultaneous first starts must agree on one secret. Each process writes a draft and then
+//! hard-links it to the secret's name. The second link fails, because the name exists, and that process
+//! reads the first one's secret. No process ever reads a partial secret.
 
 use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::{self, ErrorKind, Write};
@@ -13,43 +13,43 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use secrecy::{ExposeSecret as _, SecretString};
 
-/// Where the admin token is kept when the settings have none.
+/// Default file of the admin token when `admin.token` is not set.
 pub const ADMIN_TOKEN_FILE: &str = "data/admin-token";
-/// Fewest bytes of a signing secret: what HS256's hash is long (RFC 7518 §3.2).
+/// Minimum length of a signing secret in bytes: the output length of HS256's hash (RFC 7518 §3.2).
 const BYTES_MIN: usize = 32;
 
-/// A secret could not be read or made.
+/// A secret could not be read or created.
 #[derive(Debug, thiserror::Error)]
 pub enum SecretError {
-    /// The disk said no.
+    /// The file system rejected the operation.
     #[error("cannot read or make the secret in {path}")]
     Io {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// What the disk said.
+        /// The system's error.
         source: io::Error,
     },
-    /// Somebody wrote a secret that can be guessed.
+    /// The secret is short enough to guess.
     #[error(
         "{0}: a secret has at least {BYTES_MIN} bytes; make another, or delete it to have one made"
     )]
     TooShort(PathBuf),
-    /// One text opens `/api/admin` and signs tokens.
+    /// The admin token equals the signing secret.
     #[error(
         "{ADMIN_TOKEN_FILE} or admin.token holds the signing secret of {0}: an administrator's \
          token must be another text; delete the file to have one made"
     )]
     Shared(PathBuf),
-    /// The system gave no random bytes.
+    /// The system returned no random bytes.
     #[error("no random bytes to make a secret of")]
     Random(#[source] getrandom::Error),
 }
 
-/// The secret in the file at `path`, made first if there is none: 256 random bits.
+/// Reads the secret at `path`, and creates it first if the file is missing: 256 random bits.
 ///
 /// # Errors
 ///
-/// [`SecretError`] when it cannot be read or made, or is too short to be one.
+/// [`SecretError`] when the file cannot be read or created, or holds too short a secret.
 pub fn find_or_make(path: &Path) -> Result<SecretString, SecretError> {
     let secret = match read(path)? {
         Some(secret) => secret,
@@ -64,11 +64,11 @@ pub fn find_or_make(path: &Path) -> Result<SecretString, SecretError> {
     Ok(secret.into())
 }
 
-/// Refuses an admin token that is the signing secret: `data/admin-token` may be a link to it.
+/// Rejects an admin token that equals the signing secret: `data/admin-token` may be a link to it.
 ///
 /// # Errors
 ///
-/// [`SecretError::Shared`] when both are the same text. `secret_file` is for the message.
+/// [`SecretError::Shared`] when both are equal. `secret_file` is named in the message.
 pub fn demand_two(
     secret: &SecretString,
     admin_token: &SecretString,
@@ -101,8 +101,8 @@ fn make(path: &Path) -> Result<(), SecretError> {
         let made = DirBuilder::new().recursive(true).mode(0o700).create(folder);
         made.map_err(|source| io_error(folder, source))?;
     }
-    // Not the process id alone, which is 1 in each container: a draft that a crash left would
-    // stop every later start.
+    // The suffix is random. The process id is 1 in every container, so a draft that a crash left would
+    // fail every later start.
     let mut suffix = [0; 8];
     getrandom::fill(&mut suffix).map_err(SecretError::Random)?;
     let mut draft = path.as_os_str().to_owned();
@@ -110,12 +110,12 @@ fn make(path: &Path) -> Result<(), SecretError> {
     let draft = PathBuf::from(draft);
     write(&draft, &URL_SAFE_NO_PAD.encode(bytes)).map_err(|error| io_error(&draft, error))?;
     let linked = fs::hard_link(&draft, path).or_else(|error| match error.kind() {
-        // The first start of another process created the secret.
+        // Another process's first start created the secret.
         ErrorKind::AlreadyExists => Ok(()),
         _ => Err(io_error(path, error)),
     });
     if let Err(error) = fs::remove_file(&draft) {
-        tracing::warn!(%error, file = %draft.display(), "a draft of a secret was left behind");
+        tracing::warn!(%error, file = %draft.display(), "a draft of a secret could not be removed");
     }
     linked
 }
@@ -123,10 +123,10 @@ fn make(path: &Path) -> Result<(), SecretError> {
 fn write(draft: &Path, secret: &str) -> io::Result<()> {
     // `create_new` follows no symbolic link (O_EXCL).
     let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(draft)?;
-    // Without a line end, so that the file's bytes are the key for any other program too.
+    // No newline at the end: the file's bytes are the key for other programs too.
     let written = file.write_all(secret.as_bytes()).and_then(|()| file.sync_all());
     if written.is_err() {
-        // A full disk: no later start finds this name again.
+        // The disk is full. No later start would remove this draft, because each has its own name.
         let _gone = fs::remove_file(draft);
     }
     written
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_comes_second_takes_what_the_first_one_made() {
+    fn the_second_first_start_reads_the_secret_of_the_first() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("secret");
         make(&path).expect("made");

@@ -6,8 +6,8 @@
 //!          ─► flush, release, end: at most `AFTER_DRAIN_MAX` for all of it
 //! ```
 //!
-//! Each stage has a bound, so the stop ends within `server.linger` + `server.drain` + 25 s. The
-//! caller races it with the next signal: a second one ends the process at once, in any stage.
+//! Each stage has a time limit, so the stop ends within `server.linger` + `server.drain` + 25 s. The
+//! caller races it with the next signal: a second signal ends the process at once, in any stage.
 
 use std::time::Duration;
 
@@ -19,27 +19,27 @@ use crate::http::health::Readiness;
 use crate::seats::Sessions;
 use crate::storage::Storage;
 
-/// How long everything after the drain may take together. The stages below share it; README and
-/// `config/default.toml` name the sum.
+/// Time limit of everything after the drain. The stages below share it; README and `config/default.toml`
+/// name the sum.
 const AFTER_DRAIN_MAX: Duration = Duration::from_secs(25);
-/// How long sockets that were told to close may take, beyond the drain.
+/// Time limit for sockets to close after the drain.
 const SOCKETS_MAX: Duration = Duration::from_secs(5);
-/// How long storing what is owed may take at the end.
+/// Time limit for committing pending edits at the end.
 const FINISH_MAX: Duration = Duration::from_secs(10);
-/// How long the remaining tasks may take after that, and then the releases that are still owed.
+/// Time limit of the remaining tasks, and again of the pending releases.
 const TASKS_MAX: Duration = Duration::from_secs(5);
 
-/// What a stop ends, from the top down.
+/// The parts that a stop ends, from the top down.
 pub(super) struct Stopping {
     /// How long the server announces its stop before it closes the listener.
     pub(super) linger: Duration,
-    /// Over how long the closes of the sockets are spread.
+    /// The period over which the server spreads the closes of its sockets.
     pub(super) drain: Duration,
     pub(super) readiness: Readiness,
     pub(super) sessions: Sessions,
-    /// The connections.
+    /// Tasks of the connections.
     pub(super) sockets: TaskTracker,
-    /// Closes the listener.
+    /// Cancelling it closes the listener.
     pub(super) listening: CancellationToken,
     /// Every other task.
     pub(super) tasks: TaskTracker,
@@ -54,7 +54,7 @@ impl Stopping {
         self.listening.cancel();
         self.sessions.drain(self.drain).await;
         if timeout(AFTER_DRAIN_MAX, self.end()).await.is_err() {
-            tracing::error!("the stop takes too long; the process ends as it is");
+            tracing::error!("the stop timed out; the process exits with tasks still running");
         }
         tracing::info!("stopped");
     }
@@ -63,15 +63,15 @@ impl Stopping {
         let Self { sockets, sessions, tasks, storage, .. } = self;
         sockets.close();
         if timeout(SOCKETS_MAX, sockets.wait()).await.is_err() {
-            tracing::warn!(left = sockets.len(), "some sockets did not close");
+            tracing::warn!(left = sockets.len(), "sockets did not close in time");
         }
         sessions.finish(FINISH_MAX).await;
         tasks.close();
         if timeout(TASKS_MAX, tasks.wait()).await.is_err() {
-            tracing::warn!(left = tasks.len(), "some tasks did not end");
+            tracing::warn!(left = tasks.len(), "tasks did not end in time");
         }
         if timeout(TASKS_MAX, sessions.disconnect()).await.is_err() {
-            tracing::warn!("releases are still owed; those seats come free within the lease");
+            tracing::warn!("releases are still pending; those seats expire within the lease");
         }
         storage.close().await;
     }

@@ -1,15 +1,15 @@
-//! The signals that ask the process to stop.
+//! The signals that stop the process.
 
 use std::io;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// What asks the process to stop.
+/// A signal that stops the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Asked {
-    /// SIGTERM: a supervisor.
+    /// SIGTERM, sent by a supervisor.
     Terminate,
-    /// SIGINT: a terminal.
+    /// SIGINT, sent by a terminal.
     Interrupt,
 }
 
@@ -23,14 +23,14 @@ impl Asked {
     }
 }
 
-/// SIGTERM, from whoever runs the service, and SIGINT, from a terminal.
+/// The handlers of SIGTERM and SIGINT.
 pub(super) struct Signals {
     terminate: Signal,
     interrupt: Signal,
 }
 
 impl Signals {
-    /// Listens from now on: neither of them ends the process by itself any more.
+    /// Installs the handlers. From then on neither signal ends the process by itself.
     pub(super) fn listen() -> io::Result<Self> {
         Ok(Self {
             terminate: signal(SignalKind::terminate())?,
@@ -38,7 +38,7 @@ impl Signals {
         })
     }
 
-    /// The next signal.
+    /// Waits for the next signal.
     ///
     /// # Cancel safety
     ///
