@@ -1,11 +1,11 @@
-//! Prints the settings in force: TOML that could be given back, secrets as `***`.
+//! Prints the settings in force as TOML that a settings file may contain, with secrets as `***`.
 
 use std::fmt::Display;
 
 use crate::config::{Settings, duration};
 use crate::telemetry::logs::Format;
 
-/// What a secret is printed as.
+/// The text printed in place of a secret.
 const HIDDEN: &str = "***";
 
 /// All settings, section by section in the manual's order.
@@ -14,7 +14,7 @@ pub(super) fn settings(all: &Settings) -> String {
         .join("\n")
 }
 
-/// `url` with its password, if it has one, hidden.
+/// `url` with its password, if any, replaced by `***`.
 pub(super) fn without_password(url: &str) -> String {
     let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
     let authority_end = rest.find(['/', '?']).unwrap_or(rest.len());
@@ -28,7 +28,7 @@ fn section(name: &str, lines: &[String]) -> String {
     format!("[{name}]\n{}\n", lines.join("\n"))
 }
 
-/// Not every TOML escape is a Rust escape, but of printable text both make the same.
+/// TOML and Rust differ in some escapes, but escape printable text alike.
 fn text(key: &str, value: impl Display) -> String {
     format!("{key} = {:?}", value.to_string())
 }

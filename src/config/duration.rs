@@ -1,12 +1,12 @@
-//! Durations as people write them: a whole number and a unit.
+//! Durations as a whole number and a unit.
 
 use std::time::Duration;
 
-/// What a duration has to look like.
+/// The expected form, for the line that reports a fault.
 pub(super) const EXPECTED: &str =
     "a duration with its unit, like \"250ms\", \"12s\", \"30m\", \"1h\"";
 
-/// Reads `"250ms"`, `"12s"`, `"30m"` or `"1h"`. A bare number has no meaning and is refused.
+/// Parses `"250ms"`, `"12s"`, `"30m"` or `"1h"`. A number without a unit is rejected.
 pub(super) fn parse(text: &str) -> Option<Duration> {
     let digits = text.find(|c: char| !c.is_ascii_digit())?;
     let (number, unit) = text.split_at(digits);
@@ -20,7 +20,7 @@ pub(super) fn parse(text: &str) -> Option<Duration> {
     }
 }
 
-/// The shortest way to write it, which [`parse`] reads back.
+/// The shortest form that [`parse`] reads back.
 pub(super) fn show(duration: Duration) -> String {
     let (seconds, millis) = (duration.as_secs(), duration.subsec_millis());
     if millis != 0 {
@@ -56,7 +56,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_shown_can_be_read_back() {
+    fn a_shown_duration_parses_back() {
         for text in ["250ms", "12s", "90s", "30m", "1h", "24h", "0s"] {
             assert_eq!(parse(text).map(show).as_deref(), Some(text));
         }

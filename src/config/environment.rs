@@ -1,9 +1,9 @@
-//! Environment variables: which of them are settings, and which only share the prefix.
+//! Environment variables: separates settings from variables that only share the prefix.
 //!
-//! A setting has a section and a key joined by two underscores (`GALLEY_SERVER__LISTEN`). Kubernetes
-//! injects `GALLEY_SERVICE_HOST` and `GALLEY_PORT_8080_TCP` into each container of a namespace that
-//! has a Service named `galley`; other programs use the prefix for their own variables. The server
-//! ignores both kinds, so neither prevents the start.
+//! A setting joins section and key with two underscores (`GALLEY_SERVER__LISTEN`). Kubernetes injects
+//! `GALLEY_SERVICE_HOST` and `GALLEY_PORT_8080_TCP` into each container of a namespace that has a
+//! Service named `galley`; other programs use the prefix for their own variables. The server ignores
+//! both kinds, so neither prevents the start.
 
 use std::collections::HashMap;
 
@@ -19,8 +19,8 @@ pub(super) fn settings(environment: HashMap<String, String>) -> HashMap<String, 
 
 /// The line that lists variables with the prefix that the settings ignore; `None` if there is none.
 ///
-/// A setting with one underscore in place of two is the mistake that this line reports. Names that
-/// Kubernetes derives from a Service are no mistake and stay unlisted.
+/// It reports the common mistake: a setting with one underscore in place of two. Names that Kubernetes
+/// derives from a Service are no mistake and stay unlisted.
 #[must_use]
 pub fn ignored<'a>(names: impl Iterator<Item = &'a String>) -> Option<String> {
     let is_listed =
@@ -41,7 +41,7 @@ fn is_setting(name: &str) -> bool {
     parts.is_some_and(|(section, _)| !section.is_empty()) && !is_of_kubernetes(name)
 }
 
-/// Whether kubelet makes a variable of this name from a Service: `…_SERVICE_HOST`,
+/// Whether kubelet derives a variable of this name from a Service: `…_SERVICE_HOST`,
 /// `…_SERVICE_PORT[_NAME]`, `…_PORT`, `…_PORT_8080_TCP[_ADDR|_PORT|_PROTO]`. No setting ends so.
 fn is_of_kubernetes(name: &str) -> bool {
     if name.ends_with("_SERVICE_HOST") || name.contains("_SERVICE_PORT") || name.ends_with("_PORT")

@@ -1,10 +1,10 @@
-//! The settings: gathered from four places, checked as a whole.
+//! The settings: merged from four sources and validated as a whole.
 //!
-//! Compiled-in defaults (`config/default.toml`, which is also the manual) ← the file of `--config`
-//! ← environment `GALLEY_<SECTION>__<KEY>` ← flags. Nothing is guessed: unknown keys, values out of
-//! range and keys that contradict each other stop the start, all of them named at once, one line
-//! each. Nothing here touches a disk except to read the file that was asked for. Variables that only
-//! share the prefix are no settings ([`ignored`]).
+//! Compiled-in defaults (`config/default.toml`, which is also the manual) ← the file of `--config` ←
+//! environment `GALLEY_<SECTION>__<KEY>` ← flags. The server infers no value. Unknown keys, values out
+//! of range and contradictions between keys stop the start, and all of them are listed at once, one line
+//! each. The module reads the `--config` file and touches no other file. Variables that only share the
+//! prefix are no settings ([`ignored`]).
 
 mod display;
 mod duration;
@@ -30,10 +30,10 @@ use crate::telemetry::logs::Format;
 
 pub use crate::config::environment::ignored;
 
-/// The defaults and the manual in one.
+/// The defaults, which are also the manual.
 pub const DEFAULTS: &str = include_str!("../../config/default.toml");
 
-/// What the command line may override.
+/// The settings that the command line overrides.
 #[derive(Clone, Debug, Default)]
 pub struct Flags {
     /// `--config FILE`
@@ -46,7 +46,7 @@ pub struct Flags {
     pub locks_url: Option<String>,
 }
 
-/// Everything that is wrong with the settings, one line each.
+/// All faults of the settings, one line each.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Faults(pub Vec<String>);
 
@@ -58,28 +58,28 @@ impl fmt::Display for Faults {
 
 impl std::error::Error for Faults {}
 
-/// All settings, valid.
+/// All settings, validated.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Where it listens.
+    /// Address, origin, proxies and stop.
     pub server: ServerSettings,
-    /// Where documents are kept.
+    /// The store of documents.
     pub database: DatabaseSettings,
-    /// Where seats are held.
+    /// The lock service.
     pub locks: LocksSettings,
-    /// For how long.
+    /// Lease, timeouts and grace periods of seats.
     pub seats: SeatSettings,
-    /// When versions are kept.
+    /// When versions are recorded.
     pub history: HistorySettings,
-    /// Who may enter.
+    /// Authentication.
     pub auth: AuthSettings,
-    /// Who may look behind the scenes.
+    /// The admin API.
     pub admin: AdminSettings,
-    /// How much of everything.
+    /// Limits and rates.
     pub limits: LimitSettings,
-    /// What is logged.
+    /// Level and format of the log.
     pub log: LogSettings,
-    /// Whether figures are kept.
+    /// The metrics endpoint.
     pub metrics: MetricsSettings,
 }
 
@@ -88,22 +88,22 @@ pub struct Settings {
 pub struct ServerSettings {
     /// Address and port to listen on.
     pub listen: SocketAddr,
-    /// The origin under which browsers come; from `listen` when not set.
+    /// The origin under which browsers reach the server; derived from `listen` when not set.
     pub public_url: Option<Origin>,
-    /// How long a stopping server announces that before it closes its listener.
+    /// How long a stopping server announces its stop before it closes its listener.
     pub linger: Duration,
-    /// More names under which the server answers.
+    /// Further names under which the server answers.
     pub hosts: Vec<String>,
-    /// Proxies that name the client.
+    /// Proxies whose `X-Forwarded-For` the server trusts.
     pub trusted_proxies: Proxies,
-    /// How long the closes of a stopping server are spread over.
+    /// The period over which a stopping server spreads the closes of its sockets.
     pub drain: Duration,
 }
 
 /// `[database]`
 #[derive(Clone)]
 pub struct DatabaseSettings {
-    /// `sqlite://PATH` or `postgres://…`; may hold a password.
+    /// `sqlite://PATH` or `postgres://…`; may contain a password.
     pub url: String,
     /// Whether several servers may share a `SQLite` file.
     pub shared_sqlite: bool,
@@ -121,7 +121,7 @@ impl fmt::Debug for DatabaseSettings {
 /// `[locks]`
 #[derive(Clone)]
 pub struct LocksSettings {
-    /// `memory:`, `redis://…`, `redis+sentinel://…` or `redis+cluster://…`; may hold a password.
+    /// `memory:`, `redis://…`, `redis+sentinel://…` or `redis+cluster://…`; may contain a password.
     pub url: String,
 }
 
@@ -136,38 +136,38 @@ impl fmt::Debug for LocksSettings {
 pub struct SeatSettings {
     /// `lease` and `renew_every`.
     pub terms: LeaseTerms,
-    /// Silence after which a client's seat is released.
+    /// Silence of a client after which its seat is released.
     pub client_timeout: Duration,
-    /// How long a seat is kept for a holder whose socket died.
+    /// How long a seat stays reserved after its holder's socket broke.
     pub resume_grace: Duration,
-    /// Idleness after which a seat is released; `None` is never.
+    /// Idle time after which a seat is released; `None` is never.
     pub idle_release: Option<Duration>,
 }
 
 /// `[history]`
 #[derive(Clone, Debug)]
 pub struct HistorySettings {
-    /// Rest in the writing after which a version is kept.
+    /// Pause in the edits after which a version is recorded.
     pub pause: Duration,
-    /// How often one is kept while the writing does not rest.
+    /// Interval of versions while the edits do not pause.
     pub longest: Duration,
 }
 
 /// `[auth]`
 #[derive(Clone, Debug)]
 pub struct AuthSettings {
-    /// Whether anybody may enter under a name.
+    /// Whether a user without an account may enter under a name.
     pub guests: bool,
-    /// Where the HS256 secret is.
+    /// The file of the HS256 secret.
     pub secret_file: PathBuf,
-    /// Where a page sends users who have no sign-in; `{return}` stands for the page's address.
+    /// Where the page sends users who have no sign-in; the page replaces `{return}` by its own address.
     pub sign_in_url: Option<String>,
 }
 
 /// `[admin]`
 #[derive(Clone, Debug)]
 pub struct AdminSettings {
-    /// Bearer for `/api/admin`; made on the first start when not set.
+    /// Bearer token for `/api/admin`; the first start creates one when it is not set.
     pub token: Option<SecretString>,
 }
 
@@ -180,31 +180,31 @@ pub struct LimitSettings {
     pub document_bytes: u32,
     /// Longest request body.
     pub body_bytes: u32,
-    /// Websocket messages of a session, on average.
+    /// Websocket messages of a session per second, on average.
     pub messages_per_second: u32,
-    /// Websocket messages of a session, at once.
+    /// Websocket messages that a session may send at once.
     pub message_burst: u32,
     /// Open connections.
     pub connections: u32,
-    /// Open connections of an address: the setting, or its part of all if that is less.
+    /// Open connections of an address: the setting, or a quarter of `connections` if that is less.
     pub connections_per_address: u32,
     /// Bytes held in memory for clients.
     pub buffered_bytes: u32,
-    /// The same, for an address.
+    /// The same for an address.
     pub buffered_bytes_per_address: u32,
-    /// The same, for a user.
+    /// The same for a user.
     pub buffered_bytes_per_user: u32,
-    /// Guests that enter from an address, on average.
+    /// Guests that enter from an address per second, on average.
     pub guests_per_second: u32,
-    /// Guests that enter from an address, at once.
+    /// Guests that may enter from an address at once.
     pub guest_burst: u32,
-    /// Requests of a user, on average.
+    /// Requests of a user per second, on average.
     pub requests_per_second: u32,
-    /// Requests of a user, at once.
+    /// Requests that a user may send at once.
     pub request_burst: u32,
-    /// Websockets that a user opens, on average.
+    /// Websockets that a user opens per second, on average.
     pub joins_per_second: u32,
-    /// Websockets that a user opens, at once.
+    /// Websockets that a user may open at once.
     pub join_burst: u32,
     /// Documents of a user.
     pub user_documents: u32,
@@ -212,7 +212,7 @@ pub struct LimitSettings {
     pub user_bytes: u64,
     /// Bytes that the guests of an address store in an hour.
     pub guest_bytes_per_hour: u32,
-    /// Bytes of the whole database, beyond which nothing new is stored.
+    /// Size of the database in bytes above which it accepts nothing new.
     pub stored_bytes: u64,
 }
 
@@ -221,7 +221,7 @@ pub struct LimitSettings {
 pub struct LogSettings {
     /// A level, or directives by module.
     pub level: String,
-    /// For people or for collectors.
+    /// Text for people, JSON for collectors.
     pub format: Format,
 }
 
@@ -233,11 +233,11 @@ pub struct MetricsSettings {
 }
 
 impl Settings {
-    /// Gathers the settings from all four places. `environment` is what the process was given.
+    /// Merges and validates the four sources. `environment` holds the variables of the process.
     ///
     /// # Errors
     ///
-    /// [`Faults`]: everything that is wrong, one line each.
+    /// [`Faults`]: all faults, one line each.
     pub fn gather(flags: &Flags, environment: HashMap<String, String>) -> Result<Self, Faults> {
         let mut sources = Config::builder().add_source(File::from_str(DEFAULTS, FileFormat::Toml));
         if let Some(path) = &flags.config {
@@ -246,7 +246,7 @@ impl Settings {
         let merged = sources
             .add_source(
                 Environment::with_prefix("GALLEY")
-                    // Not "__" here, or GALLEY_SERVER__LISTEN would silently be ignored.
+                    // Not "__" here: the crate would then ignore GALLEY_SERVER__LISTEN without an error.
                     .prefix_separator("_")
                     .separator("__")
                     .ignore_empty(true)
@@ -262,14 +262,14 @@ impl Settings {
         validate::settings(&merged.cache).map_err(Faults)
     }
 
-    /// The settings in force, as a file that could be given back, secrets as `***`.
+    /// The settings in force, as TOML that a settings file may contain, with secrets as `***`.
     #[must_use]
     pub fn show(&self) -> String {
         display::settings(self)
     }
 }
 
-/// Reads a duration as settings have it: `"250ms"`, `"12s"`, `"30m"`, `"1h"`.
+/// Parses a duration in the form of the settings: `"250ms"`, `"12s"`, `"30m"`, `"1h"`.
 #[must_use]
 pub fn parse_duration(text: &str) -> Option<Duration> {
     duration::parse(text)

@@ -1,7 +1,7 @@
-//! Reads single keys out of the merged sources, and collects every fault on the way.
+//! Reads single keys from the merged sources and collects every fault.
 //!
-//! A start that fails should fail once: the reader goes on after a fault, so that the operator sees
-//! all of them. A key with a fault reads as `None`, and checks between keys are made only where
+//! The reader continues after a fault, so that one failed start reports all of them. A key with a fault
+//! reads as `None`. Checks between keys run only where all of them were read.
 //! all of them could be read.
 
 use std::collections::BTreeMap;
@@ -12,14 +12,14 @@ use ::config::{Value, ValueKind};
 
 use crate::config::duration;
 
-/// The merged sources, as `section.key`, with what is wrong with them.
+/// The merged sources as `section.key`, and the faults found so far.
 pub(super) struct Reader {
     values: BTreeMap<String, Value>,
     faults: Vec<String>,
 }
 
 impl Reader {
-    /// Takes the merged sources apart. Anything that is not a section of keys is a fault.
+    /// Splits the merged sources into keys. A value outside a section is a fault.
     pub(super) fn new(root: &Value) -> Self {
         let mut reader = Self { values: BTreeMap::new(), faults: Vec::new() };
         let ValueKind::Table(sections) = &root.kind else { return reader };
@@ -42,7 +42,7 @@ impl Reader {
         reader
     }
 
-    /// A text, if it is set.
+    /// Reads a text, if it is set.
     pub(super) fn text(&mut self, key: &str) -> Option<String> {
         let value = self.values.remove(key)?;
         match &value.kind {
@@ -51,7 +51,7 @@ impl Reader {
         }
     }
 
-    /// A text that must be set.
+    /// Reads a text that must be set.
     pub(super) fn required(&mut self, key: &str) -> Option<String> {
         self.present(key)?;
         let text = self.text(key)?;
@@ -62,7 +62,7 @@ impl Reader {
         Some(text)
     }
 
-    /// `true` or `false`.
+    /// Reads `true` or `false`.
     pub(super) fn switch(&mut self, key: &str) -> Option<bool> {
         self.present(key)?;
         let value = self.values.remove(key)?;
@@ -74,20 +74,20 @@ impl Reader {
         }
     }
 
-    /// A whole number within `range`.
+    /// Reads a whole number within `range`.
     pub(super) fn number(&mut self, key: &str, range: RangeInclusive<u32>) -> Option<u32> {
         let range = u64::from(*range.start())..=u64::from(*range.end());
         self.large_number(key, range).and_then(|number| u32::try_from(number).ok())
     }
 
-    /// A whole number within `range`, which may be beyond 32 bits.
+    /// Reads a whole number within `range`, which may exceed 32 bits.
     pub(super) fn large_number(&mut self, key: &str, range: RangeInclusive<u64>) -> Option<u64> {
         self.present(key)?;
         let value = self.values.remove(key)?;
         let number = match &value.kind {
             ValueKind::I64(number) => u64::try_from(*number).ok(),
             ValueKind::U64(number) => Some(*number),
-            // The environment knows only text.
+            // The environment has only text.
             ValueKind::String(text) => text.parse().ok(),
             _ => None,
         };
@@ -98,7 +98,7 @@ impl Reader {
         })
     }
 
-    /// A duration within `range`.
+    /// Reads a duration within `range`.
     pub(super) fn duration(
         &mut self,
         key: &str,
@@ -120,12 +120,12 @@ impl Reader {
         Some(parsed)
     }
 
-    /// Notes what is wrong with `key`.
+    /// Records a fault of `key`.
     pub(super) fn fault(&mut self, key: &str, what: &str) {
         self.faults.push(format!("{key}: {what}"));
     }
 
-    /// What is wrong, the keys that nobody read included.
+    /// All faults, including each key that no check read.
     pub(super) fn finish(mut self) -> Vec<String> {
         for (key, value) in std::mem::take(&mut self.values) {
             let place = place(&value);
@@ -134,13 +134,13 @@ impl Reader {
         self.faults
     }
 
-    /// A value outside any section.
+    /// Records a value outside any section.
     fn stray(&mut self, name: &str, value: &Value) {
         let place = place(value);
         self.faults.push(format!("{name}: must be a section, [{name}]{place}"));
     }
 
-    /// The defaults name every key that has one, so it can be missing only by being erased.
+    /// The defaults name every key that has a default, so only an empty value makes it missing.
     fn present(&mut self, key: &str) -> Option<()> {
         if self.values.contains_key(key) {
             return Some(());
@@ -156,7 +156,7 @@ impl Reader {
     }
 }
 
-/// Where a value came from, for the end of a line. The value itself may be a secret.
+/// The source of a value, for the end of a line. The value itself may be a secret.
 fn place(value: &Value) -> String {
     value.origin().map(|origin| format!(" (from {origin})")).unwrap_or_default()
 }

@@ -1,7 +1,7 @@
 //! The line that reports a settings file which the TOML parser rejects.
 //!
-//! The parser quotes the line at fault, and that line may hold a secret: `token="…` without its end
-//! is an ordinary mistake. The report keeps file, line, column and message, and drops the quotation.
+//! The parser quotes the line at fault. That line may contain a secret: `token="…` without its end is an
+//! ordinary mistake. The report contains file, line, column and message, and drops the quotation.
 
 use ::config::ConfigError;
 
@@ -19,14 +19,14 @@ pub(super) fn line(error: &ConfigError) -> String {
     let report = cause.to_string();
     let mut lines = report.lines();
     let Some(place) = lines.next().and_then(|first| first.strip_prefix(PLACE)) else {
-        // A report of another form may quote anything.
+        // A report of another form may quote any line.
         return format!("{file}: is no TOML that galley can read");
     };
     let message: Vec<_> = lines.skip(LINES_BEFORE_MESSAGE - 1).collect();
     one_line(&format!("{file}: {place}: {}", message.join(" ")))
 }
 
-/// A message of several lines folded into one.
+/// Folds a message of several lines into one.
 fn one_line(message: &str) -> String {
     message.split_whitespace().collect::<Vec<_>>().join(" ")
 }

@@ -1,4 +1,4 @@
-//! What the settings accept, and how they say no.
+//! The values that the settings accept, and the line that each fault reports.
 
 use std::collections::HashMap;
 use std::io::Write;
@@ -176,12 +176,12 @@ fn a_lease_must_be_three_renewals_long() {
 }
 
 #[test]
-fn a_client_must_be_asked_before_it_is_given_up() {
+fn a_client_timeout_must_exceed_the_heartbeat_interval() {
     assert!(fault(&[("GALLEY_SEATS__CLIENT_TIMEOUT", "4s")]).contains("longer than"));
 }
 
 #[test]
-fn a_redis_beside_a_sqlite_needs_a_word_from_the_operator() {
+fn a_redis_beside_a_sqlite_file_needs_the_operators_consent() {
     let redis = ("GALLEY_LOCKS__URL", "redis://127.0.0.1:6379");
     assert!(fault(&[redis]).contains("database.shared_sqlite = true"));
     assert!(with(&[redis, ("GALLEY_DATABASE__SHARED_SQLITE", "true")]).is_ok());
@@ -228,7 +228,7 @@ fn a_public_url_is_an_origin() {
 }
 
 #[test]
-fn what_this_version_cannot_do_is_said() {
+fn a_setting_that_this_version_lacks_is_a_fault() {
     let jwks = ("GALLEY_AUTH__JWKS_URL", "https://id.example/jwks");
     assert!(fault(&[jwks]).contains("not in this version"));
 }
@@ -258,7 +258,7 @@ fn a_redis_is_one_or_some_nodes_of_a_cluster() {
 }
 
 #[test]
-fn what_is_shown_hides_secrets_and_can_be_read_back() {
+fn shown_settings_hide_secrets_and_parse_back() {
     let settings = with(&[
         ("GALLEY_LOCKS__URL", "rediss://galley:hunter2@redis.internal:6380/1"),
         ("GALLEY_DATABASE__URL", "postgres://galley:hunter2@db.internal/galley"),
@@ -280,7 +280,7 @@ fn the_examples_and_the_manual_agree_with_the_program() {
     let production = include_str!("../../config/production.toml");
     let settings = from_file(production).expect("valid");
     assert!(settings.auth.sign_in_url.is_some() && production.contains("\n[admin]\n"));
-    // Every key that has no default stands in the manual too, commented out.
+    // The manual contains every key without a default too, commented out.
     for key in ["public_url", "sign_in_url", "jwks_url", "issuer", "audience", "token"] {
         assert!(DEFAULTS.contains(&format!("\n# {key} = ")), "{key}");
     }

@@ -1,4 +1,4 @@
-//! Turns the merged sources into settings, and holds the keys against each other.
+//! Turns the merged sources into settings, and checks the keys against each other.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -18,10 +18,10 @@ use crate::http::origin::Origin;
 use crate::redis_client::url::RedisUrl;
 use crate::telemetry::logs::{self, Format};
 
-/// Shortest admin token, in bytes: as long as the signing secret. Attackers try tokens from outside,
-/// and the rate limit alone does not protect a short one.
+/// Minimum length of an admin token in bytes: that of the signing secret. Attackers try tokens from
+/// outside, and the rate limit alone does not protect a short one.
 const ADMIN_TOKEN_BYTES_MIN: usize = 32;
-/// Longest sign-in address, in bytes: browsers and proxies refuse much longer ones.
+/// Maximum length of the sign-in address in bytes: browsers and proxies reject much longer ones.
 const SIGN_IN_URL_BYTES_MAX: usize = 2_048;
 
 /// Reads and checks all keys.
@@ -111,7 +111,7 @@ fn database(reader: &mut Reader) -> Option<DatabaseSettings> {
                 None => return Some(url),
                 Some(fault) => fault,
             },
-            // The value is not repeated: it may hold a password.
+            // The message omits the value, which may contain a password.
             _ => "must be sqlite://PATH, like sqlite://data/galley.db, or \
                   postgres://[USER[:PASSWORD]@]HOST[:PORT]/DATABASE"
                 .to_owned(),
@@ -123,15 +123,15 @@ fn database(reader: &mut Reader) -> Option<DatabaseSettings> {
     Some(DatabaseSettings { url: url?, shared_sqlite: shared_sqlite? })
 }
 
-/// What of a PostgreSQL URL may follow its `?`. What its driver takes besides would be ours to
-/// set, or would hide a password from us.
+/// The accepted parameters of a PostgreSQL URL. The driver accepts more, but the server sets those
+/// itself, or they would hide a password from `without_password`.
 const POSTGRES_PARAMETERS: [&str; 4] = ["sslmode", "sslrootcert", "sslcert", "sslkey"];
 
-/// What is wrong with what follows `postgres://`.
+/// Checks the part after `postgres://`; `None` if it is valid.
 fn postgres_fault(rest: &str) -> Option<String> {
     let (place, parameters) = rest.split_once('?').unwrap_or((rest, ""));
     let (authority, database) = place.split_once('/').unwrap_or((place, ""));
-    // A password with a slash would end the authority, and be shown as part of the path.
+    // A password with a slash would end the authority, and `show` would print it as part of the path.
     if database.contains(['@', '/']) || parameters.contains('@') {
         return Some("holds an @ or a / too many; in a password write %40 and %2F".to_owned());
     }
@@ -154,14 +154,14 @@ fn locks(reader: &mut Reader) -> Option<LocksSettings> {
     if url != "memory:"
         && let Err(fault) = RedisUrl::parse(&url)
     {
-        // The value is not repeated: it may hold a password.
+        // The message omits the value, which may contain a password.
         reader.fault("locks.url", &fault.to_string());
         return None;
     }
     Some(LocksSettings { url })
 }
 
-/// A database file has one server, unless its operator says that they know better.
+/// A database file has one server, unless its operator sets `database.shared_sqlite`.
 fn several_servers(reader: &mut Reader, database: &DatabaseSettings, locks: &LocksSettings) {
     let is_file = database.url.starts_with("sqlite:");
     if is_file && locks.url != "memory:" && !database.shared_sqlite {
@@ -253,7 +253,7 @@ fn admin(reader: &mut Reader) -> Option<AdminSettings> {
         reader.fault("admin.token", what);
         return None;
     }
-    // A header carries it.
+    // The token travels in a header.
     if token.as_ref().is_some_and(|token| !token.bytes().all(|byte| byte.is_ascii_graphic())) {
         reader.fault("admin.token", "must be printable ASCII without spaces");
         return None;
@@ -328,7 +328,8 @@ fn limits(reader: &mut Reader) -> Option<LimitSettings> {
     })
 }
 
-/// The connections that one address may hold of all: a quarter, so that it leaves the rest to others.
+/// The most connections that one address may hold: a quarter of all, so that it leaves the rest to
+/// others.
 fn part_of_an_address(connections: u32) -> u32 {
     (connections / 4).max(CONNECTIONS_OF_A_BROWSER)
 }
@@ -357,7 +358,7 @@ fn log(reader: &mut Reader) -> Option<LogSettings> {
 const MINUTES_10: Duration = Duration::from_secs(600);
 const HOURS_24: Duration = Duration::from_secs(24 * 3_600);
 const MIB: u32 = 1_048_576;
-/// A browser opens six connections to a server, and each page one websocket.
+/// A browser opens six connections to a server, and one websocket per page.
 const CONNECTIONS_OF_A_BROWSER: u32 = 8;
-/// The largest number of bytes that a setting of 32 bits holds, in whole MiB.
+/// The largest value of a 32-bit setting in whole MiB.
 const GIB_4_LESS: u32 = 4_095 * MIB;
