@@ -1,22 +1,22 @@
-//! Where a review stands in the text.
+//! The position of a review in the text.
 //!
-//! The original is kept for ever: quote, context and offsets as they were when the review was
-//! made. The current place is found anew whenever the text has changed. All offsets count UTF-16
-//! code units, as the browser and Yjs do.
+//! The origin of an anchor never changes: quote, context and offsets from the moment of the review.
+//! The server computes the current range again after each change of the text. All offsets count
+//! UTF-16 code units, as the browser and Yjs do.
 
 use serde::{Deserialize, Serialize};
 
-/// How surely the current place is the one that was meant.
+/// Confidence in the current range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum AnchorState {
-    /// The text there is the quote (G9).
+    /// The text of the range equals the quote (G9).
     Exact,
-    /// The range stands, its text has changed a little.
+    /// The range exists; its text has changed slightly.
     Edited,
-    /// The range collapsed; the quote was found elsewhere by its context.
+    /// The range collapsed; the server found the quote elsewhere by its context.
     Moved,
-    /// The quote is nowhere to be found. The review is shown with its quote, never dropped.
+    /// The server does not find the quote. The review keeps its quote and is never dropped.
     Orphaned,
 }
 
@@ -29,52 +29,52 @@ pub struct TextRange {
     pub end: u32,
 }
 
-/// A range of the text and what the caller believes to stand there.
+/// A range of the text with the quote that the client sees in it.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct AnchorRequest {
     /// First unit of the range.
     pub start: u32,
     /// First unit after it.
     pub end: u32,
-    /// The text there, as the caller sees it.
+    /// The text of the range in the client's document.
     pub quote: String,
 }
 
-/// What a review was made on. Never changes.
+/// Range, quote and context of a review at its creation. Immutable.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AnchorOrigin {
-    /// The range when the review was made.
+    /// The range at creation.
     pub range: TextRange,
-    /// The text that stood there.
+    /// The text of the range.
     pub quote: String,
-    /// Up to 32 characters before it.
+    /// Up to 32 characters before the quote.
     pub prefix: String,
-    /// Up to 32 characters after it.
+    /// Up to 32 characters after the quote.
     pub suffix: String,
 }
 
-/// Where a review was last found: Yjs relative positions, opaque outside of `sync`.
+/// The last resolved range of a review as Yjs relative positions, opaque outside of `yjs`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RelativeRange {
-    /// Encoded relative position of the start, association 0 (sticks to what follows).
+    /// Encoded relative position of the start, association 0 (follows the next unit).
     pub start: Vec<u8>,
-    /// Encoded relative position of the end, association −1 (sticks to what precedes).
+    /// Encoded relative position of the end, association −1 (follows the preceding unit).
     pub end: Vec<u8>,
 }
 
-/// The anchor of a review, as it is now.
+/// The current anchor of a review.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Anchor {
-    /// How sure the range is.
+    /// Confidence in the range.
     pub state: AnchorState,
-    /// Current start; for an orphan, where it last stood.
+    /// Current start; for an orphan, its last known start.
     pub start: u32,
     /// Current end; equals `start` for an orphan.
     pub end: u32,
     /// The original quote.
     pub quote: String,
-    /// What stood before the quote when the review was made.
+    /// Up to 32 characters before the quote at creation.
     pub prefix: String,
-    /// What stood after it.
+    /// Up to 32 characters after it.
     pub suffix: String,
 }

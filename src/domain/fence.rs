@@ -1,16 +1,16 @@
-//! The fence: the number of a seat's grant.
+//! The fence: the number of a grant.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// The number of a grant. A later grant of the same lock always has a higher one.
+/// The number of a grant. Each later grant of the same lock has a higher fence.
 ///
-/// Minted as `max(last + 1, TIME in µs, floor + 1)`, so that it rises through an empty Redis
-/// restart, a stale replica and a clock that steps back. It stays below 2^53 (an IEEE 754 double,
-/// which is what Lua and JSON readers count in) until the year 2255.
+/// The grant computes `max(last + 1, TIME in µs, floor + 1)`, so the fence rises through an empty
+/// Redis restart, a stale replica and a clock that steps back. It stays below 2^53 until the year
+/// 2255: Lua and JSON readers count in IEEE 754 doubles.
 ///
-/// A lease alone cannot exclude a paused holder; a resource that refuses lower numbers can
+/// A lease alone does not exclude a paused holder; a resource that rejects lower fences does
 /// (Kleppmann, *How to do distributed locking*, 2016).
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize,
@@ -19,11 +19,11 @@ use serde::{Deserialize, Serialize};
 pub struct Fence(pub u64);
 
 impl Fence {
-    /// Below every grant.
+    /// Lower than every grant.
     pub const ZERO: Self = Self(0);
 
-    /// The fence of a grant made at `now_us` (µs since the epoch) after `self` was the last one
-    /// and `floor` the last that the database ratified.
+    /// The fence of the next grant at `now_us` (µs since the epoch). `self` is the last fence and
+    /// `floor` the last fence that the database ratified.
     #[must_use]
     pub fn next(self, now_us: u64, floor: Self) -> Self {
         Self(now_us.max(self.0 + 1).max(floor.0 + 1))
@@ -49,8 +49,8 @@ mod tests {
     }
 
     #[test]
-    fn a_fence_rises_above_what_the_database_ratified() {
-        // Redis came back empty with its clock behind: only the floor knows.
+    fn a_fence_rises_above_the_ratified_floor() {
+        // Redis restarts empty and its clock is behind: only the floor holds the last fence.
         assert_eq!(Fence::ZERO.next(10, Fence(5_000)), Fence(5_001));
     }
 }

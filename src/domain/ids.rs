@@ -1,8 +1,9 @@
-//! Names of things. Each kind has a type of its own, so that one cannot pass for another.
+//! Ids of entities. Each kind has its own type, so the compiler rejects one kind in place of
+//! another.
 //!
-//! From outside every id is an opaque string of `[A-Za-z0-9_-]{1,64}`. Ids that Galley makes are
-//! a prefix and 32 hexadecimal digits (a version 4 UUID, 122 random bits). User ids may come from
-//! the host application and are kept as they are.
+//! A client sees every id as an opaque string of `[A-Za-z0-9_-]{1,64}`. Galley generates ids as a
+//! prefix and 32 hexadecimal digits (a version 4 UUID, 122 random bits). User ids may come from the
+//! host application and are stored unchanged.
 
 use std::fmt;
 use std::str::FromStr;
@@ -21,7 +22,7 @@ pub struct InvalidId {
     expected: &'static str,
 }
 
-/// Declares an id that the compiler will not let you pass for another.
+/// Declares an id type that is distinct from every other.
 macro_rules! define_id {
     ($(#[$doc:meta])+ $name:ident, $prefix:literal) => {
         $(#[$doc])+
@@ -29,7 +30,7 @@ macro_rules! define_id {
         pub struct $name(Uuid);
 
         impl $name {
-            /// A new one: 122 random bits, never handed out before.
+            /// Generates a new id with 122 random bits.
             #[must_use]
             pub fn generate() -> Self {
                 Self(Uuid::new_v4())
@@ -47,7 +48,7 @@ macro_rules! define_id {
 
             fn from_str(text: &str) -> Result<Self, InvalidId> {
                 text.strip_prefix(concat!($prefix, "_"))
-                    // 32 digits only: the parser also takes braces, hyphens and URNs.
+                    // 32 digits only: the parser also accepts braces, hyphens and URNs.
                     .filter(|hex| hex.len() == 32)
                     .and_then(|hex| Uuid::try_parse(hex).ok())
                     .map(Self)
@@ -71,15 +72,15 @@ macro_rules! define_id {
 }
 
 define_id! {
-    /// Names one document. Grants nothing, so it may be logged.
+    /// Names one document. Grants no right, so logs may contain it.
     DocumentId, "doc"
 }
 define_id! {
-    /// Names one share link. Grants nothing without an invite, so it may be logged.
+    /// Names one share link. Grants no right without an invite, so logs may contain it.
     ShareLinkId, "shr"
 }
 define_id! {
-    /// Names one session; the value of its seat's key in Redis, so it is a secret of sorts.
+    /// Names one session. It is the value of its seat's key in Redis, so logs should not contain it.
     SessionId, "ses"
 }
 define_id! {
@@ -95,35 +96,36 @@ define_id! {
     VersionId, "ver"
 }
 define_id! {
-    /// Names one acquisition of a lock; its key's value, so it is a secret of sorts.
+    /// Names one acquisition of a lock. It is the value of the lock's key, so logs should not
+    /// contain it.
     AcquisitionId, "acq"
 }
 define_id! {
-    /// Names one question of a server to the others.
+    /// Names one peer RPC request.
     QuestionId, "qst"
 }
 define_id! {
-    /// Names one access token (its `jti`), so that no two are the same.
+    /// Names one access token (its `jti`), so that no two tokens are equal.
     TokenId, "tok"
 }
 define_id! {
-    /// Names one server process, for as long as it runs.
+    /// Names one server process from its start to its end.
     NodeId, "node"
 }
 
-/// Names a user. Opaque: the host application's tokens bring their own.
+/// Names a user. Opaque: the tokens of the host application carry their own user ids.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 #[serde(transparent)]
 pub struct UserId(Arc<str>);
 
 impl UserId {
-    /// A new one, for a guest.
+    /// Generates a new id for a guest.
     #[must_use]
     pub fn generate() -> Self {
         Self(format!("usr_{}", Uuid::new_v4().simple()).into())
     }
 
-    /// Whether the id has the form of one that [`generate`](Self::generate) makes.
+    /// Whether the id has the form that [`generate`](Self::generate) produces.
     #[must_use]
     pub fn is_generated(&self) -> bool {
         let digits = self.0.strip_prefix("usr_");
@@ -167,27 +169,27 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_id_survives_the_trip_through_text() {
+    fn an_id_round_trips_through_text() {
         let id = ShareLinkId::generate();
         assert_eq!(id.to_string().parse(), Ok(id));
         assert!(id.to_string().len() <= ID_BYTES_MAX);
     }
 
     #[test]
-    fn one_kind_of_id_is_not_taken_for_another() {
+    fn an_id_of_one_kind_does_not_parse_as_another() {
         let text = DocumentId::generate().to_string();
         assert_eq!(text.parse::<ShareLinkId>(), Err(InvalidId { expected: "shr" }));
     }
 
     #[test]
-    fn other_spellings_of_a_uuid_are_refused() {
+    fn other_spellings_of_a_uuid_are_rejected() {
         for text in ["shr_", "shr_{6ba7b810-9dad-11d1-80b4-00c04fd430c8}", "shr_é", ""] {
             assert!(text.parse::<ShareLinkId>().is_err(), "{text}");
         }
     }
 
     #[test]
-    fn a_user_id_keeps_to_its_alphabet() {
+    fn a_user_id_has_a_fixed_alphabet() {
         assert!("kim-2_A".parse::<UserId>().is_ok());
         for text in ["", "a b", "김", &"a".repeat(65), "a|b", "a:b"] {
             assert!(text.parse::<UserId>().is_err(), "{text}");

@@ -1,35 +1,36 @@
 //! Lease arithmetic.
 //!
-//! A holder trusts its lock until `sent_at + ttl − margin` by its own monotonic clock, counted
-//! from when the last good renewal was *sent*: the answer may have been long on its way, and the
-//! key's time runs from when Redis worked, which is never before the request left.
+//! A holder treats its lease as valid until `sent_at + ttl − margin` by its own monotonic clock.
+//! `sent_at` is the moment at which the holder *sent* the last successful renewal. The reply may
+//! arrive late, and Redis starts the key's TTL when it executes the command, never before the
+//! request was sent.
 
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// How long a seat's key lives, and how much of that its holder does not trust.
+/// TTL and renewal period of a seat's key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LeaseTerms {
     /// TTL of the key after each renewal.
     pub ttl: Duration,
-    /// How often it is renewed.
+    /// Period of the renewal.
     pub renew_every: Duration,
 }
 
-/// The terms contradict each other.
+/// TTL and renewal period contradict each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidTerms {
-    /// Two renewals must be allowed to fail before a healthy holder loses its seat.
+    /// A healthy holder survives two failed renewals.
     #[error("a lease must be at least three renewals long")]
     TooShort,
-    /// The scheduler cannot tick this fast.
+    /// The renewal task cannot tick this fast.
     #[error("a lease may not be renewed more often than every 50ms")]
     TooFrequent,
 }
 
 impl LeaseTerms {
-    /// Checked terms.
+    /// Validates the terms.
     ///
     /// # Errors
     ///
@@ -44,16 +45,17 @@ impl LeaseTerms {
         Ok(Self { ttl, renew_every })
     }
 
-    /// How long before the key can expire the holder stops: an eighth of the lease.
+    /// How long before the earliest expiry of the key the holder stops writing: an eighth of the
+    /// TTL.
     ///
-    /// It covers the drift between Redis's clock and ours over one lease, and the time between
-    /// the check and the write.
+    /// The margin covers the drift between the clocks of Redis and this server over one lease, and
+    /// the time between check and write.
     #[must_use]
     pub fn margin(&self) -> Duration {
         self.ttl / 8
     }
 
-    /// The last moment at which a lease whose renewal left at `sent_at` may be trusted.
+    /// The deadline of a lease whose last renewal was sent at `sent_at`.
     #[must_use]
     pub fn trusted_until(&self, sent_at: Instant) -> Instant {
         sent_at + self.ttl - self.margin()
@@ -72,16 +74,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn trust_ends_before_the_key_can() {
+    fn the_deadline_passes_before_the_key_can_expire() {
         let terms = LeaseTerms::default();
         let sent_at = Instant::now();
         assert!(terms.trusted_until(sent_at) < sent_at + terms.ttl);
-        // Two failed renewals leave a healthy holder its seat.
+        // A healthy holder survives two failed renewals.
         assert!(sent_at + 2 * terms.renew_every < terms.trusted_until(sent_at));
     }
 
     #[test]
-    fn a_lease_shorter_than_three_renewals_is_refused() {
+    fn a_lease_shorter_than_three_renewals_is_rejected() {
         let renew = Duration::from_secs(4);
         assert_eq!(LeaseTerms::new(renew * 2, renew), Err(InvalidTerms::TooShort));
         assert!(LeaseTerms::new(renew * 3, renew).is_ok());

@@ -1,20 +1,33 @@
-//! Words and rules. No IO and no clock: every function takes the time it reasons about.
+//! The product's terms and rules. No IO and no clock: the caller passes the time to every function.
 //!
 //! # Glossary
 //!
 //! - **document**: a text with a title, owned by one user.
-//! - **share link**: the one live invitation to work on a document; at most one is active.
+//! - **share link**: the invitation to work on a document. A document has at most one active link.
 //! - **role**: `writer` or `reviewer`.
-//! - **seat**: the right to act in a role on a share link; one session holds it at a time, in
-//!   the whole cluster.
-//! - **session**: one websocket that holds, or asks for, a seat. Its id is unguessable and never
-//!   used twice.
-//! - **lease**: how long a held seat is trusted without being renewed.
-//! - **fence**: the number of a seat's grant; a later grant always has a higher one.
+//! - **seat**: the right to act in one role on one share link. At most one session of the whole
+//!   cluster holds it.
+//! - **session**: one websocket that holds a seat or claims one. Its id is unguessable and never
+//!   reused.
+//! - **claim**, **grant**: the request for a seat, and the successful acquisition that answers it.
+//! - **holder**: the session that holds a seat, as any server reads it.
+//! - **lease**: how long a grant stays valid without renewal.
+//! - **fence**: the number of a grant. Each later grant of the same seat has a higher fence.
+//! - **ratify**: register a grant's fence in the database. The database then rejects writes under
+//!   any other fence.
 //! - **review**: a comment, with or without a suggestion, anchored to a range of the text.
-//! - **version**: the text of a document as it stood at one point of its log, kept for ever or for
-//!   a while.
-//! - **room**: an open document in one process, with the sessions that look at it.
+//! - **version**: the text of a document at one point of its update log, stored permanently or until
+//!   the retention rules remove it.
+//! - **room**: an open document in one process, with its sessions as members.
+//! - **member**, **peer**: a session in the room, and a session of the same document on another server.
+//! - **update**, **update log**: the bytes of a Yjs edit, and the validated updates of a document in
+//!   order.
+//! - **durable**, **saved**: committed with fsync, and reported as durable by `document.saved`.
+//! - **quota**: the size of a document against its limit.
+//! - **client**, **user**: the program at the other end of a socket, and the person behind it.
+//! - **server**: one Galley process. [`NodeId`](ids::NodeId) names it.
+//!
+//! `locks/mod.rs` carries the terms of locks.
 
 pub mod anchor;
 pub mod fence;

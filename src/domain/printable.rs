@@ -1,12 +1,12 @@
 //! Characters that a name, a title or a label may contain.
 //!
-//! The page shows these texts beside each other, so two of them that look alike mislead a reader. The
-//! rule rejects every character that a browser draws as nothing, and every mark that turns the
-//! writing direction. It accepts an invisible character only where a script needs it: a joiner
-//! inside a word of a joining script or inside an emoji, a variation selector behind a character that
-//! has variants. Comments and suggestions are text: they have their own, wider rule.
+//! The page shows these texts beside each other, so two texts that look alike mislead a user. The
+//! rule rejects every character that a browser draws as nothing, and every mark that changes the
+//! writing direction. It accepts an invisible character only where a script needs it. Such are a
+//! joiner inside a word of a joining script or inside an emoji, and a variation selector after a
+//! character that has variants. Comments and suggestions have a wider rule of their own.
 
-/// A text cannot stand on one line of the page.
+/// The reason why a text does not fit on one line of the page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Unprintable {
     /// It has a control character or a line break.
@@ -25,7 +25,7 @@ const BRAILLE_BLANK: char = '\u{2800}';
 /// Checks a trimmed text of one line.
 pub(super) fn check_line(text: &str) -> Result<(), Unprintable> {
     let mut characters = text.chars().peekable();
-    // The character before, and the last one that is no variation selector.
+    // The preceding character, and the last character that is no variation selector.
     let (mut before, mut base) = (None, None);
     let mut is_blank = true;
     while let Some(c) = characters.next() {
@@ -52,8 +52,8 @@ pub(super) fn check_line(text: &str) -> Result<(), Unprintable> {
     if is_blank { Err(Unprintable::Blank) } else { Ok(()) }
 }
 
-/// Whether a comment, a reply or a suggestion has a control character other than the line feed and the
-/// tab. A page shows none of them, and JSON needs six bytes for each.
+/// Whether a comment, a reply or a suggestion has a control character other than line feed and tab.
+/// A page shows none of them, and JSON needs six bytes for each.
 #[must_use]
 pub fn has_control_character(text: &str) -> bool {
     text.bytes().any(|byte| byte.is_ascii_control() && !matches!(byte, b'\n' | b'\t'))
@@ -74,9 +74,9 @@ fn is_ignorable(c: char) -> bool {
         | '\u{1D173}'..='\u{1D17A}' | '\u{E0000}'..='\u{E0FFF}')
 }
 
-/// Whether a joiner beside it changes what is drawn: the joining scripts from Hebrew to Mongolian, the
-/// later ones of their kind, and emoji. Beside a Latin letter, a Hangul syllable or a Han character a
-/// joiner would only make one name two.
+/// Whether an adjacent joiner changes the drawing of this character: joining scripts from Hebrew to
+/// Mongolian, later scripts of that kind, and emoji. Beside a Latin letter, a Hangul syllable or a
+/// Han character a joiner would only make two names out of one.
 fn is_joining(c: char) -> bool {
     matches!(c,
         '\u{0590}'..='\u{109F}' | '\u{1200}'..='\u{1CFF}' | '\u{2190}'..='\u{2BFF}'

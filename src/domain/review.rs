@@ -1,4 +1,4 @@
-//! Reviews: their states, and who may bring them there.
+//! Reviews: their states and the allowed transitions.
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
@@ -8,22 +8,22 @@ use crate::domain::ids::{ReplyId, ReviewId, ShareLinkId};
 use crate::domain::seat::Role;
 use crate::domain::user::User;
 
-/// What has become of a review.
+/// The state of a review.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ReviewStatus {
-    /// Waits for the writer.
+    /// The writer has not decided yet.
     Open,
-    /// Its suggestion was put into the text.
+    /// The writer accepted its suggestion, and the server applied it to the text.
     Accepted,
-    /// Its suggestion was turned down.
+    /// The writer rejected its suggestion.
     Rejected,
-    /// Settled without a change of the text by Galley.
+    /// The writer closed it without applying a suggestion.
     Resolved,
 }
 
 impl ReviewStatus {
-    /// The status as it stands in JSON and in the database.
+    /// The status in JSON and in the database.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -34,7 +34,7 @@ impl ReviewStatus {
         }
     }
 
-    /// The status of that name.
+    /// Parses the status from its name.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         [Self::Open, Self::Accepted, Self::Rejected, Self::Resolved]
@@ -43,48 +43,48 @@ impl ReviewStatus {
     }
 }
 
-/// What the writer decides about a review.
+/// A writer's decision about a review.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decision {
-    /// Put the suggestion into the text.
+    /// Apply the suggestion to the text.
     Accept,
-    /// Turn the suggestion down.
+    /// Reject the suggestion.
     Reject,
-    /// Call it settled.
+    /// Close the review without a change of the text.
     Resolve,
-    /// Take a reject or resolve back.
+    /// Undo a rejection or resolution.
     Reopen,
 }
 
-/// The decision does not fit the review as it is.
+/// The decision does not fit the state of the review.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DecisionRefused {
     /// Only a suggestion can be accepted or rejected.
     #[error("this review has no suggestion; resolve it instead")]
     NoSuggestion,
-    /// It was decided already.
+    /// The writer has decided already.
     #[error("this review is not open; reopen it first")]
     NotOpen,
-    /// It is open, so there is nothing to take back.
+    /// It is open, so there is no decision to undo.
     #[error("this review is open already")]
     AlreadyOpen,
-    /// The text was changed by it; undoing that is an edit of the text.
+    /// The server has applied the suggestion; undoing that is an edit of the text.
     #[error("an accepted suggestion cannot be reopened; edit the text instead")]
     Accepted,
 }
 
 impl Decision {
-    /// The role whose seat the decision needs.
+    /// The role whose seat the decision requires.
     #[must_use]
     pub fn needs_seat_of(self) -> Role {
         Role::Writer
     }
 
-    /// The status that follows.
+    /// The next status.
     ///
     /// # Errors
     ///
-    /// [`DecisionRefused`] when the review is not in a state for it.
+    /// [`DecisionRefused`] when the review's state does not allow the decision.
     pub fn apply(
         self,
         status: ReviewStatus,
@@ -109,41 +109,41 @@ impl Decision {
     }
 }
 
-/// An answer to a review.
+/// A reply to a review.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Reply {
-    /// Its name.
+    /// Its id.
     pub id: ReplyId,
-    /// Who wrote it.
+    /// Its author.
     pub author: User,
-    /// What it says.
+    /// Its text.
     pub body: String,
-    /// When it was written.
+    /// When it was created.
     pub created_at: DateTime<Utc>,
 }
 
-/// A review as it is served.
+/// A review as the server sends it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Review {
-    /// Its name.
+    /// Its id.
     pub id: ReviewId,
-    /// The share link it belongs to.
+    /// Its share link.
     pub share_link_id: ShareLinkId,
-    /// Who made it.
+    /// Its author.
     pub author: User,
-    /// Where it stands now.
+    /// Its current position.
     pub anchor: Anchor,
     /// The comment.
     pub body: String,
-    /// What to put in place of the quote; an empty string deletes it.
+    /// The replacement of the quote; an empty string deletes the quote.
     pub suggestion: Option<String>,
-    /// What has become of it.
+    /// Its state.
     pub status: ReviewStatus,
     /// Rises with each change; the `ETag`.
     pub version: i64,
-    /// Answers, oldest first.
+    /// Replies, oldest first.
     pub replies: Vec<Reply>,
-    /// When it was made.
+    /// When it was created.
     pub created_at: DateTime<Utc>,
     /// When it, or one of its replies, last changed.
     pub updated_at: DateTime<Utc>,
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_decided_is_decided_until_reopened() {
+    fn a_decision_stands_until_the_review_is_reopened() {
         for decided in [ReviewStatus::Accepted, ReviewStatus::Rejected, ReviewStatus::Resolved] {
             for decision in [Decision::Accept, Decision::Reject, Decision::Resolve] {
                 assert_eq!(decision.apply(decided, true), Err(DecisionRefused::NotOpen));

@@ -7,11 +7,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::domain::ids::ShareLinkId;
 
-/// What a person does on a share link.
+/// The role of a user on a share link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
-    /// Changes the text.
+    /// Edits the text.
     Writer,
     /// Comments and suggests.
     Reviewer,
@@ -26,7 +26,7 @@ impl Role {
     /// Both, writer first.
     pub const ALL: [Self; 2] = [Self::Writer, Self::Reviewer];
 
-    /// The role as it stands in URLs, JSON and keys.
+    /// The role in URLs, JSON and keys.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -35,7 +35,7 @@ impl Role {
         }
     }
 
-    /// The person at the other end of the desk.
+    /// The role of the other seat.
     #[must_use]
     pub fn other(self) -> Self {
         match self {
@@ -44,7 +44,7 @@ impl Role {
         }
     }
 
-    /// Whether this role's updates to the text are taken.
+    /// Whether the server accepts updates to the text from this role.
     #[must_use]
     pub fn may_edit_text(self) -> bool {
         match self {
@@ -89,7 +89,7 @@ impl Seat {
     }
 }
 
-/// `share-link:lock:<id>:<role>`, the name under which Redis holds the seat.
+/// `share-link:lock:<id>:<role>`: the name of the seat's lock in Redis.
 impl fmt::Display for Seat {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "share-link:lock:{}:{}", self.link, self.role)

@@ -1,4 +1,4 @@
-//! What a text may look like, and how long it is.
+//! Rules of titles, and the length of a text.
 
 use unicode_segmentation::UnicodeSegmentation;
 
@@ -17,7 +17,7 @@ pub enum InvalidTitle {
     /// Control characters, line breaks among them.
     #[error("a title is one line without control characters")]
     Control,
-    /// It has invisible characters, or marks that turn the writing direction of what follows.
+    /// It has invisible characters, or marks that change the writing direction.
     #[error("a title may not contain invisible characters or marks of writing direction")]
     Invisible,
 }
@@ -43,15 +43,15 @@ pub fn parse_title(text: &str) -> Result<String, InvalidTitle> {
     }
 }
 
-/// How many characters a reader would count: extended grapheme clusters (UAX #29). A line break is
-/// one, a space is one, 👩‍👩‍👧 is one, and so is 각 however it is composed.
+/// The number of characters as a reader counts them: extended grapheme clusters (UAX #29). A line
+/// break is one, a space is one, 👩‍👩‍👧 is one, and so is 각 in every normalization.
 #[must_use]
 pub fn count_characters(text: &str) -> i64 {
     i64::try_from(text.graphemes(true).count()).unwrap_or(i64::MAX)
 }
 
-/// The text with every line break a line feed. Editors number positions as if it were so, and a
-/// lone carriage return would put them one apart from the server.
+/// The text with every line break as a line feed. Editors number positions in that form; a lone
+/// carriage return would shift their positions against the server's.
 #[must_use]
 pub fn normalize_line_breaks(text: &str) -> String {
     text.replace("\r\n", "\n").replace('\r', "\n")
@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn characters_are_what_a_reader_counts() {
+    fn characters_are_grapheme_clusters() {
         for (text, characters) in [
             ("", 0),
             ("a b\n", 4),

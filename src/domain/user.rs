@@ -1,4 +1,4 @@
-//! Who is asking.
+//! Users and their names.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,16 +6,16 @@ use crate::domain::ids::UserId;
 use crate::domain::limits::NAME_CHARS_MAX;
 use crate::domain::printable::{Unprintable, check_line};
 
-/// A person, as others see them.
+/// A user, as other users see them.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct User {
     /// Opaque and stable.
     pub id: UserId,
-    /// What they are called. May contain anything printable.
+    /// Display name. May contain every printable character.
     pub name: String,
 }
 
-/// The text cannot be somebody's name.
+/// The reason why a text cannot be a user's name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidName {
     /// It has no visible character.
@@ -27,7 +27,7 @@ pub enum InvalidName {
     /// It has control characters.
     #[error("a name may not contain control characters")]
     Control,
-    /// It has invisible characters, or marks that turn the writing direction of what follows.
+    /// It has invisible characters, or marks that change the writing direction.
     #[error("a name may not contain invisible characters or marks of writing direction")]
     Invisible,
 }
@@ -36,7 +36,7 @@ pub enum InvalidName {
 ///
 /// # Errors
 ///
-/// [`InvalidName`] when it is empty, too long, or has characters that a page shows as nothing.
+/// [`InvalidName`] when it is empty, too long, or has characters that a page draws as nothing.
 pub fn parse_name(text: &str) -> Result<String, InvalidName> {
     let name = text.trim();
     if name.is_empty() {
@@ -64,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_would_disturb_the_page_is_refused() {
+    fn a_name_that_would_disturb_the_page_is_rejected() {
         assert_eq!(parse_name(" \n "), Err(InvalidName::Empty));
         assert_eq!(parse_name("a\u{0}b"), Err(InvalidName::Control));
         assert_eq!(parse_name("a\u{202E}b"), Err(InvalidName::Invisible));

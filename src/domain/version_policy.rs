@@ -1,7 +1,7 @@
-//! Versions of a text: why one was kept, and which of many go.
+//! Versions of a text: the reasons to store one, and the retention rules.
 //!
-//! Versions are kept by themselves as the work goes on; those thin out with age, so that the
-//! last day can be read step by step and last year at all. A version that somebody named stays.
+//! The server stores automatic versions during the work and thins them out with age: a user reads
+//! the last day step by step and the last year day by day. A named version is never removed.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -15,33 +15,33 @@ use crate::domain::limits::{
 };
 use crate::domain::printable::{Unprintable, check_line};
 
-/// For how long every version is kept.
+/// How long the server retains every version.
 const EVERY_ONE_FOR: TimeDelta = TimeDelta::hours(24);
-/// For how long one an hour is kept; after that one a day.
+/// How long the server retains the last version of each hour; after that, of each day.
 const HOURLY_FOR: TimeDelta = TimeDelta::days(30);
 
-/// Why a version was kept.
+/// Why the server stored a version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum VersionKind {
-    /// The writing rested, or something else was about to change the text.
+    /// The writer paused, or another operation was about to change the text.
     Pause,
-    /// The writer's seat was given up or taken: the text as it was left.
+    /// The session released the writer's seat or lost it: the text at that moment.
     Seat,
-    /// A suggestion was decided about.
+    /// The writer decided about a suggestion.
     Decision,
-    /// Somebody gave it a name.
+    /// A user named it.
     Named,
-    /// An older version was restored: the text with which the work went on.
+    /// The writer restored an older version: the text after that.
     Restore,
 }
 
 impl VersionKind {
-    /// All of them.
+    /// All kinds.
     pub const ALL: [Self; 5] =
         [Self::Pause, Self::Seat, Self::Decision, Self::Named, Self::Restore];
 
-    /// The kind as it stands in JSON and in the database.
+    /// The kind in JSON and in the database.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -53,8 +53,8 @@ impl VersionKind {
         }
     }
 
-    /// Whether it was kept without anybody asking for it. Such a version is one point of the log,
-    /// and of one point there is one.
+    /// Whether the server stored it without a user's request. Such a version belongs to one point of
+    /// the log, and each point has at most one.
     #[must_use]
     pub fn is_automatic(self) -> bool {
         match self {
@@ -95,7 +95,7 @@ pub enum InvalidLabel {
     /// Control characters, line breaks among them.
     #[error("a label is one line without control characters")]
     Control,
-    /// It has invisible characters, or marks that turn the writing direction of what follows.
+    /// It has invisible characters, or marks that change the writing direction.
     #[error("a label may not contain invisible characters or marks of writing direction")]
     Invisible,
 }
@@ -121,20 +121,20 @@ pub fn parse_label(text: &str) -> Result<String, InvalidLabel> {
     }
 }
 
-/// What of a kept version decides whether it stays.
+/// The attributes of a stored version that decide about its retention.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mark {
-    /// Its place among the document's versions.
+    /// Its number among the document's versions.
     pub number: i64,
-    /// Why it was kept.
+    /// Why the server stored it.
     pub kind: VersionKind,
-    /// When.
+    /// When the server stored it.
     pub created_at: DateTime<Utc>,
-    /// What its text takes, compressed. Counted for each version, though equal texts are one.
+    /// Compressed size of its text. Each version counts, though equal texts are stored once.
     pub bytes: i64,
 }
 
-/// Whether one more may be named that takes `bytes`.
+/// Whether the document may have another named version of `bytes`.
 #[must_use]
 pub fn may_name(marks: &[Mark], bytes: i64) -> bool {
     let named = || marks.iter().filter(|mark| mark.kind == VersionKind::Named);
@@ -142,8 +142,8 @@ pub fn may_name(marks: &[Mark], bytes: i64) -> bool {
     named().count() < NAMED_VERSIONS_MAX && taken.saturating_add(bytes) <= NAMED_BYTES_MAX
 }
 
-/// The numbers of the versions that go, given all of a document's, oldest first. The newest stays
-/// whatever it is, and so does what was named.
+/// The numbers of the versions to delete, given all versions of a document, oldest first. The newest
+/// version and the named versions stay.
 #[must_use]
 pub fn surplus(marks: &[Mark], now: DateTime<Utc>) -> Vec<i64> {
     let mut gone = thinned(marks, now);
@@ -166,11 +166,11 @@ pub fn surplus(marks: &[Mark], now: DateTime<Utc>) -> Vec<i64> {
     numbers.filter(|number| gone.contains(number)).collect()
 }
 
-/// Those of which a later one of the same hour, or of the same day, stays.
+/// The versions for which a later one of the same hour, or of the same day, stays.
 fn thinned(marks: &[Mark], now: DateTime<Utc>) -> HashSet<i64> {
     let mut spans = HashSet::new();
     let mut gone = HashSet::new();
-    // The last of each span stays: the text as the hour left it.
+    // The last version of each span stays: the text at the end of the hour.
     for mark in marks.iter().rev() {
         let age = now.signed_duration_since(mark.created_at);
         if mark.kind == VersionKind::Named || age <= EVERY_ONE_FOR {
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn a_kind_survives_the_trip_through_text() {
+    fn a_version_kind_round_trips_through_text() {
         for kind in VersionKind::ALL {
             assert_eq!(kind.to_string().parse(), Ok(kind));
         }
@@ -221,14 +221,14 @@ mod tests {
     }
 
     #[test]
-    fn all_of_the_last_day_stay() {
+    fn all_versions_of_the_last_day_stay() {
         let marks: Vec<_> = (0..500).map(|n| mark(n, n)).collect();
         assert_eq!(surplus(&marks, at(500)), Vec::<i64>::new());
     }
 
     #[test]
-    fn after_a_day_one_an_hour_stays_and_after_a_month_one_a_day() {
-        // One each ten minutes, for two days.
+    fn after_a_day_one_version_an_hour_stays_and_after_a_month_one_a_day() {
+        // One version every ten minutes, for two days.
         let marks: Vec<_> = (0..288).map(|n| mark(n, n * 10)).collect();
         let two_days_later = left(&marks, at(288 * 10 + 2 * 1_440));
         assert!((48..=49).contains(&two_days_later.len()), "{two_days_later:?}");
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_thinned_once_is_not_thinned_again_at_once() {
+    fn thinning_again_at_once_removes_no_version() {
         let marks: Vec<_> = (0..288).map(|n| mark(n, n * 10)).collect();
         let now = at(288 * 10 + 2 * 1_440);
         let kept = left(&marks, now);
@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn g13_a_document_has_at_most_so_many_versions_and_so_many_bytes() {
+    fn g13_versions_of_a_document_are_bounded_in_number_and_bytes() {
         let marks: Vec<_> = (0..1_100).map(|n| Mark { created_at: at(0), ..mark(n, 0) }).collect();
         let kept = left(&marks, at(1));
         assert_eq!(kept.len(), VERSIONS_MAX);
@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn g13_there_is_an_end_to_naming() {
+    fn g13_named_versions_are_bounded_in_number_and_bytes() {
         let named = Mark { kind: VersionKind::Named, ..mark(1, 0) };
         assert!(may_name(&[], 10));
         assert!(may_name(&vec![named; NAMED_VERSIONS_MAX - 1], 10));

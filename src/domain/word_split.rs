@@ -1,15 +1,16 @@
-//! Words, as a reader compares two texts.
+//! The split of a text into words, for a comparison that a person reads.
 //!
-//! English goes by words, Korean by eojeol: what stands between spaces, a noun with its particle, a
-//! verb with its ending. Where one eojeol takes the place of another, what they share at either end
-//! may stay, so that `학교는 → 학교가` shows `는 → 가`. The page has the same rules in
-//! `static/js/word_diff.js`; `tests/data/word_diff.json` holds the two together.
+//! English splits at words, Korean at eojeols: the text between spaces, a noun with its particle or
+//! a verb with its ending. Where one eojeol replaces another, the diff omits their common head or
+//! tail, so `학교는 → 학교가` shows `는 → 가`. The page applies the same rules in `static/js/word_diff.js`;
+//! `tests/data/word_diff.json` tests both.
 
 use std::ops::Range;
 
 use unicode_segmentation::UnicodeSegmentation;
 
-/// Particles that a noun of one syllable is told apart from: `나는 → 나를`, but not `대학 → 대회`.
+/// Particles that split off a noun of one syllable: `나는 → 나를` shows `는 → 를`, but `대학 → 대회` shows
+/// both words whole.
 const PARTICLES: &[&str] = &[
     "은",
     "는",
@@ -35,18 +36,18 @@ const PARTICLES: &[&str] = &[
     "입니다",
 ];
 
-/// What a piece of text is to a reader.
+/// The class of a grapheme.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
-    /// Letters and digits: taken together.
+    /// Letters and digits: a run is one piece.
     Word,
-    /// White space within a line: taken together.
+    /// White space within a line: a run is one piece.
     Space,
-    /// A line break, a mark, a character of a script without spaces: each by itself.
+    /// A line break, a mark, a character of a script without spaces: a piece each.
     Single,
 }
 
-/// The words, spaces and marks of a text, in order and without a gap. No grapheme is cut.
+/// The words, spaces and marks of a text, in order and without a gap. No split cuts a grapheme.
 #[must_use]
 pub fn words_of(text: &str) -> Vec<&str> {
     let mut ends: Vec<usize> = Vec::new();
@@ -68,14 +69,14 @@ pub fn paragraphs_of(text: &str) -> Vec<&str> {
     text.split_inclusive('\n').collect()
 }
 
-/// Whether there is nothing but white space within one line.
+/// Whether the text is only white space within one line.
 #[must_use]
 pub fn is_space(text: &str) -> bool {
     !text.is_empty() && text.chars().all(|c| c.is_whitespace() && !is_break(c))
 }
 
-/// What differs between two words of which one takes the place of the other: a range of each, in
-/// bytes. `None`: they are better shown whole, as all but Korean ones are.
+/// The differing range of two words where the new one replaces the old one, in bytes of each.
+/// `None`: the diff shows both words whole, as it does with all but Korean words.
 #[must_use]
 pub fn narrowed(old: &str, new: &str) -> Option<(Range<usize>, Range<usize>)> {
     if !is_eojeol(old) || !is_eojeol(new) {
@@ -88,17 +89,18 @@ pub fn narrowed(old: &str, new: &str) -> Option<(Range<usize>, Range<usize>)> {
     let same = |(a, b): &(&&str, &&str)| a == b;
     let mut head = from.iter().zip(&to).take_while(same).count();
     let rest = |word: &[&str], head: usize| word.iter().skip(head).copied().collect::<String>();
-    // One syllable is a stem only if what follows are particles.
+    // One syllable is a stem only if the rest of both words is a particle.
     if head == 1 && !(is_particle(&rest(&from, 1)) && is_particle(&rest(&to, 1))) {
         head = 0;
     }
     let backwards = from.iter().rev().zip(to.iter().rev());
     let mut tail = backwards.take(shorter - head).take_while(same).count();
-    // An ending of one syllable is often none.
+    // A common ending of one syllable is often no ending.
     if tail < 2 {
         tail = 0;
     }
-    // Without a stem, most of the word must stay for its middle to be readable.
+    // Without a common stem, the common tail must be at least half of the longer word, so that the
+    // diff stays readable.
     if head == 0 && tail * 2 < longer {
         tail = 0;
     }
@@ -140,7 +142,7 @@ fn is_break(c: char) -> bool {
     matches!(c, '\n' | '\r')
 }
 
-/// Han, Hiragana, Katakana: what is written without spaces has no words to go by.
+/// Han, Hiragana, Katakana: a script without spaces has no word boundaries.
 fn is_without_spaces(c: char) -> bool {
     matches!(c, '\u{3041}'..='\u{30ff}' | '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}'
         | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{3ffff}')
@@ -151,7 +153,7 @@ fn is_hangul(c: char) -> bool {
         | '\u{a960}'..='\u{a97c}' | '\u{d7b0}'..='\u{d7fb}')
 }
 
-/// One word with Hangul in it.
+/// Whether the text is one word with Hangul in it.
 fn is_eojeol(text: &str) -> bool {
     text.chars().any(is_hangul) && words_of(text).len() == 1
 }
@@ -165,7 +167,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_spaces_and_marks_are_told_apart() {
+    fn words_spaces_and_marks_are_separate_pieces() {
         assert_eq!(words_of("Yes, don't  go."), ["Yes", ",", " ", "don't", "  ", "go", "."]);
         assert_eq!(words_of("학교는 좋다!\n\n끝"), ["학교는", " ", "좋다", "!", "\n", "\n", "끝"]);
         assert_eq!(words_of("日本の"), ["日", "本", "の"]);
@@ -185,13 +187,13 @@ mod tests {
         }
     }
 
-    /// What is shown as taken out and put in.
+    /// The deleted and the inserted part, as the page shows them.
     fn shown<'a>(old: &'a str, new: &'a str) -> Option<(&'a str, &'a str)> {
         narrowed(old, new).map(|(from, to)| (&old[from], &new[to]))
     }
 
     #[test]
-    fn a_korean_word_shows_what_of_it_changed() {
+    fn a_korean_word_shows_its_changed_part() {
         assert_eq!(shown("학교는", "학교가"), Some(("는", "가")));
         assert_eq!(shown("나는", "나를"), Some(("는", "를")));
         assert_eq!(shown("갔습니다", "왔습니다"), Some(("갔", "왔")));

@@ -6,7 +6,7 @@ use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::{SubscriberInitExt, TryInitError};
 use tracing_subscriber::{Layer, fmt, registry};
 
-/// How a log line looks.
+/// The format of a log line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
     /// For people.
@@ -15,10 +15,10 @@ pub enum Format {
     Json,
 }
 
-/// Whether `level` is a level, or directives by module.
+/// Whether `level` is a level or a list of directives by module.
 #[must_use]
 pub fn is_level(level: &str) -> bool {
-    // A bare word that is no level would be read as a module, at its most talkative.
+    // The parser would read a bare word that is no level as a module at its most verbose level.
     let is_word = |word: &str| word.eq_ignore_ascii_case("off") || word.parse::<Level>().is_ok();
     let directives = level.split(',').map(str::trim);
     directives.into_iter().all(|directive| directive.contains('=') || is_word(directive))
@@ -31,11 +31,11 @@ pub fn is_level(level: &str) -> bool {
 ///
 /// Fails when logging was started before.
 pub fn start_logs(level: &str, format: Format) -> Result<(), TryInitError> {
-    // A line that cannot be written, as on a full disk, is left out. To say so on standard error,
-    // which is where it could not be written, would panic.
+    // The subscriber drops a line that it cannot write, as on a full disk. Reporting that on
+    // standard error, which is the failed target, would panic.
     let lines = fmt::layer().with_writer(std::io::stderr).log_internal_errors(false);
     let lines = match format {
-        // A terminal's colours would be noise in a file, and a container's log is a file.
+        // Colour codes are noise in a file, and a container's log is a file.
         Format::Text => lines.with_ansi(false).boxed(),
         Format::Json => lines.json().flatten_event(true).boxed(),
     };

@@ -1,16 +1,16 @@
-//! The figures of CONTRACT §6, and their rendering.
+//! The metrics of CONTRACT §6, and their rendering.
 
 use metrics::{counter, describe_counter, describe_gauge, describe_histogram, gauge, histogram};
 use metrics_exporter_prometheus::{BuildError, Matcher, PrometheusBuilder, PrometheusHandle};
 
-/// Upper bounds of the buckets for everything that is measured in seconds: from what a registry
-/// look-up costs to the longest wait there is.
+/// Upper bounds of the buckets of every histogram in seconds: from the cost of a registry look-up to
+/// the longest wait.
 const SECONDS: [f64; 16] = [
     0.000_1, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0,
     10.0, 60.0,
 ];
 
-/// Names and meanings of what only ever rises.
+/// Names and descriptions of the counters.
 const COUNTERS: &[(&str, &str)] = &[
     ("galley_seat_claims_total", "Claims of a seat, by role and outcome."),
     ("galley_seats_lost_total", "Seats lost by their holders, by reason."),
@@ -24,7 +24,7 @@ const COUNTERS: &[(&str, &str)] = &[
     ("galley_http_requests_total", "Requests, by method, route and status."),
 ];
 
-/// Names and meanings of what rises and falls.
+/// Names and descriptions of the gauges.
 const GAUGES: &[(&str, &str)] = &[
     ("galley_seats_held", "Seats held by sessions of this server, by role."),
     ("galley_renewal_locks", "Locks in the last renewal round."),
@@ -36,7 +36,7 @@ const GAUGES: &[(&str, &str)] = &[
     ("galley_storage_failing", "1 while edits cannot be stored, by reason."),
 ];
 
-/// Names and meanings of durations.
+/// Names and descriptions of the histograms.
 const HISTOGRAMS: &[(&str, &str)] = &[
     ("galley_seat_wait_seconds", "From a claim to its seat."),
     ("galley_seat_handover_seconds", "From a release, or the end of a lease, to the next grant."),
@@ -49,8 +49,8 @@ const HISTOGRAMS: &[(&str, &str)] = &[
     ("galley_http_request_seconds", "Requests, by method and route."),
 ];
 
-/// Shows from the start what has not happened yet: a rate cannot be taken, nor an alarm raised, of
-/// a series that begins with its first event.
+/// Registers the series before their first event. Prometheus computes no rate and raises no alert
+/// for a series that begins with its first event.
 fn begin_at_zero() {
     for role in ["writer", "reviewer"] {
         gauge!("galley_seats_held", "role" => role).set(0.0);
@@ -104,12 +104,12 @@ fn begin_at_zero() {
     }
 }
 
-/// The figures of this process, ready to be rendered.
+/// The metrics of this process, ready for rendering.
 #[derive(Clone, Debug)]
 pub struct Figures(PrometheusHandle);
 
 impl Figures {
-    /// Starts keeping figures, once for the process.
+    /// Installs the recorder, once for the process.
     ///
     /// # Errors
     ///
@@ -131,14 +131,14 @@ impl Figures {
         Ok(Self(handle))
     }
 
-    /// Everything, in Prometheus' text format.
+    /// Renders all metrics in Prometheus' text format.
     #[must_use]
     pub fn render(&self) -> String {
         self.0.render()
     }
 
-    /// Moves what was recorded into the buckets; owed every few seconds, or memory grows between
-    /// two scrapes.
+    /// Moves recorded samples into the buckets. The caller runs it every few seconds; without it,
+    /// memory grows between two scrapes.
     pub fn upkeep(&self) {
         self.0.run_upkeep();
     }
