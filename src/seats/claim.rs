@@ -1,14 +1,14 @@
-//! Sitting down: from a socket that asks to a session that holds its seat.
+//! Acquisition of a seat: from a socket's request to a session that holds the seat.
 //!
 //! ```text
 //! link and role ─► registry (R1) ─► claim the key ─► ratify the fence ─► seated
-//!                                     │ busy             │ refused: claim again above it
+//!                                     │ busy             │ rejected: claim again above it
 //!                                     ▼
-//!                     own dead socket? ─► take its place      else ─► 4409
+//!                     own dead session? ─► takeover        else ─► wait, or 4409
 //! ```
 //!
-//! Who takes a seat over, or comes back with the secret of it, is past all that: one script gives
-//! them the key, and whoever had it is told ([`across`](crate::seats::liveness)).
+//! A takeover or a resume skips the probe: one script grants the key to the new session. The server
+//! of the replaced session receives a message ([`liveness`](crate::seats::liveness)).
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -41,38 +41,39 @@ use crate::storage::error::StorageError;
 use crate::storage::seats::{Door, Ratified};
 use crate::storage::users::changes;
 
-/// Claims for one seat before giving up: each further one means that somebody else moved.
+/// Claims for one seat before the session is rejected. Each further claim means that another
+/// session acquired the seat or raised the fence.
 const CLAIM_TRIES: usize = 4;
 
-/// What a socket asks for.
+/// The request of a socket for a seat.
 #[derive(Clone, Debug)]
 pub struct Ask {
-    /// The person.
+    /// The user.
     pub user: User,
-    /// When the token was signed that the name is from.
+    /// The time at which the host signed the token that carries the name.
     pub issued_at: DateTime<Utc>,
-    /// On which share link.
+    /// The share link.
     pub link: ShareLinkId,
-    /// In which role.
+    /// The role.
     pub role: Role,
     /// Whether the client understands events.
     pub wants_events: bool,
     /// The budget that pays for the bytes of each edit, if the user is a guest.
     pub store_budget: Option<StoreBudget>,
-    /// The secret of a seat whose socket died.
+    /// The resume token of a seat whose socket broke.
     pub resume: Option<String>,
-    /// Whether to end one's own session elsewhere.
+    /// Whether the claim replaces the user's own session on any server.
     pub takes_over: bool,
-    /// How long to stand in line when the seat is taken; zero is not at all.
+    /// The longest wait in the queue of a taken seat. Zero: no wait.
     pub waits: Duration,
-    /// Fires when the client has gone while it waited.
+    /// Fires when the client disconnects during the wait.
     pub gone: CancellationToken,
-    /// Where the socket says meanwhile that the client lives.
+    /// The handle through which the socket reports signs of life during the claim.
     pub arriving: Arriving,
 }
 
 impl Ask {
-    /// Whose place is taken at once, without a question.
+    /// The holder that the claim may replace without a liveness probe.
     fn over(&self) -> Over {
         if self.takes_over {
             return Over::SameUser;
@@ -82,22 +83,22 @@ impl Ask {
 }
 
 impl Sessions {
-    /// An outbox that takes a whole document and some, and the socket's end of it.
+    /// An outbox that fits a whole document and some frames, and its reader for the socket.
     #[must_use]
     pub fn outbox(&self) -> (Outbox, OutboxReader) {
         outbox(self.shared.limits.document_bytes * 2)
     }
 
-    /// Seats a session whose socket sends what is put into `outbox`. Where the seat is taken, its
-    /// holder may be asked for a sign of life, and the asker may wait.
+    /// Acquires a seat for a session whose socket sends the content of `outbox`. If the seat is
+    /// taken, the server may probe the holder, and the session may wait.
     ///
     /// # Cancel safety
     ///
-    /// To be awaited to its end; `ask.gone` ends a wait.
+    /// None: await it to its end. `ask.gone` ends a wait.
     ///
     /// # Errors
     ///
-    /// The [`Close`] that the socket is to be told.
+    /// The [`Close`] for the socket.
     pub async fn sit(&self, ask: Ask, outbox: Outbox) -> Result<Seated, Close> {
         let started = Instant::now();
         let role = ask.role;
@@ -130,7 +131,8 @@ impl Sessions {
         let holding = Arc::new(Holding::claiming(sitter, outbox));
         ask.arriving.is(&holding);
         self.shared.registry.enter(Arc::clone(&holding));
-        // Again: a drain that began meanwhile may have copied the registry before this entry.
+        // A second check: a drain that began in between may have copied the registry before this
+        // entry.
         if let Err(close) = self.not_draining() {
             self.shared.registry.leave(&holding);
             holding.end();
@@ -142,7 +144,8 @@ impl Sessions {
                 self.shared.registry.leave(&holding);
                 holding.end();
                 self.never_sat(&holding).await;
-                // Revoked or evicted meanwhile: that is why, whatever came of the claim.
+                // A revocation or eviction in between takes precedence over the outcome of the
+                // claim.
                 return Err(holding.lost().map_or(close, Close::Lost));
             }
         }
@@ -154,13 +157,13 @@ impl Sessions {
         if is_draining { Err(Close::Restart("draining")) } else { Ok(()) }
     }
 
-    /// The caller's own link in that role. What is revoked or ratified after this look is found
-    /// out when the grant is ratified.
+    /// Reads the caller's link and role. The ratification detects a revocation or a grant after
+    /// this read.
     async fn door_for(&self, ask: &Ask, seat: Seat) -> Result<Door, Close> {
         let door = self.shared.storage.door(seat).await.map_err(|error| {
             tracing::warn!(%error, "a share link cannot be read");
             match error {
-                // A client that came back would find the same row.
+                // A reconnecting client would read the same row.
                 StorageError::Corrupt(_) => Close::Forbidden("document-damaged"),
                 StorageError::Unavailable(_)
                 | StorageError::Pooled(_)
@@ -181,9 +184,10 @@ impl Sessions {
         Ok(door)
     }
 
-    /// Stores the name in the token if it is not the stored one, or its time if the token is newer. The
-    /// door has both already, so a claim reads nothing for it. The claim waits for a new name alone;
-    /// a task stores a new time. A failure costs the user a name and not the seat.
+    /// Stores the token's name if it differs from the stored name, or its time if the token is
+    /// newer. The row of the link contains both already, so a claim reads nothing more. The claim
+    /// waits for a new name only; a task stores a new time. A failure costs the user a name and not
+    /// the seat.
     async fn rename(&self, ask: &Ask, door: &Door) {
         let stored = match ask.role {
             Role::Writer => Some(&door.link.writer),
@@ -196,8 +200,8 @@ impl Sessions {
         let is_renamed = stored.is_none_or(|(name, _)| name != ask.user.name);
         let (shared, user, issued_at) = (Arc::clone(&self.shared), ask.user.clone(), ask.issued_at);
         let saving = async move {
-            // New times are stored one at a time: edits do not wait for the commits of all who come at
-            // the same moment. A new name waits for no other user.
+            // The server stores new times one at a time. So edits do not wait for the commits of
+            // many simultaneous joins. A new name waits for no other user.
             let _turn = if is_renamed { None } else { shared.namings.acquire().await.ok() };
             if let Err(error) = shared.storage.save_user(&user, issued_at).await {
                 tracing::warn!(%error, "the name in a token cannot be stored");
@@ -210,7 +214,7 @@ impl Sessions {
         }
     }
 
-    /// Gets the key under a fence above the floor, and has it ratified.
+    /// Acquires the key under a fence above `floor`, and ratifies the fence.
     async fn claim(
         &self,
         holding: &Arc<Holding>,
@@ -235,12 +239,14 @@ impl Sessions {
                     None => self.stand_in_line(holding, &claim, ask).await?,
                 },
             };
-            // What was taken once is not taken again: if it is somebody else's by now, that is a
-            // tab that came later, and two that take over from each other both end up standing.
+            // Only the first grant may replace a session. If another session holds the key by now,
+            // it claimed later. Without this rule two mutual takeovers would both end without a
+            // seat.
             over = Over::Nobody;
             match self.ratify(holding, &grant).await? {
                 Ratified::Accepted => return self.granted(holding, &grant),
-                // Still ours, and minted again above what the database has.
+                // The session still holds the key. The next claim mints a fence above the
+                // database's.
                 Ratified::Refused { last } => floor = last,
                 Ratified::Gone => {
                     self.release_key(sitter).await;
@@ -271,25 +277,25 @@ impl Sessions {
         })
     }
 
-    /// Whose place the asker may take: that of its own session, if that is dead. A secret that
-    /// opens nothing is no error, and makes an asker like any other.
+    /// The session that this claim may replace after a probe: a dead session of the same user. A
+    /// wrong resume token is no error; the claim continues without it.
     async fn place_of(&self, holder: &Holder, ask: &Ask) -> Option<Over> {
         if holder.owner.user.id != ask.user.id {
             return None;
         }
-        // Exactly this one's: in the meantime another tab may have sat down.
+        // The exact value: in between another session of the user may have acquired the seat.
         (!self.is_alive(holder).await).then(|| Over::Value(holder.value.clone()))
     }
 
-    /// Ends whoever sat here before, and has what they wrote stored while their fence is the last
-    /// one: ratified first, the new one would have the database refuse it.
+    /// Ends the previous session and flushes its pending edits *before* the new fence is ratified.
+    /// Afterwards the database rejects them.
     async fn settle(&self, holding: &Holding, grant: &Grant) -> Result<(), Close> {
         holding.given(grant.fence);
         if let Some(loser) = self.shared.registry.seat(holding) {
             loser.lose(LostReason::TakenOver);
         }
         if holding.phase() == Phase::Ended {
-            // A later grant came first, or the link was revoked meanwhile.
+            // A later grant replaced this session, or its link was revoked in between.
             self.release_key(&holding.sitter).await;
             return Err(Close::Left);
         }
@@ -334,7 +340,7 @@ impl Sessions {
         if holding.phase() == Phase::Held {
             return Ok(());
         }
-        // The link was revoked, or the session evicted, while the key was asked for.
+        // The link was revoked, or the session evicted, during the claim.
         self.release_later(&holding.sitter);
         Err(holding.lost().map_or(Close::NoSuchLink, Close::Lost))
     }
@@ -350,7 +356,7 @@ impl Sessions {
             resume: &sitter.resume,
             user: &sitter.user,
         };
-        // A session that was on its way when the drain began is not seated any more.
+        // A session whose claim began before the drain is not seated either.
         let joined = match self.not_draining() {
             Ok(()) => self.shared.rooms.join(&holding, &granted).await.map_err(close_for),
             Err(close) => Err(close),
@@ -368,8 +374,8 @@ impl Sessions {
         }
     }
 
-    /// Somebody who was given a seat did not come to sit in it: the one whose place they took was
-    /// not said to have left.
+    /// The claim succeeded and the join failed. Publishes `peer.left` for the replaced session,
+    /// because no other code path does.
     async fn never_sat(&self, holding: &Holding) {
         let (fence, document) = (holding.fence(), holding.sitter.document);
         if fence == Fence::ZERO {
@@ -380,11 +386,11 @@ impl Sessions {
         }
         let word = word(Step::Left, &holding.sitter, fence);
         if let Err(error) = self.shared.relay.publish(Topic::Room(document), &word).await {
-            tracing::debug!(%document, %error, "the other servers will see who holds the seat");
+            tracing::debug!(%document, %error, "the other servers find the holder at their next tick");
         }
     }
 
-    /// Gives a seat back: out of the registry first, then the key (R1).
+    /// Releases a seat: the session leaves the registry first, then the key is released (R1).
     pub(crate) async fn give_up(&self, holding: &Holding) {
         holding.end();
         if self.shared.registry.leave(holding).is_some() {
@@ -392,19 +398,19 @@ impl Sessions {
         }
     }
 
-    /// Releases a key; tries again in the background if the lock service does not answer.
+    /// Releases a key. If the lock service does not answer, a task retries the release.
     pub(crate) async fn release_key(&self, sitter: &Sitter) {
         let (name, value) = (LockName::seat(sitter.seat), sitter.session.to_string());
         match self.shared.locks.release(&name, &value).await {
             Ok(_released) => {}
             Err(error) => {
-                tracing::warn!(%error, seat = %sitter.seat, "a release is owed");
+                tracing::warn!(%error, seat = %sitter.seat, "a release is pending");
                 self.release_later(sitter);
             }
         }
     }
 
-    /// Owes a release, until it is done or the key has expired by itself.
+    /// Spawns a task that retries a pending release until it succeeds or the key has expired.
     pub(crate) fn release_later(&self, sitter: &Sitter) {
         let (locks, terms) = (self.shared.locks.clone(), self.shared.terms.lease);
         let (name, value) = (LockName::seat(sitter.seat), sitter.session.to_string());
@@ -427,7 +433,7 @@ pub(crate) fn taken(holder: &Holder, asker: &User) -> Close {
     }
 }
 
-/// Why a session whose room cannot be opened ends.
+/// The close for a room that cannot be opened.
 #[expect(clippy::needless_pass_by_value, reason = "used as a function of `map_err`")]
 fn close_for(error: RoomError) -> Close {
     match error {
@@ -447,12 +453,12 @@ fn storage_away(error: StorageError) -> Close {
     Close::Unavailable("storage")
 }
 
-/// 256 random bits, as text for a URL.
+/// 256 random bits, encoded for a URL.
 fn resume_secret() -> String {
     let mut bytes = [0_u8; 32];
     match getrandom::fill(&mut bytes) {
         Ok(()) => URL_SAFE_NO_PAD.encode(bytes),
-        // No entropy: a session id is drawn from the same source and panics first.
+        // Unreachable without entropy: the session id uses the same source and panics first.
         Err(_) => String::new(),
     }
 }

@@ -1,11 +1,11 @@
 //! Delivery of committed effects: a commit and its messages are one task (G15).
 //!
-//! A handler's future is dropped when its client disconnects or its time is over. A commit that is
-//! under way then finishes in the database without its messages. So a handler runs a commit and all
-//! that follows it in a task of the server, and awaits that task.
+//! The server drops a handler's future when its client disconnects or its time is over. A commit in
+//! flight then finishes in the database without its messages. So a handler runs a commit and all
+//! its messages in a task of the server, and awaits that task.
 //!
-//! A server that dies between the two sends no message. The comparison at each tick
-//! ([`abreast`](crate::seats::reconcile)) delivers the effect in this case.
+//! A server that dies between the two publishes no message. The comparison at each tick
+//! ([`reconcile`](crate::seats::reconcile)) delivers the effect in this case.
 
 use std::panic::resume_unwind;
 
@@ -56,8 +56,8 @@ impl Sessions {
         }
     }
 
-    /// Ends the sessions of a deleted document on this server, whatever link they came by. The
-    /// other servers find theirs at their next tick.
+    /// Ends the sessions of a deleted document on this server, through any link. The other servers
+    /// find theirs at their next tick.
     pub fn document_deleted(&self, document: DocumentId) {
         let mut sessions = self.shared.registry.all();
         sessions.retain(|holding| holding.sitter.document == document);

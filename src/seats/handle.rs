@@ -1,4 +1,4 @@
-//! A session in its seat, as the socket task sees it.
+//! A seated session as its socket task uses it.
 
 use std::num::NonZeroU32;
 use std::sync::Arc;
@@ -17,17 +17,17 @@ use crate::sessions::budgets::{byte_quota, message_quota};
 use crate::sessions::session::{Holding, Phase};
 use crate::yjs::protocol::{self, ClientFrame};
 
-/// How a socket came to its end.
+/// How a socket ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
-    /// A close was sent or received: the seat is released at once.
+    /// The server sent or received a close: the seat is released at once.
     Closed,
-    /// The connection broke: the seat is kept for its holder for the resume grace.
+    /// The connection broke: the seat stays reserved for the resume grace.
     Broken,
 }
 
-/// A seated session. The socket task owns it and ends it with [`Seated::leave`]. Dropped without
-/// that, by a task that panics, it leaves its room and its seat as a broken connection does.
+/// A seated session. The socket task owns it and ends it with [`Seated::leave`]. If a panic drops
+/// the session instead, it leaves room and seat as a broken connection does.
 #[derive(Debug)]
 pub struct Seated {
     sessions: Sessions,
@@ -46,7 +46,7 @@ impl Seated {
         Self { sessions, holding, room, messages, bytes, has_left: false }
     }
 
-    /// Whether the socket and its user send no more than they may.
+    /// Whether the message is within the rates of the socket and its user.
     fn is_within_its_rate(&self, message: &Bytes) -> bool {
         let user = &self.holding.sitter.user.id;
         self.messages.check().is_ok()
@@ -54,7 +54,7 @@ impl Seated {
             && self.may_move(message.len())
     }
 
-    /// Whether so many bytes may be moved for this socket and its user, one way or the other.
+    /// Whether the byte rates of the socket and its user permit `bytes`, inbound or outbound.
     fn may_move(&self, bytes: usize) -> bool {
         let user = &self.holding.sitter.user.id;
         let count = NonZeroU32::new(u32::try_from(bytes).unwrap_or(u32::MAX));
@@ -62,7 +62,7 @@ impl Seated {
         matches!(of_socket, Ok(Ok(()))) && self.sessions.shared.budgets.may_move(user, bytes)
     }
 
-    /// Charges this socket for what a message cost beyond its own bytes.
+    /// Charges this socket for the cost of a message beyond its own bytes.
     fn pay(&self, bytes: usize) -> Result<(), Close> {
         if bytes == 0 || self.may_move(bytes) {
             Ok(())
@@ -71,17 +71,17 @@ impl Seated {
         }
     }
 
-    /// Something arrived: any message, ping or pong is a sign of life.
+    /// Records a sign of life: any message, ping or pong.
     pub fn heard(&self) {
         self.holding.heard(Instant::now());
     }
 
-    /// A pong came: it may be the answer to a question.
+    /// Records a pong, which may answer a liveness probe.
     pub fn answered(&self, number: &[u8]) {
         self.holding.answered_by(number);
     }
 
-    /// Takes in one binary message.
+    /// Handles one binary message.
     ///
     /// # Errors
     ///
@@ -98,7 +98,7 @@ impl Seated {
         let holding = &self.holding;
         match frame {
             ClientFrame::SyncStep1(state_vector) => {
-                // Five bytes ask for all of the document: who asks again and again pays for it.
+                // Five bytes request the whole document, so the session pays for the reply.
                 self.pay(self.room.answer(holding, state_vector)?)
             }
             ClientFrame::SyncStep2(update) => {
@@ -111,10 +111,10 @@ impl Seated {
             }
             ClientFrame::Awareness(update) => self.room.receive_presence(holding, update, now),
             ClientFrame::QueryAwareness => {
-                // One byte asks for all presence.
+                // One byte requests all presence.
                 self.pay(self.room.answer_presence(holding))
             }
-            // A client has no permission to deny; old ones send it all the same.
+            // A client has no permission to deny. Old clients send the frame all the same.
             ClientFrame::Auth => Ok(()),
         }
     }
@@ -138,16 +138,16 @@ impl Seated {
             };
             return self.pay(cost);
         }
-        // A reviewer's update is dropped here, whatever it holds (G10). An answer may be the whole document
-        // of an honest client, with edits of the writer that the database lost: the server refuses with a
-        // word only what the reviewer may have made.
+        // The server drops every update of a reviewer (G10). A sync reply of an honest client may
+        // contain the whole document, with edits of the writer that the database lost. So the
+        // server notifies the client only of edits that the reviewer may have made.
         let user = &self.holding.sitter.user.id;
         if carrier == Carrier::Answer && !self.room.may_bring_edit_of(user, update) {
             return Ok(());
         }
         if !self.holding.sitter.wants_events {
-            // The client keeps the edit in its replica and reads no event that says so. The close
-            // code stops it, before its user writes more into a text that no other replica has.
+            // The client has the edit in its replica and reads no `denied` event. The close code
+            // stops it, before its user types more into a text that no other replica has.
             return Err(Close::Forbidden("not-the-writer"));
         }
         self.holding.tell(&Event::Denied("not-the-writer"));
@@ -160,7 +160,7 @@ impl Seated {
         self.room.hang_up(&self.holding);
         let (sessions, holding) = (self.sessions.clone(), Arc::clone(&self.holding));
         let room = Arc::clone(&self.room);
-        // The rest may wait for storage and locks: the limiters are not kept until then.
+        // The rest may wait for storage and locks. The limiters are dropped before that wait.
         drop(self);
         if ending == Ending::Broken && holding.went_away() {
             return keep_warm_later(sessions, holding, room);
@@ -171,7 +171,7 @@ impl Seated {
 
 impl Drop for Seated {
     fn drop(&mut self) {
-        // Without a runtime the process is at its end, and the seat with it.
+        // Without a runtime the process is exiting, and its seats expire.
         if self.has_left || Handle::try_current().is_err() {
             return;
         }
@@ -191,18 +191,18 @@ fn keep_warm_later(sessions: Sessions, holding: Arc<Holding>, room: Arc<Room>) {
     tasks.spawn(keep_warm(sessions, holding, room, now + grace));
 }
 
-/// Keeps the seat of a broken connection until its holder is back or the grace is over.
+/// Reserves the seat of a broken connection for the resume grace, then ends the session.
 async fn keep_warm(sessions: Sessions, holding: Arc<Holding>, room: Arc<Room>, until: Instant) {
-    // A stopping server does not keep seats for those who may come back elsewhere.
+    // A stopping server ends the grace at once: a client can only resume on another server.
     let stop = sessions.shared.stop.clone();
     stop.run_until_cancelled(sleep_until(until)).await;
-    // Also when the seat was lost meanwhile: nobody else says that its holder left.
+    // It also ends a session whose seat was lost in between: no other code path publishes its end.
     end(&sessions, &holding, &room).await;
 }
 
 async fn end(sessions: &Sessions, holding: &Holding, room: &Arc<Room>) {
-    // The next fence would have the database refuse what is still on its way there. Meanwhile the
-    // seat counts as that of a broken connection: the same person's knock is let in.
+    // The database rejects pending edits under the next fence, so they are flushed first. During
+    // the flush the seat counts as away: a probe by the same user succeeds at once.
     let was_seated = holding.went_away() || holding.phase() == Phase::Away;
     if was_seated && holding.sitter.seat.role.may_edit_text() {
         let _settled = room.settled_within(SETTLE_PATIENCE).await;
@@ -216,7 +216,7 @@ async fn end(sessions: &Sessions, holding: &Holding, room: &Arc<Room>) {
     sessions.shared.rooms.close_if_unused(room);
 }
 
-/// The message an update came in.
+/// The kind of message that carries an update.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Carrier {
     /// Sync step 2.

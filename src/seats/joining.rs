@@ -1,4 +1,4 @@
-//! A session on its way to its seat, as its socket sees it.
+//! A session during its claim, as its socket task uses it.
 
 use std::sync::{Arc, OnceLock};
 
@@ -7,41 +7,41 @@ use tokio::time::Instant;
 use crate::sessions::session::Holding;
 use crate::yjs::protocol::{self, ClientFrame};
 
-/// A session that is being seated, for its socket to tell what it hears meanwhile. The key may be its
-/// own already, and who else asks for that asks whether its client lives.
+/// A session that claims its seat. Its socket reports signs of life here. The session may hold the
+/// key already, and another session that claims the same seat may probe it.
 #[derive(Clone, Debug, Default)]
 pub struct Arriving(Arc<OnceLock<Arc<Holding>>>);
 
 impl Arriving {
-    /// Something arrived: any message, ping or pong is a sign of life.
+    /// Records a sign of life: any message, ping or pong.
     pub fn heard(&self) {
         if let Some(holding) = self.0.get() {
             holding.heard(Instant::now());
         }
     }
 
-    /// A pong came: it may be the answer to a question.
+    /// Records a pong, which may answer a liveness probe.
     pub fn answered(&self, number: &[u8]) {
         if let Some(holding) = self.0.get() {
             holding.answered_by(number);
         }
     }
 
-    /// Whose it is, from now on.
+    /// Sets the session. The claim calls it.
     pub(crate) fn is(&self, holding: &Arc<Holding>) {
-        // Each ask is made once.
+        // The first and only call: each request creates one session.
         let _first = self.0.set(Arc::clone(holding));
     }
 }
 
-/// Whether a message asks who is there. Before its seat is taken nobody is; but whoever asks wants to
-/// know whether their server is, too (the page, when it has slept).
+/// Whether a message is an awareness query. Before the grant the reply is empty. The page sends the
+/// query after a sleep, to check the connection to its server.
 #[must_use]
 pub fn is_question(message: &[u8]) -> bool {
     protocol::parse(message) == Ok(ClientFrame::QueryAwareness)
 }
 
-/// Whether a message is a sync step 1, which asks for what the client does not have.
+/// Whether a message is a sync step 1, which requests the updates that the client does not have.
 #[must_use]
 pub fn is_step_1(message: &[u8]) -> bool {
     matches!(protocol::parse(message), Ok(ClientFrame::SyncStep1(_)))

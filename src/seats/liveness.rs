@@ -1,17 +1,17 @@
-//! A person's own session on another server: asked for a sign of life, or ended.
+//! The liveness probe and the end of a user's own session on another server.
 //!
 //! ```text
-//!   the server that somebody knocks at         the server that has the old socket
-//!     Knocked   "is it still there?"  ───────►  pings the socket
-//!                                     ◄───────  Alive, or Gone: broken, silent, or no such session
-//!     Replaced  "its seat is mine"    ───────►  ends it (4410), stores what it wrote
-//!                                     ◄───────  Settling at once, if that takes a while; Settled
+//!   server of the new connection           server of the old socket
+//!     liveness probe of the session  ────►  pings the socket
+//!                                    ◄────  Alive, or Gone: broken, silent, or no such session
+//!     takeover of the seat           ────►  ends the session (4410), flushes its edits
+//!                                    ◄────  Settling at once if the flush takes time; Settled
 //! ```
 //!
-//! Each server listens on a channel of its own, and an answer goes to who asked. All of it may be
-//! lost: whoever gets no answer in time goes on as if the other server were dead. Nothing can be
-//! written twice by that, since the new fence is higher than the old one; and a session that never
-//! hears of its end finds its key gone at its next renewal.
+//! Each server subscribes to a topic of its own, and a reply goes to the topic of the requester.
+//! The network may lose any of these messages: a requester without a reply in time continues as if
+//! the other server were dead. No edit is stored twice, because the new fence exceeds the old one.
+//! A session that misses the message of its end finds its key gone at its next renewal.
 
 use std::sync::Arc;
 
@@ -27,11 +27,11 @@ use crate::seats::Sessions;
 use crate::seats::peer_rpc::Questions;
 use crate::sessions::session::{Holding, Phase};
 
-/// What this process asks other servers, and what it looks into for them.
+/// Requests of this process to other servers, and permits for the requests of others.
 #[derive(Debug)]
 pub(crate) struct Across {
     questions: Arc<Questions>,
-    /// Places for questions of others that take a while (G13).
+    /// Permits for requests of other servers that take time (G13).
     looking: Arc<Semaphore>,
 }
 
@@ -43,16 +43,17 @@ impl Default for Across {
 }
 
 impl Sessions {
-    /// Whether there is life in the session that holds a seat, on whatever server it is. Asked of
-    /// its socket, within [`KNOCK_PATIENCE`].
+    /// Whether the session that holds a seat is alive, on any server. Probes its socket, within
+    /// [`KNOCK_PATIENCE`].
     pub(crate) async fn is_alive(&self, holder: &Holder) -> bool {
         let Ok(session) = holder.value.parse::<SessionId>() else {
-            // Set by hand: there is nobody to ask, and nobody's place to take.
+            // A value set by hand is no session: no server can probe it, and no claim may replace
+            // it.
             return true;
         };
         match self.shared.registry.session(session) {
             Some(holding) => shows_life(&holding).await,
-            // It has left, and the release of its key is on its way (R1).
+            // The session has left the registry, and the release of its key is in flight (R1).
             None if holder.owner.node == self.shared.relay.node() => false,
             None => self.shows_life_elsewhere(holder.owner.node, session).await,
         }
@@ -60,7 +61,7 @@ impl Sessions {
 
     async fn shows_life_elsewhere(&self, node: NodeId, session: SessionId) -> bool {
         let Some(mut asked) = self.shared.across.questions.knock(node, session) else {
-            // In doubt nobody is turned out of their seat.
+            // Too many open requests. In doubt no session loses its seat.
             return true;
         };
         if asked.is_new {
@@ -70,13 +71,14 @@ impl Sessions {
         answer == Ok(Reply::Alive)
     }
 
-    /// Tells the server of `former` that its seat is `holding`'s from now on. For a seat that may
-    /// edit the text it waits until what was written there is stored: once the new fence is
-    /// ratified, the database refuses all that comes under the old one.
+    /// Notifies the server of `former` that the session `holding` replaces it. For a seat that may
+    /// edit the text, waits until that server has flushed the edits: once the new fence is
+    /// ratified, the database rejects every write under the old one.
     ///
-    /// It waits for as long as the other server is there, and [`SETTLE_PATIENCE`] at most. What is
-    /// not stored by then is lost to the document, and the other server opens it afresh. It is not
-    /// lost to its author: `document.saved` never named it, and the old tab keeps what was not named.
+    /// The wait ends when the other server does not answer, or after [`SETTLE_PATIENCE`]. The cost:
+    /// the document loses the edits not flushed by then, and the other server opens it afresh.
+    /// Their author does not lose them: `document.saved` never named them, and the old tab retains
+    /// them.
     pub(crate) async fn settle_elsewhere(&self, holding: &Holding, former: &Holder) {
         let node = former.owner.node;
         let Ok(session) = former.value.parse::<SessionId>() else { return };
@@ -100,7 +102,7 @@ impl Sessions {
         }
     }
 
-    /// Hears what the other servers have to ask this one, and what they answer it.
+    /// Receives the requests of other servers and their replies.
     pub(crate) async fn hear(self) {
         let mut questions = self.shared.relay.subscribe(Topic::Node(self.shared.relay.node()));
         let finished = self.shared.finished.clone();
@@ -146,8 +148,8 @@ impl Sessions {
         });
     }
 
-    /// Ends a session whose seat has been given to another one of its person. There is nothing to
-    /// release.
+    /// Ends a session whose seat a takeover granted to another session of its user. There is no key
+    /// to release.
     fn make_way(&self, session: SessionId) {
         if let Some(holding) = self.shared.registry.session(session) {
             holding.lose(LostReason::TakenOver);
@@ -175,17 +177,17 @@ impl Sessions {
         self.say(to, Message::Answered { question, answer }).await;
     }
 
-    /// False if it was not even sent.
+    /// Publishes to one server. False if the publish failed.
     async fn say(&self, to: NodeId, message: Message) -> bool {
         let said = self.shared.relay.publish(Topic::Node(to), &message).await;
         if let Err(error) = &said {
-            tracing::warn!(%error, node = %to, "another server cannot be told");
+            tracing::warn!(%error, node = %to, "a message to another server cannot be published");
         }
         said.is_ok()
     }
 }
 
-/// A broken connection is dead at once, another if it says nothing to a ping.
+/// A broken connection is dead at once. Any other is dead if it does not answer a ping.
 async fn shows_life(holding: &Holding) -> bool {
     match holding.phase() {
         Phase::Away | Phase::Ended => false,

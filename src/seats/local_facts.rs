@@ -18,7 +18,7 @@ use crate::sessions::session::{Holding, Phase};
 /// Time in which another server replies.
 const ANSWER_MAX: Duration = Duration::from_secs(1);
 
-/// What a server knows of a session whose socket it has; lengths of time in ms.
+/// Facts that a server has about a session whose socket it serves. Durations in ms.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Known {
     pub(crate) state: Phase,
@@ -32,7 +32,7 @@ pub(crate) struct Known {
 }
 
 impl Sessions {
-    /// What is known here of a session whose socket is here.
+    /// The facts about a session of this server.
     pub(crate) fn known_of(&self, holding: &Holding) -> Known {
         let (now, terms) = (Instant::now(), &self.shared.terms);
         let (heard_ago, active_ago) = (holding.silent_for(now), holding.idle_for(now));
@@ -55,10 +55,10 @@ impl Sessions {
         }
     }
 
-    /// Asks the server that has the session's socket.
+    /// Requests the facts from the server of the session's socket. None without a reply in time.
     pub(crate) async fn ask_for(&self, session: SessionId, node: NodeId) -> Option<Known> {
         if node == self.shared.relay.node() {
-            // It would be here: it ended a moment ago.
+            // The session ended a moment ago: otherwise this server's registry would contain it.
             return None;
         }
         let (id, answer) = self.shared.questions.ask();
@@ -69,22 +69,22 @@ impl Sessions {
         serde_json::from_str(&json).ok()
     }
 
-    /// Answers another server, if the session is here.
+    /// Replies to another server, if the session is on this one.
     pub(super) async fn tell_of(&self, asker: NodeId, id: QuestionId, session: SessionId) {
         let Some(holding) = self.shared.registry.session(session) else { return };
         let Ok(json) = serde_json::to_string(&self.known_of(&holding)) else { return };
         let answer = Message::Answer { id, json };
         if let Err(error) = self.shared.relay.publish(Topic::Node(asker), &answer).await {
-            tracing::debug!(%error, "a question of another server is not answered");
+            tracing::debug!(%error, "a request of another server cannot be answered");
         }
     }
 }
 
-/// Questions that are under way.
+/// Requests in flight.
 #[derive(Debug, Default)]
 pub(crate) struct Questions(Mutex<HashMap<QuestionId, oneshot::Sender<String>>>);
 
-/// Takes a question back, whatever became of it.
+/// Removes a request from the map on every way out.
 struct Forget<'a> {
     questions: &'a Questions,
     id: QuestionId,
@@ -97,10 +97,10 @@ impl Questions {
         (id, answer)
     }
 
-    /// An answer has come.
+    /// Delivers a reply to its caller.
     pub(super) fn answered(&self, id: QuestionId, json: String) {
         if let Some(asker) = self.asked().remove(&id) {
-            // Whoever asked may have gone.
+            // The caller may have stopped waiting.
             let _gone = asker.send(json);
         }
     }

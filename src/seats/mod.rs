@@ -1,13 +1,16 @@
-//! Live sessions: who sits where, and the rooms they work in.
+//! Seats of live sessions: claim, wait, liveness probe, renewal, release.
 //!
-//! A session asks for the seat's lock with its own id as the value ([`seating`]), is entered in
-//! the [`registry`], works in the [`room`] of its document, and is looked after at each tick of
-//! one scheduler ([`renewal`]). What it writes is relayed at once and stored in groups ([`persist`]).
+//! A session enters the [registry](crate::sessions::registry) and claims the lock of its seat with
+//! its own id as the value ([`claim`]). Then it joins the [room](crate::rooms::room) of its
+//! document. The seat tick sends its heartbeats ([`tick`]). The room relays its edits at once; the
+//! [persister](crate::rooms::persister) commits them in groups.
 //!
 //! # Order
 //!
-//! Into the registry before the key is asked for; out of the registry before the release is sent.
-//! Stopping: no new sockets → sockets closed → rooms flushed → seats released → renewal stops last.
+//! A session enters the registry before it claims the lock. It leaves the registry before it sends
+//! the release.
+//! A server stops in this order: no new sockets → sockets closed → rooms flushed → seats released →
+//! renewal stops last.
 
 pub mod claim;
 pub(crate) mod delivery;
@@ -59,7 +62,7 @@ use crate::yjs::text::Text;
 
 pub use crate::seats::error::SeatError;
 
-/// What sessions are built on.
+/// The parts that sessions are built on.
 #[derive(Clone, Debug)]
 pub struct Foundations {
     /// Documents, links, reviews.
@@ -68,13 +71,13 @@ pub struct Foundations {
     pub locks: Locks,
     /// The other servers.
     pub relay: Relay,
-    /// How long things last.
+    /// Durations of leases, grace times and timeouts.
     pub terms: SeatTerms,
-    /// How much one socket and one room may take.
+    /// Bounds of one socket and one room.
     pub limits: RoomLimits,
-    /// When versions are kept.
+    /// Rules for the creation of versions.
     pub history: HistoryTerms,
-    /// Every task is spawned here.
+    /// Tracks every task of the sessions.
     pub tasks: TaskTracker,
 }
 
@@ -100,26 +103,27 @@ pub(crate) struct Shared {
     pub(crate) last_visit: LastVisit,
     /// Wakes the comparison with the database and the locks.
     pub(crate) reconcile_due: Notify,
-    /// Wakes the look for grants that the database has lost.
+    /// Wakes the search for grants that the database has lost.
     pub(crate) ratifying_due: Notify,
-    /// No session is seated any more.
+    /// Set by a drain. A draining server seats no further session.
     pub(crate) draining: AtomicBool,
     pub(crate) budgets: UserBudgets,
-    /// The turn of a session that stores the time of the name in its token.
+    /// Serializes the commits that store the time of a token's name.
     pub(crate) namings: Semaphore,
-    /// Counts rates. Made once: that asks the processor what it is, slowly under a hypervisor.
+    /// Clock of the rate limiters. Created once: creation queries the processor, which is slow
+    /// under a hypervisor.
     pub(crate) clock: DefaultClock,
-    /// What was asked of the other servers.
+    /// Pending requests for facts about sessions of other servers.
     pub(crate) questions: Questions,
-    /// Fires when the server begins to stop: nobody's seat is kept warm any more.
+    /// Fires when the server begins to stop. The server then ends every resume grace.
     pub(crate) stop: CancellationToken,
-    /// Fires when the last seat is released and the last edit stored.
+    /// Fires after the last release and the last flush.
     pub(crate) finished: CancellationToken,
-    /// Fires when a task that must live has ended before that.
+    /// Fires when a critical task ends before `finished`.
     pub(crate) died: CancellationToken,
 }
 
-/// Lives as long as a task without which the server must not go on.
+/// Guard of a critical task. Its drop before `finished` stops the server.
 struct Vital {
     name: &'static str,
     finished: CancellationToken,
@@ -129,15 +133,15 @@ struct Vital {
 impl Drop for Vital {
     fn drop(&mut self) {
         if !self.finished.is_cancelled() {
-            tracing::error!(task = self.name, "a task that must live has ended");
+            tracing::error!(task = self.name, "a critical task has ended");
             self.died.cancel();
         }
     }
 }
 
 impl Sessions {
-    /// Starts the seat tick, the persister and the subscriptions. The queue is for [`Reviews::start`]: it
-    /// holds the rooms that missed a change of a review.
+    /// Starts the seat tick, the persister and the subscriptions. The queue contains the rooms that
+    /// missed a change of a review; [`Reviews::start`] consumes it.
     ///
     /// [`Reviews::start`]: crate::reviews::Reviews::start
     #[must_use]
@@ -200,14 +204,14 @@ impl Sessions {
         let (finished, died) = (self.shared.finished.clone(), self.shared.died.clone());
         let vital = Vital { name, finished, died };
         self.shared.tasks.spawn(async move {
-            // Dropped with the task, whether it returns or panics.
+            // The task drops the guard when it returns or panics.
             let _vital = vital;
             task.await;
         });
     }
 
-    /// Resolves when a task has ended without which seats are not renewed or edits not stored.
-    /// The process must stop then.
+    /// Resolves when a critical task has ended. Then the server renews no seats or stores no edits,
+    /// so the process must stop.
     pub async fn died(&self) {
         self.shared.died.cancelled().await;
     }
@@ -218,7 +222,7 @@ impl Sessions {
         &self.shared.registry
     }
 
-    /// How long things last.
+    /// Durations of leases, grace times and timeouts.
     #[must_use]
     pub fn terms(&self) -> &SeatTerms {
         &self.shared.terms
@@ -230,24 +234,25 @@ impl Sessions {
         &self.shared.limits
     }
 
-    /// The error of storage, while no edit can be stored.
+    /// The last error of storage while the persister cannot commit.
     #[must_use]
     pub fn storage_trouble(&self) -> Option<StorageError> {
         self.shared.persister.error()
     }
 
-    /// Removes the budgets of users that are idle; the upkeep calls it.
+    /// Removes the budgets of idle users. The periodic upkeep calls it.
     pub fn forget_idle_users(&self) {
         self.shared.budgets.forget_idle();
     }
 
-    /// Whether `user` holds `seat` now, on whatever server, and under which fence.
+    /// The fence under which `user` holds `seat` now, on any server.
     ///
-    /// O(1) without IO when the session is here; otherwise one question to the lock service.
+    /// A session of this server costs O(1) without IO. Any other costs one query to the lock
+    /// service.
     ///
     /// # Errors
     ///
-    /// [`SeatError::Locks`] when it cannot be asked; the caller must deny then.
+    /// [`SeatError::Locks`] when the query fails; the caller must deny then.
     pub async fn holds(&self, user: &UserId, seat: Seat) -> Result<Option<Fence>, SeatError> {
         if let Some(fence) = self.shared.registry.holds(user, seat, Instant::now()) {
             return Ok(Some(fence));
@@ -255,18 +260,19 @@ impl Sessions {
         let holder = self.shared.locks.holder(&LockName::seat(seat)).await?;
         let here = self.shared.relay.node();
         Ok(holder
-            // A session of this server that the registry does not vouch for is uncertain or gone.
+            // A session of this server that the registry does not confirm is uncertain or has
+            // ended.
             .filter(|holder| holder.owner.user.id == *user && holder.owner.node != here)
             .map(|holder| holder.fence))
     }
 
-    /// Whether somebody works on the document on this server.
+    /// Whether this server has an open room of the document.
     #[must_use]
     pub fn is_open(&self, document: DocumentId) -> bool {
         self.shared.rooms.find(document).is_some()
     }
 
-    /// The current text of a document, with what is relayed but not yet stored.
+    /// The current text of a document, with edits that are relayed and not yet stored.
     ///
     /// # Errors
     ///
@@ -276,7 +282,8 @@ impl Sessions {
         self.shared.rooms.read_text(document, snapshot, Text::content).await
     }
 
-    /// Whose doing it was that a renewal found the key gone.
+    /// The reason why a renewal found the key gone: another session of the same user holds it, or
+    /// it expired.
     async fn why_lost(&self, holding: &Holding) -> LostReason {
         let name = LockName::seat(holding.sitter.seat);
         match self.shared.locks.holder(&name).await {
@@ -287,19 +294,19 @@ impl Sessions {
         }
     }
 
-    /// Seats no further session: each new socket is closed with 1012. Those that are seated stay.
+    /// Seats no further session: the server closes each new socket with 1012. Seated sessions stay.
     pub fn refuse(&self) {
         self.shared.draining.store(true, Ordering::Release);
     }
 
-    /// Seats no further session, and closes every socket within `spread`, so that the clients do
-    /// not all connect to the next server at once.
+    /// Seats no further session, and closes every socket within `spread`. The spread prevents that
+    /// all clients connect to the next server at once.
     pub async fn drain(&self, spread: Duration) {
         self.refuse();
         self.shared.stop.cancel();
         let sessions = self.shared.registry.all();
         let count = u32::try_from(sessions.len()).unwrap_or(u32::MAX).max(1);
-        // Alone, nobody needs to be spread out.
+        // Fewer than 50 sockets need no spread.
         let step = if count < 50 { Duration::ZERO } else { spread / count };
         for (holding, place) in sessions.iter().zip(0_u32..) {
             tokio::time::sleep(step).await;
@@ -310,24 +317,24 @@ impl Sessions {
         }
     }
 
-    /// Stores what is owed, gives back what is held, then stops renewing. Each step has a bound.
+    /// Flushes pending edits, releases all seats, then stops the renewal. Each step has a bound.
     ///
     /// Call it when every socket task has ended.
     pub async fn finish(&self, patience: Duration) {
         if !matches!(timeout(patience, self.shared.persister.flush(patience)).await, Ok(true)) {
-            tracing::error!("storage did not take everything in time");
+            tracing::error!("storage did not commit all pending edits in time");
         }
-        // All at once: one release after the other would wait for a slow Redis each time.
+        // All releases run at once: in sequence, each would wait for a slow Redis.
         for holding in self.shared.registry.all() {
             holding.end();
             if self.shared.registry.leave(&holding).is_some() {
                 self.release_later(&holding.sitter);
             }
         }
-        // Less patiently: without it, whoever writes next keeps that text.
+        // A shorter bound: if this flush fails, the next version contains that text.
         let less = patience / 4;
         if !matches!(timeout(less, self.shared.history.flush(less)).await, Ok(true)) {
-            tracing::warn!("the last versions were not kept; the text itself is stored");
+            tracing::warn!("the last versions were not stored; the text itself is stored");
         }
         let rooms = self.shared.rooms.all();
         let chores = async {
@@ -336,7 +343,7 @@ impl Sessions {
             }
         };
         if timeout(less, chores).await.is_err() {
-            tracing::warn!("some documents are left untidy; the next start reads more rows");
+            tracing::warn!("some documents miss their maintenance; the next open reads more rows");
         }
         for room in rooms {
             room.retired.cancel();
@@ -344,10 +351,10 @@ impl Sessions {
         self.shared.finished.cancel();
     }
 
-    /// Makes the releases that are still owed, and hangs up on Redis.
+    /// Retries pending releases, then disconnects from Redis.
     ///
-    /// The last thing to do, when every task has ended: rooms say farewell to the other servers in
-    /// theirs.
+    /// Call it last, when every task has ended: the tasks of rooms still publish their end to the
+    /// other servers.
     pub async fn disconnect(&self) {
         self.shared.locks.close().await;
         self.shared.relay.close().await;

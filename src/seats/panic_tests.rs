@@ -1,5 +1,5 @@
-//! A socket task that panics leaves its room and its seat (S4). The binary has no input that makes
-//! one panic, so these tests drop the session as the unwinding of a task does.
+//! A socket task that panics leaves its room and its seat (S4). No input makes a socket task of the
+//! binary panic, so these tests drop the session as an unwinding task does.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ use crate::seats::joining::Arriving;
 use crate::seats::{Foundations, Sessions};
 use crate::sessions::options::{HistoryTerms, RoomLimits, SeatTerms};
 
-/// Longer than a busy machine takes.
+/// Longer than a busy machine needs.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 struct Office {

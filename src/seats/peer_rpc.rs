@@ -1,9 +1,9 @@
-//! Questions to other servers that wait for their answers.
+//! Requests to other servers that wait for a reply.
 //!
-//! - **Q1** (G13) There are never more than [`QUESTIONS_MAX`] of them.
-//! - **Q2** Of one session it is asked once at a time whether it lives, however many want to know: a
-//!   flood of knocks at one seat is one message.
-//! - **Q3** An answer counts only from the server that was asked.
+//! - **Q1** (G13) At most [`QUESTIONS_MAX`] requests are open.
+//! - **Q2** At most one liveness probe for each session is in flight: all its callers share the
+//!   reply. So a flood of claims for one seat publishes one message.
+//! - **Q3** A reply counts only if the addressed server sent it.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,7 +14,7 @@ use crate::domain::ids::{NodeId, SessionId};
 use crate::domain::limits::QUESTIONS_MAX;
 use crate::pubsub::Reply;
 
-/// The questions of this process.
+/// The open requests of this process.
 #[derive(Debug, Default)]
 pub(crate) struct Questions {
     open: Mutex<Open>,
@@ -24,37 +24,37 @@ pub(crate) struct Questions {
 struct Open {
     last: u64,
     asked: HashMap<u64, Question>,
-    /// The questions for a sign of life among them.
+    /// The liveness probes among them.
     knocks: HashMap<SessionId, u64>,
 }
 
 #[derive(Debug)]
 struct Question {
     to: NodeId,
-    /// Whose sign of life is asked for.
+    /// The session that the request probes, if it is a probe.
     knocked_at: Option<SessionId>,
     askers: usize,
     answer: watch::Sender<Option<Reply>>,
 }
 
-/// One who waits for an answer. The question is open for as long as anybody does.
+/// A caller that waits for the reply. The request stays open until its last caller drops.
 #[derive(Debug)]
 pub(crate) struct Asked {
     questions: Arc<Questions>,
-    /// What the answer will be known by.
+    /// The number that the reply will carry.
     pub(crate) number: u64,
-    /// Whether the question is yet to be sent: somebody else has asked it already if not.
+    /// Whether the caller must publish the request. False: another caller has published it.
     pub(crate) is_new: bool,
     answer: watch::Receiver<Option<Reply>>,
 }
 
 impl Questions {
-    /// A question to `to` of its own. None when too many are open (Q1).
+    /// Opens a request to `to`. None when too many are open (Q1).
     pub(crate) fn ask(self: &Arc<Self>, to: NodeId) -> Option<Asked> {
         self.open_question(to, None)
     }
 
-    /// The question to `to` whether `session` lives, which may have been asked already (Q2).
+    /// Opens a liveness probe of `session` at `to`, or joins the open one (Q2).
     pub(crate) fn knock(self: &Arc<Self>, to: NodeId, session: SessionId) -> Option<Asked> {
         let mut open = self.open();
         if let Some(number) = open.knocks.get(&session).copied()
@@ -69,7 +69,7 @@ impl Questions {
         self.open_question(to, Some(session))
     }
 
-    /// Takes in an answer to the question `number`, if it is one of `from`'s (Q3).
+    /// Accepts the reply to request `number`, if `from` is the addressed server (Q3).
     pub(crate) fn answered(&self, from: NodeId, number: u64, answer: Reply) {
         if let Some(question) = self.open().asked.get(&number).filter(|asked| asked.to == from) {
             question.answer.send_replace(Some(answer));
@@ -111,11 +111,11 @@ impl Questions {
 }
 
 impl Asked {
-    /// Waits for an answer that `is_meant`; for ever if none comes.
+    /// Waits for a reply that `is_meant` accepts; for ever if none arrives.
     ///
     /// # Cancel safety
     ///
-    /// An answer stays until it is looked at.
+    /// A reply stays until a call reads it.
     pub(crate) async fn answer(&mut self, is_meant: impl Fn(Reply) -> bool) -> Reply {
         loop {
             if let Some(answer) = *self.answer.borrow_and_update()
@@ -124,7 +124,7 @@ impl Asked {
                 return answer;
             }
             if self.answer.changed().await.is_err() {
-                // Cannot be: whoever asks keeps the question open.
+                // Unreachable: this caller holds the request open.
                 std::future::pending::<()>().await;
             }
         }
@@ -144,7 +144,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn who_asks_the_same_gets_the_same_answer_from_one_question() {
+    async fn q2_probes_of_one_session_share_one_request_and_its_reply() {
         let questions = Arc::new(Questions::default());
         let (node, session) = (NodeId::generate(), SessionId::generate());
         let mut first = questions.knock(node, session).expect("room");
@@ -152,7 +152,11 @@ mod tests {
         assert!(first.is_new && !second.is_new);
         let number = first.number;
         questions.answered(NodeId::generate(), number, Reply::Alive);
-        assert_eq!(first.answer(|_| true).now_or_never(), None, "from somebody who was not asked");
+        assert_eq!(
+            first.answer(|_| true).now_or_never(),
+            None,
+            "from another server than the addressed one"
+        );
         questions.answered(node, number, Reply::Gone);
         assert_eq!(first.answer(|_| true).now_or_never(), Some(Reply::Gone));
         drop(first);
@@ -163,7 +167,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_answer_that_is_not_the_last_is_waited_beyond() {
+    async fn a_request_waits_past_an_intermediate_reply() {
         let questions = Arc::new(Questions::default());
         let node = NodeId::generate();
         let mut asked = questions.ask(node).expect("room");

@@ -1,16 +1,19 @@
-//! Comparison of the live sessions and the open rooms with the database and the locks (G15).
+//! Reconciliation of the live sessions and the open rooms with the database and the locks (G15).
 //!
-//! A server announces what it commits. If the server dies between the commit and the message, no
-//! later message shows the loss. On a lone server the same happens when the answer to a commit is
-//! lost. So each tick, and each gap of the relay, starts one comparison: one statement finds the
-//! revoked links of all sessions (G14), two the last numbers of all rooms and of their reviews (G8), one
-//! the ratified fences of all seats here, and one script call the seats of the users on other servers (G4).
+//! A server publishes what it commits. If the server dies between the commit and the message, no
+//! later message shows the loss. On a lone server the same happens when the reply to a commit is
+//! lost. So each tick, and each gap in the messages, starts one comparison:
 //!
-//! The comparison also finds a database that was set back: rooms are ahead of its last numbers
-//! ([`Room::ails`]), or sessions of its fences, which a task of its own compares
+//! - One statement finds the revoked links of all sessions (G14).
+//! - Two statements read the last numbers of all rooms and of their reviews (G8).
+//! - One statement reads the ratified fences of all seats of this server.
+//! - One script call reads the seats of users on other servers (G4).
+//!
+//! The comparison also detects a database that was set back. Rooms are then ahead of its last
+//! numbers ([`Room::ails`]), or sessions of its fences. A separate task compares the fences
 //! ([`set_back`](crate::seats::set_back)).
 //!
-//! A comparison that fails is repeated at the next tick.
+//! The next tick repeats a comparison that failed.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -22,16 +25,16 @@ use crate::outbox::close::LostReason;
 use crate::rooms::room::Room;
 use crate::seats::Sessions;
 
-/// Seats in one question to the locks.
+/// Seats in one query to the locks.
 const SEATS_MAX: usize = 250;
 
 impl Sessions {
-    /// Starts a comparison, or has the running one followed by another.
+    /// Starts a comparison, or schedules one more after the running one.
     pub(crate) fn reconcile_soon(&self) {
         self.shared.reconcile_due.notify_one();
     }
 
-    /// Compares whenever that is due, until the sessions have finished.
+    /// Compares whenever a comparison is due, until the sessions have finished.
     pub(crate) async fn reconcile_when_due(self) {
         let finished = self.shared.finished.clone();
         let compare = async {
@@ -79,18 +82,18 @@ impl Sessions {
 
     async fn look_at_what_is_stored(&self, rooms: &[Arc<Room>]) {
         let documents: Vec<_> = rooms.iter().map(|room| room.document).collect();
-        // Before the question: a room that stores something meanwhile is not ahead of the answer.
+        // Read before the query: a commit during the query must not make the room count as ahead.
         let known: Vec<_> = rooms.iter().map(|room| room.known_number()).collect();
         match self.shared.storage.last_numbers(&documents).await {
             Ok(numbers) => {
                 for (room, known) in rooms.iter().zip(known) {
-                    // A document that is gone has no number, and no link.
+                    // A deleted document has no number, and no link.
                     let last = numbers.get(&room.document).copied();
                     last.into_iter().for_each(|last| room.is_stored_up_to(last, known));
                 }
             }
-            // The next tick comes.
-            Err(error) => tracing::debug!(%error, "what the others stored cannot be seen"),
+            // The next tick repeats the query.
+            Err(error) => tracing::debug!(%error, "the last numbers of documents cannot be read"),
         }
     }
 
@@ -98,7 +101,9 @@ impl Sessions {
         let documents: Vec<_> = rooms.iter().map(|room| room.document).collect();
         let numbers = match self.shared.storage.review_change_numbers(&documents).await {
             Ok(numbers) => numbers,
-            Err(error) => return tracing::debug!(%error, "changes of reviews cannot be seen"),
+            Err(error) => {
+                return tracing::debug!(%error, "the change numbers of reviews cannot be read");
+            }
         };
         let changed = rooms.iter().filter_map(|room| Some((room, numbers.get(&room.document)?)));
         for (room, last) in changed {
@@ -114,12 +119,12 @@ impl Sessions {
                 .collect::<Vec<_>>()
         };
         let asked: Vec<(Arc<Room>, Seat)> = rooms.iter().flat_map(seats).collect();
-        // Whoever holds a seat says so again with the next round.
+        // Each holder renews its seat in the next round.
         let patience = self.shared.terms.lease.renew_every * 2;
         for some in asked.chunks(SEATS_MAX) {
             let names: Vec<_> = some.iter().map(|(_, seat)| LockName::seat(*seat)).collect();
             let Ok(holders) = self.shared.locks.holders(&names).await else {
-                // Nobody is said to have left because Redis is away, or was.
+                // An outage of Redis is no evidence that a holder left.
                 return rooms.iter().for_each(|room| room.seats_cannot_be_seen());
             };
             for ((room, seat), holder) in some.iter().zip(holders) {

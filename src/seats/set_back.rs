@@ -1,14 +1,15 @@
-//! Grants that a database has lost: a failover or a restore took them back.
+//! Repair of grants that a database has lost through a failover or a restore.
 //!
-//! The seat's lock and the server still have the grant, and its fence is the highest that was ever
-//! ratified. The database refuses every write of the seat until it is ratified again. So at each tick
-//! one statement compares the fences of all held seats with the ratified ones.
+//! The seat's lock and the server still have the grant, and no ratified fence was ever higher. The
+//! database rejects every write of the seat until the server ratifies the fence again. So at each
+//! tick one statement compares the fences of all held seats with the ratified ones.
 //!
-//! A set-back may take the grants of thousands of seats, and each is one commit. So a task of its own
-//! compares and ratifies, some grants at once: the revocations of the next tick wait for none of them (G16).
+//! A set-back may lose the grants of thousands of seats, and each ratification is one commit. So a
+//! separate task compares and ratifies, [`GRANTS_RATIFIED_AT_ONCE`] at a time. The revocations of
+//! the next tick wait for none of them (G16).
 //!
-//! The same comparison finds sessions whose seat a later grant or an eviction took, by a server that
-//! died before it told this one.
+//! The same comparison finds sessions whose seat a later grant or an eviction took, when the acting
+//! server died before its message.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -27,12 +28,12 @@ use crate::sessions::session::{Holding, Phase};
 use crate::storage::seats::Ratified;
 
 impl Sessions {
-    /// Starts a look for lost grants, or has the running one followed by another.
+    /// Starts a search for lost grants, or schedules one more after the running one.
     pub(super) fn ratify_again_soon(&self) {
         self.shared.ratifying_due.notify_one();
     }
 
-    /// Ratifies lost grants whenever that is due, until the sessions have finished.
+    /// Ratifies lost grants whenever a search is due, until the sessions have finished.
     pub(super) async fn ratify_when_due(self) {
         let finished = self.shared.finished.clone();
         let ratify = async {
@@ -44,8 +45,9 @@ impl Sessions {
         let _finished: Option<()> = finished.run_until_cancelled(ratify).await;
     }
 
-    /// Ratifies the grants of this server's sessions that the database has lost. A grant is ratified
-    /// before its session counts as seated, so a lower fence means an older database.
+    /// Ratifies the grants of this server's sessions that the database has lost. The server
+    /// ratifies a grant before its session counts as seated, so a lower fence means an older
+    /// database.
     async fn ratify_again(&self) {
         let held = |phase| matches!(phase, Phase::Held | Phase::Uncertain | Phase::Away);
         let mut seated = self.shared.registry.seated();
@@ -56,7 +58,7 @@ impl Sessions {
         let seats: Vec<_> = seated.iter().map(|holding| holding.sitter.seat).collect();
         let fences: HashMap<Seat, Fence> = match self.shared.storage.fences(&seats).await {
             Ok(fences) => fences.into_iter().collect(),
-            // The next tick comes.
+            // The next tick repeats the query.
             Err(error) => return tracing::debug!(%error, "the ratified fences cannot be read"),
         };
         self.end_overtaken(&seated, &fences).await;
@@ -87,8 +89,9 @@ impl Sessions {
         }
     }
 
-    /// Ends the sessions whose fence is below the ratified one: the database refuses their writes. The
-    /// server that raised the fence died before its message, and a renewal does not compare fences.
+    /// Ends the sessions whose fence is below the ratified one: the database rejects their writes.
+    /// The server that raised the fence died before its message, and a renewal does not compare
+    /// fences.
     async fn end_overtaken(&self, seated: &[Arc<Holding>], fences: &HashMap<Seat, Fence>) {
         let mut overtaken = Vec::new();
         for holding in seated {
@@ -99,10 +102,10 @@ impl Sessions {
             return;
         }
         let links: Vec<_> = overtaken.iter().map(|(holding, _)| holding.sitter.seat.link).collect();
-        // A revocation raises the fences too, and has a close code of its own.
+        // A revocation also raises the fences, and has its own close code.
         let revoked = match self.shared.storage.revoked_among(&links).await {
             Ok(revoked) => revoked,
-            // The next tick comes.
+            // The next tick repeats the query.
             Err(error) => return tracing::debug!(%error, "share links cannot be read"),
         };
         for (holding, ratified) in overtaken {
@@ -110,7 +113,7 @@ impl Sessions {
             let reason = if revoked.contains(&seat.link) {
                 LostReason::Revoked
             } else if ratified.0 == holding.fence().0.saturating_add(1) {
-                // An eviction raises the fence by one; the next grant's fence is a time in µs.
+                // An eviction raises the fence by one. A new grant's fence is a time in µs.
                 LostReason::Evicted
             } else {
                 LostReason::TakenOver

@@ -1,13 +1,13 @@
-//! Looking after the clients of held seats, and what a seat is to the renewal actor.
+//! The seat tick: heartbeats, silent clients, idle sessions, and the lease of a seat for the
+//! renewal actor.
 //!
-//! One tick, every four seconds: silent clients are let go, idle ones warned, the quiet pinged.
-//! Then the leases of all of them are renewed, in the round that
-//! [`Locks::renew_ahead`](crate::locks::Locks::renew_ahead) makes: by the one task that renews
-//! whatever this process holds. It sends nothing when nothing is held, and repeats a round that
-//! failed.
+//! Every four seconds the tick ends silent sessions, warns idle sessions and pings quiet clients.
+//! Then it wakes the renewal actor ([`Locks::renew_ahead`](crate::locks::Locks::renew_ahead)),
+//! which renews all locks of this process in one round. The actor sends nothing when no lock is
+//! held, and repeats a failed round.
 //!
-//! *Alive means the client is alive*: a seat is renewed only if somebody has looked after its
-//! client lately. If this scheduler stood still, no seat would be kept for long.
+//! The actor renews a seat only if the tick has checked its client recently. If this task stops,
+//! the seats expire.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -26,37 +26,37 @@ use crate::sessions::options::SeatTerms;
 use crate::sessions::session::{Holding, Phase};
 use crate::yjs::protocol;
 
-/// How long before the release for idleness the person is warned.
+/// Time between the warning and the release of an idle seat.
 const IDLE_WARNING: Duration = Duration::from_secs(60);
 
-/// Sockets that are called on at once, at least: a millisecond of work.
+/// Smallest number of sockets in one batch of pings: a millisecond of work.
 const CALLED_AT_ONCE: usize = 64;
-/// How often some are, at most, and the pause between: together a fraction of a tick.
+/// Largest number of batches, and the pause between two: together a fraction of a tick.
 const CALLS_MAX: usize = 250;
 const CALLS_APART: Duration = Duration::from_millis(1);
 
-/// What kind of visit the sessions get.
+/// How the tick treats silent clients.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Visit {
     InTime,
-    /// This process slept through a tick: the silence may be ours, and nobody is let go for it.
+    /// This process missed a tick. The silence may be its own, so the tick ends no session.
     Overslept,
 }
 
-/// What the living are sent.
+/// The heartbeat that a live client receives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Call {
     Ping,
-    /// With it a frame that the stock client counts as life.
+    /// A ping and a frame. The stock client counts only frames as a sign of life.
     KeepAlive,
 }
 
-/// When the sessions were last looked after.
+/// The time of the last tick.
 #[derive(Debug)]
 pub(crate) struct LastVisit(Mutex<Instant>);
 
 impl LastVisit {
-    /// A server that has just begun has nobody to look after.
+    /// A new server has no clients to check.
     pub(crate) fn now() -> Self {
         Self(Mutex::new(Instant::now()))
     }
@@ -70,12 +70,12 @@ impl LastVisit {
     }
 }
 
-/// Looks after the sessions, and has their leases renewed, until `stop` fires.
+/// Runs the seat tick until `stop` fires.
 pub async fn run(sessions: Sessions, stop: CancellationToken) {
     let locks = sessions.shared.locks.clone();
     tokio::select! {
         _stopped = stop.run_until_cancelled(tick_for_ever(&sessions)) => {}
-        // Ended before its time, this ends the server: nobody renews any more.
+        // The renewal actor ended early, so this critical task ends too and stops the server.
         () = locks.stopped_renewing() => {}
     }
 }
@@ -83,7 +83,7 @@ pub async fn run(sessions: Sessions, stop: CancellationToken) {
 async fn tick_for_ever(sessions: &Sessions) {
     let every = sessions.shared.terms.lease.renew_every;
     let mut ticker = interval(every);
-    // After a stall: one visit and one round, then a full period. Never a burst.
+    // After a stall the task ticks once and waits a full period. It never sends a burst.
     ticker.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut kept_alive_at = Instant::now();
     loop {
@@ -104,14 +104,15 @@ async fn tick_for_ever(sessions: &Sessions) {
     }
 }
 
-/// Asks for a sign of life, some at a time: who types meanwhile would wait for thousands of pings.
+/// Sends heartbeats in batches: edits would otherwise wait for thousands of pings.
 async fn call_on(living: &[Arc<Holding>], call: Call, terms: &SeatTerms) {
     let two_ticks = terms.lease.renew_every * 2;
     let at_once = CALLED_AT_ONCE.max(living.len() / CALLS_MAX);
     for some in living.chunks(at_once) {
         let now = Instant::now();
         for holding in some {
-            // Who has just spoken need not: there are two more ticks before that is too long ago.
+            // A client with a recent sign of life needs no ping: two more ticks precede its
+            // timeout.
             if terms.client_timeout < holding.silent_for(now) + two_ticks {
                 holding.outbox().ping();
             }
@@ -123,18 +124,18 @@ async fn call_on(living: &[Arc<Holding>], call: Call, terms: &SeatTerms) {
     }
 }
 
-/// How often a seat is renewed if this scheduler does not ask for it: late enough for its tick to
-/// come first, and early enough for two renewals to fail.
+/// Renewal period without a tick: late enough for the tick to come first, early enough for two
+/// renewals to fail.
 fn backstop(every: Duration) -> Duration {
     every * 5 / 4
 }
 
-/// Whether nobody has looked after the sessions for longer than a tick and some.
+/// Whether the last tick is more than two periods ago.
 fn is_overslept(sessions: &Sessions, now: Instant) -> bool {
     sessions.shared.terms.lease.renew_every * 2 < sessions.shared.last_visit.ago(now)
 }
 
-/// Looks after each seated session: lets go of silent clients, warns idle ones, returns the rest.
+/// Checks each seated session: ends silent ones, warns idle ones, returns the rest.
 fn visit(sessions: &Sessions, now: Instant, kind: Visit) -> Vec<Arc<Holding>> {
     let terms = &sessions.shared.terms;
     let mut living = Vec::new();
@@ -149,7 +150,7 @@ fn visit(sessions: &Sessions, now: Instant, kind: Visit) -> Vec<Arc<Holding>> {
             continue;
         }
         if kind == Visit::InTime && terms.client_timeout <= holding.silent_for(now) {
-            tracing::info!(seat = %holding.sitter.seat, "a silent client is let go");
+            tracing::info!(seat = %holding.sitter.seat, "a silent client's session ends");
             sessions.lose(&holding, LostReason::Expired);
         } else if !mind_idleness(sessions, &holding, now) {
             living.push(holding);
@@ -160,7 +161,7 @@ fn visit(sessions: &Sessions, now: Instant, kind: Visit) -> Vec<Arc<Holding>> {
     living
 }
 
-/// Warns, then releases, whoever does nothing. True if the seat was released.
+/// Warns an idle session, then releases its seat. True if the seat was released.
 fn mind_idleness(sessions: &Sessions, holding: &Arc<Holding>, now: Instant) -> bool {
     let limit = sessions.shared.terms.idle_release;
     if limit.is_zero() {
@@ -173,16 +174,15 @@ fn mind_idleness(sessions: &Sessions, holding: &Arc<Holding>, now: Instant) -> b
     }
     let left = limit.saturating_sub(idle);
     let release_at = Utc::now() + TimeDelta::from_std(left).unwrap_or_default();
-    // A limit below the warning's own length warns half-way.
-    // Where a minute is all there is, half of it goes by without a word.
+    // If `idle_release` ≤ 60 s, the warning is sent after half of it.
     let warning = if IDLE_WARNING < limit { IDLE_WARNING } else { limit / 2 };
     holding.warn_of_idleness(left <= warning, release_at);
     false
 }
 
 impl Sessions {
-    /// Has the seat of a session kept alive that was granted by a claim sent at `sent_at`. Nothing
-    /// once the locks are closed.
+    /// Registers the seat of a session with the renewal actor. `sent_at` is the time of its claim.
+    /// None once the locks are closed.
     pub(crate) fn keep(&self, holding: &Arc<Holding>, sent_at: Instant) -> Option<Kept> {
         let sitter = &holding.sitter;
         let held = Held {
@@ -199,7 +199,7 @@ impl Sessions {
     }
 }
 
-/// A session in its seat, as the renewal actor meets it.
+/// The lease of a session's seat, for the renewal actor.
 #[derive(Debug)]
 struct Occupant {
     sessions: Sessions,
@@ -207,11 +207,11 @@ struct Occupant {
 }
 
 impl Tenant for Occupant {
-    /// An uncertain seat lives: it is its renewal that makes it certain again.
+    /// An uncertain seat counts as live: only a renewal makes it certain again.
     fn lives(&self, now: Instant) -> Lives {
         self.holding.look_at_deadline(now);
         let is_seated = !matches!(self.holding.phase(), Phase::Claiming | Phase::Ended);
-        // After a stall the visit comes first, and asks for a round when it is done.
+        // After a stall the tick checks the clients first, and then requests a round.
         if is_seated && !is_overslept(&self.sessions, now) { Lives::Yes } else { Lives::NotNow }
     }
 
@@ -228,7 +228,7 @@ impl Tenant for Occupant {
     fn lost(&self, _loss: Loss) {
         let (sessions, holding) = (self.sessions.clone(), Arc::clone(&self.holding));
         self.sessions.shared.tasks.spawn(async move {
-            // Released while the pipeline was under way: nothing was lost.
+            // A session released during the pipeline has lost nothing.
             if holding.phase() != Phase::Ended {
                 let reason = sessions.why_lost(&holding).await;
                 sessions.lose(&holding, reason);

@@ -1,7 +1,8 @@
-//! Standing in line for a seat.
+//! The wait for a taken seat.
 //!
-//! The refused person stays connected: the socket task keeps the connection alive, this keeps the
-//! place in the lock's line and tells how it moves. Whoever leaves gives the turn on.
+//! The rejected client stays connected. The socket task keeps the connection alive; this module
+//! holds the position in the wait queue and sends each change of it. A waiter that leaves passes
+//! the hand-over on.
 
 use chrono::{TimeDelta, Utc};
 use tokio::time::Instant;
@@ -14,18 +15,18 @@ use crate::seats::claim::{Ask, taken};
 use crate::sessions::session::{Holding, Phase};
 
 impl Sessions {
-    /// Waits until the seat is given, the patience ends, or the client is gone.
+    /// Waits until the grant arrives, the time limit passes, or the client disconnects.
     ///
     /// # Errors
     ///
-    /// The [`Close`] that the socket is to be told.
+    /// The [`Close`] for the socket.
     pub(crate) async fn stand_in_line(
         &self,
         holding: &Holding,
         claim: &Claim,
         ask: &Ask,
     ) -> Result<Grant, Close> {
-        // Dropping it leaves the line, on every way out of here.
+        // Dropping the waiter removes it from the queue on every return path.
         let mut waiting = self.shared.locks.wait(claim, ask.waits);
         loop {
             let waited = tokio::select! {
@@ -38,13 +39,14 @@ impl Sessions {
             };
             match waited {
                 Ok(Waited::Granted(grant)) => {
-                    // The grant is made by the release itself: this is how long it took to get here.
+                    // The release itself makes the grant. The difference is the duration of the
+                    // hand-over.
                     let now = Utc::now() + self.shared.locks.clock_ahead();
                     let took = (now - grant.since).to_std().unwrap_or_default();
                     metrics::histogram!("galley_seat_handover_seconds").record(took);
                     return Ok(grant);
                 }
-                // Revoked or evicted: its socket has been told already.
+                // Revoked or evicted: the socket has its close already.
                 Ok(Waited::Place(_)) if holding.phase() == Phase::Ended => return Err(Close::Left),
                 Ok(Waited::Place(place)) => tell(holding, &place),
                 Err(LockError::WaitTimeout(_)) => return Err(Close::WaitedInVain),
