@@ -1,5 +1,5 @@
-//! The keeper of the locks in the model: the real table, a replica of it that lags, and for each
-//! answer the oracle's word. It can be made to break one rule.
+//! The lock backend of the model: the real table and a lagging replica of it. The oracle checks each
+//! reply. A [`Wrong`] makes the backend break one rule.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use crate::locks::name::LockName;
 use crate::locks::redis::wait_queue::{Standing, Waiter};
 use crate::locks::types::{Claim, Held, Over, Released, Verdict};
 
-/// How many states of before are kept.
+/// Number of stored snapshots.
 const SNAPSHOTS: usize = 4;
 
 #[derive(Clone, Debug, Default)]
@@ -27,28 +27,28 @@ struct State {
 pub(crate) struct Keeper {
     state: State,
     replica: State,
-    /// What the keeper stored, the last one last.
+    /// Stored snapshots, oldest first.
     snapshots: Vec<State>,
     names: Vec<LockName>,
     server: NodeId,
     wrong: Option<Wrong>,
 }
 
-/// A claim under way, or a look from the line.
+/// A pending claim or poll.
 #[derive(Clone, Debug)]
 pub(crate) struct Request {
     pub(crate) claim: Claim,
     pub(crate) key: usize,
     pub(crate) who: Number,
-    /// When it came to the line before, or 0; none if it does not wait.
+    /// The arrival time of a waiter, or 0 at its first claim; none if it does not wait.
     pub(crate) waits: Option<u64>,
-    /// For how long any holder may come back to a keeper that is another than before.
+    /// The rest of the reassert grace of a restarted backend.
     pub(crate) grace: Duration,
-    /// For how long whoever had the lock may come back to a keeper that knows nothing.
+    /// How long former holders may still reassert at a backend that has lost the grant.
     pub(crate) remembers: Duration,
 }
 
-/// What the keeper said, and whom it told that the lock is theirs.
+/// The backend's reply, and the waiter that it notified.
 pub(crate) struct Answer<T> {
     pub(crate) said: T,
     pub(crate) told: Option<Number>,
@@ -66,17 +66,17 @@ impl Keeper {
         &self.names[key]
     }
 
-    /// Who has it by the oracle's count.
+    /// The holder, by the oracle's account.
     pub(crate) fn holder(&self, key: usize, now: Instant) -> Option<Number> {
         self.state.accounts[key].holder(now)
     }
 
-    /// Who had it last, if it ended by itself.
+    /// The last holder, if its lease expired.
     pub(crate) fn expired(&self, key: usize, now: Instant) -> Option<Number> {
         self.state.accounts[key].expired(now)
     }
 
-    /// How many wait.
+    /// The number of waiters.
     pub(crate) fn waiting(&self, key: usize, now: Instant) -> usize {
         self.state.accounts[key].waiting(now)
     }
@@ -90,7 +90,7 @@ impl Keeper {
         self.replica = self.state.clone();
     }
 
-    /// Stores the state.
+    /// Takes a snapshot.
     pub(crate) fn save(&mut self) {
         if SNAPSHOTS <= self.snapshots.len() {
             self.snapshots.remove(0);
@@ -102,7 +102,7 @@ impl Keeper {
         self.snapshots.len()
     }
 
-    /// Goes back in time, to one of the snapshots.
+    /// Restores a snapshot.
     pub(crate) fn restore(&mut self, number: usize) {
         if let Some(snapshot) = self.snapshots.get(number) {
             self.state = snapshot.clone();
@@ -113,7 +113,7 @@ impl Keeper {
         self.state = self.replica.clone();
     }
 
-    /// `over` is whom it may take the lock from.
+    /// Claims the lock; `over` is the holder that the claim may replace.
     pub(crate) fn claim(
         &mut self,
         request: &Request,
@@ -216,15 +216,14 @@ impl Keeper {
         Ok(verdict)
     }
 
-    /// Whether the table and the oracle see one holder and one line, and no lease is longer than
-    /// it may be.
+    /// Compares holder, number of waiters and fence of the table with the oracle's account.
     fn compare(&mut self, key: usize, now: Instant, law: &'static str) -> Lawful {
         let account = &mut self.state.accounts[key];
         let seen = self.state.table.holder(&self.names[key], now);
         let who = seen.as_ref().map(|holder| number_of(&holder.value));
         if who != account.holder(now) {
             let expected = account.holder(now);
-            return Err(breach(law, format!("{who:?} has the lock, and not {expected:?}")));
+            return Err(breach(law, format!("{who:?} holds the lock instead of {expected:?}")));
         }
         let Some(holder) = seen else { return Ok(()) };
         if holder.waiting != account.waiting(now) {
@@ -235,7 +234,7 @@ impl Keeper {
 
     fn moment(&self, now: Instant) -> Moment {
         let wall = match self.wrong {
-            // The counter is all that is left of the three.
+            // The bare counter ignores the time and the floor.
             Some(Wrong::BareCounter) => DateTime::UNIX_EPOCH,
             _ => wall(now),
         };
@@ -243,7 +242,7 @@ impl Keeper {
     }
 }
 
-/// The clock that fences rise with is the one that leases run on, as in Redis.
+/// Fences rise with the clock on which leases run, as in Redis.
 fn wall(now: Instant) -> DateTime<Utc> {
     let since = now.saturating_duration_since(super::beginning());
     DateTime::from_timestamp(1_790_000_000, 0).unwrap_or_default() + since

@@ -1,4 +1,5 @@
-//! What the keeper is asked in the model, and what must be true at each moment and in the end.
+//! Calls to the backend with their checks, the bounds at each moment, and the checks at the end of a
+//! run.
 
 use crate::locks::memory::table::Left;
 use crate::locks::model::backend::Request;
@@ -12,10 +13,10 @@ use crate::locks::model::{
 use crate::locks::redis::wait_queue::Standing;
 use crate::locks::types::{Held, Over, Released, Verdict};
 
-/// What may be on its way to the keeper when a session ends, there and back, and a place in the
-/// line that is entered by it.
+/// Time after a session's end in which its last call travels to the backend and back, with a queue
+/// entry that the call creates.
 const ON_ITS_WAY: u64 = 4 * SECOND;
-/// A tick may be so much late, by the drift of its clock, and by the retry of a failed round.
+/// Longest delay of a tick: the drift of the server's clock, and the retry of a failed round.
 const TICK_LATE: u64 = SECOND + 500 * MS;
 
 impl<B: Belief> World<B> {
@@ -64,8 +65,9 @@ impl<B: Belief> World<B> {
         Ok(verdicts)
     }
 
-    /// A lock went from one to another, who may be told. If it had run out, its former holder must
-    /// have stopped by its own clock before, unless something happened that no lease stands for.
+    /// A lock changes its holder, and the backend may notify the new one. If the lock had expired,
+    /// the deadline of its former holder must have passed before (G3). An event that no lease covers
+    /// lifts this.
     fn passes(&mut self, key: usize, expired: Option<Number>, told: Option<Number>) -> Lawful {
         let now = self.keepers();
         if let Some(former) = expired
@@ -77,7 +79,7 @@ impl<B: Belief> World<B> {
                 && session.disturbances == self.disturbances
                 && belief.may_write(self.local(session.server))
             {
-                return Err(breach("G3", format!("{former} still trusts what another has")));
+                return Err(breach("G3", format!("{former} may write after the next grant")));
             }
         }
         let Some(told) = told else { return Ok(()) };
@@ -89,44 +91,44 @@ impl<B: Belief> World<B> {
         Ok(())
     }
 
-    /// The keeper's lease of a session runs from now on. Nothing is promised of one whose server
-    /// has a clock that stands still, whenever it asked.
+    /// The backend's lease of a session starts again. G3 does not cover a session whose server's
+    /// clock stands still.
     fn begins_anew(&mut self, who: Number) {
         let is_asleep = self.now < self.servers[self.sessions[who].server].asleep_until;
         self.sessions[who].disturbances = if is_asleep { u64::MAX } else { self.disturbances };
     }
 
-    /// G4, at any moment: nobody keeps what they cannot use for longer than is allowed.
+    /// G4, at any moment: an ended or silent session holds a seat for a bounded time only.
     pub(super) fn check_bounds(&self) -> Lawful {
         let now = self.keepers();
         for key in 0..KEYS {
             let Some(holder) = self.keeper.holder(key, now) else { continue };
             let session = &self.sessions[holder];
             let Some(ended) = session.ended else { continue };
-            // A clock that went back lets the keeper's leases last for so much longer.
+            // A step back of the backend's clock prolongs its leases by that step.
             let allowed = TTL_US + ON_ITS_WAY + (self.stepped_back - session.stepped_back);
             if ended + allowed < self.now {
-                return Err(breach("G4", format!("{holder} is gone, and still has the lock")));
+                return Err(breach("G4", format!("{holder} has ended and still holds the lock")));
             }
         }
         for (who, session) in self.sessions.iter().enumerate().filter(|(_, it)| it.is_seated()) {
             let Some((silent, halts, halted)) = session.silent else { continue };
             let server = &self.servers[session.server];
-            // Each time that its server stood still, the silence may have been that of the server.
+            // During each halt of its server, the server received no pong.
             let stood = (server.halts - halts) * 2 * RENEW_EVERY + (server.halted - halted);
             // One round more for a halt that began before the silence.
             let allowed = CLIENT_TIMEOUT + 2 * RENEW_EVERY + TICK_LATE + stood;
             if self.runs(session.server) && silent + allowed < self.now {
-                return Err(breach("G4", format!("{who} is silent, and still sits")));
+                return Err(breach("G4", format!("{who} is silent and still holds its seat")));
             }
         }
         Ok(())
     }
 
-    /// In the end: nothing goes wrong any more, and all come to their turn.
+    /// The end of a run: no more faults, and the wait queues drain.
     pub(super) fn settle(&mut self) -> Lawful {
         self.calm_down()?;
-        // Every orphan runs out, however far the clock went back.
+        // Every orphaned lease expires, also after steps back of the clock.
         self.run_until(self.now + TTL_US + ON_ITS_WAY + self.stepped_back)?;
         self.check_bounds()?;
         for _turn in 0..=self.sessions.len() {
@@ -135,7 +137,7 @@ impl<B: Belief> World<B> {
             if self.is_quiet() {
                 break;
             }
-            // Half of the time that a turn may be held by somebody dead.
+            // Half of the time for which a dead waiter may hold a handed-over lock.
             self.run_until(self.now + 3 * SECOND)?;
         }
         if !self.is_quiet() {
@@ -152,7 +154,7 @@ impl<B: Belief> World<B> {
             && (0..KEYS).all(|key| is_free(key) && self.keeper.waiting(key, now) == 0)
     }
 
-    /// A seat that is free can be had, and used.
+    /// A claim acquires a free seat, and its holder writes.
     fn a_newcomer_is_seated(&mut self) -> Lawful {
         for key in 0..KEYS {
             self.asks(key % SERVERS, USERS, key, Over::Nobody, false);
@@ -162,13 +164,13 @@ impl<B: Belief> World<B> {
         self.writes()?;
         self.run_until(self.now + 6 * SECOND)?;
         if self.seen.written != written + KEYS as u64 {
-            return Err(breach("G4", "a free seat cannot be had"));
+            return Err(breach("G4", "a claim does not acquire a free seat"));
         }
         for who in self.sessions.len() - KEYS..self.sessions.len() {
             self.ends(who);
         }
         self.run_until(self.now + SECOND)?;
-        if self.is_quiet() { Ok(()) } else { Err(breach("G4", "what was given back is not free")) }
+        if self.is_quiet() { Ok(()) } else { Err(breach("G4", "a released seat is not free")) }
     }
 
     /// Whether the process of that server runs.

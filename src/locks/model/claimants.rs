@@ -1,5 +1,5 @@
-//! What those do who want a seat in the model, until they have it or go: as `session::seating`,
-//! `locks::waiting` and `locks::owed` do.
+//! The claimants of the model, from the claim to the seat or the end: the same operations as in
+//! `seats::joining`, `locks::client::wait` and `locks::redis::pending_releases`.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ use crate::locks::redis::server_identity::RETURN_GRACE;
 use crate::locks::redis::wait_queue::{LOOK_EVERY, Standing};
 use crate::locks::types::{Claim, Grant, Held, Over, Owner, Released};
 
-/// How long a single call is waited for.
+/// Timeout of a single call.
 const PATIENCE: u64 = SECOND;
 
 pub(crate) struct Session<B> {
@@ -30,27 +30,27 @@ pub(crate) struct Session<B> {
     pub(super) state: State<B>,
     tries: u32,
     arrival: u64,
-    /// Counts its looks.
+    /// Number of its polls.
     pub(super) looks: u64,
     is_looking: bool,
     was_rung: bool,
     look_failed: bool,
-    /// The end of the lease that it waits for, as far as it knows.
+    /// The end of the holder's lease that it waits for, as far as the claimant knows.
     holder_until: Instant,
-    /// A claim was never answered, and may yet be carried out.
+    /// A claim had no reply; the backend may have executed it or may still execute it.
     is_in_doubt: bool,
     denials: u32,
-    /// When the client was heard last, if it is silent; with how often and how long its server had
-    /// stood still by then.
+    /// Time of the client's last pong if it is silent, with the number and total length of its
+    /// server's halts until then.
     pub(super) silent: Option<(u64, u64, u64)>,
     pub(super) ended: Option<u64>,
-    /// The keeper that knew of it when it sat down.
+    /// The run of the backend that granted the seat.
     pub(super) run: u64,
-    /// How far the keeper's clock had gone back when it came.
+    /// Total of the backend clock's steps back at the session's arrival.
     pub(super) stepped_back: u64,
-    /// Until when it may write, counted here from what was sent and answered.
+    /// Its write deadline, which the model computes here from send and reply times.
     pub(super) deadline: Instant,
-    /// What had disturbed the keeper when its lease last began anew.
+    /// Number of disturbances when its lease last started again.
     pub(super) disturbances: u64,
 }
 
@@ -72,7 +72,7 @@ impl<B: Belief> World<B> {
             Manner::Resumes => match self.silent_one(server, key) {
                 Some(who) => {
                     let user = self.sessions[who].user;
-                    // By the secret of its seat, or by a knock that it did not answer.
+                    // A resume by reclaim token, or a takeover after an unanswered liveness probe.
                     let knocks = Over::Value(value_of(who));
                     let over = pass_of(who).filter(|_| who % 2 == 0).map_or(knocks, Over::Pass);
                     return self.asks(server, user, key, over, false);
@@ -143,7 +143,7 @@ impl<B: Belief> World<B> {
         self.call(session.server, Ask::Lock(Box::new(request)), PATIENCE);
     }
 
-    /// A waiter looks whether it is its turn.
+    /// A waiter polls the wait queue.
     pub(super) fn look(&mut self, who: Number) {
         let server = self.sessions[who].server;
         let (now, met) = (self.local(server), self.grace(server));
@@ -164,7 +164,7 @@ impl<B: Belief> World<B> {
         self.call(server, Ask::Lock(Box::new(request)), PATIENCE);
     }
 
-    /// For how long a keeper that is another than before is left to those who held its locks.
+    /// The rest of the reassert grace, in which a restarted backend serves only the former holders.
     pub(super) fn grace(&self, server: usize) -> Duration {
         self.servers[server].grace_until.saturating_duration_since(self.local(server))
     }
@@ -181,7 +181,7 @@ impl<B: Belief> World<B> {
         self.push(self.now + self.true_time(server, time), Event::Looks(who, looks));
     }
 
-    /// An answer that came in time.
+    /// A reply before the timeout.
     pub(super) fn answered(&mut self, call: &Call, reply: Reply) {
         match (&call.ask, reply) {
             (Ask::Lock(request), Reply::Standing(standing)) => {
@@ -213,7 +213,7 @@ impl<B: Belief> World<B> {
                 self.look_in(request.who, 200 * MS);
             }
             Ask::Lock(request) => {
-                // It may have been carried out, or may yet be.
+                // The backend may have executed it, or may still execute it.
                 self.sessions[request.who].is_in_doubt = true;
                 self.ends(request.who);
             }
@@ -241,7 +241,7 @@ impl<B: Belief> World<B> {
                 session.state = State::Ratifying { grant, sent_at };
                 self.seen.granted += 1;
                 self.seen.taken_over += u64::from(former.is_some());
-                // The others learn it from their next renewal.
+                // The other servers learn it at their next renewal.
                 let is_here = |it: &Number| self.sessions[*it].server == server;
                 if let Some(former) = former.filter(is_here) {
                     self.ends(former);
@@ -263,7 +263,7 @@ impl<B: Belief> World<B> {
         }
     }
 
-    /// What the database said to a grant.
+    /// The database's reply to the registration of a grant.
     pub(super) fn ratified(&mut self, who: Number, ratified: Result<(), Fence>) {
         let now = self.local(self.sessions[who].server);
         let session = &mut self.sessions[who];
@@ -287,7 +287,7 @@ impl<B: Belief> World<B> {
             Err(last) if session.tries < 3 => {
                 session.tries += 1;
                 session.claim.floor = last;
-                // What was taken once is not taken again.
+                // A claim does not repeat a successful takeover.
                 session.claim.over = Over::Nobody;
                 session.state = State::Asking;
                 self.seen.fences_refused += 1;
@@ -297,7 +297,7 @@ impl<B: Belief> World<B> {
         }
     }
 
-    /// It is over, and what it may have is given back.
+    /// Ends the session and releases its grant.
     pub(super) fn ends(&mut self, who: Number) {
         let now = self.now;
         let session = &mut self.sessions[who];
@@ -308,14 +308,14 @@ impl<B: Belief> World<B> {
         if matches!(std::mem::replace(&mut session.state, State::Ended), State::Ended) {
             return;
         }
-        // A question that is under way may be answered by a grant.
+        // A pending claim may still return a grant.
         session.is_in_doubt |= session.is_looking || was_asking;
         session.ended = Some(now);
         let server = session.server;
         self.call(server, Ask::Release(who), PATIENCE);
     }
 
-    /// Its process is dead: nobody gives anything back.
+    /// Its process is dead and sends no release.
     pub(super) fn is_gone(&mut self, who: Number) {
         let session = &mut self.sessions[who];
         session.state = State::Ended;
@@ -329,12 +329,12 @@ impl<B> Session<B> {
     }
 }
 
-/// Until when a lease is trusted that was asked for at `sent_at`: said here a second time.
+/// The deadline of a lease whose call was sent at `sent_at`: a second implementation for comparison.
 pub(super) fn own_deadline(sent_at: Instant) -> Instant {
     sent_at + Duration::from_millis(10_500)
 }
 
-/// By what a session is come back to.
+/// The reclaim token of a session.
 pub(super) fn pass_of(who: Number) -> Option<Pass> {
     Some(Pass::of(&value_of(who)))
 }

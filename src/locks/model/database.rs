@@ -1,4 +1,4 @@
-//! The database in the model: the last fence of each seat, and the writes that it took.
+//! The database of the model: the last fence of each seat, and the accepted writes.
 
 use crate::domain::fence::Fence;
 use crate::locks::model::{Lawful, Number, Wrong, breach};
@@ -11,13 +11,13 @@ pub(crate) struct Database {
 #[derive(Clone, Debug, Default)]
 struct Row {
     ratified: Fence,
-    /// The session whose grant that was.
+    /// The session that holds that grant.
     whose: Option<Number>,
-    /// The highest fence of a write that was taken.
+    /// The highest fence of an accepted write.
     taken: Fence,
 }
 
-/// Something to be stored, on its way.
+/// A pending write to the database.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Job {
     Ratify { who: Number, key: usize, fence: Fence },
@@ -29,12 +29,12 @@ impl Database {
         Self { seats: vec![Row::default(); keys], wrong }
     }
 
-    /// The last fence that was ratified.
+    /// The last ratified fence.
     pub(crate) fn floor(&self, key: usize) -> Fence {
         self.seats[key].ratified
     }
 
-    /// A grant: taken if it is above all others, or asked for again.
+    /// Ratifies a grant: its fence exceeds all others, or repeats the last one.
     pub(crate) fn ratify(&mut self, key: usize, who: Number, fence: Fence) -> Result<(), Fence> {
         let row = &mut self.seats[key];
         if fence < row.ratified || (fence == row.ratified && row.whose != Some(who)) {
@@ -44,7 +44,7 @@ impl Database {
         Ok(())
     }
 
-    /// A write, which carries the fence that it was made under. True if it was taken.
+    /// A write under `fence`. Returns whether the database accepts it.
     pub(crate) fn write(&mut self, key: usize, fence: Fence) -> Lawful<bool> {
         let row = &mut self.seats[key];
         if fence != row.ratified && self.wrong != Some(Wrong::UnfencedWrites) {
@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn g2_only_writes_under_the_last_fence_are_taken() -> Lawful {
+    fn g2_the_database_accepts_only_writes_under_the_last_fence() -> Lawful {
         let mut database = Database::new(1, None);
         assert_eq!(database.ratify(0, 1, Fence(7)), Ok(()));
         assert_eq!(database.ratify(0, 1, Fence(6)), Err(Fence(7)));

@@ -1,4 +1,4 @@
-//! What a holder believes of its lock: the real rule of guards, and wrong ones for comparison.
+//! The holder's deadline: the real rule of guards, and wrong rules for comparison.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -10,24 +10,24 @@ use crate::locks::client::options::Rhythm;
 use crate::locks::renewal::lease::Tenant;
 use crate::locks::types::{Held, Loss, Verdict};
 
-/// How the holder of a lock keeps count of its trust in it.
+/// The rule by which the holder of a lock computes its deadline.
 pub(crate) trait Belief {
-    /// It was given by what left at `sent_at` and was answered at `now`.
+    /// The grant of a claim sent at `sent_at`, with its reply at `now`.
     fn begin(held: Held, ttl: Duration, sent_at: Instant, now: Instant) -> Self;
-    /// It was renewed by what left at `sent_at` and was answered at `now`.
+    /// The renewal sent at `sent_at`, with its reply at `now`.
     fn renewed(&self, sent_at: Instant, now: Instant);
-    /// Whether a write may go through.
+    /// Whether the holder may write.
     fn may_write(&self, now: Instant) -> bool;
-    /// The scheduler comes by. False if there is nothing to be renewed any more.
+    /// The renewal task checks the lock. Returns false if it no longer renews it.
     fn visit(&self, now: Instant) -> bool;
-    /// It is given back, or lost.
+    /// The lock is released or lost.
     fn end(&self);
 }
 
-/// That of guards ([`Hold`]). What was lost by the clock is lost for good.
+/// The rule of guards ([`Hold`]). A lock stays lost after its deadline.
 ///
-/// The model's clocks are all ahead of this process's own, by more than any test takes: where a
-/// hold looks at that one, it sees a lock that is held.
+/// The model's clocks are ahead of this process's clock by more than any test takes. Where a guard
+/// state reads the process's clock, the lock is held.
 impl Belief for Hold {
     fn begin(held: Held, ttl: Duration, sent_at: Instant, _now: Instant) -> Self {
         let rhythm = Rhythm { ttl, renew_every: Some(ttl / 3) };
@@ -35,7 +35,7 @@ impl Belief for Hold {
     }
 
     fn renewed(&self, sent_at: Instant, now: Instant) {
-        // By the model's clock first: what is lost stays so.
+        // First by the model's clock: a lost lock stays lost.
         if self.loss(now).is_none() {
             Tenant::renewed(self, sent_at, Verdict::Renewed);
         }
@@ -54,7 +54,7 @@ impl Belief for Hold {
     }
 }
 
-/// Wrong: trusts the lock from when the answer came.
+/// Wrong: computes the deadline from the time of the reply.
 pub(crate) struct CountsFromReply(Hold);
 
 impl Belief for CountsFromReply {
@@ -79,7 +79,7 @@ impl Belief for CountsFromReply {
     }
 }
 
-/// Wrong: trusts the lock until somebody says that it is lost.
+/// Wrong: holds the lock until a verdict is `Lost`.
 pub(crate) struct NeverDoubts(AtomicBool);
 
 impl Belief for NeverDoubts {

@@ -1,5 +1,5 @@
-//! What those do who sit in the model, and what their servers do for them: as `session::renewal`
-//! does, on the real rules of trust.
+//! The sessions with a seat in the model, and the renewals of their servers, as `locks::renewal`
+//! does them with the real rules of deadlines.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use crate::locks::model::{CLIENT_TIMEOUT, Lawful, Number, RENEW_EVERY, breach};
 use crate::locks::types::Verdict;
 
 impl<B: Belief> World<B> {
-    /// The scheduler of a server comes by.
+    /// The renewal task of a server ticks.
     pub(super) fn ticks(&mut self, server: usize) {
         let now = self.local(server);
         let before = self.servers[server].ticked_at.replace(now);
@@ -79,7 +79,7 @@ impl<B: Belief> World<B> {
         }
     }
 
-    /// One of those for whom it holds, whose server runs.
+    /// A random session that fulfils `is_so` and whose server runs.
     fn some_session(&mut self, is_so: impl Fn(&Session<B>) -> bool) -> Option<Number> {
         let those = (0..self.sessions.len())
             .filter(|who| is_so(&self.sessions[*who]) && self.runs(self.sessions[*who].server));
@@ -88,7 +88,7 @@ impl<B: Belief> World<B> {
         those.get(index).copied()
     }
 
-    /// Those who sit write, if they believe that they may.
+    /// The holders write if their deadlines allow it.
     pub(super) fn writes(&mut self) -> Lawful {
         for who in 0..self.sessions.len() {
             let session = &self.sessions[who];
@@ -112,7 +112,7 @@ impl<B: Belief> World<B> {
     }
 
     pub(super) fn store(&mut self, job: Job) {
-        // Storage loses nothing, and may be slow.
+        // Storage is reliable and may be slow.
         let slow = if self.dice.in_a_hundred(5) { self.dice.below(4 * SECOND) } else { 0 };
         let there = self.travel().unwrap_or(SECOND);
         self.push(self.now + there + slow, Event::Stores(job));

@@ -1,33 +1,42 @@
 //! A model of the leases, driven through thousands of random schedules in virtual time.
 //!
-//! Nothing here waits and nothing is sent. Servers have clocks of their own, which drift; one keeper
-//! stands for Redis, with a clock that may step; the network delays and loses; processes stop, go on
-//! and die; the keeper comes back empty, with an older state, or as a replica that lags. What decides is the real code
-//! wherever there is any: the table of the memory keeper ([`crate::locks::memory::table`]), which does what
-//! the scripts do; the trust of a holder ([`crate::locks::client::guard_state`]; `session::holding` has a test of its
-//! own that runs this model); the fence ([`crate::domain::fence`]).
+//! The model does no IO and never sleeps. Servers have drifting clocks; one backend stands for
+//! Redis, with a clock that may step. The network delays and loses messages; processes pause, resume
+//! and die. The backend restarts empty, with an older state, or as a lagging replica.
 //!
-//! | file | is |
+//! The model runs the real code wherever it exists: the table of the memory backend
+//! ([`crate::locks::memory::table`]), which does what the scripts do; the guard state of a holder
+//! ([`crate::locks::client::guard_state`]); the fence ([`crate::domain::fence`]). A test of
+//! `sessions` runs the model on the state of a session.
+//!
+//! | file | contents |
 //! |---|---|
-//! | [`plan`] | what happens, made from a seed |
+//! | [`plan`] | the schedule, generated from a seed |
 //! | [`world`] | time, clocks, network |
-//! | [`people`] [`seated`] | what sessions and their servers do |
-//! | [`belief`] | the holder's own count, right and wrong |
-//! | [`keeper`] [`database`] | who answers them |
-//! | [`oracle`] [`checks`] | what must be true |
+//! | [`claimants`] [`holders`] | operations of sessions and their servers |
+//! | [`deadlines`] | the holder's deadline: the real rule and wrong ones |
+//! | [`backend`] [`database`] | the stores that sessions query |
+//! | [`oracle`] [`checks`] | the expected results |
 //!
-//! Held, by the names of `src/ARCHITECTURE.md`: **G1** each answer of the keeper agrees with an
-//! account of who holds what that is kept apart from it. **G2** fences rise, and the database takes
-//! no write under a lower one than it took before. **G3** nobody writes at or after their own deadline,
-//! and where the keeper's lease runs out its holder has stopped before. **G4** nobody who is gone keeps
-//! a seat, and a free one can be had. **G5** the line is served in order, one is told, the dead are out
-//! of it, nobody passes it or waits for ever. **G6** what was released or given to another is not
-//! renewed, and a release frees its own grant only. And a keeper that comes back empty, or with an older
-//! state, costs no seat of the last ratified grant whose holder is the first to come.
+//! Invariants, by their names in `src/ARCHITECTURE.md`:
 //!
-//! A run that fails is printed with its seed, which `GALLEY_SEED=<seed> cargo test --lib model` plays
-//! again; one that breaks a law, cut down to the steps that it takes. (That a keeper that comes back
-//! costs nobody a seat is tried with plans of its own, which are not cut down.)
+//! - **G1** Each reply of the backend agrees with the oracle's separate account of holders.
+//! - **G2** Fences rise; the database rejects a write under a lower fence than it accepted before.
+//! - **G3** No holder writes at or after its own deadline. Where the backend's lease expires, its
+//!   holder has stopped before.
+//! - **G4** No ended or silent session keeps a seat beyond its bound, and a claim acquires a free
+//!   seat.
+//! - **G5** The wait queue is served in order, a hand-over notifies one waiter, dead waiters are
+//!   removed. No claimant overtakes a waiter, and no waiter waits for ever.
+//! - **G6** A renewal never renews a lock that was released or granted to another session, and a
+//!   release frees its own grant only.
+//!
+//! Besides, a backend that restarts empty or with an older state costs no seat of the last ratified
+//! grant whose holder reasserts first.
+//!
+//! A failed run prints its seed, which `GALLEY_SEED=<seed> cargo test --lib model` replays. A run
+//! that breaks a law prints a shortened plan that still breaks it. The tests of a restarted backend
+//! use plans of their own, which are not shortened.
 
 mod backend;
 mod checks;
@@ -51,10 +60,10 @@ pub(crate) use crate::locks::model::deadlines::Belief;
 use crate::locks::model::plan::{SECOND, Step};
 use crate::locks::model::world::World;
 
-/// A session, by the order of coming.
+/// The number of a session, in order of arrival.
 pub(crate) type Number = usize;
 
-/// What a law says, and how it was broken.
+/// A broken law, and the observation that breaks it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Breach {
     pub(crate) law: &'static str,
@@ -67,32 +76,32 @@ fn breach(law: &'static str, what: impl Into<String>) -> Breach {
     Breach { law, what: what.into() }
 }
 
-/// A rule that is broken on purpose, so that it shows that the model finds it.
+/// A deliberate fault: a test proves with it that the model detects the fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Wrong {
-    /// The fence is the last one plus one.
+    /// The fence is the last fence plus one.
     BareCounter,
-    /// A release frees whatever is held.
+    /// A release frees the lock without comparing the value.
     ReleaseWithoutCompare,
-    /// A renewal that finds nobody there says that it holds.
+    /// A renewal of a released lock returns `Reasserted`.
     RenewalRaisesReleased,
-    /// A lock that is gone is lost to its holder.
+    /// A renewal of a vanished lock returns `Lost`.
     RestartForgets,
-    /// A keeper that comes back empty is anybody's at once.
+    /// An empty backend grants at once, without a reassert grace.
     NoGrace,
-    /// A keeper that comes back with an older state gives what it knows of at once.
+    /// A backend with an older state grants the locks in that state at once.
     GraceOfTheEmpty,
-    /// Whose grant a holder finds in the place of its own is not compared by fence.
+    /// A holder that finds another grant of its lock does not compare the fences.
     NoFenceComparison,
-    /// A take-over asks not who one is.
+    /// A takeover does not compare the users.
     AnybodyTakesOver,
-    /// Who comes to the line is the first in it.
+    /// A new waiter enters the wait queue at its head.
     NewcomersFirst,
-    /// The database takes writes under any fence.
+    /// The database accepts writes under any fence.
     UnfencedWrites,
 }
 
-/// What came about in some runs, to see that they are worth something.
+/// Counts of events in runs: a rare event would make the test worthless.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Seen {
     granted: u64,
@@ -102,7 +111,8 @@ pub(crate) struct Seen {
     handed_over: u64,
     ran_out: u64,
     lost: u64,
-    /// Of these, by sessions that sat when the keeper last came back, under the last ratified fence.
+    /// Lost seats of sessions that held them under the last ratified fence when the backend
+    /// restarted.
     lost_to_a_restart: u64,
     reasserted: u64,
     fences_refused: u64,
@@ -130,7 +140,7 @@ impl AddAssign for Seen {
 }
 
 impl Seen {
-    /// What came about least often.
+    /// The count of the rarest event.
     fn least(&self) -> u64 {
         let Self { granted, seated, refused, taken_over, handed_over, ran_out, .. } = *self;
         let Self { lost, reasserted, fences_refused, written, writes_refused, doubted, .. } = *self;
@@ -143,22 +153,22 @@ impl Seen {
 const SERVERS: usize = 3;
 const USERS: usize = 3;
 const KEYS: usize = 2;
-/// Of seats, as in CONTRACT §1.
+/// The TTL of a seat, as in CONTRACT §1.
 pub(crate) const TTL: Duration = Duration::from_secs(12);
 /// In µs.
 const RENEW_EVERY: u64 = 4 * SECOND;
 const CLIENT_TIMEOUT: u64 = 10 * SECOND;
-/// In each schedule.
+/// Steps of each schedule.
 const STEPS: usize = 100;
 
-/// Where all clocks of the model begin: ahead of this process's own by more than any test takes.
+/// The start of all clocks of the model: ahead of this process's clock by more than any test takes.
 fn beginning() -> Instant {
     static BEGINNING: LazyLock<Instant> =
         LazyLock::new(|| Instant::now() + Duration::from_secs(24 * 60 * 60));
     *BEGINNING
 }
 
-/// One run, from its first step until all is quiet.
+/// Runs one plan from its first step until no call is pending.
 pub(crate) fn run<B: Belief>(plan: &[Step], wrong: Option<Wrong>) -> Lawful<Seen> {
     let mut world = World::<B>::new(wrong);
     for step in plan {
@@ -168,28 +178,28 @@ pub(crate) fn run<B: Belief>(plan: &[Step], wrong: Option<Wrong>) -> Lawful<Seen
     Ok(world.seen)
 }
 
-/// The first seed, of so many, whose run breaks a law.
+/// The first of `seeds` seeds whose run breaks a law.
 pub(crate) fn find<B: Belief>(seeds: u64, wrong: Option<Wrong>) -> Option<(u64, Breach)> {
     let broken = |seed| run::<B>(&plan::plan(seed, STEPS), wrong).err().map(|it| (seed, it));
     (0..seeds).find_map(broken)
 }
 
-/// The seed to play again, if there is one.
+/// The seed in `GALLEY_SEED`.
 fn asked() -> Option<u64> {
     env::var("GALLEY_SEED").ok().and_then(|seed| seed.parse().ok())
 }
 
-/// Those seeds, or only the one that is asked for.
+/// `seeds`, or only the seed in `GALLEY_SEED`.
 fn wanted(seeds: impl Iterator<Item = u64>) -> impl Iterator<Item = u64> {
     let asked = asked();
     seeds.map(move |seed| asked.unwrap_or(seed)).take(asked.map_or(usize::MAX, |_| 1))
 }
 
-/// Runs the schedules of those seeds, or only that of `GALLEY_SEED`.
+/// Runs the schedules of `seeds`, or only that of `GALLEY_SEED`.
 ///
 /// # Panics
 ///
-/// When one breaks a law: with its seed, and the steps that it takes.
+/// When a run breaks a law: the message has the seed and the shortened plan.
 #[track_caller]
 pub(crate) fn check<B: Belief>(seeds: impl Iterator<Item = u64>) -> Seen {
     let mut seen = Seen::default();
@@ -222,7 +232,7 @@ mod tests {
     use crate::locks::model::deadlines::{CountsFromReply, NeverDoubts};
     use crate::locks::model::plan::{Manner, What};
 
-    /// Seeds that broke a law once, on the way to this model or since.
+    /// Seeds that broke a law during the development of the model or since.
     const REGRESSIONS: &[u64] = &[112, 1_483, 20_261_121];
 
     #[test]
@@ -234,8 +244,8 @@ mod tests {
         );
     }
 
-    /// Runs schedules in which the keeper comes back in this way, and nothing else goes wrong. No
-    /// session with the last ratified fence loses its seat.
+    /// Runs schedules in which only restarts of the backend disturb the leases. No session with the
+    /// last ratified fence loses its seat.
     #[track_caller]
     fn costs_no_seat(comes_back: What) {
         let mut seen = Seen::default();
@@ -244,7 +254,7 @@ mod tests {
             let is_such = |it: &&mut Step| {
                 matches!(it.what, What::Empties | What::GoesBack | What::FailsOver)
             };
-            // So far apart that each finds those of before in their seats.
+            // Each restart is late enough that the holders have reasserted after the previous one.
             plan.iter_mut().filter(is_such).for_each(|step| {
                 (step.what, step.after) = (comes_back, step.after + SECOND);
             });
@@ -262,26 +272,26 @@ mod tests {
     }
 
     #[test]
-    fn a_keeper_that_comes_back_empty_costs_nobody_a_seat() {
+    fn g6_an_empty_restart_of_the_backend_costs_no_seat() {
         costs_no_seat(What::Empties);
     }
 
     #[test]
-    fn g6_a_keeper_that_goes_back_in_time_costs_no_seat_of_the_last_ratified_grant() {
+    fn g6_a_restart_with_an_older_state_costs_no_seat_of_the_last_ratified_grant() {
         costs_no_seat(What::GoesBack);
     }
 
     #[test]
-    fn g6_a_replica_that_lags_costs_no_seat_of_the_last_ratified_grant() {
+    fn g6_a_failover_to_a_lagging_replica_costs_no_seat_of_the_last_ratified_grant() {
         costs_no_seat(What::FailsOver);
     }
 
     #[test]
-    fn g1_to_g6_hold_where_they_were_broken_once() {
+    fn g1_to_g6_hold_for_seeds_that_broke_them_once() {
         check::<Hold>(REGRESSIONS.iter().copied());
     }
 
-    /// The law that is found broken, and how soon.
+    /// Asserts that the model finds the fault `wrong`, and which law it breaks.
     #[track_caller]
     fn breaks<B: Belief>(wrong: Option<Wrong>, laws: &[&str]) {
         let found = find::<B>(300, wrong);
@@ -290,62 +300,62 @@ mod tests {
     }
 
     #[test]
-    fn a_fence_minted_by_a_bare_counter_is_found() {
+    fn the_model_finds_a_fence_from_a_bare_counter() {
         breaks::<Hold>(Some(Wrong::BareCounter), &["G2"]);
     }
 
     #[test]
-    fn a_release_without_compare_is_found() {
+    fn the_model_finds_a_release_without_compare() {
         breaks::<Hold>(Some(Wrong::ReleaseWithoutCompare), &["G6"]);
     }
 
     #[test]
-    fn a_renewal_that_raises_what_was_released_is_found() {
+    fn the_model_finds_a_renewal_that_sets_a_released_lock_again() {
         breaks::<Hold>(Some(Wrong::RenewalRaisesReleased), &["G6"]);
     }
 
     #[test]
-    fn a_restart_that_costs_a_seat_is_found() {
-        breaks::<Hold>(Some(Wrong::RestartForgets), &["a seat that was there first"]);
+    fn the_model_finds_a_restart_that_costs_a_seat() {
+        breaks::<Hold>(Some(Wrong::RestartForgets), &["reassertion"]);
     }
 
     #[test]
-    fn a_restart_that_leaves_no_time_to_come_back_is_found() {
+    fn the_model_finds_an_empty_restart_without_reassert_grace() {
         breaks::<Hold>(Some(Wrong::NoGrace), &["G1"]);
     }
 
     #[test]
-    fn an_older_state_that_leaves_no_time_to_come_back_is_found() {
+    fn the_model_finds_an_older_state_without_reassert_grace() {
         breaks::<Hold>(Some(Wrong::GraceOfTheEmpty), &["G1"]);
     }
 
     #[test]
-    fn a_holder_that_loses_its_seat_to_an_older_grant_is_found() {
-        breaks::<Hold>(Some(Wrong::NoFenceComparison), &["a seat that was there first"]);
+    fn the_model_finds_a_holder_that_loses_its_seat_to_an_older_grant() {
+        breaks::<Hold>(Some(Wrong::NoFenceComparison), &["reassertion"]);
     }
 
     #[test]
-    fn a_take_over_by_somebody_else_is_found() {
+    fn the_model_finds_a_takeover_by_another_user() {
         breaks::<Hold>(Some(Wrong::AnybodyTakesOver), &["G1"]);
     }
 
     #[test]
-    fn a_line_that_lets_newcomers_pass_is_found() {
+    fn the_model_finds_a_wait_queue_that_new_waiters_overtake() {
         breaks::<Hold>(Some(Wrong::NewcomersFirst), &["G5"]);
     }
 
     #[test]
-    fn a_database_that_asks_for_no_fence_is_found() {
+    fn the_model_finds_a_database_that_checks_no_fence() {
         breaks::<Hold>(Some(Wrong::UnfencedWrites), &["G2"]);
     }
 
     #[test]
-    fn a_deadline_counted_from_the_reply_is_found() {
+    fn the_model_finds_a_deadline_counted_from_the_reply() {
         breaks::<CountsFromReply>(None, &["G3"]);
     }
 
     #[test]
-    fn a_holder_that_never_doubts_is_found() {
+    fn the_model_finds_a_holder_without_a_deadline() {
         breaks::<NeverDoubts>(None, &["G3"]);
     }
 }

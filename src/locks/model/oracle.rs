@@ -1,5 +1,6 @@
-//! What must be true of the keeper, said a second time: who has a lock by its clock, who waits in
-//! which order, what may happen next. Each answer of the keeper is held against it.
+//! A second account of the backend's rules: the holder of each lock by the backend's clock, the
+//! order of the wait queue, the legal next steps. The model compares each reply of the backend with
+//! it.
 
 use tokio::time::Instant;
 
@@ -9,15 +10,15 @@ use crate::locks::model::{Breach, Lawful, Number, breach};
 use crate::locks::redis::wait_queue::LINE_DEADLINE;
 use crate::locks::types::Verdict;
 
-/// What is to be known of one lock. Sessions are known by their numbers.
+/// The state of one lock. Numbers identify sessions.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Account {
-    /// Who has it, and until when by the keeper's clock.
+    /// The holder, and the end of its lease by the backend's clock.
     holder: Option<(Number, Instant)>,
-    /// The fence of the last grant, and whose it was if it was not released. None if nothing was
-    /// ever given, as far as the keeper remembers.
+    /// The fence of the last grant, and its session if the grant was not released. None if the
+    /// backend remembers no grant.
     last: Option<(Fence, Option<Number>)>,
-    /// Whose release came last.
+    /// The session that released last.
     released: Option<Number>,
     line: Vec<Place>,
 }
@@ -29,27 +30,27 @@ struct Place {
     due: Instant,
 }
 
-/// A question to the keeper, as far as it matters here.
+/// The part of a claim that the oracle needs.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Asked {
     pub(crate) who: Number,
     pub(crate) floor: Fence,
-    /// Whom it may take the lock from, if that one has it.
+    /// The holder that this claim may replace.
     pub(crate) over: Option<Number>,
-    /// Whether it waits in the line; with when it came before, or 0.
+    /// The arrival time if the claimant waits, or 0 at its first claim.
     pub(crate) waits: Option<u64>,
-    /// Whether a holder may come back.
+    /// Whether former holders may still reassert.
     pub(crate) left: Left,
-    /// By the keeper's clock.
+    /// By the backend's clock.
     pub(crate) now: Instant,
-    /// How long it gets the lock for.
+    /// The end of the lease after a grant.
     pub(crate) until: Instant,
 }
 
-/// What the keeper said to it.
+/// The backend's reply to a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Said {
-    /// The value was spent.
+    /// The value belongs to a released grant.
     Spent,
     Granted {
         fence: Fence,
@@ -63,22 +64,22 @@ pub(crate) enum Said {
 }
 
 impl Account {
-    /// Who has the lock at `now`.
+    /// The holder of the lock at `now`.
     pub(crate) fn holder(&self, now: Instant) -> Option<Number> {
         self.holder.filter(|(_, until)| now < *until).map(|(who, _)| who)
     }
 
-    /// Who would keep it by their own count, although it has ended by the keeper's.
+    /// The session whose lease has expired by the backend's clock, without a release.
     pub(crate) fn expired(&self, now: Instant) -> Option<Number> {
         self.holder.filter(|(_, until)| *until <= now).map(|(who, _)| who)
     }
 
-    /// Those who wait and live.
+    /// The number of live waiters.
     pub(crate) fn waiting(&self, now: Instant) -> usize {
         self.line.iter().filter(|place| now < place.due).count()
     }
 
-    /// A claim, or a look from the line: what was said, and who was told that it is theirs.
+    /// Checks the reply to a claim or a poll, and the notified waiter.
     pub(crate) fn asked(&mut self, it: Asked, said: Said, told: Option<Number>) -> Lawful {
         self.line.retain(|place| it.now < place.due);
         let holder = self.holder(it.now);
@@ -92,42 +93,42 @@ impl Account {
             Some(holder) if it.over == Some(holder) && !it.left.any => {
                 self.take(it, said, Some(holder))?;
             }
-            Some(_) => self.refuse(it, said, "G1", "somebody else has it")?,
+            Some(_) => self.refuse(it, said, "G1", "another session holds it")?,
             None if it.left.any || (knows_nothing && it.left.unknown) => {
-                self.refuse(it, said, "G1", "its holder may come back")?;
+                self.refuse(it, said, "G1", "its holder may still reassert")?;
             }
             None => match first.filter(|first| first.who != it.who) {
                 Some(first) => {
-                    agree("G5", told == Some(first.who), "the first in the line is told", &told)?;
+                    agree("G5", told == Some(first.who), "the first waiter is notified", &told)?;
                     self.hand_to(first);
-                    return self.refuse(it, said, "G5", "somebody waited before");
+                    return self.refuse(it, said, "G5", "another session waits before it");
                 }
                 None => self.take(it, said, None)?,
             },
         }
-        agree("G5", told.is_none(), "nobody is told of what did not come free", &told)
+        agree("G5", told.is_none(), "a lock that is not free notifies no waiter", &told)
     }
 
-    /// What it has already, unless the database refused that.
+    /// A repeated claim of the holder returns its grant, unless the database rejected that grant.
     fn again(&mut self, it: Asked, said: Said) -> Lawful {
-        let Some((fence, _)) = self.last else { return Err(breach("G1", "held, and never given")) };
+        let Some((fence, _)) = self.last else { return Err(breach("G1", "held without a grant")) };
         if fence <= it.floor {
             return self.take(it, said, None);
         }
         let same = Said::Granted { fence, replaced: None };
-        agree("G1", said == same, "a claim asked again is the same grant", &said)?;
+        agree("G1", said == same, "a repeated claim returns the same grant", &said)?;
         self.holder = Some((it.who, it.until));
         Ok(())
     }
 
     fn take(&mut self, it: Asked, said: Said, from: Option<Number>) -> Lawful {
         let Said::Granted { fence, replaced } = said else {
-            return Err(breach("G4", format!("it is {}'s to have, and was {said:?}", it.who)));
+            return Err(breach("G4", format!("{} must acquire it, but got {said:?}", it.who)));
         };
-        agree("G1", replaced == from, "who lost it is told", &replaced)?;
-        agree("G2", it.floor < fence, "a fence is above what the database ratified", &fence)?;
+        agree("G1", replaced == from, "the reply names the replaced holder", &replaced)?;
+        agree("G2", it.floor < fence, "a fence exceeds the ratified floor", &fence)?;
         let last = self.last.map_or(Fence::ZERO, |(fence, _)| fence);
-        agree("G2", last < fence, "a fence is above the last one", &(last, fence))?;
+        agree("G2", last < fence, "a fence exceeds the last one", &(last, fence))?;
         self.line.retain(|place| place.who != it.who);
         self.holder = Some((it.who, it.until));
         self.last = Some((fence, Some(it.who)));
@@ -140,46 +141,46 @@ impl Account {
                 self.stands(it, position, arrival)
             }
             Said::Refused if it.waits.is_none() => Ok(()),
-            _ => Err(breach(law, format!("{}: {} was {said:?}", why, it.who))),
+            _ => Err(breach(law, format!("{}: {} got {said:?}", why, it.who))),
         }
     }
 
-    /// It stands where it came, whatever happened meanwhile.
+    /// A waiter keeps its arrival time and its position.
     fn stands(&mut self, it: Asked, position: usize, arrival: u64) -> Lawful {
         let due = it.now + LINE_DEADLINE;
         if let Some(place) = self.line.iter_mut().find(|place| place.who == it.who) {
-            agree("G5", place.arrival == arrival, "a place is kept", &(place.arrival, arrival))?;
+            agree("G5", place.arrival == arrival, "a position is kept", &(place.arrival, arrival))?;
             place.due = due;
         } else {
             let index = self.line.iter().filter(|place| place.arrival <= arrival).count();
             let comes_back = it.waits == Some(arrival);
             let is_right = comes_back || (it.waits == Some(0) && index == self.line.len());
-            agree("G5", is_right, "who comes is the last", &(it.who, arrival, &self.line))?;
+            agree("G5", is_right, "a new waiter is the last", &(it.who, arrival, &self.line))?;
             self.line.insert(index, Place { who: it.who, arrival, due });
         }
         let index = self.line.iter().position(|place| place.who == it.who);
         let is_so = index.is_some_and(|index| index + 1 == position);
-        agree("G5", is_so, "the place is the one in the order of coming", &(position, &self.line))
+        agree("G5", is_so, "the position follows the order of arrival", &(position, &self.line))
     }
 
-    /// The lock comes free and goes to who is first, for as long as they are believed to live.
+    /// Hands the free lock over to the first waiter, until that waiter's queue entry expires.
     fn hand_to(&mut self, first: Place) {
         self.line.retain(|place| place.who != first.who);
         self.holder = Some((first.who, first.due));
-        // Its fence is seen when it asks.
+        // The waiter's next poll returns the exact fence.
         let above = self.last.map_or(Fence::ZERO, |(fence, _)| Fence(fence.0 + 1));
         self.last = Some((above, Some(first.who)));
     }
 
-    /// The fence of a grant that was handed over.
+    /// The fence of a handed-over grant.
     pub(crate) fn saw_fence(&mut self, fence: Fence) -> Lawful {
         let Some((last, _)) = &mut self.last else { return Ok(()) };
-        agree("G2", *last <= fence, "a fence is above the last one", &(*last, fence))?;
+        agree("G2", *last <= fence, "a fence exceeds the last one", &(*last, fence))?;
         *last = fence;
         Ok(())
     }
 
-    /// A release: whether it freed anything, and who was told that it is theirs now.
+    /// Checks a release: whether it freed a lock, and the notified waiter.
     pub(crate) fn gave(
         &mut self,
         who: Number,
@@ -193,13 +194,13 @@ impl Account {
         let is_its = holder == Some(who);
         agree("G6", freed == is_its, "a release frees its own grant and no other", &(who, holder))?;
         if holder.is_some() && !is_its {
-            return agree("G6", told.is_none(), "nothing came free", &told);
+            return agree("G6", told.is_none(), "no lock came free", &told);
         }
         self.released = Some(who);
         let is_given = !left.any && (is_its || self.last.is_some());
         let first = self.line.first().copied().filter(|_| is_given);
         let next = first.map(|first| first.who);
-        agree("G5", told == next, "the first who lives is told, and nobody else", &(told, next))?;
+        agree("G5", told == next, "only the first live waiter is notified", &(told, next))?;
         if let Some(first) = first {
             self.hand_to(first);
             return Ok(());
@@ -211,7 +212,7 @@ impl Account {
         Ok(())
     }
 
-    /// A renewal until `until`, and its verdict.
+    /// Checks the verdict of a renewal that lasts until `until`.
     pub(crate) fn kept(
         &mut self,
         who: Number,
@@ -221,7 +222,7 @@ impl Account {
         verdict: Verdict,
     ) -> Lawful {
         let holder = self.holder(now);
-        // Its grant is the last one, or that is an older one; and it was not given back.
+        // Its grant is the last one or a newer one, and it was not released.
         let is_last = |(last, whose)| last < fence || (last == fence && whose == Some(who));
         let nobody_between = self.last.is_none_or(is_last);
         let expected = match holder {
@@ -229,7 +230,7 @@ impl Account {
             _ if nobody_between && self.released != Some(who) => Verdict::Reasserted,
             _ => Verdict::Lost,
         };
-        let law = if expected == Verdict::Lost { "G6" } else { "a seat that was there first" };
+        let law = if expected == Verdict::Lost { "G6" } else { "reassertion" };
         agree(law, verdict == expected, "the verdict on a renewal", &(who, verdict, expected))?;
         if expected == Verdict::Reasserted {
             self.last = Some((fence, Some(who)));

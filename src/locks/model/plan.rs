@@ -1,7 +1,7 @@
-//! What happens in one run of the model: made from a seed, kept as data, so that a run can be
-//! repeated, and cut down to what it takes to fail.
+//! The schedule of one run, generated from a seed. It is stored as data, so that the model can
+//! replay it and shorten it to the steps that cause a failure.
 
-/// A source of numbers (splitmix64) that gives the same ones for the same seed, everywhere.
+/// A random number generator (splitmix64) with equal results for equal seeds on every platform.
 #[derive(Clone, Debug)]
 pub(crate) struct Dice(u64);
 
@@ -18,22 +18,22 @@ impl Dice {
         mixed ^ (mixed >> 31)
     }
 
-    /// Below `end`.
+    /// A number below `end`.
     pub(crate) fn below(&mut self, end: u64) -> u64 {
         self.roll() % end.max(1)
     }
 
-    /// An index into something of that length.
+    /// An index into a list of that length.
     pub(crate) fn index(&mut self, length: usize) -> usize {
         usize::try_from(self.below(length as u64)).unwrap_or(0)
     }
 
-    /// So many times of a hundred.
+    /// True with a probability of `times` percent.
     pub(crate) fn in_a_hundred(&mut self, times: u64) -> bool {
         self.below(100) < times
     }
 
-    /// From `least` up to, and without, `end`.
+    /// A number from `least` up to, and without, `end`.
     pub(crate) fn between(&mut self, least: u64, end: u64) -> u64 {
         least + self.below(end - least)
     }
@@ -43,76 +43,76 @@ impl Dice {
 pub(crate) const MS: u64 = 1_000;
 pub(crate) const SECOND: u64 = 1_000 * MS;
 
-/// One thing that happens, and how long after the one before.
+/// One event, and the delay since the previous one.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Step {
-    /// µs.
+    /// Delay in µs.
     pub(crate) after: u64,
     pub(crate) what: What,
-    /// What is left to chance in it: whom it happens to, what becomes of what is sent.
+    /// The seed of the event's random choices: the affected session, the fate of messages.
     pub(crate) luck: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum What {
-    /// Somebody comes, and wants a seat.
+    /// A client claims a seat.
     Comes(Manner),
-    /// Somebody who sits closes the page, or somebody who waits gives up.
+    /// A holder's client closes the page, or a waiter gives up.
     Leaves,
-    /// A client goes silent, its socket half open.
+    /// A client goes silent; its socket stays half open.
     GoesSilent,
-    /// Somebody who sits is let go by the server: idle, evicted, revoked.
+    /// The server ends a session: idle, evicted, revoked.
     LetGo,
-    /// Those who sit write.
+    /// The holders write.
     Writes,
-    /// A server stops for so many µs, and goes on: its clock went on too.
+    /// A server halts for so many µs; its clock runs on.
     Pauses(u64),
-    /// The same, and its clock stood still.
+    /// A server halts for so many µs, and its clock stands still.
     Sleeps(u64),
-    /// A server is killed, and another one started.
+    /// A server is killed, and a new one starts.
     Dies,
-    /// The keeper cannot be reached for so many µs.
+    /// The backend is unreachable for so many µs.
     Outage(u64),
-    /// The keeper's clock goes forward or back, by so many µs.
+    /// The backend's clock steps forward or back by so many µs.
     Step(i64),
-    /// The keeper is started again, empty.
+    /// The backend restarts empty.
     Empties,
-    /// A replica catches up.
+    /// The replica catches up.
     Copies,
-    /// The keeper stores its state.
+    /// The backend takes a snapshot.
     Saves,
-    /// The keeper is started again with a state that it stored: an RDB or AOF file, which may be old.
+    /// The backend restarts with a snapshot: an RDB or AOF file, which may be old.
     GoesBack,
-    /// The replica takes the keeper's place, as it stood when it last caught up.
+    /// The replica, with its last state, replaces the backend.
     FailsOver,
-    /// The network is another one.
+    /// The network changes its behaviour.
     Network(Network),
 }
 
-/// How somebody comes.
+/// The manner of a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Manner {
-    /// Seated or refused.
+    /// Acquires or is rejected.
     Tries,
-    /// Stays in the line.
+    /// Enters the wait queue.
     Waits,
-    /// Ends their own session elsewhere.
+    /// Replaces a session of the same user.
     TakesOver,
-    /// To the place of their own session that is silent.
+    /// Resumes or replaces a silent session of the same user.
     Resumes,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Network {
-    /// All arrives, soon.
+    /// All messages arrive soon.
     Fair,
-    /// All arrives, after up to a second each way.
+    /// All messages arrive, after up to a second each way.
     Slow,
-    /// A quarter is lost on the way there, a quarter of the rest on the way back.
+    /// The network loses a quarter of the requests, and a quarter of the replies to the others.
     Lossy,
 }
 
-/// What happens in the run of that seed.
+/// Generates the plan of a seed.
 pub(crate) fn plan(seed: u64, steps: usize) -> Vec<Step> {
     let mut dice = Dice::new(seed);
     (0..steps).map(|_| step(&mut dice)).collect()
@@ -155,7 +155,7 @@ fn what(dice: &mut Dice) -> What {
     }
 }
 
-/// The same plan without the steps that it fails without, too.
+/// Removes the steps without which the plan still fails.
 pub(crate) fn shrunk(plan: &[Step], fails: impl Fn(&[Step]) -> bool) -> Vec<Step> {
     let mut kept = plan.to_vec();
     let mut size = kept.len() / 2;

@@ -1,5 +1,5 @@
-//! The world of the model: true time, servers whose clocks are not quite that, a network that loses
-//! and delays, and what happens in it in the order of time.
+//! The world of the model: true time, servers with drifting clocks, a network that loses and delays,
+//! and the events in the order of time.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -19,8 +19,7 @@ use crate::locks::redis::server_identity::RETURN_GRACE;
 use crate::locks::redis::wait_queue::Standing;
 use crate::locks::types::{Held, Released, Verdict};
 
-/// The furthest that a server's clock is from true time, of a million: less than what the margin of
-/// a lease stands for.
+/// Largest drift of a server's clock, in millionths: less than the margin of a lease covers.
 const DRIFT_MAX: u64 = 30_000;
 
 pub(crate) struct World<B> {
@@ -29,17 +28,17 @@ pub(crate) struct World<B> {
     pub(super) dice: Dice,
     agenda: BTreeMap<(u64, u64), Event>,
     numbered: u64,
-    /// Calls that somebody waits for.
+    /// Calls before their timeout.
     open: BTreeSet<u64>,
     pub(super) keeper: Keeper,
-    /// How far the keeper's clock is from true time.
+    /// Offset of the backend's clock from true time.
     skew: i64,
-    /// All that it ever stepped back.
+    /// Total of the backend clock's steps back.
     pub(super) stepped_back: u64,
-    /// Times that the keeper or a clock did what a lease does not stand for. The fence does.
+    /// Number of events at the backend or a clock that no lease covers. The fence covers them.
     pub(super) disturbances: u64,
     down_until: u64,
-    /// Which keeper it is, one after the other.
+    /// Number of the backend's current run.
     pub(super) run: u64,
     network: Network,
     pub(super) database: Database,
@@ -49,29 +48,29 @@ pub(crate) struct World<B> {
 }
 
 pub(crate) struct Server {
-    /// Of its clock, of a million.
+    /// Drift of its clock, in millionths.
     drift: i64,
-    /// How long its clock stood still, µs.
+    /// How long its clock stood still, in µs.
     slept: u64,
     pub(super) halted_until: u64,
     pub(super) asleep_until: u64,
     pub(super) halts: u64,
     pub(super) halted: u64,
-    /// Which process it is, one after the other.
+    /// Number of its current process.
     pub(super) life: u32,
     ticks: u64,
-    /// Until when whoever held a lock may come back to a keeper that knows nothing.
+    /// The end of the reassert grace after a restart of the backend.
     pub(super) grace_until: Instant,
     pub(super) ticked_at: Option<Instant>,
 }
 
-/// A call to the keeper.
+/// A call to the backend.
 #[derive(Clone)]
 pub(crate) struct Call {
     id: u64,
     pub(super) server: usize,
     life: u32,
-    /// The keeper that it is sent to: its connection ends with that one.
+    /// The run of the backend at sending: a restart closes the connection.
     run: u64,
     /// By the server's clock.
     pub(super) sent_at: Instant,
@@ -92,14 +91,14 @@ pub(crate) enum Reply {
 }
 
 pub(super) enum Event {
-    /// A call gets to the keeper; its answer will take so long, or be lost.
+    /// A call reaches the backend; the delay of its reply, or none if the reply is lost.
     Arrives(Call, Option<u64>),
     Answered(Call, Reply),
     TimesOut(Call),
     Ticks(usize, u64),
-    /// A waiter looks, unless it has looked since.
+    /// A waiter polls, unless it has polled since.
     Looks(Number, u64),
-    /// A waiter is told that it is its turn.
+    /// A waiter receives its hand-over message.
     Rings(Number),
     Stores(Job),
     Ratified(Number, Result<(), Fence>),
@@ -144,7 +143,7 @@ impl<B: Belief> World<B> {
         world
     }
 
-    /// One step of the plan, and all that comes due before it.
+    /// One step of the plan, and all events due before it.
     pub(crate) fn step(&mut self, step: &Step) -> Lawful {
         self.run_until(self.now + step.after)?;
         self.dice = Dice::new(step.luck);
@@ -195,7 +194,7 @@ impl<B: Belief> World<B> {
         Ok(())
     }
 
-    /// From now on nothing goes wrong; runs until all servers do.
+    /// Ends all faults, and runs until all servers run.
     pub(super) fn calm_down(&mut self) -> Lawful {
         (self.network, self.down_until) = (Network::Fair, self.now);
         let awake = self.servers.iter().map(|server| server.halted_until).max();
@@ -203,7 +202,7 @@ impl<B: Belief> World<B> {
     }
 
     fn handle(&mut self, event: Event) -> Lawful {
-        // A process that stands still finds it all when it goes on.
+        // A halted process receives it when it resumes.
         let halted_until = self.at_server(&event).map_or(0, |at| self.servers[at].halted_until);
         if self.now < halted_until {
             self.push(halted_until, event);
@@ -247,7 +246,7 @@ impl<B: Belief> World<B> {
         }
     }
 
-    /// Whose process an event happens in.
+    /// The server in whose process an event happens.
     fn at_server(&self, event: &Event) -> Option<usize> {
         match event {
             Event::Answered(call, _) | Event::TimesOut(call) => Some(call.server),
@@ -264,7 +263,7 @@ impl<B: Belief> World<B> {
         self.agenda.insert((at, self.numbered), event);
     }
 
-    /// Asks the keeper, and waits for the answer for so long.
+    /// Calls the backend with a timeout of `patience`.
     pub(super) fn call(&mut self, server: usize, ask: Ask, patience: u64) {
         self.numbered += 1;
         let (id, life) = (self.numbered, self.servers[server].life);
@@ -277,7 +276,7 @@ impl<B: Belief> World<B> {
         }
     }
 
-    /// How long a message is on its way; none if it is lost.
+    /// The delay of a message; none if it is lost.
     pub(super) fn travel(&mut self) -> Option<u64> {
         match self.network {
             Network::Fair => Some(self.dice.between(MS / 10, 5 * MS)),
@@ -302,26 +301,26 @@ impl<B: Belief> World<B> {
         Ok(())
     }
 
-    /// Whoever is told to comes by in so long, by the clock of the server.
+    /// Schedules the server's next tick in `time`, by its own clock.
     pub(super) fn tick_in(&mut self, server: usize, time: u64) {
         let ticks = self.servers[server].ticks + 1;
         self.servers[server].ticks = ticks;
         self.push(self.now + self.true_time(server, time), Event::Ticks(server, ticks));
     }
 
-    /// How long `time` on the clock of the server takes.
+    /// The true time in which the server's clock advances by `time`.
     pub(super) fn true_time(&self, server: usize, time: u64) -> u64 {
         time * 1_000_000 / 1_000_000_u64.saturating_add_signed(self.servers[server].drift)
     }
 
-    /// What the clock of a server shows.
+    /// The clock of a server.
     pub(super) fn local(&self, server: usize) -> Instant {
         let at = &self.servers[server];
         let shown = self.now * 1_000_000_u64.saturating_add_signed(at.drift) / 1_000_000;
         beginning() + Duration::from_micros(100 * SECOND + shown - at.slept)
     }
 
-    /// What the keeper's clock shows.
+    /// The backend's clock.
     pub(super) fn keepers(&self) -> Instant {
         let shown = (self.now + 10_000 * SECOND).saturating_add_signed(self.skew);
         beginning() + Duration::from_micros(shown)
@@ -337,13 +336,13 @@ impl<B: Belief> World<B> {
         server.halted_until = now + time;
         server.halts += 1;
         server.halted += time;
-        // Nobody looks at its clock meanwhile.
+        // The process reads no clock during the halt.
         server.slept += sleeps;
         server.asleep_until = now + sleeps;
         self.disturbances += u64::from(0 < sleeps);
     }
 
-    /// The keeper is another one than before. Each server sees that before it asks it anything.
+    /// The backend restarts. Each server detects that before its next call.
     fn comes_back(&mut self) {
         self.disturbances += 1;
         self.run += 1;
@@ -368,7 +367,7 @@ impl<B: Belief> World<B> {
     }
 }
 
-/// How long the lease of a seat is, in µs.
+/// TTL of a seat, in µs.
 pub(super) const TTL_US: u64 = 12 * SECOND;
 
 const _: () = assert!(TTL.as_micros() == TTL_US as u128);
