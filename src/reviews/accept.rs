@@ -1,8 +1,8 @@
-//! Putting a suggestion into the text.
+//! Acceptance of a suggestion: the server edits the text.
 //!
-//! The edit is made by the server, under a Yjs client id of its own, and stored in the same
-//! transaction as the new status, on the condition that the text it was made for is still the
-//! last one stored. Otherwise it is made again for the new text.
+//! The server makes the edit under a Yjs client id of its own. One transaction commits the edit and
+//! the new status, if the text of the edit is still the last stored one. Otherwise the server makes
+//! the edit again for the new text.
 
 use bytes::Bytes;
 use chrono::Utc;
@@ -25,7 +25,8 @@ use crate::yjs::log::{UpdateLog, server_client_id};
 use crate::yjs::text::Text;
 
 impl Reviews {
-    /// Accepts `stored`: replaces its quote by its suggestion, where the quote still stands.
+    /// Accepts `stored`: replaces its quote by its suggestion, if the text still contains the
+    /// quote.
     pub(crate) async fn accept(
         &self,
         link: &ShareLink,
@@ -67,7 +68,7 @@ impl Reviews {
     }
 
     /// Commits the edit with the new status, and delivers both. `None`: the text has changed since
-    /// the edit was made.
+    /// the server made the edit.
     async fn commit(
         self,
         link: ShareLink,
@@ -89,17 +90,17 @@ impl Reviews {
         Ok(Some(self.updated(&link, guard.seat, accepted).await))
     }
 
-    /// Keeps the text in which a suggestion was turned down.
+    /// Stores a version of the text in which the writer rejected a suggestion.
     pub(crate) async fn keep_rejection(&self, link: &ShareLink, rejected: &StoredReview) {
-        // While somebody types, the next pause keeps it.
+        // During an edit there is no settled text; the version of the next pause contains it.
         if let Ok(Some(text)) = self.sessions.shared.rooms.settled_snapshot(link.document_id).await
         {
             self.keep_decision(link, rejected, text, None).await;
         }
     }
 
-    /// Keeps the text from before a decision and the one after it. The text is stored whatever
-    /// becomes of that.
+    /// Stores a version of the text before a decision and of the text after it. A failure costs the
+    /// versions and not the edit.
     pub(crate) async fn keep_decision(
         &self,
         link: &ShareLink,
@@ -111,7 +112,8 @@ impl Reviews {
         let writer = link.writer.clone();
         let both = vec![writer.clone(), decided.author.clone()];
         let point = |kind, authors, snapshot| Point { document, kind, authors, snapshot };
-        // The task that builds the texts takes a place for each at its turn; ours is given back first.
+        // The task that builds the texts acquires a permit for each. The permit of this snapshot is
+        // released first, so that the task never waits for it.
         let mut before = before;
         before.place = None;
         let Some((seq, update)) = edit else {
@@ -138,7 +140,7 @@ struct Replacement {
     update: Bytes,
 }
 
-/// The edit that puts the suggestion in place of the quote.
+/// The edit that replaces the quote by the suggestion.
 fn replacement(
     text: &Text,
     merged: Bytes,

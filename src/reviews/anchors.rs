@@ -1,7 +1,7 @@
-//! Where reviews stand now.
+//! Anchors: the current places of reviews in the text.
 //!
-//! A review keeps its original place for ever; its current one is found anew for whoever asks,
-//! in one build of the text for all reviews together.
+//! A review stores its original place for ever. Each request resolves the current place again, in
+//! one build of the text for all its reviews.
 
 use std::sync::Arc;
 
@@ -26,10 +26,10 @@ impl Reviews {
         placed.pop().ok_or(ReviewError::NotFound("review"))
     }
 
-    /// Finds the current place of a review whose change is committed.
+    /// Resolves the current place of a review whose change is committed.
     ///
     /// The client repeats a request that failed, so the answer to a committed change is a success.
-    /// A review is served without its place if the place is not found within [`PLACE_PATIENCE`].
+    /// If [`PLACE_PATIENCE`] passes first, the answer contains the review without its place.
     pub(crate) async fn place_committed(
         &self,
         document: DocumentId,
@@ -48,8 +48,8 @@ impl Reviews {
         unplaced(stored)
     }
 
-    /// Finds the current place of each; remembers where a lost one was found again. In a damaged
-    /// document none has one.
+    /// Resolves the current place of each review, and stores the place of each review that was lost
+    /// and is found again. In a damaged document every review is orphaned.
     pub(crate) async fn place(
         &self,
         document: DocumentId,
@@ -60,7 +60,7 @@ impl Reviews {
         }
         let stored = Arc::new(stored);
         let resolved = match self.find_all(document, &stored).await {
-            // What was said of it is still true.
+            // The words of the reviews stay readable.
             Err(RoomError::Unreadable) => {
                 stored.iter().map(|review| nowhere(&review.origin)).collect()
             }
@@ -76,7 +76,7 @@ impl Reviews {
         Ok(reviews)
     }
 
-    /// Stores where a review was found again. After a failure the next request finds it again.
+    /// Stores the new place of a review. After a failure the next request resolves it again.
     async fn store_place(&self, stored: &StoredReview, current: &RelativeRange) {
         let storage = &self.sessions.shared.storage;
         if let Err(error) = storage.relocate(stored.id, current).await {
@@ -84,7 +84,7 @@ impl Reviews {
         }
     }
 
-    /// Reviews whose place is not looked for.
+    /// The reviews, all orphaned, without a search of the text.
     pub(crate) fn unplaced(stored: Vec<StoredReview>) -> Vec<Review> {
         stored.into_iter().map(unplaced).collect()
     }
@@ -105,8 +105,8 @@ impl Reviews {
     }
 }
 
-/// Where a review stands in the text. Of one that was accepted the quote is gone, by the writer's
-/// own will; what stands in its place is what it is about now.
+/// The place of a review in the text. An accepted suggestion has replaced the quote of its review,
+/// so the search uses the suggestion instead.
 fn stands(text: &Text, review: &StoredReview, effort: &mut Effort) -> Resolved {
     let put_in = review.suggestion.as_ref().filter(|put_in| !put_in.is_empty());
     if review.status == ReviewStatus::Accepted
@@ -122,7 +122,7 @@ fn stands(text: &Text, review: &StoredReview, effort: &mut Effort) -> Resolved {
     text.resolve_within(&review.origin, &review.current, effort)
 }
 
-/// Of a text that nobody can read.
+/// The place in a text that the server cannot read.
 fn nowhere(origin: &AnchorOrigin) -> Resolved {
     let AnchorOrigin { quote, prefix, suffix, .. } = origin.clone();
     let anchor = Anchor { state: AnchorState::Orphaned, start: 0, end: 0, quote, prefix, suffix };
@@ -134,7 +134,7 @@ fn unplaced(review: StoredReview) -> Review {
     served(review, anchor)
 }
 
-/// A stored review as it is served.
+/// A stored review in the form of the API.
 fn served(stored: StoredReview, anchor: Anchor) -> Review {
     Review {
         id: stored.id,

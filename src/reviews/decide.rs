@@ -1,8 +1,8 @@
-//! Deciding about a review.
+//! Decisions on a review.
 //!
-//! What is decided upon is a review as it was read, which somebody else may be changing. Who names
-//! no version is not told of that: it is decided again upon what the review has become, as if the
-//! two had come one after the other.
+//! The server decides on a review as it was read, and another request may change the review in
+//! between. If the client names no version, the server reads the review again and repeats the
+//! decision. The result is the same as for two requests in sequence.
 
 use crate::domain::ids::{ReviewId, ShareLinkId};
 use crate::domain::review::{Decision, Review};
@@ -14,11 +14,12 @@ use crate::storage::reviews::{ReviewChange, StoredReview};
 use crate::storage::seats::Guard;
 
 impl Reviews {
-    /// Decides about a review. Needs the writer's seat.
+    /// Decides on a review. Needs the writer's seat.
     ///
     /// # Errors
     ///
-    /// [`ReviewError::AnchorMoved`] when a suggestion's quote is no longer there, and others.
+    /// [`ReviewError::AnchorMoved`] if the text no longer contains a suggestion's quote, and
+    /// others.
     pub async fn decide(
         &self,
         user: &User,
@@ -35,7 +36,7 @@ impl Reviews {
                 Ok(review) => return Ok(review),
                 Err(failed) => failed,
             };
-            // Somebody else acted on it meanwhile; also if that only shows in the text.
+            // Another request changed the review in between. That may show in the text only.
             let is_of_what_was_read = match failed {
                 ReviewError::VersionMismatch { .. } => false,
                 ReviewError::AnchorMoved | ReviewError::TooLarge => {
@@ -50,7 +51,7 @@ impl Reviews {
         Err(ReviewError::Contended)
     }
 
-    /// Decides about a review as it was read.
+    /// Decides on a review as it was read.
     async fn try_decide(
         &self,
         link: &ShareLink,

@@ -1,7 +1,8 @@
 //! Delivery of changed reviews whose message a room missed (G15).
 //!
 //! A room reports itself when a number is missing, and each tick compares all rooms with the
-//! database. The changes are read, placed in the text, and delivered in the order of their numbers.
+//! database. This task reads the changes, resolves their places and delivers them in the order of
+//! their numbers.
 
 use std::sync::Arc;
 
@@ -15,8 +16,8 @@ use crate::rooms::room::review_events::MissedQueue;
 use crate::seats::SeatError;
 use crate::storage::reviews::StoredReview;
 
-/// Rooms that are read at once: as many as texts are built at once, so that a text that takes long
-/// delays no other room.
+/// Rooms in work at once: as many as the number of texts built at once, so a slow text delays no
+/// other room.
 const READ_AT_ONCE: usize = 4;
 
 impl Reviews {
@@ -34,7 +35,7 @@ impl Reviews {
         }
     }
 
-    /// What fails is found again at the next tick.
+    /// The next tick finds the room again after a failure.
     async fn try_deliver_missed(&self, room: &Arc<Room>) {
         if let Err(error) = self.deliver_missed(room).await {
             let document = room.document;
@@ -44,7 +45,7 @@ impl Reviews {
 
     async fn deliver_missed(&self, room: &Arc<Room>) -> Result<(), ReviewError> {
         let (document, after) = (room.document, room.review_changes());
-        // A room in which nobody is left needs no event, and a deleted document has none.
+        // A room without members needs no event, and a deleted document has none.
         let changes = self.sessions.shared.storage.review_changes(document, after).await?;
         let Some(changes) = changes.filter(|changes| after < changes.upto) else { return Ok(()) };
         if !changes.is_whole(after) {
@@ -69,7 +70,7 @@ impl Reviews {
     ) -> Result<Vec<(i64, String)>, ReviewError> {
         let numbers: Vec<_> = changed.iter().map(|review| review.changes).collect();
         let placed = match self.place(room.document, changed.clone()).await {
-            // The words of a review are news, also where its place cannot be found.
+            // The words of a review are delivered even if its place cannot be resolved.
             Err(ReviewError::Session(SeatError::Room(RoomError::TooCostly | RoomError::Busy))) => {
                 Self::unplaced(changed)
             }

@@ -1,8 +1,8 @@
 //! Reviews: comments and suggestions, anchored to the text.
 //!
-//! Whoever makes, changes or decides about one must hold the seat for it at that moment. The
-//! registry says so at once; the fence it gives is checked again by the database, in the same
-//! statement as the write.
+//! A session that creates, changes or decides a review must hold the seat for it at that moment.
+//! The registry answers this without IO, and returns the fence. The database checks the fence again
+//! in the statement of the write.
 
 pub(crate) mod accept;
 pub(crate) mod anchors;
@@ -37,55 +37,55 @@ use crate::storage::seats::{Guard, Guarded};
 /// Bytes of an event about a review besides its texts: ids, names, times.
 const EVENT_BYTES: usize = 512;
 
-/// A review could not be made or changed.
+/// Failures of reviews.
 #[derive(Debug, thiserror::Error)]
 pub enum ReviewError {
-    /// No such link or review, or the caller may not know of it.
+    /// The link or review does not exist, or the caller may not know of it.
     #[error("there is no such {0}")]
     NotFound(&'static str),
-    /// The caller does not hold the seat that this needs.
+    /// The caller does not hold the required seat.
     #[error("this needs the {0}'s seat; sit down first")]
     SeatNotHeld(Role),
-    /// Only who made a review may change it.
+    /// The caller is not the author of the review.
     #[error("only the author of a review may change it")]
     NotAuthor,
-    /// The text there is not the quote.
+    /// The text at the anchor differs from the quote.
     #[error("the text at this place is not the quote; read it again and retry")]
     AnchorMismatch,
-    /// The quoted text is no longer there.
+    /// The text no longer contains the quote.
     #[error("the quoted text is no longer there; edit the text by hand or reject the suggestion")]
     AnchorMoved,
-    /// Somebody changed it first.
+    /// Another request changed the review first.
     #[error("the review has changed; its version is now {current}")]
     VersionMismatch {
-        /// The version it has.
+        /// The current version.
         current: i64,
     },
-    /// It is not in a state for this.
+    /// The status of the review does not permit the decision.
     #[error(transparent)]
     Refused(#[from] DecisionRefused),
-    /// There is nothing in it.
+    /// The review or reply has no content.
     #[error("{0}")]
     Empty(&'static str),
-    /// Longer than the limit.
+    /// A text exceeds its limit.
     #[error("{0} is too long")]
     TooLong(&'static str),
-    /// It has a control character.
+    /// A text contains a control character.
     #[error("{0} may not contain control characters other than line breaks and tabs")]
     Control(&'static str),
-    /// As many as a link or a review may have.
+    /// The link or the review is at its limit.
     #[error("there are too many {0} already, or they are as long as they may become")]
     Full(&'static str),
-    /// The events about reviews that the caller causes are too large or too many.
+    /// The user's events about reviews exceed their rate.
     #[error("too much about reviews at once; try again later")]
     TooFast(Duration),
-    /// With the suggestion in it the document would be larger than it may become.
+    /// With the suggestion the document would exceed its limit.
     #[error("the document is as large as it may become; take some text out first")]
     TooLarge,
-    /// The text changes too fast to put a suggestion in.
+    /// The text changes too fast for the edit of a suggestion.
     #[error("the text is changing; try again")]
     Contended,
-    /// Something below failed.
+    /// A seat, a room, the locks or storage failed.
     #[error(transparent)]
     Session(#[from] SeatError),
 }
@@ -102,23 +102,23 @@ impl From<RoomError> for ReviewError {
     }
 }
 
-/// What a new review says.
+/// The content of a new review.
 #[derive(Clone, Debug)]
 pub struct Draft {
-    /// Where, and what stands there.
+    /// The place, and the text that the client saw there.
     pub anchor: AnchorRequest,
     /// The comment.
     pub body: String,
-    /// What to put in place of the quote.
+    /// The replacement of the quote.
     pub suggestion: Option<String>,
 }
 
-/// What is to change about a review.
+/// The requested changes of a review.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Revision {
     /// A new comment.
     pub body: Option<String>,
-    /// A new suggestion, or none any more.
+    /// A new suggestion, or its removal.
     pub suggestion: Option<Option<String>>,
 }
 
@@ -153,7 +153,7 @@ impl Reviews {
         Self { sessions }
     }
 
-    /// As [`new`](Self::new), and delivers the changes that rooms of `queue` missed.
+    /// As [`new`](Self::new), and starts the delivery of the changes that rooms of `queue` missed.
     #[must_use]
     pub fn start(sessions: Sessions, queue: MissedQueue) -> Self {
         let reviews = Self::new(sessions);
@@ -161,11 +161,11 @@ impl Reviews {
         reviews
     }
 
-    /// A page of a link's reviews, each with its current place, and where the next page begins.
+    /// A page of a link's reviews, each with its current place, and the cursor of the next page.
     ///
     /// # Errors
     ///
-    /// [`ReviewError::NotFound`] for who is neither its writer nor its reviewer.
+    /// [`ReviewError::NotFound`] for a user who is neither its writer nor its reviewer.
     pub async fn list(
         &self,
         user: &User,
@@ -194,11 +194,12 @@ impl Reviews {
         self.place_one(link.document_id, stored).await
     }
 
-    /// Makes a review. Needs the reviewer's seat.
+    /// Creates a review. Needs the reviewer's seat.
     ///
     /// # Errors
     ///
-    /// [`ReviewError::AnchorMismatch`] when the text there is not the quote, and others.
+    /// [`ReviewError::AnchorMismatch`] if the text at the anchor differs from the quote, and
+    /// others.
     pub async fn create(
         &self,
         user: &User,
@@ -243,11 +244,11 @@ impl Reviews {
         self.sessions.complete(creating).await
     }
 
-    /// Changes an open review's words. Needs the reviewer's seat, and to be its author.
+    /// Changes the text of an open review. Only its author may, with the reviewer's seat.
     ///
     /// # Errors
     ///
-    /// [`ReviewError::VersionMismatch`] when `expected` is no longer its version, and others.
+    /// [`ReviewError::VersionMismatch`] if `expected` is no longer its version, and others.
     pub async fn edit(
         &self,
         user: &User,
@@ -258,7 +259,7 @@ impl Reviews {
         let revision = revision.with_line_feeds();
         for _ in 0..TRIES {
             match self.try_edit(user, (link, id), revision.clone(), expected).await {
-                // Decided meanwhile.
+                // The writer decided in between.
                 Err(ReviewError::VersionMismatch { .. }) if expected.is_none() => {}
                 edited => return edited,
             }
@@ -280,7 +281,7 @@ impl Reviews {
             return Err(DecisionRefused::NotOpen.into());
         }
         if revision == Revision::default() {
-            // Nobody's version of it is out of date for that.
+            // An empty revision changes nothing, so the version stays.
             let is_meant = expected.is_none_or(|expected| expected == stored.version);
             let current = stored.version;
             return match is_meant {
@@ -298,11 +299,11 @@ impl Reviews {
         self.change(&link, id, change, expected, guard).await
     }
 
-    /// Deletes a review. Needs the reviewer's seat, and to be its author.
+    /// Deletes a review. Only its author may, with the reviewer's seat.
     ///
     /// # Errors
     ///
-    /// [`ReviewError::VersionMismatch`] when `expected` is no longer its version, and others.
+    /// [`ReviewError::VersionMismatch`] if `expected` is no longer its version, and others.
     pub async fn delete(
         &self,
         user: &User,
@@ -325,7 +326,7 @@ impl Reviews {
         self.sessions.complete(deleting).await
     }
 
-    /// Answers a review. Needs either seat.
+    /// Adds a reply to a review. Needs either seat.
     ///
     /// # Errors
     ///
@@ -358,13 +359,13 @@ impl Reviews {
         self.sessions.complete(replying).await
     }
 
-    /// Nothing new is stored while the database is above its bound.
+    /// Rejects new content while the database is above its bound.
     fn demand_room(&self) -> Result<(), ReviewError> {
         let has_room = self.sessions.shared.storage.has_room();
         has_room.then_some(()).ok_or(ReviewError::Session(SeatError::Room(RoomError::StorageSpent)))
     }
 
-    /// Charges the event about a review with so many bytes of text to the user that causes it.
+    /// Charges the event of a review with `bytes` of text to the user who causes it.
     pub(crate) fn charge(&self, user: &User, bytes: usize) -> Result<(), ReviewError> {
         let budgets = &self.sessions.shared.budgets;
         budgets.announce(&user.id, EVENT_BYTES + bytes).map_err(ReviewError::TooFast)
@@ -400,7 +401,7 @@ impl Reviews {
         review
     }
 
-    /// The active link, for its writer and its reviewer only.
+    /// The active link. Only its writer and its reviewer receive it.
     pub(crate) async fn link_of(
         &self,
         user: &User,
@@ -433,7 +434,7 @@ impl Reviews {
         if stored.author.id == user.id { Ok(stored) } else { Err(ReviewError::NotAuthor) }
     }
 
-    /// The proof that `user` holds the seat at this moment.
+    /// The write guard of the seat that `user` holds at this moment.
     pub(crate) async fn guard(
         &self,
         user: &User,
@@ -445,8 +446,8 @@ impl Reviews {
         fence.map(|fence| Guard { seat, fence }).ok_or(ReviewError::SeatNotHeld(role))
     }
 
-    /// Tells both seats, on every server. Reviewing is work: it keeps the seat from idling out,
-    /// whichever server has its socket.
+    /// Broadcasts the event to both seats, on every server. A review counts as activity and resets
+    /// the idle timeout, on the server of the seat's socket.
     async fn announce(&self, link: &ShareLink, seat: Seat, change: i64, event: &Event<'_>) {
         let shared = &self.sessions.shared;
         let json = event.json();
@@ -461,13 +462,13 @@ impl Reviews {
         for message in messages {
             let told = shared.relay.publish(Topic::Room(link.document_id), &message).await;
             if let Err(error) = told {
-                tracing::warn!(%error, "the other servers were not told of a review");
+                tracing::warn!(%error, "a review cannot be published to the other servers");
             }
         }
     }
 }
 
-/// What the database made of a guarded write.
+/// The result of a guarded write.
 pub(crate) fn done<T>(guarded: Guarded<T>, guard: Guard) -> Result<T, ReviewError> {
     match guarded {
         Guarded::Done(value) => Ok(value),

@@ -1,7 +1,7 @@
-//! The history of a document: its versions, what differs between two, naming one.
+//! Versions of a document: list, read, compare, name.
 //!
-//! Who may read a document is for the caller to have seen to; restoring needs the writer's seat
-//! and is in [`restore`](Versions::restore).
+//! The caller checks that the user may read the document. A restore needs the writer's seat; see
+//! [`restore`](Versions::restore).
 
 pub mod restore;
 
@@ -23,28 +23,28 @@ use crate::storage::versions::{Kept, NewVersion, Packed, Version};
 use crate::yjs::text::Text;
 use crate::yjs::word_diff::{Segment, by_words};
 
-/// A version could not be had, made or restored.
+/// Failures of versions.
 #[derive(Debug, thiserror::Error)]
 pub enum VersionError {
-    /// It is not there.
+    /// The document or version does not exist.
     #[error("there is no such {0}")]
     NotFound(&'static str),
     /// The caller does not hold the writer's seat.
     #[error("this needs the writer's seat; sit down first")]
     SeatNotHeld,
-    /// Not a label.
+    /// The text is not a valid label.
     #[error(transparent)]
     Label(#[from] InvalidLabel),
-    /// As many are named as may be.
+    /// The document has as many named versions as it may have.
     #[error("there are too many named versions already")]
     Full,
-    /// The text changes too fast.
+    /// The text changes too fast for a stored snapshot of it.
     #[error("the text is changing; try again")]
     Contended,
-    /// The document would become larger than it may.
+    /// The restored document would exceed its limit.
     #[error("restored, the document would be larger than this server takes")]
     TooLarge,
-    /// Something below failed.
+    /// A seat, a room, the locks or storage failed.
     #[error(transparent)]
     Session(#[from] SeatError),
 }
@@ -61,10 +61,10 @@ impl From<RoomError> for VersionError {
     }
 }
 
-/// What a version is compared with.
+/// The other side of a comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Against {
-    /// The text as it is now.
+    /// The current text.
     Current,
     /// Another version.
     Version(VersionId),
@@ -87,25 +87,25 @@ impl Serialize for Against {
     }
 }
 
-/// What differs between two texts of a document, from the older one to the newer one.
+/// The difference between two texts of a document, from the older to the newer.
 #[derive(Clone, Debug, Serialize)]
 pub struct Difference {
-    /// The older one.
+    /// The older text.
     pub from: Against,
-    /// The newer one.
+    /// The newer text.
     pub to: Against,
-    /// The texts, piece by piece.
+    /// The segments: equal, removed or added.
     pub segments: Vec<Segment>,
 }
 
-/// A handle on the histories. Cloning is shallow.
+/// A handle on the versions. Cloning is shallow.
 #[derive(Clone, Debug)]
 pub struct Versions {
     pub(crate) sessions: Sessions,
 }
 
 impl Versions {
-    /// The histories of these sessions' documents.
+    /// The versions of these sessions' documents.
     #[must_use]
     pub fn new(sessions: Sessions) -> Self {
         Self { sessions }
@@ -140,12 +140,13 @@ impl Versions {
         Ok((version, text))
     }
 
-    /// Names the text as it is now. It must be stored first, and a moment is waited for that.
+    /// Creates a named version of the current text. The text must be stored first; the call waits a
+    /// moment for that.
     ///
     /// # Errors
     ///
-    /// [`VersionError::Label`] when the label will not do, `Full` when there are too many,
-    /// `Contended` when the text does not come to rest.
+    /// [`VersionError::Label`] if the label is invalid, `Full` at the limit of named versions,
+    /// `Contended` if the text changes too fast.
     pub async fn name(
         &self,
         user: &User,
@@ -182,14 +183,14 @@ impl Versions {
                 }
                 Some(Kept::Full) => return Err(VersionError::Full),
                 Some(Kept::Gone) => return Err(VersionError::NotFound("document")),
-                // Of a text that was past already.
+                // A newer version exists: the snapshot was old.
                 Some(Kept::NotNew) | None => self.sessions.shared.rooms.read_on(document).await,
             }
         }
         Err(VersionError::Contended)
     }
 
-    /// What differs between a version and another, or the text of now.
+    /// The difference between a version and another one, or the current text.
     ///
     /// # Errors
     ///
@@ -239,7 +240,7 @@ impl Versions {
         found.ok_or(VersionError::NotFound("version"))
     }
 
-    /// Works on texts where it holds nobody up, and of which not too many are worked on at once.
+    /// Runs CPU-bound work on texts in a blocking task. Permits bound how many run at once.
     async fn blocking<T: Send + 'static>(
         &self,
         document: DocumentId,
@@ -249,7 +250,8 @@ impl Versions {
         let place = shared.rooms.place(document).await?;
         let tasks: &TaskTracker = &shared.tasks;
         let working = tasks.spawn_blocking(move || {
-            // Given back when the work is done, also if nobody waits for it any more.
+            // The permit is released at the end of the work, even if the caller has dropped its
+            // future.
             let _place = place;
             work()
         });

@@ -1,8 +1,7 @@
-//! Putting an older version back: an edit like any other, made by the server.
+//! Restore of an older version: an edit like any other, made by the server.
 //!
-//! Only what differs is touched, so anchors and cursors in everything else stay where they are.
-//! The text from before it and the text after it are versions both, so it is undone by restoring
-//! again.
+//! The edit touches only the differences, so anchors and cursors elsewhere stay in place. The texts
+//! before and after the restore are both versions. So a second restore undoes the first.
 
 use bytes::Bytes;
 use chrono::Utc;
@@ -23,16 +22,16 @@ use crate::versions::{VersionError, Versions};
 use crate::yjs::log::{UpdateLog, server_client_id};
 use crate::yjs::text::Text;
 
-/// What restoring has come to.
+/// The outcome of a restore.
 #[derive(Clone, Debug)]
 pub enum Restored {
-    /// The text is that version's again, which is a version of its own.
+    /// The text equals that version again. The restored text is a version of its own.
     Now(Version),
-    /// It is that text already.
+    /// The text equals that version already.
     Already(Version),
 }
 
-/// The edit that puts a text back, and the text that it takes away.
+/// The edit that restores a text, and the text before it.
 struct Return {
     client: u64,
     update: Bytes,
@@ -40,12 +39,12 @@ struct Return {
 }
 
 impl Versions {
-    /// Makes the text what it was in a version. Needs the writer's seat.
+    /// Restores the text of a version. Needs the writer's seat.
     ///
     /// # Errors
     ///
-    /// [`VersionError::SeatNotHeld`] without the seat, `Contended` when the text changed under
-    /// way again and again, and others.
+    /// [`VersionError::SeatNotHeld`] without the seat, `Contended` if the text changed during each
+    /// try, and others.
     pub async fn restore(
         &self,
         user: &User,
@@ -91,7 +90,7 @@ impl Versions {
     }
 
     /// Commits the edit with its two versions, and delivers it. `None`: the text has changed since
-    /// the edit was made.
+    /// the server made the edit.
     async fn commit(
         self,
         edit: Append,
@@ -109,8 +108,8 @@ impl Versions {
         Ok(Some(restored))
     }
 
-    /// The proof that `user` sits as the writer of the document at this moment. That is work, and
-    /// keeps the seat from idling out.
+    /// The write guard of the writer's seat, if `user` holds it at this moment. A restore counts as
+    /// activity and resets the idle timeout.
     async fn writers_guard(
         &self,
         user: &User,
@@ -128,7 +127,7 @@ impl Versions {
     }
 }
 
-/// `None`: the text is that one already.
+/// `None`: the text equals the version already.
 fn way_back(
     text: &Text,
     merged: Bytes,
