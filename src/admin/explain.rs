@@ -1,11 +1,11 @@
-//! "Why is this seat held?": what is known of one session, and by whom.
+//! "Why is this seat held?": the facts about one session, and their source.
 //!
-//! Most of it is known only to the server that has the session's socket. So that server is asked,
-//! over the relay, and has a second to answer. If it does not (it is stopped, or cut off, which may
-//! be the very reason for the question), Redis still tells when the lease was renewed last, and the
-//! answer says that this is all that can be told.
+//! Most facts exist only on the server of the session's socket. This server requests them over
+//! pub/sub and waits at most a second. Without a reply, Redis still shows the last renewal of the
+//! lease, and the answer names Redis as its only source. The server may have stopped or lost its
+//! connection, which may be the reason for the query.
 //!
-//! Between servers times travel as "so long ago", since their clocks need not agree.
+//! Times between servers travel as durations, because clocks of servers differ.
 
 use chrono::{DateTime, TimeDelta, Utc};
 use serde::Serialize;
@@ -20,74 +20,75 @@ use crate::seats::local_facts::{Known, as_ms};
 use crate::seats::{SeatError, Sessions};
 use crate::sessions::session::Phase;
 
-/// How many of those who wait are named.
+/// Waiters that the answer lists.
 const LINE_SHOWN: usize = 20;
 
-/// Who could tell.
+/// The source of the facts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ToldBy {
     /// This server, which has the session's socket.
     ThisServer,
-    /// The server that has the session's socket, asked over the relay.
+    /// The server of the session's socket, over pub/sub.
     ItsServer,
     /// Redis alone: the session's server did not answer in time.
     Redis,
 }
 
-/// The answer of `GET /api/admin/sessions/{session_id}`. Times that nobody could tell are `null`.
+/// The answer of `GET /api/admin/sessions/{session_id}`. An unknown time is `null`.
 #[derive(Clone, Debug, Serialize)]
 pub struct SessionDetails {
-    /// As in the list.
+    /// The fields of the list.
     #[serde(flatten)]
     pub session: SessionInfo,
-    /// In one sentence, for people.
+    /// One sentence, for people.
     pub why: String,
-    /// Who could tell.
+    /// The source of the facts.
     pub told_by: ToldBy,
-    /// When this was so.
+    /// The time of the answer.
     pub as_of: DateTime<Utc>,
-    /// Anything at all arrived from the client: a message, a ping, a pong.
+    /// The last message, ping or pong from the client.
     pub last_heard: Option<DateTime<Utc>>,
-    /// The person typed, moved or reviewed.
+    /// The user's last typing, cursor movement or review.
     pub last_active: Option<DateTime<Utc>>,
-    /// The person changed the text, or reviewed; `null` also if they never did.
+    /// The user's last edit or review; `null` also if there was none.
     pub last_edit: Option<DateTime<Utc>>,
-    /// The last good renewal of the lease, or its grant.
+    /// The last successful renewal of the lease, or its grant.
     pub last_renewal: Option<DateTime<Utc>>,
-    /// Until when its server trusts the lease, if it is not renewed.
+    /// The deadline: without a renewal its server accepts no write after it.
     pub trusted_until: Option<DateTime<Utc>>,
-    /// Until when Redis keeps the seat, if it is not renewed; `null` if Redis has no such key now.
+    /// The end of the key's TTL in Redis; `null` if Redis has no such key now.
     pub kept_until: Option<DateTime<Utc>>,
-    /// For somebody who is away: until when they may come back.
+    /// The end of the resume grace of an `away` session.
     pub grace_until: Option<DateTime<Utc>>,
-    /// When the seat is given back if the person does nothing; `null` if it never is.
+    /// The time of the release if the user stays idle; `null` without an idle timeout.
     pub idle_release_at: Option<DateTime<Utc>>,
-    /// How many wait for the seat.
+    /// The number of waiters.
     pub waiting: usize,
-    /// The first of them.
+    /// The first waiters.
     pub line: Vec<InLineInfo>,
 }
 
-/// Somebody who waits.
+/// A waiter.
 #[derive(Clone, Debug, Serialize)]
 pub struct InLineInfo {
     /// 1 is next.
     pub position: usize,
-    /// Who.
+    /// The user.
     pub user: User,
-    /// Since when.
+    /// The time of the claim.
     pub since: DateTime<Utc>,
-    /// On which server.
+    /// The waiter's server.
     pub node: NodeId,
 }
 
 impl Sessions {
-    /// Why a session holds its seat, on whatever server it is. None when there is none of that id.
+    /// The reason why a session holds its seat, on any server. None without a session of that id.
     ///
     /// # Errors
     ///
-    /// [`SeatError::Locks`] when the session is not here and the lock service does not answer.
+    /// [`SeatError::Locks`] if the session is not on this server and the lock service does not
+    /// answer.
     pub async fn why(&self, session: SessionId) -> Result<Option<SessionDetails>, SeatError> {
         let here = self.shared.registry.session(session);
         let here = here.filter(|holding| !matches!(holding.phase(), Phase::Ended));
@@ -98,7 +99,8 @@ impl Sessions {
             let info = self.info(seat, &holder);
             return Ok(Some(self.details(info, Some(&holder), known.as_ref(), told_by).await));
         };
-        // Without Redis this server still knows its own, and is asked just then.
+        // Without Redis this server still has its own facts. An outage of Redis is when
+        // administrators query them.
         let name = LockName::seat(holding.sitter.seat);
         let holder = self.shared.locks.holder(&name).await.ok().flatten();
         let holder = holder.filter(|holder| holder.value == session.to_string());
@@ -106,13 +108,13 @@ impl Sessions {
             Some(holder) => Some(self.info(holding.sitter.seat, holder)),
             None => self.info_here(&holding),
         };
-        // Neither granted nor in Redis: it only waits.
+        // Neither granted nor in Redis: the session only waits.
         let Some(info) = info else { return Ok(None) };
         let known = self.known_of(&holding);
         Ok(Some(self.details(info, holder.as_ref(), Some(&known), ToldBy::ThisServer).await))
     }
 
-    /// The seat of a session, by what Redis says.
+    /// The seat and grant of a session, as Redis stores them.
     pub(crate) async fn held_by(
         &self,
         session: SessionId,
@@ -144,7 +146,7 @@ impl Sessions {
             (session.state, session.last_seen) = (known.state, ago(known.heard_ago));
         }
         let lease = self.shared.terms.lease;
-        // A key that was set by hand may have no end.
+        // A key that was set by hand may have no TTL.
         let ttl = holder.map(|holder| holder.ttl).filter(|ttl| *ttl <= lease.ttl);
         let by_ttl = || ttl.map(|ttl| ago(as_ms(lease.ttl.saturating_sub(ttl))));
         let trusted = |known: &Known| (0 < known.trusted_for).then(|| from_now(known.trusted_for));

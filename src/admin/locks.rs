@@ -1,4 +1,4 @@
-//! Everything that is held in the cluster, by class of lock, page by page.
+//! All held locks of the cluster, by class, in pages.
 
 use std::collections::BTreeMap;
 
@@ -12,18 +12,18 @@ use crate::domain::user::User;
 use crate::locks::{Alarm, Holder, LockName};
 use crate::seats::{SeatError, Sessions};
 
-/// Which locks to list.
+/// The page of locks to list.
 #[derive(Clone, Debug, Default)]
 pub struct LockPage {
-    /// Only those of this class.
+    /// Only locks of this class.
     pub class: Option<String>,
-    /// At most so many.
+    /// The largest number of locks.
     pub limit: usize,
-    /// Those after the place that `next_cursor` named.
+    /// Only locks after this cursor.
     pub after: Option<LockCursor>,
 }
 
-/// A place in the list: the class, since when, in µs, and the key.
+/// A position in the list: the class, the grant time in µs, and the key.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct LockCursor {
     class: String,
@@ -31,7 +31,7 @@ pub struct LockCursor {
     key: String,
 }
 
-/// The text is not a place in the list.
+/// The text is no cursor of the list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("not a valid cursor")]
 pub struct InvalidLockCursor;
@@ -39,68 +39,68 @@ pub struct InvalidLockCursor;
 /// The answer of `GET /api/admin/locks`.
 #[derive(Clone, Debug, Serialize)]
 pub struct LockList {
-    /// What each class comes to, whatever part of it is listed; by name.
+    /// The totals of each class over all pages, by name.
     pub classes: Vec<ClassInfo>,
-    /// What is held: class by class, the oldest first.
+    /// The held locks by class, the oldest first.
     pub locks: Vec<LockInfo>,
-    /// What is wrong, by what the answering server did in the last five minutes.
+    /// The alarms in force, from the last five minutes of the answering server.
     pub alarms: Vec<AlarmInfo>,
     /// The server that answers.
     pub node: NodeId,
-    /// Where the next page begins; `null` on the last.
+    /// The cursor of the next page; `null` on the last.
     pub next_cursor: Option<String>,
 }
 
-/// What a class of locks comes to.
+/// The totals of a class of locks.
 #[derive(Clone, Debug, Serialize)]
 pub struct ClassInfo {
     /// The class.
     pub class: String,
-    /// How many of its locks are held.
+    /// The number of held locks.
     pub held: usize,
-    /// How many wait for them.
+    /// The number of waiters.
     pub waiting: usize,
-    /// The age of the oldest, in ms; `null` if it is of none known.
+    /// The age of the oldest lock, in ms; `null` if every grant time is unknown.
     pub oldest_age_ms: Option<u64>,
 }
 
-/// A lock that is held. The value it is held by is a secret, and not here; that of a seat is its
-/// session's id. What nobody can tell of a key that was set by hand is `null`.
+/// A held lock. Its value is a secret and not listed; the value of a seat is its session's id.
+/// Unknown facts of a key that was set by hand are `null`.
 #[derive(Clone, Debug, Serialize)]
 pub struct LockInfo {
-    /// What it is for.
+    /// The class.
     pub class: String,
-    /// What it is called.
+    /// The name within the class.
     pub name: String,
     /// The key in Redis.
     pub lock_key: String,
     /// The server that renews it.
     pub node: Option<NodeId>,
-    /// When it was granted.
+    /// The time of the grant.
     pub since: Option<DateTime<Utc>>,
-    /// How long ago that was.
+    /// The time since the grant.
     pub age_ms: Option<u64>,
-    /// What is left of the lease; `null` if it has no end.
+    /// The rest of the lease; `null` without a TTL.
     pub ttl_ms: Option<u64>,
-    /// The number of the grant.
+    /// The fence of the grant.
     pub fence: Option<Fence>,
-    /// How many wait for it.
+    /// The number of waiters.
     pub waiting: usize,
-    /// The person it is held for, if it is for one.
+    /// The user for whom the lock is held, if there is one.
     pub user: Option<User>,
-    /// What is known of a seat besides.
+    /// The fields of a seat.
     #[serde(flatten)]
     pub seat: Option<SeatInfo>,
 }
 
-/// What is known of a seat besides.
+/// The fields of a seat.
 #[derive(Clone, Debug, Serialize)]
 pub struct SeatInfo {
     /// The share link.
     pub share_link_id: ShareLinkId,
-    /// Which of its seats.
+    /// The role of the seat.
     pub role: Role,
-    /// The session in it; `null` if it is held by what is no session's id, which is not shown.
+    /// The session; `null` if the value is no session's id. Such a value is not listed.
     pub session_id: Option<SessionId>,
 }
 
@@ -111,22 +111,22 @@ pub struct AlarmInfo {
     pub class: String,
     /// `failures`, `wait` or `hold`.
     pub alarm: &'static str,
-    /// Since when.
+    /// The time at which the alarm began.
     pub since: DateTime<Utc>,
-    /// What was measured: a share between 0 and 1 of failures, seconds of waits and holds.
+    /// The measured value: a share between 0 and 1 for failures, seconds for waits and holds.
     pub measured: f64,
-    /// What it should not exceed.
+    /// The limit of that value.
     pub limit: f64,
-    /// What to do about it.
+    /// The remedy for an operator.
     pub remedy: &'static str,
 }
 
 impl Sessions {
-    /// What is held on whatever server, and what is wrong.
+    /// The held locks of all servers, and the alarms of this one.
     ///
     /// # Errors
     ///
-    /// [`SeatError::Locks`] when the lock service does not answer.
+    /// [`SeatError::Locks`] if the lock service does not answer.
     pub async fn locks(&self, page: &LockPage) -> Result<LockList, SeatError> {
         let now = Utc::now();
         let is_wanted = |class: &str| page.class.as_ref().is_none_or(|wanted| wanted == class);
@@ -214,7 +214,7 @@ impl std::str::FromStr for LockCursor {
     fn from_str(text: &str) -> Result<Self, InvalidLockCursor> {
         let (since, name) = text.split_once('-').ok_or(InvalidLockCursor)?;
         let since = since.parse().map_err(|_not_a_number| InvalidLockCursor)?;
-        // A class is what stands before a colon, so there is none in it.
+        // A class contains no colon: it ends before the first one.
         let (class, key) = name.split_once(':').ok_or(InvalidLockCursor)?;
         Ok(Self { class: class.to_owned(), since, key: key.to_owned() })
     }

@@ -1,7 +1,7 @@
-//! Why a seat is held, in one sentence.
+//! One sentence that says why a seat is held.
 //!
-//! For logs, scripts and whoever has no page at hand. The page makes its own sentences, in the
-//! reader's language, from the fields beside this one.
+//! It serves logs and scripts. The page makes its own sentences, in the reader's language, from the
+//! fields beside this one.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::admin::explain::{SessionDetails, ToldBy};
 use crate::sessions::options::SeatTerms;
 use crate::sessions::session::Phase;
 
-/// The sentence.
+/// The sentence for `why`.
 pub(crate) fn why(of: &SessionDetails, terms: &SeatTerms) -> String {
     let name = of.session.user.as_ref().map_or("somebody unknown", |user| user.name.as_str());
     let ago = |moment: Option<DateTime<Utc>>| moment.map(|moment| ago(of.as_of, moment));

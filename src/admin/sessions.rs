@@ -1,4 +1,4 @@
-//! Who sits where, for pages and for administrators, and how to end it.
+//! The sessions in their seats, for pages and for administrators, and their eviction.
 
 use std::num::NonZeroUsize;
 
@@ -15,52 +15,52 @@ use crate::pubsub::{Message, Topic};
 use crate::seats::{SeatError, Sessions};
 use crate::sessions::session::{Holding, Phase};
 
-/// How much of the cluster to list.
+/// The part of the cluster to list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
-    /// Every held seat, from the lock service's point of view.
+    /// Every held seat, as the lock service stores it.
     Cluster,
-    /// What this process holds.
+    /// The seats that this process holds.
     ThisNode,
 }
 
-/// A held seat, as `GET /api/admin/sessions` shows it. What nobody can tell of a key that was set by
-/// hand is `null`.
+/// A held seat, as `GET /api/admin/sessions` shows it. Unknown facts of a key that was set by hand
+/// are `null`.
 #[derive(Clone, Debug, Serialize)]
 pub struct SessionInfo {
     /// The key in Redis.
     pub lock_key: String,
     /// The share link.
     pub share_link_id: ShareLinkId,
-    /// Which seat.
+    /// The role of the seat.
     pub role: Role,
-    /// The session in it; `null` if it is held by what is no session's id, which is not shown.
+    /// The session; `null` if the value is no session's id. Such a value is not listed.
     pub session_id: Option<SessionId>,
-    /// The person.
+    /// The user.
     pub user: Option<User>,
-    /// The server that has the socket.
+    /// The server of the socket.
     pub node: Option<NodeId>,
-    /// When the seat was granted.
+    /// The time of the grant.
     pub since: Option<DateTime<Utc>>,
-    /// The number of the grant.
+    /// The fence of the grant.
     pub fence: Option<Fence>,
-    /// What is left of the lease, in ms; `null` if it has no end.
+    /// The rest of the lease, in ms; `null` without a TTL.
     pub ttl_ms: Option<u64>,
-    /// The client's last sign of life. For a session of another server: its last renewal, which
-    /// that server grants only to clients heard from within `client_timeout`.
+    /// The client's last sign of life. For a session of another server: its last renewal. That
+    /// server renews only for clients with a sign of life within `client_timeout`.
     pub last_seen: DateTime<Utc>,
-    /// Where it is in its life. Of another server only `held` and `uncertain` can be told.
+    /// The state of the session. For another server only `held` and `uncertain` are known.
     pub state: Phase,
 }
 
-/// A server that holds seats, or that answers.
+/// A server that holds seats, or the one that answers.
 #[derive(Clone, Debug, Serialize)]
 pub struct NodeInfo {
-    /// Its name for this run.
+    /// Its id for this run.
     pub id: NodeId,
-    /// Seats it holds.
+    /// The number of seats that it holds.
     pub sessions: usize,
-    /// Whether it is the one that answers.
+    /// Whether this server answers.
     #[serde(rename = "self")]
     pub is_self: bool,
 }
@@ -74,16 +74,16 @@ pub struct SessionList {
     pub nodes: Vec<NodeInfo>,
 }
 
-/// Who sits in one seat.
+/// The session of one seat.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct SeatView {
-    /// Whether anybody does.
+    /// Whether a session holds the seat.
     pub taken: bool,
-    /// Who.
+    /// The holder's user.
     pub user: Option<User>,
-    /// Since when.
+    /// The time of the grant.
     pub since: Option<DateTime<Utc>>,
-    /// How many stand in line for it, if any do.
+    /// The number of waiters, if there are any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub waiting: Option<NonZeroUsize>,
 }
@@ -98,11 +98,11 @@ pub struct SeatsView {
 }
 
 impl Sessions {
-    /// Who sits on each of these links, in their order. One round trip.
+    /// The holders of each of these links, in their order. One round trip.
     ///
     /// # Errors
     ///
-    /// [`SeatError::Locks`] when the lock service cannot be asked.
+    /// [`SeatError::Locks`] if the query fails.
     pub async fn seats_of(&self, links: &[ShareLinkId]) -> Result<Vec<SeatsView>, SeatError> {
         let names: Vec<_> = links
             .iter()
@@ -117,7 +117,7 @@ impl Sessions {
     ///
     /// # Errors
     ///
-    /// [`SeatError::Locks`] when the cluster is asked for and the lock service does not answer.
+    /// [`SeatError::Locks`] for the scope `Cluster` if the lock service does not answer.
     pub async fn list(&self, scope: Scope) -> Result<SessionList, SeatError> {
         let mut sessions = match scope {
             Scope::ThisNode => self.sessions_here(),
@@ -138,19 +138,20 @@ impl Sessions {
         Ok(SessionList { sessions, nodes })
     }
 
-    /// Ends a session on whatever server it is: who sat where. None when there is none of that id.
+    /// Evicts a session on any server, and returns its seat and user. None without a session of
+    /// that id.
     ///
     /// # Errors
     ///
-    /// [`SeatError`] when the lock service or the database does not answer.
+    /// [`SeatError`] if the lock service or the database does not answer.
     pub async fn evict(&self, session: SessionId) -> Result<Option<(Seat, UserId)>, SeatError> {
         let Some((seat, holder)) = self.held_by(session).await? else { return Ok(None) };
-        // First what makes it true: from here on no write of that session is stored.
+        // The database first: from here on it rejects every write of that session.
         self.shared.storage.vacate(seat, holder.fence).await?;
         self.evict_here(session);
         let message = Message::Evicted(session);
         if let Err(error) = self.shared.relay.publish(Topic::Cluster, &message).await {
-            tracing::warn!(%error, "the session's server learns of it at its next renewal");
+            tracing::warn!(%error, "the session's server finds the eviction at its next renewal");
         }
         self.shared.locks.release(&LockName::seat(seat), &holder.value).await?;
         Ok(Some((seat, holder.owner.user.id)))
@@ -187,7 +188,7 @@ impl Sessions {
         let here = session.and_then(|id| self.shared.registry.session(id));
         let is_known = holder.is_known();
         let since_renewal = lease.ttl.saturating_sub(holder.ttl);
-        // Two renewals overdue: its server no longer trusts it either.
+        // Two renewals are overdue: the session's server counts the lease as uncertain, too.
         let is_overdue = lease.ttl - lease.margin() <= since_renewal;
         let (last_seen, state) = match here {
             Some(holding) => (before_now(holding.silent_for(Instant::now())), holding.phase()),

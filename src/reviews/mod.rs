@@ -1,8 +1,8 @@
 //! Reviews: comments and suggestions, anchored to the text.
 //!
 //! A session that creates, changes or decides a review must hold the seat for it at that moment.
-//! The registry answers this without IO, and returns the fence. The database checks the fence again
-//! in the statement of the write.
+//! The registry returns the fence without IO if the session is on this server. The database checks
+//! the fence again in the statement of the write.
 
 pub(crate) mod accept;
 pub(crate) mod anchors;
@@ -44,7 +44,7 @@ pub enum ReviewError {
     #[error("there is no such {0}")]
     NotFound(&'static str),
     /// The caller does not hold the required seat.
-    #[error("this needs the {0}'s seat; sit down first")]
+    #[error("this needs the {0}'s seat; acquire the seat first")]
     SeatNotHeld(Role),
     /// The caller is not the author of the review.
     #[error("only the author of a review may change it")]

@@ -1,4 +1,4 @@
-//! Documents: made, listed, renamed, deleted by their owners.
+//! Documents: create, list, rename and delete, for their owners.
 
 use std::net::IpAddr;
 
@@ -15,12 +15,12 @@ use crate::yjs::log::{UpdateLog, server_client_id};
 use crate::yjs::text::document_from_text;
 
 impl Sharing {
-    /// Makes a document of `text`, owned by `owner`. Its line breaks become line feeds. The creations of
-    /// one `address` take turns.
+    /// Creates a document of `text`, owned by `owner`. Its line breaks become line feeds. The
+    /// creations of one `address` take turns.
     ///
     /// # Errors
     ///
-    /// [`SharingError`] when the title or the length will not do, the quota is spent, or storage fails.
+    /// [`SharingError`] if the title or length is invalid, the quota is spent, or storage fails.
     pub async fn create_document(
         &self,
         (owner, address): (&User, IpAddr),
@@ -33,8 +33,8 @@ impl Sharing {
             return Err(SharingError::TooLong);
         }
         let turn = self.turns.next(&owner.id, address).await?;
-        // Counting and encoding megabytes would hold up everybody else on this worker. It is part of the
-        // turn, which the work keeps if the request ends: or sixteen clients would take all processors.
+        // Megabytes of text would block this worker thread. The blocking work owns the turn, so the
+        // turn outlasts a cancelled request: otherwise sixteen clients would use all processors.
         let work = tokio::task::spawn_blocking(move || (first_update(&text), turn));
         let ((update, characters), _turn) = work.await?;
         if self.document_bytes < update.len() {
@@ -49,7 +49,7 @@ impl Sharing {
         Ok(self.storage.create_document(&new).await?)
     }
 
-    /// The documents of `owner`, newest updated first.
+    /// The documents of `owner`, the last updated first.
     ///
     /// # Errors
     ///
@@ -66,7 +66,7 @@ impl Sharing {
     ///
     /// # Errors
     ///
-    /// [`SharingError::NotFound`] when it is not there, or not the caller's.
+    /// [`SharingError::NotFound`] if it does not exist, or has another owner.
     pub async fn document(
         &self,
         caller: &UserId,
@@ -76,11 +76,12 @@ impl Sharing {
         document.filter(|document| document.owner.id == *caller).ok_or(NO_DOCUMENT)
     }
 
-    /// Holds that the caller may read a document: its owner, and the reviewer of its share link.
+    /// Checks that the caller may read a document. Its owner may, and the reviewer of its share
+    /// link.
     ///
     /// # Errors
     ///
-    /// [`SharingError::NotFound`] for everybody else.
+    /// [`SharingError::NotFound`] for every other user.
     pub async fn may_read(&self, caller: &UserId, id: DocumentId) -> Result<(), SharingError> {
         let document = self.storage.document(id).await?.ok_or(NO_DOCUMENT)?;
         if document.owner.id == *caller {
@@ -92,11 +93,11 @@ impl Sharing {
         if is_reviewer { Ok(()) } else { Err(NO_DOCUMENT) }
     }
 
-    /// Gives one of the caller's own documents another title.
+    /// Changes the title of one of the caller's own documents.
     ///
     /// # Errors
     ///
-    /// [`SharingError`] when the title will not do, or the document is not the caller's.
+    /// [`SharingError`] if the title is invalid, or the document has another owner.
     pub async fn rename_document(
         &self,
         caller: &UserId,
@@ -109,12 +110,12 @@ impl Sharing {
         self.storage.rename_document(id, &title, now).await?.ok_or(NO_DOCUMENT)
     }
 
-    /// Deletes one of the caller's own documents with everything that hangs on it, and says which
-    /// share link it had: the caller ends the sessions of that link.
+    /// Deletes one of the caller's own documents with all its rows. Returns its share link: the
+    /// caller ends the sessions of that link.
     ///
     /// # Errors
     ///
-    /// [`SharingError::NotFound`] when it is not there, or not the caller's.
+    /// [`SharingError::NotFound`] if it does not exist, or has another owner.
     pub async fn delete_document(
         &self,
         caller: &UserId,
@@ -129,7 +130,8 @@ impl Sharing {
 
 pub(super) const NO_DOCUMENT: SharingError = SharingError::NotFound("document");
 
-/// The update that writes `text`, and its length in characters. No text, no update.
+/// The update that writes `text`, and its length in characters. An empty text gives an empty
+/// update.
 fn first_update(text: &str) -> (Bytes, i64) {
     let text = normalize_line_breaks(text);
     if text.is_empty() {

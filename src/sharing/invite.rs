@@ -1,9 +1,9 @@
-//! Invites: what opens a share link.
+//! Invites: the secrets that open share links.
 //!
-//! An invite is an HMAC of the link's id under the server's secret: 256 bits that nobody can guess,
-//! the same on every server and each time they are asked for, and kept nowhere. The database has
-//! only their hash, so who reads it can open nothing; and revoking the link ends the invite, because
-//! a new link has another id.
+//! An invite is an HMAC of the link's id under the server's secret: 256 bits. Every server computes
+//! the same invite on each request, and none stores it. The database stores only its hash, so a
+//! reader of the database can open no link. A revocation ends the invite, because a new link has
+//! another id.
 
 use std::fmt;
 use std::sync::Arc;
@@ -16,25 +16,25 @@ use subtle::ConstantTimeEq;
 
 use crate::domain::ids::ShareLinkId;
 
-/// Says what the secret is used for here, so that no other use of it gives the same bytes.
+/// Separates this use of the secret from every other: no other HMAC gives the same bytes.
 const PURPOSE: &[u8] = b"galley invite\0";
 
-/// Makes and checks invites. A cheap handle.
+/// Creates and verifies invites. A cheap handle.
 #[derive(Clone)]
 pub struct Invites(Arc<[u8]>);
 
-/// What opens one share link. Not printed by `Debug`.
+/// The secret that opens one share link. `Debug` does not print it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Invite(String);
 
 impl Invite {
-    /// As it stands in a link's fragment.
+    /// The text of the invite in a link's fragment.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// What the database keeps of it.
+    /// The hash of the invite that the database stores.
     #[must_use]
     pub fn hash(&self) -> [u8; 32] {
         hash(&self.0)
@@ -48,7 +48,7 @@ impl fmt::Debug for Invite {
 }
 
 impl Invites {
-    /// Invites under `secret`.
+    /// Creates the handle for invites under `secret`.
     #[must_use]
     pub fn new(secret: &[u8]) -> Self {
         Self(secret.into())
@@ -57,7 +57,7 @@ impl Invites {
     /// The invite of a link.
     #[must_use]
     pub fn of(&self, link: ShareLinkId) -> Invite {
-        // An HMAC takes a key of any length, so the empty answer is never given.
+        // Unreachable: an HMAC accepts a key of any length.
         let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(&self.0) else {
             return Invite(String::new());
         };
@@ -67,7 +67,7 @@ impl Invites {
     }
 }
 
-/// Whether `text` is the invite whose hash was kept; in constant time.
+/// Whether `text` is the invite with the stored hash; in constant time.
 #[must_use]
 pub fn opens(text: &str, kept: &[u8; 32]) -> bool {
     !text.is_empty() && bool::from(hash(text).ct_eq(kept))

@@ -1,4 +1,4 @@
-//! Share links: made or found, joined, revoked.
+//! Share links: find or create, join, revoke.
 
 use chrono::{DateTime, Utc};
 
@@ -11,18 +11,18 @@ use crate::sharing::{Sharing, SharingError};
 use crate::storage::links::{Found, Joined, NewShareLink, ShareLink};
 use crate::storage::pagination::Page;
 
-/// A share link, for the writer, with what opens it.
+/// A share link with its invite, for the writer.
 #[derive(Clone, Debug)]
 pub struct Shared {
     /// The link.
     pub link: ShareLink,
-    /// What opens it.
+    /// The invite that opens the link.
     pub invite: Invite,
-    /// Whether it was there before.
+    /// Whether the call found or created the link.
     pub found: Found,
 }
 
-/// The part that `user` has on a link.
+/// The role of `user` on a link.
 #[must_use]
 pub fn role_on(link: &ShareLink, user: &UserId) -> Option<Role> {
     if link.writer.id == *user {
@@ -33,12 +33,12 @@ pub fn role_on(link: &ShareLink, user: &UserId) -> Option<Role> {
 }
 
 impl Sharing {
-    /// The one share link of the caller's document, made if there is none. However many ask at
-    /// once, on however many servers, there is one (G11).
+    /// The one share link of the caller's document. Creates it if there is none. Concurrent calls
+    /// on any number of servers return the same link (G11).
     ///
     /// # Errors
     ///
-    /// [`SharingError::NotFound`] when the document is not there, or not the caller's.
+    /// [`SharingError::NotFound`] if the document does not exist, or has another owner.
     pub async fn share(
         &self,
         caller: &UserId,
@@ -53,7 +53,7 @@ impl Sharing {
         Ok(Shared { invite: self.invites.of(link.id), link, found })
     }
 
-    /// The links on which the caller writes or reviews, newest first.
+    /// The links on which the caller is the writer or the reviewer, newest first.
     ///
     /// # Errors
     ///
@@ -70,7 +70,7 @@ impl Sharing {
     ///
     /// # Errors
     ///
-    /// [`SharingError::NotFound`] for everybody else, and when it was revoked.
+    /// [`SharingError::NotFound`] for every other user, and for a revoked link.
     pub async fn link(
         &self,
         caller: &UserId,
@@ -81,12 +81,12 @@ impl Sharing {
         Ok((link, role))
     }
 
-    /// Makes the caller the reviewer. Asked again, the reviewer is the reviewer.
+    /// Makes the caller the reviewer of the link. Idempotent for its reviewer.
     ///
     /// # Errors
     ///
-    /// [`SharingError`] when the invite is wrong, the caller is the writer, or somebody else came
-    /// first. Who has no invite is not told which.
+    /// [`SharingError`] if the invite is wrong, the caller is the writer, or another user joined
+    /// first. A wrong invite hides the other two.
     pub async fn join(
         &self,
         caller: &User,
@@ -112,7 +112,7 @@ impl Sharing {
     ///
     /// # Errors
     ///
-    /// [`SharingError::NotTheWriter`] for its reviewer, [`SharingError::NotFound`] for others.
+    /// [`SharingError::NotTheWriter`] for its reviewer, [`SharingError::NotFound`] for other users.
     pub async fn revoke(
         &self,
         caller: &UserId,

@@ -1,8 +1,8 @@
-//! Documents and share links, between the edge and storage.
+//! Documents and share links, between the HTTP edge and storage.
 //!
-//! Who may do what with them is decided here and nowhere else: a document is its owner's, a share
-//! link its writer's, and its reviewer is whoever came first with the invite. What somebody may not
-//! know of is not found.
+//! Only this module decides who may act on them. A document belongs to its owner and a share link
+//! to its writer. The reviewer is the first user who joins with the invite. A user without rights
+//! receives `NotFound`.
 
 pub mod documents;
 pub mod invite;
@@ -29,19 +29,20 @@ pub struct Sharing {
 }
 
 impl Sharing {
-    /// Over `storage`, with invites made by `invites`; a document is at most `document_bytes` long, and
-    /// a user stores what `quota` says.
+    /// Creates the handle over `storage`. `invites` creates the invites, `document_bytes` bounds a
+    /// document, and `quota` bounds what a user stores.
     #[must_use]
     pub fn new(storage: Storage, invites: Invites, document_bytes: usize, quota: Quota) -> Self {
         let turns = Turns::new(storage.has_one_writer());
         Self { storage, invites, document_bytes, quota, turns }
     }
 
-    /// Stores the name that a token of `issued_at` gives its user, unless a newer token gave another.
+    /// Stores the name that a token of `issued_at` gives its user, unless a newer token gave
+    /// another.
     ///
     /// # Errors
     ///
-    /// [`SharingError`] if the database cannot be written.
+    /// [`SharingError`] if the database cannot commit.
     pub async fn save_name(
         &self,
         user: &User,
@@ -51,37 +52,37 @@ impl Sharing {
     }
 }
 
-/// Why a document or share link could not be had. Knows nothing of HTTP.
+/// Failures of documents and share links. Independent of HTTP.
 #[derive(Debug, thiserror::Error)]
 pub enum SharingError {
-    /// It is not there, or the caller may not know that it is.
+    /// The resource does not exist, or the caller may not know that it does.
     #[error("there is no such {0}")]
     NotFound(&'static str),
-    /// Only the writer may do that.
+    /// Only the writer may do this.
     #[error("only the writer of this share link may do that")]
     NotTheWriter,
     /// The invite does not open this link.
     #[error("the invite is not the one of this share link")]
     WrongInvite,
-    /// The writer asked to be the reviewer.
+    /// The writer asked to join as the reviewer.
     #[error("the writer of a document cannot review it")]
     AlreadyWriter,
-    /// Somebody else is the reviewer.
+    /// Another user is the reviewer.
     #[error("somebody else is the reviewer")]
     ReviewerExists,
-    /// Not a title.
+    /// The title is invalid.
     #[error(transparent)]
     Title(#[from] InvalidTitle),
-    /// Longer than a document may be.
+    /// The text exceeds the limit of a document.
     #[error("the text is longer than this server takes")]
     TooLong,
-    /// The user has stored as much as a user may.
+    /// The user's quota is spent.
     #[error("you have as many {0} as you may; delete some first")]
     QuotaSpent(&'static str),
     /// The database is above its bound.
     #[error("the server has no room for new documents")]
     StorageSpent,
-    /// Too many documents are being created.
+    /// Too many creations wait for their turn.
     #[error("too many documents are being created")]
     Busy,
     /// Storage failed.

@@ -1,12 +1,13 @@
-//! What one user may store, and how documents take their turn.
+//! Quotas of users, and the order in which the server creates documents.
 //!
-//! The server checks a quota when a document is created, and creates one document of a user at a time.
-//! Several servers check side by side, so together they may exceed a quota by one document each.
+//! The server checks a quota when it creates a document, and creates one document of a user at a
+//! time. Several servers check side by side, so together they may exceed a quota by one document
+//! each.
 //!
-//! SQLite has one writer: each write waits for those before it. There the server creates one document at a
-//! time in all, so an edit waits for one creation at most. Each user has one creation and each
-//! address four in this queue, so the creations of one address do not delay another for long. PostgreSQL
-//! has no such queue: a locked row delays the creations of its user only.
+//! SQLite has one writer: each write waits for the writes before it. There the server creates one
+//! document at a time in all, so an edit waits for one creation at most. Each user has one creation
+//! in this queue and each address four, so the creations of one address do not delay another for
+//! long. PostgreSQL has no such queue: a locked row delays the creations of its user only.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -21,22 +22,22 @@ use crate::domain::ids::UserId;
 use crate::sharing::SharingError;
 use crate::storage::capacity::Usage;
 
-/// How long a creation waits for its turn: below the time after which a request is given up.
+/// Longest wait of a creation for its turn, below the timeout of a request.
 const TURN_MAX: Duration = Duration::from_secs(5);
 /// Creations of one address that are under way or wait for the one writer.
 const PER_ADDRESS: usize = 4;
 
-/// What one user may store.
+/// Limits of what one user stores.
 #[derive(Clone, Copy, Debug)]
 pub struct Quota {
     /// Documents.
     pub documents: u32,
-    /// Bytes of their logs.
+    /// Bytes of their update logs.
     pub bytes: u64,
 }
 
 impl Quota {
-    /// Whether a document with so many bytes may be added to what a user has.
+    /// Rejects a document with `bytes` bytes that would exceed the quota.
     pub(super) fn admit(self, usage: Usage, bytes: usize) -> Result<(), SharingError> {
         if i64::from(self.documents) <= usage.documents {
             return Err(SharingError::QuotaSpent("documents"));
@@ -50,16 +51,16 @@ impl Quota {
     }
 }
 
-/// The turns in which documents are created. A cheap handle.
+/// Permits for the creation of documents. A cheap handle.
 #[derive(Clone)]
 pub(super) struct Turns {
     users: Places<UserId>,
     addresses: Places<IpAddr>,
-    /// The place of the one writer, where the database has one.
+    /// The permit of the one writer, if the database has one.
     writer: Option<Arc<Semaphore>>,
 }
 
-/// A creation that is under way, until it is dropped.
+/// The permits of one creation. Their drop ends its turn.
 pub(super) struct Turn {
     _places: [Option<OwnedSemaphorePermit>; 3],
 }
@@ -70,8 +71,8 @@ impl Turns {
         Self { users: Places::new(1), addresses: Places::new(PER_ADDRESS), writer }
     }
 
-    /// Waits for the turn of a user: behind the user's own creations, then behind those of the address,
-    /// then for the writer.
+    /// Waits for the turn of a user: behind the user's own creations, then behind those of the
+    /// address, then for the writer.
     pub(super) async fn next(&self, user: &UserId, address: IpAddr) -> Result<Turn, SharingError> {
         let places = async {
             // The semaphores are never closed.
@@ -87,7 +88,7 @@ impl Turns {
     }
 }
 
-/// Some places for each key. Cloning is shallow.
+/// A number of permits for each key. Cloning is shallow.
 #[derive(Clone)]
 struct Places<K> {
     each: usize,
@@ -99,7 +100,7 @@ impl<K: Eq + Hash> Places<K> {
         Self { each, used: Arc::default() }
     }
 
-    /// The places of a key. The map keeps them while a creation has or awaits one.
+    /// The permits of a key. The map contains them while a creation holds or awaits one.
     fn of(&self, key: K) -> Arc<Semaphore> {
         let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
         used.retain(|_, places| 0 < places.strong_count());
@@ -143,7 +144,7 @@ mod tests {
         drop(first);
         assert!(turns.next(&user("lee"), address(2)).await.is_ok());
         let used = turns.users.used.lock().expect("a map").len();
-        assert_eq!(used, 1, "the map keeps no unused places");
+        assert_eq!(used, 1, "the map contains no unused permits");
     }
 
     /// The creations of 60 guests wait first. Each takes 200 ms, all of them 12 s.

@@ -30,7 +30,7 @@ pub enum VersionError {
     #[error("there is no such {0}")]
     NotFound(&'static str),
     /// The caller does not hold the writer's seat.
-    #[error("this needs the writer's seat; sit down first")]
+    #[error("this needs the writer's seat; acquire the seat first")]
     SeatNotHeld,
     /// The text is not a valid label.
     #[error(transparent)]
