@@ -1,18 +1,19 @@
-//! One claim or release as it is sent: several of them share a call (`batch.lua`).
+//! One claim or release in the form in which it is sent. `batch.lua` executes several of them in
+//! one call.
 
 use std::fmt::{Display, Write as _};
 
 use crate::locks::name::LockName;
 
-/// What is to be done with a lock. May be sent twice.
+/// One operation on a lock. A caller may send it twice.
 #[derive(Clone, Debug)]
 pub(in crate::locks) struct Item {
     pub(in crate::locks) name: LockName,
     pub(in crate::locks) args: Packed,
 }
 
-/// Texts, one after the other, as `batch.lua` unpacks them: `MessagePack`, which Redis's Lua reads
-/// by itself.
+/// A sequence of texts in `MessagePack`, the format that Redis's Lua decodes itself. `batch.lua`
+/// unpacks it.
 #[derive(Clone, Debug)]
 pub(in crate::locks) struct Packed(Vec<u8>);
 
@@ -21,7 +22,7 @@ impl Packed {
         Self(Vec::with_capacity(256))
     }
 
-    /// One more: a text, or a number as text.
+    /// Appends a text, or a number as text.
     pub(in crate::locks) fn text(&mut self, text: impl Display) -> &mut Self {
         let start = self.0.len();
         // Writing to memory does not fail.
@@ -29,15 +30,15 @@ impl Packed {
         self.head(start)
     }
 
-    /// One more, which is packed itself.
+    /// Appends a packed sequence as one text.
     pub(in crate::locks) fn packed(&mut self, packed: &Self) -> &mut Self {
         let start = self.0.len();
         self.0.extend_from_slice(&packed.0);
         self.head(start)
     }
 
-    /// Puts before what begins at `start` how long it is, as briefly as can be: then there is no NUL in
-    /// what is short, which can be an argument of a program (`redis-benchmark`).
+    /// Inserts the length of the text that begins at `start`, in its shortest form. A short text
+    /// then contains no NUL, so `redis-benchmark` can take it as a command-line argument.
     fn head(&mut self, start: usize) -> &mut Self {
         let length = self.0.len() - start;
         match u8::try_from(length) {
@@ -57,14 +58,14 @@ impl Packed {
     }
 }
 
-/// A text of less than 32 bytes; how many is in the same byte.
+/// A text of less than 32 bytes; the same byte holds its length.
 const STR_FIX: u8 = 0xa0;
 /// A text with a length of one byte.
 const STR_8: u8 = 0xd9;
 /// A text with a length of four bytes.
 const STR_32: u8 = 0xdb;
 
-/// Where texts are written.
+/// A `fmt::Write` into the buffer.
 struct Text<'a>(&'a mut Vec<u8>);
 
 impl std::fmt::Write for Text<'_> {
@@ -79,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_packed_is_texts_with_their_lengths() {
+    fn a_packed_item_is_a_sequence_of_length_prefixed_texts() {
         let (mut inner, mut packed) = (Packed::new(), Packed::new());
         let long = "x".repeat(300);
         inner.text("김").text("");

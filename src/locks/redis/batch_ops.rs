@@ -1,6 +1,6 @@
-//! Many locks renewed, or asked about, at once.
+//! Renewal and holder queries for many locks in batches.
 //!
-//! A failure leaves open what became of the locks it is about, and of no others.
+//! A failure leaves the verdict of its own locks unknown. It does not affect other locks.
 
 use std::time::Duration;
 
@@ -16,16 +16,16 @@ use crate::locks::redis::reply::{self, unexpected};
 use crate::locks::redis::scripts::millis;
 use crate::locks::types::{Held, Holder, LocksError, Round, Verdict};
 
-/// What a node of a Cluster is waited for at the least.
+/// The least time that a renewal round grants one node of a Cluster.
 const NODE_PATIENCE_MIN: Duration = Duration::from_millis(50);
 
 impl Calls {
-    /// Renews each for its TTL, and keeps the grants from being forgotten at the positions that
-    /// `keeps` names. One Redis of several is waited for no longer than `patience`.
+    /// Renews each lock for its TTL, and extends the grants at the positions that `keeps` names. A
+    /// Cluster node that does not reply within `patience` times out.
     ///
     /// # Errors
     ///
-    /// [`LocksError`] when there is no answer for any of them.
+    /// [`LocksError`] when no lock has a verdict.
     pub(in crate::locks) async fn renew(
         &self,
         held: &[(&Held, Duration)],
@@ -75,12 +75,12 @@ impl Calls {
             if verdicts.iter().all(|verdict| *verdict == Verdict::Unknown) {
                 return Err(error);
             }
-            tracing::warn!(%error, "some locks could not be renewed");
+            tracing::warn!(%error, "some locks were not renewed");
         }
         Ok(Round { sent_at, verdicts })
     }
 
-    /// Who has each, by position.
+    /// The holder of each lock, by position.
     pub(in crate::locks) async fn holders(
         &self,
         names: &[LockName],
@@ -120,8 +120,8 @@ impl Calls {
         errands(at.into_iter().filter_map(of))
     }
 
-    /// How long a round may wait for a Redis. One of several must not use up the time that the
-    /// shortest lease leaves to all.
+    /// The time-out of a round for one Redis node. One node of several must not use up the time
+    /// that the shortest lease leaves for all.
     fn patience(&self, held: &[(&Held, Duration)], most: Duration) -> Duration {
         let shortest = held.iter().map(|(_held, ttl)| *ttl).min().unwrap_or(PATIENCE);
         match &self.route {
@@ -131,7 +131,7 @@ impl Calls {
     }
 }
 
-/// Puts each at its position.
+/// Stores each result at its position.
 fn put<T>(at: &[usize], what: Vec<T>, places: &mut [T]) {
     for (at, what) in at.iter().zip(what) {
         if let Some(place) = places.get_mut(*at) {
@@ -140,8 +140,8 @@ fn put<T>(at: &[usize], what: Vec<T>, places: &mut [T]) {
     }
 }
 
-/// Writes what the letters of the replies say. Gives the positions of what is not held under its value
-/// by the replies, of which there is no verdict yet.
+/// Translates the bytes of the replies to verdicts. Returns the positions whose locks have another
+/// value or none; those have no verdict yet.
 fn write(
     replies: &[(Vec<usize>, Value)],
     verdicts: &mut [Verdict],

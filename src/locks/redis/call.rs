@@ -1,4 +1,4 @@
-//! Single calls of scripts: claims, releases, questions.
+//! Single script calls: claims, releases, queries.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,38 +20,38 @@ use crate::locks::redis::server_identity::Acquaintance;
 use crate::locks::types::{InLine, LocksError, Released};
 use crate::redis_client::Address;
 
-/// Pause before what nobody could do a moment ago is asked again.
+/// Pause before a call is retried after `TRYAGAIN` or `CLUSTERDOWN`.
 const PAUSE: Duration = Duration::from_millis(50);
-/// How often a call is sent on at once before that is thought to be a circle.
+/// Redirects in a row before a call pauses, in case the redirects form a cycle.
 const HOPS_MAX: u32 = 3;
 
-/// Where locks are, and the scripts that are called there.
+/// The route to the nodes that store locks, and the scripts for them.
 #[derive(Clone, Debug)]
 pub(in crate::locks) struct Calls {
     pub(in crate::locks) route: Route,
     pub(in crate::locks) scripts: Arc<Scripts>,
 }
 
-/// Which Redis has which lock.
+/// The mapping from a lock to its Redis node.
 #[derive(Clone, Debug)]
 pub(in crate::locks) enum Route {
-    /// There is one.
+    /// The one node.
     Single(Arc<Node>),
-    /// The one that has its slot.
+    /// The node that owns the lock's slot.
     Cluster(Arc<Cluster>),
 }
 
-/// How a node is asked for a slot.
+/// Whether a call follows an `ASK` redirect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::locks) enum Way {
     Straight,
-    /// It is just getting the slot.
+    /// The node is importing the slot: the call needs `ASKING`.
     Asking,
 }
 
 impl Calls {
-    /// Claims or releases once; once more if Redis did not know the script, or if it was refused
-    /// where it was sent and is to be sent elsewhere.
+    /// Sends a claim or release. Retries it if Redis did not have the script or redirected the
+    /// call: both mean that no node executed it.
     pub(in crate::locks) async fn call(&self, item: Item) -> Result<(Instant, Value), Fault> {
         if let Route::Single(node) = &self.route {
             let (sent_at, reply) = node.together.ask(item).await?;
@@ -62,8 +62,8 @@ impl Calls {
         Ok((sent_at, only(reply).ok_or(Fault::Unknown(reply::unexpected()))?))
     }
 
-    /// The same for any script about a lock. The call is made anew for each node, when there is a
-    /// connection to send it on.
+    /// Calls any script for one lock. `call` builds the command anew for each node, once a
+    /// connection to that node is open.
     async fn call_script(
         &self,
         name: &LockName,
@@ -81,11 +81,11 @@ impl Calls {
         }
     }
 
-    /// The nodes that have locks.
+    /// The nodes that store locks.
     ///
     /// # Errors
     ///
-    /// [`LocksError`] when none is known yet.
+    /// [`LocksError`] when the slot map is not loaded yet.
     pub(in crate::locks) async fn nodes(&self) -> Result<Vec<Arc<Node>>, LocksError> {
         match &self.route {
             Route::Single(node) => Ok(vec![Arc::clone(node)]),
@@ -95,7 +95,7 @@ impl Calls {
         }
     }
 
-    /// Which Redis has a lock, as far as is known: the same for all locks that are together.
+    /// The address of the lock's node by the local slot map. Equal for all locks that share a node.
     pub(in crate::locks) fn place_of(&self, name: &LockName) -> Option<Address> {
         match &self.route {
             Route::Single(node) => Some(node.address.clone()),
@@ -105,8 +105,8 @@ impl Calls {
         }
     }
 
-    /// For how long whoever held a lock may still come back of which its Redis knows nothing, as
-    /// far as is known, if it is claimed with this floor.
+    /// The reassert grace of the lock's node, for a claim with this floor: for that time an earlier
+    /// holder may still reassert. Zero if the node is unknown.
     pub(in crate::locks) fn grace(&self, name: &LockName, floor: Fence) -> Duration {
         match &self.route {
             Route::Single(node) => node.acquaintance.grace(floor),
@@ -116,7 +116,7 @@ impl Calls {
         }
     }
 
-    /// Compares and gives back; nobody gets it for `rest`.
+    /// Releases the lock by compare-and-delete. No claim gets it during `rest`.
     pub(in crate::locks) async fn release(
         &self,
         name: &LockName,
@@ -128,7 +128,7 @@ impl Calls {
         reply::released(&reply).map_err(Fault::Unknown)
     }
 
-    /// Who waits for a lock: the first `most`.
+    /// The first `most` waiters of a lock.
     pub(in crate::locks) async fn behind(
         &self,
         name: &LockName,
@@ -141,7 +141,7 @@ impl Calls {
 }
 
 impl Node {
-    /// Sends commands and gives their answers, of which none may be an error.
+    /// Sends commands and returns their replies. Any error reply fails the call.
     pub(in crate::locks) async fn ask(&self, pipeline: &Pipeline) -> Result<Vec<Value>, Fault> {
         let answer = self.calls.ask(pipeline, Instant::now() + PATIENCE).await?;
         answer
@@ -152,7 +152,7 @@ impl Node {
     }
 }
 
-/// Calls a script where the slot is.
+/// Calls a script on the node that owns the slot, and follows redirects.
 async fn call_in(
     cluster: &Cluster,
     slot: u16,
@@ -191,14 +191,14 @@ async fn call_in(
     }
 }
 
-/// Where a call is sent, and what is known of who is there.
+/// A connection and the server identity of the node behind it.
 #[derive(Clone, Debug)]
 pub(in crate::locks) struct End {
     pub(in crate::locks) link: Link,
     pub(in crate::locks) acquaintance: Arc<Acquaintance>,
 }
 
-/// Calls a script at one Redis, once more if that did not know it.
+/// Calls a script on one node; loads and retries it after `NOSCRIPT`.
 pub(in crate::locks) async fn call_at(
     end: &End,
     script: &Script,
@@ -231,7 +231,7 @@ pub(in crate::locks) async fn call_at(
 }
 
 impl Way {
-    /// What has to stand before a command that goes this way.
+    /// Adds `ASKING` before a command that follows an `ASK` redirect.
     pub(in crate::locks) fn lead(self, pipeline: &mut Pipeline) {
         if self == Self::Asking {
             pipeline.cmd("ASKING").ignore();
@@ -241,7 +241,7 @@ impl Way {
 
 pub(in crate::locks) fn refused(node: &Node, error: &RedisError) -> Fault {
     if error.kind() == ErrorKind::Server(ServerErrorKind::ReadOnly) {
-        // The primary is elsewhere now: look its address up again.
+        // The node became a replica: the next connection resolves the address again.
         node.reopen();
     }
     Fault::Refused(explain(error))

@@ -1,12 +1,12 @@
-//! Calls that come at the same time go together.
+//! Coalescing: concurrent claims and releases share one script call.
 //!
-//! While few are under way, each is sent at once. Once there are more, those that come gather, and go
-//! in one call of the script as soon as one of two such groups is answered: Redis and the connection
-//! do once for all what would otherwise be done for each. How many go together comes of itself: those
-//! that came while the ones before were on their way. So nobody waits for company.
+//! While fewer than [`ALONE_MAX`] calls are in flight, each call is sent at once. Above that, calls
+//! queue, and the next group is sent when one of two groups in flight is answered. Redis and the
+//! connection then pay their fixed cost once a group. The group's size is the number of calls that
+//! arrived during the previous round trip, so no timer delays a call.
 //!
-//! Each is answered as if it had been sent alone; also where Redis refuses one of several, or all of
-//! them for the sake of one: then each is asked again by itself.
+//! Each call gets the reply that it would get alone. If Redis refuses one call of a group, or the
+//! whole group because of one, the task sends each unanswered call alone.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -27,30 +27,30 @@ use crate::locks::redis::scripts::Scripts;
 use crate::locks::redis::server_identity::Acquaintance;
 use crate::locks::types::LocksError;
 
-/// While fewer than so many calls are under way, the next goes alone.
+/// Below this number of calls in flight the next call is sent alone.
 const ALONE_MAX: usize = 2;
-/// Calls that go together. Redis does nothing else meanwhile: some 0.5 ms.
+/// Calls in one group. The script blocks Redis for some 0.5 ms at this size.
 const TOGETHER_MAX: usize = 100;
-/// Groups that are under way: while Redis works on one, the next is made. For that none may have more
-/// than its share of all, or they would come and go together.
+/// Groups in flight: the task builds one while Redis executes the other. No group takes more than
+/// its share of all calls, otherwise the two merge into one that comes and goes as a whole.
 const GROUPS_MAX: usize = 2;
-/// Calls that may gather; more of them wait in turn.
+/// Queued calls. A caller beyond that waits for room in the queue.
 const GATHERED_MAX: usize = 4_096;
 
-/// The answer to an item and when it was asked, or why there is none.
+/// The reply to an item and when it was sent, or why there is no reply.
 pub(in crate::locks) type Answer = Result<(Instant, RedisResult<Value>), Fault>;
 
-/// Where calls of one connection gather.
+/// The caller's side of one connection's queue.
 #[derive(Debug)]
 pub(in crate::locks) struct Together {
     end: End,
     scripts: Arc<Scripts>,
-    /// Asked and not answered.
+    /// Calls in flight or queued.
     under_way: Arc<AtomicUsize>,
     gathers: mpsc::Sender<Gathered>,
 }
 
-/// One that does not go alone.
+/// A queued call.
 #[derive(Debug)]
 struct Gathered {
     item: Item,
@@ -58,7 +58,7 @@ struct Gathered {
     tells: oneshot::Sender<Answer>,
 }
 
-/// The task's side.
+/// The task's side of the queue.
 pub(in crate::locks) struct Conductor {
     end: End,
     scripts: Arc<Scripts>,
@@ -66,7 +66,7 @@ pub(in crate::locks) struct Conductor {
     gathered: mpsc::Receiver<Gathered>,
 }
 
-/// Counts one that is under way, for as long as this lives.
+/// Counts a call as in flight until it is dropped.
 struct UnderWay<'a>(&'a AtomicUsize);
 
 impl Drop for UnderWay<'_> {
@@ -76,7 +76,7 @@ impl Drop for UnderWay<'_> {
 }
 
 impl Together {
-    /// Nothing gathers until the conductor runs.
+    /// Creates the queue. Queued calls wait until [`Conductor::run`] runs.
     pub(in crate::locks) fn new(end: End, scripts: Arc<Scripts>) -> (Self, Conductor) {
         let (gathers, gathered) = mpsc::channel(GATHERED_MAX);
         let under_way = Arc::<AtomicUsize>::default();
@@ -89,11 +89,11 @@ impl Together {
         (Self { end, scripts, under_way, gathers }, conductor)
     }
 
-    /// Asks, alone or with others.
+    /// Sends an item, alone or in a group.
     ///
     /// # Cancel safety
     ///
-    /// Dropped, it may have been asked or not.
+    /// If the future is dropped, Redis may have executed the item or not.
     pub(in crate::locks) async fn ask(&self, item: Item) -> Answer {
         let deadline = Instant::now() + PATIENCE;
         let others = self.under_way.fetch_add(1, Ordering::Relaxed);
@@ -110,7 +110,7 @@ impl Together {
 }
 
 impl Conductor {
-    /// Sends what gathers until nobody can ask any more.
+    /// Sends queued calls until all senders are dropped.
     pub(in crate::locks) async fn run(mut self) {
         let (mut group, mut under_way) = (Vec::new(), FuturesUnordered::new());
         loop {
@@ -119,7 +119,8 @@ impl Conductor {
                 came = self.gathered.recv(), if under_way.len() < GROUPS_MAX => {
                     let Some(first) = came else { break };
                     group.push(first);
-                    // Those that were just answered come again: let them.
+                    // The callers that were just answered send their next calls: the yield lets
+                    // them queue.
                     yield_now().await;
                     let share = self.under_way.load(Ordering::Relaxed).div_ceil(GROUPS_MAX);
                     while group.len() < share.min(TOGETHER_MAX) {
@@ -134,9 +135,9 @@ impl Conductor {
     }
 }
 
-/// Asks for all at once, and tells each.
+/// Sends one group in one call and returns each caller its reply.
 async fn ask_together(end: &End, scripts: &Scripts, mut group: Vec<Gathered>) {
-    // Nobody waits for these any more, and they were not sent.
+    // Their callers are gone, and they were not sent.
     group.retain(|gathered| !gathered.tells.is_closed());
     let Some(deadline) = group.iter().map(|gathered| gathered.deadline).min() else { return };
     if end.link.is_silent()
@@ -160,13 +161,14 @@ async fn ask_together(end: &End, scripts: &Scripts, mut group: Vec<Gathered>) {
             Some(answer) => Ok((sent_at, Ok(answer))),
             None => ask_alone(end, scripts, &item, deadline).await,
         };
-        // Who does not wait any more makes up for it.
+        // A caller that is gone has registered a pending release.
         let _gone = tells.send(answer);
     }
 }
 
-/// Asks for a sign of life. A Redis that hangs carries out all that was sent when it goes on: each claim
-/// that nobody waits for any more would cost a release then. So a group is sent after this is answered.
+/// Pings a Redis that did not reply in time, before the next group. A stalled Redis executes
+/// everything that it received once it resumes. Each claim whose caller is gone then costs a
+/// release.
 async fn probe(end: &End, deadline: Instant) -> Result<(), Fault> {
     end.link
         .ask_one(|| redis::cmd("PING"), deadline)
@@ -192,7 +194,7 @@ async fn ask_alone(end: &End, scripts: &Scripts, item: &Item, deadline: Instant)
     }
 }
 
-/// The one answer of a call for one.
+/// The only reply of a call with one item.
 pub(in crate::locks) fn only(reply: Value) -> Option<Value> {
     let Value::Array(mut answers) = reply else { return None };
     if answers.len() == 1 { answers.pop() } else { None }

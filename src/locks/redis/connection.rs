@@ -1,9 +1,9 @@
-//! One connection to Redis that is always being kept up.
+//! One connection to Redis with a supervisor that reopens it.
 //!
-//! A task opens it, hears of its end (RESP3 tells), and opens the next. The `redis` crate's own
-//! manager is not enough: it learns of a lost connection from the next command that
-//! fails, tells nobody that it has reconnected, and a Redis that does not answer never makes it
-//! reconnect at all. Commands are not repeated here; who sent one decides.
+//! The supervisor opens the connection, receives RESP3's disconnect push, and opens the next one.
+//! Three features are missing in the `redis` crate's own manager: a callback on reconnect, giving
+//! up a peer that does not reply, and a greeting on each connection. The supervisor retries no
+//! command; the caller decides about that.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -26,32 +26,32 @@ use crate::locks::redis::wait_queue::Lobby;
 use crate::locks::types::LocksError;
 use crate::redis_client::Addresses;
 
-/// How long one exchange may take, with the wait for a connection. Well below the part of a lease
-/// that is left after two failed renewals, and far above what a healthy Redis needs.
+/// Time-out of one exchange, with the wait for a connection. Well below the part of a lease that is
+/// left after two failed renewals, and far above the time that a healthy Redis needs.
 pub(in crate::locks) const PATIENCE: Duration = Duration::from_millis(1_500);
-/// After this long without any answer the connection is given up: a path that swallows packets
-/// looks just like a Redis that thinks, until the kernel gives up minutes later.
+/// The connection is closed after this time without a reply. A path that drops packets looks like a
+/// slow Redis until the kernel gives up, minutes later.
 const SILENCE_MAX: Duration = Duration::from_secs(3);
-/// How long opening a connection may take, with the handshake.
+/// Time-out of the connect and the handshake.
 const OPENING_MAX: Duration = Duration::from_secs(1);
-/// How long what follows it may take: three exchanges.
+/// Time-out of the greeting that follows: three exchanges.
 const GREETING_MAX: Duration = Duration::from_secs(2);
-/// Pauses between attempts double from the first to the second, with jitter.
+/// Back-off between attempts: doubles from the first to the second, with jitter.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(25), Duration::from_millis(500));
-/// Requests that may wait in front of the socket; more of them wait in turn.
+/// Requests queued before the socket; a further caller waits for room.
 const QUEUE: usize = 1_024;
 
-/// A connection that comes back.
+/// A handle to the supervised connection.
 #[derive(Clone, Debug)]
 pub(in crate::locks) struct Link {
     state: watch::Receiver<State>,
 }
 
-/// The connection as it is now.
+/// The current state of the connection.
 #[derive(Clone, Debug)]
 enum State {
     Up(Line),
-    /// Why there is none, and whether there was one, or one was tried for.
+    /// Why it is down. `is_lost` is set once a connection broke or an attempt failed.
     Down {
         why: LocksError,
         is_lost: bool,
@@ -62,37 +62,38 @@ enum State {
 #[derive(Clone, Debug)]
 struct Line {
     connection: MultiplexedConnection,
-    /// Cancelled when the connection is of no more use.
+    /// Cancelled when the connection is unusable.
     dead: CancellationToken,
-    /// Since when nothing was answered.
+    /// When the oldest unanswered exchange was sent.
     silent_since: Arc<Mutex<Option<Instant>>>,
 }
 
-/// What Redis answered, in order, and when it was asked.
+/// The replies in order, and when the pipeline was sent.
 pub(in crate::locks) struct Answer {
     pub(in crate::locks) sent_at: Instant,
     pub(in crate::locks) replies: Vec<RedisResult<Value>>,
 }
 
-/// The task's side of a link.
+/// The supervisor of a [`Link`].
 pub(in crate::locks) struct Upkeep {
     addresses: Arc<Addresses>,
-    /// Sent on each new connection before anything else.
+    /// Sent first on each new connection.
     greeting: Pipeline,
-    /// Told of each connection that was not there before.
+    /// Notified of each reconnect.
     pub(in crate::locks) reconnected: Vec<Arc<Notify>>,
-    /// Whether the first one is such.
+    /// Whether the first connection counts as a reconnect.
     pub(in crate::locks) is_successor: bool,
-    /// Told of each connection.
+    /// Notified of each connection.
     pub(in crate::locks) opened: Option<Arc<Notify>>,
-    /// Who listens on the connection.
+    /// The subscription of this connection.
     pub(in crate::locks) ear: Option<Ear>,
-    /// Told what is answered to the greeting.
+    /// Receives the replies to the greeting.
     pub(in crate::locks) acquaintance: Option<Arc<Acquaintance>>,
     state: watch::Sender<State>,
 }
 
-/// A channel that a connection listens on from its beginning to its end, and who is told.
+/// A channel that the connection subscribes to at each opening, and the waiters that its messages
+/// wake.
 #[derive(Clone, Debug)]
 pub(in crate::locks) struct Ear {
     pub(in crate::locks) channel: String,
@@ -100,7 +101,7 @@ pub(in crate::locks) struct Ear {
 }
 
 impl Link {
-    /// A link that is down until its upkeep runs.
+    /// Creates a link that is down until its supervisor runs.
     pub(in crate::locks) fn new(addresses: Arc<Addresses>, greeting: Pipeline) -> (Self, Upkeep) {
         let why = LocksError::Unavailable("not connected to Redis yet".to_owned());
         let (sender, state) = watch::channel(State::Down { why, is_lost: false });
@@ -117,7 +118,7 @@ impl Link {
         (Self { state }, upkeep)
     }
 
-    /// Sends `pipeline` once and waits for all answers, until `deadline`.
+    /// Sends `pipeline` once and waits for all replies until `deadline`.
     pub(in crate::locks) async fn ask(
         &self,
         pipeline: &Pipeline,
@@ -127,8 +128,8 @@ impl Link {
         line.ask(pipeline, deadline).await
     }
 
-    /// As [`Self::ask`], for what depends on who is at the other end: it is made when there is a
-    /// connection, and sent on none that is newer.
+    /// Like [`Self::ask`], for a pipeline that depends on the server identity. The closure builds
+    /// it once a connection is open, and the call uses no newer connection.
     pub(in crate::locks) async fn ask_whoever_is_there(
         &self,
         pipeline: impl FnOnce() -> Pipeline,
@@ -138,7 +139,7 @@ impl Link {
         line.ask(&pipeline(), deadline).await
     }
 
-    /// The same with one command, and its answer.
+    /// Sends one command and returns its reply.
     pub(in crate::locks) async fn ask_one(
         &self,
         command: impl FnOnce() -> Cmd,
@@ -148,7 +149,7 @@ impl Link {
         let (command, sent_at) = (command(), in_time(deadline)?);
         let asked = timeout_at(deadline, line.connection.send_packed_command(&command)).await;
         let answered = asked.map(|answer| match answer {
-            // An answer too, if not the one that was hoped for.
+            // An error reply is a reply: the connection works.
             Err(error) if matches!(error.kind(), ErrorKind::Server(_) | ErrorKind::Extension) => {
                 Ok(Err(error))
             }
@@ -159,19 +160,19 @@ impl Link {
         line.answered(answered, sent_at)
     }
 
-    /// Gives the present connection up: what is at its other end is no longer what we want.
+    /// Closes the current connection: its peer is no longer the wanted node.
     pub(in crate::locks) fn reopen(&self) {
         if let State::Up(line) = &*self.state.borrow() {
             line.dead.cancel();
         }
     }
 
-    /// Whether there is a connection.
+    /// Whether the connection is open.
     pub(in crate::locks) fn is_up(&self) -> bool {
         self.state.borrow().is_up()
     }
 
-    /// Why there is none, once one was there or was tried for.
+    /// Why the connection is down, once it broke or an attempt failed.
     pub(in crate::locks) fn lost(&self) -> Option<LocksError> {
         match &*self.state.borrow() {
             State::Down { why, is_lost: true } => Some(why.clone()),
@@ -179,7 +180,7 @@ impl Link {
         }
     }
 
-    /// Whether what was asked last on the connection was not answered in time.
+    /// Whether the last exchange on the connection timed out.
     pub(in crate::locks) fn is_silent(&self) -> bool {
         match &*self.state.borrow() {
             State::Up(line) => line.is_waited_for(),
@@ -187,7 +188,7 @@ impl Link {
         }
     }
 
-    /// Resolves when there is a connection. False when there will be none.
+    /// Resolves when the connection is open. False if the supervisor has ended.
     pub(in crate::locks) async fn opens(&self) -> bool {
         self.state.clone().wait_for(State::is_up).await.is_ok()
     }
@@ -199,7 +200,7 @@ impl Link {
             return Ok(line.clone());
         }
         let mut state = self.state.clone();
-        // Both a time-out and the end of the upkeep leave the reason in the state.
+        // After a time-out or the end of the supervisor, the state has the reason.
         let _waited = timeout_at(deadline, state.wait_for(State::is_up)).await.is_ok();
         match &*self.state.borrow() {
             State::Up(line) => Ok(line.clone()),
@@ -208,8 +209,8 @@ impl Link {
     }
 }
 
-/// Now, if that is before the deadline: nothing is sent after it, as no caller waits for the answer. A
-/// time-out alone would let the request out once.
+/// The current time, if it is before the deadline. Past it the link sends nothing, because no
+/// caller waits for the reply: `timeout_at` alone polls the request once and sends it.
 fn in_time(deadline: Instant) -> Result<Instant, Fault> {
     let now = Instant::now();
     let late = || LocksError::Unavailable("Redis does not answer".to_owned());
@@ -230,7 +231,7 @@ impl Line {
         Ok(Answer { sent_at, replies })
     }
 
-    /// What came of an exchange, and what that says of the connection.
+    /// The result of an exchange. It updates the state of the connection.
     fn answered<T>(
         &self,
         asked: Result<RedisResult<T>, Elapsed>,
@@ -271,9 +272,9 @@ impl Line {
 }
 
 impl Upkeep {
-    /// Keeps the connection up until `stop`.
+    /// Runs until `stop`.
     pub(in crate::locks) async fn run(self, stop: CancellationToken) {
-        // Ends at whatever await it is in: nothing is owed to a connection.
+        // The stop drops it at any await: a connection has no pending work.
         stop.run_until_cancelled(self.keep_up()).await;
         let why = LocksError::Unavailable("the locks are closed".to_owned());
         self.state.send_replace(State::Down { why, is_lost: true });
@@ -288,7 +289,8 @@ impl Upkeep {
                     self.is_up(line, 0 < openings + failures).await;
                     openings += 1;
                     (pause, failures) = (PAUSES.0, 0);
-                    // One that is taken and then dropped is not asked for in a rush.
+                    // The pause limits reconnects to a Redis that accepts and then closes each
+                    // connection.
                     sleep(jittered(pause)).await;
                 }
                 Err(why) => {
@@ -301,7 +303,7 @@ impl Upkeep {
         }
     }
 
-    /// Lends the line out until it is dead.
+    /// Publishes the open connection until it is dead.
     async fn is_up(&self, line: Line, was_down: bool) {
         let dead = line.dead.clone();
         self.state.send_replace(State::Up(line));
@@ -319,8 +321,7 @@ impl Upkeep {
         self.state.send_replace(State::Down { why, is_lost: true });
     }
 
-    /// Whoever waits for a message may have missed it: before the connection was there, or by its
-    /// end.
+    /// Wakes all waiters: a message may have been lost before the connection opened, or by its end.
     fn miss(&self) {
         if let Some(ear) = &self.ear {
             ear.lobby.wake_all();
@@ -328,7 +329,7 @@ impl Upkeep {
     }
 
     fn is_down(&self, why: LocksError, earlier_failures: u64) {
-        // Said once for each time that Redis is away, not once for each attempt.
+        // One log line for each outage, not one for each attempt.
         if earlier_failures == 0 {
             tracing::warn!(%why, "cannot connect to Redis; trying on");
         }
@@ -340,7 +341,7 @@ impl Upkeep {
         let (ended, ear) = (dead.clone(), self.ear.clone());
         let config = AsyncConnectionConfig::new()
             .set_connection_timeout(Some(OPENING_MAX))
-            // Who asks brings a deadline of their own.
+            // Each caller sets its own deadline.
             .set_response_timeout(None)
             .set_pipeline_buffer_size(QUEUE)
             .set_push_sender(move |push: PushInfo| {
@@ -356,7 +357,8 @@ impl Upkeep {
         let mut connection = opening.await.map_err(|error| explain(&error))?;
         let greeted = async {
             let answers: Vec<_> = self.greeting.query_async(&mut connection).await?;
-            // A replica that is about to be the primary is not met before it is.
+            // The role check comes first: the server identity of a replica before its promotion is
+            // not recorded.
             self.addresses.approve(&mut connection).await?;
             if let Some(acquaintance) = &self.acquaintance {
                 acquaintance.meet(&answers, &mut connection).await?;
@@ -376,8 +378,8 @@ impl Upkeep {
 }
 
 impl Ear {
-    /// A message: the value that a lock was handed to and what it has to know, or nothing, to show
-    /// that messages arrive.
+    /// Handles one message: a hand-over with the waiter's value, or an empty message, the round
+    /// trip of the health check.
     fn hear(&self, data: &[Value]) {
         let [_channel, Value::BulkString(message)] = data else { return };
         match reply::turn(message) {
@@ -388,9 +390,9 @@ impl Ear {
     }
 }
 
-/// Between half of `pause` and all of it, so that servers do not come back in step.
+/// Between half of `pause` and all of it, so that servers do not reconnect in step.
 pub(in crate::locks) fn jittered(pause: Duration) -> Duration {
-    // Without randomness they do come back in step, which Redis survives.
+    // Without randomness they reconnect in step; Redis survives that.
     let random = getrandom::u32().unwrap_or(u32::MAX);
     pause / 2 + pause.mul_f64(f64::from(random) / f64::from(u32::MAX) / 2.0)
 }
@@ -400,7 +402,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_pause_is_between_half_and_all_of_what_it_may_be_and_not_always_the_same() {
+    fn the_jitter_of_a_pause_is_at_most_half_of_it_and_varies() {
         let pause = Duration::from_secs(1);
         let mut drawn: Vec<_> = (0..100).map(|_| jittered(pause)).collect();
         drawn.sort_unstable();

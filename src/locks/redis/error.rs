@@ -1,18 +1,18 @@
-//! What Redis's errors mean to us.
+//! Redis errors, classified for Galley.
 
 use redis::{ErrorKind, RedisError, ServerErrorKind};
 
 use crate::locks::types::LocksError;
 use crate::redis_client::ReachError;
 
-/// Why there is no answer, and what that says about the question.
+/// Why a call has no result, and whether Redis executed it.
 #[derive(Clone, Debug)]
 pub(in crate::locks) enum Fault {
-    /// It was never sent.
+    /// The call was never sent.
     Unsent(LocksError),
-    /// It may have been carried out, or may yet be.
+    /// Redis may have executed the call, or may still execute it.
     Unknown(LocksError),
-    /// Redis refused it.
+    /// Redis refused the call.
     Refused(LocksError),
 }
 
@@ -24,7 +24,7 @@ impl From<Fault> for LocksError {
     }
 }
 
-/// The error in our words: whether waiting helps, or somebody has to change a setting.
+/// Classifies an error: a retry can help, or an operator has to change a setting.
 pub(in crate::locks) fn explain(error: &RedisError) -> LocksError {
     use ServerErrorKind as Is;
     let misconfigured = |what: &str| LocksError::Misconfigured(what.to_owned());
@@ -44,7 +44,7 @@ pub(in crate::locks) fn explain(error: &RedisError) -> LocksError {
         _ if matches!(error.code(), Some("NOAUTH" | "WRONGPASS")) => {
             misconfigured("Redis wants a password: set it in `locks.url`")
         }
-        // What a script may not do has no code of its own, and was said differently before 7.0.
+        // A script's missing right has no error code of its own, and its text differs before 7.0.
         _ if NOT_PERMITTED.iter().any(|said| error.to_string().contains(said)) => {
             not_permitted(error)
         }
@@ -57,7 +57,7 @@ pub(in crate::locks) fn explain(error: &RedisError) -> LocksError {
     }
 }
 
-/// The same of an address.
+/// Classifies an error of `locks.url`.
 pub(in crate::locks) fn explain_url(error: ReachError) -> LocksError {
     match error {
         ReachError::Url(_) => LocksError::Unsupported(error.to_string()),
@@ -65,7 +65,7 @@ pub(in crate::locks) fn explain_url(error: ReachError) -> LocksError {
     }
 }
 
-/// How Redis says that a script does what its user may not do.
+/// Redis's texts for a script whose user lacks a right.
 const NOT_PERMITTED: [&str; 2] = ["The user executing the script can't", "ACL failure in script"];
 
 fn not_permitted(error: &RedisError) -> LocksError {
@@ -75,15 +75,15 @@ fn not_permitted(error: &RedisError) -> LocksError {
     ))
 }
 
-/// What is wrong with a fence or a clock that counts no further, and what to do.
+/// A fence or a clock beyond 2^53, with the remedy.
 pub(in crate::locks) const FENCES_END: &str = "a fence of this lock, or the clock of Redis, is beyond the year 2255 (2^53 µs), where fences do \
      not rise any more: set the clock right, and remove the grant key of the lock";
-/// What is wrong with a replica, and what to do.
+/// A replica, with the remedy.
 pub(in crate::locks) const REPLICA: &str =
     "this Redis is a replica, which cannot grant locks: point `locks.url` at its primary";
-/// What is wrong with a node of a Cluster that is taken for a single Redis, and what to do.
+/// A Cluster node under the address of a single Redis, with the remedy.
 pub(in crate::locks) const CLUSTER: &str =
     "this Redis is a node of a Cluster: write redis+cluster:// in `locks.url`";
-/// What is wrong with a single Redis that is taken for a Cluster, and what to do.
+/// A single Redis under the address of a Cluster, with the remedy.
 pub(in crate::locks) const NO_CLUSTER: &str =
     "this Redis is not part of a Cluster: write redis:// or rediss:// in `locks.url`";

@@ -1,17 +1,16 @@
-//! What the last look at Redis found, and what follows from it.
+//! The last health check of Redis, and its consequences.
 //!
-//! A look is made after each new connection, which may lead to another Redis than the last one; then
-//! every half a minute; and whenever somebody asks. It has two halves.
+//! A check runs after each new connection, which may lead to another node; every 30 s; and on
+//! request. It has two halves.
 //!
-//! - *Is it fit?* ([`health`]) If it is a replica, may evict, or lacks a right, nothing is granted
-//!   until a later look finds it fit. What is held goes on being renewed: whoever sits there was
-//!   seated when it was fit, and to end their lease would not make it any fitter.
-//! - *Does it tell?* A message to this server's own channel must come back within a second. Nothing
-//!   else would show that it does not: a subscription that a proxy swallows, or that was not renewed,
-//!   fails in silence. Locks are as good without, and whoever waits looks by its own timer; so that
-//!   is a warning. A connection that is open and hears nothing is given up for another one.
+//! - *Preflight* ([`preflight`]). While Redis is a replica, may evict keys, or lacks a right, the server grants
+//!   no lock. It still renews held locks: they were granted by a Redis that passed, and ending them would
+//!   repair nothing.
+//! - *Pub/sub round trip.* A message to this server's own channel must return within one second. A
+//!   subscription that a proxy drops fails without any other sign. Hand-overs then wait for the waiters'
+//!   poll, so a failure is a warning. The check closes a connection that receives nothing and opens another.
 //!
-//! What is wrong is said once in the log, and once more when it is over.
+//! The log has one line when a fault appears and one when it is over.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -29,49 +28,49 @@ use crate::locks::redis::scripts::pipeline;
 use crate::locks::redis::wait_queue::Lobby;
 use crate::locks::types::LocksError;
 
-/// How often it is looked at where all is well.
+/// Interval of checks while all is well.
 const LOOK_EVERY: Duration = Duration::from_secs(30);
-/// Where it is not, pauses between looks double from the first to the second.
+/// Otherwise pauses between checks double from the first to the second.
 const PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(8));
-/// A message to oneself takes less than this.
+/// Time-out of the pub/sub round trip.
 const ECHO_MAX: Duration = Duration::from_secs(1);
-/// A clock that is off by more is worth a word. No lock depends on it: only Redis's clock counts,
-/// and it only has to go on. But people read when a seat was taken.
+/// A larger offset is a warning. No lock depends on it: only Redis's clock counts, and it only has
+/// to advance. But people read the time at which a seat was taken.
 const CLOCK_OFF_MAX: TimeDelta = TimeDelta::seconds(5);
 
-/// Nobody is told of a hand-over.
-const DEAF: &str = "messages of hand-overs do not arrive, so whoever waits is given their lock by a \
-                    timer, up to 3 s late: allow the user of `locks.url` to subscribe (`&*` in its \
-                    ACL), and let no proxy be in between that does not pass on pub/sub";
-/// Times are off.
+/// Hand-over messages do not arrive.
+const DEAF: &str = "hand-over messages do not arrive, so waiters acquire their lock by polling, up \
+                    to 3 s late: allow the user of `locks.url` to subscribe (`&*` in its ACL), and \
+                    remove a proxy that does not forward pub/sub";
+/// The two clocks differ.
 const CLOCK: &str = "the clock of Redis is more than 5 s away from this server's: keep both by NTP";
 
-/// What is known of the Redis that keeps the locks.
+/// Checks of the Redis that stores the locks, and their last result.
 #[derive(Debug)]
 pub(in crate::locks) struct Fitness {
     server: NodeId,
     calls: Calls,
-    /// The connection that listens, and who is told of what it hears.
+    /// The subscribed connection, and the waiters that its messages wake.
     ear: Link,
     lobby: Arc<Lobby>,
     found: Mutex<Found>,
-    /// Something is wrong that was not before, whoever found that out.
+    /// Notified when a check finds a new fault.
     worry: Notify,
 }
 
 #[derive(Debug, Default)]
 struct Found {
-    /// Why nothing is granted.
+    /// Why no lock is granted.
     unfit: Option<LocksError>,
     warnings: Vec<&'static str>,
-    /// How far Redis's clock is ahead of ours.
+    /// How far Redis's clock is ahead of this server's.
     clock_ahead: TimeDelta,
-    /// When the look began that found it.
+    /// When the check began that found this.
     began: Option<Instant>,
 }
 
 impl Found {
-    /// Whether what a look found that began then is newer than what is known.
+    /// Whether a check that began then is newer than the stored result.
     fn is_news(&mut self, began: Instant) -> bool {
         let is_news = self.began.is_none_or(|before| before <= began);
         if is_news {
@@ -91,29 +90,29 @@ impl Fitness {
         Self { server, calls, ear, lobby, found: Mutex::default(), worry: Notify::new() }
     }
 
-    /// Whether locks may be granted, by the last look. Asks nobody.
+    /// Whether locks may be granted, by the last check. No IO.
     pub(in crate::locks) fn permits_grants(&self) -> Result<(), LocksError> {
         self.found().unfit.clone().map_or(Ok(()), Err)
     }
 
-    /// What the last look found that is not as it should be, although locks can be trusted.
+    /// Faults of the last check that do not affect the safety of locks.
     pub(in crate::locks) fn warnings(&self) -> Vec<&'static str> {
         self.found().warnings.clone()
     }
 
-    /// How far Redis's clock is ahead of ours, by the last look.
+    /// How far Redis's clock is ahead of this server's, by the last check.
     pub(in crate::locks) fn clock_ahead(&self) -> TimeDelta {
         self.found().clock_ahead
     }
 
-    /// Looks. Of two looks at a time, what the later one found stands.
+    /// Runs a check. Of two concurrent checks the result of the later one is stored.
     pub(in crate::locks) async fn check(&self) -> Result<(), LocksError> {
         let began = Instant::now();
         let ahead = preflight::check(&self.calls, self.server).await;
         match &ahead {
-            // There is no telling: what was found before stands.
+            // The check has no result: the previous one is retained.
             Err(LocksError::Unavailable(_) | LocksError::Unsupported(_)) => {}
-            // So does what a later look has found meanwhile.
+            // A later check has stored its result meanwhile.
             Ok(_) | Err(_) if !self.found().is_news(began) => {}
             Ok(ahead) => {
                 self.found_fit();
@@ -131,7 +130,7 @@ impl Fitness {
         Ok(())
     }
 
-    /// Looks after each new connection, of which `opened` tells, and now and then.
+    /// Checks after each new connection (`opened`), and at intervals.
     pub(in crate::locks) async fn watch(self: Arc<Self>, opened: Arc<Notify>) {
         let mut pause = LOOK_EVERY;
         loop {
@@ -150,7 +149,7 @@ impl Fitness {
         }
     }
 
-    /// Whether a message to this server's own channel comes back.
+    /// Whether a message to this server's own channel returns.
     async fn hears(&self) -> Result<bool, LocksError> {
         let deadline = Instant::now() + ECHO_MAX;
         if !matches!(timeout_at(deadline, self.ear.opens()).await, Ok(true)) {

@@ -1,8 +1,8 @@
 //! Locks in Redis.
 //!
-//! Three connections, however many locks: one for claims, releases and questions, one for renewals
-//! alone, so that nothing a user does can make those late, and one that listens for hand-overs. On
-//! a Cluster the first two to each primary.
+//! Three connections, however many locks: one for claims, releases and queries, one for renewals
+//! alone, and one for the hand-over subscription. No operation of a user delays a renewal. On a
+//! Cluster each primary has the first two.
 
 pub(super) mod args;
 pub(super) mod batch_ops;
@@ -53,20 +53,20 @@ use crate::locks::types::{
 };
 use crate::redis_client::{self, Address, Addresses, Kind, Target};
 
-/// Keys asked for in one step of a scan.
+/// Keys requested in one step of a scan.
 const SCAN_STEP: usize = 1_000;
-/// Pauses, the shortest and the longest, before a claim is repeated for a lock that is left to a
-/// holder who may come back.
+/// The shortest and the longest pause before a claim is retried during the reassert grace of its
+/// lock.
 const LOOK_AGAIN: (Duration, Duration) = (Duration::from_millis(10), Duration::from_millis(100));
 
 /// Locks in Redis.
 #[derive(Debug)]
 pub(super) struct Remote {
     calls: Calls,
-    /// Whether this Redis is to be trusted.
+    /// The result of the health checks.
     pub(super) fitness: Arc<Fitness>,
     reconnected: Arc<Notify>,
-    /// The same, for the guards of this process.
+    /// The same notification, for the guards of this process.
     is_back: Arc<Notify>,
     owed: Arc<Owed>,
     pub(super) lobby: Arc<Lobby>,
@@ -76,7 +76,8 @@ pub(super) struct Remote {
 }
 
 impl Remote {
-    /// Begins to connect; hand-overs to this server's waiters are told to `server`.
+    /// Starts to connect. Redis publishes hand-overs to this process's waiters on the channel of
+    /// `server`.
     pub(super) fn connect(url: &str, server: NodeId) -> Result<Self, LocksError> {
         let target = redis_client::target(url).map_err(explain_url)?;
         let spelling = match &target.kind {
@@ -111,14 +112,14 @@ impl Remote {
         Ok(Self { calls, fitness, reconnected, is_back, owed, lobby, grants_kept_at, tasks, stop })
     }
 
-    /// The key under which a lock is held.
+    /// The Redis key of a lock.
     pub(super) fn key_of(&self, name: &LockName) -> String {
         name.key_as(self.calls.scripts.spelling).into_owned()
     }
 
     pub(super) async fn claim(&self, claim: &Claim) -> Result<Claimed, LocksError> {
         if self.owed.is_owed(&claim.value) {
-            // Its release could come after this grant and free it.
+            // Its pending release could arrive after this grant and free it.
             let why = "an earlier claim with this value is still being taken back";
             return Err(LocksError::Unavailable(why.to_owned()));
         }
@@ -132,13 +133,14 @@ impl Remote {
                 return Err(LocksError::Unavailable(why.to_owned()));
             }
             let left = self.calls.grace(&claim.name, claim.floor);
-            // Without a grace of this process, a sign in Redis says it: its grant is an older one.
+            // This process has no grace: the script found an older grant in Redis and left the
+            // lock.
             let left = if left.is_zero() { LOOK_AGAIN.1 } else { left };
             sleep(left.clamp(LOOK_AGAIN.0, LOOK_AGAIN.1)).await;
         }
     }
 
-    /// None while the lock is left to a holder who may come back to it.
+    /// `None` during the reassert grace of the lock.
     async fn claim_once(&self, claim: &Claim) -> Result<Option<Claimed>, LocksError> {
         self.fitness.permits_grants()?;
         let promise = self.owed.promise(&claim.name, &claim.value, Duration::ZERO);
@@ -152,8 +154,9 @@ impl Remote {
         Ok(claimed?)
     }
 
-    /// A sign of life from the line, and a look whether it is one's turn. Who gives the wait up
-    /// has to release: whether it stands in the line or holds the lock by now, it may not know.
+    /// A waiter's poll. It extends the waiter's entry and acquires the lock if it is free and the
+    /// waiter is first. A waiter that gives up must release: it does not know whether it still
+    /// waits or already holds the lock.
     pub(super) async fn check_in(&self, claim: &Claim, waiter: &Waiter) -> Result<Standing, Fault> {
         self.fitness.permits_grants().map_err(Fault::Refused)?;
         let call = self.calls.scripts.claim(claim, Some(waiter));
@@ -161,14 +164,14 @@ impl Remote {
         reply::standing(&reply, sent_at)
     }
 
-    /// Lets one lease run anew; when that was asked for, if it was still held.
+    /// Renews one lease. Returns when the call was sent, if the lock was still held.
     pub(super) async fn keep(&self, held: &Held, ttl: Duration) -> Result<Option<Instant>, Fault> {
         let call = self.calls.scripts.keep(held, ttl);
         let (sent_at, reply) = self.calls.call(call).await?;
         Ok(reply::was_held(&reply).map_err(Fault::Unknown)?.then_some(sent_at))
     }
 
-    /// Gives back; nobody gets it for `rest`.
+    /// Releases the lock. No claim gets it during `rest`.
     pub(super) async fn release(
         &self,
         name: &LockName,
@@ -181,14 +184,14 @@ impl Remote {
         Ok(released)
     }
 
-    /// Gives back in the background.
+    /// Releases the lock in the background.
     pub(super) fn release_soon(&self, name: &LockName, value: &str, rest: Duration) {
         drop(self.owed.promise(name, value, rest));
     }
 
-    /// Renews all in one pipeline to each Redis; of several, none is waited for longer than
-    /// `patience`. Keeps the grants at the positions of which `keeps` says so; without it, those of
-    /// all once an hour.
+    /// Renews all locks in one pipeline to each Redis node; a Cluster node times out after
+    /// `patience`. Extends the grants at the positions that `keeps` marks; with `None`, all grants
+    /// once an hour.
     pub(super) async fn renew(
         &self,
         held: &[(&Held, Duration)],
@@ -216,7 +219,7 @@ impl Remote {
         self.calls.holders(names).await
     }
 
-    /// Who waits for a lock: the first `most`.
+    /// The first `most` waiters of a lock.
     pub(super) async fn behind(
         &self,
         name: &LockName,
@@ -225,7 +228,7 @@ impl Remote {
         Ok(self.calls.behind(name, most).await?)
     }
 
-    /// Every seat that is taken.
+    /// All held seats.
     pub(super) async fn seats(&self) -> Result<Vec<(Seat, Holder)>, LocksError> {
         let names = self.scan(&LockName::seat_pattern()).await?;
         let holders = self.holders(&names).await?;
@@ -233,7 +236,7 @@ impl Remote {
         Ok(seats.zip(holders).filter_map(|(seat, holder)| Some((seat?, holder?))).collect())
     }
 
-    /// Everything that is held.
+    /// All held locks.
     pub(super) async fn held(&self) -> Result<Vec<(LockName, Holder)>, LocksError> {
         let mut names = self.scan(&LockName::seat_pattern()).await?;
         names.append(&mut self.scan(&LockName::named_pattern()).await?);
@@ -241,12 +244,13 @@ impl Remote {
         Ok(names.into_iter().zip(holders).filter_map(|(name, by)| Some((name, by?))).collect())
     }
 
-    /// The names of all locks whose keys are like `pattern`, in order.
+    /// The names of all locks whose keys match `pattern`, in order.
     async fn scan(&self, pattern: &str) -> Result<Vec<LockName>, LocksError> {
         let nodes = self.calls.nodes().await?;
         let scans = nodes.iter().map(|node| self.scan_at(node, pattern));
         let mut names = try_join_all(scans).await?.concat();
-        // A scan may show a key twice, and so may two nodes between which it is moved.
+        // `SCAN` may return a key twice, and two nodes may return it during the migration of its
+        // slot.
         names.sort_unstable();
         names.dedup();
         Ok(names)
@@ -259,7 +263,7 @@ impl Remote {
         loop {
             let mut request = pipeline();
             request.cmd("SCAN").arg(cursor).arg("MATCH").arg(pattern);
-            // What stands beside a lock is of other types.
+            // The companion keys of a lock have other types.
             request.arg("COUNT").arg(SCAN_STEP).arg("TYPE").arg("string");
             let reply = node.ask(&request).await?.into_iter().next();
             let (next, keys): (u64, Vec<String>) =
@@ -281,12 +285,12 @@ impl Remote {
         self.reconnected.notified().await;
     }
 
-    /// As [`Self::reconnected`], for the renewal actor.
+    /// Like [`Self::reconnected`], for the renewal actor.
     pub(super) async fn is_back(&self) {
         self.is_back.notified().await;
     }
 
-    /// Pays what is owed, once, and ends the tasks.
+    /// Retries all pending releases once, and ends the tasks.
     pub(super) async fn close(&self) {
         self.owed.pay(&self.calls).await;
         self.stop.cancel();
@@ -304,7 +308,7 @@ impl Drop for Remote {
     }
 }
 
-/// Begins to connect to what is at `target`, and to listen there.
+/// Starts the connections to `target`, and the subscription.
 fn route(target: Target, ear: Ear, upbringing: Upbringing) -> (Route, Link) {
     let mut ping = pipeline();
     ping.cmd("PING");
@@ -334,7 +338,7 @@ fn route(target: Target, ear: Ear, upbringing: Upbringing) -> (Route, Link) {
     (route, ear)
 }
 
-/// Goes along when the primary is elsewhere, for ever.
+/// Reopens the connections when the Sentinels name another primary. Never ends.
 async fn follow(addresses: Arc<Addresses>, node: Arc<Node>, listens: Link) {
     loop {
         addresses.moves().await;

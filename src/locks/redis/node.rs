@@ -1,4 +1,4 @@
-//! One Redis that has locks: a single one, or a primary of a Cluster.
+//! One Redis node that stores locks: a single Redis, or a primary of a Cluster.
 
 use std::sync::Arc;
 
@@ -15,45 +15,46 @@ use crate::locks::redis::scripts::{Scripts, pipeline};
 use crate::locks::redis::server_identity::Acquaintance;
 use crate::redis_client::{Address, Addresses};
 
-/// A Redis and the two connections to it: one for claims, releases and questions, one for renewals
-/// alone, so that nothing a user does can make those late. They end with it.
+/// A Redis node and its two connections: one for claims, releases and queries, one for renewals
+/// alone. No operation of a user delays a renewal. Both close when the node is dropped.
 #[derive(Debug)]
 pub(in crate::locks) struct Node {
-    /// Of a node of a Cluster; of a single Redis whatever names it.
+    /// The address of a Cluster node; a placeholder for a single Redis.
     pub(in crate::locks) address: Address,
     pub(in crate::locks) calls: Link,
-    /// Where claims and releases gather, if this is the only one: on a Cluster they are of many slots.
+    /// The queue that coalesces claims and releases to a single Redis. On a Cluster the calls have
+    /// many slots and are sent alone.
     pub(in crate::locks) together: Together,
     pub(in crate::locks) renewals: Link,
-    /// Which Redis the claims go to.
+    /// The run of Redis that the claims reach.
     pub(in crate::locks) acquaintance: Arc<Acquaintance>,
-    /// Its clock, as it was read last.
+    /// The last reading of its clock.
     pub(in crate::locks) clock: Clock,
     end: CancellationToken,
 }
 
-/// What the connections to all nodes have in common.
+/// Settings and tasks that the connections to all nodes share.
 #[derive(Clone, Debug)]
 pub(in crate::locks) struct Upbringing {
     pub(in crate::locks) scripts: Arc<Scripts>,
-    /// Told when a connection for renewals is back.
+    /// Notified when a connection for renewals reopens.
     pub(in crate::locks) reconnected: Vec<Arc<Notify>>,
-    /// Told of each connection for calls.
+    /// Notified of each connection for calls.
     pub(in crate::locks) opened: Arc<Notify>,
     pub(in crate::locks) tasks: TaskTracker,
     pub(in crate::locks) stop: CancellationToken,
 }
 
-/// Whether a node was there from the beginning.
+/// Whether this process knew the node from its start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::locks) enum Coming {
     First,
-    /// In the place of another, which may not have told it all that it knew.
+    /// It replaces another node, which may not have replicated all its data to it.
     Later,
 }
 
 impl Node {
-    /// Begins to connect.
+    /// Starts both connections.
     pub(in crate::locks) fn open(
         address: Address,
         addresses: Arc<Addresses>,
@@ -65,7 +66,7 @@ impl Node {
         calls_upkeep.opened = Some(Arc::clone(&upbringing.opened));
         let acquaintance = Arc::new(Acquaintance::new(coming));
         calls_upkeep.acquaintance = Some(Arc::clone(&acquaintance));
-        // Renewals bring their script along; a new connection only has to show that it answers.
+        // Each renewal pipeline loads its script; a new connection only has to answer a ping.
         let mut ping = pipeline();
         ping.cmd("PING");
         let (renewals, mut renewals_upkeep) = Link::new(addresses, ping);
@@ -84,12 +85,13 @@ impl Node {
         Arc::new(Self { address, calls, together, renewals, acquaintance, clock, end })
     }
 
-    /// Where calls are sent.
+    /// The target of calls: the connection and the server identity.
     pub(in crate::locks) fn end(&self) -> End {
         End { link: self.calls.clone(), acquaintance: Arc::clone(&self.acquaintance) }
     }
 
-    /// Gives the connections up: this is not a primary any more, look the address up again.
+    /// Closes both connections: the node is no longer a primary, so the next opening resolves the
+    /// address.
     pub(in crate::locks) fn reopen(&self) {
         self.calls.reopen();
         self.renewals.reopen();

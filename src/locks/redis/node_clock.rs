@@ -1,13 +1,14 @@
-//! The clock of a Redis, read again and again: a step back is noticed. No IO.
+//! Detects a clock of Redis that steps back, by repeated readings. No IO.
 //!
-//! All lifetimes in Redis follow its clock. A clock that steps back lets the keys of dead servers, dead
-//! waiters and turns last longer by the same time. A fence does not depend on it (K2), and neither does a
+//! All TTLs in Redis follow its clock. A step back prolongs the keys of dead servers, dead waiters
+//! and hand-overs by the same time. A fence does not depend on the clock (K2), and neither does a
 //! holder's own deadline, so a step costs time and no lock.
 //!
-//! The server logs and counts each step, and does not shorten what the step prolongs. A script that did
-//! so would shorten the leases of living holders too, whose renewals it cannot tell from those of the dead.
-//! The wait has an end in other ways: the seat's own user takes it over or resumes at once, and an
-//! administrator ends a session by its fence. NTP slews a small error and steps at most once after a boot.
+//! The server logs and counts each step, and does not shorten the TTLs that the step prolongs. A
+//! script that did so would also shorten the leases of living holders, because it cannot tell their
+//! renewals from those of dead servers. The wait ends in other ways: the seat's own user takes it
+//! over or resumes at once, and an administrator ends a session by its fence. NTP slews a small
+//! error and steps at most once after a boot.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -15,23 +16,23 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use tokio::time::Instant;
 
-/// A smaller step is no news: two clocks drift apart between two readings, by less than this.
+/// A smaller step is not reported: two clocks drift apart by less than this between two readings.
 const STEP_MIN: Duration = Duration::from_secs(1);
 
-/// What a clock showed last.
+/// The last reading of a clock.
 #[derive(Debug, Default)]
 pub(in crate::locks) struct Clock(Mutex<Option<Reading>>);
 
 #[derive(Clone, Copy, Debug)]
 struct Reading {
     showed: DateTime<Utc>,
-    /// The answer had arrived by then.
+    /// When the reply had arrived.
     answered_at: Instant,
 }
 
 impl Clock {
-    /// Notes a reading that was asked for and answered at these moments. Gives how far the clock stepped
-    /// back since the last reading, at the least; each step is told once.
+    /// Stores a reading with the times of its request and its reply. Returns the least step back
+    /// since the last reading; each step is returned once.
     pub(in crate::locks) fn seen(
         &self,
         showed: DateTime<Utc>,
@@ -52,14 +53,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_step_back_is_told_once_and_by_no_more_than_is_certain() {
+    fn a_clock_step_back_is_reported_once_and_by_its_certain_part() {
         let (clock, began) = (Clock::default(), Instant::now());
         let (at, ms) = (|ms| began + Duration::from_millis(ms), Duration::from_millis);
         let shows =
             |ms: i64| DateTime::from_timestamp_millis(1_700_000_000_000 + ms).expect("a time");
         assert_eq!(clock.seen(shows(0), at(0), at(10)), None);
         assert_eq!(clock.seen(shows(30_000), at(30_000), at(30_010)), None);
-        // An answer that took its time, and a clock that is a little slow.
+        // A slow reply, and a clock that runs slightly slow.
         assert_eq!(clock.seen(shows(59_100), at(60_000), at(63_000)), None);
         assert_eq!(clock.seen(shows(60_000), at(90_000), at(90_010)), Some(ms(26_100)));
         assert_eq!(clock.seen(shows(61_000), at(91_000), at(91_010)), None);

@@ -1,9 +1,9 @@
-//! Releases that are owed (K5).
+//! Pending releases (K5).
 //!
-//! A claim whose answer was lost may have been carried out, or may yet be, when Redis gets to it. A
-//! release whose answer was lost may not have been. Both leave a lock that nobody will renew and
-//! nobody can have until it expires. So each is followed by a compare-and-delete, for as long as it
-//! takes to reach Redis.
+//! Redis may have executed a claim whose reply was lost, or may still execute it. It may not have
+//! executed a release whose reply was lost. Both leave a lock that no holder renews and no claim
+//! gets until it expires. So a task sends a compare-and-delete for each, and retries it until Redis
+//! replies.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -19,15 +19,15 @@ use crate::locks::redis::call::Calls;
 use crate::locks::redis::error::Fault;
 use crate::locks::types::{LocksError, Released};
 
-/// Pause between rounds while something is owed.
+/// Pause between rounds while a release is pending.
 const RETRY_EVERY: Duration = Duration::from_millis(250);
-/// Releases that may be owed at a time. What comes on top is freed by its lease.
+/// The most pending releases. Beyond that, locks expire by their lease.
 const OWED_MAX: usize = 16_384;
-/// How often Redis must say that a value does not hold its lock before that is believed. The claim
-/// may still stand in a connection that was given up, and be carried out after the first answer.
+/// Replies "not held" before a pending release is dropped. After the first such reply Redis may
+/// still execute the claim, which may be buffered in a closed connection.
 const DENIALS: u8 = 2;
 
-/// What is owed, by value.
+/// The pending releases, by value.
 #[derive(Debug, Default)]
 pub(in crate::locks) struct Owed {
     debts: Mutex<HashMap<String, Debt>>,
@@ -38,23 +38,23 @@ pub(in crate::locks) struct Owed {
 struct Debt {
     name: LockName,
     denials: u8,
-    /// How often it could not be paid.
+    /// Failed attempts.
     tries: u32,
-    /// Nobody is to have the lock before.
+    /// No claim gets the lock before this time.
     rests_until: Option<Instant>,
 }
 
-/// A release that is owed from the moment this is dropped.
+/// A release that becomes pending when this is dropped.
 #[must_use]
 pub(in crate::locks) struct Promise<'a> {
     owed: &'a Owed,
-    /// None once there is nothing to owe.
+    /// `None` once no release is necessary.
     lock: Option<(&'a LockName, &'a str)>,
     rest: Duration,
 }
 
 impl Promise<'_> {
-    /// Redis answered: nothing is owed.
+    /// Redis replied: no release is pending.
     pub(in crate::locks) fn keep(mut self) {
         self.lock = None;
     }
@@ -76,7 +76,8 @@ impl Debt {
 }
 
 impl Owed {
-    /// Promises a release, after which nobody gets the lock for `rest`: kept, or owed.
+    /// Prepares a release after which no claim gets the lock for `rest`. It becomes pending unless
+    /// [`Promise::keep`] is called.
     pub(in crate::locks) fn promise<'a>(
         &'a self,
         name: &'a LockName,
@@ -86,12 +87,12 @@ impl Owed {
         Promise { owed: self, lock: Some((name, value)), rest }
     }
 
-    /// Whether a release of this value is owed.
+    /// Whether a release of this value is pending.
     pub(in crate::locks) fn is_owed(&self, value: &str) -> bool {
         self.debts().contains_key(value)
     }
 
-    /// Pays until `stop`.
+    /// Retries pending releases until `stop`.
     pub(in crate::locks) async fn work(self: Arc<Self>, calls: Calls, stop: CancellationToken) {
         stop.run_until_cancelled(self.pay_for_ever(&calls)).await;
     }
@@ -106,7 +107,8 @@ impl Owed {
         }
     }
 
-    /// Makes the releases that are owed: those of each Redis until one finds it out of reach.
+    /// Retries all pending releases once: those of one Redis node in order, until the node is
+    /// unreachable.
     pub(in crate::locks) async fn pay(&self, calls: &Calls) {
         let mut due: HashMap<_, Vec<_>> = HashMap::new();
         for (value, debt) in &*self.debts() {
@@ -115,7 +117,8 @@ impl Owed {
             of_node.push((debt.tries, name, value.clone(), rest));
         }
         let paid = due.into_values().map(|mut due| {
-            // One that cannot be paid must not stand before the others for ever.
+            // The least-tried release is first, so that one that always fails does not block the
+            // others.
             due.sort_unstable_by_key(|(tries, ..)| *tries);
             self.pay_these(calls, due)
         });
@@ -126,12 +129,12 @@ impl Owed {
         for (_tries, name, value, rest) in due {
             match calls.release(&name, &value, rest).await {
                 Ok(Released::Freed) => {
-                    tracing::debug!(lock = %name, "released what was owed");
+                    tracing::debug!(lock = %name, "a pending release is done");
                     self.debts().remove(&value);
                 }
                 Ok(Released::NotHeld) => self.deny(&value),
                 Err(Fault::Refused(error @ LocksError::Misconfigured(_))) => {
-                    tracing::warn!(lock = %name, %error, "a release is left to the lease");
+                    tracing::warn!(lock = %name, %error, "Redis refuses a pending release; left to the lease");
                     self.debts().remove(&value);
                 }
                 Err(Fault::Unsent(_) | Fault::Unknown(_) | Fault::Refused(_)) => {
@@ -145,7 +148,7 @@ impl Owed {
     fn add(&self, name: &LockName, value: &str, rest: Duration) {
         let mut debts = self.debts();
         if OWED_MAX <= debts.len() {
-            tracing::warn!(lock = %name, "too many releases are owed; left to the lease");
+            tracing::warn!(lock = %name, "too many pending releases; left to the lease");
             return;
         }
         let rests_until = (!rest.is_zero()).then(|| Instant::now() + rest);
@@ -175,7 +178,7 @@ impl Owed {
 mod tests {
     use super::*;
 
-    /// The first answer may come before a claim that still stands in a connection that was given up.
+    /// A claim that is buffered in a closed connection may be executed after the first reply.
     #[test]
     fn g6_a_pending_release_is_not_given_up_after_one_denial() {
         let (owed, name) = (Owed::default(), LockName::named("job:1"));
@@ -183,7 +186,7 @@ mod tests {
         owed.promise(&name, "other", Duration::ZERO).keep();
         assert!(owed.is_owed("value") && !owed.is_owed("other"));
         owed.deny("value");
-        assert!(owed.is_owed("value"), "one answer is no proof");
+        assert!(owed.is_owed("value"), "one reply is no proof");
         owed.deny("value");
         assert!(!owed.is_owed("value"));
     }

@@ -1,13 +1,13 @@
-//! Calls about many locks: one pipeline to each Redis that has some of them, to all of them at once.
+//! Batch calls: one pipeline to each Redis node that stores some of the locks, to all nodes at
+//! once.
 //!
-//! A pipeline is written as it is answered: [`AHEAD`] portions of it are on their way. Redis reads
-//! whatever has come from a client and carries all of that out before it turns to the next client; so
-//! what has been sent and not answered is for how long others wait. And while Redis works on one
-//! portion the next is made.
+//! At most [`AHEAD`] chunks of a pipeline are in flight. Redis executes all input of a client
+//! before it turns to the next client, so the chunks in flight are the delay of other clients.
+//! While Redis executes one chunk, the caller builds the next.
 //!
-//! A script may touch one slot only, so on a Cluster there is a call for each slot in question; to a
-//! single Redis there is one for every [`LOCKS_PER_CALL`] locks. What is refused because its slot is
-//! elsewhere is sent on, and it alone. What one Redis does not answer spoils nothing of the others.
+//! A script may touch one slot only. So a Cluster gets one call for each slot, and a single Redis
+//! one call for every [`LOCKS_PER_CALL`] locks. A call that a node redirects is sent again, and
+//! only that call. A node without a reply does not affect the calls of other nodes.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -28,52 +28,53 @@ use crate::locks::redis::reply::unexpected;
 use crate::locks::redis::scripts::{LOCKS_PER_CALL, Script, pipeline};
 use crate::locks::types::LocksError;
 
-/// How often a call is sent on: to where the slot is, and then, if it is on its way and its locks
-/// are divided, for each of them alone to the one place and to the other.
+/// Passes of a call: redirects to the owner of the slot, and then, while the slot migrates, each
+/// lock alone to the source or to the target.
 const PASSES_MAX: u32 = 5;
-/// Portions of a pipeline that are on their way: enough for Redis to have one to go on with.
+/// Chunks in flight: enough for Redis to always have the next.
 const AHEAD: usize = 2;
 
-/// Some of what goes to one Redis, and what came of it.
+/// A chunk of the calls to one node, and its result.
 type Portion = (Vec<Errand>, Result<Answer, Fault>);
 
-/// One call: the locks in it, by position.
+/// One call, with its locks by position.
 #[derive(Debug)]
 pub(in crate::locks) struct Errand {
     slot: u16,
     at: Vec<usize>,
-    /// Where it was sent on to, for this once.
+    /// The node that an `ASK` reply named, for this pass.
     asking: Option<Arc<Node>>,
 }
 
-/// What is to be done about each of some locks.
+/// The operation of a batch on each lock.
 pub(in crate::locks) struct Order<'a, A: Fn(&[usize], &mut Pipeline)> {
     pub(in crate::locks) script: &'a Script,
     pub(in crate::locks) lane: Lane,
-    /// Adds the call for these positions: one answer, and others that are ignored.
+    /// Adds the call for these positions: one command with a reply, and others whose replies are
+    /// ignored.
     pub(in crate::locks) add: A,
     pub(in crate::locks) deadline: Instant,
 }
 
-/// Which connection to a node.
+/// The connection to a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::locks) enum Lane {
     Calls,
     Renewals,
 }
 
-/// What came of it.
+/// The result of a batch.
 #[derive(Debug, Default)]
 pub(in crate::locks) struct Answers {
-    /// When the first was sent.
+    /// When the first chunk was sent.
     pub(in crate::locks) sent_at: Option<Instant>,
     pub(in crate::locks) replies: Vec<(Vec<usize>, Value)>,
-    /// Why the others have none.
+    /// Why the other calls have no reply.
     pub(in crate::locks) fault: Option<LocksError>,
 }
 
 impl Calls {
-    /// Sends each errand to where it belongs, and on from there.
+    /// Sends each call to its node, and follows redirects.
     pub(in crate::locks) async fn run<A>(
         &self,
         mut errands: Vec<Errand>,
@@ -104,7 +105,7 @@ impl Calls {
         answers
     }
 
-    /// What one node answered, by errand. Gives those that are to be sent again.
+    /// Collects one node's replies by call. Returns the calls to send again.
     fn sort_out(
         &self,
         node: &Node,
@@ -134,7 +135,7 @@ impl Calls {
         again
     }
 
-    /// What follows from a refusal: errands to be sent again.
+    /// Handles an error reply. Returns the calls to send again.
     fn send_on(
         &self,
         node: &Node,
@@ -149,7 +150,7 @@ impl Calls {
         match cluster.turn(node, errand.slot, error) {
             Turn::Elsewhere => vec![Errand { asking: None, ..errand }],
             Turn::Asking(there) => vec![Errand { asking: Some(there), ..errand }],
-            // The slot is on its way, and some of these are here and some there.
+            // The slot migrates: the source has some of these locks and the target the others.
             Turn::Later(_) if 1 < errand.at.len() => {
                 let alone = |at: &usize| Errand { slot: errand.slot, at: vec![*at], asking: None };
                 errand.at.iter().map(alone).collect()
@@ -161,7 +162,7 @@ impl Calls {
         }
     }
 
-    /// Which errands go where.
+    /// Groups the calls by node.
     async fn by_node(
         &self,
         errands: Vec<Errand>,
@@ -210,8 +211,9 @@ impl Calls {
 }
 
 impl<A: Fn(&[usize], &mut Pipeline)> Order<'_, A> {
-    /// Sends some errands in one pipeline. `waits` for a connection that is lost, or fails at once
-    /// for lack of it: one of several must not keep the others, and its return is told.
+    /// Sends calls in one pipeline. With `waits` it waits for a lost connection to reopen.
+    /// Otherwise it fails at once: one of several nodes must not delay the others, and a reconnect
+    /// is notified.
     async fn send(
         &self,
         node: Arc<Node>,
@@ -231,14 +233,14 @@ impl<A: Fn(&[usize], &mut Pipeline)> Order<'_, A> {
         (node, answers)
     }
 
-    /// Makes one portion and sends it.
+    /// Builds and sends one chunk.
     async fn send_portion(&self, link: &Link, number: usize, portion: Vec<Errand>) -> Portion {
         if self.deadline <= Instant::now() {
             let why = LocksError::Unavailable("Redis does not answer".to_owned());
             return (portion, Err(Fault::Unsent(why)));
         }
         let mut request = pipeline();
-        // The others follow it on the same connection.
+        // The later chunks follow on the same connection.
         if number == 0 {
             self.script.load(&mut request);
         }
@@ -258,7 +260,7 @@ impl Answers {
     }
 }
 
-/// Divides a pipeline into portions of [`LOCKS_PER_CALL`] locks or a few more.
+/// Splits a pipeline into chunks of [`LOCKS_PER_CALL`] locks or a few more.
 fn portions(errands: Vec<Errand>) -> Vec<Vec<Errand>> {
     let mut portions = Vec::new();
     let (mut portion, mut locks) = (Vec::new(), 0);
@@ -276,8 +278,8 @@ fn portions(errands: Vec<Errand>) -> Vec<Vec<Errand>> {
     portions
 }
 
-/// One errand for locks that are alike in what the call is about, and not too many: in the order
-/// of the first of each.
+/// Groups locks with the same slot and key into calls of at most [`LOCKS_PER_CALL`], in the order
+/// of the first lock of each call.
 pub(in crate::locks) fn errands<K: Copy + Eq + Hash>(
     locks: impl Iterator<Item = (usize, (u16, K))>,
 ) -> Vec<Errand> {
@@ -285,7 +287,7 @@ pub(in crate::locks) fn errands<K: Copy + Eq + Hash>(
     let mut by_key: HashMap<(u16, K), usize> = HashMap::new();
     let mut last: Option<((u16, K), usize)> = None;
     for (at, key) in locks {
-        // Neighbours are alike more often than not, and on a single Redis nearly always.
+        // Neighbours usually share a key, and on a single Redis nearly always.
         let place = match last {
             Some((last_key, place)) if last_key == key => Some(place),
             _ => by_key.get(&key).copied(),
@@ -312,7 +314,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_call_has_locks_of_one_slot_and_one_lease_and_not_too_many() {
+    fn a_batch_call_has_locks_of_one_slot_and_one_lease_and_a_bounded_size() {
         let keys = [(1, 'a'), (1, 'a'), (2, 'a'), (1, 'b'), (1, 'a'), (2, 'a')];
         let got = errands(keys.into_iter().enumerate());
         let at: Vec<_> = got.iter().map(|errand| (errand.slot, errand.at.clone())).collect();

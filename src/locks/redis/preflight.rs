@@ -1,4 +1,4 @@
-//! Whether Redis is fit to keep locks.
+//! Preflight: the checks that a Redis must pass before the server grants locks in it.
 
 use std::sync::Arc;
 
@@ -18,12 +18,13 @@ use crate::locks::redis::reply;
 use crate::locks::redis::scripts::{FENCE_END, Scripts, pipeline};
 use crate::locks::types::LocksError;
 
-/// The oldest version that the tests run on. Others that speak its protocol name it, or a later
-/// one, as theirs.
+/// The oldest version that the tests run on. Compatible servers report it, or a later one, as
+/// theirs.
 const OLDEST: u32 = 7;
 
-/// Asks Redis what it is, tries what it permits, and says in one line what is wrong; on a Cluster,
-/// each of its primaries. Gives how far the clock is ahead of ours that is off most.
+/// Checks the configuration of Redis, exercises its permissions, and reports a fault in one line.
+/// On a Cluster it checks each primary. Returns the largest offset of a clock that is ahead of this
+/// server's, or behind it (negative).
 pub(in crate::locks) async fn check(
     calls: &Calls,
     server: NodeId,
@@ -68,7 +69,7 @@ async fn check_primary(
     rehearse(node, scripts, keys, server).await
 }
 
-/// What a Redis tells of itself.
+/// The `INFO` of a node.
 async fn info(node: &Node) -> Result<String, LocksError> {
     let mut request = pipeline();
     for section in ["server", "replication", "memory"] {
@@ -85,7 +86,8 @@ async fn info(node: &Node) -> Result<String, LocksError> {
     Ok(info)
 }
 
-/// Tries what it permits. Gives how far its clock is ahead of ours.
+/// Exercises the permissions that the scripts need. Returns how far the node's clock is ahead of
+/// this server's.
 async fn rehearse(
     node: &Node,
     scripts: &Scripts,
@@ -94,7 +96,7 @@ async fn rehearse(
 ) -> Result<TimeDelta, LocksError> {
     let (asked_at, began) = (Utc::now(), Instant::now());
     let mut request = pipeline();
-    // Whose answer counts here: without the right to load scripts, the next restart ends it all.
+    // The reply to `SCRIPT LOAD` counts: without that right no call works after the next restart.
     request.add_command(scripts.check.loading());
     request.add_command(scripts.check(keys, server));
     let reply = node.ask(&request).await?.into_iter().nth(1);
@@ -116,11 +118,12 @@ async fn rehearse(
     Ok(ahead(asked_at, theirs, answered_at))
 }
 
-/// The fault of one node among several.
+/// Adds the node's address to its fault.
 fn of_node(cluster: &Cluster, node: &Node, error: &LocksError) -> LocksError {
     let named = |why: &str| format!("{}: {why}", node.address);
     match error {
-        // Not what we took it for: another is in its place, or has its slots, which is no fault.
+        // Another node has replaced it or owns its slots: the slot map is stale, and nothing is
+        // misconfigured.
         LocksError::Misconfigured(why) if [REPLICA, CLUSTER].contains(&why.as_str()) => {
             cluster.is_stale();
             LocksError::Unavailable(named("it is not the primary of its slots any more"))
@@ -131,7 +134,7 @@ fn of_node(cluster: &Cluster, node: &Node, error: &LocksError) -> LocksError {
     }
 }
 
-/// How far a clock that was read between two moments of ours is outside of them.
+/// How far a clock is outside the interval of this server's clock in which it was read.
 fn ahead(before: DateTime<Utc>, theirs: DateTime<Utc>, after: DateTime<Utc>) -> TimeDelta {
     if theirs < before {
         theirs - before
@@ -142,8 +145,8 @@ fn ahead(before: DateTime<Utc>, theirs: DateTime<Utc>, after: DateTime<Utc>) -> 
     }
 }
 
-/// Whether that is fit. `other_mode` is what is wrong if it is part of a Cluster and should not be, or
-/// the other way round.
+/// Checks the `INFO` of a node. `other_mode` is the error of a Cluster node where a single Redis is
+/// expected, or the reverse.
 fn judge(info: &str, other_mode: &str) -> Result<(), LocksError> {
     let field = |name: &str| {
         info.lines().find_map(|line| line.trim_end().strip_prefix(name)?.strip_prefix(':'))

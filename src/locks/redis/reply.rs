@@ -1,7 +1,7 @@
-//! What the scripts answer, in our words.
+//! Parses the replies of the scripts.
 //!
-//! Answers come from another program and are read as such: anything unexpected is an error, never
-//! a guess.
+//! Replies come from another program: an unexpected reply is an error, and the parser assumes
+//! nothing.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use crate::locks::redis::error::Fault;
 use crate::locks::redis::wait_queue::{Standing, Turn};
 use crate::locks::types::{Claimed, Grant, Holder, InLine, LocksError, Owner, Released};
 
-/// The answer of `claim.lua`; none if the lock is left to a holder who may come back.
+/// Parses the reply of `claim.lua`; `None` during the reassert grace of the lock.
 pub(in crate::locks) fn claimed(reply: &Value, sent_at: Instant) -> Result<Option<Claimed>, Fault> {
     match standing(reply, sent_at)? {
         Standing::Granted(grant) => Ok(Some(Claimed::Granted(grant))),
@@ -24,7 +24,7 @@ pub(in crate::locks) fn claimed(reply: &Value, sent_at: Instant) -> Result<Optio
     }
 }
 
-/// The answer of `claim.lua` to somebody who waits.
+/// Parses the reply of `claim.lua` to a waiter.
 pub(in crate::locks) fn standing(reply: &Value, sent_at: Instant) -> Result<Standing, Fault> {
     match reply {
         Value::Array(fields) if matches!(fields.as_slice(), [Value::Int(-1)]) => {
@@ -34,7 +34,7 @@ pub(in crate::locks) fn standing(reply: &Value, sent_at: Instant) -> Result<Stan
     }
 }
 
-/// The answer of `release.lua`.
+/// Parses the reply of `release.lua`.
 pub(in crate::locks) fn released(reply: &Value) -> Result<Released, LocksError> {
     match integer(reply) {
         Some(1) => Ok(Released::Freed),
@@ -43,7 +43,7 @@ pub(in crate::locks) fn released(reply: &Value) -> Result<Released, LocksError> 
     }
 }
 
-/// The answer of `renew.lua` and `reassert.lua`: one byte for each of `asked`.
+/// Parses the reply of `renew.lua` and `reassert.lua`: one byte for each of `asked` locks.
 pub(in crate::locks) fn verdicts(reply: &Value, asked: usize) -> Result<&[u8], LocksError> {
     match reply {
         Value::BulkString(bytes) if bytes.len() == asked => Ok(bytes),
@@ -51,7 +51,7 @@ pub(in crate::locks) fn verdicts(reply: &Value, asked: usize) -> Result<&[u8], L
     }
 }
 
-/// The answer of `holders.lua`, for `asked` locks.
+/// Parses the reply of `holders.lua` for `asked` locks.
 pub(in crate::locks) fn holders(
     reply: &Value,
     asked: usize,
@@ -63,22 +63,23 @@ pub(in crate::locks) fn holders(
     rows.iter().map(|row| holder(row).ok_or_else(unexpected)).collect()
 }
 
-/// The message of `wait_queue.lua` to who has been handed a lock, and that one's value.
+/// Parses the hand-over message of `wait_queue.lua`: the waiter's value, fence and time of the
+/// grant.
 pub(in crate::locks) fn turn(message: &[u8]) -> Option<(&str, Turn)> {
     let message = std::str::from_utf8(message).ok()?;
-    // The value is the last: what is in it is the claimant's business.
+    // The value is last, because a claimant chooses its text.
     let mut words = message.splitn(3, ' ');
     let fence = Fence(words.next()?.parse().ok()?);
     let since = DateTime::from_timestamp_micros(words.next()?.parse().ok()?)?;
     Some((words.next()?, Turn { fence, since }))
 }
 
-/// The answer of `batch.lua` to whether a lock was still held.
+/// Parses the reply of `batch.lua` to a renewal: whether the lock was still held.
 pub(in crate::locks) fn was_held(reply: &Value) -> Result<bool, LocksError> {
     released(reply).map(|released| released == Released::Freed)
 }
 
-/// The answer of `waiters.lua`.
+/// Parses the reply of `waiters.lua`.
 pub(in crate::locks) fn behind(reply: &Value) -> Result<Vec<InLine>, LocksError> {
     let Value::Array(rows) = reply else { return Err(unexpected()) };
     let read = |row: &Value| {
@@ -90,13 +91,13 @@ pub(in crate::locks) fn behind(reply: &Value) -> Result<Vec<InLine>, LocksError>
     rows.iter().map(|row| read(row).ok_or_else(unexpected)).collect()
 }
 
-/// The value was released before.
+/// The error of a claim whose value was released before.
 pub(in crate::locks) fn spent() -> LocksError {
     let why = "the value of this claim was released already: claim with a new one";
     LocksError::Unavailable(why.to_owned())
 }
 
-/// Redis said something that our scripts do not say.
+/// The error of a reply that no script of Galley returns.
 pub(in crate::locks) fn unexpected() -> LocksError {
     LocksError::Unavailable("Redis gave an unexpected answer".to_owned())
 }
@@ -136,7 +137,7 @@ fn read_standing(reply: &Value, sent_at: Instant) -> Option<Standing> {
     }
 }
 
-/// A holder or nobody; `None` when it is neither.
+/// Parses a holder or its absence; `None` if the row is neither.
 fn holder(row: &Value) -> Option<Option<Holder>> {
     let fields = match row {
         Value::Nil | Value::Boolean(false) => return Some(None),
@@ -146,9 +147,9 @@ fn holder(row: &Value) -> Option<Option<Holder>> {
     let [value, ttl, waiting, told @ ..] = fields else { return None };
     let waiting = usize::try_from(integer(waiting)?).ok()?;
     let Value::BulkString(value) = value else { return None };
-    // Ours are plain; one that was set by hand need not be.
+    // Galley's values are plain text; an operator's may be any bytes.
     let value = String::from_utf8_lossy(value).into_owned();
-    // Below zero: the key was set by hand and never ends.
+    // A negative TTL: an operator set the key, without an expiry.
     let ttl = u64::try_from(integer(ttl)?).map_or(Duration::MAX, Duration::from_millis);
     let holder = match told {
         [fence, user, name, node, since] => Holder {

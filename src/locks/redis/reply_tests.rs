@@ -1,4 +1,4 @@
-//! Answers that no script of ours gives: an error each, and never a panic or a guess.
+//! Replies that no script of Galley returns: each is an error, and no parser panics or guesses.
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngSeed, TestRunner};
@@ -9,11 +9,11 @@ use crate::locks::redis::reply::{
     behind, claimed, holders, released, standing, turn, verdicts, was_held,
 };
 
-/// Runs so many cases, from the seed of a run that failed if one is given.
+/// Runs this many cases. `GALLEY_SEED` replays a run that failed.
 fn runner(cases: u32) -> TestRunner {
     let given = std::env::var("GALLEY_SEED").ok().and_then(|seed| seed.parse().ok());
     let seed = given.unwrap_or_else(|| getrandom::u64().expect("a random seed"));
-    #[expect(clippy::print_stderr, reason = "whoever sees this test fail wants to see it again")]
+    #[expect(clippy::print_stderr, reason = "the seed replays a failed run")]
     {
         eprintln!("replay with GALLEY_SEED={seed}");
     }
@@ -21,7 +21,7 @@ fn runner(cases: u32) -> TestRunner {
     TestRunner::new(Config { cases, failure_persistence: None, rng_seed, ..Config::default() })
 }
 
-/// A word that an answer may hold, or that somebody put in its place.
+/// A field of a reply, valid or arbitrary.
 fn word() -> impl Strategy<Value = Value> {
     let text = |text: &str| Value::BulkString(text.as_bytes().to_vec());
     prop_oneof![
@@ -33,7 +33,7 @@ fn word() -> impl Strategy<Value = Value> {
         any::<bool>().prop_map(Value::Boolean),
         Just(Value::Nil),
         Just(Value::Okay),
-        // What the scripts themselves say.
+        // Fields that the scripts return.
         Just(text("usr_1")),
         Just(text("node_0123456789abcdef0123456789abcdef")),
         any::<i64>().prop_map(move |number| text(&number.to_string())),
@@ -52,7 +52,7 @@ fn reply() -> impl Strategy<Value = Value> {
 }
 
 #[test]
-fn g12_whatever_redis_answers_is_read_as_something_or_as_an_error() {
+fn g12_any_reply_of_redis_is_parsed_or_is_an_error() {
     let now = Instant::now();
     runner(6_000)
         .run(&(reply(), 0..4_usize), |(reply, asked)| {
@@ -73,7 +73,7 @@ fn g12_whatever_redis_answers_is_read_as_something_or_as_an_error() {
 }
 
 #[test]
-fn g12_whatever_is_told_to_who_waits_is_a_turn_or_nothing() {
+fn g12_any_hand_over_message_is_parsed_or_ignored() {
     let near = "[0-9]{0,24} -?[0-9]{0,24} .{0,16}".prop_map(String::into_bytes);
     let bytes = prop_oneof![prop::collection::vec(any::<u8>(), 0..64), near];
     runner(6_000)

@@ -1,4 +1,4 @@
-//! The scripts, and how they are called.
+//! The Lua scripts and their calls.
 
 use std::time::Duration;
 
@@ -15,14 +15,14 @@ use crate::locks::redis::server_identity::{Acquaintance, RETURN_GRACE};
 use crate::locks::redis::wait_queue::{LINE_DEADLINE, LINE_MAX, Waiter};
 use crate::locks::types::{Claim, Held, Over, Owner};
 
-/// Locks in one call of the renewal script. A call holds Redis for itself: some 0.3 ms at this
-/// size. Larger calls gain nothing.
+/// Locks in one call of the renewal script. A call blocks Redis for some 0.3 ms at this size.
+/// Larger calls gain nothing.
 pub(in crate::locks) const LOCKS_PER_CALL: usize = 250;
 
-/// The first fence that is never minted: the scripts count in doubles, which are exact up to 2^53.
+/// The first fence that no script mints: Lua counts in doubles, which are exact up to 2^53.
 pub(in crate::locks) const FENCE_END: i64 = 1 << 53;
 
-/// Both scripts as functions, and who calls them.
+/// `claim.lua` and `release.lua` as functions, then `batch.lua`, which calls them.
 const SEVERAL: &str = concat!(
     "local function claim(KEYS, grace, remembers, value, ttl, floor, owner, from, whose, server, came)\n",
     include_str!("lua/wait_queue.lua"),
@@ -34,7 +34,7 @@ const SEVERAL: &str = concat!(
     include_str!("lua/batch.lua"),
 );
 
-/// A script and the hash that Redis knows it by.
+/// A script and its SHA-1 for `EVALSHA`.
 #[derive(Debug)]
 pub(in crate::locks) struct Script {
     pub(in crate::locks) source: String,
@@ -44,9 +44,9 @@ pub(in crate::locks) struct Script {
 /// All scripts.
 #[derive(Debug)]
 pub(in crate::locks) struct Scripts {
-    /// How keys are spelled where these are called.
+    /// The key format of this Redis: plain, or with a hash tag on a Cluster.
     pub(in crate::locks) spelling: Spelling,
-    /// Claims and releases, one or several at a time.
+    /// Claims, releases and single renewals, in batches.
     pub(in crate::locks) several: Script,
     pub(in crate::locks) renew: Script,
     pub(in crate::locks) reassert: Script,
@@ -61,9 +61,9 @@ impl Script {
         Self { hash: redis::Script::new(&source).get_hash().to_owned(), source }
     }
 
-    /// Makes Redis know the script, in the same pipeline as the calls that follow: after a
-    /// `SCRIPT FLUSH` or an empty restart they would all be refused, and a pipeline of renewals
-    /// cannot be picked apart to repeat some of it. The answer is left out of the replies.
+    /// Adds `SCRIPT LOAD` to the pipeline of the calls that follow. After `SCRIPT FLUSH` or an
+    /// empty restart Redis refuses each call of an unknown script, and the caller cannot repeat
+    /// part of a renewal pipeline. The reply is not among the replies.
     pub(in crate::locks) fn load(&self, pipeline: &mut Pipeline) {
         #[cfg(feature = "broken")]
         if broken::loads_no_script() {
@@ -72,14 +72,14 @@ impl Script {
         pipeline.add_command(self.loading()).ignore();
     }
 
-    /// The command that does so.
+    /// The `SCRIPT LOAD` command.
     pub(in crate::locks) fn loading(&self) -> Cmd {
         let mut load = redis::cmd("SCRIPT");
         load.arg("LOAD").arg(&self.source);
         load
     }
 
-    /// The beginning of a call: `keys` keys and then the arguments are to follow.
+    /// The beginning of a call; the caller appends `keys` keys and then the arguments.
     fn call(&self, keys: usize) -> Cmd {
         let mut call = redis::cmd("EVALSHA");
         call.arg(&self.hash).arg(keys);
@@ -103,7 +103,8 @@ impl Scripts {
         scripts
     }
 
-    /// Makes Redis know the one that does not come along with its calls, and tell who it is.
+    /// The greeting of a connection: loads the script that its calls do not load, and queries the
+    /// server identity.
     pub(in crate::locks) fn greeting(&self) -> Pipeline {
         let mut pipeline = pipeline();
         self.several.load(&mut pipeline);
@@ -113,8 +114,8 @@ impl Scripts {
         pipeline
     }
 
-    /// Claims and releases in one call, of one lock each. All their keys are in it: on a Cluster they
-    /// are of one slot.
+    /// Claims, releases and single renewals in one call, one lock each. On a Cluster all keys have
+    /// one slot.
     pub(in crate::locks) fn several<'a>(
         &self,
         items: impl Iterator<Item = &'a Item> + Clone,
@@ -136,7 +137,7 @@ impl Scripts {
         call
     }
 
-    /// A claim, by somebody who waits or does not.
+    /// A claim, with or without a place in the wait queue.
     pub(in crate::locks) fn claim(&self, claim: &Claim, waiter: Option<&Waiter>) -> Item {
         let (from, whose) = match &claim.over {
             Over::Nobody => ("nobody", ""),
@@ -150,7 +151,7 @@ impl Scripts {
             .text(millis(claim.ttl))
             .text(claim.floor.0)
             .packed(&packed(&claim.owner));
-        // What is as usual is left out at the end.
+        // Trailing arguments with their usual value are omitted.
         if waiter.is_some() || claim.over != Over::Nobody {
             args.text(from).text(whose);
         }
@@ -160,7 +161,7 @@ impl Scripts {
         Item { name: claim.name.clone(), args }
     }
 
-    /// A release; the lock stays taken for `rest`.
+    /// A release; the lock stays unavailable for `rest`.
     pub(in crate::locks) fn release(&self, name: &LockName, value: &str, rest: Duration) -> Item {
         let mut args = Packed::new();
         args.text("release").text(value);
@@ -170,14 +171,14 @@ impl Scripts {
         Item { name: name.clone(), args }
     }
 
-    /// Lets one lease run anew.
+    /// The renewal of one lease.
     pub(in crate::locks) fn keep(&self, held: &Held, ttl: Duration) -> Item {
         let mut args = Packed::new();
         args.text("keep").text(&held.value).text(millis(ttl));
         Item { name: held.name.clone(), args }
     }
 
-    /// Renews locks of one TTL.
+    /// A renewal of locks with one TTL.
     pub(in crate::locks) fn renew(&self, held: &[(&Held, Duration)]) -> Cmd {
         let mut call = self.renew.call(held.len());
         for (held, _ttl) in held {
@@ -190,7 +191,7 @@ impl Scripts {
         call
     }
 
-    /// Puts back locks of one TTL.
+    /// A reassertion of locks with one TTL.
     pub(in crate::locks) fn reassert(&self, held: &[(&Held, Duration)]) -> Cmd {
         let mut call = self.reassert.call(5 * held.len());
         for (held, _ttl) in held {
@@ -206,14 +207,14 @@ impl Scripts {
         call
     }
 
-    /// Tries everything once with `keys`, as `server`.
+    /// Exercises the commands of all scripts with `keys`, as `server`.
     pub(in crate::locks) fn check(&self, keys: &[String; 2], server: NodeId) -> Cmd {
         let mut call = self.check.call(2);
         call.arg(keys).arg(release_channel(server));
         call
     }
 
-    /// Who waits for a lock.
+    /// A query of a lock's waiters.
     pub(in crate::locks) fn behind(&self, name: &LockName, most: usize) -> Cmd {
         let [_lock, _grant, line, due, waiting] = name.keys(self.spelling);
         let mut call = self.behind.call(3);
@@ -232,7 +233,7 @@ impl Scripts {
     }
 }
 
-/// With the numbers that stand before `wait_queue.lua`.
+/// The source of the batch script, with the constants that `wait_queue.lua` reads.
 fn several() -> String {
     let (kept, deadline) = (millis(GRANT_KEPT_FOR), millis(LINE_DEADLINE));
     let back = millis(RETURN_GRACE);
@@ -242,14 +243,14 @@ fn several() -> String {
     )
 }
 
-/// A pipeline whose answers are looked at one by one: an error in one does not hide the others.
+/// A pipeline with separate replies: an error in one does not hide the others.
 pub(in crate::locks) fn pipeline() -> Pipeline {
     let mut pipeline = redis::pipe();
     pipeline.ignore_errors();
     pipeline
 }
 
-/// As the scripts keep it; an empty pass for none, which no pass is.
+/// An owner in the scripts' format. An empty reclaim token means none; no token is empty.
 fn packed(owner: &Owner) -> Packed {
     let mut packed = Packed::new();
     packed.text(owner.user.id.as_str()).text(&owner.user.name).text(owner.node);
@@ -257,17 +258,17 @@ fn packed(owner: &Owner) -> Packed {
     packed
 }
 
-/// The TTL that all of these have.
+/// The common TTL of these locks.
 fn only_ttl(held: &[(&Held, Duration)]) -> u64 {
     held.first().map_or(1, |(_held, ttl)| millis(*ttl))
 }
 
-/// Whole milliseconds, at least one: Redis refuses a lifetime of none.
+/// Whole milliseconds, at least one: Redis refuses a TTL of zero.
 pub(in crate::locks) fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX).max(1)
 }
 
-/// The same, and 0 for none: less than a millisecond is not none.
+/// Like [`millis`], but 0 for a zero duration only.
 fn millis_or_none(duration: Duration) -> u64 {
     if duration.is_zero() { 0 } else { millis(duration) }
 }

@@ -1,22 +1,23 @@
-//! Which Redis is at the other end of a new connection, and what follows from that. Each node has
-//! one of these.
+//! The server identity of a Redis node, read on each new connection. It has two uses.
 //!
-//! *It may have come back empty.* Then it has forgotten who holds its locks, and the holders say so
-//! again as soon as they are connected to it. Until they have had the time to, a lock of which it
-//! knows nothing is given to no newcomer. There are two signs of it. It is another run than the one
-//! that this process spoke to before, or a node of a Cluster that came in the place of another, which
-//! may not have told it all; that counts for every lock. Or it has only just started, and
-//! this process as well, which therefore knows of no other run; that counts for locks of which the
-//! database knows that they were given before, by the floor of the claim. Others are given at once:
-//! a first start has nobody to wait for.
+//! *Detection of an empty restart.* A Redis that restarted empty does not know the holders of its
+//! locks; they reassert as soon as they reconnect. During the reassert grace no claim acquires a
+//! lock that a holder may reassert. There are two signs of such a restart:
 //!
-//! That time begins with the first call that is carried out: a node of a Cluster that has just started
-//! refuses everything for two seconds, also to those who come back.
+//! - The run differs from the run that this process observed before, or a Cluster node replaced
+//!   another one, which may not have replicated all its data to it. The grace then holds for every
+//!   lock.
+//! - Redis has only just started, and so has this process, which therefore knows no earlier run.
+//!   The grace then holds for locks that were granted before: the floor of the claim is above zero.
+//!   Other locks are granted at once, because at a first start no holder can reassert.
 //!
-//! *The last connection may still hold a claim.* One that was given up can be stuck on its way, and
-//! be delivered when its value is no longer known to be spent. So each connection has Redis end the
-//! one before it, as the first thing it does: what was not carried out by then never is, and what
-//! was is taken back by the release that follows ([`crate::locks::redis::pending_releases`]).
+//! The grace begins with the first call that Redis executes: a Cluster node that has just started
+//! refuses all calls for two seconds, also those of holders.
+//!
+//! *The end of the previous connection.* A closed connection may still buffer a claim, and Redis
+//! may execute it after the value's release is forgotten. So the first command of each connection
+//! kills the previous one. A claim that Redis has not executed by then never is; the pending
+//! release frees an executed one ([`crate::locks::redis::pending_releases`]).
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -29,11 +30,11 @@ use crate::domain::fence::Fence;
 use crate::locks::redis::node::Coming;
 use crate::locks::redis::scripts::pipeline;
 
-/// For how long a Redis that came back empty is left to those who held its locks. They try to
-/// connect every half a second, and renew at once when they are.
+/// The reassert grace: time for the holders after an empty restart. They try to connect every half
+/// second, and renew at once after that.
 pub(in crate::locks) const RETURN_GRACE: Duration = Duration::from_secs(2);
 
-/// What this process knows of the Redis that it speaks to.
+/// The identity of one Redis node, as this process knows it.
 #[derive(Debug)]
 pub(in crate::locks) struct Acquaintance {
     coming: Coming,
@@ -43,44 +44,45 @@ pub(in crate::locks) struct Acquaintance {
 #[derive(Debug, Default)]
 struct Known {
     met: Option<Met>,
-    /// For how long holders of any lock may come back.
+    /// The grace of any lock.
     any: Grace,
-    /// For how long holders may of which only the database knows.
+    /// The grace of locks that only the database knows.
     given: Grace,
 }
 
-/// A time in which holders may come back.
+/// A time in which holders reassert.
 #[derive(Clone, Copy, Debug, Default)]
 enum Grace {
     #[default]
     None,
-    /// As long as this, from the first call on that is carried out.
+    /// This long, from the first executed call.
     Ahead(Duration),
     Until(Instant),
 }
 
-/// A Redis that was met.
+/// An observed run of Redis.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Met {
-    /// Another after each start.
+    /// The run id; it changes at each start.
     run: String,
-    /// What it calls the connection.
+    /// The id of the connection.
     connection: Option<i64>,
 }
 
 impl Acquaintance {
-    /// With somebody who is not met yet.
+    /// An identity without an observed run.
     pub(in crate::locks) fn new(coming: Coming) -> Self {
         Self { coming, known: Mutex::default() }
     }
 
-    /// Asks Redis who it is; to be sent before anything else, and the answers given to
-    /// [`Self::meet`].
+    /// Adds the queries of the identity. They precede all other commands; [`Self::meet`] takes
+    /// their replies.
     pub(in crate::locks) fn ask(pipeline: &mut Pipeline) {
         pipeline.cmd("INFO").arg("server").cmd("CLIENT").arg("ID");
     }
 
-    /// Reads who it is, and ends the connection before this one. Nothing of it has to be permitted.
+    /// Stores the observed run and kills the previous connection. Works, with less safety, if Redis
+    /// permits none of these commands.
     pub(in crate::locks) async fn meet(
         &self,
         answers: &[RedisResult<Value>],
@@ -90,27 +92,25 @@ impl Acquaintance {
         let mut last = pipeline();
         last.add_command(end);
         let answers: Vec<RedisResult<Value>> = last.query_async(connection).await?;
-        // That there is no such connection any more is the usual answer.
+        // The usual reply is that the connection does not exist any more.
         let refused = answers.iter().filter_map(|answer| answer.as_ref().err());
         let not_permitted = ErrorKind::Server(ServerErrorKind::NoPerm);
         if refused.into_iter().any(|error| error.kind() == not_permitted) {
             tracing::warn!(
-                "Redis does not permit to end the connection before this one: allow the user \
-                 +client|kill, or a claim that is stuck there may be carried out much later"
+                "Redis does not permit this server to kill its previous connection: allow the user \
+                 +client|kill, or Redis may execute a claim that is buffered there much later"
             );
         }
         Ok(())
     }
 
-    /// For how long the holder of a lock may still come back of which Redis knows nothing, if it is
-    /// claimed with this floor.
+    /// The reassert grace of a lock without a grant in Redis, for a claim with this floor.
     pub(in crate::locks) fn grace(&self, floor: Fence) -> Duration {
         let [any, given] = self.graces().unwrap_or_default();
         if floor == Fence::ZERO { any } else { given }
     }
 
-    /// For how long holders may come back to any lock, and to one whose floor says that it was given
-    /// before; none if that time is over.
+    /// The graces of any lock, and of a lock whose floor is above zero; `None` when both are over.
     pub(in crate::locks) fn graces(&self) -> Option<[Duration; 2]> {
         let known = self.known();
         let any = known.any.left();
@@ -118,15 +118,15 @@ impl Acquaintance {
         graces.iter().any(|grace| !grace.is_zero()).then_some(graces)
     }
 
-    /// It has carried out a call.
+    /// Redis executed a call: the graces begin.
     pub(in crate::locks) fn serves(&self) {
         let mut known = self.known();
         known.any.begin();
         known.given.begin();
     }
 
-    /// Notes who it is. Gives the command that ends the connection before this one, if there was
-    /// one to the same Redis: another one numbers its connections anew.
+    /// Stores the run. Returns the command that kills the previous connection, if that was to the
+    /// same run: another run numbers its connections anew.
     fn learn(&self, answers: &[RedisResult<Value>]) -> Option<Cmd> {
         let info: String = answer(answers.first())?;
         let field = |name: &str| {
@@ -147,7 +147,7 @@ impl Acquaintance {
             }
             None | Some(_) => {
                 tracing::warn!(
-                    "this is another Redis than before: its locks wait for who had them"
+                    "this is another run of Redis than before: new grants wait until holders reassert"
                 );
                 known.any = Grace::Ahead(RETURN_GRACE);
             }
@@ -176,7 +176,7 @@ impl Grace {
     }
 }
 
-/// What was answered, if that was what was asked for.
+/// The reply as `T`, if it is that.
 fn answer<T: FromRedisValue>(answer: Option<&RedisResult<Value>>) -> Option<T> {
     redis::from_redis_value_ref(answer?.as_ref().ok()?).ok()
 }
@@ -190,13 +190,13 @@ mod tests {
         [Ok(Value::BulkString(info.into_bytes())), Ok(Value::Int(connection))]
     }
 
-    /// The graces of a lock that may never have been given, and of one that was.
+    /// The graces of a lock without and with an earlier grant.
     fn graces(it: &Acquaintance) -> (Duration, Duration) {
         (it.grace(Fence::ZERO), it.grace(Fence(1)))
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_redis_that_was_never_met_keeps_only_what_was_given_before_and_only_if_it_is_young() {
+    async fn a_young_redis_has_a_grace_only_for_locks_that_were_granted_before() {
         for (uptime, grace) in [(0, 2), (1, 1), (2, 0), (86_400, 0)] {
             let it = Acquaintance::new(Coming::First);
             assert_eq!(graces(&it), (Duration::ZERO, Duration::ZERO));
@@ -206,12 +206,12 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn another_run_is_left_to_its_holders_however_long_it_has_been_running() {
+    async fn another_run_has_the_reassert_grace_whatever_its_uptime() {
         let it = Acquaintance::new(Coming::First);
         it.learn(&answers("a", 9, 1));
-        // As after a failover: a connection of another Redis is not ours to end.
+        // As after a failover: the id belongs to another run, so no connection is killed.
         assert!(it.learn(&answers("b", 86_400, 7)).is_none());
-        // Nobody comes back before it does what it is told.
+        // The grace does not run before Redis executes a call.
         tokio::time::advance(RETURN_GRACE).await;
         assert_eq!(graces(&it), (RETURN_GRACE, RETURN_GRACE));
         it.serves();
@@ -223,18 +223,18 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_node_in_the_place_of_another_is_left_to_the_holders_of_that_one() {
+    async fn a_replacement_node_has_the_reassert_grace() {
         let it = Acquaintance::new(Coming::Later);
         assert!(it.learn(&answers("a", 86_400, 1)).is_none());
         assert_eq!(graces(&it), (RETURN_GRACE, RETURN_GRACE));
         it.serves();
         tokio::time::advance(RETURN_GRACE).await;
-        it.learn(&answers("a", 86_402, 2)).expect("the connection before is ended");
+        it.learn(&answers("a", 86_402, 2)).expect("the previous connection is killed");
         assert_eq!(graces(&it), (Duration::ZERO, Duration::ZERO));
     }
 
     #[tokio::test(start_paused = true)]
-    async fn the_connection_before_is_ended_where_it_is_the_same_redis() {
+    async fn the_previous_connection_to_the_same_run_is_killed() {
         let it = Acquaintance::new(Coming::First);
         it.learn(&answers("a", 9, 4));
         let kill = it.learn(&answers("a", 9, 5)).expect("a command");
@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_redis_that_does_not_tell_is_taken_as_it_is() {
+    async fn a_redis_without_identity_has_no_grace() {
         let it = Acquaintance::new(Coming::First);
         let refused = || Err(redis::RedisError::from(std::io::Error::other("no right")));
         for answers in [vec![], vec![refused(), Ok(Value::Int(1))], vec![Ok(Value::Nil)]] {

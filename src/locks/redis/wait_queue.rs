@@ -1,9 +1,9 @@
-//! The waiting line: its terms, and how this process's waiters are woken.
+//! The wait queue: its terms, and how this process wakes its waiters.
 //!
-//! The line itself is kept with the lock (`wait_queue.lua`, [`crate::locks::memory::table`]). Here is who of
-//! those in it wait in this process. Each has a bell; a server has one subscription, on which it
-//! is told which of its waiters was handed a lock, and under which fence. A bell that was missed is no
-//! harm: each waiter looks for itself before its deadline in the line, and finds what it was given.
+//! The backend stores the queue with its lock (`wait_queue.lua`, [`crate::locks::memory::table`]).
+//! This module holds the waiters of this process. Each has a wake-up slot. The server has one
+//! subscription; a message names the waiter that was handed a lock, and the fence. A lost message
+//! is harmless: each waiter polls before its entry expires, and finds its grant.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -16,46 +16,46 @@ use crate::domain::fence::Fence;
 use crate::domain::ids::NodeId;
 use crate::locks::types::{Grant, Holder};
 
-/// How long a waiter that says nothing is believed to live. It says something in half of that, so
-/// that one call may fail; a lost message costs no more than that half; and a dead waiter holds
-/// the others up for no longer than the whole.
+/// How long an entry lives without a poll. A waiter polls after half of that, so one call may fail.
+/// A lost message costs at most that half, and a dead waiter delays the others by at most the
+/// whole.
 pub(in crate::locks) const LINE_DEADLINE: Duration = Duration::from_secs(6);
-/// How long a waiter waits at the most before it looks for itself.
+/// The longest pause between two polls of a waiter.
 pub(in crate::locks) const LOOK_EVERY: Duration = Duration::from_secs(3);
-/// Waiters in one line. More are refused.
+/// Waiters of one lock. Further claimants are rejected.
 pub(in crate::locks) const LINE_MAX: usize = 1_000;
 
 const _: () = assert!(LOOK_EVERY.as_millis() * 2 <= LINE_DEADLINE.as_millis());
 
-/// What a waiter says of itself, each time that it looks.
+/// The arguments of a waiter's poll.
 #[derive(Clone, Debug)]
 pub(in crate::locks) struct Waiter {
-    /// The server to tell when the lock is its own.
+    /// The server to notify of a hand-over.
     pub(in crate::locks) server: NodeId,
-    /// When it first came, by the keeper's count; 0 the first time.
+    /// The time of its arrival by the backend's clock; 0 in its first poll.
     pub(in crate::locks) arrival: u64,
-    /// For how long the holder that it knows of may come back, should Redis have forgotten it.
+    /// The reassert grace for the holder that the waiter observed, if Redis has lost it.
     pub(in crate::locks) remembers: Duration,
 }
 
-/// What a waiter finds when it looks.
+/// The result of a poll.
 #[derive(Debug)]
 pub(in crate::locks) enum Standing {
-    /// It is its turn.
+    /// The lock was granted.
     Granted(Grant),
-    /// It stands in the line.
+    /// The claim is in the queue.
     InLine {
         /// 1 is next.
         position: usize,
         arrival: u64,
-        /// None if nobody is known to: Redis came back empty.
+        /// `None` if the holder is unknown: Redis restarted empty.
         holder: Option<Holder>,
     },
-    /// It does not wait, or the line is full.
+    /// The claim is not in the queue: it does not wait, or the queue is full.
     Refused(Option<Holder>),
 }
 
-/// What a waiter is told when a lock is handed to it.
+/// The content of a hand-over message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::locks) struct Turn {
     pub(in crate::locks) fence: Fence,
@@ -66,18 +66,18 @@ pub(in crate::locks) struct Turn {
 #[derive(Debug, Default)]
 pub(in crate::locks) struct Lobby {
     bells: Mutex<HashMap<String, Arc<Chime>>>,
-    /// How often this server has heard itself.
+    /// Received messages of this server to itself.
     echoes: watch::Sender<u64>,
 }
 
-/// What a bell says.
+/// The wake-up slot of a waiter: notification and hand-over.
 #[derive(Debug, Default)]
 struct Chime {
     rung: Notify,
     turn: Mutex<Option<Turn>>,
 }
 
-/// A waiter's bell. It hangs for as long as this lives.
+/// A waiter's registration, until it is dropped.
 #[derive(Debug)]
 pub(in crate::locks) struct Bell {
     lobby: Arc<Lobby>,
@@ -86,14 +86,15 @@ pub(in crate::locks) struct Bell {
 }
 
 impl Lobby {
-    /// Hangs up a bell. Before the line is entered, so that no message comes too early.
+    /// Registers a waiter. The waiter calls it before its first poll, so that no message precedes
+    /// it.
     pub(in crate::locks) fn enter(self: &Arc<Self>, value: &str) -> Bell {
         let chime = Arc::<Chime>::default();
         self.bells().insert(value.to_owned(), Arc::clone(&chime));
         Bell { lobby: Arc::clone(self), value: value.to_owned(), chime }
     }
 
-    /// Tells one waiter that the lock is its own.
+    /// Hands a lock over to one waiter.
     pub(in crate::locks) fn wake(&self, value: &str, turn: Turn) {
         if let Some(chime) = self.bells().get(value) {
             *chime.turn() = Some(turn);
@@ -101,17 +102,17 @@ impl Lobby {
         }
     }
 
-    /// Lets all look: messages may have been lost.
+    /// Wakes all waiters for a poll: messages may have been lost.
     pub(in crate::locks) fn wake_all(&self) {
         self.bells().values().for_each(|chime| chime.rung.notify_one());
     }
 
-    /// A message of this server to itself has arrived.
+    /// Counts a message of this server to itself.
     pub(in crate::locks) fn echo(&self) {
         self.echoes.send_modify(|heard| *heard += 1);
     }
 
-    /// Tells of the next such message.
+    /// Subscribes to that count.
     pub(in crate::locks) fn echoes(&self) -> watch::Receiver<u64> {
         self.echoes.subscribe()
     }
@@ -128,7 +129,8 @@ impl Chime {
 }
 
 impl Bell {
-    /// Waits until it rings, or has rung since. What it says is said once.
+    /// Waits for a wake-up, including an earlier one. Takes the hand-over: the next call does not
+    /// return it.
     pub(in crate::locks) async fn rings(&self) -> Option<Turn> {
         self.chime.rung.notified().await;
         self.chime.turn().take()
@@ -151,7 +153,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_bell_that_rang_before_anybody_listened_is_heard_once() {
+    async fn a_wake_up_before_the_wait_is_received_once() {
         let lobby = Arc::new(Lobby::default());
         let (one, other) = (lobby.enter("one"), lobby.enter("other"));
         let turn = Turn { fence: Fence(7), since: DateTime::UNIX_EPOCH };

@@ -1,11 +1,12 @@
-//! Which slot of a Cluster a key is in, as the Redis Cluster specification has it ("Key distribution
-//! model", "Hash tags"): CRC16 (XMODEM: polynomial 1021, nothing reflected, from 0) of the key, or of
-//! what stands between its first `{` and the next `}` if that is anything, modulo 16,384.
+//! The slot of a key in a Redis Cluster, as its specification defines it ("Key distribution model",
+//! "Hash tags"): CRC16 modulo 16,384. The CRC is XMODEM: polynomial 1021, initial value 0, no
+//! reflection. If the text between the first `{` and the next `}` is not empty, only that text is
+//! hashed.
 
 /// Slots of a Cluster.
 pub(in crate::locks) const SLOTS: u16 = 16_384;
 
-/// What each byte adds.
+/// The CRC of each byte value.
 const TABLE: [u16; 256] = table();
 
 /// The slot of a key.

@@ -1,15 +1,14 @@
-//! A Redis Cluster: finding the node that has a slot.
+//! The Redis Cluster client: it finds the node that owns a slot.
 //!
-//! The crate's own Cluster client is not used: it sends what failed again by itself, up to 16 times,
-//! gives a pipeline to one slot only, and has no connection that nothing but renewals uses. Here a
-//! node is two [`Link`]s like those to a single Redis, and who sends decides what is sent again.
+//! Galley does not use the crate's own Cluster client. That client retries failed commands up to 16
+//! times, accepts a pipeline for one slot only, and has no separate connection for renewals. Here
+//! each node has two [`Link`]s, as a single Redis has, and the caller decides about each retry.
 //!
-//! The *guide* is a connection to any one node; when that dies it leads to the next. It is asked
-//! who has which slot, and hand-overs are heard on it, for a message published on one node reaches
-//! all. The view that comes of it may be out of date, and that does no harm: a node that has not a
-//! slot any more says who has it (`MOVED`), or that another is just getting it (`ASK`), and does
-//! nothing. While a slot is on its way (`TRYAGAIN`) or nobody may serve it (`CLUSTERDOWN`), nothing
-//! was done either.
+//! The *guide* is one connection to any node; when it breaks, it reopens at the next node. It
+//! queries the slot map and carries the subscription for hand-overs, because a message published on
+//! one node reaches all nodes. A stale map is harmless: a node that lost a slot replies `MOVED` or
+//! `ASK` with the new address and executes nothing. A node executes nothing either while it
+//! migrates the slot (`TRYAGAIN`) or while the Cluster is down (`CLUSTERDOWN`).
 
 pub(in crate::locks) mod crc16;
 pub(super) mod slot_map;
@@ -30,16 +29,16 @@ use crate::locks::redis::scripts::pipeline;
 use crate::locks::types::LocksError;
 use crate::redis_client::{Address, Addresses};
 
-/// How long one node may take to tell who has what.
+/// Time-out for one node's reply to the slot query.
 const TELLING_MAX: Duration = Duration::from_millis(500);
-/// How often it is asked while all is well. What moved meanwhile is learnt from `MOVED`.
+/// Interval of slot queries while all is well. `MOVED` replies report changes in between.
 const ASKED_EVERY: Duration = Duration::from_secs(10);
-/// The same while a node cannot be reached or a slot has none.
+/// The interval while a node is unreachable or a slot has no node.
 const ASKED_IN_NEED_EVERY: Duration = Duration::from_millis(250);
-/// Nobody is asked more often, however many wish it.
+/// The shortest pause between two slot queries, however many calls request a refresh.
 const ASKED_AFTER: Duration = Duration::from_millis(50);
 
-/// A Cluster and its nodes. It is left to its tasks to keep it true.
+/// A Cluster and its nodes. [`Self::keep_view`] keeps the slot map current.
 #[derive(Debug)]
 pub(in crate::locks) struct Cluster {
     seeds: Vec<Client>,
@@ -47,26 +46,27 @@ pub(in crate::locks) struct Cluster {
     guide_addresses: Arc<Addresses>,
     upbringing: Upbringing,
     view: watch::Sender<Arc<View>>,
-    /// Why there is no view yet, or none that can be used.
+    /// Why the slot map is missing or unusable.
     fault: watch::Sender<Option<LocksError>>,
     stale: Notify,
 }
 
-/// What a node's refusal means for what was asked. Nothing was done in any of these cases.
+/// The meaning of a node's refusal. The node executed nothing in any of these cases.
 #[derive(Debug)]
 pub(in crate::locks) enum Turn {
-    /// The slot is elsewhere, and the view says where by now.
+    /// `MOVED`: the slot map now has the new owner.
     Elsewhere,
-    /// This one only is to be asked there.
+    /// `ASK`: send this one call to that node.
     Asking(Arc<Node>),
-    /// It is on its way, or nobody may serve it: later.
+    /// The slot migrates or has no node: retry later.
     Later(LocksError),
-    /// It is refused for another reason.
+    /// The node refused the call for another reason.
     Refused(LocksError),
 }
 
 impl Cluster {
-    /// A Cluster of which `seeds` are some nodes. `guide` is kept up elsewhere, at `addresses`.
+    /// A Cluster with some of its nodes in `seeds`. The caller runs the supervisor of `guide`,
+    /// which connects to `guide_addresses`.
     pub(in crate::locks) fn new(
         seeds: Vec<Client>,
         guide: Link,
@@ -84,7 +84,7 @@ impl Cluster {
         }
     }
 
-    /// Keeps the view true, for ever.
+    /// Refreshes the slot map, for ever.
     pub(in crate::locks) async fn keep_view(self: Arc<Self>) {
         loop {
             self.look_round().await;
@@ -97,12 +97,12 @@ impl Cluster {
         }
     }
 
-    /// The view as it is now.
+    /// The current slot map.
     pub(in crate::locks) fn view(&self) -> Arc<View> {
         Arc::clone(&self.view.borrow())
     }
 
-    /// The view, once there is one.
+    /// The slot map; waits for the first.
     pub(in crate::locks) async fn some_view(
         &self,
         deadline: Instant,
@@ -116,7 +116,7 @@ impl Cluster {
         }
     }
 
-    /// The node that has a slot and can be reached, once there is one.
+    /// The owner of a slot; waits until it is reachable.
     pub(in crate::locks) async fn serving(
         &self,
         slot: u16,
@@ -147,7 +147,7 @@ impl Cluster {
         }
     }
 
-    /// The node that has a slot, reached or not.
+    /// The owner of a slot by the map, reachable or not.
     pub(in crate::locks) fn supposed(&self, slot: u16) -> Result<Arc<Node>, Fault> {
         self.view.borrow().node_of(slot).cloned().ok_or_else(|| {
             self.stale.notify_one();
@@ -155,7 +155,7 @@ impl Cluster {
         })
     }
 
-    /// What `node` means by its refusal to serve `slot`. What it tells of where that is is believed.
+    /// Interprets the refusal of `node` to serve `slot`. A `MOVED` reply updates the slot map.
     pub(in crate::locks) fn turn(&self, node: &Node, slot: u16, error: &RedisError) -> Turn {
         use ServerErrorKind as Is;
         let told = || Address::read(error.redirect_node()?.0, &node.address);
@@ -180,19 +180,19 @@ impl Cluster {
         turn
     }
 
-    /// Somebody was not there where the view says.
+    /// Requests a refresh: a node did not serve as the map says.
     pub(in crate::locks) fn is_stale(&self) {
         self.stale.notify_one();
     }
 
-    /// The node at an address, known or new.
+    /// The node at an address; opens it if the map has none.
     fn node_at(&self, address: &Address) -> Option<Arc<Node>> {
         if let Some(node) = self.view.borrow().find(address) {
             return Some(Arc::clone(node));
         }
         let mut found = None;
         self.view.send_modify(|view| {
-            // Another may have been as quick.
+            // A concurrent call may have opened it.
             found = view.find(address).cloned().or_else(|| self.open(address, Coming::Later));
             if let Some(node) = &found {
                 Arc::make_mut(view).keep(node);
@@ -208,8 +208,8 @@ impl Cluster {
         Some(Node::open(address.clone(), addresses, coming, &self.upbringing))
     }
 
-    /// Asks who has what: the guide first, then whoever else can be reached, until one says that
-    /// all is well. One that is cut off from the others does not say so.
+    /// Queries the slot map: the guide first, then the other reachable nodes, until one reports
+    /// that all is well. A partitioned node does not report that.
     async fn look_round(&self) {
         let known = self.view();
         let others = known.nodes().iter().filter(|node| node.calls.is_up());
@@ -228,7 +228,7 @@ impl Cluster {
         match (well, doubtful) {
             (Some((at, ranges)), _) => {
                 if 0 < at {
-                    // The guide is cut off from the others, or does not answer.
+                    // The guide is partitioned or does not reply.
                     self.guide.reopen();
                 }
                 self.adopt(&ranges);
@@ -238,7 +238,7 @@ impl Cluster {
         }
     }
 
-    /// What one node says of the slots, and whether it thinks that all is well.
+    /// One node's slot map, and whether the node reports that all is well.
     async fn ask(
         &self,
         link: &Link,
@@ -286,7 +286,7 @@ impl Cluster {
             && view.nodes().iter().all(|node| node.calls.is_up() && node.renewals.is_up())
     }
 
-    /// Why a slot is not served, where `node` should.
+    /// Why a slot has no reachable owner; `node` is its owner by the map.
     fn why_not(&self, node: Option<&Node>) -> LocksError {
         let unavailable = |why: String| LocksError::Unavailable(why);
         match node {

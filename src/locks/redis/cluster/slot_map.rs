@@ -1,4 +1,4 @@
-//! Which node of a Cluster has which slot, as far as is known. No IO.
+//! The slot map of a Cluster: the node of each slot, as far as this process knows. No IO.
 
 use std::sync::Arc;
 
@@ -11,15 +11,15 @@ use crate::redis_client::Address;
 /// No node.
 const NOBODY: u16 = u16::MAX;
 
-/// Who has what.
+/// The nodes and the slots they own.
 #[derive(Clone, Debug)]
 pub(in crate::locks) struct View {
     nodes: Vec<Arc<Node>>,
-    /// The place of its node, for each slot.
+    /// The index of its node, for each slot.
     of_slot: Vec<u16>,
 }
 
-/// What a node says: these slots, from the first to the last, are there.
+/// One row of `CLUSTER SLOTS`: the primary owns the slots from `first` to `last`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::locks) struct Range {
     pub(in crate::locks) first: u16,
@@ -32,7 +32,7 @@ impl View {
         Self { nodes: Vec::new(), of_slot: vec![NOBODY; usize::from(SLOTS)] }
     }
 
-    /// What these ranges say. Nodes that are known stay; others come from `open`.
+    /// The map that these ranges describe. Known nodes are reused; `open` creates the others.
     pub(in crate::locks) fn read(
         &self,
         ranges: &[Range],
@@ -49,7 +49,7 @@ impl View {
         view
     }
 
-    /// A slot is with this node from now on.
+    /// Assigns a slot to this node.
     pub(in crate::locks) fn give(&mut self, slot: u16, node: &Arc<Node>) {
         let place = self.keep(node);
         if let Some(of_slot) = self.of_slot.get_mut(usize::from(slot)) {
@@ -57,7 +57,7 @@ impl View {
         }
     }
 
-    /// Knows this node from now on, with or without slots. Gives its place.
+    /// Adds this node, with or without slots. Returns its index.
     pub(in crate::locks) fn keep(&mut self, node: &Arc<Node>) -> u16 {
         let known = self.nodes.iter().rposition(|known| Arc::ptr_eq(known, node));
         let place = known.unwrap_or_else(|| {
@@ -85,7 +85,7 @@ impl View {
         self.of_slot.iter().filter(|place| **place == NOBODY).count()
     }
 
-    /// Whether it says the same.
+    /// Whether both maps are equal.
     pub(in crate::locks) fn is_like(&self, other: &Self) -> bool {
         let same = |(one, other)| Arc::ptr_eq(one, other);
         self.of_slot == other.of_slot
@@ -94,8 +94,8 @@ impl View {
     }
 }
 
-/// The answer of `CLUSTER SLOTS` from the node at `asked`: first slot, last slot, then its primary
-/// and its replicas, each with host and port first. None if it is not that.
+/// Parses the reply to `CLUSTER SLOTS` of the node at `asked`: first slot, last slot, then the
+/// primary and its replicas, each with host and port first. `None` if the reply has another form.
 pub(in crate::locks) fn ranges(reply: &Value, asked: &Address) -> Option<Vec<Range>> {
     let Value::Array(rows) = reply else { return None };
     rows.iter().map(|row| range(row, asked)).collect()
@@ -108,7 +108,7 @@ fn range(row: &Value, asked: &Address) -> Option<Range> {
     };
     let [host, Value::Int(port), ..] = primary.as_slice() else { return None };
     let host = match host {
-        // A node that does not know its own address, or is not to tell it.
+        // The node does not know its own address, or its configuration hides it.
         Value::Nil => "",
         Value::BulkString(bytes) => std::str::from_utf8(bytes).ok()?,
         Value::SimpleString(text) => text,
@@ -119,7 +119,7 @@ fn range(row: &Value, asked: &Address) -> Option<Range> {
     Some(Range { first: slot(*first)?, last: slot(*last)?, primary })
 }
 
-/// Whether `CLUSTER INFO` says that all is well.
+/// Whether `CLUSTER INFO` reports `cluster_state:ok`.
 pub(in crate::locks) fn is_well(reply: &Value) -> bool {
     let text = match reply {
         Value::BulkString(bytes) => String::from_utf8_lossy(bytes),

@@ -1,22 +1,22 @@
--- Claims and releases that come at the same time, in one call.
+-- Claims, releases and single renewals in one call.
 --
--- claim.lua and release.lua stand before this, each as a function with wait_queue.lua at its head. What is
--- so nearly always is done here, with as few commands as it can be: nobody has the lock, nobody waits
--- for it, and it is taken; or it is held and given back, to the first in the line if there is one.
--- Whatever is not as plain as that is left to those two. It is one long loop because every claim goes
--- through it: a function more costs what a command does, and so does a text that is put together.
+-- scripts.rs puts claim.lua and release.lua before this text, each as a function with
+-- wait_queue.lua at its head. This text handles the usual cases with the fewest commands: a claim
+-- of a free lock without waiters, and a release by the holder, with a hand-over to the first waiter
+-- if there is one. It leaves all other cases to those functions. It is one long loop because every
+-- claim runs through it: another function costs as much as a command, and so does another
+-- concatenation.
 --
--- Calls are independent of each other, and are answered as if each had come alone and in this order.
+-- Calls are independent of each other. Each gets the reply that it would get alone, in this order.
 --
 -- KEYS  the locks of all, the grants of all, and so on with the five of wait_queue.lua
 -- ARGV  of each: 'claim', 'wait' or 'release' with the arguments of claim.lua or release.lua, or
---       'keep' with a value and a ttl in ms: a lease that runs anew, if it is still that value's.
---       Packed, one after the other; what is as usual at the end is left out.
---       Then, if there is such a time: for how many ms a holder may still come back that this Redis
---       may have forgotten, to any lock, and to one whose floor says that it was given before
--- Gives the answer of each; of a claim that is plain the fence alone, as a number, if that is also
---       since when. If one fails there are no more: whoever called asks again for it, and for those
---       after it, alone.
+--       'keep' with a value and a ttl in ms: renews the lease if that value still holds it.
+--       Packed; trailing arguments with their usual value are omitted.
+--       Then, during a reassert grace: its rest in ms for any lock, and for a lock whose floor shows
+--       an earlier grant
+-- Returns the reply of each; of a plain claim the fence alone, as a number, if it is also the time of
+--       the grant. After an error the rest has no replies: the caller sends each of those again, alone.
 local call, try, format = redis.call, redis.pcall, string.format
 local count = #KEYS / 5
 local is_settled = #ARGV == count
@@ -24,11 +24,11 @@ local any, given = 0, 0
 if not is_settled then any, given = tonumber(ARGV[count + 1]), tonumber(ARGV[count + 2]) end
 local answers, now, since = {}, nil, nil
 
--- Whether nobody waits for any of them, asked once for all.
+-- Whether all queues are empty, by one query.
 local are_empty = 1 < count and call('EXISTS', unpack(KEYS, 2 * count + 1, 3 * count)) == 0
 
--- Reads the clock once, and gives a fence as in wait_queue.lua, as a number and as a text. Both arguments
--- are numbers.
+-- Reads the clock once, and returns a fence as in wait_queue.lua, as a number and as a text. Both
+-- arguments are numbers.
 local function mint(last, floor)
   if not now then
     local time = call('TIME')
@@ -46,7 +46,8 @@ for i = 1, count do
 
   if what == 'claim' then
     local last = try('HMGET', grant, 'fence', 'released')
-    -- A lower fence than the floor is a sign of an older state, or of an eviction: claim.lua decides.
+    -- A stored fence below the floor is a sign of an older state, or of an eviction: claim.lua
+    -- decides.
     local known, low = tonumber(last[1]) or 0, tonumber(floor)
     if is_settled and not last.err and last[2] ~= value and (low <= known or not last[1])
       and (are_empty or call('EXISTS', line) == 0)
@@ -57,7 +58,7 @@ for i = 1, count do
         call('PEXPIRE', grant, kept)
         answer = fence == now and fence or {1, text, since, false}
       else
-        -- As if it had not been taken: claim.lua says why.
+        -- Undoes the SET; claim.lua returns the error.
         call('DEL', lock)
       end
     end
@@ -66,16 +67,16 @@ for i = 1, count do
     if head and (0 < any or head == value) then
       -- release.lua decides: the state may be an older one.
     elseif not head then
-      -- The grant is nobody's then, and the value is spent: neither a renewal that is late nor a
-      -- claim that is carried out only now can raise it.
+      -- The grant then has no holder, and the value is spent: neither a late renewal nor a late
+      -- claim can raise the lock.
       call('DEL', lock)
-      -- A grant that was there is remembered long enough as it is.
+      -- A stored grant already has its expiry.
       if call('HSET', grant, 'value', '', 'released', value) == 2 then
         call('PEXPIRE', grant, kept)
       end
       answer = 1
     else
-      -- As pass_on in wait_queue.lua, if the first is alive.
+      -- As pass_on in wait_queue.lua, if the first waiter is alive.
       local due, waiting = KEYS[3 * count + i], KEYS[4 * count + i]
       server, floor, owner = cmsgpack.unpack(call('HGET', waiting, head))
       local fence, text = mint(tonumber(call('HGET', grant, 'fence')) or 0, tonumber(floor))
@@ -103,7 +104,8 @@ for i = 1, count do
     if what == 'release' then
       is_well, result = pcall(release, keys, any, value, ttl)
     else
-      -- A process that meets a young Redis first judges the grants there by their fences alone.
+      -- The grace for a young Redis applies to locks without a grant only; fences decide about the
+      -- others.
       remembers = math.max(tonumber(remembers or 0), floor == '0' and 0 or given)
       is_well, result = pcall(claim, keys, any, remembers, value, ttl, floor, owner, from, whose,
         server, came)

@@ -1,9 +1,9 @@
--- Does once what the other scripts do, so that a right that is missing, or a command, shows before
--- somebody needs it.
+-- Runs each command of the other scripts once, so that a missing right or command shows before a
+-- claim needs it.
 --
 -- KEYS  one key of each kind that Galley uses
 -- ARGV  1 the channel of this server
--- Gives Redis's time in µs
+-- Returns Redis's time in µs
 local time = redis.call('TIME')
 cmsgpack.unpack(cmsgpack.pack({'1'}))
 for _, key in ipairs(KEYS) do

@@ -1,35 +1,35 @@
--- Gives a lock to who asks, if it is free and nobody was there before, theirs already, or may be
--- taken over. Or lets them stand in the line.
+-- Grants a lock to a claimant: if it is free and has no earlier waiter, if the claimant holds it
+-- already, or by takeover. Otherwise the claim may join the wait queue.
 --
--- One script, so that nobody can come between the look and the taking, nor between the look and
--- the place in the line. It may run twice: a claim repeated with the same value gets the same
--- fence, or keeps its place, so an answer that was lost can be asked again. For who waits it is
--- sign of life, backstop and attempt in one.
+-- One script makes the read and the write of lock and queue atomic. It may run twice: a repeated
+-- claim with the same value gets the same fence, or retains its position, so a caller may retry
+-- after a lost reply. For a waiter it is heartbeat, backstop and attempt at once.
 --
--- A value that was released is spent. So a claim that was given up, and taken back, and is carried
--- out only now, when Redis gets to it, takes nothing.
+-- A released value is spent. So a claim that its caller gave up and released acquires nothing if
+-- Redis executes it only later.
 --
--- Asked with
---       grace      for how many ms any holder may still come back: Redis restarted or failed over, and
---                  its state may be empty or older than the last grants
---       remembers  the same in ms, for a lock of which Redis has no grant: it started as late as the
---                  asking process, or a waiter saw a holder
+-- Arguments
+--       grace      the reassert grace in ms: Redis restarted or failed over, and its state may be empty or
+--                  older than the last grants
+--       remembers  the same in ms, for a lock of which Redis has no grant: Redis started as late as the
+--                  calling process, or a waiter observed a holder
 --       value, ttl in ms, floor
 --       owner      as in wait_queue.lua
---       from       'nobody', 'value', 'user' or 'pass': from whom it may be taken; nil for nobody
---       whose      that value or pass
---       server     the one to tell if it waits in the line, or nil if it does not wait
---       came       when it came before, in µs, or 0
--- Gives {1, fence, since in µs, who lost it or false}, or {0, holder or false, place, arrival}, or
---       {-1} if the value is spent. The place counts from 1; 0 is not in the line, -1 is a line
---       that is full. No holder is a lock that is left to who may come back to it.
---       A holder is {value, ttl in ms, how many wait, fence, user, name, node, since}, or the
---       first three if its grant is not there: the key was set by hand.
+--       from       the takeover that is permitted: `nobody` (none), `value`, `user` or `pass`; nil
+--                  for none
+--       whose      that value or reclaim token
+--       server     the server to notify if the claim waits, or nil if it does not wait
+--       came       the claim's earlier arrival in µs, or 0
+-- Returns {1, fence, since in µs, the replaced holder or false}, or {0, holder or false, position,
+--       arrival}, or {-1} if the value is spent. The position counts from 1; 0 is not in the queue,
+--       -1 is a full queue. No holder means that the lock is left to a holder who may reassert it.
+--       A holder is {value, ttl in ms, number of waiters, fence, user, name, node, since}, or the
+--       first three if its grant is missing: an operator set the key.
 local held = redis.call('GET', lock)
 local last = redis.call('HMGET', grant, 'value', 'fence', 'since', 'owner', 'released', 'older')
 local told = held and last[1] == held
 
--- A fence that the database refused is not given again: the claimant comes back with its floor.
+-- A fence that the database refused is not returned again: the claimant retries with its floor.
 if told and held == value and tonumber(floor) < tonumber(last[2]) then
   redis.call('PEXPIRE', lock, ttl)
   redis.call('PEXPIRE', grant, kept)
@@ -38,7 +38,7 @@ end
 
 if last[5] == value then return {-1} end
 
--- A place in the line, old or new. Who was taken out of it comes back to where it stood, and an
+-- Adds or extends the waiter's entry. A claim that was removed returns to its earlier position. An
 -- arrival is never before the last one, even if the clock stepped back.
 local function join()
   local arrival = redis.call('ZSCORE', line, value)
@@ -57,16 +57,17 @@ local function join()
   return redis.call('ZRANK', line, value) + 1, whole(tonumber(arrival))
 end
 
--- Whether the lock is left to a holder who may come back.
+-- Whether the lock is left to a holder who may reassert it.
 --
--- During the grace the state of Redis may be older than a grant that the database ratified. Each
--- holder asserts its lock then (reassert.lua), so no script gives a lock before the grace ends. After
--- the grace one sign remains: the database ratified a higher fence (floor) than Redis remembers. The
--- grant stores when a script first saw that sign, and the lock is left for the same time.
+-- During the reassert grace the state of Redis may be older than a grant that the database
+-- ratified. Each holder reasserts its lock then (reassert.lua), so no script grants a lock before
+-- the grace ends. After the grace one sign remains: the database ratified a higher fence (floor)
+-- than Redis stores. The grant records when a script first saw that sign, and the lock is left for
+-- the same time.
 --
--- A floor exactly one higher is an eviction of this grant (vacate in `storage`), and no later grant. A
--- later grant has the time of this clock as its fence, unless the clock stepped back below the last fence.
--- While the clock stands below the floor, the two look alike, and the lock is left.
+-- A floor exactly one higher is an eviction of this grant (vacate in `storage`), and no later
+-- grant. A later grant has the time of this clock as its fence, unless the clock stepped back below
+-- the last fence. While the clock stands below the floor, the two look alike, and the lock is left.
 local function is_left()
   if 0 < grace then return true end
   if not last[2] then return 0 < remembers end
@@ -102,7 +103,7 @@ if held and held ~= value then
     or (from == 'user' and is_same_user)
     or (from == 'pass' and is_same_user and is_pass)
   if not may_take then return busy(holder) end
-  -- The holder of the last ratified grant may be another one, who comes back.
+  -- The last ratified grant may have another holder, who reasserts.
   if told and is_left() then return busy(false) end
 elseif not held and is_left() then
   return busy(false)

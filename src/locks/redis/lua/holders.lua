@@ -1,10 +1,10 @@
--- Tells who has each of these locks, and how many wait for it.
+-- Returns the holder of each lock, and the number of its waiters.
 --
--- A script and not three commands: between a look at the lock and one at its grant the holder
--- could change, and the answer would name one person with the secret of another.
+-- One script and not three commands: the holder could change between the read of the lock and the
+-- read of its grant. The reply would then name one user with another's value.
 --
--- KEYS  of each: the lock, its grant, and until when those in its line are believed to live
--- Gives for each a holder, as in claim.lua, or false. A key that is no text was set by hand: its
+-- KEYS  of each: the lock, its grant, and the expiry of its waiters' entries
+-- Returns for each a holder, as in claim.lua, or false. A key that is no text was set by hand: its
 --       holder has no value, and an error would hide all others.
 local time = redis.call('TIME')
 local now_ms = string.format('(%.0f', time[1] * 1000 + math.floor(time[2] / 1000))

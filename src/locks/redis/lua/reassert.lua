@@ -1,25 +1,25 @@
--- Puts locks back whose renewal found them gone or somebody else's, although their holder lives: Redis
--- came back empty or with an older state, or the holder was late and nobody was waiting.
+-- Reasserts locks whose renewal found them gone or under another value although their holder lives:
+-- Redis restarted empty or with an older state, or the holder was late and no claimant waited.
 --
--- Only if nobody got the lock after this holder, which the grant tells:
+-- The script reasserts a lock only if no later grant exists. The grant proves that in three cases:
 --
---   * it is gone: then so is all that anybody could have been given;
---   * it is still this holder's;
---   * its fence is lower than this holder's. Fences of a lock rise (K2), and the database ratified this
+--   * The grant is gone: then so is each later one.
+--   * The grant is still this holder's.
+--   * Its fence is lower than this holder's. Fences of a lock rise (K2), and the database ratified this
 --     holder's fence before its first renewal. So each grant with a lower fence is older, and Redis
 --     restored it: from an RDB or AOF file, or as a replica that had not received the later grant. Each
 --     newer grant has a higher fence: it was minted above the floor that the database ratified, or the
 --     database refuses it.
 --
--- By the last rule this script also takes the key from the holder of an older grant. The comparison uses
--- fences alone, and no clock. A released lock stays released. A key that was set by hand has no grant of
--- its own value: it is lost to its holder alone, and an error would spoil the round for all others in
--- the call.
+-- By the last case the script also takes the key from the holder of an older grant. It compares
+-- fences alone, and no clock. A released lock stays released. A key that an operator set by hand
+-- has no grant of its own value: its holder alone loses it. An error would spoil the round for all
+-- other locks in the call.
 --
--- KEYS  the lock, its grant and its line of each: the five keys of wait_queue.lua
--- ARGV  1 ttl in ms   2 for how many ms a grant is remembered
+-- KEYS  of each: the five keys of wait_queue.lua
+-- ARGV  1 ttl in ms   2 for how many ms a grant is stored
 --       3… of each: value, fence, since, owner
--- Gives a string with one byte for each: '1' held after all, '2' put back, '0' lost
+-- Returns a string with one byte for each: '1' held after all, '2' reasserted, '0' lost
 local ttl, kept, verdicts = ARGV[1], ARGV[2], {}
 for i = 1, #KEYS / 5 do
   local at = 4 * i - 1
@@ -30,7 +30,7 @@ for i = 1, #KEYS / 5 do
   local last = redis.pcall('HMGET', grant, 'value', 'fence', 'released')
   local is_older = not last.err and (not last[2] or (tonumber(last[2]) or mine) < mine)
   local is_mine = not last.err and last[1] == value and last[2] == fence
-  -- What is held was given by the grant that is compared.
+  -- The stored grant is that of the held value.
   local is_told = not held or (last[2] and held == last[1])
   if held == value then
     redis.call('PEXPIRE', lock, ttl)
@@ -42,7 +42,7 @@ for i = 1, #KEYS / 5 do
     redis.call('HSET', grant, 'value', value, 'fence', fence, 'since', ARGV[at + 2],
       'owner', ARGV[at + 3])
     redis.call('PEXPIRE', grant, kept)
-    -- An older state may show the holder in the line, where it waited for this grant.
+    -- In an older state the holder may still be a waiter for this grant.
     if last[2] and redis.pcall('ZREM', line, value) == 1 then
       redis.pcall('ZREM', KEYS[5 * i - 1], value)
       redis.pcall('HDEL', KEYS[5 * i], value)

@@ -1,27 +1,28 @@
--- Gives a lock back, if this value has it; takes it out of the line, if it waits there. What comes
--- free is handed to the first in the line.
+-- Releases a lock if this value holds it, and removes the value from the queue. A freed lock is
+-- handed over to the first waiter.
 --
--- Compared and given in one script, or it could free somebody else's lock. What is released may
--- not be raised again by a renewal that is late: the fence moves past that of the grant, and the
--- value is noted, which holds even if Redis came back empty in between and has no grant to move.
+-- One script compares and hands over; otherwise a release could free another holder's lock. A late
+-- renewal must not raise a released lock: the fence moves past that of the grant. The grant also
+-- stores the released value, which holds even if Redis restarted empty in between and has no fence
+-- to move.
 --
--- During the grace (claim.lua) nothing is handed to the line: the holder of a later grant may come
--- back. The first in the line finds the lock free after that.
+-- During the reassert grace (claim.lua) no waiter gets the lock: the holder of a later grant may
+-- reassert. The first waiter finds the lock free after that.
 --
--- Asked with
---       grace    for how many ms any holder may still come back
+-- Arguments
+--       grace    the rest of the reassert grace of any lock, in ms
 --       value
---       rest     for how many ms more nobody may have it, although its holder is done; or nil
--- Gives 1 if it was held, 0 if it was not
+--       rest     for how many ms more no claim gets the lock, although its holder released it; or nil
+-- Returns 1 if it was held, 0 if it was not
 local held = redis.call('GET', lock)
--- Also the holder's own place, which an older state of Redis may contain.
+-- Also the holder's own entry, which an older state of Redis may contain.
 leave(value)
 if held and held ~= value then return 0 end
 
 local last = redis.call('HMGET', grant, 'value', 'fence', 'owner')
 local is_its = last[1] == value
 if held and rest then
-  -- Under another value, which no renewal can prolong.
+  -- Under another value, which no renewal can extend.
   local done = value .. '.done'
   redis.call('SET', lock, done, 'PX', rest)
   if is_its then
@@ -31,7 +32,7 @@ if held and rest then
 else
   local head = grace == 0 and (held or last[2]) and first()
   if head and not held then
-    -- The database knows of a later grant than this one.
+    -- The database ratified a later grant than this one.
     local _server, head_floor = cmsgpack.unpack(redis.call('HGET', waiting, head))
     if (tonumber(last[2]) or 0) < tonumber(head_floor) then head = false end
   end

@@ -1,12 +1,12 @@
 -- Renews many locks at once.
 --
--- This is what Redis does most, so it does the least: one MGET, one PEXPIRE for each, and an answer
--- of one byte for each. What is gone or somebody else's is for another script (reassert.lua), which
--- needs to know more.
+-- Redis runs this script most often, so it does the least: one MGET, one PEXPIRE for each lock, and
+-- one byte of reply for each. A lock that is gone or has another value is left to reassert.lua,
+-- which needs the grant.
 --
 -- KEYS  the locks
 -- ARGV  1 ttl in ms   2… the value of each
--- Gives a string with one byte for each: '1' renewed, '0' somebody else's, '-' gone
+-- Returns a string with one byte for each: '1' renewed, '0' another value holds it, '-' gone
 local ttl, verdicts = ARGV[1], {}
 local held = redis.call('MGET', unpack(KEYS))
 for i, key in ipairs(KEYS) do

@@ -1,9 +1,9 @@
--- Tells who waits for a lock, the first first. For people who ask why it is held; it changes
--- nothing, so the dead are passed over and not taken out.
+-- Lists the waiters of a lock in order, for administrators. It is read-only, so it skips dead
+-- waiters and does not remove them.
 --
--- KEYS  1 the line   2 until when each is believed to live   3 what is known of each
--- ARGV  1 how many at the most
--- Gives for each {user, name, node, arrival in µs}
+-- KEYS  1 the queue   2 when each entry expires   3 server, floor and owner of each waiter
+-- ARGV  1 the most rows
+-- Returns {user, name, node, arrival in µs} for each
 local line, due, waiting = KEYS[1], KEYS[2], KEYS[3]
 local time = redis.call('TIME')
 local now_ms = time[1] * 1000 + math.floor(time[2] / 1000)
