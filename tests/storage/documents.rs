@@ -14,17 +14,17 @@ use crate::harness::{self, Desk, append_one, at, edit, new_review, user};
 
 crate::on_both_engines! {
     documents:
-    a_document_is_read_back_as_it_was_made
+    a_created_document_reads_back_unchanged
     an_unknown_document_is_none
-    a_list_has_ones_own_documents_newest_updated_first_page_by_page
-    an_edit_brings_a_document_to_the_top_and_a_count_does_not
-    a_users_new_name_is_shown_everywhere
+    a_list_pages_through_the_owners_documents_last_updated_first
+    an_edit_sets_updated_at_and_a_character_count_does_not
+    a_renamed_user_is_renamed_in_every_document
     a_name_comes_from_the_newest_token
-    deleting_a_document_deletes_what_hangs_on_it_and_nothing_else
-    g17_the_documents_of_a_user_and_the_whole_database_are_measured
+    a_deleted_document_deletes_its_own_rows_only
+    g17_the_usage_of_a_user_and_the_size_of_the_database_are_measured
 }
 
-pub(crate) async fn a_document_is_read_back_as_it_was_made(desk: Desk) {
+pub(crate) async fn a_created_document_reads_back_unchanged(desk: Desk) {
     let new = NewDocument {
         id: DocumentId::generate(),
         title: "자기소개서 👩‍👩‍👧 \0 '; DROP TABLE users;".to_owned(),
@@ -56,10 +56,11 @@ pub(crate) async fn an_unknown_document_is_none(desk: Desk) {
     storage.set_characters(id, 3).await.unwrap();
 }
 
-pub(crate) async fn a_list_has_ones_own_documents_newest_updated_first_page_by_page(desk: Desk) {
+pub(crate) async fn a_list_pages_through_the_owners_documents_last_updated_first(desk: Desk) {
     let mut ids = Vec::new();
     for second in 0..5 {
-        // Two of the same moment: the id decides, and none is shown twice or left out.
+        // Pairs with equal times: the id orders them, so the pages neither repeat nor omit a
+        // document.
         ids.push(desk.document_of(&user("kim"), at(second / 2)).await.id);
     }
     desk.document_of(&user("lee"), at(9)).await;
@@ -83,7 +84,7 @@ pub(crate) async fn a_list_has_ones_own_documents_newest_updated_first_page_by_p
     assert_eq!(listed, ids);
 }
 
-pub(crate) async fn an_edit_brings_a_document_to_the_top_and_a_count_does_not(desk: Desk) {
+pub(crate) async fn an_edit_sets_updated_at_and_a_character_count_does_not(desk: Desk) {
     let document = desk.document().await;
     desk.append(edit(document, "x")).await;
     let edited = desk.storage.document(document).await.unwrap().unwrap();
@@ -93,7 +94,7 @@ pub(crate) async fn an_edit_brings_a_document_to_the_top_and_a_count_does_not(de
     assert_eq!((counted.characters, counted.updated_at), (17, at(3)));
 }
 
-pub(crate) async fn a_users_new_name_is_shown_everywhere(desk: Desk) {
+pub(crate) async fn a_renamed_user_is_renamed_in_every_document(desk: Desk) {
     let document = desk.document().await;
     let renamed = User { name: "김민수".to_owned(), ..user("kim") };
     for _ in 0..2 {
@@ -114,7 +115,7 @@ pub(crate) async fn a_name_comes_from_the_newest_token(desk: Desk) {
         (&before, at(19), &after),
         (&before, at(20), &before),
         (&after, at(30), &after),
-        // A newer token with the same name is the newest one, too.
+        // A newer token with the same name also counts as the newest.
         (&after, at(200), &after),
         (&before, at(100), &after),
         (&before, at(201), &before),
@@ -131,7 +132,7 @@ pub(crate) async fn a_name_comes_from_the_newest_token(desk: Desk) {
     assert_eq!(desk.storage.document(document).await.unwrap().unwrap().owner, after);
 }
 
-pub(crate) async fn deleting_a_document_deletes_what_hangs_on_it_and_nothing_else(desk: Desk) {
+pub(crate) async fn a_deleted_document_deletes_its_own_rows_only(desk: Desk) {
     let (gone, kept) = (desk.seated().await, desk.seated().await);
     for seated in [gone, kept] {
         let mut first = edit(seated.document, "one");
@@ -156,12 +157,12 @@ pub(crate) async fn deleting_a_document_deletes_what_hangs_on_it_and_nothing_els
     assert_eq!(desk.storage.reviews(kept.link, None, 100).await.unwrap().reviews.len(), 1);
 }
 
-pub(crate) async fn g17_the_documents_of_a_user_and_the_whole_database_are_measured(desk: Desk) {
+pub(crate) async fn g17_the_usage_of_a_user_and_the_size_of_the_database_are_measured(desk: Desk) {
     let (storage, kim, lee) = (&desk.storage, user("kim"), user("lee"));
     let none = Usage { documents: 0, bytes: 0 };
     assert_eq!(storage.usage_of(&kim.id).await.unwrap(), none);
     let before = storage.stored_bytes().await.unwrap();
-    // Random bytes, which no engine stores in less.
+    // Random bytes, which no engine compresses.
     let update: Vec<u8> =
         (0..300_000_u32).map(|n| (n.wrapping_mul(n) >> 7).to_le_bytes()[0]).collect();
     let new = NewDocument { update: update.clone().into(), ..harness::new_document(&kim, at(0)) };
@@ -169,10 +170,10 @@ pub(crate) async fn g17_the_documents_of_a_user_and_the_whole_database_are_measu
     let empty = desk.document_of(&kim, at(1)).await.id;
     desk.document_of(&lee, at(1)).await;
     assert_eq!(storage.usage_of(&kim.id).await.unwrap(), Usage { documents: 2, bytes: 300_000 });
-    // An edit is counted when it is stored, whatever table it is in.
+    // The usage includes every committed edit, in the journal or in the updates.
     append_one(storage, edit(empty, vec![b'x'; 50_000])).await;
     assert_eq!(storage.usage_of(&kim.id).await.unwrap(), Usage { documents: 2, bytes: 350_000 });
-    // Merging replaces the rows.
+    // The merge replaces the rows.
     storage.compact(new.id, 1, &Bytes::from(update[..200_000].to_vec())).await.unwrap();
     assert_eq!(storage.usage_of(&kim.id).await.unwrap(), Usage { documents: 2, bytes: 250_000 });
     let after = storage.stored_bytes().await.unwrap();

@@ -1,4 +1,4 @@
-//! Opening SQLite's files: new ones, known ones, and those that are not for us.
+//! Opening of SQLite files: new, known, damaged and foreign ones.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::str::FromStr;
@@ -12,14 +12,14 @@ use tokio::task::JoinSet;
 
 use crate::harness::{Desk, append_one, edit, url, within};
 
-/// A connection that knows nothing of Galley.
+/// A connection outside Galley's pool.
 pub(crate) async fn stranger(url: &str) -> SqliteConnection {
     let options = SqliteConnectOptions::from_str(url).unwrap().create_if_missing(true);
     options.connect().await.unwrap()
 }
 
 #[tokio::test]
-async fn a_missing_file_is_made_with_its_folder() {
+async fn a_missing_file_is_created_with_its_folder() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("a/b/김.db");
     for url in [format!("sqlite://{}", file.display()), format!("sqlite:{}", file.display())] {
@@ -31,7 +31,7 @@ async fn a_missing_file_is_made_with_its_folder() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn d1_a_new_file_may_be_opened_by_many_at_once() {
+async fn d1_concurrent_opens_create_a_new_file_once() {
     let folders: Vec<_> = (0..12).map(|_| tempfile::tempdir().unwrap()).collect();
     let mut tasks = JoinSet::new();
     for number in 0..96 {
@@ -44,7 +44,7 @@ async fn d1_a_new_file_may_be_opened_by_many_at_once() {
 }
 
 #[tokio::test]
-async fn a_file_that_is_no_database_is_said_to_be_damaged_and_left_alone() {
+async fn a_file_that_is_no_database_is_rejected_as_damaged_and_unchanged() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("galley.db");
     let letter = "Dear Sir or Madam, ".repeat(300);
@@ -56,7 +56,7 @@ async fn a_file_that_is_no_database_is_said_to_be_damaged_and_left_alone() {
 }
 
 #[tokio::test]
-async fn another_programs_database_is_refused_and_left_alone() {
+async fn a_foreign_database_is_rejected_and_unchanged() {
     let folder = tempfile::tempdir().unwrap();
     let mut other = stranger(&url(&folder)).await;
     sqlx::raw_sql("CREATE TABLE users (id INTEGER)").execute(&mut other).await.unwrap();
@@ -78,7 +78,7 @@ async fn a_damaged_page_is_an_error_and_not_a_panic() {
     desk.storage.close().await;
     let file = desk.place.url().trim_start_matches("sqlite://").to_owned();
     let mut bytes = std::fs::read(&file).unwrap();
-    // All but the page with the schema.
+    // All pages except the ones with the schema.
     let rest = bytes.get_mut(3 * 4096..).unwrap();
     rest.fill(0xA5);
     std::fs::write(&file, bytes).unwrap();
@@ -89,10 +89,10 @@ async fn a_damaged_page_is_an_error_and_not_a_panic() {
     assert!(matches!(result, Err(StorageError::Corrupt(_))), "{result:?}");
 }
 
-/// Goal: the texts in a database are its owner's alone, also in a folder that others may enter, and
-/// also in the files of the write-ahead log.
+/// Goal: only the owner of a database reads its texts. The folder may be open to other users, and
+/// the files of the write-ahead log are covered, too.
 #[tokio::test]
-async fn g14_the_files_of_a_new_database_are_readable_by_their_owner_alone() {
+async fn g14_the_files_of_a_new_database_are_readable_by_their_owner_only() {
     let desk = Desk::sqlite().await;
     append_one(&desk.storage, edit(desk.document().await, "x")).await;
     let file = desk.place.url().trim_start_matches("sqlite://").to_owned();
@@ -103,10 +103,10 @@ async fn g14_the_files_of_a_new_database_are_readable_by_their_owner_alone() {
     }
 }
 
-/// Goal: rows of the journal whose document is gone, or whose number is taken, keep neither a server
-/// from starting nor other documents from being stored.
+/// Goal: the server starts and commits despite journal rows whose document is gone or whose number
+/// is taken. Other documents lose no edit.
 #[tokio::test]
-async fn g16_a_row_of_the_journal_that_cannot_be_moved_delays_no_other() {
+async fn g16_a_journal_row_that_cannot_be_moved_delays_no_other_row() {
     let desk = Desk::sqlite().await;
     let [gone, twice, sound] =
         [desk.document().await, desk.document().await, desk.document().await];
@@ -124,7 +124,7 @@ async fn g16_a_row_of_the_journal_that_cannot_be_moved_delays_no_other() {
         .execute(&mut other)
         .await
         .unwrap();
-    // The group clears the journal, of which nothing is known any more.
+    // The foreign write invalidated the cache, so the group moves the journal to the updates first.
     let outcomes = desk.storage.append(&[edit(sound, "b")]).await.unwrap();
     assert_eq!(outcomes, [Appended::Stored { seq: 2 }]);
     desk.storage.close().await;

@@ -1,4 +1,4 @@
-//! An empty database of either engine, and short ways to fill it.
+//! An empty database of either engine, and short calls that fill it.
 
 use std::future::Future;
 use std::time::Duration;
@@ -22,16 +22,16 @@ use tempfile::TempDir;
 use crate::server::Database;
 use crate::{files, server};
 
-/// Longer than anything here takes on a busy machine.
+/// Longer than any call here takes on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A database that goes away with it.
+/// An empty database. Its drop deletes it.
 pub(crate) struct Desk {
     pub(crate) place: Place,
     pub(crate) storage: Storage,
 }
 
-/// Where the database is.
+/// The location of the database.
 pub(crate) enum Place {
     Folder(TempDir),
     Server(Database),
@@ -45,7 +45,7 @@ impl Place {
         }
     }
 
-    /// A connection that knows nothing of Galley.
+    /// A connection outside Galley's pool.
     pub(crate) async fn stranger(&self) -> Stranger {
         match self {
             Self::Folder(folder) => Stranger::Sqlite(files::stranger(&url(folder)).await),
@@ -54,7 +54,7 @@ impl Place {
     }
 }
 
-/// A connection that knows nothing of Galley.
+/// A connection outside Galley's pool.
 pub(crate) enum Stranger {
     Sqlite(SqliteConnection),
     Postgres(PgConnection),
@@ -87,7 +87,7 @@ impl Desk {
         Self { place, storage }
     }
 
-    /// A second process, as far as the database can tell.
+    /// A second storage of the same database. To the database it is a second process.
     pub(crate) async fn another(&self) -> Storage {
         Storage::open(&self.place.url()).await.unwrap()
     }
@@ -107,7 +107,7 @@ impl Desk {
         link
     }
 
-    /// A document with a link on which the writer (fence 10) and the reviewer (fence 20) sit.
+    /// A document with a link, its writer's seat (fence 10) and its reviewer's seat (fence 20).
     pub(crate) async fn seated(&self) -> Seated {
         let document = self.document().await;
         let link = self.link(document).await.id;
@@ -123,17 +123,17 @@ impl Desk {
         Guard { seat, fence: Fence(fence) }
     }
 
-    /// Stores one update and answers what became of it.
+    /// Commits one update and returns its outcome.
     pub(crate) async fn append(&self, append: Append) -> Appended {
         append_one(&self.storage, append).await
     }
 
-    /// Which user wrote first under which Yjs client id.
+    /// The owner of each Yjs client id of the document.
     pub(crate) async fn owners(&self, document: DocumentId) -> Vec<(u64, UserId)> {
         self.storage.log(document).await.unwrap().unwrap().owners
     }
 
-    /// All that the log holds, one piece after the other.
+    /// The content of the log: all parts in sequence.
     pub(crate) async fn text(&self, document: DocumentId) -> Vec<u8> {
         self.storage.log(document).await.unwrap().unwrap().parts.concat()
     }
@@ -155,7 +155,7 @@ pub(crate) fn user(name: &str) -> User {
     User { id: name.parse().unwrap(), name: name.to_uppercase() }
 }
 
-/// That many seconds after some moment.
+/// `seconds` after a fixed time.
 pub(crate) fn at(seconds: i64) -> DateTime<Utc> {
     DateTime::from_timestamp_millis(1_800_000_000_123).unwrap() + TimeDelta::seconds(seconds)
 }
@@ -171,7 +171,7 @@ pub(crate) fn new_document(owner: &User, now: DateTime<Utc>) -> NewDocument {
     }
 }
 
-/// An empty document in a database of the test's own making.
+/// An empty document in the database of a single test.
 pub(crate) async fn document_of(storage: &Storage, owner: &User) -> DocumentId {
     storage.create_document(&new_document(owner, at(0))).await.unwrap().id
 }
@@ -185,12 +185,12 @@ pub(crate) async fn ratify(storage: &Storage, seat: Seat, fence: u64) -> Ratifie
     storage.ratify(seat, Fence(fence), session, &kim.id, at(2)).await.unwrap()
 }
 
-/// The last fence that was ratified for a seat on a link that is there.
+/// The last ratified fence of a seat on an existing link.
 pub(crate) async fn floor(storage: &Storage, seat: Seat) -> Fence {
     storage.door(seat).await.unwrap().unwrap().floor
 }
 
-/// An edit by kim that nothing stands against.
+/// An edit by kim that every check accepts.
 pub(crate) fn edit(document: DocumentId, update: impl Into<Bytes>) -> Append {
     Append {
         document,
@@ -204,7 +204,8 @@ pub(crate) fn edit(document: DocumentId, update: impl Into<Bytes>) -> Append {
     }
 }
 
-/// Stores one update. Repeats it while another transaction holds the document, as the persister does.
+/// Commits one update. Repeats it while another transaction locks the document, as the persister
+/// does.
 pub(crate) async fn append_one(storage: &Storage, append: Append) -> Appended {
     loop {
         let outcome = storage.append(std::slice::from_ref(&append)).await.unwrap().pop().unwrap();
@@ -237,7 +238,7 @@ pub(crate) fn new_reply(body: &str) -> NewReply {
     NewReply { id: ReplyId::generate(), author: user("kim"), body: body.to_owned() }
 }
 
-/// The future's answer, or a failed test.
+/// The future's output. A timeout fails the test.
 pub(crate) async fn within<T>(future: impl Future<Output = T>) -> T {
     tokio::time::timeout(PATIENCE, future).await.expect("an answer in time")
 }

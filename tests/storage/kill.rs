@@ -1,4 +1,5 @@
-//! What survives when a process does not: ours, one of PostgreSQL's, or all of PostgreSQL.
+//! Durability of commits after a kill of the client process, a PostgreSQL backend, or the whole
+//! PostgreSQL server.
 
 use std::io::Write;
 use std::process::Stdio;
@@ -15,15 +16,15 @@ use crate::server::Server;
 
 crate::on_both_engines! {
     kill:
-    g7_what_was_stored_is_there_after_a_drop_without_close
-    g7_what_was_answered_as_stored_survives_kill_9
+    g7_committed_updates_survive_a_drop_without_close
+    g7_acknowledged_commits_survive_kill_9
 }
 
-/// Where the child of these tests finds its work.
+/// Environment variables that carry the child's work.
 const CHILD_URL: &str = "GALLEY_TEST_KILL_URL";
 const CHILD_DOCUMENT: &str = "GALLEY_TEST_KILL_DOCUMENT";
 
-pub(crate) async fn g7_what_was_stored_is_there_after_a_drop_without_close(desk: Desk) {
+pub(crate) async fn g7_committed_updates_survive_a_drop_without_close(desk: Desk) {
     let document = desk.document().await;
     let marks: Vec<String> = (0..50).map(|number| format!("{number};")).collect();
     for mark in &marks {
@@ -36,8 +37,8 @@ pub(crate) async fn g7_what_was_stored_is_there_after_a_drop_without_close(desk:
     assert_eq!((log.seq, log.parts.concat()), (50, marks.concat().into_bytes()));
 }
 
-/// The child: stores mark after mark for ever, says each once it is stored, and tries again what
-/// failed, as a server does. Does nothing unless it was started as the child.
+/// The child commits mark after mark for ever and reports each commit. It retries failed commits,
+/// as a server does. Without its variables it returns at once.
 #[tokio::test]
 async fn child_of_the_kill_tests() {
     let (Ok(url), Ok(document)) = (std::env::var(CHILD_URL), std::env::var(CHILD_DOCUMENT)) else {
@@ -51,7 +52,7 @@ async fn child_of_the_kill_tests() {
         let seq = store(&storage, document, mark).await;
         writeln!(std::io::stdout(), "stored {mark}").unwrap();
         if seq % 7 == 0 {
-            // One that fails is left for later.
+            // The next merge repeats a failed one.
             let _away = merge(&storage, document).await;
         }
     }
@@ -73,7 +74,7 @@ async fn merge(storage: &Storage, document: DocumentId) -> Option<()> {
     storage.compact(document, log.seq, &Bytes::from(log.parts.concat())).await.ok()
 }
 
-/// The marks in a document, from 1 without a hole. One whose answer was lost may stand twice.
+/// The marks in a document, from 1 without a gap. A mark whose reply was lost may occur twice.
 async fn marks_in(storage: &Storage, document: DocumentId) -> Vec<u64> {
     let text = storage.log(document).await.unwrap().unwrap().parts.concat();
     let text = String::from_utf8(text).unwrap();
@@ -84,7 +85,7 @@ async fn marks_in(storage: &Storage, document: DocumentId) -> Vec<u64> {
     marks
 }
 
-/// A child at work.
+/// A running child.
 struct Worker {
     process: Child,
     lines: Lines<BufReader<ChildStdout>>,
@@ -105,11 +106,11 @@ impl Worker {
         Self { process, lines, answered: 0 }
     }
 
-    /// Waits until it has answered that many more. False: it ended before.
+    /// Waits for `more` further commits. False: the child ended first.
     async fn answers(&mut self, mut more: usize) -> bool {
         while 0 < more {
             let Some(line) = within(self.lines.next_line()).await.unwrap() else { return false };
-            // The test runner's own words may stand before it.
+            // The test runner may print text before it.
             if let Some((_, mark)) = line.rsplit_once("stored ") {
                 self.answered = mark.parse().unwrap();
                 more -= 1;
@@ -118,7 +119,7 @@ impl Worker {
         true
     }
 
-    /// Kills it; the last mark that it answered.
+    /// Kills the child and returns its last reported mark.
     async fn kill(mut self) -> u64 {
         self.process.start_kill().unwrap();
         while self.answers(1).await {}
@@ -127,7 +128,7 @@ impl Worker {
     }
 }
 
-pub(crate) async fn g7_what_was_answered_as_stored_survives_kill_9(desk: Desk) {
+pub(crate) async fn g7_acknowledged_commits_survive_kill_9(desk: Desk) {
     let document = desk.document().await;
     for round in 1..=5 {
         let mut worker = Worker::start(&desk.place.url(), document);
@@ -139,10 +140,10 @@ pub(crate) async fn g7_what_was_answered_as_stored_survives_kill_9(desk: Desk) {
     }
 }
 
-/// Goal: one back end is killed under load, which throws out all others, then the whole server;
-/// the client goes on by itself, and nothing that it was told is stored is missing.
+/// Goal: the client recovers by itself, and no acknowledged commit is missing. First a kill of one
+/// backend under load makes the server close all others, then the whole server is killed.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn g7_what_was_answered_as_stored_survives_kill_9_of_postgresql() {
+async fn g7_acknowledged_commits_survive_kill_9_of_postgresql() {
     let server = Server::start();
     let url = server.url(&server.empty().await);
     let storage = Storage::open(&url).await.unwrap();
@@ -162,7 +163,7 @@ async fn g7_what_was_answered_as_stored_survives_kill_9_of_postgresql() {
     let answered = worker.kill().await;
     server.start_again().await;
 
-    // The connections of before are dead; this is seen, and new ones are made.
+    // The first call detects the dead connections, and the pool opens new ones.
     let marks = marks_in(&storage, document).await;
     assert!(answered <= marks.len() as u64, "{answered} was answered, {marks:?} are there");
 }

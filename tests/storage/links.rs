@@ -12,16 +12,16 @@ use crate::harness::{Desk, at, new_link, user, within};
 
 crate::on_both_engines! {
     links:
-    g11_a_hundred_who_ask_for_a_link_in_two_processes_get_one
-    a_link_says_who_writes_and_what_the_document_is_called_now
-    there_is_no_link_to_a_document_that_is_not_there
-    a_revoked_link_stays_readable_as_revoked_and_makes_room_for_another
-    of_many_who_join_at_once_one_becomes_the_reviewer_and_stays_it
-    ones_links_are_the_active_ones_on_which_one_writes_or_reviews_newest_first
-    g15_the_revoked_and_the_missing_links_are_found_among_many
+    g11_a_hundred_concurrent_calls_in_two_processes_create_one_link
+    a_link_contains_its_writer_and_the_current_title
+    an_unknown_document_gets_no_link
+    a_revoked_link_stays_readable_and_permits_a_new_link
+    of_concurrent_joins_one_user_becomes_the_reviewer_and_stays_it
+    a_users_links_are_the_active_ones_as_writer_or_reviewer_newest_first
+    g15_one_query_finds_the_revoked_and_the_missing_links
 }
 
-pub(crate) async fn g11_a_hundred_who_ask_for_a_link_in_two_processes_get_one(desk: Desk) {
+pub(crate) async fn g11_a_hundred_concurrent_calls_in_two_processes_create_one_link(desk: Desk) {
     let document = desk.document().await;
     let handles = [desk.storage.clone(), desk.another().await];
     let mut tasks = JoinSet::new();
@@ -40,7 +40,7 @@ pub(crate) async fn g11_a_hundred_who_ask_for_a_link_in_two_processes_get_one(de
     assert_eq!(created, 1);
 }
 
-pub(crate) async fn a_link_says_who_writes_and_what_the_document_is_called_now(desk: Desk) {
+pub(crate) async fn a_link_contains_its_writer_and_the_current_title(desk: Desk) {
     let document = desk.document().await;
     let new = new_link(document);
     let (made, _) = desk.storage.find_or_create_link(&new).await.unwrap().unwrap();
@@ -54,16 +54,14 @@ pub(crate) async fn a_link_says_who_writes_and_what_the_document_is_called_now(d
     assert_eq!(read.title, "다른 제목");
 }
 
-pub(crate) async fn there_is_no_link_to_a_document_that_is_not_there(desk: Desk) {
+pub(crate) async fn an_unknown_document_gets_no_link(desk: Desk) {
     let storage = &desk.storage;
     let none = storage.find_or_create_link(&new_link(DocumentId::generate())).await.unwrap();
     assert_eq!(none, None);
     assert_eq!(storage.link(ShareLinkId::generate()).await.unwrap(), None);
 }
 
-pub(crate) async fn a_revoked_link_stays_readable_as_revoked_and_makes_room_for_another(
-    desk: Desk,
-) {
+pub(crate) async fn a_revoked_link_stays_readable_and_permits_a_new_link(desk: Desk) {
     let document = desk.document().await;
     let old = desk.link(document).await;
     assert!(desk.storage.revoke_link(old.id, at(5)).await.unwrap());
@@ -79,7 +77,7 @@ pub(crate) async fn a_revoked_link_stays_readable_as_revoked_and_makes_room_for_
     assert_eq!(unknown.unwrap(), Joined::Gone);
 }
 
-pub(crate) async fn of_many_who_join_at_once_one_becomes_the_reviewer_and_stays_it(desk: Desk) {
+pub(crate) async fn of_concurrent_joins_one_user_becomes_the_reviewer_and_stays_it(desk: Desk) {
     let link = desk.link(desk.document().await).await.id;
     let handles = [desk.storage.clone(), desk.another().await];
     let mut tasks = JoinSet::new();
@@ -102,7 +100,7 @@ pub(crate) async fn of_many_who_join_at_once_one_becomes_the_reviewer_and_stays_
     assert_eq!(of_those(&again).as_ref(), Some(reviewer));
 }
 
-pub(crate) async fn ones_links_are_the_active_ones_on_which_one_writes_or_reviews_newest_first(
+pub(crate) async fn a_users_links_are_the_active_ones_as_writer_or_reviewer_newest_first(
     desk: Desk,
 ) {
     let (kim, lee) = (user("kim"), user("lee"));
@@ -116,7 +114,7 @@ pub(crate) async fn ones_links_are_the_active_ones_on_which_one_writes_or_review
     desk.link(desk.document_of(&user("park"), at(0)).await.id).await;
 
     let ids = async |of: &User| {
-        // One at a time: each page begins where the one before ended.
+        // Pages of one row: each begins where the previous one ended.
         let (mut seen, mut before) = (Vec::new(), None);
         loop {
             let page = Page { limit: 1, before };
@@ -131,7 +129,7 @@ pub(crate) async fn ones_links_are_the_active_ones_on_which_one_writes_or_review
     assert_eq!(ids(&lee).await, [newer.id]);
 }
 
-pub(crate) async fn g15_the_revoked_and_the_missing_links_are_found_among_many(desk: Desk) {
+pub(crate) async fn g15_one_query_finds_the_revoked_and_the_missing_links(desk: Desk) {
     let mut links = Vec::new();
     for _ in 0..3 {
         let new = new_link(desk.document().await);

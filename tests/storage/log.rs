@@ -10,28 +10,26 @@ use crate::harness::{Desk, append_one, edit, user, within};
 
 crate::on_both_engines! {
     log:
-    d7_a_refused_update_takes_with_it_what_may_stand_on_it_and_no_other_neighbour
-    d6_a_client_id_belongs_to_who_first_wrote_under_it_in_that_document
-    logs_that_are_read_together_are_each_of_their_own_document
-    d3_numbers_go_on_after_everything_was_merged
-    a_tail_is_what_came_after_a_number_unless_it_was_merged_away
-    d5_an_older_snapshot_never_takes_the_place_of_a_newer_one
+    d7_a_rejected_update_orphans_later_updates_of_its_document_only
+    d6_a_client_id_belongs_to_its_first_user_in_the_document
+    logs_in_one_coalesced_query_each_match_their_document
+    d3_numbers_continue_after_a_full_merge
+    a_tail_contains_the_updates_after_a_number_unless_they_are_merged
+    d5_an_older_snapshot_never_replaces_a_newer_one
     d5_compaction_racing_appends_from_another_process_loses_nothing
-    d5_two_servers_that_write_and_merge_one_document_at_once_lose_nothing
-    last_numbers_are_those_of_the_documents_that_are_there
-    a_hole_in_the_numbers_is_found_wherever_it_is
-    d3_two_processes_that_write_one_document_leave_no_hole_and_no_number_twice
-    of_those_who_expect_the_same_number_one_is_stored
-    a_group_of_thousands_on_hundreds_of_documents_is_one_group
+    d5_two_servers_write_and_merge_one_document_without_loss
+    last_numbers_are_those_of_existing_documents
+    a_gap_in_the_numbers_is_found_at_any_position
+    d3_two_processes_number_one_document_without_gap_or_duplicate
+    of_appends_with_the_same_expected_number_one_is_stored
+    a_group_of_9000_updates_of_150_documents_is_stored_whole
 }
 
 fn stored(seq: i64) -> Appended {
     Appended::Stored { seq }
 }
 
-pub(crate) async fn d7_a_refused_update_takes_with_it_what_may_stand_on_it_and_no_other_neighbour(
-    desk: Desk,
-) {
+pub(crate) async fn d7_a_rejected_update_orphans_later_updates_of_its_document_only(desk: Desk) {
     let (first, second) = (desk.document().await, desk.document().await);
     let lee = Some(user("lee").id);
     let batch = [
@@ -60,15 +58,13 @@ pub(crate) async fn d7_a_refused_update_takes_with_it_what_may_stand_on_it_and_n
     assert_eq!(outcomes, expected);
     assert_eq!(desk.text(first).await, b"ab");
     assert_eq!(desk.text(second).await, b"f");
-    // In a group of its own it is judged by itself again.
+    // In a later group the same update is checked on its own and accepted.
     let later = Append { clients: vec![3], user: Some(user("lee").id), ..edit(first, "i") };
     assert_eq!(desk.append(later).await, stored(3));
     assert_eq!(desk.storage.append(&[]).await.unwrap(), []);
 }
 
-pub(crate) async fn d6_a_client_id_belongs_to_who_first_wrote_under_it_in_that_document(
-    desk: Desk,
-) {
+pub(crate) async fn d6_a_client_id_belongs_to_its_first_user_in_the_document(desk: Desk) {
     let (document, other) = (desk.document().await, desk.document().await);
     let (kim, lee) = (Some(user("kim").id), Some(user("lee").id));
     let under = |document, user: &Option<_>, client| Append {
@@ -92,7 +88,7 @@ pub(crate) async fn d6_a_client_id_belongs_to_who_first_wrote_under_it_in_that_d
     assert_eq!(owners, [(7, user("kim").id)]);
 }
 
-pub(crate) async fn logs_that_are_read_together_are_each_of_their_own_document(desk: Desk) {
+pub(crate) async fn logs_in_one_coalesced_query_each_match_their_document(desk: Desk) {
     let mut documents = Vec::new();
     for number in 0..100 {
         let document = desk.document().await;
@@ -149,7 +145,7 @@ pub(crate) async fn logs_that_are_read_together_are_each_of_their_own_document(d
     }
 }
 
-pub(crate) async fn d3_numbers_go_on_after_everything_was_merged(desk: Desk) {
+pub(crate) async fn d3_numbers_continue_after_a_full_merge(desk: Desk) {
     let document = desk.document().await;
     for text in ["a", "b", "c"] {
         desk.append(edit(document, text)).await;
@@ -162,7 +158,7 @@ pub(crate) async fn d3_numbers_go_on_after_everything_was_merged(desk: Desk) {
     assert_eq!(desk.text(document).await, b"abcd");
 }
 
-pub(crate) async fn a_tail_is_what_came_after_a_number_unless_it_was_merged_away(desk: Desk) {
+pub(crate) async fn a_tail_contains_the_updates_after_a_number_unless_they_are_merged(desk: Desk) {
     let document = desk.document().await;
     for text in ["a", "b", "c", "d"] {
         desk.append(edit(document, text)).await;
@@ -177,7 +173,7 @@ pub(crate) async fn a_tail_is_what_came_after_a_number_unless_it_was_merged_away
     assert_eq!(tail(4).await.unwrap().updates, []);
 }
 
-pub(crate) async fn d5_an_older_snapshot_never_takes_the_place_of_a_newer_one(desk: Desk) {
+pub(crate) async fn d5_an_older_snapshot_never_replaces_a_newer_one(desk: Desk) {
     let document = desk.document().await;
     for text in ["a", "b", "c"] {
         desk.append(edit(document, text)).await;
@@ -189,13 +185,13 @@ pub(crate) async fn d5_an_older_snapshot_never_takes_the_place_of_a_newer_one(de
     compact(1, "a").await;
     compact(2, "xx").await;
     assert_eq!(desk.text(document).await, b"abc");
-    // What was never stored cannot have been merged.
+    // A merge beyond the last stored number changes nothing.
     compact(9, "abc123456").await;
     assert_eq!(desk.text(document).await, b"abc");
     assert_eq!(desk.append(edit(document, "d")).await, stored(4));
 }
 
-/// Merges whatever there is, again and again, until the log ends in `last`.
+/// Merges the log in a loop until it ends in `last`.
 async fn compact_until(storage: Storage, document: DocumentId, last: Bytes) {
     loop {
         let log = storage.log(document).await.unwrap().unwrap();
@@ -224,9 +220,7 @@ pub(crate) async fn d5_compaction_racing_appends_from_another_process_loses_noth
     assert_eq!(desk.text(document).await, marks.concat().into_bytes());
 }
 
-pub(crate) async fn d3_two_processes_that_write_one_document_leave_no_hole_and_no_number_twice(
-    desk: Desk,
-) {
+pub(crate) async fn d3_two_processes_number_one_document_without_gap_or_duplicate(desk: Desk) {
     let document = desk.document().await;
     let mut tasks = JoinSet::new();
     let handles = [desk.storage.clone(), desk.another().await];
@@ -245,7 +239,7 @@ pub(crate) async fn d3_two_processes_that_write_one_document_leave_no_hole_and_n
     assert!(tail.updates.iter().map(|(seq, _)| *seq).eq(1..=80));
 }
 
-pub(crate) async fn of_those_who_expect_the_same_number_one_is_stored(desk: Desk) {
+pub(crate) async fn of_appends_with_the_same_expected_number_one_is_stored(desk: Desk) {
     let document = desk.document().await;
     let mut tasks = JoinSet::new();
     let handles = [desk.storage.clone(), desk.another().await];
@@ -259,7 +253,7 @@ pub(crate) async fn of_those_who_expect_the_same_number_one_is_stored(desk: Desk
     assert_eq!(outcomes.iter().filter(|outcome| **outcome == Appended::Stale).count(), 19);
 }
 
-pub(crate) async fn a_group_of_thousands_on_hundreds_of_documents_is_one_group(desk: Desk) {
+pub(crate) async fn a_group_of_9000_updates_of_150_documents_is_stored_whole(desk: Desk) {
     let mut documents = Vec::new();
     for _ in 0..150 {
         documents.push(desk.document().await);
@@ -278,11 +272,9 @@ pub(crate) async fn a_group_of_thousands_on_hundreds_of_documents_is_one_group(d
     assert!(owners.into_iter().map(|(client, _)| client).eq(clients));
 }
 
-/// Goal: two servers write one document and merge it in a loop, both at once. What was answered as
-/// stored is there once, that of each in its order, and the numbers have no hole.
-pub(crate) async fn d5_two_servers_that_write_and_merge_one_document_at_once_lose_nothing(
-    desk: Desk,
-) {
+/// Goal: two servers write and merge one document at the same time. The log contains each
+/// acknowledged update once, in its server's order, and its numbers have no gap.
+pub(crate) async fn d5_two_servers_write_and_merge_one_document_without_loss(desk: Desk) {
     let document = desk.document().await;
     let servers = [desk.storage.clone(), desk.another().await];
     let (mut writing, mut merging) = (JoinSet::new(), JoinSet::new());
@@ -297,7 +289,7 @@ pub(crate) async fn d5_two_servers_that_write_and_merge_one_document_at_once_los
         merging.spawn(compact_until(storage, document, last));
     }
     within(writing.join_all()).await;
-    // What the merging ends with.
+    // The last update, which ends the merge loops.
     desk.append(edit(document, "a199;b199;")).await;
     within(merging.join_all()).await;
 
@@ -311,7 +303,7 @@ pub(crate) async fn d5_two_servers_that_write_and_merge_one_document_at_once_los
     }
 }
 
-pub(crate) async fn last_numbers_are_those_of_the_documents_that_are_there(desk: Desk) {
+pub(crate) async fn last_numbers_are_those_of_existing_documents(desk: Desk) {
     let (one, two, gone) = (desk.document().await, desk.document().await, DocumentId::generate());
     for text in ["a", "b"] {
         desk.append(edit(one, text)).await;
@@ -321,7 +313,7 @@ pub(crate) async fn last_numbers_are_those_of_the_documents_that_are_there(desk:
     assert!(desk.storage.last_numbers(&[]).await.unwrap().is_empty());
 }
 
-pub(crate) async fn a_hole_in_the_numbers_is_found_wherever_it_is(desk: Desk) {
+pub(crate) async fn a_gap_in_the_numbers_is_found_at_any_position(desk: Desk) {
     let document = desk.document().await;
     let hole = async || desk.storage.log(document).await.unwrap().unwrap().hole();
     assert_eq!(hole().await, None);
@@ -329,7 +321,7 @@ pub(crate) async fn a_hole_in_the_numbers_is_found_wherever_it_is(desk: Desk) {
         desk.append(edit(document, text)).await;
     }
     assert_eq!(hole().await, None);
-    // Where a journal comes first, who opens the database moves it among the updates.
+    // On SQLite an open of the database moves the journal to the updates.
     desk.another().await;
     let mut stranger = desk.place.stranger().await;
     stranger.run("DELETE FROM updates WHERE seq = 1").await;

@@ -1,7 +1,7 @@
-//! What storage promises, on both engines: real files in temporary folders, and a real PostgreSQL
+//! The promises of storage on both engines: real files in temporary folders, and a real PostgreSQL
 //! that the tests start.
 //!
-//! Tests that begin with `g2_`, `g7_`, `g11_` hold the promises of that number; `d1_` to `d8_`
+//! Tests that begin with `g2_`, `g7_`, `g11_` prove the promises of those numbers; `d1_` to `d8_`
 //! those of `galley::storage`.
 
 #![allow(
@@ -27,7 +27,7 @@ mod server;
 mod stuck;
 mod versions;
 
-/// One suite for both engines: a test is a function of an open, empty database.
+/// One suite for both engines: each test is a function of an open, empty database.
 macro_rules! on_both_engines {
     ($suite:ident: $($name:ident)+) => {
         mod sqlite {

@@ -1,4 +1,4 @@
-//! Callers are tasks that move between threads. This holds when it compiles.
+//! Futures of storage are `Send`, so tasks may move between threads. Compilation proves it.
 
 use bytes::Bytes;
 use galley::domain::anchor::RelativeRange;
@@ -10,15 +10,15 @@ use crate::harness::{Desk, at, edit, new_link, new_reply, new_review, user};
 
 crate::on_both_engines! {
     movable:
-    every_call_may_be_made_from_a_task_that_moves_between_threads
+    every_future_of_storage_is_send
 }
 
-/// Takes only what may move.
+/// Accepts only futures that are `Send`.
 fn movable(future: impl Future + Send) {
     drop(future);
 }
 
-pub(crate) async fn every_call_may_be_made_from_a_task_that_moves_between_threads(desk: Desk) {
+pub(crate) async fn every_future_of_storage_is_send(desk: Desk) {
     let seated = desk.seated().await;
     let (s, id, link, guard) = (&desk.storage, seated.document, seated.link, seated.writer);
     let kim = user("kim");

@@ -1,4 +1,4 @@
-//! Opening and closing, and what others do to the database meanwhile.
+//! Open and close of a database, schemas that Galley rejects, and locks of other connections.
 
 use galley::domain::ids::DocumentId;
 use galley::storage::Storage;
@@ -10,16 +10,16 @@ use crate::harness::{Desk, Place, Stranger, append_one, at, edit, user, within};
 
 crate::on_both_engines! {
     opening:
-    opening_again_changes_nothing
-    d1_a_database_may_be_opened_by_many_at_once
-    a_newer_schema_is_refused
-    an_altered_schema_is_refused
-    what_stands_in_a_column_and_cannot_be_is_an_error
+    a_second_open_changes_nothing
+    d1_concurrent_opens_of_a_database_succeed
+    a_newer_schema_is_rejected
+    an_altered_schema_is_rejected
+    an_impossible_value_in_a_column_is_an_error
     a_closed_storage_is_unavailable
-    a_lock_held_elsewhere_delays_a_write_and_held_too_long_makes_it_unavailable
+    a_foreign_lock_delays_a_write_until_its_timeout_rejects_it
 }
 
-pub(crate) async fn opening_again_changes_nothing(desk: Desk) {
+pub(crate) async fn a_second_open_changes_nothing(desk: Desk) {
     let document = desk.document().await;
     let again = desk.another().await;
     assert!(again.document(document).await.unwrap().is_some());
@@ -29,7 +29,7 @@ pub(crate) async fn opening_again_changes_nothing(desk: Desk) {
     assert!(third.document(document).await.unwrap().is_some());
 }
 
-pub(crate) async fn d1_a_database_may_be_opened_by_many_at_once(desk: Desk) {
+pub(crate) async fn d1_concurrent_opens_of_a_database_succeed(desk: Desk) {
     let mut tasks = JoinSet::new();
     for _ in 0..8 {
         let url = desk.place.url();
@@ -40,7 +40,7 @@ pub(crate) async fn d1_a_database_may_be_opened_by_many_at_once(desk: Desk) {
     }
 }
 
-pub(crate) async fn a_newer_schema_is_refused(desk: Desk) {
+pub(crate) async fn a_newer_schema_is_rejected(desk: Desk) {
     let insert = match desk.place {
         Place::Folder(_) => {
             "INSERT INTO _sqlx_migrations VALUES (999, 'later', CURRENT_TIMESTAMP, TRUE, x'00', 0)"
@@ -52,7 +52,7 @@ pub(crate) async fn a_newer_schema_is_refused(desk: Desk) {
     is_refused_after(desk, insert).await;
 }
 
-pub(crate) async fn an_altered_schema_is_refused(desk: Desk) {
+pub(crate) async fn an_altered_schema_is_rejected(desk: Desk) {
     let update = match desk.place {
         Place::Folder(_) => "UPDATE _sqlx_migrations SET checksum = x'00' WHERE version = 1",
         Place::Server(_) => "UPDATE _sqlx_migrations SET checksum = '\\x00' WHERE version = 1",
@@ -68,7 +68,7 @@ async fn is_refused_after(desk: Desk, sql: &'static str) {
     assert!(error.to_string().contains("use the galley that wrote it"), "{error}");
 }
 
-pub(crate) async fn what_stands_in_a_column_and_cannot_be_is_an_error(desk: Desk) {
+pub(crate) async fn an_impossible_value_in_a_column_is_an_error(desk: Desk) {
     let document = desk.document().await;
     let tamper = match desk.place {
         Place::Folder(_) => "UPDATE documents SET created_at = 9223372036854775807",
@@ -88,9 +88,7 @@ pub(crate) async fn a_closed_storage_is_unavailable(desk: Desk) {
     assert!(desk.storage.check().await.is_err());
 }
 
-pub(crate) async fn a_lock_held_elsewhere_delays_a_write_and_held_too_long_makes_it_unavailable(
-    desk: Desk,
-) {
+pub(crate) async fn a_foreign_lock_delays_a_write_until_its_timeout_rejects_it(desk: Desk) {
     let document = desk.document().await;
     let mut other = desk.place.stranger().await;
     let lock = match other {
@@ -104,10 +102,10 @@ pub(crate) async fn a_lock_held_elsewhere_delays_a_write_and_held_too_long_makes
         Stranger::Sqlite(_) => {
             assert!(matches!(refused, Err(StorageError::Unavailable(_))), "{refused:?}");
         }
-        // PostgreSQL locks the row of one document.
+        // PostgreSQL locks one row: that document alone is busy.
         Stranger::Postgres(_) => assert_eq!(refused, Ok(vec![Appended::Busy])),
     }
-    // Readers do not wait.
+    // Reads wait for no lock.
     assert_eq!(desk.text(document).await, b"");
 
     let waiting = append_one(&desk.storage, edit(document, "y"));
@@ -118,7 +116,7 @@ pub(crate) async fn a_lock_held_elsewhere_delays_a_write_and_held_too_long_makes
 }
 
 #[tokio::test]
-async fn a_url_that_is_not_understood_is_refused_in_one_clear_line() {
+async fn an_invalid_url_is_rejected_in_one_line() {
     let cases = [
         ("data/galley.db", "no scheme"),
         ("postgres://kim:secret@db:port/galley", "is not understood"),

@@ -1,5 +1,5 @@
-//! What only PostgreSQL has: settings of sessions, a schema that several servers make at once,
-//! connections that die.
+//! Behaviour of PostgreSQL only: session settings, concurrent creation of the schema, dead
+//! connections.
 
 use galley::storage::Storage;
 use galley::storage::error::StorageError;
@@ -15,7 +15,7 @@ use crate::proxy::Proxy;
 use crate::server::{Server, shared};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn d1_an_empty_database_may_be_opened_by_many_at_once() {
+async fn d1_concurrent_opens_of_an_empty_database_succeed() {
     for _ in 0..3 {
         let url = shared().url(&shared().empty().await);
         let opening = futures_util::future::join_all((0..8).map(|_| Storage::open(&url)));
@@ -25,10 +25,10 @@ async fn d1_an_empty_database_may_be_opened_by_many_at_once() {
     }
 }
 
-/// Goal: who comes while another is at it waits, and finds the schema made; if the other one dies
-/// half-way nothing is left of it, and the one who waited makes it.
+/// Goal: a server that finds a migration in progress waits for it and then uses the schema. If the
+/// migrating connection dies, PostgreSQL rolls it back, and the waiting server creates the schema.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn d1_who_finds_another_migrating_waits_for_it() {
+async fn d1_an_open_waits_for_a_migration_in_progress() {
     let name = shared().empty().await;
     let mut other = shared().stranger(&name).await;
     let begin = "BEGIN; SELECT pg_advisory_xact_lock(x'47414c5947414c59'::bigint); \
@@ -48,15 +48,15 @@ async fn d1_who_finds_another_migrating_waits_for_it() {
     };
     within(waits).await;
     assert!(opening.try_join_next().is_none());
-    // It dies: its connection is gone, nothing was committed.
+    // The connection dies before its commit.
     drop(other);
     let opened = within(opening.join_all()).await.remove(0);
     opened.unwrap().check().await.unwrap();
 }
 
-/// Goal: what role and database have set does not weaken what was promised (D4).
+/// Goal: settings of the role or the database do not weaken D4.
 #[tokio::test]
-async fn d4_every_connection_has_the_settings_that_the_promises_rest_on() {
+async fn d4_every_connection_has_the_required_settings() {
     let name = shared().empty().await;
     let mut owner = shared().stranger(&name).await;
     for setting in [
@@ -102,7 +102,7 @@ async fn d4_every_connection_has_the_settings_that_the_promises_rest_on() {
 }
 
 #[tokio::test]
-async fn another_programs_database_is_refused_and_left_alone() {
+async fn a_foreign_database_is_rejected_and_unchanged() {
     for table in ["users", "_sqlx_migrations"] {
         let name = shared().empty().await;
         let mut other = shared().stranger(&name).await;
@@ -121,7 +121,7 @@ async fn another_programs_database_is_refused_and_left_alone() {
 }
 
 #[tokio::test]
-async fn a_database_that_will_not_do_is_refused_in_one_clear_line() {
+async fn an_unsuitable_database_is_rejected_in_one_line() {
     let mut admin = shared().stranger("postgres").await;
     let create = "CREATE DATABASE latin TEMPLATE template0 ENCODING 'LATIN1'";
     sqlx::raw_sql(create).execute(&mut admin).await.unwrap();
@@ -139,15 +139,16 @@ async fn a_database_that_will_not_do_is_refused_in_one_clear_line() {
     }
 }
 
-/// Goal: an edit changes no index of its document, so that rows of before cost nothing later.
+/// Goal: an edit updates no index of its document (a HOT update). So dead rows cost later edits
+/// nothing.
 #[tokio::test]
-async fn an_edit_changes_no_index_of_its_document() {
+async fn an_edit_updates_no_index_of_its_document() {
     let desk = Desk::postgres().await;
     let document = desk.document().await;
     for _ in 0..50 {
         desk.append(edit(document, "x")).await;
     }
-    // Whoever closes last sends its counts.
+    // A closing connection sends its statistics.
     desk.storage.close().await;
     let mut other = crate::server::stranger(&desk.place.url()).await;
     let counts = "SELECT n_tup_upd, n_tup_hot_upd FROM pg_stat_user_tables \
@@ -164,16 +165,16 @@ async fn an_edit_changes_no_index_of_its_document() {
     assert_eq!(all, hot);
 }
 
-/// Goal: after the server was started again nobody sees more than the calls that were under way
-/// fail, although every connection of before is dead.
+/// Goal: after a restart of PostgreSQL only the calls in flight fail, although every old connection
+/// is dead.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_server_started_again_is_found_by_the_next_call() {
+async fn the_next_call_reconnects_to_a_restarted_server() {
     let server = Server::careless();
     let url = server.url(&server.empty().await);
     let storage = Storage::open(&url).await.unwrap();
     let document = document_of(&storage, &user("kim")).await;
     for seq in 1..=3 {
-        // Several connections, all of them idle when the server goes.
+        // Several connections, all idle when the server stops.
         let reads = (0..6).map(|_| storage.document(document));
         futures_util::future::join_all(reads).await;
         assert_eq!(append_one(&storage, edit(document, "x")).await, Appended::Stored { seq });
@@ -188,13 +189,13 @@ async fn a_server_started_again_is_found_by_the_next_call() {
     futures_util::future::join_all(reads).await;
     server.stop();
     server.start_again().await;
-    // All of them are dead, and nobody was told.
+    // All connections are dead, and the pool has no notice of it.
     storage.rename_document(document, "after", at(9)).await.unwrap();
 }
 
-/// Goal: a caller may go away at any moment, and what it left behind holds nobody up.
+/// Goal: the drop of a call's future at any point leaves no lock and no partial change.
 #[tokio::test]
-async fn a_caller_that_goes_away_leaves_no_lock_and_no_half() {
+async fn a_dropped_call_leaves_no_lock_and_no_partial_change() {
     let desk = Desk::postgres().await;
     let document = desk.document().await;
     for polls in 0..40 {
@@ -209,7 +210,7 @@ async fn a_caller_that_goes_away_leaves_no_lock_and_no_half() {
     assert_eq!(i64::try_from(log.parts.len()), Ok(log.seq));
 }
 
-/// Polls a future that many times at most, and drops it.
+/// Polls a future at most `polls` times, then drops it.
 async fn poll_some(mut polls: u32, future: impl Future) {
     let mut future = std::pin::pin!(future);
     std::future::poll_fn(|context| {
@@ -222,18 +223,17 @@ async fn poll_some(mut polls: u32, future: impl Future) {
     .await;
 }
 
-/// Goal: an edit that was decided under a fence, and comes to be written after the next one was
-/// ratified, or after the seat or the link was taken away, is refused: nothing is between the
-/// look and the write.
+/// Goal: the database rejects an edit under a fence if a new fence, an eviction or a revocation
+/// commits before the edit's write. The check and the write are atomic.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn g2_what_was_decided_before_a_grant_is_not_written_after_it() {
+async fn g2_an_edit_that_waits_for_the_row_is_rejected_under_a_new_fence() {
     for change in ["ratify", "vacate", "revoke"] {
         let desk = Desk::postgres().await;
         let seated = desk.seated().await;
         let mut other = crate::server::stranger(&desk.place.url()).await;
         let lock = "BEGIN; SELECT 1 FROM documents FOR UPDATE";
         sqlx::raw_sql(lock).execute(&mut other).await.unwrap();
-        // Within a transaction the view of activity stands still: another connection looks.
+        // A transaction sees a frozen `pg_stat_activity`, so a separate connection reads it.
         let mut watcher = crate::server::stranger(&desk.place.url()).await;
         let (storage, seat) = (desk.another().await, seated.writer.seat);
         let (mut changing, mut appending) = (JoinSet::new(), JoinSet::new());
@@ -245,7 +245,7 @@ async fn g2_what_was_decided_before_a_grant_is_not_written_after_it() {
             }
         });
         waiting_for_locks(&mut watcher, 1).await;
-        // It reads without waiting, then stands behind the other in the line for the lock.
+        // The edit reads without waiting, then queues behind the change for the row lock.
         let append = Append { guard: Some(seated.writer), ..edit(seated.document, "late") };
         let storage = desk.storage.clone();
         appending.spawn(async move { append_one(&storage, append).await });
@@ -258,16 +258,16 @@ async fn g2_what_was_decided_before_a_grant_is_not_written_after_it() {
     }
 }
 
-/// The window between the two round trips of a group: what it touches has been read, and the statement
-/// is not sent yet. A grant in that window refuses the statement.
+/// The window between the two round trips of a group: the read is done, and the statement is not
+/// sent yet. A change of the fence in that window makes the statement reject the edit.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn g2_what_was_read_before_a_grant_is_not_written_after_it() {
+async fn g2_an_edit_read_before_a_new_fence_is_rejected_after_it() {
     for change in ["ratify", "vacate", "revoke"] {
         let desk = Desk::postgres().await;
         let seated = desk.seated().await;
         let proxy = Proxy::to(&desk.place.url());
         let far = within(Storage::open(&proxy.url())).await.unwrap();
-        // Its statements are prepared with this one.
+        // This edit prepares the statements of the connection.
         let first = Append { guard: Some(seated.writer), ..edit(seated.document, "first") };
         assert!(matches!(append_one(&far, first).await, Appended::Stored { .. }));
         let before = desk.text(seated.document).await;
@@ -291,7 +291,7 @@ async fn g2_what_was_read_before_a_grant_is_not_written_after_it() {
     }
 }
 
-/// Waits until that many of Galley's statements wait for a lock in this database.
+/// Waits until `wanted` statements of Galley wait for a lock in this database.
 async fn waiting_for_locks(connection: &mut PgConnection, wanted: i64) {
     let count = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() \
                  AND application_name = 'galley' AND wait_event_type = 'Lock'";
@@ -305,7 +305,7 @@ async fn waiting_for_locks(connection: &mut PgConnection, wanted: i64) {
     within(waiting).await;
 }
 
-/// Writes groups over all of these documents, and sits down and reviews on the first.
+/// Writes groups to all of these documents. Ratifies grants and creates reviews on the first.
 async fn write_all(storage: Storage, documents: Vec<Seated>) {
     let batch: Vec<_> = documents.iter().map(|seated| edit(seated.document, "x")).collect();
     let seated = documents[0];
@@ -313,7 +313,7 @@ async fn write_all(storage: Storage, documents: Vec<Seated>) {
         let mut batch = batch.clone();
         while !batch.is_empty() {
             let outcomes = storage.append(&batch).await.unwrap();
-            // On a busy machine a transaction may hold a document for longer than an edit waits.
+            // On a busy machine a transaction may lock a document for longer than an edit waits.
             let is_busy = |at: usize| outcomes[at] == Appended::Busy;
             let is_stored = |at: usize| matches!(outcomes[at], Appended::Stored { .. });
             assert!((0..batch.len()).all(|at| is_stored(at) || is_busy(at)), "{outcomes:?}");
@@ -326,10 +326,10 @@ async fn write_all(storage: Storage, documents: Vec<Seated>) {
     }
 }
 
-/// Goal: groups from two servers over the same documents, in whatever order they name them, and
-/// everything else that locks documents, never wait for each other in a circle.
+/// Goal: groups of two servers and all other transactions that lock documents never deadlock, in
+/// any order of the documents.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn d1_groups_that_name_the_same_documents_in_any_order_do_not_block_each_other() {
+async fn d1_groups_over_the_same_documents_in_any_order_never_deadlock() {
     let desk = Desk::postgres().await;
     let mut documents = Vec::new();
     for _ in 0..6 {
@@ -361,7 +361,7 @@ async fn d1_groups_that_name_the_same_documents_in_any_order_do_not_block_each_o
     assert_eq!(deadlocks, 0);
 }
 
-/// Goal: a group larger than a message may be is stored all the same.
+/// Goal: a group larger than the limit of a statement is stored in several statements.
 #[tokio::test]
 async fn a_group_too_large_for_one_statement_is_stored_in_several() {
     let desk = Desk::postgres().await;
@@ -374,9 +374,9 @@ async fn a_group_too_large_for_one_statement_is_stored_in_several() {
     assert_eq!(log.parts.concat().len(), 30 << 20);
 }
 
-/// Goal: text with U+0000, which no column can hold, is as good as any other.
+/// Goal: text with U+0000, which PostgreSQL's `text` cannot store, survives a round trip.
 #[tokio::test]
-async fn text_with_a_nul_is_kept_as_it_is() {
+async fn text_with_a_nul_is_stored_unchanged() {
     let desk = Desk::postgres().await;
     let title = "a\0b\u{10FFFF}0";
     let new = galley::storage::documents::NewDocument {
@@ -389,9 +389,9 @@ async fn text_with_a_nul_is_kept_as_it_is() {
     assert_eq!(desk.storage.document(new.id).await.unwrap().unwrap().title, "\0");
 }
 
-/// Goal: merging that does not get on holds no edit up.
+/// Goal: a blocked merge delays no edit.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn d5_a_merge_that_is_stuck_holds_no_edit_up() {
+async fn d5_a_blocked_merge_delays_no_edit() {
     let desk = Desk::postgres().await;
     let document = desk.document().await;
     for text in ["a", "b"] {
@@ -410,7 +410,7 @@ async fn d5_a_merge_that_is_stuck_holds_no_edit_up() {
     for seq in 3..10 {
         assert_eq!(desk.append(edit(document, "x")).await, Appended::Stored { seq });
     }
-    assert!(merging.try_join_next().is_none(), "it was stuck all the while");
+    assert!(merging.try_join_next().is_none(), "the merge was blocked for the whole loop");
     sqlx::raw_sql("COMMIT").execute(&mut other).await.unwrap();
     within(merging.join_all()).await;
     assert_eq!(desk.text(document).await, b"abxxxxxxx");

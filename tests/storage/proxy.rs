@@ -1,4 +1,4 @@
-//! A way to PostgreSQL on which one answer can be held up. It ends when it is dropped.
+//! A proxy for PostgreSQL that delays one chosen reply. Its drop closes it.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -23,13 +23,13 @@ pub(crate) struct Proxy {
 
 #[derive(Debug, Default)]
 struct Shared {
-    /// An answer with this text in it is held, and what follows it.
+    /// The proxy delays the reply that contains this text, and all later replies.
     wanted: watch::Sender<Option<String>>,
     is_held: watch::Sender<bool>,
 }
 
 impl Proxy {
-    /// To a database of a server that listens on a socket.
+    /// A proxy for a database whose server listens on a socket.
     pub(crate) fn to(url: &str) -> Self {
         let (server, database) = url.split_once('@').unwrap().1.rsplit_once('/').unwrap();
         let server = PathBuf::from(server.replace("%2F", "/"));
@@ -47,18 +47,18 @@ impl Proxy {
         format!("postgres://galley@{socket}/{database}")
     }
 
-    /// Holds the next answer with `text` in it.
+    /// Delays the next reply that contains `text`.
     pub(crate) fn hold(&self, text: &str) {
         self.shared.wanted.send_replace(Some(text.to_owned()));
     }
 
-    /// Waits until an answer is held.
+    /// Waits until a reply is delayed.
     pub(crate) async fn holds(&self) {
         let mut held = self.shared.is_held.subscribe();
         held.wait_for(|is_held| *is_held).await.unwrap();
     }
 
-    /// Lets it go on.
+    /// Forwards the delayed reply.
     pub(crate) fn heal(&self) {
         self.shared.wanted.send_replace(None);
         self.shared.is_held.send_replace(false);
@@ -97,13 +97,13 @@ async fn pass(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, holds: Option<Arc
 }
 
 impl Shared {
-    /// Waits as long as these bytes are to be held.
+    /// Waits while these bytes are to be delayed.
     async fn let_through(&self, bytes: &[u8]) {
         let mut wanted = self.wanted.subscribe();
         let is_in = |text: &String| bytes.windows(text.len()).any(|some| some == text.as_bytes());
         if wanted.borrow_and_update().as_ref().is_some_and(is_in) {
             self.is_held.send_replace(true);
-            // Its sender lives as long as this.
+            // `self` owns the sender, so the channel stays open.
             wanted.wait_for(Option::is_none).await.unwrap();
         }
     }

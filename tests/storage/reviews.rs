@@ -19,20 +19,20 @@ use crate::harness::{Desk, Seated, at, edit, new_reply, new_review, user, within
 
 crate::on_both_engines! {
     reviews:
-    a_review_is_read_back_as_it_was_made
+    a_created_review_reads_back_unchanged
     reviews_are_listed_oldest_first_with_their_replies_in_order
-    a_change_touches_what_it_names_and_gives_the_next_version
-    what_is_not_there_is_not_found
-    a_deleted_review_takes_its_replies_along
-    g2_a_review_is_not_touched_under_an_older_fence_or_from_another_link
-    g14_from_its_revocation_on_a_link_takes_no_review
-    a_review_moves_without_becoming_another_version
-    accepting_changes_text_and_review_together_or_neither
-    of_many_who_accept_at_once_one_changes_the_text
-    g13_a_review_takes_no_more_replies_than_its_limit
-    g13_a_link_takes_no_more_reviews_than_its_limit
-    g17_a_review_takes_no_more_bytes_than_its_limit
-    g17_a_link_takes_no_more_bytes_of_reviews_than_its_limit
+    a_change_updates_its_fields_only_and_increments_the_version
+    an_unknown_review_is_not_found
+    a_deleted_review_deletes_its_replies
+    g2_a_review_is_unchanged_under_an_older_fence_or_another_link
+    g14_a_revoked_link_accepts_no_review
+    a_moved_review_retains_its_version
+    an_acceptance_changes_text_and_review_in_one_transaction
+    of_concurrent_acceptances_one_changes_the_text
+    g13_a_review_rejects_replies_beyond_its_limit
+    g13_a_link_rejects_reviews_beyond_its_limit
+    g17_a_review_rejects_bytes_beyond_its_limit
+    g17_a_link_rejects_bytes_of_reviews_beyond_its_limit
     g17_a_list_of_reviews_is_read_in_pages_of_bounded_rows_and_bytes
     g15_each_change_of_a_review_has_the_next_number_of_its_document
 }
@@ -52,7 +52,7 @@ fn to_status(status: ReviewStatus) -> ReviewChange {
     ReviewChange { status: Some(status), ..ReviewChange::default() }
 }
 
-pub(crate) async fn a_review_is_read_back_as_it_was_made(desk: Desk) {
+pub(crate) async fn a_created_review_reads_back_unchanged(desk: Desk) {
     let seated = desk.seated().await;
     let new = new_review(seated.link);
 
@@ -78,7 +78,7 @@ pub(crate) async fn reviews_are_listed_oldest_first_with_their_replies_in_order(
         ids.push(new.id);
     }
     for body in ["one", "two", "three"] {
-        // All in the same moment: their order does not hang on a clock.
+        // All at the same time: the order does not depend on a clock.
         let reply = new_reply(body);
         let guard = seated.writer;
         done(desk.storage.add_reply(seated.link, ids[0], &reply, guard, at(6)).await.unwrap());
@@ -95,7 +95,7 @@ pub(crate) async fn reviews_are_listed_oldest_first_with_their_replies_in_order(
     assert_eq!(desk.storage.review(seated.link, ids[0]).await.unwrap().unwrap(), listed[2]);
 }
 
-pub(crate) async fn a_change_touches_what_it_names_and_gives_the_next_version(desk: Desk) {
+pub(crate) async fn a_change_updates_its_fields_only_and_increments_the_version(desk: Desk) {
     let seated = desk.seated().await;
     let made = make(&desk, seated).await;
     let change = async |change: &ReviewChange, expected| {
@@ -125,7 +125,7 @@ pub(crate) async fn a_change_touches_what_it_names_and_gives_the_next_version(de
     assert_eq!(late, Guarded::VersionMismatch { current: 5 }, "decided, and not worded anew");
 }
 
-pub(crate) async fn what_is_not_there_is_not_found(desk: Desk) {
+pub(crate) async fn an_unknown_review_is_not_found(desk: Desk) {
     let (seated, elsewhere) = (desk.seated().await, desk.seated().await);
     let other = make(&desk, elsewhere).await.id;
     let (link, guard) = (seated.link, seated.reviewer);
@@ -145,7 +145,7 @@ pub(crate) async fn what_is_not_there_is_not_found(desk: Desk) {
     assert_eq!(desk.text(seated.document).await, b"");
 }
 
-pub(crate) async fn a_deleted_review_takes_its_replies_along(desk: Desk) {
+pub(crate) async fn a_deleted_review_deletes_its_replies(desk: Desk) {
     let seated = desk.seated().await;
     let made = make(&desk, seated).await;
     let (link, guard) = (seated.link, seated.reviewer);
@@ -155,14 +155,12 @@ pub(crate) async fn a_deleted_review_takes_its_replies_along(desk: Desk) {
     assert_eq!(late, Guarded::VersionMismatch { current: 2 });
     done(desk.storage.delete_review(link, made.id, Some(2), guard).await.unwrap());
     assert_eq!(desk.storage.reviews(link, None, 100).await.unwrap().reviews, []);
-    // The reply's id would still be taken if its row had stayed.
+    // A surviving row of the reply would still occupy its id.
     let again = make(&desk, seated).await.id;
     done(desk.storage.add_reply(link, again, &reply, guard, at(6)).await.unwrap());
 }
 
-pub(crate) async fn g2_a_review_is_not_touched_under_an_older_fence_or_from_another_link(
-    desk: Desk,
-) {
+pub(crate) async fn g2_a_review_is_unchanged_under_an_older_fence_or_another_link(desk: Desk) {
     let (seated, elsewhere) = (desk.seated().await, desk.seated().await);
     let made = make(&desk, seated).await;
     desk.seat(seated.link, Role::Reviewer, 21).await;
@@ -188,14 +186,14 @@ pub(crate) async fn g2_a_review_is_not_touched_under_an_older_fence_or_from_anot
     assert_eq!(desk.text(seated.document).await, b"");
 }
 
-pub(crate) async fn g14_from_its_revocation_on_a_link_takes_no_review(desk: Desk) {
+pub(crate) async fn g14_a_revoked_link_accepts_no_review(desk: Desk) {
     let seated = desk.seated().await;
     desk.storage.revoke_link(seated.link, at(5)).await.unwrap();
     let created = desk.storage.create_review(&new_review(seated.link), seated.reviewer).await;
     assert_eq!(created.unwrap(), Guarded::Fenced);
 }
 
-pub(crate) async fn a_review_moves_without_becoming_another_version(desk: Desk) {
+pub(crate) async fn a_moved_review_retains_its_version(desk: Desk) {
     let seated = desk.seated().await;
     let made = make(&desk, seated).await;
     let current = RelativeRange { start: vec![9], end: vec![] };
@@ -204,7 +202,7 @@ pub(crate) async fn a_review_moves_without_becoming_another_version(desk: Desk) 
     assert_eq!(moved, StoredReview { current, ..made });
 }
 
-pub(crate) async fn accepting_changes_text_and_review_together_or_neither(desk: Desk) {
+pub(crate) async fn an_acceptance_changes_text_and_review_in_one_transaction(desk: Desk) {
     let seated = desk.seated().await;
     let made = make(&desk, seated).await;
     let (link, guard) = (seated.link, Some(seated.writer));
@@ -238,7 +236,7 @@ pub(crate) async fn accepting_changes_text_and_review_together_or_neither(desk: 
     assert_eq!(desk.text(seated.document).await, b"x");
 }
 
-pub(crate) async fn of_many_who_accept_at_once_one_changes_the_text(desk: Desk) {
+pub(crate) async fn of_concurrent_acceptances_one_changes_the_text(desk: Desk) {
     let seated = desk.seated().await;
     let made = make(&desk, seated).await;
     let mut tasks = JoinSet::new();
@@ -255,7 +253,7 @@ pub(crate) async fn of_many_who_accept_at_once_one_changes_the_text(desk: Desk) 
     assert_eq!(desk.text(seated.document).await, b"x");
 }
 
-pub(crate) async fn g13_a_review_takes_no_more_replies_than_its_limit(desk: Desk) {
+pub(crate) async fn g13_a_review_rejects_replies_beyond_its_limit(desk: Desk) {
     let seated = desk.seated().await;
     let id = make(&desk, seated).await.id;
     let (link, guard) = (seated.link, seated.writer);
@@ -272,7 +270,7 @@ pub(crate) async fn g13_a_review_takes_no_more_replies_than_its_limit(desk: Desk
     assert_eq!(ids.len(), review.replies.len());
 }
 
-pub(crate) async fn g13_a_link_takes_no_more_reviews_than_its_limit(desk: Desk) {
+pub(crate) async fn g13_a_link_rejects_reviews_beyond_its_limit(desk: Desk) {
     let seated = desk.seated().await;
     for _ in 0..REVIEWS_PER_LINK_MAX {
         make(&desk, seated).await;
@@ -283,7 +281,7 @@ pub(crate) async fn g13_a_link_takes_no_more_reviews_than_its_limit(desk: Desk) 
     make(&desk, elsewhere).await;
 }
 
-/// So many bytes, with characters of three.
+/// A text of `bytes` bytes, in characters of three bytes.
 fn long(bytes: usize) -> String {
     "가".repeat(bytes / 3)
 }
@@ -292,7 +290,7 @@ fn to_body(body: String) -> ReviewChange {
     ReviewChange { body: Some(body), ..ReviewChange::default() }
 }
 
-pub(crate) async fn g17_a_review_takes_no_more_bytes_than_its_limit(desk: Desk) {
+pub(crate) async fn g17_a_review_rejects_bytes_beyond_its_limit(desk: Desk) {
     let seated = desk.seated().await;
     let (link, guard, storage) = (seated.link, seated.writer, &desk.storage);
     let id = make(&desk, seated).await.id;
@@ -309,7 +307,7 @@ pub(crate) async fn g17_a_review_takes_no_more_bytes_than_its_limit(desk: Desk) 
     let review = storage.review(link, id).await.unwrap().unwrap();
     assert_eq!((review.replies.len(), review.version), (4, 5));
     assert!(i64::try_from(review.bytes()).unwrap() <= REVIEW_BYTES_MAX);
-    // It may be reworded and decided upon as long as it does not grow further.
+    // A full review still accepts new text and decisions that do not grow it.
     let change = async |change: ReviewChange| {
         storage.change_review(link, id, &change, None, seated.reviewer, at(6)).await.unwrap()
     };
@@ -318,7 +316,7 @@ pub(crate) async fn g17_a_review_takes_no_more_bytes_than_its_limit(desk: Desk) 
     done(change(to_status(ReviewStatus::Resolved)).await);
 }
 
-pub(crate) async fn g17_a_link_takes_no_more_bytes_of_reviews_than_its_limit(desk: Desk) {
+pub(crate) async fn g17_a_link_rejects_bytes_of_reviews_beyond_its_limit(desk: Desk) {
     let seated = desk.seated().await;
     let (link, guard, storage) = (seated.link, seated.reviewer, &desk.storage);
     let create = async |body: String| {
@@ -331,10 +329,10 @@ pub(crate) async fn g17_a_link_takes_no_more_bytes_of_reviews_than_its_limit(des
     }
     assert_eq!(i64::try_from(made.len()), Ok(REVIEWS_BYTES_MAX / 240_000));
     assert_eq!(create(long(240_000)).await, Guarded::Full);
-    // What is deleted gives its bytes back.
+    // A deleted review frees its bytes.
     done(storage.delete_review(link, made[0], None, guard).await.unwrap());
     done(create(long(240_000)).await);
-    // Another link has its own.
+    // Each link has its own limit.
     make(&desk, desk.seated().await).await;
 }
 
@@ -343,7 +341,7 @@ pub(crate) async fn g17_a_list_of_reviews_is_read_in_pages_of_bounded_rows_and_b
     let (link, guard, storage) = (seated.link, seated.reviewer, &desk.storage);
     let mut made = Vec::new();
     for second in 0..i64::from(REVIEW_PAGE_ROWS_MAX) + 20 {
-        // Groups of the same moment, so that pages end between two of one.
+        // Groups of equal times, so that page boundaries fall within a group.
         let size = if second < 20 { 200_000 } else { 3 };
         let new = NewReview { now: at(second / 3), body: long(size), ..new_review(link) };
         made.push(done(storage.create_review(&new, guard).await.unwrap()));
@@ -387,7 +385,7 @@ pub(crate) async fn g15_each_change_of_a_review_has_the_next_number_of_its_docum
     assert_eq!(changes(0).await, expected, "in the order of their last changes");
     assert_eq!(changes(2).await.changed, std::slice::from_ref(&one));
 
-    // A refused write takes no number.
+    // A rejected write consumes no number.
     let fenced = Guard { fence: Fence(1), ..seated.reviewer };
     let refused = desk.storage.delete_review(seated.link, two.id, None, fenced).await.unwrap();
     assert_eq!(refused, Guarded::Fenced);
@@ -401,7 +399,7 @@ pub(crate) async fn g15_each_change_of_a_review_has_the_next_number_of_its_docum
     let numbers = desk.storage.review_change_numbers(&[document, DocumentId::generate()]).await;
     assert_eq!(numbers.unwrap(), [(document, 4)].into());
 
-    // A revoked link's reviews are nobody's news.
+    // A revoked link's reviews appear in no change list.
     assert!(desk.storage.revoke_link(seated.link, at(9)).await.unwrap());
     assert_eq!(changes(0).await.changed, []);
 }

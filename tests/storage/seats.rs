@@ -1,4 +1,4 @@
-//! Fences: which grants count, and which writes.
+//! Fences: which grants the database ratifies, and which writes it accepts.
 
 use bytes::Bytes;
 use galley::domain::fence::Fence;
@@ -13,19 +13,19 @@ use crate::harness::{Desk, append_one, at, edit, floor, ratify, user, within};
 
 crate::on_both_engines! {
     seats:
-    g2_a_grant_is_ratified_only_above_every_earlier_one
-    asking_again_for_the_same_grant_gives_the_same_answer
-    nobody_is_seated_on_a_link_that_is_gone
-    who_comes_together_finds_each_their_own_door
-    g2_grants_that_come_together_have_each_their_own_answer
-    g2_a_write_under_any_other_fence_than_the_last_changes_nothing
-    g10_a_reviewers_seat_or_one_elsewhere_gives_no_right_to_the_text
-    g2_an_evicted_holders_writes_are_refused_before_anybody_else_sits
-    g14_from_its_revocation_on_a_link_gives_no_right_to_the_text
-    g2_however_grants_race_the_fences_of_accepted_writes_never_fall
+    g2_a_grant_is_ratified_only_above_every_earlier_fence
+    a_repeated_ratification_is_idempotent_until_the_seat_is_vacated
+    no_grant_is_ratified_on_a_revoked_or_unknown_link
+    coalesced_queries_each_return_the_link_of_their_seat
+    g2_coalesced_ratifications_each_return_their_own_outcome
+    g2_a_write_under_any_fence_but_the_last_changes_nothing
+    g10_the_fence_of_a_reviewer_or_of_another_link_permits_no_edit
+    g2_an_evicted_holders_writes_are_rejected_before_the_next_grant
+    g14_a_revoked_link_permits_no_edit
+    g2_the_fences_of_accepted_writes_never_decrease_in_races
 }
 
-pub(crate) async fn g2_a_grant_is_ratified_only_above_every_earlier_one(desk: Desk) {
+pub(crate) async fn g2_a_grant_is_ratified_only_above_every_earlier_fence(desk: Desk) {
     let link = desk.link(desk.document().await).await.id;
     let seat = Seat::new(link, Role::Writer);
     assert_eq!(floor(&desk.storage, seat).await, Fence::ZERO);
@@ -40,7 +40,7 @@ pub(crate) async fn g2_a_grant_is_ratified_only_above_every_earlier_one(desk: De
     assert_eq!(floor(&desk.storage, other).await, Fence::ZERO);
 }
 
-pub(crate) async fn asking_again_for_the_same_grant_gives_the_same_answer(desk: Desk) {
+pub(crate) async fn a_repeated_ratification_is_idempotent_until_the_seat_is_vacated(desk: Desk) {
     let seat = Seat::new(desk.link(desk.document().await).await.id, Role::Writer);
     let (session, kim) = (SessionId::generate(), user("kim").id);
     for _ in 0..2 {
@@ -52,7 +52,7 @@ pub(crate) async fn asking_again_for_the_same_grant_gives_the_same_answer(desk: 
     assert_eq!(late, Ratified::Refused { last: Fence(11) });
 }
 
-pub(crate) async fn nobody_is_seated_on_a_link_that_is_gone(desk: Desk) {
+pub(crate) async fn no_grant_is_ratified_on_a_revoked_or_unknown_link(desk: Desk) {
     let link = desk.link(desk.document().await).await.id;
     desk.storage.revoke_link(link, at(3)).await.unwrap();
     for link in [link, ShareLinkId::generate()] {
@@ -61,7 +61,7 @@ pub(crate) async fn nobody_is_seated_on_a_link_that_is_gone(desk: Desk) {
     }
 }
 
-pub(crate) async fn who_comes_together_finds_each_their_own_door(desk: Desk) {
+pub(crate) async fn coalesced_queries_each_return_the_link_of_their_seat(desk: Desk) {
     let mut links = Vec::new();
     for number in 0..12_u64 {
         let link = desk.link(desk.document().await).await;
@@ -78,7 +78,7 @@ pub(crate) async fn who_comes_together_finds_each_their_own_door(desk: Desk) {
         .zip(&links)
         .flat_map(|(number, link)| Role::ALL.map(|role| (number, Seat::new(link.id, role))));
     let mut asking = JoinSet::new();
-    // Each is looked at twice.
+    // Two queries for each seat.
     for (number, seat) in seats.clone().chain(seats) {
         let storage = desk.storage.clone();
         asking.spawn(async move { (number, seat, storage.door(seat).await.unwrap()) });
@@ -100,7 +100,7 @@ pub(crate) async fn who_comes_together_finds_each_their_own_door(desk: Desk) {
     }
 }
 
-pub(crate) async fn g2_grants_that_come_together_have_each_their_own_answer(desk: Desk) {
+pub(crate) async fn g2_coalesced_ratifications_each_return_their_own_outcome(desk: Desk) {
     let mut links = Vec::new();
     for _ in 0..12 {
         links.push(desk.link(desk.document().await).await.id);
@@ -109,7 +109,7 @@ pub(crate) async fn g2_grants_that_come_together_have_each_their_own_answer(desk
     desk.storage.revoke_link(gone, at(3)).await.unwrap();
     assert_eq!(ratify(&desk.storage, sat, 50).await, Ratified::Accepted);
     let seats = links.into_iter().flat_map(|link| Role::ALL.map(|role| Seat::new(link, role)));
-    // Each is asked for twice: of two who want the same seat the later grant has it in the end.
+    // Two grants for each seat: the one with the higher fence is ratified in the end.
     let grants: Vec<_> = seats.flat_map(|seat| [(seat, 21), (seat, 20)]).collect();
     let mut asking = JoinSet::new();
     for (seat, fence) in grants {
@@ -130,7 +130,7 @@ pub(crate) async fn g2_grants_that_come_together_have_each_their_own_answer(desk
     }
 }
 
-pub(crate) async fn g2_a_write_under_any_other_fence_than_the_last_changes_nothing(desk: Desk) {
+pub(crate) async fn g2_a_write_under_any_fence_but_the_last_changes_nothing(desk: Desk) {
     let seated = desk.seated().await;
     let first = Append { guard: Some(seated.writer), ..edit(seated.document, "a") };
     assert_eq!(desk.append(first.clone()).await, Appended::Stored { seq: 1 });
@@ -150,7 +150,7 @@ pub(crate) async fn g2_a_write_under_any_other_fence_than_the_last_changes_nothi
     assert_eq!(desk.append(good).await, Appended::Stored { seq: 2 });
 }
 
-pub(crate) async fn g10_a_reviewers_seat_or_one_elsewhere_gives_no_right_to_the_text(desk: Desk) {
+pub(crate) async fn g10_the_fence_of_a_reviewer_or_of_another_link_permits_no_edit(desk: Desk) {
     let (here, elsewhere) = (desk.seated().await, desk.seated().await);
     for guard in [here.reviewer, elsewhere.writer] {
         let append = Append { guard: Some(guard), ..edit(here.document, "x") };
@@ -159,7 +159,7 @@ pub(crate) async fn g10_a_reviewers_seat_or_one_elsewhere_gives_no_right_to_the_
     assert_eq!(desk.text(here.document).await, b"");
 }
 
-pub(crate) async fn g2_an_evicted_holders_writes_are_refused_before_anybody_else_sits(desk: Desk) {
+pub(crate) async fn g2_an_evicted_holders_writes_are_rejected_before_the_next_grant(desk: Desk) {
     let seated = desk.seated().await;
     desk.storage.vacate(seated.writer.seat, Fence(9)).await.unwrap();
     let append = Append { guard: Some(seated.writer), ..edit(seated.document, "x") };
@@ -169,21 +169,22 @@ pub(crate) async fn g2_an_evicted_holders_writes_are_refused_before_anybody_else
     assert_eq!(floor(&desk.storage, seated.writer.seat).await, Fence(11));
 }
 
-pub(crate) async fn g14_from_its_revocation_on_a_link_gives_no_right_to_the_text(desk: Desk) {
+pub(crate) async fn g14_a_revoked_link_permits_no_edit(desk: Desk) {
     let seated = desk.seated().await;
     desk.storage.revoke_link(seated.link, at(5)).await.unwrap();
     let append = Append { guard: Some(seated.writer), ..edit(seated.document, "x") };
     assert_eq!(desk.append(append).await, Appended::Fenced);
 }
 
-/// Sits down under ever higher fences, and writes the fence under each.
+/// Ratifies ever higher fences, and writes each fence under itself.
 async fn sit_and_write(storage: Storage, seat: Seat, append: Append) {
     for _ in 0..20 {
         let last = floor(&storage, seat).await;
         let fence = Fence(last.0 + 1);
         let ratified = ratify(&storage, seat, fence.0).await;
         let mark = Bytes::from(format!("{:04};", fence.0));
-        // Written in any case: a loser that believes it has won is what this is about.
+        // The write follows in any case: a loser that believes that it holds the seat is the point
+        // of the test.
         let write = Append { guard: Some(Guard { seat, fence }), update: mark, ..append.clone() };
         for _ in 0..2 {
             append_one(&storage, write.clone()).await;
@@ -194,7 +195,7 @@ async fn sit_and_write(storage: Storage, seat: Seat, append: Append) {
     }
 }
 
-pub(crate) async fn g2_however_grants_race_the_fences_of_accepted_writes_never_fall(desk: Desk) {
+pub(crate) async fn g2_the_fences_of_accepted_writes_never_decrease_in_races(desk: Desk) {
     let document = desk.document().await;
     let seat = Seat::new(desk.link(document).await.id, Role::Writer);
     let mut tasks = JoinSet::new();

@@ -1,5 +1,5 @@
-//! A PostgreSQL of a test's own, in a temporary folder, on a socket in it. It goes with the
-//! process that started it, whatever becomes of that.
+//! A PostgreSQL server for tests, in a temporary folder, on a socket in it. It stops with the
+//! process that started it, however that process ends.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader};
@@ -19,9 +19,9 @@ use tokio::time::{Instant, sleep};
 
 /// Longer than a start takes on a busy machine.
 const START_TIMEOUT: Duration = Duration::from_secs(60);
-/// PostgreSQL refuses to run as root. This account is on every system, and owns nothing.
+/// PostgreSQL refuses to run as root. This account exists on every system, and owns no files.
 const NOBODY: u32 = 65_534;
-/// Waits until who started it is gone, then stops the server and removes its folder.
+/// Waits until the process that started it is gone, then stops the server and removes its folder.
 const GUARD: &str = r#"
     trap '' INT TERM HUP
     echo watching
@@ -34,11 +34,11 @@ const GUARD: &str = r#"
 /// A running server.
 pub(crate) struct Server {
     folder: PathBuf,
-    /// Ends with its standard input, which is ours.
+    /// Ends with its standard input, which this process holds.
     _guard: Child,
     template: OnceCell<()>,
     made: AtomicU32,
-    /// Databases that nobody needs any more.
+    /// Databases that no test uses any more.
     left: Mutex<Vec<String>>,
 }
 
@@ -48,20 +48,20 @@ pub(crate) struct Database {
     name: String,
 }
 
-/// The server that the tests of this process share, each in a database of its own.
+/// The server that the tests of this process share. Each test has its own database.
 pub(crate) fn shared() -> &'static Server {
     static SHARED: OnceLock<Server> = OnceLock::new();
     SHARED.get_or_init(Server::careless)
 }
 
 impl Server {
-    /// One as durable as any.
+    /// A server with full durability.
     pub(crate) fn start() -> Self {
-        // Recovery would sync its thousand files one by one; no edit hangs on that.
+        // Recovery would sync about a thousand files one by one; no commit depends on that.
         Self::with("recovery_init_sync_method = syncfs\n")
     }
 
-    /// One that waits for no disk. It survives what kills its processes, but no power cut.
+    /// A server without fsync. It survives a kill of its processes, but no power cut.
     pub(crate) fn careless() -> Self {
         Self::with("fsync = off\nfull_page_writes = off\n")
     }
@@ -88,7 +88,7 @@ impl Server {
     }
 
     fn initialize(&self, more: &str) {
-        // Not synced: what counts is what is committed later.
+        // No sync of the empty cluster: only later commits count.
         let arguments = ["-D", "data", "-U", "galley", "-A", "trust", "-E", "UTF8"];
         let made = self.tool("initdb").args(arguments).args(["--no-locale", "--no-sync"]).output();
         let made = made.expect("initdb runs");
@@ -105,13 +105,13 @@ impl Server {
     fn try_start(&self) -> bool {
         let arguments = ["-D", "data", "-l", "log", "-w", "-t", "60", "-s", "start"];
         let mut start = self.tool("pg_ctl");
-        // The server would keep our pipes open.
+        // The server would hold the inherited pipes open.
         let null = Stdio::null;
         start.args(arguments).stdin(null()).stdout(null()).stderr(null());
         start.status().expect("pg_ctl runs").success()
     }
 
-    /// One of PostgreSQL's programs, or one that a path names, as a user that it accepts.
+    /// A program of PostgreSQL, or of the path `name`, under an account that PostgreSQL accepts.
     pub(crate) fn tool(&self, name: &str) -> Command {
         let program = programs().join(name);
         let mut command = if is_root() {
@@ -130,18 +130,18 @@ impl Server {
         fs::read_to_string(self.folder.join("log")).unwrap_or_default()
     }
 
-    /// Where a database of that name is, or would be.
+    /// The URL of a database of that name, whether it exists or not.
     pub(crate) fn url(&self, database: &str) -> String {
         let socket = self.folder.display().to_string().replace('/', "%2F");
         format!("postgres://galley@{socket}/{database}")
     }
 
-    /// A connection that knows nothing of Galley.
+    /// A connection outside Galley's pool.
     pub(crate) async fn stranger(&self, database: &str) -> PgConnection {
         stranger(&self.url(database)).await
     }
 
-    /// An empty database without a schema; says its name.
+    /// Creates an empty database without a schema and returns its name.
     pub(crate) async fn empty(&self) -> String {
         self.create("template0").await
     }
@@ -176,20 +176,20 @@ impl Server {
         file.lines().next().expect("its process").to_owned()
     }
 
-    /// Stops it at once, with all of its processes; nothing is written any more.
+    /// Stops the server and all of its processes at once, without a final checkpoint.
     pub(crate) fn stop(&self) {
         let arguments = ["-D", "data", "-s", "-w", "-m", "immediate", "stop"];
         let stopped = self.tool("pg_ctl").args(arguments).status();
         assert!(stopped.expect("pg_ctl runs").success());
     }
 
-    /// `kill -9` of the process that all others hang on.
+    /// `kill -9` of the main process.
     pub(crate) fn kill(&self) {
         signal("-KILL", &self.postmaster());
     }
 
-    /// `kill -9` of one process that serves Galley, which makes the server throw all others out
-    /// and recover. False: there is none.
+    /// `kill -9` of one backend that serves Galley. The server then closes all other connections
+    /// and recovers. False: there is none.
     pub(crate) async fn kill_back_end(&self) -> bool {
         let mut admin = self.stranger("postgres").await;
         let one: Option<i32> = sqlx::query_scalar(
@@ -202,7 +202,7 @@ impl Server {
         one.inspect(|pid| signal("-KILL", &pid.to_string())).is_some()
     }
 
-    /// Starts it again after [`Self::kill`]; its last processes may need a moment to notice.
+    /// Restarts the server after [`Self::kill`]; its last processes may need a moment to exit.
     pub(crate) async fn start_again(&self) {
         let began = Instant::now();
         while !self.try_start() {
@@ -226,7 +226,7 @@ impl Drop for Database {
     }
 }
 
-/// A connection that knows nothing of Galley.
+/// A connection outside Galley's pool.
 pub(crate) async fn stranger(url: &str) -> PgConnection {
     let options = PgConnectOptions::from_str(url).expect("a good address");
     options.connect().await.expect("a connection")
@@ -256,7 +256,7 @@ fn is_root() -> bool {
     fs::metadata("/proc/self").is_ok_and(|process| process.uid() == 0)
 }
 
-/// Where PostgreSQL's programs are: those that make a server are not in `PATH` on Debian.
+/// The folder of PostgreSQL's programs. On Debian the ones that create a server are not in `PATH`.
 fn programs() -> &'static Path {
     static PROGRAMS: OnceLock<PathBuf> = OnceLock::new();
     PROGRAMS.get_or_init(|| {

@@ -1,5 +1,5 @@
-//! Rows that another transaction has locked, rows that do not parse, and a database that was set
-//! back: what of a group is stored, and what is not (G16, DESIGN §8).
+//! Locked rows, rows that do not parse, and a database that was set back: which edits of a group
+//! are stored, and which are rejected (G16, DESIGN §8).
 
 use galley::domain::fence::Fence;
 use galley::domain::ids::{DocumentId, ShareLinkId};
@@ -11,10 +11,10 @@ use crate::harness::{Desk, Place, Seated, edit, new_link, ratify, within};
 
 crate::on_both_engines! {
     stuck:
-    g16_a_fence_that_does_not_parse_refuses_the_edits_of_its_own_seat
-    g16_an_owner_that_does_not_parse_refuses_the_edits_of_its_own_document
-    d3_a_database_that_was_set_back_refuses_what_stands_on_what_it_lost
-    g2_the_fence_of_each_seat_is_read_and_a_lost_grant_is_ratified_again
+    g16_a_fence_that_does_not_parse_rejects_the_edits_of_its_seat_only
+    g16_an_owner_that_does_not_parse_rejects_the_edits_of_its_document_only
+    d3_a_set_back_database_rejects_edits_after_the_lost_ones
+    g2_a_lost_fence_is_detected_and_ratified_again
 }
 
 fn stored(seq: i64) -> Appended {
@@ -25,7 +25,7 @@ fn by(seated: Seated, text: &'static str) -> Append {
     Append { guard: Some(seated.writer), clients: vec![7], ..edit(seated.document, text) }
 }
 
-/// Two documents, of which one SQL statement can damage one: its writer has fence 30.
+/// Two documents; one SQL statement can damage the first alone, because its writer has fence 30.
 async fn two(desk: &Desk) -> (Seated, Seated) {
     let (mut one, two) = (desk.seated().await, desk.seated().await);
     one.writer = desk.seat(one.link, Role::Writer, 30).await;
@@ -34,7 +34,7 @@ async fn two(desk: &Desk) -> (Seated, Seated) {
     (one, two)
 }
 
-pub(crate) async fn g16_a_fence_that_does_not_parse_refuses_the_edits_of_its_own_seat(desk: Desk) {
+pub(crate) async fn g16_a_fence_that_does_not_parse_rejects_the_edits_of_its_seat_only(desk: Desk) {
     let (one, two) = two(&desk).await;
     let mut stranger = desk.place.stranger().await;
     stranger.run("UPDATE seats SET fence = -30 WHERE fence = 30").await;
@@ -42,12 +42,12 @@ pub(crate) async fn g16_a_fence_that_does_not_parse_refuses_the_edits_of_its_own
         let outcomes = desk.storage.append(&[by(one, "x"), by(two, "y"), by(one, "z")]).await;
         assert_eq!(outcomes.unwrap(), [Appended::Damaged, stored(seq), Appended::Orphaned]);
     }
-    // Repaired by hand, it is good again without a restart.
+    // After a repair by hand the seat accepts edits without a restart.
     stranger.run("UPDATE seats SET fence = 30 WHERE fence = -30").await;
     assert_eq!(desk.append(by(one, "x")).await, stored(2));
 }
 
-pub(crate) async fn g16_an_owner_that_does_not_parse_refuses_the_edits_of_its_own_document(
+pub(crate) async fn g16_an_owner_that_does_not_parse_rejects_the_edits_of_its_document_only(
     desk: Desk,
 ) {
     let (one, two) = two(&desk).await;
@@ -57,15 +57,13 @@ pub(crate) async fn g16_an_owner_that_does_not_parse_refuses_the_edits_of_its_ow
     stranger.run("UPDATE clients SET user_id = 'no id: has spaces' WHERE client = 8").await;
     let outcomes = desk.storage.append(&[other, by(two, "y")]).await.unwrap();
     assert_eq!(outcomes, [Appended::Damaged, stored(2)]);
-    // Its text is all there, and the log says what is wrong beside it.
+    // The text is complete, and the log reports the damage beside it.
     let log = desk.storage.log(one.document).await.unwrap().unwrap();
     assert_eq!((log.parts.concat(), log.hole()), (b"ax".to_vec(), None));
     assert!(log.damage.is_some() && log.owners.len() == 1, "{log:?}");
 }
 
-pub(crate) async fn d3_a_database_that_was_set_back_refuses_what_stands_on_what_it_lost(
-    desk: Desk,
-) {
+pub(crate) async fn d3_a_set_back_database_rejects_edits_after_the_lost_ones(desk: Desk) {
     let (one, two) = two(&desk).await;
     for seq in 2..6 {
         assert_eq!(desk.append(by(one, "x")).await, stored(seq));
@@ -86,9 +84,7 @@ pub(crate) async fn d3_a_database_that_was_set_back_refuses_what_stands_on_what_
     assert_eq!(desk.append(after(one, 2)).await, stored(3));
 }
 
-pub(crate) async fn g2_the_fence_of_each_seat_is_read_and_a_lost_grant_is_ratified_again(
-    desk: Desk,
-) {
+pub(crate) async fn g2_a_lost_fence_is_detected_and_ratified_again(desk: Desk) {
     let (one, two) = two(&desk).await;
     let empty = desk.link(desk.document().await).await.id;
     let nowhere = Seat::new(ShareLinkId::generate(), Role::Writer);
@@ -107,7 +103,7 @@ pub(crate) async fn g2_the_fence_of_each_seat_is_read_and_a_lost_grant_is_ratifi
     assert_eq!(desk.append(by(one, "x")).await, stored(2));
 }
 
-/// A connection with the row of that document locked.
+/// A connection that locks the row of the document.
 async fn lock(desk: &Desk, document: DocumentId) -> sqlx::PgConnection {
     let mut other = crate::server::stranger(&desk.place.url()).await;
     sqlx::raw_sql("BEGIN").execute(&mut other).await.unwrap();
@@ -136,9 +132,9 @@ async fn g16_a_locked_row_delays_no_other_document_of_its_group() {
     assert_eq!(desk.text(one.document).await, b"axz");
 }
 
-/// Goal: an edit that cannot be stored holds no connection while it waits: other calls go on.
+/// Goal: an edit that waits for a locked row holds no connection, so other calls continue.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn g16_locked_documents_take_no_connection_from_other_calls() {
+async fn g16_edits_of_a_locked_document_hold_no_connection() {
     let desk = Desk::postgres().await;
     let (one, two) = two(&desk).await;
     let _other = lock(&desk, one.document).await;

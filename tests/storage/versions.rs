@@ -1,4 +1,4 @@
-//! Versions: what is kept, what is not kept twice, restoring under a fence.
+//! Versions: which ones are stored, which duplicates are skipped, and restores under a fence.
 
 use bytes::Bytes;
 use chrono::{DateTime, Utc};
@@ -16,13 +16,13 @@ use crate::harness::{Desk, at, edit, ratify, user, within};
 
 crate::on_both_engines! {
     versions:
-    a_version_comes_back_as_it_was_kept_also_after_the_log_was_merged
-    versions_are_listed_newest_first_and_page_by_page
-    d8_equal_text_an_older_point_and_what_is_not_stored_are_not_kept
-    d8_of_many_servers_that_keep_one_point_one_does
-    g13_versions_of_a_document_have_an_end_and_named_ones_stay
-    old_versions_thin_out_and_texts_that_others_have_stay
-    a_deleted_document_takes_its_versions_along
+    a_version_reads_back_unchanged_after_a_merge_of_the_log
+    versions_are_listed_newest_first_in_pages
+    d8_no_version_of_equal_text_an_older_point_or_an_unstored_number
+    d8_of_concurrent_stores_of_one_point_one_succeeds
+    g13_versions_are_bounded_and_named_ones_stay
+    old_versions_thin_out_and_shared_texts_stay
+    a_deleted_document_deletes_its_versions
     g2_a_restore_stores_its_edit_and_both_versions_or_nothing
 }
 
@@ -55,7 +55,7 @@ async fn stored(storage: &Storage, new: NewVersion) -> Version {
     }
 }
 
-/// A document of so many updates.
+/// A document with `updates` updates.
 async fn written(desk: &Desk, updates: usize) -> DocumentId {
     let document = desk.document().await;
     for _ in 0..updates {
@@ -69,7 +69,7 @@ async fn text_of(storage: &Storage, version: &Version) -> String {
     text.unpack().unwrap()
 }
 
-pub(crate) async fn a_version_comes_back_as_it_was_kept_also_after_the_log_was_merged(desk: Desk) {
+pub(crate) async fn a_version_reads_back_unchanged_after_a_merge_of_the_log(desk: Desk) {
     let document = written(&desk, 3).await;
     let text = "저는 👩‍👩‍👧 성실합니다.\n".repeat(200);
     let kept = stored(&desk.storage, pause(document, 2, &text)).await;
@@ -86,7 +86,7 @@ pub(crate) async fn a_version_comes_back_as_it_was_kept_also_after_the_log_was_m
     assert_eq!(another.version(document, VersionId::generate()).await.unwrap(), None);
 }
 
-pub(crate) async fn versions_are_listed_newest_first_and_page_by_page(desk: Desk) {
+pub(crate) async fn versions_are_listed_newest_first_in_pages(desk: Desk) {
     let document = written(&desk, 5).await;
     for seq in 1..=5 {
         stored(&desk.storage, pause(document, seq, &format!("text {seq}"))).await;
@@ -100,7 +100,7 @@ pub(crate) async fn versions_are_listed_newest_first_and_page_by_page(desk: Desk
     assert_eq!(numbers(3, Some(1)).await, Vec::<i64>::new());
 }
 
-pub(crate) async fn d8_equal_text_an_older_point_and_what_is_not_stored_are_not_kept(desk: Desk) {
+pub(crate) async fn d8_no_version_of_equal_text_an_older_point_or_an_unstored_number(desk: Desk) {
     let document = written(&desk, 4).await;
     stored(&desk.storage, pause(document, 2, "two")).await;
     let storage = &desk.storage;
@@ -114,7 +114,7 @@ pub(crate) async fn d8_equal_text_an_older_point_and_what_is_not_stored_are_not_
     assert_eq!(stored(storage, pause(document, 4, "four")).await.number, 3);
 }
 
-pub(crate) async fn d8_of_many_servers_that_keep_one_point_one_does(desk: Desk) {
+pub(crate) async fn d8_of_concurrent_stores_of_one_point_one_succeeds(desk: Desk) {
     let document = written(&desk, 1).await;
     let mut tasks = JoinSet::new();
     let handles = [desk.storage.clone(), desk.another().await];
@@ -128,7 +128,7 @@ pub(crate) async fn d8_of_many_servers_that_keep_one_point_one_does(desk: Desk) 
     assert_eq!(desk.storage.versions(document, 10, None).await.unwrap().len(), 1);
 }
 
-pub(crate) async fn g13_versions_of_a_document_have_an_end_and_named_ones_stay(desk: Desk) {
+pub(crate) async fn g13_versions_are_bounded_and_named_ones_stay(desk: Desk) {
     let document = desk.document().await;
     let many = i64::try_from(VERSIONS_MAX).unwrap() + 20;
     let appends: Vec<_> = (0..many).map(|_| edit(document, "x")).collect();
@@ -155,7 +155,7 @@ pub(crate) async fn g13_versions_of_a_document_have_an_end_and_named_ones_stay(d
     assert_eq!(text_of(&desk.storage, &named).await, "first");
 }
 
-pub(crate) async fn old_versions_thin_out_and_texts_that_others_have_stay(desk: Desk) {
+pub(crate) async fn old_versions_thin_out_and_shared_texts_stay(desk: Desk) {
     let document = written(&desk, 5).await;
     let then = |new: NewVersion, now: DateTime<Utc>| NewVersion { now, ..new };
     let hour = at(0);
@@ -169,7 +169,7 @@ pub(crate) async fn old_versions_thin_out_and_texts_that_others_have_stay(desk: 
     assert_eq!(text_of(&desk.storage, &left[1]).await, "a");
 }
 
-pub(crate) async fn a_deleted_document_takes_its_versions_along(desk: Desk) {
+pub(crate) async fn a_deleted_document_deletes_its_versions(desk: Desk) {
     let document = written(&desk, 1).await;
     let kept = stored(&desk.storage, pause(document, 1, "text")).await;
     assert!(desk.storage.delete_document(document).await.unwrap());
@@ -204,7 +204,7 @@ pub(crate) async fn g2_a_restore_stores_its_edit_and_both_versions_or_nothing(de
         };
         desk.storage.restore_version(edit, &before, &after).await.unwrap()
     };
-    // Under a fence that is past, under the reviewer's, on a text that has moved on.
+    // Under an older fence, under the reviewer's fence, and on a text that has changed.
     let stale = Guard { fence: Fence(9), ..seated.writer };
     assert_eq!(restore(&back(document, stale, 2), 2).await, Guarded::Fenced);
     assert_eq!(restore(&back(document, seated.reviewer, 2), 2).await, Guarded::Fenced);
