@@ -1,4 +1,4 @@
-//! The addresses at which a connection may be opened, one attempt after the other.
+//! The addresses of a connection, one for each attempt.
 
 use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -10,19 +10,19 @@ use tokio::time::sleep;
 
 use crate::redis_client::sentinel::Sentinels;
 
-/// How often Sentinels are asked whether the primary is still where it was.
+/// Interval of the queries to Sentinels for the current primary.
 const ASKED_EVERY: Duration = Duration::from_secs(2);
 
-/// Where a Redis is.
+/// The address of a Redis node.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Address {
-    /// A name, or a number.
+    /// A host name or an IP address.
     pub host: String,
     /// The TCP port.
     pub port: u16,
 }
 
-/// Where a connection may lead: each attempt goes to the next.
+/// The addresses of a connection; each attempt uses the next one.
 #[derive(Debug)]
 pub struct Addresses {
     source: Source,
@@ -42,8 +42,8 @@ struct Turns {
 }
 
 impl Address {
-    /// Reads `host:port`, as Redis writes it; a node that does not know its own host leaves it out,
-    /// and is where `asked` is.
+    /// Parses `host:port` as Redis writes it. A node that does not know its own host omits it; the
+    /// host is then that of `asked`.
     #[must_use]
     pub fn read(text: &str, asked: &Self) -> Option<Self> {
         let (host, port) = text.rsplit_once(':')?;
@@ -51,7 +51,7 @@ impl Address {
         Some(Self { host: host.to_owned(), port: port.parse().ok()? })
     }
 
-    /// Where a client leads.
+    /// The address of a client.
     #[must_use]
     pub fn of(client: &Client) -> Self {
         match client.get_connection_info().addr() {
@@ -62,11 +62,11 @@ impl Address {
         }
     }
 
-    /// A client for this address that is like `other` in all else: credentials, TLS.
+    /// A client for this address with the credentials and TLS settings of `other`.
     ///
     /// # Errors
     ///
-    /// [`redis::RedisError`] when the client cannot be made.
+    /// [`redis::RedisError`] when the client cannot be created.
     pub fn client_like(&self, other: &Client) -> RedisResult<Client> {
         let info = other.get_connection_info().clone();
         let (host, port) = (self.host.clone(), self.port);
@@ -87,27 +87,27 @@ impl fmt::Display for Address {
 }
 
 impl Addresses {
-    /// Each of these in turn.
+    /// These clients in turn.
     #[must_use]
     pub fn new(clients: Vec<Client>) -> Self {
         let source = Source::Turns(Mutex::new(Turns { clients, next: 0 }));
         Self { source, last: Mutex::default() }
     }
 
-    /// Wherever Sentinels say.
+    /// The primary that Sentinels name.
     pub(crate) fn by(sentinels: Sentinels) -> Self {
         Self { source: Source::Sentinels(Box::new(sentinels)), last: Mutex::default() }
     }
 
-    /// The one whose turn it is.
+    /// The client for the next attempt.
     ///
     /// # Errors
     ///
-    /// [`redis::RedisError`] when there is none, or no Sentinel tells.
+    /// [`redis::RedisError`] when no address is known, or no Sentinel replies.
     ///
     /// # Cancel safety
     ///
-    /// Nothing is lost but a turn.
+    /// A dropped call may skip one address.
     pub async fn next(&self) -> RedisResult<Client> {
         let client = match &self.source {
             Source::Turns(turns) => turn(turns).ok_or((ErrorKind::Io, "no node is known"))?,
@@ -117,30 +117,30 @@ impl Addresses {
         Ok(client)
     }
 
-    /// The one that was given last.
+    /// The address of the last attempt.
     #[must_use]
     pub fn last(&self) -> Option<Address> {
         self.last.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// There are others now.
+    /// Replaces the clients.
     pub fn replace(&self, clients: Vec<Client>) {
         if let Source::Turns(turns) = &self.source {
             lock(turns).clients = clients;
         }
     }
 
-    /// Whether what was connected to is what was looked for. Where Sentinels lead, another may be
-    /// just taking its place.
+    /// Checks that the connection leads to a primary, where Sentinels name it: during a failover it
+    /// may lead to a replica before its promotion.
     ///
     /// # Errors
     ///
-    /// [`redis::RedisError`] when it is not, or does not say.
+    /// [`redis::RedisError`] when it is a replica, or `INFO` fails.
     pub async fn approve(&self, connection: &mut MultiplexedConnection) -> RedisResult<()> {
         if matches!(self.source, Source::Turns(_)) {
             return Ok(());
         }
-        // Not `ROLE`, which fewer accounts may ask.
+        // `INFO` and not `ROLE`: fewer accounts may call the latter.
         let info: String = redis::cmd("INFO").arg("replication").query_async(connection).await?;
         if info.lines().any(|line| line.trim_end() == "role:master") {
             return Ok(());
@@ -148,12 +148,12 @@ impl Addresses {
         Err((ErrorKind::Io, "the primary of the Sentinels is a replica still").into())
     }
 
-    /// Resolves when the primary is elsewhere than where the last connection was to lead. Never,
-    /// where nobody is asked for it.
+    /// Resolves when Sentinels name another primary than that of the last attempt. Without
+    /// Sentinels it never resolves.
     ///
     /// # Cancel safety
     ///
-    /// Nothing is lost.
+    /// A dropped call loses nothing.
     pub async fn moves(&self) {
         let Source::Sentinels(sentinels) = &self.source else {
             return std::future::pending().await;
@@ -161,7 +161,7 @@ impl Addresses {
         loop {
             sleep(ASKED_EVERY).await;
             let told = sentinels.client().await.map(|client| Address::of(&client));
-            // One that cannot be asked says nothing.
+            // An unreachable Sentinel is no reason to move.
             if told.is_ok_and(|told| self.last().is_some_and(|last| last != told)) {
                 return;
             }

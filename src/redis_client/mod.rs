@@ -1,8 +1,8 @@
-//! Where Redis is, and how it is connected to: from `locks.url` to clients.
+//! The address of Redis and the settings of its connections: from `locks.url` to clients.
 //!
-//! Locks and relay speak to the same Redis over connections of their own and know nothing of each
-//! other. What both have to know stands here: what an address means, how a connection is tuned, and
-//! where the primary is that Sentinels watch over.
+//! Locks and pub/sub use the same Redis over separate connections, and do not depend on each other.
+//! This module holds their common part: the meaning of an address, the settings of a connection,
+//! and the lookup of the primary through Sentinels.
 
 mod endpoint;
 mod sentinel;
@@ -18,45 +18,45 @@ pub use crate::redis_client::endpoint::{Address, Addresses};
 use crate::redis_client::sentinel::Sentinels;
 use crate::redis_client::url::{InvalidRedisUrl, RedisUrl};
 
-/// An idle connection is probed after this long, and each probe repeated after a third of it.
+/// The kernel probes an idle connection after this long, and repeats the probe after a third of it.
 const PROBED_AFTER: Duration = Duration::from_secs(6);
-/// The kernel gives a connection up when its peer acknowledged nothing for this long.
+/// The kernel closes a connection when its peer acknowledged nothing for this long.
 const UNACKNOWLEDGED_MAX: Duration = Duration::from_secs(5);
 
-/// What `locks.url` leads to.
+/// The Redis behind `locks.url`.
 #[derive(Debug)]
 pub struct Target {
-    /// What kind of Redis that is.
+    /// The kind of Redis.
     pub kind: Kind,
-    /// Where it is: the primary, or any node of the Cluster.
+    /// The addresses: of the primary, or of any node of the Cluster.
     pub addresses: Addresses,
 }
 
 /// Kinds of Redis.
 #[derive(Clone, Debug)]
 pub enum Kind {
-    /// One primary, at a fixed address or wherever Sentinels say.
+    /// One primary, at a fixed address or as Sentinels name it.
     Single,
-    /// A Cluster, of which these are some nodes: at least one.
+    /// A Cluster with some of its nodes, at least one.
     Cluster(Vec<Client>),
 }
 
-/// Why there is no way to Redis by this address. The address is not repeated.
+/// Why `locks.url` is unusable. The error does not contain the address.
 #[derive(Debug, thiserror::Error)]
 pub enum ReachError {
-    /// It is not one that is spoken to.
+    /// The address has no supported form.
     #[error("`locks.url` is of no use: it {0}")]
     Url(#[from] InvalidRedisUrl),
-    /// It makes no sense to the client.
+    /// The `redis` crate rejects the address.
     #[error(transparent)]
     Client(#[from] RedisError),
 }
 
-/// What is at `url`. Opens nothing.
+/// Resolves `url` to clients. Opens no connection.
 ///
 /// # Errors
 ///
-/// [`ReachError`] when the address is of no use.
+/// [`ReachError`] when the address is unusable.
 pub fn target(url: &str) -> Result<Target, ReachError> {
     match RedisUrl::parse(url)? {
         RedisUrl::Single(url) => {
@@ -77,7 +77,7 @@ pub fn target(url: &str) -> Result<Target, ReachError> {
 
 fn client(url: &str) -> Result<Client, RedisError> {
     if url.starts_with("rediss:") {
-        // The process has one provider of cryptography; somebody else may have named it already.
+        // The process has one provider of cryptography; other code may have installed it already.
         drop(rustls::crypto::aws_lc_rs::default_provider().install_default());
     }
     Client::open(tuned(url.into_connection_info()?))
@@ -86,12 +86,12 @@ fn client(url: &str) -> Result<Client, RedisError> {
 fn tuned(info: ConnectionInfo) -> ConnectionInfo {
     let keepalive =
         TcpKeepalive::new().with_time(PROBED_AFTER).with_interval(PROBED_AFTER / 3).with_retries(2);
-    // The crate leaves Nagle's algorithm on, which holds small requests back for 40 ms.
+    // The crate leaves Nagle's algorithm on, which delays small requests by 40 ms.
     let tcp = TcpSettings::default()
         .set_nodelay(true)
         .set_keepalive(keepalive)
         .set_user_timeout(UNACKNOWLEDGED_MAX);
-    // RESP3: the end of a connection is told and not found out, and one that subscribes can publish.
+    // RESP3: a push reports the end of a connection, and a subscribed connection can publish.
     let redis =
         info.redis_settings().clone().set_protocol(ProtocolVersion::RESP3).set_skip_set_lib_name();
     info.set_tcp_settings(tcp).set_redis_settings(redis)
@@ -102,22 +102,22 @@ mod tests {
     use super::*;
 
     fn nodes(url: &str) -> Vec<Client> {
-        match target(url).expect("a good address").kind {
+        match target(url).expect("a valid address").kind {
             Kind::Cluster(nodes) => nodes,
-            Kind::Single => panic!("{url} is a single one"),
+            Kind::Single => panic!("{url} is a single Redis"),
         }
     }
 
     #[test]
-    fn what_is_not_spoken_is_refused_in_one_line() {
+    fn an_unsupported_url_is_rejected_in_one_line() {
         for url in ["redis+sentinel://a:1,b:2", "http://a", "a", ""] {
-            let Err(ReachError::Url(why)) = target(url) else { panic!("{url} was taken") };
+            let Err(ReachError::Url(why)) = target(url) else { panic!("{url} was accepted") };
             assert_eq!(why.to_string().lines().count(), 1, "{why}");
         }
     }
 
     #[test]
-    fn a_broken_url_is_refused_and_its_password_is_not_shown() {
+    fn a_malformed_url_is_rejected_without_its_password() {
         for url in ["redis://:hunter2@a:x/", "redis+cluster://:hunter2@a:1,b:x"] {
             let why = target(url).expect_err("a fault").to_string();
             assert!(!why.contains("hunter2"), "{why}");
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn good_urls_are_taken() {
+    fn valid_urls_are_accepted() {
         for url in ["redis://127.0.0.1", "redis://u:p@localhost:7/3", "rediss://cache.example:6380"]
         {
             assert!(matches!(target(url).expect(url).kind, Kind::Single));
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn a_node_that_is_told_of_has_the_credentials_of_the_one_that_told() {
+    fn a_discovered_node_has_the_credentials_of_its_seed() {
         let nodes = nodes("redis+cluster://u:p%40@a:1");
         let asked = Address::of(&nodes[0]);
         for (told, expected) in [("b:2", "b:2"), (":3", "a:3"), ("fe80::1:4", "fe80::1:4")] {
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn each_attempt_goes_to_the_next_address() {
+    async fn each_attempt_connects_to_the_next_address() {
         let addresses = target("redis+cluster://a:1,b:2").expect("a good address").addresses;
         for port in [1, 2, 1] {
             let client = addresses.next().await.expect("a client");

@@ -1,7 +1,8 @@
-//! Redis Sentinel: asking where the primary is.
+//! Redis Sentinel: the lookup of the primary.
 //!
-//! Sentinels agree on each failover and number it. One that was cut off goes on naming the old
-//! primary, under a number that is lower than one that we have seen: it is not believed.
+//! Sentinels agree on each failover and number it. A partitioned Sentinel still names the old
+//! primary, under a lower number than the highest that this process received. Its reply is rejected
+//! by this client.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -11,20 +12,20 @@ use redis::{AsyncConnectionConfig, Client, ErrorKind, RedisError, RedisResult};
 
 use crate::redis_client::endpoint::Address;
 
-/// How long one Sentinel may take, to be connected to and to answer.
+/// Time-out of one Sentinel's connect and reply.
 const ASKED_FOR: Duration = Duration::from_millis(500);
 
-/// Those who know where the primary is.
+/// The Sentinels of one primary.
 #[derive(Debug)]
 pub(crate) struct Sentinels {
     all: Vec<Client>,
-    /// What they call it.
+    /// Their name for the primary.
     name: String,
-    /// What a client for it is like but for the address.
+    /// A client with the primary's settings; its address is a placeholder.
     primary: Client,
-    /// Which of them is asked first: whoever answered last.
+    /// The Sentinel to query first: the last one that replied.
     first: AtomicUsize,
-    /// The number of the last failover that was heard of.
+    /// The number of the latest known failover.
     epoch: AtomicU64,
 }
 
@@ -33,7 +34,7 @@ impl Sentinels {
         Self { all, name, primary, first: AtomicUsize::new(0), epoch: AtomicU64::new(0) }
     }
 
-    /// A client for the primary, as the first says that knows.
+    /// A client for the primary, from the first Sentinel that knows it.
     pub(crate) async fn client(&self) -> RedisResult<Client> {
         let first = self.first.load(Ordering::Relaxed);
         let mut fault = RedisError::from((ErrorKind::Io, "no Sentinel is known"));
@@ -52,7 +53,7 @@ impl Sentinels {
     async fn ask(&self, sentinel: &Client) -> RedisResult<Address> {
         let told = match self.ask_as(sentinel).await {
             Err(error) if wants_password(&error) => {
-                // Then it is that of the primary.
+                // The Sentinel then takes the credentials of the primary.
                 let ours = self.primary.get_connection_info().redis_settings().clone();
                 let info = sentinel.get_connection_info().clone();
                 self.ask_as(&Client::open(info.set_redis_settings(ours.set_db(0)))?).await?

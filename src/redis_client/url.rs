@@ -1,8 +1,8 @@
-//! What `locks.url` names: one Redis, the Sentinels who know where it is, or some nodes of a Cluster.
+//! Parses `locks.url`: one Redis, the Sentinels of a primary, or some nodes of a Cluster.
 //!
-//! Locks and relay both read it, and each makes connections of its own from it.
+//! Locks and pub/sub both parse it, and each opens its own connections.
 
-/// The schemes that are spoken, for a message that says so.
+/// The supported schemes, for error messages.
 pub const SCHEMES: &str = "memory:, redis://HOST[:PORT][/DB], rediss://…, \
                            redis+sentinel://HOST:PORT,HOST:PORT/NAME[/DB] or \
                            redis+cluster://HOST:PORT,HOST:PORT";
@@ -12,47 +12,48 @@ const CLUSTER_BY_TLS: &str = "rediss+cluster";
 const SENTINEL: &str = "redis+sentinel";
 const SENTINEL_BY_TLS: &str = "rediss+sentinel";
 
-/// Where Redis is. The addresses may hold a password: they are not to be shown.
+/// The parsed address. It may contain a password: it is never logged or shown.
 #[derive(Clone, PartialEq, Eq)]
 pub enum RedisUrl {
-    /// One primary: `redis://…` or `rediss://…`, as it was written.
+    /// One primary: `redis://…` or `rediss://…`, unchanged.
     Single(String),
-    /// Some nodes of a Cluster, each by an address of the same kind. The others are asked for.
+    /// Some nodes of a Cluster, each as a single address. The client queries them for the others.
     Cluster(Vec<String>),
-    /// One primary, wherever Sentinels say.
+    /// One primary, as Sentinels name it.
     Sentinel {
-        /// Their addresses, without credentials.
+        /// The addresses of the Sentinels, without credentials.
         sentinels: Vec<String>,
-        /// What they call it.
+        /// Their name for the primary.
         name: String,
-        /// An address like that of the primary, with credentials and database, but of another host.
+        /// The primary's address with credentials and database; its host is a placeholder.
         primary: String,
     },
 }
 
-/// The text names no Redis that is spoken to. It is not repeated, for it may hold a password.
+/// The address names no supported Redis. The error does not repeat it, because it may contain a
+/// password.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidRedisUrl {
-    /// Another scheme, or no host.
+    /// An unsupported scheme, or no host.
     #[error("must be {SCHEMES}")]
     Unknown,
-    /// Sentinels that watch over something without a name.
+    /// Sentinels without the name of the primary.
     #[error("must name the primary after the Sentinels: redis+sentinel://HOST:PORT,HOST:PORT/NAME")]
     Nameless,
-    /// What could hide a password.
+    /// A query string, which could contain a password.
     #[error("takes no parameters; a password stands before the @, and a database behind the host")]
     Parameters,
-    /// What a Cluster has not.
+    /// A database or an option, which a Cluster does not have.
     #[error("must end after the last node of a Cluster, which has no databases and no options")]
     ClusterTail,
 }
 
 impl RedisUrl {
-    /// Reads an address. `memory:` is none.
+    /// Parses an address. `memory:` is not one.
     ///
     /// # Errors
     ///
-    /// [`InvalidRedisUrl`] says what is wrong.
+    /// [`InvalidRedisUrl`] with the fault.
     pub fn parse(text: &str) -> Result<Self, InvalidRedisUrl> {
         let (scheme, rest) = text.split_once("://").ok_or(InvalidRedisUrl::Unknown)?;
         match scheme {
@@ -67,7 +68,7 @@ impl RedisUrl {
     }
 }
 
-/// One address for each node: what stands before the `@` is said to all of them.
+/// One address for each node; all get the credentials before the `@`.
 fn nodes(scheme: &str, rest: &str) -> Result<Vec<String>, InvalidRedisUrl> {
     let all = authority(rest);
     if !matches!(rest.strip_prefix(all), Some("" | "/" | "/0")) {
@@ -77,7 +78,7 @@ fn nodes(scheme: &str, rest: &str) -> Result<Vec<String>, InvalidRedisUrl> {
     Ok(hosts.map(|host| format!("{scheme}://{credentials}{host}")).collect())
 }
 
-/// The credentials are those of the primary.
+/// An address through Sentinels; the credentials are those of the primary.
 fn by_sentinels(scheme: &str, rest: &str) -> Result<RedisUrl, InvalidRedisUrl> {
     let all = authority(rest);
     let path = rest.strip_prefix(all).unwrap_or_default().trim_matches('/');
@@ -92,7 +93,7 @@ fn by_sentinels(scheme: &str, rest: &str) -> Result<RedisUrl, InvalidRedisUrl> {
     Ok(RedisUrl::Sentinel { sentinels, name: name.to_owned(), primary })
 }
 
-/// What stands before the `@`, with it, and the hosts behind.
+/// The text up to and including the `@`, and the hosts after it.
 fn parts(all: &str) -> Result<(&str, std::str::Split<'_, char>), InvalidRedisUrl> {
     let (credentials, hosts) = all.split_at(all.rfind('@').map_or(0, |at| at + 1));
     if !hosts.split(',').all(has_host) {
@@ -115,7 +116,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_cluster_is_some_nodes_with_the_same_credentials() {
+    fn all_nodes_of_a_cluster_url_have_the_same_credentials() {
         let read = |text| match RedisUrl::parse(text) {
             Ok(RedisUrl::Cluster(nodes)) => nodes,
             _ => panic!("{text}"),
@@ -129,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn sentinels_are_asked_without_the_credentials_of_the_primary() {
+    fn sentinels_do_not_get_the_credentials_of_the_primary() {
         let read = RedisUrl::parse("redis+sentinel://u:p@a:1,b:2/main/3");
         let sentinels = vec!["redis://a:1".to_owned(), "redis://b:2".to_owned()];
         let (name, primary) = ("main".to_owned(), "redis://u:p@primary/3".to_owned());
@@ -140,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn a_single_one_stays_as_it_was_written() {
+    fn the_url_of_a_single_redis_is_unchanged() {
         for text in
             ["redis://127.0.0.1", "redis://u:p@localhost:7/3", "rediss://cache:6380/#insecure"]
         {
@@ -149,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn what_names_no_redis_is_refused_and_not_repeated() {
+    fn an_invalid_url_is_rejected_and_not_repeated() {
         for text in [
             "",
             "a",
