@@ -1,8 +1,8 @@
-//! The connection to Redis, over which a server speaks and hears.
+//! The pub/sub connection to Redis.
 //!
-//! One for both: with RESP3 a connection that subscribes can still publish. A task keeps it up.
-//! Messages that come in are handed to the subscribers where they are read, without a queue in
-//! between; messages that go out pass a bounded one, so that nobody waits for Redis.
+//! RESP3 lets one connection subscribe and publish. A task reopens it. The reader hands inbound
+//! messages to the subscribers directly, without a queue; outbound messages pass a bounded queue,
+//! so that no publisher waits for Redis.
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -22,46 +22,46 @@ use crate::pubsub::seal::{Opened, Seal};
 use crate::pubsub::subscriptions::{Signal, Table};
 use crate::redis_client::{Kind, Target};
 
-/// Messages that may wait to be sent. Far more than a healthy Redis leaves waiting.
+/// Outbound messages in the queue. A healthy Redis leaves far fewer.
 pub(crate) const OUTBOX_MAX: usize = 4_096;
-/// The same, in bytes.
+/// The bound of the same queue, in bytes.
 const OUTBOX_BYTES_MAX: usize = 32 * 1024 * 1024;
-/// Topics that may wait for a word that something was lost. Beyond that it is Redis itself that is
-/// away for long, and its return is a gap for everybody.
+/// Topics with an unreported loss. Beyond that Redis itself is unreachable for long, and each
+/// reconnect is a gap for all subscribers.
 const LOST_MAX: usize = 16_384;
 /// Messages in one pipeline.
 const BATCH_MAX: usize = 128;
 /// Channels in one `SUBSCRIBE`.
 const CHANNELS_PER_CALL: usize = 500;
-/// A connection that does not answer for this long is given up.
+/// The connection is closed after this long without a reply.
 const SILENCE_MAX: Duration = Duration::from_secs(3);
-/// How often a node of a Cluster is asked whether it is one still.
+/// Interval of the check that a node still belongs to its Cluster.
 const ASKED_EVERY: Duration = Duration::from_secs(2);
-/// How long opening one may take, with the handshake.
+/// Time-out of the connect and the handshake.
 const OPENING_MAX: Duration = Duration::from_secs(1);
-/// Pauses between attempts double from the first to the second, with jitter.
+/// Back-off between attempts: doubles from the first to the second, with jitter.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(25), Duration::from_millis(500));
 
-/// One message on its way out.
+/// A queued outbound message.
 #[derive(Debug)]
 pub(crate) struct Outgoing {
     pub(crate) topic: Topic,
     pub(crate) frame: Vec<u8>,
 }
 
-/// What the task and those who publish both look at.
+/// State that the task and the publishers share.
 #[derive(Debug)]
 pub(crate) struct Shared {
     node: NodeId,
     seal: Seal,
     table: Arc<Table>,
-    /// The sender's clock of [`Envelope::sent_us`] begins here.
+    /// The zero of the sender's clock in [`Envelope::sent_us`].
     began: Instant,
     is_up: AtomicBool,
     outbox_bytes: AtomicUsize,
-    /// Topics of which others may have missed something. They are told once that is possible.
+    /// Topics whose subscribers may have missed a message. The task publishes the loss once it can.
     lost: Mutex<HashSet<Topic>>,
-    /// There is something in `lost`: the connection may be up and idle by then.
+    /// Wakes the task when `lost` is not empty: the connection may be idle then.
     owes: Notify,
 }
 
@@ -90,7 +90,7 @@ impl Shared {
         frame
     }
 
-    /// Whether there is room for a frame in the outbox; if so, it is taken.
+    /// Reserves room for a frame in the outbound queue. False if the queue is full.
     pub(crate) fn takes(&self, frame: &[u8]) -> bool {
         let taken = self.outbox_bytes.fetch_add(frame.len(), Ordering::Relaxed);
         let fits = taken + frame.len() <= OUTBOX_BYTES_MAX;
@@ -121,7 +121,7 @@ impl Shared {
         u64::try_from(self.began.elapsed().as_micros()).unwrap_or(u64::MAX)
     }
 
-    /// Hands on what Redis pushed.
+    /// Delivers a push of Redis to its subscribers.
     fn hear(&self, push: PushInfo) {
         let Ok([Value::BulkString(channel), Value::BulkString(frame)]) =
             <[Value; 2]>::try_from(push.data)
@@ -133,7 +133,8 @@ impl Shared {
         let opened = match self.seal.open(&channel, &sealed) {
             Opened::Frame(frame) => Envelope::decode(&frame),
             Opened::Foreign if sealed.first() == Some(&VERSION) => {
-                // Another installation on the same Redis: nothing of this one was lost.
+                // A frame of another installation on the same Redis: no message of this one was
+                // lost.
                 metrics::counter!("galley_relay_foreign_total").increment(1);
                 return;
             }
@@ -141,7 +142,7 @@ impl Shared {
         };
         match opened {
             Some(envelope) if envelope.from == self.node => {
-                // Our own, come back: how long the way is, without comparing two clocks.
+                // This server's own message: measures the round trip with one clock.
                 let way = self.now_us().saturating_sub(envelope.sent_us);
                 metrics::histogram!("galley_relay_seconds", "path" => "redis")
                     .record(Duration::from_micros(way));
@@ -156,7 +157,7 @@ impl Shared {
     }
 }
 
-/// The task's side.
+/// The task that owns the connection.
 pub(crate) struct Line {
     pub(crate) target: Target,
     pub(crate) shared: Arc<Shared>,
@@ -164,9 +165,9 @@ pub(crate) struct Line {
 }
 
 impl Line {
-    /// Keeps the connection up until `stop`.
+    /// Runs until `stop`.
     pub(crate) async fn run(self, stop: CancellationToken) {
-        // Ends at whatever await it is in: nothing is owed to a relay.
+        // The stop drops it at any await: pub/sub has no pending work.
         stop.run_until_cancelled(self.keep_up()).await;
     }
 
@@ -178,7 +179,8 @@ impl Line {
                     tracing::info!(failures, "the relay is connected to Redis");
                     (pause, failures) = (PAUSES.0, 0);
                     self.serve(connection, dead).await;
-                    // One that Redis takes and then refuses to serve is not asked for in a rush.
+                    // The pause limits reconnects to a Redis that accepts and then closes each
+                    // connection.
                     sleep(jittered(pause)).await;
                 }
                 Err(error) => {
@@ -201,7 +203,7 @@ impl Line {
                 match push.kind {
                     PushKind::Message => shared.hear(push),
                     PushKind::Disconnection => ended.cancel(),
-                    // Confirmations come as answers too.
+                    // Confirmations also arrive as replies.
                     _ => {}
                 }
                 Ok::<(), SendError>(())
@@ -212,7 +214,7 @@ impl Line {
         Ok((connection, dead))
     }
 
-    /// Speaks and hears until the connection ends, or does not answer.
+    /// Publishes and receives until the connection breaks or a reply times out.
     async fn serve(&mut self, connection: MultiplexedConnection, dead: CancellationToken) {
         let is_cluster = matches!(self.target.kind, Kind::Cluster(_));
         self.shared.table.connect();
@@ -231,7 +233,7 @@ impl Line {
     }
 }
 
-/// Keeps the subscriptions of the connection what the table wants. Ends with an error only.
+/// Adjusts the connection's subscriptions to the table. Returns only on an error.
 async fn listen(table: &Table, mut connection: MultiplexedConnection) -> RedisResult<()> {
     let mut in_force = HashSet::new();
     loop {
@@ -255,8 +257,8 @@ async fn listen(table: &Table, mut connection: MultiplexedConnection) -> RedisRe
     }
 }
 
-/// Ends when the node is cut off from its Cluster, where nobody hears what is said here, or when it
-/// does not answer.
+/// Returns when the node is partitioned from its Cluster, because no other node then gets its
+/// messages, or when it does not reply.
 async fn stay_while_well(mut connection: MultiplexedConnection) -> RedisError {
     loop {
         sleep(ASKED_EVERY).await;
@@ -270,8 +272,7 @@ async fn stay_while_well(mut connection: MultiplexedConnection) -> RedisError {
     }
 }
 
-/// Sends what waits, and tells those who missed something. Ends with an error only, or when
-/// nobody is left who could say anything.
+/// Publishes queued messages and losses. Returns on an error, or when all senders are dropped.
 async fn speak(
     shared: &Shared,
     outbox: &mut mpsc::Receiver<Outgoing>,
@@ -306,8 +307,8 @@ async fn speak(
     }
 }
 
-/// Topics of which something is under way. Dropped, as it is with a connection that ends, they
-/// count as lost.
+/// Topics with messages in flight. When it is dropped, as at the end of a connection, they count as
+/// lost.
 struct Unsure<'a> {
     shared: &'a Shared,
     topics: HashSet<Topic>,
@@ -325,14 +326,14 @@ impl Drop for Unsure<'_> {
     }
 }
 
-/// Said once for each time that Redis is away, not once for each attempt.
+/// One log line for each outage, not one for each attempt.
 fn complain(error: &RedisError, earlier_failures: u64) {
     if earlier_failures == 0 {
         tracing::warn!(%error, "the relay cannot connect to Redis; trying on");
     }
 }
 
-/// Between half of `pause` and all of it, so that servers do not come back in step.
+/// Between half of `pause` and all of it, so that servers do not reconnect in step.
 fn jittered(pause: Duration) -> Duration {
     let random = getrandom::u32().unwrap_or(u32::MAX);
     pause / 2 + pause.mul_f64(f64::from(random) / f64::from(u32::MAX) / 2.0)

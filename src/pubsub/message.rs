@@ -1,8 +1,8 @@
-//! What servers tell each other, and how it stands on the wire.
+//! The messages between servers and their wire format.
 //!
-//! One format, read strictly: `version, node, sent, kind, fields`, and then mark and seal. Numbers are big-endian, ids are
-//! text behind a length byte, and the last field takes the rest. A frame that cannot be read
-//! (a newer server of a rolling upgrade) is not skipped in silence: the reader makes a gap of it.
+//! One strict format: `version, node, sent, kind, fields`, then mark and seal. Numbers are
+//! big-endian, ids are text with a length byte, and the last field takes the rest. The reader
+//! reports an undecodable frame as a gap: a newer server may send it during a rolling upgrade.
 
 use bytes::Bytes;
 
@@ -11,117 +11,116 @@ use crate::domain::ids::{DocumentId, NodeId, QuestionId, SessionId, ShareLinkId}
 use crate::domain::seat::Role;
 use crate::pubsub::seal::SEAL_BYTES;
 
-/// Changes with the format, and with that of the seal. A reader of another version sees a gap, not
-/// nonsense.
+/// Rises with each change of the format or the seal. A reader of another version gets a gap.
 pub(crate) const VERSION: u8 = 3;
 
-/// All that stands beside the body, at its longest, with the seal.
+/// The longest frame without its body, with the seal.
 const HEADER_BYTES_MAX: usize = 1 + 1 + 64 + 8 + 1 + 16 + SEAL_BYTES;
 
-/// Where a message is heard.
+/// The subscribers of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Topic {
-    /// By the servers that have this document open.
+    /// The servers that have this document open.
     Room(DocumentId),
-    /// By all servers.
+    /// All servers.
     Cluster,
-    /// By this server alone.
+    /// This server.
     Node(NodeId),
 }
 
-/// What one server tells the others.
+/// A message between servers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Message {
-    /// An update of the document, committed in the database under that number.
+    /// An update that the database committed under this number.
     Update {
-        /// Its number in the log.
+        /// The number in the update log.
         seq: i64,
-        /// The grant it was made under.
+        /// The fence of the grant that it was written under.
         fence: Fence,
-        /// The update itself.
+        /// The bytes of the update.
         update: Bytes,
     },
     /// An awareness update.
     Presence(Bytes),
-    /// A server opened the room: send your presence.
+    /// A server opened the room and requests the others' presence.
     Hello,
     /// An event for the sockets.
     Event {
-        /// Which role it is for; none: both.
+        /// The role of the receiving sessions; `None`: both.
         to: Option<Role>,
         /// The event.
         json: String,
     },
     /// An event of a review, for the sockets.
     Review {
-        /// The number of the change, by which the reader ignores a replayed one and finds a gap.
+        /// The number of the change. The reader uses it to ignore a duplicate and to find a gap.
         change: i64,
         /// The event.
         json: String,
     },
-    /// Whoever sits there has worked, by the REST API of another server.
+    /// The session of this seat was active through the REST API of another server.
     Worked(Role),
-    /// The share link was revoked: end its seats.
+    /// The share link was revoked: end its sessions.
     Revoked(ShareLinkId),
     /// The session was evicted: end it.
     Evicted(SessionId),
-    /// A question to the session's server: is the client still there?
+    /// A liveness probe: does the session's client still reply?
     Knocked {
-        /// The number that the answer is to have.
+        /// The number of the request, repeated in the reply.
         question: u64,
         /// The session.
         session: SessionId,
     },
-    /// The seat was given to another session of the same person: end this one, have stored what was
-    /// written in it, and say so.
+    /// Another session of the same user acquired the seat. The receiver ends this session, flushes
+    /// its edits, and replies.
     Replaced {
-        /// The number that the answers are to have.
+        /// The number of the request, repeated in the replies.
         question: u64,
         /// The session that lost its seat.
         session: SessionId,
-        /// What it worked on.
+        /// The document.
         document: DocumentId,
     },
-    /// What another server wanted to know.
+    /// The reply to a request.
     Answered {
-        /// The number of its question.
+        /// The number of the request.
         question: u64,
-        /// The answer.
+        /// The reply.
         answer: Reply,
     },
-    /// What does the server that has this session's socket know of it?
+    /// A request for the state of a session, to the server of its socket.
     Question {
-        /// Which question.
+        /// The id of the request.
         id: QuestionId,
-        /// Of which session.
+        /// The session.
         of: SessionId,
     },
-    /// What it knows.
+    /// The reply to [`Message::Question`].
     Answer {
-        /// Which question.
+        /// The id of the request.
         id: QuestionId,
-        /// What is known, as JSON.
+        /// The state of the session, as JSON.
         json: String,
     },
 }
 
-/// What a server answers another one.
+/// The result of a request between servers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reply {
-    /// The session's client gave a sign of life.
+    /// The session's client replied.
     Alive,
-    /// There is no such session any more, or nobody at its other end.
+    /// The session has ended, or its client does not reply.
     Gone,
-    /// The session has ended; what was written is about to be stored. Another answer follows.
+    /// The session has ended and its edits are being flushed. A second reply follows.
     Settling,
-    /// The session has ended, and nothing of it is left to be stored.
+    /// The session has ended and no edit is pending.
     Settled,
 }
 
 impl Reply {
     pub(crate) const ALL: [Self; 4] = [Self::Alive, Self::Gone, Self::Settling, Self::Settled];
 
-    /// How it stands on the wire.
+    /// The code on the wire.
     fn code(self) -> u8 {
         match self {
             Self::Alive => 0,
@@ -136,23 +135,23 @@ impl Reply {
     }
 }
 
-/// What travels.
+/// The content of an envelope.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Parcel {
     /// A message.
     Message(Message),
-    /// The admission that some were lost on the way out.
+    /// The sender lost messages on the way out.
     Lost,
 }
 
-/// A parcel, as it stands above its seal.
+/// A frame without its seal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Envelope {
-    /// From whom.
+    /// The sending server.
     pub from: NodeId,
-    /// When it left by the sender's own clock, in µs.
+    /// The sender's clock at the time of sending, in µs.
     pub sent_us: u64,
-    /// What is in it.
+    /// The content.
     pub parcel: Parcel,
 }
 
@@ -197,7 +196,7 @@ impl Envelope {
         out
     }
 
-    /// The envelope in `frame`; nothing when it is none of this version.
+    /// Decodes an envelope; `None` if the frame is not one of this version.
     #[must_use]
     pub fn decode(frame: &Bytes) -> Option<Self> {
         let mut reader = Reader { frame, at: 0 };
@@ -215,7 +214,7 @@ impl Envelope {
 }
 
 impl Message {
-    /// How long the body is.
+    /// The length of the body.
     pub(crate) fn bytes(&self) -> usize {
         match self {
             Self::Update { update, .. } => update.len(),
@@ -348,14 +347,14 @@ fn role_of(code: u8) -> Option<Role> {
     [Role::Writer, Role::Reviewer].into_iter().find(|role| code_of(*role) == code)
 }
 
-/// Appends an id behind its length. Ids have at most 64 bytes.
+/// Appends an id after its length. Ids have at most 64 bytes.
 fn put_id(out: &mut Vec<u8>, id: &impl ToString) {
     let text = id.to_string();
     out.push(u8::try_from(text.len()).unwrap_or(u8::MAX));
     out.extend_from_slice(text.as_bytes());
 }
 
-/// Reads a frame from its beginning; `None` when it ends too early.
+/// Reads a frame from its start; `None` when the frame is too short.
 struct Reader<'a> {
     frame: &'a Bytes,
     at: usize,
@@ -382,7 +381,7 @@ impl Reader<'_> {
         std::str::from_utf8(self.take(bytes)?).ok()?.parse().ok()
     }
 
-    /// What is left, without a copy.
+    /// The rest of the frame, without a copy.
     fn rest(&mut self) -> Bytes {
         let rest = self.frame.slice(self.at.min(self.frame.len())..);
         self.at = self.frame.len();

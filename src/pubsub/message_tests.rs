@@ -1,4 +1,4 @@
-//! Messages on the wire: read as they were written, and nothing else.
+//! The wire format of messages: encode and decode are inverse.
 
 use bytes::Bytes;
 
@@ -34,7 +34,7 @@ fn all() -> Vec<Parcel> {
 }
 
 #[test]
-fn every_message_survives_the_wire() {
+fn every_message_decodes_to_itself() {
     for parcel in all() {
         let envelope = Envelope { from: NodeId::generate(), sent_us: 42, parcel };
         assert_eq!(Envelope::decode(&envelope.encode().into()), Some(envelope));
@@ -42,7 +42,7 @@ fn every_message_survives_the_wire() {
 }
 
 #[test]
-fn g12_a_cut_or_altered_frame_is_read_as_something_or_nothing_but_never_panics() {
+fn g12_the_decoder_never_panics_on_a_cut_or_altered_frame() {
     for parcel in all() {
         let whole = Envelope { from: NodeId::generate(), sent_us: 42, parcel }.encode();
         for (at, flip) in (0..whole.len()).flat_map(|at| [(at, 0x01), (at, 0x80), (at, 0xff)]) {
@@ -55,7 +55,7 @@ fn g12_a_cut_or_altered_frame_is_read_as_something_or_nothing_but_never_panics()
 }
 
 #[test]
-fn a_frame_of_another_version_is_not_guessed_at() {
+fn a_frame_of_another_version_is_rejected() {
     let envelope = Envelope { from: NodeId::generate(), sent_us: 0, parcel: all().swap_remove(2) };
     let mut frame = envelope.encode();
     frame[0] = VERSION + 1;
@@ -63,7 +63,7 @@ fn a_frame_of_another_version_is_not_guessed_at() {
 }
 
 #[test]
-fn a_topic_is_found_again_in_its_channel() {
+fn a_channel_decodes_to_its_topic() {
     let document = DocumentId::generate();
     for topic in [Topic::Room(document), Topic::Cluster, Topic::Node(NodeId::generate())] {
         assert_eq!(Topic::of_channel(topic.channel().as_bytes()), Some(topic));

@@ -1,17 +1,18 @@
-//! What servers tell each other of a room.
+//! Messages between servers over Redis pub/sub: updates, presence and events of rooms and seats.
 //!
-//! The relay may lose what it likes, and says so: whoever may have missed something gets a
-//! [`Signal::Gap`] and reads the database, which alone is the truth. So nothing here is stored,
-//! nothing is repeated, and nobody waits.
+//! Pub/sub may lose messages, and reports each possible loss. A subscriber that may have missed a
+//! message gets a [`Signal::Gap`] and reads the database, the only source of truth. So this module
+//! stores nothing, retries nothing, and no publisher waits.
 //!
-//! # What is always true
+//! # Invariants
 //!
-//! - **Y1** The first signal of a subscription is a gap, sent once it is in force.
-//! - **Y2** After a lost connection, a full queue or a message that could not be sent or read, a
+//! - **B1** The first signal of a subscription is a gap, sent once it is in force.
+//! - **B2** After a lost connection, a full queue, or a message that was not sent or not decoded, a
 //!   gap follows in its place.
-//! - **Y3** A server does not hear itself.
-//! - **Y4** One connection, however many rooms are open.
-//! - **Y5** What is heard was said by a server that has the same secret, and in that very place.
+//! - **B3** A server does not receive its own messages.
+//! - **B4** One connection, however many rooms are open.
+//! - **B5** A received message was published by a server with the same secret, on that very
+//!   channel.
 
 mod connection;
 mod message;
@@ -35,30 +36,30 @@ use crate::pubsub::subscriptions::{Reach, Table};
 pub use crate::pubsub::subscriptions::{SIGNALS_MAX, Signal, Subscription};
 use crate::redis_client;
 
-/// A message was not sent. Those who should have had it are told of a gap when they can be.
+/// A message was not sent. Its subscribers get a gap as soon as Redis is reachable.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RelayError {
-    /// Redis is out of reach.
+    /// Redis is unreachable.
     #[error("the relay is out of reach")]
     Unavailable,
-    /// More messages wait to be sent than may.
+    /// The outbound queue is full.
     #[error("the relay's queue is full")]
     Full,
-    /// This kind of server is not spoken to.
+    /// The address names no supported server.
     #[error("the relay is not supported: {0}")]
     Unsupported(String),
 }
 
-/// The line to the other servers. Cheap to clone.
+/// Pub/sub between the servers. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Relay {
     node: NodeId,
     table: Arc<Table>,
-    /// None for a server alone.
+    /// `None` for a single server.
     wire: Option<Arc<Wire>>,
 }
 
-/// The way out, and what ends with the last handle.
+/// The outbound queue and its task, which ends with the last handle.
 #[derive(Debug)]
 struct Wire {
     shared: Arc<Shared>,
@@ -68,21 +69,21 @@ struct Wire {
 }
 
 impl Relay {
-    /// A server without others: what it publishes goes nowhere.
+    /// Pub/sub of a single server: its messages go nowhere.
     #[must_use]
     pub fn alone(node: NodeId) -> Self {
         Self { node, table: Table::new(Reach::Alone), wire: None }
     }
 
-    /// The line through Redis at `url`, under the name `node`; `memory:` is a server alone. On a
-    /// Cluster it goes through any one of the nodes in `url`, with Sentinels through the primary.
+    /// Connects to Redis at `url` as `node`; `memory:` is a single server. On a Cluster it uses any
+    /// of the nodes in `url`, with Sentinels the primary.
     ///
-    /// Only servers with the same `secret` hear each other. Does not wait for Redis and does not fail
-    /// when it is away.
+    /// Servers accept only messages under the same `secret`. The call does not wait for Redis, and
+    /// does not fail while Redis is unreachable.
     ///
     /// # Errors
     ///
-    /// [`RelayError::Unsupported`] for another kind of server, or an address that makes no sense.
+    /// [`RelayError::Unsupported`] for another kind of server, or an invalid address.
     pub async fn connect(url: &str, node: NodeId, secret: &[u8]) -> Result<Self, RelayError> {
         if url == "memory:" {
             return Ok(Self::alone(node));
@@ -100,24 +101,25 @@ impl Relay {
         Ok(Self { node, table, wire })
     }
 
-    /// The name under which this server speaks.
+    /// The id under which this server publishes.
     #[must_use]
     pub fn node(&self) -> NodeId {
         self.node
     }
 
-    /// Whether there are no others, and never will be.
+    /// Whether this is a single server.
     #[must_use]
     pub fn is_alone(&self) -> bool {
         self.wire.is_none()
     }
 
-    /// Tells the other servers, if they listen. Never waits for them, nor for Redis: what it takes
-    /// is sent soon, in order.
+    /// Publishes to the servers that subscribe to `topic`. Waits neither for them nor for Redis: a
+    /// task sends the queued messages in order.
     ///
     /// # Errors
     ///
-    /// [`RelayError`] when it was not taken. Whoever listens is told of a gap once that is possible.
+    /// [`RelayError`] when the message was not queued. Subscribers get a gap as soon as Redis is
+    /// reachable.
     pub async fn publish(&self, topic: Topic, message: &Message) -> Result<(), RelayError> {
         let Some(wire) = &self.wire else { return Ok(()) };
         let published = wire.publish(topic, message);
@@ -127,13 +129,13 @@ impl Relay {
         published
     }
 
-    /// Listens from about now: the first signal says from when.
+    /// Subscribes to a topic; the first signal marks the start.
     #[must_use]
     pub fn subscribe(&self, topic: Topic) -> Subscription {
         self.table.join(topic)
     }
 
-    /// Ends the connection. Subscriptions stay silent from then on.
+    /// Closes the connection. Subscriptions get no signal after that.
     pub async fn close(&self) {
         if let Some(wire) = &self.wire {
             wire.stop.cancel();

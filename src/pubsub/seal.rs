@@ -1,13 +1,14 @@
-//! The seal on what servers tell each other.
+//! The seal of messages between servers.
 //!
-//! What is said goes through a Redis in which others may publish, too, and an update that was altered
-//! on the way would be shown to people and stand in no database. So each frame ends with a tag that
-//! only who has the servers' common secret can make, for the channel that it was meant for. A frame
-//! without the right one is a message that was lost.
+//! Other clients may publish on the same Redis. Users would see an update that was altered on the
+//! way, and no database would contain it. So each frame ends with an HMAC tag for its channel,
+//! which only a server with the common secret can compute. A frame with another tag counts as a
+//! lost message.
 //!
-//! Pub/sub of Redis knows no databases: two installations that use one Redis under different databases
-//! hear each other. Before the tag stands the mark of the installation, which follows from its secret. A
-//! frame with another mark is another installation's, and no message of this one was lost.
+//! Redis pub/sub ignores databases: two installations that use one Redis under different databases
+//! receive each other's messages. Before the tag stands the mark of the installation, derived from
+//! its secret. A frame with another mark belongs to another installation, and no message of this
+//! one was lost.
 
 use std::fmt;
 
@@ -15,39 +16,39 @@ use bytes::Bytes;
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 
-/// Says what the secret is used for here, so that no other use of it gives the same bytes.
+/// Separates this use of the secret from all others.
 const PURPOSE: &[u8] = b"galley relay\0";
-/// The same for the mark of the installation.
+/// Separates the derivation of the mark.
 const MARK_PURPOSE: &[u8] = b"galley installation\0";
-/// Half of what HMAC-SHA256 gives is more than anybody can guess.
+/// Half of an HMAC-SHA256 is beyond guessing.
 const TAG_BYTES: usize = 16;
-/// Enough to tell installations apart; it protects nothing.
+/// Enough to distinguish installations; the mark protects nothing.
 pub(crate) const MARK_BYTES: usize = 8;
-/// All that stands under a frame.
+/// The mark and the tag at the end of a frame.
 pub(crate) const SEAL_BYTES: usize = MARK_BYTES + TAG_BYTES;
 
-/// Makes and checks seals.
+/// Computes and verifies seals.
 #[derive(Clone)]
 pub(crate) struct Seal {
     hmac: Option<Hmac<Sha256>>,
     mark: [u8; MARK_BYTES],
 }
 
-/// What a sealed frame turned out to be.
+/// The result of verifying a sealed frame.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Opened {
-    /// This one.
+    /// A valid frame.
     Frame(Bytes),
-    /// One of another installation, or of an older version, which has no mark.
+    /// A frame of another installation, or of an older version without a mark.
     Foreign,
-    /// One that was altered, cut, or meant for another channel.
+    /// A frame that was altered, cut, or published on another channel.
     Broken,
 }
 
 impl Seal {
     /// The seal of all servers that have `secret`.
     pub(crate) fn new(secret: &[u8]) -> Self {
-        // An HMAC takes a key of any length, so this is always one.
+        // An HMAC accepts a key of any length, so this never fails.
         let hmac = Hmac::<Sha256>::new_from_slice(secret).ok();
         let mut mark = [0; MARK_BYTES];
         if let Some(named) = hmac.clone() {
@@ -57,7 +58,7 @@ impl Seal {
         Self { hmac: hmac.map(|hmac| hmac.chain_update(PURPOSE)), mark }
     }
 
-    /// Puts the seal for `channel` under a frame.
+    /// Appends the seal for `channel` to a frame.
     pub(crate) fn close(&self, channel: &str, frame: &mut Vec<u8>) {
         frame.extend_from_slice(&self.mark);
         if let Some(seal) = self.over(channel.as_bytes(), frame) {
@@ -65,7 +66,7 @@ impl Seal {
         }
     }
 
-    /// The frame above the seal, if that is the right one.
+    /// The frame without its seal, if the seal is valid.
     pub(crate) fn open(&self, channel: &[u8], sealed: &Bytes) -> Opened {
         let Some(length) = sealed.len().checked_sub(SEAL_BYTES) else { return Opened::Broken };
         let (marked, tag) = sealed.split_at(length + MARK_BYTES);
@@ -82,7 +83,7 @@ impl Seal {
     fn over(&self, channel: &[u8], frame: &[u8]) -> Option<Hmac<Sha256>> {
         let mut seal = self.hmac.clone()?;
         seal.update(channel);
-        // No channel has it in its name.
+        // No channel name contains NUL.
         seal.update(b"\0");
         seal.update(frame);
         Some(seal)
@@ -110,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn only_who_has_the_secret_speaks_and_only_where_it_was_meant() {
+    fn a_frame_is_accepted_only_with_the_secret_and_on_its_own_channel() {
         let (ours, theirs) = (Seal::new(b"our secret"), Seal::new(b"their secret"));
         let frame = sealed(&ours, "share-link:room:a", b"words");
         assert_eq!(ours.open(b"share-link:room:a", &frame), opened(b"words"));
@@ -121,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn g12_a_frame_that_was_cut_or_altered_anywhere_is_none() {
+    fn g12_a_cut_or_altered_frame_is_rejected() {
         let seal = Seal::new(b"our secret");
         let whole = sealed(&seal, "a", b"some words");
         assert_eq!(seal.open(b"a", &whole), opened(b"some words"));

@@ -1,8 +1,7 @@
-//! Who in this process listens to what.
+//! The subscriptions of this process.
 //!
-//! Each subscription has a queue of its own, with a bound. What comes while it is full is dropped,
-//! and the subscriber is told so by a gap in the right place: after what it still has, before what
-//! comes later.
+//! Each subscription has its own bounded queue. The table drops signals while the queue is full,
+//! and puts a gap in their place: after the queued signals and before the next.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -12,25 +11,25 @@ use tokio::sync::Notify;
 use crate::domain::ids::NodeId;
 use crate::pubsub::message::{Message, Topic};
 
-/// Signals that may wait for one subscriber. A room reads its own within microseconds; what is
-/// slower than this many reads the database, which is faster than catching up.
+/// Signals in one subscriber's queue. A room handles a signal within microseconds. A slower
+/// subscriber reads the database, which is faster than catching up.
 pub const SIGNALS_MAX: usize = 1_024;
 
-/// The same in bytes of their bodies.
+/// The bound of the same queue, in bytes of the bodies.
 const SIGNAL_BYTES_MAX: usize = 16 * 1024 * 1024;
 
-/// What a subscriber is told.
+/// A signal to a subscriber.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Signal {
-    /// Another server said something.
+    /// A message of another server.
     Message {
-        /// Which server.
+        /// The publisher.
         from: NodeId,
-        /// What it said.
+        /// The message.
         message: Message,
     },
-    /// Something may have been missed: read the database. It is also the first signal of each
-    /// subscription, once it is confirmed.
+    /// The subscriber may have missed messages: it reads the database. Also the first signal of
+    /// each subscription, once Redis confirms it.
     Gap,
 }
 
@@ -43,7 +42,7 @@ impl Signal {
     }
 }
 
-/// One listener of a topic. Dropping it unsubscribes.
+/// One subscriber of a topic. Dropping it unsubscribes.
 #[derive(Debug)]
 pub struct Subscription {
     topic: Topic,
@@ -52,14 +51,14 @@ pub struct Subscription {
 }
 
 impl Subscription {
-    /// The next signal; waits for ever if none comes.
+    /// Waits for the next signal.
     ///
     /// # Cancel safety
     ///
-    /// A signal that was not returned stays for the next call.
+    /// A dropped call takes no signal from the queue.
     pub async fn next(&mut self) -> Signal {
         loop {
-            // Asked for before the look, so that what comes between the two is not slept through.
+            // Registered before the queue is read, so that a signal in between wakes this call.
             let arrived = self.queue.arrived.notified();
             if let Some(signal) = self.queue.pop() {
                 return signal;
@@ -84,7 +83,7 @@ struct Queue {
 #[derive(Debug, Default)]
 struct Waiting {
     signals: VecDeque<Signal>,
-    /// Of all bodies together.
+    /// The sum of all bodies.
     bytes: usize,
 }
 
@@ -94,7 +93,7 @@ impl Queue {
         let bytes = waiting.bytes + signal.bytes();
         let fits = waiting.signals.len() < SIGNALS_MAX && bytes <= SIGNAL_BYTES_MAX;
         let signal = if fits { signal } else { Signal::Gap };
-        // Two gaps in a row say no more than one, which keeps the queue within its bound.
+        // Two gaps in a row are merged, which keeps the queue within its bound.
         if signal != Signal::Gap || waiting.signals.back() != Some(&Signal::Gap) {
             waiting.bytes += signal.bytes();
             waiting.signals.push_back(signal);
@@ -120,32 +119,32 @@ impl Queue {
 pub(crate) struct Table {
     reach: Reach,
     state: Mutex<State>,
-    /// There is something in `State::changed`.
+    /// Notified when `State::changed` gets an entry.
     pub(crate) stirred: Notify,
 }
 
-/// Who else can be heard.
+/// Whether other servers exist.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reach {
-    /// Nobody: a subscription is in force at once.
+    /// A single server: a subscription is in force at once.
     Alone,
-    /// Other servers: somebody looks at [`Table::changes`] and confirms.
+    /// Other servers: the connection task reads [`Table::changes`] and confirms.
     Others,
 }
 
 #[derive(Debug, Default)]
 struct State {
     topics: HashMap<Topic, Listeners>,
-    /// There is a connection whose subscriptions follow `topics`.
+    /// Whether a connection maintains the subscriptions of `topics`.
     is_connected: bool,
-    /// Topics that were listened to first or left last since somebody looked. Nobody looks, and
-    /// nothing is noted, while there is no connection.
+    /// Topics that gained their first or lost their last subscriber since the task last read them.
+    /// Without a connection nothing is recorded.
     changed: HashSet<Topic>,
 }
 
 #[derive(Debug, Default)]
 struct Listeners {
-    /// The server has confirmed the subscription that is in force now.
+    /// Redis has confirmed the current subscription.
     confirmed: bool,
     queues: Vec<Arc<Queue>>,
 }
@@ -183,14 +182,14 @@ impl Table {
         self.stirred.notify_one();
     }
 
-    /// The topics that changed since the last call, each with whether anybody listens to it.
+    /// The topics that changed since the last call, each with whether it has a subscriber.
     pub(crate) fn changes(&self) -> HashMap<Topic, bool> {
         let mut state = self.state();
         let changed = std::mem::take(&mut state.changed);
         changed.into_iter().map(|topic| (topic, state.topics.contains_key(&topic))).collect()
     }
 
-    /// These subscriptions are in force from now on; what was said before is missed.
+    /// Marks these subscriptions as in force. Earlier messages were missed.
     pub(crate) fn confirm(&self, topics: &[Topic]) {
         let mut state = self.state();
         for topic in topics {
@@ -202,7 +201,7 @@ impl Table {
         }
     }
 
-    /// There is a new connection: everything is to be subscribed to.
+    /// A new connection is open: it must subscribe to all topics.
     pub(crate) fn connect(&self) {
         let mut state = self.state();
         state.is_connected = true;
@@ -211,7 +210,7 @@ impl Table {
         self.stirred.notify_one();
     }
 
-    /// No subscription is in force any more.
+    /// The connection is closed: no subscription is in force.
     pub(crate) fn disconnect(&self) {
         let mut state = self.state();
         state.is_connected = false;
@@ -221,8 +220,8 @@ impl Table {
         }
     }
 
-    /// Hands a signal to those who listen. Before the subscription is confirmed it is dropped: the
-    /// gap that comes with that covers it.
+    /// Queues a signal for the topic's subscribers. Before the confirmation the table drops it: the
+    /// gap of the confirmation covers it.
     pub(crate) fn deliver(&self, topic: Topic, signal: &Signal) {
         let state = self.state();
         let Some(listeners) = state.topics.get(&topic).filter(|it| it.confirmed) else { return };
@@ -253,7 +252,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_a_slow_subscriber_missed_is_a_gap_in_its_place() {
+    async fn a_slow_subscriber_gets_a_gap_in_place_of_missed_messages() {
         let table = Table::new(Reach::Others);
         let mut subscription = table.join(Topic::Cluster);
         table.confirm(&[Topic::Cluster]);
@@ -275,7 +274,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_last_to_leave_ends_the_subscription() {
+    async fn the_last_subscriber_of_a_topic_ends_its_subscription() {
         let table = Table::new(Reach::Others);
         table.connect();
         let (first, second) = (table.join(Topic::Cluster), table.join(Topic::Cluster));
