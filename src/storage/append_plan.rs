@@ -1,9 +1,8 @@
-//! Which update of a group is stored, and under which number.
+//! Decides which updates of a group are stored, and under which numbers.
 //!
-//! Pure: an engine reads the [`State`] inside a transaction that keeps others from changing it,
-//! asks for the [`Plan`], and writes it in the same transaction. So all engines decide alike. A
-//! refused update takes with it what comes after it on the same document, which may stand on it
-//! (D7), and leaves no other trace among its neighbours.
+//! Pure: an engine reads the [`State`] in a transaction that isolates it, calls [`plan`], and writes
+//! the [`Plan`] in the same transaction. So all engines decide alike. A refused update also refuses
+//! the later ones on the same document, which may depend on it (D7), and affects no other.
 
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -18,25 +17,25 @@ use crate::storage::error::StorageError;
 use crate::storage::log::{Append, Appended};
 use crate::storage::seats::Guard;
 
-/// What the database holds of that which a group touches.
+/// The rows that a group depends on.
 #[derive(Debug, Default)]
 pub(super) struct State {
-    /// The last number of each document that is there.
+    /// The last number of each document that exists.
     pub(super) last_seq: HashMap<DocumentId, i64>,
     /// The seats on active links.
     pub(super) seats: HashMap<Seat, Sitting>,
-    /// The owners of the client ids that have one; `None` is the server.
+    /// The owners of the client ids that have one. An owner `None` is the server.
     pub(super) clients: HashMap<(DocumentId, u64), Option<UserId>>,
-    /// What of it does not parse.
+    /// The rows that do not parse.
     pub(super) damage: Damage,
 }
 
-/// Rows that do not parse. Each refuses the updates that rest on it, and no other (G16).
+/// Rows that do not parse. Each refuses the updates that depend on it, and no others (G16).
 #[derive(Debug, Default)]
 pub(super) struct Damage {
-    /// Seats with a fence or a document that is none.
+    /// Seats with an invalid fence or document.
     pub(super) seats: HashSet<Seat>,
-    /// Documents of which a client id has an owner that is none.
+    /// Documents with a client id whose owner is invalid.
     pub(super) owners: HashSet<DocumentId>,
 }
 
@@ -48,7 +47,8 @@ impl Damage {
 }
 
 impl State {
-    /// Whether it holds all that an update rests on, as a client id that nobody has yet does not.
+    /// Whether it contains all rows that an update depends on. A client id without an owner is
+    /// never in it.
     pub(super) fn covers(&self, append: &Append) -> bool {
         let document = append.document;
         self.last_seq.contains_key(&document)
@@ -56,7 +56,7 @@ impl State {
             && append.clients.iter().all(|client| self.clients.contains_key(&(document, *client)))
     }
 
-    /// How much it holds.
+    /// The number of its entries.
     pub(super) fn things(&self) -> usize {
         self.last_seq.len() + self.seats.len() + self.clients.len()
     }
@@ -70,16 +70,16 @@ pub(super) struct Sitting {
 }
 
 impl Sitting {
-    /// As an engine reads it.
+    /// Parses the columns of a seat.
     pub(super) fn of_row(document: &str, number: i64) -> Result<Self, StorageError> {
         Ok(Self { document: parse(document)?, fence: fence(number)? })
     }
 }
 
-/// What to write.
+/// The rows to write.
 #[derive(Debug, Default)]
 pub(super) struct Plan {
-    /// By position in the group.
+    /// The outcomes, by position in the group.
     pub(super) outcomes: Vec<Appended>,
     /// The updates to store: position in the group, and number.
     pub(super) rows: Vec<(usize, i64)>,
@@ -87,18 +87,18 @@ pub(super) struct Plan {
     pub(super) clients: Vec<(DocumentId, u64, Option<UserId>)>,
     /// The documents that change: last number and time.
     pub(super) documents: BTreeMap<DocumentId, (i64, DateTime<Utc>)>,
-    /// What the database holds once it is written.
+    /// The state of the database after the write.
     pub(super) after: State,
 }
 
 impl Plan {
-    /// Whether nothing is refused.
+    /// Whether no update is refused.
     pub(super) fn stores_all(&self) -> bool {
         self.rows.len() == self.outcomes.len()
     }
 }
 
-/// Decides a group, first come first served.
+/// Decides a group in order of position.
 pub(super) fn plan(batch: &[Append], mut state: State) -> Plan {
     let mut plan = Plan::default();
     let mut broken = HashSet::new();
@@ -118,13 +118,13 @@ pub(super) fn plan(batch: &[Append], mut state: State) -> Plan {
         }
         plan.outcomes.push(outcome);
     }
-    // A damaged row is read again each time: the operator may have repaired it.
+    // The next group reads a damaged row again: the operator may have repaired it.
     state.damage = Damage::default();
     plan.after = state;
     plan
 }
 
-/// (D6) Who writes first under an id owns it, also within the group.
+/// (D6) The first user who writes under an id owns it, also within the group.
 fn bind_clients(append: &Append, state: &mut State, plan: &mut Plan) {
     for &client in &append.clients {
         if let Entry::Vacant(vacant) = state.clients.entry((append.document, client)) {
@@ -154,7 +154,7 @@ fn decide(append: &Append, state: &State) -> Appended {
     }
     for &client in &append.clients {
         let owner = state.clients.get(&(append.document, client));
-        // Beyond what the column holds nobody can own an id.
+        // An id beyond the column's range cannot have an owner.
         if owner.is_some_and(|owner| *owner != append.user) || i64::try_from(client).is_err() {
             return Appended::ForeignClient { client };
         }
@@ -162,7 +162,7 @@ fn decide(append: &Append, state: &State) -> Appended {
     Appended::Stored { seq: last + 1 }
 }
 
-/// (D2) The role is checked here too: the last door before the text (G10).
+/// (D2) Checks the role too: the last check before the text changes (G10).
 fn holds(guard: &Guard, document: DocumentId, state: &State) -> bool {
     guard.seat.role.may_edit_text()
         && state
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn d3_numbers_go_on_without_a_hole_past_refused_updates() {
+    fn d3_refused_updates_leave_no_gap_in_the_numbers() {
         let (document, other) = (DocumentId::generate(), DocumentId::generate());
         let stale = Append { expected_seq: Some(7), ..edit(other, "kim", &[]) };
         let batch = [edit(document, "kim", &[1]), stale, edit(document, "kim", &[1])];
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn d3_an_edit_is_refused_by_a_database_that_lacks_what_it_stands_on() {
+    fn d3_a_database_that_was_set_back_refuses_an_edit_beyond_its_log() {
         let document = DocumentId::generate();
         let on = |after| Append { after, ..edit(document, "kim", &[1]) };
         let outcomes = plan(&[on(7), on(7)], state(document, 7)).outcomes;
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn g16_a_damaged_row_refuses_what_rests_on_it_and_nothing_else() {
+    fn g16_a_damaged_row_refuses_only_the_updates_that_depend_on_it() {
         let (document, other) = (DocumentId::generate(), DocumentId::generate());
         let mut state = state(document, 7);
         state.last_seq.insert(other, 3);
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn d7_what_may_stand_on_a_refused_update_is_not_stored_without_it() {
+    fn d7_an_update_that_may_depend_on_a_refused_one_is_not_stored_without_it() {
         let (document, other) = (DocumentId::generate(), DocumentId::generate());
         let stale = Append { expected_seq: Some(6), ..edit(document, "kim", &[1]) };
         let batch = [stale, edit(document, "kim", &[2]), edit(other, "kim", &[2])];
@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn d6_the_servers_ids_and_the_users_ids_are_kept_apart() {
+    fn d6_a_user_cannot_write_under_a_client_id_of_the_server() {
         let document = DocumentId::generate();
         let server = Append { user: None, ..edit(document, "kim", &[9]) };
         let batch = [server.clone(), server.clone(), edit(document, "kim", &[9])];

@@ -1,9 +1,9 @@
-//! How much is stored: by one user, and in all.
+//! Stored bytes: of one user, and of the whole database.
 //!
-//! The database grows with what users send, and a full disk stops every document at once. So the server
-//! measures the database now and then and keeps the answer. New documents, reviews and named versions
-//! are refused while it is above its bound. Edits have a reserve of an eighth above it; then they are
-//! refused as well, and taken again when there is room.
+//! The database grows with what users send, and a full disk stops every document at once. So the
+//! server measures the database periodically and stores the result. Above the bound, it rejects new
+//! documents, reviews and named versions. Edits have a reserve of an eighth above the bound. Beyond
+//! the reserve, the server rejects edits too, until there is room again.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -14,23 +14,23 @@ use crate::domain::ids::UserId;
 use crate::storage::error::StorageError;
 use crate::storage::{Storage, on_engine};
 
-/// How often the database is measured. The guests of one address add some megabytes meanwhile.
+/// The period of the measurement. Guests from one address add some megabytes in it at most.
 const MEASURE_EVERY: Duration = Duration::from_secs(5);
 
-/// The reserve of the edits is the bound divided by this, as in a document.
+/// The reserve of the edits is the bound divided by this, as for a document.
 const RESERVE_PART: u64 = 8;
 
-/// What a user has stored.
+/// The stored documents of a user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Usage {
     /// Documents that the user owns.
     pub documents: i64,
-    /// Bytes of their logs. Edits of the last moments may be missing.
+    /// Bytes of their logs. Very recent edits may be missing.
     pub bytes: i64,
 }
 
 impl Storage {
-    /// What `owner` has stored.
+    /// Measures the documents of `owner`.
     ///
     /// # Errors
     ///
@@ -39,7 +39,7 @@ impl Storage {
         on_engine!(self, usage_of(owner))
     }
 
-    /// Bytes that the database takes, without pages that are free again where the engine tells.
+    /// Bytes that the database takes, without its free pages if the engine reports them.
     ///
     /// # Errors
     ///
@@ -48,19 +48,19 @@ impl Storage {
         on_engine!(self, stored_bytes())
     }
 
-    /// Whether the database was below its bound when it was last measured.
+    /// Whether the last measurement was below the bound.
     #[must_use]
     pub fn has_room(&self) -> bool {
         !self.is_spent.load(Ordering::Relaxed)
     }
 
-    /// Whether the database was below its bound and the reserve of the edits when it was last measured.
+    /// Whether the last measurement was below the bound plus the reserve of the edits.
     #[must_use]
     pub fn has_reserve(&self) -> bool {
         !self.is_reserve_spent.load(Ordering::Relaxed)
     }
 
-    /// Measures the database again and again, until the future is dropped.
+    /// Measures the database periodically, until the caller drops the future.
     pub async fn keep_measuring(self, bytes_max: u64) {
         let mut ticker = interval(MEASURE_EVERY);
         ticker.set_missed_tick_behavior(MissedTickBehavior::Delay);

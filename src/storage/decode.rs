@@ -1,5 +1,5 @@
-//! Between columns and types, for all engines. What a column holds was put there by us: if it does
-//! not parse, the database is damaged.
+//! Conversions between columns and types, for all engines. Only Galley writes these columns: a value
+//! that does not parse means a damaged database.
 
 use std::fmt::Display;
 use std::str::FromStr;
@@ -14,7 +14,7 @@ pub(super) fn corrupt(what: impl Display) -> StorageError {
     StorageError::Corrupt(what.to_string())
 }
 
-/// An id, a role.
+/// Parses an id or a role.
 pub(super) fn parse<T: FromStr<Err: Display>>(text: &str) -> Result<T, StorageError> {
     text.parse().map_err(corrupt)
 }
@@ -31,7 +31,7 @@ pub(super) fn fence(number: i64) -> Result<Fence, StorageError> {
     u64::try_from(number).map(Fence).map_err(corrupt)
 }
 
-/// A fence as a column. Those beyond its range were never minted.
+/// Converts a fence to a column. No lock service grants a fence beyond the column's range.
 pub(super) fn fence_column(fence: Fence) -> Result<i64, StorageError> {
     i64::try_from(fence.0).map_err(|error| StorageError::Refused(error.to_string()))
 }

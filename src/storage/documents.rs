@@ -1,4 +1,4 @@
-//! Documents: what is known of a text besides the text.
+//! Documents: the title, owner and counts of each; [`log`](super::log) stores the text.
 
 use bytes::Bytes;
 use chrono::{DateTime, Utc};
@@ -9,42 +9,42 @@ use crate::storage::error::StorageError;
 use crate::storage::pagination::{Cursor, Page};
 use crate::storage::{Storage, on_engine};
 
-/// A document to be made.
+/// A document to create.
 #[derive(Clone, Debug)]
 pub struct NewDocument {
-    /// Its name; never used before.
+    /// Its id; never used before.
     pub id: DocumentId,
-    /// What it is called.
+    /// The title.
     pub title: String,
-    /// Who owns it, and writes.
+    /// The owner, who is also the writer.
     pub owner: User,
-    /// The first update, which becomes number 1; without bytes there is none.
+    /// The first update, which gets number 1. Empty: there is none.
     pub update: Bytes,
-    /// How many characters that puts into it.
+    /// The characters of that update's text.
     pub characters: i64,
-    /// When.
+    /// The time of creation.
     pub now: DateTime<Utc>,
 }
 
-/// A document as it is listed.
+/// A document of a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Document {
-    /// Its name.
+    /// Its id.
     pub id: DocumentId,
-    /// What it is called.
+    /// The title.
     pub title: String,
-    /// Who owns it.
+    /// The owner.
     pub owner: User,
-    /// How many characters it had when they were last counted.
+    /// The characters at the last count.
     pub characters: i64,
-    /// When it was made.
+    /// The time of creation.
     pub created_at: DateTime<Utc>,
-    /// When its title or text last changed.
+    /// The time of the last change of title or text.
     pub updated_at: DateTime<Utc>,
 }
 
 impl Document {
-    /// The place in a list after which the next page begins, if this is the last of a page.
+    /// The cursor of the next page, if this document is the last of a page.
     #[must_use]
     pub fn cursor(&self) -> Cursor<DocumentId> {
         Cursor { at: self.updated_at, id: self.id }
@@ -52,7 +52,7 @@ impl Document {
 }
 
 impl Storage {
-    /// Makes a document, and writes down its owner's name.
+    /// Creates a document, and stores its owner's name.
     ///
     /// # Errors
     ///
@@ -61,7 +61,7 @@ impl Storage {
         on_engine!(self, create_document(new))
     }
 
-    /// The document of that name.
+    /// Reads a document.
     ///
     /// # Errors
     ///
@@ -70,7 +70,7 @@ impl Storage {
         on_engine!(self, document(id))
     }
 
-    /// A user's own documents, newest updated first.
+    /// Reads a page of a user's own documents, last updated first.
     ///
     /// # Errors
     ///
@@ -83,7 +83,7 @@ impl Storage {
         on_engine!(self, documents_of(owner, page))
     }
 
-    /// Gives a document another title. `None`: there is no such document.
+    /// Sets the title of a document. `None`: there is no such document.
     ///
     /// # Errors
     ///
@@ -97,8 +97,8 @@ impl Storage {
         on_engine!(self, rename_document(id, title, now))
     }
 
-    /// Deletes a document with everything that hangs on it: text, links, seats, reviews.
-    /// False: there was none.
+    /// Deletes a document with its text, links, seats, reviews and versions. False: there is no such
+    /// document.
     ///
     /// # Errors
     ///
@@ -107,7 +107,7 @@ impl Storage {
         on_engine!(self, delete_document(id))
     }
 
-    /// Notes how many characters a document has. Not an edit: `updated_at` stays.
+    /// Stores the character count of a document. It is not an edit: `updated_at` stays.
     ///
     /// # Errors
     ///

@@ -1,33 +1,33 @@
-//! Every way storage can fail, in words an operator can act on.
+//! The failures of storage, in an operator's terms.
 
 use sqlx::migrate::MigrateError;
 use sqlx::postgres::PgDatabaseError;
 
 use crate::storage::{postgres, sqlite};
 
-/// Storage could not do what it was asked. Nothing was changed, except where a commit was under
-/// way when the connection was lost: then it may or may not have happened.
+/// A storage operation failed. It changed nothing, except when the connection broke during a
+/// commit: then the commit may or may not have happened.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StorageError {
-    /// Busy, closed, locked by somebody else or out of reach. Trying again later may help.
+    /// Busy, closed, locked by another process, or unreachable. A retry may succeed.
     #[error("the database is out of reach: {0}")]
     Unavailable(String),
-    /// There is no space left. Nothing was lost; writing works again once there is space.
+    /// The disk is full. No data is lost; writes succeed again once there is space.
     #[error("the database has no space left to write: {0}")]
     Full(String),
-    /// What stands in the database cannot be right. Restore a backup.
+    /// A stored value is invalid. Restore a backup.
     #[error("the database is damaged: {0}")]
     Corrupt(String),
-    /// A pooler gives each transaction another connection, and prepared statements stay behind.
+    /// A pooler assigns each transaction another connection, and loses prepared statements.
     #[error(
         "the database is behind a pooler in transaction mode: {0}; connect to PostgreSQL itself, or \
          set pool_mode = session"
     )]
     Pooled(String),
-    /// This program cannot use that database.
+    /// This program cannot use the database.
     #[error("this database cannot be used: {0}")]
     Unsupported(String),
-    /// A statement was refused by a rule of the schema: a fault of the caller's.
+    /// A rule of the schema refused a statement: a fault of the caller.
     #[error("the database refused a statement: {0}")]
     Refused(String),
 }
@@ -44,7 +44,7 @@ impl From<sqlx::Error> for StorageError {
             | sqlx::Error::ColumnNotFound(_)
             | sqlx::Error::ColumnIndexOutOfBounds { .. }
             | sqlx::Error::RowNotFound => Self::Corrupt(error.to_string()),
-            // Time-outs, closed pools, dead workers, IO: the enum is not ours and may grow.
+            // Time-outs, closed pools, dead workers, IO. The enum is `sqlx`'s and may grow.
             _ => Self::Unavailable(error.to_string()),
         }
     }

@@ -1,7 +1,7 @@
-//! Share links: the one live invitation to work on a document.
+//! Share links: the one active invitation to work on a document.
 //!
-//! At most one per document is active, whatever the number of servers that are asked at once
-//! (G11): a partial unique index decides it.
+//! A document has at most one active link, also when several servers create it at once (G11): a
+//! partial unique index enforces it.
 
 use chrono::{DateTime, Utc};
 
@@ -11,70 +11,71 @@ use crate::storage::error::StorageError;
 use crate::storage::pagination::{Cursor, Page};
 use crate::storage::{Storage, on_engine};
 
-/// A link to be made, unless there is one.
+/// A link to create, unless the document has one.
 #[derive(Clone, Debug)]
 pub struct NewShareLink {
-    /// Its name if it is made.
+    /// Its id if it is created.
     pub id: ShareLinkId,
     /// The document. Its owner is the writer.
     pub document_id: DocumentId,
     /// SHA-256 of the invite.
     pub invite_hash: [u8; 32],
-    /// When.
+    /// The time of creation.
     pub now: DateTime<Utc>,
 }
 
 /// A share link.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ShareLink {
-    /// Its name.
+    /// Its id.
     pub id: ShareLinkId,
     /// The document.
     pub document_id: DocumentId,
-    /// What the document is called now.
+    /// The document's current title.
     pub title: String,
     /// The document's owner.
     pub writer: User,
-    /// Who joined.
+    /// The user who joined.
     pub reviewer: Option<User>,
     /// SHA-256 of the invite.
     pub invite_hash: [u8; 32],
-    /// When it was made.
+    /// The time of creation.
     pub created_at: DateTime<Utc>,
-    /// When it was revoked. `None`: it is active.
+    /// The time of its revocation. `None`: it is active.
     pub revoked_at: Option<DateTime<Utc>>,
 }
 
 impl ShareLink {
-    /// The place in a list after which the next page begins, if this is the last of a page.
+    /// The cursor of the next page, if this link is the last of a page.
     #[must_use]
     pub fn cursor(&self) -> Cursor<ShareLinkId> {
         Cursor { at: self.created_at, id: self.id }
     }
 }
 
-/// Whether a link was there before.
+/// Whether a link existed before the call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Found {
-    /// It was made now.
+    /// The call created it.
     Created,
-    /// It was there.
+    /// It existed.
     Existing,
 }
 
-/// What became of joining a link.
+/// The outcome of joining a link.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Joined {
-    /// The caller is the reviewer, now or since before.
+    /// The caller is the reviewer, as of this call or before it.
     Reviewer(ShareLink),
-    /// Somebody else is.
+    /// Another user is the reviewer.
     ReviewerExists,
-    /// There is no such link, or it was revoked.
+    /// There is no such link, or it is revoked.
     Gone,
 }
 
 impl Storage {
-    /// The active link of a document, made if there is none. `None`: there is no such document.
+    /// Reads the active link of a document, and creates it if there is none. `None`: there is no such
+    /// document.
     ///
     /// # Errors
     ///
@@ -86,7 +87,7 @@ impl Storage {
         on_engine!(self, find_or_create_link(new))
     }
 
-    /// The link of that name, also a revoked one.
+    /// Reads a link, also a revoked one.
     ///
     /// # Errors
     ///
@@ -95,7 +96,7 @@ impl Storage {
         on_engine!(self, link(id))
     }
 
-    /// The active link of a document, if there is one.
+    /// Reads the active link of a document, if there is one.
     ///
     /// # Errors
     ///
@@ -104,7 +105,7 @@ impl Storage {
         on_engine!(self, link_of(document))
     }
 
-    /// The active links on which a user writes or reviews, newest first.
+    /// Reads a page of the active links on which a user writes or reviews, newest first.
     ///
     /// # Errors
     ///
@@ -117,8 +118,8 @@ impl Storage {
         on_engine!(self, links_of(user, page))
     }
 
-    /// Makes `user` the reviewer, unless somebody else is. That the caller is not the writer is
-    /// for the caller to see to.
+    /// Makes `user` the reviewer, unless the link has another. The caller must check that `user` is
+    /// not the writer.
     ///
     /// # Errors
     ///
@@ -132,7 +133,7 @@ impl Storage {
         on_engine!(self, join_link(id, user, now))
     }
 
-    /// Revokes a link. From the commit on every write in the right of its seats is refused, on
+    /// Revokes a link. From the commit on, the database rejects every guarded write of its seats, on
     /// every server. False: there is no such link, or it was revoked before.
     ///
     /// # Errors
@@ -146,7 +147,7 @@ impl Storage {
         on_engine!(self, revoke_link(id, now))
     }
 
-    /// Those of `links` that are revoked, or not there, in one statement.
+    /// The links among `links` that are revoked or missing, read in one statement.
     ///
     /// # Errors
     ///

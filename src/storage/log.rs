@@ -1,8 +1,8 @@
-//! The update log of a document: what was written, in the order in which it counts.
+//! The update log of a document: its validated updates in order.
 //!
-//! Updates carry numbers from 1 without a hole. When they are many, a snapshot takes the place
-//! of all up to its number. Nothing is ever renumbered, so whoever has read up to a number can
-//! ask for what came after it.
+//! Updates carry numbers from 1 without a gap. A compaction replaces all updates up to a number by
+//! a snapshot. No update is ever renumbered, so a reader that has read up to a number reads on
+//! from there.
 
 use std::collections::HashMap;
 
@@ -15,7 +15,7 @@ use crate::storage::error::StorageError;
 use crate::storage::seats::Guard;
 use crate::storage::{Storage, on_engine};
 
-/// A whole document.
+/// The whole log of a document.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Log {
     /// The number of the last update; 0 when there was none.
@@ -26,25 +26,26 @@ pub struct Log {
     pub numbers: Vec<i64>,
     /// Whether there is a snapshot.
     pub is_merged: bool,
-    /// Which user wrote first under which Yjs client id. The server's own ids are left out.
+    /// The first user of each Yjs client id (D6). The server's own ids are left out.
     pub owners: Vec<(u64, UserId)>,
     /// The number of the last change of its reviews.
     pub review_changes: i64,
-    /// Why a row beside the updates does not parse, if one does not. The updates are all there.
+    /// Why a row beside the updates does not parse, if one does not. The updates are complete.
     pub damage: Option<String>,
 }
 
-/// A row of a document, as every engine reads it: what kind it is, its number, its bytes, and whose
-/// client id it is. Of kind 0 is the document's last number, 1 the snapshot, 2 an update, 3 an owner, 4 the
-/// last change of its reviews.
+/// A row of a document, as every engine reads it: kind, number, bytes, and owner of a client id.
+/// Kinds: 0 the document's last number, 1 the snapshot, 2 an update, 3 an owner, 4 the number of
+/// the last change of its reviews.
 pub(super) type Row = (i64, i64, Option<Vec<u8>>, Option<String>);
 
 impl Log {
-    /// A log of its rows, in any order. `None`: there is no such document.
+    /// Builds the log from its rows, in any order. `None`: there is no such document.
     ///
-    /// They are sorted here: a database would sort all bytes of the document, on disk if they are many.
+    /// This function sorts the rows: a database would sort all bytes of the document, on disk if they
+    /// are many.
     pub(super) fn of_rows(mut rows: Vec<Row>) -> Result<Option<Self>, StorageError> {
-        // The number comes first; a snapshot is always below the updates that it leaves standing.
+        // The document's row comes first. A snapshot's number is below those of the updates after it.
         rows.sort_unstable_by_key(|(kind, number, _, _)| (*kind, *number));
         let mut rows = rows.into_iter();
         let Some((0, seq, _, _)) = rows.next() else {
@@ -64,7 +65,7 @@ impl Log {
                 continue;
             }
             log.is_merged |= kind == 1;
-            // Of what is in SQLite's journal the document's row knows nothing.
+            // The document's row does not count updates that are still in SQLite's journal.
             log.seq = log.seq.max(number);
             log.numbers.push(number);
             log.parts.push(Bytes::from(bytes.unwrap_or_default()));
@@ -72,8 +73,7 @@ impl Log {
         Ok(Some(log))
     }
 
-    /// How many parts follow each other before the first number that is missing, and that number.
-    /// `None`: none is (D3).
+    /// The first missing number, and how many parts precede it. `None`: the log has no gap (D3).
     #[must_use]
     pub fn hole(&self) -> Option<(usize, i64)> {
         let mut next = match self.numbers.first() {
@@ -94,36 +94,36 @@ fn owner_of(number: i64, owner: &str) -> Result<(u64, UserId), StorageError> {
     Ok((u64::try_from(number).map_err(corrupt)?, parse(owner)?))
 }
 
-/// What came after a number.
+/// The updates after a number.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tail {
-    /// Updates with their numbers, in order and without a hole.
+    /// Updates with their numbers, in order and without a gap.
     pub updates: Vec<(i64, Bytes)>,
 }
 
-/// An update to be stored.
+/// An update to store.
 #[derive(Clone, Debug)]
 pub struct Append {
     /// The document.
     pub document: DocumentId,
-    /// The seat in whose right it is written. `None`: by the server itself.
+    /// The seat that authorizes the write. `None`: the server itself writes.
     pub guard: Option<Guard>,
     /// The update.
     pub update: Bytes,
-    /// The Yjs client ids under which it brings something new.
+    /// The Yjs client ids under which the update adds operations.
     pub clients: Vec<u64>,
-    /// Whose ids they are. `None`: the server's.
+    /// The user who owns these ids. `None`: the server.
     pub user: Option<UserId>,
-    /// Store it only if this is still the document's last number.
+    /// The document's last number must equal this.
     pub expected_seq: Option<i64>,
-    /// Store it only if the document's last number is at least this. A database that was set back
-    /// lacks what the update stands on, and the update would leave a gap in its log.
+    /// The document's last number must be at least this. A database that was set back (an old backup,
+    /// a failover) lacks updates that this one depends on; storing it would leave a gap in the log.
     pub after: i64,
-    /// When.
+    /// The time of the write.
     pub now: DateTime<Utc>,
 }
 
-/// What became of an update. Whatever is not `Stored` changed no row.
+/// The outcome of an update. Only `Stored` changes rows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Appended {
     /// Committed under this number.
@@ -131,35 +131,35 @@ pub enum Appended {
         /// One above the document's last.
         seq: i64,
     },
-    /// The seat has another fence, is not a writer's, is on another document, or its link was
+    /// The seat has another fence, is not a writer's, is on another document, or its link is
     /// revoked.
     Fenced,
-    /// `expected_seq` is not the last number any more.
+    /// The document's last number is no longer `expected_seq`.
     Stale,
-    /// That Yjs client id belongs to somebody else.
+    /// Another user owns that Yjs client id.
     ForeignClient {
         /// The id.
         client: u64,
     },
     /// There is no such document.
     Gone,
-    /// The database was set back: its last number of the document is below `after`.
+    /// The database was set back to an older state: the document's last number is below `after`.
     SetBack {
-        /// The number it has.
+        /// The document's last number.
         last: i64,
     },
-    /// A row that the update rests on does not parse. No other document is affected (G16).
+    /// A row that the update depends on does not parse. No other document is affected (G16).
     Damaged,
-    /// Another transaction holds the lock of the document's row. The same update can be stored when
-    /// that transaction ends; no other document waits for it (G16).
+    /// Another transaction holds the lock of the document's row. The caller can retry when that
+    /// transaction ends; no other document waits for it (G16).
     Busy,
-    /// An earlier update of the group on the same document was refused, and this one may stand on
-    /// it: stored alone, it would leave a gap that nobody can read past.
+    /// An earlier update of the group on the same document was refused, and this one may depend on
+    /// it: stored alone, it would leave a gap in every replica (D7).
     Orphaned,
 }
 
 impl Storage {
-    /// The whole document: snapshot first. `None`: there is no such document.
+    /// Reads the whole log of a document. `None`: there is no such document.
     ///
     /// # Errors
     ///
@@ -168,8 +168,8 @@ impl Storage {
         on_engine!(self, log(id))
     }
 
-    /// What was stored after number `seq`. `None`: it was merged away, or the document is gone;
-    /// load the whole.
+    /// Reads the updates after number `seq`. `None`: a compaction merged them, or the document is
+    /// deleted; the caller loads the whole log.
     ///
     /// # Errors
     ///
@@ -178,7 +178,7 @@ impl Storage {
         on_engine!(self, log_after(id, seq))
     }
 
-    /// The last number of each of these documents that is there.
+    /// The last number of each of these documents. Missing documents are left out.
     ///
     /// # Errors
     ///
@@ -190,9 +190,9 @@ impl Storage {
         on_engine!(self, last_numbers(ids))
     }
 
-    /// Stores a group of updates in one transaction, with one outcome each, by position. An item
-    /// that is refused takes with it what comes after it on the same document, and nothing else;
-    /// an error means that none is stored, or, if the answer to the commit was lost, all of them.
+    /// Stores a group of updates in one transaction, with one outcome for each, by position. A
+    /// refused update also refuses the later ones on the same document, and no others. After an error
+    /// none is stored; if the reply to the commit was lost, all may be.
     ///
     /// # Errors
     ///
@@ -200,14 +200,14 @@ impl Storage {
     ///
     /// # Cancel safety
     ///
-    /// Dropped before the commit, nothing is stored; dropped during it, the outcome is unknown.
-    /// Updates are idempotent: store them again.
+    /// Dropped before the commit, it stores nothing. Dropped during the commit, the outcome is
+    /// unknown. Updates are idempotent, so the caller retries.
     pub async fn append(&self, batch: &[Append]) -> Result<Vec<Appended>, StorageError> {
         on_engine!(self, append(batch))
     }
 
     /// Stores a group as [`append`](Self::append) does, without waiting for the locks of other
-    /// transactions: a locked document is `Busy` at once.
+    /// transactions: an update of a locked document returns `Busy` at once.
     ///
     /// # Errors
     ///
@@ -220,8 +220,8 @@ impl Storage {
         on_engine!(self, append_unlocked(batch))
     }
 
-    /// Puts a snapshot in the place of all updates up to number `upto`. What was stored after it
-    /// stays; a snapshot that reaches as far or further stays too.
+    /// Replaces all updates up to number `upto` by a snapshot. Later updates stay; so does a snapshot
+    /// that reaches as far or further (D5).
     ///
     /// # Errors
     ///

@@ -1,31 +1,30 @@
-//! What must survive: users, documents and their updates, share links, the seats' fences,
-//! reviews, versions.
+//! The database: users, documents and their updates, share links, the seats' fences, reviews,
+//! versions.
 //!
 //! # Shape
 //!
-//! One file per subject says what there is to ask; one folder per engine answers, with a file for
-//! each subject again. [`Storage`] is the door: an enum of engines, because the set is closed
-//! and ours. What does not depend on the engine, such as which update of a group gets which
-//! number, is decided in `plan` by plain code.
+//! One file per subject declares the operations. One folder per engine implements them, again with
+//! a file for each subject. [`Storage`] is an enum of engines: the set is closed and ours. Decisions
+//! that do not depend on the engine are plain code in `append_plan` and `version_plan`.
 //!
 //! # Invariants
 //!
-//! - **D1** Several processes may use one database. Whatever must be decided once, is decided
-//!   in the transaction that writes it: never by a look before.
-//! - **D2** A write in the right of a seat names its fence; under another fence than the one
-//!   ratified last, or on a revoked link, it changes no row (G2, G14).
-//! - **D3** The numbers of a document's updates have no hole, and none is given twice, also
+//! - **D1** Several processes may use one database. Each decision is made in the transaction that
+//!   writes it, never from an earlier read.
+//! - **D2** A guarded write names its seat's fence. Under another fence than the last ratified one,
+//!   or on a revoked link, it changes no row (G2, G14).
+//! - **D3** The numbers of a document's updates have no gap, and none is assigned twice, also
 //!   across compactions.
-//! - **D4** What was answered as stored survives `kill -9` and a power cut (G7).
-//! - **D5** A snapshot stands for exactly the numbers up to its own; an older one never takes
-//!   the place of a newer one.
+//! - **D4** A write that was answered as stored survives `kill -9` and a power cut (G7).
+//! - **D5** A snapshot contains exactly the updates up to its own number. An older snapshot never
+//!   replaces a newer one.
 //! - **D6** A Yjs client id belongs, within a document, to the user who first wrote under it.
-//! - **D7** What was taken after a refused update, and may stand on it, is not stored without it.
-//! - **D8** The versions of a document are numbered from 1, in the order of the points of the log
-//!   that they are of; an automatic one is of a later point than any before it, and of another
-//!   text than the last.
+//! - **D7** An update that follows a refused one, and may depend on it, is not stored without it.
+//! - **D8** The versions of a document are numbered from 1, in the order of their points in the
+//!   log. An automatic version is of a later point than all versions before it, and its text
+//!   differs from that of the last.
 //!
-//! Times are kept in whole milliseconds.
+//! The database stores times in whole milliseconds.
 
 mod append_plan;
 pub mod capacity;
@@ -51,15 +50,15 @@ use crate::storage::error::StorageError;
 use crate::storage::postgres::Postgres;
 use crate::storage::sqlite::Sqlite;
 
-/// What a URL may be.
+/// The URLs that [`Storage::open`] accepts.
 const SCHEMES: &str = "sqlite://FILE or postgres://HOST/DATABASE";
 
-/// Passes a call on to the engine in use.
+/// Dispatches a call to the engine in use.
 macro_rules! on_engine {
     ($storage:expr, $method:ident($($argument:expr),*)) => {
         match &$storage.engine {
             $crate::storage::Engine::Sqlite(engine) => engine.$method($($argument),*).await,
-            // Boxed, or every task that may ask anything would carry the room for it.
+            // Boxed: otherwise the future of every caller contains the space of this one.
             $crate::storage::Engine::Postgres(engine) => {
                 Box::pin(engine.$method($($argument),*)).await
             }
@@ -72,7 +71,7 @@ use on_engine;
 #[derive(Clone, Debug)]
 pub struct Storage {
     engine: Engine,
-    /// The database was above its bound when it was last measured.
+    /// The last measurement was above the bound.
     is_spent: Arc<AtomicBool>,
     is_reserve_spent: Arc<AtomicBool>,
 }
@@ -84,14 +83,14 @@ enum Engine {
 }
 
 impl Storage {
-    /// Opens the database at `url` and brings it to the current schema. `sqlite://FILE` is
-    /// relative to the working directory, `sqlite:///FILE` absolute, and is made if it is not
-    /// there; `postgres://[USER[:PASSWORD]@]HOST[:PORT]/DATABASE` must be there.
+    /// Opens the database at `url` and migrates it to the current schema. `sqlite://FILE` is relative
+    /// to the working directory, `sqlite:///FILE` absolute; a missing file is created. The database of
+    /// `postgres://[USER[:PASSWORD]@]HOST[:PORT]/DATABASE` must exist.
     ///
     /// # Errors
     ///
-    /// `Unsupported` when the URL is not one, or what is there is not for this program; otherwise
-    /// as [`StorageError`] says.
+    /// `Unsupported` when the URL is invalid, or another program owns the database; otherwise as
+    /// [`StorageError`] says.
     pub async fn open(url: &str) -> Result<Self, StorageError> {
         let (scheme, _) = url.split_once(':').ok_or_else(|| {
             StorageError::Unsupported(format!("database.url has no scheme; write {SCHEMES}"))
@@ -109,22 +108,22 @@ impl Storage {
         Ok(Self { engine, is_spent: Arc::default(), is_reserve_spent: Arc::default() })
     }
 
-    /// Whether each write waits for those before it.
+    /// Whether writes run one after another: the engine has a single writer.
     #[must_use]
     pub fn has_one_writer(&self) -> bool {
         matches!(self.engine, Engine::Sqlite(_))
     }
 
-    /// Whether the database answers.
+    /// Runs one query, to check the connection.
     ///
     /// # Errors
     ///
-    /// [`StorageError`] when it does not.
+    /// [`StorageError`] when the database does not reply.
     pub async fn check(&self) -> Result<(), StorageError> {
         on_engine!(self, check())
     }
 
-    /// Waits for what is under way, and closes. Later calls are `Unavailable`.
+    /// Waits for running calls, and closes. Later calls are `Unavailable`.
     pub async fn close(&self) {
         on_engine!(self, close());
     }

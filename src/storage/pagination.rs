@@ -1,7 +1,7 @@
-//! Lists come page by page, the newest first.
+//! Pages of lists, newest first.
 //!
-//! A page ends at a place and not after a count, so that what comes or goes meanwhile neither shows
-//! anything twice nor leaves anything out.
+//! A page ends at a cursor and not after a count. So a row that is added or deleted between two pages
+//! neither repeats another row nor skips one.
 
 use std::fmt;
 use std::str::FromStr;
@@ -11,16 +11,16 @@ use chrono::{DateTime, Utc};
 /// Rows of one page of a list, at most.
 pub const PAGE_ROWS_MAX: u32 = 256;
 
-/// A place in a list. Opaque text outside: see `Display`.
+/// A position in a list. Clients treat its text as opaque: see `Display`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cursor<Id> {
-    /// The moment by which the list is sorted, of what is at that place.
+    /// The time of the row at that position; the list is sorted by it.
     pub at: DateTime<Utc>,
-    /// Its name, which decides between two of the same moment.
+    /// The id of that row. It orders rows of the same time.
     pub id: Id,
 }
 
-/// The text is not a cursor that Galley handed out.
+/// The text is not a cursor of Galley's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("not a valid cursor")]
 pub struct InvalidCursor;
@@ -42,12 +42,12 @@ impl<Id: FromStr> FromStr for Cursor<Id> {
     }
 }
 
-/// Which part of a list is asked for.
+/// The part of a list to read.
 #[derive(Clone, Copy, Debug)]
 pub struct Page<Id> {
-    /// Rows at most; more than [`PAGE_ROWS_MAX`] is read as that.
+    /// The maximum of rows. A greater value than [`PAGE_ROWS_MAX`] is read as that.
     pub limit: u32,
-    /// Where the page before ended.
+    /// The end of the previous page.
     pub before: Option<Cursor<Id>>,
 }
 
@@ -64,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cursor_that_nobody_handed_out_is_refused() {
+    fn a_cursor_that_galley_did_not_issue_is_refused() {
         for text in ["", "-", "12", "12-", "x-doc_0", "9223372036854775807-doc_0"] {
             assert_eq!(text.parse::<Cursor<DocumentId>>(), Err(InvalidCursor), "{text}");
         }

@@ -1,7 +1,7 @@
-//! Numbered changes of reviews: what a server reads when it missed a message (G15).
+//! Numbered changes of reviews: a server that missed a message reads them (G15).
 //!
 //! Each write of a review takes the next number of its document, in its own transaction. A server
-//! delivers changes to its sockets in the order of these numbers, each once: it ignores a number
+//! delivers changes to its sockets in the order of these numbers, each once. It ignores a number
 //! that it has delivered, and reads the database when one is missing.
 
 use std::collections::HashMap;
@@ -11,16 +11,16 @@ use crate::storage::error::StorageError;
 use crate::storage::reviews::StoredReview;
 use crate::storage::{Storage, on_engine};
 
-/// Deletions are kept for this many changes of a document's reviews. A room compares at each tick,
-/// and the rate limit allows far fewer changes within one.
+/// The last deletions that the database stores for each document. A room reconciles at each tick,
+/// and the rate limit allows far fewer changes between two ticks.
 pub const DELETIONS_KEPT: i64 = 1_000;
 
 /// A deleted review.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DeletedReview {
-    /// Its name.
+    /// Its id.
     pub id: ReviewId,
-    /// The link on which it was made.
+    /// Its share link.
     pub link: ShareLinkId,
     /// The number of its deletion.
     pub change: i64,
@@ -38,7 +38,7 @@ pub struct ReviewChanges {
 }
 
 impl ReviewChanges {
-    /// Whether no deletion after number `after` is missing.
+    /// Whether it contains every deletion after number `after`.
     #[must_use]
     pub fn is_whole(&self, after: i64) -> bool {
         self.upto - after <= DELETIONS_KEPT
@@ -46,8 +46,8 @@ impl ReviewChanges {
 }
 
 impl Storage {
-    /// The number of the last change of the reviews of each of these documents that is there, in one
-    /// statement.
+    /// The number of the last review change of each of these documents, read in one statement.
+    /// Missing documents are left out.
     ///
     /// # Errors
     ///
@@ -59,7 +59,7 @@ impl Storage {
         on_engine!(self, review_change_numbers(documents))
     }
 
-    /// What changed of a document's reviews after number `after`. `None`: there is no such document.
+    /// Reads a document's review changes after number `after`. `None`: there is no such document.
     ///
     /// # Errors
     ///

@@ -1,7 +1,7 @@
-//! Reviews and their replies, as they are stored.
+//! Stored reviews and their replies.
 //!
-//! Every change names the seat in whose right it is made (G14), and most the version that the
-//! caller has seen; both are checked in the transaction that makes the change.
+//! Every change names the seat that authorizes it (G14). Most changes also name the version that
+//! the caller has read. The transaction of the change checks both.
 
 use chrono::{DateTime, Utc};
 
@@ -18,29 +18,29 @@ use crate::storage::pagination::Cursor;
 use crate::storage::seats::{Guard, Guarded};
 use crate::storage::{Storage, on_engine};
 
-/// A review to be made.
+/// A review to create.
 #[derive(Clone, Debug)]
 pub struct NewReview {
-    /// Its name; never used before.
+    /// Its id; never used before.
     pub id: ReviewId,
-    /// The link on which it is made.
+    /// Its share link.
     pub link: ShareLinkId,
-    /// Who makes it.
+    /// The author.
     pub author: User,
-    /// What it is made on.
+    /// The quoted range of the text.
     pub origin: AnchorOrigin,
-    /// Where that is.
+    /// The current position of that range.
     pub current: RelativeRange,
     /// The comment.
     pub body: String,
-    /// What to put in place of the quote.
+    /// The text to replace the quote.
     pub suggestion: Option<String>,
-    /// When.
+    /// The time of creation.
     pub now: DateTime<Utc>,
 }
 
 impl NewReview {
-    /// What it counts towards the bounds of its link.
+    /// The bytes that count towards the bounds of its link.
     pub(in crate::storage) fn bytes(&self) -> i64 {
         let AnchorOrigin { quote, prefix, suffix, .. } = &self.origin;
         let suggestion = self.suggestion.as_deref().unwrap_or_default();
@@ -54,21 +54,21 @@ impl NewReview {
 pub struct ReviewPage {
     /// The reviews with their replies.
     pub reviews: Vec<StoredReview>,
-    /// Where the next page begins, if there is one.
+    /// The cursor of the next page, if there is one.
     pub next: Option<Cursor<ReviewId>>,
 }
 
-/// Key and size of a review, as the index of a link has them.
+/// Position and size of a review, read from the index of a link.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::storage) struct Listed {
-    /// Its place in the list.
+    /// Its position in the list.
     pub(in crate::storage) place: Cursor<ReviewId>,
-    /// Its size, with its replies.
+    /// Its bytes, with those of its replies.
     pub(in crate::storage) bytes: i64,
 }
 
-/// How many of these reviews a page holds: at most `rows`, at most [`REVIEW_PAGE_BYTES_MAX`] bytes, and
-/// at least one.
+/// The number of these reviews that fit a page: at most `rows`, at most
+/// [`REVIEW_PAGE_BYTES_MAX`] bytes, and at least one.
 ///
 /// [`REVIEW_PAGE_BYTES_MAX`]: crate::domain::limits::REVIEW_PAGE_BYTES_MAX
 pub(in crate::storage) fn rows_of_page(listed: &[Listed], rows: u32) -> usize {
@@ -81,45 +81,45 @@ pub(in crate::storage) fn rows_of_page(listed: &[Listed], rows: u32) -> usize {
     fitting.count().max(1).min(listed.len())
 }
 
-/// Whether a review that grew from `before` to `after` bytes is larger than it may be, or all reviews
-/// of its link are.
+/// Whether a review that grew from `before` to `after` bytes exceeds its bound, or all reviews of
+/// its link exceed theirs.
 pub(in crate::storage) fn is_too_large(before: i64, after: i64, all: i64) -> bool {
     before < after && (REVIEW_BYTES_MAX < after || REVIEWS_BYTES_MAX < all)
 }
 
-/// A review as it stands in the database.
+/// A review as the database has it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredReview {
-    /// Its name.
+    /// Its id.
     pub id: ReviewId,
-    /// The link on which it was made.
+    /// Its share link.
     pub link: ShareLinkId,
-    /// Who made it.
+    /// The author.
     pub author: User,
-    /// What it was made on.
+    /// The quoted range of the text.
     pub origin: AnchorOrigin,
-    /// Where that was last found.
+    /// The last known position of that range.
     pub current: RelativeRange,
     /// The comment.
     pub body: String,
-    /// What to put in place of the quote.
+    /// The text to replace the quote.
     pub suggestion: Option<String>,
-    /// What has become of it.
+    /// Open, accepted, rejected or resolved.
     pub status: ReviewStatus,
-    /// Rises by one with each change.
+    /// The version; each change increments it.
     pub version: i64,
-    /// The numbers that its making and its last change have among the document's changes of reviews.
+    /// The numbers of its creation and of its last change among the document's review changes.
     pub changes: (i64, i64),
-    /// Answers, oldest first.
+    /// The replies, oldest first.
     pub replies: Vec<Reply>,
-    /// When it was made.
+    /// The time of creation.
     pub created_at: DateTime<Utc>,
-    /// When it, or one of its replies, last changed.
+    /// The time of the last change of it or of one of its replies.
     pub updated_at: DateTime<Utc>,
 }
 
 impl StoredReview {
-    /// Bytes of its texts and its replies.
+    /// Bytes of its texts and replies.
     #[must_use]
     pub fn bytes(&self) -> usize {
         let AnchorOrigin { quote, prefix, suffix, .. } = &self.origin;
@@ -130,20 +130,20 @@ impl StoredReview {
     }
 }
 
-/// What to change of a review. What is `None` stays.
+/// A change of a review. A field that is `None` stays.
 #[derive(Clone, Debug, Default)]
 pub struct ReviewChange {
-    /// Another comment.
+    /// The new comment.
     pub body: Option<String>,
-    /// Another suggestion, or none any more.
+    /// The new suggestion; `Some(None)` deletes it.
     pub suggestion: Option<Option<String>>,
-    /// Another status.
+    /// The new status.
     pub status: Option<ReviewStatus>,
 }
 
 impl ReviewChange {
-    /// What was put into the text cannot be called anything else, and what was decided is not
-    /// worded anew.
+    /// An accepted review keeps its status, because its suggestion is in the text. A decided review
+    /// keeps its words.
     pub(in crate::storage) fn fits(&self, status: ReviewStatus) -> bool {
         let is_worded = self.body.is_some() || self.suggestion.is_some();
         match status {
@@ -154,19 +154,19 @@ impl ReviewChange {
     }
 }
 
-/// An answer to be added.
+/// A reply to add.
 #[derive(Clone, Debug)]
 pub struct NewReply {
-    /// Its name; never used before.
+    /// Its id; never used before.
     pub id: ReplyId,
-    /// Who answers.
+    /// The author.
     pub author: User,
-    /// What it says.
+    /// The text.
     pub body: String,
 }
 
 impl Storage {
-    /// Makes a review. `Full` at [`REVIEWS_PER_LINK_MAX`], or at [`REVIEWS_BYTES_MAX`].
+    /// Creates a review. `Full` at [`REVIEWS_PER_LINK_MAX`], or at [`REVIEWS_BYTES_MAX`].
     ///
     /// # Errors
     ///
@@ -181,8 +181,9 @@ impl Storage {
         on_engine!(self, create_review(new, guard))
     }
 
-    /// A page of a link's reviews with their replies, oldest first: those behind `after`, at most
-    /// `rows` and [`REVIEW_PAGE_ROWS_MAX`] of them, and at most [`REVIEW_PAGE_BYTES_MAX`] bytes.
+    /// Reads a page of a link's reviews with their replies, oldest first. It starts after `after` and has
+    /// at most `rows` and [`REVIEW_PAGE_ROWS_MAX`] reviews, and at most [`REVIEW_PAGE_BYTES_MAX`]
+    /// bytes.
     ///
     /// # Errors
     ///
@@ -196,7 +197,7 @@ impl Storage {
         on_engine!(self, reviews(link, after, rows))
     }
 
-    /// One review of a link.
+    /// Reads one review of a link.
     ///
     /// # Errors
     ///
@@ -209,9 +210,9 @@ impl Storage {
         on_engine!(self, review(link, id))
     }
 
-    /// Changes a review. Decide a status on what you have read, and name its version: an
-    /// accepted review keeps its status in any case, and one that is not open its words, which is
-    /// told as a `VersionMismatch`. `Full` when it would be larger than [`REVIEW_BYTES_MAX`].
+    /// Changes a review. A caller that sets a status names the version that it has read. An accepted
+    /// review keeps its status, and a review that is not open keeps its words: such a change is a
+    /// `VersionMismatch`. `Full` when the review would exceed [`REVIEW_BYTES_MAX`].
     ///
     /// # Errors
     ///
@@ -228,7 +229,7 @@ impl Storage {
         on_engine!(self, change_review(link, id, change, expected_version, guard, now))
     }
 
-    /// Deletes a review with its replies; says the number of this change.
+    /// Deletes a review with its replies. Returns the number of this change.
     ///
     /// # Errors
     ///
@@ -243,8 +244,8 @@ impl Storage {
         on_engine!(self, delete_review(link, id, expected_version, guard))
     }
 
-    /// Adds a reply, which is a change of the review. `Full` at [`REPLIES_PER_REVIEW_MAX`], or at
-    /// [`REVIEW_BYTES_MAX`].
+    /// Adds a reply, which counts as a change of the review. `Full` at [`REPLIES_PER_REVIEW_MAX`], or
+    /// at [`REVIEW_BYTES_MAX`].
     ///
     /// # Errors
     ///
@@ -262,7 +263,7 @@ impl Storage {
         on_engine!(self, add_reply(link, review, reply, guard, now))
     }
 
-    /// Notes where a review was last found. Not a change of the review: its version stays.
+    /// Stores the current position of a review. It is not a change of the review: the version stays.
     ///
     /// # Errors
     ///
@@ -275,10 +276,10 @@ impl Storage {
         on_engine!(self, relocate(review, current))
     }
 
-    /// Puts a suggestion into the text and marks it accepted, in one transaction. The edit must
-    /// carry the guard of a writer's seat of that link; name in `expected_seq` what it was made
-    /// on. A review that is not open any more is a `VersionMismatch`; an edit under a Yjs client
-    /// id that is somebody else's is `Stale`: make it again.
+    /// Stores the edit that applies a suggestion, and marks the review accepted, in one transaction.
+    /// The edit must carry the guard of a writer's seat of that link, and in `expected_seq` the number
+    /// it was made on. A review that is not open is a `VersionMismatch`. An edit under another user's
+    /// Yjs client id is `Stale`: the caller makes it again.
     ///
     /// # Errors
     ///

@@ -1,9 +1,9 @@
-//! Seats, as the database knows them: the last fence it ratified for each.
+//! Seats in the database: the last fence that it ratified for each.
 //!
-//! The lock service says who may sit; the database says whose writes count. A grant is ratified
-//! only if its fence is higher than every one before, and from then on a write under an older
-//! fence changes no row (G2). That, not the lease, is what makes two writers impossible: a
-//! process that was paused wakes up believing in its lease, and finds the fence moved on.
+//! The lock service decides which session holds a seat; the database decides whose writes count. The
+//! database ratifies a grant only if its fence exceeds every earlier one. Afterwards a write under an
+//! older fence changes no row (G2). The lease alone does not prevent two writers: a paused process
+//! resumes and still trusts its lease. The database then rejects its older fence.
 
 use std::convert::Infallible;
 
@@ -17,39 +17,39 @@ use crate::storage::error::StorageError;
 use crate::storage::links::ShareLink;
 use crate::storage::{Storage, on_engine};
 
-/// The condition of a guarded write: this seat still has this fence, and its link is active.
+/// The condition of a guarded write: the seat still has this fence, and its link is active.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Guard {
-    /// The seat in whose right the write is made.
+    /// The seat that authorizes the write.
     pub seat: Seat,
-    /// The fence under which it was granted.
+    /// The fence of the seat's grant.
     pub fence: Fence,
 }
 
-/// What became of a guarded write. Whatever is not `Done` changed no row.
+/// The outcome of a guarded write. Only `Done` changes rows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Guarded<T> {
-    /// It is committed.
+    /// The write is committed.
     Done(T),
-    /// The seat has another fence now, or its link was revoked.
+    /// The seat has another fence now, or its link is revoked.
     Fenced,
-    /// There is no such review on that link.
+    /// The link has no such review.
     NotFound,
-    /// It has changed since the caller looked; look again.
+    /// The review changed since the caller read it; the caller reads it again.
     VersionMismatch {
-        /// The version it has now.
+        /// Its version now.
         current: i64,
     },
-    /// The document has changed since the caller looked; look again.
+    /// The document changed since the caller read it; the caller reads it again.
     Stale,
-    /// The limit for things of this kind is reached.
+    /// A limit of count or size is reached.
     Full,
 }
 
-/// Why a guarded write stopped half-way: lets `?` carry a refusal as well as a failure.
+/// Why a guarded write ends early: `?` carries a refusal as well as a failure.
 #[derive(Debug)]
 pub(crate) enum Halt {
-    /// A typed answer, and nothing is committed.
+    /// A typed refusal; nothing is committed.
     Refused(Guarded<Infallible>),
     /// The database failed.
     Failed(StorageError),
@@ -61,7 +61,7 @@ impl<E: Into<StorageError>> From<E> for Halt {
     }
 }
 
-/// Parts the answers from the failures.
+/// Separates refusals from failures.
 pub(crate) fn settle<T>(result: Result<T, Halt>) -> Result<Guarded<T>, StorageError> {
     let refused = match result {
         Ok(done) => return Ok(Guarded::Done(done)),
@@ -78,33 +78,33 @@ pub(crate) fn settle<T>(result: Result<T, Halt>) -> Result<Guarded<T>, StorageEr
     })
 }
 
-/// What somebody who wants to sit down finds.
+/// The state that a claim of a seat depends on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Door {
     /// The link, also a revoked one.
     pub link: ShareLink,
-    /// The last fence that was ratified for the seat; a grant must be above it.
+    /// The last ratified fence of the seat; a grant must exceed it.
     pub floor: Fence,
-    /// The time of the token that the name of the seat's user is from; none of a seat without a user.
+    /// The time of the token that carries the name of the seat's user. `None`: the seat has no user.
     pub named_at: Option<DateTime<Utc>>,
 }
 
-/// What the database says to a grant.
+/// The outcome of ratifying a grant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ratified {
-    /// From now on only writes under this fence count.
+    /// From now on the database accepts only writes under this fence.
     Accepted,
-    /// The fence is not above the last one. Ask for a grant above `last`.
+    /// The fence does not exceed the last one. The session acquires a grant above `last`.
     Refused {
-        /// What was ratified last.
+        /// The last ratified fence.
         last: Fence,
     },
-    /// The link is not there, or was revoked: nobody sits here any more.
+    /// The link is missing or revoked: the seat no longer exists.
     Gone,
 }
 
-/// Seats with their fences, from rows that say at which place of `asked` each stands. A fence that
-/// does not parse is left out: it concerns no other seat.
+/// Seats with their fences, from rows of an index into `asked` and a fence. A fence that does not
+/// parse is left out: it concerns no other seat.
 pub(super) fn fences_of(asked: &[Seat], rows: Vec<(i64, Option<i64>)>) -> Vec<(Seat, Fence)> {
     let found = rows.into_iter().filter_map(|(at, number)| {
         let seat = asked.get(usize::try_from(at).ok()?)?;
@@ -115,7 +115,7 @@ pub(super) fn fences_of(asked: &[Seat], rows: Vec<(i64, Option<i64>)>) -> Vec<(S
 }
 
 impl Storage {
-    /// What is looked at before a seat is claimed. `None`: there is no such link.
+    /// Reads the state that a claim of a seat depends on. `None`: there is no such link.
     ///
     /// # Errors
     ///
@@ -124,8 +124,8 @@ impl Storage {
         on_engine!(self, door(seat))
     }
 
-    /// Registers a grant: accepted only above the last ratified fence. Asking again for the same
-    /// session and fence gives the same answer.
+    /// Ratifies a grant if its fence exceeds the last ratified one. A repeated call with the same
+    /// session and fence returns the same outcome.
     ///
     /// # Errors
     ///
@@ -141,7 +141,7 @@ impl Storage {
         on_engine!(self, ratify(seat, fence, session, user, now))
     }
 
-    /// The ratified fences of those seats whose link is active; zero of a seat without one.
+    /// The ratified fences of those seats whose link is active; zero for a seat without one.
     ///
     /// # Errors
     ///
@@ -150,8 +150,8 @@ impl Storage {
         on_engine!(self, fences(seats))
     }
 
-    /// From now on writes under `fence` are refused, though nobody else sits there yet. Does
-    /// nothing when the seat has another fence.
+    /// From now on the database rejects writes under `fence`, before another session acquires the
+    /// seat. It changes nothing if the seat has another fence.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! Who is known: an id and a name for each.
+//! Users: an id and a name for each.
 
 use chrono::{DateTime, Utc};
 
@@ -8,9 +8,9 @@ use crate::storage::error::StorageError;
 use crate::storage::{Storage, on_engine};
 
 impl Storage {
-    /// Stores a user's name as a token of that moment has it. A token that is older than the one the
-    /// stored name is from changes nothing: it may still be valid after a rename. Costs a read when
-    /// the name is the stored one, and a write if the token is newer by more than a minute.
+    /// Stores a user's name as a token from `issued_at` carries it. A token older than that of the
+    /// stored name changes nothing: it may still be valid after a rename. The cost: a read if the
+    /// name is unchanged, and a write if the token is more than a minute newer.
     ///
     /// # Errors
     ///
@@ -24,8 +24,8 @@ impl Storage {
     }
 }
 
-/// Whether a token of `issued_at` with this name changes the row: the stored name, and the time of the
-/// token that it is from.
+/// Whether a token from `issued_at` with this name changes the row. `stored`: the stored name, and
+/// the time of its token.
 #[must_use]
 pub fn changes(
     stored: Option<(&str, DateTime<Utc>)>,

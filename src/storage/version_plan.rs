@@ -1,16 +1,16 @@
-//! What becomes of a version that is to be kept, decided from the document's other versions.
+//! Decides how a new version is stored, from the document's other versions.
 
 use std::collections::HashSet;
 
 use crate::domain::version_policy::{Mark, VersionKind, may_name, surplus};
 use crate::storage::versions::{Kept, NewVersion};
 
-/// Why a version is not kept.
+/// Why a version is not stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Refusal {
-    /// There is a version of a later point, or, for an automatic one, the newest has this text.
+    /// A version of a later point exists, or, for an automatic one, the newest has this text.
     NotNew,
-    /// There is no room for another named one.
+    /// The document has no room for another named version.
     Full,
 }
 
@@ -23,7 +23,7 @@ impl From<Refusal> for Kept {
     }
 }
 
-/// What of a kept version the decision takes into account.
+/// The fields of a stored version that the decision depends on.
 #[derive(Clone, Debug)]
 pub(super) struct Standing {
     pub(super) mark: Mark,
@@ -31,14 +31,14 @@ pub(super) struct Standing {
     pub(super) hash: Vec<u8>,
 }
 
-/// What is to be written.
+/// The rows to write and to delete.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct VersionPlan {
     /// The number of the new version.
     pub(super) number: i64,
-    /// Versions that go.
+    /// The versions to delete.
     pub(super) versions: Vec<i64>,
-    /// Texts that no version has any more.
+    /// The texts that no remaining version has.
     pub(super) texts: Vec<Vec<u8>>,
 }
 
@@ -126,15 +126,15 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_no_first_version() {
+    fn an_empty_text_is_no_first_automatic_version() {
         assert_eq!(plan(&new(VersionKind::Seat, ""), 1, Vec::new()), Err(Refusal::NotNew));
         assert_eq!(plan(&new(VersionKind::Seat, "a"), 1, Vec::new()).unwrap().number, 1);
         assert_eq!(plan(&new(VersionKind::Named, ""), 0, Vec::new()).unwrap().number, 1);
     }
 
     #[test]
-    fn a_text_goes_with_the_last_version_that_has_it() {
-        // Three of one hour, long ago; the first two go.
+    fn a_text_is_deleted_with_the_last_version_that_has_it() {
+        // Three of one hour, long ago; the policy deletes the first two.
         let old = vec![
             standing(1, 1, "only here", -9),
             standing(2, 2, "again later", -9),

@@ -1,8 +1,8 @@
 //! Versions: the text of a document at points of its log.
 //!
-//! Rows of the log are merged into snapshots, and what was deleted is forgotten then; so a version
-//! has its text for itself, compressed, and equal texts of a document are kept once. What becomes
-//! of a version that is to be kept, and which older ones go for it, is decided by plain code.
+//! A compaction merges rows of the log into a snapshot and drops deleted text. So each version has
+//! its own text, compressed; the database stores equal texts of a document once. `version_plan`
+//! decides whether a new version is stored, and which older versions are deleted for it.
 
 use std::fmt;
 use std::io::{Read, Write};
@@ -23,15 +23,15 @@ use crate::storage::log::Append;
 use crate::storage::seats::Guarded;
 use crate::storage::{Storage, on_engine};
 
-/// A text as it is stored. Packing and unpacking take time that grows with the text: on a thread
-/// that may block.
+/// A text as it is stored. Packing and unpacking take time in proportion to the text: callers run
+/// them on a thread that may block.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Packed {
     /// SHA-256 of the text.
     pub(crate) hash: [u8; 32],
     /// The text, deflated.
     pub(crate) bytes: Vec<u8>,
-    /// What a reader counts.
+    /// The characters of the text.
     pub(crate) characters: i64,
 }
 
@@ -40,7 +40,7 @@ impl Packed {
     #[must_use]
     pub fn of(text: &str) -> Self {
         let mut encoder = DeflateEncoder::new(Vec::new(), Compression::default());
-        // Into memory: nothing that could fail.
+        // Writing to memory does not fail.
         let written = encoder.write_all(text.as_bytes()).and_then(|()| encoder.finish());
         Self {
             hash: Sha256::digest(text).into(),
@@ -49,22 +49,22 @@ impl Packed {
         }
     }
 
-    /// The text again.
+    /// Unpacks the text.
     ///
     /// # Errors
     ///
-    /// `Corrupt` when it is not what was packed.
+    /// `Corrupt` when the text does not match its hash.
     pub fn unpack(&self) -> Result<String, StorageError> {
         let corrupt = || StorageError::Corrupt("a version's text cannot be unpacked".to_owned());
         let mut text = String::new();
-        // A damaged row must not take all memory.
+        // Bounded: a damaged row must not exhaust the memory.
         let mut reader = DeflateDecoder::new(self.bytes.as_slice()).take(VERSION_TEXT_BYTES_MAX);
         reader.read_to_string(&mut text).map_err(|_| corrupt())?;
         let hash: [u8; 32] = Sha256::digest(&text).into();
         if hash == self.hash { Ok(text) } else { Err(corrupt()) }
     }
 
-    /// What it takes, in bytes.
+    /// The bytes of the packed text.
     #[must_use]
     pub fn length(&self) -> i64 {
         i64::try_from(self.bytes.len()).unwrap_or(i64::MAX)
@@ -73,84 +73,84 @@ impl Packed {
 
 impl fmt::Debug for Packed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Never the text itself.
+        // Never prints the text itself.
         f.debug_struct("Packed").field("bytes", &self.bytes.len()).finish_non_exhaustive()
     }
 }
 
-/// A version to be kept.
+/// A version to store.
 #[derive(Clone, Debug)]
 pub struct NewVersion {
-    /// Its name; never used before.
+    /// Its id; never used before.
     pub id: VersionId,
-    /// Of which document.
+    /// The document.
     pub document: DocumentId,
-    /// Why.
+    /// Why the version is due.
     pub kind: VersionKind,
-    /// What somebody called it.
+    /// The name that a user gave it.
     pub label: Option<String>,
-    /// Whose doing the text is, and the version.
+    /// The authors of the text and of the version.
     pub authors: Vec<User>,
     /// The number of the version that was restored.
     pub restored_from: Option<i64>,
-    /// The number of the last update that is in it: it must be stored.
+    /// The number of the last update in it. The database must have that update.
     pub seq: i64,
     /// The text.
     pub text: Packed,
-    /// When.
+    /// The time of the version.
     pub now: DateTime<Utc>,
 }
 
-/// A version as it is listed.
+/// A version of a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Version {
-    /// Its name.
+    /// Its id.
     pub id: VersionId,
-    /// Of which document.
+    /// The document.
     pub document: DocumentId,
-    /// Its place among the document's versions: a later one has a higher number.
+    /// Its number in the document: a later version has a higher one.
     pub number: i64,
-    /// Why it was kept.
+    /// Why it was due.
     pub kind: VersionKind,
-    /// What somebody called it.
+    /// The name that a user gave it.
     pub label: Option<String>,
-    /// Whose doing it is, under the names they had.
+    /// The authors, under their names at the time.
     pub authors: Vec<User>,
     /// The number of the version that was restored.
     pub restored_from: Option<i64>,
-    /// The number of the last update that is in it.
+    /// The number of the last update in it.
     pub seq: i64,
-    /// How many characters its text has.
+    /// The characters of its text.
     pub characters: i64,
-    /// When it was kept.
+    /// The time of the version.
     pub created_at: DateTime<Utc>,
 }
 
-/// What became of a version that was to be kept.
+/// The outcome of storing a version.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Kept {
-    /// It is one now.
+    /// The database stored it.
     Stored(Version),
-    /// There is a version of a later point; or it is automatic, and the newest one has this text.
+    /// A version of a later point exists; or it is automatic, and the newest one has this text.
     NotNew,
-    /// There is no room for another named one.
+    /// The document has no room for another named version.
     Full,
     /// There is no such document.
     Gone,
 }
 
 impl Storage {
-    /// Keeps versions, in one transaction, with one outcome each, by position. Older ones that
-    /// make room go.
+    /// Stores versions in one transaction, with one outcome for each, by position. It deletes older
+    /// versions to make room.
     ///
     /// # Errors
     ///
-    /// [`StorageError`] when the database cannot be written; then none is kept.
+    /// [`StorageError`] when the database cannot be written; then no version is stored.
     pub async fn keep_versions(&self, batch: &[NewVersion]) -> Result<Vec<Kept>, StorageError> {
         on_engine!(self, keep_versions(batch))
     }
 
-    /// The versions of a document, newest first: at most `limit`, and only those below number
+    /// Reads the versions of a document, newest first: at most `limit`, and only those below number
     /// `before`.
     ///
     /// # Errors
@@ -165,7 +165,7 @@ impl Storage {
         on_engine!(self, versions(document, limit, before))
     }
 
-    /// One version with its text.
+    /// Reads one version with its text.
     ///
     /// # Errors
     ///
@@ -178,10 +178,10 @@ impl Storage {
         on_engine!(self, version(document, id))
     }
 
-    /// Stores an edit that restores a version, and keeps the text from before it, if that is new,
-    /// and the text after it, in one transaction. The edit must carry the guard of a writer's seat
-    /// and name in `expected_seq` what it was made on. An edit under a Yjs client id that is
-    /// somebody else's is `Stale`: make it again. The answer has the number of the edit.
+    /// Stores an edit that restores a version, and the texts before and after it as versions, in one
+    /// transaction. The text before it is stored only if it is new. The edit must carry the guard of a
+    /// writer's seat, and in `expected_seq` the number it was made on. An edit under another user's Yjs
+    /// client id is `Stale`: the caller makes it again. Returns the number of the edit.
     ///
     /// # Errors
     ///
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_damaged_is_not_handed_out_as_a_text() {
+    fn a_damaged_version_is_not_returned_as_a_text() {
         let packed = Packed::of("a text of some length, which says something");
         let mut cut = packed.clone();
         cut.bytes.truncate(8);

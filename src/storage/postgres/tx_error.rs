@@ -101,7 +101,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_fault_is_called_by_what_the_caller_can_do_about_it() {
+    fn an_error_code_maps_to_the_error_that_a_caller_can_handle() {
         let text = || "why".to_owned();
         let cases = [
             // disk_full.

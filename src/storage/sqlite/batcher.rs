@@ -1,13 +1,12 @@
-//! Questions that are asked together.
+//! Batches of concurrent queries.
 //!
-//! A statement costs a hop to a connection's thread and back, and a commit a wait for the disk, whoever
-//! asks: after a restart, when thousands come back at the same moment, that is most of what they
-//! wait for. So a question is put into a list, and whoever has its turn first asks for all that are
-//! in it by then. While that is under way, the next ones gather. With nobody else there it is a
-//! group of one, at once.
+//! A statement costs a hop to a connection's thread and back, and a commit costs a sync of the disk,
+//! for one caller or for many. After a restart, when thousands of clients reconnect at once, this is
+//! most of their waiting time. So each query enters a queue. The first caller that gets the mutex runs
+//! the statement for all queued queries; later ones queue meanwhile. A lone caller runs at once.
 //!
-//! No task does this, so none can die: whoever is taken along by somebody whose call is then dropped
-//! asks again at its own turn.
+//! There is no background task that could die. If the running caller's future is dropped, the others
+//! run the query themselves.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -17,7 +16,7 @@ use tokio::sync::oneshot::error::TryRecvError;
 use crate::storage::decode::corrupt;
 use crate::storage::error::StorageError;
 
-/// Where questions of one kind gather.
+/// The queue of queries of one kind.
 #[derive(Debug)]
 pub(super) struct Gathered<Q, A> {
     waiting: Mutex<Vec<Waiting<Q, A>>>,
@@ -25,7 +24,7 @@ pub(super) struct Gathered<Q, A> {
     group_max: usize,
 }
 
-/// A question, and where its answer goes.
+/// A queued query, and the channel of its result.
 #[derive(Debug)]
 struct Waiting<Q, A> {
     question: Q,
@@ -33,18 +32,18 @@ struct Waiting<Q, A> {
 }
 
 impl<Q: Clone, A> Gathered<Q, A> {
-    /// At most so many are asked together.
+    /// `group_max` bounds the queries of one batch.
     pub(super) fn new(group_max: usize) -> Self {
         Self { waiting: Mutex::default(), turn: tokio::sync::Mutex::new(()), group_max }
     }
 
-    /// Asks, with all others that wait. `ask` gives an answer for each question, by position; its
-    /// error is everybody's, but for `Corrupt`: then each is asked for alone.
+    /// Runs a query in a batch with all others that are queued. `ask` returns a result for each query, by
+    /// position. Its error goes to every caller of the batch; after `Corrupt`, each query runs alone.
     ///
     /// # Cancel safety
     ///
-    /// Dropped before its turn, the question is not asked. Dropped in the middle of it, those who
-    /// were taken along ask again: `ask` may be, too.
+    /// Dropped before its turn, the query does not run. Dropped while it runs the batch, the other
+    /// callers run their queries again; the database may thus run a query twice.
     pub(super) async fn ask<F>(
         &self,
         question: Q,
@@ -68,14 +67,14 @@ impl<Q: Clone, A> Gathered<Q, A> {
                 match answered.try_recv() {
                     Ok(answer) => return answer,
                     Err(TryRecvError::Closed) => break,
-                    // Nobody else has the turn, so it is in the list.
+                    // This caller has the mutex, so its query is still queued.
                     Err(TryRecvError::Empty) => self.ask_some(&ask).await,
                 }
             }
         }
     }
 
-    /// Asks for the first of those who wait.
+    /// Runs the oldest queued queries as one batch.
     async fn ask_some<F>(&self, ask: &impl Fn(Vec<Q>) -> F)
     where
         F: Future<Output = Result<Vec<A>, StorageError>>,
@@ -84,7 +83,7 @@ impl<Q: Clone, A> Gathered<Q, A> {
             self.group().into_iter().map(|it| (it.question, it.answer)).unzip();
         let answers = match ask(questions.clone()).await {
             Ok(answers) => answers.into_iter().map(Ok).collect(),
-            // That is one of them; the others are none the worse for it.
+            // One query hit the corrupt row; the others can still succeed.
             Err(StorageError::Corrupt(_)) if 1 < questions.len() => {
                 one_by_one(questions, ask).await
             }
@@ -95,7 +94,7 @@ impl<Q: Clone, A> Gathered<Q, A> {
         }
     }
 
-    /// Takes out those who have waited longest, and are still there.
+    /// Takes the oldest queries whose callers still wait out of the queue.
     fn group(&self) -> Vec<Waiting<Q, A>> {
         let mut waiting = self.waiting();
         waiting.retain(|it| !it.answer.is_closed());
@@ -136,7 +135,7 @@ mod tests {
 
     type Answer = Result<usize, StorageError>;
 
-    /// Answers each question with itself when it is let, and says how many groups there were.
+    /// Returns each query as its result once permitted, and counts the batches.
     struct Oracle {
         gathered: Gathered<usize, usize>,
         may_answer: Semaphore,
@@ -161,7 +160,7 @@ mod tests {
             self.gathered.ask(question, answer).await
         }
 
-        /// The answers to 0, which is under way before the others come, and to `1..=others`.
+        /// The results of query 0, which runs before the others are queued, and of `1..=others`.
         async fn ask_with_company(
             &self,
             others: usize,
@@ -184,7 +183,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn those_who_come_while_one_is_asked_are_asked_together_and_answered_apart() {
+    async fn queries_queued_during_a_batch_run_as_one_batch_with_a_result_each() {
         let oracle = Oracle::new(100);
         let (first, others) = oracle.ask_with_company(50, || {}).await;
         assert_eq!(first, Ok(0));
@@ -193,7 +192,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn more_than_go_into_a_group_are_asked_in_several() {
+    async fn more_queries_than_a_batch_holds_run_in_several_batches() {
         let oracle = Oracle::new(8);
         oracle.may_answer.add_permits(100);
         let answers = join_all((0..50).map(|question| oracle.ask(question))).await;
@@ -202,7 +201,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_error_is_everybodys_and_only_of_that_group() {
+    async fn an_error_reaches_every_caller_of_its_batch_and_no_other() {
         let oracle = Oracle::new(100);
         let away = StorageError::Unavailable("away".to_owned());
         let error = |error| *oracle.error.lock().unwrap_or_else(PoisonError::into_inner) = error;
@@ -215,7 +214,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn one_that_cannot_be_read_does_not_keep_others_from_their_answers() {
+    async fn a_corrupt_row_fails_only_its_own_query() {
         let gathered = Gathered::new(100);
         let corrupt = StorageError::Corrupt("2".to_owned());
         let answer = async |questions: Vec<i32>| {
@@ -228,7 +227,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn those_whose_asker_goes_away_half_way_ask_again() {
+    async fn callers_of_a_cancelled_batch_run_their_queries_again() {
         let oracle = Oracle::new(100);
         let mut first = Box::pin(oracle.ask(0));
         let turn = oracle.gathered.turn.lock().await;
@@ -238,7 +237,7 @@ mod tests {
         assert_eq!(poll_immediate(&mut second).await, None);
         assert!(third.as_mut().now_or_never().is_none());
         drop(turn);
-        // The first takes all three along. The third does not wait for it.
+        // The first caller's batch takes all three. The third caller is dropped with it.
         assert!(first.as_mut().now_or_never().is_none());
         assert!(oracle.gathered.waiting().is_empty());
         drop((first, third));

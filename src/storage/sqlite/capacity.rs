@@ -1,4 +1,4 @@
-//! How much is stored, on `SQLite`.
+//! Stored bytes, on `SQLite`.
 
 use crate::domain::ids::UserId;
 use crate::storage::capacity::Usage;
@@ -7,8 +7,8 @@ use crate::storage::sqlite::Sqlite;
 
 impl Sqlite {
     pub(in crate::storage) async fn usage_of(&self, owner: &UserId) -> Result<Usage, StorageError> {
-        // The length of a blob stands in the head of its row: no blob is read. The journal has at most
-        // some thousand rows.
+        // The head of a row contains the length of a blob, so SQLite reads no blob. The journal has at
+        // most some thousand rows.
         let (documents, bytes) = sqlx::query_as(
             "SELECT count(*), COALESCE(SUM( \
              COALESCE((SELECT octet_length(bytes) FROM snapshots WHERE document_id = d.id), 0) \

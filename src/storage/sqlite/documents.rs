@@ -24,7 +24,7 @@ macro_rules! select_documents {
     };
 }
 
-/// Selects from the documents of `$1`, as `documents_now` has them, with one look at the journal.
+/// Selects from the documents of `$1`, as `documents_now` has them, with one scan of the journal.
 macro_rules! select_of_owner {
     ($rest:literal) => {
         select_documents!(

@@ -1,17 +1,15 @@
-//! The journal: where a group of edits goes first.
+//! The journal: the table to which a group of edits is written first.
 //!
-//! Updates are looked for by document, so they stand by document; but then each keystroke changes a
-//! page of its own, and a page is 4 KiB to be written, synced and written again to its place in the
-//! file. Behind one another a group of them takes a page. So they are stored in the journal, and
-//! moved together, when it has become long: then a page takes all that was written on a document
-//! meanwhile.
+//! Loads read updates by document, so `updates` is ordered by document. Writing there, each
+//! keystroke would change a page of its own: 4 KiB to write to the log, sync, and write again to the
+//! file. In the journal, a group of edits takes about one page. When the journal is long, one
+//! transaction moves it: a page then takes all updates of a document since the last move.
 //!
-//! # What is always true
+//! # Invariants
 //!
-//! - An update is either in the journal or among the `updates`, never in both: it is moved in one
-//!   transaction.
-//! - The numbers of a document that are in the journal follow those that are not, and
-//!   `documents.last_seq` is the last of the latter.
+//! - An update is either in the journal or in `updates`, never in both: one transaction moves it.
+//! - The numbers of a document's updates in the journal follow those in `updates`.
+//!   `documents.last_seq` is the last number in `updates`.
 
 use std::sync::{Arc, OnceLock};
 
@@ -23,15 +21,15 @@ use crate::storage::error::StorageError;
 use crate::storage::log::Append;
 use crate::storage::sqlite::write_cache::Known;
 
-/// Rows after which it is moved. Whoever opens a document looks through all of them, which takes a
-/// millisecond when they are so many.
+/// The rows at which the journal is moved. Each load of a document scans all of them, which takes a
+/// millisecond at this length.
 pub(super) const ROWS_MAX: i64 = 8_192;
-/// Updates of one statement: `SQLite` binds at most 32,766 values, and these have four.
+/// Updates of one statement: `SQLite` binds at most 32,766 values, and an update has four.
 pub(super) const UPDATES_MAX: usize = 1 << SIZE_MAX;
-/// The statements' sizes are powers of two, and this is the highest.
+/// The exponent of the largest statement: sizes are powers of two.
 const SIZE_MAX: usize = 12;
 
-/// Moves the journal, or what it has of one document, to where it belongs.
+/// Moves the rows of the journal, or those of one document, to `updates`.
 ///
 /// SQLite refuses the statement when one row breaks a rule of the schema. [`clear_with_care`] then
 /// moves all other rows, so that the row delays no other document (G16).
@@ -41,16 +39,16 @@ pub(super) async fn clear(
 ) -> Result<(), StorageError> {
     match move_rows(connection, of).await {
         Err(StorageError::Refused(why)) => {
-            tracing::error!(why, "SQLite refuses to move the journal; moving what it can");
+            tracing::error!(why, "SQLite refuses to move the journal; moving the rows that it admits");
             clear_with_care(connection).await
         }
         moved => moved,
     }
 }
 
-/// Moves every row of the journal that the schema admits. Rows of a document that is gone are
-/// dropped: the deletion of the document removed its other rows too. A row whose number another
-/// update has stays, and its document opens as damaged.
+/// Moves every row of the journal that the schema admits. It drops rows of missing documents: the
+/// deletion of a document deletes its other rows too. A row whose number another update has stays,
+/// and its document opens as damaged.
 async fn clear_with_care(connection: &mut SqliteConnection) -> Result<(), StorageError> {
     let dropped = "DELETE FROM journal WHERE document_id NOT IN (SELECT id FROM documents)";
     let dropped = sqlx::query(dropped).execute(&mut *connection).await?.rows_affected();
@@ -81,7 +79,7 @@ async fn move_rows(
     connection: &mut SqliteConnection,
     of: Option<DocumentId>,
 ) -> Result<(), StorageError> {
-    /// The same for some rows of the journal.
+    /// The three statements, for all rows of the journal or for some.
     macro_rules! moving {
         ($of:literal) => {
             [
@@ -97,7 +95,7 @@ async fn move_rows(
                     $of,
                     " GROUP BY document_id) j WHERE documents.id = j.document_id"
                 ),
-                // All of them, and SQLite drops the pages without looking at the rows.
+                // Without a condition, SQLite drops the pages and does not read the rows.
                 concat!("DELETE FROM journal ", $of),
             ]
         };
@@ -116,10 +114,10 @@ async fn move_rows(
     Ok(())
 }
 
-/// Puts a plan's updates behind the others. False: another process has changed the file since it
-/// was known, and nothing was written.
+/// Appends the updates of a plan to the journal. False: another process has changed the file since
+/// the cache was filled, and the statement wrote nothing.
 ///
-/// Outside a transaction the statement is one, and durable when it is answered.
+/// Outside a transaction, the statement is its own transaction, and durable when it returns.
 pub(super) async fn write(
     connection: &mut SqliteConnection,
     batch: &[Append],
@@ -130,7 +128,7 @@ pub(super) async fn write(
         let mut query = sqlx::query(statement(chunk.len())).bind(known.version);
         let mut document = (None, Arc::from(""));
         for (append, seq) in chunk.iter().filter_map(|&(at, seq)| Some((batch.get(at)?, seq))) {
-            // Who types has several in a group.
+            // A writer often has several updates in one group.
             if document.0 != Some(append.document) {
                 document = (Some(append.document), Arc::<str>::from(append.document.to_string()));
             }
@@ -146,17 +144,17 @@ pub(super) async fn write(
     Ok(true)
 }
 
-/// The statement that stores so many updates. It has places for up to twice as many: what is not given
-/// is null, and left out.
+/// The statement that stores so many updates. It has placeholders for up to twice as many; it ignores
+/// those that stay null.
 ///
-/// To read a statement takes longer than to carry it out. So there are few, and they stay prepared.
+/// SQLite parses a statement longer than it runs it. So there are few sizes, all of them prepared.
 #[expect(clippy::indexing_slicing, reason = "no chunk is longer than the largest size")]
 fn statement(updates: usize) -> &'static str {
     static STATEMENTS: [OnceLock<String>; SIZE_MAX + 1] = [const { OnceLock::new() }; SIZE_MAX + 1];
     let size = updates.next_power_of_two();
     STATEMENTS[size.trailing_zeros() as usize].get_or_init(|| {
         let places = vec!["(?, ?, ?, ?)"; size].join(", ");
-        // The version is asked for under the lock that this statement has.
+        // The statement compares the version under its own lock.
         format!(
             "WITH known (version) AS (VALUES (?)) \
              INSERT INTO journal (document_id, seq, bytes, at) SELECT * FROM (VALUES {places}) \

@@ -1,4 +1,4 @@
-//! Where edits stand between their commit and their place, and what is remembered meanwhile.
+//! The journal: edits between their commit and their move to `updates`, and the write cache.
 
 use bytes::Bytes;
 use chrono::DateTime;
@@ -15,7 +15,7 @@ use crate::storage::log::{Append, Appended};
 use crate::storage::pagination::Page;
 use crate::storage::seats::Guard;
 
-/// A document with a seated writer, and two processes' hands on its file.
+/// A document with a seated writer, and the engines of two processes on its file.
 struct Desk {
     _folder: TempDir,
     one: Sqlite,
@@ -72,7 +72,7 @@ impl Desk {
         vec![edit; count]
     }
 
-    /// Stores that many, and says which number the last one got.
+    /// Stores `count` edits, and returns the number of the last.
     async fn append(&self, hand: &Sqlite, count: usize) -> i64 {
         match hand.append(&self.edits(count, 1)).await.unwrap().pop() {
             Some(Appended::Stored { seq }) => seq,
@@ -99,7 +99,7 @@ fn kim() -> User {
 }
 
 #[tokio::test]
-async fn d3_an_edit_is_found_by_its_number_before_it_is_moved_and_after() {
+async fn d3_an_edit_is_read_by_its_number_in_the_journal_and_after_its_move() {
     let desk = Desk::new().await;
     let many = usize::try_from(journal::ROWS_MAX).unwrap();
     for (count, last, journaled) in [(3, 3, 3), (many, many + 3, many + 3), (2, many + 5, 2)] {
@@ -118,7 +118,7 @@ async fn d3_an_edit_is_found_by_its_number_before_it_is_moved_and_after() {
 }
 
 #[tokio::test]
-async fn d1_what_another_process_has_changed_is_not_remembered() {
+async fn d1_a_change_of_another_process_invalidates_the_write_cache() {
     let desk = Desk::new().await;
     for (hand, last) in [(&desk.one, 2), (&desk.one, 4), (&desk.other, 6), (&desk.one, 8)] {
         assert_eq!(desk.append(hand, 2).await, last);
@@ -131,7 +131,7 @@ async fn d1_what_another_process_has_changed_is_not_remembered() {
 }
 
 #[tokio::test]
-async fn d2_what_this_process_has_changed_is_not_remembered() {
+async fn d2_a_change_of_this_process_invalidates_the_write_cache() {
     let desk = Desk::new().await;
     desk.append(&desk.one, 1).await;
     desk.ratify(&desk.one, 2).await;
@@ -144,7 +144,7 @@ async fn d2_what_this_process_has_changed_is_not_remembered() {
 }
 
 #[tokio::test]
-async fn a_document_is_as_new_as_its_last_edit_wherever_that_stands() {
+async fn updated_at_is_the_time_of_the_last_edit_also_in_the_journal() {
     let desk = Desk::new().await;
     let at = DateTime::from_timestamp_millis(5).unwrap();
     desk.append(&desk.one, 1).await;
@@ -162,7 +162,7 @@ async fn a_document_is_as_new_as_its_last_edit_wherever_that_stands() {
 }
 
 #[tokio::test]
-async fn d5_a_snapshot_takes_the_place_of_what_is_in_the_journal_too() {
+async fn d5_a_snapshot_replaces_updates_in_the_journal_too() {
     let desk = Desk::new().await;
     desk.append(&desk.one, 5).await;
     let merged = Bytes::from_static(b"m");
@@ -173,7 +173,7 @@ async fn d5_a_snapshot_takes_the_place_of_what_is_in_the_journal_too() {
 }
 
 #[tokio::test]
-async fn nothing_of_a_deleted_document_is_left() {
+async fn a_deleted_document_leaves_no_rows() {
     let desk = Desk::new().await;
     desk.append(&desk.one, 2).await;
     desk.one.delete_document(desk.document).await.unwrap();

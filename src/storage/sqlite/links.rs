@@ -14,7 +14,7 @@ use crate::storage::sqlite::Sqlite;
 use crate::storage::sqlite::users::put_user;
 use crate::storage::sqlite::write_cache::Forget;
 
-/// Selects links as [`Row`]s, and what else there is to say of them.
+/// Selects links as [`Row`]s, with further columns of the caller's.
 macro_rules! select_links {
     ($rest:literal) => {
         select_links!("", "share_links l", $rest)
@@ -101,7 +101,7 @@ impl Sqlite {
         user: &UserId,
         page: &Page<ShareLinkId>,
     ) -> Result<Vec<ShareLink>, StorageError> {
-        // Two indexes, so two selects: `OR` across tables would read every link.
+        // Two selects, one for each index: `OR` across tables would read every link.
         let rows: Vec<Row> = sqlx::query_as(select_links!(
             "WHERE l.revoked_at IS NULL AND l.id IN ( \
                SELECT id FROM share_links WHERE reviewer_id = $1 AND revoked_at IS NULL \
@@ -170,7 +170,7 @@ impl Sqlite {
         links: &[ShareLinkId],
     ) -> Result<Vec<ShareLinkId>, StorageError> {
         let wanted: Vec<_> = links.iter().map(ToString::to_string).collect();
-        // One look-up by primary key for each: the link of the left side comes first.
+        // One look-up by primary key for each link: `json_each` on the left comes first.
         let revoked: Vec<String> = sqlx::query_scalar(
             "SELECT w.value FROM json_each($1) w \
              LEFT JOIN share_links l ON l.id = w.value AND l.revoked_at IS NULL \
@@ -194,14 +194,14 @@ async fn fetch(
     row.map(link_from).transpose()
 }
 
-/// The links of some seats, with the position of the seat among those wanted, its last fence, and the time
-/// of its user's name.
+/// The links of some seats. Each row has the seat's position in `seats`, its last fence, and the
+/// time of its user's name.
 pub(super) async fn fetch_with_fences(
     readers: &SqlitePool,
     seats: &[(String, &str)],
 ) -> Result<Vec<SeatRow>, StorageError> {
-    // The seats first, or every link would be looked at. One text, so that it is one statement
-    // however many there are.
+    // The seats come first: otherwise SQLite reads every link. The seats are one JSON text, so any
+    // number of them is the same statement.
     let select = select_links!(
         ", s.fence, wanted.key, \
          CASE wanted.value ->> 1 WHEN 'writer' THEN w.updated_at ELSE r.updated_at END",

@@ -1,10 +1,10 @@
 //! The update log, on `SQLite`.
 //!
-//! A group of edits is one statement, which is also its transaction, and one wait for the disk: what
-//! it rests on is remembered ([`memory`]), and it is written in one place ([`journal`]). Where
-//! something is not known, or is refused, a transaction looks at the tables: one select for each.
+//! A group of edits is one statement: its own transaction, with one sync of the disk. The rows that it
+//! depends on are cached ([`write_cache`]), and it writes to one table ([`journal`]). If a row is not
+//! cached, or an update is refused, a transaction reads the tables, with one select for each.
 //!
-//! [`memory`]: crate::storage::sqlite::write_cache
+//! [`write_cache`]: crate::storage::sqlite::write_cache
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -20,20 +20,20 @@ use crate::storage::log::{Append, Appended, Log, Row, Tail};
 use crate::storage::sqlite::write_cache::{Forget, Known};
 use crate::storage::sqlite::{Sqlite, journal};
 
-/// Rows of one statement: `SQLite` binds at most 32,766 values, and these have up to three.
+/// Rows of one statement: `SQLite` binds at most 32,766 values, and a row has up to three.
 const ROWS_MAX: usize = 4_096;
 
-/// Logs of one statement. They stand in memory at the same time, and who wants a small one waits for
-/// the large ones beside it.
+/// Logs of one statement. They are in memory at the same time, and a load of a small log waits for
+/// the large ones of its batch.
 pub(super) const LOGS_MAX: usize = 64;
 
 /// A document, and a [`Row`] of it.
 type LogRow = (String, i64, i64, Option<Vec<u8>>, Option<String>);
 
-/// Which of those wanted, what kind of row it is, its number, its bytes.
+/// Index into the wanted logs, kind of the row, number, bytes.
 type TailRow = (i64, i64, i64, Option<Vec<u8>>);
 
-/// Its statements are as many as there are sizes of groups: none is worth keeping prepared.
+/// Each size of group is another statement, so none is worth preparing.
 type Builder = QueryBuilder<sqlx::Sqlite>;
 
 impl Sqlite {
@@ -46,7 +46,7 @@ impl Sqlite {
 
     async fn logs_of(&self, ids: Vec<DocumentId>) -> Result<Vec<Option<Log>>, StorageError> {
         let wanted: Vec<_> = ids.iter().map(ToString::to_string).collect();
-        // One statement sees one state, and goes through the journal once for all of them.
+        // One statement sees one state, and scans the journal once for all logs.
         let rows: Vec<LogRow> = sqlx::query_as(
             "WITH wanted (id) AS (SELECT value FROM json_each($1)) \
              SELECT id, 0, last_seq, NULL, NULL FROM documents WHERE id IN wanted \
@@ -71,7 +71,7 @@ impl Sqlite {
         }
         let logs = of_each.into_iter().map(|(id, rows)| Ok((id, Log::of_rows(rows)?)));
         let logs = logs.collect::<Result<HashMap<_, _>, StorageError>>()?;
-        // One may be wanted twice.
+        // A batch may contain one id twice.
         Ok(wanted.iter().map(|id| logs.get(id).cloned().flatten()).collect())
     }
 
@@ -111,7 +111,7 @@ impl Sqlite {
                 continue;
             };
             match (kind, tail) {
-                // Its snapshot, if it has one, comes first.
+                // The row of the document comes first, with the number of its snapshot.
                 (0, tail) => *tail = (number <= *seq).then(Tail::default),
                 (_, Some(tail)) => {
                     tail.updates.push((number, Bytes::from(bytes.unwrap_or_default())));
@@ -127,7 +127,7 @@ impl Sqlite {
         ids: &[DocumentId],
     ) -> Result<HashMap<DocumentId, i64>, StorageError> {
         let wanted: Vec<_> = ids.iter().map(ToString::to_string).collect();
-        // The statement reads the journal once, whatever the number of documents.
+        // The statement scans the journal once, for any number of documents.
         let rows: Vec<(String, i64)> = sqlx::query_as(
             "WITH wanted (id) AS (SELECT value FROM json_each($1)), \
              journaled (id, last) AS MATERIALIZED ( \
@@ -155,7 +155,7 @@ impl Sqlite {
             && batch.iter().all(|append| known.state.covers(append))
         {
             let plan = plan(batch, std::mem::take(&mut known.state));
-            // Nothing is refused upon a memory.
+            // A refusal needs the rows of the database: the cache may be stale.
             if plan.stores_all() && journal::write(&mut writer, batch, &plan, &mut known).await? {
                 self.memory.put_back(Known { state: plan.after, ..known });
                 return Ok(plan.outcomes);
@@ -170,7 +170,7 @@ impl Sqlite {
         Ok(outcomes)
     }
 
-    /// SQLite locks the file and no row: no document waits for another one's lock.
+    /// SQLite locks the file and no rows: no document waits for the lock of another.
     pub(in crate::storage) async fn append_unlocked(
         &self,
         batch: &[Append],
@@ -186,7 +186,7 @@ impl Sqlite {
     ) -> Result<(), StorageError> {
         let mut tx = self.write(Forget::Nothing).await?;
         journal::clear(&mut tx, Some(id)).await?;
-        // (D5) No row if it reaches no further than the one there, or beyond what was stored.
+        // (D5) Inserts no row unless it reaches further than the snapshot there, and only stored updates.
         let replaced = sqlx::query(
             "INSERT INTO snapshots (document_id, upto, bytes) \
              SELECT d.id, $2, $3 FROM documents d WHERE d.id = $1 AND $2 <= d.last_seq \
@@ -210,8 +210,8 @@ impl Sqlite {
     }
 }
 
-/// What is still good of what was known. A journal of which nothing is known, or that is long, is
-/// cleared first.
+/// Returns the cached rows that are still valid. If the cache is stale, or the journal is long, it
+/// moves the journal first.
 pub(super) async fn look(
     connection: &mut SqliteConnection,
     known: Known,
@@ -227,7 +227,7 @@ pub(super) async fn look(
     Ok(Known { journaled: 0, ..known })
 }
 
-/// Stores a group inside a write transaction that has had its [`look`].
+/// Stores a group inside a write transaction that has called [`look`].
 pub(super) async fn append_in(
     connection: &mut SqliteConnection,
     batch: &[Append],
@@ -249,7 +249,7 @@ pub(super) async fn append_in(
     Ok(plan.outcomes)
 }
 
-/// Stores one update under a number that is known to be free.
+/// Stores an update under a free number.
 pub(super) async fn insert_update(
     connection: &mut SqliteConnection,
     id: DocumentId,
@@ -326,7 +326,7 @@ async fn find_owners(
 ) -> Result<(), StorageError> {
     let mut wanted = BTreeSet::new();
     for append in batch {
-        // What is beyond the column's range is refused by the plan.
+        // The plan refuses ids beyond the column's range.
         let unknown = append
             .clients
             .iter()

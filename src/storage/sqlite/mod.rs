@@ -1,8 +1,8 @@
-//! `SQLite`: one file, one connection that writes, a few that read.
+//! `SQLite`: one file, one connection that writes, several that read.
 //!
-//! A write transaction begins with `BEGIN IMMEDIATE`, so from its first statement on nobody else,
-//! in whatever process, changes what it reads: what it decides stays true until it commits (D1).
-//! A transaction that only reads sees one state of the file from its first statement on.
+//! A write transaction begins with `BEGIN IMMEDIATE`. From its first statement on, no other
+//! connection of any process changes the rows that it reads: its decisions stay valid until it
+//! commits (D1). A read transaction sees one state of the file from its first statement on.
 
 mod batcher;
 mod capacity;
@@ -57,11 +57,11 @@ pub(super) struct Sqlite {
 }
 
 impl Sqlite {
-    /// Begins a transaction that may write, and change what is to be forgotten. Waits for other
-    /// writers, here and in other processes, within the bounds that `open` sets.
+    /// Begins a write transaction, and invalidates the cached rows that it may change. It waits for
+    /// other writers, in this process and in others, within the bounds that `open` sets.
     async fn write(&self, forget: Forget) -> Result<Tx, StorageError> {
         let tx = self.writer.begin_with("BEGIN IMMEDIATE").await?;
-        // With the one connection in hand: nobody remembers anything meanwhile.
+        // This call has the only writing connection: no other call fills the cache meanwhile.
         self.memory.forget(&forget);
         Ok(tx)
     }
@@ -79,33 +79,33 @@ impl Sqlite {
 
     pub(super) async fn close(&self) {
         self.readers.close().await;
-        // Last: who closes last merges the write-ahead log into the file.
+        // The writer closes last: the last connection merges the write-ahead log into the file.
         self.writer.close().await;
     }
 }
 
-/// What an error of `SQLite` means for us.
+/// Maps an error of `SQLite` to the storage error.
 pub(super) fn classify(fault: &dyn DatabaseError) -> StorageError {
-    /// `SQLITE_IOERR_SHMSIZE`: the shared index could not grow, which is how a full disk shows
-    /// before the log itself does.
+    /// `SQLITE_IOERR_SHMSIZE`: the shared index could not grow. A full disk shows here before it
+    /// shows in the log itself.
     const SHARED_INDEX_CANNOT_GROW: i32 = 4874;
     let extended = fault.code().as_deref().and_then(|code| code.parse().ok()).unwrap_or(0);
     let message = fault.to_string();
-    // The low byte is the kind, the rest says more of it: https://sqlite.org/rescode.html.
+    // The low byte is the kind, the rest a subtype: https://sqlite.org/rescode.html.
     match extended & 0xff {
         _ if extended == SHARED_INDEX_CANNOT_GROW => StorageError::Full(message),
         // FULL.
         13 => StorageError::Full(message),
         // CORRUPT, NOTADB.
         11 | 26 => StorageError::Corrupt(message),
-        // ERROR, TOOBIG, CONSTRAINT, MISMATCH, MISUSE, RANGE: the statement is at fault.
+        // ERROR, TOOBIG, CONSTRAINT, MISMATCH, MISUSE, RANGE: the statement is wrong.
         1 | 18 | 19 | 20 | 21 | 25 => StorageError::Refused(message),
-        // BUSY, LOCKED, READONLY, IOERR, CANTOPEN and what may come.
+        // BUSY, LOCKED, READONLY, IOERR, CANTOPEN and codes of later releases.
         _ => StorageError::Unavailable(message),
     }
 }
 
-/// `BUSY`: somebody else has the lock that was asked for.
+/// `BUSY`: another connection has the requested lock.
 fn is_busy(error: &sqlx::Error) -> bool {
     let code = error.as_database_error().and_then(DatabaseError::code);
     code.as_deref().map(Cow::Borrowed).and_then(|code| code.parse().ok()).unwrap_or(0) & 0xff == 5

@@ -1,4 +1,4 @@
-//! Opening a file: whose is it, is it whole, and which schema has it?
+//! Opens a file: checks its owner and integrity, and migrates its schema.
 
 use std::io::ErrorKind;
 use std::os::unix::fs::PermissionsExt as _;
@@ -21,22 +21,22 @@ use crate::storage::sqlite::seats::DOORS_MAX;
 use crate::storage::sqlite::write_cache::{Forget, Memory};
 use crate::storage::sqlite::{Sqlite, is_busy, journal};
 
-/// How long a statement waits for another process's lock.
+/// The wait of a statement for another process's lock.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
-/// How long a call waits for its turn at a connection: longer than the lock that the one before
-/// it may be waiting for.
+/// The wait of a call for a connection. It is longer than the wait of the previous call for its
+/// lock.
 const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(8);
-/// Connections that read. Each is a thread and some 2 MiB of cache.
+/// Connections that read. Each costs a thread and about 2 MiB of cache.
 const READERS: u32 = 4;
-/// How long opening waits for another process that opens the same new file. Going to
-/// write-ahead logging needs the file alone, and `SQLite` does not wait for that by itself.
+/// The wait for another process that opens the same new file. The switch to write-ahead logging
+/// needs exclusive access, and `SQLite` does not wait for that.
 const OPEN_TIMEOUT: Duration = Duration::from_secs(10);
-/// The pause between two tries at it.
+/// The pause between two attempts.
 const OPEN_RETRY: Duration = Duration::from_millis(20);
-/// What is left of the write-ahead log's file after a checkpoint.
+/// The size to which a checkpoint truncates the file of the write-ahead log.
 const WAL_BYTES_KEPT: &str = "67108864";
-/// Pages of the write-ahead log that are written to their places together: 16 MiB. The more, the
-/// more often one of them stands for many changes of it.
+/// Pages of the write-ahead log that a checkpoint writes together: 16 MiB. The more pages, the more
+/// changes of one page become a single write.
 const WAL_PAGES: &str = "4000";
 /// The bits of a file's mode that give rights to other users than its owner.
 const OTHERS: u32 = 0o077;
@@ -46,7 +46,7 @@ const APPLICATION_ID: i64 = 0x4741_4C59;
 const _: () = assert!(BUSY_TIMEOUT.as_millis() < ACQUIRE_TIMEOUT.as_millis());
 
 impl Sqlite {
-    /// Opens the file that `url` names; makes it, and its folder, if it is not there.
+    /// Opens the file that `url` names. A missing file is created, with its folder.
     pub(in crate::storage) async fn open(url: &str) -> Result<Self, StorageError> {
         let path = file_of(url)?;
         make_folder(&path).await?;
@@ -65,7 +65,7 @@ impl Sqlite {
                 Ok(writer) => break writer,
             }
         };
-        // A reader has nothing that a full disk could undo; the test would double what a read takes.
+        // A reader has no transaction that a full disk rolls back. The test would double a read's cost.
         let readers = pool(READERS).test_before_acquire(false);
         let readers = readers.connect_lazy_with(plain.pragma("query_only", "ON"));
         let sqlite = Self {
@@ -82,9 +82,9 @@ impl Sqlite {
     }
 }
 
-/// Why a try at opening failed.
+/// Why an attempt to open the file failed.
 enum Opening {
-    /// Another process is at it; try again.
+    /// Another process has the file locked; `open` retries.
     Busy(StorageError),
     Failed(StorageError),
 }
@@ -102,36 +102,36 @@ impl From<StorageError> for Opening {
 }
 
 async fn open_writer(plain: &SqliteConnectOptions, memory: &Memory) -> Result<SqlitePool, Opening> {
-    // Before anything is written: a file that is not ours stays as it is.
+    // First a read-only check: a file of another program stays as it is.
     let mut connection = plain.clone().create_if_missing(true).connect().await?;
     identify(&mut connection).await?;
     connection.close().await?;
     let durable = plain
         .clone()
         .journal_mode(SqliteJournalMode::Wal)
-        // Each commit reaches the disk before it is answered (D4).
+        // The commit reaches the disk before SQLite confirms it (D4).
         .synchronous(SqliteSynchronous::Full)
         .pragma("journal_size_limit", WAL_BYTES_KEPT)
         .pragma("wal_autocheckpoint", WAL_PAGES);
     let memory = memory.clone();
     let writer = pool(1)
         .after_connect(move |_, _| {
-            // The file's version, which tells whether it is still good, counts for one connection.
+            // `data_version` is valid within one connection only, so a new one starts without a cache.
             memory.forget(&Forget::Everything);
             Box::pin(async { Ok(()) })
         })
         .connect_with(durable)
         .await?;
     migrate(&writer).await?;
-    // What the last process left there would be looked at by everybody who opens a document.
+    // Each load of a document would scan the rows that the last process left in the journal.
     let mut tx = writer.begin_with("BEGIN IMMEDIATE").await?;
     journal::clear(&mut tx, None).await?;
     tx.commit().await?;
     Ok(writer)
 }
 
-/// What all connections have in common. The busy time-out is set when the file is opened, so
-/// before any statement; `foreign_keys` is what deletes what hangs on a document.
+/// The settings of all connections. `sqlx` sets the busy time-out when it opens the file, before any
+/// statement. `foreign_keys` deletes the rows that refer to a deleted document.
 fn options(path: &Path) -> SqliteConnectOptions {
     SqliteConnectOptions::new()
         .filename(path)
@@ -146,9 +146,9 @@ fn pool(connections: u32) -> PoolOptions<sqlx::Sqlite> {
         .acquire_timeout(ACQUIRE_TIMEOUT)
         .idle_timeout(None)
         .max_lifetime(None)
-        // SQLite itself rolls a transaction back when the disk is full. sqlx then counts one
-        // that is not there, and would refuse `BEGIN IMMEDIATE` for ever: open a fresh
-        // connection instead. (The test before this hook has waited for a queued rollback.)
+        // SQLite rolls a transaction back when the disk is full. sqlx still counts it, and would
+        // refuse `BEGIN IMMEDIATE` for ever; the pool opens a fresh connection instead. (The test
+        // before this hook has waited for a queued rollback.)
         .test_before_acquire(true)
         .before_acquire(|connection: &mut SqliteConnection, _| {
             let at_rest = !connection.is_in_transaction();
@@ -156,9 +156,9 @@ fn pool(connections: u32) -> PoolOptions<sqlx::Sqlite> {
         })
 }
 
-/// Refuses a file that is somebody else's, or no database.
+/// Rejects a file that another program owns, and a file that is no database.
 async fn identify(connection: &mut SqliteConnection) -> Result<(), Opening> {
-    // One transaction: between two looks another process may have made the tables.
+    // One transaction: between two reads, another process may create the tables.
     let mut tx = connection.begin().await?;
     let tables: i64 =
         sqlx::query_scalar("SELECT count(*) FROM sqlite_schema").fetch_one(&mut *tx).await?;
@@ -171,8 +171,8 @@ async fn identify(connection: &mut SqliteConnection) -> Result<(), Opening> {
     Err(StorageError::Unsupported(message.to_owned()).into())
 }
 
-/// Brings the file to the current schema. All of it is one transaction, so that a second
-/// process waits, and then finds nothing left to do.
+/// Migrates the file to the current schema, in one transaction: a second process waits, and then
+/// has no migration left to run.
 async fn migrate(writer: &SqlitePool) -> Result<(), Opening> {
     let migrations = [
         ("initial", include_str!("migrations/0001_initial.sql")),
@@ -212,21 +212,21 @@ async fn make_folder(path: &Path) -> Result<(), StorageError> {
     let Some(folder) = path.parent() else {
         return Ok(());
     };
-    // For this user alone, as with secrets: there are texts in it.
+    // Accessible to this user only, like secrets: the database contains the texts.
     let made = DirBuilder::new().recursive(true).mode(0o700).create(folder).await;
     made.map_err(|error| {
         StorageError::Unavailable(format!("cannot make the folder {}: {error}", folder.display()))
     })
 }
 
-/// Creates a missing file for this user alone, and warns of an existing one that others can read:
-/// it holds the texts. SQLite gives the files of its write-ahead log the mode of the database.
+/// Creates a missing file with access for this user only, and warns if others can read an existing
+/// one: it contains the texts. SQLite gives the files of its write-ahead log the same mode.
 async fn make_private(path: &Path) {
     let created = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path).await;
     match created {
         Ok(_file) => return,
         Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
-        // SQLite gives the reason with the first statement.
+        // SQLite reports the cause with the first statement.
         Err(_) => return,
     }
     for suffix in ["", "-wal", "-shm"] {
@@ -244,7 +244,7 @@ async fn make_private(path: &Path) {
     }
 }
 
-/// Says which file it is about.
+/// Adds the path of the file to an error.
 fn with_path(error: StorageError, path: &Path) -> StorageError {
     let name = path.display();
     match error {

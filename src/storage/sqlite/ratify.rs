@@ -1,4 +1,4 @@
-//! Grants that are ratified together, in one statement and one commit.
+//! Batched grants, ratified by one statement and one commit.
 
 use std::collections::HashSet;
 
@@ -14,15 +14,15 @@ use crate::storage::sqlite::Sqlite;
 use crate::storage::sqlite::seats::{is_active, last_fence};
 use crate::storage::sqlite::write_cache::Forget;
 
-/// Grants of one statement: `SQLite` binds at most 32,766 values, and these have six.
+/// Grants of one statement: `SQLite` binds at most 32,766 values, and a grant has six.
 pub(super) const GRANTS_MAX: usize = 1_024;
 
-/// A grant that is to be ratified.
+/// A grant to ratify.
 #[derive(Clone, Debug)]
 pub(super) struct Grant {
     pub(super) seat: Seat,
     pub(super) fence: Fence,
-    /// The fence as its column has it.
+    /// The fence as its column stores it.
     pub(super) number: i64,
     pub(super) session: SessionId,
     pub(super) user: String,
@@ -30,7 +30,7 @@ pub(super) struct Grant {
 }
 
 impl Sqlite {
-    /// Ratifies a grant, with all others that wait for it.
+    /// Ratifies a grant, in a batch with all others that are queued.
     pub(super) async fn ratify_together(&self, grant: Grant) -> Result<Ratified, StorageError> {
         self.grants.ask(grant, |group| self.ratify_group(group)).await
     }
@@ -53,7 +53,7 @@ impl Sqlite {
     }
 }
 
-/// Writes what is above the last fence of its seat; gives what was written, in whatever order.
+/// Stores the grants that exceed the last fence of their seat. Returns the stored ones, unordered.
 async fn accept(
     connection: &mut SqliteConnection,
     group: &[Grant],
@@ -80,8 +80,7 @@ async fn accept(
            OR (seats.fence = excluded.fence AND seats.session_id = excluded.session_id) \
          RETURNING link_id, role, fence, session_id",
     );
-    // As many statements as there are sizes of groups: but for the usual one of one, none is worth
-    // keeping prepared.
+    // Each size of batch is another statement: except for single grants, none is worth preparing.
     let query = query.build_query_as().persistent(group.len() == 1);
     let rows: Vec<(String, String, i64, String)> = query.fetch_all(connection).await?;
     let written = rows.into_iter().map(|(link, role, fence, session)| {
@@ -118,9 +117,9 @@ mod tests {
         link
     }
 
-    /// Whoever has the turn ratifies for all who wait, and may go away in the middle of it.
+    /// The caller that has the mutex ratifies for all queued callers, and may be cancelled meanwhile.
     #[tokio::test]
-    async fn a_grant_is_ratified_though_whoever_took_it_along_goes_away() {
+    async fn a_grant_is_ratified_though_the_caller_that_runs_its_batch_is_cancelled() {
         let folder = tempfile::tempdir().expect("a folder");
         let url = format!("sqlite://{}", folder.path().join("galley.db").display());
         let sqlite = Sqlite::open(&url).await.expect("a new file");
@@ -130,7 +129,7 @@ mod tests {
             let grant = Grant { seat, fence: Fence(9), number: 9, session, user, now_ms: 0 };
             sqlite.ratify_together(grant)
         };
-        // One has the turn and waits for the connection, so that two gather.
+        // The first caller has the mutex and waits for the connection, so two others queue.
         let connection = sqlite.write(Forget::Nothing).await.expect("the connection");
         let mut before = pin!(ratify(Seat::new(other, Role::Writer)));
         assert_eq!(poll_immediate(&mut before).await, None);
@@ -142,7 +141,7 @@ mod tests {
         drop(connection);
         assert_eq!(before.await, Ok(Ratified::Accepted));
 
-        // It takes both along, and waits for the connection.
+        // The second caller runs the batch of both, and waits for the connection.
         let connection = sqlite.write(Forget::Nothing).await.expect("the connection");
         assert!(takes.as_mut().now_or_never().is_none());
         drop(takes);
@@ -150,6 +149,6 @@ mod tests {
 
         assert_eq!(taken.await, Ok(Ratified::Accepted));
         let door = sqlite.door(taker).await.expect("it can be read").expect("a link");
-        assert_eq!(door.floor, Fence::ZERO, "who went away was not ratified");
+        assert_eq!(door.floor, Fence::ZERO, "the cancelled grant was not ratified");
     }
 }

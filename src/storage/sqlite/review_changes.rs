@@ -36,7 +36,7 @@ impl Sqlite {
     }
 }
 
-/// In a transaction that sees one state: these are several statements.
+/// Inside a transaction that sees one state, because it runs several statements.
 async fn fetch(
     connection: &mut SqliteConnection,
     document: DocumentId,
@@ -75,7 +75,7 @@ async fn fetch(
     Ok(Some(changes))
 }
 
-/// Takes the next number of the link's document, within the write that it is the number of.
+/// Takes the next change number of the link's document, in the transaction of the change.
 async fn next_number(
     connection: &mut SqliteConnection,
     link: ShareLinkId,
@@ -87,7 +87,7 @@ async fn next_number(
     Ok(number.bind(link.to_string()).fetch_one(connection).await?)
 }
 
-/// Numbers the change that this transaction has made of a review.
+/// Numbers the change of a review in this transaction.
 pub(super) async fn note_change(
     connection: &mut SqliteConnection,
     link: ShareLinkId,
@@ -105,7 +105,7 @@ pub(super) async fn note_change(
     Ok(())
 }
 
-/// Numbers the deletion that this transaction has made; says the number.
+/// Numbers the deletion of a review in this transaction. Returns the number.
 pub(super) async fn note_deletion(
     connection: &mut SqliteConnection,
     link: ShareLinkId,

@@ -25,7 +25,7 @@ use crate::storage::sqlite::seats::demand;
 use crate::storage::sqlite::users::put_user;
 use crate::storage::sqlite::write_cache::{Forget, Known};
 
-/// What of a review decides whether it may be changed.
+/// The columns of a review that decide whether a change is allowed.
 struct Standing {
     version: i64,
     status: ReviewStatus,
@@ -211,7 +211,7 @@ impl Sqlite {
     }
 }
 
-/// Stops unless the guard is of that link, and holds.
+/// Refuses unless the guard is of that link, and holds.
 async fn admit(
     connection: &mut SqliteConnection,
     link: ShareLinkId,
@@ -223,7 +223,7 @@ async fn admit(
     demand(connection, guard).await
 }
 
-/// Stops unless the review is there, in the version that the caller has seen.
+/// Refuses unless the review exists in the version that the caller has read.
 async fn standing(
     connection: &mut SqliteConnection,
     link: ShareLinkId,
@@ -243,7 +243,7 @@ async fn standing(
     Ok(Standing { version: current, status: status(&name)?, bytes })
 }
 
-/// Makes a change, which gives the review its next version.
+/// Changes a review, and increments its version.
 async fn update(
     connection: &mut SqliteConnection,
     id: ReviewId,
@@ -304,7 +304,7 @@ async fn insert_reply(
     Ok(())
 }
 
-/// Stops if the review has grown, and it or all reviews of its link are larger than they may be.
+/// Refuses if the review has grown, and it or all reviews of its link exceed their bound.
 async fn weigh(
     connection: &mut SqliteConnection,
     link: ShareLinkId,
@@ -325,7 +325,7 @@ async fn weigh(
     Ok(())
 }
 
-/// Stores an edit of the server's own, or stops.
+/// Stores an edit of the server, or refuses.
 pub(super) async fn store_edit(
     connection: &mut SqliteConnection,
     edit: &Append,
@@ -349,7 +349,7 @@ pub(super) async fn store_edit(
     Err(Halt::Refused(refused))
 }
 
-/// The review that this transaction has just written: numbers the change.
+/// Reads the review that this transaction has written, and numbers the change.
 async fn the_review(
     connection: &mut SqliteConnection,
     link: ShareLinkId,

@@ -13,7 +13,7 @@ use crate::storage::sqlite::ratify::Grant;
 use crate::storage::sqlite::write_cache::Forget;
 use crate::storage::sqlite::{Sqlite, links};
 
-/// Seats that are looked at in one statement.
+/// Seats of one statement.
 pub(super) const DOORS_MAX: usize = 1_024;
 
 impl Sqlite {
@@ -83,8 +83,8 @@ impl Sqlite {
     }
 }
 
-/// Stops unless the seat has that fence and its link is active (D2). Inside a write transaction:
-/// it stays so until the commit.
+/// Refuses unless the seat has that fence and its link is active (D2). Inside a write transaction,
+/// so the result stays valid until the commit.
 pub(super) async fn demand(connection: &mut SqliteConnection, guard: Guard) -> Result<(), Halt> {
     let holds: Option<i64> = sqlx::query_scalar(
         "SELECT 1 FROM seats s JOIN share_links l ON l.id = s.link_id \
@@ -98,7 +98,7 @@ pub(super) async fn demand(connection: &mut SqliteConnection, guard: Guard) -> R
     holds.map(|_| ()).ok_or(Halt::Refused(Guarded::Fenced))
 }
 
-/// Whether the link is there, and was not revoked.
+/// Whether the link exists and is not revoked.
 pub(super) async fn is_active(
     connection: &mut SqliteConnection,
     link: ShareLinkId,

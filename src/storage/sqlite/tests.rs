@@ -1,5 +1,5 @@
-//! What cannot be seen through the door: settings of connections, a full disk, callers that
-//! go away half-way.
+//! Behaviour that the public interface does not show: settings of connections, a full disk, cancelled
+//! calls.
 
 use std::pin::pin;
 
@@ -49,7 +49,7 @@ async fn pragma(pool: &SqlitePool, name: &str) -> String {
 }
 
 #[tokio::test]
-async fn d4_every_connection_has_the_settings_that_the_promises_rest_on() {
+async fn d4_every_connection_has_the_settings_that_durability_needs() {
     let (_folder, sqlite, _) = open().await;
     for pool in [&sqlite.writer, &sqlite.readers] {
         assert_eq!(pragma(pool, "journal_mode").await, "wal");
@@ -73,7 +73,7 @@ async fn a_reader_cannot_write() {
 }
 
 #[tokio::test]
-async fn the_lists_and_checks_are_answered_by_indexes() {
+async fn lists_and_checks_use_indexes() {
     let (_folder, sqlite, _) = open().await;
     for sql in [
         "SELECT id FROM documents WHERE owner_id = $1",
@@ -97,16 +97,16 @@ async fn the_lists_and_checks_are_answered_by_indexes() {
 }
 
 #[tokio::test]
-async fn a_full_disk_is_told_loses_nothing_and_is_over_when_there_is_space() {
+async fn a_full_disk_is_reported_loses_nothing_and_ends_when_there_is_space() {
     let (_folder, sqlite, document) = open().await;
     sqlite.append(&edit(document, 10)).await.unwrap();
-    // The same fault as a full disk, from the same place: no page can be added.
+    // The same fault as a full disk, from the same place: SQLite can add no page.
     let pages = pragma(&sqlite.writer, "page_count").await;
     let limit = AssertSqlSafe(format!("PRAGMA max_page_count = {pages}"));
     sqlx::query(limit).execute(&sqlite.writer).await.unwrap();
 
-    // SQLite undoes the transaction by itself; the next one must find a connection at rest. That
-    // is a new one, which knows no such limit: hence one try under it.
+    // SQLite rolls the transaction back; the next one needs a connection outside a transaction. That
+    // is a new connection, without the page limit: hence one attempt under it.
     let full = sqlite.append(&edit(document, 50_000)).await;
 
     assert!(matches!(full, Err(StorageError::Full(_))), "{full:?}");
@@ -120,9 +120,9 @@ async fn a_full_disk_is_told_loses_nothing_and_is_over_when_there_is_space() {
     }
 }
 
-/// A caller may go away at any moment: a socket closes, a time-out fires.
+/// The server drops a call at any moment: a socket closes, a time-out fires.
 #[tokio::test]
-async fn a_caller_that_goes_away_leaves_a_connection_at_rest() {
+async fn a_cancelled_call_leaves_its_connection_outside_a_transaction() {
     let (_folder, sqlite, document) = open().await;
     let mut stored = 0;
     for polls in 0..60 {
@@ -132,7 +132,7 @@ async fn a_caller_that_goes_away_leaves_a_connection_at_rest() {
         let next = sqlite.append(&edit(document, 1)).await.unwrap();
         stored += 1;
         let Some(Appended::Stored { seq }) = next.first() else { panic!("{next:?}") };
-        // One whose answer to the commit was lost may be in, none may be in by half.
+        // A cancelled commit stores all of its group or none of it.
         assert!(stored <= *seq);
         stored = *seq;
     }
@@ -140,7 +140,7 @@ async fn a_caller_that_goes_away_leaves_a_connection_at_rest() {
     assert_eq!(i64::try_from(log.parts.len()), Ok(log.seq));
 }
 
-/// The answer of a future that is dropped after it was polled that many times.
+/// The result of a future that is dropped after that many polls.
 async fn poll_some<T>(mut polls: u32, future: impl Future<Output = T>) -> Option<T> {
     let mut future = pin!(future);
     std::future::poll_fn(|context| {
@@ -154,7 +154,7 @@ async fn poll_some<T>(mut polls: u32, future: impl Future<Output = T>) -> Option
 }
 
 #[test]
-fn a_fault_is_called_by_what_the_caller_can_do_about_it() {
+fn an_error_code_maps_to_the_error_that_a_caller_can_handle() {
     #[derive(Debug)]
     struct Fault(i32);
     impl std::fmt::Display for Fault {

@@ -42,7 +42,7 @@ impl Sqlite {
     }
 }
 
-/// Inserts a user that the table lacks, so that other rows may refer to it. `save_user` renames.
+/// Inserts a missing user, so that other rows can refer to it. Only `save_user` renames.
 pub(super) async fn put_user(
     connection: &mut SqliteConnection,
     user: &User,

@@ -98,7 +98,7 @@ impl Sqlite {
     ) -> Result<Guarded<(Version, i64)>, StorageError> {
         let restoring = async {
             let mut tx = self.write(Forget::Document(edit.document)).await?;
-            // Before the edit: afterwards it would be of a point that is past.
+            // Stored first: versions are numbered in the order of their points in the log (D8).
             keep(&mut tx, before, before.seq).await?;
             let seq = store_edit(&mut tx, edit).await?;
             match keep(&mut tx, after, seq).await? {
@@ -114,7 +114,7 @@ impl Sqlite {
     }
 }
 
-/// Keeps a version inside a write transaction: what it decides on stays true until the commit.
+/// Stores a version inside a write transaction: the rows of its decision stay valid until the commit.
 async fn keep(
     connection: &mut SqliteConnection,
     new: &NewVersion,
@@ -128,7 +128,7 @@ async fn keep(
         return Ok(Kept::Gone);
     };
     if last < seq {
-        // A version is of what is stored, never of what may yet be lost.
+        // The last update of the version is not stored yet, and may still be lost.
         return Ok(Kept::NotNew);
     }
     match plan(new, seq, standing(connection, new.document).await?) {

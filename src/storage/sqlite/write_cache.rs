@@ -1,17 +1,15 @@
-//! What groups of edits rest on, remembered from one to the next.
+//! A cache of the rows that a group of edits depends on.
 //!
-//! Whether an edit may be stored, and under which number, depends on a few rows that hardly ever
-//! change but by edits themselves. To look them up again for each keystroke would cost more than to
-//! store it.
+//! The number and the admission of an edit depend on a few rows. Besides edits themselves, hardly any
+//! write changes these rows. Reading them for each keystroke would cost more than storing it.
 //!
-//! # Why it is never wrong
+//! # Why it is never stale
 //!
-//! - Whoever writes holds the only connection that can, and says before what it may change
-//!   ([`Forget`]). A group takes the memory with it and puts it back when it is stored: one that
-//!   fails, is refused in part or is given up half-way leaves none.
-//! - Other processes move the file's version, by which SQLite tells one of its connections that
-//!   another one has committed. The statement that stores a group asks for it, so it is looked at
-//!   under the same lock under which is written.
+//! - A write of this process has the only writing connection, and first invalidates the rows that it
+//!   may change ([`Forget`]). A group takes the cache, and puts it back after its commit. A group
+//!   that fails, is partly refused or is cancelled leaves the cache empty.
+//! - A write of another process changes `data_version`: SQLite reports to a connection the commits
+//!   of all others. The statement that stores a group compares it, under the same lock as the write.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -19,20 +17,20 @@ use crate::domain::ids::DocumentId;
 use crate::domain::seat::Seat;
 use crate::storage::append_plan::State;
 
-/// Documents, seats and client ids that are remembered; some 200 bytes each.
+/// Cached documents, seats and client ids; each takes about 200 bytes.
 const THINGS_MAX: usize = 100_000;
 
-/// The file as the last group left it.
+/// The rows of the file after the last group.
 #[derive(Debug, Default)]
 pub(super) struct Known {
-    /// The file's version, for the connection that writes.
+    /// The `data_version` of the file, as the writing connection sees it.
     pub(super) version: i64,
     pub(super) state: State,
-    /// The last row of the journal, and so about how many it has.
+    /// The last row id of the journal, and so about the number of its rows.
     pub(super) journaled: i64,
 }
 
-/// What a transaction may change of what is remembered.
+/// The cached rows that a transaction may change.
 #[derive(Debug)]
 pub(super) enum Forget {
     Nothing,
@@ -41,17 +39,17 @@ pub(super) enum Forget {
     Everything,
 }
 
-/// The memory of an engine. Cheap to clone.
+/// The cache of an engine. Cheap to clone.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Memory(Arc<Mutex<Known>>);
 
 impl Memory {
-    /// Takes what is known; until it is put back there is nothing.
+    /// Takes the cached rows; the cache is empty until [`put_back`](Self::put_back).
     pub(super) fn take(&self) -> Known {
         std::mem::take(&mut self.lock())
     }
 
-    /// What is known after a group was stored, by who still has the connection.
+    /// Fills the cache after a group is stored. The caller still has the connection.
     pub(super) fn put_back(&self, known: Known) {
         if known.state.things() <= THINGS_MAX {
             *self.lock() = known;
