@@ -14,7 +14,7 @@ use crate::domain::ids::UserId;
 use crate::storage::error::StorageError;
 use crate::storage::{Storage, on_engine};
 
-/// The period of the measurement. Guests from one address add some megabytes in it at most.
+/// The period of the measurement. Guests from one address add some megabytes within it.
 const MEASURE_EVERY: Duration = Duration::from_secs(5);
 
 /// The reserve of the edits is the bound divided by this, as for a document.

@@ -15,7 +15,7 @@
 //!   or on a revoked link, it changes no row (G2, G14).
 //! - **D3** The numbers of a document's updates have no gap, and none is assigned twice, also
 //!   across compactions.
-//! - **D4** A write that was answered as stored survives `kill -9` and a power cut (G7).
+//! - **D4** A write that storage has confirmed survives `kill -9` and a power cut (G7).
 //! - **D5** A snapshot contains exactly the updates up to its own number. An older snapshot never
 //!   replaces a newer one.
 //! - **D6** A Yjs client id belongs, within a document, to the user who first wrote under it.

@@ -142,8 +142,8 @@ pub struct ReviewChange {
 }
 
 impl ReviewChange {
-    /// An accepted review keeps its status, because its suggestion is in the text. A decided review
-    /// keeps its words.
+    /// An accepted review retains its status, because its suggestion is in the text. A decided review
+    /// retains its words.
     pub(in crate::storage) fn fits(&self, status: ReviewStatus) -> bool {
         let is_worded = self.body.is_some() || self.suggestion.is_some();
         match status {
@@ -211,7 +211,7 @@ impl Storage {
     }
 
     /// Changes a review. A caller that sets a status names the version that it has read. An accepted
-    /// review keeps its status, and a review that is not open keeps its words: such a change is a
+    /// review retains its status, and a review that is not open its words: a change of these is a
     /// `VersionMismatch`. `Full` when the review would exceed [`REVIEW_BYTES_MAX`].
     ///
     /// # Errors
@@ -279,7 +279,7 @@ impl Storage {
     /// Stores the edit that applies a suggestion, and marks the review accepted, in one transaction.
     /// The edit must carry the guard of a writer's seat of that link, and in `expected_seq` the number
     /// it was made on. A review that is not open is a `VersionMismatch`. An edit under another user's
-    /// Yjs client id is `Stale`: the caller makes it again.
+    /// Yjs client id is `Stale`: the caller rebuilds it.
     ///
     /// # Errors
     ///

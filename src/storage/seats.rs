@@ -33,7 +33,7 @@ pub enum Guarded<T> {
     Done(T),
     /// The seat has another fence now, or its link is revoked.
     Fenced,
-    /// The link has no such review.
+    /// The link has no such review, or the document does not exist.
     NotFound,
     /// The review changed since the caller read it; the caller reads it again.
     VersionMismatch {

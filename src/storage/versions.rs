@@ -181,7 +181,7 @@ impl Storage {
     /// Stores an edit that restores a version, and the texts before and after it as versions, in one
     /// transaction. The text before it is stored only if it is new. The edit must carry the guard of a
     /// writer's seat, and in `expected_seq` the number it was made on. An edit under another user's Yjs
-    /// client id is `Stale`: the caller makes it again. Returns the number of the edit.
+    /// client id is `Stale`: the caller rebuilds it. Returns the number of the edit.
     ///
     /// # Errors
     ///

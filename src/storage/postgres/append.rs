@@ -1,13 +1,13 @@
-//! Storing groups of edits: the hot path, in two round trips and one wait for the disk.
+//! Storing groups of edits: the hot path, in two round trips and one sync of the disk.
 //!
-//! The first statement reads what the group touches, all from one state. The plan is made of it,
-//! and the second statement, which is also the transaction, writes it only if that state still
-//! stands. It stands if for each document that changes `last_seq` and `grants` are the same:
-//! `clients` never changes without the one, nor seats and links without the other. The rows are
-//! locked for that look, and PostgreSQL looks at what a row has become while it was waited for.
+//! The first statement reads the rows that the group depends on, all from one state. The plan is
+//! decided from that state. The second statement, which is also the transaction, writes the plan only
+//! if the state is unchanged. It is unchanged if each document to be written has the same `last_seq`
+//! and `grants`: `clients` never changes without the first, nor seats and links without the second.
+//! The statement locks these rows to compare them; after a wait, PostgreSQL compares the new row.
 //!
-//! If somebody else was faster, which takes two servers that write one document at once, the group
-//! is decided again; if it happens again, under locks that are had first.
+//! If another server was faster, which takes two servers that write one document at once, the group
+//! is decided again. After the second conflict, a transaction locks the rows first.
 //!
 //! A statement waits for the lock of a row for `EDIT_LOCK_TIMEOUT` at most. Then the group is stored
 //! without the documents whose rows are locked, and these are reported as `Busy` (G16).
@@ -28,10 +28,10 @@ use crate::storage::postgres::{Postgres, WRITE, bounded, read, transaction, type
 
 /// How often a group is decided without locks.
 const FREE_TRIES: u32 = 2;
-/// Bytes of one statement, about: a message of PostgreSQL ends at 1 GiB.
+/// The approximate bytes of one statement: a message of PostgreSQL ends at 1 GiB.
 const STATEMENT_BYTES: usize = 16 << 20;
 
-/// The state a plan rests on.
+/// The state that a plan depends on.
 struct Seen {
     state: State,
     /// `last_seq` and `grants` of each document.
@@ -91,14 +91,14 @@ impl Postgres {
         appending.map_err(Stop::into_error)
     }
 
-    /// Decides and stores a group without locks. `None`: somebody else was faster.
+    /// Decides and stores a group without locks. `None`: another server was faster.
     async fn append_free(&self, batch: &[Append]) -> Result<Option<Vec<Appended>>, Stop> {
         let seen = read!(self.edits, connection => { see(connection, batch).await })?;
         let Seen { state, stamps } = seen;
         let plan = plan(batch, state);
         let mut parts = in_parts(batch, &plan);
         let (Some(last), true) = (parts.pop(), parts.is_empty()) else {
-            // Too much for one statement.
+            // Too large for one statement.
             return Ok(None);
         };
         if plan.documents.is_empty() {
@@ -140,14 +140,14 @@ pub(super) async fn append_in(
     Ok(plan.outcomes)
 }
 
-/// Locks the documents of a group, in the order in which everybody does.
+/// Locks the documents of a group, in the order of their ids like every transaction.
 async fn lock_all(connection: &mut PgConnection, batch: &[Append]) -> Result<(), Stop> {
     let query = "SELECT 1 FROM documents WHERE id = ANY($1) ORDER BY id FOR NO KEY UPDATE";
     sqlx::query(query).bind(documents(batch)).execute(connection).await?;
     Ok(())
 }
 
-/// Locks those documents of a group that no other transaction has locked; gives the others.
+/// Locks the documents of a group that no other transaction has locked. Returns the others.
 async fn lock_free(
     connection: &mut PgConnection,
     batch: &[Append],
@@ -156,7 +156,7 @@ async fn lock_free(
         "SELECT id FROM documents WHERE id = ANY($1) ORDER BY id FOR NO KEY UPDATE SKIP LOCKED";
     let free: Vec<String> =
         sqlx::query_scalar(query).bind(documents(batch)).fetch_all(&mut *connection).await?;
-    // A document that is gone is not locked: its updates are refused.
+    // A missing document is not locked: the plan refuses its updates.
     let query = "SELECT id FROM documents WHERE id = ANY($1) AND id <> ALL($2)";
     let locked: Vec<String> = sqlx::query_scalar(query)
         .bind(documents(batch))
@@ -166,7 +166,7 @@ async fn lock_free(
     Ok(locked.iter().map(|id| parse(id)).collect::<Result<_, StorageError>>()?)
 }
 
-/// Stores what of a group is not on one of the `locked` documents, inside a transaction that has
+/// Stores the updates of a group except those on `locked` documents, inside a transaction that has
 /// the locks of the others.
 async fn append_without(
     connection: &mut PgConnection,
@@ -179,7 +179,7 @@ async fn append_without(
         if free.is_empty() { Vec::new() } else { append_in(connection, &free).await? }.into_iter();
     let outcome = |append: &Append| match locked.contains(&append.document) {
         true => Appended::Busy,
-        // As many as there are free ones.
+        // `stored` has an outcome for each free update.
         false => stored.next().unwrap_or(Appended::Busy),
     };
     Ok(batch.iter().map(outcome).collect())
@@ -193,13 +193,13 @@ fn documents(batch: &[Append]) -> Vec<String> {
 /// Kind, text, text, text, number, number.
 type Row = (i16, String, Option<String>, Option<String>, i64, i64);
 
-/// Reads what a group touches.
+/// Reads the rows that a group depends on.
 async fn see(connection: &mut PgConnection, batch: &[Append]) -> Result<Seen, Stop> {
     let seats: BTreeSet<Seat> =
         batch.iter().filter_map(|append| append.guard).map(|guard| guard.seat).collect();
     let mut clients = BTreeSet::new();
     for append in batch {
-        // What is beyond the column's range is refused by the plan.
+        // The plan refuses ids beyond the column's range.
         let columns = append.clients.iter().filter_map(|&client| i64::try_from(client).ok());
         clients.extend(columns.map(|client| (append.document, client)));
     }
@@ -265,7 +265,7 @@ fn seen_in(rows: Vec<Row>) -> Result<Seen, StorageError> {
     Ok(seen)
 }
 
-/// The updates to store, in statements of a size that can be sent. At least one.
+/// Splits the updates to store into statements of a bounded size, at least one.
 fn in_parts<'a>(batch: &'a [Append], plan: &Plan) -> Vec<Updates<'a>> {
     let mut parts = Vec::new();
     let (mut part, mut size) = (Updates::default(), 0);
@@ -284,7 +284,8 @@ fn in_parts<'a>(batch: &'a [Append], plan: &Plan) -> Vec<Updates<'a>> {
     parts
 }
 
-/// Writes a plan, and says whether what it rests on still stood; if not, it wrote nothing.
+/// Writes a plan if the state that it depends on is unchanged, and returns whether it was. If not, it
+/// writes nothing.
 async fn write(
     connection: &mut PgConnection,
     plan: &Plan,

@@ -1,4 +1,4 @@
-//! How much is stored, on PostgreSQL.
+//! Stored bytes, on PostgreSQL.
 
 use crate::domain::ids::UserId;
 use crate::storage::capacity::Usage;
@@ -9,7 +9,7 @@ use crate::storage::postgres::{Postgres, read};
 impl Postgres {
     pub(in crate::storage) async fn usage_of(&self, owner: &UserId) -> Result<Usage, StorageError> {
         let reading = read!(self.others, connection => {
-            // The length of a long value stands beside it: the value is not read.
+            // PostgreSQL stores the length of a long value beside it, and does not read the value.
             let (documents, bytes) = sqlx::query_as(
                 "SELECT count(*), COALESCE(SUM( \
                  COALESCE((SELECT octet_length(bytes) FROM snapshots WHERE document_id = d.id), 0) \

@@ -155,15 +155,15 @@ impl Postgres {
     }
 }
 
-/// Locks a document for a change of what hangs on it. Statements after this one see all that was
-/// committed under the lock before. False: it is not there.
+/// Locks a document for a change of its dependent rows. Later statements see every commit under the
+/// lock. False: there is no such document.
 pub(super) async fn lock(connection: &mut PgConnection, id: DocumentId) -> Result<bool, Stop> {
     let query = sqlx::query("SELECT 1 FROM documents WHERE id = $1 FOR NO KEY UPDATE");
     let row = query.bind(id.to_string()).fetch_optional(connection).await?;
     Ok(row.is_some())
 }
 
-/// The same for the document of a link; says which it is. `None`: no such link.
+/// Locks the document of a link, and returns it. `None`: there is no such link.
 pub(super) async fn lock_of(
     connection: &mut PgConnection,
     link: ShareLinkId,

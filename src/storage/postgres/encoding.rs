@@ -1,4 +1,4 @@
-//! What PostgreSQL's columns cannot hold as it is: every text, and times as we keep them.
+//! Encodings for values that PostgreSQL's columns cannot store as they are: texts with U+0000, times.
 
 use std::borrow::Cow;
 
@@ -13,13 +13,13 @@ use crate::domain::user::User;
 use crate::storage::decode;
 use crate::storage::error::StorageError;
 
-/// Stands before a character that is meant otherwise. No character at all by Unicode, so no text
-/// has it on purpose; one that has it is kept all the same.
+/// The escape character. Unicode defines it as a noncharacter, so texts hardly contain it; a text
+/// that does is stored correctly.
 const MARK: char = '\u{10FFFF}';
-/// What follows the mark in the place of U+0000.
+/// The character that encodes U+0000 after the escape character.
 const NUL_FOLLOWS: char = '0';
 
-/// `text` as a column holds it: PostgreSQL's has no U+0000, and a document's quote may.
+/// Encodes `text` for a column: PostgreSQL's texts cannot contain U+0000, and a quote may.
 pub(super) fn kept(text: &str) -> Cow<'_, str> {
     if !text.contains(['\0', MARK]) {
         return Cow::Borrowed(text);
@@ -35,7 +35,7 @@ pub(super) fn kept(text: &str) -> Cow<'_, str> {
     Cow::Owned(column)
 }
 
-/// The text that [`kept`] made `column` of.
+/// Decodes a text that [`kept`] has encoded.
 pub(super) fn text(column: String) -> String {
     if !column.contains(MARK) {
         return column;
@@ -55,7 +55,7 @@ pub(super) fn text(column: String) -> String {
     text
 }
 
-/// A user of two columns.
+/// Builds a user from two columns.
 pub(super) fn user(id: &str, name: String) -> Result<User, StorageError> {
     decode::user(id, text(name))
 }
@@ -103,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_text_comes_back_as_it_was_and_no_column_has_a_nul() {
+    fn every_text_round_trips_and_no_column_has_a_nul() {
         let mark = MARK.to_string();
         for original in ["", "plain 글", "\0", "a\0\0b", &mark, &format!("{mark}0\0{mark}{mark}")]
         {

@@ -16,7 +16,7 @@ use crate::storage::postgres::tx_error::Stop;
 use crate::storage::postgres::users::put_user;
 use crate::storage::postgres::{Postgres, WRITE, read, transaction};
 
-/// Selects links as [`Row`]s, and what else there is to say of them.
+/// Selects links as [`Row`]s, with further columns of the caller's.
 macro_rules! select_links {
     ($rest:literal) => {
         select_links!("", $rest)
@@ -98,7 +98,7 @@ impl Postgres {
         page: &Page<ShareLinkId>,
     ) -> Result<Vec<ShareLink>, StorageError> {
         let reading = read!(self.others, connection => {
-            // Two indexes, so two selects: `OR` across tables would read every link.
+            // Two selects, one for each index: `OR` across tables would read every link.
             let rows: Vec<Row> = sqlx::query_as(select_links!(
                 "WHERE l.revoked_at IS NULL AND l.id IN ( \
                    SELECT id FROM share_links WHERE reviewer_id = $1 AND revoked_at IS NULL \

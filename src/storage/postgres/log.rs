@@ -1,4 +1,4 @@
-//! Reading and merging the update log, on PostgreSQL.
+//! Reading and compacting the update log, on PostgreSQL.
 
 use std::collections::HashMap;
 
@@ -57,7 +57,7 @@ impl Postgres {
             Ok(rows)
         });
         let mut rows = reading.map_err(Stop::into_error)?;
-        // As a log's rows, and for the same reason.
+        // Sorted here, like the rows of a log, and for the same reason.
         rows.sort_unstable_by_key(|(kind, seq, _)| (*kind, *seq));
         let mut rows = rows.into_iter();
         let Some((0, merged_upto, _)) = rows.next() else {
@@ -94,13 +94,13 @@ impl Postgres {
         merged: &Bytes,
     ) -> Result<(), StorageError> {
         let compacting = transaction!(self.others, WRITE, tx => {
-            // Keeps the document from being deleted meanwhile; edits do not wait for this lock.
+            // Blocks a deletion of the document until the commit; edits do not wait for this lock.
             let last: Option<i64> =
                 sqlx::query_scalar("SELECT last_seq FROM documents WHERE id = $1 FOR KEY SHARE")
                     .bind(id.to_string())
                     .fetch_optional(&mut *tx)
                     .await?;
-            // (D5) Not beyond what was stored, nor less far than the one there.
+            // (D5) Not beyond the stored updates, and further than the snapshot there.
             if last.is_none_or(|last| last < upto) {
                 return Ok(());
             }

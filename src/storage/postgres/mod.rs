@@ -1,19 +1,19 @@
-//! PostgreSQL: a server of its own, which any number of ours may share.
+//! PostgreSQL: a database server, which any number of Galley servers share.
 //!
-//! Its transactions run side by side, so what SQLite's one writer gives for nothing is made here:
+//! Its transactions run concurrently. SQLite's single writer makes decisions safe; here these rules do:
 //!
-//! - The row of a document is its one lock. Whoever changes its log, its seats, its link or its
-//!   reviews locks that row first, several in the order of their ids, and reads in a later
-//!   statement, which sees what was committed before the lock was had. So what is decided stays
-//!   true until the commit (D1), and no two wait for each other in a circle.
-//! - A group of edits takes no lock while it is being decided. It reads, decides, and then writes
-//!   with one statement that is also the transaction: it locks the rows of its documents, looks
-//!   whether `last_seq` and `grants` are what was read, and writes all or nothing (`append`).
-//! - Merging takes no lock that an edit waits for: an edit only adds rows above those merged.
+//! - The row of a document is its lock. A transaction that changes its log, seats, link or reviews
+//!   locks that row first, several rows in the order of their ids. A later statement reads, and sees
+//!   every commit before the lock. So each decision stays valid until the commit (D1), and no
+//!   deadlock occurs. Only versions have another lock (`versions`).
+//! - A group of edits is decided without locks. It reads, decides, and writes with one statement,
+//!   which is also the transaction. That statement locks the rows of its documents, compares
+//!   `last_seq` and `grants` with the values read, and writes all or nothing (`append`).
+//! - A compaction takes no lock that an edit waits for: an edit only adds rows above those merged.
 //!
-//! A transaction that meets another in spite of this is run again, here and unseen. Every call has
-//! an end: the server bounds statements and waits for locks, and we bound the whole, after which
-//! the connection is closed and the transaction with it.
+//! If a transaction conflicts with another in spite of this, this module retries it. Every call is
+//! bounded: PostgreSQL bounds statements and waits for locks, and this module bounds the whole call.
+//! A call that reaches its bound closes its connection, which rolls the transaction back.
 
 mod append;
 mod capacity;
@@ -41,29 +41,29 @@ use crate::storage::postgres::pool::Connections;
 use crate::storage::postgres::tx_error::Stop;
 pub(super) use crate::storage::postgres::tx_error::classify;
 
-/// How long a call may take once it has its connection: longer than the server lets a statement
-/// run, so that its own answer comes first if it can answer at all.
+/// The bound of a call after it has its connection. It exceeds the statement time-out, so that the
+/// server's own error arrives first if the server can reply at all.
 const CALL_TIMEOUT: Duration = Duration::from_secs(15);
-/// How often a call that met another is run again.
+/// How often a call that conflicts with another runs.
 const TRIES: u32 = 6;
-/// The pause before it is, which doubles.
+/// The base of the pause before a retry, which doubles each time.
 const RETRY_FIRST: Duration = Duration::from_millis(4);
 
-/// Begins a transaction whose statements see what was committed before each.
+/// Begins a transaction whose statements see every commit before each.
 const WRITE: &str = "BEGIN";
-/// Begins one whose statements all see the same state.
+/// Begins a transaction whose statements all see the same state.
 const SNAPSHOT: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY";
 
 /// The engine. Cheap to clone.
 #[derive(Clone, Debug)]
 pub(super) struct Postgres {
-    /// For groups of edits, which nothing else keeps waiting.
+    /// For groups of edits only, so that no other call delays them.
     edits: Connections,
-    /// For everything else.
+    /// For all other calls.
     others: Connections,
 }
 
-/// Runs a block of statements as one transaction, again if it met another one. Its value commits,
+/// Runs a block of statements as one transaction, and retries it after a conflict. Its value commits,
 /// its failure rolls back.
 macro_rules! transaction {
     ($connections:expr, $begin:expr, $tx:ident => $block:block) => {{
@@ -92,7 +92,8 @@ macro_rules! transaction {
 }
 use transaction;
 
-/// Runs a block that reads with one statement. On another connection if the first one is dead.
+/// Runs a block that reads with one statement, and retries it on another connection if the first is
+/// dead.
 macro_rules! read {
     ($connections:expr, $connection:ident => $block:block) => {{
         let mut tries = 1;
@@ -118,12 +119,12 @@ macro_rules! read {
 }
 use read;
 
-/// Says what kind of future it is.
+/// Fixes the type of a future.
 fn typed<T, F: Future<Output = Result<T, Stop>>>(future: F) -> F {
     future
 }
 
-/// Gives up in the end. What the future holds is dropped, so its connection is closed.
+/// Bounds a call. A time-out drops the future, and so closes its connection.
 async fn bounded<T>(run: impl Future<Output = Result<T, Stop>>) -> Result<T, Stop> {
     let late = |_| {
         let why = "the database did not answer in time";

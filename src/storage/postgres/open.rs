@@ -1,4 +1,4 @@
-//! Opening a database: which one, whose is it, and which schema has it?
+//! Opens a database: checks its server and owner, and migrates its schema.
 
 use std::time::Duration;
 
@@ -11,24 +11,25 @@ use crate::storage::postgres::parameters::Parameters;
 use crate::storage::postgres::pool::Connections;
 use crate::storage::postgres::{CALL_TIMEOUT, Postgres};
 
-/// Connections for groups of edits: one at work, one to take over when that one hangs.
+/// Connections for groups of edits: one in use, and one in reserve if that one hangs.
 const EDITS: u16 = 2;
-/// Connections for everything else.
+/// Connections for all other calls.
 const OTHERS: u16 = 8;
-/// What the server lets a statement take.
+/// The bound that the server sets on a statement.
 const STATEMENT_TIMEOUT: Duration = Duration::from_secs(10);
-/// How long a statement waits for a lock.
+/// The wait of a statement for a lock.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
-/// The same for a group of edits: all documents of the group wait with it (G16), and typing is to be
-/// saved within a second. Longer than any transaction of Galley's own holds a document.
+/// The wait of a group of edits for a lock: all documents of the group wait with it (G16), and an edit
+/// should be saved within a second. It exceeds the time for which Galley's own transactions lock a
+/// document.
 const EDIT_LOCK_TIMEOUT: Duration = Duration::from_millis(400);
-/// How long opening may take, which may be another server's migration.
+/// The bound of opening, which includes the wait for another server's migration.
 const OPEN_TIMEOUT: Duration = Duration::from_secs(600);
-/// The oldest server with all that the settings below name.
+/// The oldest version that has all of the settings below.
 const VERSION_MIN: i64 = 14;
-/// What the table of migrations is called in its comment, so that we know it for ours.
+/// The comment of the table of migrations, which identifies a schema of Galley.
 const MARK: &str = "galley";
-/// "GALY" twice: the advisory lock under which the schema is changed.
+/// "GALY" twice: the advisory lock of a migration.
 const MIGRATION_LOCK: i64 = 0x4741_4C59_4741_4C59;
 
 const _: () = assert!(
@@ -38,11 +39,10 @@ const _: () = assert!(
 );
 
 impl Postgres {
-    /// Opens the database that `url` names, which must be there, and brings it to the current
-    /// schema.
+    /// Opens the database that `url` names, which must exist, and migrates it to the current schema.
     pub(in crate::storage) async fn open(url: &str) -> Result<Self, StorageError> {
         let parameters = Parameters::of(url)?;
-        // A migration takes as long as it takes.
+        // A migration has no statement time-out.
         let patient = parameters.clone().and("statement_timeout", 0).and("lock_timeout", 0);
         let opening = timeout(OPEN_TIMEOUT, prepare(&patient)).await;
         let late = |_| StorageError::Unavailable("opening it took too long".to_owned());
@@ -51,7 +51,7 @@ impl Postgres {
             .and("statement_timeout", STATEMENT_TIMEOUT.as_millis())
             .and("lock_timeout", LOCK_TIMEOUT.as_millis())
             .and("idle_in_transaction_session_timeout", CALL_TIMEOUT.as_millis())
-            // A statement whose caller is gone ends.
+            // The server cancels a statement whose client is gone.
             .and("client_connection_check_interval", STATEMENT_TIMEOUT.as_millis());
         let impatient = bounded.clone().and("lock_timeout", EDIT_LOCK_TIMEOUT.as_millis());
         let edits = Connections::new(impatient, EDITS);
@@ -60,7 +60,7 @@ impl Postgres {
 }
 
 async fn prepare(parameters: &Parameters) -> Result<(), StorageError> {
-    // No settings yet: through a pooler in transaction mode they reach the sessions of other programs.
+    // Without settings: through a pooler in transaction mode they would reach other programs' sessions.
     let connecting = timeout(CALL_TIMEOUT, async {
         let mut connection = parameters.connect_plainly().await?;
         let mut another = parameters.connect_plainly().await?;
@@ -76,9 +76,9 @@ async fn prepare(parameters: &Parameters) -> Result<(), StorageError> {
     Ok(connection.close().await?)
 }
 
-/// Refuses a pooler that gives each transaction another backend. Such a pooler hands the backend that
-/// one connection has just used to the other, or changes the backend of the first. Settings and prepared
-/// statements of a session belong to its backend.
+/// Rejects a pooler that assigns each transaction another backend. Such a pooler assigns the backend
+/// that one connection has just used to the other, or changes the backend of the first. Settings and
+/// prepared statements of a session belong to its backend.
 async fn refuse_a_shared_backend(
     one: &mut PgConnection,
     other: &mut PgConnection,
@@ -91,13 +91,13 @@ async fn refuse_a_shared_backend(
     Ok(())
 }
 
-/// Asked without a prepared statement, which the backend may have from another connection.
+/// Queries without a prepared statement: the backend may have one from another connection.
 async fn backend_of(connection: &mut PgConnection) -> Result<i32, StorageError> {
     let row = sqlx::raw_sql("SELECT pg_backend_pid()").fetch_one(connection).await?;
     Ok(row.try_get(0)?)
 }
 
-/// Refuses a server that cannot do what we promise, and warns of one set not to.
+/// Rejects a server that lacks a required feature, and warns of settings that risk data loss.
 async fn look_at_server(connection: &mut PgConnection) -> Result<(), StorageError> {
     let (version, encoding, fsync, pages): (String, String, String, String) = sqlx::query_as(
         "SELECT current_setting('server_version_num'), current_setting('server_encoding'), \
@@ -124,8 +124,8 @@ async fn look_at_server(connection: &mut PgConnection) -> Result<(), StorageErro
     Ok(())
 }
 
-/// Brings the database to the current schema. All of it is one transaction under a lock, so that
-/// a second server waits, and then finds nothing left to do; if this one dies, nothing is left.
+/// Migrates the database to the current schema, in one transaction under a lock. A second server
+/// waits, and then has no migration left to run. If this server dies, the database rolls back.
 async fn migrate(connection: &mut PgConnection) -> Result<(), StorageError> {
     let migrations = [
         ("initial", include_str!("migrations/0001_initial.sql")),
@@ -137,7 +137,7 @@ async fn migrate(connection: &mut PgConnection) -> Result<(), StorageError> {
         Migration::new(version, name.into(), MigrationType::Simple, sql.into_sql_str(), false)
     });
     let mut migrator = Migrator::with_migrations(migrations.collect());
-    // Its own lock would outlive the transaction.
+    // The lock of `sqlx` would outlive the transaction.
     migrator.set_locking(false);
     let mut tx = connection.begin().await?;
     sqlx::query("SELECT pg_advisory_xact_lock($1)").bind(MIGRATION_LOCK).execute(&mut *tx).await?;
@@ -147,7 +147,7 @@ async fn migrate(connection: &mut PgConnection) -> Result<(), StorageError> {
     Ok(tx.commit().await?)
 }
 
-/// Refuses a schema with tables that are not ours. What an extension brings does not count.
+/// Rejects a schema with tables of another program. Tables of an extension do not count.
 async fn identify(connection: &mut PgConnection) -> Result<(), StorageError> {
     let (tables, mark): (i64, Option<String>) = sqlx::query_as(
         "SELECT count(*), \

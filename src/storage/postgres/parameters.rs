@@ -1,8 +1,8 @@
-//! How a connection is opened: where to, and with which settings of its session.
+//! The parameters of a connection: its address, and the settings of its session.
 //!
 //! The settings follow the connection as one statement. A pooler rejects settings in the start-up
-//! message; told to ignore them, it drops them without an error, and edits wait for locks without a
-//! bound.
+//! message. A pooler configured to ignore them drops them without an error, and edits wait for locks
+//! without a bound.
 
 use std::fmt::Write as _;
 use std::str::FromStr as _;
@@ -12,21 +12,20 @@ use sqlx::{AssertSqlSafe, ConnectOptions as _, PgConnection};
 
 use crate::storage::error::StorageError;
 
-/// What all connections have in common. It stands over what role and database have set.
+/// The settings of all connections. They override those of the role and the database.
 const COMMON: [(&str, &str); 6] = [
-    // Each commit reaches the disk, and the standbys that the server waits for, before it is answered
-    // (D4).
+    // The commit reaches the disk, and the synchronous standbys, before the server confirms it (D4).
     ("synchronous_commit", "on"),
     ("default_transaction_isolation", "read committed"),
     ("default_transaction_read_only", "off"),
-    // All statements are small and always the same: planned once, never compiled.
+    // All statements are small and constant: PostgreSQL plans each once, and compiles none.
     ("plan_cache_mode", "force_generic_plan"),
     ("jit", "off"),
-    // A plan is kept, and the one for an empty table would be to read all of it.
+    // PostgreSQL caches a plan, and the plan for an empty table would be a full scan.
     ("enable_seqscan", "off"),
 ];
 
-/// Where a connection leads and the settings of its session.
+/// The address of a connection and the settings of its session.
 #[derive(Clone)]
 pub(super) struct Parameters {
     options: PgConnectOptions,
@@ -35,9 +34,9 @@ pub(super) struct Parameters {
 }
 
 impl Parameters {
-    /// For the database that `url` names.
+    /// Parses `url`.
     pub(super) fn of(url: &str) -> Result<Self, StorageError> {
-        // The error may repeat what it could not read, which may be a password.
+        // The parser's error may repeat a part of the URL, which may be a password.
         let refused = |_| {
             let what = "database.url is not understood; write \
                         postgres://[USER[:PASSWORD]@]HOST[:PORT]/DATABASE";
@@ -51,26 +50,26 @@ impl Parameters {
         Ok(COMMON.iter().fold(parameters, |it, (name, value)| it.and(name, value)))
     }
 
-    /// With one more setting, which replaces an earlier one of that name.
+    /// Adds a setting, which replaces an earlier one of that name.
     #[must_use]
     pub(super) fn and(mut self, name: &str, value: impl std::fmt::Display) -> Self {
         let _infallible = write!(self.settings, "SET {name} = '{value}';");
         self
     }
 
-    /// A connection with these settings.
+    /// Opens a connection with these settings.
     pub(super) async fn connect(&self) -> Result<PgConnection, sqlx::Error> {
         let mut connection = self.connect_plainly().await?;
         self.apply(&mut connection).await?;
         Ok(connection)
     }
 
-    /// A connection with the settings of role and database.
+    /// Opens a connection with the settings of role and database.
     pub(super) async fn connect_plainly(&self) -> Result<PgConnection, sqlx::Error> {
         self.options.connect().await
     }
 
-    /// Gives these settings to a connection.
+    /// Applies these settings to a connection.
     pub(super) async fn apply(&self, connection: &mut PgConnection) -> Result<(), sqlx::Error> {
         // Names and values are constants of this program.
         let settings = AssertSqlSafe(self.settings.clone());

@@ -1,10 +1,9 @@
-//! A few connections, each lent to one caller at a time.
+//! A small pool of connections, each in use by one caller at a time.
 //!
-//! Ours and not sqlx's pool, because of what becomes of a connection whose caller goes away
-//! half-way, or whose server does not answer: sqlx would queue a rollback and wait for it, here it
-//! is closed, which undoes what it was at. And nothing is asked of a connection when it is lent or
-//! given back: a dead one shows at the first statement, before anything is done, and then a new
-//! one takes its place.
+//! This pool replaces that of sqlx because of cancelled callers and silent servers. There, sqlx would
+//! queue a rollback and wait for it; this pool closes the connection, which rolls back. The pool also
+//! sends no test query when a caller takes or returns a connection. The first statement detects a
+//! dead connection before any effect, and a new connection replaces it.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -18,13 +17,13 @@ use crate::storage::error::StorageError;
 use crate::storage::postgres::parameters::Parameters;
 use crate::storage::postgres::tx_error::Stop;
 
-/// How long a new connection may take, TLS and password included.
+/// The bound of opening a connection, with TLS and authentication.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-/// How long a call waits for its turn at a connection.
+/// The wait of a call for a free connection.
 const TURN_TIMEOUT: Duration = Duration::from_secs(8);
-/// One that lay idle for longer may have been forgotten by a firewall.
+/// A firewall may have dropped a connection that is idle for longer.
 const IDLE_MAX: Duration = Duration::from_secs(240);
-/// How long a farewell may take.
+/// The bound of closing a connection.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Connections with the same settings. Cheap to clone.
@@ -35,7 +34,7 @@ struct Shared {
     parameters: Parameters,
     size: u32,
     turns: Arc<Semaphore>,
-    /// Last given back, last.
+    /// The most recently used connection is the last.
     idle: Mutex<Vec<Idle>>,
 }
 
@@ -44,7 +43,7 @@ struct Idle {
     since: Instant,
 }
 
-/// A connection in use. Dropped instead of given back, it is closed.
+/// A connection in use. Dropping it without returning it closes it.
 pub(super) struct Lent {
     connection: PgConnection,
     is_new: bool,
@@ -54,19 +53,19 @@ pub(super) struct Lent {
 
 impl fmt::Debug for Connections {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // The parameters hold the password.
+        // The parameters contain the password.
         f.debug_struct("Connections").field("size", &self.0.size).finish_non_exhaustive()
     }
 }
 
 impl Connections {
-    /// At most `size` of them, opened when needed.
+    /// At most `size` connections; the pool opens them on demand.
     pub(super) fn new(parameters: Parameters, size: u16) -> Self {
         let turns = Arc::new(Semaphore::new(usize::from(size)));
         Self(Arc::new(Shared { parameters, size: size.into(), turns, idle: Mutex::default() }))
     }
 
-    /// A connection, which may turn out to be dead.
+    /// Takes a connection, which may turn out to be dead.
     ///
     /// # Cancel safety
     ///
@@ -82,12 +81,12 @@ impl Connections {
         }
         let connecting = timeout(CONNECT_TIMEOUT, self.0.parameters.connect()).await;
         let connected = connecting.map_err(|_late| unavailable("connecting took too long"))?;
-        // Trying at once again would not help: not `Lost`.
+        // An immediate retry would not help: not `Lost`.
         let connection = connected.map_err(StorageError::from)?;
         Ok(Lent { connection, is_new: true, shared, _turn })
     }
 
-    /// A connection in a transaction that `begin` has begun.
+    /// Takes a connection, and begins a transaction with `begin`.
     ///
     /// # Cancel safety
     ///
@@ -97,21 +96,21 @@ impl Connections {
             let mut lent = self.take().await?;
             match lent.connection.execute(begin).await.map_err(Stop::from) {
                 Ok(_) => return Ok(lent),
-                // The server was started again meanwhile; the others will be dead too.
+                // The server was restarted meanwhile; the other idle connections are dead too.
                 Err(Stop::Lost(_)) if !lent.is_new => lent.shared.idle().clear(),
                 Err(stop) => return Err(stop),
             }
         }
     }
 
-    /// Waits for what is under way, and closes.
+    /// Waits for running calls, and closes.
     pub(super) async fn close(&self) {
         let all = timeout(TURN_TIMEOUT, self.0.turns.acquire_many(self.0.size)).await;
         self.0.turns.close();
         drop(all);
         let idle = std::mem::take(&mut *self.0.idle());
         for Idle { connection, .. } in idle {
-            // The server notices in any case.
+            // The server detects the closed socket in any case.
             let _gone = timeout(CLOSE_TIMEOUT, connection.close()).await;
         }
     }
@@ -134,7 +133,7 @@ impl Lent {
         &mut self.connection
     }
 
-    /// Ends the transaction as `outcome` wants it, and gives the connection back.
+    /// Commits or rolls back as `outcome` says, and returns the connection.
     pub(super) async fn end<T>(mut self, outcome: Result<T, Stop>) -> Result<T, Stop> {
         let end = match &outcome {
             Ok(_) => "COMMIT",
@@ -146,12 +145,12 @@ impl Lent {
         match (outcome, self.connection.execute(end).await) {
             (outcome, Ok(_)) => self.give_back(outcome),
             (Ok(_), Err(error)) => self.give_back(Err(error.into())),
-            // Closing it undoes the transaction too.
+            // Closing the connection rolls the transaction back too.
             (Err(stop), Err(_)) => Err(stop),
         }
     }
 
-    /// Gives the connection back, unless the outcome says that it is gone.
+    /// Returns the connection, unless the outcome says that it is lost.
     pub(super) fn give_back<T>(self, outcome: Result<T, Stop>) -> Result<T, Stop> {
         let Self { connection, shared, .. } = self;
         if matches!(outcome, Err(Stop::Lost(_))) {

@@ -41,7 +41,7 @@ impl Postgres {
     }
 }
 
-/// In a transaction that sees one state: these are several statements.
+/// Inside a transaction that sees one state, because it runs several statements.
 async fn fetch(
     connection: &mut PgConnection,
     document: DocumentId,
@@ -80,7 +80,7 @@ async fn fetch(
     Ok(Some(changes))
 }
 
-/// Takes the next number of the link's document, within the write that it is the number of.
+/// Takes the next change number of the link's document, in the transaction of the change.
 async fn next_number(connection: &mut PgConnection, link: ShareLinkId) -> Result<i64, Stop> {
     let number = sqlx::query_scalar(
         "UPDATE documents SET review_changes = review_changes + 1 \
@@ -89,7 +89,7 @@ async fn next_number(connection: &mut PgConnection, link: ShareLinkId) -> Result
     Ok(number.bind(link.to_string()).fetch_one(connection).await?)
 }
 
-/// Numbers the change that this transaction has made of a review.
+/// Numbers the change of a review in this transaction.
 pub(super) async fn note_change(
     connection: &mut PgConnection,
     link: ShareLinkId,
@@ -107,7 +107,7 @@ pub(super) async fn note_change(
     Ok(())
 }
 
-/// Numbers the deletion that this transaction has made; says the number.
+/// Numbers the deletion of a review in this transaction. Returns the number.
 pub(super) async fn note_deletion(
     connection: &mut PgConnection,
     link: ShareLinkId,

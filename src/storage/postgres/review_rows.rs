@@ -44,7 +44,7 @@ macro_rules! select_replies {
 
 type ReplyRow = (String, String, String, String, String, Moment);
 
-/// A page of a link's reviews, oldest first. In a transaction: these are three statements.
+/// A page of a link's reviews, oldest first. Inside a transaction, because it runs three statements.
 pub(super) async fn fetch_page(
     connection: &mut PgConnection,
     link: ShareLinkId,
@@ -95,7 +95,7 @@ pub(super) async fn fetch_page(
     Ok(ReviewPage { reviews, next: more.then_some(last) })
 }
 
-/// Keys and sizes of the reviews behind a place, from the index alone: one more than a page has.
+/// Keys and sizes of the reviews after a cursor, from the index alone: one more than a page has.
 async fn list(
     connection: &mut PgConnection,
     link: ShareLinkId,
@@ -120,7 +120,7 @@ async fn list(
     listed.collect()
 }
 
-/// The key behind which a page begins. Galley makes no review before the epoch.
+/// The key after which a page begins. Galley creates no review before the epoch.
 fn after_of(after: Option<Cursor<ReviewId>>) -> (Moment, String) {
     match after {
         Some(Cursor { at, id }) => (Moment(at), id.to_string()),
@@ -128,7 +128,7 @@ fn after_of(after: Option<Cursor<ReviewId>>) -> (Moment, String) {
     }
 }
 
-/// One review of a link. In a transaction: these are two statements.
+/// One review of a link. Inside a transaction, because it runs two statements.
 pub(super) async fn fetch_one(
     connection: &mut PgConnection,
     link: ShareLinkId,

@@ -26,7 +26,7 @@ use crate::storage::reviews::{
 };
 use crate::storage::seats::{Guard, Guarded, settle};
 
-/// What of a review decides whether it may be changed.
+/// The columns of a review that decide whether a change is allowed.
 struct Standing {
     version: i64,
     status: ReviewStatus,
@@ -171,7 +171,7 @@ impl Postgres {
     }
 }
 
-/// Stores a review, unless there are as many as may be.
+/// Stores a review, unless its link has the maximum number.
 async fn insert(connection: &mut PgConnection, new: &NewReview) -> Result<(), Stop> {
     let reviews: i64 = sqlx::query_scalar("SELECT count(*) FROM reviews WHERE link_id = $1")
         .bind(new.link.to_string())
@@ -207,7 +207,7 @@ async fn insert(connection: &mut PgConnection, new: &NewReview) -> Result<(), St
     weigh(connection, new.link, new.id, 0).await
 }
 
-/// Stops unless the guard is of that link, and holds.
+/// Refuses unless the guard is of that link, and holds.
 async fn admit(connection: &mut PgConnection, link: ShareLinkId, guard: Guard) -> Result<(), Stop> {
     if guard.seat.link != link {
         return Err(Stop::Refused(Guarded::Fenced));
@@ -215,7 +215,7 @@ async fn admit(connection: &mut PgConnection, link: ShareLinkId, guard: Guard) -
     demand(connection, guard).await
 }
 
-/// Stops unless the review is there, in the version that the caller has seen.
+/// Refuses unless the review exists in the version that the caller has read.
 async fn standing(
     connection: &mut PgConnection,
     link: ShareLinkId,
@@ -235,7 +235,7 @@ async fn standing(
     Ok(Standing { version: current, status: status(&name)?, bytes })
 }
 
-/// Makes a change, which gives the review its next version.
+/// Changes a review, and increments its version.
 async fn update(
     connection: &mut PgConnection,
     id: ReviewId,
@@ -296,7 +296,7 @@ async fn insert_reply(
     Ok(())
 }
 
-/// Stops if the review has grown, and it or all reviews of its link are larger than they may be.
+/// Refuses if the review has grown, and it or all reviews of its link exceed their bound.
 async fn weigh(
     connection: &mut PgConnection,
     link: ShareLinkId,
@@ -317,7 +317,7 @@ async fn weigh(
     Ok(())
 }
 
-/// Stores an edit of the server's own, or stops.
+/// Stores an edit of the server, or refuses.
 pub(super) async fn store_edit(connection: &mut PgConnection, edit: &Append) -> Result<i64, Stop> {
     let refused = match append_in(connection, slice::from_ref(edit)).await?.pop() {
         Some(Appended::Stored { seq }) => return Ok(seq),
@@ -337,7 +337,7 @@ pub(super) async fn store_edit(connection: &mut PgConnection, edit: &Append) -> 
     Err(Stop::Refused(refused))
 }
 
-/// The review that this transaction has just written: numbers the change.
+/// Reads the review that this transaction has written, and numbers the change.
 async fn the_review(
     connection: &mut PgConnection,
     link: ShareLinkId,

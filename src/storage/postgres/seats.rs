@@ -1,7 +1,7 @@
 //! Seats, on PostgreSQL.
 //!
-//! Whatever changes what a guard is held against also raises `documents.grants`, in the same
-//! transaction and under the lock of the document, so that a group of edits sees it in that row.
+//! A transaction that changes the rows of a guard also increments `documents.grants`, under the lock of
+//! the document. So a group of edits detects the change in that row.
 
 use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
@@ -126,8 +126,8 @@ impl Postgres {
     }
 }
 
-/// Stops unless the seat has that fence and its link is active (D2). Locks the link's document
-/// first, so it stays so until the commit.
+/// Refuses unless the seat has that fence and its link is active (D2). It locks the link's document
+/// first, so the result stays valid until the commit.
 pub(super) async fn demand(connection: &mut PgConnection, guard: Guard) -> Result<(), Stop> {
     lock_of(connection, guard.seat.link).await?;
     let holds = sqlx::query(

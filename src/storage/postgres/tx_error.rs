@@ -1,4 +1,4 @@
-//! Why a transaction stopped, and what its caller can do about it.
+//! Why a transaction failed, and how its caller can react.
 
 use std::convert::Infallible;
 
@@ -7,18 +7,18 @@ use sqlx::error::DatabaseError;
 use crate::storage::error::StorageError;
 use crate::storage::seats::{Guarded, Halt};
 
-/// Why statements stopped half-way.
+/// Why statements ended early.
 #[derive(Debug)]
 pub(super) enum Stop {
-    /// It met another transaction, and one of the two had to go. Trying again will help.
+    /// The transaction conflicted with another, and PostgreSQL aborted it. A retry helps.
     Again(StorageError),
-    /// Another transaction kept a lock for longer than a statement waits for it.
+    /// Another transaction held a lock for longer than a statement waits for it.
     Locked(StorageError),
-    /// The connection is gone. What was not committed did not happen.
+    /// The connection is lost. Uncommitted changes did not happen.
     Lost(StorageError),
-    /// The database failed; the connection is as good as before.
+    /// The statement failed; the connection is intact.
     Failed(StorageError),
-    /// A typed answer to a guarded write, and nothing is committed.
+    /// A typed refusal of a guarded write; nothing is committed.
     Refused(Guarded<Infallible>),
 }
 
@@ -72,7 +72,7 @@ impl Stop {
     }
 }
 
-/// What an error of PostgreSQL means for us, by its code (appendix A of its manual).
+/// Maps an error of PostgreSQL to the storage error, by its code (appendix A of its manual).
 pub(in crate::storage) fn classify(fault: &dyn DatabaseError) -> StorageError {
     let code = fault.code().unwrap_or_default();
     meaning(&code, format!("{} ({code})", fault.message()))
@@ -80,18 +80,18 @@ pub(in crate::storage) fn classify(fault: &dyn DatabaseError) -> StorageError {
 
 fn meaning(code: &str, message: String) -> StorageError {
     match (code.get(..2).unwrap_or_default(), code) {
-        // duplicate_prepared_statement, invalid_sql_statement_name: connections that change hands
-        // between transactions, and no fault of the statement.
+        // duplicate_prepared_statement, invalid_sql_statement_name: a pooler changes connections between
+        // transactions; the statement is right.
         (_, "42P05" | "26000") => StorageError::Pooled(message),
         // disk_full.
         (_, "53100") => StorageError::Full(message),
         // data_corrupted, index_corrupted.
         (_, "XX001" | "XX002") => StorageError::Corrupt(message),
-        // A wrong account or database; a table that another galley made otherwise.
+        // A wrong account or database; a table that another version of Galley created.
         ("28" | "3D", _) | (_, "42501" | "42P01" | "42703") => StorageError::Unsupported(message),
-        // Data, constraints, statements: the statement is at fault.
+        // Data, constraints, statements: the statement is wrong.
         ("22" | "23" | "42" | "54", _) => StorageError::Refused(message),
-        // Connections, resources, locks that were waited for, standbys, and what may come.
+        // Connections, resources, waits for locks, standbys, and codes of later releases.
         _ => StorageError::Unavailable(message),
     }
 }
@@ -107,7 +107,7 @@ mod tests {
             // disk_full.
             (StorageError::Full(text()), &["53100"][..]),
             // lock_not_available, query_canceled, too_many_connections, read_only_sql_transaction,
-            // admin_shutdown, io_error, one that is not known.
+            // admin_shutdown, io_error, and an unknown code.
             (
                 StorageError::Unavailable(text()),
                 &["55P03", "57014", "53300", "25006", "57P01", "58030", "ZZZZZ", ""],

@@ -44,8 +44,8 @@ impl Postgres {
     }
 }
 
-/// Inserts a user that the table lacks, so that other rows may refer to it. `save_user` renames. It
-/// locks no row that is there; under no lock, or that of a document.
+/// Inserts a missing user, so that other rows can refer to it. Only `save_user` renames. It locks no
+/// existing row; callers hold no lock, or that of a document.
 pub(super) async fn put_user(
     connection: &mut PgConnection,
     user: &User,

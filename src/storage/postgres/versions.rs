@@ -1,8 +1,9 @@
 //! Versions, on PostgreSQL.
 //!
-//! Who keeps versions of a document holds an advisory lock of it, not the lock of its row: an edit
-//! would wait for that one, and through its group the edits of others. What is decided still stays
-//! true until the commit: only keepers change versions, and `last_seq` only rises.
+//! A transaction that stores versions of a document takes an advisory lock, not the lock of the row:
+//! an edit would wait for the latter, and through its group the edits of other documents. The
+//! decision still stays valid until the commit: only transactions under the advisory lock change
+//! versions, and `last_seq` only rises.
 
 use std::collections::BTreeSet;
 
@@ -23,7 +24,7 @@ use crate::storage::seats::{Guarded, settle};
 use crate::storage::version_plan::{Standing, VersionPlan, plan};
 use crate::storage::versions::{Kept, NewVersion, Packed, Version};
 
-/// "VERS": tells the advisory locks of histories from others.
+/// "VERS": separates the advisory locks of version histories from others.
 const LOCK_SEED: i64 = 0x5645_5253;
 
 /// Selects versions as [`Row`]s.
@@ -124,7 +125,7 @@ impl Postgres {
                 return Err(Stop::Refused(Guarded::NotFound));
             }
             lock_histories(tx, &documents).await?;
-            // Before the edit: afterwards it would be of a point that is past.
+            // Stored first: versions are numbered in the order of their points in the log (D8).
             keep(tx, before, before.seq).await?;
             let seq = store_edit(tx, edit).await?;
             match keep(tx, after, seq).await? {
@@ -137,7 +138,7 @@ impl Postgres {
     }
 }
 
-/// Waits until nobody else keeps versions of these documents; they are in order.
+/// Takes the advisory locks of these documents' histories; `documents` is sorted.
 async fn lock_histories(connection: &mut PgConnection, documents: &[String]) -> Result<(), Stop> {
     for document in documents {
         sqlx::query("SELECT pg_advisory_xact_lock(hashtextextended($1, $2))")
@@ -149,7 +150,7 @@ async fn lock_histories(connection: &mut PgConnection, documents: &[String]) -> 
     Ok(())
 }
 
-/// Keeps a version, under the lock of its document's history.
+/// Stores a version, under the advisory lock of its document's history.
 async fn keep(connection: &mut PgConnection, new: &NewVersion, seq: i64) -> Result<Kept, Stop> {
     let last: Option<i64> = sqlx::query_scalar("SELECT last_seq FROM documents WHERE id = $1")
         .bind(new.document.to_string())
@@ -159,7 +160,7 @@ async fn keep(connection: &mut PgConnection, new: &NewVersion, seq: i64) -> Resu
         return Ok(Kept::Gone);
     };
     if last < seq {
-        // A version is of what is stored, never of what may yet be lost.
+        // The last update of the version is not stored yet, and may still be lost.
         return Ok(Kept::NotNew);
     }
     match plan(new, seq, standing(connection, new.document).await?) {

@@ -39,7 +39,7 @@ pub(super) async fn clear(
 ) -> Result<(), StorageError> {
     match move_rows(connection, of).await {
         Err(StorageError::Refused(why)) => {
-            tracing::error!(why, "SQLite refuses to move the journal; moving the rows that it admits");
+            tracing::error!(why, "SQLite refuses to move the journal; moving the valid rows");
             clear_with_care(connection).await
         }
         moved => moved,

@@ -220,7 +220,7 @@ async fn make_folder(path: &Path) -> Result<(), StorageError> {
 }
 
 /// Creates a missing file with access for this user only, and warns if others can read an existing
-/// one: it contains the texts. SQLite gives the files of its write-ahead log the same mode.
+/// one: it contains the texts. SQLite creates the files of its write-ahead log with the same mode.
 async fn make_private(path: &Path) {
     let created = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path).await;
     match created {
