@@ -1,8 +1,8 @@
-//! Who sent a request, and what that allows.
+//! The credential of a request and the rights that it grants.
 //!
-//! [`identify`] looks at the token once, before anything else, and leaves what it found with the
-//! request. Handlers then ask for what they need by type: [`Caller`] for a person, [`Admin`] for an
-//! administrator. There is no other way to a `User`, so no handler can forget to ask.
+//! [`identify`] verifies the token once, before every handler, and stores the result in the request.
+//! Handlers then demand rights by type: [`Caller`] for a user, [`Admin`] for an administrator. A handler
+//! gets a `User` in no other way, so it cannot omit the check.
 
 use std::fmt;
 
@@ -25,40 +25,42 @@ use crate::http::security_log::SecurityLog;
 use crate::rooms::permits::in_the_name_of;
 use crate::sharing::Sharing;
 
-/// How a token came. What came by itself needs an `Origin` as a witness.
+/// How the request carried the token. A token that the browser adds by itself needs an `Origin` header
+/// as proof.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum By {
-    /// `Authorization: Bearer`, which only code of the caller's can send.
+    /// `Authorization: Bearer`, which only code of the client sends.
     Bearer,
-    /// The cookie, which a browser sends whoever asks it to.
+    /// The cookie, which a browser adds to requests of any page.
     Cookie,
 }
 
-/// What a request showed of its sender.
+/// The credential that a request carried.
 #[derive(Clone, Debug)]
 pub enum Presented {
-    /// Neither bearer nor cookie.
+    /// Neither bearer token nor cookie.
     Nothing,
     /// A token that is not valid now.
     Refused {
-        /// The part of it that is at fault.
+        /// The part of the token that is at fault.
         cause: TokenRefused,
-        /// How it came.
+        /// How the request carried it.
         by: By,
     },
     /// The admin token.
     AdminToken,
-    /// A person.
+    /// A user.
     Person {
-        /// Who, and until when.
+        /// The user, and the token's lifetime.
         identity: Identity,
-        /// How we know.
+        /// How the request carried the token.
         by: By,
     },
 }
 
 impl Presented {
-    /// Looks at the bearer first, which is a choice, then at the cookie, which is a habit.
+    /// Reads the bearer token first, because client code sets it deliberately, and the cookie only
+    /// without one.
     pub(crate) fn read(headers: &HeaderMap, tokens: &Tokens, gate: &Gate) -> Self {
         if headers.contains_key(AUTHORIZATION) {
             let Some(token) = bearer(headers) else {
@@ -66,7 +68,7 @@ impl Presented {
                 return Self::Refused { cause, by: By::Bearer };
             };
             return match Self::verified(tokens, token, By::Bearer) {
-                // Last, as hardly anybody has it.
+                // The rare case comes last.
                 Self::Refused { .. } if gate.is_admin_token(token) => Self::AdminToken,
                 presented => presented,
             };
@@ -74,7 +76,8 @@ impl Presented {
         match cookie::token(headers, gate.is_secure()) {
             Ok(None) => Self::Nothing,
             Ok(Some(found)) => match Self::verified(tokens, &found.token, By::Cookie) {
-                // Galley's own guests have the other name: another subdomain set this one.
+                // Under https the server's own guests have the other cookie name. Another subdomain set
+                // this cookie.
                 Self::Person { identity, by } if found.is_shared && identity.is_guest() => {
                     Self::Refused { cause: TokenRefused("cookie of another subdomain"), by }
                 }
@@ -84,7 +87,7 @@ impl Presented {
         }
     }
 
-    /// The person, if it showed one.
+    /// The user, if the credential names one.
     pub(crate) fn user(&self) -> Option<&UserId> {
         match self {
             Self::Person { identity, .. } => Some(&identity.user.id),
@@ -100,7 +103,7 @@ impl Presented {
     }
 }
 
-/// The token of the one `Authorization: Bearer` header.
+/// The token of the only `Authorization: Bearer` header.
 fn bearer(headers: &HeaderMap) -> Option<&str> {
     let mut values = headers.get_all(AUTHORIZATION).iter();
     let (first, None) = (values.next()?, values.next()) else { return None };
@@ -108,7 +111,7 @@ fn bearer(headers: &HeaderMap) -> Option<&str> {
     scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
 }
 
-/// What [`identify`] works with.
+/// The state that [`identify`] uses.
 pub(crate) type Checks = (Tokens, Gate, Limiter, Origins, SecurityLog);
 
 /// Verifies the token, counts the request, and logs a refusal.
@@ -119,7 +122,8 @@ pub(crate) async fn identify(
 ) -> Response {
     let presented = Presented::read(request.headers(), &tokens, &gate);
     let peer = request.extensions().get::<Peer>().copied().unwrap_or_default();
-    // How often those may be opened, is looked at where it can be told: after the upgrade.
+    // The websocket handler counts its own requests after the upgrade, when it can answer with a close
+    // code.
     let is_socket = request.uri().path().starts_with("/ws/");
     if !is_socket && let Err(retry_after) = limiter.check(&presented, peer) {
         return ApiError::TooManyRequests { retry_after }.into_response();
@@ -140,24 +144,24 @@ pub(crate) async fn identify(
     response
 }
 
-/// A person with a valid token; for unsafe methods by cookie, from one of our own pages.
+/// A user with a valid token. An unsafe method with a cookie also carries one of the server's origins.
 #[derive(Clone, Debug)]
 pub struct Caller {
-    /// Who is asking.
+    /// The user and the token's lifetime.
     pub identity: Identity,
-    /// How we know.
+    /// How the request carried the token.
     pub by: By,
 }
 
 impl Caller {
-    /// The person.
+    /// The user.
     #[must_use]
     pub fn user(&self) -> &User {
         &self.identity.user
     }
 
-    /// Stores the name in the token, unless a newer token gave another. A guest keeps one name, which
-    /// the first write that refers to them stores.
+    /// Stores the name in the token, unless a newer token carried another. The first write that refers
+    /// to a guest stores the guest's name, which never changes.
     pub(crate) async fn save_name(&self, sharing: &Sharing) -> Result<(), ApiError> {
         if self.identity.is_guest() {
             return Ok(());
@@ -188,16 +192,16 @@ where
     }
 }
 
-/// An administrator: the admin token, or a person's token with the `admin` claim.
+/// An administrator: the admin token, or a user's token with the `admin` claim.
 #[derive(Clone, Debug)]
 pub enum Admin {
-    /// Whoever has the admin token.
+    /// The holder of the admin token.
     Token,
-    /// A person.
+    /// A user.
     Person(UserId),
 }
 
-/// As the log names them.
+/// The form for log lines.
 impl fmt::Display for Admin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -232,7 +236,7 @@ where
     }
 }
 
-/// A cookie may act only for our own pages, and a missing `Origin` is no witness.
+/// Rejects a cookie without one of the server's origins; a missing `Origin` proves nothing.
 fn witness(by: By, parts: &Parts, origins: &Origins) -> Result<(), ApiError> {
     let is_safe = matches!(parts.method, Method::GET | Method::HEAD | Method::OPTIONS);
     match (by, origins.check(&parts.headers)) {

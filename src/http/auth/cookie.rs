@@ -2,9 +2,9 @@
 //!
 //! A page of any sibling subdomain can set a cookie for this host with `Domain=` and so sign a user in
 //! as another user. Browsers let only this host itself set a cookie whose name begins with `__Host-`.
-//! Under https the server therefore gives guests `__Host-galley_token`, and it wins over
-//! `galley_token`. The plain name stays open to tokens of a host application, which sets it for its
-//! whole domain; a guest's token under the plain name counts for nothing there.
+//! Under https the server therefore gives guests `__Host-galley_token`, which takes precedence over
+//! `galley_token`. The plain name remains for tokens of a host application, which sets it for its whole
+//! domain. Under the plain name the server rejects a guest's token.
 
 use std::time::Duration;
 
@@ -21,20 +21,19 @@ const PLAIN: &str = "galley_token";
 /// The name under https.
 const OF_THIS_HOST: &str = "__Host-galley_token";
 
-/// A token as a cookie brought it.
+/// A token from a cookie.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Found {
     pub(crate) token: String,
-    /// Whether another subdomain may have set it.
+    /// Whether another subdomain may have set the cookie.
     pub(crate) is_shared: bool,
 }
 
-/// The token in the request's cookies, if there is one.
+/// The token in the request's cookies, if any.
 ///
 /// # Errors
 ///
-/// [`TokenRefused`] if two cookies have the name: the order in which a browser sends them is no
-/// reason to believe one of them.
+/// [`TokenRefused`] if two cookies have the name: their order depends on the browser and proves nothing.
 pub(crate) fn token(headers: &HeaderMap, is_secure: bool) -> Result<Option<Found>, TokenRefused> {
     if !headers.contains_key(COOKIE) {
         return Ok(None);
@@ -55,13 +54,13 @@ fn single(headers: &HeaderMap, name: &str) -> Result<Option<String>, TokenRefuse
     }
 }
 
-/// The cookie of a guest who is reached at `own`.
+/// The cookie of a guest who reaches the server at `own`.
 pub(crate) fn of_guest(token: &str, own: &Origin) -> CookieJar {
     let name = if own.is_secure() { OF_THIS_HOST } else { PLAIN };
     CookieJar::new().add(cookie(name, token, own.is_secure(), GUEST_TTL))
 }
 
-/// What removes the token from a browser: each name that this server may have set.
+/// Cookies that remove the token from a browser, for each name that this server may have set.
 pub(crate) fn none(own: &Origin) -> CookieJar {
     let removed = |name| cookie(name, "", own.is_secure(), Duration::ZERO);
     let jar = CookieJar::new().add(removed(PLAIN));
@@ -107,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn two_cookies_of_one_name_are_one_too_many() {
+    fn two_cookies_of_one_name_are_refused() {
         for (cookies, is_secure) in [
             (&["galley_token=a; galley_token=b"][..], false),
             (&["galley_token=a", "galley_token=a"], true),

@@ -1,4 +1,4 @@
-//! Entering and leaving: `GET /api/auth`, `POST /api/auth/guest`, `POST /api/auth/leave`, `GET /api/me`.
+//! Signing in and out: `GET /api/auth`, `POST /api/auth/guest`, `POST /api/auth/leave`, `GET /api/me`.
 
 use axum::extract::{FromRef, FromRequestParts, State};
 use axum::http::StatusCode;
@@ -21,28 +21,28 @@ use crate::http::limit::{Limiter, Peer};
 use crate::http::origin::{OriginCheck, Origins};
 use crate::http::security_log::SecurityLog;
 
-/// How a user without a sign-in gets one.
+/// The ways to sign in.
 #[derive(Serialize)]
 pub(crate) struct Entry {
     /// Whether `POST /api/auth/guest` answers.
     guests: bool,
-    /// The host application's page, with `{return}` for the address to come back to.
+    /// The host application's sign-in page, with `{return}` for the page's own address.
     sign_in_url: Option<String>,
 }
 
-/// `GET /api/auth`: open to all, so that a page can say what to do.
+/// `GET /api/auth`: needs no token, so that a page can offer a sign-in.
 pub(crate) async fn entry(State(gate): State<Gate>) -> Json<Entry> {
     let sign_in_url = gate.sign_in_url().map(str::to_owned);
     Json(Entry { guests: gate.takes_guests(), sign_in_url })
 }
 
-/// What a guest brings.
+/// The body of a guest's entry.
 #[derive(Deserialize)]
 pub(crate) struct NewGuest {
     name: String,
 }
 
-/// A guest who is in.
+/// The response to a guest's entry.
 #[derive(Serialize)]
 struct Welcome<'a> {
     user: &'a User,
@@ -50,8 +50,8 @@ struct Welcome<'a> {
     expires_at: DateTime<Utc>,
 }
 
-/// The server accepts a guest from this address and origin now. An extractor, so that it comes before
-/// the body: a request that is rejected costs no memory.
+/// Proves that the server accepts a guest from this address and origin now. As an extractor it runs
+/// before the body is read, so a rejected request costs no memory.
 pub(crate) struct Admitted;
 
 impl<S> FromRequestParts<S> for Admitted
@@ -78,7 +78,7 @@ where
     }
 }
 
-/// `POST /api/auth/guest`: a new person each time.
+/// `POST /api/auth/guest`: creates a new user each time.
 pub(crate) async fn enter(
     _admitted: Admitted,
     State(tokens): State<Tokens>,
@@ -96,7 +96,7 @@ pub(crate) async fn enter(
     Ok((StatusCode::CREATED, jar, Json(welcome)).into_response())
 }
 
-/// `GET /api/me`: the user. A guest's cookie past its half is exchanged for a fresh one.
+/// `GET /api/me`: the user. The server replaces a guest's cookie in the second half of its lifetime.
 pub(crate) async fn me(
     State(tokens): State<Tokens>,
     State(origins): State<Origins>,
@@ -109,10 +109,11 @@ pub(crate) async fn me(
     Ok((jar, Json(caller.user())).into_response())
 }
 
-/// `POST /api/auth/leave`: the browser forgets the token.
+/// `POST /api/auth/leave`: removes the token from the browser.
 ///
-/// No `Clear-Site-Data`: `"cookies"` would end the sign-ins of the host application and of its other
-/// subdomains, and `"storage"` would delete edits that no server has. The page asks about those.
+/// The response has no `Clear-Site-Data`: `"cookies"` would end the sign-ins of the host application and
+/// of its other subdomains, and `"storage"` would delete edits that no server has. The page asks the
+/// user about those.
 pub(crate) async fn leave(
     State(origins): State<Origins>,
     State(log): State<SecurityLog>,
@@ -123,8 +124,8 @@ pub(crate) async fn leave(
     (StatusCode::NO_CONTENT, cookie::none(origins.own())).into_response()
 }
 
-/// Only a guest's token is renewed: an administrator's, or one of a host application, ends when its
-/// maker said.
+/// The server renews only a guest's token. An administrator's token, or one of a host application, ends
+/// at the time that its issuer set.
 fn is_past_its_half(identity: &Identity, now: DateTime<Utc>) -> bool {
     let life = identity.expires_at - identity.issued_at;
     identity.is_guest() && identity.expires_at - now < life / 2

@@ -1,9 +1,9 @@
-//! Access tokens: JWTs signed with the local secret, HS256 and nothing else.
+//! Access tokens: JWTs signed with the local secret, by HS256 only.
 //!
-//! The algorithm is ours, not the token's: a header that names another is refused before any key is
-//! touched, and there is only one key. All claims are required (but `admin`, which is false when
-//! it is not there) and each must have its own JSON type: a number written as text is a refusal
-//! and not a default.
+//! The server fixes the algorithm, not the token: it rejects a header that names another algorithm
+//! before it uses the key, and there is only one key. All claims except `admin` are required; `admin`
+//! defaults to false. Each claim must have its own JSON type: the server rejects a number written as
+//! text and substitutes no default.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,29 +21,30 @@ use serde_json::{Map, Value};
 use crate::domain::ids::{TokenId, UserId};
 use crate::domain::user::{User, parse_name};
 
-/// Who signs.
+/// The `iss` claim.
 const ISSUER: &str = "galley";
-/// How long a guest is known. Their documents hang on it, so a page that is used keeps it alive.
+/// Lifetime of a guest's token. The guest's documents depend on it, so the server renews the token of an
+/// active page.
 pub const GUEST_TTL: Duration = Duration::from_secs(30 * 24 * 3_600);
-/// Longest token that is looked at, in bytes: ours have about 350.
+/// Maximum length of a token in bytes; Galley's own have about 350.
 const TOKEN_BYTES_MAX: usize = 4_096;
 
-/// Who is asking, by a token that was valid when it was looked at.
+/// The user of a token that was valid when the server verified it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identity {
-    /// The person.
+    /// The user.
     pub user: User,
-    /// Whether the token opens `/api/admin`.
+    /// Whether the token grants access to `/api/admin`.
     pub is_admin: bool,
     /// When the token was signed.
     pub issued_at: DateTime<Utc>,
-    /// When the token ends. A websocket ends with it.
+    /// When the token expires. A websocket ends with it.
     pub expires_at: DateTime<Utc>,
 }
 
 impl Identity {
-    /// Whether the token is one that Galley signed for a guest. An administrator's, or one of a host
-    /// application, has another id or another life.
+    /// Whether Galley signed the token for a guest. A token of an administrator or of a host application
+    /// has another id or another lifetime.
     #[must_use]
     pub fn is_guest(&self) -> bool {
         let life = self.expires_at - self.issued_at;
@@ -51,22 +52,22 @@ impl Identity {
     }
 }
 
-/// A fresh token.
+/// A signed token.
 #[derive(Clone, Debug)]
 pub struct Signed {
-    /// The token itself; a secret.
+    /// The token itself, a secret.
     pub token: String,
-    /// When it ends.
+    /// When it expires.
     pub expires_at: DateTime<Utc>,
 }
 
-/// The token is not valid. The cause names the part at fault (`signature`, `claim iss`) and no value:
-/// it tells an integrator what to correct, and an attacker nothing that a signer does not know.
+/// The token is not valid. The cause names the part at fault (`signature`, `claim iss`) and no value. It
+/// shows an integrator what to correct, and gives an attacker no knowledge beyond a signer's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the token is not valid: {0}")]
 pub struct TokenRefused(pub &'static str);
 
-/// Signs and checks tokens. A cheap handle.
+/// Signs and verifies tokens. Cloning it is cheap.
 #[derive(Clone)]
 pub struct Tokens(Arc<Keys>);
 
@@ -76,7 +77,7 @@ struct Keys {
     rules: Validation,
 }
 
-/// The claims, all of them required but the last, which nobody has who was not given it.
+/// The claims. All are required but `admin`, which only an administrator's token has.
 #[derive(Serialize, Deserialize)]
 struct Claims {
     sub: UserId,
@@ -90,7 +91,7 @@ struct Claims {
 }
 
 impl Tokens {
-    /// Tokens signed with `secret`.
+    /// Signs and verifies with `secret`.
     #[must_use]
     pub fn new(secret: &[u8]) -> Self {
         let mut rules = Validation::new(Algorithm::HS256);
@@ -105,11 +106,11 @@ impl Tokens {
         }))
     }
 
-    /// A token for `user` that ends `ttl` after `now`.
+    /// Signs a token for `user` that expires `ttl` after `now`.
     ///
     /// # Errors
     ///
-    /// Fails when the end lies beyond what a calendar can name, or signing does.
+    /// Fails when the end exceeds the calendar's range, or when signing fails.
     pub fn sign(
         &self,
         user: &User,
@@ -135,7 +136,7 @@ impl Tokens {
         Ok(Signed { token, expires_at: seconds(claims.exp, "claim exp")? })
     }
 
-    /// Who `token` speaks for, if it is valid now.
+    /// Verifies `token` and returns its user.
     ///
     /// # Errors
     ///
@@ -152,7 +153,8 @@ impl Tokens {
         if claims.jti.is_empty() {
             return Err(TokenRefused("claim jti"));
         }
-        // "On or after" its time it is accepted no more (RFC 7519 §4.1.4); the library's second goes on.
+        // A token is invalid "on or after" its `exp` (RFC 7519 §4.1.4); the library accepts it one
+        // second longer.
         if claims.exp <= claims.iat || claims.exp <= Utc::now().timestamp() {
             return Err(TokenRefused("claim exp"));
         }
@@ -166,7 +168,7 @@ impl Tokens {
     }
 }
 
-/// The part of the token that the library rejects.
+/// Names the part of the token that the library rejects.
 fn cause(error: &Error, token: &str) -> &'static str {
     match error.kind() {
         ErrorKind::InvalidSignature => "signature",
@@ -181,13 +183,13 @@ fn cause(error: &Error, token: &str) -> &'static str {
         ErrorKind::Json(_)
         | ErrorKind::MissingRequiredClaim(_)
         | ErrorKind::InvalidClaimFormat(_) => claim_at_fault(token),
-        // The enum is not ours and may grow.
+        // The enum belongs to the library and may grow.
         _ => "form",
     }
 }
 
-/// The first claim that is missing or of another type. The library reads the header first, then the
-/// signature, then the claims, and its error has no name.
+/// Names the first claim that is missing or has another type. The library reads the header first, then
+/// the signature, then the claims, and its error names no claim.
 fn claim_at_fault(token: &str) -> &'static str {
     if decode_header(token).is_err() {
         return "header";
@@ -210,12 +212,12 @@ fn claim_at_fault(token: &str) -> &'static str {
     }
 }
 
-/// Whether the token's header says that whoever does not understand some extension must refuse it
-/// (RFC 7515 §4.1.11). We understand none. A header that cannot be read is refused elsewhere.
+/// Whether the token's header lists critical extensions (`crit`, RFC 7515 §4.1.11). The server supports
+/// none and must reject such a token. A header that cannot be parsed is rejected by the library.
 fn demands_more(token: &str) -> bool {
     let header = token.split('.').next().unwrap_or_default();
     let header = URL_SAFE_NO_PAD.decode(header).unwrap_or_default();
-    // `"crit": null` is no list of names, and so as wrong as an unknown one.
+    // `"crit": null` is no list of names, and therefore as invalid as an unknown extension.
     serde_json::from_slice::<Map<String, Value>>(&header)
         .is_ok_and(|header| header.contains_key("crit"))
 }

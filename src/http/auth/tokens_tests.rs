@@ -1,4 +1,4 @@
-//! Tokens that are let in, and the many that are not.
+//! Tokens that the server accepts, and the many that it rejects.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -16,7 +16,7 @@ fn hour() -> Duration {
     Duration::from_secs(3_600)
 }
 
-/// Claims that would be let in.
+/// Claims that the server accepts.
 fn good() -> Value {
     let now = Utc::now().timestamp();
     json!({
@@ -25,7 +25,7 @@ fn good() -> Value {
     })
 }
 
-/// Any header over any claims, signed by HMAC-SHA256 with any key.
+/// A token with any header and any claims, signed by HMAC-SHA256 with any key.
 fn forge(header: &Value, claims: &Value, key: &[u8]) -> String {
     let part = |value: &Value| URL_SAFE_NO_PAD.encode(value.to_string());
     let message = format!("{}.{}", part(header), part(claims));
@@ -49,7 +49,7 @@ fn with(change: impl FnOnce(&mut Map<String, Value>)) -> String {
 }
 
 #[test]
-fn a_token_says_who_it_was_signed_for() {
+fn a_token_names_the_user_it_was_signed_for() {
     let tokens = Tokens::new(SECRET);
     let signed = tokens.sign(&kim(), true, hour(), Utc::now()).expect("signed");
     let identity = tokens.verify(&signed.token).expect("valid");
@@ -77,7 +77,7 @@ fn a_token_without_a_signature_is_refused() {
 }
 
 #[test]
-fn a_header_that_demands_what_we_do_not_understand_is_refused() {
+fn a_header_with_a_critical_extension_is_refused() {
     for crit in [json!(["b64"]), json!(["exp"]), json!([]), json!(null), json!("exp")] {
         let header = json!({ "alg": "HS256", "typ": "JWT", "crit": crit, "b64": true });
         assert!(is_refused(&forge(&header, &good(), SECRET)), "{crit}");
@@ -88,7 +88,7 @@ fn a_header_that_demands_what_we_do_not_understand_is_refused() {
 
 #[test]
 fn a_header_that_names_another_algorithm_is_refused() {
-    // The classic: an HMAC keyed with a public key, under a header that says RS256 or ES256.
+    // The classic attack: an HMAC keyed with a public key, under a header that names RS256 or ES256.
     for alg in ["RS256", "ES256", "EdDSA", "PS256", "HS384", "HS512", "hs256", ""] {
         let header = json!({ "alg": alg, "typ": "JWT" });
         assert!(is_refused(&forge(&header, &good(), SECRET)), "{alg}");
@@ -124,7 +124,7 @@ fn every_claim_is_required() {
 }
 
 #[test]
-fn without_the_claim_nobody_is_an_administrator() {
+fn a_token_without_the_admin_claim_is_no_administrators() {
     let token = with(|claims| drop(claims.remove("admin")));
     assert!(Tokens::new(SECRET).verify(&token).is_ok_and(|identity| !identity.is_admin));
 }
@@ -133,7 +133,7 @@ fn without_the_claim_nobody_is_an_administrator() {
 fn a_claim_of_another_type_is_refused() {
     let soon = Utc::now().timestamp() + 3_600;
     for (claim, value) in [
-        // CVE-2026-25537: an expiry as text is not an expiry that never comes.
+        // CVE-2026-25537: an expiry as text must not become an expiry that never arrives.
         ("exp", json!(soon.to_string())),
         ("exp", json!([soon])),
         ("exp", json!(1e300)),
@@ -157,7 +157,7 @@ fn a_claim_of_another_type_is_refused() {
 }
 
 #[test]
-fn a_token_out_of_its_time_is_refused() {
+fn an_expired_or_early_token_is_refused() {
     let now = Utc::now().timestamp();
     assert!(is_refused(&with(|claims| {
         claims.insert("iat".to_owned(), json!(now - 10));
@@ -168,22 +168,22 @@ fn a_token_out_of_its_time_is_refused() {
     assert!(is_refused(&with(|claims| drop(claims.insert("exp".to_owned(), json!(-1))))));
 }
 
-/// Goal: not even in the second of its end: a socket ends at its beginning.
+/// Goal: the server rejects a token in the very second of its `exp`, when its socket ends too.
 #[test]
-fn a_token_is_over_at_its_end() {
+fn a_token_is_refused_from_the_second_of_its_expiry() {
     let now = Utc::now();
     let signed = Tokens::new(SECRET).sign(&kim(), false, hour(), now - hour()).expect("signed");
     assert!(signed.expires_at <= now && is_refused(&signed.token));
 }
 
 #[test]
-fn a_token_for_somebody_else_is_refused() {
+fn a_token_of_another_issuer_or_audience_is_refused() {
     assert!(is_refused(&with(|claims| drop(claims.insert("iss".to_owned(), json!("other"))))));
     assert!(is_refused(&with(|claims| drop(claims.insert("aud".to_owned(), json!("other"))))));
 }
 
 #[test]
-fn what_is_no_token_is_refused() {
+fn a_text_that_is_no_token_is_refused() {
     let long = "a".repeat(1_000_000);
     for text in ["", ".", "..", "a.b.c", "a.b.c.d", "Bearer x", "\u{0}", long.as_str()] {
         assert!(is_refused(text));
