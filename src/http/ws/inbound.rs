@@ -1,15 +1,15 @@
-//! What a connection holds in memory of its websocket messages.
+//! Counts the memory that the websocket messages of a connection hold.
 //!
-//! The websocket library keeps the fragments of a message until the last one arrives, and pings between
-//! them keep the socket alive. Besides, its read buffer keeps the size of the largest fragment that it
-//! ever held. The transport therefore reads the heads of frames and charges their bytes to the
-//! [budget](crate::http::byte_budget) when they arrive, in steps; the websocket releases them when it has the
-//! whole message. A short message takes some relaxed atomic operations and no lock.
+//! The websocket library stores the fragments of a message until the last one arrives, and pings between
+//! them keep the socket alive. Besides, its read buffer retains the size of the largest fragment. The
+//! transport therefore parses the heads of frames and charges their bytes to the
+//! [budget](crate::http::byte_budget) on arrival, in steps. The websocket releases them when it has the
+//! whole message. A short message costs a few relaxed atomic operations and no lock.
 //!
-//! The library makes room for a frame when it has read the frame's head. If a part of the payload is in
-//! its buffer by then, the buffer becomes larger than the message and is used again for years. So the
-//! transport hands on the head of a long frame alone; then the buffer is full with the message, and
-//! `ws::Wire::recv` can have the library leave it.
+//! The library reserves room for a frame when it has read the frame's head. If a part of the payload is
+//! in its buffer by then, the buffer grows beyond the message and is reused for years. So the transport
+//! passes on the head of a long frame alone. Then the message fills the buffer exactly, and
+//! `ws::Wire::recv` makes the library drop it.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -18,26 +18,26 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use crate::domain::limits::{EARLY_BYTES_MAX, LONG_MESSAGE_BYTES, UNCHARGED_BYTES_MAX};
 use crate::http::byte_budget::Charge;
 
-/// Most bytes of a frame's head: two, a length of eight, and a mask of four.
+/// Maximum length of a frame's head in bytes: two, a length of eight, and a mask of four.
 const HEAD_BYTES_MAX: usize = 14;
 /// The bit that marks the last frame of a message.
 const FIN: u8 = 0x80;
-/// The bit of opcodes that carry no data: close, ping, pong.
+/// The opcode bit of frames without data: close, ping, pong.
 const CONTROL: u8 = 0x08;
-/// The first byte of a frame that is a whole binary message.
+/// The first byte of a frame that contains a whole binary message.
 const WHOLE_BINARY: u8 = FIN | 2;
-/// The bit that says that a mask follows.
+/// The bit that announces a mask.
 const MASKED: u8 = 0x80;
 
-/// The bytes of a connection's messages. Shared by its transport and its websocket.
+/// The byte counts of a connection's messages, shared by its transport and its websocket.
 #[derive(Default)]
 pub(crate) struct Inbound {
     /// Payload bytes that arrived and that the websocket has not released.
     pending: AtomicU64,
-    /// The largest fragment: the read buffer keeps its size.
+    /// The largest fragment: the read buffer retains its size.
     kept: AtomicU64,
     is_charged: AtomicBool,
-    /// The last bytes were the end of a request's head, and nothing came after it.
+    /// Whether the last bytes were the end of a request's head.
     is_at_end: AtomicBool,
     /// The longest message that the transport skips; zero unless the session waits for its seat.
     skips_to: AtomicU64,
@@ -47,19 +47,19 @@ pub(crate) struct Inbound {
 }
 
 impl Inbound {
-    /// The connection becomes a websocket: from now on its bytes are counted.
+    /// Starts counting: the connection becomes a websocket.
     pub(crate) fn begin(&self, charge: Charge) {
-        // A connection is upgraded once.
+        // A connection is upgraded only once.
         let _first = self.charge.set(Mutex::new(charge));
     }
 
-    /// The session waits for its seat: the transport skips long messages of up to `bytes` and reads the
-    /// connection at the pace of a waiter. The library refuses longer messages.
+    /// Starts the wait for a seat: the transport skips long messages of up to `bytes` and reads the
+    /// connection at the rate of a waiter. The library rejects longer messages.
     pub(crate) fn begin_wait(&self, bytes: u64) {
         self.skips_to.store(bytes, Ordering::Relaxed);
     }
 
-    /// The wait is over.
+    /// Ends the wait for a seat.
     pub(crate) fn end_wait(&self) {
         self.skips_to.store(0, Ordering::Relaxed);
     }
@@ -80,14 +80,14 @@ impl Inbound {
         first == WHOLE_BINARY && (EARLY_BYTES_MAX as u64) < length && length <= longest
     }
 
-    /// Whether the client waits for an answer. A websocket's frames begin behind that answer: with other
-    /// bytes before them the transport could not tell where.
+    /// Whether the client waits for the response. Websocket frames begin behind that response: with
+    /// other bytes before them the transport could not find the first frame.
     pub(crate) fn is_at_end(&self) -> bool {
         self.is_at_end.load(Ordering::Relaxed)
     }
 
-    /// The websocket has released the buffer of a whole message with a payload of `bytes`. Bytes that the
-    /// transport has read behind that message stay counted.
+    /// Releases the bytes of a whole message with a payload of `bytes`. Bytes that the transport has
+    /// read behind that message stay counted.
     pub(crate) fn release(&self, bytes: u64) {
         // One task reads and releases.
         let pending = self.pending.load(Ordering::Relaxed).saturating_sub(bytes);
@@ -126,23 +126,23 @@ impl Inbound {
 /// The end of the head of a request.
 const HEAD_END: &[u8] = b"\r\n\r\n";
 
-/// Reads the heads of the frames that a transport carries.
+/// Parses the heads of the frames that a transport carries.
 pub(crate) struct FrameHeads {
     inbound: Arc<Inbound>,
     head: [u8; HEAD_BYTES_MAX],
-    /// Bytes of the head that are there.
+    /// Bytes of the head that have arrived.
     head_bytes: usize,
-    /// Bytes of the frame's payload, and how many of them are still to come.
+    /// Length of the frame's payload, and the bytes still missing.
     length: u64,
     left: u64,
     /// Bytes that the transport is to skip.
     skip: u64,
-    /// The last bytes before a websocket.
+    /// The last bytes before a websocket's frames.
     tail: Vec<u8>,
 }
 
 impl FrameHeads {
-    /// Counts into `inbound`.
+    /// A parser that counts into `inbound`.
     pub(crate) fn new(inbound: Arc<Inbound>) -> Self {
         Self {
             inbound,
@@ -160,7 +160,7 @@ impl FrameHeads {
         &self.inbound
     }
 
-    /// Bytes that the transport is to skip before it hands on others.
+    /// Bytes that the transport is to skip before it passes on others.
     pub(crate) fn to_skip(&self) -> u64 {
         self.skip
     }
@@ -170,8 +170,8 @@ impl FrameHeads {
         self.skip = self.skip.saturating_sub(bytes as u64);
     }
 
-    /// The transport read these bytes. Returns how many of them to hand on; the others are to come again,
-    /// behind those [to skip](Self::to_skip).
+    /// Parses bytes that the transport read. Returns how many of them to pass on; the transport presents
+    /// the others again, behind those [to skip](Self::to_skip).
     ///
     /// # Errors
     ///
@@ -182,7 +182,7 @@ impl FrameHeads {
             return Ok(whole.len());
         }
         let mut bytes = whole;
-        // Where the frame begins; none if the library has a part of its head.
+        // The start of the frame; `None` if the library already has a part of its head.
         let mut begin = None;
         while !bytes.is_empty() {
             if self.left != 0 {
@@ -207,7 +207,7 @@ impl FrameHeads {
         Ok(whole.len())
     }
 
-    /// Whether the head of a frame is whole, and the frame is one to skip.
+    /// Whether the head of a frame is complete and the frame is to be skipped.
     fn is_to_be_skipped(&self) -> bool {
         let first = self.head.first().copied().unwrap_or_default();
         self.left != 0 && self.inbound.skips(first, self.length)
@@ -229,13 +229,13 @@ impl FrameHeads {
         Ok(rest)
     }
 
-    /// Notes whether the head of a request ends with these bytes, and nowhere before.
+    /// Records whether the head of a request ends with exactly these bytes.
     fn look_for_end(&mut self, bytes: &[u8]) {
         let mut recent = std::mem::take(&mut self.tail);
         let before = recent.len();
         let end = bytes.len().saturating_sub(HEAD_END.len());
         recent.extend_from_slice(bytes.get(end..).unwrap_or_default());
-        // A body is not searched: it hardly ever ends so.
+        // The search omits bodies, which hardly ever end so.
         let is_at_end = recent.ends_with(HEAD_END) && {
             let mut whole = recent.get(..before).unwrap_or_default().to_vec();
             whole.extend_from_slice(bytes);
@@ -249,7 +249,7 @@ impl FrameHeads {
         self.inbound.is_at_end.store(is_at_end, Ordering::Relaxed);
     }
 
-    /// Takes a byte of a head, and notes the frame's length with the last one.
+    /// Reads a byte of a head, and stores the frame's length with the last one.
     fn read_head<'a>(&mut self, bytes: &'a [u8]) -> &'a [u8] {
         let Some((byte, rest)) = bytes.split_first() else { return bytes };
         if let Some(place) = self.head.get_mut(self.head_bytes) {
@@ -307,7 +307,7 @@ mod tests {
         (heads, budget)
     }
 
-    /// Hands on what a transport reads at a time.
+    /// Passes bytes on as a transport reads them.
     fn feed(heads: &mut FrameHeads, bytes: &[u8]) -> io::Result<()> {
         for mut chunk in bytes.chunks(700) {
             while !chunk.is_empty() {
@@ -363,7 +363,7 @@ mod tests {
         assert_eq!(charged(&heads), 300_000);
     }
 
-    /// H5: the release of a long message released the bytes behind it too.
+    /// H5: the release of a long message also released the bytes behind it.
     #[test]
     fn g17_bytes_of_the_next_message_stay_charged_when_a_message_is_released() {
         let (mut heads, _budget) = heads(1_000_000);
@@ -383,7 +383,7 @@ mod tests {
     }
 
     #[test]
-    fn g17_the_head_of_a_long_frame_is_handed_on_alone() {
+    fn g17_the_head_of_a_long_frame_is_passed_on_alone() {
         let (mut heads, _budget) = heads(1_000_000);
         let long = frame(FIN | BINARY, 100_000);
         let bytes = [frame(FIN | BINARY, 20), long.clone()].concat();
@@ -392,7 +392,7 @@ mod tests {
         assert_eq!(heads.read(&bytes[2_000..]).expect("room"), bytes.len() - 2_000);
     }
 
-    /// H5: the server made room for each long message of a waiter, and dropped the message when it had it.
+    /// H5: the server reserved room for each long message of a waiter, and then dropped the message.
     #[test]
     fn g17_a_long_message_of_a_waiter_is_skipped_from_its_head() {
         let (mut heads, _budget) = heads(1_000_000);
@@ -406,7 +406,7 @@ mod tests {
         heads.skipped(1);
         assert_eq!(heads.to_skip(), 0);
         assert_eq!(heads.read(&short).expect("room"), short.len());
-        // Of this one the library has the first byte already.
+        // The library has the first byte of this message already.
         let parts = long.split_at(1);
         assert_eq!(heads.read(parts.0).expect("room"), 1);
         assert_eq!(heads.read(parts.1).expect("room"), 13);

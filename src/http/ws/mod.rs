@@ -1,7 +1,8 @@
 //! The websocket: `GET /ws/share-links/{id}/{role}` (CONTRACT §4).
 //!
-//! A refusal is a close code after the handshake, because a browser does not show a page why a
-//! handshake failed. The one exception is a foreign `Origin`: that page is not to get a socket.
+//! A refusal is a close code after the handshake, because a browser hides the cause of a failed
+//! handshake from the page. The only exception is a foreign `Origin`: the server gives that page no
+//! socket.
 
 pub(super) mod inbound;
 mod params;
@@ -47,37 +48,37 @@ use crate::seats::Sessions;
 use crate::seats::claim::Ask;
 use crate::seats::handle::{Ending, Seated};
 
-/// What is read at a time, kept for as long as a socket lives: the largest part of what an idle one
-/// takes. tungstenite's own choice is 128 KiB. A keystroke has some forty bytes, a cursor three
-/// hundred; what is longer is read in parts.
+/// Size of the read buffer for as long as a socket lives: the largest part of an idle socket's memory.
+/// tungstenite's default is 128 KiB. A keystroke has some forty bytes, a cursor three hundred; the
+/// library reads longer messages in parts.
 const READ_BUFFER_BYTES: usize = 2 * 1_024;
-/// Written bytes that are gathered before the kernel is given them.
+/// Bytes that the library collects before it writes to the kernel.
 const WRITE_BUFFER_BYTES: usize = 4 * 1_024;
-/// What may wait in the write buffer beyond one message.
+/// Bytes that the write buffer holds beyond one message.
 const WRITE_SLACK_BYTES: usize = 64 * 1_024;
-/// Messages that are handed to the kernel with another.
+/// Maximum messages in one write.
 const SENT_TOGETHER_MAX: usize = 64;
-/// How long they may take to be handed to it before the reader counts as gone.
+/// Time limit of that write; then the reader counts as gone.
 const SEND_PATIENCE: Duration = Duration::from_secs(10);
-/// How long the other end has to answer a close.
+/// Time limit of the client's answer to a close.
 const LINGER: Duration = Duration::from_secs(1);
-/// The answer to who opens websockets too often. A stock client comes back a tenth of a second after
-/// a close, so it is held back.
+/// The close above the join rate. A stock client reconnects a tenth of a second after a close, so the
+/// server delays it.
 const TOO_MANY_JOINS: Close = Close::TooMuch("too-many-joins");
-/// A socket is closed so if the budget rejects the bytes of its unfinished message.
+/// The close when the budget rejects the bytes of an unfinished message.
 const TOO_MANY_BYTES: Close = Close::TooMuch("too-many-bytes");
 const JOIN_DELAY: Duration = Duration::from_secs(1);
-/// What a socket is told that outlives its token, in the line or on the seat.
+/// The close of a socket that outlives its token, as waiter or holder.
 const TOKEN_EXPIRED: Close = Close::Unauthenticated("token-expired");
 
-/// Where a socket comes from: its address, and what counts the bytes of its connection.
+/// The address of a socket, and the byte counts of its connection.
 pub(crate) struct From {
     peer: Peer,
     inbound: Arc<Inbound>,
 }
 
 impl From {
-    /// What the accept loop put beside the request.
+    /// Reads the extensions that the accept loop added to the request.
     pub(crate) fn of(extensions: &Extensions) -> Self {
         let peer = extensions.get::<Peer>().copied().unwrap_or_default();
         Self { peer, inbound: extensions.get().cloned().unwrap_or_default() }
@@ -102,7 +103,7 @@ pub(crate) async fn connect(
     open(&state, presented, (&link, &role), from, pairs, &headers, upgrade)
 }
 
-/// The same, for who has taken the request apart already.
+/// The same for a caller that has parsed the request already.
 pub(crate) fn open(
     state: &HttpState,
     presented: Presented,
@@ -139,7 +140,7 @@ pub(crate) fn open(
     inbound.begin_wait(sessions.limits().message_bytes as u64);
     let asked = identity.and_then(|identity| {
         if query.len() < named {
-            // Which of the two is meant, is nobody's guess.
+            // A repeated parameter is ambiguous.
             return Err(Close::Malformed("query"));
         }
         let store_budget = state.guest_bytes.budget_of(&identity, peer);
@@ -162,13 +163,13 @@ pub(crate) fn open(
         .read_buffer_size(READ_BUFFER_BYTES)
         .write_buffer_size(WRITE_BUFFER_BYTES)
         .max_write_buffer_size(document_bytes * 2 + WRITE_SLACK_BYTES)
-        // Above our own limit, so that a message a little over it still gets its close code.
+        // Above the server's own limit, so that a slightly longer message still gets its close code.
         .max_message_size(message_bytes + WRITE_SLACK_BYTES)
         .max_frame_size(message_bytes + WRITE_SLACK_BYTES)
         .on_upgrade(move |socket| serve(Box::new(Wire { socket, inbound, long: None }), knock)))
 }
 
-/// A socket at the door.
+/// A socket that claims a seat.
 struct Knock {
     sessions: Sessions,
     ask: Ask,
@@ -177,19 +178,19 @@ struct Knock {
     early: Early,
 }
 
-/// A socket whose session has been seated.
+/// A socket whose session holds a seat.
 struct Sat {
     seated: Seated,
-    /// What the client sent before.
+    /// The messages that the client sent before the grant.
     early: Vec<Bytes>,
     outbox: OutboxReader,
     valid_until: Instant,
 }
 
-/// Seats the session and serves its socket until either ends.
+/// Acquires the seat and serves the socket until either ends.
 ///
-/// Coming and going are boxed: they take more room than sitting does, and people sit for hours. So is
-/// what is handed on, which would have its place in each task that hands it on.
+/// The futures of the claim and of the end are boxed: they are larger than that of the session, which
+/// lives for hours. The arguments are boxed too, or each task on the way would reserve room for them.
 async fn serve(mut wire: Box<Wire>, knock: Result<Box<Knock>, (Close, Duration)>) {
     let Some(mut sat) = Box::pin(wire.admit(knock)).await else { return };
     let ending = wire.run(&mut sat).await;
@@ -203,14 +204,14 @@ async fn serve(mut wire: Box<Wire>, knock: Result<Box<Knock>, (Close, Duration)>
 /// Both directions of a socket.
 struct Wire {
     socket: WebSocket,
-    /// Bytes of a message that is not whole yet.
+    /// Bytes of an unfinished message.
     inbound: Arc<Inbound>,
     /// The last message, if it was long, until the next one is read.
     long: Option<Bytes>,
 }
 
 impl Wire {
-    /// Seats the session. None if that came to nothing; the socket is at its end then.
+    /// Acquires the seat. `None` if the claim failed; the socket is closed then.
     async fn admit(&mut self, knock: Result<Box<Knock>, (Close, Duration)>) -> Option<Box<Sat>> {
         let Knock { sessions, ask, identity, tarpit, early } = match knock {
             Ok(knock) => *knock,
@@ -235,16 +236,16 @@ impl Wire {
             Ok(seated) => seated,
             Err(close) => {
                 let is_taken = matches!(close, Close::SeatTaken { .. });
-                // A page that understands events understands close codes too, and stays away.
+                // A page that supports events reads close codes too, and does not reconnect.
                 let delay = if is_taken && !wants_events {
                     tarpit.delay(&user, seat, knocked_at)
                 } else if close == TOO_MANY_BYTES {
-                    // Or a client that is closed at once sends as much again at once.
+                    // A client that is closed at once would send as much again at once.
                     JOIN_DELAY
                 } else {
                     Duration::ZERO
                 };
-                // What it was told last, in the line, comes before why it ends.
+                // The last queue position precedes the close.
                 if let Some(last) = queue.ready().and_then(|last| message(last).ok()) {
                     self.send(last, &queue).await;
                 }
@@ -255,7 +256,7 @@ impl Wire {
         tarpit.forgive(&user, seat);
         self.inbound.end_wait();
         if gone.is_cancelled() {
-            // It never sat: there is nothing to come back to.
+            // The socket ended before its session held the seat: there is nothing to resume.
             if let Some(close) = &early.close {
                 self.close(close).await;
             }
@@ -266,7 +267,7 @@ impl Wire {
         Some(Box::new(Sat { seated, early: early.take_messages(), outbox: queue, valid_until }))
     }
 
-    /// Says why not, after a while, and ends the socket.
+    /// Closes the socket with the refusal after `delay`.
     async fn refuse(&mut self, close: Close, delay: Duration) {
         tracing::debug!(%close, "a socket was refused");
         sleep(delay).await;
@@ -274,11 +275,11 @@ impl Wire {
         self.linger().await;
     }
 
-    /// Carries messages both ways until one side ends or the token does.
+    /// Carries messages both ways until one side ends or the token expires.
     async fn run(&mut self, sat: &mut Sat) -> Ending {
         let Sat { seated, early, outbox, valid_until } = sat;
         let early = std::mem::take(early);
-        // It was seated in the moment in which its token ended.
+        // The token expired at the moment of the grant.
         if *valid_until <= Instant::now() {
             self.close(&TOKEN_EXPIRED).await;
             return Ending::Closed;
@@ -288,7 +289,7 @@ impl Wire {
             self.close(&close).await;
             return Ending::Closed;
         }
-        // One timer for the socket's life, and not one for each message.
+        // One timer for the socket's life instead of one per message.
         let mut token_expired = pin!(sleep_until(*valid_until));
         loop {
             let close = tokio::select! {
@@ -314,27 +315,27 @@ impl Wire {
         }
     }
 
-    /// Sends a message, and those that wait behind it. False when the other end is gone, or reads so
-    /// slowly that it might as well be.
+    /// Sends a message, and those queued behind it. Returns false when the client is gone or reads too
+    /// slowly.
     async fn send(&mut self, first: Message, outbox: &OutboxReader) -> bool {
         tokio::select! {
-            // Most are sent at once, and nothing is set up then for those that are not.
+            // The first poll sends most messages; then `overdue` is never polled.
             biased;
             sent = timeout(SEND_PATIENCE, self.hand_over(first, outbox)) => match sent {
                 Ok(sent) => sent.is_ok(),
                 Err(_elapsed) => {
-                    tracing::debug!("a socket was cut that takes nothing");
+                    tracing::debug!("cut a socket whose client reads nothing");
                     false
                 }
             },
             () = outbox.overdue() => {
-                tracing::debug!("a socket was cut that took nothing before its close");
+                tracing::debug!("cut a socket whose client read nothing before its close");
                 false
             }
         }
     }
 
-    /// As few writes as can be: one costs more than all else that is done for a message.
+    /// Batches messages into few writes: a write costs more than all other work on a message.
     async fn hand_over(
         &mut self,
         first: Message,
@@ -348,10 +349,11 @@ impl Wire {
         self.socket.flush().await
     }
 
-    /// The next message.
+    /// Receives the next message.
     ///
-    /// A long one shares the library's read buffer, which would keep its size for the socket's life. The
-    /// library takes a new buffer if the message is still there when it begins to read the next one.
+    /// A long message shares the library's read buffer, which would retain its size for the socket's
+    /// life. The library allocates a new buffer if the message still exists when it begins to read the
+    /// next one.
     async fn recv(&mut self) -> Option<Result<Message, axum::Error>> {
         let Self { socket, inbound, long } = self;
         let mut receiving = pin!(socket.recv());
@@ -368,7 +370,7 @@ impl Wire {
                 *long = Some(message.clone());
             }
             Some(Ok(Message::Binary(message))) => inbound.release(message.len() as u64),
-            // The others have no counted bytes, or the socket ends with them.
+            // Other messages have no counted bytes, or the socket ends with them.
             Some(_) | None => {}
         }
         incoming
@@ -376,18 +378,18 @@ impl Wire {
 
     async fn close(&mut self, close: &Close) {
         let frame = CloseFrame { code: close.code(), reason: close.reason().into() };
-        // Gone already: then it needs no reason.
+        // A client that is gone needs no reason.
         let _told = timeout(LINGER, self.socket.send(Message::Close(Some(frame)))).await;
     }
 
-    /// Waits for the other end's close, so that ours is read before the connection is reset.
+    /// Waits for the client's close, so that it reads the server's close before the connection is reset.
     async fn linger(&mut self) {
         let rest = async { while let Some(Ok(_)) = self.socket.recv().await {} };
         let _gone = timeout(LINGER, rest).await;
     }
 }
 
-/// What is sent for it, or why the socket ends.
+/// The websocket message of an outgoing one, or the close that ends the socket.
 fn message(outgoing: Outgoing) -> Result<Message, Close> {
     match outgoing {
         Outgoing::Frame(frame) => Ok(Message::Binary(frame)),
@@ -396,7 +398,7 @@ fn message(outgoing: Outgoing) -> Result<Message, Close> {
     }
 }
 
-/// What an incoming message means for the socket.
+/// The effect of an incoming message on the socket.
 enum Taken {
     More,
     Close(Close),
@@ -426,7 +428,7 @@ fn take(seated: &Seated, incoming: Option<Result<Message, axum::Error>>) -> Take
     }
 }
 
-/// What the other end did wrong, if it is not just gone.
+/// The client's fault; `None` if it only disconnected.
 fn fault_of(error: axum::Error) -> Option<Close> {
     use tungstenite::Error as Is;
     use tungstenite::error::ProtocolError;

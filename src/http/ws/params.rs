@@ -1,4 +1,4 @@
-//! Who opens a websocket, and what its address asks for (CONTRACT §4).
+//! The user who opens a websocket, and the parameters of its address (CONTRACT §4).
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -14,16 +14,16 @@ use crate::outbox::close::Close;
 use crate::seats::claim::Ask;
 use crate::seats::joining::Arriving;
 
-/// The subprotocol that the server selects. A browser ends a connection whose offer got no answer.
+/// The subprotocol that the server selects. A browser ends a connection whose offer has no answer.
 pub(super) const PROTOCOL: &str = "galley";
-/// What precedes a token that a client offers as a further subprotocol: no proxy logs that header, and
+/// The prefix of a token that a client offers as a further subprotocol: no proxy logs that header, and
 /// each logs the query.
 const TOKEN_PROTOCOL: &str = "galley.token.";
-/// Longest `wait` that may be asked for, in seconds.
+/// Maximum `wait` in seconds.
 const WAIT_MAX: u16 = 300;
 
-/// The tokens among the offered subprotocols, as parameters of the query: of two tokens, wherever they
-/// stand, neither counts.
+/// The tokens among the offered subprotocols, as parameters of the query. Two tokens, wherever they are,
+/// are a repeated parameter, and the server rejects both.
 pub(super) fn offered_tokens(headers: &HeaderMap) -> impl Iterator<Item = (String, String)> {
     let offers = headers.get_all(SEC_WEBSOCKET_PROTOCOL).iter();
     let offers = offers.filter_map(|offer| offer.to_str().ok()).flat_map(|offer| offer.split(','));
@@ -31,8 +31,8 @@ pub(super) fn offered_tokens(headers: &HeaderMap) -> impl Iterator<Item = (Strin
     tokens.map(|token| ("token".to_owned(), token.to_owned()))
 }
 
-/// Identifies the user of a socket. A token in the address outranks the cookie and the bearer. `log`
-/// receives the part at fault of an invalid token.
+/// Identifies the user of a socket. A token in the address takes precedence over cookie and bearer.
+/// `log` receives the part at fault of an invalid token.
 pub(super) fn identify(
     tokens: &Tokens,
     presented: Presented,
@@ -60,7 +60,7 @@ pub(super) fn ask(
     query: &HashMap<String, String>,
 ) -> Result<Ask, Close> {
     let role: Role = role.parse().map_err(|_| Close::Malformed("role"))?;
-    // An id that cannot be read names nothing.
+    // An id that cannot be parsed matches no link.
     let link = link.parse().map_err(|_| Close::NoSuchLink)?;
     let waits = query.get("wait").map_or(Ok(0), |text| text.parse::<u16>());
     let waits = waits.ok().filter(|seconds| *seconds <= WAIT_MAX);

@@ -1,10 +1,10 @@
-//! What serves a connection: the router, and before it a shorter way for sockets.
+//! The service of a connection: the router, and before it a shorter path for sockets.
 //!
-//! After a restart thousands open their sockets at the same moment. The layers of the router are made
-//! for answers that have a body, or take their time, and were a fifth of what a join cost. An
-//! upgrade has neither body nor anything to wait for. What is plainly one is looked at here, by the
-//! handler that the router has for it, with the same headers, figures and net for panics; whatever
-//! else comes, and whatever is wrong with its address, goes to the router.
+//! After a restart thousands of clients open their sockets at the same moment. The router's layers serve
+//! responses that have a body or take time, and were a fifth of the cost of a join. An upgrade has
+//! neither. A plain upgrade therefore bypasses the router. The same handler serves it, with the same
+//! headers, metrics and panic handler. Every other request, also one with a fault in its address, goes
+//! to the router.
 
 use std::convert::Infallible;
 use std::future::{Ready, ready};
@@ -33,29 +33,29 @@ use crate::http::ws;
 use crate::http::ws::inbound::Inbound;
 use crate::http::{HttpState, request_log, router};
 
-/// Answers requests. A cheap handle.
+/// Answers requests. Cloning it is cheap.
 #[derive(Clone)]
 pub struct Front {
     router: Router,
     state: Arc<HttpState>,
 }
 
-/// An answer that is there, or the router's.
+/// A response that is ready, or the router's future.
 type Answering = Either<Ready<Result<Response, Infallible>>, RouteFuture<Infallible>>;
 
 impl Front {
-    /// Before the [`router`], whose bodies are at most `body_bytes` long.
+    /// Puts the short path before the [`router`], whose bodies are at most `body_bytes` long.
     #[must_use]
     pub fn new(state: HttpState, body_bytes: usize) -> Self {
         Self { router: router(state.clone(), body_bytes), state: Arc::new(state) }
     }
 
-    /// Whether a connection from `address` is a trusted proxy's.
+    /// Whether `address` belongs to a trusted proxy.
     pub(crate) fn trusts(&self, address: IpAddr) -> bool {
         self.state.proxies.trusts(address)
     }
 
-    /// Answers what `peer` asks for, over a connection whose transport counts `inbound`.
+    /// Answers a request of `peer`, over a connection whose transport counts `inbound`.
     pub(crate) fn answer(
         &self,
         mut request: Request,
@@ -89,7 +89,7 @@ impl Front {
         response
     }
 
-    /// Opens the socket that is asked for; gives back what the router has to look at.
+    /// Opens the requested socket, or returns the request for the router.
     #[expect(clippy::result_large_err, reason = "the request goes on to the router as it is")]
     fn open(&self, request: Request) -> Result<Response, Request> {
         let started_at = Instant::now();
@@ -114,9 +114,9 @@ impl Front {
     }
 }
 
-/// Which seat the address names, if it is that of a socket and has nothing in it to be decoded.
+/// The seat in the address, if it is a socket's address without percent-encoding.
 fn seat_of(request: &Request) -> Option<(String, String)> {
-    // A body might be left lying, and then the router ends the connection.
+    // An unread body would stay on the connection; the router closes it then.
     if request.method() != Method::GET || !request.body().is_end_stream() {
         return None;
     }
@@ -125,11 +125,10 @@ fn seat_of(request: &Request) -> Option<(String, String)> {
     (is_plain(link) && is_plain(role)).then(|| (link.to_owned(), role.to_owned()))
 }
 
-/// The upgrade that is asked for, and with which query. None, and nothing is lost, if either is
-/// not as it has to be.
+/// The requested upgrade and its query. `None` if either is invalid; `parts` stay intact then.
 fn upgrade_of(parts: &mut Parts) -> Option<(WebSocketUpgrade, Vec<(String, String)>)> {
     let Query(pairs) = Query::try_from_uri(&parts.uri).ok()?;
-    // It has nothing to wait for, and takes the connection as the last thing it does.
+    // The extractor never waits, and takes the connection out of `parts` only on success.
     let upgrade = WebSocketUpgrade::from_request_parts(parts, &()).now_or_never()?;
     Some((upgrade.ok()?, pairs))
 }

@@ -1,11 +1,11 @@
-//! A socket whose session has not been seated yet.
+//! A socket whose session waits for its seat.
 //!
-//! It may stand in line for minutes. Meanwhile it is kept alive, pinged and listened to: what the
-//! client sends (a stock client begins to sync at once) is kept and taken in when it is seated.
+//! It may be in the wait queue for minutes. Meanwhile the server pings it and reads its messages. A
+//! stock client begins to sync at once; the server stores its messages and applies them after the grant.
 //!
-//! The server keeps the last sync step 1 and little else. Messages beyond the bound are dropped, and
-//! nothing is lost: on the grant the room sends its own step 1, and the client answers with every edit
-//! that the room does not have. A cursor comes again with the next renewal.
+//! The server stores the last sync step 1 and little else. It drops messages beyond the limit, and no
+//! edit is lost: on the grant the room sends its own step 1, and the client answers with every edit that
+//! the room does not have. The client repeats its cursor with the next awareness renewal.
 
 use std::pin::pin;
 use std::time::Duration;
@@ -23,44 +23,44 @@ use crate::outbox::{OutboxReader, Outgoing};
 use crate::seats::handle::Seated;
 use crate::seats::joining::{Arriving, is_question, is_step_1};
 
-/// Messages that are kept for later. A client that waits asks once and moves a cursor.
+/// Maximum of stored messages. A waiting client sends one step 1 and moves a cursor.
 const EARLY_MESSAGES_MAX: usize = 64;
-/// How often the client is asked for a sign of life, and sent one that a stock client counts.
+/// Interval of the heartbeat, and of the message that a stock client counts as a sign of life.
 const LOOK_AFTER_EVERY: Duration = Duration::from_secs(4);
 
-/// Who is at the other end while they have no seat yet.
+/// The client of a socket without a seat.
 pub(super) struct Guest {
-    /// Told of each sign of life.
+    /// Records each sign of life.
     pub(super) arriving: Arriving,
-    /// Who says nothing for longer is gone.
+    /// A longer silence ends the socket.
     pub(super) silence_max: Duration,
-    /// Until when their token is good.
+    /// When the token expires.
     pub(super) valid_until: Instant,
 }
 
-/// How the connection fares while its session is being seated.
+/// The messages and the state of a connection during the claim.
 pub(super) struct Early {
-    /// Messages in the order in which they came.
+    /// Messages in order of arrival.
     messages: Vec<Bytes>,
     /// The last sync step 1.
     question: Option<Bytes>,
     bytes: usize,
-    /// Later messages may build on one that was dropped.
+    /// A message was dropped, and later ones may depend on it.
     is_over: bool,
-    /// Charges what is kept, for as long as it is.
+    /// Charges the stored messages until they are taken.
     charge: Charge,
-    /// The socket is to be told this instead of whatever the seating comes to.
+    /// The close that replaces the result of the claim.
     pub(super) close: Option<Close>,
 }
 
 impl Early {
-    /// Nothing yet, charged to `charge`.
+    /// An empty store that draws on `charge`.
     pub(super) fn new(charge: Charge) -> Self {
         let (messages, question) = (Vec::new(), None);
         Self { messages, question, bytes: 0, is_over: false, charge, close: None }
     }
 
-    /// Takes out what was kept, and releases its charge.
+    /// Takes the stored messages, and releases their charge.
     pub(super) fn take_messages(&mut self) -> Vec<Bytes> {
         let mut messages = std::mem::take(&mut self.messages);
         messages.extend(self.question.take());
@@ -69,7 +69,7 @@ impl Early {
     }
 
     fn keep(&mut self, message: &Bytes) {
-        // The state vector in a later one covers the earlier ones.
+        // The state vector of a later step 1 covers the earlier ones.
         let replaced = if is_step_1(message) {
             self.question.as_ref().map_or(0, Bytes::len)
         } else if self.is_over {
@@ -97,8 +97,8 @@ impl Early {
 }
 
 impl Wire {
-    /// Looks after the connection until `sitting` is over. `gone` is fired when the client is, or its
-    /// token.
+    /// Serves the connection until `sitting` ends. The function cancels `gone` when the client
+    /// disconnects or its token expires.
     pub(super) async fn wait_for(
         &mut self,
         sitting: impl Future<Output = Result<Seated, Close>>,
@@ -129,8 +129,8 @@ impl Wire {
                     early.is_over |= self.inbound.has_skipped();
                     match early.take(incoming, &guest.arriving) {
                         Took::Kept => true,
-                        // Whoever asks wants to know whether anybody is there (the page, when it has
-                        // slept), and would come back to the end of the line if nobody were.
+                        // The client (the page, after the computer slept) checks the connection. Without
+                        // an answer it would reconnect, and join the wait queue at its end.
                         Took::Question => {
                             self.pass_on(Outgoing::keep_alive(), outbox, &mut early).await
                         }
@@ -149,7 +149,7 @@ impl Wire {
         }
     }
 
-    /// Sends what the session has to say. False when there is nobody to hear it.
+    /// Sends a message of the session. Returns false when the client is gone.
     async fn pass_on(
         &mut self,
         outgoing: Outgoing,
@@ -166,18 +166,18 @@ impl Wire {
     }
 }
 
-/// What became of what arrived.
+/// The effect of an incoming message.
 enum Took {
-    /// It is kept for later, or was nothing.
+    /// The message was stored, or needs no action.
     Kept,
-    /// Somebody asks who is there. Nobody is, before the seat is taken.
+    /// The client queries the presence of others, which is empty before the grant.
     Question,
-    /// It was the end.
+    /// The connection has ended.
     End,
 }
 
 impl Early {
-    /// Takes in what arrived.
+    /// Stores or evaluates an incoming message.
     fn take(
         &mut self,
         incoming: Option<Result<Message, axum::Error>>,
@@ -213,7 +213,7 @@ mod tests {
     use crate::http::limit::Peer;
     use crate::yjs::protocol;
 
-    /// A waiter that repeats its step 1 was charged for each of them.
+    /// A waiter that repeated its step 1 was charged for each of them.
     #[test]
     fn g17_a_replaced_step_1_is_no_longer_charged() {
         let budget = ByteBudget::new(BudgetLimits { all: 80_000, address: 10_000, user: 10_000 });
