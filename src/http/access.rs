@@ -1,11 +1,12 @@
-//! How users enter: by signed tokens, as guests if they are let in, or by the admin token.
+//! The ways to authenticate: a signed token, a guest's entry if the settings allow it, or the admin
+//! token.
 
 use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
-/// The gate. A cheap handle.
+/// The access policy. Cloning it is cheap.
 #[derive(Clone)]
 pub struct Gate {
     takes_guests: bool,
@@ -15,7 +16,7 @@ pub struct Gate {
 }
 
 impl Gate {
-    /// A gate that opens for `admin_token`, which is kept only as a hash.
+    /// A policy with `admin_token`, of which it stores only the hash.
     #[must_use]
     pub fn new(takes_guests: bool, admin_token: &[u8]) -> Self {
         let admin_token_hash = Arc::new(Sha256::digest(admin_token).into());
@@ -28,32 +29,32 @@ impl Gate {
         Self { is_secure, ..self }
     }
 
-    /// The same with the address at which users without a sign-in get one.
+    /// The same with the page that signs in users without a token.
     #[must_use]
     pub fn with_sign_in(self, url: Option<&str>) -> Self {
         Self { sign_in_url: url.map(Arc::from), ..self }
     }
 
-    /// Whether browsers reach the server by https, and so which cookie carries the token.
+    /// Whether browsers reach the server by https. It decides which cookie carries the token.
     #[must_use]
     pub fn is_secure(&self) -> bool {
         self.is_secure
     }
 
-    /// Where users without a sign-in get one: an address with `{return}` in it.
+    /// The page that signs in users without a token: an address with `{return}` in it.
     #[must_use]
     pub fn sign_in_url(&self) -> Option<&str> {
         self.sign_in_url.as_deref()
     }
 
-    /// Whether anybody may enter under a name.
+    /// Whether a user without an account may enter under a name.
     #[must_use]
     pub fn takes_guests(&self) -> bool {
         self.takes_guests
     }
 
-    /// Whether `token` is the admin token. Hashes are compared, in constant time, so the answer's
-    /// delay tells neither its length nor its beginning.
+    /// Whether `token` is the admin token. The function compares hashes in constant time, so its
+    /// duration reveals neither the token's length nor its beginning.
     #[must_use]
     pub fn is_admin_token(&self, token: &str) -> bool {
         let hash: [u8; 32] = Sha256::digest(token.as_bytes()).into();

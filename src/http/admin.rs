@@ -1,5 +1,4 @@
-//! `/api/admin`: who sits where in the whole cluster and why, what else is held, and making
-//! somebody get up.
+//! `/api/admin`: lists sessions and locks of the whole cluster, explains a session, and evicts it.
 
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -17,7 +16,7 @@ use crate::http::limit::Peer;
 use crate::http::routes::Routes;
 use crate::seats::Sessions;
 
-/// The routes.
+/// Adds the routes.
 pub(crate) fn routes(routes: Routes) -> Routes {
     const ONE: &str = "/api/admin/sessions/{session_id}";
     routes
@@ -27,7 +26,7 @@ pub(crate) fn routes(routes: Routes) -> Routes {
         .get("/api/admin/locks", locks)
 }
 
-/// Locks on a page, if the caller does not say, and at the most.
+/// Default and maximum of locks on a page.
 const LOCKS_DEFAULT: u32 = 50;
 const LOCKS_MAX: u32 = 100;
 
@@ -39,7 +38,7 @@ struct ListQuery {
 #[derive(Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum Node {
-    /// The process that answers.
+    /// The server that answers.
     #[serde(rename = "self")]
     This,
 }
@@ -57,7 +56,7 @@ async fn list(
     Ok(Json(sessions.list(scope).await?))
 }
 
-/// `GET /api/admin/sessions/{session_id}`: why it holds its seat.
+/// `GET /api/admin/sessions/{session_id}`: explains why the session holds its seat.
 async fn show(
     State(sessions): State<Sessions>,
     _admin: Admin,
@@ -79,7 +78,7 @@ async fn evict(
     let Some((seat, user)) = evicted else {
         return Err(ApiError::NotFound("session"));
     };
-    // The session's id is of no more use to anybody: its value is spent.
+    // The id in the log grants nothing: the evicted session's lock value is no longer valid.
     let peer = peer.map_or_else(Peer::default, |Extension(peer)| peer).0;
     tracing::info!(%admin, %peer, %seat, %user, %session, "an administrator ended a session");
     Ok(StatusCode::NO_CONTENT)

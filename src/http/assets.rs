@@ -1,9 +1,9 @@
 //! The pages and their files, embedded in the binary.
 //!
-//! A page is never kept by a cache, because it carries a nonce that must be new each time. Its
-//! files are kept and asked for again by their tag; bundles that have a hash in their name are kept
-//! for ever, since another content would have another name. Files were [compressed](crate::http::compressed_assets)
-//! at build time; a page is sent as it is.
+//! No cache stores a page, because each response carries a new nonce. Caches store its files and
+//! revalidate them by tag. They store bundles with a hash in their name forever, because other content
+//! has another name. The build [compresses](crate::http::compressed_assets) the files; the server sends
+//! a page uncompressed.
 
 use axum::extract::State;
 use axum::http::header::{
@@ -18,11 +18,11 @@ use crate::http::compressed_assets;
 use crate::http::error::ApiError;
 use crate::http::headers::{Nonce, Policy};
 
-/// What stands in a page where its nonce belongs.
+/// The placeholder of the nonce in a page.
 const NONCE_MARK: &str = "{{nonce}}";
-/// Bundles of other people's code, made once and named by their hash.
+/// Third-party bundles, built once and named by their hash.
 const VENDOR: &str = "vendor/";
-/// Fewest hexadecimal digits that are taken for a hash.
+/// Minimum of hexadecimal digits that count as a hash.
 const HASH_DIGITS_MIN: usize = 8;
 
 #[derive(RustEmbed)]
@@ -34,7 +34,7 @@ pub(crate) async fn start_page(State(policy): State<Policy>) -> Result<Response,
     page("index.html", &policy)
 }
 
-/// `GET /d/{document_id}`, `GET /s/{share_link_id}`: which one it is, the page reads from its
+/// `GET /d/{document_id}`, `GET /s/{share_link_id}`: the same page, which reads the kind from its own
 /// address.
 pub(crate) async fn editor_page(State(policy): State<Policy>) -> Result<Response, ApiError> {
     page("editor.html", &policy)
@@ -45,7 +45,7 @@ pub(crate) async fn admin_page(State(policy): State<Policy>) -> Result<Response,
     page("admin.html", &policy)
 }
 
-/// Every other address: a file of the pages, or nothing.
+/// Every other address: a file of the pages, or 404.
 pub(crate) async fn file(
     State(policy): State<Policy>,
     method: Method,
@@ -90,12 +90,12 @@ fn answer(name: &str, file: EmbeddedFile, asked: &HeaderMap) -> Response {
     }
 }
 
-/// Whether the client has the file with this tag.
+/// Whether the client's cached copy has this tag.
 pub(crate) fn is_unchanged(asked: &HeaderMap, tag: &str) -> bool {
     asked.get_all(IF_NONE_MATCH).iter().any(|value| names(value, tag))
 }
 
-/// A weak tag: the same file may travel compressed or not.
+/// A weak tag, because a response carries the same file compressed or not.
 fn tag(hash: &[u8; 32]) -> String {
     let digits = hash.iter().take(16).fold(String::new(), |digits, byte| {
         let (high, low) = (byte >> 4, byte & 15);
@@ -107,7 +107,7 @@ fn tag(hash: &[u8; 32]) -> String {
     format!("W/\"{digits}\"")
 }
 
-/// Whether an `If-None-Match` names the tag; compared weakly, as RFC 9110 §13.1.2 has it.
+/// Whether an `If-None-Match` names the tag, by weak comparison (RFC 9110 §13.1.2).
 fn names(value: &HeaderValue, tag: &str) -> bool {
     let opaque = |tag: &str| tag.trim().trim_start_matches("W/").to_owned();
     let wanted = opaque(tag);
@@ -116,7 +116,7 @@ fn names(value: &HeaderValue, tag: &str) -> bool {
     })
 }
 
-/// Whether a bundle has its hash in its name, as in `vendor/editor-0123abcd.js`.
+/// Whether the name of a bundle contains its hash, as in `vendor/editor-0123abcd.js`.
 fn is_hashed(name: &str) -> bool {
     let is_hash = |part: &str| {
         HASH_DIGITS_MIN <= part.len() && part.bytes().all(|byte| byte.is_ascii_hexdigit())
@@ -124,7 +124,7 @@ fn is_hashed(name: &str) -> bool {
     name.strip_prefix(VENDOR).is_some_and(|name| name.split(['.', '-', '/']).any(is_hash))
 }
 
-/// Text says that it is UTF-8.
+/// Adds the charset to text types.
 fn content_type(kind: &str) -> String {
     let is_text = kind.starts_with("text/") || matches!(kind, "application/json" | "image/svg+xml");
     if is_text { format!("{kind}; charset=utf-8") } else { kind.to_owned() }
@@ -135,7 +135,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_bundle_with_a_hash_in_its_name_is_kept_for_ever() {
+    fn a_bundle_with_a_hash_in_its_name_is_cached_for_ever() {
         assert!(is_hashed("vendor/editor-0123abcd.js"));
         assert!(is_hashed("vendor/editor.0123abcdef.js"));
         assert!(!is_hashed("vendor/editor.js"));

@@ -1,14 +1,15 @@
-//! The byte budget: memory that the server holds for clients, charged to the user and the address that
+//! The byte budget: the server charges memory that it holds for clients to the user and the address that
 //! cause it.
 //!
-//! Request bodies under way, large responses until the client has read them, messages before a seat and
-//! unfinished messages all draw on one budget. A charge counts bytes when the server holds them, not when
-//! a client announces them. The budget has three bounds: over all, for an address and for a user.
+//! Request bodies in transfer, large responses until the client has read them, messages of waiters and
+//! unfinished messages draw on one budget. A charge counts bytes when the server holds them, not when a
+//! client announces them. The budget has three limits: for the whole server, for an address and for a
+//! user.
 //!
-//! Besides, a user or an address never holds more than a third of what is free (a dynamic threshold, as
-//! buffers of switches use it). One payer alone therefore takes at most a quarter, and each further
-//! greedy payer a quarter of the rest, so a client that holds nothing yet is served while others hold
-//! all that they can.
+//! In addition, a user or an address never holds more than a third of the free bytes (a dynamic
+//! threshold, as in switch buffers). One payer alone therefore takes at most a quarter, and each further
+//! greedy payer a quarter of the rest. A client that holds nothing yet is served even while others hold
+//! their maximum.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -23,10 +24,10 @@ use crate::http::limit::{Peer, network};
 /// A payer holds at most the free bytes divided by this.
 const FREE_PART: u64 = 3;
 
-/// The bounds of a budget, in bytes.
+/// The limits of a budget, in bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct BudgetLimits {
-    /// Over all.
+    /// For the whole server.
     pub all: u64,
     /// For one address.
     pub address: u64,
@@ -34,7 +35,7 @@ pub struct BudgetLimits {
     pub user: u64,
 }
 
-/// What the server holds for clients. A cheap handle.
+/// The bytes that the server holds for clients. Cloning it is cheap.
 #[derive(Clone)]
 pub struct ByteBudget(Arc<Inner>);
 
@@ -78,18 +79,18 @@ impl fmt::Display for OverBudget {
 impl std::error::Error for OverBudget {}
 
 impl Payer {
-    /// The payer of what a request costs.
+    /// The payer of a request.
     pub(crate) fn new(presented: Option<&Presented>, peer: Peer) -> Self {
         Self::of(presented.and_then(Presented::user), peer)
     }
 
-    /// The same, of a user that is known.
+    /// The payer of a known user.
     pub(crate) fn of(user: Option<&UserId>, peer: Peer) -> Self {
         Self { user: user.cloned(), address: network(peer.0) }
     }
 }
 
-/// Bytes that a payer holds. The drop releases them.
+/// Bytes that a payer holds. Dropping the charge releases them.
 pub(crate) struct Charge {
     budget: ByteBudget,
     payer: Payer,
@@ -103,7 +104,7 @@ impl ByteBudget {
         Self(Arc::new(Inner { limits, held: Mutex::default() }))
     }
 
-    /// A charge of nothing yet.
+    /// Opens a charge of zero bytes.
     pub(crate) fn open(&self, payer: Payer) -> Charge {
         Charge { budget: self.clone(), payer, bytes: 0 }
     }
@@ -128,8 +129,8 @@ impl Charge {
         let by_user = by_user.unwrap_or(0);
         let exceeds =
             |held: u64, most: u64| most.min(free / FREE_PART) < held.saturating_add(bytes);
-        // One item that is larger than a share passes if its payer holds nothing else: a setting may
-        // allow larger documents than the budget foresees.
+        // One item above a share is accepted if its payer holds nothing else: a setting may allow larger
+        // documents than the shares of the budget.
         let is_alone = held.all == 0 || by_address + by_user == 0 && bytes <= free;
         if !is_alone {
             if free < bytes {
@@ -170,7 +171,7 @@ impl Charge {
         }
     }
 
-    /// The bytes that are charged.
+    /// The charged bytes.
     pub(crate) fn bytes(&self) -> u64 {
         self.bytes
     }
@@ -190,7 +191,7 @@ fn add<K: Clone + Eq + Hash>(held: &mut HashMap<K, u64>, key: &K, bytes: u64) {
     }
 }
 
-/// Removes a key that holds nothing, so that the map holds only keys with bytes.
+/// Subtracts from a key and removes it at zero, so that the map contains only payers with bytes.
 fn subtract<K: Eq + Hash>(held: &mut HashMap<K, u64>, key: &K, bytes: u64) {
     let Some(sum) = held.get_mut(key) else { return };
     *sum = sum.saturating_sub(bytes);
@@ -233,9 +234,9 @@ mod tests {
         assert_eq!((state.all, state.users.len(), state.addresses.len()), (0, 0, 0));
     }
 
-    /// W19: 17 users held 507 of 512 MB, and a victim was served by chance.
+    /// W19: 17 users held 507 of 512 MB, and only chance decided whether a further client was served.
     #[test]
-    fn g17_shares_shrink_as_the_budget_fills_and_a_newcomer_is_served() {
+    fn g17_shares_shrink_as_the_budget_fills_and_a_new_payer_is_served() {
         let budget = ByteBudget::new(LIMITS);
         let mut held = Vec::new();
         for address in 1..=10 {

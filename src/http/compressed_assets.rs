@@ -1,4 +1,4 @@
-//! Files that `build.rs` compressed, and which client takes them.
+//! Files that `build.rs` compressed, and the negotiation of gzip.
 
 use std::hash::{DefaultHasher, Hasher as _};
 use std::io::Read as _;
@@ -6,19 +6,19 @@ use std::io::Read as _;
 use axum::http::HeaderMap;
 use axum::http::header::ACCEPT_ENCODING;
 
-/// Name, hash of the whole file, and the file compressed; by name.
+/// Name, hash of the original, and the compressed file; sorted by name.
 type Table = &'static [(&'static str, u64, &'static [u8])];
 
 const TABLE: Table = include!(concat!(env!("OUT_DIR"), "/packed.rs"));
 
-/// Largest file that is unpacked for a client that does not take gzip.
+/// Maximum size of a file that the server unpacks for a client without gzip.
 const UNPACKED_BYTES_MAX: u64 = 8 * 1_024 * 1_024;
 
-/// The file `name` compressed, if `whole` is what was compressed.
+/// The compressed file `name`, if it was made from `whole`.
 pub(crate) fn find(name: &str, whole: &[u8]) -> Option<&'static [u8]> {
     let place = TABLE.binary_search_by_key(&name, |(name, _, _)| name).ok()?;
     let (_, hash, packed) = TABLE.get(place)?;
-    // A build for tests reads the files from the disk, where they may be newer.
+    // A debug build reads the files from the disk, where they may be newer.
     if cfg!(debug_assertions) {
         let mut hasher = DefaultHasher::new();
         hasher.write(whole);
@@ -27,7 +27,7 @@ pub(crate) fn find(name: &str, whole: &[u8]) -> Option<&'static [u8]> {
     Some(packed)
 }
 
-/// Whether the client takes gzip (RFC 9110 §12.5.3).
+/// Whether the client accepts gzip (RFC 9110 §12.5.3).
 pub(crate) fn is_taken(headers: &HeaderMap) -> bool {
     let values = headers.get_all(ACCEPT_ENCODING).iter();
     let lists = values.filter_map(|value| value.to_str().ok());
@@ -45,7 +45,7 @@ pub(crate) fn is_taken(headers: &HeaderMap) -> bool {
     by_star
 }
 
-/// The whole of a compressed file.
+/// Unpacks a compressed file.
 pub(crate) fn unpack(packed: &[u8]) -> std::io::Result<Vec<u8>> {
     let mut whole = Vec::new();
     flate2::read::GzDecoder::new(packed).take(UNPACKED_BYTES_MAX).read_to_end(&mut whole)?;
@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_takes_gzip_if_it_names_it_with_a_weight() {
+    fn a_client_accepts_gzip_if_it_names_it_with_a_weight() {
         let takes = |text: &str| {
             let mut headers = HeaderMap::new();
             headers.insert(ACCEPT_ENCODING, text.parse().expect("a header"));

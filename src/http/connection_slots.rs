@@ -1,7 +1,8 @@
-//! Connection slots: how many connections are open, over all and for each address.
+//! Connection slots: limits open connections, for the whole server and for each address.
 //!
 //! The head of a request may take ten seconds, so one address could hold every slot without a token. An
-//! address therefore has a bound of its own; connections of trusted proxies count over all only.
+//! address therefore has a limit of its own. Connections of trusted proxies count only towards the
+//! server's limit.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -12,19 +13,20 @@ use tokio::time::Instant;
 
 use crate::http::limit::network;
 
-/// Pause between two lines that say that connections were closed: each costs its sender nothing.
+/// Interval of the lines that report closed connections. A rejected connection costs its sender nothing,
+/// so lines need a limit.
 const WARN_EVERY: Duration = Duration::from_secs(10);
 
-/// Most open connections.
+/// Limits of open connections.
 #[derive(Clone, Copy, Debug)]
 pub struct ConnectionLimits {
-    /// Over all.
+    /// For the whole server.
     pub all: usize,
     /// For one address.
     pub address: usize,
 }
 
-/// The slots of a server. A cheap handle.
+/// The slots of a server. Cloning it is cheap.
 #[derive(Clone)]
 pub(crate) struct Slots(Arc<Inner>);
 
@@ -38,11 +40,11 @@ struct Taken {
     all: usize,
     addresses: HashMap<IpAddr, usize>,
     warned_at: Option<Instant>,
-    /// Connections that were closed since that line.
+    /// Connections that were closed since the last line.
     closed: u64,
 }
 
-/// The slot of one connection. The drop releases it.
+/// The slot of one connection. Dropping it releases the slot.
 pub(crate) struct Slot {
     slots: Slots,
     address: Option<IpAddr>,
@@ -53,7 +55,7 @@ impl Slots {
         Self(Arc::new(Inner { limits, taken: Mutex::default() }))
     }
 
-    /// A slot for a connection, counted for its address if there is one. None: they are all taken.
+    /// Takes a slot, counted for the address if there is one. `None`: all slots are taken.
     pub(crate) fn take(&self, address: Option<IpAddr>) -> Option<Slot> {
         let address = address.map(network);
         let limits = self.0.limits;
@@ -85,9 +87,9 @@ impl Taken {
         self.warned_at = Some(now);
         match address {
             Some(address) => {
-                tracing::warn!(%address, closed, "an address has all its connections; closed unanswered");
+                tracing::warn!(%address, closed, "an address holds all its slots; closed unanswered");
             }
-            None => tracing::warn!(closed, "all connections are taken; closed unanswered"),
+            None => tracing::warn!(closed, "all connection slots are taken; closed unanswered"),
         }
     }
 }

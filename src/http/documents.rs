@@ -1,4 +1,4 @@
-//! `/api/documents`: the caller's own.
+//! `/api/documents`: the caller's own documents.
 
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -23,12 +23,12 @@ use crate::seats::Sessions;
 use crate::sharing::Sharing;
 use crate::storage::documents::Document;
 
-/// Rows of a page when the caller does not say.
+/// Rows of a page without a `limit`.
 const ROWS_DEFAULT: u32 = 50;
-/// Most rows of a page.
+/// Maximum rows of a page.
 const ROWS_MAX: u32 = 100;
 
-/// The routes.
+/// Adds the routes.
 pub(crate) fn routes(routes: Routes) -> Routes {
     routes
         .post_text("/api/documents", create)
@@ -39,7 +39,7 @@ pub(crate) fn routes(routes: Routes) -> Routes {
         .get("/api/documents/{id}/text", text)
 }
 
-/// A document on the wire.
+/// A document as JSON.
 #[derive(Serialize)]
 struct DocumentBody {
     id: DocumentId,
@@ -103,7 +103,8 @@ async fn list(
     let mut rows = sharing.documents_of(&caller.user().id, &asked.page()).await?;
     let next_cursor = asked.cut(&mut rows, Document::cursor);
     for row in &mut rows {
-        // An older count is better than no list; it may have been deleted meanwhile, too.
+        // A list with an older count is better than none. The document may also have been deleted
+        // meanwhile.
         let counted = count_now(row, &sessions).await;
         let _older = counted.inspect_err(|error| tracing::debug!(%error, "characters not counted"));
     }
@@ -123,8 +124,8 @@ async fn show(
     Ok(Json(document.into()))
 }
 
-/// While somebody works on it, the count that was stored last is behind. Of one that is damaged, or takes
-/// too long to read, it is all there is.
+/// Replaces the stored count by that of the open room, which is newer while a session edits. For a
+/// document that is damaged, busy or too slow to read, the stored count remains.
 async fn count_now(document: &mut Document, sessions: &Sessions) -> Result<(), ApiError> {
     if sessions.is_open(document.id) {
         match sessions.text(document.id).await {
@@ -159,8 +160,8 @@ async fn delete(
 ) -> Result<StatusCode, ApiError> {
     let live = sessions.clone();
     let deleting = async move {
-        // One transaction deletes the document with its link: no claim succeeds and no edit is stored
-        // from then on. Then each session ends.
+        // One transaction deletes the document with its link. From then on no claim succeeds and no edit
+        // is stored. Then the server ends each session.
         if let Some(link) = sharing.delete_document(&caller.user().id, id).await? {
             live.revoke(link).await;
         }

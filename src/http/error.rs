@@ -1,7 +1,7 @@
-//! Every way a request can fail, and the only place where a failure gets a status code.
+//! Failures of a request. Only this module maps a failure to a status code.
 //!
-//! Answers are problem documents (RFC 9457). `type` and `status` are contract, `detail` is prose
-//! for the caller, and a 5xx says nothing of the inside: its cause goes to the log.
+//! Failed responses are problem documents (RFC 9457). `type` and `status` are contract, and `detail` is
+//! prose for the caller. A 5xx hides its cause, which goes to the log.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,96 +24,96 @@ use crate::versions::VersionError;
 /// The content type of a failed response.
 pub(crate) const PROBLEM_JSON: HeaderValue = HeaderValue::from_static("application/problem+json");
 
-/// When to ask again for what is away. Most absences are a restart.
+/// `Retry-After` for an unavailable dependency, in seconds. Most outages are a restart.
 const UNAVAILABLE_RETRY_SECONDS: u64 = 2;
-/// When to ask again if too many bytes of the caller are under way: most responses are read by then.
+/// `Retry-After` for a spent byte budget: clients have read most responses by then.
 const BYTES_RETRY: Duration = Duration::from_secs(1);
 
-/// Why a request was not done.
+/// The reason why the server rejects a request.
 #[derive(Debug, thiserror::Error)]
 pub enum ApiError {
-    /// It is not there, or the caller may not know that it is.
+    /// The resource does not exist, or the caller has no right to know that it does.
     #[error("there is no such {0}")]
     NotFound(&'static str),
-    /// The address has no such method.
+    /// The address does not support the method.
     #[error("this address does not take that method")]
     MethodNotAllowed,
-    /// The request cannot be read.
+    /// The request cannot be parsed.
     #[error("{0}")]
     Malformed(String),
-    /// The request was understood and is wrong.
+    /// The request is well-formed and its content is invalid.
     #[error("{0}")]
     Invalid(String),
-    /// The body is not JSON by its own word.
+    /// The content type of the body is not JSON.
     #[error("send the body as application/json")]
     UnsupportedMediaType,
-    /// The body is longer than allowed.
+    /// The body is longer than the limit.
     #[error("the body is longer than this server takes")]
     TooLarge,
-    /// No token, or none that is valid now.
+    /// The request carries no valid token.
     #[error("{0}")]
     Unauthenticated(&'static str),
-    /// A token that is not valid now, with the part of it that is at fault.
+    /// The token is not valid now; names the part at fault.
     #[error("the token is not valid, or not any more")]
     TokenRefused(&'static str),
-    /// A page of another site sent it.
+    /// A page of another site sent the request.
     #[error("the request comes from an origin that is not this server's")]
     ForeignOrigin,
-    /// The request names a host that this server is not.
+    /// The request names a host that is not one of this server's.
     #[error(
         "this server has another name; use its address or its public one, or add the name to \
          server.hosts"
     )]
     WrongHost,
-    /// Only for administrators.
+    /// The right of an administrator is missing.
     #[error("this needs the admin token")]
     NotAdmin,
-    /// Only for the writer.
+    /// The right of the writer is missing.
     #[error("only the writer of this share link may do that")]
     NotTheWriter,
-    /// Guests are switched off.
+    /// The settings allow no guests.
     #[error("this server takes no guests; come with a token")]
     GuestsOff,
-    /// The invite does not open this share link.
+    /// The invite does not belong to this share link.
     #[error("the invite is not the one of this share link; copy the whole link again")]
     WrongInvite,
-    /// The writer cannot review their own text.
+    /// The caller is the writer, and a writer cannot become reviewer of the same document.
     #[error("you are the writer of this document")]
     AlreadyWriter,
-    /// The user has stored as much as a user may.
+    /// The user's quota is spent.
     #[error("you have as many {0} as you may; delete some first")]
     QuotaSpent(&'static str),
-    /// Somebody else reviews this already.
+    /// Another user is the reviewer already.
     #[error("somebody else is the reviewer of this share link")]
     ReviewerExists,
-    /// A review could not be made or changed.
+    /// A review could not be created or changed.
     #[error(transparent)]
     Review(#[from] ReviewError),
-    /// A version could not be had, made or restored.
+    /// A version could not be read, created or restored.
     #[error(transparent)]
     Version(#[from] VersionError),
-    /// Something about a live session or document failed.
+    /// A session or a room failed.
     #[error(transparent)]
     Session(#[from] SeatError),
-    /// `If-Match` names a version that there never was.
+    /// `If-Match` names a version that never existed.
     #[error("the tag in If-Match is not one of this resource's")]
     UnknownTag,
-    /// Too many requests.
+    /// The rate limit rejects the request.
     #[error("too many requests; try again later")]
     TooManyRequests {
-        /// When one more will be taken.
+        /// When the limit accepts the next request.
         retry_after: Duration,
     },
-    /// Something this server needs is away.
+    /// A dependency of the server is unavailable.
     #[error("unavailable: {0}")]
     Unavailable(String),
-    /// Not everything that this server needs is there.
+    /// At least one dependency of the server is down.
     #[error("down: {}", remedies(down))]
     NotReady {
-        /// What is down.
+        /// The findings of the probes.
         down: Vec<Finding>,
     },
-    /// Our fault.
+    /// A fault of the server.
     #[error("internal: {0}")]
     Internal(String),
 }
@@ -134,7 +134,7 @@ struct Problem {
 }
 
 impl ApiError {
-    /// Status, name and title.
+    /// The status, the name and the title of the failure.
     fn contract(&self) -> Contract {
         use StatusCode as Is;
         match self {
@@ -173,10 +173,10 @@ impl ApiError {
         }
     }
 
-    /// What the layer that gives up on slow answers is told to say.
+    /// The status of the timeout layer.
     pub(crate) const TOO_SLOW: StatusCode = StatusCode::SERVICE_UNAVAILABLE;
 
-    /// The error for a response that some layer made without a body of ours.
+    /// The error for a failed response that a layer made without a problem document.
     pub(crate) fn of_bare_status(status: StatusCode) -> Self {
         use StatusCode as Is;
         match status {
@@ -195,7 +195,7 @@ impl ApiError {
         }
     }
 
-    /// What RFC 6750 §3 has a client read: nothing without a token, else what is wrong with it.
+    /// The `WWW-Authenticate` of RFC 6750 §3: bare without a token, with the cause for a rejected token.
     fn challenge(&self) -> HeaderValue {
         let bare = HeaderValue::from_static("Bearer");
         let Self::TokenRefused(cause) = self else { return bare };
@@ -207,7 +207,7 @@ impl ApiError {
         if let Self::TooManyRequests { retry_after }
         | Self::Review(ReviewError::TooFast(retry_after)) = self
         {
-            // Rounded up: a client that comes back too soon is refused again.
+            // Rounded up: the limit would reject a client that retries too soon.
             return Some(retry_after.as_secs() + u64::from(retry_after.subsec_nanos() != 0));
         }
         let (status, _, _) = self.contract();
@@ -283,7 +283,7 @@ fn session_contract(error: &SeatError) -> Contract {
     }
 }
 
-/// Each behind the name of what it is for, in one line.
+/// Joins the remedies in one line, each behind the name of its probe.
 fn remedies(found: &[Finding]) -> String {
     let each: Vec<_> = found.iter().map(|it| format!("{}: {}", it.name, it.remedy)).collect();
     each.join("; ")
@@ -292,12 +292,12 @@ fn remedies(found: &[Finding]) -> String {
 impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
         let (status, name, title) = self.contract();
-        // A 5xx tells the client that we failed, not how.
+        // A 5xx reports that the server failed and hides the cause.
         let detail = status.is_client_error().then(|| self.to_string());
         let kind = format!("/problems/{name}");
         let mut problem =
             Problem { kind, title, status: status.as_u16(), detail, down: None, remedy: None };
-        // What an operator has to know is written so that anybody may.
+        // A remedy contains no secret, so every client may read it.
         if let Self::NotReady { down } = &self {
             problem.down = Some(down.iter().map(|it| it.name).collect());
             problem.remedy = Some(remedies(down));
@@ -310,7 +310,7 @@ impl IntoResponse for ApiError {
         if status == StatusCode::UNAUTHORIZED {
             headers.insert(WWW_AUTHENTICATE, self.challenge());
         }
-        // Logged once, where the request ends.
+        // `observe` logs the error once, at the end of the request.
         response.extensions_mut().insert(Arc::new(self));
         response
     }
@@ -325,7 +325,7 @@ impl From<RoomError> for ApiError {
 impl From<JsonRejection> for ApiError {
     fn from(rejection: JsonRejection) -> Self {
         match rejection {
-            // serde's words: they name the field and repeat only what the caller sent.
+            // serde's message names the field and repeats only the caller's own bytes.
             JsonRejection::JsonDataError(error) => Self::Invalid(error.body_text()),
             JsonRejection::JsonSyntaxError(error) => Self::Malformed(error.body_text()),
             JsonRejection::MissingJsonContentType(_) => Self::UnsupportedMediaType,
@@ -343,7 +343,7 @@ impl From<QueryRejection> for ApiError {
     }
 }
 
-/// An id that cannot be read names nothing.
+/// An id that cannot be parsed matches no resource.
 impl From<PathRejection> for ApiError {
     fn from(_: PathRejection) -> Self {
         Self::NotFound("thing")
@@ -383,7 +383,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_problem_is_typed_and_keeps_its_cause_for_the_log() {
+    fn a_problem_is_typed_and_its_cause_goes_to_the_log() {
         let retry_after = Duration::from_millis(1_200);
         let response = ApiError::TooManyRequests { retry_after }.into_response();
         assert_eq!(response.status(), StatusCode::TOO_MANY_REQUESTS);
@@ -394,7 +394,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_server_fault_keeps_its_detail_to_itself() {
+    async fn a_server_fault_has_no_detail_in_its_response() {
         let response = ApiError::Internal("disk sda1 is on fire".to_owned()).into_response();
         let body = axum::body::to_bytes(response.into_body(), 1_024).await.expect("a body");
         let problem: serde_json::Value = serde_json::from_slice(&body).expect("JSON");

@@ -1,4 +1,4 @@
-//! axum's extractors, failing in our words.
+//! Extractors of axum whose rejections are problem documents.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -12,26 +12,26 @@ use serde::de::{Deserialize, DeserializeOwned, Deserializer, MapAccess, Visitor}
 use crate::http::error::ApiError;
 use crate::http::response_budget::BodyCharge;
 
-/// The memory that a frame of a body takes beside its bytes: a client may send one byte a frame.
+/// Memory of a body's frame besides its bytes: a client may send one byte per frame.
 const FRAME_BYTES: u64 = 64;
 
-/// The longest body that a route takes, in bytes. The router puts it beside the request.
+/// Maximum length of a route's body in bytes. The router puts it into the request.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct BodyLimit(pub(crate) usize);
 
-/// The longest body that the server takes, in bytes: `limits.body_bytes`.
+/// Maximum length of any body in bytes: `limits.body_bytes`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct BodyMax(pub(crate) usize);
 
-/// A body that is a JSON object; failures are problem documents.
+/// A body that is a JSON object. Its rejection is a problem document.
 pub(crate) struct JsonBody<T>(pub(crate) T);
 
-/// The query; failures are problem documents.
+/// The query. Its rejection is a problem document.
 #[derive(FromRequestParts)]
 #[from_request(via(axum::extract::Query), rejection(ApiError))]
 pub(crate) struct Query<T>(pub(crate) T);
 
-/// Ids in the path; one that cannot be read is not found.
+/// Ids in the path. One that cannot be parsed is rejected as not found.
 #[derive(FromRequestParts)]
 #[from_request(via(axum::extract::Path), rejection(ApiError))]
 pub(crate) struct Path<T>(pub(crate) T);
@@ -51,8 +51,8 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for JsonBody<T> {
     }
 }
 
-/// Reads a body of at most `limit` bytes and charges each frame when it arrives. A body that announces
-/// more is rejected before it is read.
+/// Reads a body of at most `limit` bytes and charges each frame on arrival. It rejects a longer
+/// `Content-Length` before it reads the body.
 async fn read(body: Body, limit: usize, charge: Option<&BodyCharge>) -> Result<Bytes, ApiError> {
     let announced = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
     if limit < announced {
@@ -73,7 +73,7 @@ async fn read(body: Body, limit: usize, charge: Option<&BodyCharge>) -> Result<B
     Ok(whole.into())
 }
 
-/// A JSON object, and nothing else: serde would also take an array for a struct, field by field.
+/// A JSON object only: serde would also read a struct from an array, field by field.
 pub(crate) struct Object<T>(pub(crate) T);
 
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
@@ -96,8 +96,8 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for Fields<T> {
     }
 }
 
-/// The `limit` of a list: how many rows a page has. Read as text, so that all that is no such number
-/// is refused alike.
+/// The `limit` of a list: the rows of a page. The type reads it as text, so that every invalid number
+/// has the same rejection.
 #[derive(Debug, serde::Deserialize)]
 #[serde(transparent)]
 pub(crate) struct Limit(String);
@@ -106,7 +106,7 @@ impl Limit {
     /// The number of rows, at most `most`.
     pub(crate) fn rows(&self, most: u32) -> Result<u32, ApiError> {
         let is_number = !self.0.is_empty() && self.0.bytes().all(|byte| byte.is_ascii_digit());
-        // More digits than a number here has are more rows than a page has.
+        // A number with more digits than `u32` exceeds every page.
         match self.0.parse().unwrap_or(u32::MAX) {
             rows if is_number && rows != 0 => Ok(rows.min(most)),
             _ => Err(ApiError::Invalid("limit is a whole number, at least 1".to_owned())),

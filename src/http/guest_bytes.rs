@@ -1,7 +1,7 @@
-//! The store budgets of all addresses, for guests.
+//! The store budgets of guests, by address.
 //!
-//! The bound by address is for guests alone: a host application creates the documents of all its users
-//! from one address.
+//! Only guests have a limit by address: a host application creates the documents of all its users from
+//! one address.
 
 use std::collections::HashMap;
 use std::convert::Infallible;
@@ -19,7 +19,7 @@ use crate::http::error::ApiError;
 use crate::http::limit::{Peer, network};
 use crate::sessions::store_budget::StoreBudget;
 
-/// Charges what guests store. A cheap handle.
+/// Charges the bytes that guests store. Cloning it is cheap.
 #[derive(Clone)]
 pub struct GuestBytes(Arc<Inner>);
 
@@ -30,14 +30,14 @@ struct Inner {
 }
 
 impl GuestBytes {
-    /// Lets the guests of each address store so many bytes at once, and as many again in an hour.
+    /// Each address's guests store `per_hour` bytes at once, and as many again in an hour.
     #[must_use]
     pub fn new(per_hour: NonZeroU32) -> Self {
         let (clock, budgets) = (DefaultClock::default(), Mutex::default());
         Self(Arc::new(Inner { per_hour, clock, budgets }))
     }
 
-    /// The budget that pays for what a user stores. `None`: the user is no guest.
+    /// The budget that a user's stored bytes draw on. `None`: the user is no guest.
     pub(crate) fn budget_of(&self, identity: &Identity, peer: Peer) -> Option<StoreBudget> {
         if !identity.is_guest() {
             return None;
@@ -48,14 +48,14 @@ impl GuestBytes {
         Some(budget.or_insert_with(|| StoreBudget::new(*per_hour, clock)).clone())
     }
 
-    /// Removes the budgets that are full again and that no session holds; the upkeep calls it.
+    /// Removes the budgets that are full again and that no session uses. The upkeep task calls it.
     pub fn forget_idle(&self) {
         let mut budgets = self.0.budgets.lock().unwrap_or_else(PoisonError::into_inner);
         budgets.retain(|_, budget| !budget.is_unused());
     }
 }
 
-/// The budget that pays for what a request stores.
+/// The budget that a request's stored bytes draw on.
 pub(crate) struct Storing(Option<StoreBudget>);
 
 impl Storing {
@@ -63,7 +63,7 @@ impl Storing {
     ///
     /// # Errors
     ///
-    /// `TooManyRequests` when the budget has no room for it.
+    /// `TooManyRequests` when the budget rejects the bytes.
     pub(crate) fn charge(&self, bytes: usize) -> Result<(), ApiError> {
         let charged = self.0.as_ref().map_or(Ok(()), |budget| budget.charge(bytes));
         charged.map_err(|retry_after| ApiError::TooManyRequests { retry_after })

@@ -1,7 +1,7 @@
-//! Headers that every answer carries, errors included.
+//! Headers of every response, errors included.
 //!
-//! The pages run no inline script and load nothing from elsewhere. The one exception to "no inline
-//! style" is a nonce for the editor, which makes its style sheets itself.
+//! The pages run no inline script and load nothing from other origins. The only exception to "no inline
+//! style" is a nonce for the editor, which creates its style sheets itself.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ use crate::http::origin::{Origin, Origins};
 
 const OPENER_POLICY: HeaderName = HeaderName::from_static("cross-origin-opener-policy");
 
-/// What the headers say depends on where the server is reached. A cheap handle.
+/// The headers, which depend on the origins of the server. Cloning it is cheap.
 #[derive(Clone)]
 pub struct Policy(Arc<Inner>);
 
@@ -31,11 +31,11 @@ struct Inner {
 }
 
 impl Policy {
-    /// The policy of a server reached at `origins`.
+    /// The policy of a server that browsers reach at `origins`.
     #[must_use]
     pub fn new(origins: &Origins) -> Self {
-        // Named besides 'self', which not every browser takes to mean websockets too. The grammar
-        // of policies has no IPv6 addresses, and a browser complains about one.
+        // Websocket origins are named besides 'self', because not every browser includes them in it. The
+        // grammar of policies has no IPv6 addresses, and a browser reports one as an error.
         let sockets = origins.all().map(Origin::websocket).filter(|socket| !socket.contains('['));
         let connect =
             sockets.fold("'self'".to_owned(), |connect, socket| format!("{connect} {socket}"));
@@ -44,13 +44,13 @@ impl Policy {
         Self(Arc::new(Inner { connect, of_everything_else, is_secure }))
     }
 
-    /// Sets whatever was not set already of what every answer carries.
+    /// Sets each header of every response that the handler did not set.
     pub(crate) fn harden(&self, headers: &mut HeaderMap) {
         headers.reserve(5);
         let policy = headers.entry(CONTENT_SECURITY_POLICY);
         policy.or_insert_with(|| self.0.of_everything_else.clone());
         headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-        // An invite's page must not tell other sites where it is.
+        // The address of an invite's page must not reach other sites.
         headers.insert(REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
         headers.insert(OPENER_POLICY, HeaderValue::from_static("same-origin"));
         if self.0.is_secure {
@@ -65,8 +65,7 @@ impl Policy {
         self.with_style(&format!("'self' 'nonce-{}'", nonce.0), "'self'")
     }
 
-    /// The policy of the documentation's page, which styles its elements one by one and has its
-    /// icons in the style sheet.
+    /// The policy of the documentation's page, which has style attributes and `data:` icons.
     #[must_use]
     pub fn of_docs(&self) -> HeaderValue {
         self.with_style("'self' 'unsafe-inline'", "'self' data:")
@@ -83,33 +82,33 @@ fn policy(connect: &str, style: &str, image: &str) -> HeaderValue {
          connect-src {connect}; object-src 'none'; base-uri 'none'; frame-ancestors 'none'; \
          form-action 'self'"
     );
-    // Origins and nonces are ASCII; without the header a page would be less safe, not broken.
+    // Origins and nonces are ASCII, so this cannot fail; the fallback is the strictest policy.
     HeaderValue::try_from(policy).unwrap_or(HeaderValue::from_static("default-src 'none'"))
 }
 
-/// A number used once: it tells the page's own style sheets from injected ones.
+/// A number used once, which marks the page's own style sheets against injected ones.
 pub struct Nonce(String);
 
 impl Nonce {
-    /// 128 random bits.
+    /// Generates 128 random bits.
     ///
     /// # Errors
     ///
-    /// Fails when the system has no randomness to give.
+    /// Fails when the system returns no random bytes.
     pub fn generate() -> Result<Self, getrandom::Error> {
         let mut bytes = [0; 16];
         getrandom::fill(&mut bytes)?;
         Ok(Self(STANDARD.encode(bytes)))
     }
 
-    /// As it stands in the page.
+    /// The text in the page.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
 }
 
-/// Sets on each answer whatever its handler did not set itself.
+/// Adds the headers to each response.
 pub(crate) async fn harden(State(policy): State<Policy>, request: Request, next: Next) -> Response {
     let is_api = request.uri().path().starts_with("/api/");
     let mut response = next.run(request).await;

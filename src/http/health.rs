@@ -1,4 +1,4 @@
-//! Whether the server lives, whether it can serve, and its figures.
+//! Liveness, readiness, and the metrics endpoint.
 
 use std::collections::HashMap;
 use std::future::Future;
@@ -17,51 +17,51 @@ use tokio::time::{Instant, timeout};
 
 use crate::http::error::ApiError;
 
-/// A probe that takes longer counts as down.
+/// Time limit of a probe; a slower one counts as down.
 const PROBE_MAX: Duration = Duration::from_secs(2);
-/// How often an outage that lasts is logged. Load balancers probe every second, and a line for each
-/// probe would hide the others.
+/// Interval of the lines that report a lasting outage. Load balancers probe every second, and a line for
+/// each probe would hide others.
 const REMIND_EVERY: Duration = Duration::from_secs(60);
-/// How long a finding is served before it is looked for again: whoever asks often shall not make
-/// the server ask Redis as often.
+/// How long the server reuses a result. Frequent requests to `/readyz` must not become as many commands
+/// to Redis.
 const FINDING_KEPT: Duration = Duration::from_millis(500);
 
-/// What a stopping server says.
+/// The finding of a stopping server.
 const DRAINING: &str = "this server is about to stop: send requests to another one";
 
-/// A question that is answered with "it works", perhaps not as it should, or with why it does not.
+/// A check of a dependency: returns warnings if it works, or the cause of its failure.
 type Question =
     dyn Fn() -> Pin<Box<dyn Future<Output = Result<Vec<String>, Down>> + Send>> + Send + Sync;
 
-/// What is wrong with something and what to do about it, for whoever operates the server at night.
-/// Anybody may read it: no secrets, no addresses.
+/// A fault of a dependency and its remedy, for the operator. Every client may read it, so it contains no
+/// secrets and no addresses.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Finding {
-    /// Of what.
+    /// The name of the probe.
     pub name: &'static str,
-    /// What is wrong, a colon, what to do about it.
+    /// The fault, a colon, and the remedy.
     pub remedy: String,
 }
 
-/// Something does not work.
+/// A dependency does not work.
 #[derive(Clone, Debug)]
 pub struct Down {
-    /// In its own words, for the log.
+    /// The error of the dependency, for the log.
     pub cause: String,
-    /// In ours, for everybody: what is wrong, a colon, what to do about it.
+    /// The text for every client: the fault, a colon, and the remedy.
     pub remedy: String,
 }
 
-/// What was found of all that the server needs.
+/// The results of all probes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Findings {
-    /// What is down.
+    /// Dependencies that are down.
     pub down: Vec<Finding>,
-    /// What works, but not as it should.
+    /// Dependencies that work with a restriction.
     pub warnings: Vec<Finding>,
 }
 
-/// One thing that the server needs.
+/// The check of one dependency.
 #[derive(Clone)]
 pub struct Probe {
     name: &'static str,
@@ -69,7 +69,7 @@ pub struct Probe {
 }
 
 impl Probe {
-    /// A probe called `name`, which the outside may read.
+    /// A probe called `name`, which clients can read.
     pub fn new<Q, F>(name: &'static str, question: Q) -> Self
     where
         Q: Fn() -> F + Send + Sync + 'static,
@@ -78,7 +78,7 @@ impl Probe {
         Self { name, question: Arc::new(move || Box::pin(question())) }
     }
 
-    /// Whether it works; the cause why not is for the log.
+    /// Runs the check and records its findings. Returns the cause of a failure for the log.
     async fn ask(&self, findings: &mut Findings) -> Option<String> {
         let answer = timeout(PROBE_MAX, (self.question)()).await;
         let Down { cause, remedy } = match answer {
@@ -99,7 +99,7 @@ impl Probe {
     }
 }
 
-/// Everything that the server needs. A cheap handle.
+/// The probes of the server and their last results. Cloning it is cheap.
 #[derive(Clone)]
 pub struct Readiness(Arc<Inner>);
 
@@ -108,18 +108,18 @@ struct Inner {
     /// The server is about to close its listener.
     is_draining: AtomicBool,
     found: Mutex<Option<(Instant, Findings)>>,
-    /// Probes that fail, by name.
+    /// Failing probes by name.
     outages: Mutex<HashMap<&'static str, Outage>>,
 }
 
-/// A probe fails since then.
+/// The outage of one probe.
 struct Outage {
     since: Instant,
     logged_at: Instant,
 }
 
 impl Readiness {
-    /// Ready when all `probes` are.
+    /// Ready when all `probes` succeed.
     #[must_use]
     pub fn new(probes: Vec<Probe>) -> Self {
         Self(Arc::new(Inner {
@@ -130,12 +130,13 @@ impl Readiness {
         }))
     }
 
-    /// Not ready from now on, whatever the probes say: balancers send requests to other servers.
+    /// Marks the server as not ready regardless of its probes: balancers send requests to other servers.
+    /// servers.
     pub fn refuse(&self) {
         self.0.is_draining.store(true, Ordering::Release);
     }
 
-    /// What is down, and what is not as it should be.
+    /// Runs the probes, or returns a recent result.
     pub async fn look(&self) -> Findings {
         if self.0.is_draining.load(Ordering::Acquire) {
             let draining = Finding { name: "draining", remedy: DRAINING.to_owned() };
@@ -154,7 +155,7 @@ impl Readiness {
         findings
     }
 
-    /// Logs a probe that changes its state, and once a minute one that goes on failing.
+    /// Logs a probe that changes its state, and a lasting failure once a minute.
     fn note(&self, probe: &'static str, cause: Option<&str>) {
         let now = Instant::now();
         let mut outages = self.0.outages.lock().unwrap_or_else(PoisonError::into_inner);
@@ -190,7 +191,7 @@ pub(crate) async fn healthz() -> Response {
     (NOT_KEPT, Json(json!({ "status": "ok" }))).into_response()
 }
 
-/// `GET /readyz`: what it needs is there, or which of it is not, and what to do about that.
+/// `GET /readyz`: 200 if all probes succeed, else the findings with their remedies.
 pub(crate) async fn readyz(State(readiness): State<Readiness>) -> Response {
     let Findings { down, warnings } = readiness.look().await;
     if !down.is_empty() {
@@ -205,17 +206,17 @@ pub(crate) async fn readyz(State(readiness): State<Readiness>) -> Response {
 
 const NOT_KEPT: [(axum::http::HeaderName, &str); 1] = [(CACHE_CONTROL, "no-store")];
 
-/// Renders the figures, if they are kept.
+/// Renders the metrics, if they are enabled.
 #[derive(Clone)]
 pub struct Scrape(Option<Arc<dyn Fn() -> String + Send + Sync>>);
 
 impl Scrape {
-    /// Figures as `render` gives them.
+    /// Metrics as `render` returns them.
     pub fn new(render: impl Fn() -> String + Send + Sync + 'static) -> Self {
         Self(Some(Arc::new(render)))
     }
 
-    /// No figures.
+    /// Metrics are disabled.
     #[must_use]
     pub fn off() -> Self {
         Self(None)
@@ -234,7 +235,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn a_probe_that_does_not_answer_is_down() {
+    async fn a_probe_that_times_out_is_down() {
         let readiness = Readiness::new(vec![
             Probe::new("storage", || async { Ok(Vec::new()) }),
             Probe::new("locks", std::future::pending),

@@ -1,8 +1,8 @@
 //! The names under which the server answers, and the address of a client behind a proxy.
 //!
-//! A page of another site can give its own name the address of a local server (DNS rebinding). The
-//! browser then sends that name as `Host`. A server that knows its names therefore rejects others: one
-//! that listens on the loopback interface, and one with a `server.public_url`. An address in numbers
+//! A page of another site can resolve its own name to the address of a local server (DNS rebinding). The
+//! browser then sends that name as `Host`. A server that knows its names therefore rejects others. It
+//! knows them if it listens on the loopback interface or has a `server.public_url`. A numeric address
 //! always passes, because no page of another site has it as its origin.
 
 use std::fmt;
@@ -18,21 +18,21 @@ use axum::http::{HeaderMap, HeaderName, Version};
 use crate::http::error::ApiError;
 
 const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
-/// Addresses for load balancers and metrics, which may come under the name of a service. They hold
-/// nothing of a user.
+/// Addresses for load balancers and metrics, whose requests may carry the name of a service. Their
+/// responses contain no user data.
 const PROBES: [&str; 3] = ["/healthz", "/readyz", "/metrics"];
 
-/// The names under which the server answers. A cheap handle.
+/// The names under which the server answers. Cloning it is cheap.
 #[derive(Clone, Debug)]
 pub struct Hosts {
-    /// In lower case. None: the server does not know its names, and every one passes.
+    /// Names in lower case. `None`: the server does not know its names, and every name passes.
     names: Option<Arc<[String]>>,
-    /// Whether only programs of this host reach it.
+    /// Whether only programs of this host reach the server.
     is_local: bool,
 }
 
 impl Hosts {
-    /// The names of a server that listens at `listen`: that of `public`, if it has one, and `more`.
+    /// The names of a server that listens at `listen`: that of `public`, if any, and `more`.
     #[must_use]
     pub fn new(listen: SocketAddr, public: Option<&str>, more: &[String]) -> Self {
         let is_local = listen.ip().to_canonical().is_loopback();
@@ -45,7 +45,8 @@ impl Hosts {
     ///
     /// # Errors
     ///
-    /// [`ApiError::Malformed`]: there is none, or more than one. [`ApiError::WrongHost`]: another host.
+    /// [`ApiError::Malformed`]: the header is missing or repeated. [`ApiError::WrongHost`]: it names
+    /// another host.
     pub(crate) fn check(&self, request: &Request) -> Result<(), ApiError> {
         let mut hosts = request.headers().get_all(HOST).iter();
         let host = hosts.next();
@@ -76,7 +77,7 @@ fn is_one_of(names: &[String], name: &str) -> bool {
         || names.iter().any(|ours| ours.eq_ignore_ascii_case(name))
 }
 
-/// The host of `host[:port]`. None if it is neither a name nor an address.
+/// The host of `host[:port]`. `None` if it is neither a name nor an address.
 fn name_of(authority: &str) -> Option<&str> {
     let end = match authority.strip_prefix('[') {
         Some(rest) => rest.find(']')? + 2,
@@ -88,7 +89,7 @@ fn name_of(authority: &str) -> Option<&str> {
     (is_plain && !name.is_empty()).then_some(name)
 }
 
-/// Proxies whose `X-Forwarded-For` the server believes. A cheap handle.
+/// Proxies whose `X-Forwarded-For` the server trusts. Cloning it is cheap.
 #[derive(Clone, Debug, Default)]
 pub struct Proxies(Arc<Networks>);
 
@@ -96,12 +97,12 @@ pub struct Proxies(Arc<Networks>);
 struct Networks {
     /// Address and length of the prefix.
     trusted: Vec<(IpAddr, u32)>,
-    /// One line has said that a header was not believed.
+    /// Whether the log has reported an untrusted header.
     has_warned: AtomicBool,
 }
 
 impl Proxies {
-    /// Reads addresses and networks, divided by commas: `10.0.0.0/8, ::1`.
+    /// Parses addresses and networks, separated by commas: `10.0.0.0/8, ::1`.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let trusted = text.split(',').map(str::trim).filter(|part| !part.is_empty());
@@ -109,15 +110,15 @@ impl Proxies {
         Some(Self(Arc::new(Networks { trusted, has_warned: AtomicBool::new(false) })))
     }
 
-    /// Whether `address` is a trusted proxy's.
+    /// Whether `address` belongs to a trusted proxy.
     #[must_use]
     pub fn trusts(&self, address: IpAddr) -> bool {
         let address = address.to_canonical();
         self.0.trusted.iter().any(|(network, length)| is_within(address, *network, *length))
     }
 
-    /// The address of the client: the last one of `X-Forwarded-For` that is no trusted proxy's, if the
-    /// peer is one.
+    /// The address of the client. If the peer is a trusted proxy, it is the last address of
+    /// `X-Forwarded-For` that belongs to no trusted proxy.
     pub(crate) fn client(&self, peer: IpAddr, headers: &HeaderMap) -> IpAddr {
         if !headers.contains_key(FORWARDED_FOR) {
             return peer;
@@ -138,7 +139,7 @@ impl Proxies {
         client
     }
 
-    /// A proxy that is not trusted makes all of its users one address.
+    /// Warns once: behind an untrusted proxy all users share one address.
     fn warn_once(&self, peer: IpAddr) {
         let is_near = match peer.to_canonical() {
             IpAddr::V4(v4) => v4.is_loopback() || v4.is_private(),
@@ -154,7 +155,7 @@ impl Proxies {
     }
 }
 
-/// As [`Proxies::parse`] reads them.
+/// The form that [`Proxies::parse`] reads.
 impl fmt::Display for Proxies {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let shown = |(address, length): &(IpAddr, u32)| format!("{address}/{length}");
@@ -188,7 +189,7 @@ fn is_within(address: IpAddr, network: IpAddr, length: u32) -> bool {
     }
 }
 
-/// An address, perhaps with a port, as proxies write it.
+/// Parses an address with or without a port, as proxies write it.
 fn address_of(text: &str) -> Option<IpAddr> {
     let with_port = || text.parse::<SocketAddr>().ok().map(|address| address.ip());
     let in_brackets = || text.strip_prefix('[')?.strip_suffix(']')?.parse().ok();
@@ -240,7 +241,7 @@ mod tests {
         assert_eq!(client("10.1.2.3", &["203.0.113.9"]), "203.0.113.9");
         assert_eq!(client("::ffff:10.1.2.3", &["203.0.113.9:4711"]), "203.0.113.9");
         assert_eq!(client("203.0.113.1", &["203.0.113.9"]), "203.0.113.1");
-        // A client writes what it likes before the proxy's own word.
+        // A client may put any text before the address that the proxy appends.
         assert_eq!(client("10.1.2.3", &["1.1.1.1", "203.0.113.9, 10.9.9.9"]), "203.0.113.9");
         assert_eq!(client("10.1.2.3", &["junk"]), "10.1.2.3");
         assert_eq!(client("2001:db8::1", &["[2001:db8:7::5]"]), "2001:db8:7::5");

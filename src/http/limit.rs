@@ -1,10 +1,10 @@
-//! How often one person, or one address, may ask, and how often open a websocket: that costs a
-//! look at the locks and a transaction, where a request is mostly a look into the database.
+//! Rate limits of requests and of websockets, by user and by address. A websocket has a rate of its own:
+//! it costs a claim of a lock and a transaction, and a request mostly one read of the database.
 //!
-//! A request with a valid token is charged to its user and to its address, another one to its address
-//! alone: guests are free, so a bound by user bounds nothing (G17). Many users may share an address, so
-//! an address has more. The entry of guests has a rate of its own. The address is the one of the
-//! connection, or what a [trusted proxy](crate::http::host::Proxies) names.
+//! The server charges a request with a valid token to its user and to its address, any other request to
+//! its address alone. Guests are free, so a limit by user restricts no guest (G17). Many users may share
+//! an address, so an address has a higher rate. The entry of guests has a rate of its own. The address
+//! is that of the connection, or the one that a [trusted proxy](crate::http::host::Proxies) names.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::num::NonZeroU32;
@@ -22,7 +22,7 @@ use crate::domain::limits::{REFUSED_BEARERS_BURST, REFUSED_BEARERS_PER_SECOND};
 use crate::http::auth::caller::Presented;
 use crate::http::error::ApiError;
 
-/// How much more an address has than a person: a class room, an office.
+/// How many times the rate of a user an address has: a class room, an office.
 const PEOPLE_PER_ADDRESS: u32 = 10;
 
 /// The address at the other end of the connection.
@@ -35,38 +35,38 @@ impl Default for Peer {
     }
 }
 
-/// Requests on average and at once.
+/// A token bucket: requests on average and at once.
 #[derive(Clone, Copy, Debug)]
 pub struct Rate {
-    /// On average, each second.
+    /// Average per second.
     pub per_second: NonZeroU32,
-    /// At once.
+    /// Burst.
     pub burst: NonZeroU32,
 }
 
-/// Counts requests and joins. A cheap handle.
+/// Counts requests, joins and entries. Cloning it is cheap.
 #[derive(Clone)]
 pub struct Limiter(Arc<Both>);
 
 struct Both {
     requests: Buckets,
     joins: Buckets,
-    /// Bearer tokens that are not valid, by address.
+    /// Invalid bearer tokens, by address.
     refused_bearers: DefaultKeyedRateLimiter<IpAddr>,
     /// New guests, by address.
     entries: DefaultKeyedRateLimiter<IpAddr>,
     clock: DefaultClock,
 }
 
-/// What each has left of one kind.
+/// The buckets of one kind of request.
 struct Buckets {
     users: DefaultKeyedRateLimiter<UserId>,
     addresses: DefaultKeyedRateLimiter<IpAddr>,
 }
 
 impl Limiter {
-    /// Lets each person have these requests and joins, and each address ten times as many. An address
-    /// has the `entries` of guests as they are.
+    /// Grants each user these requests and joins, and each address ten times as many. An address has the
+    /// `entries` of guests as they are.
     #[must_use]
     pub fn new(requests: Rate, joins: Rate, entries: Rate) -> Self {
         let (requests, joins) = (Buckets::new(requests), Buckets::new(joins));
@@ -82,17 +82,17 @@ impl Limiter {
     ///
     /// # Errors
     ///
-    /// How long to wait until one more is taken.
+    /// The time until the limit accepts the next request.
     pub(crate) fn check(&self, presented: &Presented, peer: Peer) -> Result<(), Duration> {
         let user = presented.user();
         self.wait(self.0.requests.check(user, peer))
     }
 
-    /// Counts one bearer token that is not valid: it may be a guess of the admin token.
+    /// Counts one invalid bearer token, which may be a guess of the admin token.
     ///
     /// # Errors
     ///
-    /// How long to wait until one more is verified.
+    /// The time until the limit accepts the next attempt.
     pub(crate) fn check_refused_bearer(&self, peer: Peer) -> Result<(), Duration> {
         self.wait(self.0.refused_bearers.check_key(&network(peer.0)).err())
     }
@@ -101,7 +101,7 @@ impl Limiter {
     ///
     /// # Errors
     ///
-    /// How long to wait until one more is taken.
+    /// The time until the limit accepts the next entry.
     pub(crate) fn check_entry(&self, peer: Peer) -> Result<(), Duration> {
         self.wait(self.0.entries.check_key(&network(peer.0)).err())
     }
@@ -110,13 +110,13 @@ impl Limiter {
         refused.map_or(Ok(()), |until| Err(until.wait_time_from(self.0.clock.now())))
     }
 
-    /// Counts one websocket of an address and, with a valid token, of a user. False if there were too
-    /// many of late.
+    /// Counts one websocket of an address and, with a valid token, of a user. Returns false above the
+    /// rate.
     pub(crate) fn may_join(&self, user: Option<&UserId>, peer: Peer) -> bool {
         self.0.joins.check(user, peer).is_none()
     }
 
-    /// Forgets who has not asked for a while; owed now and then, or memory grows with every name.
+    /// Removes full buckets. The upkeep task calls it, or memory would grow with every user and address.
     pub fn forget_the_quiet(&self) {
         for buckets in [&self.0.requests, &self.0.joins] {
             buckets.users.retain_recent();
@@ -139,7 +139,8 @@ impl Buckets {
     }
 
     fn check(&self, user: Option<&UserId>, peer: Peer) -> Option<NotUntil<QuantaInstant>> {
-        // The user first: what a user's own bucket rejects takes nothing from the others at the address.
+        // The user's bucket comes first: a request that it rejects takes nothing from other users of the
+        // address.
         user.and_then(|user| self.users.check_key(user).err())
             .or_else(|| self.addresses.check_key(&network(peer.0)).err())
     }
@@ -158,7 +159,7 @@ pub(crate) async fn by_address(
     }
 }
 
-/// One customer's worth of addresses: IPv6 is handed out by the /64.
+/// The address of one customer: providers assign IPv6 by the /64.
 pub(crate) fn network(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V4(v4) => IpAddr::V4(v4),
@@ -179,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_that_asks_too_often_is_told_when_to_come_back() {
+    fn an_address_above_its_rate_gets_a_retry_after() {
         let limiter = limiter(2);
         let peer = Peer(IpAddr::V4(Ipv4Addr::LOCALHOST));
         for _ in 0..20 {
@@ -202,13 +203,13 @@ mod tests {
     }
 
     #[test]
-    fn g13_who_joins_too_often_is_refused_and_may_still_ask_and_others_may_join() {
+    fn g13_a_user_above_the_join_rate_may_still_send_requests_and_others_may_join() {
         let (limiter, peer) = (limiter(3), Peer::default());
         let (kim, lee) = (UserId::generate(), UserId::generate());
         assert!((0..3).all(|_| limiter.may_join(Some(&kim), peer)));
         assert!(!limiter.may_join(Some(&kim), peer));
         assert!(limiter.may_join(Some(&lee), peer));
-        // Four joins with a token are charged to the address as well.
+        // The limiter charges four joins with a token to the address as well.
         assert!((4..30).all(|_| limiter.may_join(None, peer)));
         assert!(!limiter.may_join(None, peer));
         assert_eq!(limiter.check(&Presented::Nothing, peer), Ok(()));

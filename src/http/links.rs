@@ -1,4 +1,4 @@
-//! `/api/share-links`: the one live invitation to work on a document.
+//! `/api/share-links`: a document's only valid invitation.
 
 use axum::Json;
 use axum::extract::State;
@@ -22,10 +22,10 @@ use crate::sharing::Sharing;
 use crate::sharing::invite::Invite;
 use crate::storage::links::{Found, ShareLink};
 
-/// Rows of a page when the caller does not say, and most rows of a page: the start page shows all.
+/// Default and maximum of rows on a page: the start page lists all.
 const ROWS_MAX: u32 = 200;
 
-/// The routes.
+/// Adds the routes.
 pub(crate) fn routes(routes: Routes) -> Routes {
     routes
         .post("/api/documents/{id}/share-link", share)
@@ -35,7 +35,7 @@ pub(crate) fn routes(routes: Routes) -> Routes {
         .post("/api/share-links/{id}/join", join)
 }
 
-/// A share link on the wire.
+/// A share link as JSON.
 #[derive(Serialize)]
 struct LinkBody {
     id: ShareLinkId,
@@ -47,13 +47,13 @@ struct LinkBody {
     rest: Rest,
 }
 
-/// What else is told depends on what was asked.
+/// The part of the response that depends on the request.
 #[derive(Serialize)]
 #[serde(rename_all = "snake_case")]
 enum Rest {
-    /// What opens it: only for the writer, only when asked for.
+    /// The secret that opens the link: only for the writer, and only on demand.
     Invite(InviteBody),
-    /// Who sits where; `null` when that cannot be told now.
+    /// The session in each seat; `null` if Redis does not answer.
     Seats(Option<SeatsView>),
 }
 
@@ -64,8 +64,8 @@ struct InviteBody {
 }
 
 impl InviteBody {
-    /// The invite stands behind the `#`: browsers keep that to themselves, so it is in no log and
-    /// in no `Referer`.
+    /// The invite stands behind the `#`: browsers send no fragment, so no log and no `Referer` contains
+    /// it.
     fn new(origins: &Origins, link: ShareLinkId, invite: &Invite) -> Self {
         let token = invite.as_str();
         Self { token: token.to_owned(), url: format!("{}/s/{link}#{token}", origins.own()) }
@@ -109,7 +109,7 @@ async fn share(
     Ok((status, location, Json(body)).into_response())
 }
 
-/// `GET /api/share-links`: where the caller writes or reviews, newest first.
+/// `GET /api/share-links`: the links in which the caller writes or reviews, newest first.
 async fn list(
     State(sharing): State<Sharing>,
     State(sessions): State<Sessions>,
@@ -120,9 +120,9 @@ async fn list(
     let mut links = sharing.links_of(&caller.user().id, &asked.page()).await?;
     let next_cursor = asked.cut(&mut links, ShareLink::cursor);
     let ids: Vec<_> = links.iter().map(|link| link.id).collect();
-    // A start page without the chairs is better than none.
+    // A start page without the occupancy of seats is better than none.
     let seats = sessions.seats_of(&ids).await.inspect_err(|error| {
-        tracing::warn!(%error, "who sits where cannot be told");
+        tracing::warn!(%error, "the occupancy of seats is unavailable");
     });
     let mut seats = seats.unwrap_or_default().into_iter();
     let body = |link| LinkBody::new(link, Rest::Seats(seats.next()));

@@ -1,10 +1,9 @@
-//! The edge: REST, pages, who is asking, and the sockets underneath. The only module that knows
-//! axum.
+//! HTTP: REST, pages, authentication, and the upgrade to websockets. The only module that uses axum.
 //!
-//! From the outside in, a request passes: the headers that every answer carries, the count, the
-//! words for bare failures, the net for panics, the clock, and, on the way to `/api`
-//! and `/ws`, the look at its token and at how often it came. Only then does a handler see it. What
-//! is plainly a socket goes a shorter way ([`ws::upgrade`]).
+//! A request passes these layers from the outside in: response headers, metrics, problem documents for
+//! bare failures, the panic handler, the timeout. On the way to `/api` and `/ws` it also passes the
+//! verification of its token and the rate limit. Then the handler runs. The server answers a plain
+//! websocket request without these layers ([`ws::upgrade`]).
 
 pub mod access;
 pub mod auth;
@@ -67,43 +66,43 @@ use crate::seats::Sessions;
 use crate::sharing::Sharing;
 use crate::versions::Versions;
 
-/// Longest time from the end of a request's head to the beginning of its answer.
+/// Time limit from the end of a request's head to the beginning of its response.
 const ANSWER_MAX: Duration = Duration::from_secs(30);
 
-/// What handlers may reach. Each asks for the part it needs, not for all.
+/// The state of the handlers. Each handler extracts only the part that it uses.
 #[derive(Clone, FromRef)]
 pub struct HttpState {
-    /// Signs and checks tokens.
+    /// Signs and verifies tokens.
     pub tokens: Tokens,
-    /// Guests and the admin token.
+    /// Policy of guests, and the admin token.
     pub gate: Gate,
-    /// Who asks too often.
+    /// Rate limits.
     pub limiter: Limiter,
-    /// What the server holds in memory for clients.
+    /// Bytes that the server holds in memory for clients.
     pub budget: ByteBudget,
-    /// Whose pages are ours.
+    /// The server's own origins.
     pub origins: Origins,
-    /// Under which names the server answers.
+    /// The names under which the server answers.
     pub hosts: Hosts,
-    /// Proxies that name the client.
+    /// Proxies whose `X-Forwarded-For` the server trusts.
     pub proxies: Proxies,
-    /// What pages may load.
+    /// Response headers, with the content security policy.
     pub policy: Policy,
     /// Documents and share links.
     pub sharing: Sharing,
-    /// Whether the server can serve.
+    /// Probes of the dependencies.
     pub readiness: Readiness,
-    /// The figures.
+    /// The metrics endpoint.
     pub scrape: Scrape,
-    /// The live sessions.
+    /// Seats and sessions.
     pub sessions: Sessions,
-    /// The reviews.
+    /// Reviews.
     pub reviews: Reviews,
-    /// The histories of the documents.
+    /// Versions of the documents.
     pub versions: Versions,
-    /// Who knocks at taken seats.
+    /// Delays of repeated claims of a held seat.
     pub tarpit: Tarpit,
-    /// What guests store.
+    /// Store budgets of guests.
     pub guest_bytes: GuestBytes,
     /// Security events in the log.
     pub security_log: SecurityLog,
@@ -139,7 +138,7 @@ fn router(state: HttpState, body_bytes: usize) -> Router {
         .with_state(state)
 }
 
-/// Addresses that look at the token and count.
+/// Routes that verify the token and count the request.
 fn guarded() -> Routes {
     let entry = Routes::default()
         .get("/api/auth", auth::guest::entry)
@@ -149,7 +148,7 @@ fn guarded() -> Routes {
     admin::routes(links::routes(versions::routes(documents::routes(entry))))
 }
 
-/// What people do together: reviews, and the socket.
+/// Routes of reviews, and of the websocket.
 fn reviewing() -> Routes {
     const ALL: &str = "/api/share-links/{id}/reviews";
     const ONE: &str = "/api/share-links/{id}/reviews/{rid}";
@@ -167,18 +166,18 @@ fn reviewing() -> Routes {
         .get(request_log::SOCKET, ws::connect)
 }
 
-/// Addresses for machines that have no token.
+/// Routes for programs without a token.
 fn open() -> Routes {
     Routes::default().get("/metrics", health::metrics).get("/openapi.json", openapi::openapi)
 }
 
-/// Addresses for load balancers. No limit counts them: many probes may share an address, and the
+/// Routes for load balancers. No rate limit counts them: many probes may share an address, and the
 /// server answers each from memory.
 fn probes() -> Routes {
     Routes::default().get("/healthz", health::healthz).get("/readyz", health::readyz)
 }
 
-/// Addresses for people.
+/// Pages and their files.
 fn pages() -> Router<HttpState> {
     Router::new()
         .route("/", get(assets::start_page))

@@ -1,8 +1,7 @@
 //! `/openapi.json`, the contract for programs, and `/docs`, which shows it.
 //!
-//! The document is written by hand beside the routes; a test holds one against the other, both
-//! ways. The files of `/docs` are compressed in the binary; a client that does not take gzip has them
-//! unpacked.
+//! The document is written by hand beside the routes. A test compares both, in both directions. The
+//! files of `/docs` are compressed in the binary; the server unpacks them for a client without gzip.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -24,7 +23,7 @@ use crate::http::{assets, compressed_assets};
 /// The `OpenAPI` document.
 pub(crate) const OPENAPI: &str = include_str!("openapi.json");
 
-/// The documentation asks nobody else: no online validator.
+/// The documentation calls no online validator.
 static CONFIG: LazyLock<Arc<Config<'static>>> =
     LazyLock::new(|| Arc::new(Config::new(["/openapi.json"]).validator_url("none")));
 
@@ -39,7 +38,7 @@ pub(crate) async fn openapi(headers: HeaderMap) -> Response {
     }
 }
 
-/// `GET /docs`: its files are beside it, so its address ends with a slash.
+/// `GET /docs`: redirects to the address with a slash, because its files are relative to it.
 pub(crate) async fn redirect() -> Redirect {
     Redirect::permanent("/docs/")
 }
@@ -89,7 +88,7 @@ fn serve(name: &str, policy: &Policy, asked: &HeaderMap) -> Result<Response, Api
     Ok((tagged, kind, whole).into_response())
 }
 
-/// A weak tag of a gzip file: its last eight bytes are the checksum and the length of the whole.
+/// A weak tag of a gzip file: its last eight bytes are checksum and length of the original.
 fn tag(packed: &[u8]) -> String {
     let end = packed.last_chunk::<8>().copied().unwrap_or_default();
     let digits = end.iter().fold(String::new(), |mut digits, byte| {

@@ -1,4 +1,4 @@
-//! The `OpenAPI` document and the route table say the same.
+//! The `OpenAPI` document and the route table agree.
 
 use std::collections::BTreeSet;
 

@@ -1,8 +1,8 @@
-//! Origins: where a page came from, and whether it may use the cookie.
+//! Origins: the site of the page that sent a request, and whether it may use the cookie.
 //!
-//! A browser sends the cookie with requests that other sites' pages make it send. What they cannot
-//! forge is the `Origin` header, so an unsafe request by cookie, and every websocket handshake that
-//! says where it comes from, must name one of ours. Origins are compared as origins, never as
+//! A browser adds the cookie to requests that pages of other sites cause. Those pages cannot forge the
+//! `Origin` header. An unsafe request with a cookie must therefore name one of the server's origins, and
+//! so must every websocket handshake with an `Origin`. The comparison is of whole origins, never of
 //! prefixes: `https://galley.example.evil.com` is not `https://galley.example`.
 
 use std::fmt;
@@ -12,7 +12,7 @@ use std::sync::Arc;
 use axum::http::HeaderMap;
 use axum::http::header::ORIGIN;
 
-/// Scheme, host and port, in lower case, without the scheme's own port.
+/// Scheme, host and port, in lower case, without the scheme's default port.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Origin {
     is_secure: bool,
@@ -20,7 +20,7 @@ pub struct Origin {
 }
 
 impl Origin {
-    /// Reads `https://host[:port]`, with nothing after it.
+    /// Parses `https://host[:port]`, with nothing after it.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let text = text.to_ascii_lowercase();
@@ -38,8 +38,8 @@ impl Origin {
         Some(Self { is_secure, authority })
     }
 
-    /// The origin of a server that listens at `address` and was told no other. An address that
-    /// means all interfaces is not one to open, so it becomes `localhost`.
+    /// The origin of a server that listens at `address` and has no `public_url`. A browser cannot open
+    /// the address of all interfaces, so that becomes `localhost`.
     #[must_use]
     pub fn of_listener(address: SocketAddr) -> Self {
         let host = if address.ip().is_unspecified() {
@@ -57,13 +57,13 @@ impl Origin {
         Self { is_secure: false, authority: host + &port }
     }
 
-    /// Whether pages of this origin came over TLS.
+    /// Whether browsers reach this origin by TLS.
     #[must_use]
     pub fn is_secure(&self) -> bool {
         self.is_secure
     }
 
-    /// The same place for websockets, as `connect-src` names it.
+    /// The origin of websockets, as `connect-src` names it.
     #[must_use]
     pub fn websocket(&self) -> String {
         let scheme = if self.is_secure { "wss" } else { "ws" };
@@ -78,7 +78,7 @@ impl fmt::Display for Origin {
     }
 }
 
-/// The host and the port of an authority without user info, path or anything else.
+/// Host and port of an authority without user info, path or other parts.
 fn split_port(authority: &str) -> Option<(&str, Option<u16>)> {
     let (host, port) = match authority.strip_prefix('[') {
         Some(v6) => {
@@ -104,18 +104,18 @@ fn split_port(authority: &str) -> Option<(&str, Option<u16>)> {
     }
 }
 
-/// What the `Origin` header of a request says.
+/// The result of the check of a request's `Origin`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OriginCheck {
-    /// No header: not a browser's cross-site request, but no proof of anything either.
+    /// No header: a browser adds it to every cross-site request, but another client may omit it.
     Missing,
-    /// One of ours.
+    /// One of the server's origins.
     Ours,
-    /// Somebody else's, or unreadable, or `null`.
+    /// A foreign origin, an unreadable one, or `null`.
     Foreign,
 }
 
-/// The origins whose pages are ours. The first is the one that links are made with.
+/// The server's origins. The first is the base of links.
 #[derive(Clone, Debug)]
 pub struct Origins {
     own: Origin,
@@ -129,8 +129,8 @@ impl Origins {
         Self { own, aliases: Arc::new([]) }
     }
 
-    /// Those of a server that was told no `public_url`: the address it listens at and, if that is
-    /// on the local host, the local host's other names, because people type `localhost`.
+    /// The origins of a server without a `public_url`: the address it listens at and, on the loopback
+    /// interface, the local host's other names, because users type `localhost`.
     #[must_use]
     pub fn of_listener(address: SocketAddr) -> Self {
         let own = Origin::of_listener(address);
@@ -144,7 +144,7 @@ impl Origins {
         Self { own, aliases: aliases.collect() }
     }
 
-    /// The origin for links, and the one that decides over TLS.
+    /// The origin of links, which also decides whether cookies are `Secure`.
     #[must_use]
     pub fn own(&self) -> &Origin {
         &self.own
@@ -156,7 +156,7 @@ impl Origins {
         std::iter::once(&self.own).chain(others)
     }
 
-    /// Holds the `Origin` header of a request against ours.
+    /// Checks the `Origin` header of a request.
     #[must_use]
     pub fn check(&self, headers: &HeaderMap) -> OriginCheck {
         let mut values = headers.get_all(ORIGIN).iter();
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn two_origin_headers_are_one_too_many() {
+    fn two_origin_headers_are_refused() {
         let mut headers = HeaderMap::new();
         headers.append(ORIGIN, "https://good.example".parse().expect("a header"));
         headers.append(ORIGIN, "https://evil.example".parse().expect("a header"));

@@ -1,4 +1,4 @@
-//! Lists that come page by page: `limit` and `cursor`, and where the next page begins.
+//! Pagination: `limit` and `cursor`, and the start of the next page.
 
 use std::str::FromStr;
 
@@ -8,21 +8,21 @@ use crate::http::error::ApiError;
 use crate::http::extract::Limit;
 use crate::storage::pagination::{Cursor, Page};
 
-/// Which part of a list is asked for.
+/// The query of a list.
 #[derive(Deserialize)]
 pub(crate) struct PageQuery {
     limit: Option<Limit>,
     cursor: Option<String>,
 }
 
-/// The same, understood.
+/// The query, parsed.
 pub(crate) struct Asked<Id> {
     limit: u32,
     before: Option<Cursor<Id>>,
 }
 
 impl PageQuery {
-    /// `default` rows when nothing is said, and at most `most`.
+    /// Parses the query: `default` rows without a limit, and at most `most`.
     pub(crate) fn asked<Id: FromStr>(self, default: u32, most: u32) -> Result<Asked<Id>, ApiError> {
         let limit = self.limit.map_or(Ok(default), |limit| limit.rows(most))?;
         let before = self.cursor.map(|cursor| cursor.parse()).transpose();
@@ -32,12 +32,12 @@ impl PageQuery {
 }
 
 impl<Id: Copy + std::fmt::Display> Asked<Id> {
-    /// What to read: one more than asked for tells whether there is another page.
+    /// The page to read. Its extra row shows whether a next page exists.
     pub(crate) fn page(&self) -> Page<Id> {
         Page { limit: self.limit + 1, before: self.before }
     }
 
-    /// Takes off that one; gives where the next page begins, if there is one.
+    /// Removes the extra row, and returns the cursor of the next page if there was one.
     pub(crate) fn cut<T>(
         &self,
         rows: &mut Vec<T>,

@@ -1,6 +1,7 @@
-//! Every request is counted, timed and, if it failed through our fault, logged: here and only here.
+//! Counts and times every request, and logs each failure of the server. No other module does.
 //!
-//! Labels and logs name the route, never the path: a path holds ids, a query may hold a token.
+//! Labels and log lines name the route, never the path: a path contains ids, and a query may contain a
+//! token.
 
 use std::any::Any;
 use std::sync::{Arc, LazyLock};
@@ -15,12 +16,12 @@ use tracing::Instrument;
 
 use crate::http::error::{ApiError, PROBLEM_JSON};
 
-/// The route of whatever matched none: pages, files and the curious.
+/// The route of requests that matched none: pages, files and unknown addresses.
 const UNMATCHED: &str = "other";
-/// The route of sockets.
+/// The route of websockets.
 pub(crate) const SOCKET: &str = "/ws/share-links/{id}/{role}";
 
-/// Counts, times and logs.
+/// Counts, times and logs a request.
 pub(crate) async fn observe(request: Request, next: Next) -> Response {
     let started_at = Instant::now();
     let method = method_name(request.method());
@@ -36,9 +37,9 @@ pub(crate) async fn observe(request: Request, next: Next) -> Response {
     response
 }
 
-/// The same for a socket that was opened, or was not, past the router.
+/// The same for a websocket request that bypassed the router, whether or not it was upgraded.
 pub(crate) fn socket(response: &Response, started_at: Instant) {
-    /// Looked up once: thousands are opened at the same moment.
+    /// Cached handles: thousands of sockets open at the same moment.
     static OPENED: LazyLock<Figures> =
         LazyLock::new(|| figures("GET", SOCKET, StatusCode::SWITCHING_PROTOCOLS));
     let status = response.status();
@@ -60,7 +61,7 @@ pub(crate) fn rejected(method: &Method, response: &Response) {
     figures(method_name(method), UNMATCHED, response.status()).requests.increment(1);
 }
 
-/// The figures of requests that were answered alike.
+/// Metric handles for requests of the same labels.
 struct Figures {
     requests: metrics::Counter,
     seconds: metrics::Histogram,
@@ -78,7 +79,7 @@ fn figures(method: &'static str, route: &str, status: StatusCode) -> Figures {
 fn log(response: &Response) {
     let status = response.status();
     match response.extensions().get::<Arc<ApiError>>() {
-        // The probes of readiness log their changes of state themselves.
+        // `Readiness` logs changes of state itself.
         Some(error) if matches!(**error, ApiError::NotReady { .. }) => {
             tracing::debug!(status = status.as_u16(), %error, "not ready");
         }
@@ -90,7 +91,7 @@ fn log(response: &Response) {
     }
 }
 
-/// A method anybody may invent is not a label.
+/// A client may invent methods, so an unknown method is no label.
 fn method_name(method: &Method) -> &'static str {
     match *method {
         Method::GET => "GET",
@@ -104,7 +105,7 @@ fn method_name(method: &Method) -> &'static str {
     }
 }
 
-/// Gives failed answers that some layer made without our words the form of all others.
+/// Replaces a failed response without a body by a problem document.
 pub(crate) async fn explain(request: Request, next: Next) -> Response {
     let bare = next.run(request).await;
     let status = bare.status();
@@ -113,7 +114,7 @@ pub(crate) async fn explain(request: Request, next: Next) -> Response {
         return bare;
     }
     let mut problem = ApiError::of_bare_status(status).into_response();
-    // What the layer knew better stays: Allow, Retry-After.
+    // Headers of the layer stay: Allow, Retry-After.
     for (name, value) in bare.headers() {
         if name.as_str() == "allow" || name.as_str() == "retry-after" {
             problem.headers_mut().insert(name, value.clone());
@@ -122,7 +123,7 @@ pub(crate) async fn explain(request: Request, next: Next) -> Response {
     problem
 }
 
-/// Answers for a handler that panicked.
+/// The response after a panic of a handler.
 #[expect(clippy::needless_pass_by_value, reason = "the layer hands the panic over")]
 pub(crate) fn after_panic(panic: Box<dyn Any + Send + 'static>) -> Response {
     let words = panic.downcast_ref::<&str>().map(|words| (*words).to_owned());
@@ -156,7 +157,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn g12_a_panic_is_an_answer_that_says_nothing_of_the_inside() {
+    async fn g12_a_panic_is_a_response_that_hides_its_cause() {
         let (status, problem) = ask("/panics").await;
         assert_eq!(status, StatusCode::INTERNAL_SERVER_ERROR);
         assert_eq!(problem["type"], "/problems/internal");
@@ -164,7 +165,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_failure_without_words_is_given_some() {
+    async fn a_bare_failure_becomes_a_problem_document() {
         assert_eq!(ask("/nowhere").await.1["type"], "/problems/not-found");
         assert_eq!(ask("/teapot").await.1["status"], 400);
     }

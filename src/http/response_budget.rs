@@ -1,9 +1,10 @@
-//! Large responses on their way out, and the charge of what a request holds.
+//! Charges large responses until they are sent, and the bytes that a request holds.
 //!
-//! A response is in memory until the client has read it, and a client may read slowly. The server charges
-//! a large one to the [budget](crate::http::byte_budget) and hands it on in pieces, so that the charge lasts
-//! until the last piece is out. [`JsonBody`](crate::http::extract::JsonBody) charges the bytes of a request
-//! body to the charge that this file puts beside the request; it lasts until the handler is done.
+//! A response is in memory until the client has read it, and a client may read slowly. The server
+//! charges a large response to the [budget](crate::http::byte_budget) and sends it in pieces, so that
+//! the charge lasts until the last piece is sent. [`JsonBody`](crate::http::extract::JsonBody) adds the
+//! bytes of a request body to the charge that this layer puts into the request; that charge lasts until
+//! the handler returns.
 
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -21,12 +22,12 @@ use crate::http::byte_budget::{ByteBudget, Charge, OverBudget, Payer};
 use crate::http::error::ApiError;
 use crate::http::limit::Peer;
 
-/// From here on a response is large: what the kernel does not take at once.
+/// A response of this size is large: the kernel's socket buffer does not accept it at once.
 const LARGE_BYTES: u64 = 64 * 1_024;
-/// A piece of one.
+/// Bytes of a piece.
 const PIECE_BYTES: usize = 64 * 1_024;
 
-/// The charge of a request's body. A cheap handle.
+/// The charge of a request's body. Cloning it is cheap.
 #[derive(Clone)]
 pub(crate) struct BodyCharge(Arc<Mutex<Charge>>);
 
@@ -37,7 +38,7 @@ impl BodyCharge {
     }
 }
 
-/// Charges what a request and its response hold.
+/// Charges the bytes that a request and its response hold.
 pub(crate) async fn charge(
     State(budget): State<ByteBudget>,
     mut request: Request,
@@ -57,7 +58,7 @@ pub(crate) async fn charge(
         return ApiError::from(over).into_response();
     }
     let (mut head, body) = response.into_parts();
-    // It is in memory already, in one piece.
+    // The body is in memory already, in one piece.
     let Ok(whole) = to_bytes(body, usize::MAX).await else {
         return ApiError::Internal("an answer could not be read".to_owned()).into_response();
     };
@@ -65,7 +66,7 @@ pub(crate) async fn charge(
     Response::from_parts(head, pieces(whole, charge))
 }
 
-/// The same, piece by piece, and its charge with it.
+/// Sends the body piece by piece, together with its charge.
 fn pieces(whole: Bytes, charge: Charge) -> Body {
     let pieces = stream::unfold((whole, charge), |(mut rest, charge)| async {
         let piece = rest.split_to(PIECE_BYTES.min(rest.len()));

@@ -20,10 +20,10 @@ use crate::reviews::{Draft, Reviews, Revision};
 use crate::sharing::Sharing;
 use crate::storage::pagination::InvalidCursor;
 
-/// A page of reviews is charged before the server reads it: what it may hold.
+/// The server charges a page of reviews before it reads it, at the maximum size.
 const PAGE_BYTES: u64 = REVIEW_PAGE_BYTES_MAX.unsigned_abs();
 
-/// A review and the link it belongs to.
+/// A review and its share link.
 type Place = (ShareLinkId, ReviewId);
 
 #[derive(Deserialize)]
@@ -39,7 +39,7 @@ pub(crate) struct NewReview {
 pub(crate) struct Changes {
     #[serde(default)]
     body: Option<String>,
-    /// Absent: leave it. `null`: there is none any more.
+    /// Absent: unchanged. `null`: removes the suggestion.
     #[serde(default, deserialize_with = "present")]
     suggestion: Option<Option<String>>,
 }
@@ -49,7 +49,7 @@ pub(crate) struct NewReply {
     body: String,
 }
 
-/// Which part of the list; without a limit, as much as a page may hold.
+/// The query of the list; without a limit, as many rows as a page holds.
 #[derive(Deserialize)]
 pub(crate) struct ListQuery {
     limit: Option<Limit>,
@@ -62,7 +62,7 @@ struct ReviewList {
     next_cursor: Option<String>,
 }
 
-/// A new reply, and the review as it is with it.
+/// A new reply, and the review that contains it.
 #[derive(Serialize)]
 struct Replied {
     #[serde(flatten)]
@@ -214,10 +214,10 @@ async fn decide(
     Ok(tagged(reviews.decide(caller.user(), place, decision, expected).await?))
 }
 
-/// The version that `If-Match` asks for; `*` and no header ask for any.
+/// The version that `If-Match` requires; `*` and a missing header require none.
 ///
-/// Of a list of tags one may match (RFC 9110 §13.1.1). As a version is never given twice, the
-/// highest is the only one of them that can be the review's now.
+/// One tag of a list suffices (RFC 9110 §13.1.1). Versions only rise, so only the highest tag of a list
+/// can be the current version.
 fn expected_version(headers: &HeaderMap) -> Result<Option<i64>, ApiError> {
     let mut tags = headers.get_all(IF_MATCH).iter().peekable();
     if tags.peek().is_none() {
@@ -229,7 +229,7 @@ fn expected_version(headers: &HeaderMap) -> Result<Option<i64>, ApiError> {
         if tag == "*" {
             return Ok(None);
         }
-        // A tag that was never ours, a weak one among them, matches nothing.
+        // A tag of another form, such as a weak one, matches no version.
         let version = tag.strip_prefix('"').and_then(|tag| tag.strip_suffix('"'));
         highest = highest.max(version.and_then(|version| version.parse().ok()));
     }
@@ -245,7 +245,7 @@ fn etag(review: &Review) -> HeaderValue {
         .unwrap_or_else(|_| HeaderValue::from_static("\"0\""))
 }
 
-/// Tells a field that is `null` from one that is absent.
+/// Distinguishes a field that is `null` from an absent one.
 fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Option<String>>, D::Error> {
     Option::<String>::deserialize(deserializer).map(Some)
 }
@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn a_suggestion_can_be_left_or_taken_away() {
+    fn a_suggestion_is_left_if_absent_and_removed_by_null() {
         let left: Changes = serde_json::from_str("{}").expect("changes");
         assert_eq!(left.suggestion, None);
         let taken: Changes = serde_json::from_str(r#"{"suggestion":null}"#).expect("changes");

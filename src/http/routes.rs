@@ -1,7 +1,7 @@
-//! The route table: every address that takes a method, in one list.
+//! The route table: every address with its methods, in one list.
 //!
-//! The router is built from it, and a test holds the `OpenAPI` document against it both ways, so
-//! that neither can gain or lose an address alone.
+//! The router is built from this table. A test compares the `OpenAPI` document with it in both
+//! directions, so that no address exists in only one of them.
 
 use axum::handler::Handler;
 use axum::routing::{MethodFilter, on};
@@ -11,12 +11,12 @@ use crate::domain::limits::{REVIEW_REQUEST_BYTES_MAX, SMALL_REQUEST_BYTES_MAX};
 use crate::http::HttpState;
 use crate::http::extract::BodyLimit;
 
-/// Bodies by route.
+/// Body limits by route.
 const SMALL: BodyLimit = BodyLimit(SMALL_REQUEST_BYTES_MAX);
 const REVIEW: BodyLimit = BodyLimit(REVIEW_REQUEST_BYTES_MAX);
 const TEXT: BodyLimit = BodyLimit(usize::MAX);
 
-/// Routes and, beside them, what they are.
+/// Routes, and the list of their methods and paths.
 #[derive(Default)]
 pub(crate) struct Routes {
     router: Router<HttpState>,
@@ -33,7 +33,7 @@ impl Routes {
         self.on(MethodFilter::GET, "get", path, handler, SMALL)
     }
 
-    /// `POST path`, with a body of some fields.
+    /// `POST path`, with a body of a few fields.
     pub(crate) fn post<H: Handler<T, HttpState>, T: 'static>(
         self,
         path: &'static str,
@@ -42,7 +42,7 @@ impl Routes {
         self.on(MethodFilter::POST, "post", path, handler, SMALL)
     }
 
-    /// `POST path`, with a body that holds a review or a reply.
+    /// `POST path`, with a body that contains a review or a reply.
     pub(crate) fn post_review<H: Handler<T, HttpState>, T: 'static>(
         self,
         path: &'static str,
@@ -51,7 +51,7 @@ impl Routes {
         self.on(MethodFilter::POST, "post", path, handler, REVIEW)
     }
 
-    /// `POST path`, with a body that holds a whole text: only `limits.body_bytes` bounds it.
+    /// `POST path`, with a body that contains a whole text: only `limits.body_bytes` limits it.
     pub(crate) fn post_text<H: Handler<T, HttpState>, T: 'static>(
         self,
         path: &'static str,
@@ -60,7 +60,7 @@ impl Routes {
         self.on(MethodFilter::POST, "post", path, handler, TEXT)
     }
 
-    /// `PATCH path`, with a body that holds a review.
+    /// `PATCH path`, with a body that contains a review.
     pub(crate) fn patch_review<H: Handler<T, HttpState>, T: 'static>(
         self,
         path: &'static str,
@@ -69,7 +69,7 @@ impl Routes {
         self.on(MethodFilter::PATCH, "patch", path, handler, REVIEW)
     }
 
-    /// `PATCH path`, with a body of some fields.
+    /// `PATCH path`, with a body of a few fields.
     pub(crate) fn patch<H: Handler<T, HttpState>, T: 'static>(
         self,
         path: &'static str,
@@ -106,7 +106,7 @@ impl Routes {
         &self.table
     }
 
-    /// The routes alone.
+    /// The router of these routes.
     pub(crate) fn into_router(self) -> Router<HttpState> {
         self.router
     }

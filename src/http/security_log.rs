@@ -1,8 +1,8 @@
-//! Security events in the log: refused tokens, origins and rights, guests, sign-outs.
+//! Security events in the log: rejected tokens, origins and rights, guests, sign-outs.
 //!
-//! A line has the cause and the peer's address, and never a token, an invite or a name. An attacker
-//! chooses how often an event happens, so each kind has a budget of lines; the next line that is
-//! written says how many were left out.
+//! A line contains the cause and the peer's address, and never a token, an invite or a name. An attacker
+//! controls the rate of events, so each kind has a budget of lines; the next line reports how many lines
+//! were omitted.
 
 use std::num::NonZeroU32;
 use std::sync::Arc;
@@ -18,10 +18,10 @@ use crate::http::error::ApiError;
 use crate::http::limit::Peer;
 use crate::http::origin::Origins;
 
-/// Bytes of a foreign `Origin` that a line shows: the longest host name has 253.
+/// Maximum bytes of a foreign `Origin` in a line: the longest host name has 253.
 const ORIGIN_BYTES_SHOWN: usize = 300;
 
-/// Writes security events. A cheap handle.
+/// Writes security events. Cloning it is cheap.
 #[derive(Clone)]
 pub struct SecurityLog(Arc<Budgets>);
 
@@ -36,7 +36,7 @@ struct Budgets {
 impl Default for SecurityLog {
     fn default() -> Self {
         let often = || Budget::new(SECURITY_LINES_BURST, SECURITY_LINES_PER_MINUTE);
-        // A wrong `public_url` refuses every socket: one line a minute is enough to find it.
+        // A wrong `public_url` rejects every socket: one line a minute is enough to find it.
         let origins = Budget::new(NonZeroU32::MIN, NonZeroU32::MIN);
         Self(Arc::new(Budgets {
             tokens: often(),
@@ -49,7 +49,7 @@ impl Default for SecurityLog {
 }
 
 impl SecurityLog {
-    /// Logs why `response` refuses a request from `origin`, if it does for a reason of security.
+    /// Logs the cause if `response` rejects a request from `origin` for a reason of security.
     pub(crate) fn refused(
         &self,
         response: &Response,
@@ -64,7 +64,7 @@ impl SecurityLog {
         let Some(error) = response.extensions().get::<Arc<ApiError>>() else { return };
         match **error {
             ApiError::TokenRefused(cause) => self.token_refused(cause, peer),
-            // A visitor without a sign-in is no event.
+            // A visitor without a sign-in is no security event.
             ApiError::Unauthenticated(_) => {}
             ApiError::ForeignOrigin => self.origin_refused(origin.0, origin.1, peer),
             _ => self.0.rights.write(|omitted| {
@@ -74,7 +74,7 @@ impl SecurityLog {
         }
     }
 
-    /// Logs a token that is not valid, with the part of it that is at fault.
+    /// Logs an invalid token, with the part of it that is at fault.
     pub(crate) fn token_refused(&self, cause: &'static str, peer: Peer) {
         self.0.tokens.write(|omitted| {
             tracing::info!(cause, peer = %peer.0, omitted, "a token was refused");
@@ -113,7 +113,7 @@ impl SecurityLog {
     }
 }
 
-/// How many lines of one kind the log takes.
+/// The budget of lines of one kind.
 struct Budget {
     lines: DefaultDirectRateLimiter,
     omitted: AtomicU64,

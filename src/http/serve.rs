@@ -1,9 +1,9 @@
 //! Accepts connections and serves them with hyper.
 //!
-//! `axum::serve` has no limit on how long a request's head may take, so a few half-sent requests
-//! would hold as many sockets for ever; this loop has one. Each connection holds a slot and a token
-//! of the task tracker for as long as its socket lives, through an upgrade to a websocket as well,
-//! so the limit counts websockets and a graceful stop waits for them.
+//! `axum::serve` has no time limit for a request's head, so a few half-sent requests would hold as many
+//! sockets for ever; this loop has a limit. Each connection holds a slot and a token of the task tracker
+//! as long as its socket lives, even after an upgrade to a websocket. The slot limit therefore counts
+//! websockets, and a graceful stop waits for them.
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -30,53 +30,53 @@ use crate::http::limit::Peer;
 use crate::http::ws::inbound::FrameHeads;
 use crate::http::ws::upgrade::Front;
 
-/// How long the head of a request may take, counted from the end of the one before.
+/// Time limit of a request's head, counted from the end of the previous request.
 const HEAD_MAX: Duration = Duration::from_secs(10);
-/// Most header lines of a request.
+/// Maximum header lines of a request.
 const HEADERS_MAX: usize = 100;
-/// Longest head of a request, in bytes.
+/// Maximum length of a request's head in bytes.
 const HEAD_BYTES_MAX: usize = 32 * 1_024;
-/// Pause after a failed accept: without file descriptors the next one fails at once too.
+/// Pause after a failed accept: without file descriptors the next accept fails at once too.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
-/// How long the other end may take nothing of what is sent to it. An answer that nobody reads would
-/// be kept in memory for as long as the connection is.
+/// Time limit of a stalled write. The server holds an unread response in memory until the connection
+/// ends.
 const STALL_MAX: Duration = Duration::from_secs(30);
-/// What is read of a connection within a second. Frames that never become a message are counted
-/// nowhere else; who sends more is read more slowly.
+/// Read rate of a connection. No other limit counts frames that never become a message. The server
+/// throttles a faster client.
 const READING: ReadRate = ReadRate { bytes: 8 * 1_024 * 1_024, within: Duration::from_secs(1) };
-/// The same of a session that waits for its seat: 1 MiB a second, in short steps. A client has hundreds of
-/// waiters, and a waiter sends cursors. A message of 2 MB takes two seconds, and the server takes ten
-/// seconds without a sign of life for the end of the client.
+/// Read rate of a session that waits for its seat: 1 MiB a second, in short steps. A client has hundreds
+/// of waiters, and a waiter sends only cursors. A message of 2 MB takes two seconds, and the server ends
+/// a client after ten seconds of silence.
 const READING_A_WAITER: ReadRate =
     ReadRate { bytes: 64 * 1_024, within: Duration::from_micros(62_500) };
-/// Bytes that a transport reads at a time of those that it skips.
+/// Bytes per read of a message that the transport skips.
 const SKIPPED_AT_A_TIME: usize = 16 * 1_024;
-/// How long requests that are being answered may go on after a stop.
+/// Time limit of responses in progress after a stop.
 const FINISH_MAX: Duration = Duration::from_secs(5);
 
-/// Connections that wait to be accepted, as far as the system allows. After a restart thousands come
-/// at the same moment, and one for which there is no place is tried again a second later.
+/// Length of the accept queue, within the system's limit. After a restart thousands of clients connect
+/// at the same moment, and TCP retries a connection without a place only a second later.
 const BACKLOG: u32 = 4_096;
 
 /// Listens at `address`.
 ///
 /// # Errors
 ///
-/// The system's: the port is taken, or the address is not this host's.
+/// The system's error: the port is in use, or the address is not this host's.
 pub fn listen(address: SocketAddr) -> io::Result<TcpListener> {
     let socket = match address {
         SocketAddr::V4(_) => TcpSocket::new_v4(),
         SocketAddr::V6(_) => TcpSocket::new_v6(),
     }?;
-    // Or a restart would have to wait for the connections of the one before.
+    // Without it a restart would have to wait until the previous server's connections leave TIME_WAIT.
     socket.set_reuseaddr(true)?;
     socket.bind(address)?;
     socket.listen(BACKLOG)
 }
 
-/// Serves `front` until `stop`, then lets what is being answered finish.
+/// Serves `front` until `stop`, then waits for responses in progress.
 ///
-/// Websockets are not waited for here: they hold tokens of `tasks`, which the caller waits for.
+/// The function does not wait for websockets: they hold tokens of `tasks`, for which the caller waits.
 pub async fn run(
     listener: TcpListener,
     front: Front,
@@ -96,12 +96,12 @@ pub async fn run(
                 continue;
             }
         };
-        // A proxy carries the connections of many clients.
+        // A proxy carries the connections of many clients, so no address counts them.
         let address = (!front.trusts(peer.ip())).then_some(peer.ip());
         let Some(slot) = slots.take(address) else { continue };
-        // Without it a keystroke may wait for the acknowledgement of the one before.
+        // Without it the kernel may delay a keystroke until the client acknowledges the previous one.
         if let Err(error) = stream.set_nodelay(true) {
-            tracing::debug!(%error, "a connection was gone at once");
+            tracing::debug!(%error, "a connection closed right after its accept");
             continue;
         }
         let socket = Socket::new(stream, slot, tasks.token());
@@ -112,7 +112,7 @@ pub async fn run(
     answering.wait().await;
 }
 
-/// Errors of one connection that was gone before it was accepted.
+/// Whether the peer closed the connection before the accept.
 fn is_the_peers(error: &io::Error) -> bool {
     use io::ErrorKind as Is;
     matches!(
@@ -121,7 +121,7 @@ fn is_the_peers(error: &io::Error) -> bool {
     )
 }
 
-/// Serves one connection until it ends or is upgraded; after `stop`, until its answer is out.
+/// Serves one connection until it ends or is upgraded; after `stop`, until its response is sent.
 async fn serve(socket: Socket, peer: SocketAddr, front: Front, stop: CancellationToken) {
     let peer = Peer(peer.ip());
     let inbound = Arc::clone(socket.frames.inbound());
@@ -148,19 +148,19 @@ async fn serve(socket: Socket, peer: SocketAddr, front: Front, stop: Cancellatio
         }
     };
     if let Err(error) = ended {
-        // Resets, half requests and slow heads: the other end's doing, and no news.
+        // Resets, half requests and slow heads are the client's faults and no event.
         tracing::debug!(%error, "a connection ended badly");
     }
 }
 
-/// A connection that is counted for as long as it lives.
+/// A connection that counts for as long as it lives.
 struct Socket {
     stream: TcpStream,
-    /// Ends when the other end has taken nothing for too long; none while it does.
+    /// The deadline of a stalled write; `None` while the client reads.
     stalled: Option<Pin<Box<Sleep>>>,
     pace: Pace,
     frames: FrameHeads,
-    /// Bytes that were read and not handed on yet.
+    /// Bytes that were read and not yet passed to hyper.
     rest: Vec<u8>,
     _slot: Slot,
     _task: TaskTrackerToken,
@@ -173,7 +173,7 @@ impl Socket {
         Self { stream, stalled: None, pace, frames, rest: Vec::new(), _slot: slot, _task: task }
     }
 
-    /// Reads from the connection, no faster than its pace.
+    /// Reads from the connection within the read rate.
     fn poll_stream(
         &mut self,
         context: &mut Context<'_>,
@@ -190,7 +190,7 @@ impl Socket {
         Poll::Ready(read)
     }
 
-    /// Reads all bytes that are to be skipped. False at the end of the connection.
+    /// Reads all bytes that are to be skipped. Returns false at the end of the connection.
     fn poll_skip(&mut self, context: &mut Context<'_>) -> Poll<io::Result<bool>> {
         while self.frames.to_skip() != 0 {
             let most = usize::try_from(self.frames.to_skip()).unwrap_or(usize::MAX);
@@ -211,7 +211,7 @@ impl Socket {
         Poll::Ready(Ok(true))
     }
 
-    /// Reads bytes and hands on those that the frames allow. Returns how many came and were handed on.
+    /// Reads bytes and passes on those that the frame parser allows. Returns the counts of both.
     fn poll_frames(
         &mut self,
         context: &mut Context<'_>,
@@ -236,7 +236,7 @@ impl Socket {
         Poll::Ready(Ok((came, taken)))
     }
 
-    /// Gives a stalled write an end.
+    /// Starts the deadline of a stalled write, and clears it when the write proceeds.
     fn watch<T>(
         &mut self,
         context: &mut Context<'_>,
@@ -268,7 +268,7 @@ impl AsyncRead for Socket {
                 return Poll::Ready(Ok(()));
             }
             let (came, taken) = ready!(self.poll_frames(context, buffer))?;
-            // Nothing handed on would be the end of the connection.
+            // Zero bytes passed on would mean the end of the connection.
             if taken != 0 || came == 0 {
                 return Poll::Ready(Ok(()));
             }
@@ -276,19 +276,19 @@ impl AsyncRead for Socket {
     }
 }
 
-/// Bytes that may be read within a time.
+/// Bytes that a connection may be read within a period.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct ReadRate {
     bytes: usize,
     within: Duration,
 }
 
-/// How fast a connection may be read. Looks at the clock once in the bytes of a rate.
+/// Throttles the reads of a connection. Reads the clock once per `bytes` of the rate.
 struct Pace {
     rate: ReadRate,
     left: usize,
     since: Instant,
-    /// Until when nothing is read.
+    /// The end of the current pause in reading.
     pause: Option<Pin<Box<Sleep>>>,
 }
 
@@ -350,7 +350,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn g13_who_sends_too_much_is_read_more_slowly() {
+    async fn g13_a_client_that_sends_too_much_is_throttled() {
         let began = Instant::now();
         let mut pace = Pace::new(READING);
         for _ in 0..80 {
@@ -358,7 +358,7 @@ mod tests {
             futures_util::future::OptionFuture::from(pace.pause.take()).await;
         }
         assert_eq!(began.elapsed(), Duration::from_secs(10));
-        // Who was quiet may send as much at once as anybody.
+        // After a quiet minute a client has its whole burst again.
         sleep(Duration::from_secs(60)).await;
         pace.read(READING.bytes, READING);
         assert!(pace.pause.is_none());

@@ -1,8 +1,8 @@
-//! Slowing down clients that knock at a taken seat again and again.
+//! The tarpit: delays repeated refusals of clients that claim a held seat again and again.
 //!
-//! `y-websocket` up to 3.0.0 ignores close codes and comes back every 105 ms without backing off,
-//! because a socket that opens resets its counter. Whoever is refused often is refused slowly:
-//! the close is held back a little longer each time.
+//! `y-websocket` up to 3.0.0 ignores close codes and reconnects every 105 ms without back-off, because a
+//! socket that opens resets its counter. The server delays the close of a repeated refusal, a little
+//! longer each time.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,18 +13,18 @@ use tokio::time::Instant;
 use crate::domain::ids::UserId;
 use crate::domain::seat::Seat;
 
-/// A refusal is forgotten after this long without another.
+/// A refusal counts for this long without another one.
 const FORGET_AFTER: Duration = Duration::from_secs(30);
-/// Refusals in a row that are told at once.
+/// Refusals in a row without a delay.
 const FREE_REFUSALS: u32 = 3;
-/// The first delay; it doubles each time.
+/// The first delay; each further refusal doubles it.
 const DELAY_FIRST: Duration = Duration::from_millis(250);
 /// The longest delay.
 const DELAY_MAX: Duration = Duration::from_secs(4);
-/// Refusals remembered; beyond it the forgotten ones are swept out.
+/// Maximum number of entries; above it the server removes expired ones.
 const REMEMBERED_MAX: usize = 4_096;
 
-/// Remembers refusals. Cheap to clone.
+/// Counts refusals. Cloning it is cheap.
 #[derive(Clone, Default)]
 pub struct Tarpit(Arc<Mutex<HashMap<(UserId, Seat), Refusals>>>);
 
@@ -34,10 +34,10 @@ struct Refusals {
 }
 
 impl Tarpit {
-    /// Books the refusal of a knock that came at `knocked_at`, and says how long to hold it back.
+    /// Records the refusal of a claim that arrived at `knocked_at`, and returns the delay of its close.
     ///
-    /// Only knocks in a row count: one that was on its way before the last refusal was told, as
-    /// when many tabs open at once, is no answer to it.
+    /// Only successive claims count. A claim that arrived before the last refusal was sent, as when many
+    /// tabs open at once, is no retry.
     pub(crate) fn delay(&self, user: &UserId, seat: Seat, knocked_at: Instant) -> Duration {
         let mut refusals = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let now = Instant::now();
@@ -65,7 +65,7 @@ impl Tarpit {
         delay
     }
 
-    /// The person got the seat after all.
+    /// Removes the entry of a user who acquired the seat.
     pub(crate) fn forgive(&self, user: &UserId, seat: Seat) {
         let mut refusals = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         refusals.remove(&(user.clone(), seat));
@@ -81,7 +81,7 @@ mod tests {
     use crate::domain::seat::Role;
 
     #[tokio::test(start_paused = true)]
-    async fn who_knocks_again_and_again_is_refused_slowly_and_forgiven() {
+    async fn repeated_claims_are_refused_slowly_until_one_succeeds() {
         let (tarpit, user) = (Tarpit::default(), UserId::generate());
         let seat = Seat::new(ShareLinkId::generate(), Role::Writer);
         let mut delays = Vec::new();
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_hundred_tabs_at_once_are_not_taken_for_a_storm() {
+    async fn a_hundred_tabs_at_once_are_not_delayed() {
         let (tarpit, user) = (Tarpit::default(), UserId::generate());
         let seat = Seat::new(ShareLinkId::generate(), Role::Writer);
         let knocked_at = Instant::now();

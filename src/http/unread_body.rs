@@ -1,8 +1,8 @@
-//! A connection on which a body was left lying is closed, and the answer says so.
+//! Closes a connection on which a request body was left unread, and announces it in the response.
 //!
-//! Who is refused before their body was read (too long, no token, another media type) leaves the rest
-//! of it on the connection. hyper takes what is there already and closes otherwise; a client that was
-//! not told would send its next request into a closed connection.
+//! A request that is rejected before its body is read (too long, no token, another media type) leaves
+//! the rest of the body on the connection. hyper reads what has arrived and closes the connection
+//! otherwise. Without the header a client would send its next request into a closed connection.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,10 +15,10 @@ use axum::middleware::Next;
 use axum::response::Response;
 use futures_util::{StreamExt as _, stream};
 
-/// What is no longer comes with its head, and is taken off the connection whether it is read or not.
+/// A body up to this size arrives with its head, and hyper removes it from the connection in any case.
 const SHORT_BYTES: u64 = 4 * 1_024;
 
-/// Says `Connection: close` if a long body was not read to its end.
+/// Adds `Connection: close` if a long body was not read to its end.
 pub(crate) async fn close_after(request: Request, next: Next) -> Response {
     if request.body().size_hint().upper().is_some_and(|bytes| bytes <= SHORT_BYTES) {
         return next.run(request).await;

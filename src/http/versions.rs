@@ -1,6 +1,6 @@
-//! `/api/documents/{id}/versions`: the history of a document, for whoever may read it.
+//! `/api/documents/{id}/versions`: the history of a document, for all who may read it.
 //!
-//! Naming a version is its owner's, restoring one needs the writer's seat.
+//! Only the owner names a version. Restoring one requires the writer's seat.
 
 use axum::Json;
 use axum::extract::State;
@@ -22,12 +22,12 @@ use crate::storage::versions::Version;
 use crate::versions::restore::Restored;
 use crate::versions::{Against, Difference, Versions};
 
-/// Rows of a page when the caller does not say.
+/// Rows of a page without a `limit`.
 const ROWS_DEFAULT: u32 = 50;
-/// Most rows of a page.
+/// Maximum rows of a page.
 const ROWS_MAX: u32 = 100;
 
-/// The routes.
+/// Adds the routes.
 pub(crate) fn routes(routes: Routes) -> Routes {
     const ALL: &str = "/api/documents/{id}/versions";
     routes
@@ -41,7 +41,7 @@ pub(crate) fn routes(routes: Routes) -> Routes {
 /// A document and one of its versions.
 type Place = (DocumentId, VersionId);
 
-/// A version on the wire.
+/// A version as JSON.
 #[derive(Serialize)]
 struct VersionBody {
     id: VersionId,
@@ -112,7 +112,7 @@ async fn list(
     let before = query.cursor.map(|cursor| cursor.parse::<i64>()).transpose();
     let before = before.map_err(|_| ApiError::Invalid("cursor: not a valid cursor".to_owned()))?;
     sharing.may_read(&caller.user().id, document).await?;
-    // One more than asked for tells whether there is another page.
+    // The extra row shows whether a next page exists.
     let mut rows = versions.list(document, limit + 1, before).await?;
     let wanted = usize::try_from(limit).unwrap_or(usize::MAX);
     let more = wanted < rows.len();
@@ -132,7 +132,7 @@ async fn name(
 ) -> Result<Response, ApiError> {
     let user = caller.user();
     sharing.may_read(&user.id, document).await?;
-    // Whoever may read knows that it is there, and is told why not.
+    // A reader of the document knows that it exists, so the response names the missing right.
     match sharing.document(&user.id, document).await {
         Err(SharingError::NotFound(_)) => return Err(ApiError::NotTheWriter),
         other => other?,
@@ -163,7 +163,7 @@ async fn diff(
 ) -> Result<Json<Difference>, ApiError> {
     sharing.may_read(&caller.user().id, document).await?;
     let against = query.against.map_or(Ok(Against::Current), |against| against.parse());
-    // An id that cannot be read names nothing.
+    // An id that cannot be parsed matches no version.
     let against = against.map_err(|_| ApiError::NotFound("version"))?;
     Ok(Json(versions.difference(document, id, against).await?))
 }
