@@ -1,7 +1,7 @@
-//! What happens to the servers in one round: acts in a random order, one after the other.
+//! The acts of one round: random faults and requests, one after the other.
 //!
-//! An act is a fault of one kind, sometimes with a second one, or a request whose effect must be
-//! delivered in spite of a fault. `alone` has the acts during which no other fault happens.
+//! An act is a fault, sometimes with a second one, or a request whose effect the servers must
+//! deliver in spite of a fault. `alone` has the acts that exclude any other fault.
 
 use serde_json::json;
 use tokio::time::{Duration, Instant, sleep, sleep_until};
@@ -15,7 +15,7 @@ use crate::random::Random;
 use crate::requests::{Call, document_again, link_again, note, text_at};
 use crate::world::{Fault, SERVERS, World};
 
-/// A caller that stays.
+/// The time-out of a caller that does not disconnect.
 const STAYS: Duration = Duration::from_secs(8);
 
 /// One entry of the deck.
@@ -29,7 +29,7 @@ enum Act {
     SetBackAlone,
 }
 
-/// What strikes while a request is under way.
+/// The fault during a request.
 #[derive(Clone, Copy, Debug)]
 enum Strike {
     Nothing,
@@ -50,7 +50,7 @@ pub(crate) struct Acts<'a> {
 }
 
 impl Acts<'_> {
-    /// Plays whole decks until the time is over.
+    /// Runs whole decks until the time is over.
     pub(crate) async fn play(&mut self, until: Instant) {
         let mut deck = Vec::new();
         while Instant::now() < until {
@@ -63,14 +63,14 @@ impl Acts<'_> {
         }
     }
 
-    /// What is judged most strictly: requests without any fault.
+    /// Requests without any fault: the checker judges these most strictly.
     pub(crate) async fn without_faults(&mut self) {
         self.accept(Strike::Nothing).await;
         self.revoke(Strike::Nothing).await;
     }
 
-    /// The last fault of each round. Every later new connection would hide that a server misses the
-    /// scripts.
+    /// The last fault of each round. A later new connection would hide that a server does not load
+    /// the scripts.
     pub(crate) async fn last(&mut self) {
         self.world.settle();
         let fault = self.world.inject_at("scripts-flushed", 0).await;
@@ -120,7 +120,7 @@ impl Acts<'_> {
         self.heal(faults).await;
     }
 
-    /// Servers last: they start only with their database and their locks.
+    /// Servers last: a server starts only with its database and its locks.
     async fn heal(&mut self, mut faults: Vec<Fault>) {
         faults.sort_by_key(|fault| part(fault.kind) == "server");
         for fault in faults {
@@ -138,7 +138,7 @@ impl Acts<'_> {
         }
     }
 
-    /// One request under a fault. It is repeated until the database has committed it.
+    /// One request under a fault, retried until the database has committed it.
     async fn request(&mut self, call: Call<'_>, strike: Strike, wanted: &[u16]) -> u16 {
         let server = self.random.below(SERVERS);
         let url = self.desks.url(server);
@@ -168,7 +168,8 @@ impl Acts<'_> {
             self.heal(vec![fault]).await;
         }
         if !wanted.contains(&status) {
-            // The first attempt may have been committed: then this one finds nothing to do.
+            // The database may have committed the first attempt: the retry then finds nothing to
+            // do.
             status = call.until(self.desks, &[wanted, &[404, 409, 403]].concat()).await.0;
         }
         status
@@ -202,7 +203,7 @@ impl Acts<'_> {
         self.desks.recorder.note(What::Due { subject: old.document });
     }
 
-    /// Makes a suggestion and accepts it. Without both seats held nothing happens.
+    /// Creates a suggestion and accepts it. Does nothing unless both seats are held.
     async fn accept(&mut self, strike: Strike) {
         let number = self.random.below(self.desks.count());
         let desk = self.desks.desk(number);
@@ -218,7 +219,7 @@ impl Acts<'_> {
         self.desks.recorder.note(What::Due { subject: mark });
     }
 
-    /// A suggestion to put the mark behind another one; its id.
+    /// Creates a suggestion that inserts the mark after another one. Returns its id.
     async fn suggest(&self, desk: &Desk, reviews: &str, mark: &str) -> Option<String> {
         for attempt in 0..40 {
             let url = self.desks.url(attempt % SERVERS);
@@ -227,8 +228,8 @@ impl Acts<'_> {
                 sleep(Duration::from_millis(150)).await;
                 continue;
             };
-            // The whole mark: an edit made at the same time may stand in the place of what is replaced,
-            // and would tear a mark of which only the end is.
+            // The anchor covers a whole mark: a concurrent edit may stand inside the replaced
+            // range, and would tear a mark of which only the end is anchored.
             let (before, quote) = text.split_at(last);
             let (start, end) = (before.encode_utf16().count(), text.encode_utf16().count());
             let anchor = json!({ "start": start, "end": end, "quote": quote });
@@ -237,7 +238,7 @@ impl Acts<'_> {
             let user = &desk.reviewer;
             let call = Call { method: "POST", path: reviews, user, body: &body };
             let (_, review) = call.once(&url, STAYS).await;
-            // Refused while a seat is not held.
+            // The server rejects it while a seat is not held.
             if let Some(id) = review["id"].as_str() {
                 return Some(id.to_owned());
             }
@@ -256,7 +257,7 @@ impl Acts<'_> {
     }
 }
 
-/// Faults that may happen beside one of another part.
+/// Faults that may overlap one of another part.
 const SECOND: &[&str] = &[
     "server-frozen",
     "server-killed",

@@ -10,14 +10,14 @@ use crate::history::{How, What};
 use crate::replica::Replica;
 use crate::settle::{come_back, has_saved, seat};
 
-/// What earlier faults and claims caused is over after this.
+/// The effects of earlier faults and claims end within this.
 const AFTERMATH: Duration = Duration::from_secs(6);
-/// Two leases: a seat that an old Redis costs is lost by then.
+/// Two leases: a seat that an old state of Redis costs is lost by then.
 const TWO_LEASES: Duration = Duration::from_secs(6);
-/// The servers compare their rooms with the database at each tick; then clients come back.
+/// The servers reconcile their rooms with the database at each tick; then clients reconnect.
 const SET_BACK: Duration = Duration::from_secs(15);
 
-/// Redis is restored from a snapshot that is older than the grants of today.
+/// Redis restarts from a snapshot that is older than the current grants.
 pub(crate) async fn old_redis(acts: &mut Acts<'_>) {
     acts.world.save_redis().await;
     acts.pause(2_500, 3_500).await;
@@ -32,7 +32,7 @@ pub(crate) async fn old_redis(acts: &mut Acts<'_>) {
     acts.order(Order::Work);
 }
 
-/// The database loses the last rows of one document while its writer is seated and goes on.
+/// The database loses the last rows of one document while its writer holds the seat and types on.
 pub(crate) async fn set_back(acts: &mut Acts<'_>) {
     acts.order(Order::Hold);
     sleep(AFTERMATH).await;

@@ -1,4 +1,4 @@
-//! What tabs and acts share: the documents under test, the servers' addresses, and orders.
+//! State that tabs and acts share: the documents under test, the servers' addresses, and orders.
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -9,12 +9,12 @@ use tokio::sync::watch;
 use crate::desk::{Desk, Person};
 use crate::history::Recorder;
 
-/// What the tabs are to do.
+/// The order to all tabs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Order {
     /// Claim, type, leave, come back.
     Work,
-    /// Hold what is held; claim only after a loss.
+    /// Hold the seat; claim only after a loss.
     Hold,
     /// End.
     Finish,
@@ -26,9 +26,9 @@ pub(crate) struct Desks {
     pub(crate) order: watch::Sender<Order>,
     desks: RwLock<Vec<Desk>>,
     urls: RwLock<Vec<String>>,
-    /// Links and documents that ended: their tabs wait for the server to close them.
+    /// Ended links and documents: their tabs wait until the server closes them.
     ended: RwLock<Vec<String>>,
-    /// Marks that were called saved in any session.
+    /// Marks that `document.saved` named in any session.
     saved: RwLock<HashSet<String>>,
     numbers: AtomicU32,
 }
@@ -66,7 +66,7 @@ impl Desks {
         self.urls.write().expect("sane")[server] = url.to_owned();
     }
 
-    /// From here on no tab leaves a socket of this link or document by itself.
+    /// From here on no tab closes a socket of this link or document.
     pub(crate) fn end(&self, subject: &str) {
         self.ended.write().expect("sane").push(subject.to_owned());
     }
@@ -80,14 +80,14 @@ impl Desks {
         self.saved.write().expect("sane").insert(mark.to_owned());
     }
 
-    /// Of these marks, those that no session called saved.
+    /// The marks of these that `document.saved` named in no session.
     pub(crate) fn unsaved(&self, mut marks: Vec<String>) -> Vec<String> {
         let saved = self.saved.read().expect("sane");
         marks.retain(|mark| !saved.contains(mark));
         marks
     }
 
-    /// A number that no other tab, socket or mark of this round has.
+    /// A number that is unique in this round among tabs, sockets and marks.
     pub(crate) fn next(&self) -> u32 {
         self.numbers.fetch_add(1, Ordering::Relaxed)
     }

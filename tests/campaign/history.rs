@@ -1,5 +1,6 @@
 //! The history of one campaign: every observation of a client, every fault, every row that the
-//! database wrote. One JSON object a line, so that a violation can be read and judged again.
+//! database wrote. It has one JSON object a line, so that a reader can inspect a violation and run
+//! the checker again.
 
 use std::fs::File;
 use std::io::{BufWriter, Write as _};
@@ -10,7 +11,7 @@ use chrono::Utc;
 use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
 
-/// One observation, at so many milliseconds after the start.
+/// One observation, with its time in ms since the start.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Event {
     pub(crate) at: u64,
@@ -18,7 +19,7 @@ pub(crate) struct Event {
     pub(crate) what: What,
 }
 
-/// How a tab asks for its seat.
+/// The kind of a tab's claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum How {
@@ -28,7 +29,7 @@ pub(crate) enum How {
     Resume,
 }
 
-/// What was observed. A *mark* is a unique piece of text; a document consists of marks.
+/// An observation. A *mark* is a unique piece of text; a document consists of marks.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "kebab-case")]
 pub(crate) enum What {
@@ -42,12 +43,13 @@ pub(crate) enum What {
         kind: String,
         target: String,
     },
-    /// From here on tabs hold what they have; until `CalmEnds` only the named fault happens.
+    /// From here on tabs hold their seats; until `CalmEnds` only the named fault happens.
     Calm {
         only: String,
     },
     CalmEnds,
-    /// A websocket opens. `brings` are marks in the tab's document that were never called saved.
+    /// A websocket opens. `brings` are the marks of the tab's document that `document.saved` never
+    /// named.
     Claim {
         socket: u32,
         tab: u32,
@@ -84,7 +86,7 @@ pub(crate) enum What {
         socket: u32,
         reason: String,
     },
-    /// A replica holds a mark that this client did not type.
+    /// A replica contains a mark that this client did not type.
     Seen {
         socket: u32,
         mark: String,
@@ -100,17 +102,17 @@ pub(crate) enum What {
         code: u16,
         reason: String,
     },
-    /// The owner's request; `status` 0 means that no answer arrived.
+    /// The owner's request; `status` 0 means no response.
     Request {
         op: String,
         subject: String,
         status: u16,
     },
-    /// Every effect of what was committed about the subject is due by now.
+    /// Every effect of the commit about the subject is due by now.
     Due {
         subject: String,
     },
-    /// The database: a row of the log, with the grant that was ratified at that moment.
+    /// The database committed a row of the log; with the grant that was ratified at that moment.
     Row {
         document: String,
         seq: i64,
@@ -118,44 +120,45 @@ pub(crate) enum What {
         fence: Option<i64>,
         marks: Vec<String>,
     },
-    /// The database: a fence was ratified.
+    /// The database ratified a fence.
     Ratified {
         link: String,
         role: String,
         fence: i64,
         session: String,
     },
-    /// The database: a link was revoked.
+    /// The database committed the end of a link.
     Revoked {
         link: String,
     },
-    /// The database: a document was deleted.
+    /// The database committed the deletion of a document.
     Deleted {
         document: String,
     },
-    /// The database: a suggestion was accepted, which puts `mark` into the text.
+    /// The database committed the acceptance of a suggestion, which inserts `mark` into the text.
     Accepted {
         document: String,
         mark: String,
     },
-    /// The last rows of a document are taken back. `held` are marks of them that a seated writer has.
+    /// The campaign deletes the last rows of a document. `held` are their marks that a seated
+    /// writer has.
     SetBack {
         document: String,
         lost: Vec<String>,
         held: Vec<String>,
     },
-    /// After a set-back, what the database holds again.
+    /// After a set-back, the content of the database.
     CameBack {
         document: String,
         marks: Vec<String>,
     },
-    /// At rest: what one replica of the document holds, in order.
+    /// At rest: the content of one replica of the document, in order.
     Reads {
         document: String,
         place: String,
         marks: Vec<String>,
     },
-    /// At rest: a fresh tab had a seat and its edit was saved after so long.
+    /// At rest: a fresh tab acquired a seat and its edit was saved after this time.
     Recovered {
         document: String,
         after_ms: u64,
@@ -198,7 +201,7 @@ impl Recorder {
         self.note_at(self.now(), what);
     }
 
-    /// Notes what another process of this machine observed, at a time in milliseconds of Unix time.
+    /// Records an observation of another process of this machine, at a time in ms of Unix time.
     pub(crate) fn note_then(&self, at: i64, what: What) {
         self.note_at(u64::try_from(at - self.began_at).unwrap_or(0), what);
     }
@@ -220,7 +223,7 @@ impl Recorder {
         events
     }
 
-    /// Removes the file: nothing in it is worth a look.
+    /// Removes the file of a history without violations.
     pub(crate) fn forget(&self) {
         std::fs::remove_file(&self.path).expect("the file of the history");
     }

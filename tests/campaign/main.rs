@@ -2,9 +2,10 @@
 //! that judges G1–G8, G10, G14 and G15 over it.
 //!
 //! `cargo test --test campaign` runs a short trial. `GALLEY_CAMPAIGN_SECONDS=3600` runs an hour, in
-//! rounds of two minutes: Redis persists in every second one. Each round prints its seed;
-//! `GALLEY_SEED` repeats the order of its acts, `GALLEY_CAMPAIGN_FAULTS` names the only faults. A violation prints the events about it and keeps the
-//! whole history. A run in which too little happened fails as well ([`judge::vacuous`]).
+//! rounds of two minutes: Redis persists in every second one. Each round prints its seed.
+//! `GALLEY_SEED` repeats the order of its acts; `GALLEY_CAMPAIGN_FAULTS` names the only faults. A
+//! violation prints the events about it and retains the whole history. A run without enough events
+//! fails as well ([`judge::vacuous`]).
 
 #![allow(
     clippy::indexing_slicing,
@@ -61,7 +62,7 @@ use crate::replica::Replica;
 use crate::tab::Tab;
 use crate::world::World;
 
-/// Where the environment does not say.
+/// Defaults, without settings in the environment.
 const TRIAL_SECONDS: u64 = 45;
 const ROUND_SECONDS: u64 = 120;
 const DESKS: usize = 3;
@@ -71,7 +72,7 @@ const WARM_UP: Duration = Duration::from_secs(8);
 /// The last events about one violation that are printed.
 const EVENTS_SHOWN: usize = 40;
 
-/// Past the test harness, which keeps what a test prints if it passes.
+/// Writes past the test harness, which hides the output of a passing test.
 fn say(line: &str) {
     writeln!(std::io::stderr(), "{line}").expect("an open standard error");
 }

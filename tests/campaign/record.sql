@@ -28,7 +28,7 @@ END $$;
 CREATE TRIGGER campaign AFTER INSERT ON public.updates
     FOR EACH ROW EXECUTE FUNCTION campaign.stored();
 
--- A seat that is vacated keeps its session under the next fence: no grant.
+-- A vacated seat retains its session under the next fence: that is no grant.
 CREATE FUNCTION campaign.ratified() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF TG_OP = 'INSERT' OR NEW.session_id <> OLD.session_id OR NEW.fence = OLD.fence THEN

@@ -38,8 +38,7 @@ impl Redis {
         self.process.kill().await.expect("it can be killed");
     }
 
-    /// Starts it with what its files hold: all of it where it persists, otherwise the last
-    /// snapshot.
+    /// Restarts it from its files: all data if it persists, otherwise the last snapshot.
     pub(crate) async fn start_again(&mut self) {
         self.process = launch(self.folder.path(), &self.shim, self.port, self.persists);
         self.answers().await;

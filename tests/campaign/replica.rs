@@ -14,7 +14,7 @@ pub(crate) struct Replica {
     pub(crate) doc: Doc,
     /// The marks typed here, each with the clock of its end.
     typed: Vec<(u32, String)>,
-    /// How many of those were called saved.
+    /// How many of those `document.saved` named.
     saved: usize,
     /// The last `document.saved`.
     named: StateVector,
@@ -23,7 +23,8 @@ pub(crate) struct Replica {
 impl Replica {
     pub(crate) fn of(document: &str) -> Self {
         let (doc, named) = (empty(), StateVector::default());
-        // As the server has it: without it nothing is read.
+        // Creates the root text of the server's documents; without it the replica has no text to
+        // read.
         let _content = doc.get_or_insert_text("content");
         Self { document: document.to_owned(), doc, typed: Vec::new(), saved: 0, named }
     }
@@ -37,7 +38,7 @@ impl Replica {
         peer.append(&text);
     }
 
-    /// The marks that a `document.saved` calls saved for the first time.
+    /// The marks that this `document.saved` names first.
     pub(crate) fn take_saved(&mut self, event: &Value) -> Vec<String> {
         let Some(named) = state_vector(event) else { return Vec::new() };
         let clock = named.get(&self.doc.client_id());
@@ -48,18 +49,18 @@ impl Replica {
         news
     }
 
-    /// Whether everything that was typed here was called saved.
+    /// Whether `document.saved` named all marks typed here.
     pub(crate) fn is_mine_saved(&self) -> bool {
         self.saved == self.typed.len()
     }
 
-    /// Whether the last `document.saved` names everything in it. To be asked without a socket.
+    /// Whether the last `document.saved` names all its content. Called without an open socket.
     pub(crate) fn is_all_saved(&self) -> bool {
         let mine = self.doc.transact().state_vector();
         mine.iter().all(|(client, clock)| *clock <= self.named.get(client))
     }
 
-    /// The marks in it. To be asked without a socket.
+    /// The marks in it. Called without an open socket.
     pub(crate) fn marks(&self) -> Vec<String> {
         let content = self.doc.get_or_insert_text("content");
         marks_in(&content.get_string(&self.doc.transact()))

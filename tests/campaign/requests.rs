@@ -1,5 +1,5 @@
-//! The REST calls of a campaign: they are repeated until an answer arrives, since servers are
-//! killed under them, and some of their callers disconnect early.
+//! The REST calls of a campaign. A call is retried until a server responds, because the acts kill
+//! servers and some callers disconnect early.
 
 use reqwest::Client;
 use serde_json::{Value, json};
@@ -10,7 +10,7 @@ use crate::desks::Desks;
 use crate::history::What;
 use crate::world::SERVERS;
 
-/// After this a call that must succeed fails the run.
+/// A call that must succeed fails the run after this.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// One attempt.
 const ATTEMPT: Duration = Duration::from_secs(8);
@@ -26,7 +26,7 @@ pub(crate) struct Call<'a> {
 }
 
 impl Call<'_> {
-    /// One attempt at one server; the caller disconnects after `patience`. Status 0: no answer.
+    /// One attempt at one server; the caller disconnects after `patience`. Status 0: no response.
     pub(crate) async fn once(self, url: &str, patience: Duration) -> (u16, Value) {
         let Self { method, path, user, body } = self;
         let method = method.parse().expect("a method");
@@ -37,7 +37,7 @@ impl Call<'_> {
         (status, response.json().await.unwrap_or(Value::Null))
     }
 
-    /// At any server, until one answers with one of these.
+    /// Retries at any server until one responds with one of these.
     pub(crate) async fn until(self, desks: &Desks, wanted: &[u16]) -> (u16, Value) {
         let began = Instant::now();
         for attempt in 0.. {
@@ -75,13 +75,13 @@ pub(crate) async fn document_again(desks: &Desks, old: &Desk) -> Desk {
     link_again(desks, &Desk { document, ..old.clone() }).await
 }
 
-/// Records what became of a request.
+/// Records the result of a request.
 pub(crate) fn note(desks: &Desks, op: &str, subject: &str, status: u16) {
     let (op, subject) = (op.to_owned(), subject.to_owned());
     desks.recorder.note(What::Request { op, subject, status });
 }
 
-/// The text of a document at one server; empty if it gives none.
+/// The text of a document at one server; empty if the server returns none.
 pub(crate) async fn text_at(url: &str, desk: &Desk) -> String {
     let request = Client::new().get(format!("{url}/api/documents/{}/text", desk.document));
     let request = request.bearer_auth(&desk.writer.token).timeout(ATTEMPT);

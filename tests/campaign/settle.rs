@@ -1,5 +1,5 @@
-//! The end of a round: tabs bring what they have, a fresh tab takes each seat, and every replica is
-//! read.
+//! The end of a round: tabs synchronise their replicas, a fresh tab acquires each seat, and the run
+//! records the content of every replica.
 
 use std::sync::Arc;
 
@@ -22,8 +22,7 @@ const CLAIM: Duration = Duration::from_secs(8);
 const SAVE: Duration = Duration::from_secs(15);
 const LOOK: Duration = Duration::from_millis(25);
 
-/// Claims a seat until it is granted and synchronised. The replica comes back if that takes too
-/// long.
+/// Claims a seat until it is granted and synchronised. After a time-out it returns the replica.
 pub(crate) async fn seat(
     desks: &Desks,
     desk: &Desk,
@@ -61,7 +60,8 @@ async fn is_seated(desks: &Desks, open: &mut Open) -> bool {
     is_seated
 }
 
-/// Waits until all that was typed here is called saved. False: the socket ended, or it takes long.
+/// Waits until `document.saved` named all marks typed here. False if the socket ended or the wait
+/// timed out.
 pub(crate) async fn has_saved(desks: &Desks, open: &mut Open) -> bool {
     let began = Instant::now();
     loop {
@@ -78,7 +78,7 @@ pub(crate) async fn has_saved(desks: &Desks, open: &mut Open) -> bool {
     }
 }
 
-/// Observes a tab until then; comes back with its replica whenever its socket ends. None: it has
+/// Observes a tab until then; reconnects with its replica whenever its socket ends. `None`: it has
 /// no socket in the end.
 pub(crate) async fn come_back(
     desks: &Desks,
@@ -97,7 +97,7 @@ pub(crate) async fn come_back(
     Some(now)
 }
 
-/// All documents at once.
+/// Settles all documents concurrently.
 pub(crate) async fn all(desks: &Arc<Desks>, world: &World, kept: Vec<Replica>) {
     let settling = (0..desks.count()).map(|number| {
         let desk = desks.desk(number);
@@ -120,7 +120,7 @@ async fn one(desks: &Desks, world: &World, number: usize, desk: &Desk, kept: Vec
     }
     let document = &desk.document;
     let mut writer = None;
-    // Otherwise the seat was refused for long enough.
+    // Without a seat the claims were rejected for long enough.
     if is_free {
         let fresh = Replica::of(document);
         writer = seat(desks, desk, "writer", How::Plain, fresh).await.ok();
@@ -137,10 +137,11 @@ async fn one(desks: &Desks, world: &World, number: usize, desk: &Desk, kept: Vec
     if writer.is_some() {
         reviewer = seat(desks, desk, "reviewer", How::TakeOver, fresh).await.ok();
     }
-    // The last edit is saved and no fault is active: replicas agree when its effects are due (G8).
+    // The last edit is saved and no fault is active: replicas are equal when its effects are due
+    // (G8).
     let due = world.due();
     let reads = loop {
-        // Before the reads, which take time themselves.
+        // Before the reads, which take time.
         let are_due = due < Instant::now();
         let reads = read(desks, world, desk, [&writer, &reviewer]).await;
         let agree = reads.iter().all(|(_, marks)| *marks == reads[0].1);
@@ -157,7 +158,7 @@ async fn one(desks: &Desks, world: &World, number: usize, desk: &Desk, kept: Vec
     }
 }
 
-/// What every replica of a document holds.
+/// Records the content of every replica of a document.
 async fn read(
     desks: &Desks,
     world: &World,

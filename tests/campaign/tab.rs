@@ -1,5 +1,5 @@
-//! One tab: it claims a seat in one of four ways, types, and leaves or vanishes. It records what it
-//! observes, and nothing that it concludes.
+//! One tab: it claims a seat in one of four ways, types, and leaves or disconnects. It records its
+//! observations, and no conclusions.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -16,17 +16,17 @@ use crate::peer::Peer;
 use crate::random::Random;
 use crate::replica::{Replica, typed_aside};
 
-/// A frozen server answers no handshake.
+/// A frozen server replies to no handshake.
 const HANDSHAKE: Duration = Duration::from_secs(3);
-/// A claim that is neither granted nor refused is given up after this, beside its own wait.
+/// A claim that is neither granted nor rejected is abandoned after this, apart from its own wait.
 const UNDECIDED: Duration = Duration::from_secs(8);
 /// How long a tab of a revoked link waits for the server to close it.
 const REVOKED: Duration = Duration::from_secs(40);
-/// Between two looks at what arrived.
+/// Between two reads of the received events.
 const LOOK: Duration = Duration::from_millis(25);
-/// Between two looks at the whole text, in looks.
+/// Between two reads of the whole text, in polls.
 const READ_EVERY: u32 = 8;
-/// Between two marks, in looks.
+/// Between two marks, in polls.
 const TYPE_EVERY: u32 = 6;
 const WAIT_SECONDS: u64 = 8;
 
@@ -39,11 +39,11 @@ pub(crate) struct Tab {
     pub(crate) number: u32,
     pub(crate) kept: Option<Replica>,
     pub(crate) secret: Option<String>,
-    /// While tabs hold what they have: the server ended this tab's session.
+    /// While tabs hold their seats: the server ended this tab's session.
     pub(crate) has_lost: bool,
 }
 
-/// A socket with what was observed on it.
+/// A socket and its observations.
 pub(crate) struct Open {
     pub(crate) socket: u32,
     pub(crate) peer: Peer,
@@ -53,14 +53,14 @@ pub(crate) struct Open {
     seen: BTreeSet<String>,
 }
 
-/// Why a look ends a stay.
+/// The result of a poll: it may end the stay.
 pub(crate) enum Look {
     GoOn,
     Ended,
 }
 
 impl Tab {
-    /// Works until it is told to finish. Gives the replica that it would come back with.
+    /// Runs until the order to finish. Returns the replica that it would reconnect with.
     pub(crate) async fn work(mut self) -> Option<Replica> {
         while self.order() != Order::Finish {
             let desk = self.desks.desk(self.desk);
@@ -96,7 +96,7 @@ impl Tab {
         }
     }
 
-    /// Opens a websocket with what the tab has. None: no server answers there.
+    /// Opens a websocket with the tab's replica. `None`: the server does not reply.
     async fn claim(&mut self, desk: &Desk, how: How) -> Option<Open> {
         let server = self.random.below(3);
         let more = match how {
@@ -117,7 +117,7 @@ impl Tab {
         }
     }
 
-    /// Types for a while, then leaves or vanishes, unless the server ends the socket first.
+    /// Types for a while, then leaves or disconnects, unless the server ends the socket first.
     async fn stay(&mut self, desk: &Desk, mut open: Open) {
         let patience = UNDECIDED + Duration::from_secs(WAIT_SECONDS);
         let undecided_until = Instant::now() + patience;
@@ -151,7 +151,7 @@ impl Tab {
         let Open { peer, replica, was_reset, .. } = open;
         drop(peer);
         let is_useless = was_reset && !replica.is_all_saved();
-        // A reviewer's page is loaded again; so is a writer's now and then.
+        // A reviewer reloads the page; so does a writer sometimes.
         let keeps = self.role == "writer" && self.random.below(4) != 0 && !is_useless;
         if keeps {
             self.kept = Some(replica);
@@ -175,7 +175,7 @@ impl Tab {
     }
 }
 
-/// Opens a websocket and records the claim. The replica comes back if no server answers.
+/// Opens a websocket and records the claim. Returns the replica if the server does not reply.
 pub(crate) async fn open(
     desks: &Desks,
     desk: &Desk,
@@ -209,9 +209,9 @@ pub(crate) async fn open(
 }
 
 impl Open {
-    /// Records what arrived since the last look.
+    /// Records the events since the last poll.
     pub(crate) fn look(&mut self, desks: &Desks, looks: u32, secret: &mut Option<String>) -> Look {
-        // First: an event that arrives later belongs before the end.
+        // Reads the state first: an event that arrives later precedes the end.
         let closed = self.peer.look(|state| state.closed.clone());
         self.take_events(desks, secret);
         if closed.is_some() || looks.is_multiple_of(READ_EVERY) {

@@ -1,7 +1,7 @@
 //! A byte proxy between one server and one of its services, Redis or PostgreSQL.
 //!
-//! It knows no protocol, so that one proxy serves both. It passes bytes, cuts every connection, or
-//! swallows: the connections stay open and no byte moves until the wire passes again.
+//! It interprets no protocol, so that it serves both. It passes bytes, cuts every connection, or
+//! swallows: connections stay open and no byte moves until the wire passes again.
 
 use std::io;
 use std::path::PathBuf;
@@ -12,13 +12,13 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-/// What the wire does with bytes.
+/// The mode of the wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mode {
     Pass,
     /// Existing connections end, new ones end at once.
     Cut,
-    /// Nothing arrives and nothing ends.
+    /// No byte arrives and no connection ends.
     Swallow,
 }
 

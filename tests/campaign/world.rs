@@ -1,5 +1,5 @@
-//! The system under test: three servers of the debug build, each with a wire of its own to Redis
-//! and to PostgreSQL, and the faults that can be injected into them.
+//! The system under test: three servers of the debug build, each with its own wire to Redis and to
+//! PostgreSQL, and the faults that the acts inject into them.
 
 use std::sync::Arc;
 
@@ -14,15 +14,15 @@ use crate::redis::Redis;
 use crate::wire::{Mode, Target, Wire};
 
 pub(crate) const SERVERS: usize = 3;
-/// G15: the effect of a commit is delivered within two seconds or one tick, which is one second
-/// here (`SEATS__RENEW_EVERY`). The sum leaves a busy machine the shorter of the two.
+/// G15: a server delivers the effect of a commit within two seconds or one tick, which is one
+/// second here (`SEATS__RENEW_EVERY`). The sum leaves a busy machine the shorter of the two.
 const PROMISE: Duration = Duration::from_secs(2 + 1);
-/// The promise holds between parts that reach each other. After a fault a server first opens its
-/// connections to Redis and PostgreSQL again, with back-offs of up to two seconds, then receives the
-/// gap and reads what it missed. A killed server also loads its rooms.
+/// The promise holds between connected parts. After a fault a server first reconnects to Redis and
+/// PostgreSQL, with back-offs of up to two seconds, then receives the gap and reads the missed
+/// updates. A killed server also loads its rooms.
 const AFTER_FAULT: Duration = Duration::from_secs(8);
-/// Short terms, so that leases and timeouts end many times in one campaign. The client timeout is
-/// long enough for a busy machine.
+/// Short terms, so that many leases and timeouts end in one campaign. The client timeout is long
+/// enough for a busy machine.
 const TERMS: [(&str, &str); 6] = [
     ("SEATS__LEASE", "3s"),
     ("SEATS__RENEW_EVERY", "1s"),
@@ -36,7 +36,7 @@ const TERMS: [(&str, &str); 6] = [
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Fault {
     pub(crate) kind: &'static str,
-    /// The server it strikes, where it strikes one.
+    /// The server of the fault, if it has one.
     server: usize,
 }
 
@@ -52,7 +52,7 @@ pub(crate) struct World {
 }
 
 impl World {
-    /// `broken`: the fault that is built into the servers, if their build has any.
+    /// `broken`: the fault that is compiled into the servers, if any.
     pub(crate) async fn start(recorder: Recorder, persists: bool, broken: Option<&str>) -> Self {
         let (redis, database) = (Redis::start(persists).await, Database::start().await);
         let folder = Arc::new(TempDir::new().expect("a folder"));
@@ -81,7 +81,7 @@ impl World {
         self.servers.iter().map(|server| server.url.clone()).collect()
     }
 
-    /// Begins a fault of that kind.
+    /// Injects a fault of that kind.
     pub(crate) async fn inject(&mut self, kind: &'static str, random: &mut Random) -> Fault {
         let server = random.below(SERVERS);
         match kind {
@@ -95,7 +95,7 @@ impl World {
         self.inject_at(kind, server).await
     }
 
-    /// Begins a fault of that kind, at that server if it is one of a server.
+    /// Injects a fault of that kind, at that server if it is one of a server.
     pub(crate) async fn inject_at(&mut self, kind: &'static str, server: usize) -> Fault {
         let fault = Fault { kind, server };
         let (kind, target) = (kind.to_owned(), fault.target());
@@ -145,7 +145,7 @@ impl World {
         self.healed_at = Some(Instant::now());
     }
 
-    /// When the effects of a commit of this moment are due; no fault is active.
+    /// When the effects of a commit at this moment are due, without an active fault.
     pub(crate) fn due(&self) -> Instant {
         let promised = Instant::now() + PROMISE;
         self.healed_at.map_or(promised, |healed_at| promised.max(healed_at + AFTER_FAULT))
@@ -159,7 +159,7 @@ impl World {
         self.inject_at("redis-old", 0).await
     }
 
-    /// Saves the snapshot that the next `redis-old` goes back to.
+    /// Saves the snapshot that the next `redis-old` restores.
     pub(crate) async fn save_redis(&self) {
         self.redis.run::<()>("SAVE").await.expect("a snapshot");
     }

@@ -1,10 +1,10 @@
-//! Histories written by hand: one that breaks no law, and for each law one that breaks it alone.
+//! Hand-written histories: one that breaks no law, and for each law one that breaks it alone.
 
 use crate::history::{Event, How, What};
 use crate::judge::vacuous::{Counts, complaints};
 use crate::judge::{DATABASE, judge};
 
-/// A history under construction; each step is a second after the one before.
+/// A history under construction; each step is one second after the previous one.
 #[derive(Clone, Default)]
 struct History(Vec<Event>);
 
@@ -13,7 +13,7 @@ impl History {
         self.later(1, what)
     }
 
-    /// A step so many seconds after the one before.
+    /// A step with this delay after the previous one.
     fn later(mut self, seconds: u64, what: What) -> Self {
         let at = self.0.last().map_or(0, |last| last.at) + 1_000 * seconds;
         self.0.push(Event { at, what });
@@ -68,13 +68,13 @@ impl History {
         self.add(What::Reads { document, place, marks })
     }
 
-    /// At rest: a fresh tab had a seat, and all replicas hold these marks.
+    /// At rest: a fresh tab acquired a seat, and all replicas contain these marks.
     fn rest(self, marks: &[&str]) -> Self {
         let recovered = What::Recovered { document: "doc".to_owned(), after_ms: 900 };
         self.add(recovered).reads(DATABASE, marks).reads("server 0", marks)
     }
 
-    /// A writer that typed one mark, which was stored and called saved.
+    /// A writer that typed one mark; the database stored it and `document.saved` named it.
     fn writer() -> Self {
         let claimed = Self::default().claim(1, "writer", How::Plain, &[]);
         claimed.granted(1, "writer", 10).typed(1, "w1").row(1, 1, 10, "w1").saved(1, "w1")
@@ -269,7 +269,7 @@ fn g15_an_accepted_suggestion_that_a_replica_does_not_show_is_found() {
 }
 
 #[test]
-fn a_run_in_which_too_little_happened_is_rejected() {
+fn a_run_without_enough_events_is_rejected() {
     let mut counts = Counts::default();
     counts.add(&History::writer().fault("server-killed").0);
     let complaints = complaints(&counts, 720);
@@ -281,7 +281,7 @@ fn a_run_in_which_too_little_happened_is_rejected() {
 }
 
 #[test]
-fn a_history_is_read_as_it_was_written() {
+fn a_history_round_trips_through_its_file() {
     for event in History::writer().fault("redis-cut").rest(&["w1"]).0 {
         let line = serde_json::to_string(&event).expect("JSON");
         assert_eq!(serde_json::from_str::<Event>(&line).expect("an event"), event, "{line}");

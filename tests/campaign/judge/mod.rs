@@ -18,7 +18,7 @@ use std::fmt;
 
 use crate::history::{Event, How, What};
 
-/// A campaign that observed nothing for so long was stalled by other work of the machine.
+/// A campaign without an observation for so long was stalled by other work of the machine.
 const STALL_MS: u64 = 500;
 
 /// One broken law with the events that break it.
@@ -26,7 +26,7 @@ const STALL_MS: u64 = 500;
 pub(crate) struct Violation {
     pub(crate) law: &'static str,
     pub(crate) why: String,
-    /// Texts in the events that are worth a look: a mark, a session, a link.
+    /// Texts that select the events to print: a mark, a session, a link.
     pub(crate) about: Vec<String>,
 }
 
@@ -52,7 +52,7 @@ pub(super) enum End<'a> {
     Closed { code: u16, reason: &'a str },
 }
 
-/// A grant as its client saw it.
+/// A grant as its client received it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Grant<'a> {
     pub(super) at: u64,
@@ -79,7 +79,7 @@ pub(super) struct Socket<'a> {
 }
 
 impl Socket<'_> {
-    /// Whether both ask for one seat.
+    /// Whether both claim one seat.
     pub(super) fn shares_seat(&self, other: &Self) -> bool {
         self.id != other.id && self.link == other.link && self.role == other.role
     }
@@ -212,8 +212,8 @@ impl<'a> Story<'a> {
         }
     }
 
-    /// Whether no fault happened in that time, other than the one that a calm is about. What stands
-    /// before a calm does not count in it: a calm begins when its effects are over.
+    /// Whether no fault happened in that time, other than the named fault of a calm. Faults before
+    /// a calm do not count in it: a calm begins when their effects are over.
     pub(super) fn is_quiet(&self, from: u64, to: u64) -> bool {
         let calm = self.calms.iter().find(|(began, ended, _)| *began <= to && to <= *ended);
         let from = calm.map_or(from, |(began, ..)| from.max(*began));
@@ -227,7 +227,7 @@ impl<'a> Story<'a> {
         self.faults.iter().filter(strikes).all(expected)
     }
 
-    /// The socket whose grant of the same seat came last before that of this one.
+    /// The socket with the previous grant of the same seat.
     pub(super) fn predecessor(&self, socket: &Socket<'a>) -> Option<&Socket<'a>> {
         let fence = socket.grant?.fence;
         let shares = self.sockets.values().filter(|other| socket.shares_seat(other));

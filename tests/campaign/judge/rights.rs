@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::history::What;
 use crate::judge::{Socket, Story, Violation};
 
-/// A replica of this age when an effect is due is synchronised, and shows it.
+/// A replica of this age at the due time of an effect is synchronised, and contains it.
 const SYNCED_MS: u64 = 3_000;
 
 pub(super) fn judge(story: &Story<'_>) -> Vec<Violation> {

@@ -1,12 +1,12 @@
-//! G1–G6: who holds a seat, and when a seat becomes free.
+//! G1–G6: the holder of a seat, and the time at which a seat becomes free.
 
 use std::collections::BTreeMap;
 
 use crate::history::{How, What};
 use crate::judge::{End, Socket, Story, Violation};
 
-/// A fresh tab has a seat and its edit saved within this after the last fault, on a busy machine:
-/// one lease, one client timeout, a back-off of the lock connection, and a margin.
+/// A fresh tab acquires a seat and has its edit saved within this after the last fault, on a busy
+/// machine: one lease, one client timeout, a back-off of the lock connection, and a margin.
 const RECOVERY_MS: u64 = 45_000;
 /// The seat of a socket that closed cleanly is free after this.
 const CLEAN_MS: u64 = 3_000;
@@ -14,11 +14,11 @@ const CLEAN_MS: u64 = 3_000;
 const DROPPED_MS: u64 = 15_000;
 /// A quiet stretch of this length stands before a loss or refusal that is judged.
 const QUIET_MS: u64 = 15_000;
-/// The servers take a client for dead after a silence of this length.
+/// The servers end the session of a client after a silence of this length.
 const SILENT_MS: u64 = 2_000;
 /// The database may ratify the successor's fence this long after the loss was observed.
 const RATIFIED_LATER_MS: u64 = 3_000;
-/// A waiter that was passed over is granted within this all the same, if another release followed.
+/// A waiter that a claim overtook is granted within this, if another release followed.
 const PASSED_OVER_MS: u64 = 3_000;
 
 pub(super) fn judge(story: &Story<'_>) -> Vec<Violation> {
@@ -52,7 +52,7 @@ fn fences_rise(story: &Story<'_>) -> Vec<Violation> {
     violations
 }
 
-/// G1: a client is told of no grant that the database does not know.
+/// G1: a client receives no grant that the database did not ratify.
 fn grant_is_ratified(story: &Story<'_>, socket: &Socket<'_>) -> Option<Violation> {
     let grant = socket.grant?;
     let is_it = story.ratified.iter().any(|ratified| {
@@ -64,8 +64,8 @@ fn grant_is_ratified(story: &Story<'_>, socket: &Socket<'_>) -> Option<Violation
     (!is_it).then(|| Violation { law: "G1", why, about: vec![grant.session.to_owned()] })
 }
 
-/// G1: without faults a claim that takes nothing over is granted only after the session before it
-/// left, or while its client is silent. A stalled campaign would look like a silent client.
+/// G1: without faults a claim without takeover is granted only after the previous session left, or
+/// while its client is silent. A stalled campaign would look like a silent client.
 fn granted_beside_a_holder(story: &Story<'_>, socket: &Socket<'_>) -> Option<Violation> {
     let grant = socket.grant.filter(|_| matches!(socket.how, How::Plain | How::Wait))?;
     let before = story.predecessor(socket)?;
@@ -83,7 +83,7 @@ fn granted_beside_a_holder(story: &Story<'_>, socket: &Socket<'_>) -> Option<Vio
     broken.then_some(Violation { law: "G1", why, about })
 }
 
-/// G3: what a session types after a newer grant completed is never called saved to it.
+/// G3: `document.saved` never names an edit that the session types after a newer grant completed.
 fn no_success_after_a_newer_grant(story: &Story<'_>, socket: &Socket<'_>) -> Option<Violation> {
     let grant = socket.grant?;
     let newer = story.sockets.values().filter(|other| socket.shares_seat(other));
@@ -121,8 +121,8 @@ fn refused_with_reason(story: &Story<'_>, socket: &Socket<'_>) -> Option<Violati
     Some(Violation { law: "G4", why, about: vec![socket.link.to_owned()] })
 }
 
-/// G5: without faults a release grants the seat to the first waiter. A socket that was dropped has
-/// released nothing: its user comes back past the queue.
+/// G5: without faults a release hands the seat over to the first waiter. A dropped socket has
+/// released nothing: its user reconnects ahead of the queue.
 fn passed_over(story: &Story<'_>, socket: &Socket<'_>) -> Option<Violation> {
     let grant = socket.grant.filter(|_| socket.how == How::Wait)?;
     let (_, End::Left { clean: true }) = story.predecessor(socket)?.end? else { return None };

@@ -19,7 +19,7 @@ pub(super) fn judge(story: &Story<'_>) -> Vec<Violation> {
     violations
 }
 
-/// What was read at rest: by document, by place.
+/// The content at rest: by document, by place.
 struct Texts<'a>(BTreeMap<&'a str, BTreeMap<&'a str, &'a [String]>>);
 
 impl<'a> Texts<'a> {
@@ -39,8 +39,8 @@ impl<'a> Texts<'a> {
     }
 }
 
-/// G2: each row is written under a ratified grant, and by the session that typed its marks or that
-/// brought them in its own replica.
+/// G2: each row is written under a ratified grant, by the session that typed its marks or had them
+/// in its replica when it connected.
 fn rows_are_under_their_fence(story: &Story<'_>) -> Vec<Violation> {
     let mut violations = Vec::new();
     let mut known = BTreeSet::new();
@@ -75,12 +75,13 @@ fn may_write(story: &Story<'_>, row: &Row<'_>, mark: &str) -> bool {
     is_suggestion(mark) || story.sockets.values().filter(of_session).any(sends)
 }
 
-/// The server writes these itself, when a suggestion is accepted.
+/// Whether the server inserted the mark, on the acceptance of a suggestion.
 pub(crate) fn is_suggestion(mark: &str) -> bool {
     mark.contains(".s")
 }
 
-/// G7: what was called saved is in the database, unless the database was set back behind it.
+/// G7: a mark that `document.saved` named is in the database, unless the database was set back
+/// behind it.
 fn saved_marks_are_there(story: &Story<'_>, texts: &Texts<'_>) -> Vec<Violation> {
     let mut taken_back = BTreeSet::new();
     for event in story.events {
@@ -104,7 +105,7 @@ fn saved_marks_are_there(story: &Story<'_>, texts: &Texts<'_>) -> Vec<Violation>
     violations
 }
 
-/// G7: after a set-back a seated writer's replica brings back what it has.
+/// G7: after a set-back a seated writer's replica restores its marks.
 fn set_back_marks_come_back(story: &Story<'_>) -> Vec<Violation> {
     let mut violations = Vec::new();
     for (at, event) in story.events.iter().enumerate() {
@@ -123,7 +124,7 @@ fn set_back_marks_come_back(story: &Story<'_>) -> Vec<Violation> {
     violations
 }
 
-/// G8: at rest every replica and the database hold the same text.
+/// G8: at rest every replica and the database have the same text.
 fn replicas_agree(texts: &Texts<'_>) -> Vec<Violation> {
     let mut violations = Vec::new();
     for (document, places) in &texts.0 {
@@ -140,7 +141,7 @@ fn replicas_agree(texts: &Texts<'_>) -> Vec<Violation> {
     violations
 }
 
-/// G8: the database holds each mark once, and only marks that some client sent.
+/// G8: the database has each mark once, and only marks that a client sent.
 fn marks_were_typed_once(story: &Story<'_>, texts: &Texts<'_>) -> Vec<Violation> {
     let typed: BTreeSet<_> =
         story.sockets.values().flat_map(|socket| &socket.typed).map(|(_, mark)| *mark).collect();

@@ -29,7 +29,7 @@ const WHOLE_SECONDS: u64 = 720;
 /// From this length on two thirds of the kinds must have happened.
 const MOST_SECONDS: u64 = 200;
 
-/// How often what happened.
+/// Counts of the events of a run.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Counts(pub(crate) BTreeMap<String, usize>);
 
@@ -75,10 +75,10 @@ impl Counts {
     }
 }
 
-/// What is missing in a run of so many seconds; empty if the run proves something.
+/// The events that a run of this length lacks; empty if the run is conclusive.
 pub(crate) fn complaints(counts: &Counts, seconds: u64) -> Vec<String> {
     let seconds = usize::try_from(seconds).expect("a campaign ends");
-    // One in so many seconds, on a machine that is busy with other things.
+    // One in this many seconds, on a machine with other load.
     let mut least = vec![
         ("grants", seconds / 2),
         ("saved", seconds * 2),
