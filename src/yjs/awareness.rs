@@ -1,8 +1,8 @@
-//! Presence: who is here, where their cursor is.
+//! Presence: the clients in a document and their cursors.
 //!
-//! `varUint n`, then n × (`varUint client`, `varUint clock`, `varString json`), where the JSON
-//! `null` says that the client is gone. Peers parse the JSON inside their message handler, so
-//! JSON that would throw there is refused here.
+//! `varUint n`, then n × (`varUint client`, `varUint clock`, `varString json`). The JSON `null`
+//! reports that the client has left. Peers parse the JSON inside their message handler, so the
+//! decoder rejects JSON that would throw there.
 
 use crate::domain::limits::AWARENESS_BYTES_MAX;
 use crate::yjs::error::FrameError;
@@ -14,9 +14,9 @@ use crate::yjs::lib0::{Reader, put_block, put_length, put_number};
 pub struct AwarenessEntry {
     /// Its Yjs client id.
     pub client: u64,
-    /// Rises with each change; the higher one counts.
+    /// Rises with each change; the entry with the highest clock is valid.
     pub clock: u64,
-    /// JSON; `None` when the client is gone.
+    /// JSON; `None` when the client has left.
     pub state: Option<String>,
 }
 
@@ -28,12 +28,13 @@ const GONE: &str = "null";
 ///
 /// # Errors
 ///
-/// [`FrameError`] when it is not exactly an awareness update, a state is no JSON, or a state is
-/// longer than [`AWARENESS_BYTES_MAX`].
+/// [`FrameError`] when the bytes are not exactly an awareness update, a state is no JSON, or a state
+/// is longer than [`AWARENESS_BYTES_MAX`].
 pub fn decode_awareness(bytes: &[u8]) -> Result<Vec<AwarenessEntry>, FrameError> {
     let mut reader = Reader::new(bytes);
     let count = reader.count(ENTRY_BYTES_MIN)?;
-    // Grows with what was read, since an entry takes ten times the memory of its least bytes.
+    // No allocation by the declared count: an entry takes ten times the memory of its shortest
+    // encoding.
     let mut entries = Vec::new();
     for _ in 0..count {
         let (client, clock) = (reader.number()?, reader.number()?);
@@ -77,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn presence_is_read_as_it_was_written() {
+    fn presence_round_trips_through_bytes() {
         let entries = [
             entry(1, 0, Some("{}")),
             entry((1 << 53) - 1, 7, Some(r#"{"user":{"name":"김민수 👩‍👩‍👧"},"cursor":null}"#)),
@@ -85,7 +86,7 @@ mod tests {
         ];
         assert_eq!(decode_awareness(&encode_awareness(&entries)), Ok(entries.to_vec()));
         assert_eq!(decode_awareness(&[0]), Ok(Vec::new()));
-        // As a stock client announces itself.
+        // The presence frame of a stock client when it connects.
         assert_eq!(
             decode_awareness(&[1, 10, 0, 2, 0x7b, 0x7d]),
             Ok(vec![entry(10, 0, Some("{}"))])
@@ -93,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn g12_presence_that_would_break_a_peer_is_refused() {
+    fn g12_presence_that_would_break_a_peer_is_rejected() {
         let whole = encode_awareness(&[entry(1, 2, Some(r#"{"a":[1]}"#))]);
         for end in 0..whole.len() {
             assert!(decode_awareness(&whole[..end]).is_err());

@@ -1,4 +1,4 @@
-//! All structs of one client, one after the other, as bytes.
+//! All structs of one client in order, as bytes.
 
 use std::iter::Peekable;
 
@@ -8,19 +8,19 @@ use crate::yjs::structs::{Content, Id, Piece, Struct};
 
 /// The structs of one client from clock 0 on, without a gap (Y2).
 ///
-/// Text that continues the text before it is put into the same struct, as Yjs does when it
-/// encodes a document: a page typed letter by letter is then a page of letters, not a page of
-/// structs of a dozen bytes each.
+/// A text that continues the preceding text joins its struct, as when Yjs encodes a document. A page
+/// typed letter by letter then takes a page of letters, instead of a page of structs of a dozen
+/// bytes each.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Run {
-    /// The clock of the next unit.
+    /// The clock after the last unit.
     end: u32,
-    /// How many structs the bytes hold.
+    /// The number of structs.
     count: usize,
     bytes: Vec<u8>,
-    /// Where one can begin to read, about every [`MARK_EVERY`] bytes.
+    /// Starts of structs from which reading can begin, about every [`MARK_EVERY`] bytes.
     marks: Vec<Mark>,
-    /// The last struct, if text can be put behind it.
+    /// The last struct, if a new struct can join it.
     tail: Option<Tail>,
 }
 
@@ -29,41 +29,41 @@ pub(crate) struct Run {
 struct Mark {
     clock: u32,
     at: usize,
-    /// How many structs come before it.
+    /// The number of structs before it.
     before: usize,
 }
 
-/// A struct at the end of a run that may be continued.
+/// A struct at the end of the client log that new text or a deletion can continue.
 #[derive(Clone, Copy, Debug)]
 struct Tail {
     right_origin: Option<Id>,
-    /// Where its length stands.
+    /// The position of its length.
     length_at: usize,
-    /// Where its text begins; nothing when it is deleted.
+    /// The position of its text; none when it is deleted.
     text_at: Option<usize>,
-    /// How many units it has.
+    /// Its number of units.
     units: u32,
 }
 
-/// How much is read in vain at most to find a clock.
+/// Most bytes that a look-up of a clock reads from a mark to its target.
 const MARK_EVERY: usize = 4096;
-/// Longest text of one struct, in bytes. A longer text is stored as several structs, each right of the
-/// one before it: the form in which Yjs itself splits a text. So a state vector that ends inside a
-/// text costs a walk through one piece, and an append moves at most one piece when the length of a
-/// continued text needs one more byte. A cut costs some 12 bytes, 0.3 % of a piece.
+/// Longest text of one struct, in bytes. The log stores a longer text as several structs, each right
+/// of the one before it, as Yjs itself splits a text. So a state vector that ends inside a text
+/// costs a walk through one piece. An append moves at most one piece when the length of a continued
+/// text needs one more byte. The cost: some 12 bytes for each cut, 0.3 % of a piece.
 pub(crate) const PIECE_BYTES_MAX: usize = 4096;
 
-/// Shortest deletion whose text is forgotten. Two structs more take about 50 bytes, so to cut a
-/// single backspace out of a paragraph would make it longer.
+/// Shortest deletion that garbage collection removes. Two more structs take about 50 bytes, so
+/// cutting a single backspace out of a paragraph would enlarge the log.
 const FORGOTTEN_MIN: u32 = 64;
 
-/// A place in a run from where it can be copied.
+/// A position in a client log from which a copy starts.
 pub(crate) struct Cut<'a> {
     first: Struct<'a>,
     rest: &'a [u8],
-    /// How many structs there are, the first one included.
+    /// The number of structs from here on.
     pub(crate) count: usize,
-    /// How many bytes of structs were read to find it.
+    /// Bytes of structs read to find it.
     pub(crate) walked: usize,
 }
 
@@ -88,12 +88,12 @@ impl Run {
         self.bytes.len()
     }
 
-    /// How many structs the run has.
+    /// The number of structs.
     pub(crate) fn count(&self) -> usize {
         self.count
     }
 
-    /// Puts the part of `found` that is new behind the others. `client` is whose run this is.
+    /// Appends the new part of `found`. `client` is the owner of this log.
     pub(crate) fn push(&mut self, found: &Struct<'_>, client: u64) {
         let Some(end) = found.end().filter(|end| self.end < *end) else { return };
         debug_assert!(found.clock <= self.end, "a gap (Y2)");
@@ -134,11 +134,10 @@ impl Run {
         });
     }
 
-    /// Puts text that was typed right behind the last text into the same struct, and what was
-    /// deleted to what was deleted before it.
+    /// Joins text to the text directly before it, and a deletion to the deletion before it.
     ///
-    /// Two structs are one when the second stands right of the first's last unit and both were
-    /// made left of the same unit: split at any unit, the one falls into the two again.
+    /// Two structs are one if the second is right of the first's last unit and both have the same
+    /// right origin: splitting the joined struct at any unit yields such a pair.
     fn continue_tail(&mut self, new: &Struct<'_>, client: u64) -> bool {
         let Some(tail) = self.tail else { return false };
         let before = Some(Id { client, clock: self.end.saturating_sub(1) });
@@ -160,7 +159,7 @@ impl Run {
         true
     }
 
-    /// Puts `piece` behind the text of the tail and gives the tail as it is then.
+    /// Appends `piece` to the text of the tail, and returns the new tail.
     fn continue_text(&mut self, tail: Tail, piece: Piece<'_>) -> Option<Tail> {
         let text_at = tail.text_at?;
         let length = self.bytes.len().saturating_sub(text_at).saturating_add(piece.bytes());
@@ -175,13 +174,14 @@ impl Run {
         Some(Tail { text_at: Some(moved_to), ..tail })
     }
 
-    /// Leaves of what is deleted only that it was there, as Yjs does when it collects garbage:
-    /// a page that is pasted over again and again stays a page. `ranges` are the deleted clocks,
-    /// in order.
+    /// Replaces deleted text by a mark of its deletion, as Yjs does when it collects garbage. A page
+    /// that a user pastes over repeatedly then keeps the size of a page. `ranges` are the deleted
+    /// clocks, in order.
     ///
     /// # Errors
     ///
-    /// [`Rejected`] when the run cannot be read back, which cannot be.
+    /// [`Rejected`] when the client log cannot be parsed, which would be a bug: the validator
+    /// accepted its structs.
     pub(crate) fn forget(
         &mut self,
         client: u64,
@@ -199,7 +199,7 @@ impl Run {
         Ok(())
     }
 
-    /// Puts a struct behind the others, the parts of it that lie in one of `ranges` as deleted.
+    /// Appends a struct, with its parts inside `ranges` as deleted.
     fn push_kept(
         &mut self,
         found: &Struct<'_>,
@@ -216,11 +216,12 @@ impl Run {
         }
     }
 
-    /// The run from `clock` on; nothing when it ends there.
+    /// The structs from `clock` on; none when the client log ends there.
     ///
     /// # Errors
     ///
-    /// [`Rejected`] when the run cannot be read back, which cannot be.
+    /// [`Rejected`] when the client log cannot be parsed, which would be a bug: the validator
+    /// accepted its structs.
     pub(crate) fn cut(&self, clock: u32, client: u64) -> Result<Option<Cut<'_>>, Rejected> {
         if self.end <= clock {
             return Ok(None);
@@ -249,7 +250,7 @@ impl Run {
         }
     }
 
-    /// Appends the whole run as a section of an update.
+    /// Appends the whole client log as a section of an update.
     pub(crate) fn write(&self, client: u64, out: &mut Vec<u8>) {
         put_length(out, self.count);
         put_number(out, client);
@@ -258,7 +259,7 @@ impl Run {
     }
 }
 
-/// How many bytes a length takes.
+/// The encoded size of a length.
 fn length_bytes(length: usize) -> usize {
     let bits = usize::BITS.saturating_sub(length.leading_zeros()).max(1);
     usize::try_from(bits.div_ceil(7)).unwrap_or(usize::MAX)

@@ -1,18 +1,18 @@
-//! Which units are deleted.
+//! The deleted units of a document.
 
 use std::collections::{BTreeMap, HashMap};
 
 use crate::yjs::lib0::{put_length, put_number};
 
-/// Per client, ranges of clocks that neither touch nor overlap.
+/// For each client, ranges of clocks that neither touch nor overlap.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Deletes {
-    /// End by start.
+    /// For each client, the end of each range by its start.
     clients: HashMap<u64, BTreeMap<u32, u32>>,
     ranges: usize,
 }
 
-/// What a range takes when written, at most: two numbers of up to five bytes.
+/// Largest encoding of a range: two numbers of up to five bytes.
 pub(crate) const RANGE_BYTES: usize = 10;
 
 impl Deletes {
@@ -31,8 +31,8 @@ impl Deletes {
         }
         let ranges = self.clients.entry(client).or_default();
         let (mut from, mut to) = (start, end);
-        // Those that begin in or right behind the new range, from the last one on, and at most
-        // one that reaches it from the left.
+        // The loop visits ranges that begin in or directly after the new range, from the last one
+        // on. At most one range reaches the new one from the left.
         while let Some((&other, &other_end)) = ranges.range(..=to).next_back() {
             if other_end < from {
                 break;
@@ -51,12 +51,12 @@ impl Deletes {
         self.clients.get(&client).into_iter().flatten().map(|(start, end)| (*start, *end))
     }
 
-    /// How many ranges there are.
+    /// The number of ranges.
     pub(crate) fn ranges(&self) -> usize {
         self.ranges
     }
 
-    /// About how many bytes the ranges take.
+    /// The approximate encoded size of all ranges.
     pub(crate) fn bytes(&self) -> usize {
         self.ranges.saturating_mul(RANGE_BYTES)
     }
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn ranges_are_what_a_plain_set_would_hold() {
+    fn ranges_equal_a_plain_set() {
         let mut deletes = Deletes::default();
         let mut plain = [false; 64];
         let mut seed: u32 = 1;

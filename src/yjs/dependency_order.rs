@@ -1,27 +1,27 @@
-//! Whether the structs of an update can be put in some order.
+//! Whether some order satisfies the dependencies between the structs of an update.
 //!
-//! Structs of one client come in order by themselves. Those of several clients may refer to each
-//! other; if they do so in a circle, each waits for the others for ever, and `yrs` 0.28.1 cannot
-//! encode a document again in which something waits.
+//! Structs of one client are ordered by their clocks. Structs of several clients may refer to each
+//! other. In a cycle each waits for the others for ever, and `yrs` 0.28.1 cannot encode a document
+//! again that has waiting structs.
 
-/// A struct needs a unit of another client that only this update brings.
+/// The dependency of a struct on a unit of another client that only this update contains.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Need {
-    /// Whose section the struct stands in.
+    /// The section of the struct.
     pub(crate) section: usize,
     /// The clock of its first unit.
     pub(crate) clock: u32,
-    /// Whose section has the unit.
+    /// The section of the unit.
     pub(crate) on: usize,
     /// The clock of the unit.
     pub(crate) unit: u32,
 }
 
-/// Whether all can be met. `needs` are grouped by section and in the order of their clocks;
-/// `sections` is how many sections there are.
+/// Whether some order satisfies all `needs`. They are grouped by section and ordered by clock;
+/// `sections` is the number of sections.
 ///
-/// Walks from what is needed to what that needs in turn, with a stack of its own. Each need is
-/// met once, so the time is linear.
+/// Walks along the dependencies with an explicit stack. It satisfies each dependency once, so the
+/// time is linear.
 pub(crate) fn can_be_ordered(needs: &[Need], sections: usize) -> bool {
     let mut progress = Progress::new(needs, sections);
     let mut stack: Vec<Goal> = Vec::new();
@@ -39,7 +39,8 @@ pub(crate) fn can_be_ordered(needs: &[Need], sections: usize) -> bool {
             if progress.obstacle(wanted).is_none() {
                 progress.advance(goal.section);
             } else if waits.get(need.on).copied().unwrap_or(true) {
-                // It waits for us, further down the stack, at or before the unit we need.
+                // A cycle: an earlier goal on the stack waits for this section, at or before the
+                // required unit.
                 return false;
             } else {
                 stack.push(wanted);
@@ -55,14 +56,14 @@ fn set(waits: &mut [bool], section: usize, to: bool) {
     }
 }
 
-/// "Section `section` shall be integrated up to and with `unit`."
+/// The task of integrating section `section` up to and with `unit`.
 #[derive(Clone, Copy)]
 struct Goal {
     section: usize,
     unit: u32,
 }
 
-/// How far each section has come: the range of its needs that are not met.
+/// The progress of each section: the range of its unsatisfied needs.
 struct Progress<'a> {
     needs: &'a [Need],
     open: Vec<std::ops::Range<usize>>,
@@ -82,7 +83,7 @@ impl<'a> Progress<'a> {
         Self { needs, open }
     }
 
-    /// The next need of a section, if it stands before the goal.
+    /// The next need of a section, if it lies before the goal.
     fn obstacle(&self, goal: Goal) -> Option<Need> {
         let range = self.open.get(goal.section)?;
         let need = self.needs.get(range.clone())?.first()?;
@@ -105,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn clients_may_answer_each_other() {
+    fn clients_may_depend_on_each_other() {
         let needs = [need(0, 1, 1, 0), need(0, 2, 1, 1), need(1, 1, 0, 1), need(1, 2, 0, 2)];
         assert!(can_be_ordered(&needs, 2));
         assert!(can_be_ordered(&[], 3));
@@ -113,11 +114,11 @@ mod tests {
     }
 
     #[test]
-    fn g12_a_circle_cannot_be_ordered() {
+    fn g12_a_cycle_has_no_order() {
         assert!(!can_be_ordered(&[need(0, 0, 1, 0), need(1, 0, 0, 0)], 2));
         let three = [need(0, 5, 1, 5), need(1, 5, 2, 5), need(2, 5, 0, 5)];
         assert!(!can_be_ordered(&three, 3));
-        // The same with the last one a unit earlier than where the circle closes.
+        // The last dependency points one unit before the cycle.
         let opened = [need(0, 5, 1, 5), need(1, 5, 2, 5), need(2, 5, 0, 4)];
         assert!(can_be_ordered(&opened, 3));
     }

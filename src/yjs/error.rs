@@ -1,34 +1,35 @@
-//! What can be wrong with what came from outside, and with what was stored.
+//! Errors of frames, updates, stored documents and anchors.
 
 use crate::domain::limits::{NESTING_MAX, QUOTE_UTF16_MAX};
 
-/// A frame that the y-websocket protocol does not know.
+/// A frame that is no valid y-websocket message from a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FrameError {
-    /// It ends early, goes on too long, or says what it cannot mean.
+    /// It ends early, is too long, or contains an invalid value.
     #[error("malformed frame: {0}")]
     Malformed(&'static str),
     /// A message type that clients do not send.
     #[error("unknown message type")]
     UnknownType,
-    /// A bound of presence is exceeded.
+    /// Presence exceeds a limit.
     #[error("presence is too large: {0}")]
     TooLarge(&'static str),
 }
 
-/// Why an update was not taken.
+/// Why the validator rejects an update.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Rejected {
     /// Not an update, or none that a client could have made.
     #[error("malformed update: {0}")]
     Malformed(&'static str),
-    /// It builds on something that is not here. Send sync step 1 to be given that too.
+    /// It refers to units that the log lacks. After a sync step 1 from the server, the client sends
+    /// them.
     #[error("the update builds on updates that are missing here; sync again")]
     Gap,
-    /// Well-formed, but nothing that a plain text can hold.
+    /// Well-formed, but a plain text cannot contain it.
     #[error("the update may not {0}")]
     Unsupported(&'static str),
-    /// Well-formed, but not the sender's to write.
+    /// Well-formed, but the sender has no right to write it.
     #[error("the update may not {0}")]
     Forbidden(&'static str),
     /// A value nested deeper than [`NESTING_MAX`].
@@ -36,42 +37,42 @@ pub enum Rejected {
     TooDeep,
 }
 
-/// The log or the text could not be read or changed.
+/// Reading or changing the log or the text failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SyncError {
-    /// What was stored is not a whole document.
+    /// The stored bytes are no whole document.
     #[error("the stored document is damaged: {0}")]
     Corrupt(&'static str),
-    /// One of the stored updates would have been refused.
+    /// The validator rejects one of the stored updates.
     #[error("the stored document is damaged: {0}")]
     Refused(#[from] Rejected),
-    /// To settle where everything in it stands would take too long.
+    /// Ordering the structs takes more steps than a document may take.
     #[error("the document takes too long to build")]
     TooCostly,
-    /// A client's state vector that is none.
+    /// The client's state vector is malformed.
     #[error("malformed state vector: {0}")]
     StateVector(&'static str),
-    /// A range that ends before it starts, leaves the text or splits a character.
+    /// A range that ends before it starts, exceeds the text or splits a character.
     #[error("the range does not lie on whole characters of the text")]
     Range,
 }
 
-/// Why no anchor could be made. The caller's text is not the server's.
+/// Why the server cannot anchor a review: the caller's text differs from the server's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AnchorMismatch {
-    /// Nothing is quoted.
+    /// The quote is empty.
     #[error("the quoted range is empty")]
     Empty,
-    /// More is quoted than a review can be about.
+    /// The quote is longer than a review's quote may be.
     #[error("the quoted range is longer than {QUOTE_UTF16_MAX} UTF-16 units")]
     TooLong,
-    /// The range ends behind the text.
+    /// The range ends after the end of the text.
     #[error("the quoted range reaches beyond the text")]
     Outside,
     /// The range starts or ends inside a surrogate pair.
     #[error("the quoted range splits a character")]
     SplitsCharacter,
-    /// Something else stands there.
+    /// The text of the range is not the quote.
     #[error("the quote is not what stands at that range")]
     OtherText,
 }

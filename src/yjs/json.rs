@@ -1,10 +1,10 @@
-//! JSON from clients: well-formed, and no deeper than a parser's stack.
+//! JSON from clients: well-formed, and nested less deeply than a parser's stack allows.
 
 use serde::de::IgnoredAny;
 
 use crate::domain::limits::NESTING_MAX;
 
-/// What is wrong with it.
+/// Why a JSON value is rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum JsonFault {
     /// Nested deeper than [`NESTING_MAX`].
@@ -13,20 +13,20 @@ pub(crate) enum JsonFault {
     Invalid,
 }
 
-/// Checks a value that is passed on as text.
+/// Checks a value that the server relays as text.
 pub(crate) fn check(text: &str) -> Result<(), JsonFault> {
     check_depth(text)?;
     serde_json::from_str::<IgnoredAny>(text).map(|_| ()).map_err(|_| JsonFault::Invalid)
 }
 
-/// Checks a value that `yrs` will read, by reading it as `yrs` does: it refuses some numbers and
-/// escapes that others take, and what it refuses spoils the document it stands in.
+/// Checks a value that `yrs` parses, with the parser of `yrs`. That parser rejects some numbers and
+/// escapes that others accept, and a rejected value makes the document unreadable.
 pub(crate) fn check_for_yrs(text: &str) -> Result<(), JsonFault> {
     check_depth(text)?;
     yrs::Any::from_json(text).map(|_| ()).map_err(|_| JsonFault::Invalid)
 }
 
-/// Counts brackets outside of strings, before any parser sees them.
+/// Counts brackets outside of strings before a parser reads the value.
 fn check_depth(text: &str) -> Result<(), JsonFault> {
     let mut depth: u32 = 0;
     let mut in_string = false;
@@ -71,12 +71,12 @@ mod tests {
     }
 
     #[test]
-    fn what_no_parser_takes_is_refused() {
+    fn invalid_json_is_rejected() {
         for text in ["", "nul", "{", "[1,]", "1 2", "\"\n\"", "NaN", "{a:1}"] {
             assert_eq!(check(text), Err(JsonFault::Invalid), "{text}");
             assert_eq!(check_for_yrs(text), Err(JsonFault::Invalid), "{text}");
         }
-        // Taken by browsers, refused by yrs.
+        // Browsers accept these, and yrs rejects them.
         for text in ["18446744073709551615", "1e999", r#""\ud800""#] {
             assert_eq!(check_for_yrs(text), Err(JsonFault::Invalid), "{text}");
         }

@@ -1,17 +1,17 @@
-//! The numbers and strings of lib0, in which Yjs writes everything.
+//! The numbers and strings of lib0, the encoding of Yjs.
 //!
-//! A number is seven bits a byte, least significant first, the high bit meaning "more". The
-//! reader is strict: one spelling per number, none beyond what JavaScript counts exactly, and no
-//! count that the remaining bytes could not hold (Y3).
+//! A number has seven bits a byte, least significant first; the high bit announces another byte. The
+//! reader is strict. It rejects a second encoding of a number, a number beyond JavaScript's exact
+//! integers, and a count that the remaining bytes cannot hold (Y3).
 
 use crate::yjs::error::{FrameError, Rejected};
 
-/// The first number that JavaScript cannot count to.
+/// The first number beyond JavaScript's exact integers.
 const NUMBER_END: u64 = 1 << 53;
-/// Clocks stay where `yrs` may take their difference in an `i32`.
+/// Clocks stay below the limit at which `yrs` can compute their difference in an `i32`.
 pub(crate) const CLOCK_MAX: u32 = i32::MAX as u32;
 
-/// What is wrong with the bytes.
+/// Why the reader rejects the bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Malformed(pub(crate) &'static str);
 
@@ -29,7 +29,7 @@ impl From<Malformed> for FrameError {
 
 const ENDS_EARLY: Malformed = Malformed("it ends early");
 
-/// Reads bytes front to back.
+/// Reads bytes from front to back.
 #[derive(Clone)]
 pub(crate) struct Reader<'a> {
     rest: &'a [u8],
@@ -40,7 +40,7 @@ impl<'a> Reader<'a> {
         Self { rest: bytes }
     }
 
-    /// How many bytes are left.
+    /// The number of remaining bytes.
     pub(crate) fn left(&self) -> usize {
         self.rest.len()
     }
@@ -51,7 +51,7 @@ impl<'a> Reader<'a> {
         Ok(first)
     }
 
-    /// A variable-length unsigned number below 2^53.
+    /// Reads a variable-length unsigned number below 2^53.
     pub(crate) fn number(&mut self) -> Result<u64, Malformed> {
         let mut value = 0;
         let mut shift = 0;
@@ -65,7 +65,7 @@ impl<'a> Reader<'a> {
                 break;
             }
             shift += 7;
-            // Eight bytes hold 56 bits, more than any number here has.
+            // Eight bytes hold 56 bits, more than any valid number has.
             if 49 < shift {
                 return Err(Malformed("a number is out of range"));
             }
@@ -73,7 +73,8 @@ impl<'a> Reader<'a> {
         if value < NUMBER_END { Ok(value) } else { Err(Malformed("a number is out of range")) }
     }
 
-    /// A number of things of at least `size` bytes each, which therefore have room in the rest.
+    /// Reads a count of items of at least `size` bytes each. The remaining bytes must have room for
+    /// them.
     pub(crate) fn count(&mut self, size: usize) -> Result<usize, Malformed> {
         let count = usize::try_from(self.number()?).map_err(|_| Malformed("a count is absurd"))?;
         match count.checked_mul(size) {
@@ -89,7 +90,7 @@ impl<'a> Reader<'a> {
             .ok_or(Malformed("a clock is out of range"))
     }
 
-    /// Length-prefixed bytes.
+    /// Reads length-prefixed bytes.
     pub(crate) fn block(&mut self) -> Result<&'a [u8], Malformed> {
         let length = self.count(1)?;
         let (block, rest) = self.rest.split_at_checked(length).ok_or(ENDS_EARLY)?;
@@ -101,7 +102,7 @@ impl<'a> Reader<'a> {
         std::str::from_utf8(self.block()?).map_err(|_| Malformed("a string is not UTF-8"))
     }
 
-    /// Nothing may be left.
+    /// Fails if bytes remain.
     pub(crate) fn finish(self) -> Result<(), Malformed> {
         if self.rest.is_empty() { Ok(()) } else { Err(Malformed("bytes follow its end")) }
     }
@@ -123,7 +124,7 @@ pub(crate) fn put_number(out: &mut Vec<u8>, number: impl Into<u64>) {
 
 /// Appends a length.
 pub(crate) fn put_length(out: &mut Vec<u8>, length: usize) {
-    // `usize` has at most 64 bits on every platform that Rust has.
+    // `usize` has at most 64 bits on every platform that Rust supports.
     put_number(out, u64::try_from(length).unwrap_or(u64::MAX));
 }
 
@@ -138,7 +139,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_number_is_read_as_it_was_written() {
+    fn a_number_round_trips_through_bytes() {
         for number in [0, 1, 127, 128, 300, 16_383, 16_384, 1 << 31, (1 << 53) - 1_u64] {
             let mut bytes = Vec::new();
             put_number(&mut bytes, number);
@@ -149,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_has_one_spelling_and_an_end() {
+    fn a_number_has_one_encoding_and_an_upper_bound() {
         assert!(Reader::new(&[0x80, 0x00]).number().is_err());
         assert!(Reader::new(&[0x80]).number().is_err());
         assert!(Reader::new(&[0xff; 12]).number().is_err());

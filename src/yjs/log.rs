@@ -1,10 +1,9 @@
 //! The update log of a room.
 //!
-//! Not a list of updates: each update is taken apart when it is appended, its structs put behind
-//! those of the same client and its deletions joined with the others. So the log is always
-//! merged, what a client lacks is copied out of it from a place on, and an append costs what the
-//! update is long. No CRDT is involved; what makes that right is that the validator lets no gap
-//! through (Y2).
+//! The log is no list of updates. An append takes an update apart: it adds the structs to those of
+//! the same client and joins the deletions with the others. So the log is always merged, a sync
+//! reply is a copy of its ends, and an append costs time in proportion to the update. The log needs
+//! no CRDT, because the validator accepts no gap (Y2).
 
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, HashMap};
@@ -20,18 +19,18 @@ use crate::yjs::validator;
 
 pub use crate::yjs::validator::{Checked, Origin, SERVER_IDS};
 
-/// A document's updates, merged.
+/// The merged updates of a document.
 #[derive(Clone, Debug, Default)]
 pub struct UpdateLog {
     runs: BTreeMap<u64, Run>,
     deletes: Deletes,
-    /// What the runs take.
+    /// Bytes of the client logs.
     struct_bytes: usize,
-    /// How many structs they have.
+    /// Structs of the client logs.
     structs: usize,
-    /// The state vector, once it was asked for, until the next append.
+    /// The cached state vector, until the next append.
     vector: OnceCell<Bytes>,
-    /// Whether there are deletions whose text is still in the runs.
+    /// Whether the client logs still hold text of deleted units.
     remembers: bool,
 }
 
@@ -41,17 +40,17 @@ const STATE_BYTES_MIN: usize = 2;
 pub(crate) const SECTION_HEADER_MAX: usize = 24;
 
 impl UpdateLog {
-    /// The log of a document in which nothing was ever written.
+    /// The log of an empty document.
     #[must_use]
     pub fn empty() -> Self {
         Self::default()
     }
 
-    /// The log of a stored document: its snapshot and the updates after it, in their order.
+    /// The log of a stored document: its snapshot and the later updates, in order.
     ///
     /// # Errors
     ///
-    /// [`SyncError::Refused`] when one of them is no update or does not follow from those before.
+    /// [`SyncError::Refused`] when a part is no update or does not follow from the parts before it.
     pub fn open(parts: Vec<Bytes>) -> Result<Self, SyncError> {
         match Self::open_up_to(parts) {
             (log, None) => Ok(log),
@@ -59,7 +58,8 @@ impl UpdateLog {
         }
     }
 
-    /// As much of a stored document as can be read, and which part cannot, and why.
+    /// Reads a stored document as far as possible. Returns the log, and the index and error of the
+    /// first unreadable part.
     #[must_use]
     pub fn open_up_to(parts: Vec<Bytes>) -> (Self, Option<(usize, Rejected)>) {
         let mut log = Self::empty();
@@ -72,16 +72,16 @@ impl UpdateLog {
         (log, None)
     }
 
-    /// Judges an update before anybody else sees it (Y1).
+    /// Validates an update before the room stores or relays it (Y1).
     ///
     /// # Errors
     ///
-    /// [`Rejected`], and then nothing of the update may be used (G10).
+    /// [`Rejected`]; the caller must then use no part of the update (G10).
     pub fn check(&self, update: &[u8], from: Origin) -> Result<Checked, Rejected> {
         validator::check(update, self, from)
     }
 
-    /// Takes an update in. `checked` is this log's verdict on it, with no append in between.
+    /// Appends an update. `checked` is this log's verdict on it, with no append in between.
     #[expect(
         clippy::needless_pass_by_value,
         reason = "an update is appended once, as is its check"
@@ -122,7 +122,7 @@ impl UpdateLog {
         Ok(())
     }
 
-    /// What the log has, as a client writes it in sync step 1.
+    /// The state vector of the log, encoded as in sync step 1.
     #[must_use]
     pub fn state_vector(&self) -> Bytes {
         self.vector.get_or_init(|| self.encoded_vector()).clone()
@@ -138,22 +138,22 @@ impl UpdateLog {
         Bytes::from(out)
     }
 
-    /// What somebody with that state vector lacks, as one update. All deletions are in it, since
-    /// a state vector does not say which ones are known.
+    /// The updates that a client with that state vector lacks, as one update. It contains all
+    /// deletions, because a state vector does not cover deletions.
     ///
     /// # Errors
     ///
-    /// [`SyncError::StateVector`] when it is none.
+    /// [`SyncError::StateVector`] when the state vector is malformed.
     pub fn diff(&self, state_vector: &[u8]) -> Result<Bytes, SyncError> {
         self.answer(state_vector).map(|(diff, _)| diff)
     }
 
-    /// The [`diff`](Self::diff), and what it cost: the bytes that were read to find where it begins and
-    /// the bytes of the answer.
+    /// The [`diff`](Self::diff) and its cost: the bytes read to find its start, and the bytes of the
+    /// reply.
     ///
     /// # Errors
     ///
-    /// [`SyncError::StateVector`] when it is none.
+    /// [`SyncError::StateVector`] when the state vector is malformed.
     pub fn answer(&self, state_vector: &[u8]) -> Result<(Bytes, usize), SyncError> {
         let known = self
             .read_state_vector(state_vector)
@@ -180,7 +180,7 @@ impl UpdateLog {
         Ok((Bytes::from(out), cost))
     }
 
-    /// The whole document as one update, without the text that was deleted.
+    /// The whole document as one update, without deleted text.
     #[must_use]
     pub fn merged(&mut self) -> Bytes {
         self.tidy();
@@ -193,14 +193,14 @@ impl UpdateLog {
         Bytes::from(out)
     }
 
-    /// Drops the text of what is deleted, if something was deleted since it was last called. Walks
-    /// through all of the log then.
+    /// Collects garbage: drops the text of deleted units, if there were deletions since the last
+    /// call. The cost: a walk through the whole log.
     pub fn tidy(&mut self) {
         let forgotten = self.forget();
         debug_assert!(forgotten.is_ok(), "what was appended can be read: {forgotten:?}");
     }
 
-    /// Whether [`tidy`](Self::tidy) has anything to do.
+    /// Whether [`tidy`](Self::tidy) has garbage to collect.
     #[must_use]
     pub fn is_untidy(&self) -> bool {
         self.remembers
@@ -220,8 +220,8 @@ impl UpdateLog {
         Ok(())
     }
 
-    /// About what [`merged`](Self::merged) would take, and what was deleted since the log was last
-    /// [tidied](Self::tidy): see to that before a document is called too large.
+    /// The approximate size of [`merged`](Self::merged), including garbage. Call
+    /// [`tidy`](Self::tidy) before you reject a document as too large.
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.struct_bytes
@@ -229,19 +229,19 @@ impl UpdateLog {
             .saturating_add(self.runs.len().saturating_mul(SECTION_HEADER_MAX))
     }
 
-    /// How many clients wrote the document.
+    /// The number of clients that wrote the document.
     #[must_use]
     pub fn clients(&self) -> usize {
         self.runs.len()
     }
 
-    /// How many structs and ranges of deletions the log has: what orders the document goes through them.
+    /// The number of structs and deleted ranges, which bounds the cost of ordering the document.
     #[must_use]
     pub fn items(&self) -> usize {
         self.structs.saturating_add(self.deletes.ranges())
     }
 
-    /// The clock of the next unit that `client` would write.
+    /// The clock of the next unit of `client`.
     #[must_use]
     pub fn clock_of(&self, client: u64) -> u64 {
         self.clock(client).into()
@@ -256,8 +256,8 @@ impl UpdateLog {
         self.deletes.contains(client, start, end)
     }
 
-    /// Reads a state vector. Of clients that are not in the log nothing is kept: a million of them
-    /// fit into a message.
+    /// Reads a state vector. It stores no entry for a client outside the log: a message has room for
+    /// a million of them.
     fn read_state_vector(&self, bytes: &[u8]) -> Result<HashMap<u64, u32>, Malformed> {
         let mut reader = Reader::new(bytes);
         let mut known = HashMap::new();
@@ -271,17 +271,17 @@ impl UpdateLog {
         Ok(known)
     }
 
-    /// Highest first, as Yjs writes them: the newest of what a reader has to look up tends to be
-    /// there already.
+    /// The client logs, highest id first, as Yjs writes them: the newest neighbours of a struct then
+    /// tend to come before it.
     fn by_client(&self) -> impl Iterator<Item = (u64, &Run)> {
         self.runs.iter().rev().map(|(client, run)| (*client, run))
     }
 }
 
-/// A fresh id for a server to write under: random, in [`SERVER_IDS`], and unknown to the log.
+/// A new id for a server's write: random, in [`SERVER_IDS`], and unused in the log.
 #[must_use]
 pub fn server_client_id(log: &UpdateLog) -> u64 {
-    // Without a random source there is still an id that nobody has: the first that is free.
+    // Without a random source the search starts at 0 and returns the first unused id.
     let offset = getrandom::u32().unwrap_or(0);
     let id = SERVER_IDS.start().saturating_add(offset.into());
     (id..=*SERVER_IDS.end()).chain(SERVER_IDS).find(|id| !log.runs.contains_key(id)).unwrap_or(id)
@@ -316,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_a_reader_has_the_difference_completes_it() {
+    fn the_diff_completes_the_log_of_any_client() {
         let text = "ab한국👩‍👧x".repeat(700);
         let mut log = UpdateLog::empty();
         append_all(&mut log, typed(&document(7), &text));
@@ -363,7 +363,7 @@ mod tests {
         let reader = document(1);
         apply(&reader, &merged);
         assert_eq!(text_of(&reader), page);
-        // Nothing was forgotten that a resend could bring back.
+        // A resend restores no collected text.
         assert!(!log.check(&whole(&writer), Origin::Client).unwrap().is_new);
         append_all(&mut log, [edit(&writer, 3, 5, "x")]);
         apply(&reader, &log.diff(&UpdateLog::open(vec![merged]).unwrap().state_vector()).unwrap());
@@ -371,7 +371,7 @@ mod tests {
     }
 
     #[test]
-    fn half_a_pair_is_sent_as_yjs_sends_it() {
+    fn half_a_surrogate_pair_is_encoded_as_yjs_encodes_it() {
         let mut log = UpdateLog::empty();
         append_all(&mut log, [edit(&document(7), 0, 0, "a\u{1F600}b")]);
         let diff = log.diff(&[1, 7, 2]).unwrap();

@@ -1,21 +1,20 @@
 //! Yjs without a live CRDT: frames, the update log, the text, anchors.
 //!
-//! A room keeps what its writer wrote as a [log] of bytes. Relaying an edit takes a look at those
-//! bytes, not an integration into a document: the log is a map from each Yjs client to its
-//! structs in order, which is all that merging and catching up need. Only where the text itself
-//! is wanted, for an anchor, a suggestion or an export, are the structs put in their order
-//! ([text]), and dropped again.
+//! A room stores its writer's updates as a [log] of bytes. To relay an edit, the server parses these
+//! bytes and integrates them into no document. The log maps each Yjs client to its structs in order,
+//! which suffices for merging and syncing. Only an anchor, a suggestion or an export needs the
+//! [text]: the server then orders the structs, and drops the result afterwards.
 //!
 //! # Invariants
 //!
-//! - **Y1** Nothing reaches the log, another client or `yrs` that the validator did not let
-//!   through. A client may be `yrs` 0.28.1: it aborts on deep nesting, takes half a gigabyte for a
-//!   state vector of seven bytes, and accepts updates after which it can never be encoded again.
-//! - **Y2** The log has no gaps: each client's structs stand one after the other from clock 0,
-//!   and what a struct or a deletion refers to is in the log. So a document built from it never
-//!   has parts that wait for others.
-//! - **Y3** Nothing is allocated, skipped or looped over because a number in the input says so:
-//!   a count is held against the bytes that are left first.
+//! - **Y1** The log, other clients and `yrs` receive only updates that the validator accepted. A
+//!   client may use `yrs` 0.28.1: it aborts on deep nesting, allocates half a gigabyte for a state
+//!   vector of seven bytes, and accepts updates after which it can never encode the document again.
+//! - **Y2** The log has no gaps: the structs of each client follow each other from clock 0, and the
+//!   log contains every unit that a struct or a deletion refers to. So no struct of a document built
+//!   from it waits for another.
+//! - **Y3** No number in the input causes an allocation, a skip or a loop by itself: the reader
+//!   compares a count with the remaining bytes first.
 //! - **Y4** Offsets are UTF-16 code units, as in the browser, and never fall inside a surrogate
 //!   pair: `yrs` would put U+FFFD in its place on every replica.
 
@@ -41,5 +40,5 @@ pub mod word_diff;
 
 pub use crate::yjs::error::{AnchorMismatch, FrameError, Rejected, SyncError};
 
-/// The one root type of a document: a `Y.Text` of this name.
+/// The only root type of a document: a `Y.Text` of this name.
 pub const ROOT: &str = "content";

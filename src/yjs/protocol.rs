@@ -1,7 +1,7 @@
-//! The frames of y-websocket: one binary frame, one message.
+//! The frames of y-websocket: one message in one binary frame.
 //!
-//! Stock clients read the first message of a frame and ignore the rest, and `yrs::sync` takes a
-//! frame that ends early for an empty one. This reader takes neither.
+//! Stock clients read the first message of a frame and ignore the rest, and `yrs::sync` accepts a
+//! truncated frame as an empty one. This reader rejects both.
 
 use bytes::Bytes;
 
@@ -12,28 +12,28 @@ const SYNC: u8 = 0;
 const AWARENESS: u8 = 1;
 const AUTH: u8 = 2;
 const QUERY_AWARENESS: u8 = 3;
-/// Ours: unused by Yjs, and the highest that `yrs` still reads back is 127. A stock client logs
-/// one line about it and goes on.
+/// Galley's own type: Yjs does not use it, and `yrs` reads back types up to 127. A stock client logs
+/// one line about it and continues.
 const EVENT: u8 = 100;
 
 const STEP_1: u8 = 0;
 const STEP_2: u8 = 1;
 const UPDATE: u8 = 2;
 
-/// What a client says.
+/// A message from a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ClientFrame<'a> {
-    /// "Send me what I lack": its state vector.
+    /// A request for the updates that the client lacks: its state vector.
     SyncStep1(&'a [u8]),
-    /// What the server lacks, in answer to the server's step 1.
+    /// The updates that the server lacks: the client's reply to the server's step 1.
     SyncStep2(&'a [u8]),
     /// An edit.
     Update(&'a [u8]),
     /// Presence.
     Awareness(&'a [u8]),
-    /// "Send me everybody's presence."
+    /// A request for the presence of all clients.
     QueryAwareness,
-    /// Talk of permissions, which a client has no business with.
+    /// A permission message, which a client may not send.
     Auth,
 }
 
@@ -41,7 +41,7 @@ pub enum ClientFrame<'a> {
 ///
 /// # Errors
 ///
-/// [`FrameError`] when it is not exactly one message that a client may send.
+/// [`FrameError`] when the frame is not exactly one message that a client may send.
 pub fn parse(frame: &[u8]) -> Result<ClientFrame<'_>, FrameError> {
     let mut reader = Reader::new(frame);
     let parsed = match kind(&mut reader)? {
@@ -55,7 +55,7 @@ pub fn parse(frame: &[u8]) -> Result<ClientFrame<'_>, FrameError> {
     Ok(parsed)
 }
 
-/// Every type that is known here is below 128, so one byte; a longer number is some other type.
+/// Every known type is below 128 and takes one byte; a longer number is an unknown type.
 fn kind(reader: &mut Reader<'_>) -> Result<u8, FrameError> {
     u8::try_from(reader.number()?).map_err(|_| FrameError::UnknownType)
 }
@@ -80,13 +80,13 @@ fn auth<'a>(reader: &mut Reader<'a>) -> Result<ClientFrame<'a>, FrameError> {
     Ok(ClientFrame::Auth)
 }
 
-/// "Send me what I lack."
+/// A request for the updates that the server lacks.
 #[must_use]
 pub fn sync_step1(state_vector: &[u8]) -> Bytes {
     message(&[SYNC, STEP_1], state_vector)
 }
 
-/// What the client lacks. Only this makes a stock client call itself synced.
+/// The updates that the client lacks. A stock client counts as synced only after this frame.
 #[must_use]
 pub fn sync_step2(update: &[u8]) -> Bytes {
     message(&[SYNC, STEP_2], update)
@@ -98,8 +98,9 @@ pub fn update(update: &[u8]) -> Bytes {
     message(&[SYNC, UPDATE], update)
 }
 
-/// The frame of an update that came in one: that very frame, if it is an update's. It is written as
-/// [`update`] would write it, since no number is taken that is longer than it needs to be.
+/// The frame to relay an update in: the received frame itself, if it is an update frame. Its bytes
+/// equal the output of [`update`], because the reader accepts only the shortest encoding of a
+/// number.
 #[must_use]
 pub fn passed_on(came: &Bytes, update: &[u8]) -> Bytes {
     if came.starts_with(&[SYNC, UPDATE]) { came.clone() } else { self::update(update) }
@@ -111,7 +112,7 @@ pub fn awareness(update: &[u8]) -> Bytes {
     message(&[AWARENESS], update)
 }
 
-/// "Send me your presence."
+/// A request for the client's presence.
 #[must_use]
 pub fn query_awareness() -> Bytes {
     Bytes::from_static(&[QUERY_AWARENESS])
@@ -123,8 +124,8 @@ pub fn event(json: &str) -> Bytes {
     message(&[EVENT], json.as_bytes())
 }
 
-/// Presence of nobody. Stock clients give up after 30 s without a message, and websocket pings
-/// are none.
+/// A presence frame without entries. Stock clients close after 30 s without a message, and websocket
+/// pings do not count.
 #[must_use]
 pub fn keep_alive() -> Bytes {
     Bytes::from_static(&[AWARENESS, 1, 0])
@@ -147,7 +148,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_frame_of_an_update_is_passed_on_as_it_came() {
+    fn an_update_frame_is_relayed_unchanged() {
         for body in [vec![], vec![7; 127], vec![7; 128], vec![7; 20_000]] {
             let came = update(&body);
             let passed_on = passed_on(&came, &body);
@@ -156,12 +157,12 @@ mod tests {
         }
         let answer = sync_step2(&[1, 2]);
         assert_eq!(passed_on(&answer, &[1, 2]), update(&[1, 2]));
-        // Two bytes for a length that would do with one: there is no other way to write it.
+        // Two bytes for a length that fits in one: the reader rejects the longer encoding.
         assert!(parse(&[SYNC, UPDATE, 0x82, 0, 1, 2]).is_err());
     }
 
     #[test]
-    fn what_is_written_is_read_as_what_it_was() {
+    fn frames_round_trip_through_the_parser() {
         let long = vec![7; 300];
         for body in [&[][..], &[1, 2, 3], &long] {
             assert_eq!(parse(&sync_step1(body)), Ok(ClientFrame::SyncStep1(body)));
@@ -174,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn the_bytes_are_those_of_the_stock_client() {
+    fn frames_have_the_bytes_of_the_stock_client() {
         assert_eq!(sync_step1(&[0])[..], [0, 0, 1, 0]);
         assert_eq!(sync_step2(&[0, 0])[..], [0, 1, 2, 0, 0]);
         assert_eq!(keep_alive()[..], [1, 1, 0]);

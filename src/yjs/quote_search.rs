@@ -1,12 +1,11 @@
-//! Finding a quote again.
+//! The search for a quote in a changed text.
 
 use std::collections::HashMap;
 use std::ops::Range;
 
 use crate::domain::limits::{CONTEXT_CHARS, PLACING_STEPS_MAX};
 
-/// What it may cost to find the places of some reviews, all together (G17). A step is about a
-/// nanosecond.
+/// The budget of steps for resolving a list of reviews (G17). A step takes about a nanosecond.
 #[derive(Debug)]
 pub struct Effort {
     steps_left: usize,
@@ -19,23 +18,23 @@ impl Default for Effort {
 }
 
 impl Effort {
-    /// Takes so many steps, if as many are left.
+    /// Spends `steps`, if as many remain.
     fn spend(&mut self, steps: usize) -> bool {
         let left = self.steps_left.checked_sub(steps);
         self.steps_left = left.unwrap_or(self.steps_left);
         left.is_some()
     }
 
-    /// How many steps were taken.
+    /// The number of spent steps.
     #[cfg(test)]
     pub(crate) fn spent(&self) -> usize {
         PLACING_STEPS_MAX - self.steps_left
     }
 }
 
-/// The [`similarity`], if it can be `least` or more and there is effort left to find that out.
+/// The [`similarity`], if it can reach `least` and the effort suffices to compute it.
 pub(crate) fn likeness(one: &str, other: &str, least: f64, effort: &mut Effort) -> Option<f64> {
-    // A range that grew beyond any resemblance is not worth counting letter by letter.
+    // A range more than eight times as long as its quote is not similar: no comparison.
     if other.len().saturating_mul(8) < one.len() {
         return None;
     }
@@ -48,8 +47,8 @@ pub(crate) fn likeness(one: &str, other: &str, least: f64, effort: &mut Effort) 
     effort.spend(steps).then(|| similarity(one, other))
 }
 
-/// How alike two texts are, from 0 to 1: twice what they have in common, in order, of all they
-/// have. Counted in characters.
+/// The similarity of two texts from 0 to 1: twice their longest common subsequence, divided by the
+/// sum of their lengths. Counted in characters.
 pub(crate) fn similarity(one: &str, other: &str) -> f64 {
     let (one, other): (Vec<char>, Vec<char>) = (one.chars().collect(), other.chars().collect());
     let all = one.len().saturating_add(other.len());
@@ -65,9 +64,9 @@ fn ratio(part: usize, whole: usize) -> f64 {
     exact(part) / exact(whole)
 }
 
-/// The length of the longest common subsequence, 64 places at a time (Crochemore et al. 2001):
-/// a quote of 20,000 characters against another is 6 million steps, not 400 million. Of each
-/// character only the words are kept in which it occurs, so memory grows with the text alone.
+/// The length of the longest common subsequence, 64 positions at a time (Crochemore et al. 2001).
+/// Two quotes of 20,000 characters take 6 million steps instead of 400 million. The table stores
+/// only the words in which a character occurs, so memory grows with the text alone.
 fn common_subsequence(one: &[char], other: &[char]) -> usize {
     let mut places: HashMap<char, Vec<(usize, u64)>> = HashMap::new();
     for (at, character) in one.iter().enumerate() {
@@ -95,12 +94,12 @@ fn common_subsequence(one: &[char], other: &[char]) -> usize {
         let end = rows.len();
         carried(&mut rows, next..end, carry);
     }
-    // A place that was matched is a zero. Places beyond the text never are.
+    // A matched position is a zero bit. Positions beyond the text stay ones.
     let zeros: u32 = rows.iter().map(|row| row.count_zeros()).sum();
     usize::try_from(zeros).unwrap_or(usize::MAX)
 }
 
-/// Carries into words in which a character does not occur, until one takes it.
+/// Propagates the carry through words in which a character does not occur, until a word absorbs it.
 fn carried(rows: &mut [u64], words: Range<usize>, carry: bool) -> bool {
     let mut rows = rows.get_mut(words).unwrap_or_default().iter_mut();
     let mut carry = carry;
@@ -112,33 +111,34 @@ fn carried(rows: &mut [u64], words: Range<usize>, carry: bool) -> bool {
     carry
 }
 
-/// What is looked for.
+/// The target of a search.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Wanted<'a> {
     pub(crate) quote: &'a str,
-    /// What stood before it, up to [`CONTEXT_CHARS`].
+    /// The text before it, up to [`CONTEXT_CHARS`].
     pub(crate) prefix: &'a str,
-    /// What stood after it.
+    /// The text after it, up to [`CONTEXT_CHARS`].
     pub(crate) suffix: &'a str,
 }
 
-/// A quote shorter than this says little by itself: a side of it must stand as it was, too.
+/// A quote shorter than this is ambiguous: the context on one side must match completely.
 const TELLING_CHARS: usize = 8;
-/// How much of the surroundings must be left for a place to be believed.
+/// Lowest share of the context that must match at a candidate.
 const SCORE_MIN: f64 = 0.5;
-/// By how much the best of several places must be better than the next.
+/// Smallest lead of the best candidate over the next one.
 const MARGIN: f64 = 0.25;
-/// Places of one quote that are compared: what stands in a text more often says too little.
+/// Candidates of one quote that the search compares: a more frequent quote is too ambiguous.
 const PLACES_MAX: usize = 20_000;
-/// What it takes to compare the surroundings of a place.
+/// Steps to compare the context of a candidate.
 const STEPS_A_PLACE: usize = 4 * CONTEXT_CHARS;
-/// Bytes that are searched in a step.
+/// Bytes that one step searches.
 const BYTES_A_STEP: usize = 4;
 
-/// The byte at which the quote stands, if one place is clearly meant. Rather none than a wrong
-/// one: a reviewer's word on somebody else's sentence is worse than an orphan.
+/// The byte offset of the quote, if one candidate is clearly the best. Otherwise the search returns
+/// none: an orphaned review misleads less than a review on a wrong sentence.
 ///
-/// It ends as soon as the outcome is certain: two places fit so well that no other can be clearly better.
+/// The search ends as soon as the result is certain: with two nearly full scores, no candidate can
+/// have a clear lead.
 pub(crate) fn find(text: &str, wanted: &Wanted<'_>, effort: &mut Effort) -> Option<usize> {
     if wanted.quote.is_empty() || !effort.spend(text.len() / BYTES_A_STEP) {
         return None;
@@ -170,13 +170,13 @@ pub(crate) fn find(text: &str, wanted: &Wanted<'_>, effort: &mut Effort) -> Opti
         return None;
     }
     let is_alone = places == 1;
-    // As long as its context: nobody types that twice by accident.
+    // A quote as long as its context does not occur twice by accident.
     let speaks_for_itself = is_alone && CONTEXT_CHARS <= length;
     let is_clear = is_alone || MARGIN <= score.mean() - second;
     (speaks_for_itself || (SCORE_MIN <= score.mean() && is_clear)).then_some(at)
 }
 
-/// How much of the surroundings stands, on each side, from 0 to 1.
+/// The matching share of the context on each side, from 0 to 1.
 #[derive(Clone, Copy)]
 struct Score {
     before: f64,
@@ -202,8 +202,8 @@ impl Score {
     }
 }
 
-/// How much of one side stands, counted away from the quote. At the edge of the text there was
-/// nothing, and nothing must be there.
+/// The matching share of one side, counted away from the quote. At the edge of the original text the
+/// context is empty, and the candidate must have the same edge.
 fn side(wanted: impl Iterator<Item = char>, mut found: impl Iterator<Item = char>) -> f64 {
     let mut length = 0_usize;
     let mut same = 0_usize;
@@ -224,7 +224,7 @@ fn side(wanted: impl Iterator<Item = char>, mut found: impl Iterator<Item = char
 mod tests {
     use super::*;
 
-    /// A table as in a textbook.
+    /// The textbook algorithm with a full table, for comparison.
     fn plain(one: &[char], other: &[char]) -> usize {
         let width = other.len() + 1;
         let mut table = vec![0; (one.len() + 1) * width];
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn what_two_texts_have_in_common_is_counted_as_in_a_table() {
+    fn the_common_subsequence_equals_that_of_a_full_table() {
         let mut seed: u32 = 7;
         let mut text = |length: usize, letters: u32| -> Vec<char> {
             (0..length)
@@ -258,9 +258,9 @@ mod tests {
         }
     }
 
-    /// Goal (H3): a text in which the quote stands everywhere costs one look at each of two places.
+    /// Goal (H3): in a text of nothing but the quote, the search compares two candidates.
     #[test]
-    fn g17_a_search_ends_when_two_places_are_alike() {
+    fn g17_a_search_ends_at_two_equal_candidates() {
         let text = "a".repeat(1_000_000);
         let mut effort = Effort::default();
         let around = "a".repeat(CONTEXT_CHARS);
@@ -270,9 +270,9 @@ mod tests {
         assert!(effort.spent() <= text.len() / BYTES_A_STEP + places * STEPS_A_PLACE);
     }
 
-    /// Goal: where no place fits, as many are compared as one quote may have, and not all.
+    /// Goal: without a match, the search compares at most [`PLACES_MAX`] candidates.
     #[test]
-    fn g17_a_quote_that_stands_everywhere_is_compared_with_so_many_places_only() {
+    fn g17_a_frequent_quote_is_compared_at_a_bounded_number_of_candidates() {
         let text = "a".repeat(1_000_000);
         let mut effort = Effort::default();
         let wanted = Wanted { quote: "a", prefix: "bbbb", suffix: "cccc" };
@@ -282,14 +282,14 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_alike_is_not_compared() {
+    fn texts_of_unlike_length_are_not_compared() {
         let mut effort = Effort::default();
         let (short, long) = ("a".repeat(1_000), "a".repeat(2_400));
         assert_eq!(likeness(&long, &short, 0.6, &mut effort), None);
         assert_eq!(effort.spent(), 0);
         let like = likeness(&long[..2_000], &short, 0.6, &mut effort).unwrap();
         assert!((like - 2.0 / 3.0).abs() < 1e-9);
-        // Distinct characters take no more memory than a text of as many.
+        // Distinct characters take no more memory than a text of the same length.
         let distinct: String = ('\u{4E00}'..='\u{9FFF}').collect();
         assert!(likeness(&distinct, &distinct, 0.6, &mut effort).is_some_and(|like| 1.0 <= like));
     }

@@ -1,8 +1,8 @@
-//! One struct of a Yjs update: read, judged, and written again.
+//! One struct of a Yjs update: parsing, validation and encoding.
 //!
-//! A document has one root `Y.Text`, so of the dozen kinds of content that Yjs knows, four may
-//! occur: text, formatting, text that was deleted, and structs that were collected. Everything
-//! else is refused here, by its kind, before its bytes are looked at.
+//! A document has one root `Y.Text`, so only four of the dozen Yjs content kinds may occur: text,
+//! formatting, deleted text, and garbage-collected structs. The parser rejects every other kind by
+//! its number, before it reads the content.
 
 use crate::yjs::ROOT;
 use crate::yjs::error::Rejected;
@@ -28,11 +28,11 @@ const DOCUMENT: u8 = 9;
 const SKIP: u8 = 10;
 const MOVE: u8 = 11;
 
-/// What a parent says it is: a root type, by its name.
+/// Marks a parent as a root type, given by its name.
 const PARENT_IS_ROOT: u64 = 1;
 const PARENT_IS_STRUCT: u64 = 0;
 
-/// Names one unit of the document: the client that made it, and how many it had made before.
+/// Identifies one unit of the document: its client, and the number of that client's earlier units.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Id {
     pub(crate) client: u64,
@@ -50,36 +50,36 @@ impl Id {
     }
 }
 
-/// What a struct brings.
+/// The content of a struct.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Content<'a> {
-    /// Nothing, and nobody remembers where.
+    /// Garbage-collected: neither content nor position is left.
     Collected,
-    /// Text that was deleted.
+    /// Deleted text.
     Deleted,
     /// Text.
     Text(Piece<'a>),
-    /// The beginning or end of formatting. Takes one unit and no room.
+    /// The beginning or end of formatting. Takes one unit, and no space in the text.
     Format {
-        /// Which formatting.
+        /// The formatting attribute.
         key: &'a str,
         /// Its value, in JSON.
         value: &'a str,
     },
 }
 
-/// A run of units that one client made in a row.
+/// A run of consecutive units of one client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Struct<'a> {
     /// The clock of its first unit.
     pub(crate) clock: u32,
-    /// How many units it has; at least one.
+    /// Its number of units; at least one.
     pub(crate) length: u32,
-    /// The unit to its left when it was made.
+    /// The unit to its left at its creation.
     pub(crate) origin: Option<Id>,
-    /// The unit to its right when it was made.
+    /// The unit to its right at its creation.
     pub(crate) right_origin: Option<Id>,
-    /// What it brings.
+    /// Its content.
     pub(crate) content: Content<'a>,
 }
 
@@ -88,7 +88,7 @@ impl<'a> Struct<'a> {
     ///
     /// # Errors
     ///
-    /// [`Rejected`] when it is none, or one that does not belong into a document.
+    /// [`Rejected`] when the bytes are no struct, or a document may not contain the struct.
     pub(crate) fn read(reader: &mut Reader<'a>, clock: u32) -> Result<Self, Rejected> {
         let info = reader.byte()?;
         check_kind(info)?;
@@ -109,20 +109,20 @@ impl<'a> Struct<'a> {
         Ok(Self { clock, length, origin, right_origin, content })
     }
 
-    /// The first text of an empty document.
+    /// The first struct of an empty document, with a text.
     pub(crate) fn first(text: &'a str) -> Self {
         let length = utf16::length(text);
         let content = Content::Text(Piece::whole(text));
         Self { clock: 0, length, origin: None, right_origin: None, content }
     }
 
-    /// The clock of the unit after its last, or nothing if clocks do not reach that far.
+    /// The clock after its last unit, or `None` beyond the range of clocks.
     pub(crate) fn end(&self) -> Option<u32> {
         self.clock.checked_add(self.length)
     }
 
-    /// The units from clock `from` on, as Yjs would send them to someone who has those before:
-    /// they stand right of them. `client` is who made the struct.
+    /// The units from clock `from` on, encoded as Yjs sends them to a client that has the earlier
+    /// ones: their origin is the unit before them. `client` is the struct's client.
     pub(crate) fn starting(&self, from: u32, client: u64) -> Self {
         let skipped = from.saturating_sub(self.clock).min(self.length);
         if skipped == 0 {
@@ -154,8 +154,8 @@ impl<'a> Struct<'a> {
         first
     }
 
-    /// Cuts a text of more than `bytes` at the last character that ends within them. `None`: the
-    /// struct is no such text.
+    /// Cuts a text longer than `bytes` after the last character that ends within them. `None`: the
+    /// struct is no text of that length.
     pub(crate) fn cut_text(&self, bytes: usize, client: u64) -> Option<(Self, Self)> {
         let Content::Text(piece) = self.content else { return None };
         let (first, rest) = piece.cut(bytes)?;
@@ -211,8 +211,8 @@ impl<'a> Struct<'a> {
     }
 }
 
-/// A piece of text, cut at UTF-16 units. Where a cut went through a surrogate pair, each side has
-/// a half of it left, and Yjs puts U+FFFD in its place.
+/// A piece of text, cut at UTF-16 units. A cut inside a surrogate pair leaves half of it on each
+/// side; Yjs replaces each half by U+FFFD.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Piece<'a> {
     begins_cut: bool,
@@ -227,7 +227,7 @@ impl<'a> Piece<'a> {
         Self { begins_cut: false, text, ends_cut: false }
     }
 
-    /// How many bytes it takes.
+    /// Its length in bytes.
     pub(crate) fn bytes(self) -> usize {
         let halves = usize::from(self.begins_cut).saturating_add(usize::from(self.ends_cut));
         self.text.len().saturating_add(halves.saturating_mul(HALF.len()))
@@ -241,7 +241,7 @@ impl<'a> Piece<'a> {
         out.extend_from_slice(half(self.ends_cut));
     }
 
-    /// Appends the text to another.
+    /// Appends the text to `text`.
     pub(crate) fn push_to(self, text: &mut String) {
         let half = |cut: bool| if cut { HALF } else { "" };
         text.push_str(half(self.begins_cut));
@@ -249,14 +249,14 @@ impl<'a> Piece<'a> {
         text.push_str(half(self.ends_cut));
     }
 
-    /// How many UTF-16 units it has.
+    /// Its length in UTF-16 units.
     fn units(self) -> u32 {
         let halves = u32::from(self.begins_cut).saturating_add(u32::from(self.ends_cut));
         utf16::length(self.text).saturating_add(halves)
     }
 
-    /// The longest part of at most `bytes`, and the rest; nothing if all of it fits. A surrogate pair
-    /// stays whole.
+    /// The longest part of at most `bytes`, and the rest; `None` if all of it fits. The cut never
+    /// splits a surrogate pair.
     fn cut(self, bytes: usize) -> Option<(Self, Self)> {
         if self.bytes() <= bytes {
             return None;
@@ -287,10 +287,10 @@ impl<'a> Piece<'a> {
     }
 }
 
-/// What a character of two units takes in UTF-8.
+/// Bytes in UTF-8 of a character of two UTF-16 units.
 const PAIR_BYTES: usize = 4;
 
-/// Refuses kinds that a document has no place for, and flags that its kind does not carry.
+/// Rejects kinds that a document may not contain, and flags that the kind does not have.
 fn check_kind(info: u8) -> Result<(), Rejected> {
     match info & KIND {
         GC if info != GC => return Err(Rejected::Malformed("a collected struct has flags")),
@@ -300,7 +300,7 @@ fn check_kind(info: u8) -> Result<(), Rejected> {
         TYPE => return Err(Rejected::Unsupported("contain nested types")),
         DOCUMENT => return Err(Rejected::Unsupported("contain documents")),
         MOVE => return Err(Rejected::Unsupported("move structs")),
-        // Stands for structs that its sender lacks, too.
+        // A skip stands for structs that the sender lacks.
         SKIP => return Err(Rejected::Gap),
         _ => return Err(Rejected::Malformed("a struct has unknown content")),
     }
@@ -310,7 +310,7 @@ fn check_kind(info: u8) -> Result<(), Rejected> {
     Ok(())
 }
 
-/// A struct with no neighbours names its parent. With neighbours, it has theirs.
+/// A struct without neighbours names its parent. A struct with neighbours inherits theirs.
 fn check_parent(reader: &mut Reader<'_>) -> Result<(), Rejected> {
     match reader.number()? {
         PARENT_IS_ROOT if reader.text()? == ROOT => Ok(()),

@@ -1,8 +1,8 @@
-//! The text of a document, for a moment.
+//! The text of a document at one moment.
 //!
-//! It is read from the merged log when somebody needs the text itself, asked, and dropped. That takes
-//! time that grows with the document, so it is done on a thread that may block. All offsets are UTF-16
-//! units (Y4). No `yrs` document takes part: [`order`](crate::yjs::document_order) has the reason.
+//! The caller builds it from the merged log, queries it and drops it. A build takes time in
+//! proportion to the document, so it runs on a blocking thread. All offsets are UTF-16 units (Y4).
+//! The build uses no `yrs` document; [`order`](crate::yjs::document_order) explains why.
 
 use std::cell::OnceCell;
 use std::ops::Range;
@@ -25,35 +25,35 @@ use crate::yjs::word_diff;
 
 pub use crate::yjs::quote_search::Effort;
 
-/// From here on a range whose text has changed is still the range that was meant.
+/// Lowest similarity at which a changed range still counts as the range of its review.
 const EDITED_MIN: f64 = 0.6;
 
 /// The text of a document at one moment.
 pub struct Text {
     order: Order,
     content: String,
-    /// Made when the first place is asked for.
+    /// Built at the first look-up.
     index: OnceCell<Index>,
 }
 
-/// Where a review stands now.
+/// The current position of a review.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Resolved {
-    /// As it is served.
+    /// The anchor as the server sends it.
     pub anchor: Anchor,
-    /// The place to store as the current one, when the quote was found elsewhere.
+    /// The new relative range to store, if the search found the quote elsewhere.
     pub relocated: Option<RelativeRange>,
 }
 
 impl Text {
-    /// Builds the text from a whole document, as [`UpdateLog::merged`] gives it.
+    /// Builds the text of a whole document from [`UpdateLog::merged`].
     ///
     /// [`UpdateLog::merged`]: crate::yjs::log::UpdateLog::merged
     ///
     /// # Errors
     ///
-    /// [`SyncError::Refused`] when it is not a whole document, [`SyncError::TooCostly`] when it was made
-    /// so that it takes minutes.
+    /// [`SyncError::Refused`] when the bytes are no whole document, [`SyncError::TooCostly`] when
+    /// ordering it would take minutes.
     pub fn build(merged: &[u8]) -> Result<Self, SyncError> {
         let (order, content) = Order::build(merged)?;
         Ok(Self { order, content, index: OnceCell::new() })
@@ -65,11 +65,11 @@ impl Text {
         self.content.clone()
     }
 
-    /// Anchors a review: the original to keep for ever, and where it stands now.
+    /// Anchors a review. Returns its immutable origin and its current relative range.
     ///
     /// # Errors
     ///
-    /// [`AnchorMismatch`] when the range is not one of this text or the quote does not stand there.
+    /// [`AnchorMismatch`] when the range lies outside this text or its text is not the quote.
     pub fn anchor(
         &self,
         request: &AnchorRequest,
@@ -95,15 +95,16 @@ impl Text {
         Ok((origin, current))
     }
 
-    /// Finds a review's place: where its relative positions stand, else where its quote is.
+    /// Resolves the anchor of a review: first by its relative positions, then by a search for its
+    /// quote.
     #[must_use]
     pub fn resolve(&self, origin: &AnchorOrigin, current: &RelativeRange) -> Resolved {
         self.resolve_within(origin, current, &mut Effort::default())
     }
 
-    /// Finds the places of many reviews as [`resolve`](Self::resolve) does, with one bound on the effort
-    /// for all of them. A review for which none is left counts as orphaned if its positions do not
-    /// stand on its quote.
+    /// Resolves many anchors as [`resolve`](Self::resolve) does, with one bound on the effort for
+    /// all. A review without remaining effort counts as orphaned if its positions do not match its
+    /// quote.
     #[must_use]
     pub fn resolve_within(
         &self,
@@ -124,24 +125,24 @@ impl Text {
         resolved(origin, AnchorState::Orphaned, TextRange { start: last, end: last }, None)
     }
 
-    /// The update that puts `with` in place of a range, made under `client`, which must be an id
-    /// that nobody else ever writes under.
+    /// The update that replaces a range by `with`, written under `client`. No other writer may ever
+    /// use that id.
     ///
     /// # Errors
     ///
-    /// [`SyncError::Range`] when the range is not one of this text.
+    /// [`SyncError::Range`] when the range lies outside this text.
     pub fn replace(&self, range: TextRange, with: &str, client: u64) -> Result<Bytes, SyncError> {
         self.parts(range).map_err(|_| SyncError::Range)?;
         Ok(self.order.replace(&[(range.start..range.end, with)], client))
     }
 
-    /// The update that makes `wanted` of the text, made under `client` as in
-    /// [`replace`](Self::replace). Only what differs is touched, so that positions in everything
-    /// else stand where they stood. `None`: it is that text already.
+    /// The update that turns the text into `wanted`, written under `client` as in
+    /// [`replace`](Self::replace). It changes only the differing hunks, so positions in the rest
+    /// keep their place. `None`: the texts are equal.
     ///
     /// # Errors
     ///
-    /// [`SyncError::Range`] when the places of the two cannot be told, which no text does.
+    /// [`SyncError::Range`] when a hunk lies outside the text, which would be a bug of the diff.
     pub fn become_text(&self, wanted: &str, client: u64) -> Result<Option<Bytes>, SyncError> {
         let places = word_diff::places(&self.content, wanted, DIFF_PATIENCE);
         let places = word_diff::at_most(RESTORE_PLACES_MAX, places);
@@ -166,7 +167,7 @@ impl Text {
         Ok(Some(self.order.replace(&puts.ok_or(SyncError::Range)?, client)))
     }
 
-    /// What is before, in and after a range.
+    /// The text before, in and after a range.
     fn parts(&self, range: TextRange) -> Result<(&str, &str, &str), AnchorMismatch> {
         let (start, end) = (self.byte(range.start)?, self.byte(range.end)?);
         let part = |part: Option<_>| part.ok_or(AnchorMismatch::Empty);
@@ -189,7 +190,7 @@ impl Text {
         }
     }
 
-    /// The nearest boundary of characters at or before `units`.
+    /// The nearest character boundary at or before `units`.
     fn aligned(&self, units: u32) -> u32 {
         match self.index().place(&self.content, units) {
             Place::At(_) => units,
@@ -198,7 +199,7 @@ impl Text {
         }
     }
 
-    /// Exact or edited, if a range still is the one that was meant.
+    /// Exact or edited, if the range is still that of the review.
     fn stands(
         &self,
         origin: &AnchorOrigin,
@@ -234,7 +235,7 @@ impl Text {
         Some(RelativeRange { start: beside(start, AFTER), end: beside(end, BEFORE) })
     }
 
-    /// Where a relative position is now.
+    /// The current offset of a relative position.
     pub(crate) fn offset(&self, position: &[u8]) -> Option<u32> {
         let mut reader = Reader::new(position);
         match reader.byte().ok()? {
@@ -247,7 +248,7 @@ impl Text {
                 let offset = if is_before(reader)? { 0 } else { self.order.units() };
                 (name == ROOT).then_some(offset)
             }
-            // At an end of a type in the text, of which there is none.
+            // The end of a nested type, which a document does not have.
             _ => None,
         }
     }
@@ -255,22 +256,22 @@ impl Text {
 
 impl std::fmt::Debug for Text {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        // Never the text itself: it is somebody's letter, and this may end in a log.
+        // Never the text: it is private, and debug output may reach a log.
         f.debug_struct("Text").field("bytes", &self.content.len()).finish_non_exhaustive()
     }
 }
 
-/// The kinds of relative positions of Yjs.
+/// The kinds of relative positions in Yjs.
 const BESIDE_A_UNIT: u8 = 0;
 const END_OF_A_ROOT: u8 = 1;
-/// The association of a relative position as lib0 writes it: 0 and -1.
+/// The association of a relative position as lib0 encodes it: 0 and -1.
 const AFTER: u8 = 0;
 const BEFORE: u8 = 0x41;
-/// The sign of a number of one byte, and the bit that announces another byte.
+/// The sign bit of a one-byte number, and the bit that announces another byte.
 const SIGN: u8 = 0x40;
 const MORE: u8 = 0x80;
 
-/// A relative position, as Yjs writes it.
+/// Encodes a relative position as Yjs does.
 fn beside(id: Id, association: u8) -> Vec<u8> {
     let mut out = vec![BESIDE_A_UNIT];
     put_number(&mut out, id.client);
@@ -279,7 +280,7 @@ fn beside(id: Id, association: u8) -> Vec<u8> {
     out
 }
 
-/// Whether a position sticks to what precedes it. Its association is its last byte.
+/// Whether a position follows the preceding unit. Its association is its last byte.
 fn is_before(mut reader: Reader<'_>) -> Option<bool> {
     let association = reader.byte().ok().filter(|association| association & MORE == 0)?;
     reader.finish().ok()?;
@@ -335,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn g9_an_anchor_stands_on_its_quote() {
+    fn g9_an_anchor_covers_its_quote() {
         let text = text();
         assert_eq!(text.content(), LETTER);
         for quote in ["Dear", "김민수", "👩‍👩‍👧", "e\u{301}", "\n"] {
@@ -348,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn y4_an_anchor_on_what_does_not_stand_there_is_refused() {
+    fn y4_an_anchor_with_a_wrong_quote_or_range_is_rejected() {
         let text = text();
         let at = |start, end, quote: &str| {
             text.anchor(&AnchorRequest { start, end, quote: quote.to_owned() }).unwrap_err()
@@ -380,7 +381,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_becomes_another_and_anchors_in_what_stays_stand() {
+    fn become_text_changes_the_differing_hunks_and_keeps_other_anchors() {
         let text = text();
         let name = request("김민수");
         let (origin, current) = text.anchor(&name).unwrap();
@@ -398,7 +399,7 @@ mod tests {
     }
 
     #[test]
-    fn g13_a_megabyte_with_thousands_of_changes_becomes_another_in_bounded_time() {
+    fn g13_become_text_of_a_megabyte_with_thousands_of_changes_ends_in_bounded_time() {
         let text = |word: &str| -> String {
             (0..20_000).map(|n| format!("{n} 학교에서 {word} 배운 것을 적는다. 🙂\n")).collect()
         };
@@ -410,7 +411,8 @@ mod tests {
         let update = Text::build(&written).unwrap().become_text(&new, client).unwrap().unwrap();
         let merged = log::UpdateLog::open(vec![written, update]).unwrap().merged();
         assert_eq!(Text::build(&merged).unwrap().content(), new);
-        // Debug builds of busy machines: the point is that it ends.
+        // The limit is generous for debug builds on busy machines: the test proves that the call
+        // ends.
         assert!(began.elapsed() < std::time::Duration::from_secs(30), "{:?}", began.elapsed());
     }
 }

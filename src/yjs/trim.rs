@@ -11,8 +11,8 @@ use crate::yjs::structs::Struct;
 /// A client and a clock take at least a byte each.
 const STATE_BYTES_MIN: usize = 2;
 
-/// The structs of `update` that `state_vector` names, without deletions. `None`: one of the two
-/// cannot be read.
+/// The structs of `update` below the clocks of `state_vector`, without deletions. `None`: one of the
+/// two is malformed.
 pub(crate) fn up_to(update: &[u8], state_vector: &[u8]) -> Option<Bytes> {
     let ends = ends_of(state_vector).ok()?;
     let mut sections = Vec::new();
@@ -30,7 +30,7 @@ pub(crate) fn up_to(update: &[u8], state_vector: &[u8]) -> Option<Bytes> {
     Some(Bytes::from(out))
 }
 
-/// The structs of one client that are kept.
+/// The structs of one client in the result.
 struct Section {
     client: u64,
     clock: u32,
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_left_of_what_the_state_vector_does_not_name() {
+    fn clients_outside_the_state_vector_are_cut() {
         let mut log = UpdateLog::empty();
         append_all(&mut log, [edit(&document(7), 0, 0, "owed")]);
         let lost = log.merged();

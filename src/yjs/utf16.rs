@@ -1,27 +1,27 @@
-//! Counting as the browser does: in UTF-16 code units.
+//! Counting in UTF-16 code units, as the browser does.
 
-/// How many UTF-16 units `text` has.
+/// The number of UTF-16 units of `text`.
 ///
-/// Counted from the bytes, since a character has as many units as its first byte says: one, or
-/// two from `F0` on. The loop has no branches and is made into vector code.
+/// The first byte of a character gives its units: two from `F0` on, otherwise one. The loop has no
+/// branches, so the compiler vectorizes it.
 pub(crate) fn length(text: &str) -> u32 {
     let units: usize =
         text.bytes().map(|byte| usize::from(byte & 0xC0 != 0x80) + usize::from(0xF0 <= byte)).sum();
     u32::try_from(units).unwrap_or(u32::MAX)
 }
 
-/// A place in a text, given in UTF-16 units.
+/// A position in a text, given in UTF-16 units.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
-    /// On the boundary of two characters, at this byte.
+    /// Between two characters, at this byte.
     At(usize),
     /// Inside the surrogate pair of the character that starts at this byte.
     Inside(usize),
-    /// Behind the end.
+    /// After the end.
     Beyond,
 }
 
-/// Where unit `units` of `text` is.
+/// Finds the position of unit `units`.
 pub(crate) fn place(text: &str, units: u32) -> Place {
     let mut passed = 0;
     for (byte, character) in text.char_indices() {
@@ -39,8 +39,8 @@ pub(crate) fn place(text: &str, units: u32) -> Place {
     if passed == units { Place::At(text.len()) } else { Place::Beyond }
 }
 
-/// Places in a text that are kept: the unit and the byte of a character about every
-/// [`INDEX_EVERY`] bytes. So a place is found in one walk of that length, however long the text is.
+/// Stored positions of a text: the unit and the byte of a character about every [`INDEX_EVERY`]
+/// bytes. So a look-up walks at most that far in a text of any length.
 #[derive(Debug)]
 pub(crate) struct Index {
     marks: Vec<(u32, usize)>,
@@ -49,7 +49,7 @@ pub(crate) struct Index {
 const INDEX_EVERY: usize = 1_024;
 
 impl Index {
-    /// Walks through the text once.
+    /// Builds the index in one walk through the text.
     pub(crate) fn of(text: &str) -> Self {
         let (mut units, mut from) = (0_u32, 0);
         let mut marks = Vec::with_capacity(text.len() / INDEX_EVERY + 1);
@@ -63,7 +63,7 @@ impl Index {
         Self { marks }
     }
 
-    /// Where unit `units` of the text is.
+    /// Finds the position of unit `units`.
     pub(crate) fn place(&self, text: &str, units: u32) -> Place {
         let (passed, from) = self.mark(|(mark, _)| *mark <= units);
         match place(text.get(from..).unwrap_or_default(), units.saturating_sub(passed)) {
@@ -73,7 +73,7 @@ impl Index {
         }
     }
 
-    /// How many units stand before a byte.
+    /// The number of units before a byte.
     pub(crate) fn units(&self, text: &str, byte: usize) -> u32 {
         let (passed, from) = self.mark(|(_, mark)| *mark <= byte);
         passed.saturating_add(length(text.get(from..byte).unwrap_or_default()))
@@ -100,7 +100,7 @@ mod tests {
     ];
 
     #[test]
-    fn a_text_is_as_long_as_the_browser_says() {
+    fn a_length_equals_the_length_in_the_browser() {
         for text in SAMPLES {
             let units = u32::try_from(text.encode_utf16().count()).unwrap();
             assert_eq!(length(text), units, "{text}");
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn each_unit_is_found_and_the_middle_of_a_pair_is_called_that() {
+    fn each_unit_is_found_and_the_middle_of_a_pair_is_reported() {
         for text in SAMPLES {
             let mut places = Vec::new();
             for (byte, character) in text.char_indices() {
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn an_index_finds_the_place_that_a_walk_finds() {
+    fn an_index_finds_the_same_position_as_a_walk() {
         let text = SAMPLES.concat().repeat(100);
         let index = Index::of(&text);
         assert!(2 < index.marks.len());

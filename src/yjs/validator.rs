@@ -1,8 +1,8 @@
-//! Stands before the log: what an update may be.
+//! The validator of updates, which guards the log (Y1).
 //!
-//! One pass over the bytes. What is allocated grows with what was read, never with what a number
-//! claims, and nothing recurses (Y3). What is let through fits onto the log without a gap and
-//! without a circle (Y2), brings nothing but text, and is from whom it may be from.
+//! It makes one pass over the bytes. Its allocations grow with the bytes that it has read, never
+//! with a declared number, and it never recurses (Y3). An accepted update fits the log without a gap
+//! or a cycle (Y2), contains only text and formatting, and has an author that its origin allows.
 
 use std::collections::HashMap;
 use std::ops::RangeInclusive;
@@ -15,40 +15,40 @@ use crate::yjs::lib0::{CLOCK_MAX, Reader};
 use crate::yjs::log::{SECTION_HEADER_MAX, UpdateLog};
 use crate::yjs::structs::{Content, Id, Struct};
 
-/// Client ids under which only servers write: the last 2^32 that JavaScript can count to. Yjs
-/// takes random ids below 2^32, so no browser meets one by accident.
+/// Client ids under which only servers write: the last 2^32 of JavaScript's exact integers. Yjs
+/// draws random ids below 2^32, so no browser uses one by accident.
 pub const SERVER_IDS: RangeInclusive<u64> = (1 << 53) - (1 << 32)..=(1 << 53) - 1;
 
-/// Where an update comes from.
+/// The origin of an update.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
-    /// A websocket. May not write under [`SERVER_IDS`].
+    /// A websocket. It may not write under [`SERVER_IDS`].
     Client,
-    /// The answer of a client to sync step 1. It may bring back what a server wrote and the database lost:
-    /// a server writes one edit under each id, so all of it or nothing is in the log.
+    /// A client's reply to sync step 1. It may restore an edit that a server wrote and the database
+    /// lost. A server writes one edit under each id, so the log has all of that edit or nothing.
     Answer,
     /// This or another server, or the database.
     Server,
 }
 
-/// An update that may be appended to the log it was checked against.
+/// The verdict on an update that its log may append.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[must_use]
 pub struct Checked {
-    /// The clients of whom it brings new structs.
+    /// The clients with new structs.
     pub clients: Vec<u64>,
-    /// Whether it changes anything, if only by a deletion. A resend does not.
+    /// Whether it changes the document, if only by a deletion. A resend changes nothing.
     pub is_new: bool,
-    /// Whether it brings text or formatting, rather than the marks of what was deleted.
+    /// Whether it contains text or formatting besides deletions.
     pub brings_text: bool,
-    /// By how many bytes the log grows, at most.
+    /// Upper bound of the log's growth in bytes.
     pub bytes: usize,
-    /// By how many structs and ranges of deletions it grows, at most.
+    /// Upper bound of the log's growth in structs and deleted ranges.
     pub items: usize,
 }
 
 impl Checked {
-    /// Counts a struct of so many bytes, if there is anything in it beyond what is `known`.
+    /// Counts a struct of `bytes` if it has units beyond `known`.
     fn count(&mut self, found: &Struct<'_>, known: u32, bytes: usize) {
         if found.end().is_some_and(|end| end <= known) {
             return;
@@ -61,22 +61,22 @@ impl Checked {
     }
 }
 
-/// A piece of a text that the log cuts ends at a character, up to three bytes before its bound.
+/// The log cuts a text after a whole character, up to three bytes before the limit of a piece.
 const PIECE_BYTES_MIN: usize = PIECE_BYTES_MAX - 3;
-/// What each cut takes: a kind, two ids and a length.
+/// Encoded overhead of each cut: a kind, two ids and a length.
 const CUT_BYTES_MAX: usize = 32;
 
 /// The structs of one client in an update.
 #[derive(Clone, Copy)]
 struct Section {
     client: u64,
-    /// Where the log stands.
+    /// The end of the client's structs in the log.
     known: u32,
-    /// Where it will stand.
+    /// The end after the update.
     end: u32,
 }
 
-/// How many structs, the client, the clock, and a struct.
+/// Number of structs, client, clock, and a struct.
 const SECTION_BYTES_MIN: usize = 5;
 /// Kind and length.
 const STRUCT_BYTES_MIN: usize = 2;
@@ -84,14 +84,14 @@ const STRUCT_BYTES_MIN: usize = 2;
 const DELETES_BYTES_MIN: usize = 2;
 /// Clock and length.
 const RANGE_BYTES_MIN: usize = 2;
-/// Up to here a search from the front is quicker than a map.
+/// Up to this number of sections a linear search is faster than a map.
 const SECTIONS_SEARCHED: usize = 8;
 
 /// Checks `update` against what is `known`.
 ///
 /// # Errors
 ///
-/// [`Rejected`], and then nothing of the update may be used.
+/// [`Rejected`]; the caller must then use no part of the update.
 pub(crate) fn check(update: &[u8], known: &UpdateLog, from: Origin) -> Result<Checked, Rejected> {
     let mut check = Check { known, from, sections: Sections::default(), needs: Vec::new() };
     let mut reader = Reader::new(update);
@@ -106,7 +106,7 @@ struct Check<'a> {
     known: &'a UpdateLog,
     from: Origin,
     sections: Sections,
-    /// Units of other clients that the log has not: the update must bring them.
+    /// Units of other clients that the log lacks: the update must contain them.
     needs: Vec<(usize, u32, Id)>,
 }
 
@@ -160,8 +160,8 @@ impl Check<'_> {
         }
     }
 
-    /// A struct of `client` that begins at `clock` was made beside `neighbour`, which must be here
-    /// before it.
+    /// Checks that `neighbour`, beside which the struct of `client` at `clock` was created, precedes
+    /// it.
     fn neighbour(&mut self, client: u64, clock: u32, neighbour: Id) -> Result<(), Rejected> {
         if neighbour.client == client {
             return if neighbour.clock < clock {
@@ -176,8 +176,8 @@ impl Check<'_> {
         Ok(())
     }
 
-    /// Server ids are refused where something new stands under them. To send what the server
-    /// wrote back to it is what a client may well do.
+    /// Rejects new structs under server ids. A client may resend a server's structs, as in its sync
+    /// reply.
     fn check_author(&self, section: &Section) -> Result<(), Rejected> {
         let is_open = match self.from {
             Origin::Server => true,
@@ -191,7 +191,7 @@ impl Check<'_> {
         }
     }
 
-    /// Whether the update brings what its structs need, and not in a circle.
+    /// Checks that the update contains all needed units, without a cycle.
     fn order(&self) -> Result<(), Rejected> {
         if self.needs.is_empty() {
             return Ok(());
@@ -211,9 +211,9 @@ impl Check<'_> {
         }
     }
 
-    /// Checks the delete set, which is news if it deletes anything that is not deleted yet.
+    /// Checks the delete set. A range is new if it deletes a unit that is not deleted yet.
     fn deletes(&self, reader: &mut Reader<'_>, checked: &mut Checked) -> Result<(), Rejected> {
-        // Of a client that stands there twice yjs takes both, yrs the last.
+        // If a client occurs twice, yjs applies both sections and yrs the last one.
         let mut seen = Sections::default();
         for _ in 0..reader.count(DELETES_BYTES_MIN)? {
             let client = reader.number()?;
@@ -249,11 +249,11 @@ fn deletion(reader: &mut Reader<'_>, end: u32) -> Result<(u32, u32), Rejected> {
     Ok((from, to))
 }
 
-/// The sections of an update, found by their client.
+/// The sections of an update with a look-up by client.
 #[derive(Default)]
 struct Sections {
     all: Vec<Section>,
-    /// Filled once there are more than [`SECTIONS_SEARCHED`].
+    /// Filled when there are more than [`SECTIONS_SEARCHED`].
     index: HashMap<u64, usize>,
 }
 
@@ -272,7 +272,7 @@ impl Sections {
         Ok(section)
     }
 
-    /// Says where the last section ends.
+    /// Sets the end of the last section.
     fn finish(&mut self, end: u32) {
         if let Some(section) = self.all.last_mut() {
             section.end = end;

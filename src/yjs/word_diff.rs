@@ -1,8 +1,8 @@
-//! What differs between two texts, by words.
+//! The difference of two texts, by words.
 //!
-//! The comparison itself is `similar`'s; here is what makes its outcome readable (the rules are in
-//! [`domain::words`](crate::domain::word_split)) and what bounds it (G13): long texts are compared by
-//! paragraphs first, and what time does not suffice for is told by whole paragraphs.
+//! The crate `similar` compares. This module makes the result readable (the rules are in
+//! [`domain::words`](crate::domain::word_split)) and bounds its cost (G13). It compares long texts
+//! by paragraphs first, and reports whole paragraphs for the rest when the time budget ends.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -13,40 +13,40 @@ use similar::{Algorithm, DiffOp, capture_diff_slices_deadline};
 
 use crate::domain::word_split::{is_space, narrowed, paragraphs_of, words_of};
 
-/// Words of both texts that are compared at once. Beyond it, paragraphs come first.
+/// Most words of both texts in one comparison by words. Beyond it the diff compares paragraphs
+/// first.
 const WORDS_AT_ONCE: usize = 20_000;
 
-/// What has become of a piece of text.
+/// The kind of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Op {
-    /// It is in both.
+    /// Both texts have it.
     Equal,
-    /// It is in the new text only.
+    /// Only the new text has it.
     Insert,
-    /// It is in the old text only.
+    /// Only the old text has it.
     Delete,
 }
 
-/// A piece of text and what has become of it. `equal` and `delete` spell the old text, `equal` and
-/// `insert` the new one; what was taken out stands before what was put in.
+/// A segment of a diff. The `equal` and `delete` segments spell the old text, `equal` and `insert`
+/// the new one. In a hunk the deletion precedes the insertion.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Segment {
-    /// What has become of it.
+    /// Its kind.
     pub op: Op,
-    /// The piece.
+    /// Its text.
     pub text: String,
 }
 
-/// A place at which two texts differ: a range of each, in bytes, of which one may be empty.
+/// A hunk: a range of each text, in bytes, of which at most one is empty.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Place {
     pub(crate) old: Range<usize>,
     pub(crate) new: Range<usize>,
 }
 
-/// Compares two texts word by word. After `patience` it compares no further; give it a thread
-/// that may block.
+/// Compares two texts word by word, for at most `patience`. Call it on a thread that may block.
 #[must_use]
 pub fn by_words(old: &str, new: &str, patience: Duration) -> Vec<Segment> {
     let mut segments = Vec::new();
@@ -67,14 +67,15 @@ pub fn by_words(old: &str, new: &str, patience: Duration) -> Vec<Segment> {
     segments
 }
 
-/// The places at which two texts differ, in order, with something equal between them.
+/// The hunks of two texts in order, with equal text between them.
 pub(crate) fn places(old: &str, new: &str, patience: Duration) -> Vec<Place> {
     let deadline = Instant::now() + patience;
     let found = compare(old, new, deadline);
     narrow(old, new, joined_across_spaces(old, new, found))
 }
 
-/// Joins neighbours until there are at most `most`, those with the least between them first.
+/// Joins neighbouring hunks until at most `most` remain. Those with the least text between them go
+/// first.
 pub(crate) fn at_most(most: usize, mut places: Vec<Place>) -> Vec<Place> {
     let mut gap = 1;
     while most.max(1) < places.len() {
@@ -115,7 +116,7 @@ fn shifted(range: &Range<usize>, by: usize) -> Range<usize> {
 }
 
 fn compare_pieces(from: &[&str], to: &[&str], deadline: Instant) -> Vec<Place> {
-    // Numbers are compared faster than words.
+    // Comparing numbers is faster than comparing words.
     let mut known: HashMap<&str, u32> = HashMap::new();
     let mut both = Vec::with_capacity(from.len() + to.len());
     for piece in from.iter().chain(to) {
@@ -137,7 +138,7 @@ fn compare_pieces(from: &[&str], to: &[&str], deadline: Instant) -> Vec<Place> {
     joined(places.collect(), |before, after| before.old.end == after.old.start)
 }
 
-/// Where each piece begins, in bytes, and where the last one ends.
+/// The start of each piece, in bytes, and the end of the last one.
 fn offsets(pieces: &[&str]) -> Vec<usize> {
     let mut end = 0;
     let ends = pieces.iter().map(|piece| {
@@ -147,7 +148,7 @@ fn offsets(pieces: &[&str]) -> Vec<usize> {
     std::iter::once(0).chain(ends).collect()
 }
 
-/// Joins each place with the one before it where `belong` says so.
+/// Joins each hunk with its predecessor if `belong` returns true.
 fn joined(places: Vec<Place>, belong: impl Fn(&Place, &Place) -> bool) -> Vec<Place> {
     let mut kept: Vec<Place> = Vec::with_capacity(places.len());
     for place in places {
@@ -162,8 +163,8 @@ fn joined(places: Vec<Place>, belong: impl Fn(&Place, &Place) -> bool) -> Vec<Pl
     kept
 }
 
-/// A lone space between two changes would chop a phrase into confetti: it joins both sides, unless
-/// each is a word whose ending changed.
+/// Joins two hunks across a single space, because a lone equal space would fragment the phrase. It
+/// leaves two words apart if only their endings changed.
 fn joined_across_spaces(old: &str, new: &str, places: Vec<Place>) -> Vec<Place> {
     let mut places = joined(places, |before, after| {
         let is_change = !before.old.is_empty() && !before.new.is_empty();
@@ -177,7 +178,7 @@ fn joined_across_spaces(old: &str, new: &str, places: Vec<Place>) -> Vec<Place> 
     places
 }
 
-/// Leaves out what both parts end in: a join may have brought it in.
+/// Removes the common tail of both ranges, which a join may have added.
 fn trim_end(old: &str, new: &str, place: &mut Place) {
     let (Some(from), Some(to)) = (old.get(place.old.clone()), new.get(place.new.clone())) else {
         return;
@@ -189,13 +190,13 @@ fn trim_end(old: &str, new: &str, place: &mut Place) {
     place.new.end -= bytes;
 }
 
-/// Narrows one Korean word in the place of another to what differs between them.
+/// Narrows the replacement of one Korean word by another to the differing part.
 fn narrow(old: &str, new: &str, places: Vec<Place>) -> Vec<Place> {
     let narrowed = |place: Place| within(old, new, &place).unwrap_or(place);
     places.into_iter().map(narrowed).collect()
 }
 
-/// What differs between two Korean words at that place.
+/// The differing part of two Korean words in that hunk.
 fn within(old: &str, new: &str, place: &Place) -> Option<Place> {
     let (from, to) = narrowed(old.get(place.old.clone())?, new.get(place.new.clone())?)?;
     Some(Place { old: shifted(&from, place.old.start), new: shifted(&to, place.new.start) })
@@ -207,7 +208,7 @@ mod tests {
 
     const PATIENCE: Duration = Duration::from_secs(10);
 
-    /// `[-struck-]{+added+}`, as one would write it by hand.
+    /// The diff as `[-struck-]{+added+}`.
     fn shown(old: &str, new: &str) -> String {
         let mark = |segment: Segment| match segment.op {
             Op::Equal => segment.text,
@@ -221,7 +222,7 @@ mod tests {
         segments.iter().filter(|s| s.op != without).map(|s| s.text.as_str()).collect()
     }
 
-    /// The page's own diff is held to the same file (`tests/ui/word_diff.test.js`).
+    /// The page's own diff passes the same file (`tests/ui/word_diff.test.js`).
     #[test]
     fn sentences_read_as_in_the_table_that_the_page_shares() {
         let table = include_str!("../../tests/data/word_diff.json");
@@ -233,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn the_pieces_spell_both_texts_whatever_they_are() {
+    fn the_segments_spell_both_texts() {
         let vocabulary =
             ["가", "나다", "나다는", " ", " ", "the", "cat", ".", "\n", "🙂", "나다가", "e\u{301}"];
         let mut seed = 7_usize;
@@ -252,7 +253,7 @@ mod tests {
         }
     }
 
-    /// A megabyte of paragraphs that all differ, and one without any paragraph.
+    /// A megabyte of differing paragraphs, and a megabyte without any paragraph.
     #[test]
     fn g13_a_megabyte_is_compared_in_bounded_time() {
         let paragraphs = |word: &str| -> String {
@@ -268,7 +269,8 @@ mod tests {
             assert!(900_000 < old.len(), "{}", old.len());
             let began = Instant::now();
             let segments = by_words(&old, &new, Duration::from_millis(400));
-            // A debug build on a busy machine takes a while. Without patience it would be hours.
+            // The limit is generous for a debug build on a busy machine. Without a time budget the
+            // diff would take hours.
             assert!(began.elapsed() < Duration::from_secs(180), "{:?}", began.elapsed());
             assert_eq!(spelled(&segments, Op::Insert), old);
             assert_eq!(spelled(&segments, Op::Delete), new);
@@ -276,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn without_time_the_outcome_is_coarse_and_right() {
+    fn without_time_the_diff_is_coarse_and_correct() {
         let (old, new) = ("하나 둘 셋 넷", "하나 넷 둘 다섯");
         let segments = by_words(old, new, Duration::ZERO);
         assert_eq!(spelled(&segments, Op::Insert), old);
@@ -284,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn too_many_places_are_joined_and_still_make_the_one_from_the_other() {
+    fn joined_hunks_still_turn_one_text_into_the_other() {
         let text = |word: &str| (0..500).map(|n| format!("{n} {word}. ")).collect::<String>();
         let (old, new) = (text("a"), text("b"));
         let all = places(&old, &new, PATIENCE);

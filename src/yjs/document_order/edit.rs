@@ -6,7 +6,7 @@ use bytes::Bytes;
 
 use super::{Deletes, Id, Kind, NONE, Order, Part, Source, Struct, put_length, put_number, slot};
 
-/// The units on both sides of a place.
+/// The units on both sides of a position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Neighbours {
     left: Option<Id>,
@@ -33,12 +33,13 @@ impl Order {
         text
     }
 
-    /// Visible units of the document.
+    /// The number of visible units.
     pub(crate) fn units(&self) -> u32 {
         self.units
     }
 
-    /// How many visible units stand left of a unit, or up to and with it. `None`: it has no place.
+    /// The number of visible units left of a unit, or up to and with it. `None`: the unit has no
+    /// position.
     pub(crate) fn offset(&self, id: Id, is_included: bool) -> Option<u32> {
         let client = self.index.get(&id.client).copied()?;
         let part = self.part(self.find(super::Unit { client, clock: id.clock }))?;
@@ -49,14 +50,14 @@ impl Order {
         Some(part.at.saturating_add(inside).saturating_add(is_included.into()))
     }
 
-    /// The visible unit with so many others left of it.
+    /// The visible unit at an offset.
     pub(crate) fn unit_at(&self, offset: u32) -> Option<Id> {
         let part = self.part(self.part_at(offset)?)?;
         self.id(part, offset.saturating_sub(part.at))
     }
 
-    /// The update that replaces ranges of the text, in their order, by a client that writes nothing
-    /// else meanwhile. No two ranges touch.
+    /// The update that replaces ranges of the text, in order, under a client id without concurrent
+    /// writes. No two ranges touch.
     pub(crate) fn replace(&self, places: &[(Range<u32>, &str)], client: u64) -> Bytes {
         let (mut structs, mut count) = (Vec::new(), 0_usize);
         let known = self.index.get(&client).and_then(|at| self.client(*at));
@@ -86,7 +87,7 @@ impl Order {
         Bytes::from(out)
     }
 
-    /// The visible part that has the unit at an offset.
+    /// The visible part with the unit at an offset.
     fn part_at(&self, offset: u32) -> Option<u32> {
         if self.units <= offset {
             return None;
@@ -113,8 +114,8 @@ impl Order {
         }
     }
 
-    /// Between which units a text is put that replaces a range: right of all that is deleted, as Yjs
-    /// does it, and left of the next unit or formatting that is not.
+    /// The neighbours of a text that replaces a range: right of all deleted units, as in Yjs, and
+    /// left of the next unit or formatting that is not deleted.
     fn neighbours(&self, range: &Range<u32>) -> Neighbours {
         let mut left = None;
         let mut at = self.first;

@@ -1,22 +1,22 @@
-//! The order of a document: its structs put side by side, its text, and the place of each unit.
+//! The order of a document: its structs side by side, its text, and the position of each unit.
 //!
-//! YATA puts what was written between the two units that were its neighbours when it was written.
-//! Where something stands between those by now, it goes through that to find its place (Nicolaescu,
-//! Jahns, Derntl, Klamma: *Near Real-Time Peer-to-Peer Shared Editing on Extensible Data Types*, 2016;
-//! `Item.integrate` in Yjs, `resolve_conflict` in `yrs` 0.28.1). This module takes the same steps and
-//! comes to the same order. Tests compare both.
+//! YATA integrates a struct between the two units that were its neighbours at its creation. If other
+//! structs lie between these units by now, YATA passes them to find the position (Nicolaescu, Jahns,
+//! Derntl, Klamma: *Near Real-Time Peer-to-Peer Shared Editing on Extensible Data Types*, 2016;
+//! `Item.integrate` in Yjs, `resolve_conflict` in `yrs` 0.28.1). This module takes the same steps
+//! and yields the same order. Tests compare both.
 //!
 //! # Cost
 //!
-//! A client chooses the structs, so each cost has a bound that no struct exceeds.
+//! A client chooses the structs, so each cost has a bound.
 //!
-//! - **Splits.** An update may name a neighbour inside a long text, for each of thousands of letters.
-//!   Yjs and `yrs` split the text each time, which copies the text and moves all later structs of that
-//!   client. Here a first pass over the bytes collects every place of a split. A second pass creates
-//!   all parts at once, so a split copies nothing and moves nothing.
-//! - **Conflicts.** An update may name neighbours that never stood beside each other, with the whole
-//!   text between them. Each struct that is passed is a step, and a document has [`STEPS_MAX`].
-//! - **Places.** A unit is found by a binary search over the parts of its client.
+//! - **Splits.** An update may name a neighbour inside a long text, for each of thousands of
+//!   letters. Yjs and `yrs` split the text each time, which copies the text and moves all later
+//!   structs of that client. Here a first pass over the bytes collects the positions of all splits.
+//!   A second pass creates all parts at once, so a split copies nothing and moves nothing.
+//! - **Conflicts.** An update may name neighbours that were never adjacent, with the whole text
+//!   between them. Each passed struct is a step, and a document has [`STEPS_MAX`] steps.
+//! - **Look-ups.** A binary search over the parts of its client finds a unit.
 
 use std::collections::HashMap;
 
@@ -25,13 +25,13 @@ use crate::yjs::error::{Rejected, SyncError};
 use crate::yjs::lib0::{Reader, put_length, put_number};
 use crate::yjs::structs::{Content, Id, Struct};
 
-/// Structs that a document may pass to settle its conflicts, all together: half a second here, a second
-/// in a browser. What one person writes takes no step at all.
+/// Structs that the integration of one document may pass in all: half a second here, a second in a
+/// browser. The text of a single user takes no step.
 const STEPS_MAX: usize = 5_000_000;
-/// No part, and no client.
+/// Marks a missing part or client.
 const NONE: u32 = u32::MAX;
 
-/// A unit of a client, which is named by its index.
+/// A unit, with the index of its client.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Unit {
     client: u32,
@@ -40,20 +40,20 @@ struct Unit {
 
 const NO_UNIT: Unit = Unit { client: NONE, clock: 0 };
 
-/// What a part is to the text.
+/// The role of a part in the text.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
-    /// Has no place.
+    /// Has no position.
     Collected,
-    /// Has a place and no text any more.
+    /// Has a position and no text.
     Deleted,
-    /// Has a place and takes no room.
+    /// Has a position and no width.
     Format,
-    /// Stands in the text.
+    /// Belongs to the text.
     Visible,
 }
 
-/// A struct, or a piece of one: nothing refers to the inside of it.
+/// A struct, or a piece of one. No reference points inside a part.
 struct Part {
     client: u32,
     clock: u32,
@@ -62,11 +62,12 @@ struct Part {
     right_origin: Unit,
     left: u32,
     right: u32,
-    /// In which round it was last passed.
+    /// The last round that passed it.
     seen_in: u32,
-    /// In which section of a round: since the last that stands left of the struct that seeks its place.
+    /// The section of that round. A section starts after the last part that lies left of the seeking
+    /// struct.
     open_in: u32,
-    /// Visible units left of it.
+    /// Number of visible units left of it.
     at: u32,
     kind: Kind,
     begins_struct: bool,
@@ -83,24 +84,24 @@ impl Part {
 struct Client {
     id: u64,
     first: u32,
-    /// The part that is placed next.
+    /// The next part to place.
     next: u32,
     last: u32,
-    /// Up to which clock its parts are placed, and up to which there are any.
+    /// The clock up to which its parts are placed, and the clock after its last part.
     placed_end: u32,
     end: u32,
-    /// Where its structs are split, until they are.
+    /// Positions of its splits, until the second pass consumes them.
     cuts: Vec<u32>,
-    /// Its deleted clocks, until the parts know.
+    /// Its deleted clocks, until the second pass consumes them.
     deleted: Vec<(u32, u32)>,
 }
 
-/// How it goes on with the parts of a client.
+/// The result of placing a client's next struct.
 enum Next {
-    /// None is left up to there.
+    /// No struct remains up to the goal.
     Done,
     More,
-    /// A unit of another client comes first.
+    /// The struct needs a unit of another client first.
     Needs(Unit),
 }
 
@@ -110,32 +111,32 @@ pub(crate) struct Order {
     index: HashMap<u64, u32>,
     parts: Vec<Part>,
     first: u32,
-    /// The parts that stand in the text, from left to right.
+    /// The parts of the text, from left to right.
     visible: Vec<u32>,
-    /// Visible units.
+    /// Number of visible units.
     units: u32,
     steps: usize,
     round: u32,
     section: u32,
 }
 
-/// The text of each part, one after the other, in the order of the parts.
+/// The text of each part, in the order of the parts.
 #[derive(Default)]
 struct Source {
     text: String,
-    /// Where the text of each part ends.
+    /// The end of each part's text.
     ends: Vec<usize>,
 }
 
 impl Order {
-    /// Orders a whole document, as [`UpdateLog::merged`] gives it, and reads its text.
+    /// Orders a whole document from [`UpdateLog::merged`], and reads its text.
     ///
     /// [`UpdateLog::merged`]: crate::yjs::log::UpdateLog::merged
     ///
     /// # Errors
     ///
-    /// [`SyncError::TooCostly`] when it has more conflicts than a document may have,
-    /// [`SyncError::Refused`] when it is not a whole document.
+    /// [`SyncError::TooCostly`] when its conflicts take too many steps, [`SyncError::Refused`] when
+    /// it is no whole document.
     pub(crate) fn build(merged: &[u8]) -> Result<(Self, String), SyncError> {
         Self::build_within(merged, STEPS_MAX)
     }
@@ -173,7 +174,7 @@ impl Order {
         source.ends.push(source.text.len());
         let unit = |id: Option<Id>| {
             let Some(Id { client, clock }) = id else { return NO_UNIT };
-            // Each client was entered in the first pass.
+            // The first pass has registered each client.
             Unit { client: self.index.get(&client).copied().unwrap_or(NONE), clock }
         };
         let (origin, right_origin) = (unit(part.origin), unit(part.right_origin));
@@ -196,10 +197,10 @@ impl Order {
         Ok(())
     }
 
-    /// Puts every part in its place, in at most so many steps.
+    /// Places every part, in at most `steps_max` steps.
     fn place_all(&mut self, steps_max: usize) -> Result<(), SyncError> {
         for first in (0..).take(self.clients.len()) {
-            // Clients that wait for the next one, and up to which clock.
+            // Each client waits for the next one on the stack, up to the clock beside it.
             let mut stack = vec![(first, u32::MAX)];
             while let Some(&(at, until)) = stack.last() {
                 match self.place_next(at, until) {
@@ -216,10 +217,10 @@ impl Order {
         if self.steps <= steps_max { Ok(()) } else { Err(SyncError::TooCostly) }
     }
 
-    /// The client that brings a unit, for which so many wait already.
+    /// The client of a unit. `waiting` is the depth of the stack.
     fn goal(&self, unit: Unit, waiting: usize) -> Result<(u32, u32), SyncError> {
         let is_there = self.client(unit.client).is_some_and(|on| unit.clock < on.end);
-        // No two wait for each other: the validator rejects that.
+        // The validator rejects cycles, so each client is on the stack once at most.
         if is_there && waiting <= self.clients.len() {
             Ok((unit.client, unit.clock))
         } else {
@@ -252,13 +253,13 @@ impl Order {
         Next::More
     }
 
-    /// Puts the parts of one struct side by side in their place.
+    /// Places the parts of one struct side by side.
     fn place(&mut self, from: u32, to: u32) {
         let Some(head) = self.part(from) else { return };
         let (origin, right_origin, kind) = (head.origin, head.right_origin, head.kind);
         let (left, right) = (self.find(origin), self.find(right_origin));
         let is_beside = origin != NO_UNIT || right_origin != NO_UNIT;
-        // Beside what was collected there is no place.
+        // A neighbour that was collected has no position.
         if kind == Kind::Collected || is_beside && left == NONE && right == NONE {
             return;
         }
@@ -285,7 +286,8 @@ impl Order {
         }
     }
 
-    /// Passes those that stand between, and returns the one right of which the struct comes to stand.
+    /// Passes the parts between `left` and `right`, and returns the new left neighbour of the
+    /// struct.
     fn seek(&mut self, head: u32, mut left: u32, right: u32) -> u32 {
         let Some(head) = self.part(head) else { return left };
         let (origin, right_origin) = (head.origin, head.right_origin);
@@ -327,7 +329,7 @@ impl Order {
         self.parts.get_mut(slot(at))
     }
 
-    /// The placed part that has a unit. A unit that a struct names is the last or the first of its part.
+    /// The placed part with a unit. A unit that a struct names is the first or last of its part.
     fn find(&self, unit: Unit) -> u32 {
         let Some(client) = self.client(unit.client) else { return NONE };
         let parts = self.parts.get(slot(client.first)..slot(client.last)).unwrap_or_default();
@@ -341,7 +343,7 @@ impl Order {
     }
 }
 
-/// Where a part or client stands in its list.
+/// The index of a part or client in its list.
 fn slot(at: u32) -> usize {
     usize::try_from(at).unwrap_or(usize::MAX)
 }

@@ -1,22 +1,22 @@
-//! The two passes over the bytes of a document: its clients and all splits, then all parts.
+//! The two passes over the bytes of a document: first clients and splits, then parts.
 
 use super::{Client, HashMap, NONE, Order, Reader, Rejected, Source, Struct, SyncError, slot};
 
-/// How many structs a client has, itself, and its clock.
+/// Number of structs, client, and clock.
 const SECTION_BYTES_MIN: usize = 3;
 /// Kind and length.
 const STRUCT_BYTES_MIN: usize = 2;
 /// Client and number of ranges; clock and length.
 const DELETES_BYTES_MIN: usize = 2;
 
-/// What lies ahead in a client's clocks: where its structs are split, and what is deleted.
+/// The remaining splits and deletions of a client, in the order of clocks.
 struct Ahead<'a> {
     cuts: &'a [u32],
     deleted: &'a [(u32, u32)],
 }
 
 impl Order {
-    /// The first pass: the clients, the places of all splits, the deleted clocks.
+    /// The first pass: clients, positions of all splits, deleted clocks.
     pub(super) fn scan(merged: &[u8]) -> Result<Self, Rejected> {
         let mut order = Self {
             clients: Vec::new(),
@@ -80,7 +80,7 @@ impl Order {
         Ok(())
     }
 
-    /// The index of a client.
+    /// Registers a client and returns its index.
     fn enter(&mut self, id: u64) -> u32 {
         let next = u32::try_from(self.clients.len()).unwrap_or(NONE);
         let at = *self.index.entry(id).or_insert(next);
@@ -99,7 +99,7 @@ impl Order {
         at
     }
 
-    /// The index of a client whose unit stands beside one of another's: most often its own.
+    /// The index of a neighbour's client: in most cases the struct's own client.
     fn enter_beside(&mut self, id: u64, (own, at): (u64, u32)) -> u32 {
         if id == own { at } else { self.enter(id) }
     }
@@ -176,7 +176,7 @@ impl Order {
     }
 }
 
-/// Goes past the first ones for which it is so.
+/// Drops leading items while `is_past` holds.
 fn skip<T>(list: &mut &[T], is_past: impl Fn(&T) -> bool) {
     while let Some((first, rest)) = list.split_first()
         && is_past(first)

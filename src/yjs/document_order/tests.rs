@@ -1,4 +1,4 @@
-//! Ordered as `yrs` orders it, and at no more cost than it may have.
+//! The order equals that of `yrs`, and its cost is bounded.
 
 use bytes::Bytes;
 use yrs::{ReadTxn as _, StateVector, Transact as _};
@@ -10,13 +10,13 @@ use crate::yjs::log::{Origin, UpdateLog};
 use crate::yjs::tests::{append, apply, document, edit, text_by_yrs, text_of};
 use crate::yjs::text::Text;
 
-/// The text, in at most so many steps, and how many it took.
+/// Builds the text in at most `steps` steps, and returns the number of steps taken.
 fn text_within(merged: &[u8], steps: usize) -> Result<(String, usize), SyncError> {
     Order::build_within(merged, steps).map(|(order, text)| (text, order.steps))
 }
 
-/// A text, and as many letters more, each of which claims to have been the first one in it and to
-/// have stood left of another letter. By one client, or by two.
+/// A text, and as many more letters. Each letter claims to be the first of the text and the left
+/// neighbour of another letter. One client wrote both, or two clients.
 fn forged(letters: u32, other: u64) -> Bytes {
     let mut out = Vec::new();
     let first = |out: &mut Vec<u8>, structs: u32, client: u64| {
@@ -45,10 +45,10 @@ fn forged(letters: u32, other: u64) -> Bytes {
 }
 
 #[test]
-fn g13_a_document_that_was_made_to_take_for_ever_is_refused_in_a_moment() {
+fn g13_a_document_with_forged_conflicts_is_rejected_quickly() {
     for other in [7, 8, 3] {
         let update = forged(20_000, other);
-        // Nothing is wrong with any of its structs.
+        // Each of its structs is valid.
         let mut log = UpdateLog::empty();
         append(&mut log, update);
         let built = Text::build(&log.merged());
@@ -57,7 +57,7 @@ fn g13_a_document_that_was_made_to_take_for_ever_is_refused_in_a_moment() {
 }
 
 #[test]
-fn what_is_forged_but_small_is_settled_as_yrs_settles_it() {
+fn a_small_forged_document_is_ordered_as_yrs_orders_it() {
     for other in [7, 8, 3] {
         let update = forged(300, other);
         assert_eq!(Text::build(&update).unwrap().content(), text_by_yrs(&update), "{other}");
@@ -65,7 +65,7 @@ fn what_is_forged_but_small_is_settled_as_yrs_settles_it() {
 }
 
 #[test]
-fn what_one_person_writes_takes_no_steps_and_what_two_write_at_once_takes_few() {
+fn edits_of_one_client_take_no_steps_and_concurrent_edits_take_few() {
     let (one, two) = (document(5), document(9));
     let mut log = UpdateLog::empty();
     for number in 0..2_000_u32 {
@@ -93,9 +93,9 @@ fn what_one_person_writes_takes_no_steps_and_what_two_write_at_once_takes_few() 
 }
 
 #[test]
-fn what_waits_for_what_is_not_there_is_refused_and_so_is_what_is_no_document() {
+fn a_missing_dependency_and_a_malformed_document_are_rejected() {
     let mut update = forged(3, 8).to_vec();
-    // The first letter of another client stands beside the tenth.
+    // The first letter of another client names the tenth as its neighbour.
     let at = update.windows(3).position(|three| three == [0x44, 7, 2]).unwrap();
     update[at + 2] = 9;
     for bytes in [&update[..], &[1, 1], &[1, 1, 7, 0, 31]] {
@@ -104,8 +104,8 @@ fn what_waits_for_what_is_not_there_is_refused_and_so_is_what_is_no_document() {
 }
 
 #[test]
-fn who_waits_for_a_row_of_others_comes_when_they_are_there() {
-    // Each person's letter stands right of that of the next.
+fn a_long_chain_of_waiting_clients_is_ordered() {
+    // Each client's letter lies right of the next client's letter.
     let people = 300_u32;
     let mut update = Vec::new();
     put_number(&mut update, people);
@@ -128,8 +128,8 @@ fn who_waits_for_a_row_of_others_comes_when_they_are_there() {
     assert_eq!((text_by_yrs(&update), written.len()), (written, 300));
 }
 
-/// One text, and letters each of which stands right of another unit of it, from the last to the
-/// first, by a client with a smaller id: `yrs` and Yjs split the text for each.
+/// One text, and letters that each name another unit of it as their left neighbour, from the last to
+/// the first. Their client has a smaller id; `yrs` and Yjs split the text for each letter.
 fn splits(text: u32, letters: u32) -> Bytes {
     let mut out = vec![2, 1];
     put_number(&mut out, 100_u32);
@@ -147,8 +147,8 @@ fn splits(text: u32, letters: u32) -> Bytes {
     out.into()
 }
 
-/// Goal (H2): each split costs one part more, and one step. `yrs` copied the text and moved all later
-/// structs for each: 15 s for these 30,000.
+/// Goal (H2): each split costs one more part, and one step. `yrs` copied the text and moved all
+/// later structs for each: 15 s for these 30,000.
 #[test]
 fn g17_a_split_costs_one_part_and_one_step_however_long_the_text_is() {
     let mut log = UpdateLog::empty();

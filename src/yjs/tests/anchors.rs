@@ -1,4 +1,4 @@
-//! Where a review stands after the text has changed.
+//! The position of a review after changes of the text.
 
 use bytes::Bytes;
 use yrs::Doc;
@@ -34,7 +34,7 @@ impl Desk {
         self.text().anchor(&AnchorRequest { start, end, quote: quote.to_owned() }).unwrap()
     }
 
-    /// Puts `with` in place of the first `what`.
+    /// Replaces the first `what` by `with`.
     fn change(&mut self, what: &str, with: &str) {
         let (start, end) = place_of(&text_of(&self.writer), what);
         append(&mut self.log, edit(&self.writer, start, end - start, with));
@@ -123,11 +123,11 @@ fn g9_after_select_all_and_paste_the_quote_is_found_by_its_context() {
         let review = desk.review(quote);
         let pasted = LETTER.replace("Dear Ms. Kim", "Dear Mr. Lee and others");
         desk.change(LETTER, &pasted);
-        // Each position is at 0 now, without a word.
+        // After the deletion each position is at 0.
         let resolved = desk.resolve(&review);
         assert_eq!(resolved.anchor.state, AnchorState::Moved, "{quote}");
         assert_eq!(desk.quoted(&resolved.anchor), quote);
-        // The new place is as good as the old one was.
+        // The new relative range resolves as well as the old one did.
         let again = desk.resolve(&(review.0, resolved.relocated.unwrap()));
         assert_eq!(again.anchor.state, AnchorState::Exact);
         assert_eq!(
@@ -138,7 +138,7 @@ fn g9_after_select_all_and_paste_the_quote_is_found_by_its_context() {
 }
 
 #[test]
-fn g9_a_sentence_that_was_cut_and_pasted_elsewhere_is_moved() {
+fn g9_an_anchor_of_a_cut_and_pasted_sentence_is_moved() {
     let mut desk = Desk::with(LETTER);
     let sentence = "I would like to join your company because of its people.";
     let review = desk.review(sentence);
@@ -151,7 +151,7 @@ fn g9_a_sentence_that_was_cut_and_pasted_elsewhere_is_moved() {
 }
 
 #[test]
-fn g9_a_deleted_word_does_not_jump_to_its_likes() {
+fn g9_an_anchor_of_a_deleted_word_does_not_jump_to_an_equal_word() {
     let mut desk = Desk::with("one five two five three five four");
     let (start, end) = (13, 17);
     let request = AnchorRequest { start, end, quote: "five".to_owned() };
@@ -160,7 +160,7 @@ fn g9_a_deleted_word_does_not_jump_to_its_likes() {
     let resolved = desk.resolve(&review);
     assert_eq!(resolved.anchor.state, AnchorState::Orphaned);
     assert_eq!((resolved.anchor.start, resolved.anchor.end), (13, 13));
-    // Pasted anew, it is told from them by what stands around it.
+    // After a new paste, its context distinguishes it from equal words.
     let all = units(&text_of(&desk.writer));
     append(
         &mut desk.log,
@@ -177,7 +177,7 @@ fn g9_an_orphan_in_an_empty_document_stands_at_its_start() {
     desk.change(LETTER, "");
     let anchor = desk.resolve(&review).anchor;
     assert_eq!((anchor.state, anchor.start, anchor.end), (AnchorState::Orphaned, 0, 0));
-    // Positions from nowhere are not believed and stop nothing.
+    // The server ignores malformed positions and continues.
     for bytes in [&[][..], &[0, 99, 5, 0], &[9, 9], &[0xff; 20]] {
         let nowhere = RelativeRange { start: bytes.to_vec(), end: bytes.to_vec() };
         assert_eq!(desk.resolve(&(review.0.clone(), nowhere)).anchor.state, AnchorState::Orphaned);

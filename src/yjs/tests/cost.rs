@@ -1,4 +1,4 @@
-//! G17: the cost of a text is bounded, whatever its updates say. Costs are counted in bytes and steps.
+//! G17: the cost of a text is bounded for all updates. The tests count costs in bytes and steps.
 
 use super::{append, append_all, apply, document, edit, text_of};
 use crate::domain::anchor::{AnchorRequest, AnchorState};
@@ -29,8 +29,8 @@ fn state_vector(clock: u32) -> Vec<u8> {
     vector
 }
 
-/// Goal (H1): a state vector that ends inside a long text costs a walk through one piece of it, and
-/// the cost that the server charges contains that walk.
+/// Goal (H1): a state vector that ends inside a long text costs a walk through one piece of it. The
+/// cost that the server charges contains that walk.
 #[test]
 fn g17_a_state_vector_that_ends_inside_long_texts_costs_a_piece_of_each() {
     let log = long_texts();
@@ -47,7 +47,8 @@ fn g17_a_state_vector_that_ends_inside_long_texts_costs_a_piece_of_each() {
     assert!(answer.len() < 100 && 4_000 < cost, "the walk is charged: {cost}");
 }
 
-/// Goal: pieces are the same text for every replica, however they meet, and nothing splits a pair.
+/// Goal: pieces spell the same text on every replica in any order of updates, and no cut splits a
+/// pair.
 #[test]
 fn g17_a_long_text_in_pieces_is_the_same_text_to_every_replica() {
     let page = "ab한국👩‍👧x e\u{301}\n".repeat(2_000);
@@ -69,7 +70,7 @@ fn g17_a_long_text_in_pieces_is_the_same_text_to_every_replica() {
     let late = document(2);
     apply(&late, &merged);
     assert_eq!(text_of(&late), text_of(&writer));
-    // A log that was stored with long structs opens, and what a client sends again is no news.
+    // A log stored with long structs opens, and a client's resend is not new.
     let whole = super::whole(&writer);
     let mut stored = UpdateLog::open(vec![whole.clone()]).unwrap();
     assert_eq!(stored.state_vector(), log.state_vector());
@@ -78,10 +79,10 @@ fn g17_a_long_text_in_pieces_is_the_same_text_to_every_replica() {
     assert_eq!(UpdateLog::open(vec![reopened.clone()]).unwrap().merged(), reopened);
 }
 
-/// Goal (H3): reviews whose quotes stand everywhere and whose positions are gone take a bounded effort,
-/// all of them together, however many a list has.
+/// Goal (H3): reviews with frequent quotes and lost positions take a bounded effort, all of them
+/// together, in a list of any length.
 #[test]
-fn g17_the_places_of_all_reviews_of_a_list_have_one_bound() {
+fn g17_resolving_all_reviews_of_a_list_has_one_bound() {
     let writer = document(7);
     let mut log = UpdateLog::empty();
     append(&mut log, edit(&writer, 0, 0, &"ab".repeat(200)));
@@ -98,7 +99,7 @@ fn g17_the_places_of_all_reviews_of_a_list_have_one_bound() {
         assert_eq!((resolved.anchor.start, resolved.anchor.end), (0, 0));
     }
     assert!(effort.spent() <= PLACING_STEPS_MAX);
-    // What stands where it stood costs nothing, also when no effort is left.
+    // A review at its old position costs nothing, even without remaining effort.
     let (origin, current) =
         text.anchor(&AnchorRequest { start: 9, end: 10, quote: quote(0) }).unwrap();
     let found = text.resolve_within(&origin, &current, &mut effort);

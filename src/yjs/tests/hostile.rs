@@ -1,4 +1,4 @@
-//! Bytes that are known to hurt, and bytes that somebody will try.
+//! Hostile bytes: known attacks, and likely ones.
 
 use std::time::{Duration, Instant};
 
@@ -10,7 +10,7 @@ use crate::yjs::lib0::{put_block, put_number};
 use crate::yjs::log::{Origin, SERVER_IDS, UpdateLog, server_client_id};
 use crate::yjs::text::document_from_text;
 
-/// Numbers as lib0 writes them.
+/// Numbers in the encoding of lib0.
 fn numbers(numbers: &[u64]) -> Vec<u8> {
     let mut out = Vec::new();
     for number in numbers {
@@ -19,7 +19,7 @@ fn numbers(numbers: &[u64]) -> Vec<u8> {
     out
 }
 
-/// An update with one struct: `client`, its clock, and what follows.
+/// An update with one struct: `client`, its clock, and the rest of its bytes.
 fn one_struct(client: u64, clock: u64, rest: &[u8]) -> Vec<u8> {
     [&numbers(&[1, 1, client, clock]), rest, &[0]].concat()
 }
@@ -38,9 +38,9 @@ fn refused(update: &[u8]) -> Rejected {
 
 const HUGE: u64 = 512 * 1024 * 1024;
 
-// What it takes is measured where there is a process for it: `tests/it/hostile.rs`, `tests/fuzz`.
+// `tests/it/hostile.rs` and `tests/fuzz` measure the memory in a process of their own.
 #[test]
-fn g12_g13_a_state_vector_of_seven_bytes_takes_nothing() {
+fn g12_g13_a_state_vector_of_seven_bytes_allocates_nothing() {
     let log = UpdateLog::open(vec![document_from_text("text", 1)]).unwrap();
     for count in [2, 64 * 1024 * 1024, HUGE, (1 << 53) - 1] {
         let vector = [&numbers(&[count])[..], &[1, 1]].concat();
@@ -53,7 +53,7 @@ fn g12_g13_a_state_vector_of_seven_bytes_takes_nothing() {
 }
 
 #[test]
-fn g12_g13_y3_declared_sizes_are_held_against_the_bytes() {
+fn g12_g13_y3_declared_sizes_are_compared_with_the_remaining_bytes() {
     for update in [
         numbers(&[HUGE, 1, 1, 1]),
         numbers(&[1, HUGE, 1, 0, 0, 1]),
@@ -61,7 +61,7 @@ fn g12_g13_y3_declared_sizes_are_held_against_the_bytes() {
         one_struct(1, 0, &[&[4, 1, 7][..], b"content", &numbers(&[HUGE]), b"x"].concat()),
         numbers(&[0, HUGE, 1, 1, 0, 1]),
         numbers(&[0, 1, 1, HUGE, 0, 1]),
-        // Maps, arrays and values with sizes of their own, which nobody gets to read.
+        // Maps, arrays and values with declared sizes, which the parser never reads.
         one_struct(1, 0, &[&[8, 1, 7][..], b"content", &numbers(&[HUGE]), &[118]].concat()),
         one_struct(1, 0, &[&[2, 1, 7][..], b"content", &numbers(&[HUGE]), &[118]].concat()),
     ] {
@@ -77,7 +77,7 @@ fn g12_g13_y3_declared_sizes_are_held_against_the_bytes() {
 }
 
 #[test]
-fn g12_deep_nesting_is_refused_by_its_kind_before_it_is_read() {
+fn g12_deep_nesting_is_rejected_by_its_kind_before_it_is_parsed() {
     for levels in [65_usize, 7_000, 500_000] {
         let nested: Vec<u8> = [117, 1].repeat(levels);
         let values = one_struct(1, 0, &[&[8, 1, 7][..], b"content\x01", &nested, &[126]].concat());
@@ -89,13 +89,13 @@ fn g12_deep_nesting_is_refused_by_its_kind_before_it_is_read() {
 }
 
 #[test]
-fn g12_clocks_and_ids_out_of_range_are_refused() {
+fn g12_clocks_and_ids_out_of_range_are_rejected() {
     let text = text_struct("x");
     for (client, clock) in [(1 << 53, 0), (u64::MAX, 0), (1, 1 << 31), (1, 1 << 33)] {
         let update = one_struct(client, clock, &text);
         assert!(matches!(refused(&update), Rejected::Malformed(_)), "{client} {clock}");
     }
-    // A collected struct of more units than clocks reach, the first of two.
+    // A collected struct with more units than clocks allow, the first of two.
     let long = [&numbers(&[1, 2, 1, 0])[..], &[0], &numbers(&[(1 << 31) - 1]), &[0, 1, 0]].concat();
     assert!(matches!(refused(&long), Rejected::Malformed(_)));
     let deleted = numbers(&[0, 1, 1, 1, (1 << 31) - 1, (1 << 31) - 1]);
@@ -103,8 +103,9 @@ fn g12_clocks_and_ids_out_of_range_are_refused() {
 }
 
 #[test]
-fn g12_y2_structs_that_wait_for_what_never_comes_are_refused() {
-    // Beside itself, beside a later unit of itself, and two that wait for each other.
+fn g12_y2_structs_with_unsatisfiable_dependencies_are_rejected() {
+    // Beside itself, beside a later unit of its own client, and two structs that wait for each
+    // other.
     for clock in [0, 1, 7] {
         let beside = one_struct(1, 0, &[0x84, 1, clock, 1, b'x']);
         assert!(matches!(refused(&beside), Rejected::Malformed(_)), "{clock}");
@@ -112,7 +113,7 @@ fn g12_y2_structs_that_wait_for_what_never_comes_are_refused() {
     let circle =
         [&[2, 1, 2, 0, 0x84, 1, 0, 1, b'x'][..], &[1, 1, 0, 0x84, 2, 0, 1, b'y', 0]].concat();
     assert!(matches!(refused(&circle), Rejected::Malformed(_)));
-    // On somebody who is not there, and on a unit that is not there yet.
+    // Beside an unknown client, and beside a unit that the log lacks.
     assert_eq!(refused(&one_struct(1, 0, &[0x84, 2, 0, 1, b'x'])), Rejected::Gap);
     let mut log = UpdateLog::empty();
     append(&mut log, document_from_text("ab", 2));
@@ -122,7 +123,7 @@ fn g12_y2_structs_that_wait_for_what_never_comes_are_refused() {
 }
 
 #[test]
-fn g12_what_is_not_exactly_an_update_is_refused() {
+fn g12_malformed_updates_are_rejected() {
     let whole = document_from_text("ab한국", 5);
     for end in 0..whole.len() {
         assert!(matches!(refused(&whole[..end]), Rejected::Malformed(_)), "{end}");
@@ -143,7 +144,7 @@ fn g12_what_is_not_exactly_an_update_is_refused() {
 }
 
 #[test]
-fn g10_nobody_writes_in_the_servers_name() {
+fn g10_a_client_cannot_write_under_server_ids() {
     let mut log = UpdateLog::empty();
     for id in [*SERVER_IDS.start(), *SERVER_IDS.end()] {
         let update = document_from_text("forged", id);
@@ -158,7 +159,7 @@ fn g10_nobody_writes_in_the_servers_name() {
     let update = document_from_text("by the server", server);
     let checked = log.check(&update, Origin::Server).unwrap();
     log.append(update.clone(), checked);
-    // To send it back is no forgery; to go on in its name is.
+    // The validator accepts a resend of the server's structs and rejects their continuation.
     assert!(!log.check(&update, Origin::Client).unwrap().is_new);
     let document = document(server);
     apply(&document, &update);
@@ -173,9 +174,9 @@ fn g10_nobody_writes_in_the_servers_name() {
     ));
 }
 
-/// Goal: an answer to sync step 1 brings back an edit of a server that the log lost, and extends none.
+/// Goal: a reply to sync step 1 restores a server's edit that the log lost, and extends none.
 #[test]
-fn g10_an_answer_brings_back_an_edit_of_a_server_and_extends_none() {
+fn g10_a_sync_reply_restores_a_server_edit_and_extends_none() {
     let mut log = UpdateLog::empty();
     let server = server_client_id(&log);
     let lost = document_from_text("by the server", server);
@@ -195,10 +196,10 @@ fn g10_an_answer_brings_back_an_edit_of_a_server_and_extends_none() {
 }
 
 #[test]
-fn what_is_known_counts_even_if_it_comes_back_otherwise() {
+fn a_resend_with_other_content_does_not_change_known_units() {
     let mut log = UpdateLog::empty();
     append(&mut log, document_from_text("hello", 1));
-    // The first five units are known; that they read otherwise now changes nothing.
+    // The log has the first five units; their new content changes nothing.
     append(&mut log, Bytes::from(one_struct(1, 0, &text_struct("HELLO world"))));
     let again = document(9);
     apply(&again, &log.merged());
@@ -221,8 +222,8 @@ fn a_deletion_alone_is_new_once() {
 }
 
 #[test]
-fn g13_checking_a_megabyte_of_the_worst_is_quick() {
-    // Ten thousand clients, each beside the one before.
+fn g13_validating_a_megabyte_of_the_worst_case_is_fast() {
+    // Ten thousand clients, each beside the previous one.
     let sections = 10_000_u64;
     let mut many = numbers(&[sections]);
     for client in (0..sections).rev() {

@@ -1,5 +1,5 @@
-//! Tests of the module as a whole: against updates that the real Yjs wrote, against known hostile
-//! bytes, and against random ones with `yrs` as the judge.
+//! Tests of the whole module: against updates of the real Yjs, against hostile bytes, and against
+//! random updates with `yrs` as the judge.
 
 pub(crate) mod anchors;
 pub(crate) mod cost;
@@ -20,7 +20,7 @@ use yrs::{
 use crate::yjs::ROOT;
 use crate::yjs::log::{Origin, UpdateLog};
 
-/// What `tests/data/yjs/make.mjs` wrote.
+/// The output of `tests/data/yjs/make.mjs`.
 pub(crate) struct Fixture(Value);
 
 impl Fixture {
@@ -50,7 +50,7 @@ pub(crate) fn unhex(hex: &str) -> Bytes {
     pairs.map(|pair| u8::from_str_radix(str::from_utf8(pair).unwrap(), 16).unwrap()).collect()
 }
 
-/// A `yrs` document as a stock client would have it.
+/// A `yrs` document with the options of a stock client.
 pub(crate) fn document(client: u64) -> Doc {
     let mut options = Options::with_client_id(ClientID::new(client));
     options.offset_kind = OffsetKind::Utf16;
@@ -112,7 +112,7 @@ pub(crate) fn append_all(log: &mut UpdateLog, updates: impl IntoIterator<Item = 
     }
 }
 
-/// A runner whose seed is printed, and taken from `GALLEY_SEED` to replay a failure.
+/// A test runner that prints its seed; `GALLEY_SEED` replays a failure.
 pub(crate) fn runner(cases: u32) -> TestRunner {
     let given = std::env::var("GALLEY_SEED").ok().and_then(|seed| seed.parse().ok());
     let seed = given.unwrap_or_else(|| getrandom::u64().unwrap());

@@ -1,6 +1,6 @@
-//! Random updates, with `yrs` as the judge: whatever the validator lets through must decode,
-//! apply and encode again without a panic, leave nothing waiting, and mean the same to the log as
-//! to a document that it was applied to.
+//! Random updates, with `yrs` as the judge. An update that the validator accepts must decode, apply
+//! and encode again without a panic, and leave no struct waiting. The log and a document must read
+//! the same text from it.
 
 use bytes::Bytes;
 use proptest::prelude::*;
@@ -12,7 +12,7 @@ use crate::yjs::lib0::{put_block, put_length, put_number};
 use crate::yjs::log::{Origin, UpdateLog};
 use crate::yjs::text::Text;
 
-/// Documents in the making: what is known, and what comes next.
+/// Documents in progress: the log so far, and the next update.
 fn moments() -> Vec<(UpdateLog, Bytes)> {
     let read = Fixture::read;
     let mut moments = Vec::new();
@@ -28,7 +28,7 @@ fn moments() -> Vec<(UpdateLog, Bytes)> {
         }
         moments.push((log, fixture.bytes("whole")));
     }
-    // One in which text was forgotten, and which is written on.
+    // A document with collected text, and a later edit.
     let writer = document(6);
     let mut log = UpdateLog::empty();
     append(&mut log, edit(&writer, 0, 0, &"한글 text ".repeat(30)));
@@ -43,16 +43,16 @@ fn moments() -> Vec<(UpdateLog, Bytes)> {
     moments
 }
 
-/// The characters of a text, sorted. A struct may say that it stands between two units that are
-/// not in that order; where Yjs then puts it depends on what it heard of first, in every replica.
-/// No client does that by itself, and a writer who has it do so spoils only the text it owns.
+/// The characters of a text, sorted. A struct may claim a position between two units in the wrong
+/// order; Yjs then places it by the order of arrival, in every replica. No client does that by
+/// itself, and a writer who forges it corrupts only the own text.
 fn letters(text: &str) -> Vec<char> {
     let mut letters: Vec<char> = text.chars().collect();
     letters.sort_unstable();
     letters
 }
 
-/// Everything that must hold of an update. Says whether it was let through.
+/// Asserts every property of an update. Returns whether the validator accepts it.
 fn judge(log: &UpdateLog, update: &Bytes) -> bool {
     let Ok(checked) = log.check(update, Origin::Client) else { return false };
     let mut log = log.clone();
@@ -63,29 +63,29 @@ fn judge(log: &UpdateLog, update: &Bytes) -> bool {
     let after = log.merged();
     assert_eq!(is_new, before != after, "new is what changes the log");
     assert_eq!(clients.is_empty(), known == log.state_vector());
-    // To the document of somebody who has what we had.
+    // Applied to the document of a client with the same log.
     let peer = document(1);
     apply(&peer, &before);
     apply(&peer, update);
     let text = letters(&text_of(&peer));
     let built = Text::build(&after).expect("the log is a whole document");
     assert_eq!(letters(&built.content()), text, "the log means what the update means");
-    // Encoded again, it is the same text.
+    // After another encoding the text is the same.
     let again = document(2);
     apply(&again, &whole(&peer));
     assert_eq!(letters(&text_of(&again)), text);
-    // What the log sends to who lacks it.
+    // The log's reply to a client that lacks it.
     let late = document(3);
     apply(&late, &before);
     apply(&late, &log.diff(&known).unwrap());
     assert_eq!(letters(&text_of(&late)), text);
-    // The log can be read back, and the update is known now.
+    // The log parses its own output, and the update is not new any more.
     assert_eq!(UpdateLog::open(vec![after.clone()]).unwrap().merged(), after);
     assert!(!log.check(update, Origin::Client).unwrap().is_new);
     true
 }
 
-/// Changes to bytes: replace, add a little, insert, remove, copy a piece, cut the end off.
+/// Changes bytes: replace, add a little, insert, remove, copy a piece, cut the end off.
 fn mutate(bytes: &[u8], changes: &[(u8, Index, Index, u8)]) -> Bytes {
     let mut out = bytes.to_vec();
     for (kind, at, other, value) in changes {
@@ -110,7 +110,7 @@ fn mutate(bytes: &[u8], changes: &[(u8, Index, Index, u8)]) -> Bytes {
 }
 
 #[test]
-fn g12_what_is_let_through_after_a_mutation_hurts_nobody() {
+fn g12_an_accepted_mutated_update_harms_no_replica() {
     let moments = moments();
     let change = (any::<u8>(), any::<Index>(), any::<Index>(), any::<u8>());
     let input = (any::<Index>(), prop::collection::vec(change, 1..4));
@@ -129,7 +129,7 @@ fn g12_what_is_let_through_after_a_mutation_hurts_nobody() {
     assert!(tried / 50 < taken, "only {taken} of {tried} were let through: too few to judge by");
 }
 
-/// A struct as it may be imagined: whose, beside what, and what it is.
+/// An imagined struct: its client, its neighbours, and its kind.
 type Imagined = (u8, Option<(u8, u8)>, Option<(u8, u8)>, u8);
 
 /// Writes structs of a few clients with clocks that may fit.
@@ -193,7 +193,7 @@ fn put_struct(out: &mut Vec<u8>, kind: u8, beside: [Option<(u64, u8)>; 2], value
 }
 
 #[test]
-fn g12_what_is_let_through_of_imagined_structs_hurts_nobody() {
+fn g12_accepted_random_structs_harm_no_replica() {
     let moments = moments();
     let id = || prop::option::of((0..5_u8, 0..40_u8));
     let one = (any::<u8>(), id(), id(), any::<u8>());
@@ -215,7 +215,7 @@ fn g12_what_is_let_through_of_imagined_structs_hurts_nobody() {
 }
 
 #[test]
-fn g12_no_bytes_stop_the_readers() {
+fn g12_no_input_panics_the_readers() {
     let log = UpdateLog::open(vec![moments().last().unwrap().1.clone()]).unwrap();
     let text = Text::build(&log.clone().merged()).unwrap();
     let length = crate::yjs::utf16::length(&text.content());

@@ -1,4 +1,4 @@
-//! What yjs 13.6.33 wrote is read as it was meant.
+//! Updates and frames of yjs 13.6.33, parsed with the same meaning.
 
 use super::{Fixture, append, append_all, apply, document, text_of};
 use crate::domain::anchor::{AnchorOrigin, AnchorState, RelativeRange, TextRange};
@@ -21,23 +21,23 @@ fn offline() -> Fixture {
 }
 
 #[test]
-fn the_log_holds_what_the_browsers_hold() {
+fn the_log_equals_the_documents_of_the_browsers() {
     for fixture in [typing(), together()] {
         let mut log = UpdateLog::empty();
         append_all(&mut log, fixture.all("updates"));
         assert_eq!(Text::build(&log.merged()).unwrap().content(), fixture.text());
         assert_eq!(log.state_vector(), fixture.bytes("state_vector"));
-        // The browser's own encoding of the same is nothing new.
+        // The browser's own encoding of the same document is not new.
         let checked = log.check(&fixture.bytes("whole"), Origin::Client).unwrap();
         assert!(!checked.is_new && checked.clients.is_empty());
-        // From it alone the same log can be made.
+        // A log built from it alone is equal.
         let from_whole = UpdateLog::open(vec![fixture.bytes("whole")]).unwrap();
         assert_eq!(from_whole.state_vector(), fixture.bytes("state_vector"));
     }
 }
 
 #[test]
-fn a_reader_who_left_at_any_moment_is_brought_up_to_date() {
+fn a_client_that_left_at_any_moment_syncs_completely() {
     let fixture = together();
     let updates = fixture.all("updates");
     let mut log = UpdateLog::empty();
@@ -72,7 +72,7 @@ fn the_order_of_rows_in_the_database_may_be_merged_anywhere() {
 }
 
 #[test]
-fn what_was_written_off_line_is_taken_though_a_part_of_it_is_known() {
+fn an_offline_edit_is_accepted_though_the_log_has_a_part_of_it() {
     let fixture = offline();
     for step2 in ["step2", "whole_step2"] {
         let mut log = UpdateLog::open(fixture.all("server")).unwrap();
@@ -87,7 +87,7 @@ fn what_was_written_off_line_is_taken_though_a_part_of_it_is_known() {
 }
 
 #[test]
-fn g10_what_is_no_text_is_refused_and_leaves_nothing() {
+fn g10_content_other_than_text_is_rejected_and_leaves_no_trace() {
     let fixture = Fixture::read(include_str!("../../../tests/data/yjs/refused.json"));
     let mut log = UpdateLog::empty();
     let refused = |name: &str| log.check(&fixture.bytes(name), Origin::Client).unwrap_err();
@@ -107,7 +107,7 @@ fn g10_what_is_no_text_is_refused_and_leaves_nothing() {
 }
 
 #[test]
-fn positions_made_by_yjs_stand_where_yjs_says() {
+fn relative_positions_of_yjs_resolve_as_in_yjs() {
     let fixture = Fixture::read(include_str!("../../../tests/data/yjs/positions.json"));
     let (updates, positions) = (fixture.all("updates"), fixture.all("positions"));
     let origin = AnchorOrigin {

@@ -1,5 +1,5 @@
-//! Random sessions of people who edit, lose their connection and come back, while the server
-//! merges, restarts and puts suggestions into the text. At rest all hold the same text.
+//! Random sessions whose clients edit, disconnect and reconnect, while the server merges, restarts
+//! and applies suggestions. At rest all replicas have the same text.
 
 use bytes::Bytes;
 use proptest::prelude::*;
@@ -20,23 +20,23 @@ const PIECES: [&str; 7] = [
     "\u{1112}\u{1161}\u{11AB}",
     "\u{1F469}\u{200D}\u{1F467}",
     "e\u{301}\n",
-    // Long enough to be forgotten when it is deleted.
+    // Long enough for garbage collection after a deletion.
     "한 문단이 지워지면 그 글은 남지 않는다. \u{1F600} A paragraph that is deleted is not kept. \u{1F469}\u{200D}\u{1F467}",
 ];
 
 #[derive(Clone, Debug)]
 enum Step {
-    /// Replaces a few characters somewhere.
+    /// A client replaces a few characters.
     Edit { who: usize, at: u16, length: u8, piece: usize },
-    /// Makes a few characters bold.
+    /// A client makes a few characters bold.
     Format { who: usize, at: u16, length: u8 },
-    /// Sends what was written and hears what the others wrote.
+    /// A client sends its updates and receives those of the others.
     Meet { who: usize },
-    /// The server merges and reads the document back.
+    /// The server merges the document and reads it back.
     Restart,
-    /// The server puts something into the text.
+    /// The server replaces a few characters.
     Suggest { at: u16, length: u8, piece: usize },
-    /// Somebody reviews a few characters.
+    /// A reviewer comments on a few characters.
     Review { at: u16, length: u8 },
 }
 
@@ -100,7 +100,7 @@ impl World {
         }
     }
 
-    /// Both ask for what they lack, as at the start of a session.
+    /// Client and server sync in both directions, as at the start of a session.
     fn meet(&mut self, who: usize) {
         let person = &self.people[who];
         let asked = StateVector::decode_v1(&self.log.state_vector()).unwrap();
@@ -145,7 +145,7 @@ impl World {
     }
 }
 
-/// What stands in a range; panics when it is not one of whole characters.
+/// The text of a range; panics when a bound splits a character.
 fn quoted(text: &str, start: u32, end: u32) -> String {
     let units: Vec<u16> = text.encode_utf16().collect();
     String::from_utf16(&units[usize::try_from(start).unwrap()..usize::try_from(end).unwrap()])
@@ -153,7 +153,7 @@ fn quoted(text: &str, start: u32, end: u32) -> String {
 }
 
 #[test]
-fn g9_at_rest_all_hold_one_text_and_an_exact_anchor_stands_on_its_quote() {
+fn g9_at_rest_replicas_converge_and_an_exact_anchor_covers_its_quote() {
     runner(60)
         .run(&prop::collection::vec(step(), 1..60), |steps| {
             let mut world = World::new();
@@ -177,7 +177,7 @@ fn g9_at_rest_all_hold_one_text_and_an_exact_anchor_stands_on_its_quote() {
 }
 
 #[test]
-fn a_log_and_a_text_may_go_to_another_thread() {
+fn a_log_and_a_text_are_send() {
     fn goes<T: Send + 'static>() {}
     goes::<UpdateLog>();
     goes::<Text>();
