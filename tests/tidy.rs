@@ -1,8 +1,9 @@
-//! The rules a compiler does not check.
+//! The rules that the compiler does not check.
 //!
-//! A new rule goes here rather than into a reviewer's head. Each names its reason, and the message
-//! it prints says what to do. Here: who may import whom, where an outside crate lives, and that
-//! every file is reached. In `tidy/`: what stands in the files ([`words`]) and the page ([`page`]).
+//! A new rule belongs here, not into a reviewer's head. Each rule states its reason, and its
+//! message states the remedy. This file checks imports between modules, the homes of outside
+//! crates, and that every file is compiled. `tidy/` checks the content of the files ([`words`]) and
+//! the page ([`page`]).
 
 #[path = "tidy/page.rs"]
 mod page;
@@ -15,8 +16,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::tree::{Source, assert_none};
 
-/// Each module and the modules it may import, bottom first. A row may name only rows above it, so
-/// the graph cannot have a cycle. `src/ARCHITECTURE.md` says what each is.
+/// Each module and the modules that it may import, bottom first. A row may name only rows above it,
+/// so the graph has no cycle. `src/ARCHITECTURE.md` describes each module.
 const LAYERS: &[(&str, &[&str])] = &[
     ("domain", &[]),
     ("telemetry", &[]),
@@ -45,11 +46,11 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("main", BELOW),
 ];
 
-/// May import every row above its own, in the words of `src/ARCHITECTURE.md`.
+/// The module may import every row above its own, in the words of `src/ARCHITECTURE.md`.
 const BELOW: &[&str] = &["any row above"];
 
-/// Each outside crate with its home, so that replacing it is one folder's work. A home that has
-/// two folders says why.
+/// Each outside crate with its home, so that a replacement changes one folder. A crate with two
+/// homes has a comment with the reason.
 const HOMES: &[(&str, &[&str])] = &[
     ("anyhow", &["main"]),
     ("axum", &["http"]),
@@ -57,11 +58,11 @@ const HOMES: &[(&str, &[&str])] = &[
     ("clap", &["main"]),
     ("config", &["config"]),
     ("dashmap", &["sessions", "rooms"]),
-    // Packs the texts of versions, and unpacks a file for a client without gzip.
+    // Compresses the texts of versions, and decompresses a file for a client without gzip.
     ("flate2", &["http", "storage"]),
-    // Both bound how often somebody may ask: requests there, messages of one socket here.
+    // Both bound rates: `http` of requests, the others of messages of one socket.
     ("governor", &["http", "seats", "sessions"]),
-    // What only the service itself can make: invites, and the seal on what its servers say.
+    // Secrets that only the service can make: invites, and the seal of messages between servers.
     ("hmac", &["pubsub", "sharing"]),
     ("hyper", &["http"]),
     ("hyper_util", &["http"]),
@@ -69,21 +70,20 @@ const HOMES: &[(&str, &[&str])] = &[
     ("metrics_exporter_prometheus", &["telemetry"]),
     // The allocator of the program: it returns memory to the system after a peak.
     ("mimalloc", &["main"]),
-    // Locks and relay speak to one Redis and know nothing of each other; where it is, both have to.
+    // Locks and pub/sub use one Redis, and neither imports the other; both import its client.
     ("redis", &["redis_client", "locks", "pubsub"]),
     ("rust_embed", &["http"]),
     // The bound on open files.
     ("rustix", &["app"]),
-    // TLS towards that Redis.
+    // TLS to that Redis.
     ("rustls", &["redis_client"]),
-    // From the settings to the one place that shows a secret to its key.
+    // From the settings to the code that passes a secret to its key.
     ("secrecy", &["config", "app", "main"]),
-    // Tags of files, hashes of invites and of secrets to come back by, seals, and which versions have
-    // one text.
+    // Tags of files, hashes of invites and resume tokens, seals, and equality of version texts.
     ("sha2", &["http", "locks", "pubsub", "sharing", "storage"]),
     ("similar", &["yjs"]),
     ("sqlx", &["storage"]),
-    // Wherever a secret is compared.
+    // Wherever code compares a secret.
     ("subtle", &["http", "sharing"]),
     ("tower", &["http"]),
     ("tower_http", &["http"]),
@@ -95,7 +95,7 @@ const HOMES: &[(&str, &[&str])] = &[
     ("yrs", &["yjs"]),
 ];
 
-/// Crates that are as good as the language's own: at home everywhere.
+/// Crates that every module may use.
 const EVERYWHERE: &[&str] = &[
     "base64",
     "bytes",
@@ -126,10 +126,10 @@ fn modules_import_only_from_below() {
         } else {
             row.to_vec()
         };
-        // The faults of `tests/broken/run` stand in `locks`.
+        // The faults of `tests/broken/run` are part of `locks`.
         let code = source.code().filter(|(_, line)| !line.contains("::broken::"));
         for (number, line) in code {
-            // Braces would hide the modules they name from this test.
+            // Braces would hide the imported modules from this test.
             if line.contains("crate::{") || line.contains("galley::{") {
                 complaints.push(source.complaint(number, "must import one module per `use`"));
             }
@@ -147,7 +147,7 @@ fn modules_import_only_from_below() {
 }
 
 #[test]
-fn the_table_of_layers_is_in_order_and_whole() {
+fn the_table_of_layers_is_ordered_and_complete() {
     for (at, (module, imports)) in LAYERS.iter().enumerate() {
         for import in imports.iter().filter(|_| *imports != BELOW) {
             let is_below = LAYERS[..at].iter().any(|(below, _)| below == import);
@@ -163,9 +163,9 @@ fn the_table_of_layers_is_in_order_and_whole() {
     assert_eq!(declared, rows.collect(), "one row for each module of src/lib.rs");
 }
 
-/// People read the page, the tests hold these tables: they must not part.
+/// Readers use the page, and the tests use these tables: they must be equal.
 #[test]
-fn the_architecture_page_shows_these_tables() {
+fn the_architecture_page_contains_these_tables() {
     let page = tree::one("src/ARCHITECTURE.md").text;
     let (_, rest) = page.split_once("\n| module | may import |").expect("the table");
     let mut shown = Vec::new();
@@ -183,7 +183,7 @@ fn the_architecture_page_shows_these_tables() {
     assert_eq!(shown, table, "src/ARCHITECTURE.md shows another table than this file holds");
 }
 
-/// The words of a column such as "`a`, `b`" or "a, b (with c)"; a dash is an empty one.
+/// The words of a column such as "`a`, `b`" or "a, b (with c)". A dash stands for an empty column.
 fn listed(column: &str) -> Vec<&str> {
     let words = column.trim_matches(['|', ' ']).split(", ");
     let words = words.map(|word| word.split(" (").next().unwrap_or(word).trim_matches('`'));
@@ -191,7 +191,7 @@ fn listed(column: &str) -> Vec<&str> {
 }
 
 #[test]
-fn outside_crates_stay_home() {
+fn outside_crates_are_used_in_their_homes_only() {
     let mut complaints = Vec::new();
     for source in code() {
         let module = source.module().unwrap_or_default();
@@ -206,8 +206,8 @@ fn outside_crates_stay_home() {
     assert_none(&complaints, "wrap the crate where it lives, and use the wrapper");
 }
 
-/// A room is a log of bytes. To make a document of it takes as long as the text is, and would stop whatever
-/// else the thread has to do.
+/// A room is a log of bytes. Building a document from it takes time in proportion to the text, and
+/// would block the thread's other tasks.
 #[test]
 fn a_document_is_built_in_one_place_and_on_a_blocking_thread() {
     let mut built = Vec::new();
@@ -219,7 +219,7 @@ fn a_document_is_built_in_one_place_and_on_a_blocking_thread() {
     assert!(built[0].contains(".spawn_blocking(move || work.end(Text::build("), "{built:?}");
 }
 
-/// A crate that nobody uses is compiled and audited for nothing; a new one is given a home.
+/// An unused crate costs compile time and audits. A new crate needs a home.
 #[test]
 fn every_outside_crate_has_a_home_and_is_used_there() {
     let code = code();
@@ -245,7 +245,7 @@ fn every_outside_crate_has_a_home_and_is_used_there() {
     assert_none(&complaints, "say where the crate lives, and remove what is not used");
 }
 
-/// `autotests` is off, because `tests/` holds more than Rust: what is not named does not run.
+/// `autotests` is off, because `tests/` contains more than Rust: an unnamed suite does not run.
 #[test]
 fn every_suite_and_benchmark_is_named_in_the_manifest() {
     let manifest = tree::one("Cargo.toml").text;
@@ -262,7 +262,7 @@ fn every_suite_and_benchmark_is_named_in_the_manifest() {
     assert_none(&complaints, "name it in Cargo.toml, or it never runs");
 }
 
-/// A file that no `mod` names is not compiled, so its tests pass by not being there.
+/// A file without a `mod` is not compiled, so its tests never run.
 #[test]
 fn every_rust_file_is_reached() {
     let sources = rust();
@@ -277,7 +277,7 @@ fn every_rust_file_is_reached() {
     assert_none(&complaints, "declare it with `mod`, or remove it");
 }
 
-/// The paths at which the modules that a file declares may be.
+/// The possible paths of the modules that a file declares.
 fn declared(source: &Source) -> Vec<String> {
     let folder = match source.name() {
         "mod.rs" | "main.rs" | "lib.rs" => source.folder().to_owned(),
@@ -319,7 +319,7 @@ fn dependencies() -> Vec<String> {
 fn mentions(line: &str, name: &str) -> bool {
     line.match_indices(name).any(|(at, _)| {
         let (before, after) = (&line[..at], &line[at + name.len()..]);
-        // `::name` says the same more clearly.
+        // `::name` names it unambiguously.
         let before = before.strip_suffix("::").unwrap_or(before);
         let is_first = !before.ends_with(|c: char| ":>_".contains(c) || c.is_alphanumeric());
         let is_used =

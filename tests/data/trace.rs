@@ -1,4 +1,4 @@
-//! A real editing trace and how a stock client would have sent it.
+//! A real editing trace, and the updates that a stock client would send for it.
 
 use std::io::Read as _;
 
@@ -8,10 +8,10 @@ use galley::yjs::ROOT;
 use serde::Deserialize;
 use yrs::{Doc, Text as _, Transact as _};
 
-/// Its credit stands in the README beside it.
+/// The README beside it contains the credit.
 const SVELTE_COMPONENT: &[u8] = include_bytes!("traces/sveltecomponent.json.gz");
 
-/// What a person typed into an empty document.
+/// The edits of a user in an empty document.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Trace {
@@ -20,10 +20,10 @@ pub(crate) struct Trace {
     pub(crate) txns: Vec<Transaction>,
 }
 
-/// What was typed at once.
+/// Edits of one transaction.
 #[derive(Deserialize)]
 pub(crate) struct Transaction {
-    /// Where, how many letters go, and what comes instead.
+    /// The position, the number of deleted letters, and the inserted text.
     patches: Vec<(u32, u32, String)>,
 }
 
@@ -35,7 +35,7 @@ pub(crate) fn svelte_component() -> Trace {
     trace
 }
 
-/// Does it to the writer's document; gives the update that the others are sent.
+/// Applies a transaction to the writer's document, and returns the update for the other clients.
 pub(crate) fn write(writer: &Doc, transaction: &Transaction) -> Bytes {
     let root = writer.get_or_insert_text(ROOT);
     let mut edit = writer.transact_mut();

@@ -1,4 +1,4 @@
-//! Text in as many pieces as there are letters, none of which can be joined.
+//! A text of one million single letters that no encoder can join into runs.
 
 use std::time::{Duration, Instant};
 
@@ -11,10 +11,10 @@ use crate::mutate::number;
 const CLIENT: u64 = 7;
 const UPDATES: u64 = 1_000;
 const PIECES: u64 = 1_000;
-/// Kind, the piece on the right (client and clock), and one letter with its length.
+/// The kind, the right neighbour (client and clock), and one letter with its length.
 const PIECE_BYTES_MAX: usize = 9;
 
-/// An update of [`PIECES`] letters, each written before the one before.
+/// An update of [`PIECES`] letters. Each letter stands before the previous one.
 fn pieces(from: u64) -> Bytes {
     let mut out = [number(1), number(PIECES), number(CLIENT), number(from)].concat();
     for clock in from..from + PIECES {
@@ -29,7 +29,7 @@ fn pieces(from: u64) -> Bytes {
     Bytes::from(out)
 }
 
-/// The middle one, which a pause of the machine does not move.
+/// The median, which a pause of the machine does not shift.
 pub(crate) fn median(times: &[Duration]) -> Duration {
     let mut times = times.to_vec();
     times.sort_unstable();
@@ -37,7 +37,7 @@ pub(crate) fn median(times: &[Duration]) -> Duration {
 }
 
 #[test]
-fn g12_g13_the_millionth_piece_of_one_letter_costs_what_the_first_did() {
+fn g12_g13_the_cost_of_an_edit_stays_constant_over_a_million_structs() {
     let mut log = UpdateLog::empty();
     let mut times = Vec::new();
     for at in 0..UPDATES {

@@ -1,4 +1,4 @@
-//! What must hold of each decoder, whatever it is given.
+//! One judge for each decoder: the properties that hold for every input.
 
 use std::time::{Duration, Instant};
 
@@ -21,14 +21,14 @@ use yrs::{
     Update,
 };
 
-/// What a small input may cost. The time is the shortest of a few tries: a test shares its
-/// processor, and a loop over a number that the input claims is slow each time.
+/// Time limit for a small input. The judge takes the shortest of a few tries, because a test shares
+/// its processor. A loop over a number that the input claims is slow in each try.
 const TIME_MAX: Duration = Duration::from_millis(5);
-/// Not optimised, the same work takes about that much longer.
+/// Factor of an unoptimised build.
 const UNOPTIMISED: u32 = if cfg!(debug_assertions) { 10 } else { 1 };
 const TRIES: usize = 6;
 
-/// A `yrs` document as a stock client would have it.
+/// A `yrs` document with the settings of a stock client.
 pub(crate) fn document(client: u64) -> Doc {
     let mut options = Options::with_client_id(ClientID::new(client));
     options.offset_kind = OffsetKind::Utf16;
@@ -38,9 +38,9 @@ pub(crate) fn document(client: u64) -> Doc {
 }
 
 pub(crate) fn apply(document: &Doc, update: &[u8]) {
-    let update = Update::decode_v1(update).expect("yrs decodes what was let through");
-    document.transact_mut().apply_update(update).expect("yrs applies what was let through");
-    assert!(!document.transact().has_missing_updates(), "nothing waits for what never comes");
+    let update = Update::decode_v1(update).expect("yrs decodes an accepted update");
+    document.transact_mut().apply_update(update).expect("yrs applies an accepted update");
+    assert!(!document.transact().has_missing_updates(), "no struct waits for a missing one");
 }
 
 pub(crate) fn text_of(document: &Doc) -> String {
@@ -51,8 +51,8 @@ fn whole(document: &Doc) -> Vec<u8> {
     document.transact().encode_state_as_update_v1(&StateVector::default())
 }
 
-/// The characters of a text, sorted: where a struct stands that names two neighbours in the wrong
-/// order depends on what a replica heard of first, with every implementation of Yjs.
+/// The sorted characters of a text. If a struct names its two neighbours in the wrong order, its
+/// place depends on the order of delivery. This holds for every implementation of Yjs.
 fn letters(document: &Doc) -> Vec<char> {
     sorted(&text_of(document))
 }
@@ -63,7 +63,7 @@ fn sorted(text: &str) -> Vec<char> {
     letters
 }
 
-/// Does it, and again if it took long.
+/// Runs the work, and repeats it if it was slow.
 fn in_time<T>(what: &str, mut work: impl FnMut() -> (Duration, T)) -> T {
     let mut shortest = Duration::MAX;
     for _ in 0..TRIES {
@@ -84,7 +84,7 @@ fn timed<T>(what: &str, mut work: impl FnMut() -> T) -> T {
     })
 }
 
-/// An update for a room that has `log`.
+/// An update for a room with the log `log`.
 pub(crate) fn update(log: &UpdateLog, input: &[u8]) -> bool {
     let verdict = timed("the check", || log.check(input, Origin::Client));
     let Ok(checked) = verdict else { return false };
@@ -96,8 +96,12 @@ pub(crate) fn update(log: &UpdateLog, input: &[u8]) -> bool {
     assert!(log.bytes() <= most, "{} bytes where at most {most} were told", log.bytes());
     let after = log.merged();
     assert_eq!(is_new, before != after, "new is what changes the log");
-    assert_eq!(clients.is_empty(), known == log.state_vector(), "whose clocks it moves");
-    // For a peer that has what we had: decode, apply, encode.
+    assert_eq!(
+        clients.is_empty(),
+        known == log.state_vector(),
+        "an update without new structs changes no clock"
+    );
+    // The work of a peer with the same log: decode, apply, encode.
     let (peer, again) = in_time("yrs", || {
         let peer = document(1);
         apply(&peer, &before);
@@ -115,25 +119,26 @@ pub(crate) fn update(log: &UpdateLog, input: &[u8]) -> bool {
     let late = document(3);
     apply(&late, &before);
     apply(&late, &log.diff(&known).expect("our own vector"));
-    assert_eq!(letters(&late), text, "what is sent to who lacks it");
-    let reopened = UpdateLog::open(vec![after.clone()]).expect("what was merged can be opened");
+    assert_eq!(letters(&late), text, "the diff completes an older replica");
+    let reopened = UpdateLog::open(vec![after.clone()]).expect("a merged log opens");
     assert_eq!({ reopened }.merged(), after);
-    assert!(!log.check(input, Origin::Client).expect("it was taken before").is_new);
+    assert!(!log.check(input, Origin::Client).expect("an accepted update").is_new);
     true
 }
 
-/// A state vector, for a room that has `log` and a client that has all of it.
+/// A state vector, for a room with the log `log` and a client that has all of it.
 pub(crate) fn state_vector(log: &UpdateLog, client: &Doc, input: &[u8]) -> bool {
     let Ok(diff) = timed("the difference", || log.diff(input)) else { return false };
-    // Only now: of what is refused here, seven bytes take half a gigabyte there.
-    let vector = StateVector::decode_v1(input).expect("yrs reads a vector that was answered");
-    let lower = Update::decode_v1(&diff).expect("yrs reads the answer").state_vector_lower();
+    // After the server's check only: `yrs` allocates half a gigabyte for seven bytes that the
+    // server rejects.
+    let vector = StateVector::decode_v1(input).expect("yrs reads an accepted vector");
+    let lower = Update::decode_v1(&diff).expect("yrs reads the reply").state_vector_lower();
     for (client, clock) in lower.iter() {
-        assert_eq!(*clock, vector.get(client), "sends on from what {client} is known to have");
+        assert_eq!(*clock, vector.get(client), "the reply for {client} starts at its clock");
     }
     let text = text_of(client);
     apply(client, &diff);
-    assert_eq!(text_of(client), text, "who has it all learns nothing");
+    assert_eq!(text_of(client), text, "a complete client receives no change");
     true
 }
 
@@ -148,12 +153,12 @@ pub(crate) fn frame(input: &[u8]) -> bool {
         ClientFrame::QueryAwareness => protocol::query_awareness(),
         ClientFrame::Auth => return true,
     };
-    assert!(again.len() <= input.len(), "it is all of the frame");
+    assert!(again.len() <= input.len(), "the parse covers the frame");
     assert_eq!(protocol::parse(&again), Ok(parsed));
     true
 }
 
-/// Presence.
+/// An awareness update.
 pub(crate) fn awareness(input: &[u8]) -> bool {
     let read = timed("presence", || decode_awareness(input));
     let Ok(entries) = read else { return false };
@@ -161,14 +166,14 @@ pub(crate) fn awareness(input: &[u8]) -> bool {
     for state in entries.iter().filter_map(|entry| entry.state.as_deref()) {
         serde_json::from_str::<serde_json::Value>(state).expect("a peer parses it");
     }
-    // A clock that is too large for it is an error there and no panic.
+    // `yrs` returns an error for a clock beyond its range, and does not panic.
     if let Ok(read) = AwarenessUpdate::decode_v1(input) {
         assert!(read.clients.len() <= entries.len());
     }
     true
 }
 
-/// A place in a text, as it was once stored.
+/// A stored relative position in a text.
 pub(crate) fn place(text: &Text, origin: &AnchorOrigin, input: &[u8]) -> bool {
     let units = text.content().encode_utf16().count();
     let nowhere = RelativeRange { start: input.to_vec(), end: input.to_vec() };
@@ -178,25 +183,25 @@ pub(crate) fn place(text: &Text, origin: &AnchorOrigin, input: &[u8]) -> bool {
     true
 }
 
-/// What another server says, above its seal.
+/// An envelope of another server, after its seal is verified.
 pub(crate) fn relay(input: &[u8]) -> bool {
     let frame = Bytes::copy_from_slice(input);
     let Some(envelope) = timed("the envelope", || Envelope::decode(&frame)) else { return false };
     let again = Bytes::from(envelope.encode());
-    assert!(again.len() <= input.len(), "it is all of the frame");
+    assert!(again.len() <= input.len(), "the parse covers the frame");
     assert_eq!(Envelope::decode(&again), Some(envelope));
     true
 }
 
-/// An access token, of which `signed` is the only one that was ever made.
+/// An access token. `signed` is the identity of the only token that was signed.
 pub(crate) fn token(tokens: &Tokens, signed: &Identity, input: &[u8]) -> bool {
     let Ok(text) = str::from_utf8(input) else { return false };
     let Ok(identity) = timed("the token", || tokens.verify(text)) else { return false };
-    assert_eq!(&identity, signed, "what was let in is what was signed");
+    assert_eq!(&identity, signed, "only the signed token verifies");
     true
 }
 
-/// A place in a list, as a page was told it.
+/// A cursor of a page of a list.
 pub(crate) fn cursor(input: &[u8]) -> bool {
     let Ok(text) = str::from_utf8(input) else { return false };
     let document = timed("the cursor", || text.parse::<Cursor<DocumentId>>());

@@ -1,7 +1,7 @@
-//! The kept corpus, and the targets themselves.
+//! The corpus, and one test for each target.
 //!
-//! A file of `corpus/<target>/` begins with `# taken` or `# refused` and why, and goes on with the
-//! bytes in hexadecimal.
+//! A file of `corpus/<target>/` begins with `# taken` or `# refused` and the reason. Its bytes
+//! follow in hexadecimal.
 
 use std::fs;
 use std::path::Path;
@@ -12,14 +12,14 @@ use crate::judge::{self, apply, document};
 use crate::seeds;
 use crate::target::{fuzz, unhex};
 
-/// One input that is kept.
+/// One input of the corpus.
 pub(crate) struct Kept {
     name: String,
     is_taken: bool,
     pub(crate) bytes: Vec<u8>,
 }
 
-/// What is kept for a target, in the order of the names.
+/// The corpus of a target, ordered by name.
 pub(crate) fn all(target: &str) -> Vec<Kept> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fuzz/corpus").join(target);
     let files = fs::read_dir(folder).expect("a folder for each target");
@@ -28,9 +28,9 @@ pub(crate) fn all(target: &str) -> Vec<Kept> {
             let path = file.expect("an entry").path();
             let name = path.file_name().expect("a name").to_string_lossy().into_owned();
             let text = fs::read_to_string(&path).expect("text");
-            let (head, hex) = text.split_once('\n').expect("a line that says what it is");
+            let (head, hex) = text.split_once('\n').expect("a first line with the mark");
             let is_taken = head.starts_with("# taken");
-            assert!(is_taken || head.starts_with("# refused"), "{name} says neither");
+            assert!(is_taken || head.starts_with("# refused"), "{name} has neither mark");
             Kept { name, is_taken, bytes: unhex(hex) }
         })
         .collect();
@@ -40,14 +40,14 @@ pub(crate) fn all(target: &str) -> Vec<Kept> {
 
 fn replay(target: &str, mut judge: impl FnMut(&[u8]) -> bool) {
     let kept = all(target);
-    assert!(!kept.is_empty(), "nothing is kept for {target}");
+    assert!(!kept.is_empty(), "no corpus for {target}");
     for one in kept {
         assert_eq!(judge(&one.bytes), one.is_taken, "{target}/{}", one.name);
     }
 }
 
 #[test]
-fn g12_g13_the_kept_corpus_is_judged_as_it_was() {
+fn g12_g13_each_corpus_input_gets_its_recorded_verdict() {
     replay("update", |input| judge::update(&UpdateLog::empty(), input));
     let (log, whole, _) = seeds::vectors();
     let client = document(1);
@@ -64,14 +64,14 @@ fn g12_g13_the_kept_corpus_is_judged_as_it_was() {
 }
 
 #[test]
-fn g12_no_mutation_of_an_update_hurts_anybody() {
+fn g12_fuzzed_updates_break_no_replica() {
     let moments = seeds::moments();
     let inputs: Vec<_> = moments.iter().map(|(_, update)| update.clone()).collect();
     fuzz("update", 40.0, &inputs, |input, from| judge::update(&moments[from].0, input));
 }
 
 #[test]
-fn g12_no_mutation_of_a_state_vector_hurts_anybody() {
+fn g12_fuzzed_state_vectors_get_a_bounded_reply() {
     let (log, whole, inputs) = seeds::vectors();
     let client = document(1);
     apply(&client, &whole);
@@ -79,30 +79,30 @@ fn g12_no_mutation_of_a_state_vector_hurts_anybody() {
 }
 
 #[test]
-fn g12_no_mutation_of_a_frame_hurts_anybody() {
+fn g12_fuzzed_frames_are_parsed_whole_or_rejected() {
     fuzz("frame", 8.0, &seeds::frames(), |input, _| judge::frame(input));
 }
 
 #[test]
-fn g12_no_mutation_of_presence_hurts_anybody() {
+fn g12_fuzzed_awareness_updates_break_no_peer() {
     fuzz("awareness", 8.0, &seeds::presence(), |input, _| judge::awareness(input));
 }
 
 #[test]
-fn g12_no_mutation_of_a_place_hurts_anybody() {
+fn g12_fuzzed_positions_resolve_within_the_text() {
     let (text, origin, inputs) = seeds::places();
     fuzz("place", 12.0, &inputs, |input, _| judge::place(&text, &origin, input));
 }
 
 #[test]
-fn g12_no_mutation_of_what_servers_say_hurts_anybody() {
+fn g12_fuzzed_envelopes_are_decoded_whole_or_rejected() {
     fuzz("relay", 8.0, &seeds::envelopes(), |input, _| judge::relay(input));
 }
 
 #[test]
-fn g14_no_mutation_of_a_token_opens_anything() {
+fn g14_no_fuzzed_token_verifies_as_another_identity() {
     let (tokens, identity, inputs) = seeds::tokens();
-    // Next to none is let in; those that look like one are looked into.
+    // Almost no mutation verifies, so the count includes inputs with the form of a token.
     let has_form = |input: &[u8]| input.split(|byte| *byte == b'.').count() == 3;
     fuzz("token", 7.0, &inputs, |input, _| {
         judge::token(&tokens, &identity, input) || has_form(input)
@@ -110,6 +110,6 @@ fn g14_no_mutation_of_a_token_opens_anything() {
 }
 
 #[test]
-fn g12_no_mutation_of_a_cursor_hurts_anybody() {
+fn g12_fuzzed_cursors_round_trip_or_are_rejected() {
     fuzz("cursor", 5.0, &seeds::cursors(), |input, _| judge::cursor(input));
 }

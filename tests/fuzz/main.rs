@@ -1,9 +1,9 @@
-//! Every decoder that reads what a stranger sent, against bytes that nobody meant.
+//! Fuzz tests of every decoder that reads bytes from outside.
 //!
-//! Mutations of real input, in process and on stable Rust, for `GALLEY_FUZZ_SECONDS` in all (60 if
-//! it is not set). Each execution has a seed of its own, which a failure names: with that one in
-//! `GALLEY_SEED` it is the first that is run. What once hurt, or is known to hurt others, is kept in
-//! `corpus/` and replayed each time. [`trace`] is the other end: what a person really typed.
+//! The tests mutate real input, in process and on stable Rust, for `GALLEY_FUZZ_SECONDS` in all (60
+//! by default). Each execution has its own seed, and a failure names it; `GALLEY_SEED` runs that
+//! execution first. The folder `corpus/` contains inputs that once failed, here or in other
+//! implementations; each run replays them. [`trace`] covers real edits of a user.
 
 #![allow(
     clippy::indexing_slicing,

@@ -1,9 +1,9 @@
-//! Changes to bytes, the same for the same seed.
+//! Mutations of bytes, reproducible from a seed.
 
 use crate::random::Random;
 
-/// Numbers at which a decoder changes its mind: one byte and two, half a gigabyte, the last clock,
-/// the last that JavaScript can count to, and all bits.
+/// Numbers at the boundaries of decoders: one byte and two, half a gigabyte, the last clock, the
+/// largest integer of JavaScript, and all bits.
 const NUMBERS: [u64; 14] = [
     0,
     1,
@@ -20,11 +20,11 @@ const NUMBERS: [u64; 14] = [
     1 << 63,
     u64::MAX,
 ];
-/// Small input is what a limit of milliseconds is about.
+/// The time limit of milliseconds applies to small inputs.
 const BYTES_MAX: usize = 4_096;
 const CHANGES_MAX: usize = 4;
 
-/// A number as lib0 writes it.
+/// A number in the encoding of lib0.
 pub(crate) fn number(mut rest: u64) -> Vec<u8> {
     let mut out = Vec::new();
     loop {
@@ -38,10 +38,10 @@ pub(crate) fn number(mut rest: u64) -> Vec<u8> {
     }
 }
 
-/// One to four changes to `bytes`; `other` is some other input, to take a piece from.
+/// Applies one to four changes to `bytes`; `other` is another input that provides pieces.
 pub(crate) fn mutate(random: &mut Random, bytes: &[u8], other: &[u8]) -> Vec<u8> {
     let mut out = bytes.to_vec();
-    // One, more often than not: what is changed much is refused early.
+    // Mostly one change: decoders reject inputs with many changes early.
     for _ in 0..=random.below(CHANGES_MAX).min(random.below(CHANGES_MAX)) {
         change(random, &mut out, other);
     }
@@ -65,19 +65,19 @@ fn change(random: &mut Random, out: &mut Vec<u8>, other: &[u8]) {
             splice(random, out, &own);
         }
         7 => out.truncate(at.max(out.len() / 2)),
-        // A number in the place of one: a length, a clock, a client.
+        // Replaces a number: a length, a clock, a client.
         8 | 9 => {
             let ends = out[at..].iter().position(|byte| *byte < 0x80);
             let end = ends.map_or(out.len(), |length| at + length + 1);
             let number = number(NUMBERS[random.below(NUMBERS.len())]);
             drop(out.splice(at..end, number));
         }
-        // Counts come first.
+        // A count stands first.
         _ => drop(out.splice(..1, number(NUMBERS[random.below(NUMBERS.len())]))),
     }
 }
 
-/// Puts a piece of `from` somewhere, over what is there or between.
+/// Copies a piece of `from` to a random place, by overwrite or insertion.
 fn splice(random: &mut Random, out: &mut Vec<u8>, from: &[u8]) {
     let start = random.below(from.len());
     let piece = &from[start..(start + random.below(64)).min(from.len())];

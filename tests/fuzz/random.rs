@@ -1,10 +1,10 @@
-//! Numbers that look random, the same for the same seed.
+//! Pseudo-random numbers, reproducible from a seed.
 
 /// `xorshift64*`.
 pub(crate) struct Random(u64);
 
 impl Random {
-    /// Seeds that stand beside each other give unlike numbers.
+    /// Adjacent seeds give unrelated sequences.
     pub(crate) fn new(seed: u64) -> Self {
         let mut mixed = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -19,7 +19,7 @@ impl Random {
         self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
     }
 
-    /// Below `end`; 0 if that is 0.
+    /// A number below `end`; 0 if `end` is 0.
     pub(crate) fn below(&mut self, end: usize) -> usize {
         usize::try_from(self.next() >> 33).unwrap() % end.max(1)
     }

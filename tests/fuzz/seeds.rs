@@ -1,4 +1,4 @@
-//! Real input, to be mutated: what the real Yjs wrote (`tests/data/yjs`), and the kept corpus.
+//! Real input for mutation: the output of the real Yjs (`tests/data/yjs`), and the corpus.
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ use crate::kept;
 use crate::mutate::number;
 use crate::target::unhex;
 
-/// What `tests/data/yjs/make.mjs` wrote.
+/// Output of `tests/data/yjs/make.mjs`.
 struct Fixture(Value);
 
 impl Fixture {
@@ -51,7 +51,7 @@ fn open(parts: Vec<Vec<u8>>) -> UpdateLog {
     UpdateLog::open(parts.into_iter().map(Bytes::from).collect()).expect("a document")
 }
 
-/// Documents in the making: what is known, and what comes next.
+/// Logs of growing documents, each with an update that follows.
 pub(crate) fn moments() -> Vec<(UpdateLog, Vec<u8>)> {
     let mut moments = Vec::new();
     for fixture in [together(), typing()] {
@@ -77,7 +77,7 @@ pub(crate) fn moments() -> Vec<(UpdateLog, Vec<u8>)> {
     moments
 }
 
-/// One in which text was forgotten, and which is written on.
+/// Updates for a log whose deleted text is garbage-collected.
 fn forgotten() -> Vec<(UpdateLog, Vec<u8>)> {
     let writer = document(6);
     let root = writer.get_or_insert_text(galley::yjs::ROOT);
@@ -92,7 +92,7 @@ fn forgotten() -> Vec<(UpdateLog, Vec<u8>)> {
     vec![(log.clone(), edit(5, 20, "x")), (log, edit(5, 1, "e\u{301}"))]
 }
 
-/// A room, what its client has, and state vectors.
+/// A room's log, the state of its client, and state vectors.
 pub(crate) fn vectors() -> (UpdateLog, Vec<u8>, Vec<Vec<u8>>) {
     let whole = together().bytes("whole");
     let mut vectors: Vec<Vec<u8>> =
@@ -111,7 +111,7 @@ pub(crate) fn frames() -> Vec<Vec<u8>> {
     frames
 }
 
-/// The bodies of the frames in which there is presence.
+/// The bodies of frames with awareness updates.
 pub(crate) fn presence() -> Vec<Vec<u8>> {
     let fixture = Fixture::read(include_str!("../data/yjs/frames.json"));
     let mut all: Vec<_> =
@@ -121,7 +121,7 @@ pub(crate) fn presence() -> Vec<Vec<u8>> {
     all
 }
 
-/// A text, the anchor of a passage in it, and places.
+/// A text, the anchor of a passage in it, and relative positions.
 pub(crate) fn places() -> (Text, AnchorOrigin, Vec<Vec<u8>>) {
     let text = Text::build(&together().bytes("whole")).expect("a document");
     let content = text.content();
@@ -140,7 +140,7 @@ pub(crate) fn places() -> (Text, AnchorOrigin, Vec<Vec<u8>>) {
     (text, origin.expect("a passage"), places)
 }
 
-/// One of everything that servers say to each other.
+/// One message of each kind between servers.
 pub(crate) fn envelopes() -> Vec<Vec<u8>> {
     let session = SessionId::generate();
     let messages = [
@@ -163,7 +163,7 @@ pub(crate) fn envelopes() -> Vec<Vec<u8>> {
     own.chain(kept::all("relay").into_iter().map(|one| one.bytes)).collect()
 }
 
-/// Whoever signs tokens, a person, and their token with some that are not.
+/// The token key, an identity with its signed token, and the corpus of invalid tokens.
 pub(crate) fn tokens() -> (Tokens, Identity, Vec<Vec<u8>>) {
     let tokens = Tokens::new(b"0123456789abcdef0123456789abcdef");
     let user = User { id: UserId::generate(), name: "김민수".to_owned() };

@@ -1,5 +1,4 @@
-//! Runs a judge over mutations until its share of the time is over, and says how to see a failure
-//! again.
+//! Runs a judge over mutations for its share of the time, and reports how to reproduce a failure.
 
 use std::env;
 use std::fmt::Write as _;
@@ -9,15 +8,15 @@ use std::time::{Duration, Instant};
 use crate::mutate::mutate;
 use crate::random::Random;
 
-/// For all targets together, where `GALLEY_FUZZ_SECONDS` does not say.
+/// Time for all targets together, without `GALLEY_FUZZ_SECONDS`.
 const SECONDS: f64 = 60.0;
-/// What the process may ever take, all targets at once and the trace beside them: some 40 MB when
-/// this was written. A size that is believed before its bytes are there takes hundreds.
+/// Memory limit of the process, for all targets and the trace in parallel: about 40 MB in practice.
+/// A decoder that trusts a claimed size allocates hundreds.
 const PEAK_MAX: u64 = 128 * 1_024 * 1_024;
-/// Executions between two looks at the clock.
+/// Executions between two reads of the clock.
 const BATCH: u64 = 16;
 
-/// Says which input it was, should the judge panic.
+/// Reports the input and its seed if the judge panics.
 struct Witness<'a> {
     target: &'a str,
     seed: u64,
@@ -37,8 +36,8 @@ impl Drop for Witness<'_> {
     }
 }
 
-/// Gives `judge` mutations of `inputs` for `percent` of the time. It is told which input it came
-/// from, and says whether the decoder took it.
+/// Passes mutations of `inputs` to `judge` for `percent` of the time. `judge` receives the index of
+/// the original input, and returns whether the decoder accepted the mutation.
 pub(crate) fn fuzz(
     target: &str,
     percent: f64,
@@ -46,7 +45,7 @@ pub(crate) fn fuzz(
     mut judge: impl FnMut(&[u8], usize) -> bool,
 ) {
     let first = first_seed();
-    // At once: nothing is said any more after a stack overflow.
+    // Reported first: after a stack overflow no report follows.
     say(&format!("fuzz {target}: from GALLEY_SEED={first} on"));
     let time = Duration::from_secs_f64(seconds() * percent / 100.0);
     let began = Instant::now();
@@ -65,12 +64,12 @@ pub(crate) fn fuzz(
     }
     let took = began.elapsed().as_secs_f64();
     say(&format!("fuzz {target}: {executions} executions in {took:.1} s, {taken} taken"));
-    assert!(executions < 1_000 || 0 < taken, "mutations that are all refused show little");
+    assert!(executions < 1_000 || 0 < taken, "the decoder accepted no mutation");
     let peak = peak();
     assert!(peak < PEAK_MAX, "{target}: {peak} bytes were taken at some time");
 }
 
-/// The most memory that this process ever had, in bytes.
+/// The peak memory of this process, in bytes.
 fn peak() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").expect("a process");
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("its peak");
@@ -88,9 +87,9 @@ fn first_seed() -> u64 {
     }
 }
 
-/// Past the test harness, which keeps what a test prints if it passes.
+/// Writes past the test harness, which captures the output of passing tests.
 pub(crate) fn say(line: &str) {
-    writeln!(std::io::stderr(), "{line}").expect("somebody listens");
+    writeln!(std::io::stderr(), "{line}").expect("an open standard error");
 }
 
 fn hex(bytes: &[u8]) -> String {

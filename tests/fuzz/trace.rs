@@ -1,4 +1,4 @@
-//! What a person really typed, edit by edit, from a writer to a room as the server keeps it.
+//! A recorded editing session of a user: each edit goes from a writer into a room's log.
 
 use std::time::Instant;
 
@@ -13,14 +13,14 @@ use crate::target::say;
 
 const WRITER: u64 = 4_000_000_000;
 
-/// Brings a reader up to what the room has.
+/// Sends the missing updates of the log to a reader.
 fn catch_up(reader: &Doc, log: &UpdateLog) {
     let vector = reader.transact().state_vector().encode_v1();
     apply(reader, &log.diff(&vector).expect("a reader's vector"));
 }
 
 #[test]
-fn g8_a_real_editing_trace_arrives_whole_and_its_last_edits_cost_what_the_first_did() {
+fn g8_a_real_editing_trace_converges_at_a_constant_cost_per_edit() {
     let trace = svelte_component();
     let (writer, reader) = (document(WRITER), document(1));
     let mut log = UpdateLog::empty();

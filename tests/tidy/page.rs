@@ -1,23 +1,23 @@
-//! The page: modules without cycles, elements without strings of HTML, tests that are found.
+//! Rules of the page: no import cycles, no HTML in strings, no test file outside the suites.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::tree::{self, Source, assert_none};
 
-/// Ways by which text becomes markup or code.
+/// Calls that turn text into markup or code.
 const MARKUP: &[&str] =
     &[".innerHTML", ".outerHTML", "insertAdjacentHTML", "document.write", "eval(", "new Function("];
 /// Folders of the tests that `tests/run` gives to node.
 const NODE_SUITES: &[&str] = &["tests/browser", "tests/stock", "tests/ui"];
 
-/// A cycle of modules runs in an order that nobody chose.
+/// The order of execution in an import cycle is arbitrary.
 #[test]
 fn the_pages_modules_import_without_a_cycle() {
     let scripts = scripts();
     let mut imports: BTreeMap<_, BTreeSet<_>> =
         scripts.iter().map(|source| (source.path.as_str(), imports(source))).collect();
     assert!(imports.values().any(|names| !names.is_empty()), "no import found: the test is broken");
-    // What imports nothing that is left cannot be in a cycle.
+    // A module without remaining imports is in no cycle.
     loop {
         let free: BTreeSet<_> =
             imports.iter().filter(|(_, names)| names.is_empty()).map(|(path, _)| *path).collect();
@@ -34,7 +34,7 @@ fn the_pages_modules_import_without_a_cycle() {
     assert_none(&complaints, "in or above a cycle: let a third module have what both need");
 }
 
-/// What a person wrote is text, whatever it looks like.
+/// User text must stay text, so scripts never parse it as markup.
 #[test]
 fn text_never_becomes_markup() {
     let mut complaints = Vec::new();
@@ -47,9 +47,9 @@ fn text_never_becomes_markup() {
     assert_none(&complaints, "make elements, and set their `textContent`");
 }
 
-/// The content security policy forbids both, so they would do nothing.
+/// The content security policy blocks both.
 #[test]
-fn no_page_carries_code_or_style_of_its_own() {
+fn no_page_contains_inline_code_or_style() {
     let mut complaints = Vec::new();
     for page in tree::of_kind(&["html"]) {
         for (number, line) in page.lines() {
@@ -67,9 +67,9 @@ fn no_page_carries_code_or_style_of_its_own() {
     assert_none(&complaints, "put it into a file under static/js or static/css");
 }
 
-/// `tests/run` gives node the files named so, in the folders it knows.
+/// `tests/run` runs files with these names in the folders of [`NODE_SUITES`].
 #[test]
-fn every_test_for_node_is_found() {
+fn every_test_for_node_is_in_a_suite() {
     let complaints: Vec<_> = tree::of_kind(&["js", "mjs"])
         .iter()
         .filter(|source| source.text.contains("from \"node:test\""))
@@ -88,7 +88,7 @@ fn scripts() -> Vec<Source> {
     scripts
 }
 
-/// The modules of ours that run before this one, by path. Types named in comments do not.
+/// The page's modules that this module imports, by path. Imports in type comments do not count.
 fn imports(source: &Source) -> BTreeSet<String> {
     let names = source.lines().filter_map(|(_, line)| {
         let (_, name) = line.split_once(" from \"").or_else(|| line.split_once("import \""))?;

@@ -1,18 +1,18 @@
-//! The files of the repository, and how a rule complains about one.
+//! The files of the repository, and the report of a broken rule.
 
 use std::fs;
 use std::path::Path;
 
-/// Made or fetched by tools, or written by a running server: not ours to keep tidy.
+/// Files of tools, or of a running server. The rules do not apply to them.
 const FOREIGN: &[&str] = &["data", "static/vendor/LICENSES.txt", "target"];
-/// The same, wherever they stand. In a worktree `.git` is a file.
+/// The same, in any folder. In a worktree `.git` is a file.
 const FOREIGN_ANYWHERE: &[&str] = &[".git", "node_modules"];
-/// Other people's code in one file, named by its hash.
+/// A bundle of foreign code. Its name contains its hash.
 const BUNDLE: &str = "static/vendor/editor-";
 
 /// One text file.
 pub(crate) struct Source {
-    /// From the top of the repository, with `/` between its parts.
+    /// The path from the root of the repository, with `/` as the separator.
     pub(crate) path: String,
     pub(crate) text: String,
 }
@@ -30,29 +30,29 @@ impl Source {
         self.path.rsplit_once('/').map_or(&self.path, |(_, name)| name)
     }
 
-    /// Its name without the ending.
+    /// The file name without its extension.
     pub(crate) fn stem(&self) -> &str {
         self.name().rsplit_once('.').map_or(self.name(), |(stem, _)| stem)
     }
 
-    /// The ending of its name.
+    /// The file extension.
     pub(crate) fn kind(&self) -> &str {
         self.name().rsplit_once('.').map_or("", |(_, kind)| kind)
     }
 
-    /// The top-level module a file under `src` belongs to.
+    /// The top-level module of a file under `src`.
     pub(crate) fn module(&self) -> Option<&str> {
         let inside = self.path.strip_prefix("src/")?;
         let first = inside.split_once('/').map_or(inside, |(first, _)| first);
         Some(first.trim_end_matches(".rs"))
     }
 
-    /// Its lines with their numbers.
+    /// The lines with their numbers.
     pub(crate) fn lines(&self) -> impl Iterator<Item = (usize, &str)> {
         (1..).zip(self.text.lines())
     }
 
-    /// Lines of Rust code: no comments, and no top-level item that only tests see.
+    /// Lines of Rust code, without comments and top-level test items.
     pub(crate) fn code(&self) -> impl Iterator<Item = (usize, &str)> {
         let mut skipping = Skipping::Nothing;
         let mut is_code = move |line: &str| {
@@ -76,17 +76,17 @@ impl Source {
     }
 }
 
-/// What [`Source::code`] leaves out.
+/// The state of [`Source::code`] between lines.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Skipping {
     Nothing,
-    /// The item after `#[cfg(test)]`, which may be a line.
+    /// The item after `#[cfg(test)]`, which may be a single line.
     Item,
-    /// Up to a brace that stands alone, as rustfmt has it.
+    /// Up to a closing brace at the start of a line, as rustfmt writes it.
     Block,
 }
 
-/// Every text file that is ours.
+/// Every text file of the repository that the rules cover.
 pub(crate) fn all() -> Vec<Source> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut sources = Vec::new();
@@ -110,7 +110,7 @@ pub(crate) fn all() -> Vec<Source> {
     sources
 }
 
-/// The files whose names end so.
+/// The files with these extensions.
 pub(crate) fn of_kind(kinds: &[&str]) -> Vec<Source> {
     let mut sources = all();
     sources.retain(|source| kinds.contains(&source.kind()));
@@ -121,7 +121,7 @@ pub(crate) fn one(path: &str) -> Source {
     all().into_iter().find(|source| source.path == path).expect("it is there")
 }
 
-/// Fails with what to do, and where.
+/// Fails with the advice and the places of the complaints.
 #[track_caller]
 pub(crate) fn assert_none(complaints: &[String], advice: &str) {
     assert!(complaints.is_empty(), "{advice}:\n{}\n", complaints.join("\n"));
@@ -132,7 +132,7 @@ fn is_foreign(path: &str) -> bool {
     FOREIGN.contains(&path) || FOREIGN_ANYWHERE.contains(&name) || path.starts_with(BUNDLE)
 }
 
-/// The path that `relative` names in a file of `folder`.
+/// Resolves the path `relative` of a file in `folder`.
 pub(crate) fn resolve(folder: &str, relative: &str) -> String {
     let mut parts: Vec<_> = folder.split('/').collect();
     for part in relative.split('/') {

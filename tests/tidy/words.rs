@@ -1,17 +1,17 @@
-//! What stands in the files: how long they are, how they begin, and what must not be in them.
+//! Rules for the content of files: their length, their first lines, and banned words.
 
 use std::env;
 
 use crate::tree::{self, Source, assert_none};
 
-/// Longest file, in lines; authors aim for 400. A longer file has two subjects. The bound leaves room
-/// above the aim, so that no author squeezes a file to fit.
+/// Longest file, in lines; authors aim for 400. A longer file has two subjects. The bound leaves
+/// room above the aim, so that no author squeezes a file to fit.
 const LINES_MAX: usize = 500;
-/// The kinds that people write and read; the first is scripts without an ending.
+/// Extensions of files that people write. The empty one covers scripts.
 const WRITTEN: &[&str] = &["", "css", "html", "js", "mjs", "rs", "toml"];
 
-/// What says that something is missing or not looked at. Each in two parts, so that this file does
-/// not find itself.
+/// Marks of unfinished work and of skipped tests. Each mark is split in two, so that this file does
+/// not match itself.
 const UNFINISHED: &[(&str, &str)] = &[
     ("todo", "!("),
     ("unimplemented", "!("),
@@ -28,15 +28,15 @@ const UNFINISHED: &[(&str, &str)] = &[
     (" todo: ", "true"),
 ];
 
-/// Folders that only some machine has.
+/// Top folders of specific machines.
 const MACHINE_FOLDERS: &[&str] = &["farm", "home", "root", "work"];
-/// Parts of the names of hosts that only hand out packages: which one is the machine's business.
+/// Parts of the names of package hosts. Each machine configures its own host.
 const PACKAGE_HOSTS: &[&str] =
     &["artifactory", "crates.io", "mirror", "nexus", "npmjs", "proxy", "registry", "yarnpkg"];
-/// Where crates come from, in every Cargo.lock there is.
+/// The source of crates in every Cargo.lock.
 const CRATES_INDEX: &str = "registry+https://github.com/rust-lang/crates.io-index";
 
-/// Promises that tests are named after, by their numbers in `src/ARCHITECTURE.md`.
+/// Promises with tests named after them, by their numbers in `src/ARCHITECTURE.md`.
 const PROMISES: &[u32] = &[1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17];
 
 #[test]
@@ -51,7 +51,7 @@ fn files_are_short() {
 }
 
 #[test]
-fn every_rust_file_says_first_what_it_is() {
+fn every_rust_file_begins_with_a_doc_comment() {
     let complaints: Vec<_> = tree::of_kind(&["rs"])
         .iter()
         .filter(|source| !source.text.starts_with("//! "))
@@ -61,9 +61,9 @@ fn every_rust_file_says_first_what_it_is() {
 }
 
 #[test]
-fn every_script_says_first_what_it_is() {
+fn every_script_begins_with_a_comment() {
     let says = |source: &Source| {
-        // What a tool wants to see first may stand before it.
+        // A shebang or a mark for tools may precede the comment.
         let is_mark = |line: &&str| line.starts_with("#!") || *line == "// @ts-check";
         let mut lines = source.text.lines().skip_while(is_mark);
         let first = lines.next().unwrap_or_default();
@@ -79,9 +79,9 @@ fn every_script_says_first_what_it_is() {
     assert_none(&complaints, "begin with a comment that says what the file is");
 }
 
-/// What is left for later is an issue, not a word in a file; a test that is not run proves nothing.
+/// Unfinished work belongs in an issue, not in a file. A skipped test proves nothing.
 #[test]
-fn nothing_is_left_for_later() {
+fn no_file_contains_unfinished_work() {
     let words: Vec<_> = UNFINISHED.iter().map(|(one, two)| format!("{one}{two}")).collect();
     let complaints = in_each_line(|line| words.iter().find(|word| line.contains(*word)).cloned());
     assert_none(&complaints, "finish it, or remove it and write an issue");
@@ -90,7 +90,7 @@ fn nothing_is_left_for_later() {
 #[test]
 fn no_file_names_a_machine() {
     let mut folders: Vec<_> = MACHINE_FOLDERS.iter().map(|name| format!("/{name}/")).collect();
-    // The checkout itself, wherever it is, unless that is a folder anybody might name.
+    // The checkout folder itself, unless its path is a common name.
     let here = env!("CARGO_MANIFEST_DIR").to_owned();
     folders.extend(Some(here).filter(|path| path.matches('/').count() > 1));
     let complaints = in_each_line(|line| {
@@ -101,7 +101,7 @@ fn no_file_names_a_machine() {
 }
 
 #[test]
-fn no_file_says_where_packages_come_from() {
+fn no_file_names_a_package_host() {
     let mut complaints = in_each_line(|line| {
         let mut hosts = line.match_indices("://").map(|(at, mark)| {
             let rest = &line[at + mark.len()..];
@@ -124,9 +124,9 @@ fn no_file_says_where_packages_come_from() {
     assert_none(&complaints, "leave it to the settings of the machine");
 }
 
-/// `config/default.toml` is the manual.
+/// `config/default.toml` is the manual of the settings.
 #[test]
-fn every_setting_is_explained_where_it_stands() {
+fn every_setting_has_a_comment_in_the_manual() {
     let manual = tree::one("config/default.toml");
     let mut complaints = Vec::new();
     let mut is_explained = false;
@@ -143,9 +143,9 @@ fn every_setting_is_explained_where_it_stands() {
     assert_none(&complaints, "say above each key what it does, in what unit, between what bounds");
 }
 
-/// A promise that no test is named after is a hope.
+/// A promise without a test is not proven.
 #[test]
-fn the_promises_have_tests() {
+fn every_promise_has_a_test() {
     let sources = tree::of_kind(&["rs"]);
     let has_test = |number: &u32| {
         let name = format!("fn g{number}_");
@@ -160,7 +160,7 @@ fn written() -> Vec<Source> {
     tree::of_kind(WRITTEN)
 }
 
-/// What `find` finds, in every file but what tools write.
+/// Applies `find` to every line, except in lock files.
 fn in_each_line(find: impl Fn(&str) -> Option<String>) -> Vec<String> {
     let mut complaints = Vec::new();
     for source in tree::all().iter().filter(|source| !source.name().contains("lock")) {

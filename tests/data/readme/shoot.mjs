@@ -1,10 +1,10 @@
 // @ts-check
 /**
- * Takes the pictures of the README: two people at one desk, once in English and once in Korean.
+ * Takes the pictures of the README: a writer and a reviewer of one document, in English and in Korean.
  *
  *     cargo build && node tests/data/readme/shoot.mjs
  *
- * It drives a real server and Chromium, as the browser tests do.
+ * The script drives a real server and Chromium, as the browser tests do.
  */
 
 import { readFileSync } from "node:fs"
@@ -17,7 +17,7 @@ const here = dirname(fileURLToPath(import.meta.url))
 const text = readFileSync(join(here, "cover_letter.txt"), "utf8").trim()
 const viewport = { width: 1280, height: 860 }
 
-/** Sends what a reviewer would, by the API: the pictures need no mouse. */
+/** Sends the reviewer's requests through the API: the pictures need no mouse. */
 const make = (/** @type {[string, string, any[]]} */ [link, text, reviews]) =>
   Promise.all(
     reviews.map(async ({ quote, ...rest }) => {
@@ -65,7 +65,7 @@ async function shoot(galley, browser, locale, file) {
   await card.waitFor()
   await writer.page.locator(".cm-content").click({ position: { x: 40, y: 20 } })
   await card.click()
-  // The toast about the copied invite has had its time.
+  // The toast about the copied invite has disappeared.
   await writer.page.waitForTimeout(6_000)
   await writer.page.screenshot({ path: join(here, file) })
 }

@@ -1,8 +1,8 @@
-// Writes the fixtures beside it with the real Yjs, for the tests of `src/sync`.
+// Writes the fixtures of this folder with the real Yjs, for the tests of `src/yjs` and `tests/fuzz`.
 //
-// In a directory of its own: npm install yjs@13.6.33 y-protocols@1.0.7, then there
-// node <repository>/tests/data/yjs/make.mjs. The client ids and the random edits are fixed, so
-// the same version writes the same bytes.
+// Run it in a separate directory: npm install yjs@13.6.33 y-protocols@1.0.7, then
+// node <repository>/tests/data/yjs/make.mjs. The client ids and the seed of the random edits are
+// fixed, so the same version writes the same bytes.
 import { writeFileSync } from "node:fs"
 import { createRequire } from "node:module"
 import { join } from "node:path"
@@ -17,7 +17,7 @@ const hex = (bytes) => Buffer.from(bytes).toString("hex")
 const write = (name, value) =>
   writeFileSync(new URL(`${name}.json`, import.meta.url), `${JSON.stringify(value, null, 1)}\n`)
 
-/** A document whose updates are kept. */
+/** A document that records its updates. */
 function document(client, gc = true) {
   const doc = new Y.Doc({ gc })
   doc.clientID = client
@@ -32,13 +32,13 @@ const state = ({ doc, text }) => ({
   whole: hex(Y.encodeStateAsUpdate(doc)),
 })
 
-// Hangul, the same in decomposed jamo, families joined by ZWJ, combining marks, a flag.
+// Hangul, the same text in decomposed jamo, families joined by ZWJ, combining marks, a flag.
 const PIECES = [
   "Dear Ms. Kim, ", "자기소개서", "\u1112\u1161\u11AB\u1100\u116E\u11A8", "\u{1F469}\u200D\u{1F469}\u200D\u{1F467}",
   "e\u0301\u0323", "\u{1F1F0}\u{1F1F7}", "x", "\n", "\u{1F600}",
 ]
 
-/** A small generator, the same everywhere. */
+/** A small pseudo-random generator, the same on every machine. */
 function dice(seed) {
   return (sides) => {
     seed = (Math.imul(seed, 1664525) + 1013904223) >>> 0
@@ -46,7 +46,7 @@ function dice(seed) {
   }
 }
 
-/** The boundaries of characters, at one of which an edit may begin. */
+/** The boundaries of characters. Each edit begins at a boundary. */
 function boundary(text, roll) {
   const at = roll(text.length + 1)
   const inside = at > 0 && at < text.length && /[\uDC00-\uDFFF]/.test(text[at])
@@ -65,7 +65,7 @@ function edit({ text }, roll) {
   }
 }
 
-// 1. One person types, deletes and formats.
+// 1. One client types, deletes and formats.
 const one = document(1001)
 const letter = "Dear Ms. Kim,\n저는 \u1112\u1161\u11AB\u1100\u116E\u11A8 \u{1F469}\u200D\u{1F467} e\u0301."
 for (const character of letter) one.text.insert(one.text.length, character)
@@ -76,8 +76,8 @@ one.text.format(6, 3, { link: { href: "https://example.org/\u2713", rel: ["nofol
 one.text.format(6, 3, { bold: null })
 write("typing", { updates: one.updates, ...state(one) })
 
-// 2. Three people edit at the same time and hear of each other late, in the order in which a
-// server would have passed it on.
+// 2. Three clients edit concurrently and receive each other's updates late, in the order in which a
+// server would relay them.
 const roll = dice(7)
 const people = [11, 4_000_000_000, 305].map((client) => document(client))
 const passed = []
@@ -102,8 +102,8 @@ for (const [who, person] of people.entries()) {
 }
 write("together", { updates: passed, ...state(people[0]) })
 
-// 3. Someone wrote off line, closed the page, came back and answers an old sync step 1: the
-// server knows a part of it already.
+// 3. A client edits offline, reloads the page and answers an old sync step 1. The server has a part
+// of the edits already.
 const before = document(21)
 before.text.insert(0, "What the server knows. ")
 const known = [...before.updates]
@@ -122,11 +122,11 @@ write("offline", {
   ...state(after),
 })
 
-// 4. What has no place in a text of this name, and what needs another client's structs.
+// 4. Updates that a room rejects: types outside the text, and structs that depend on missing ones.
 function only(make) {
   const doc = new Y.Doc()
   doc.clientID = 31
-  // A root has one type in a document: it is asked for only where it is used.
+  // A document fixes the type of a root at its first access, so the getter delays that access.
   make({ doc, get text() { return doc.getText("content") } })
   return hex(Y.encodeStateAsUpdate(doc))
 }
@@ -166,7 +166,7 @@ write("refused", {
   ])),
 })
 
-// 5. Relative positions: where they were made and where they stand after each edit.
+// 5. Relative positions: their offsets at creation and after each edit.
 const anchored = document(41)
 anchored.text.insert(0, "The quick \u{1F98A} brown fox. 한국어 text.")
 const start = anchored.text.toString().indexOf("brown")
