@@ -1,4 +1,4 @@
-//! Pages of lists, newest first.
+//! Pages of lists, sorted by time.
 //!
 //! A page ends at a cursor and not after a count. So a row that is added or deleted between two pages
 //! neither repeats another row nor skips one.

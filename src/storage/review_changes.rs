@@ -11,8 +11,8 @@ use crate::storage::error::StorageError;
 use crate::storage::reviews::StoredReview;
 use crate::storage::{Storage, on_engine};
 
-/// The last deletions that the database stores for each document. A room reconciles at each tick,
-/// and the rate limit allows far fewer changes between two ticks.
+/// The database stores a deletion for this many further changes of the document's reviews. A room
+/// reconciles at each tick, and the rate limit allows far fewer changes between two ticks.
 pub const DELETIONS_KEPT: i64 = 1_000;
 
 /// A deleted review.

@@ -6,8 +6,9 @@
 //! and `grants`: `clients` never changes without the first, nor seats and links without the second.
 //! The statement locks these rows to compare them; after a wait, PostgreSQL compares the new row.
 //!
-//! If another server was faster, which takes two servers that write one document at once, the group
-//! is decided again. After the second conflict, a transaction locks the rows first.
+//! If another transaction was faster, the group is decided again. That is rare: it takes two servers
+//! that write one document at once, or a grant. After the second conflict, a transaction locks the
+//! rows first.
 //!
 //! A statement waits for the lock of a row for `EDIT_LOCK_TIMEOUT` at most. Then the group is stored
 //! without the documents whose rows are locked, and these are reported as `Busy` (G16).
@@ -91,7 +92,7 @@ impl Postgres {
         appending.map_err(Stop::into_error)
     }
 
-    /// Decides and stores a group without locks. `None`: another server was faster.
+    /// Decides and stores a group without locks. `None`: another transaction was faster.
     async fn append_free(&self, batch: &[Append]) -> Result<Option<Vec<Appended>>, Stop> {
         let seen = read!(self.edits, connection => { see(connection, batch).await })?;
         let Seen { state, stamps } = seen;

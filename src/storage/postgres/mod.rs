@@ -41,10 +41,10 @@ use crate::storage::postgres::pool::Connections;
 use crate::storage::postgres::tx_error::Stop;
 pub(super) use crate::storage::postgres::tx_error::classify;
 
-/// The bound of a call after it has its connection. It exceeds the statement time-out, so that the
-/// server's own error arrives first if the server can reply at all.
+/// The bound of a call after it has its connection. It exceeds the statement time-out, so that
+/// PostgreSQL's own error arrives first if it can reply at all.
 const CALL_TIMEOUT: Duration = Duration::from_secs(15);
-/// How often a call that conflicts with another runs.
+/// The most runs of a call that conflicts with others.
 const TRIES: u32 = 6;
 /// The base of the pause before a retry, which doubles each time.
 const RETRY_FIRST: Duration = Duration::from_millis(4);

@@ -1,4 +1,4 @@
-//! Opens a database: checks its server and owner, and migrates its schema.
+//! Opens a database: checks PostgreSQL's version and settings, and migrates the schema.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use crate::storage::postgres::{CALL_TIMEOUT, Postgres};
 const EDITS: u16 = 2;
 /// Connections for all other calls.
 const OTHERS: u16 = 8;
-/// The bound that the server sets on a statement.
+/// The bound that PostgreSQL sets on a statement.
 const STATEMENT_TIMEOUT: Duration = Duration::from_secs(10);
 /// The wait of a statement for a lock.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
@@ -45,13 +45,13 @@ impl Postgres {
         // A migration has no statement time-out.
         let patient = parameters.clone().and("statement_timeout", 0).and("lock_timeout", 0);
         let opening = timeout(OPEN_TIMEOUT, prepare(&patient)).await;
-        let late = |_| StorageError::Unavailable("opening it took too long".to_owned());
+        let late = |_| StorageError::Unavailable("opening timed out".to_owned());
         opening.map_err(late)??;
         let bounded = parameters
             .and("statement_timeout", STATEMENT_TIMEOUT.as_millis())
             .and("lock_timeout", LOCK_TIMEOUT.as_millis())
             .and("idle_in_transaction_session_timeout", CALL_TIMEOUT.as_millis())
-            // The server cancels a statement whose client is gone.
+            // PostgreSQL cancels a statement whose connection is closed.
             .and("client_connection_check_interval", STATEMENT_TIMEOUT.as_millis());
         let impatient = bounded.clone().and("lock_timeout", EDIT_LOCK_TIMEOUT.as_millis());
         let edits = Connections::new(impatient, EDITS);
@@ -69,7 +69,7 @@ async fn prepare(parameters: &Parameters) -> Result<(), StorageError> {
         parameters.apply(&mut connection).await?;
         Ok::<_, StorageError>(connection)
     });
-    let late = |_| StorageError::Unavailable("connecting took too long".to_owned());
+    let late = |_| StorageError::Unavailable("connecting timed out".to_owned());
     let mut connection = connecting.await.map_err(late)??;
     look_at_server(&mut connection).await?;
     migrate(&mut connection).await?;
@@ -97,7 +97,7 @@ async fn backend_of(connection: &mut PgConnection) -> Result<i32, StorageError> 
     Ok(row.try_get(0)?)
 }
 
-/// Rejects a server that lacks a required feature, and warns of settings that risk data loss.
+/// Rejects a PostgreSQL that lacks a required feature, and warns of settings that risk data loss.
 async fn look_at_server(connection: &mut PgConnection) -> Result<(), StorageError> {
     let (version, encoding, fsync, pages): (String, String, String, String) = sqlx::query_as(
         "SELECT current_setting('server_version_num'), current_setting('server_encoding'), \
@@ -107,7 +107,8 @@ async fn look_at_server(connection: &mut PgConnection) -> Result<(), StorageErro
     .await?;
     let major = version.parse::<i64>().unwrap_or_default() / 10_000;
     if major < VERSION_MIN {
-        let what = format!("it is PostgreSQL {major}; {VERSION_MIN} is the oldest that will do");
+        let what =
+            format!("it is PostgreSQL {major}; {VERSION_MIN} is the oldest that Galley supports");
         return Err(StorageError::Unsupported(what));
     }
     if encoding != "UTF8" {
@@ -118,7 +119,7 @@ async fn look_at_server(connection: &mut PgConnection) -> Result<(), StorageErro
         tracing::warn!(
             fsync,
             full_page_writes = pages,
-            "this PostgreSQL may lose in a power cut what was said to be saved"
+            "this PostgreSQL may lose saved edits in a power cut"
         );
     }
     Ok(())

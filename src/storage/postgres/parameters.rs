@@ -14,7 +14,7 @@ use crate::storage::error::StorageError;
 
 /// The settings of all connections. They override those of the role and the database.
 const COMMON: [(&str, &str); 6] = [
-    // The commit reaches the disk, and the synchronous standbys, before the server confirms it (D4).
+    // The commit reaches the disk, and the synchronous standbys, before PostgreSQL confirms it (D4).
     ("synchronous_commit", "on"),
     ("default_transaction_isolation", "read committed"),
     ("default_transaction_read_only", "off"),

@@ -80,7 +80,7 @@ impl Connections {
             return Ok(Lent { connection, is_new: false, shared, _turn });
         }
         let connecting = timeout(CONNECT_TIMEOUT, self.0.parameters.connect()).await;
-        let connected = connecting.map_err(|_late| unavailable("connecting took too long"))?;
+        let connected = connecting.map_err(|_late| unavailable("connecting timed out"))?;
         // An immediate retry would not help: not `Lost`.
         let connection = connected.map_err(StorageError::from)?;
         Ok(Lent { connection, is_new: true, shared, _turn })
@@ -96,7 +96,7 @@ impl Connections {
             let mut lent = self.take().await?;
             match lent.connection.execute(begin).await.map_err(Stop::from) {
                 Ok(_) => return Ok(lent),
-                // The server was restarted meanwhile; the other idle connections are dead too.
+                // PostgreSQL was restarted meanwhile; the other idle connections are dead too.
                 Err(Stop::Lost(_)) if !lent.is_new => lent.shared.idle().clear(),
                 Err(stop) => return Err(stop),
             }
@@ -110,7 +110,7 @@ impl Connections {
         drop(all);
         let idle = std::mem::take(&mut *self.0.idle());
         for Idle { connection, .. } in idle {
-            // The server detects the closed socket in any case.
+            // PostgreSQL detects the closed socket in any case.
             let _gone = timeout(CLOSE_TIMEOUT, connection.close()).await;
         }
     }

@@ -1,9 +1,10 @@
 //! Batches of concurrent queries.
 //!
-//! A statement costs a hop to a connection's thread and back, and a commit costs a sync of the disk,
-//! for one caller or for many. After a restart, when thousands of clients reconnect at once, this is
-//! most of their waiting time. So each query enters a queue. The first caller that gets the mutex runs
-//! the statement for all queued queries; later ones queue meanwhile. A lone caller runs at once.
+//! A statement costs a hop to a connection's thread and back. A commit costs a sync of the disk. Both
+//! costs are the same for one caller and for many. After a restart, when thousands of clients
+//! reconnect at once, they are most of the waiting time. So each query enters a queue. The first
+//! caller that gets the mutex runs the statement for all queued queries; later ones queue meanwhile.
+//! A lone caller runs at once.
 //!
 //! There is no background task that could die. If the running caller's future is dropped, the others
 //! run the query themselves.

@@ -144,10 +144,10 @@ pub(super) async fn write(
     Ok(true)
 }
 
-/// The statement that stores so many updates. It has placeholders for up to twice as many; it ignores
-/// those that stay null.
+/// The statement that stores this number of updates. It has placeholders for up to twice as many, and
+/// ignores those that stay null.
 ///
-/// SQLite parses a statement longer than it runs it. So there are few sizes, all of them prepared.
+/// Parsing the statement takes longer than running it. So there are few sizes, all of them prepared.
 #[expect(clippy::indexing_slicing, reason = "no chunk is longer than the largest size")]
 fn statement(updates: usize) -> &'static str {
     static STATEMENTS: [OnceLock<String>; SIZE_MAX + 1] = [const { OnceLock::new() }; SIZE_MAX + 1];

@@ -1,4 +1,4 @@
-//! Opens a file: checks its owner and integrity, and migrates its schema.
+//! Opens a file: rejects those of other programs, and migrates the schema.
 
 use std::io::ErrorKind;
 use std::os::unix::fs::PermissionsExt as _;
@@ -35,8 +35,8 @@ const OPEN_TIMEOUT: Duration = Duration::from_secs(10);
 const OPEN_RETRY: Duration = Duration::from_millis(20);
 /// The size to which a checkpoint truncates the file of the write-ahead log.
 const WAL_BYTES_KEPT: &str = "67108864";
-/// Pages of the write-ahead log that a checkpoint writes together: 16 MiB. The more pages, the more
-/// changes of one page become a single write.
+/// Pages in the write-ahead log at which SQLite moves them to the file: 16 MiB. The more pages, the
+/// more changes of one page become a single write.
 const WAL_PAGES: &str = "4000";
 /// The bits of a file's mode that give rights to other users than its owner.
 const OTHERS: u32 = 0o077;

@@ -7,7 +7,7 @@
 //!
 //! - A write of this process has the only writing connection, and first invalidates the rows that it
 //!   may change ([`Forget`]). A group takes the cache, and puts it back after its commit. A group
-//!   that fails, is partly refused or is cancelled leaves the cache empty.
+//!   that fails or is cancelled leaves it empty. After a refusal, the group reads the tables.
 //! - A write of another process changes `data_version`: SQLite reports to a connection the commits
 //!   of all others. The statement that stores a group compares it, under the same lock as the write.
 
