@@ -1,4 +1,4 @@
-//! Who keeps the locks: Redis, or this process. A closed set, so an enum and not a trait.
+//! The backend of the locks: Redis, or this process. A closed set, so an enum and not a trait.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use crate::locks::redis::error::Fault;
 use crate::locks::redis::wait_queue::{Lobby, Standing, Waiter};
 use crate::locks::types::{Claim, Claimed, Held, Holder, InLine, LocksError, Released, Round};
 
-/// Who keeps the locks.
+/// The backend of the locks.
 #[derive(Clone, Debug)]
 pub(super) enum Keeper {
     Memory(Arc<Memory>),
@@ -29,7 +29,7 @@ impl Keeper {
         }
     }
 
-    /// A sign of life from the line, and a look whether it is one's turn.
+    /// Polls the queue: renews the waiter's queue deadline, and claims the lock if it is first.
     pub(super) async fn check_in(&self, claim: &Claim, waiter: &Waiter) -> Result<Standing, Fault> {
         match self {
             Self::Memory(memory) => memory.check_in(claim, waiter).map_err(Fault::Refused),
@@ -45,7 +45,8 @@ impl Keeper {
         }
     }
 
-    /// Lets one lease run anew, if it has not ended; when that was asked for. Nothing is put back.
+    /// Restarts one lease that has not ended, and returns when the request was sent. Reasserts
+    /// nothing.
     pub(super) async fn keep(&self, held: &Held, ttl: Duration) -> Result<Option<Instant>, Fault> {
         match self {
             Self::Memory(memory) => Ok(memory.keep(held, ttl)),
@@ -53,7 +54,7 @@ impl Keeper {
         }
     }
 
-    /// Where this process's waiters are.
+    /// The registry of this process's waiters.
     pub(super) fn lobby(&self) -> &Arc<Lobby> {
         match self {
             Self::Memory(memory) => &memory.lobby,
@@ -61,7 +62,7 @@ impl Keeper {
         }
     }
 
-    /// Gives back; nobody gets it for `rest`.
+    /// Releases a lock; the backend grants it to no other claimant for `rest`.
     pub(super) async fn release(
         &self,
         name: &LockName,
@@ -74,7 +75,7 @@ impl Keeper {
         }
     }
 
-    /// Gives back, or leaves the line, in the background.
+    /// Releases a lock, or leaves its queue, in the background.
     pub(super) fn release_soon(&self, name: &LockName, value: &str, rest: Duration) {
         match self {
             Self::Memory(memory) => {
@@ -84,9 +85,9 @@ impl Keeper {
         }
     }
 
-    /// Renews each for its TTL, in one pipeline to each Redis; of several, none is waited for longer
-    /// than `patience`. `keeps` says whose grant is kept from being forgotten; without it that is
-    /// decided where they are.
+    /// Renews each lock for its TTL, in one pipeline for each Redis node; waits at most `patience`
+    /// for each of several nodes. `keeps` marks the locks whose grant expiry the round extends;
+    /// without it the backend decides.
     pub(super) async fn renew(
         &self,
         held: &[(&Held, Duration)],
@@ -109,7 +110,7 @@ impl Keeper {
         }
     }
 
-    /// Who waits for a lock: the first `most`.
+    /// The first `most` waiters of a lock.
     pub(super) async fn behind(
         &self,
         name: &LockName,
@@ -142,7 +143,7 @@ impl Keeper {
         }
     }
 
-    /// What the last check found that is not as it should be, although locks can be trusted.
+    /// Findings of the last check that do not make locks unsafe.
     pub(super) fn warnings(&self) -> Vec<&'static str> {
         match self {
             Self::Memory(_) => Vec::new(),
@@ -150,7 +151,7 @@ impl Keeper {
         }
     }
 
-    /// How far its clock is ahead of this server's.
+    /// How far the backend's clock is ahead of this server's.
     pub(super) fn clock_ahead(&self) -> TimeDelta {
         match self {
             Self::Memory(_) => TimeDelta::zero(),

@@ -1,9 +1,9 @@
-//! Faults put in on purpose, to see that the tests find them.
+//! Faults that `tests/broken/run` injects, to prove that the tests detect them.
 //!
-//! Never for production: only a build with the feature `broken` has this file, and an optimised one
-//! refuses to compile with it. `tests/broken/run` says which tests each fault turns red. The fault
-//! is chosen when the program runs, by `GALLEY_BROKEN`; with none it works as ever, and so a single
-//! build shows both.
+//! Never for production: only a build with the feature `broken` contains this file, and an
+//! optimised build with that feature does not compile. `tests/broken/run` lists the tests that each
+//! fault turns red. `GALLEY_BROKEN` selects the fault at run time; without it the build behaves
+//! normally, so one build shows both.
 
 #[cfg(not(debug_assertions))]
 compile_error!("the feature `broken` puts faults in: it is for tests/broken/run alone");
@@ -15,33 +15,33 @@ use tokio::time::Instant;
 
 use crate::locks::redis::scripts::{Script, Scripts};
 
-/// A release takes whatever value the lock has for its own.
+/// A release accepts any value that holds the lock.
 const RELEASE_WITHOUT_COMPARE: &str = "release-without-compare";
-/// Scripts are loaded when a connection begins, and never again.
+/// A connection loads the scripts when it opens, and never again.
 const NO_SCRIPT_LOAD: &str = "no-script-load";
 /// The fence counts from one, without Redis's clock and without the floor.
 const BARE_COUNTER_FENCE: &str = "bare-counter-fence";
-/// An edit is stored without a comparison of its fence.
+/// The database stores an edit without comparing its fence.
 const EDITS_WITHOUT_GUARD: &str = "edits-without-guard";
-/// A reviewer's edit is taken and stored.
+/// The server accepts and stores a reviewer's edit.
 const REVIEWER_EDITS_TAKEN: &str = "reviewer-edits-taken";
-/// A lease is counted from when the answer came.
+/// A lease starts when the reply arrives.
 const DEADLINE_FROM_REPLY: &str = "deadline-from-reply";
 
-/// Where `batch.lua` knows what is to be done with which value, and what stands there with the fault:
-/// in a release, what is held is in the place of what is given.
+/// The dispatch on the operation in `batch.lua`, and its replacement: a release then uses the
+/// stored value instead of the given one.
 const VALUE_AS_GIVEN: &str = "  if what == 'claim' then\n";
 const WHATEVER_IS_HELD: &str =
     "  if what == 'release' then value = redis.call('GET', lock) or value end
   if what == 'claim' then\n";
-/// Stands before what mints fences: of the clock, the next number and the next above the floor,
-/// the greatest is always the next number.
+/// Precedes the code that mints fences: the maximum of clock, next fence and next fence above the
+/// floor becomes the next fence in every case.
 const NEXT_NUMBER: &str = "local math = {floor = math.floor, max = function(one, other, third)
   if third or one < other then return other end
   return one
 end}\n";
 
-/// The scripts with the fault in them.
+/// The scripts with the selected fault.
 pub(super) fn scripts(mut scripts: Scripts) -> Scripts {
     if is(RELEASE_WITHOUT_COMPARE) {
         let source = &scripts.several.source;
@@ -55,12 +55,12 @@ pub(super) fn scripts(mut scripts: Scripts) -> Scripts {
     scripts
 }
 
-/// Whether a script is never loaded where it is called.
+/// Whether a call never loads its script.
 pub(super) fn loads_no_script() -> bool {
     is(NO_SCRIPT_LOAD)
 }
 
-/// Loads all scripts in a greeting, if that is all the loading there is.
+/// Loads all scripts in the greeting, if calls never load them.
 pub(super) fn load_once(scripts: &Scripts, greeting: &mut Pipeline) {
     let Scripts { spelling: _, several, renew, reassert, holders, behind, check } = scripts;
     for script in [several, renew, reassert, holders, behind, check] {
@@ -70,7 +70,7 @@ pub(super) fn load_once(scripts: &Scripts, greeting: &mut Pipeline) {
     }
 }
 
-/// Whether an edit is stored without its guard.
+/// Whether the database stores an edit without its fence guard.
 pub(crate) fn stores_without_guard() -> bool {
     is(EDITS_WITHOUT_GUARD) || takes_reviewer_edits()
 }
@@ -80,7 +80,7 @@ pub(crate) fn takes_reviewer_edits() -> bool {
     is(REVIEWER_EDITS_TAKEN)
 }
 
-/// From when a lease is counted; asked when the answer is there.
+/// The start of a lease; called when the reply has arrived.
 pub(super) fn sent_at(sent_at: Instant) -> Instant {
     if is(DEADLINE_FROM_REPLY) { Instant::now() } else { sent_at }
 }

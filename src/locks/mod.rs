@@ -1,13 +1,13 @@
-//! Locks for anything, held in Redis or inside the process. A seat is one of them.
+//! Locks of any kind, in Redis or in this process. A seat is one of them.
 //!
-//! A lock is a key that expires, and whose value is a secret of whoever holds it. The holder
-//! renews it; whoever stops renewing loses it without having to be told. Beside each lock stands
-//! its *grant*: the last fence, and who the holder is. It outlives the lock by a day.
+//! A lock is a key that expires. Its value is a secret of the holder. The holder renews the key;
+//! the lock expires when its holder stops renewing, and no message is needed. Beside each lock
+//! Redis stores its *grant*: the last fence, and the holder. The grant outlives the lock by a day.
 //!
-//! Two ways to use them. With [`Locks::claim`] and [`Locks::release`] the caller has the lock in its
-//! own hands, as the seats do, and may have it kept alive for a [`Tenant`] by [`Locks::keep`]. With
-//! [`Locks::lock`] and its like a [`Guard`] holds it. One task renews for all that is kept and all
-//! guards of the process, thousands in one pipeline:
+//! The module has two interfaces. With [`Locks::claim`] and [`Locks::release`] the caller claims
+//! and releases the lock itself, as the seats do; [`Locks::keep`] registers it for renewal on
+//! behalf of a [`Tenant`]. With [`Locks::lock`] and its variants a [`Guard`] holds the lock. One
+//! task renews all registered locks and all guards of the process, thousands in one pipeline:
 //!
 //! ```
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -23,9 +23,9 @@
 //!     Err(LockError::WaitTimeout(Some(place))) => assert_eq!(place.position, 1),
 //!     other => panic!("{other:?}"),
 //! }
-//! // To be told to whatever can refuse lower ones.
+//! // A resource that rejects lower fences receives this one.
 //! let fence = guard.fence();
-//! // The task has the lock now, and gives it back.
+//! // The task owns the guard now and releases the lock.
 //! let task = async move { guard.release().await };
 //! task.await?;
 //! # let _ = fence;
@@ -34,22 +34,53 @@
 //! # }
 //! ```
 //!
-//! # What is always true
+//! # Invariants
 //!
-//! - **K1** By the keeper's clock, at most one value holds a lock (G1).
-//! - **K2** A later grant has a higher fence, through a release, an expiry, an empty restart and
-//!   a clock that steps back, as long as the claimant brings the floor of the database.
-//! - **K3** Only the value that holds a lock can renew or release it. A release never frees a
-//!   later grant (G6).
-//! - **K4** What was released, or granted to another since, is not raised by a late renewal (G6).
-//! - **K5** Nothing is granted on a time-out. A claim whose answer was lost is taken back.
-//! - **K6** Who waits is served in the order of coming. A lock that comes free is given to the
-//!   first living waiter where it is freed, and that one alone is told; nobody comes in past the
-//!   line, and a waiter that died holds nobody up for longer than its deadline in it (G5).
+//! - **K1** By the backend's clock, at most one value holds a lock (G1).
+//! - **K2** A later grant has a higher fence: after a release, an expiry, an empty restart and a
+//!   clock that steps back. The claimant must bring the floor of the database.
+//! - **K3** Only the value that holds a lock can renew or release it. A release never frees a later
+//!   grant (G6).
+//! - **K4** A late renewal does not restore a lock that was released, or granted to another value
+//!   since (G6).
+//! - **K5** A time-out grants nothing. The client releases a claim whose reply was lost.
+//! - **K6** The backend serves waiters in order of arrival. The script that frees a lock hands it
+//!   over to the first live waiter and notifies that waiter alone. No claim overtakes the queue. A
+//!   dead waiter delays the next one until its queue deadline at most (G5).
 //!
-//! K1 is not enough for two writers to be impossible: a paused process wakes up believing in its
-//! lease. The holder's own deadline ([`crate::domain::lease`]) shortens that belief, and the
-//! fence, checked by the database in every write, makes it harmless.
+//! K1 alone does not exclude two writers: a paused process resumes and still trusts its lease. The
+//! holder's own deadline ([`crate::domain::lease`]) shortens that window. The fence makes it
+//! harmless: the database checks it in every write.
+//!
+//! # Glossary
+//!
+//! - *lock*: a named key in Redis or memory, with value, TTL and fence; a seat is one.
+//! - *claim*, *acquire*: a claim is the request; acquire is the operation that ends in a grant.
+//! - *grant*: a successful acquisition with fence, time and holder, stored in the companion hash.
+//! - *holder*: the session or guard that holds a lock, as any server reads it.
+//! - *lease*: how long a grant stays valid without renewal, which is the TTL of the key.
+//! - *fence*: the number of a grant, strictly rising for each lock.
+//! - *floor*: the last fence that the database ratified; a new fence exceeds it.
+//! - *ratify*: register a fence in the database, which then rejects writes under any other fence.
+//! - *deadline*, `trusted_until`: `sent_at + ttl − margin`; the holder accepts no write after it.
+//! - *release*: compare-and-delete of the key, with hand-over in one script.
+//! - *pending release*: a release without a reply; a task retries it.
+//! - *minimum hold*: time after a grant in which a release does not free the lock for another
+//!   claimant.
+//! - *wait queue*, *waiter*: the claimants of one lock in order of arrival; position 1 is next.
+//! - *hand-over*: Redis grants a released lock to the first live waiter and notifies its server.
+//! - *poll*: a waiter's own query of the queue; the backstop for lost messages.
+//! - *renewal round*: one pipeline that renews all due locks of a server.
+//! - *verdict*: the result of a round for one lock: renewed, reasserted, lost or unknown.
+//! - *reassert*: set a vanished key again, when its grant proves that no other holder came in
+//!   between.
+//! - *reassert grace*: time (≤ 2 s) in which an empty Redis grants no new lock, so that holders
+//!   reassert first.
+//! - *takeover*: a claim that replaces the holder: same user, exact value, or reclaim token.
+//! - *reclaim token*: the hash, in Redis, of the secret that lets its owner take a lock over again.
+//! - *backend*: the store of the locks: Redis, or a table in this process.
+//! - *class*: the first part of a lock's name, the label of its metrics and alarms.
+//! - *server identity*: run id and uptime of a Redis node; detects an empty restart.
 #![doc = ""]
 #![doc = include_str!("GUIDE.md")]
 
@@ -95,34 +126,34 @@ pub use crate::locks::types::{
     Released, Round, Verdict,
 };
 
-/// How long a grant is remembered after its last use. Far longer than any pause of a process that
-/// could still believe in it, and short enough that nothing piles up.
+/// How long the backend stores a grant after its last use. Far longer than any pause of a process
+/// that could still trust it, and short enough that grants do not accumulate.
 const GRANT_KEPT_FOR: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// How often the grants of what is held are kept from being forgotten. A renewal does not touch them;
-/// that would double its work. Each lock has an hour of its own: a guard with a long lease is in few
-/// rounds, and an hour of the process would be over in the rounds of others.
+/// How often a renewal extends the expiry of a held lock's grant. Other renewals do not touch the
+/// grant: that would double their work. Each lock counts its own hours: a guard with a long lease
+/// is in few rounds, and an hour of the process could elapse in the rounds of other locks.
 const GRANTS_KEPT_EVERY: Duration = Duration::from_secs(60 * 60);
 
 // A lease lasts an hour at most.
 const _: () = assert!(GRANTS_KEPT_EVERY.as_secs() * 4 < GRANT_KEPT_FOR.as_secs());
 
-/// Where the locks are. Cheap to clone; all clones speak for the same keeper.
+/// Handle to the locks of one backend. Cheap to clone; all clones share the backend.
 #[derive(Clone, Debug)]
 pub struct Locks(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
     keeper: Keeper,
-    /// The name under which this process is told of hand-overs.
+    /// The name under which Redis notifies this process of hand-overs.
     server: NodeId,
-    /// Who has what no person asked for.
+    /// The owner of locks that no user claims: the process.
     owner: Owner,
-    /// What is kept alive.
+    /// The locks that the renewal actor renews.
     keeping: Arc<Keeping>,
-    /// Done when the renewal actor runs: with the first lock that is kept.
+    /// Completed when the renewal actor runs, which the first registered lock starts.
     keeps: Once,
-    /// Fires when it does not run any more.
+    /// Fires when the renewal actor has ended.
     stopped_renewing: CancellationToken,
     estimates: Estimates,
     alarms: Alarms,
@@ -138,27 +169,27 @@ impl Locks {
     }
 
     /// Locks at `url`: `memory:`, `redis://…` or `rediss://…` for a single Redis,
-    /// `redis+sentinel://HOST:PORT,HOST:PORT/NAME[/DB]` for one that Sentinels watch over, and
+    /// `redis+sentinel://HOST:PORT,HOST:PORT/NAME[/DB]` for a primary that Sentinels monitor, and
     /// `redis+cluster://HOST:PORT,HOST:PORT` for some nodes of a Cluster; the last two also with
     /// `rediss+…`.
     ///
-    /// Does not wait for Redis and does not fail when it is away: it is connected to, and
-    /// connected to again, in the background.
+    /// Neither waits for Redis nor fails when Redis is unavailable: a supervisor connects, and
+    /// reconnects, in the background.
     ///
     /// # Errors
     ///
-    /// [`LocksError::Unsupported`] for another scheme, [`LocksError::Misconfigured`] for an address
-    /// that makes no sense.
+    /// [`LocksError::Unsupported`] for another scheme, [`LocksError::Misconfigured`] for an invalid
+    /// address.
     ///
     /// # Cancel safety
     ///
-    /// It waits for nothing.
+    /// The call never suspends.
     pub async fn connect(url: &str) -> Result<Self, LocksError> {
         Self::connect_as(url, NodeId::generate()).await
     }
 
-    /// As [`Locks::connect`], under a name of the caller's: hand-overs to this process are told on
-    /// `lock:release:<server>`.
+    /// As [`Locks::connect`], under the caller's server id: Redis notifies this process of
+    /// hand-overs on `lock:release:<server>`.
     ///
     /// # Errors
     ///
@@ -166,7 +197,7 @@ impl Locks {
     ///
     /// # Cancel safety
     ///
-    /// It waits for nothing.
+    /// The call never suspends.
     pub async fn connect_as(url: &str, server: NodeId) -> Result<Self, LocksError> {
         if url == "memory:" {
             return Ok(Self::kept_by(Keeper::Memory(Arc::default()), server));
@@ -190,21 +221,20 @@ impl Locks {
         }))
     }
 
-    /// Asks for a lock. A claim repeated with the same value is the same grant, with the same
-    /// fence and a lease that runs anew.
+    /// Claims a lock. A claim repeated with the same value returns the same grant, with the same
+    /// fence and a fresh lease.
     ///
     /// # Errors
     ///
-    /// [`LocksError`] when the keeper gave no answer. The claim is then taken back in the
-    /// background, and its value is spent, as that of a released lock is: claim again with a new
-    /// one.
+    /// [`LocksError`] when the backend did not reply. A background task then releases the claim,
+    /// and its value is spent like that of a released lock: claim again with a new value.
     ///
-    /// From a Redis that has just come back empty it may take two seconds longer: whoever held a
-    /// lock before has so long to come back to it.
+    /// A Redis that restarted empty may delay the reply by two seconds (reassert grace), so that
+    /// previous holders reassert their locks first.
     ///
     /// # Cancel safety
     ///
-    /// A claim that is dropped while it is under way is taken back too.
+    /// A background task releases a claim that is dropped in flight.
     pub async fn claim(&self, claim: &Claim) -> Result<Claimed, LocksError> {
         let began = Instant::now();
         let claimed = self.ask(claim).await;
@@ -217,37 +247,37 @@ impl Locks {
         claimed
     }
 
-    /// Gives a lock back, if `value` still holds it.
+    /// Releases a lock if `value` still holds it.
     ///
     /// # Errors
     ///
-    /// [`LocksError`] when the keeper gave no answer. The release is still owed, and is made in
-    /// the background.
+    /// [`LocksError`] when the backend did not reply. The release stays pending, and a background
+    /// task retries it.
     ///
     /// # Cancel safety
     ///
-    /// A release that is dropped while it is under way is made in the background.
+    /// A background task finishes a release that is dropped in flight.
     pub async fn release(&self, name: &LockName, value: &str) -> Result<Released, LocksError> {
         self.0.keeper.release(name, value, Duration::ZERO).await
     }
 
-    /// As [`Locks::claim`], not counted.
+    /// As [`Locks::claim`], without metrics.
     async fn ask(&self, claim: &Claim) -> Result<Claimed, LocksError> {
         self.0.keeper.claim(claim).await
     }
 
-    /// Renews all of `held` in one go, for a caller that does so itself; asks nothing when there is
-    /// none. What is kept alive ([`Locks::keep`]) need not be renewed here. On a Cluster a node that
-    /// gives no answer leaves its own locks [`Verdict::Unknown`], and no others.
+    /// Renews all of `held` in one pipeline, for a caller that runs its own rounds; sends nothing
+    /// if `held` is empty. Locks registered by [`Locks::keep`] need no renewal here. On a Cluster a
+    /// node that does not reply leaves its own locks [`Verdict::Unknown`], and no others.
     ///
     /// # Errors
     ///
-    /// [`LocksError`] when the keeper gave no answer. Nothing is lost by that: each lock may or
-    /// may not have been renewed, and its old deadline stays in force.
+    /// [`LocksError`] when the backend did not reply. No lock is lost by that: Redis may or may not
+    /// have renewed each of them, and their old deadlines stay in force.
     ///
     /// # Cancel safety
     ///
-    /// As without an answer: each lock may or may not have been renewed.
+    /// As without a reply: Redis may or may not have renewed each lock.
     pub async fn renew(&self, held: &[Held], ttl: Duration) -> Result<Round, LocksError> {
         if held.is_empty() {
             return Ok(Round { sent_at: Instant::now(), verdicts: Vec::new() });
@@ -256,59 +286,59 @@ impl Locks {
         actor::renew(&self.0.keeper, &held, None, Duration::MAX).await
     }
 
-    /// The key under which a lock is held, where the locks are.
+    /// The backend's key of a lock.
     #[must_use]
     pub fn key_of(&self, name: &LockName) -> String {
         self.0.keeper.key_of(name)
     }
 
-    /// Stands in the line for a lock, for at most `patience`: see [`Waiting`].
+    /// Joins the wait queue of a lock for at most `patience`: see [`Waiting`].
     ///
-    /// Nothing is asked before [`Waiting::next`] is.
+    /// Sends nothing before the first call of [`Waiting::next`].
     pub fn wait(&self, claim: &Claim, patience: Duration) -> Waiting {
         Waiting::new(self.clone(), claim.clone(), patience)
     }
 
-    /// What the last check found that is not as it should be, although locks can be trusted: each
-    /// in one line, with what to do about it.
+    /// Findings of the last check that do not make locks unsafe: one line each, with its remedy.
     #[must_use]
     pub fn warnings(&self) -> Vec<&'static str> {
         self.0.keeper.warnings()
     }
 
-    /// How far the clock by which [`Grant::since`] is told is ahead of this server's, by the last
-    /// check.
+    /// How far the backend's clock, which sets [`Grant::since`], is ahead of this server's, by the
+    /// last check.
     #[must_use]
     pub fn clock_ahead(&self) -> TimeDelta {
         self.0.keeper.clock_ahead()
     }
 
-    /// What is wrong with a class of locks, as this process has seen it of late. Raises and clears
-    /// what is due: to be asked every few seconds by whoever has a clock, if alarms are to be
-    /// cleared also where nothing happens any more.
+    /// Alarms of each class of locks, as this process measured them recently. Raises and clears
+    /// alarms that are due. A periodic task should call this every few seconds: without calls, an
+    /// alarm of an idle class stays raised.
     #[must_use]
     pub fn alarms(&self) -> Vec<Alarm> {
         self.0.alarms.in_force()
     }
 
-    /// Resolves once after each time that the connection for renewals was lost and is back: the
-    /// moment to renew, for Redis may have come back empty. What is kept alive is renewed then
-    /// without anybody's doing. For one task to wait on.
+    /// Resolves once after each reconnect of the renewal connection. Redis may have come back
+    /// empty, so the caller renews its locks then; the renewal actor does so for registered locks.
+    /// For a single task.
     ///
     /// # Cancel safety
     ///
-    /// Nothing is lost: what happened while nobody waited is told to the next who does.
+    /// A reconnect without a waiting task resolves the next call.
     pub async fn reconnected(&self) {
         self.0.keeper.reconnected().await;
     }
 
-    /// Releases what is still kept in this process, and tells its tenants; makes the releases that
-    /// are owed, if the keeper can be reached; and ends the background tasks. The last thing to do
-    /// with locks: afterwards there is no connection.
+    /// Releases all registered locks and notifies their tenants, retries pending releases if the
+    /// backend is reachable, and ends the background tasks. The last call on locks: it drops the
+    /// connections.
     ///
     /// # Cancel safety
     ///
-    /// What is kept is renewed no more, and left to its leases, unless it is called again.
+    /// If dropped, registered locks are no longer renewed and expire with their leases. A second
+    /// call finishes the work.
     pub async fn close(&self) {
         self.0.stop.cancel();
         self.0.tasks.close();
@@ -323,7 +353,7 @@ impl Locks {
 }
 
 impl Inner {
-    /// Counts an attempt at a lock, by its class: names are without number.
+    /// Counts an acquisition attempt by the class of the lock: the number of names is unbounded.
     fn count(&self, name: &LockName, began: Instant, outcome: &'static str) {
         let (class, took) = (name.class().to_owned(), began.elapsed());
         self.alarms.attempted(&class, took, outcome);

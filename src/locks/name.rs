@@ -1,17 +1,17 @@
-//! Names of locks, and the Redis keys they stand for. The only place that spells a key.
+//! Names of locks and their Redis keys. No other module spells a key.
 //!
-//! | key | is |
+//! | key | holds |
 //! |---|---|
-//! | `share-link:lock:<id>:<role>` | a seat: the value of whoever sits in it (CONTRACT §5) |
-//! | `share-link:grant:<id>:<role>` | its *grant*: last fence, and who the holder is |
-//! | `share-link:line:…`, `share-link:due:…`, `share-link:waiting:…` | who waits for it: since when, until when they are believed to live, and who they are |
+//! | `share-link:lock:<id>:<role>` | a seat: the value of its session (CONTRACT §5) |
+//! | `share-link:grant:<id>:<role>` | its *grant*: the last fence, and the holder |
+//! | `share-link:line:…`, `share-link:due:…`, `share-link:waiting:…` | its wait queue: arrivals, deadlines, and the waiters |
 //! | `lock:<name>`, `lock:grant:<name>`, … | the same for any other lock |
 //!
-//! The keys of one lock differ in their prefix alone. On a Cluster what they have in common is
-//! tagged, so that they share a slot: `share-link:lock:{<id>}:<role>`, `lock:{<name>}`. Which of the
-//! two spellings it is, is the keeper's to say; a name knows nothing of it. Every key begins with
-//! `share-link:` or `lock:`, which is all that an ACL has to allow. A seat's grant does not begin
-//! with `share-link:lock:`: whoever scans for seats finds seats only.
+//! The keys of one lock differ in their prefix alone. On a Cluster a hash tag surrounds their
+//! common part, so that they share a slot: `share-link:lock:{<id>}:<role>`, `lock:{<name>}`. The
+//! backend chooses between the two formats; a name does not depend on them. Every key begins with
+//! `share-link:` or `lock:`, so an ACL allows only these two. A seat's grant does not begin with
+//! `share-link:lock:`: a scan for seats finds seats only.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -24,10 +24,10 @@ use crate::locks::redis::cluster::crc16::{slot_of, slot_of_tag};
 const SEAT: &str = "share-link:lock:";
 const SEAT_KEYS: &str = "share-link:";
 const NAMED: &str = "lock:";
-/// What names of locks may not begin with: keys and channels beside a lock do.
+/// Prefixes that the name of a lock must not have: companion keys and channels use them.
 const RESERVED: [&str; 6] = ["grant:", "line:", "due:", "waiting:", "release:", "check:"];
 
-/// How names become keys.
+/// The format of the keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Spelling {
     /// For a single Redis.
@@ -36,7 +36,7 @@ pub(super) enum Spelling {
     Tagged,
 }
 
-/// What a lock is called. Cheap to clone.
+/// The name of a lock. Cheap to clone.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct LockName(Arc<str>);
 
@@ -47,10 +47,10 @@ impl LockName {
         Self(seat.to_string().into())
     }
 
-    /// Any other lock. By convention `<class>:<what>`. Different names are different keys, whatever
-    /// is in them: what would make a key one of Galley's own beside a lock (`grant:`, `line:`,
-    /// `due:`, `waiting:`, `release:` or `check:` in front), or move it apart from its companions on
-    /// a Cluster (a brace), is written as in a URL.
+    /// Any other lock. By convention `<class>:<what>`. Different names have different keys, for any
+    /// characters in them. This function percent-encodes `%` and braces, which would separate a key from
+    /// its companions on a Cluster. It escapes a reserved prefix (`grant:`, `line:`, `due:`,
+    /// `waiting:`, `release:` or `check:`), which would collide with a companion key.
     #[must_use]
     pub fn named(name: &str) -> Self {
         let escaped = escaped(name, &['%', '{', '}']);
@@ -58,7 +58,7 @@ impl LockName {
         Self(format!("{NAMED}{front}{escaped}").into())
     }
 
-    /// One lock for two, whichever of them is named first.
+    /// One lock for two parties, in either order.
     #[must_use]
     pub fn pair(class: &str, one: &str, other: &str) -> Self {
         let (first, second) = if one <= other { (one, other) } else { (other, one) };
@@ -66,20 +66,20 @@ impl LockName {
         Self::named(&format!("{class}:{first}:{second}"))
     }
 
-    /// The key in a single Redis. [`Locks::key_of`](crate::locks::Locks::key_of) tells the one
-    /// where the locks are.
+    /// The key in a single Redis. [`Locks::key_of`](crate::locks::Locks::key_of) returns the
+    /// backend's key.
     #[must_use]
     pub fn key(&self) -> &str {
         &self.0
     }
 
-    /// What it is called: the key without the prefix that all seats, or all other locks, share.
+    /// The name without the prefix that all seats, or all other locks, share.
     #[must_use]
     pub fn what(&self) -> &str {
         self.rest()
     }
 
-    /// The key.
+    /// The key in this format.
     pub(super) fn key_as(&self, spelling: Spelling) -> Cow<'_, str> {
         match spelling {
             Spelling::Plain => Cow::Borrowed(&self.0),
@@ -90,7 +90,7 @@ impl LockName {
         }
     }
 
-    /// The slot of all its keys on a Cluster.
+    /// The Cluster slot of all keys of the lock.
     pub(super) fn slot(&self) -> u16 {
         let rest = self.rest();
         match rest.split_once(':') {
@@ -99,7 +99,7 @@ impl LockName {
         }
     }
 
-    /// The seat, if the key is that of one.
+    /// The seat, if the lock is one.
     #[must_use]
     pub fn as_seat(&self) -> Option<Seat> {
         let (link, role) = self.0.strip_prefix(SEAT)?.split_once(':')?;
@@ -108,7 +108,7 @@ impl LockName {
         Some(Seat::new(link, role))
     }
 
-    /// What the lock is for, from a small set: metrics have it as a label.
+    /// The class of the lock, from a small set: metrics carry it as a label.
     #[must_use]
     pub fn class(&self) -> &str {
         match self.0.strip_prefix(NAMED) {
@@ -117,17 +117,17 @@ impl LockName {
         }
     }
 
-    /// Where Redis keeps the last fence and who the holder is.
+    /// The key of the grant: the last fence, and the holder.
     pub(super) fn grant_key(&self, spelling: Spelling) -> String {
         self.beside("grant", spelling)
     }
 
-    /// Where Redis keeps until when those in the line are believed to live.
+    /// The key of the queue deadlines.
     pub(super) fn due_key(&self, spelling: Spelling) -> String {
         self.beside("due", spelling)
     }
 
-    /// All keys of the lock, in the order in which `claim.lua` and `release.lua` want them.
+    /// All keys of the lock, in the order that `claim.lua` and `release.lua` expect.
     pub(super) fn keys(&self, spelling: Spelling) -> [String; 5] {
         let [line, waiting] = ["line", "waiting"].map(|what| self.beside(what, spelling));
         let (lock, grant) = (self.key_as(spelling).into_owned(), self.grant_key(spelling));
@@ -147,20 +147,20 @@ impl LockName {
         }
     }
 
-    /// What follows the prefix.
+    /// The part after the prefix.
     fn rest(&self) -> &str {
         let rest = self.0.strip_prefix(SEAT).or_else(|| self.0.strip_prefix(NAMED));
         rest.unwrap_or(&self.0)
     }
 
-    /// A name back from a key that a scan found; none if it is no lock's.
+    /// The name of a key that a scan returned; none if the key is not a lock.
     pub(super) fn from_key(key: &str, spelling: Spelling) -> Option<Self> {
         let name = match spelling {
             Spelling::Plain => Self(key.into()),
             Spelling::Tagged => {
                 let (prefix, tagged) = key.split_once('{')?;
                 let (tag, rest) = tagged.split_once('}')?;
-                // What stands beside a lock has another prefix.
+                // Companion keys have another prefix.
                 let is_lock = prefix == SEAT || (prefix == NAMED && rest.is_empty());
                 is_lock.then(|| Self(format!("{prefix}{tag}{rest}").into()))?
             }
@@ -169,18 +169,18 @@ impl LockName {
         (is_named || name.as_seat().is_some()).then_some(name)
     }
 
-    /// What finds all seats in a scan.
+    /// The scan pattern for all seats.
     pub(super) fn seat_pattern() -> String {
         format!("{SEAT}*")
     }
 
-    /// What finds all other locks in a scan, and what is beside them.
+    /// The scan pattern for all other locks; it also matches their companion keys.
     pub(super) fn named_pattern() -> String {
         format!("{NAMED}*")
     }
 }
 
-/// `name` with each of `strange`, whose first is the mark, as the mark and two digits.
+/// `name` with each character of `strange` written as the mark (its first) and two hex digits.
 fn escaped(name: &str, strange: &[char]) -> String {
     let mark = strange.first().copied().unwrap_or('%');
     let mut out = String::with_capacity(name.len());
@@ -198,22 +198,22 @@ fn is_reserved(name: &str) -> bool {
     RESERVED.iter().any(|reserved| name.starts_with(reserved))
 }
 
-/// Keys of each kind, which nothing else uses, for `server` to try what it may do with them.
+/// Unused keys of both kinds, on which `server` exercises its permissions.
 pub(super) fn check_keys(server: NodeId) -> [String; 2] {
     [SEAT_KEYS, NAMED].map(|prefix| format!("{prefix}check:{server}"))
 }
 
-/// The same on a Cluster, in a slot of which `is_there` says that it is where they are to be tried.
-/// None if no slot is.
+/// The same on a Cluster, in a slot for which `is_there` is true: the node to check serves it. None
+/// if there is no such slot.
 pub(super) fn check_keys_in(server: NodeId, is_there: impl Fn(u16) -> bool) -> Option<[String; 2]> {
-    // A node with a hundredth of all slots is missed once in 10^87 times.
+    // The search misses a node with a hundredth of all slots once in 10^87 times.
     let tag = (0..20_000)
         .map(|number| format!("{{{server}.{number}}}"))
         .find(|tag| is_there(slot_of(tag)))?;
     Some([SEAT_KEYS, NAMED].map(|prefix| format!("{prefix}check:{tag}")))
 }
 
-/// The channel on which a server is told of what was handed to its waiters.
+/// The channel on which Redis notifies a server of hand-overs to its waiters.
 pub(super) fn release_channel(server: NodeId) -> String {
     format!("{NAMED}release:{server}")
 }
@@ -229,7 +229,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_seat_is_found_again_in_its_key() {
+    fn the_key_of_a_seat_parses_back_to_the_seat() {
         let seat = Seat::new(ShareLinkId::generate(), Role::Reviewer);
         let name = LockName::seat(seat);
         assert_eq!(name.key(), format!("share-link:lock:{}:reviewer", seat.link));
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn other_locks_have_keys_of_their_own() {
+    fn other_locks_have_their_own_keys() {
         let name = LockName::named("export:doc_1");
         assert_eq!(name.key(), "lock:export:doc_1");
         assert_eq!(name.grant_key(Spelling::Plain), "lock:grant:export:doc_1");
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn on_a_cluster_the_keys_of_a_lock_share_a_slot_and_are_found_again() {
+    fn on_a_cluster_the_keys_of_a_lock_share_a_slot_and_parse_back() {
         let seat = Seat::new(ShareLinkId::generate(), Role::Writer);
         let (seat, job) = (LockName::seat(seat), LockName::named("export:doc_1"));
         let link = seat.rest().split(':').next().expect("an id").to_owned();
@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn no_name_is_the_key_of_another_lock_or_of_what_is_beside_one() {
+    fn no_name_collides_with_another_lock_or_a_companion_key() {
         for (name, key) in [
             ("export:문서 1", "lock:export:문서 1"),
             ("grant:x", "lock:%grant:x"),
@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pair_is_one_lock_whichever_is_named_first() {
+    fn a_pair_is_one_lock_in_either_order() {
         let pair = LockName::pair("request", "lee", "kim");
         assert_eq!(pair.key(), "lock:request:kim:lee");
         assert_eq!(pair, LockName::pair("request", "kim", "lee"));

@@ -1,4 +1,4 @@
-//! What is said about locks: who asks, who holds, and what came of it.
+//! Arguments and results of the locks: owners, claims, grants, verdicts and errors.
 
 use std::time::Duration;
 
@@ -11,20 +11,21 @@ use crate::domain::user::User;
 use crate::locks::name::LockName;
 use crate::locks::reclaim_token::Pass;
 
-/// Who asks for a lock, and from where.
+/// The user and the server of a claim.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Owner {
-    /// The person it is for.
+    /// The user who claims the lock.
     pub user: User,
-    /// The server that will renew it.
+    /// The server that will renew the lock.
     pub node: NodeId,
-    /// By what the same person may come back to it from anywhere. Never told of a holder.
+    /// The token by which the same user reclaims the lock on any server. No reply about a holder
+    /// contains it.
     pub pass: Option<Pass>,
 }
 
 impl Owner {
-    /// Stands for a holder of whom nothing is known: a key that somebody set by hand. Its ids are
-    /// new each time, so that it equals nobody.
+    /// The owner of a key without a grant, which an operator set by hand. Its ids are new each
+    /// time, so that it equals no other owner.
     pub(super) fn unknown() -> Self {
         Self {
             user: User { id: UserId::generate(), name: String::new() },
@@ -34,167 +35,168 @@ impl Owner {
     }
 }
 
-/// One wish for a lock.
+/// A request for a lock.
 #[derive(Clone, Debug)]
 pub struct Claim {
-    /// Which lock.
+    /// The lock.
     pub name: LockName,
-    /// The secret that tells this acquisition from every other: never used for two.
+    /// The secret of this acquisition. No two acquisitions share a value.
     pub value: String,
-    /// Who asks.
+    /// The claimant.
     pub owner: Owner,
     /// The last fence that the database ratified for this lock.
     pub floor: Fence,
-    /// How long the lock is held if it is never renewed.
+    /// The TTL of the key without renewal.
     pub ttl: Duration,
-    /// From whom it may be taken.
+    /// Which holders the claim may replace.
     pub over: Over,
 }
 
-/// From whom a lock may be taken that is held.
+/// Which holders a claim may replace (takeover).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Over {
-    /// From nobody.
+    /// None.
     Nobody,
-    /// From exactly the holder with this value, if it still holds.
+    /// The holder with exactly this value.
     Value(String),
-    /// From any holder that is the same user as the one who asks.
+    /// Any holder of the same user.
     SameUser,
-    /// From the holder that is the same user and was granted it with this pass: whoever presents
-    /// its secret is who left, and comes before everybody in the line.
+    /// The holder of the same user whose grant carries this token: the presented secret proves that
+    /// the claimant held the lock. The claim overtakes the wait queue.
     Pass(Pass),
 }
 
-/// What came of a claim.
+/// The result of a claim.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Claimed {
-    /// The lock is the claimant's.
+    /// The claimant holds the lock.
     Granted(Grant),
-    /// It is somebody else's.
+    /// Another holder has the lock, or earlier waiters come first.
     Busy(Holder),
 }
 
-/// A lock that was given.
+/// A successful acquisition.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Grant {
-    /// Its number: higher than that of every earlier grant of the same lock.
+    /// The fence: higher than that of every earlier grant of the same lock.
     pub fence: Fence,
-    /// When it was given, by the clock of whoever keeps the locks.
+    /// The time of the grant, by the backend's clock.
     pub since: DateTime<Utc>,
-    /// When the claim was sent: the lease is counted from here.
+    /// When the claim was sent: the lease starts here.
     pub sent_at: Instant,
-    /// Who lost it to this grant.
+    /// The holder that this grant replaced.
     pub replaced: Option<Holder>,
 }
 
-/// Who has a lock.
+/// The holder of a lock, as any server reads it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Holder {
     /// The secret of the acquisition.
     pub value: String,
-    /// Who it is.
+    /// Its user and server.
     pub owner: Owner,
-    /// The number of the grant.
+    /// The fence of the grant.
     pub fence: Fence,
-    /// Since when.
+    /// The time of the grant, by the backend's clock.
     pub since: DateTime<Utc>,
-    /// How long it lasts if it is not renewed.
+    /// The remaining lease without renewal.
     pub ttl: Duration,
-    /// How many wait in line for it.
+    /// The length of the wait queue.
     pub waiting: usize,
 }
 
 impl Holder {
-    /// Whether Galley gave it. Of a key that somebody set by hand only the value and the TTL are so;
-    /// its owner is nobody, with ids that are new each time.
+    /// Whether Galley granted the lock. Of a key that an operator set by hand only value and TTL
+    /// are real; its owner has ids that are new each time.
     #[must_use]
     pub fn is_known(&self) -> bool {
         self.since != DateTime::UNIX_EPOCH
     }
 }
 
-/// Somebody who waits for a lock.
+/// A waiter in the queue of a lock.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InLine {
-    /// Who it is.
+    /// Its user.
     pub user: User,
-    /// On which server.
+    /// Its server.
     pub node: NodeId,
-    /// Since when.
+    /// Its arrival in the queue.
     pub since: DateTime<Utc>,
 }
 
-/// What came of a release.
+/// The result of a release.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Released {
-    /// It was held and is free now.
+    /// The value held the lock, and the lock is free now.
     Freed,
-    /// It was not held under that value; nothing was freed.
+    /// The value did not hold the lock; the release freed nothing.
     NotHeld,
 }
 
-/// A lock that its holder wants to keep: all that is needed to put it back where Redis lost it.
+/// A lock to renew, with all data that a reassert needs after Redis lost the key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Held {
-    /// Which lock.
+    /// The lock.
     pub name: LockName,
-    /// The secret it was taken with.
+    /// The secret of the acquisition.
     pub value: String,
-    /// Who holds it.
+    /// The holder's user and server.
     pub owner: Owner,
-    /// The number of the grant.
+    /// The fence of the grant.
     pub fence: Fence,
-    /// Since when.
+    /// The time of the grant.
     pub since: DateTime<Utc>,
 }
 
-/// What came of a round of renewals.
+/// The result of a renewal round.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Round {
-    /// When the renewals were sent: the new leases are counted from here.
+    /// When the renewals were sent: the new leases start here.
     pub sent_at: Instant,
     /// One for each lock, by position.
     pub verdicts: Vec<Verdict>,
 }
 
-/// What became of one lock in a round.
+/// The result of a renewal round for one lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// Still held; the lease runs anew.
+    /// The holder still holds the lock; the lease starts anew.
     Renewed,
-    /// The key was gone, nobody had it in between, and it is back.
+    /// The key had vanished, no other holder came in between, and the script set it again.
     Reasserted,
-    /// It is somebody else's, or was, or was released.
+    /// Another value holds or held the lock, or it was released.
     Lost,
-    /// There is no telling: the node that has it gave no answer. It may or may not have been
-    /// renewed, and its old deadline stays in force.
+    /// The node of the lock did not reply. It may or may not have renewed the lock, and the old
+    /// deadline stays in force.
     Unknown,
 }
 
-/// How things stand for somebody who does not have the lock.
+/// The state of a lock and its queue, for a claimant that does not hold it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// Place in the line: 1 is next. For somebody who does not wait, the place they would have.
+    /// Position in the wait queue: 1 is next. For a claimant outside the queue, the position it
+    /// would get.
     pub position: usize,
-    /// Who has the lock, since when, for how long at least, and how many wait in all.
+    /// The holder, the time of its grant, its remaining lease and the length of the queue.
     pub holder: Holder,
-    /// When it is worth to ask again. Who waits in line does so by itself.
+    /// When a new attempt is worthwhile. A waiter in the queue polls by itself.
     pub retry_at: Instant,
 }
 
-/// Why there is no lock, or no longer one.
+/// Why an acquisition failed, or a held lock was lost.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LockError {
-    /// Somebody else has it.
-    #[error("the lock is held by somebody else")]
+    /// Another holder has the lock.
+    #[error("another holder has the lock")]
     Busy(Box<Place>),
-    /// It did not come free in time. The place is the last that was known.
-    #[error("the lock did not come free in time")]
+    /// The wait timed out. Carries the last known position.
+    #[error("the wait for the lock timed out")]
     WaitTimeout(Option<Box<Place>>),
-    /// It was held, and is not any more.
+    /// The guard held the lock and lost it.
     #[error("the lock was lost: {0}")]
     Lost(Loss),
-    /// There is no telling.
+    /// The backend did not reply.
     #[error(transparent)]
     Unavailable(#[from] LocksError),
 }
@@ -202,30 +204,30 @@ pub enum LockError {
 /// How a lock was lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Loss {
-    /// It is somebody else's, or was released by somebody else.
-    #[error("somebody else has it")]
+    /// Another holder has the lock, or another process released it.
+    #[error("another holder has it")]
     Taken,
-    /// It could not be renewed in time.
-    #[error("it was not renewed in time")]
+    /// The holder could not renew the lock before its deadline.
+    #[error("its lease was not renewed in time")]
     Expired,
-    /// It was held for as long as it may be.
-    #[error("it was held for too long")]
+    /// The maximum hold elapsed.
+    #[error("its maximum hold elapsed")]
     HeldTooLong,
-    /// The locks were closed.
+    /// [`Locks::close`](crate::locks::Locks::close) ended the hold.
     #[error("the locks were closed")]
     Closed,
 }
 
-/// Why a lock could not be asked about.
+/// Why a call to the backend failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LocksError {
-    /// Out of reach, or no answer in time. Nothing is granted on a time-out.
-    #[error("locks are out of reach: {0}")]
+    /// Unreachable, or no reply in time. A time-out grants nothing.
+    #[error("locks are unavailable: {0}")]
     Unavailable(String),
-    /// Somebody has to change a setting.
+    /// An operator must change a setting.
     #[error("locks are misconfigured: {0}")]
     Misconfigured(String),
-    /// This kind of lock server is not spoken to.
+    /// The URL names a backend that this module does not support.
     #[error("locks are not supported: {0}")]
     Unsupported(String),
 }

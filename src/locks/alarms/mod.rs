@@ -1,21 +1,21 @@
-//! Alarms, by class of lock: too many failures, too long waits, too long holds.
+//! Alarms by class of lock: too many failures, too long waits, too long holds.
 //!
-//! A class is looked at over the last five minutes, in slots of half a minute, whenever something
-//! happens to one of its locks and whenever somebody asks. There is no task: whoever has a clock
-//! calls [`Alarms::look`] now and then, so that an alarm is cleared also where nothing happens any
-//! more. An alarm is raised once and cleared once, each with one line in the log.
+//! [`Alarms`] evaluates a class over the last five minutes, in slots of half a minute: at each
+//! event of one of its locks, and at each query. There is no task: a periodic caller of
+//! [`Alarms::look`] clears the alarms of idle classes. An alarm is raised once and cleared once,
+//! each with one log line.
 //!
-//! # What counts
+//! # Definitions
 //!
-//! - *Failures*: there was no telling, or the wait was in vain. `busy` is none: for who fails at once
-//!   it is an answer, and on all servers but one the usual one.
-//! - *Waits*: from the wish to the lock, or to the end of the patience; the mean of them.
-//! - *Holds*: the longest, with those that still last, since one that never ends is the worst of all.
+//! - *Failures*: the backend did not reply, or the wait timed out. `busy` is none: for a claimant
+//!   that fails at once it is a result, and the usual one on all servers but the holder's.
+//! - *Waits*: the mean time from the claim to the grant, or to the time-out.
+//! - *Holds*: the longest hold, current ones included, since one that never ends is the worst.
 //!
 //! # Why seats have no alarm for waits and holds
 //!
-//! A person sits for hours, and another one waits for that: both is what seats are for. A wait for a
-//! seat that is in vain is no failure either, for the same reason. That Redis gave no answer is.
+//! A user holds a seat for hours, and another user waits that long: seats exist for this. So a
+//! timed-out wait for a seat is no failure either. A missing reply from Redis is a failure.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -24,49 +24,50 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use tokio::time::Instant;
 
-/// How much of the past counts: this many slots of that length.
+/// The evaluated time: this many slots of this length.
 const SLOTS: u64 = 10;
 const SLOT: Duration = Duration::from_secs(30);
-/// More failures than one in so many attempts are too many.
+/// More than one failure in this many attempts raises the alarm.
 const FAILURES_ONE_IN: u32 = 20;
-/// Of fewer attempts no share is taken.
+/// Fewer attempts give no share of failures.
 const ATTEMPTS_MIN: u32 = 20;
-/// A longer mean wait is too long.
+/// A longer mean wait raises the alarm.
 const WAIT_MAX: Duration = Duration::from_secs(1);
-/// A longer hold is too long.
+/// A longer hold raises the alarm.
 const HOLD_MAX: Duration = Duration::from_secs(5);
-/// Classes that are watched. They are few by convention; this holds if one is not kept to.
+/// Evaluated classes. By convention they are few; this bound holds if a caller breaks the
+/// convention.
 const CLASSES_MAX: usize = 64;
-/// The class in which people sit and wait.
+/// The class of the seats.
 const SEAT: &str = "seat";
 
-/// What is wrong with a class of locks.
+/// The kind of an alarm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum AlarmKind {
     /// More than 5 % of at least 20 attempts failed.
     Failures,
     /// The mean wait was longer than 1 s.
     Wait,
-    /// A lock was held, or is, for longer than 5 s.
+    /// A hold, current or ended, was longer than 5 s.
     Hold,
 }
 
-/// An alarm that is in force: within the last five minutes, by what this process did.
+/// A raised alarm, from this process's locks of the last five minutes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Alarm {
-    /// The class of locks, as [`LockName::class`](crate::locks::LockName::class) has it.
+    /// The class of locks, from [`LockName::class`](crate::locks::LockName::class).
     pub class: String,
-    /// What is wrong.
+    /// The kind of the alarm.
     pub kind: AlarmKind,
     /// When it was raised.
     pub since: DateTime<Utc>,
-    /// What was measured: a share between 0 and 1 of failures, seconds of waits and holds.
+    /// The measured value: a share of failures between 0 and 1, or seconds of waits and holds.
     pub measured: f64,
-    /// What it should not exceed, in the same unit.
+    /// The limit, in the same unit.
     pub limit: f64,
 }
 
-/// What happened to the locks of each class of late.
+/// Recent events of the locks of each class.
 #[derive(Debug)]
 pub(super) struct Alarms {
     epoch: Instant,
@@ -75,13 +76,13 @@ pub(super) struct Alarms {
 
 #[derive(Debug, Default)]
 struct Class {
-    /// The oldest first; only those in which something happened.
+    /// Oldest first; only slots with events.
     slots: VecDeque<Slot>,
-    /// How many holds that still last began when.
+    /// Current holds, counted by their start.
     lasting: BTreeMap<Instant, u32>,
-    /// Since when each alarm is in force.
+    /// When each alarm in force was raised.
     raised: BTreeMap<AlarmKind, DateTime<Utc>>,
-    /// The figures have been shown once.
+    /// Whether the class has exported its gauges.
     is_shown: bool,
 }
 
@@ -95,13 +96,13 @@ struct Slot {
     longest_hold: Duration,
 }
 
-/// An alarm that is raised, with what was measured, or cleared.
+/// A raised alarm with its measured value, or a cleared one.
 type Change = (AlarmKind, Option<f64>);
 
 impl AlarmKind {
     const ALL: [Self; 3] = [Self::Failures, Self::Wait, Self::Hold];
 
-    /// As it stands in labels and JSON.
+    /// The label of metrics and JSON.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -111,7 +112,7 @@ impl AlarmKind {
         }
     }
 
-    /// What to do about it, in a line.
+    /// The remedy, in one line.
     #[must_use]
     pub fn remedy(self) -> &'static str {
         match self {
@@ -144,7 +145,7 @@ impl Default for Alarms {
 }
 
 impl Alarms {
-    /// An attempt at a lock took so long and came to `outcome`.
+    /// Records an acquisition attempt: its duration and its `outcome`.
     pub(super) fn attempted(&self, class: &str, took: Duration, outcome: &str) {
         let is_seat = class == SEAT;
         self.note(class, |_class, slot| {
@@ -157,14 +158,14 @@ impl Alarms {
         });
     }
 
-    /// A guard holds a lock from now on.
+    /// Records the start of a guard's hold.
     pub(super) fn began(&self, class: &str, at: Instant) {
         if class != SEAT {
             self.note(class, |class, _slot| *class.lasting.entry(at).or_default() += 1);
         }
     }
 
-    /// A hold that began then is over.
+    /// Records the end of a hold that began then.
     pub(super) fn ended(&self, class: &str, began: Instant) {
         if class == SEAT {
             return;
@@ -178,13 +179,13 @@ impl Alarms {
         });
     }
 
-    /// Looks at all classes, and raises and clears what is due. To be called now and then.
+    /// Evaluates all classes; raises and clears alarms. For a periodic caller.
     pub(super) fn look(&self) {
         let (now, slot) = self.now();
         let mut changes = Vec::new();
         self.classes().retain(|name, class| {
             changes.extend(class.look(now, slot).into_iter().map(|change| (name.clone(), change)));
-            // Nothing is known of it that the next attempt would not tell as well.
+            // An empty class carries no data.
             !(class.slots.is_empty() && class.lasting.is_empty())
         });
         for (class, change) in changes {
@@ -250,7 +251,7 @@ impl Alarms {
 }
 
 impl Class {
-    /// Forgets what is long past, and says what has changed.
+    /// Drops expired slots, and returns the changed alarms.
     fn look(&mut self, now: Instant, slot: u64) -> Vec<Change> {
         while self.slots.front().is_some_and(|oldest| oldest.number + SLOTS <= slot) {
             self.slots.pop_front();
@@ -273,7 +274,7 @@ impl Class {
         changes
     }
 
-    /// What there is to compare with the limit; none where too little happened.
+    /// The value to compare with the limit; none with too few events.
     fn measure(&self, kind: AlarmKind, now: Instant) -> Option<f64> {
         let sum = |count: fn(&Slot) -> u32| self.slots.iter().map(count).sum::<u32>();
         match kind {
@@ -297,14 +298,14 @@ impl Class {
     }
 }
 
-/// One line for whoever reads the log at night.
+/// Logs a change of an alarm in one line, with its remedy.
 fn tell(class: &str, (kind, measured): Change) {
     let alarm = kind.as_str();
     if let Some(measured) = measured {
         let (limit, remedy) = (kind.limit(), kind.remedy());
         tracing::warn!(class, alarm, measured, limit, "locks raise an alarm: {remedy}");
     } else {
-        tracing::info!(class, alarm, "an alarm of locks is over");
+        tracing::info!(class, alarm, "an alarm of locks is cleared");
     }
     show(class, kind, if measured.is_some() { 1.0 } else { 0.0 });
 }

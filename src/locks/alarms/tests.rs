@@ -1,4 +1,4 @@
-//! When alarms of locks are raised and cleared, under a paused clock.
+//! Raising and clearing of alarms, under paused time.
 
 use tokio::time::advance;
 
@@ -11,7 +11,7 @@ fn kinds(alarms: &Alarms) -> Vec<AlarmKind> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn failures_are_an_alarm_from_more_than_one_in_twenty_on_and_not_of_a_few() {
+async fn more_failures_than_one_in_twenty_raise_an_alarm_and_a_few_do_not() {
     let alarms = Alarms::default();
     for _attempt in 0..18 {
         alarms.attempted("job", MS, "granted");
@@ -24,7 +24,7 @@ async fn failures_are_an_alarm_from_more_than_one_in_twenty_on_and_not_of_a_few(
     let raised = alarms.in_force();
     assert_eq!((raised.len(), raised[0].class.as_str()), (1, "job"));
     assert!((raised[0].measured - 2.0 / 21.0).abs() < 1e-9, "{raised:?}");
-    // Half a minute before five are over, it counts; then it does not.
+    // It counts until half a minute before five minutes have passed.
     advance(SLOT * 9).await;
     assert_eq!(kinds(&alarms), [AlarmKind::Failures]);
     advance(SLOT).await;
@@ -63,7 +63,7 @@ async fn a_hold_of_more_than_five_seconds_is_an_alarm_while_it_lasts_and_after()
 }
 
 #[tokio::test(start_paused = true)]
-async fn people_may_sit_and_wait_for_as_long_as_they_like() {
+async fn seats_raise_no_alarm_for_long_waits_and_holds() {
     let alarms = Alarms::default();
     let began = Instant::now();
     alarms.began(SEAT, began);
@@ -81,7 +81,7 @@ async fn people_may_sit_and_wait_for_as_long_as_they_like() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn g13_classes_without_number_are_not_watched_without_number() {
+async fn g13_the_alarms_of_unbounded_classes_are_bounded() {
     let alarms = Alarms::default();
     for class in 0..1_000 {
         alarms.attempted(&class.to_string(), MS, "granted");

@@ -1,4 +1,5 @@
-//! Locks for whoever needs one: tried for, waited for, held by a guard.
+//! Acquisition of locks by policy: one attempt, back-off, or the wait queue. A grant becomes a
+//! guard.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,16 +22,17 @@ use crate::locks::types::{
 };
 
 impl Locks {
-    /// Asks for a lock once, whatever the policy of the wish.
+    /// Claims a lock once, under any policy of the options.
     ///
     /// # Errors
     ///
-    /// [`LockError::Busy`] when somebody else has it, or waited before; [`LockError::Unavailable`]
-    /// when there is no telling; [`LockError::Lost`] when the answer came too late to trust.
+    /// [`LockError::Busy`] when another holder or an earlier waiter comes first;
+    /// [`LockError::Unavailable`] when the backend did not reply; [`LockError::Lost`] when the
+    /// reply came after the grant's deadline.
     ///
     /// # Cancel safety
     ///
-    /// Dropped while it is under way, it leaves nothing: what may have been given is taken back.
+    /// Dropped in flight, it leaves no trace: a background task releases a possible grant.
     pub async fn try_lock(&self, name: &LockName, wish: &Wish) -> Result<Guard, LockError> {
         let began = Instant::now();
         let tried = self.attempt(name, wish).await;
@@ -38,17 +40,16 @@ impl Locks {
         tried
     }
 
-    /// Asks for a lock by the policy of the wish.
+    /// Acquires a lock by the policy of the options.
     ///
     /// # Errors
     ///
-    /// As [`Locks::try_lock`], and [`LockError::WaitTimeout`] when it did not come free in the time
-    /// that the policy gives.
+    /// As [`Locks::try_lock`], and [`LockError::WaitTimeout`] when the policy's time ends first.
     ///
     /// # Cancel safety
     ///
-    /// Dropped while it is under way, it leaves nothing: what may have been given is taken back, a
-    /// place in the line is left, and a turn that had come is passed on.
+    /// Dropped in flight, it leaves no trace: a background task releases a possible grant, leaves
+    /// the queue, and passes a hand-over on to the next waiter.
     pub async fn lock(&self, name: &LockName, wish: &Wish) -> Result<Guard, LockError> {
         match wish.policy {
             Policy::FailAtOnce => self.try_lock(name, wish).await,
@@ -62,18 +63,18 @@ impl Locks {
         }
     }
 
-    /// Asks for several locks: all of them, or none. They are asked for in one order, whatever the
-    /// caller's, so that two who want the same ones cannot each have what the other waits for. A
-    /// name that comes twice counts once. The policy's total time is for all together.
+    /// Acquires several locks: all of them, or none. It claims them in one order, independent of
+    /// the caller's, so that two callers with the same names cannot deadlock. A repeated name
+    /// counts once. The policy's total time covers all locks together.
     ///
     /// # Errors
     ///
-    /// As [`Locks::lock`], for the first that cannot be had. The others are given back then, in the
-    /// background, and are free at once, also where there is a minimum hold.
+    /// As [`Locks::lock`], for the first lock that fails. A background task then releases the
+    /// others; they are free at once, without their minimum hold.
     ///
     /// # Cancel safety
     ///
-    /// As [`Locks::lock`]; those that were had already are given back in the background.
+    /// As [`Locks::lock`]; a background task releases the locks acquired so far.
     pub async fn lock_all(&self, names: &[LockName], wish: &Wish) -> Result<Guards, LockError> {
         let mut names: Vec<_> = names.iter().collect();
         names.sort_unstable();
@@ -84,22 +85,21 @@ impl Locks {
             let policy = wish.policy.after(began.elapsed());
             part.0.push(self.lock(name, &Wish { policy, ..wish.clone() }).await?);
         }
-        // The first may have been lost while the last was waited for.
+        // The first lock may have been lost during the wait for the last.
         let are_held = part.0.iter().all(Guard::is_held);
         if are_held { Ok(part.whole()) } else { Err(LockError::Lost(Loss::Expired)) }
     }
 
-    /// Does `work` while holding a lock, and ends it where it stands when the lock is lost. The
-    /// work is told the fence of the grant.
+    /// Runs `work` under a lock, and drops it when the lock is lost. `work` receives the fence of
+    /// the grant.
     ///
     /// # Errors
     ///
-    /// As [`Locks::lock`], and [`LockError::Lost`] when the work was ended, or came to its end after
-    /// the lock did.
+    /// As [`Locks::lock`], and [`LockError::Lost`] when the lock was lost before `work` ended.
     ///
     /// # Cancel safety
     ///
-    /// As [`Locks::lock`]. Dropped while it works, it drops the work and releases the lock in the
+    /// As [`Locks::lock`]. Dropped during `work`, it drops `work` and releases the lock in the
     /// background.
     pub async fn with_lock<W: Future>(
         &self,
@@ -110,24 +110,24 @@ impl Locks {
         let guard = self.lock(name, wish).await?;
         let work = work(guard.fence());
         let done = tokio::select! {
-            // Looked at first: what is done after the lock was lost was not done under it.
+            // Polled first: a result from after the loss was not produced under the lock.
             biased;
             loss = guard.lost() => return Err(LockError::Lost(loss)),
             done = work => done,
         };
         match guard.release().await {
             Ok(Released::Freed) => Ok(done),
-            // Nobody had heard of it yet.
+            // The guard had not yet received the loss.
             Ok(Released::NotHeld) => Err(LockError::Lost(Loss::Taken)),
             Err(error) => {
-                // What is done is done; the lock is freed in the background, or by its lease.
-                tracing::debug!(%error, lock = %name, "a release is owed");
+                // The work is complete. A background task retries the release, or the lease ends.
+                tracing::debug!(%error, lock = %name, "a release is pending");
                 Ok(done)
             }
         }
     }
 
-    /// One attempt, with a value of its own.
+    /// One claim, with a value of its own.
     async fn attempt(&self, name: &LockName, wish: &Wish) -> Result<Guard, LockError> {
         let (claim, rhythm) = self.claim_for(name, wish);
         match self.ask(&claim).await? {
@@ -190,7 +190,7 @@ impl Locks {
         (claim, rhythm)
     }
 
-    /// From a grant to its guard. There is no await in it: a grant cannot get lost on the way.
+    /// Makes a guard of a grant. It contains no await, so no cancellation can lose the grant.
     fn hold(
         &self,
         claim: Claim,
@@ -209,7 +209,7 @@ impl Locks {
         if let Some(until) = until {
             hold.trust_until(*until);
         }
-        // An answer that was too long on its way is not acted on: nothing was held, for however short.
+        // A reply after the deadline grants nothing, and the release skips the minimum hold.
         let kept = match hold.loss(Instant::now()) {
             None => self.0.keep(hold.tenancy(), grant.sent_at).ok_or(Loss::Closed),
             Some(loss) => Err(loss),
@@ -222,7 +222,7 @@ impl Locks {
         Ok(Guard::new(self.clone(), hold, Kept::new(self.clone(), id)))
     }
 
-    /// Gives a lock back; nobody gets it for `rest`.
+    /// Releases a lock; the backend grants it to no other claimant for `rest`.
     pub(in crate::locks) async fn release_after(
         &self,
         name: &LockName,
@@ -234,7 +234,7 @@ impl Locks {
 }
 
 impl Policy {
-    /// What is left of it when some of the time is over.
+    /// The same policy, with its total time reduced by `over`.
     fn after(self, over: Duration) -> Self {
         match self {
             Self::FailAtOnce => self,
@@ -248,7 +248,7 @@ impl Policy {
     }
 }
 
-/// The place of somebody who does not stand in the line.
+/// The state of the queue for a claimant outside it.
 fn place_behind(holder: Holder) -> Place {
     let ends = Instant::now().checked_add(holder.ttl);
     let retry_at = ends.unwrap_or_else(Instant::now);
@@ -264,7 +264,7 @@ fn outcome(tried: &Result<Guard, LockError>) -> &'static str {
     }
 }
 
-/// Who holds what no person asked for: the process.
+/// The owner of locks that no user claims: the process.
 pub(in crate::locks) fn process_owner(server: crate::domain::ids::NodeId) -> Owner {
     let id = server.to_string().parse().unwrap_or_else(|_| crate::domain::ids::UserId::generate());
     Owner { user: User { id, name: String::new() }, node: server, pass: None }

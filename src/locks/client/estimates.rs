@@ -1,22 +1,23 @@
-//! How long holds of each class took, to guess how long the next one will.
+//! How long recent holds of each class took, as an estimate for the next.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// Holds that are remembered of a class.
+/// Recorded holds of a class.
 const HOLDS_MAX: usize = 100;
-/// Fewer than this say nothing.
+/// Fewer holds give no estimate.
 const HOLDS_MIN: usize = 5;
-/// Classes that are remembered. They are few by convention; this holds if one is not kept to.
+/// Recorded classes. By convention they are few; this bound holds if a caller breaks the
+/// convention.
 const CLASSES_MAX: usize = 256;
 
-/// Earlier holds, by class.
+/// Recent holds, by class.
 #[derive(Debug, Default)]
 pub(in crate::locks) struct Estimates(Mutex<HashMap<String, VecDeque<Duration>>>);
 
 impl Estimates {
-    /// A hold of this class took so long.
+    /// Records a hold of this class.
     pub(in crate::locks) fn learn(&self, class: &str, took: Duration) {
         let mut classes = self.classes();
         if !classes.contains_key(class) && CLASSES_MAX <= classes.len() {
@@ -29,7 +30,7 @@ impl Estimates {
         holds.push_back(took);
     }
 
-    /// What nineteen of twenty holds of this class stayed within.
+    /// The 95th percentile of the recorded holds of this class.
     pub(in crate::locks) fn of(&self, class: &str) -> Option<Duration> {
         let mut holds: Vec<_> = self.classes().get(class)?.iter().copied().collect();
         if holds.len() < HOLDS_MIN {
@@ -49,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nineteen_of_twenty_stay_within_the_estimate_and_the_last_hundred_count() {
+    fn the_estimate_is_the_95th_percentile_of_the_last_hundred_holds() {
         let estimates = Estimates::default();
         for took in 1..HOLDS_MIN as u64 {
             estimates.learn("job", Duration::from_secs(took));
@@ -63,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn g13_classes_without_number_are_not_remembered_without_number() {
+    fn g13_the_estimates_of_unbounded_classes_are_bounded() {
         let estimates = Estimates::default();
         for class in 0..1_000 {
             estimates.learn(&class.to_string(), Duration::ZERO);

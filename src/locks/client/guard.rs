@@ -1,7 +1,7 @@
-//! Locks in hand.
+//! Guards of held locks.
 //!
-//! A guard is owned, and there is one of it: moving it into a task hands the lock over, and
-//! nothing is re-entrant because there is nothing to re-enter with. It needs no task of its own.
+//! A guard is owned and cannot be cloned. A move into a task moves the lock. Locks are not
+//! re-entrant: a second acquisition waits for the first. A guard needs no task of its own.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,24 +18,24 @@ use crate::locks::renewal::lease::Kept;
 use crate::locks::renewal::lease::Tenant as _;
 use crate::locks::types::{LocksError, Loss, Released, Verdict};
 
-/// A lock that is held, from [`Locks::lock`] and its like.
+/// A held lock, from [`Locks::lock`] and its variants.
 ///
-/// Dropped, it is released in the background; [`Guard::release`] does so in the foreground and
-/// says what came of it. Either way it is renewed no more from that moment.
+/// A drop releases the lock in the background. [`Guard::release`] awaits the release and returns
+/// its result. Renewal stops at that moment in both cases.
 ///
-/// It is `Send`, to be moved into a task, and there is one of it:
+/// A guard is `Send`, so it can move into a task, and it cannot be cloned:
 ///
 /// ```compile_fail,E0599
 /// fn twice(guard: galley::locks::Guard) -> [galley::locks::Guard; 2] {
 ///     [guard.clone(), guard]
 /// }
 /// ```
-#[must_use = "who drops it releases the lock"]
+#[must_use = "a drop releases the lock"]
 #[derive(Debug)]
 pub struct Guard {
     locks: Locks,
     hold: Arc<Hold>,
-    /// Its place in the register; none once it is out of it.
+    /// The guard's registration with the renewal actor; none once removed.
     kept: Option<Kept>,
 }
 
@@ -44,60 +44,60 @@ impl Guard {
         Self { locks, hold, kept: Some(kept) }
     }
 
-    /// Which lock.
+    /// The name of the lock.
     #[must_use]
     pub fn name(&self) -> &LockName {
         &self.hold.held.name
     }
 
-    /// The number of the grant, for whatever can refuse lower ones.
+    /// The fence of the grant, for resources that reject lower fences.
     #[must_use]
     pub fn fence(&self) -> Fence {
         self.hold.held.fence
     }
 
-    /// Since when, by the clock of whoever keeps the locks.
+    /// The time of the grant, by the backend's clock.
     #[must_use]
     pub fn since(&self) -> DateTime<Utc> {
         self.hold.held.since
     }
 
-    /// How long the lock lives after each renewal.
+    /// The TTL after each renewal.
     #[must_use]
     pub fn lease(&self) -> Duration {
         self.hold.rhythm.ttl
     }
 
-    /// Whether it is held for certain, by this process's own clock. To be asked before each step
-    /// that only the holder may take.
+    /// Whether the guard's deadline, by this process's own clock, has not passed. Callers check
+    /// this before each step that requires the lock.
     #[must_use]
     pub fn is_held(&self) -> bool {
         self.hold.loss(Instant::now()).is_none()
     }
 
-    /// Resolves when the lock is lost, and says how. By then nobody else can have had it for
-    /// longer than it took to hear of it.
+    /// Resolves with the reason when the lock is lost. Another holder can have acquired the lock at
+    /// most one notification delay earlier.
     ///
     /// # Cancel safety
     ///
-    /// Nothing is lost: once it is, every call says so.
+    /// Once the lock is lost, every call resolves at once.
     pub async fn lost(&self) -> Loss {
         self.hold.lost().await
     }
 
-    /// Gives it back, and says whether it was still held.
+    /// Releases the lock, and returns whether the guard still held it.
     ///
     /// # Errors
     ///
-    /// [`LocksError`] when the keeper gave no answer. The release is made in the background.
+    /// [`LocksError`] when the backend did not reply. A background task retries the release.
     ///
     /// # Cancel safety
     ///
-    /// A release that is dropped while it is under way is made in the background.
+    /// A background task finishes a release that is dropped in flight.
     pub async fn release(mut self) -> Result<Released, LocksError> {
         let (hold, locks) = (Arc::clone(&self.hold), self.locks.clone());
         if hold.loss(Instant::now()).is_some() {
-            // Dropped, it is released as well: it may be held still as Redis sees it.
+            // The drop releases it too: Redis may still store the key.
             return Ok(Released::NotHeld);
         }
         if self.stop_keeping() {
@@ -107,20 +107,21 @@ impl Guard {
         }
     }
 
-    /// Makes a lease whole that was handed over short, in the background and at once.
+    /// Extends a short handed-over lease to its full TTL, at once and in the background.
     pub(in crate::locks) fn make_whole(&self) {
         let (hold, locks) = (Arc::clone(&self.hold), self.locks.clone());
         let ttl = hold.rhythm.ttl;
         self.locks.0.tasks.spawn(async move {
             match locks.0.keeper.keep(&hold.held, ttl).await {
                 Ok(Some(sent_at)) => hold.renewed(sent_at, Verdict::Renewed),
-                // Lost, or not to be known: a round tells, and tries again.
+                // Lost or unknown: the next renewal round decides and retries.
                 Ok(None) | Err(_) => locks.renew_ahead(ttl),
             }
         });
     }
 
-    /// Gives it back in the background, if that is not done yet; nobody gets it for `rest`.
+    /// Releases the lock in the background, unless that is done; the backend grants it to no other
+    /// claimant for `rest`.
     fn free_after(&mut self, rest: Duration) {
         if self.stop_keeping() {
             let held = &self.hold.held;
@@ -128,7 +129,8 @@ impl Guard {
         }
     }
 
-    /// Takes it out of the register. True for the first time.
+    /// Removes the guard's registration. True for the first call, unless the actor removed it
+    /// before.
     fn stop_keeping(&mut self) -> bool {
         let Some(kept) = self.kept.take() else { return false };
         let took = self.hold.began.elapsed();
@@ -148,28 +150,29 @@ impl Drop for Guard {
     }
 }
 
-/// Several locks that are held, from [`Locks::lock_all`].
-#[must_use = "who drops them releases the locks"]
+/// Several held locks, from [`Locks::lock_all`].
+#[must_use = "a drop releases the locks"]
 #[derive(Debug)]
 pub struct Guards(Vec<Guard>);
 
 impl Guards {
-    /// Each of them, by name.
+    /// The guards, by name.
     pub fn iter(&self) -> impl Iterator<Item = &Guard> {
         self.0.iter()
     }
 
-    /// Whether all are held for certain.
+    /// Whether no guard's deadline has passed.
     #[must_use]
     pub fn are_held(&self) -> bool {
         self.0.iter().all(Guard::is_held)
     }
 
-    /// Resolves when any is lost, and says which and how. Never, if there is none.
+    /// Resolves with name and reason when any of the locks is lost. Never resolves for an empty
+    /// set.
     ///
     /// # Cancel safety
     ///
-    /// Nothing is lost: once one is, every call says so.
+    /// Once a lock is lost, every call resolves at once.
     pub async fn lost(&self) -> (&LockName, Loss) {
         if self.0.is_empty() {
             std::future::pending::<()>().await;
@@ -179,15 +182,15 @@ impl Guards {
         select_all(each).await.0
     }
 
-    /// Gives all back, the last one first, and says whether all were still held.
+    /// Releases all locks, the last first, and returns whether the guards still held all of them.
     ///
     /// # Errors
     ///
-    /// [`LocksError`] when the keeper gave no answer. What is left is released in the background.
+    /// [`LocksError`] when the backend did not reply. Background tasks release the remaining locks.
     ///
     /// # Cancel safety
     ///
-    /// What is left is released in the background.
+    /// Background tasks release the remaining locks.
     pub async fn release(mut self) -> Result<Released, LocksError> {
         let mut all = Released::Freed;
         while let Some(guard) = self.0.pop() {
@@ -199,13 +202,13 @@ impl Guards {
     }
 }
 
-/// Some of several locks, while the others are asked for. Dropped, they are free at once, however
-/// long they were to be had at least: nobody has begun what that is for.
+/// The guards acquired so far by [`Locks::lock_all`]. A drop frees their locks at once, without
+/// minimum hold: the guarded work has not begun.
 #[derive(Debug)]
 pub(in crate::locks) struct Part(pub(in crate::locks) Vec<Guard>);
 
 impl Part {
-    /// They are all.
+    /// All guards of the set.
     pub(in crate::locks) fn whole(mut self) -> Guards {
         Guards(std::mem::take(&mut self.0))
     }
@@ -225,7 +228,7 @@ mod tests {
     fn may_move(_it: impl Send + 'static) {}
 
     #[test]
-    fn a_guard_and_what_gives_it_may_move_into_a_task() {
+    fn a_guard_and_its_acquisition_may_move_into_a_task() {
         let _compiles = |guard: Guard, guards: Guards| {
             may_move(guard);
             may_move(guards);

@@ -1,10 +1,11 @@
-//! What a guard and the renewal actor both know of one held lock. No IO.
+//! The state of one held lock that its guard and the renewal actor share. No IO.
 //!
-//! - **H1** (G3) It is trusted until an eighth of the lease before its end, counted from when the
-//!   last good claim or renewal was sent, and never beyond its longest hold.
-//! - **H2** Lost is lost: whoever first finds that out, by the clock or by a verdict, says how, and
-//!   no later renewal changes it. A holder that could not be sure does not become sure again.
-//! - **H3** It is a tenant that lives until it is lost: what is lost is not renewed, but released.
+//! - **H1** (G3) The deadline is an eighth of the lease before its end, counted from when the last
+//!   successful claim or renewal was sent. It never exceeds the maximum hold.
+//! - **H2** A loss is final. The first detection, by the clock or by a verdict, sets the reason; no
+//!   later renewal revokes it. A holder whose deadline passed does not become valid again.
+//! - **H3** The state is a tenant that is renewable until the loss. The actor releases a lost lock
+//!   and does not renew it.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -17,15 +18,15 @@ use crate::locks::renewal::lease::{Lives, Tenant};
 use crate::locks::renewal::schedule::Tenancy;
 use crate::locks::types::{Held, Loss, Verdict};
 
-/// A lock that a guard holds.
+/// The state of a lock that a guard holds.
 #[derive(Debug)]
 pub(in crate::locks) struct Hold {
     pub(in crate::locks) held: Arc<Held>,
     pub(in crate::locks) rhythm: Rhythm,
     pub(in crate::locks) began: Instant,
-    /// Nobody else is to have it before.
+    /// End of the minimum hold: the backend grants the lock to no other claimant before.
     pub(in crate::locks) rests_until: Instant,
-    /// It is taken away then.
+    /// End of the maximum hold.
     ends: Option<Instant>,
     trust: Mutex<Trust>,
     is_lost: CancellationToken,
@@ -38,7 +39,7 @@ struct Trust {
 }
 
 impl Hold {
-    /// A lock that was asked for at `sent_at`.
+    /// The state of a lock whose claim was sent at `sent_at`.
     pub(in crate::locks) fn new(
         held: Held,
         rhythm: Rhythm,
@@ -59,13 +60,13 @@ impl Hold {
         }
     }
 
-    /// It is not trusted for longer than this, until it is renewed.
+    /// Moves the deadline forward to at most `until`. The next renewal may extend it.
     pub(in crate::locks) fn trust_until(&self, until: Instant) {
         let mut trust = self.trust();
         trust.until = trust.until.min(until);
     }
 
-    /// What the renewal actor has to know.
+    /// The entry for the renewal actor.
     pub(in crate::locks) fn tenancy(self: &Arc<Self>) -> Tenancy {
         Tenancy {
             held: Arc::clone(&self.held),
@@ -76,7 +77,7 @@ impl Hold {
         }
     }
 
-    /// How it was lost, if it is at `now`.
+    /// The reason of the loss, if the lock is lost at `now`.
     pub(in crate::locks) fn loss(&self, now: Instant) -> Option<Loss> {
         let mut trust = self.trust();
         let by_clock = match self.ends {
@@ -90,8 +91,8 @@ impl Hold {
         trust.loss
     }
 
-    /// Resolves when it is lost. By this clock too, and not only when the actor says so: one that
-    /// is late or dead must not keep anybody believing.
+    /// Resolves when the lock is lost. It also waits for the deadline by its own clock: a late or
+    /// dead actor must not extend the hold.
     pub(in crate::locks) async fn lost(&self) -> Loss {
         loop {
             if let Some(loss) = self.loss(Instant::now()) {
@@ -104,13 +105,13 @@ impl Hold {
         }
     }
 
-    /// When it is lost unless it is renewed.
+    /// When the lock is lost without another renewal.
     fn deadline(&self) -> Instant {
         let until = self.trust().until;
         self.ends.map_or(until, |ends| until.min(ends))
     }
 
-    /// How long nobody else may have it if it is given back now.
+    /// The rest of the minimum hold, for a release now.
     pub(in crate::locks) fn rest(&self) -> Duration {
         self.rests_until.saturating_duration_since(Instant::now())
     }
@@ -125,7 +126,7 @@ impl Tenant for Hold {
         if self.loss(now).is_none() { Lives::Yes } else { Lives::NoMore }
     }
 
-    /// If it was not lost before (H2).
+    /// Extends the deadline, unless the lock is already lost (H2).
     fn renewed(&self, sent_at: Instant, _verdict: Verdict) {
         if self.loss(Instant::now()).is_none() {
             let mut trust = self.trust();

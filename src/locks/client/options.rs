@@ -1,4 +1,4 @@
-//! How somebody wants a lock: how long they try for it, and how long they have it.
+//! Options of an acquisition: policy, lease, minimum and maximum hold.
 
 use std::time::Duration;
 
@@ -7,33 +7,33 @@ use tokio::time::Instant;
 use crate::domain::fence::Fence;
 use crate::locks::types::Owner;
 
-/// The shortest and the longest lease. Below, renewals would come faster than a busy machine can
-/// send them; above, a holder that died is found out by nobody.
+/// The shortest and the longest lease. Below the minimum, renewals would come faster than a busy
+/// machine can send them. Above the maximum, the lock of a dead holder would stay held for hours.
 pub(in crate::locks) const LEASES: (Duration, Duration) =
     (Duration::from_millis(60), Duration::from_secs(60 * 60));
 
-/// What is done when somebody else has the lock.
+/// How a claimant proceeds when the lock is busy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Policy {
-    /// Nothing: that it is busy is an answer.
+    /// It fails with the current holder.
     FailAtOnce,
-    /// It is tried again, after longer and longer pauses. For short sections that few want.
+    /// It retries after growing pauses. For short sections with few claimants.
     BackOff(BackOff),
-    /// One stands in the line until it is one's turn.
+    /// It joins the wait queue.
     WaitToBeTold(Patience),
 }
 
 /// Pauses between attempts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BackOff {
-    /// The first one. Each is between half of what it may be and all of that, so that those who
-    /// came together do not come back together.
+    /// The first pause. Each pause is drawn between half and all of its length, so that
+    /// simultaneous claimants do not retry together.
     pub first: Duration,
-    /// Each is twice the one before, up to this.
+    /// Each pause doubles, up to this.
     pub most: Duration,
     /// Attempts after the first.
     pub retries: u32,
-    /// How long it may all take. The last attempt begins before.
+    /// The total time. The last attempt begins before it ends.
     pub total: Duration,
 }
 
@@ -44,12 +44,12 @@ impl Default for BackOff {
     }
 }
 
-/// How long one waits in the line.
+/// Times of a wait in the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Patience {
-    /// One looks this often even if nothing is told.
+    /// The longest interval between two polls without a message.
     pub slice: Duration,
-    /// How long in all.
+    /// The total time.
     pub total: Duration,
 }
 
@@ -59,46 +59,47 @@ impl Default for Patience {
     }
 }
 
-/// How long a lock is had.
+/// The lease of a lock and its renewal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lease {
-    /// For so long and no longer.
+    /// This lease, never renewed.
     Fixed(Duration),
-    /// As long as the guard lives, and for no longer than this after its process died. Renewed each
+    /// As long as the guard lives, and at most this lease after the process died. Renewed every
     /// third of it.
     KeptAlive(Duration),
-    /// For work that takes about so long: a lease of one and a half of that, renewed each half.
+    /// For work of this estimated length: a lease of one and a half times as long, renewed every
+    /// half.
     Estimated(Duration),
-    /// The same, where the estimate is what nineteen of twenty earlier holds of the class stayed
-    /// below, in this process. This one counts until there are enough of them.
+    /// The same, with the 95th percentile of this process's earlier holds of the class as the
+    /// estimate. The given estimate applies until enough holds are recorded.
     Learnt(Duration),
 }
 
-/// The times of a lease.
+/// TTL and renewal interval of a lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rhythm {
     pub(in crate::locks) ttl: Duration,
-    /// None if it is not renewed.
+    /// None for a lease without renewal.
     pub(in crate::locks) renew_every: Option<Duration>,
 }
 
 impl Rhythm {
-    /// A lock that lives for `ttl` after each renewal, of which there is one `every` so often. Both
-    /// are kept within bounds: a lease is 60 ms to an hour long, and renewed twice in it at least.
+    /// A lease of `ttl`, renewed once `every` interval. Both are clamped: a lease lasts 60 ms to an
+    /// hour, with at least two renewals in it.
     #[must_use]
     pub fn new(ttl: Duration, every: Duration) -> Self {
         let ttl = ttl.clamp(LEASES.0, LEASES.1);
         Self { ttl, renew_every: Some(every.clamp(LEASES.0 / 3, ttl / 2)) }
     }
 
-    /// How long it lives after each renewal.
+    /// The TTL after each renewal.
     #[must_use]
     pub fn ttl(&self) -> Duration {
         self.ttl
     }
 
-    /// Until when its holder may trust in a lock whose last good claim or renewal was sent at
-    /// `sent_at`: as [`LeaseTerms::trusted_until`](crate::domain::lease::LeaseTerms::trusted_until).
+    /// The deadline after the last successful claim or renewal was sent at `sent_at`: as
+    /// [`LeaseTerms::trusted_until`](crate::domain::lease::LeaseTerms::trusted_until).
     #[must_use]
     pub fn trusted_until(&self, sent_at: Instant) -> Instant {
         sent_at + self.ttl - self.ttl / 8
@@ -106,12 +107,12 @@ impl Rhythm {
 }
 
 impl Lease {
-    /// The times, where `learnt` is what earlier holds took, if that is known.
+    /// TTL and renewal interval, where `learnt` is the estimate from earlier holds, if any.
     pub(in crate::locks) fn rhythm(self, learnt: Option<Duration>) -> Rhythm {
         let bounded = |ttl: Duration| ttl.clamp(LEASES.0, LEASES.1);
         match self {
             Self::Fixed(ttl) => Rhythm { ttl: bounded(ttl), renew_every: None },
-            // An estimate's lease is three of its halves: two renewals may fail in each.
+            // The lease of an estimate is three halves of it: two renewals may fail in each lease.
             Self::KeptAlive(ttl) => renewed_thrice(bounded(ttl)),
             Self::Estimated(work) => renewed_thrice(bounded(work.saturating_mul(3) / 2)),
             Self::Learnt(guess) => Self::Estimated(learnt.unwrap_or(guess)).rhythm(None),
@@ -123,27 +124,28 @@ fn renewed_thrice(ttl: Duration) -> Rhythm {
     Rhythm { ttl, renew_every: Some(ttl / 3) }
 }
 
-/// How somebody wants a lock.
+/// Options of an acquisition.
 #[derive(Clone, Debug)]
 pub struct Wish {
-    /// What is done when somebody else has it.
+    /// How the claimant proceeds when the lock is busy.
     pub policy: Policy,
-    /// How long it is had.
+    /// The lease and its renewal.
     pub lease: Lease,
-    /// Nobody else gets it for so long after it was given, even if it is given back before: a quick
-    /// job is not run twice by two clocks that differ. Whoever gives it back sees to that: if the
-    /// holder dies, or has no way to the keeper, it is free at the end of its lease, however soon.
+    /// Minimum hold: an earlier release frees the lock only after this time. Two servers with
+    /// different clocks then do not run a short job twice. The release enforces it: if the holder
+    /// dies or cannot reach the backend, the lock is free when its lease ends, even before the
+    /// minimum.
     pub min_hold: Duration,
-    /// It is taken away after so long, however alive its holder.
+    /// Maximum hold: the lock is lost after this time, even with a live holder.
     pub max_hold: Option<Duration>,
-    /// Who others are told has it. This process, if it is nobody.
+    /// The owner that other servers read. None: this process.
     pub owner: Option<Owner>,
-    /// The last fence that the database ratified for this lock, if it does that.
+    /// The last fence that the database ratified for this lock, if it ratifies fences.
     pub floor: Fence,
 }
 
 impl Wish {
-    /// To have it for `lease`, or fail at once.
+    /// Options with `lease` that fail at once on a busy lock.
     #[must_use]
     pub fn new(lease: Lease) -> Self {
         Self {
@@ -156,43 +158,43 @@ impl Wish {
         }
     }
 
-    /// The same, by another policy.
+    /// The same, with another policy.
     #[must_use]
     pub fn with(self, policy: Policy) -> Self {
         Self { policy, ..self }
     }
 
-    /// The same, backing off as usual: 100, 200, 400 ms, five seconds in all.
+    /// The same, with the default back-off: 100, 200, 400 ms, five seconds in all.
     #[must_use]
     pub fn backing_off(self) -> Self {
         self.with(Policy::BackOff(BackOff::default()))
     }
 
-    /// The same, waiting in the line for at most `total`.
+    /// The same, with a wait in the queue of at most `total`.
     #[must_use]
     pub fn waiting(self, total: Duration) -> Self {
         self.with(Policy::WaitToBeTold(Patience { total, ..Patience::default() }))
     }
 
-    /// The same, had for no shorter.
+    /// The same, with a minimum hold.
     #[must_use]
     pub fn for_at_least(self, min_hold: Duration) -> Self {
         Self { min_hold, ..self }
     }
 
-    /// The same, had for no longer.
+    /// The same, with a maximum hold.
     #[must_use]
     pub fn for_at_most(self, max_hold: Duration) -> Self {
         Self { max_hold: Some(max_hold), ..self }
     }
 
-    /// The same, in the name of `owner`.
+    /// The same, with this owner.
     #[must_use]
     pub fn owned_by(self, owner: Owner) -> Self {
         Self { owner: Some(owner), ..self }
     }
 
-    /// The same, given above what the database ratified last.
+    /// The same, with a fence above the last that the database ratified.
     #[must_use]
     pub fn above(self, floor: Fence) -> Self {
         Self { floor, ..self }
@@ -204,7 +206,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_lease_from_an_estimate_is_half_longer_and_renewed_each_half() {
+    fn a_lease_from_an_estimate_is_half_longer_and_renewed_every_half() {
         let work = Duration::from_secs(10);
         let by_estimate = Lease::Estimated(work).rhythm(None);
         assert_eq!(by_estimate.ttl, Duration::from_secs(15));

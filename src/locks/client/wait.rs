@@ -1,19 +1,20 @@
-//! Standing in the line.
+//! A waiter in the wait queue of a lock.
 //!
-//! A waiter is in the line and asks whether it is its turn in one script, so no release can slip
-//! between. It asks again when it is told, when the holder's lease ends, and before its own
-//! deadline in the line: that call is sign of life, backstop and attempt in one. Which of the
-//! three brought it there makes no difference, so none of them has to be relied on.
+//! A waiter joins the queue and polls its position in one script, so no release can come in
+//! between. It polls again on a hand-over message, at the end of the holder's lease, and before its
+//! own queue deadline. Each poll is heartbeat, backstop and claim in one. No single trigger has to
+//! be reliable, because each of the three leads to the same poll.
 //!
-//! Who is in a hurry need not look when it is told ([`Waiting::had`]): the message says all that the
-//! look would, but for how long the lock is its own. That it knows without asking. The lock was
-//! handed over for what was left of the waiter's deadline in the line, and that began anew when its
-//! last look got to the keeper, which is not before it was sent:
+//! The fast path ([`Waiting::had`]) accepts the hand-over message without polling Redis. The
+//! message carries fence and grant time, but not the remaining TTL. The waiter bounds that locally:
+//! Redis granted the lock for the rest of the waiter's queue deadline. The last poll restarted that
+//! deadline when it reached the backend, and not before it was sent:
 //!
-//! - **W1** (G3) A turn is trusted until an eighth of [`LINE_DEADLINE`] before its end, counted from
-//!   when the last look was sent that was answered, however late the message comes.
-//! - **W2** A message is believed only if its fence is above that of the holder whom that look
-//!   showed: it is of a hand-over that came later. Who saw no holder, looks.
+//! - **W1** (G3) A handed-over grant is valid until an eighth of [`LINE_DEADLINE`] before the
+//!   deadline's end, counted from when the last answered poll was sent, however late the message
+//!   arrives.
+//! - **W2** The waiter accepts a message only if its fence is above that of the holder in that
+//!   poll: the hand-over came later. A waiter whose poll found no holder polls again.
 
 use std::fmt;
 use std::pin::Pin;
@@ -31,71 +32,70 @@ use crate::locks::redis::server_identity::RETURN_GRACE;
 use crate::locks::redis::wait_queue::{Bell, LINE_DEADLINE, LOOK_EVERY, Standing, Turn, Waiter};
 use crate::locks::types::{Claim, Grant, LockError, LocksError, Place};
 
-/// How long after the end of the holder's lease the first in the line looks.
+/// Delay of the first waiter's poll after the end of the holder's lease.
 const AFTER_EXPIRY: Duration = Duration::from_millis(2);
-/// Within how long after that the others do, should the first be dead.
+/// Spread of the other waiters' polls after that, in case the first waiter is dead.
 const SPREAD: Duration = Duration::from_millis(250);
-/// Pause after a look that failed.
+/// Pause after a failed poll.
 const RETRY_AFTER: Duration = Duration::from_millis(200);
-/// A lease that is said to be longer is a key that somebody set by hand.
+/// A longer lease belongs to a key that an operator set by hand.
 const LEASE_SEEN_MAX: Duration = Duration::from_secs(60 * 60);
 
-/// What happens to somebody who waits.
+/// An event of a waiter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Waited {
-    /// Their place, or who is in front, is another than last time.
+    /// Its position or the holder changed.
     Place(Place),
-    /// The lock is theirs. Nothing follows.
+    /// It acquired the lock. No event follows.
     Granted(Grant),
 }
 
-/// A lock that was waited for.
+/// A grant after a wait in the queue.
 #[derive(Debug)]
 pub(in crate::locks) struct Had {
     pub(in crate::locks) grant: Grant,
-    /// It was handed over for as long as the waiter was believed to live: it is to be made whole
-    /// before that.
+    /// Set after a hand-over: the lease lasts only for the rest of the queue deadline. The guard
+    /// must extend it before this instant.
     pub(in crate::locks) until: Option<Instant>,
 }
 
-/// A place in the line, from [`Locks::wait`].
+/// A waiter in the queue of a lock, from [`Locks::wait`].
 ///
-/// It has to be asked for what is [`next`](Self::next) all the time, as that is what keeps it in
-/// the line: who does not ask for longer than six seconds counts as dead until it does again.
+/// The caller must await [`next`](Self::next) continuously: its polls keep the waiter in the queue.
+/// A waiter without a poll for six seconds counts as dead until it polls again.
 ///
 /// # Cancel safety
 ///
-/// Dropping it leaves the line. If the lock had been handed over meanwhile, that is passed on to
-/// the next. Either is done in the background, and made up for if Redis is out of reach. The claim's
-/// value is spent.
-#[must_use = "who drops it leaves the line"]
+/// A drop leaves the queue and passes a hand-over on to the next waiter. A background task does
+/// both, and retries if Redis is unreachable. The claim's value is spent.
+#[must_use = "a drop leaves the wait queue"]
 pub struct Waiting {
     locks: Locks,
     claim: Arc<Claim>,
     bell: Bell,
     began: Instant,
     until: Instant,
-    /// The longest time between two looks.
+    /// The longest interval between two polls.
     look_every: Duration,
     look_at: Instant,
     arrival: u64,
     place: Option<Place>,
-    /// The end of the holder's lease, as it was seen last.
+    /// The end of the holder's lease, by the last poll.
     holder_until: Instant,
-    /// When the last look was sent that found a place in the line, and who had the lock then.
+    /// When the last poll that found a queue position was sent, and the fence of the holder in it.
     looked_at: Instant,
     seen: Option<Fence>,
-    /// What the bell said, until that is looked into.
+    /// The hand-over message, until the waiter accepts it or polls.
     turn: Option<Turn>,
-    /// Why the last look failed.
+    /// Why the last poll failed.
     failed: Option<LocksError>,
-    /// The look that is under way, and when it began.
+    /// The poll in flight, and when it began.
     looking: Option<(Look, Instant)>,
-    /// There is nothing in the line, nor to be given back.
+    /// The waiter has left the queue, and no release is due.
     is_over: bool,
 }
 
-/// A look that is under way. It is kept, and not dropped, when nobody waits for it any more.
+/// A poll in flight. The waiter retains it across a cancelled `next`.
 type Look = Pin<Box<dyn Future<Output = Result<Standing, Fault>> + Send>>;
 
 impl Waiting {
@@ -121,24 +121,24 @@ impl Waiting {
         }
     }
 
-    /// Looks at least this often, told or not: between 10 ms and three seconds, which is the default.
+    /// Sets the longest interval between two polls: 10 ms to three seconds (the default).
     pub fn look_every(mut self, slice: Duration) -> Self {
         self.look_every = slice.clamp(Duration::from_millis(10), LOOK_EVERY);
         self
     }
 
-    /// The next change: another place, or the lock. Looks once at least, however short the
-    /// patience.
+    /// Waits for the next change: another position, or the lock. Polls at least once, however short
+    /// the patience.
     ///
     /// # Errors
     ///
-    /// [`LockError::WaitTimeout`] when the patience ends, [`LockError::Busy`] when the line is full,
-    /// [`LockError::Unavailable`] when the keeper cannot be asked. The line is left then, and
-    /// nothing follows.
+    /// [`LockError::WaitTimeout`] when the patience ends, [`LockError::Busy`] when the queue is
+    /// full, [`LockError::Unavailable`] when the backend does not reply to the first poll. The
+    /// waiter leaves the queue, and no event follows.
     ///
     /// # Cancel safety
     ///
-    /// Nothing is lost, and the place is kept.
+    /// No event is lost, and the waiter retains its position.
     pub async fn next(&mut self) -> Result<Waited, LockError> {
         if self.is_over {
             return Err(self.timed_out());
@@ -150,7 +150,7 @@ impl Waiting {
             };
             let told = match seen {
                 Ok(standing) => self.take(standing)?,
-                // It stands in the line, if there still is one.
+                // The waiter is in the queue, if Redis still has that queue.
                 Err(Fault::Unsent(error) | Fault::Unknown(error)) if self.arrival != 0 => {
                     self.failed = Some(error);
                     self.look_at = Instant::now() + jittered(RETRY_AFTER);
@@ -164,7 +164,7 @@ impl Waiting {
         }
     }
 
-    /// Waits until the lock is given, whatever the place.
+    /// Waits for the grant, and ignores changes of position.
     ///
     /// # Errors
     ///
@@ -172,7 +172,7 @@ impl Waiting {
     ///
     /// # Cancel safety
     ///
-    /// Leaves the line when dropped.
+    /// A drop leaves the queue.
     pub async fn granted(mut self) -> Result<Grant, LockError> {
         loop {
             if let Waited::Granted(grant) = self.next().await? {
@@ -181,11 +181,12 @@ impl Waiting {
         }
     }
 
-    /// Waits until the lock is given; takes the keeper's word for it where that can be trusted.
+    /// Waits for the grant, and accepts a hand-over message without a poll where W1 and W2 allow
+    /// it.
     ///
     /// # Cancel safety
     ///
-    /// Leaves the line when dropped.
+    /// A drop leaves the queue.
     pub(in crate::locks) async fn had(mut self) -> Result<Had, LockError> {
         loop {
             if let Some(had) = self.told().await {
@@ -197,13 +198,13 @@ impl Waiting {
         }
     }
 
-    /// Waits in the line for the moment to look, or for a message that makes that needless.
+    /// Waits in the queue until a poll is due, or until a message makes the poll unnecessary.
     async fn told(&mut self) -> Option<Had> {
         let waits = self.arrival != 0 && self.looking.is_none();
         if !waits || !self.is_time_to_look().await {
             return None;
         }
-        // Without waiting once more, if there is nothing to believe.
+        // A message that W1 or W2 rejects triggers the poll at once.
         self.look_at = Instant::now();
         let had = self.turn.take().and_then(|turn| self.believe(turn))?;
         self.is_over = true;
@@ -211,7 +212,7 @@ impl Waiting {
         Some(had)
     }
 
-    /// What comes of a message without a look (W1, W2).
+    /// The grant of a message without a poll (W1, W2).
     fn believe(&self, turn: Turn) -> Option<Had> {
         let now = Instant::now();
         let until = self.looked_at + LINE_DEADLINE - LINE_DEADLINE / 8;
@@ -221,13 +222,13 @@ impl Waiting {
         (is_news && now < until).then_some(Had { grant, until: Some(until) })
     }
 
-    /// The last place that was told.
+    /// The last reported position.
     #[must_use]
     pub fn place(&self) -> Option<&Place> {
         self.place.as_ref()
     }
 
-    /// Looks when it is time to; nothing when the time is over.
+    /// Polls when a poll is due; none when the patience ends.
     async fn look(&mut self) -> Option<Result<Standing, Fault>> {
         let is_first = self.arrival == 0 && self.look_at == self.began;
         if self.looking.is_none() {
@@ -254,7 +255,7 @@ impl Waiting {
         Some(seen)
     }
 
-    /// Waits for the moment, or for the bell. False when the time is over.
+    /// Waits until a poll is due or a hand-over message arrives. False when the patience has ended.
     async fn is_time_to_look(&mut self) -> bool {
         tokio::select! {
             biased;
@@ -264,7 +265,7 @@ impl Waiting {
         Instant::now() < self.until
     }
 
-    /// What a look found, if that is anything to tell.
+    /// Applies the result of a poll; returns an event if the caller needs it.
     fn take(&mut self, standing: Standing) -> Result<Option<Waited>, LockError> {
         let now = Instant::now();
         self.failed = None;
@@ -278,7 +279,7 @@ impl Waiting {
                 self.arrival = arrival;
                 let lease = holder.as_ref().map_or(RETURN_GRACE, |holder| holder.ttl);
                 let spread = if position == 1 { Duration::ZERO } else { jittered(SPREAD) };
-                // An eighth earlier or less, so that those who came together do not look together.
+                // Up to an eighth earlier, so that simultaneous waiters do not poll together.
                 let most = self.look_every - jittered(self.look_every / 8);
                 self.look_at = now + most.min(lease.saturating_add(AFTER_EXPIRY + spread));
                 let retry_at = self.look_at;
@@ -300,7 +301,7 @@ impl Waiting {
         }
     }
 
-    /// For how long the holder that was seen last may come back to a Redis that has forgotten it.
+    /// How long the last known holder may reassert the lock in a Redis that lost it.
     fn remembers(&self) -> Duration {
         let grace = if self.failed.is_some() { RETURN_GRACE } else { Duration::ZERO };
         self.holder_until.saturating_duration_since(Instant::now()).max(grace)
@@ -325,7 +326,7 @@ impl Waiting {
 
     fn leave(&mut self) {
         if !std::mem::replace(&mut self.is_over, true) {
-            // A look that is under way would only make a place that is left at once.
+            // A poll in flight would only create a queue entry that the waiter leaves at once.
             self.looking = None;
             let claim = &self.claim;
             self.locks.0.keeper.release_soon(&claim.name, &claim.value, Duration::ZERO);

@@ -1,4 +1,4 @@
-//! When a message is believed. Time is paused, so that it can be too late to the millisecond.
+//! Acceptance of hand-over messages. Paused time tests the deadline to the millisecond.
 
 use tokio::time::advance;
 
@@ -10,7 +10,7 @@ use crate::locks::types::{Over, Owner, Released};
 
 const SOME_TIME: chrono::DateTime<chrono::Utc> = chrono::DateTime::UNIX_EPOCH;
 const LEASE: Duration = Duration::from_secs(60);
-/// For how long a turn is trusted that comes right after a look.
+/// How long a hand-over right after a poll is valid.
 const TRUSTED: Duration = Duration::from_millis(6_000 - 750);
 
 fn claim(value: &str) -> Claim {
@@ -25,7 +25,7 @@ fn claim(value: &str) -> Claim {
     }
 }
 
-/// A lock that somebody has, and somebody in the line for it.
+/// A held lock and a waiter in its queue.
 async fn in_line() -> (Locks, Waiting) {
     let locks = Locks::memory();
     locks.claim(&claim("holder")).await.expect("an answer");
@@ -40,7 +40,7 @@ async fn release(locks: &Locks) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn g3_a_turn_is_trusted_from_the_last_look_on_and_not_from_the_message() {
+async fn g3_the_deadline_of_a_hand_over_is_counted_from_the_last_poll() {
     let (locks, waiting) = in_line().await;
     let looked_at = Instant::now();
     advance(Duration::from_secs(2)).await;
@@ -54,12 +54,12 @@ async fn g3_a_turn_is_trusted_from_the_last_look_on_and_not_from_the_message() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn g3_a_message_that_comes_too_late_is_looked_into() {
+async fn g3_a_late_hand_over_message_triggers_a_poll() {
     let (locks, waiting) = in_line().await;
     let turn =
         Turn { fence: waiting.seen.expect("a holder").next(0, Fence::ZERO), since: SOME_TIME };
     release(&locks).await;
-    // Nobody asked what is next meanwhile.
+    // The waiter does not await its next event meanwhile.
     advance(TRUSTED - Duration::from_millis(1)).await;
     assert!(waiting.believe(turn).is_some());
     advance(Duration::from_millis(1)).await;
@@ -69,7 +69,7 @@ async fn g3_a_message_that_comes_too_late_is_looked_into() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn g2_a_message_of_an_older_hand_over_is_not_believed() {
+async fn g2_a_message_of_an_older_hand_over_is_rejected() {
     let (locks, waiting) = in_line().await;
     let seen = waiting.seen.expect("a holder");
     for fence in [Fence(seen.0 - 1), seen] {
@@ -77,7 +77,7 @@ async fn g2_a_message_of_an_older_hand_over_is_not_believed() {
         assert!(waiting.believe(turn).is_none(), "{fence:?}");
         locks.0.keeper.lobby().wake("waiter", turn);
     }
-    // It looks, finds that it is not its turn, and waits on.
+    // It polls, finds that it is not first, and waits on.
     let mut had = Box::pin(waiting.had());
     assert!(futures_util::poll!(&mut had).is_pending());
     release(&locks).await;
@@ -85,7 +85,7 @@ async fn g2_a_message_of_an_older_hand_over_is_not_believed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn g5_who_leaves_after_the_message_passes_the_turn_on() {
+async fn g5_a_waiter_that_leaves_after_the_message_passes_the_hand_over_on() {
     let (locks, waiting) = in_line().await;
     let other = locks.wait(&claim("other"), LEASE);
     let mut other = Box::pin(other.had());

@@ -1,7 +1,7 @@
 //! Locks inside one process, by the same rules as in Redis.
 //!
-//! Time is tokio's monotonic clock, so that tests can pause it. Nothing here waits: each call
-//! holds the mutex for a look-up.
+//! Time is tokio's monotonic clock, so that tests can pause it. No call waits: each holds the mutex
+//! for one look-up.
 
 pub(super) mod table;
 
@@ -17,7 +17,7 @@ use crate::locks::redis::reply;
 use crate::locks::redis::wait_queue::{Lobby, Standing, Waiter};
 use crate::locks::types::{Claim, Claimed, Held, Holder, InLine, LocksError, Released, Round};
 
-/// Locks of one process.
+/// The locks of one process.
 #[derive(Debug, Default)]
 pub(super) struct Memory {
     table: Mutex<Table>,
@@ -33,20 +33,20 @@ impl Memory {
         }
     }
 
-    /// A sign of life from the line, and a look whether it is one's turn.
+    /// Polls the queue: renews the waiter's queue deadline, and claims the lock if it is first.
     pub(super) fn check_in(&self, claim: &Claim, waiter: &Waiter) -> Result<Standing, LocksError> {
         self.ask(claim, Some(waiter))
     }
 
     fn ask(&self, claim: &Claim, waiter: Option<&Waiter>) -> Result<Standing, LocksError> {
-        // Nothing is ever forgotten here while its holder lives.
+        // The table never loses the lock of a live holder, so it needs no reassert grace.
         let (left, moment) = (Left::default(), Moment::now());
         let (standing, told) = self.table().claim(claim, waiter, left, moment);
         self.tell(told);
         standing.ok_or_else(reply::spent)
     }
 
-    /// Gives back; nobody gets it for `rest`.
+    /// Releases a lock; the table grants it to no other claimant for `rest`.
     pub(super) fn release(&self, name: &LockName, value: &str, rest: Duration) -> Released {
         let (released, told) =
             self.table().release(name, value, rest, Left::default(), Moment::now());
@@ -61,7 +61,7 @@ impl Memory {
         Round { sent_at: now, verdicts }
     }
 
-    /// Lets one lease run anew, if it has not ended.
+    /// Restarts one lease, if it has not ended.
     pub(super) fn keep(&self, held: &Held, ttl: Duration) -> Option<Instant> {
         let now = Instant::now();
         self.table().keep(held, now, ttl).then_some(now)
@@ -92,8 +92,7 @@ impl Memory {
         }
     }
 
-    /// The table. What a panicking thread left behind is still a table: no entry is ever half
-    /// written.
+    /// The table, even after a panic under its mutex: no operation leaves an entry half written.
     fn table(&self) -> MutexGuard<'_, Table> {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -127,7 +126,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn g4_under_paused_time_a_lease_ends_to_the_millisecond() {
+    async fn g4_under_paused_time_a_lease_expires_to_the_millisecond() {
         let (memory, name) = (Memory::default(), LockName::named("job:1"));
         assert!(matches!(memory.claim(&claim(&name, "a")), Ok(Claimed::Granted(_))));
         advance(LEASE - Duration::from_millis(1)).await;
@@ -137,7 +136,7 @@ mod tests {
         assert!(matches!(memory.claim(&claim(&name, "b")), Ok(Claimed::Granted(_))));
     }
 
-    /// Looks from the line; gives the place, and 0 for the lock itself.
+    /// Polls the queue; returns the position, and 0 for a grant.
     fn look(memory: &Memory, claim: &Claim) -> usize {
         let waiter = Waiter { server: NodeId::generate(), arrival: 0, remembers: Duration::ZERO };
         match memory.check_in(claim, &waiter).expect("an answer") {
@@ -148,7 +147,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn g5_under_paused_time_a_turn_lasts_until_its_deadline_in_the_line_and_then_passes_on() {
+    async fn g5_under_paused_time_a_hand_over_lasts_until_the_queue_deadline_and_passes_on() {
         let (memory, name) = (Memory::default(), LockName::named("job:1"));
         assert!(memory.claim(&claim(&name, "holder")).is_ok());
         let (dead, living) = (claim(&name, "dead"), claim(&name, "living"));
@@ -161,14 +160,14 @@ mod tests {
         advance(LINE_DEADLINE / 2 - Duration::from_millis(1)).await;
         assert_eq!(look(&memory, &living), 1);
         advance(Duration::from_millis(1)).await;
-        // Whoever comes by finds it free, and hands it to who waits.
+        // The next claim finds the lock free, and hands it over to the waiter.
         assert!(matches!(memory.claim(&claim(&name, "new")), Ok(Claimed::Busy(_))));
         assert_eq!(memory.holder(&name).expect("held").value, "living");
         assert_eq!(look(&memory, &living), 0);
     }
 
     #[tokio::test(start_paused = true)]
-    async fn g13_what_nobody_holds_or_remembers_is_forgotten() {
+    async fn g13_locks_without_holder_or_grant_are_swept() {
         let memory = Memory::default();
         let claim_seats = |seats: usize| {
             let seat = |_| LockName::seat(Seat::new(ShareLinkId::generate(), Role::Writer));

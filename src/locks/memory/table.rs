@@ -1,8 +1,8 @@
-//! The table of the locks that one process keeps: what the scripts do, without Redis.
+//! The table of locks in one process: the operations of the scripts, without Redis.
 //!
-//! No IO, and no clock of its own: the time is handed in. So the same code is also what the model
-//! (`locks::model`) drives through clocks that step, restarts and fail-overs that this
-//! process's own memory never sees. It does in them what the scripts do.
+//! No IO, and no clock of its own: the caller passes the time. So the model (`locks::model`) runs
+//! the same code through stepping clocks, restarts and fail-overs, which this process's own memory
+//! never experiences. There the table stands in for the scripts.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -16,12 +16,12 @@ use crate::locks::name::LockName;
 use crate::locks::redis::wait_queue::{LINE_DEADLINE, LINE_MAX, Standing, Turn, Waiter};
 use crate::locks::types::{Claim, Grant, Held, Holder, InLine, Over, Owner, Released, Verdict};
 
-/// A moment, as whoever keeps the locks sees it.
+/// A moment, by the backend's clocks.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::locks) struct Moment {
-    /// By the clock that leases run on.
+    /// The clock of the leases.
     pub(in crate::locks) at: Instant,
-    /// By the one that fences rise with.
+    /// The clock from which fences rise.
     pub(in crate::locks) wall: DateTime<Utc>,
 }
 
@@ -29,20 +29,20 @@ pub(in crate::locks) struct Moment {
 #[derive(Clone, Debug, Default)]
 pub(in crate::locks) struct Table {
     entries: HashMap<LockName, Entry>,
-    /// Entries after the last sweep; the next one comes when they have doubled.
+    /// Entries after the last sweep; the next sweep runs when they have doubled.
     swept: usize,
 }
 
-/// What is remembered of one lock. It outlives the holder, as the grant key does in Redis.
+/// The state of one lock. It outlives the holder, as the grant key does in Redis.
 #[derive(Clone, Debug)]
 struct Entry {
-    /// The fence of the last grant, or above it once that was released.
+    /// The fence of the last grant, or a higher number after its release.
     last: Fence,
-    /// The last grant, until it is released. Expired ones stay: their holder may come back.
+    /// The last grant, until its release. Expired grants stay: their holder may reassert them.
     grip: Option<Grip>,
-    /// The value that was released last: it is spent.
+    /// The value of the last release: it is spent.
     released: Option<String>,
-    /// Who waits, by arrival.
+    /// The wait queue, by arrival.
     line: Vec<Waiting>,
     forget_at: Instant,
 }
@@ -62,28 +62,28 @@ struct Waiting {
     owner: Owner,
     floor: Fence,
     arrival: u64,
-    /// Until when it is believed to live.
+    /// The queue deadline: the waiter counts as live until then.
     due: Instant,
 }
 
-/// Whether a lock is left to a holder who may come back to it.
+/// Which locks the reassert grace reserves for their previous holders.
 #[derive(Clone, Copy, Debug, Default)]
 pub(in crate::locks) struct Left {
-    /// Any lock, held or free: the state may be older than the last grants.
+    /// All, held or free: the state may be older than the last grants.
     pub(in crate::locks) any: bool,
-    /// One of which nothing is known.
+    /// Locks without a grant.
     pub(in crate::locks) unknown: bool,
 }
 
-/// Whom to tell that the lock is theirs, and what.
+/// The value of the waiter that received the lock, and its hand-over.
 pub(in crate::locks) type Told = Option<(String, Turn)>;
 
 impl Table {
-    /// As `claim.lua`: how the claimant stands, or nothing if its value is spent. A lock may be left
-    /// to whoever had it.
+    /// As `claim.lua`: the status of the claimant, or none if its value is spent. `left` reserves
+    /// locks for their previous holders.
     ///
-    /// What `claim.lua` does upon a floor above its grant is not done here: this table never shows an
-    /// older state than the database without a grace.
+    /// The check of `claim.lua` for a floor above the grant is absent: this table never shows a
+    /// state older than the database's without a grace.
     pub(in crate::locks) fn claim(
         &mut self,
         claim: &Claim,
@@ -102,7 +102,7 @@ impl Table {
         let mut replaced = None;
         if let Some(grip) = entry.grip.as_mut().filter(|grip| now < grip.ends) {
             let is_mine = grip.value == claim.value;
-            // A fence that the database refused is not given again.
+            // A fence that the database rejected is not granted again.
             if is_mine && claim.floor < grip.fence {
                 grip.ends = now + claim.ttl;
                 let (fence, since) = (grip.fence, grip.since);
@@ -123,7 +123,7 @@ impl Table {
             }
             replaced = if is_mine { None } else { entry.holder(now) };
         } else if left.any || (entry.knows_nothing() && left.unknown) {
-            // The holder may be about to say that it is still there.
+            // The previous holder may reassert the lock first.
             return (Some(entry.refuse(claim, waiter, moment)), None);
         } else if entry.line.first().is_some_and(|first| first.value != claim.value) {
             let told = entry.pass_on(moment);
@@ -154,23 +154,23 @@ impl Table {
             return (Released::NotHeld, None);
         }
         entry.forget_at = now + GRANT_KEPT_FOR;
-        // Also of what had been forgotten, or was never given: no claim or renewal that is still on
-        // its way may raise it.
+        // The value is spent even without a known grant: no claim or renewal in flight may restore
+        // the lock.
         entry.released = Some(value.to_owned());
         if is_held && !rest.is_zero() {
             if let Some(grip) = &mut entry.grip {
-                // Under another value, which no renewal can prolong.
+                // Under another value, which no renewal can extend.
                 grip.value.push_str(".done");
                 grip.owner.pass = None;
                 grip.ends = now + rest;
             }
             return (Released::Freed, None);
         }
-        // Those who wait let a holder be the first to come back that was forgotten.
+        // Without a known grant, the waiters let a previous holder reassert first.
         let is_left = left.any || entry.knows_nothing();
         let told = if is_left { None } else { entry.pass_on(moment) };
         if told.is_none() && is_its {
-            // Also for a grip that had expired: its late renewal must not raise the dead.
+            // Also for an expired grant: a late renewal must not restore it.
             entry.grip = None;
             entry.last = Fence(entry.last.0 + 1);
         }
@@ -199,7 +199,7 @@ impl Table {
         Verdict::Reasserted
     }
 
-    /// Lets a lease run anew, if it has not ended.
+    /// Restarts a lease, if it has not ended.
     pub(in crate::locks) fn keep(&mut self, held: &Held, now: Instant, ttl: Duration) -> bool {
         let grip = self.entries.get_mut(&held.name).and_then(|entry| entry.grip.as_mut());
         let grip = grip.filter(|grip| grip.value == held.value && now < grip.ends);
@@ -210,7 +210,7 @@ impl Table {
         self.entries.get(name)?.holder(now)
     }
 
-    /// All that is held.
+    /// All held locks.
     pub(in crate::locks) fn held(&self, now: Instant) -> Vec<(LockName, Holder)> {
         let entries = self.entries.iter();
         entries.filter_map(|(name, entry)| Some((name.clone(), entry.holder(now)?))).collect()
@@ -235,8 +235,8 @@ impl Table {
             .collect()
     }
 
-    /// Forgets locks that nobody holds and nobody remembers. Amortised over the claims that made
-    /// them.
+    /// Removes expired entries: no holder, and no grant to remember. The claims that created the
+    /// entries amortise the scan.
     fn sweep(&mut self, now: Instant) {
         const FEW: usize = 1_024;
         if self.entries.len() < FEW.max(self.swept * 2) {
@@ -270,7 +270,7 @@ impl Entry {
         Self { last, grip: None, released: None, line: Vec::new(), forget_at }
     }
 
-    /// Whether nothing was ever given, as far as anybody here knows.
+    /// Whether the table has no grant of this lock.
     fn knows_nothing(&self) -> bool {
         self.last == Fence::ZERO
     }
@@ -291,7 +291,7 @@ impl Entry {
         (fence, since)
     }
 
-    /// Hands the lock to the first in the line, for as long as it is believed to live.
+    /// Hands the lock over to the first waiter, for the rest of its queue deadline.
     fn pass_on(&mut self, moment: Moment) -> Told {
         if self.line.is_empty() {
             return None;
@@ -303,7 +303,7 @@ impl Entry {
         Some((value, Turn { fence, since }))
     }
 
-    /// The answer to who cannot have it, with a place in the line if they wait.
+    /// The reply to a refused claimant, with its queue position if it waits.
     fn refuse(&mut self, claim: &Claim, waiter: Option<&Waiter>, moment: Moment) -> Standing {
         let place = waiter.and_then(|waiter| self.join(claim, waiter, moment));
         let holder = self.holder(moment.at);
@@ -313,7 +313,7 @@ impl Entry {
         }
     }
 
-    /// A place in the line, old or new; none if it is full.
+    /// The queue position, old or new; none if the queue is full.
     fn join(&mut self, claim: &Claim, waiter: &Waiter, moment: Moment) -> Option<(usize, u64)> {
         let due = moment.at + LINE_DEADLINE;
         let index = self.line.iter().position(|waiting| waiting.value == claim.value);
@@ -363,7 +363,7 @@ impl Grip {
     }
 }
 
-/// µs since the epoch; 0 for a clock that stands before it, which the fence survives.
+/// µs since the epoch; 0 for a clock before it. Fences rise all the same.
 fn micros(time: DateTime<Utc>) -> u64 {
     u64::try_from(time.timestamp_micros()).unwrap_or(0)
 }

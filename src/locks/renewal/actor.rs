@@ -1,17 +1,17 @@
-//! The renewal actor: one task for all locks that this process holds, seats and guards alike.
+//! The renewal actor: one task renews all locks that this process holds, seats and guards alike.
 //!
-//! It sleeps until the first of them is due, takes along all that would be due before that one is
-//! due again, and renews them in one pipeline. So locks that were taken at different moments, and
-//! have different leases, fall into step, and a hundred cost what one does. Who has a clock of its
-//! own, as the seats have, rings, and gets its round then.
+//! It sleeps until the first lock is due. Its round also renews every lock that would be due before
+//! that one is due again, in one pipeline. So locks with different start times and leases fall into
+//! step, and a hundred cost as much as one. A caller with its own tick, such as the seats, wakes
+//! the actor and gets its round then.
 //!
-//! A round that fails is no loss: it is repeated sooner, and each holder's own deadline stays in
-//! force. After a stall there is one round, and not one for each that was missed: what is due next
-//! is counted from when the last one was sent.
+//! A failed round loses no lock: the actor retries sooner, and each holder's own deadline stays in
+//! force. After a stall the actor runs one round, and not one for each missed round: the next due
+//! time is counted from when the last round was sent.
 //!
-//! Into the register before anybody has the lock in hand, out of it before the release is sent: a
-//! renewal that is under way then is refused by the keeper (K4), and its verdict finds nobody here
-//! (T1). Tenants are asked and told while nothing is locked.
+//! A lock enters the schedule before its caller receives it, and leaves before its release is sent.
+//! The backend rejects a renewal in flight (K4), and its verdict finds no entry (T1). The actor
+//! calls tenants without holding the mutex.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -25,27 +25,28 @@ use crate::locks::renewal::lease::Lives;
 use crate::locks::renewal::schedule::{Item, Register, Tenancy};
 use crate::locks::types::{Held, LocksError, Loss, Round, Verdict};
 
-/// The least that a round is given, however short the leases in it.
+/// The minimum time of a round, however short its leases.
 const ROUND_MIN: Duration = Duration::from_millis(100);
-/// Verdicts that are entered while the register is locked: nobody waits for more of them.
+/// Verdicts recorded under one lock of the mutex. Other callers wait for no more than these.
 const VERDICTS_AT_ONCE: usize = 250;
-/// So many that are lost in one round, and half of it, are no matter of theirs.
+/// Mass loss: at least this many locks, and half of the round, were lost. The cause is then Redis
+/// and not the single lock.
 const MASS_LOSS: usize = 10;
-/// How often it is looked how old the oldest lock is.
+/// How often the actor measures the age of the oldest lease.
 const OLDEST_EVERY: Duration = Duration::from_secs(1);
 
-/// The register, and who watches over it.
+/// The schedule and the wake-up of its task.
 #[derive(Debug, Default)]
 pub(in crate::locks) struct Keeping {
     register: Mutex<Register>,
-    /// Something is due before what was, or somebody rang.
+    /// A lock is due before the next wake-up, or a caller requested a round.
     stirred: Notify,
     #[cfg(test)]
     wakes: std::sync::atomic::AtomicUsize,
 }
 
 impl Keeping {
-    /// Begins to keep a lock; a number to end that by. Nothing once all is closed.
+    /// Registers a lock; returns the id of its entry. None once the schedule is closed.
     pub(in crate::locks) fn enter(&self, tenancy: Tenancy, sent_at: Instant) -> Option<u64> {
         let (id, is_early) = self.register().enter(tenancy, sent_at)?;
         if is_early {
@@ -54,7 +55,7 @@ impl Keeping {
         Some(id)
     }
 
-    /// Ends it. False if that had been done already.
+    /// Removes an entry. False if it was already removed.
     pub(in crate::locks) fn leave(&self, id: u64) -> bool {
         let mut register = self.register();
         let left = register.leave(id);
@@ -62,11 +63,11 @@ impl Keeping {
             show_oldest(Duration::ZERO);
         }
         drop(register);
-        // The tenancy goes here, with whatever its tenant may do on that occasion.
+        // The entry drops here, outside the mutex: dropping its tenant may run any code.
         left.is_some()
     }
 
-    /// Ends it for all, who are told, and takes nobody in any more.
+    /// Removes all entries, notifies their tenants, and rejects later ones.
     pub(in crate::locks) fn close(&self) -> Vec<Tenancy> {
         let all = self.register().close();
         all.iter().for_each(|tenancy| tenancy.tenant.lost(Loss::Closed));
@@ -74,14 +75,14 @@ impl Keeping {
         all
     }
 
-    /// Has a round made now of all that is due before `until`.
+    /// Requests a round now of all locks that are due before `until`.
     pub(in crate::locks) fn ring(&self, until: Instant) {
         if self.register().ring(until) {
             self.stirred.notify_one();
         }
     }
 
-    /// Renews until `stop`.
+    /// Runs rounds until `stop`.
     pub(in crate::locks) async fn run(self: Arc<Self>, keeper: Keeper, stop: CancellationToken) {
         stop.run_until_cancelled(self.renew_for_ever(&keeper)).await;
     }
@@ -99,7 +100,7 @@ impl Keeping {
             let is_back = tokio::select! {
                 () = is_due => false,
                 () = self.stirred.notified() => false,
-                // Redis may have come back empty: whoever renews first is whoever was there.
+                // Redis may have come back empty: previous holders reassert their locks first.
                 () = keeper.is_back() => true,
             };
             #[cfg(test)]
@@ -119,7 +120,7 @@ impl Keeping {
         }
     }
 
-    /// Asks the tenants; gives what is to be renewed.
+    /// Queries the tenants; returns the locks to renew.
     fn ask(&self, keeper: &Keeper, mut agenda: Vec<Item>, now: Instant) -> Vec<Item> {
         agenda.retain(|item| {
             let lives = item.tenant.lives(now);
@@ -138,13 +139,13 @@ impl Keeping {
 
     fn give_back(&self, keeper: &Keeper, item: &Item) {
         if self.leave(item.id) {
-            // It may be held still as Redis sees it.
+            // Redis may still store the key.
             keeper.release_soon(&item.held.name, &item.held.value, Duration::ZERO);
         }
     }
 
-    /// Shortest leases first, alike ones together in one call, nearest deadline first among them.
-    /// False if nothing came of it, or not of all.
+    /// Sorts by lease, then by deadline: equal leases share one call. False if the round failed for
+    /// any lock.
     async fn round(&self, keeper: &Keeper, mut round: Vec<Item>, now: Instant) -> bool {
         round.sort_by_key(|item| (item.rhythm.ttl, item.trusted_until));
         let due = round.iter().filter_map(|item| item.renew_at).min();
@@ -152,18 +153,19 @@ impl Keeping {
         metrics::histogram!("galley_renewal_lag_seconds").record(lag);
         let held: Vec<_> = round.iter().map(|item| (&*item.held, item.rhythm.ttl)).collect();
         let keeps: Vec<_> = round.iter().map(|item| item.keeps_grant).collect();
-        // What a short lease cannot wait for may be in good time for the others.
+        // The time budget follows the longest lease: a reply too late for a short lease may be in
+        // time for the others.
         let longest = round.iter().filter_map(|item| item.rhythm.renew_every).max();
         let budget = longest.unwrap_or(ROUND_MIN).max(ROUND_MIN);
-        // One Redis of several that does not answer is given up before the time of all is.
+        // The round gives up one of several Redis nodes without a reply before its own budget ends.
         match timeout(budget, renew(keeper, &held, Some(&keeps), budget * 3 / 4)).await {
             Ok(Ok(answer)) => {
                 return self.apply(&round, &answer.verdicts, answer.sent_at);
             }
-            // Redis may or may not have renewed these. Their old deadlines stay in force.
+            // Redis may or may not have renewed these locks. Their old deadlines stay in force.
             Ok(Err(error)) => tracing::warn!(%error, locks = round.len(), "renewal failed"),
             Err(_elapsed) => {
-                tracing::warn!(locks = round.len(), "a renewal round ran out of time");
+                tracing::warn!(locks = round.len(), "a renewal round timed out");
             }
         }
         let now = Instant::now();
@@ -176,7 +178,7 @@ impl Keeping {
         false
     }
 
-    /// Enters the verdicts, then tells the tenants. False if some are not known.
+    /// Records the verdicts, then notifies the tenants. False if some verdicts are unknown.
     fn apply(&self, round: &[Item], verdicts: &[Verdict], sent_at: Instant) -> bool {
         let (now, mut lost, mut is_whole) = (Instant::now(), Vec::new(), true);
         let parts = round.chunks(VERDICTS_AT_ONCE).zip(verdicts.chunks(VERDICTS_AT_ONCE));
@@ -194,11 +196,11 @@ impl Keeping {
         if is_mass {
             metrics::counter!("galley_renewal_mass_losses_total").increment(1);
             let (lost, of) = (lost.len(), round.len());
-            tracing::error!(lost, of, "most locks of a round were lost at once: look at Redis");
+            tracing::error!(lost, of, "a renewal round lost most of its locks: check Redis");
         }
         for (item, _tenancy) in lost {
             if !is_mass {
-                tracing::warn!(lock = %item.held.name, "a lock was lost to somebody else");
+                tracing::warn!(lock = %item.held.name, "a lock was lost to another holder");
             }
             item.tenant.lost(Loss::Taken);
         }
@@ -210,8 +212,8 @@ impl Keeping {
     }
 }
 
-/// Renews all of `held` in one pipeline, and measures that. One Redis of several is waited for no
-/// longer than `patience`.
+/// Renews all of `held` in one pipeline, and records its duration. It waits at most `patience` for
+/// each of several Redis nodes.
 pub(in crate::locks) async fn renew(
     keeper: &Keeper,
     held: &[(&Held, Duration)],

@@ -1,4 +1,4 @@
-//! What the renewal actor does is counted here, where its inside can be seen. Time is paused.
+//! Counts the operations of the renewal actor, which only a unit test can read. Time is paused.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -19,7 +19,7 @@ const MANY: usize = 20_000;
 const LEASE: Duration = Duration::from_secs(12);
 const EVERY: Duration = Duration::from_secs(4);
 
-/// Lives, and counts what it is told.
+/// Always renewable; counts its notifications.
 #[derive(Debug, Default)]
 struct Lodger {
     renewed: AtomicUsize,
@@ -40,7 +40,7 @@ impl Tenant for Lodger {
     }
 }
 
-/// The actor at its work, and one tenant of everything.
+/// The renewal actor, and one tenant of all locks.
 struct World {
     keeper: Keeper,
     keeping: Arc<Keeping>,
@@ -63,7 +63,7 @@ impl World {
         Self { _stop: stop.drop_guard(), ..world }
     }
 
-    /// A lock of its own, claimed now.
+    /// A new lock, claimed now.
     async fn held(&self, number: usize) -> Held {
         let user = User { id: UserId::generate(), name: String::new() };
         let claim = Claim {
@@ -97,23 +97,23 @@ impl World {
 }
 
 #[tokio::test(start_paused = true)]
-async fn twenty_thousand_that_come_at_once_wake_the_actor_once_and_are_not_walked_over() {
+async fn twenty_thousand_simultaneous_locks_wake_the_actor_once_without_a_scan() {
     let world = World::at_work().await;
     for number in 0..MANY {
         world.kept(number, EVERY).await;
-        // The actor is let run after each.
+        // The actor runs after each registration.
         yield_now().await;
     }
     assert_eq!((world.wakes(), world.looked_at()), (1, 0));
     advance(EVERY).await;
     yield_now().await;
     assert_eq!(world.lodger.renewed.load(Ordering::Relaxed), MANY);
-    // Woken once for all. What is due is looked at twice: how far the round goes, and what joins.
+    // One wake-up for all. The actor reads each due entry twice: for the horizon and for the round.
     assert_eq!((world.wakes(), world.looked_at()), (2, 2 * MANY));
 }
 
 #[tokio::test(start_paused = true)]
-async fn twenty_thousand_that_come_and_go_for_a_while_cost_what_their_rounds_cost() {
+async fn twenty_thousand_changing_locks_cost_only_their_renewal_rounds() {
     let world = World::at_work().await;
     let mut ids = Vec::new();
     for number in 0..MANY {
@@ -124,7 +124,8 @@ async fn twenty_thousand_that_come_and_go_for_a_while_cost_what_their_rounds_cos
         advance(Duration::from_millis(1)).await;
         yield_now().await;
     }
-    // Twenty seconds in which whoever was first may have left again, and some wakes are in vain.
+    // Twenty seconds. The first due lock may have left meanwhile, so some wake-ups find nothing
+    // due.
     let rounds = MANY / 1_000 / 4;
     assert!(world.wakes() <= MANY / 100, "{} wakes", world.wakes());
     let renewed = world.lodger.renewed.load(Ordering::Relaxed);
@@ -133,14 +134,14 @@ async fn twenty_thousand_that_come_and_go_for_a_while_cost_what_their_rounds_cos
 }
 
 #[tokio::test(start_paused = true)]
-async fn one_of_a_short_lease_makes_its_rounds_without_a_look_at_ten_thousand_others() {
+async fn a_short_lease_is_renewed_without_reading_ten_thousand_other_entries() {
     let world = World::at_work().await;
     for number in 0..10_000 {
         world.kept(number, EVERY).await;
     }
     world.kept(10_000, Duration::from_millis(100)).await;
     yield_now().await;
-    // Up to the round that takes all along.
+    // Up to the round that includes all locks.
     for _ in 0..38 {
         advance(Duration::from_millis(100)).await;
         yield_now().await;
@@ -153,7 +154,7 @@ async fn one_of_a_short_lease_makes_its_rounds_without_a_look_at_ten_thousand_ot
 }
 
 #[tokio::test(start_paused = true)]
-async fn g6_what_left_while_a_round_was_under_way_is_told_nothing_and_not_raised() {
+async fn g6_an_entry_removed_during_a_round_gets_no_verdict_and_is_not_restored() {
     let world = World::at_rest();
     let (left, stays) = (world.kept(1, EVERY).await, world.kept(2, EVERY).await);
     advance(EVERY).await;
@@ -161,11 +162,11 @@ async fn g6_what_left_while_a_round_was_under_way_is_told_nothing_and_not_raised
     let agenda = world.keeping.register().agenda(now, false);
     let round = world.keeping.ask(&world.keeper, agenda, now);
     assert_eq!(round.len(), 2);
-    // The pipeline is on its way now, and comes back.
+    // The pipeline is in flight now, and its reply arrives.
     assert!(world.keeping.leave(left));
     world.keeping.apply(&round, &[Verdict::Renewed; 2], now);
     assert_eq!(world.lodger.renewed.load(Ordering::Relaxed), 1);
-    // Once more, and the keeper has refused it as late (K4).
+    // Once more: the backend rejected the late renewal (K4).
     assert!(world.keeping.leave(stays));
     world.keeping.apply(&round, &[Verdict::Lost; 2], now);
     let told = (&world.lodger.renewed, &world.lodger.lost);
@@ -174,7 +175,7 @@ async fn g6_what_left_while_a_round_was_under_way_is_told_nothing_and_not_raised
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_there_is_no_telling_of_is_tried_again_soon_and_without_the_others() {
+async fn an_unknown_verdict_is_retried_soon_and_alone() {
     let world = World::at_rest();
     let unknown = world.kept(1, EVERY).await;
     world.kept(2, EVERY).await;
@@ -194,7 +195,7 @@ async fn what_there_is_no_telling_of_is_tried_again_soon_and_without_the_others(
 }
 
 #[tokio::test(start_paused = true)]
-async fn after_a_stall_there_is_one_round_and_no_burst() {
+async fn after_a_stall_the_actor_runs_one_round_and_no_burst() {
     let world = World::at_work().await;
     world.kept(1, EVERY).await;
     yield_now().await;
@@ -210,12 +211,12 @@ async fn after_a_stall_there_is_one_round_and_no_burst() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_was_granted_before_the_keeper_was_away_is_renewed_as_soon_as_it_is_kept() {
+async fn a_grant_from_before_a_redis_outage_is_renewed_when_registered() {
     let world = World::at_rest();
     let held = Arc::new(world.held(1).await);
     let sent_at = Instant::now();
     advance(Duration::from_secs(1)).await;
-    // It comes back while the grant is not in the register yet: its fence is being ratified.
+    // The backend comes back before the grant is registered: its fence is being ratified.
     let back_at = Instant::now();
     assert!(world.keeping.register().agenda(back_at, true).is_empty());
     advance(Duration::from_secs(1)).await;
@@ -225,7 +226,7 @@ async fn what_was_granted_before_the_keeper_was_away_is_renewed_as_soon_as_it_is
     world.keeping.enter(tenancy.clone(), sent_at).expect("not closed");
     let agenda = world.keeping.register().agenda(Instant::now(), false);
     assert_eq!(agenda.len(), 1, "at once");
-    // What is granted after that has been granted by the keeper as it is now.
+    // A later grant comes from the backend in its present state.
     let late = world.keeping.enter(tenancy, Instant::now()).expect("not closed");
     world.keeping.leave(agenda[0].id);
     assert!(world.keeping.register().agenda(Instant::now(), false).is_empty());

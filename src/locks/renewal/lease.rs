@@ -1,8 +1,8 @@
-//! Who has a lock that the renewal actor keeps alive.
+//! The holder of a lock that the renewal actor renews.
 //!
-//! The actor knows when; only the tenant knows whether. A process that renews whatever it once
-//! took keeps a lock for ever for somebody who has long gone, so before each renewal the tenant is
-//! asked if it lives.
+//! The actor knows when to renew; only the tenant knows whether. A process that renews without a
+//! query holds a lock for ever after its user has left. So the actor queries the tenant before each
+//! renewal.
 
 use std::fmt;
 use std::sync::Arc;
@@ -16,43 +16,43 @@ use crate::locks::renewal::schedule::Tenancy;
 use crate::locks::types::{Held, Loss, Verdict};
 use crate::locks::{Inner, Locks};
 
-/// Who has a lock that is kept alive. It is asked and told by the one task that renews for the
-/// whole process: whatever takes long is to be done elsewhere.
+/// The holder of a registered lock. The renewal task of the whole process calls it, so a method
+/// must not block.
 ///
-/// A round that was on its way when [`Kept`] was dropped may still tell of its verdict. A tenant
-/// knows that it has ended, and does not rise again.
+/// A round in flight when [`Kept`] is dropped may still deliver its verdict. An ended tenant
+/// ignores it.
 pub trait Tenant: fmt::Debug + Send + Sync {
-    /// Whether the lock may be renewed at `now`. Asked before each renewal, and when the time is
-    /// over for which the last one could be trusted.
+    /// Whether the actor may renew the lock at `now`. The actor queries this before each renewal,
+    /// and when the deadline of the last one passes.
     fn lives(&self, now: Instant) -> Lives;
 
-    /// It was renewed, or put back where the keeper had lost it, by what was sent at `sent_at`:
-    /// its lease is counted from there.
+    /// The actor renewed the lock, or reasserted it after the backend lost it. The request was sent
+    /// at `sent_at`: the lease starts there.
     fn renewed(&self, sent_at: Instant, verdict: Verdict);
 
-    /// It is somebody else's, or the locks were closed. It is out of the register, and nothing
-    /// more is told of it.
+    /// Another holder has the lock, or the locks were closed. The actor has removed the entry and
+    /// sends no further notification.
     fn lost(&self, loss: Loss);
 }
 
 /// Whether a lock may be renewed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lives {
-    /// Yes.
+    /// The actor renews it.
     Yes,
-    /// Not now. It is asked again soon; if nothing changes, the lock ends with its lease.
+    /// The actor skips it and queries again soon; without a change the lock expires with its lease.
     NotNow,
-    /// No more: it is taken out of the register, and released.
+    /// The actor removes the entry and releases the lock.
     NoMore,
 }
 
-/// A lock that is kept alive, from [`Locks::keep`]. Dropped, it is renewed no more from that
-/// moment; it is not released by that, which is the next thing to do.
-#[must_use = "who drops it is renewed no more"]
+/// The registration of a lock, from [`Locks::keep`]. A drop ends the renewal at once and does not
+/// release the lock; the caller releases it next.
+#[must_use = "a drop ends the renewal"]
 #[derive(Debug)]
 pub struct Kept {
     locks: Locks,
-    /// Its number in the register.
+    /// The id of its entry in the schedule.
     id: u64,
 }
 
@@ -61,8 +61,8 @@ impl Kept {
         Self { locks, id }
     }
 
-    /// Takes it out of the register. False if it was lost before, and is out of it already.
-    #[must_use = "what was lost need not be released"]
+    /// Removes the entry. False if the lock was lost, which removed it before.
+    #[must_use = "a lost lock needs no release"]
     pub fn end(self) -> bool {
         self.locks.0.keeping.leave(self.id)
     }
@@ -75,9 +75,9 @@ impl Drop for Kept {
 }
 
 impl Locks {
-    /// Has a lock kept alive that the caller claimed, with a claim sent at `sent_at`. One task
-    /// renews for all that is kept, and for all guards, in one pipeline a round; `tenant` is asked
-    /// and told. Nothing once the locks are closed.
+    /// Registers a lock for renewal that the caller claimed, with a claim sent at `sent_at`. One
+    /// task renews all registered locks and all guards, in one pipeline a round. It queries and
+    /// notifies `tenant`. None once the locks are closed.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -91,7 +91,7 @@ impl Locks {
     /// };
     /// use tokio::time::Instant;
     ///
-    /// /// A connection that holds a lock for as long as somebody is at its other end.
+    /// /// A connection that holds a lock while its client is connected.
     /// #[derive(Debug, Default)]
     /// struct Connection {
     ///     is_open: AtomicBool,
@@ -120,14 +120,14 @@ impl Locks {
     /// let Claim { name, value, owner, .. } = claim;
     /// let held = Held { name, value, owner, fence: grant.fence, since: grant.since };
     /// let kept = locks.keep(held.clone(), rhythm, grant.sent_at, connection).expect("not closed");
-    /// // Out of the register first, so that no renewal is for what is being released.
+    /// // The registration ends first, so that no renewal is in flight for a released lock.
     /// drop(kept);
     /// locks.release(&held.name, &held.value).await?;
     /// # Ok(())
     /// # })
     /// # }
     /// ```
-    #[must_use = "who drops it is renewed no more"]
+    #[must_use = "a drop ends the renewal"]
     pub fn keep(
         &self,
         held: Held,
@@ -141,34 +141,33 @@ impl Locks {
         Some(Kept::new(self.clone(), id))
     }
 
-    /// Has everything renewed now, in one round, that is kept and would be due within `ahead`. For
-    /// a caller with a clock of its own, who looks after its tenants and then asks for this: they
-    /// are in step then, and have been looked after before each renewal.
+    /// Runs one round now for all registered locks that are due within `ahead`. For a caller with
+    /// its own tick that checks its tenants first: their renewals then fall into step with those
+    /// checks.
     ///
-    /// Returns at once. Asked while a round is under way, the next one follows it.
+    /// Returns at once. During a round, the request runs the next round after it.
     pub fn renew_ahead(&self, ahead: Duration) {
         self.0.keeping.ring(Instant::now() + ahead);
     }
 
-    /// Resolves when nothing is renewed any more: the locks were closed, or dropped, or the task
-    /// has died that renews, and with it soon every lock. Whoever relies on that task has to stop
-    /// then.
+    /// Resolves when renewal has ended: the locks were closed or dropped, or the renewal task died,
+    /// after which every lock soon expires. Callers that depend on renewal must stop then.
     ///
     /// # Cancel safety
     ///
-    /// Nothing is lost: once it is so, every call says so.
+    /// Once renewal has ended, every call resolves at once.
     pub async fn stopped_renewing(&self) {
         self.0.stopped_renewing.cancelled().await;
     }
 }
 
 impl Inner {
-    /// Keeps a lock from now on. Nothing once the locks are closed.
+    /// Registers a lock for renewal. None once the locks are closed.
     pub(in crate::locks) fn keep(&self, tenancy: Tenancy, sent_at: Instant) -> Option<u64> {
         let id = self.keeping.enter(tenancy, sent_at)?;
         self.keeps.call_once(|| {
             let run = Arc::clone(&self.keeping).run(self.keeper.clone(), self.stop.clone());
-            // Dropped with the task, whether that returns or panics.
+            // Dropped with the task, on return and on panic.
             let stopped = self.stopped_renewing.clone().drop_guard();
             let run = async move {
                 let _stopped = stopped;

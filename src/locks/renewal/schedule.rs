@@ -1,12 +1,11 @@
-//! The register of what is kept alive: who, and when there is something to do about them. No IO,
-//! and no clock.
+//! The schedule of renewals: the registered locks and their due times. No IO, and no clock.
 //!
-//! Entries stand in a map, and beside it in the order in which they are due. To come, to go and to
-//! find what is due costs as many steps as a look-up, and never a walk over all.
+//! A map holds the entries, and an ordered set their due times. Inserting, removing and finding the
+//! due entries cost one look-up each, and never a scan of all.
 //!
-//! - **T1** What was taken out is not in any later agenda, and no verdict of an earlier one finds
-//!   it (G6).
-//! - **T2** Each entry stands in the order under the time that it itself gives, or not at all.
+//! - **T1** A removed entry is in no later round, and no verdict of an earlier round finds it (G6).
+//! - **T2** The ordered set holds each entry under the due time that the entry itself reports, or
+//!   not at all.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -20,19 +19,19 @@ use crate::locks::redis::server_identity::RETURN_GRACE;
 use crate::locks::renewal::lease::Tenant;
 use crate::locks::types::{Held, Verdict};
 
-/// A lock that is kept, and for whom.
+/// A registered lock and its tenant.
 #[derive(Clone, Debug)]
 pub(in crate::locks) struct Tenancy {
     pub(in crate::locks) held: Arc<Held>,
     pub(in crate::locks) rhythm: Rhythm,
-    /// Its tenant is asked then, however well it was renewed.
+    /// End of the maximum hold: the actor queries the tenant then, even after a successful renewal.
     pub(in crate::locks) ends: Option<Instant>,
-    /// Nobody else is to have it before.
+    /// End of the minimum hold: the backend grants the lock to no other claimant before.
     pub(in crate::locks) rests_until: Option<Instant>,
     pub(in crate::locks) tenant: Arc<dyn Tenant>,
 }
 
-/// Something to do.
+/// A due entry.
 #[derive(Debug)]
 pub(in crate::locks) struct Item {
     pub(in crate::locks) id: u64,
@@ -40,26 +39,27 @@ pub(in crate::locks) struct Item {
     pub(in crate::locks) rhythm: Rhythm,
     pub(in crate::locks) tenant: Arc<dyn Tenant>,
     pub(in crate::locks) trusted_until: Instant,
-    /// When it was to be renewed, if it is in this round.
+    /// When the renewal was due, if this round renews the lock.
     pub(in crate::locks) renew_at: Option<Instant>,
-    /// Whether its grant is to be kept from being forgotten by the next renewal.
+    /// Whether the next renewal extends the expiry of the grant.
     pub(in crate::locks) keeps_grant: bool,
 }
 
-/// What is kept.
+/// The registered locks, ordered by due time.
 #[derive(Debug, Default)]
 pub(in crate::locks) struct Register {
     entries: HashMap<u64, Entry>,
     order: BTreeSet<(Instant, u64)>,
     last_id: u64,
     is_closed: bool,
-    /// When the actor looks here by itself. It is not called off when what was due then is gone.
+    /// The actor's next wake-up. Removing the entry does not cancel it: a spurious wake-up is
+    /// harmless.
     armed: Option<Instant>,
-    /// Somebody asked that all be renewed now that is due before this.
+    /// A caller requested a round now of all locks that are due before this.
     rung: Option<Instant>,
-    /// When the keeper was back the last time that it had been away.
+    /// When the backend came back from its last outage.
     back_at: Option<Instant>,
-    /// Entries that were looked at to see what there is to do.
+    /// Due entries read so far.
     #[cfg(test)]
     pub(in crate::locks) looked_at: usize,
 }
@@ -67,22 +67,22 @@ pub(in crate::locks) struct Register {
 #[derive(Debug)]
 struct Entry {
     tenancy: Tenancy,
-    /// When it was given: the hours of its grant are counted from here.
+    /// When the lock was granted: the hours of its grant start here.
     began: Instant,
-    /// When the last good claim or renewal was sent.
+    /// When the last successful claim or renewal was sent.
     sent_at: Instant,
-    /// When it is renewed next, if ever.
+    /// The next renewal, if any.
     renew_at: Option<Instant>,
-    /// How long after that the next time is if nothing comes of it: its rhythm, or the pause
-    /// between attempts.
+    /// The interval to the next attempt if this renewal fails: the renewal interval, or the pause
+    /// between retries.
     again_after: Option<Duration>,
-    /// When its tenant is asked, even if nothing is to be renewed.
+    /// When the actor queries the tenant, even without a due renewal.
     look_at: Option<Instant>,
 }
 
 impl Register {
-    /// Takes one in; a number to find it by, and whether it is due before the actor looks by itself.
-    /// Nothing once all is closed.
+    /// Inserts an entry; returns its id, and whether it is due before the actor's next wake-up.
+    /// None once the schedule is closed.
     pub(in crate::locks) fn enter(
         &mut self,
         tenancy: Tenancy,
@@ -95,7 +95,8 @@ impl Register {
         let id = self.last_id;
         let mut entry = Entry::new(tenancy, sent_at);
         if self.back_at.is_some_and(|back_at| sent_at <= back_at) {
-            // The keeper may have come back without it, and all were renewed that stood here.
+            // The backend may have come back without this lock, and the round after that did not
+            // include it.
             entry.renew_at = entry.renew_at.map(|at| at.min(sent_at));
         }
         let due = entry.due();
@@ -105,7 +106,7 @@ impl Register {
         Some((id, is_early))
     }
 
-    /// Takes one out, for the caller to drop when nothing is locked any more.
+    /// Removes an entry. The caller drops it outside the mutex.
     pub(in crate::locks) fn leave(&mut self, id: u64) -> Option<Tenancy> {
         let entry = self.entries.remove(&id)?;
         if let Some(due) = entry.due() {
@@ -114,7 +115,7 @@ impl Register {
         Some(entry.tenancy)
     }
 
-    /// Takes all out, and nobody in any more.
+    /// Removes all entries, and rejects later ones.
     pub(in crate::locks) fn close(&mut self) -> Vec<Tenancy> {
         self.is_closed = true;
         self.order.clear();
@@ -125,20 +126,20 @@ impl Register {
         self.entries.is_empty()
     }
 
-    /// All that is due before `until` is to be renewed now. False if there is nothing at all.
+    /// Requests a round now of all locks due before `until`. False if the schedule is empty.
     pub(in crate::locks) fn ring(&mut self, until: Instant) -> bool {
         self.rung = (!self.is_empty()).then_some(until).max(self.rung);
         !self.is_empty()
     }
 
-    /// When there is something to do, which is when the actor is going to look.
+    /// Sets and returns the actor's next wake-up: the first due time.
     pub(in crate::locks) fn arm(&mut self) -> Option<Instant> {
         self.armed = self.order.first().map(|(due, _id)| *due);
         self.armed
     }
 
-    /// What there is to do at `now`: whose tenants to ask, and what to renew, all of which it is
-    /// when the keeper `is_back`.
+    /// The due entries at `now`: tenants to query and locks to renew; all locks if the backend
+    /// `is_back`.
     pub(in crate::locks) fn agenda(&mut self, now: Instant, is_back: bool) -> Vec<Item> {
         if is_back {
             self.back_at = Some(now);
@@ -161,10 +162,10 @@ impl Register {
         agenda
     }
 
-    /// Up to where entries join the round that is to be made now, if one is.
+    /// The end of the round, up to which entries join it; none if no lock is due.
     ///
-    /// One that is due takes along all that will be due before it is due again. So the one with the
-    /// shortest lease makes the rounds, and whatever else is kept makes none of its own.
+    /// A due lock takes along all locks that will be due before it is due again. So the lock with
+    /// the shortest lease sets the rounds, and the others cause none of their own.
     fn horizon(&mut self, now: Instant, is_back: bool) -> Option<Instant> {
         #[cfg(test)]
         {
@@ -178,9 +179,9 @@ impl Register {
         self.rung.take().max(shortest.map(|pause| now + pause)).max(all)
     }
 
-    /// What became by `now` of each item in a round that was sent at `sent_at`. Gives those that are
-    /// still here, with what was taken out: what was released while the pipeline was under way was
-    /// not lost, and is not raised (T1).
+    /// Records the verdicts, at `now`, of a round sent at `sent_at`. Returns the items that still
+    /// have an entry, with removed entries: a lock released during the pipeline is not lost, and
+    /// its verdict does not restore it (T1).
     pub(in crate::locks) fn enter_verdicts<'a>(
         &mut self,
         items: &'a [Item],
@@ -211,13 +212,13 @@ impl Register {
             entry.sent_at = entry.sent_at.max(sent_at);
             entry.again_after = entry.tenancy.rhythm.renew_every;
             entry.renew_at = entry.again_after.map(|every| sent_at + every);
-            // Its tenant may have given it up while the answer was on its way.
+            // The tenant may have ended the hold while the reply was in flight.
             entry.look_at = if was_late { Some(now) } else { Some(entry.ends()) };
         })
     }
 
-    /// It was not renewed: that is tried again after a fifth of its rhythm, and in time to come
-    /// back to a keeper that has forgotten it. False if it is not here any more.
+    /// Schedules a retry after a fifth of the renewal interval, and within half the reassert grace.
+    /// False if the entry was removed.
     pub(in crate::locks) fn put_off(&mut self, id: u64, now: Instant) -> bool {
         self.amend(id, |entry| {
             entry.again_after =
@@ -226,7 +227,7 @@ impl Register {
         })
     }
 
-    /// Its tenant was asked at `now`, and is asked once for each time that the trust ends.
+    /// Records a query of the tenant at `now`; the actor queries once for each passed deadline.
     pub(in crate::locks) fn asked(&mut self, id: u64, now: Instant) {
         self.amend(id, |entry| {
             if entry.look_at.is_some_and(|at| at <= now) {
@@ -236,13 +237,13 @@ impl Register {
         });
     }
 
-    /// When that was sent which was sent first among all that last renewed one of these.
+    /// The send time of the oldest last renewal among renewed entries.
     pub(in crate::locks) fn oldest(&self) -> Option<Instant> {
         let renewed = self.entries.values().filter(|entry| entry.renew_at.is_some());
         renewed.map(|entry| entry.sent_at).min()
     }
 
-    /// Changes an entry, and its place in the order with it (T2).
+    /// Changes an entry, and its due time in the ordered set (T2).
     fn amend(&mut self, id: u64, amend: impl FnOnce(&mut Entry)) -> bool {
         let Some(entry) = self.entries.get_mut(&id) else { return false };
         let before = entry.due();
@@ -276,13 +277,13 @@ impl Entry {
         self.tenancy.rhythm.trusted_until(self.sent_at)
     }
 
-    /// When its tenant has to be asked if it is not renewed.
+    /// When the actor queries the tenant without another renewal.
     fn ends(&self) -> Instant {
         let until = self.trusted_until();
         self.tenancy.ends.map_or(until, |ends| until.min(ends))
     }
 
-    /// Whether an hour of its grant has ended since the last good renewal.
+    /// Whether an hour of the grant has ended since the last successful renewal.
     fn keeps_grant(&self, now: Instant) -> bool {
         let hours = |at: Instant| {
             at.saturating_duration_since(self.began).as_secs() / GRANTS_KEPT_EVERY.as_secs()
@@ -300,7 +301,7 @@ impl Entry {
 }
 
 impl Tenancy {
-    /// How long nobody else may have it if it is given back at `now`.
+    /// The rest of the minimum hold, for a release at `now`.
     pub(in crate::locks) fn rest(&self, now: Instant) -> Duration {
         self.rests_until.map_or(Duration::ZERO, |until| until.saturating_duration_since(now))
     }
