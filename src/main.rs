@@ -132,7 +132,7 @@ fn token(settings: &Settings, args: &TokenArgs) -> anyhow::Result<()> {
         name: parse_name(&args.name).context("--name")?,
     };
     let ttl = parse_duration(&args.ttl).context("--ttl: a number and its unit, like 1h")?;
-    anyhow::ensure!(!ttl.is_zero(), "--ttl: a token that lives for no time is of no use");
+    anyhow::ensure!(!ttl.is_zero(), "--ttl: must be longer than 0s");
     let secret = find_or_make(&settings.auth.secret_file)?;
     let tokens = Tokens::new(secret.expose_secret().as_bytes());
     let signed = tokens.sign(&user, args.admin, ttl, chrono::Utc::now()).context("--ttl")?;
