@@ -73,6 +73,6 @@ pub enum AnchorMismatch {
     #[error("the quoted range splits a character")]
     SplitsCharacter,
     /// The text of the range is not the quote.
-    #[error("the quote is not what stands at that range")]
+    #[error("the quote differs from the text of that range")]
     OtherText,
 }

@@ -27,7 +27,7 @@ impl From<Malformed> for FrameError {
     }
 }
 
-const ENDS_EARLY: Malformed = Malformed("it ends early");
+const ENDS_EARLY: Malformed = Malformed("the bytes end early");
 
 /// Reads bytes from front to back.
 #[derive(Clone)]
@@ -58,7 +58,7 @@ impl<'a> Reader<'a> {
         loop {
             let byte = self.byte()?;
             if byte == 0 && shift != 0 {
-                return Err(Malformed("a number is longer than it needs to be"));
+                return Err(Malformed("a number is not in its shortest encoding"));
             }
             value |= u64::from(byte & 0x7f) << shift;
             if byte < 0x80 {
@@ -76,10 +76,11 @@ impl<'a> Reader<'a> {
     /// Reads a count of items of at least `size` bytes each. The remaining bytes must have room for
     /// them.
     pub(crate) fn count(&mut self, size: usize) -> Result<usize, Malformed> {
-        let count = usize::try_from(self.number()?).map_err(|_| Malformed("a count is absurd"))?;
+        let count =
+            usize::try_from(self.number()?).map_err(|_| Malformed("a count is too large"))?;
         match count.checked_mul(size) {
             Some(bytes) if bytes <= self.left() => Ok(count),
-            Some(_) | None => Err(Malformed("a count exceeds the bytes that follow")),
+            Some(_) | None => Err(Malformed("a count exceeds the remaining bytes")),
         }
     }
 
@@ -104,7 +105,7 @@ impl<'a> Reader<'a> {
 
     /// Fails if bytes remain.
     pub(crate) fn finish(self) -> Result<(), Malformed> {
-        if self.rest.is_empty() { Ok(()) } else { Err(Malformed("bytes follow its end")) }
+        if self.rest.is_empty() { Ok(()) } else { Err(Malformed("bytes remain after the end")) }
     }
 }
 

@@ -1,9 +1,9 @@
 //! The update log of a room.
 //!
 //! The log is no list of updates. An append takes an update apart: it adds the structs to those of
-//! the same client and joins the deletions with the others. So the log is always merged, a sync
-//! reply is a copy of its ends, and an append costs time in proportion to the update. The log needs
-//! no CRDT, because the validator accepts no gap (Y2).
+//! the same client and joins the deletions with the others. So the log is always merged, and an
+//! append costs time in proportion to the update. A sync reply copies the end of each client log.
+//! The log needs no CRDT, because the validator accepts no gap (Y2).
 
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, HashMap};

@@ -167,7 +167,7 @@ impl Check<'_> {
             return if neighbour.clock < clock {
                 Ok(())
             } else {
-                Err(Rejected::Malformed("a struct stands beside a later one"))
+                Err(Rejected::Malformed("a struct depends on a later one"))
             };
         }
         if self.known.clock(neighbour.client) <= neighbour.clock {
@@ -187,7 +187,7 @@ impl Check<'_> {
         if is_open || !SERVER_IDS.contains(&section.client) {
             Ok(())
         } else {
-            Err(Rejected::Forbidden("be written in the server's name"))
+            Err(Rejected::Forbidden("write under a client id of servers"))
         }
     }
 
@@ -207,7 +207,7 @@ impl Check<'_> {
         if dependency_order::can_be_ordered(&needs, self.sections.all.len()) {
             Ok(())
         } else {
-            Err(Rejected::Malformed("structs wait for each other"))
+            Err(Rejected::Malformed("the dependencies of structs form a cycle"))
         }
     }
 
@@ -260,7 +260,7 @@ struct Sections {
 impl Sections {
     fn begin(&mut self, client: u64, known: u32) -> Result<Section, Rejected> {
         if self.find(client).is_some() {
-            return Err(Rejected::Malformed("a client stands in it twice"));
+            return Err(Rejected::Malformed("a client occurs twice"));
         }
         let section = Section { client, known, end: known };
         self.all.push(section);

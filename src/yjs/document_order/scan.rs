@@ -60,7 +60,7 @@ impl Order {
             clock = found.end().ok_or(Rejected::Malformed("a clock is out of range"))?;
         }
         let client = self.client_mut(own).filter(|client| client.end == 0);
-        client.ok_or(Rejected::Malformed("a client stands in it twice"))?.end = clock;
+        client.ok_or(Rejected::Malformed("a client occurs twice"))?.end = clock;
         Ok(())
     }
 
