@@ -127,9 +127,9 @@ pub const DIFF_PATIENCE: Duration = Duration::from_millis(400);
 pub const RESTORE_PLACES_MAX: usize = 1_000;
 /// Timeout of a liveness probe.
 pub const KNOCK_PATIENCE: Duration = Duration::from_secs(1);
-/// How long a new holder's session waits until the server of the previous session has committed its
-/// pending edits. A slow disk needs less. If the database is unavailable, the claim fails instead of
-/// blocking the claimant.
+/// How long a server waits for the flush of a session's pending edits before it releases the seat or
+/// ratifies its next grant. A slow disk needs less. If the edits are on the claimant's own server, the
+/// claim fails after this, because storage is unavailable.
 pub const SETTLE_PATIENCE: Duration = Duration::from_secs(2);
 /// How long the reply to a committed change of a review waits for the review's anchor. The queue of
 /// the user's other texts has no bound in time; a text at its limit takes two seconds.
