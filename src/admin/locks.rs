@@ -246,7 +246,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_cursor_survives_the_trip_through_text_and_nothing_else_is_one() {
+    fn a_lock_cursor_round_trips_through_text_and_other_text_is_rejected() {
         let name = LockName::named("export:doc_1");
         let cursor =
             LockCursor { class: "export".to_owned(), since: 42, key: name.key().to_owned() };

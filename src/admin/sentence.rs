@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn a_held_seat_says_who_was_heard_when_and_how_long_it_is_kept() {
+    fn a_held_seats_sentence_names_user_last_heartbeat_and_lease() {
         let terms = SeatTerms::default();
         assert_eq!(
             why(&held(), &terms),
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn each_state_has_its_reason_and_a_silent_server_is_named() {
+    fn each_state_has_its_sentence_and_a_silent_server_is_named() {
         let terms = SeatTerms::default();
         let in_state = |state| {
             let mut details = held();

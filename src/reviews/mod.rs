@@ -50,7 +50,7 @@ pub enum ReviewError {
     #[error("only the author of a review may change it")]
     NotAuthor,
     /// The text at the anchor differs from the quote.
-    #[error("the text at this place is not the quote; read it again and retry")]
+    #[error("the text at the anchor differs from the quote; read it again and retry")]
     AnchorMismatch,
     /// The text no longer contains the quote.
     #[error("the quoted text is no longer there; edit the text by hand or reject the suggestion")]

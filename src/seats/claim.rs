@@ -50,7 +50,7 @@ const CLAIM_TRIES: usize = 4;
 pub struct Ask {
     /// The user.
     pub user: User,
-    /// The time at which the host signed the token that carries the name.
+    /// The signing time of the token that carries the name.
     pub issued_at: DateTime<Utc>,
     /// The share link.
     pub link: ShareLinkId,
@@ -94,7 +94,7 @@ impl Sessions {
     ///
     /// # Cancel safety
     ///
-    /// None: await it to its end. `ask.gone` ends a wait.
+    /// Not cancel safe: await it to its end. `ask.gone` ends a wait.
     ///
     /// # Errors
     ///

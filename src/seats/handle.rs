@@ -175,7 +175,7 @@ impl Drop for Seated {
         if self.has_left || Handle::try_current().is_err() {
             return;
         }
-        tracing::error!(seat = %self.holding.sitter.seat, "a socket's task ended without leaving");
+        tracing::error!(seat = %self.holding.sitter.seat, "a socket task ended without the end of its session");
         self.room.hang_up(&self.holding);
         self.holding.outbox().close(Close::Left);
         self.holding.went_away();

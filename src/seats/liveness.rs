@@ -72,7 +72,7 @@ impl Sessions {
     }
 
     /// Notifies the server of `former` that the session `holding` replaces it. For a seat that may
-    /// edit the text, waits until that server has flushed the edits: once the new fence is
+    /// edit the text, waits until that server has flushed the edits. Once the new fence is
     /// ratified, the database rejects every write under the old one.
     ///
     /// The wait ends when the other server does not answer, or after [`SETTLE_PATIENCE`]. The cost:

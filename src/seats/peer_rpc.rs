@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn g13_open_questions_are_bounded() {
+    fn g13_open_requests_to_other_servers_are_bounded() {
         let questions = Arc::new(Questions::default());
         let ask = |_| questions.knock(NodeId::generate(), SessionId::generate());
         let open: Vec<_> = (0..QUESTIONS_MAX).map(ask).collect();

@@ -147,7 +147,7 @@ mod tests {
     use crate::yjs::text::Text;
 
     #[test]
-    fn a_pasted_text_stands_in_the_document_as_it_was_but_for_its_line_breaks() {
+    fn a_created_document_stores_its_text_with_line_feeds() {
         let (update, characters) = first_update("지원동기\r\n👩‍👩‍👧 e\u{301}");
         let text = Text::build(&update).expect("a document");
         assert_eq!(text.content(), "지원동기\n👩‍👩‍👧 e\u{301}");

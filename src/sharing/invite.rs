@@ -82,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_invite_is_the_same_on_every_server_and_another_for_every_link() {
+    fn an_invite_is_equal_on_every_server_and_different_for_each_link() {
         let link = ShareLinkId::generate();
         let (here, there) = (Invites::new(b"one secret"), Invites::new(b"one secret"));
         assert_eq!(here.of(link), there.of(link));

@@ -68,7 +68,7 @@ pub enum SharingError {
     #[error("the writer of a document cannot review it")]
     AlreadyWriter,
     /// Another user is the reviewer.
-    #[error("somebody else is the reviewer")]
+    #[error("another user is the reviewer")]
     ReviewerExists,
     /// The title is invalid.
     #[error(transparent)]

@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn g16_a_creation_waits_for_its_turn_and_not_for_ever() {
+    async fn g16_a_creation_waits_for_its_turn_with_a_timeout() {
         let turns = Turns::new(true);
         let first = turns.next(&user("kim"), address(1)).await.expect("the first turn");
         let late = turns.next(&user("lee"), address(2)).await;

@@ -176,7 +176,7 @@ fn done<T>(guarded: Guarded<T>) -> Result<T, VersionError> {
         Guarded::NotFound => Err(VersionError::NotFound("document")),
         Guarded::Stale | Guarded::VersionMismatch { .. } => Err(VersionError::Contended),
         Guarded::Full => {
-            let error = StorageError::Refused("a restored version was not kept".to_owned());
+            let error = StorageError::Refused("a restored version was not stored".to_owned());
             Err(error.into())
         }
     }

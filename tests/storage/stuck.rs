@@ -1,5 +1,5 @@
-//! Locked rows, rows that do not parse, and a database that was set back: which edits of a group
-//! are stored, and which are rejected (G16, DESIGN §8).
+//! Groups with locked rows, with rows that do not parse, and on a database that was set back. The
+//! tests show which edits storage commits and which it rejects (G16, DESIGN §8).
 
 use galley::domain::fence::Fence;
 use galley::domain::ids::{DocumentId, ShareLinkId};
