@@ -20,7 +20,7 @@ use crate::yjs::protocol::{self, ClientFrame};
 /// How a socket ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
-    /// The server sent or received a close: the seat is released at once.
+    /// The server sent or received a close and releases the seat at once.
     Closed,
     /// The connection broke: the seat stays reserved for the resume grace.
     Broken,
@@ -160,7 +160,7 @@ impl Seated {
         self.room.hang_up(&self.holding);
         let (sessions, holding) = (self.sessions.clone(), Arc::clone(&self.holding));
         let room = Arc::clone(&self.room);
-        // The rest may wait for storage and locks. The limiters are dropped before that wait.
+        // The rest may wait for storage and locks. The session drops its limiters before that wait.
         drop(self);
         if ending == Ending::Broken && holding.went_away() {
             return keep_warm_later(sessions, holding, room);
@@ -175,7 +175,7 @@ impl Drop for Seated {
         if self.has_left || Handle::try_current().is_err() {
             return;
         }
-        tracing::error!(seat = %self.holding.sitter.seat, "a socket task ended without the end of its session");
+        tracing::error!(seat = %self.holding.sitter.seat, "a socket task ended and left its session open");
         self.room.hang_up(&self.holding);
         self.holding.outbox().close(Close::Left);
         self.holding.went_away();

@@ -71,7 +71,7 @@ fn g12_fuzzed_updates_break_no_replica() {
 }
 
 #[test]
-fn g12_fuzzed_state_vectors_get_a_bounded_reply() {
+fn g12_fuzzed_state_vectors_get_a_correct_reply_or_are_rejected() {
     let (log, whole, inputs) = seeds::vectors();
     let client = document(1);
     apply(&client, &whole);

@@ -18,7 +18,7 @@ crate::on_both_engines! {
     versions:
     a_version_reads_back_unchanged_after_a_merge_of_the_log
     versions_are_listed_newest_first_in_pages
-    d8_no_version_of_equal_text_an_older_point_or_an_unstored_number
+    d8_equal_text_an_older_point_or_an_unstored_number_makes_no_version
     d8_of_concurrent_stores_of_one_point_one_succeeds
     g13_versions_are_bounded_and_named_ones_stay
     old_versions_thin_out_and_shared_texts_stay
@@ -100,7 +100,9 @@ pub(crate) async fn versions_are_listed_newest_first_in_pages(desk: Desk) {
     assert_eq!(numbers(3, Some(1)).await, Vec::<i64>::new());
 }
 
-pub(crate) async fn d8_no_version_of_equal_text_an_older_point_or_an_unstored_number(desk: Desk) {
+pub(crate) async fn d8_equal_text_an_older_point_or_an_unstored_number_makes_no_version(
+    desk: Desk,
+) {
     let document = written(&desk, 4).await;
     stored(&desk.storage, pause(document, 2, "two")).await;
     let storage = &desk.storage;
