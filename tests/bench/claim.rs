@@ -1,25 +1,25 @@
-//! What a claim and its release cost: how many of both a second, with 1, 64 and 1,024 tasks that
-//! each have a lock of their own, which they claim and give back again and again.
+//! The cost of a claim and its release: pairs a second with 1, 64 and 1,024 tasks. Each task claims
+//! and releases its own lock in a loop.
 //!
 //! - `claim`: [`Locks::claim`] and [`Locks::release`] in a private Redis on this machine.
-//! - `guard`: the same with a [`Guard`]: [`Locks::try_lock`] and its release, kept alive.
+//! - `guard`: the same with a [`Guard`]: [`Locks::try_lock`] and its release, with renewal.
 //! - `redis-benchmark`: Redis's own tool with the same two scripts on the same kinds of names, a
-//!   connection for each task. It does one script at a time: first claims of locks that nobody
-//!   holds, then releases of locks that are held; a pair takes the time of one of each.
+//!   connection for each task. It runs one script at a time: first claims of free locks, then
+//!   releases of held locks; a pair takes the time of one of each.
 //! - `rslock`: the crate, `lock` and `unlock`: a `SET NX` and a script that compares and deletes,
-//!   on one connection of the same client library. No fence, no owner, no line.
+//!   on one connection of the same client library. No fence, no owner, no queue.
 //! - `redlock`: npm's, on node and ioredis: the same as two scripts.
 //! - `memory`: claim and release inside the process.
 //!
-//! All of them but `memory` use the one Redis, which is emptied between them. They take turns, and
-//! a ratio is the median of the ratios of single rounds. `redlock` wants its packages, which are
-//! locked in `peers/`; without them it is left out, and said so:
+//! All contenders but `memory` use one Redis, which the benchmark empties between them. They take
+//! turns, and a ratio is the median of the ratios of single rounds. `redlock` needs its packages,
+//! which `peers/` pins; without them the benchmark skips it and prints a line:
 //!
 //! ```text
 //! (cd tests/bench/peers && npm ci); cargo bench --bench claim
 //! ```
 //!
-//! Names of contenders after a `--` leave the others out.
+//! Names of contenders after a `--` select these only.
 //!
 //! [`Guard`]: galley::locks::Guard
 
@@ -52,10 +52,10 @@ use crate::server::Server;
 
 /// Rounds of each contender.
 const ROUNDS: usize = 9;
-/// Tasks, and the pairs that all of them together do in a round.
+/// Tasks, and the pairs of all tasks together in a round.
 const SIZES: [(usize, usize); 3] = [(1, 1_000), (64, 6_400), (1_024, 8_192)];
 
-/// Pairs a second: of one contender, by round.
+/// Pairs a second of one contender, by round.
 type Rates = Vec<f64>;
 
 fn main() {
@@ -88,7 +88,7 @@ async fn rounds(
         for (contender, rates) in contenders.iter_mut().zip(&mut rates) {
             let _: String = server.run("FLUSHDB SYNC").await;
             let rate = contender.run(tasks, pairs).await;
-            // The first is for getting warm.
+            // The first round warms up.
             if 0 < round {
                 rates.push(rate);
             }
@@ -97,7 +97,7 @@ async fn rounds(
     rates
 }
 
-/// The first contender is who the others are compared with.
+/// The other contenders are compared with the first.
 fn compare(table: &mut Table, tasks: usize, contenders: &[Contender], rates: &[Rates]) {
     let ours = &rates[0];
     for (contender, theirs) in contenders.iter().zip(rates).skip(1) {

@@ -1,13 +1,13 @@
-//! What documents cost when there are many of them, or when one is large.
+//! The cost of many documents, and of large ones.
 //!
-//! - `idle`: the memory that a connection takes while nobody does anything ([`idle`]).
-//! - `storm`: two thousand who connect at once ([`storm`]).
-//! - `open`: until a document of a megabyte is there ([`open`]).
+//! - `idle`: the memory of an idle connection ([`idle`]).
+//! - `storm`: two thousand clients that connect at once ([`storm`]).
+//! - `open`: the time to open a document of a megabyte ([`open`]).
 //! - `replay`: a real editing trace, edit by edit ([`replay`]).
 //!
-//! The first, the second and the last are also done to a relay that copies bytes and does nothing
-//! else ([`copy`]), in the same run. Everything is stored durably by Galley, on this disk; it has its
-//! defaults but for the limits on how often one may ask.
+//! The first, the second and the last also run against a relay that only copies bytes ([`copy`]),
+//! in the same run. Galley stores everything durably on this disk. It has its default settings
+//! except for the rate limits.
 //!
 //! ```text
 //! cargo bench --bench documents            # all of them
@@ -64,7 +64,7 @@ use tokio::runtime::Runtime;
 
 use crate::measure::Table;
 
-/// Sockets that both ends of two thousand connections need, and some.
+/// Sockets for both ends of two thousand connections, with a margin.
 const FILES: &str = "8192";
 
 fn main() {
@@ -95,7 +95,8 @@ fn main() {
     table.print();
 }
 
-/// For this process and those it starts. Where that is not allowed, connecting fails and says so.
+/// Raises the limit for this process and its children. Where that is not permitted, connecting
+/// fails with a message.
 fn raise_the_limit_of_files() {
     let (id, files) = (std::process::id().to_string(), format!("--nofile={FILES}:"));
     let raised = Command::new("prlimit").args(["--pid", &id, &files]).status();

@@ -1,17 +1,16 @@
-//! How long it takes from a release until the next in the line has the lock, and what Redis is asked
-//! for it.
+//! The time from a release until the next waiter has the lock, and the Redis commands for it.
 //!
 //! - `guard`: [`Guard::release`] in one [`Locks`], until a task that waits in [`Locks::lock`] of
 //!   another, as on another server, has its guard.
 //! - `publish`: the limit. A bare `PUBLISH` on a connection, until a task that waits for it has the
-//!   message from another one: the same client library, the same number of tasks.
-//! - `look`: as `guard`, but by [`Waiting::granted`], which looks before it believes; seats do so.
-//! - `polling`: as `guard`, but the other one tries every 50 ms.
+//!   message from another connection: the same client library, the same number of tasks.
+//! - `look`: as `guard`, but by [`Waiting::granted`], which polls before it accepts; seats use it.
+//! - `polling`: as `guard`, but the waiter tries every 50 ms.
 //!
-//! The Redis is a private one on this machine. They take turns, and a ratio is the median of the
-//! ratios of single rounds. Then 100 tasks wait for one lock, and each gives it back when it has
-//! it: what was asked of Redis meanwhile is divided by the hand-overs. A message is counted too,
-//! although nobody sends it but a script.
+//! Redis is a private process on this machine. The contenders take turns, and a ratio is the median
+//! of the ratios of single rounds. Then 100 tasks wait for one lock, and each releases it as soon
+//! as it has it: the commands of Redis in that time are divided by the hand-overs. A published
+//! message counts too, although only a script sends it.
 //!
 //! ```text
 //! cargo bench --bench handover
@@ -52,11 +51,11 @@ use crate::people::{apart, claim, lee, seat, seated, until};
 use crate::server::Server;
 
 const ROUNDS: usize = 600;
-/// Each takes some 25 ms.
+/// Each round takes some 25 ms.
 const POLLING_ROUNDS: usize = 100;
 const POLLED_EVERY: Duration = Duration::from_millis(50);
-/// Who wait for one lock, and how often that is counted: a waiter that happens to look for itself
-/// meanwhile is no part of a hand-over.
+/// Waiters of one lock, and the number of counts: a waiter's own poll in that time is not part of a
+/// hand-over.
 const WAITERS: usize = 100;
 const COUNTS: usize = 5;
 const LEASE: Duration = Duration::from_secs(12);
@@ -78,7 +77,7 @@ fn main() {
         let (mut guard, mut publish, mut look) = (Vec::new(), Vec::new(), Vec::new());
         for round in 0..ROUNDS + 20 {
             let times = (bench.guard().await, bench.publish().await, bench.look().await);
-            // The first are for getting warm.
+            // The first rounds warm up.
             if 20 <= round {
                 guard.push(times.0);
                 publish.push(times.1);
@@ -126,7 +125,7 @@ impl Bench {
         let (one, other) = (connect().await, connect().await);
         let (sender, hears) = unbounded_channel();
         let config = AsyncConnectionConfig::new().set_push_sender(sender);
-        // As Galley's: told of messages by RESP3.
+        // Like Galley's: RESP3 pushes the messages.
         let client = redis::Client::open(format!("{}/?protocol=resp3", server.url()));
         let client = client.expect("a good address");
         let listens = client.get_multiplexed_async_connection_with_config(&config).await;
@@ -137,7 +136,7 @@ impl Bench {
         Self { one, other, name, publishes, hears, _listens: listens, server }
     }
 
-    /// Lets the lock be taken here, and waited for there; gives the guard when it is so.
+    /// Acquires the lock here and waits for it there; returns the guard when both are done.
     async fn hold(&self) -> Guard {
         let guard = self.one.try_lock(&self.name, &wish()).await;
         guard.expect("a free lock")
@@ -173,7 +172,7 @@ impl Bench {
         let mut publish = redis::cmd("PUBLISH");
         publish.arg("bench").arg("1763703000000000 1763703000000000 acq_0123456789abcdef");
         let mut publishes = self.publishes.clone();
-        // Its own task, as the waiter is.
+        // In its own task, like the waiter.
         let mut hears = std::mem::replace(&mut self.hears, unbounded_channel().1);
         let waits = apart(async move {
             while hears.recv().await.is_some_and(|push| push.kind != PushKind::Message) {}
@@ -219,7 +218,7 @@ impl Bench {
             }
             (Instant::now(), tried.expect("the lock"))
         });
-        // Anywhere between two ticks.
+        // At a random time between two ticks.
         let random = f64::from(getrandom::u32().expect("randomness")) / f64::from(u32::MAX);
         sleep(POLLED_EVERY.mul_f64(1.0 + random)).await;
         let began = Instant::now();
@@ -229,7 +228,7 @@ impl Bench {
         micros(at - began)
     }
 
-    /// Commands a hand-over while many wait.
+    /// Commands for each hand-over while many wait.
     async fn commands(&mut self) -> f64 {
         let held = self.hold().await;
         let mut waits = JoinSet::new();
@@ -248,7 +247,7 @@ impl Bench {
         for command in ["evalsha", "publish", "script|load", "eval"] {
             commands += self.server.calls(command).await;
         }
-        // The last one gives it to nobody.
+        // The last release hands it over to no waiter.
         (commands - 1) as f64 / WAITERS as f64
     }
 }

@@ -1,15 +1,16 @@
-//! What one user's attack does to everybody else's work.
+//! The effect of one user's attack on the work of others.
 //!
-//! Each attack of [`attacks`] runs for a minute against a server of its own with default settings,
-//! SQLite and locks in memory. Beside it an honest pair works: the writer types five keys a second, and
-//! each second one REST call reads the text and one creates a review ([`honest`]). Attackers connect
-//! from 127.0.0.2 and the honest pair from 127.0.0.1, so bounds by address can tell them apart.
+//! Each attack of [`attacks`] runs for a minute against its own server with default settings,
+//! SQLite and locks in memory. Beside it an honest pair works: the writer types five keys a second,
+//! and each second one REST call reads the text and one creates a review ([`honest`]). Attackers
+//! connect from 127.0.0.2 and the honest pair from 127.0.0.1, so limits by address can distinguish
+//! them.
 //!
-//! A row shows what the pair saw: the time from a key to the other editor (relay), from a key to the
-//! `document.saved` that covers it (saved), and of a REST call; and the most memory of the server.
-//! Attackers, pair and server share the machine, so times are upper bounds. The row *nothing* is the
-//! same pair alone: the machine's own share. Attackers have a runtime of their own: the pair's tasks do
-//! not wait behind the attackers' tasks, which encode megabytes.
+//! A row shows the pair's times: from a key to the other editor (relay), from a key to the
+//! `document.saved` that covers it (saved), and of a REST call; and the peak memory of the server.
+//! Attackers, pair and server share the machine, so times are upper bounds. The row *nothing* is
+//! the same pair without an attack: the machine's own share. Attackers run on a separate runtime:
+//! the pair's tasks do not wait behind the attackers' tasks, which encode megabytes.
 //!
 //! ```text
 //! cargo bench --bench hostile                          # all attacks, a minute each
@@ -17,7 +18,7 @@
 //! GALLEY_BIN=path/to/galley cargo bench --bench hostile    # another version of the server
 //! ```
 //!
-//! All traffic stays on loopback; each attack is bounded in time and in connections.
+//! All traffic stays on loopback; each attack has bounds on time and connections.
 
 #![allow(
     clippy::panic,
@@ -65,7 +66,7 @@ use crate::attacks::{ATTACKS, Attack};
 use crate::honest::Seen;
 use crate::process::Server;
 
-/// How long an attack runs unless `--seconds` says otherwise.
+/// The length of an attack without `--seconds`.
 const SECONDS: u64 = 60;
 
 fn main() {
@@ -83,7 +84,7 @@ fn main() {
     attackers.shutdown_background();
 }
 
-/// The length of an attack, and the attacks that are asked for (none: all).
+/// The length of an attack, and the selected attacks (none: all).
 fn parse(arguments: &[String]) -> (u64, Vec<&str>) {
     let (mut seconds, mut names) = (SECONDS, Vec::new());
     let mut rest = arguments.iter();

@@ -1,14 +1,14 @@
-//! What it costs to ask whether somebody holds a seat, against the least that could answer.
+//! The cost of checking whether a session holds a seat, against the least possible check.
 //!
-//! - `registry`: [`Registry::holds`], the real function: seat to session, session to person,
-//!   deadline and fence, in maps that other threads change meanwhile.
-//! - `with_clock`: the same with the clock read first, as everybody who asks has to.
-//! - `hash_map`: the limit. One look-up in a `HashMap` from seat to person and fence, by the same
-//!   hash: no session, no deadline, nobody else.
+//! - `registry`: [`Registry::holds`], the real function: seat to session, session to user, deadline
+//!   and fence, in maps that other threads change meanwhile.
+//! - `with_clock`: the same after a read of the clock, as every caller needs.
+//! - `hash_map`: the limit. One look-up in a `HashMap` from seat to user and fence, with the same
+//!   hash: no session, no deadline, no concurrency.
 //!
-//! Each with 1, 1,000 and 100,000 seats taken by as many people, asked about in an order that
-//! jumps, so that at 100,000 the answer is seldom in the processor's cache. After criterion's own
-//! figures the three are run in turn and their medians are printed:
+//! Each with 1, 1,000 and 100,000 seats held by as many users. The order of the checks jumps, so
+//! that at 100,000 the entry is seldom in the processor's cache. After criterion's own figures the
+//! three run in turn, and the benchmark prints their medians:
 //!
 //! ```text
 //! cargo bench --bench ownership
@@ -37,13 +37,13 @@ use galley::sessions::registry::Registry;
 use galley::sessions::session::{Holding, Sitter};
 use tokio::time::Instant;
 
-/// Rounds of each kind for the medians, and questions of a round.
+/// Rounds of each kind for the medians, and checks of a round.
 const ROUNDS: usize = 201;
 const QUESTIONS: usize = 10_000;
-/// Seats from one question to the next; it has no divisor in common with their numbers.
+/// Seats from one check to the next; it has no common divisor with their numbers.
 const JUMP: usize = 7_919;
 
-/// Everybody in their seats, in both kinds of books.
+/// All held seats, in both structures.
 struct House {
     registry: Registry,
     hash_map: HashMap<Seat, (UserId, Fence)>,
@@ -71,7 +71,7 @@ impl House {
         Self { registry, hash_map, people, next: 0 }
     }
 
-    /// Whom to ask about now.
+    /// The seat of the next check.
     fn next(&mut self) -> usize {
         self.next = (self.next + JUMP) % self.people.len();
         self.next
@@ -151,7 +151,7 @@ fn timed(mut ask: impl FnMut() -> Option<Fence>) -> Duration {
     began.elapsed()
 }
 
-/// Of one question, in nanoseconds.
+/// The time of one check in nanoseconds.
 fn median(mut times: Vec<Duration>) -> f64 {
     times.sort_unstable();
     times[times.len() / 2].as_secs_f64() * 1_000_000_000.0 / QUESTIONS as f64

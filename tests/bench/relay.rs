@@ -1,26 +1,25 @@
-//! What it costs to have Galley between two people, against a relay that only copies bytes.
+//! The cost of Galley between two clients, against a relay that only copies bytes.
 //!
-//! - `galley`: the real server, a process of its own, with its defaults (SQLite on this disk, locks
-//!   in memory) but for the limits on how often one may ask. Each keystroke is checked, relayed
-//!   and committed to the database.
-//! - `copy`: the limit. A process of its own too, which knows nobody, reads nothing and stores
-//!   nothing ([`copy`]).
+//! - `galley`: the real server in a separate process, with its defaults (SQLite on this disk, locks
+//!   in memory) except for the rate limits. It validates, relays and commits each keystroke.
+//! - `copy`: the limit, also in a separate process: it authenticates no client, decodes nothing and
+//!   stores nothing ([`copy`]).
 //!
-//! Both stand between the same clients ([`pair`]), which are this process: a writer sends the
-//! update of one Hangul syllable, the reviewer waits for exactly those bytes. Measured are the time
-//! from before it is sent until it is there, and what processor time the relay's process took for
-//! a keystroke, what it does after the reviewer has it included. They take turns, and a ratio is
-//! the median of the ratios of single turns.
+//! Both serve the same clients ([`pair`]), which are this process: a writer sends the update of one
+//! Hangul syllable, and the reviewer waits for exactly those bytes. The benchmark measures the time
+//! from the send until the arrival, and the processor time of the relay's process for a keystroke,
+//! including its work after the arrival. The contenders take turns, and a ratio is the median of
+//! the ratios of single turns.
 //!
-//! - `alone`: one pair, the next keystroke as soon as the last has arrived.
+//! - `alone`: one pair; the writer sends the next keystroke when the last has arrived.
 //! - `steady`: a thousand pairs, each typing 5 times a second.
-//! - `told`: the same with `events=1`, as the page asks for, which hears what is saved. Not made
-//!   unless it is named.
-//! - `most`: a thousand pairs type faster and faster, whatever has arrived. A rate is sustained if
-//!   nothing is lost and 99 of 100 arrive within 50 ms of when they were to be *sent*; a rate that
-//!   is not is tried once more.
+//! - `told`: the same with `events=1`, as on the page, which receives `document.saved`. Runs only
+//!   if named.
+//! - `most`: a thousand pairs type faster and faster, regardless of arrivals. A rate is sustained
+//!   if no keystroke is lost and 99 of 100 arrive within 50 ms of the time at which they were due
+//!   to be *sent*; a rate that is not sustained gets a second attempt.
 //! - `peers`: the same search for the servers of npm ([`npm`]), which store nothing, and then for
-//!   Galley. Not made unless it is named.
+//!   Galley. Runs only if named.
 //!
 //! ```text
 //! cargo bench --bench relay
@@ -82,23 +81,23 @@ const TOLD: &str = "told";
 const MOST: &str = "most";
 const PEERS: &str = "peers";
 const LOADS: [&str; 5] = [ALONE, STEADY, TOLD, MOST, PEERS];
-/// Those that are not made unless they are named.
+/// The loads that run only if named.
 const ASIDE: [&str; 2] = [TOLD, PEERS];
-/// How often each load is put on each relay.
+/// Turns of each load on each relay.
 const TURNS: usize = 3;
 const PAIRS: u32 = 1_000;
 /// Keystrokes of all pairs.
 const STEADY_A_SECOND: u32 = 5_000;
 const STEADY_LASTS: Duration = Duration::from_secs(5);
 const ALONE_KEYSTROKES: u32 = 5_000;
-/// The first rate that is tried, and what comes next.
+/// The first rate of the search, and the next ones.
 const MOST_FROM: f64 = 4_000.0;
 const FASTER: f64 = 1.25;
-/// The same for a server of npm, and how often its rate Galley's is to be.
+/// The same for a server of npm, and the bar: Galley's rate as a multiple of its rate.
 const PEERS_FROM: f64 = 1_000.0;
 const PEERS_BAR: f64 = 3.0;
 const MOST_LASTS: Duration = Duration::from_secs(2);
-/// What 99 of 100 have to arrive within, in µs.
+/// The bound for 99 of 100 keystrokes, in µs.
 const SUSTAINED: f64 = 50_000.0;
 const TRIES: usize = 2;
 
@@ -157,7 +156,7 @@ async fn steady(crowds: &mut [Crowd; 2], table: &mut Table) {
     for _ in 0..TURNS {
         for (crowd, taken) in crowds.iter_mut().zip(&mut taken) {
             let one = crowd.types(STEADY_A_SECOND, STEADY_LASTS).await;
-            assert_eq!(one.lost, 0, "nothing is lost at this load");
+            assert_eq!(one.lost, 0, "a keystroke is lost at this load");
             taken.push(one);
         }
     }
@@ -198,7 +197,7 @@ fn compare(
     table.row(what, (shown(&ours), shown(&theirs)), ratio(&ours, &theirs), bar);
 }
 
-/// By turns, each as far as it goes.
+/// In turns, each up to its highest rate.
 async fn most(crowds: &mut [Crowd; 2], table: &mut Table) {
     let mut runners = crowds.each_mut().map(|crowd| (crowd, 0.0, true));
     let mut rate = MOST_FROM;
@@ -217,11 +216,11 @@ async fn most(crowds: &mut [Crowd; 2], table: &mut Table) {
     table.row(what, (shown(ours), shown(theirs)), ours / theirs, Bar::AtLeast(0.5));
 }
 
-/// Each by itself, as far as it goes; Galley comes last.
+/// Each alone, up to its highest rate; Galley comes last.
 async fn peers(galley: &Arc<Relay>, table: &mut Table) {
     let mut crowd = Crowd::gather(galley, PAIRS, "").await;
     let ours = crowd.types(STEADY_A_SECOND, STEADY_LASTS).await.processor;
-    // Who is not heard of while the others have their turns would lose its seat.
+    // A session that is silent while the others have their turns would lose its seat.
     leave([crowd]).await;
     let mut sustained = Vec::new();
     for (name, relay) in npm::peers().await {

@@ -1,18 +1,18 @@
-//! What a round of renewals costs, against what it could cost at best and at worst, and how long
-//! others have to wait for Redis meanwhile.
+//! The cost of a renewal round, against its best and its worst case, and the delay of other clients
+//! of Redis meanwhile.
 //!
 //! - `galley`: [`Locks::renew`], the real function.
 //! - `bare socket`: the limit. The same bytes written to a plain socket, and as many read back as
-//!   the answer has: no client, no parsing, no verdicts. What remains is Redis and the kernel.
-//!   That the bytes are the same is checked by Redis's own count of what came in.
+//!   the reply has: no client, no parsing, no verdicts. Only Redis and the kernel remain. Redis's
+//!   own count of input bytes checks that the bytes are the same.
 //! - `one by one`: a compare-and-extend script for each lock, each waiting for the last, as
 //!   published session locks do it. Not for 100,000.
 //!
-//! The Redis is a private one on this machine. They take turns, and a ratio is the median of the
-//! ratios of single rounds. Then a thread of its own sends `PING`s on a plain socket, one after the
-//! other, while there is nothing else to do, and while round after round is made: how much longer
-//! they take is how much longer a round lets others wait. Beside that stands how long Redis itself
-//! says that single calls of the script took (`INFO latencystats`).
+//! Redis is a private process on this machine. The contenders take turns, and a ratio is the median
+//! of the ratios of single rounds. Then a separate thread sends `PING`s on a plain socket, one
+//! after the other, while Redis is idle and during consecutive rounds: the difference is the delay
+//! that a round causes. Beside it stands the duration of single script calls by Redis's own count
+//! (`INFO latencystats`).
 //!
 //! ```text
 //! cargo bench --bench renewal
@@ -54,14 +54,14 @@ use crate::people::{LONG, kim, seat, seated};
 use crate::pings::Pings;
 use crate::server::Server;
 
-/// As in `locks::scripts`; that it is, the count of bytes shows.
+/// As in `locks::scripts`; the count of bytes verifies it.
 const LOCKS_PER_CALL: usize = 250;
-/// Locks, rounds, and how many of these also one by one.
+/// Locks, rounds, and how many of these rounds also run one by one.
 const SIZES: [(usize, usize, usize); 4] =
     [(100, 201, 41), (1_000, 101, 21), (10_000, 41, 5), (100_000, 7, 0)];
-/// How long `PING`s are sent.
+/// The time for which `PING`s are sent.
 const PINGED_FOR: Duration = Duration::from_secs(2);
-/// Others may be held up for so long by rounds, in µs.
+/// The bar for the delay of other clients, in µs.
 const HELD_MAX: f64 = 2_000.0;
 
 fn main() {
@@ -85,7 +85,7 @@ fn main() {
 struct Bench {
     locks: Locks,
     held: Vec<Held>,
-    /// The bytes of a round, and how many come back.
+    /// The bytes of a round, and the length of its reply.
     request: Vec<u8>,
     reply_bytes: usize,
     socket: Mutex<TcpStream>,
@@ -99,7 +99,8 @@ impl Bench {
         let server = Server::start().await;
         let locks = Locks::connect(&server.url()).await.expect("a good address");
         let mut held = Vec::with_capacity(seats);
-        // A hundred at a time: one after the other, a hundred thousand take longer than all the rest.
+        // A hundred at a time: a hundred thousand in sequence take longer than the rest of the
+        // benchmark.
         for some in (0..seats).step_by(100) {
             let seating = (some..seats.min(some + 100)).map(|_| sit(locks.clone()));
             held.append(&mut seating.collect::<JoinSet<_>>().join_all().await);
@@ -127,7 +128,7 @@ impl Bench {
         let mut socket = self.socket.lock().await;
         let (mut reading, mut writing) = socket.split();
         let mut reply = vec![0; self.reply_bytes];
-        // Both at once, or a large round would fill both directions and stand still.
+        // Reads and writes at once, otherwise a large round fills both directions and blocks.
         let wrote = writing.write_all(&self.request);
         let (wrote, read) = tokio::join!(wrote, reading.read_exact(&mut reply));
         wrote.expect("it writes");
@@ -181,7 +182,7 @@ impl Bench {
         }
     }
 
-    /// How long others wait for Redis while rounds are made, and while none is.
+    /// The delay of other clients during rounds, and without them.
     async fn hold_up(&self, table: &mut Table) {
         let pings = Pings::begin(self.server.port());
         tokio::time::sleep(PINGED_FOR).await;
@@ -212,7 +213,7 @@ impl Bench {
         }
     }
 
-    /// How long calls of scripts took by Redis's own count: mean, p99 and p99.9, in µs.
+    /// The duration of script calls by Redis's own count: mean, p99 and p99.9, in µs.
     async fn scripts_took(&self) -> (f64, f64, f64) {
         let mean: String = self.server.run("INFO commandstats").await;
         let share: String = self.server.run("INFO latencystats").await;
@@ -252,7 +253,7 @@ fn request(held: &[Held]) -> Vec<u8> {
     pipeline.get_packed_pipeline()
 }
 
-/// A call for each lock, of the script that everybody has.
+/// A call of the usual compare-and-extend script for each lock.
 async fn single(held: &[Held], mut connection: MultiplexedConnection) -> Vec<Cmd> {
     let source = "if redis.call('GET', KEYS[1]) == ARGV[1] then \
                   return redis.call('PEXPIRE', KEYS[1], ARGV[2]) else return 0 end";

@@ -1,10 +1,10 @@
-//! What storing keystrokes costs, in groups of the sizes that a quiet and a busy server see, on
-//! both engines.
+//! The cost of storing keystrokes, in groups of the sizes of a quiet and a busy server, on both
+//! engines.
 //!
-//! Each update is 30 bytes, in the right of a seat, under a client id that is known already, and
-//! each group is one commit that waits for the disk. What stands still beside it, on the same disk
-//! and in the same run: `fsync` of one page, and in the same PostgreSQL, over the same kind of
-//! socket, one connection that inserts a row of 30 bytes and commits.
+//! Each update is 30 bytes, under the fence of a seat and a known client id, and each group is one
+//! commit with fsync. The references run beside it, on the same disk and in the same run: `fsync`
+//! of one page; and in the same PostgreSQL, over the same kind of socket, one connection that
+//! inserts a row of 30 bytes and commits.
 
 #![allow(clippy::unwrap_used, missing_docs, reason = "a benchmark stops at what is unexpected")]
 
@@ -74,7 +74,7 @@ fn append(c: &mut Criterion) {
     for (engine, url) in [("sqlite", file), ("postgres", postgres.url(&name))] {
         let storage = runtime.block_on(Storage::open(&url)).unwrap();
         let mut group = c.benchmark_group(format!("append_{engine}"));
-        // Documents and updates: one writer; a burst of one writer; a server with many.
+        // Documents and updates: one writer; a burst of one writer; a server with many writers.
         for (documents, updates) in [(1, 1), (1, 16), (16, 16), (1, 256), (256, 256)] {
             let mut strokes = Vec::new();
             for _ in 0..documents {
@@ -94,7 +94,7 @@ fn append(c: &mut Criterion) {
     insert(c, &runtime, &runtime.block_on(postgres.empty()), &postgres);
 }
 
-/// The limit of PostgreSQL: one row and one commit, and nothing else.
+/// The limit of PostgreSQL: one row and one commit only.
 fn insert(c: &mut Criterion, runtime: &Runtime, name: &str, postgres: &server::Server) {
     let mut connection = runtime.block_on(postgres.stranger(name));
     let make = "CREATE TABLE bare (document_id text, seq bigint, bytes bytea, \
@@ -120,7 +120,7 @@ async fn insert_one(connection: &mut PgConnection, seq: i64) {
         .unwrap();
 }
 
-/// The limit: one page to the disk, and nothing else.
+/// The limit: fsync of one page only.
 fn fsync(c: &mut Criterion) {
     let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let mut file = File::create(folder.path().join("page")).unwrap();

@@ -1,4 +1,4 @@
-//! Those who claim and release, each in its own way.
+//! The contenders: each claims and releases with its own implementation.
 
 use std::process::Stdio;
 use std::time::Duration;
@@ -25,7 +25,7 @@ pub(crate) enum Contender {
     Memory(Locks),
 }
 
-/// Ours is the first.
+/// Galley is the first.
 pub(crate) async fn contenders(server: &Server) -> Vec<Contender> {
     let locks = Locks::connect(&server.url()).await.expect("a good address");
     locks.check().await.expect("a fit Redis");
@@ -55,7 +55,7 @@ impl Contender {
         }
     }
 
-    /// Claims and releases `pairs` locks, `tasks` at a time; gives how many that was a second.
+    /// Claims and releases `pairs` locks, `tasks` at a time; returns the pairs a second.
     pub(crate) async fn run(&mut self, tasks: usize, pairs: usize) -> f64 {
         let each = pairs / tasks;
         match self {
@@ -126,7 +126,7 @@ pub(crate) fn bench() -> Owner {
     owner("usr_0123456789abcdef0123456789abcdef", "Kim")
 }
 
-/// npm's `redlock`, in a process of its own that does what it is told line by line.
+/// npm's `redlock`, in a separate process that reads commands line by line.
 pub(crate) struct Redlock {
     process: Child,
     asks: ChildStdin,
@@ -134,7 +134,7 @@ pub(crate) struct Redlock {
 }
 
 impl Redlock {
-    /// None if its packages are not there.
+    /// `None` if its packages are not installed.
     async fn start(port: u16) -> Option<Self> {
         let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/bench/peers");
         let mut process = Command::new("node")

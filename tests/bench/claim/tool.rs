@@ -1,14 +1,14 @@
 //! `redis-benchmark` with the scripts that Galley calls.
 //!
-//! Which commands those are is not written down here: a claim and a release are overheard by
-//! Redis's own `MONITOR`, and the number in their name and value is replaced by the mark for which
-//! the tool puts a random one. It draws one for each mark, so the keys of one lock do not belong
-//! together; to the scripts that makes no difference.
+//! The benchmark records a claim and a release with Redis's own `MONITOR`. It replaces the number
+//! in their name and value by the placeholder for which the tool inserts a random one. The tool
+//! draws one for each placeholder, so the keys of one lock do not belong together; for the scripts
+//! that makes no difference.
 //!
-//! Claims are of locks that nobody ever had. For releases there have to be locks that are held:
-//! they are made once by the same claims, in another database, and copied from there before each
-//! round. As the numbers are random, some releases find a lock that is free by then, which costs
-//! Redis less; so the tool comes off a little too well.
+//! Claims are of locks without a grant. Releases need held locks: the benchmark creates them once
+//! by the same claims in another database, and copies them from there before each round. As the
+//! numbers are random, some releases find a free lock, which costs Redis less; so the tool's result
+//! is slightly too good.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
@@ -25,17 +25,17 @@ use crate::contender::bench;
 use crate::people::{claim, granted};
 use crate::server::{PATIENCE, Server};
 
-/// What the tool replaces by a number of as many digits.
+/// The placeholder that the tool replaces by a number of the same length.
 const MARK: &str = "__rand_int__";
-/// The number before it is the mark.
+/// The number that becomes the placeholder.
 const NUMBER: &str = "123456789012";
-/// What all locks are held by that the tool releases; as long as a session's id.
+/// The value that holds all locks that the tool releases; as long as a session's id.
 const HOLDER: &str = "ses_0123456789abcdef0123456789abcdef";
-/// Locks that are held when releases begin.
+/// Held locks before the releases.
 const HELD: usize = 50_000;
 /// Longer than the benchmark.
 const LEASE: Duration = Duration::from_secs(60 * 60);
-/// Copies all that the present database has into the first.
+/// Copies the current database into the first.
 const BRING: &str =
     "for _, key in ipairs(redis.call('KEYS', '*')) do redis.call('COPY', key, key, 'DB', 0) end";
 
@@ -71,7 +71,7 @@ impl Tool {
         1.0 / (1.0 / claims + 1.0 / releases)
     }
 
-    /// Runs one command that often; gives how often that was a second.
+    /// Runs one command that often; returns how often a second.
     async fn call(&self, tasks: usize, times: usize, numbers: usize, words: &[Vec<u8>]) -> f64 {
         let output = Command::new("redis-benchmark")
             .args(["-p", &self.port.to_string(), "-c", &tasks.to_string(), "-P", "1", "--csv"])
@@ -87,7 +87,7 @@ impl Tool {
     }
 }
 
-/// The words of a claim and of a release by `value`, as Redis hears them.
+/// The arguments of a claim and of a release by `value`, as Redis receives them.
 async fn overhear(server: &Server, locks: &Locks, value: &str) -> [Vec<Vec<u8>>; 2] {
     let client = redis::Client::open(server.url()).expect("a good address");
     let mut monitor = client.get_async_monitor().await.expect("a connection");
@@ -103,7 +103,7 @@ async fn overhear(server: &Server, locks: &Locks, value: &str) -> [Vec<Vec<u8>>;
     heard.try_into().expect("two scripts")
 }
 
-/// What stands in quotes in a line of `MONITOR`, where what cannot be printed is spelled.
+/// The quoted words of a line of `MONITOR`, with unprintable bytes unescaped.
 fn words(line: &str) -> Vec<Vec<u8>> {
     let (mut words, mut word, mut letters) = (Vec::new(), None, line.bytes());
     while let Some(letter) = letters.next() {
@@ -118,7 +118,7 @@ fn words(line: &str) -> Vec<Vec<u8>> {
     words
 }
 
-/// The byte that is spelled after a `\`.
+/// The byte of an escape after a `\`.
 fn spelled(letters: &mut impl Iterator<Item = u8>) -> u8 {
     let mut next = || letters.next().expect("no end within a word");
     match next() {
@@ -136,7 +136,7 @@ fn spelled(letters: &mut impl Iterator<Item = u8>) -> u8 {
     }
 }
 
-/// Replaces a text by one of the same length, so that lengths stay true.
+/// Replaces a text by one of the same length, so that lengths stay valid.
 fn replaced(word: &[u8], from: &str, to: &str) -> Vec<u8> {
     assert_eq!(from.len(), to.len());
     let mut word = word.to_vec();
@@ -148,7 +148,7 @@ fn replaced(word: &[u8], from: &str, to: &str) -> Vec<u8> {
     word
 }
 
-/// Makes the locks that are held.
+/// Creates the held locks.
 async fn hold(store: &mut MultiplexedConnection, claim: &[Vec<u8>], value: &str) {
     for first in (0..HELD).step_by(1_000) {
         let mut pipeline = redis::pipe();
@@ -161,6 +161,6 @@ async fn hold(store: &mut MultiplexedConnection, claim: &[Vec<u8>], value: &str)
             pipeline.ignore();
         }
         let made: RedisResult<()> = pipeline.exec_async(store).await;
-        assert!(made.is_ok(), "a claim that was overheard does not work");
+        assert!(made.is_ok(), "a recorded claim does not work");
     }
 }

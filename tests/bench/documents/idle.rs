@@ -1,9 +1,9 @@
-//! The memory that an idle connection takes, two to a room.
+//! The memory of an idle connection, two to a room.
 //!
-//! Some rooms are filled first and stay so: what a server takes once is there before anything is
-//! measured. Then a thousand more are entered by two each, a few at a time, because an idle
-//! connection is to be weighed and not a storm. After three of the server's ticks and one sign of
-//! life from it, private memory is read again, and the growth divided by the connections.
+//! Some rooms are filled first: memory that a server allocates once is then allocated. Then two
+//! clients join each of a thousand more rooms, a few at a time, because the benchmark measures idle
+//! connections and not a storm. After three of the server's ticks and one heartbeat it reads
+//! private memory again, and divides the growth by the connections.
 
 use std::time::Duration;
 
@@ -45,7 +45,7 @@ async fn weigh(relay: Relay) -> f64 {
     (after - before) / (2 * rest.len()) as f64
 }
 
-/// Two people in each room, who listen and say nothing.
+/// Two clients in each room, which only receive.
 async fn fill(rooms: &[Address], ears: &TaskTracker) {
     for room in rooms {
         for role in [Role::Writer, Role::Reviewer] {

@@ -1,12 +1,12 @@
-//! How long it takes to open a document of a megabyte.
+//! The time to open a document of a megabyte.
 //!
-//! From before the connection is opened until all of the document is there: the handshake, the
-//! seat and the commit of its fence, the question and the answer. Over loopback, by a client that
-//! counts the bytes and leaves them.
+//! It runs from before the connect until the client has the whole document: handshake, seat, commit
+//! of its fence, request and reply. The client is on loopback; it counts the bytes and drops them.
 //!
-//! - The text came in one piece, or by 200,000 edits: 4,000 bursts, each at another place.
-//! - Its room is open, because the writer sits in it, or must be read from the database: then
-//!   nobody is in it, and its rows have been merged, as is done when the last one leaves.
+//! - The text was written in one piece, or by 200,000 edits: 4,000 bursts, each at another place.
+//! - Its room is open, because the writer holds its seat; or the server must read the document from
+//!   the database. Then the room is empty and the server has merged its rows, as it does after the
+//!   last session leaves.
 
 use bytes::Bytes;
 use futures_util::StreamExt as _;
@@ -27,7 +27,7 @@ const TEXT_BYTES: usize = 1_000_000;
 const BURSTS: usize = 4_000;
 const EDITS_A_BURST: usize = 50;
 const LETTERS_AN_EDIT: usize = TEXT_BYTES / BURSTS / EDITS_A_BURST;
-/// Edits that are sent before the database has those before them.
+/// Edits in flight before the database has stored the previous ones.
 const PORTION: usize = 10_000;
 const ROUNDS: usize = 40;
 /// Milliseconds.
@@ -38,7 +38,8 @@ pub(crate) async fn measure(table: &mut Table) {
     let Relay::Galley(server) = Relay::galley().await else { return };
     let pasted = server.desk(&"galley ".repeat(TEXT_BYTES / 7)).await;
     let typed = server.desk("").await;
-    // Before anybody sits: they take seconds to make, and who says nothing for so long is let go.
+    // Before any session starts: the documents take seconds to build, and the server ends a session
+    // that is silent for so long.
     let writer = stock_document();
     let edits = edits(&writer);
     let mut typing = Typing::seated(&address(&server, &typed, EVENTS)).await;
@@ -75,7 +76,7 @@ pub(crate) async fn measure(table: &mut Table) {
     }
 }
 
-/// Milliseconds until the reviewer has it all.
+/// Milliseconds until the reviewer has the whole document.
 async fn first_sync(address: &Address) -> (Socket, f64) {
     let began = Instant::now();
     let (socket, had) = enter(address, Role::Reviewer).await;
@@ -84,13 +85,15 @@ async fn first_sync(address: &Address) -> (Socket, f64) {
     (socket, taken)
 }
 
-/// Leaves. The server ends the connection when it has closed the room, if that was the last one in it.
+/// Leaves. The server closes the connection once it has closed the room, if that was its last
+/// session.
 async fn close(mut socket: Socket) {
     socket.close(None).await.expect("it is sent");
     while let Ok(Some(Ok(_))) = timeout(PATIENCE, socket.next()).await {}
 }
 
-/// Waits until what the last guest left to do is done: the rows are merged, then counted.
+/// Waits until the server has finished after the last session: it merges the rows, then counts
+/// them.
 async fn tidied(server: &Server, desk: &Desk) {
     let path = format!("/api/documents/{}", desk.document);
     loop {
@@ -109,7 +112,7 @@ fn edits(writer: &Doc) -> Vec<Bytes> {
     let mut edits = Vec::with_capacity(BURSTS * EDITS_A_BURST);
     let mut length = 0;
     for burst in 0..BURSTS {
-        // Anywhere, the same each time.
+        // A place anywhere, the same in each run.
         let mut at = (burst * 7_919 * 125) % (length + 1);
         for _ in 0..EDITS_A_BURST {
             let mut edit = writer.transact_mut();

@@ -1,11 +1,11 @@
-//! A real editing trace, as its writer's client would have sent it, at full speed.
+//! A real editing trace at full speed, with the messages of its writer's client.
 //!
-//! 18,335 edits of a person who wrote a program (`tests/data/traces`), each an update and a message of
-//! its own, nothing gathered, sent as fast as the other one receives them. What counts is the
-//! processor time of the whole server, its kernel's part included, an edit: to read it, check it, append
-//! it, pass it on, commit it, and tell both what is saved. The first and the last tenth of the trace
-//! are looked at by themselves; what is left to do after a tenth is waited for. Each turn has a room
-//! that nobody was ever in, and both take turns.
+//! 18,335 edits of a person who wrote a program (`tests/data/traces`). Each is one update and one
+//! message without batching, sent as fast as the reviewer receives them. The result is the
+//! processor time of the whole server for an edit, with its kernel's part: to decode, validate,
+//! append, relay and commit it, and to broadcast `document.saved`. The first and the last tenth of
+//! the trace have results of their own; the benchmark waits until the server has finished a tenth.
+//! Each turn has a new room, and the two contenders take turns.
 
 use std::time::Duration;
 
@@ -19,12 +19,12 @@ use crate::trace::{svelte_component, write};
 use crate::typing::{Typing, stock_document};
 
 const TURNS: usize = 7;
-/// What there is to do after the last edit has arrived is over by then.
+/// The server finishes its work after the last edit within this.
 const SETTLED: Duration = Duration::from_millis(400);
-/// Microseconds of processor time that an edit may take.
+/// The bar: microseconds of processor time for an edit.
 const BAR: f64 = 10.0;
 
-/// Microseconds an edit, turn by turn.
+/// Microseconds for an edit, turn by turn.
 #[derive(Default)]
 struct Taken {
     whole: Vec<f64>,

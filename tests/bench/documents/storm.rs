@@ -1,7 +1,7 @@
 //! Two thousand clients that connect at the same moment, two to a room, as after a restart.
 //!
-//! Each opens its connection, takes its seat and asks for what the room has. Measured is the time
-//! until the last one has it, in rooms that nobody was ever in. Both take turns.
+//! Each connects, acquires its seat and requests the document. The benchmark measures the time
+//! until the last client has it, in new rooms. The two contenders take turns.
 
 use galley::domain::seat::Role;
 use tokio::task::JoinSet;
@@ -40,7 +40,7 @@ pub(crate) async fn measure(table: &mut Table) {
     table.row(what, (shown(galley), against), ratio(galley, copy), Bar::None);
 }
 
-/// Seconds until the last one is in sync, and all of them.
+/// Seconds until the last client is in sync, and all clients.
 async fn storm(rooms: Vec<Address>) -> (f64, Vec<Socket>) {
     let mut arriving = JoinSet::new();
     let began = Instant::now();
@@ -58,7 +58,7 @@ async fn leave(sockets: Vec<Socket>) {
     let mut leaving: JoinSet<()> = JoinSet::new();
     for mut socket in sockets {
         leaving.spawn(async move {
-            // Gone already is gone, too.
+            // The server may have closed it already.
             let _gone = socket.close(None).await;
         });
     }

@@ -1,4 +1,4 @@
-//! A writer at full speed, and a reviewer who is sent all of it.
+//! A writer at full speed, and a reviewer who receives all edits.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -15,15 +15,15 @@ use yrs::{Doc, OffsetKind, Options, StateVector};
 use crate::client::{Address, Socket, enter};
 use crate::redis_server::PATIENCE;
 
-/// Edits under way. Each is a message of its own; a server that is slower than the writer is not
-/// sent more before the reviewer has these.
+/// Edits in flight. Each is one message. The writer sends no further edit before the reviewer has
+/// these, so a slow server gets no more.
 const WINDOW: usize = 64;
 
-/// Two at a desk; the writer hears the events of the page.
+/// Both sessions of a document; the writer also receives the page's events.
 pub(crate) struct Typing {
     writer: Socket,
     reviewer: Socket,
-    /// Of each client id the letters that are saved, in the last word of it.
+    /// Saved letters of each client id, by the last `document.saved`.
     saved: StateVector,
 }
 
@@ -34,7 +34,7 @@ impl Typing {
         Self { writer, reviewer, saved: StateVector::default() }
     }
 
-    /// Sends them all; over when the reviewer has the last one.
+    /// Sends all edits; returns when the reviewer has the last one.
     pub(crate) async fn send(&mut self, updates: &[Bytes]) {
         for window in updates.chunks(WINDOW) {
             let mut last = Bytes::new();
@@ -52,9 +52,9 @@ impl Typing {
         }
     }
 
-    /// Waits until so many letters of this client are called saved. Whoever types faster than a disk
-    /// stores is stopped in the end: no room owes more than `limits.unsaved_bytes`, and no server
-    /// more than so many edits.
+    /// Waits until `document.saved` names so many letters of this client. Without the wait a fast
+    /// writer is rejected in the end: a room holds at most `limits.unsaved_bytes` of unsaved edits,
+    /// and a server a bounded number.
     pub(crate) async fn saved(&mut self, client: ClientID, letters: u32) {
         while self.saved.get(&client) < letters {
             let said = receive(&mut self.writer).await;
@@ -62,7 +62,7 @@ impl Typing {
         }
     }
 
-    /// An edit that was not taken is one that nobody is sent: the wait for it would be in vain.
+    /// The server broadcasts no rejected edit: a wait for it would not end.
     fn hear(&mut self, said: &Bytes) {
         let Some(start) = said.iter().position(|byte| *byte == b'{') else { return };
         let Ok(event) = serde_json::from_slice::<serde_json::Value>(&said[start..]) else { return };
@@ -72,12 +72,12 @@ impl Typing {
                 let told = STANDARD.decode(told).expect("Base64");
                 self.saved = StateVector::decode_v1(&told).expect("a state vector");
             }
-            Some("denied" | "problem") => panic!("an edit was not taken: {event}"),
+            Some("denied" | "problem") => panic!("the server rejected an edit: {event}"),
             _ => {}
         }
     }
 
-    /// Both close.
+    /// Closes both sockets.
     pub(crate) async fn leave(mut self) {
         for socket in [&mut self.writer, &mut self.reviewer] {
             socket.close(None).await.expect("it is sent");
@@ -90,7 +90,7 @@ async fn receive(socket: &mut Socket) -> Bytes {
     let message = timeout(PATIENCE, socket.next()).await.expect("it comes in time");
     let message = message.expect("an open socket").expect("a frame");
     if let Message::Close(close) = message {
-        panic!("put out: {close:?}");
+        panic!("the server closed the socket: {close:?}");
     }
     message.into_data()
 }

@@ -19,12 +19,12 @@ use crate::process::Server;
 
 /// The attackers' address; the honest pair has 127.0.0.1.
 const ADDRESS: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 2));
-/// Longest wait for an answer.
+/// Longest wait for a response.
 const ANSWER_MAX: Duration = Duration::from_secs(35);
 
 pub(crate) type Socket = WebSocketStream<TcpStream>;
 
-/// What attacks are made with. A refused call is an answer like any other.
+/// The attackers' tools. A rejected call is a response like any other.
 pub(crate) struct Attacker {
     url: String,
     http: Client,
@@ -65,7 +65,7 @@ impl Attacker {
         Some(Target { document, link, writer, reviewer })
     }
 
-    /// So many targets, as far as the server allows.
+    /// Creates so many targets, as far as the server permits.
     pub(crate) async fn targets(&self, count: usize) -> Vec<Target> {
         let mut targets = Vec::new();
         for _ in 0..count {
@@ -82,7 +82,7 @@ impl Attacker {
         Some(status)
     }
 
-    /// Asks for a file as a browser does, which takes gzip.
+    /// Requests a file as a browser does, which accepts gzip.
     pub(crate) async fn get_packed(&self, path: &str) -> Option<usize> {
         let request = self.http.get(format!("{}{path}", self.url));
         let response = request.header("accept-encoding", "gzip").send().await.ok()?;
@@ -104,7 +104,7 @@ impl Attacker {
         Some((status, response.json().await.unwrap_or_default()))
     }
 
-    /// A connection that says nothing yet.
+    /// A connection that has sent nothing yet.
     pub(crate) async fn connect(&self) -> Option<TcpStream> {
         let address: SocketAddr = self.url.strip_prefix("http://")?.parse().ok()?;
         let socket = TcpSocket::new_v4().ok()?;

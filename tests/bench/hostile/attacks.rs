@@ -1,7 +1,7 @@
-//! The list of all attacks, and those by documents.
+//! The list of all attacks, and the attacks by documents.
 //!
-//! Each runs until its future is dropped. An attack goes on after a refusal and after a closed socket:
-//! it connects again and repeats.
+//! Each runs until its future is dropped. After a rejection or a closed socket an attack reconnects
+//! and repeats.
 
 use std::pin::Pin;
 use std::slice;
@@ -42,7 +42,7 @@ macro_rules! attacks {
 
 /// As in a server that keeps a version every three seconds.
 const OFTEN: &[(&str, &str)] = &[("HISTORY__PAUSE", "3s"), ("HISTORY__LONGEST", "3s")];
-/// Few connections in all: 20,000 would be more than the attacker's own process may open.
+/// Few connections in all: the attacker's own process may not open 20,000.
 const FEW: &[(&str, &str)] = &[("LIMITS__CONNECTIONS", "400")];
 
 /// All of them.
@@ -71,11 +71,11 @@ pub(crate) const LONG: usize = 1_900_000;
 pub(crate) const FULL: usize = 4;
 /// From one sync step 1 to the next; the server allows 200 messages a second.
 const STEPS: Duration = Duration::from_millis(16);
-/// From one gap to the next; each asks for a state vector.
+/// From one gap to the next; each makes the server request a state vector.
 const GAPS: Duration = Duration::from_millis(10);
 /// How long one document is filled, and how long gaps are sent into it.
 const REFILL: Duration = Duration::from_secs(6);
-/// From one long message to the next: all at once would be more than a socket may send.
+/// From one long message to the next: a socket may not send all at once.
 const PAUSE: Duration = Duration::from_millis(300);
 /// Longest wait for a seat.
 const SEATED_WITHIN: Duration = Duration::from_secs(3);
@@ -109,7 +109,7 @@ async fn try_write(attacker: &Attacker, target: &Target, messages: &[Bytes]) -> 
         }
         sleep(PAUSE).await;
     }
-    // Until the server has no more to say: it has read everything by then.
+    // Until the server sends nothing more: it has read everything by then.
     while let Ok(Some(Ok(answer))) = timeout(SILENCE, socket.next()).await {
         if answer.is_close() {
             return Some(false);
@@ -157,7 +157,7 @@ async fn repeat_into(mut sink: impl Sink<Message> + Unpin, message: &Bytes, ever
     }
 }
 
-/// Documents of 1.4 MB, each asked for again and again.
+/// Documents of 1.4 MB, each requested again and again.
 async fn splits(attacker: Arc<Attacker>) {
     let targets = attacker.targets(12).await;
     // As many as stay below the length of a message.
@@ -204,7 +204,7 @@ async fn clients(attacker: Arc<Attacker>) {
         let targets = attacker.targets(3).await;
         let fill = async |target: &Target| {
             let gaps = repeat(&attacker, target, "writer", &gap, GAPS);
-            // A document that refuses its filling gets the gaps all the same.
+            // A document that rejects its filling gets the gaps all the same.
             let _refused = timeout(REFILL, write(&attacker, target, slice::from_ref(&many))).await;
             let _elapsed = timeout(REFILL, gaps).await;
         };
@@ -213,7 +213,7 @@ async fn clients(attacker: Arc<Attacker>) {
     }
 }
 
-/// Sixteen users who store all they can.
+/// Sixteen users who store as much as the server accepts.
 async fn documents(attacker: Arc<Attacker>) {
     let body = json!({ "title": "disk", "text": "a".repeat(LONG) });
     let stores = async |_| {

@@ -15,7 +15,7 @@ use tokio_tungstenite::tungstenite::protocol::frame::coding::{Data, OpCode};
 
 use crate::attacker::{Attacker, Target, drain};
 
-/// What is announced and all but sent.
+/// The announced length of a body that is never completed.
 const BODY: usize = 2_097_000;
 /// Connections of an attack that holds them.
 const CONNECTIONS: usize = 300;

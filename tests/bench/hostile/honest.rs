@@ -1,4 +1,4 @@
-//! The honest pair: what a writer, a reviewer and a REST client see while others attack.
+//! The honest pair: the times of a writer, a reviewer and a REST client during an attack.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -16,11 +16,11 @@ use crate::process::Server;
 const KEY_EVERY: Duration = Duration::from_millis(200);
 /// One read and one review a second.
 const CALL_EVERY: Duration = Duration::from_secs(1);
-/// How often arrivals are noted: the resolution of the times.
+/// Interval of the reads of arrivals: the resolution of the times.
 const NOTED_EVERY: Duration = Duration::from_millis(1);
 /// A key that has not arrived so long after the last one is lost.
 const GIVEN_UP_AFTER: Duration = Duration::from_secs(10);
-/// Longest wait for a REST answer; the server's own bound is 30 s.
+/// Longest wait for a REST response; the server's own bound is 30 s.
 const ANSWER_MAX: Duration = Duration::from_secs(35);
 const MIB: f64 = 1_024.0 * 1_024.0;
 
@@ -38,7 +38,7 @@ pub(crate) struct Pair {
     reviewer: Peer,
 }
 
-/// What they saw. Milliseconds; infinity for what never came.
+/// Their times in milliseconds; infinity for a missing result.
 #[derive(Debug, Default)]
 pub(crate) struct Seen {
     relay: Vec<f64>,
@@ -56,7 +56,7 @@ impl Pair {
         Self { server: Arc::clone(server), desk, writer, reviewer }
     }
 
-    /// Works for `length`, and says what it saw.
+    /// Works for `length`, and returns its times.
     pub(crate) async fn work(self, length: Duration) -> Seen {
         let typing = self.types(length);
         let calling = self.calls(length);
@@ -65,7 +65,7 @@ impl Pair {
         Seen { relay, saved, rest, refused, memory }
     }
 
-    /// Types, and notes when each key is relayed and saved.
+    /// Types, and records when each key is relayed and saved.
     async fn types(&self, length: Duration) -> (Vec<f64>, Vec<f64>) {
         let (mut relayed, mut stored) = (Pending::default(), Pending::default());
         let began = Instant::now();
@@ -75,7 +75,7 @@ impl Pair {
             let now = Instant::now();
             if now < began + length && next_key <= now {
                 self.writer.append("글");
-                // From when the key was due: a late sender hides nothing.
+                // From the time at which the key was due, so a late sender hides no delay.
                 relayed.sent.push_back(next_key);
                 stored.sent.push_back(next_key);
                 next_key += KEY_EVERY;
@@ -138,7 +138,7 @@ impl Pair {
     }
 }
 
-/// Keys on their way, in order.
+/// Keys in flight, in order.
 #[derive(Default)]
 struct Pending {
     sent: VecDeque<Instant>,
@@ -187,7 +187,7 @@ impl Seen {
     }
 }
 
-/// The most memory that the process had, in MiB, as the kernel counts it.
+/// The peak memory of the process in MiB, as the kernel counts it.
 async fn weigh(process: u32, length: Duration) -> f64 {
     // Until the end of the attack; the process has ended if there is no such file.
     let _never = timeout(length, std::future::pending::<()>()).await;

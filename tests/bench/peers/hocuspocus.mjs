@@ -1,4 +1,4 @@
-// npm's hocuspocus server behind an address of its own, which is the first line it prints.
+// npm's hocuspocus server on its own address, which is the first line it prints.
 import { Server } from '@hocuspocus/server'
 
 const server = new Server({ address: '127.0.0.1', port: 0, quiet: true, stopOnSignals: false })

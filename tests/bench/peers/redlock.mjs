@@ -1,6 +1,6 @@
-// npm `redlock` for tests/bench/claim.rs: for each line `TASKS PAIRS` of the standard input so many
-// tasks, with a lock each, together acquire and release so often, and it writes how often that was a
-// second. First it writes a line, when it is connected.
+// npm `redlock` for tests/bench/claim.rs. For each line `TASKS PAIRS` of the standard input so many
+// tasks, each with its own lock, together acquire and release so often; the process writes the
+// pairs a second. First it writes a line when it is connected.
 //
 //     node redlock.mjs PORT
 

@@ -1,4 +1,4 @@
-// npm's y-websocket server behind an address of its own, which is the first line it prints.
+// npm's y-websocket server on its own address, which is the first line it prints.
 import http from 'node:http'
 import WebSocket from 'ws'
 import { setupWSConnection } from '@y/websocket-server/utils'

@@ -1,4 +1,4 @@
-//! A client that is as small as can be: it asks for what the room has and waits for the answer.
+//! The smallest possible client: it requests the room's document and waits for the reply.
 
 use bytes::{BufMut as _, Bytes, BytesMut};
 use futures_util::{SinkExt, StreamExt};
@@ -15,22 +15,22 @@ use crate::redis_server::PATIENCE;
 
 pub(crate) type Socket = WebSocketStream<MaybeTlsStream<TcpStream>>;
 
-/// What is read, and gathered, at a time. The library's own choice is 128 KiB, kept for as long as
-/// the socket lives, and there are thousands of them in one process.
+/// The sizes of the read and write buffers. The library's default is 128 KiB for the life of the
+/// socket, and one process has thousands of sockets.
 const BUFFER_BYTES: usize = 4 * 1_024;
 
-/// Buffers set by hand, for the clients and for the relay that copies.
+/// The buffers of the clients and of the relay that copies.
 pub(crate) fn buffers() -> WebSocketConfig {
     WebSocketConfig::default().read_buffer_size(BUFFER_BYTES).write_buffer_size(BUFFER_BYTES)
 }
 
-/// What the page asks for: to be told what is saved, and who is there.
+/// The page's query: events for saves and presence.
 pub(crate) const EVENTS: &str = "?events=1";
 
-/// How a server is spoken to.
+/// The address and message format of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Dialect {
-    /// Galley's addresses, which the relay that copies has, too.
+    /// Galley's addresses; the relay that copies has the same.
     Galley,
     /// The room is the path.
     YWebsocket,
@@ -38,14 +38,14 @@ pub(crate) enum Dialect {
     Hocuspocus,
 }
 
-/// Where a room is, and with which tokens.
+/// The address of a room, and the tokens for it.
 #[derive(Clone)]
 pub(crate) struct Address {
     pub(crate) url: String,
     pub(crate) link: String,
     pub(crate) writer_token: String,
     pub(crate) reviewer_token: String,
-    /// What follows the path: [`EVENTS`], or nothing.
+    /// The query after the path: [`EVENTS`], or nothing.
     pub(crate) query: &'static str,
     pub(crate) dialect: Dialect,
 }
@@ -86,9 +86,9 @@ impl Address {
     }
 }
 
-/// Takes a seat and gives the socket, and what the room had, once that has been sent.
+/// Acquires a seat. Returns the socket and the room's document, once the server has sent it.
 pub(crate) async fn enter(address: &Address, role: Role) -> (Socket, Bytes) {
-    /// An authentication of which nothing is expected: kind, token and version, both empty.
+    /// An authentication with empty token and version.
     const HELLO: &[u8] = &[2, 0, 0, 0];
     let url = format!("{}{}", address.url.replacen("http", "ws", 1), address.path(role));
     let mut request = url.into_client_request().expect("a request");

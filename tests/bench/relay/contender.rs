@@ -1,5 +1,5 @@
-//! What stands between the pairs: Galley, the relay that copies, or a server from npm. Each is a
-//! process of its own, of which the kernel says what it takes.
+//! The contenders between the pairs: Galley, the relay that copies, or a server from npm. Each is a
+//! separate process, and the kernel reports its use of resources.
 
 use std::path::PathBuf;
 use std::process::Stdio;
@@ -16,7 +16,7 @@ use crate::process::Server;
 
 /// The argument that makes a benchmark the relay that copies.
 pub(crate) const COPY: &str = "--copy";
-/// Rooms that are made at a time.
+/// Rooms that are created at a time.
 const MADE_AT_ONCE: usize = 16;
 
 const LIMITS: &[(&str, &str)] = &[
@@ -34,7 +34,7 @@ pub(crate) enum Relay {
     Other(Box<Other>),
 }
 
-/// A server that takes whoever comes, and makes a room when it is asked for.
+/// A server that accepts each client, and creates a room on its first connection.
 pub(crate) struct Other {
     process: Child,
     url: String,
@@ -44,7 +44,7 @@ pub(crate) struct Other {
 
 impl Relay {
     pub(crate) async fn galley() -> Self {
-        // Not in the system's folder for such things, which may be no disk at all.
+        // Not in the system's folder for temporary files, which may be memory.
         let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a folder");
         Self::Galley(Arc::new(Server::in_folder(Arc::new(folder), LIMITS).await))
     }
@@ -55,7 +55,7 @@ impl Relay {
         Self::start(command, Dialect::Galley).await.expect("it starts")
     }
 
-    /// Runs a program whose first line is its address. None if it ends without one.
+    /// Runs a program whose first line is its address. `None` if it ends without one.
     pub(crate) async fn start(mut command: Command, dialect: Dialect) -> Option<Self> {
         let command = command.stdout(Stdio::piped()).kill_on_drop(true);
         let mut process = command.spawn().ok()?;
@@ -64,7 +64,7 @@ impl Relay {
         Some(Self::Other(Box::new(Other { process, url, dialect, rooms: AtomicU32::new(0) })))
     }
 
-    /// Rooms that were never used, for the same two people.
+    /// New rooms for the same two users.
     pub(crate) async fn rooms(&self, count: u32, query: &'static str) -> Vec<Address> {
         match self {
             Self::Galley(server) => {
@@ -92,8 +92,8 @@ impl Relay {
         }
     }
 
-    /// What the process has had of the processors, in its own name and the kernel's, in µs. Of a
-    /// thread that has ended nothing is counted: a relay's live as long as it does.
+    /// Processor time of the process, the kernel's part included, in µs. Threads that have ended do
+    /// not count: a relay's threads live as long as it does.
     pub(crate) fn processor(&self) -> f64 {
         let tasks = std::fs::read_dir(self.proc("task")).expect("Linux");
         let of_task = |task: std::fs::DirEntry| {
@@ -103,7 +103,7 @@ impl Relay {
         tasks.flatten().filter_map(of_task).sum::<f64>() / 1e3
     }
 
-    /// Memory that the process shares with nobody, in bytes.
+    /// Private memory of the process, in bytes.
     pub(crate) fn private_bytes(&self) -> f64 {
         let rollup = std::fs::read_to_string(self.proc("smaps_rollup")).expect("Linux");
         let private = rollup.lines().filter(|line| line.starts_with("Private_"));
@@ -120,7 +120,7 @@ impl Relay {
     }
 }
 
-/// Makes so many rooms, one after the other.
+/// Creates so many rooms, one after the other.
 async fn make(
     server: Arc<Server>,
     [kim, lee]: [Person; 2],
@@ -135,7 +135,7 @@ async fn make(
     rooms
 }
 
-/// Where a document's two people go.
+/// The addresses of a document's two users.
 pub(crate) fn address(server: &Server, desk: &Desk, query: &'static str) -> Address {
     Address {
         url: server.url.clone(),

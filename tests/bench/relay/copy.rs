@@ -1,8 +1,8 @@
-//! The least that could stand between two people: a relay that copies bytes and does nothing else.
+//! The least possible relay between two clients: it copies bytes and does nothing else.
 //!
-//! It knows nobody, reads nothing, checks nothing and stores nothing. Like Galley it serves each
-//! socket by one task, with buffers set by hand ([`buffers`]), takes as many connections at a time,
-//! sends small packets at once and runs on tokio's default runtime.
+//! It authenticates no client, and decodes, validates and stores nothing. Like Galley it serves
+//! each socket by one task, with configured buffers ([`buffers`]), accepts as many connections at a
+//! time, sends small packets at once and runs on tokio's default runtime.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -20,10 +20,10 @@ use tokio_util::task::TaskTracker;
 
 use crate::client::buffers;
 
-/// Who is in each room, by its address without the role.
+/// The clients of each room, by its address without the role.
 type Rooms = Arc<Mutex<HashMap<String, Vec<(u64, UnboundedSender<Bytes>)>>>>;
 
-/// Serves on a port of its own, whose address it prints, until the process is killed.
+/// Serves on a free port and prints its address, until the process is killed.
 pub(crate) async fn serve() {
     let listener = serve::listen(([127, 0, 0, 1], 0).into()).expect("a port");
     println!("http://{}", listener.local_addr().expect("an address"));
@@ -45,14 +45,14 @@ async fn enter(stream: TcpStream, number: u64, rooms: Rooms) {
     let accepting = accept_hdr_async_with_config(stream, read_address, Some(buffers()));
     let socket = accepting.await.expect("a handshake");
     let (sender, queue) = unbounded_channel();
-    // What Galley answers to a client's first question: here there is nothing.
+    // Galley's reply to a client's first request: here the document is empty.
     sender.send(protocol::sync_step2(&[0, 0])).expect("the queue is there");
     rooms.lock().expect("not poisoned").entry(room.clone()).or_default().push((number, sender));
     carry(socket, queue, |frame| {
         for (other, sender) in rooms.lock().expect("not poisoned").get(&room).into_iter().flatten()
         {
             if *other != number {
-                // Gone, and about to be removed.
+                // Disconnected, and about to be removed.
                 let _gone = sender.send(frame.clone());
             }
         }
@@ -62,7 +62,7 @@ async fn enter(stream: TcpStream, number: u64, rooms: Rooms) {
     rooms.entry(room).or_default().retain(|(other, _)| *other != number);
 }
 
-/// Sends what is queued, and hands over what comes, until the other end is gone.
+/// Sends queued messages, and relays received ones, until the client disconnects.
 async fn carry(
     mut socket: tokio_tungstenite::WebSocketStream<TcpStream>,
     mut queue: UnboundedReceiver<Bytes>,

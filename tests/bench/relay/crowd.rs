@@ -1,4 +1,4 @@
-//! Many pairs at once, on one relay.
+//! Many concurrent pairs on one relay.
 
 use std::sync::Arc;
 
@@ -11,25 +11,25 @@ use crate::contender::Relay;
 use crate::measure::quantile;
 use crate::pair::{Pair, Wait};
 
-/// Pairs that come at the same time.
+/// Pairs that connect at the same time.
 const COMING: usize = 16;
 /// Between the preparation and the first keystroke.
 const SOON: Duration = Duration::from_millis(100);
-/// What a relay has left to do after the last keystroke has arrived is over by then.
+/// A relay finishes its work after the last arrival within this.
 const SETTLED: Duration = Duration::from_millis(500);
 
-/// Pairs in rooms of their own.
+/// Pairs, each in its own room.
 pub(crate) struct Crowd {
     pub(crate) relay: Arc<Relay>,
     pairs: Vec<Pair>,
     tasks: TaskTracker,
 }
 
-/// What a load took. Times are in µs.
+/// The results of a load. Times are in µs.
 pub(crate) struct Taken {
     pub(crate) p50: f64,
     pub(crate) p99: f64,
-    /// The same, counted from when a keystroke was to be sent.
+    /// The same from the time at which a keystroke was due to be sent.
     pub(crate) p99_since_due: f64,
     /// Of a keystroke.
     pub(crate) processor: f64,
@@ -48,7 +48,7 @@ impl Crowd {
         crowd
     }
 
-    /// All of them type so many times a second altogether, each as often as the others.
+    /// All pairs together type so many times a second, each as often as the others.
     pub(crate) async fn types(&mut self, a_second: u32, lasting: Duration) -> Taken {
         let pairs = u32::try_from(self.pairs.len()).expect("a number of pairs");
         let each = (lasting.as_secs_f64() * f64::from(a_second) / f64::from(pairs)).round() as u32;
@@ -59,7 +59,7 @@ impl Crowd {
         let first = Instant::now() + SOON;
         let mut typing = JoinSet::new();
         for ((keystrokes, mut pair), number) in ready.drain(..).zip(0..) {
-            // Not all at once: they are as many people.
+            // Spread over the interval, as independent users type.
             let first = first + every * number / pairs;
             typing.spawn(async move {
                 let waits = pair.on_time(&keystrokes, first, every).await;
@@ -77,7 +77,7 @@ impl Crowd {
         Taken::of(&waits, processor, lost)
     }
 
-    /// The first of them types as fast as it goes; returns each wait, and the processor's time.
+    /// The first pair types at full speed; returns each delay, and the processor time.
     pub(crate) async fn one_at_full_speed(&mut self, keystrokes: u32) -> Taken {
         let before = self.relay.processor();
         let pair = self.pairs.first_mut().expect("somebody");

@@ -1,4 +1,4 @@
-//! The Yjs servers of npm, as they come: documents in memory and nothing stored.
+//! The Yjs servers of npm with their defaults: documents in memory and no storage.
 
 use std::process::Stdio;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ const PEERS: [(&str, &str, Dialect); 2] = [
     ("@hocuspocus/server", "hocuspocus.mjs", Dialect::Hocuspocus),
 ];
 
-/// Those whose packages are there, by name.
+/// The servers whose packages are installed, by name.
 pub(crate) async fn peers() -> Vec<(&'static str, Arc<Relay>)> {
     let mut peers = Vec::new();
     for (name, program, dialect) in PEERS {

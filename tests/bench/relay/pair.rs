@@ -1,4 +1,4 @@
-//! Two clients of one room: one types, the other sees it. The same for whatever stands between.
+//! Two clients of one room: one types, the other receives. The same for each contender.
 
 use bytes::Bytes;
 use futures_util::stream::SplitSink;
@@ -16,14 +16,14 @@ use yrs::{Doc, OffsetKind, Options, Text, TextRef, Transact, Update};
 use crate::client::{Address, Socket, enter};
 use crate::redis_server::PATIENCE;
 
-/// What has not arrived so long after the last keystroke was due is lost.
+/// A keystroke is lost if it has not arrived this long after the last one was due.
 const GIVEN_UP_AFTER: Duration = Duration::from_secs(2);
 
-/// How long a keystroke took to arrive.
+/// The delay of a keystroke.
 #[derive(Clone, Copy)]
 pub(crate) struct Wait {
     pub(crate) since_sent: Duration,
-    /// Counted from when it was to be sent: who is late with sending hides nothing.
+    /// From the time at which it was due to be sent, so a late sender hides no delay.
     pub(crate) since_due: Duration,
 }
 
@@ -37,18 +37,18 @@ pub(crate) struct Pair {
 }
 
 impl Pair {
-    /// Both seated.
+    /// Both have acquired their seats.
     pub(crate) async fn seated(address: Address, tasks: TaskTracker) -> Self {
         let (writer, _) = enter(&address, Role::Writer).await;
         let (reviewer, _) = enter(&address, Role::Reviewer).await;
         let (writer, mut to_writer) = writer.split();
-        // What the writer is sent is read and left alone.
+        // Reads and drops the messages to the writer.
         let ear = tasks.spawn(async move { while let Some(Ok(_)) = to_writer.next().await {} });
         let (address, text) = (address.clone(), Typed::default());
         Self { address, writer, reviewer, text, ear: ear.abort_handle() }
     }
 
-    /// Types as fast as what was typed arrives; returns how long each took.
+    /// Types the next keystroke when the last has arrived; returns each delay.
     pub(crate) async fn at_full_speed(&mut self, keystrokes: u32) -> Vec<Duration> {
         let mut waits = Vec::new();
         for keystroke in self.prepare(keystrokes) {
@@ -61,13 +61,13 @@ impl Pair {
         waits
     }
 
-    /// What it is going to type.
+    /// Prepares the keystrokes.
     pub(crate) fn prepare(&mut self, keystrokes: u32) -> Vec<Bytes> {
         let messages = self.text.next(keystrokes);
         messages.iter().map(|message| self.address.wrap(message)).collect()
     }
 
-    /// Types when it is time to, whatever has arrived; returns what arrived.
+    /// Types at the due times, regardless of arrivals; returns the arrivals.
     pub(crate) async fn on_time(
         &mut self,
         keystrokes: &[Bytes],
@@ -79,7 +79,7 @@ impl Pair {
         let reader = Reader {
             reviewer: &mut self.reviewer,
             address: &self.address,
-            // They are the last that were prepared.
+            // These are the last prepared ones.
             seen: self.text.length - count,
         };
         let writing = write(&mut self.writer, keystrokes, (first, every), departed);
@@ -90,7 +90,7 @@ impl Pair {
 
     /// Leaves as a page does.
     pub(crate) async fn leave(mut self) {
-        // Whoever was closed has left.
+        // A closed socket needs no close.
         let _closed = self.writer.send(Message::Close(None)).await;
         let _closed = self.reviewer.close(None).await;
         self.ear.abort();
@@ -107,7 +107,7 @@ async fn write(
     for keystroke in keystrokes {
         sleep_until(due).await;
         due += every;
-        // The reader gives up when the socket has ended.
+        // The reader ends with the socket.
         if departed.send(Instant::now()).is_err()
             || writer.send(Message::Binary(keystroke.clone())).await.is_err()
         {
@@ -116,11 +116,11 @@ async fn write(
     }
 }
 
-/// Who sees what is typed.
+/// The receiving client.
 struct Reader<'a> {
     reviewer: &'a mut Socket,
     address: &'a Address,
-    /// The first clock of the writer's that has not arrived: each keystroke takes one.
+    /// The first clock of the writer that has not arrived: each keystroke has one.
     seen: u32,
 }
 
@@ -139,15 +139,15 @@ impl Reader<'_> {
             if !matches!(arriving.await, Ok(true)) {
                 break;
             }
-            let sent = departures.try_recv().expect("it was noted before it was sent");
+            let sent = departures.try_recv().expect("its time was recorded before the send");
             waits.push(Wait { since_sent: sent.elapsed(), since_due: due.elapsed() });
             due += every;
         }
         waits
     }
 
-    /// Waits for a keystroke: for exactly those bytes, or, where a server makes one update of several,
-    /// for one that has it. False if the socket ends.
+    /// Waits for a keystroke: for exactly those bytes, or, where a server merges several into one
+    /// update, for an update that contains it. False if the socket ends.
     async fn sees(&mut self, keystroke: &Bytes, clock: u32) -> bool {
         while self.seen <= clock {
             let Some(Ok(message)) = self.reviewer.next().await else { return false };
@@ -162,15 +162,14 @@ impl Reader<'_> {
     }
 }
 
-/// The clock behind the last letter of an update; 0 of anything else.
+/// The clock after the last letter of an update; 0 for anything else.
 fn end_of(message: &Bytes) -> u32 {
     let Ok(ClientFrame::Update(update)) = protocol::parse(message) else { return 0 };
     let Ok(update) = Update::decode_v1(update) else { return 0 };
     update.state_vector().iter().map(|(_client, clock)| *clock).max().unwrap_or(0)
 }
 
-/// Waits for exactly those bytes; false if the socket ends. Presence, events and signs of life
-/// come in between.
+/// Waits for exactly those bytes; false if the socket ends. Skips presence, events and heartbeats.
 async fn arrival(reviewer: &mut Socket, keystroke: &Bytes) -> bool {
     while let Some(Ok(message)) = reviewer.next().await {
         if message.into_data() == *keystroke {
@@ -198,7 +197,7 @@ impl Default for Typed {
 }
 
 impl Typed {
-    /// What a writer sends who types so many more.
+    /// The messages of a writer for so many keystrokes.
     fn next(&mut self, keystrokes: u32) -> Vec<Bytes> {
         let keystroke = |_| {
             let mut transaction = self.doc.transact_mut();

@@ -1,6 +1,6 @@
-//! Another client, that wants nothing but an answer.
+//! Another client, which only sends pings.
 //!
-//! A thread and a plain socket: nothing of what the benchmark's own runtime does is in its times.
+//! A thread and a plain socket: its times contain no work of the benchmark's own runtime.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{JoinHandle, sleep, spawn};
 use std::time::{Duration, Instant};
 
-/// Between two of them: enough for thousands, and no load.
+/// The pause between two pings: enough for thousands, and no load.
 const PAUSE: Duration = Duration::from_micros(300);
 
 #[allow(clippy::disallowed_methods, reason = "a thread of its own, and no runtime's")]
@@ -42,7 +42,7 @@ impl Pings {
         Self { ends, times }
     }
 
-    /// How long each took, in µs.
+    /// The duration of each ping, in µs.
     pub(crate) fn end(self) -> Vec<f64> {
         self.ends.store(true, Ordering::Relaxed);
         self.times.join().expect("no panic")

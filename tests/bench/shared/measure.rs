@@ -1,15 +1,16 @@
-//! What the benchmarks of locks share: figures of rounds that were run in turn, and the table that
-//! says which bar was reached.
+//! Shared by the benchmarks: figures of rounds that ran in turn, and the table with the verdict on
+//! each bar.
 //!
 //! A bar is on a ratio and never on a time. Contenders take turns, round by round, and the ratio is
-//! the median of the ratios of single rounds: what else the machine does falls on neighbours alike.
+//! the median of the ratios of single rounds: other load of the machine affects neighbouring rounds
+//! alike.
 
-/// What a ratio is held against.
+/// The bar of a ratio.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Bar {
     AtLeast(f64),
     AtMost(f64),
-    /// Shown for what it is.
+    /// No bar: for information.
     None,
 }
 
@@ -23,7 +24,7 @@ struct Row {
     bar: Bar,
 }
 
-/// What is printed at the end of a benchmark.
+/// The table at the end of a benchmark.
 #[derive(Debug)]
 pub(crate) struct Table {
     title: &'static str,
@@ -35,7 +36,7 @@ impl Table {
         Self { title, rows: Vec::new() }
     }
 
-    /// One comparison: `what` was measured, at us, at whom we compare with.
+    /// One comparison: `what` was measured, for Galley and for the contender.
     pub(crate) fn row(
         &mut self,
         what: impl Into<String>,
@@ -67,8 +68,8 @@ fn verdict(is_reached: bool) -> &'static str {
     if is_reached { "PASS" } else { "MISS" }
 }
 
-/// The value below which a share of `q` of them lie; of none, infinity, since what never came took
-/// longer than anything.
+/// The value below which a share of `q` of the values lie; infinity for none, since a missing
+/// result took longer than any other.
 pub(crate) fn quantile(values: &[f64], q: f64) -> f64 {
     if values.is_empty() {
         return f64::INFINITY;
