@@ -16,7 +16,7 @@ pub enum AnchorState {
     Edited,
     /// The range collapsed; the server found the quote elsewhere by its context.
     Moved,
-    /// The server does not find the quote. The review keeps its quote and is never dropped.
+    /// The server does not find the quote. The review is shown with its quote and never dropped.
     Orphaned,
 }
 

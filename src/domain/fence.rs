@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// The number of a grant. Each later grant of the same lock has a higher fence.
 ///
-/// The grant computes `max(last + 1, TIME in µs, floor + 1)`, so the fence rises through an empty
+/// The grant computes `max(last + 1, TIME in µs, floor + 1)`. So the fence rises through an empty
 /// Redis restart, a stale replica and a clock that steps back. It stays below 2^53 until the year
 /// 2255: Lua and JSON readers count in IEEE 754 doubles.
 ///

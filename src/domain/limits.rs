@@ -69,7 +69,7 @@ pub const LONG_MESSAGE_BYTES: u64 = 4 * 1024;
 pub const NAME_TIME_STEP_SECONDS: i64 = 60;
 /// Presence of one session, in bytes: a cursor, a selection and a name take about 300.
 pub const AWARENESS_BYTES_MAX: usize = 8 * 1024;
-/// Deepest nesting that the validator accepts. yrs 0.28.1 overflows a 2 MiB stack at some 6,000
+/// Deepest nesting that the validator accepts: yrs 0.28.1 overflows a 2 MiB stack at some 6,000
 /// levels, and the decoder in the peer's browser recurses too.
 pub const NESTING_MAX: u32 = 64;
 /// Frames queued in one outbox. Beyond it the server closes the slow socket, and the client

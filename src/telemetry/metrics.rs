@@ -14,13 +14,13 @@ const SECONDS: [f64; 16] = [
 const COUNTERS: &[(&str, &str)] = &[
     ("galley_seat_claims_total", "Claims of a seat, by role and outcome."),
     ("galley_seats_lost_total", "Seats lost by their holders, by reason."),
-    ("galley_renewal_reasserted_total", "Locks whose key was gone and was set again."),
+    ("galley_renewal_reasserted_total", "Locks whose vanished key was set again."),
     ("galley_renewal_mass_losses_total", "Rounds in which most locks were lost at once."),
-    ("galley_lock_acquisitions_total", "Attempts at a lock, by class and outcome."),
-    ("galley_document_updates_total", "Updates of documents that were stored."),
-    ("galley_documents_damaged_total", "Times a stored document could not be read to its end."),
+    ("galley_lock_acquisitions_total", "Claims of a lock, by class and outcome."),
+    ("galley_document_updates_total", "Updates of documents that were committed."),
+    ("galley_documents_damaged_total", "Stored documents opened without their damaged end."),
     ("galley_relay_foreign_total", "Messages of another installation on the same Redis."),
-    ("galley_locks_clock_steps_back_total", "Times the clock of Redis was seen to step back."),
+    ("galley_locks_clock_steps_back_total", "Steps back of the clock of Redis."),
     ("galley_http_requests_total", "Requests, by method, route and status."),
 ];
 
@@ -29,23 +29,23 @@ const GAUGES: &[(&str, &str)] = &[
     ("galley_seats_held", "Seats held by sessions of this server, by role."),
     ("galley_renewal_locks", "Locks in the last renewal round."),
     ("galley_lock_alarm", "1 while an alarm of a class of locks is in force, by class and alarm."),
-    ("galley_renewal_oldest_seconds", "Since when the longest not renewed lock was not renewed."),
+    ("galley_renewal_oldest_seconds", "Time since the oldest renewal of a held lock."),
     ("galley_locks_clock_ahead_seconds", "How far the clock of Redis is ahead of this server's."),
     ("galley_connections", "Open connections, websockets included."),
     ("galley_rooms", "Open rooms."),
-    ("galley_storage_failing", "1 while edits cannot be stored, by reason."),
+    ("galley_storage_failing", "1 while edits cannot be committed, by reason."),
 ];
 
 /// Names and descriptions of the histograms.
 const HISTOGRAMS: &[(&str, &str)] = &[
-    ("galley_seat_wait_seconds", "From a claim to its seat."),
+    ("galley_seat_wait_seconds", "From a claim of a seat to its outcome."),
     ("galley_seat_handover_seconds", "From a release, or the end of a lease, to the next grant."),
     ("galley_renewal_round_seconds", "One renewal round."),
-    ("galley_renewal_lag_seconds", "How late a renewal round began."),
+    ("galley_renewal_lag_seconds", "Delay of a renewal round."),
     ("galley_lock_wait_seconds", "Waiting for a lock, by class."),
     ("galley_lock_hold_seconds", "Holding a lock, by class."),
     ("galley_document_persist_seconds", "From an update's arrival to its commit."),
-    ("galley_relay_seconds", "From an update's arrival to its hand-over to the others."),
+    ("galley_relay_seconds", "From an update's arrival to its broadcast; the Redis round trip."),
     ("galley_http_request_seconds", "Requests, by method and route."),
 ];
 

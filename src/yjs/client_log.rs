@@ -45,7 +45,7 @@ struct Tail {
     units: u32,
 }
 
-/// Most bytes that a look-up of a clock reads from a mark to its target.
+/// Distance of marks in bytes: a look-up of a clock reads at most about this much before its target.
 const MARK_EVERY: usize = 4096;
 /// Longest text of one struct, in bytes. The log stores a longer text as several structs, each right
 /// of the one before it, as Yjs itself splits a text. So a state vector that ends inside a text

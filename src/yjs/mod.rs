@@ -8,8 +8,9 @@
 //! # Invariants
 //!
 //! - **Y1** The log, other clients and `yrs` receive only updates that the validator accepted. A
-//!   client may use `yrs` 0.28.1: it aborts on deep nesting, allocates half a gigabyte for a state
-//!   vector of seven bytes, and accepts updates after which it can never encode the document again.
+//!   client may use `yrs` 0.28.1, which aborts on deep nesting and allocates half a gigabyte for a
+//!   state vector of seven bytes. It accepts updates after which it can never encode the document
+//!   again.
 //! - **Y2** The log has no gaps: the structs of each client follow each other from clock 0, and the
 //!   log contains every unit that a struct or a deletion refers to. So no struct of a document built
 //!   from it waits for another.

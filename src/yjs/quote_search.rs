@@ -94,7 +94,7 @@ fn common_subsequence(one: &[char], other: &[char]) -> usize {
         let end = rows.len();
         carried(&mut rows, next..end, carry);
     }
-    // A matched position is a zero bit. Positions beyond the text stay ones.
+    // A matched position is a zero bit. Positions beyond the text keep a one bit.
     let zeros: u32 = rows.iter().map(|row| row.count_zeros()).sum();
     usize::try_from(zeros).unwrap_or(usize::MAX)
 }

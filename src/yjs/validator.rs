@@ -2,7 +2,7 @@
 //!
 //! It makes one pass over the bytes. Its allocations grow with the bytes that it has read, never
 //! with a declared number, and it never recurses (Y3). An accepted update fits the log without a gap
-//! or a cycle (Y2), contains only text and formatting, and has an author that its origin allows.
+//! or a cycle (Y2) and contains only text and formatting. Its origin allows its author.
 
 use std::collections::HashMap;
 use std::ops::RangeInclusive;
