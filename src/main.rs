@@ -155,7 +155,7 @@ fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
 /// The result of a command goes to standard output.
 fn say(text: &str) -> anyhow::Result<()> {
     let mut out = std::io::stdout().lock();
-    out.write_all(text.as_bytes()).and_then(|()| out.flush()).context("cannot write the answer")
+    out.write_all(text.as_bytes()).and_then(|()| out.flush()).context("cannot write the result")
 }
 
 /// Everything else goes to standard error. If that is closed, the message is lost.

@@ -89,7 +89,7 @@ fn server(reader: &mut Reader) -> Option<ServerSettings> {
     let hosts = hosts.map(str::to_owned).collect();
     let proxies = Proxies::parse(&reader.text("server.trusted_proxies").unwrap_or_default());
     if proxies.is_none() {
-        let expected = "must be addresses or networks divided by commas, like 10.0.0.0/8, ::1";
+        let expected = "must be addresses or networks separated by commas, like 10.0.0.0/8, ::1";
         reader.fault("server.trusted_proxies", expected);
     }
     let drain = reader.duration("server.drain", Duration::ZERO..=MINUTES_10);
@@ -165,9 +165,9 @@ fn locks(reader: &mut Reader) -> Option<LocksSettings> {
 fn several_servers(reader: &mut Reader, database: &DatabaseSettings, locks: &LocksSettings) {
     let is_file = database.url.starts_with("sqlite:");
     if is_file && locks.url != "memory:" && !database.shared_sqlite {
-        let what = "a Redis makes several servers one, and they would not share this SQLite file; \
-                    set database.url to a PostgreSQL, or database.shared_sqlite = true if all of \
-                    them run on this host";
+        let what = "several servers share a Redis, and they would not share this SQLite file; set \
+                    database.url to a PostgreSQL, or database.shared_sqlite = true if all servers \
+                    run on this host";
         reader.fault("locks.url", what);
     }
 }
@@ -191,8 +191,8 @@ fn seats(reader: &mut Reader) -> Option<SeatSettings> {
     if let (Some(timeout), Some(renew_every)) = (timeout, renew_every)
         && timeout <= renew_every
     {
-        let what = "must be longer than seats.renew_every, which is how often a client is asked \
-                    for a sign of life";
+        let what = "must be longer than seats.renew_every, which is also the interval of the \
+                    heartbeat";
         reader.fault("seats.client_timeout", what);
     }
     Some(SeatSettings {
@@ -209,8 +209,8 @@ fn history(reader: &mut Reader) -> Option<HistorySettings> {
     if let (Some(pause), Some(longest)) = (pause, longest)
         && longest < pause
     {
-        let what = "must be at least history.pause: writing that does not rest for that long goes \
-                    on without a pause";
+        let what = "must be at least history.pause: only edits without such a pause reach this \
+                    interval";
         reader.fault("history.longest", what);
     }
     Some(HistorySettings { pause: pause?, longest: longest? })
@@ -295,7 +295,7 @@ fn limits(reader: &mut Reader) -> Option<LimitSettings> {
     {
         if user / 2 < body.max(message) {
             let what = "must be at least twice limits.body_bytes and limits.message_bytes: one of \
-                        them may be under way while a response is";
+                        them may be in transfer while a response is";
             reader.fault("limits.buffered_bytes_per_user", what);
         }
         if address < user || all / 4 < address {
