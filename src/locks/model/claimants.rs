@@ -1,5 +1,5 @@
 //! The claimants of the model, from the claim to the seat or the end: the same operations as in
-//! `seats::joining`, `locks::client::wait` and `locks::redis::pending_releases`.
+//! `seats::claim`, `locks::client::wait` and `locks::redis::pending_releases`.
 
 use std::time::Duration;
 

@@ -1,5 +1,5 @@
-//! The sessions with a seat in the model, and the renewals of their servers, as `locks::renewal`
-//! does them with the real rules of deadlines.
+//! The sessions with a seat in the model, and the renewals of their servers, as `seats::tick`
+//! and `locks::renewal` do them. The deadlines follow the real rules.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use crate::locks::model::{CLIENT_TIMEOUT, Lawful, Number, RENEW_EVERY, breach};
 use crate::locks::types::Verdict;
 
 impl<B: Belief> World<B> {
-    /// The renewal task of a server ticks.
+    /// The seat tick of a server: ends silent and expired sessions, and renews the others.
     pub(super) fn ticks(&mut self, server: usize) {
         let now = self.local(server);
         let before = self.servers[server].ticked_at.replace(now);
