@@ -1,9 +1,9 @@
 //! HTTP: REST, pages, authentication, and the upgrade to websockets. The only module that uses axum.
 //!
 //! A request passes these layers from the outside in: response headers, metrics, problem documents for
-//! bare failures, the panic handler, the timeout. On the way to `/api` and `/ws` it also passes the
-//! verification of its token and the rate limit. Then the handler runs. The server answers a plain
-//! websocket request without these layers ([`ws::upgrade`]).
+//! bare failures, the panic handler, the timeout, the close after an unread body. On the way to `/api`
+//! and `/ws` it also passes the verification of its token, the rate limit and the byte budget. Then the
+//! handler runs. The server answers a plain websocket request without these layers ([`ws::upgrade`]).
 
 pub mod access;
 pub mod auth;

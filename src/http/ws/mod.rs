@@ -58,7 +58,7 @@ const WRITE_BUFFER_BYTES: usize = 4 * 1_024;
 const WRITE_SLACK_BYTES: usize = 64 * 1_024;
 /// Maximum messages in one write.
 const SENT_TOGETHER_MAX: usize = 64;
-/// Time limit of that write; then the reader counts as gone.
+/// Time limit of that write; then the client counts as gone.
 const SEND_PATIENCE: Duration = Duration::from_secs(10);
 /// Time limit of the client's answer to a close.
 const LINGER: Duration = Duration::from_secs(1);
