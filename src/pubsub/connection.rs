@@ -33,7 +33,7 @@ const LOST_MAX: usize = 16_384;
 const BATCH_MAX: usize = 128;
 /// Channels in one `SUBSCRIBE`.
 const CHANNELS_PER_CALL: usize = 500;
-/// The connection is closed after this long without a reply.
+/// The task closes the connection after this long without a reply.
 const SILENCE_MAX: Duration = Duration::from_secs(3);
 /// Interval of the check that a node still belongs to its Cluster.
 const ASKED_EVERY: Duration = Duration::from_secs(2);

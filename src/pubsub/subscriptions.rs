@@ -93,7 +93,7 @@ impl Queue {
         let bytes = waiting.bytes + signal.bytes();
         let fits = waiting.signals.len() < SIGNALS_MAX && bytes <= SIGNAL_BYTES_MAX;
         let signal = if fits { signal } else { Signal::Gap };
-        // Two gaps in a row are merged, which keeps the queue within its bound.
+        // The queue merges two gaps in a row, which keeps it within its bound.
         if signal != Signal::Gap || waiting.signals.back() != Some(&Signal::Gap) {
             waiting.bytes += signal.bytes();
             waiting.signals.push_back(signal);
@@ -138,7 +138,7 @@ struct State {
     /// Whether a connection maintains the subscriptions of `topics`.
     is_connected: bool,
     /// Topics that gained their first or lost their last subscriber since the task last read them.
-    /// Without a connection nothing is recorded.
+    /// Without a connection the table records nothing.
     changed: HashSet<Topic>,
 }
 

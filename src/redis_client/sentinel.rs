@@ -1,8 +1,8 @@
 //! Redis Sentinel: the lookup of the primary.
 //!
 //! Sentinels agree on each failover and number it. A partitioned Sentinel still names the old
-//! primary, under a lower number than the highest that this process received. Its reply is rejected
-//! by this client.
+//! primary, under a lower number than the highest that this process received: the client rejects
+//! its reply.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};

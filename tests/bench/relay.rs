@@ -7,17 +7,17 @@
 //!
 //! Both serve the same clients ([`pair`]), which are this process: a writer sends the update of one
 //! Hangul syllable, and the reviewer waits for exactly those bytes. The benchmark measures the time
-//! from the send until the arrival, and the processor time of the relay's process for a keystroke,
-//! including its work after the arrival. The contenders take turns, and a ratio is the median of
-//! the ratios of single turns.
+//! from the send until the arrival. It also measures the processor time of the relay's process for
+//! a keystroke, including its work after the arrival. The contenders take turns, and a ratio is the
+//! median of the ratios of single turns.
 //!
 //! - `alone`: one pair; the writer sends the next keystroke when the last has arrived.
 //! - `steady`: a thousand pairs, each typing 5 times a second.
 //! - `told`: the same with `events=1`, as on the page, which receives `document.saved`. Runs only
 //!   if named.
 //! - `most`: a thousand pairs type faster and faster, regardless of arrivals. A rate is sustained
-//!   if no keystroke is lost and 99 of 100 arrive within 50 ms of the time at which they were due
-//!   to be *sent*; a rate that is not sustained gets a second attempt.
+//!   if no keystroke is lost and 99 of 100 arrive within 50 ms of their due time. The benchmark
+//!   tries a rate that is not sustained once more.
 //! - `peers`: the same search for the servers of npm ([`npm`]), which store nothing, and then for
 //!   Galley. Runs only if named.
 //!

@@ -71,8 +71,8 @@ impl Database {
         .await;
     }
 
-    /// Takes the last rows of a document back, with their numbers, as the loss of the last commits
-    /// does. Gives their marks; none if they are merged already.
+    /// Deletes the last rows of a document, with their numbers, as the loss of the last commits
+    /// does. Returns their marks; none if the server has merged them already.
     pub(crate) async fn set_back(&self, document: &str, rows: i64) -> Vec<String> {
         let mut connection = self.connection().await;
         let mut tx = connection.begin().await.expect("a transaction");

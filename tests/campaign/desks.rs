@@ -12,7 +12,7 @@ use crate::history::Recorder;
 /// The order to all tabs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Order {
-    /// Claim, type, leave, come back.
+    /// Claim, type, leave, reconnect.
     Work,
     /// Hold the seat; claim only after a loss.
     Hold,

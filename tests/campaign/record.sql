@@ -1,5 +1,5 @@
--- Records what the database commits, inside the transaction that commits it: each row of the log
--- with the writer's grant that is ratified at that moment, each ratified fence, each end of a right.
+-- Records the commits of the database, inside the committing transaction: each row of the log with
+-- the writer's grant that is ratified at that moment, each ratified fence, each end of a right.
 
 CREATE SCHEMA campaign;
 

@@ -20,7 +20,7 @@ use crate::locks::redis::server_identity::Acquaintance;
 use crate::locks::types::{InLine, LocksError, Released};
 use crate::redis_client::Address;
 
-/// Pause before a call is retried after `TRYAGAIN` or `CLUSTERDOWN`.
+/// Pause before the retry of a call after `TRYAGAIN` or `CLUSTERDOWN`.
 const PAUSE: Duration = Duration::from_millis(50);
 /// Redirects in a row before a call pauses, in case the redirects form a cycle.
 const HOPS_MAX: u32 = 3;

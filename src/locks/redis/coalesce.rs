@@ -1,9 +1,9 @@
 //! Coalescing: concurrent claims and releases share one script call.
 //!
-//! While fewer than [`ALONE_MAX`] calls are in flight, each call is sent at once. Above that, calls
-//! queue, and the next group is sent when one of two groups in flight is answered. Redis and the
-//! connection then pay their fixed cost once a group. The group's size is the number of calls that
-//! arrived during the previous round trip, so no timer delays a call.
+//! While fewer than [`ALONE_MAX`] calls are in flight, the caller sends its call at once. Above
+//! that, calls queue, and the task sends the next group when Redis answers one of two groups in
+//! flight. Redis and the connection then pay their fixed cost once a group. The group's size is the
+//! number of calls that arrived during the previous round trip, so no timer delays a call.
 //!
 //! Each call gets the reply that it would get alone. If Redis refuses one call of a group, or the
 //! whole group because of one, the task sends each unanswered call alone.

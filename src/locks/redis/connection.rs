@@ -29,8 +29,8 @@ use crate::redis_client::Addresses;
 /// Time-out of one exchange, with the wait for a connection. Well below the part of a lease that is
 /// left after two failed renewals, and far above the time that a healthy Redis needs.
 pub(in crate::locks) const PATIENCE: Duration = Duration::from_millis(1_500);
-/// The connection is closed after this time without a reply. A path that drops packets looks like a
-/// slow Redis until the kernel gives up, minutes later.
+/// The supervisor closes the connection after this time without a reply. A path that drops packets
+/// looks like a slow Redis until the kernel closes the socket, minutes later.
 const SILENCE_MAX: Duration = Duration::from_secs(3);
 /// Time-out of the connect and the handshake.
 const OPENING_MAX: Duration = Duration::from_secs(1);

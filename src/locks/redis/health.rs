@@ -3,12 +3,13 @@
 //! A check runs after each new connection, which may lead to another node; every 30 s; and on
 //! request. It has two halves.
 //!
-//! - *Preflight* ([`preflight`]). While Redis is a replica, may evict keys, or lacks a right, the server grants
-//!   no lock. It still renews held locks: they were granted by a Redis that passed, and ending them would
-//!   repair nothing.
+//! - *Preflight* ([`preflight`]). While Redis is a replica, may evict keys, or lacks a right, the
+//!   server grants no lock. It still renews held locks: a Redis that passed had granted them, and
+//!   their end would repair nothing.
 //! - *Pub/sub round trip.* A message to this server's own channel must return within one second. A
-//!   subscription that a proxy drops fails without any other sign. Hand-overs then wait for the waiters'
-//!   poll, so a failure is a warning. The check closes a connection that receives nothing and opens another.
+//!   subscription that a proxy drops fails without any other sign. Waiters then acquire by polling,
+//!   so a failure is a warning. The check closes a connection that receives nothing; its supervisor
+//!   opens another.
 //!
 //! The log has one line when a fault appears and one when it is over.
 
@@ -105,12 +106,12 @@ impl Fitness {
         self.found().clock_ahead
     }
 
-    /// Runs a check. Of two concurrent checks the result of the later one is stored.
+    /// Runs a check. Of two concurrent checks it stores the result of the later one.
     pub(in crate::locks) async fn check(&self) -> Result<(), LocksError> {
         let began = Instant::now();
         let ahead = preflight::check(&self.calls, self.server).await;
         match &ahead {
-            // The check has no result: the previous one is retained.
+            // The check has no result: the server retains the previous one.
             Err(LocksError::Unavailable(_) | LocksError::Unsupported(_)) => {}
             // A later check has stored its result meanwhile.
             Ok(_) | Err(_) if !self.found().is_news(began) => {}

@@ -55,7 +55,7 @@ use crate::redis_client::{self, Address, Addresses, Kind, Target};
 
 /// Keys requested in one step of a scan.
 const SCAN_STEP: usize = 1_000;
-/// The shortest and the longest pause before a claim is retried during the reassert grace of its
+/// The shortest and the longest pause between retries of a claim during the reassert grace of its
 /// lock.
 const LOOK_AGAIN: (Duration, Duration) = (Duration::from_millis(10), Duration::from_millis(100));
 

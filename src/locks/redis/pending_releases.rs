@@ -23,8 +23,8 @@ use crate::locks::types::{LocksError, Released};
 const RETRY_EVERY: Duration = Duration::from_millis(250);
 /// The most pending releases. Beyond that, locks expire by their lease.
 const OWED_MAX: usize = 16_384;
-/// Replies "not held" before a pending release is dropped. After the first such reply Redis may
-/// still execute the claim, which may be buffered in a closed connection.
+/// Replies "not held" after which the task drops a pending release. After the first such reply
+/// Redis may still execute the claim, which a closed connection may buffer.
 const DENIALS: u8 = 2;
 
 /// The pending releases, by value.
@@ -178,7 +178,8 @@ impl Owed {
 mod tests {
     use super::*;
 
-    /// A claim that is buffered in a closed connection may be executed after the first reply.
+    /// Redis may execute a claim that a closed connection buffers after its first reply to the
+    /// release.
     #[test]
     fn g6_a_pending_release_is_not_given_up_after_one_denial() {
         let (owed, name) = (Owed::default(), LockName::named("job:1"));

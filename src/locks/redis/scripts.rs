@@ -151,7 +151,7 @@ impl Scripts {
             .text(millis(claim.ttl))
             .text(claim.floor.0)
             .packed(&packed(&claim.owner));
-        // Trailing arguments with their usual value are omitted.
+        // The item omits trailing arguments with their usual value.
         if waiter.is_some() || claim.over != Over::Nobody {
             args.text(from).text(whose);
         }

@@ -4,12 +4,12 @@
 //! locks; they reassert as soon as they reconnect. During the reassert grace no claim acquires a
 //! lock that a holder may reassert. There are two signs of such a restart:
 //!
-//! - The run differs from the run that this process observed before, or a Cluster node replaced
+//! - The run differs from the run that this process observed before. Or a Cluster node replaced
 //!   another one, which may not have replicated all its data to it. The grace then holds for every
 //!   lock.
 //! - Redis has only just started, and so has this process, which therefore knows no earlier run.
-//!   The grace then holds for locks that were granted before: the floor of the claim is above zero.
-//!   Other locks are granted at once, because at a first start no holder can reassert.
+//!   The grace then holds for locks with an earlier grant: the floor of the claim is above zero.
+//!   Claims of other locks succeed at once, because at a first start no holder can reassert.
 //!
 //! The grace begins with the first call that Redis executes: a Cluster node that has just started
 //! refuses all calls for two seconds, also those of holders.
@@ -209,7 +209,7 @@ mod tests {
     async fn another_run_has_the_reassert_grace_whatever_its_uptime() {
         let it = Acquaintance::new(Coming::First);
         it.learn(&answers("a", 9, 1));
-        // As after a failover: the id belongs to another run, so no connection is killed.
+        // As after a failover: the id belongs to another run, so the process kills no connection.
         assert!(it.learn(&answers("b", 86_400, 7)).is_none());
         // The grace does not run before Redis executes a call.
         tokio::time::advance(RETURN_GRACE).await;

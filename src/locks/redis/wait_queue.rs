@@ -22,7 +22,7 @@ use crate::locks::types::{Grant, Holder};
 pub(in crate::locks) const LINE_DEADLINE: Duration = Duration::from_secs(6);
 /// The longest pause between two polls of a waiter.
 pub(in crate::locks) const LOOK_EVERY: Duration = Duration::from_secs(3);
-/// Waiters of one lock. Further claimants are rejected.
+/// Waiters of one lock. The script rejects further claimants.
 pub(in crate::locks) const LINE_MAX: usize = 1_000;
 
 const _: () = assert!(LOOK_EVERY.as_millis() * 2 <= LINE_DEADLINE.as_millis());

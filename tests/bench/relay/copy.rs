@@ -1,8 +1,8 @@
 //! The least possible relay between two clients: it copies bytes and does nothing else.
 //!
 //! It authenticates no client, and decodes, validates and stores nothing. Like Galley it serves
-//! each socket by one task, with configured buffers ([`buffers`]), accepts as many connections at a
-//! time, sends small packets at once and runs on tokio's default runtime.
+//! each socket by one task, with configured buffers ([`buffers`]). It accepts as many connections
+//! at a time, sends small packets at once and runs on tokio's default runtime.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};

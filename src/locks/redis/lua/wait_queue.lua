@@ -1,7 +1,10 @@
 -- The wait queue. scripts.rs puts this text before claim.lua and release.lua, and five constants
--- before it: how long a grant is stored (kept), how long a waiter's entry lives without a poll
--- (line_deadline), how many may wait (line_max), the reassert grace (return_grace), all in ms or as
--- counts and all texts; and the first fence that no script mints (fence_end), a number.
+-- before it:
+--   kept           how long Redis stores a grant, in ms
+--   line_deadline  how long a waiter's entry lives without a poll, in ms
+--   line_max       how many claims may wait
+--   return_grace   the reassert grace, in ms
+--   fence_end      the first fence that no script mints; a number, the others are texts
 --
 -- The scripts read only Redis's own clock. A waiter polls before its entry expires, or counts as
 -- dead. The next script that reads the queue removes dead waiters.
