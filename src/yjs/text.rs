@@ -2,7 +2,7 @@
 //!
 //! The caller builds it from the merged log, queries it and drops it. A build takes time in
 //! proportion to the document, so it runs on a blocking thread. All offsets are UTF-16 units (Y4).
-//! The build uses no `yrs` document; [`order`](crate::yjs::document_order) explains why.
+//! The build uses no `yrs` document; [`document_order`](crate::yjs::document_order) explains why.
 
 use std::cell::OnceCell;
 use std::ops::Range;

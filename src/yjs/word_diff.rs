@@ -1,7 +1,7 @@
 //! The difference of two texts, by words.
 //!
 //! The crate `similar` compares. This module makes the result readable (the rules are in
-//! [`domain::words`](crate::domain::word_split)) and bounds its cost (G13). It compares long texts
+//! [`word_split`](crate::domain::word_split)) and bounds its cost (G13). It compares long texts
 //! by paragraphs first, and reports whole paragraphs for the rest when the time budget ends.
 
 use std::collections::HashMap;
