@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn the_second_first_start_reads_the_secret_of_the_first() {
+    fn two_first_starts_agree_on_one_secret() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("secret");
         make(&path).expect("made");

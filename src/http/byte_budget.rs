@@ -129,8 +129,8 @@ impl Charge {
         let by_user = by_user.unwrap_or(0);
         let exceeds =
             |held: u64, most: u64| most.min(free / FREE_PART) < held.saturating_add(bytes);
-        // One item above a share is accepted if its payer holds nothing else: a setting may allow larger
-        // documents than the shares of the budget.
+        // One item above a share is accepted if its payer holds nothing else and it fits, or if the budget
+        // is unused: a setting may allow larger documents than the shares of the budget.
         let is_alone = held.all == 0 || by_address + by_user == 0 && bytes <= free;
         if !is_alone {
             if free < bytes {

@@ -276,7 +276,7 @@ impl AsyncRead for Socket {
     }
 }
 
-/// Bytes that a connection may be read within a period.
+/// Bytes that the server reads from a connection within a period.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct ReadRate {
     bytes: usize,

@@ -21,7 +21,8 @@ const FREE_REFUSALS: u32 = 3;
 const DELAY_FIRST: Duration = Duration::from_millis(250);
 /// The longest delay.
 const DELAY_MAX: Duration = Duration::from_secs(4);
-/// Maximum number of entries; above it the server removes expired ones.
+/// Maximum number of entries. At it the server removes expired ones; if none is expired, every refusal
+/// has the longest delay.
 const REMEMBERED_MAX: usize = 4_096;
 
 /// Counts refusals. Cloning it is cheap.
