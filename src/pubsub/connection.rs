@@ -176,7 +176,7 @@ impl Line {
         loop {
             match self.open().await {
                 Ok((connection, dead)) => {
-                    tracing::info!(failures, "the relay is connected to Redis");
+                    tracing::info!(failures, "pub/sub is connected to Redis");
                     (pause, failures) = (PAUSES.0, 0);
                     self.serve(connection, dead).await;
                     // The pause limits reconnects to a Redis that accepts and then closes each
@@ -227,7 +227,7 @@ impl Line {
             error = speak(&self.shared, &mut self.outbox, connection) => error.err(),
         };
         let error = error.map(|error| error.to_string());
-        tracing::warn!(error, "the relay's connection to Redis is lost");
+        tracing::warn!(error, "the pub/sub connection to Redis is lost");
         self.shared.is_up.store(false, Ordering::Relaxed);
         self.shared.table.disconnect();
     }
@@ -266,7 +266,7 @@ async fn stay_while_well(mut connection: MultiplexedConnection) -> RedisError {
             redis::cmd("CLUSTER").arg("INFO").query_async(&mut connection).await;
         match state {
             Ok(state) if state.contains("cluster_state:ok") => {}
-            Ok(_) => return (redis::ErrorKind::Io, "the node is cut off from its Cluster").into(),
+            Ok(_) => return (redis::ErrorKind::Io, "the node left its Cluster").into(),
             Err(error) => return error,
         }
     }
@@ -329,7 +329,7 @@ impl Drop for Unsure<'_> {
 /// One log line for each outage, not one for each attempt.
 fn complain(error: &RedisError, earlier_failures: u64) {
     if earlier_failures == 0 {
-        tracing::warn!(%error, "the relay cannot connect to Redis; trying on");
+        tracing::warn!(%error, "pub/sub cannot connect to Redis; retrying");
     }
 }
 

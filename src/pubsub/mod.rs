@@ -40,13 +40,13 @@ use crate::redis_client;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RelayError {
     /// Redis is unreachable.
-    #[error("the relay is out of reach")]
+    #[error("pub/sub is unreachable")]
     Unavailable,
     /// The outbound queue is full.
-    #[error("the relay's queue is full")]
+    #[error("the pub/sub queue is full")]
     Full,
     /// The address names no supported server.
-    #[error("the relay is not supported: {0}")]
+    #[error("pub/sub is not supported: {0}")]
     Unsupported(String),
 }
 

@@ -145,7 +145,7 @@ impl Addresses {
         if info.lines().any(|line| line.trim_end() == "role:master") {
             return Ok(());
         }
-        Err((ErrorKind::Io, "the primary of the Sentinels is a replica still").into())
+        Err((ErrorKind::Io, "the primary that Sentinels name is still a replica").into())
     }
 
     /// Resolves when Sentinels name another primary than that of the last attempt. Without

@@ -45,7 +45,7 @@ pub enum Kind {
 #[derive(Debug, thiserror::Error)]
 pub enum ReachError {
     /// The address has no supported form.
-    #[error("`locks.url` is of no use: it {0}")]
+    #[error("`locks.url` is invalid: it {0}")]
     Url(#[from] InvalidRedisUrl),
     /// The `redis` crate rejects the address.
     #[error(transparent)]

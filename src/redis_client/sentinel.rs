@@ -62,7 +62,7 @@ impl Sentinels {
         };
         let field = |name: &str| told.get(name).map(String::as_str);
         let number = |name: &str| field(name).and_then(|text| text.parse::<u64>().ok());
-        let unexpected = || RedisError::from((ErrorKind::Parse, "a Sentinel's strange answer"));
+        let unexpected = || RedisError::from((ErrorKind::Parse, "unexpected reply of a Sentinel"));
         let epoch = number("config-epoch").ok_or_else(unexpected)?;
         if epoch < self.epoch.fetch_max(epoch, Ordering::Relaxed) {
             return Err((ErrorKind::Io, "the Sentinel missed a failover").into());

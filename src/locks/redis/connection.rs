@@ -64,7 +64,7 @@ struct Line {
     connection: MultiplexedConnection,
     /// Cancelled when the connection is unusable.
     dead: CancellationToken,
-    /// When the oldest unanswered exchange was sent.
+    /// When the first exchange was sent that timed out since the last reply.
     silent_since: Arc<Mutex<Option<Instant>>>,
 }
 
@@ -331,7 +331,7 @@ impl Upkeep {
     fn is_down(&self, why: LocksError, earlier_failures: u64) {
         // One log line for each outage, not one for each attempt.
         if earlier_failures == 0 {
-            tracing::warn!(%why, "cannot connect to Redis; trying on");
+            tracing::warn!(%why, "cannot connect to Redis; retrying");
         }
         self.state.send_replace(State::Down { why, is_lost: true });
     }

@@ -39,10 +39,10 @@ pub(in crate::locks) fn explain(error: &RedisError) -> LocksError {
             misconfigured("this server does not speak RESP3: use Redis 6 or newer")
         }
         ErrorKind::InvalidClientConfig => {
-            LocksError::Misconfigured(format!("`locks.url` is of no use: {error}"))
+            LocksError::Misconfigured(format!("`locks.url` is invalid: {error}"))
         }
         _ if matches!(error.code(), Some("NOAUTH" | "WRONGPASS")) => {
-            misconfigured("Redis wants a password: set it in `locks.url`")
+            misconfigured("Redis requires a password: set it in `locks.url`")
         }
         // A script's missing right has no error code of its own, and its text differs before 7.0.
         _ if NOT_PERMITTED.iter().any(|said| error.to_string().contains(said)) => {

@@ -120,7 +120,7 @@ impl Remote {
     pub(super) async fn claim(&self, claim: &Claim) -> Result<Claimed, LocksError> {
         if self.owed.is_owed(&claim.value) {
             // Its pending release could arrive after this grant and free it.
-            let why = "an earlier claim with this value is still being taken back";
+            let why = "the release of an earlier claim with this value is pending";
             return Err(LocksError::Unavailable(why.to_owned()));
         }
         let gives_up = Instant::now() + RETURN_GRACE + PATIENCE;
@@ -129,7 +129,7 @@ impl Remote {
                 return Ok(claimed);
             }
             if gives_up <= Instant::now() {
-                let why = "Redis restarted, and the holder of this lock may come back to it";
+                let why = "Redis restarted, and the holder of this lock may reassert it";
                 return Err(LocksError::Unavailable(why.to_owned()));
             }
             let left = self.calls.grace(&claim.name, claim.floor);
@@ -164,7 +164,7 @@ impl Remote {
         reply::standing(&reply, sent_at)
     }
 
-    /// Renews one lease. Returns when the call was sent, if the lock was still held.
+    /// Renews one lease. Returns the time of the send, if the lock was still held.
     pub(super) async fn keep(&self, held: &Held, ttl: Duration) -> Result<Option<Instant>, Fault> {
         let call = self.calls.scripts.keep(held, ttl);
         let (sent_at, reply) = self.calls.call(call).await?;

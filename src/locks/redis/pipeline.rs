@@ -100,7 +100,7 @@ impl Calls {
             }
         }
         if !errands.is_empty() {
-            answers.fail(LocksError::Unavailable("a slot is being moved".to_owned()));
+            answers.fail(LocksError::Unavailable("the Cluster is migrating a slot".to_owned()));
         }
         answers
     }

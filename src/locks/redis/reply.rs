@@ -93,13 +93,13 @@ pub(in crate::locks) fn behind(reply: &Value) -> Result<Vec<InLine>, LocksError>
 
 /// The error of a claim whose value was released before.
 pub(in crate::locks) fn spent() -> LocksError {
-    let why = "the value of this claim was released already: claim with a new one";
+    let why = "the value of this claim is already released: claim with a new one";
     LocksError::Unavailable(why.to_owned())
 }
 
 /// The error of a reply that no script of Galley returns.
 pub(in crate::locks) fn unexpected() -> LocksError {
-    LocksError::Unavailable("Redis gave an unexpected answer".to_owned())
+    LocksError::Unavailable("unexpected reply of Redis".to_owned())
 }
 
 fn read_standing(reply: &Value, sent_at: Instant) -> Option<Standing> {

@@ -290,10 +290,10 @@ impl Cluster {
     fn why_not(&self, node: Option<&Node>) -> LocksError {
         let unavailable = |why: String| LocksError::Unavailable(why);
         match node {
-            Some(node) => unavailable(format!("the node {} is out of reach", node.address)),
+            Some(node) => unavailable(format!("the node {} is unreachable", node.address)),
             None => {
                 self.fault.borrow().clone().unwrap_or_else(|| {
-                    unavailable("no node of the Cluster has the slot".to_owned())
+                    unavailable("no node of the Cluster owns the slot".to_owned())
                 })
             }
         }
