@@ -111,7 +111,7 @@ pub enum Reply {
     Alive,
     /// The session has ended, or its client does not reply.
     Gone,
-    /// The session has ended and its edits are being flushed. A second reply follows.
+    /// The session has ended and its server flushes its edits. A second reply follows.
     Settling,
     /// The session has ended and no edit is pending.
     Settled,

@@ -11,7 +11,7 @@
 //!   gap follows in its place.
 //! - **B3** A server does not receive its own messages.
 //! - **B4** One connection, however many rooms are open.
-//! - **B5** A received message was published by a server with the same secret, on that very
+//! - **B5** The publisher of each received message has the same secret, and published it on that
 //!   channel.
 
 mod connection;

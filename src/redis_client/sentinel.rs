@@ -1,7 +1,7 @@
 //! Redis Sentinel: the lookup of the primary.
 //!
 //! Sentinels agree on each failover and number it. A partitioned Sentinel still names the old
-//! primary, under a lower number than the highest that this process received: the client rejects
+//! primary, under a lower number than the highest that this process received. The client rejects
 //! its reply.
 
 use std::collections::HashMap;
