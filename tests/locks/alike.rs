@@ -1,6 +1,6 @@
-//! Memory and Redis are asked the same questions in a random order, and must say the same. So what
-//! the model (`src/locks/model`) shows of the table in memory is shown of the scripts too: of what is
-//! asked alone, and of what goes to Redis together with questions about other locks.
+//! Sends the same random operations to memory and to Redis, and compares the replies. So the
+//! model's results about the table (`src/locks/model`) hold for the scripts too: for single calls,
+//! and for calls that the client coalesces with calls for other locks.
 
 use std::env;
 use std::ops::Range;
@@ -18,10 +18,10 @@ use crate::place::Place;
 use crate::server::{PATIENCE, Server};
 
 const QUESTIONS: usize = 400;
-/// Nobody here looks after a wait, so that six seconds on it counts as dead, on each side at a moment
-/// of its own. A machine that is too slow for all the questions by then asks fewer.
+/// No side renews its waiters here, so six seconds later a waiter counts as dead, on each side at
+/// its own moment. A machine too slow for all operations in that time runs fewer.
 const ALIVE: Duration = Duration::from_secs(5);
-/// One that people wait in line for, and one that nobody does.
+/// One lock with a wait queue, and one without.
 const NAMES: u64 = 2;
 const PEOPLE: u64 = 3;
 
@@ -42,21 +42,21 @@ impl Dice {
     }
 }
 
-/// One keeper and what was asked of it.
+/// One backend, and the operations sent to it.
 struct Side {
     place: Place,
     seed: u64,
     /// By the number of the claim.
     held: Vec<Option<Held>>,
     waiting: Vec<Option<Waiting>>,
-    /// Whether it was in the line.
+    /// Whether the claim left the queue.
     left: Vec<bool>,
     released: Vec<bool>,
     /// The highest fence of each lock.
     fences: Vec<Fence>,
 }
 
-/// What both must say alike: fences and times are each keeper's own.
+/// The comparable part of a reply: fences and times differ between backends.
 #[derive(Debug, PartialEq, Eq)]
 enum Said {
     Granted { replaced: Option<String> },
@@ -69,7 +69,7 @@ enum Said {
     Emptied,
 }
 
-/// A question.
+/// An operation.
 #[derive(Clone, Debug)]
 enum Ask {
     Claim(usize, Claim),
@@ -127,7 +127,7 @@ impl Side {
             Ask::Leave(number) => {
                 let Some(waiting) = self.waiting[*number].take() else { return Said::Left };
                 drop(waiting);
-                // As is done in the background, and now.
+                // The same operation in the background, and now.
                 let it = &claims[*number];
                 Said::Released(
                     self.place.locks.release(&it.name, &it.value).await.expect("an answer"),
@@ -140,7 +140,8 @@ impl Side {
             }
             Ask::Empty => {
                 self.waiting.iter_mut().for_each(|waiting| *waiting = None);
-                // Who comes back first, under however old a grant, is the holder again.
+                // After an empty restart the first to reassert is the holder, under any older
+                // grant.
                 self.fences.fill(Fence::ZERO);
                 self.place.empty().await;
                 Said::Emptied
@@ -160,14 +161,14 @@ impl Side {
         self.held[number] = Some(held(claim, grant));
     }
 
-    /// Who has each lock, and how many wait.
+    /// The holder of each lock, and the length of its queue.
     async fn state(&self) -> Vec<Option<(String, usize)>> {
         let names: Vec<_> = (0..NAMES).map(|number| name(self.seed, number)).collect();
         let holders = self.place.locks.holders(&names).await.expect("an answer");
         holders.into_iter().map(|it| it.map(|it| (it.value, it.waiting))).collect()
     }
 
-    /// Those whose turn it is take it.
+    /// The waiters that received the lock accept it.
     async fn turns(&mut self, claims: &[Claim]) -> Vec<usize> {
         let mut had = Vec::new();
         for (value, _) in self.state().await.into_iter().flatten() {
@@ -184,7 +185,7 @@ impl Side {
     }
 }
 
-/// A history has names of its own.
+/// Each history has its own names.
 fn name(seed: u64, number: u64) -> LockName {
     LockName::named(&format!("alike:{seed}:{number}"))
 }
@@ -193,12 +194,12 @@ fn number_of(alike: &LockName) -> usize {
     usize::from(alike.key().ends_with(":1"))
 }
 
-/// The next question, about claims made before or a new one.
+/// The next operation, on an earlier claim or a new one.
 fn question(dice: &mut Dice, claims: &mut Vec<Claim>, sides: &[Side; 2], is_alone: bool) -> Ask {
     let waiting: Vec<_> = (0..claims.len()).filter(|at| sides[0].waiting[*at].is_some()).collect();
-    // What is released in the background, by those who left a line, comes after what else is
-    // released of that lock, and only the last release is remembered. So of that lock, and of it
-    // alone, nobody claims or renews what they released.
+    // A waiter that leaves the queue releases in the background, after other releases of the lock.
+    // The backend stores only the last released value. So for the lock with a queue, and for it
+    // alone, no operation claims or renews a value that was released.
     let is_spent = |at: usize| sides[0].released[at] && number_of(&claims[at].name) == 1;
     let given: Vec<_> =
         (0..claims.len()).filter(|at| sides[0].held[*at].is_some() && !is_spent(*at)).collect();
@@ -208,7 +209,7 @@ fn question(dice: &mut Dice, claims: &mut Vec<Claim>, sides: &[Side; 2], is_alon
     match dice.below(10) {
         0..=1 if !given.is_empty() => Ask::Renew(*dice.one_of(&given).expect("one")),
         2..=4 if !claims.is_empty() => {
-            // The later ones are more likely to have it.
+            // Later claims are more likely to hold the lock.
             let late = claims.len().saturating_sub(6);
             let at = (late..claims.len()).collect::<Vec<_>>();
             let at = *dice.one_of(&at).expect("one");
@@ -217,7 +218,7 @@ fn question(dice: &mut Dice, claims: &mut Vec<Claim>, sides: &[Side; 2], is_alon
         5 if !waiting.is_empty() => Ask::Leave(*dice.one_of(&waiting).expect("one")),
         6 if !claims.is_empty() => {
             let at = usize::try_from(dice.below(claims.len() as u64)).expect("an index");
-            // Asked again, maybe after a release. Who left the line has no claim any more.
+            // A repeated claim, maybe after its release. A waiter that left the queue has no claim.
             let (one, side) = (&claims[at], &sides[0]);
             let is_over = side.left[at] || is_spent(at);
             if is_over { Ask::Leave(at) } else { Ask::Claim(at, one.clone()) }
@@ -243,7 +244,7 @@ fn question(dice: &mut Dice, claims: &mut Vec<Claim>, sides: &[Side; 2], is_alon
     }
 }
 
-/// One history, alone where the locks are or beside others.
+/// Runs one history, alone or coalesced with calls for other locks.
 async fn ask_both(seed: u64, places: [Place; 2], is_alone: bool) {
     let mut sides = places.map(|place| Side::new(place, seed));
     let (mut dice, mut claims, mut history) = (Dice(seed), Vec::new(), Vec::new());
@@ -275,31 +276,31 @@ async fn places() -> [Place; 2] {
     [Place::memory().await, Place::redis().await]
 }
 
-/// From `first` on, or from the one that is asked for.
+/// From `first` on, or the seed that the environment requests.
 fn seeds(first: u64, count: u64) -> Range<u64> {
     let asked = env::var("GALLEY_SEED").ok().and_then(|seed| seed.parse().ok());
     asked.map_or(first..first + count, |seed: u64| seed..seed + 1)
 }
 
 #[tokio::test]
-async fn memory_and_redis_say_the_same_in_random_histories() {
+async fn memory_and_redis_agree_in_random_histories() {
     for seed in seeds(1, 10) {
         let history = ask_both(seed, places().await, true);
         timeout(Duration::from_secs(60), history).await.expect("in time");
     }
 }
 
-/// Goal: claims, waits and releases that go to Redis in one call are answered as if each had come
-/// alone, whoever waits for the locks of the others.
+/// Goal: the reply to a claim, wait or release in a coalesced call equals the reply to a single
+/// call, for any queues of the other locks.
 #[tokio::test]
-async fn memory_and_redis_say_the_same_when_many_ask_at_once() {
+async fn memory_and_redis_agree_on_coalesced_calls() {
     let places = places().await;
     let histories = seeds(101, 12).map(|seed| ask_both(seed, places.clone(), false));
     timeout(Duration::from_secs(60), join_all(histories)).await.expect("in time");
 }
 
 #[tokio::test]
-async fn of_claims_that_go_together_only_the_one_fails_that_redis_cannot_carry_out() {
+async fn of_coalesced_claims_only_the_failing_one_is_rejected() {
     const CLAIMS: usize = 20;
     let server = Server::start().await;
     let locks = Locks::connect(&server.url()).await.expect("a good address");

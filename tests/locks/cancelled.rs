@@ -1,5 +1,5 @@
-//! Cancel safety: each call is dropped after each of its steps, and leaves nothing behind. `main.rs`
-//! runs each of these on both keepers.
+//! Cancel safety: each test drops a call after each of its steps, and checks that no trace is left.
+//! `main.rs` runs each test on both backends.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -15,18 +15,18 @@ use crate::people::{LONG, claim, granted, held, kim, lee, refused, seat, until, 
 use crate::place::Place;
 use crate::server::PATIENCE;
 
-/// More steps than any of these calls takes. A call that never ends, a wait for what nobody gives,
-/// is dropped after each of so many.
+/// More steps than any of these calls takes. A test drops an endless call, such as a wait for a
+/// lock that stays held, after each of this many steps.
 const STEPS_MAX: usize = 12;
 
-/// A future that is dropped when it has been looked at so many times, whatever came of it.
+/// A future that drops its inner future after this many polls.
 struct Steps<F> {
     left: usize,
     inner: Pin<Box<F>>,
 }
 
 impl<F: Future> Future for Steps<F> {
-    /// None if it was not at its end.
+    /// None if the inner future did not end.
     type Output = Option<F::Output>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
@@ -42,15 +42,15 @@ impl<F: Future> Future for Steps<F> {
     }
 }
 
-/// Drops what `call` makes after each number of steps, until it comes to its end or nothing more
-/// happens to it; after each, `leaves` says what must be true.
+/// Drops the future of `call` after each number of steps, until it ends or makes no progress;
+/// checks `leaves` after each drop.
 async fn dropped_at_each_step<F: Future>(
     mut call: impl FnMut(usize) -> F,
     mut leaves: impl AsyncFnMut(usize, Option<F::Output>),
 ) {
     for left in 0..STEPS_MAX {
         let inner = Box::pin(call(left));
-        // A wait for what never comes has no further step.
+        // A wait for an event that never comes has no further step.
         let dropped = timeout(Duration::from_millis(60), Steps { left, inner }).await;
         let (is_over, output) = match dropped {
             Ok(output) => (output.is_some(), output),
@@ -74,7 +74,7 @@ fn wishes() -> [Wish; 3] {
     [fixed.clone(), fixed.clone().with(Policy::BackOff(brief)), fixed.waiting(LONG)]
 }
 
-/// Nobody has it, nobody waits for it, and it can be had.
+/// The lock has no holder and no waiter, and a claim acquires it.
 async fn is_untouched(locks: &Locks, name: &LockName) {
     until("it can be had", async || {
         let next = claim(name, &lee());
@@ -88,7 +88,7 @@ async fn is_untouched(locks: &Locks, name: &LockName) {
     until_free(locks, name).await;
 }
 
-pub(crate) async fn every_way_to_a_free_lock_may_be_dropped_at_every_step(place: Place) {
+pub(crate) async fn every_acquisition_of_a_free_lock_is_cancel_safe_at_every_step(place: Place) {
     let locks = &place.locks;
     for (way, wish) in wishes().iter().enumerate() {
         let name = |step| job(step, &format!("free{way}"));
@@ -124,7 +124,7 @@ pub(crate) async fn every_way_to_a_free_lock_may_be_dropped_at_every_step(place:
     }
 }
 
-pub(crate) async fn every_way_to_a_lock_that_is_taken_may_be_dropped_at_every_step(place: Place) {
+pub(crate) async fn every_acquisition_of_a_held_lock_is_cancel_safe_at_every_step(place: Place) {
     let locks = &place.locks;
     let name = LockName::named("job:taken");
     let holder = locks.try_lock(&name, &wishes()[0]).await.expect("a free lock");
@@ -167,7 +167,7 @@ pub(crate) async fn every_way_to_a_lock_that_is_taken_may_be_dropped_at_every_st
     is_untouched(locks, &name).await;
 }
 
-pub(crate) async fn a_claim_may_be_dropped_at_every_step(place: Place) {
+pub(crate) async fn a_claim_is_cancel_safe_at_every_step(place: Place) {
     let locks = &place.locks;
     let claims: Vec<Claim> = (0..STEPS_MAX).map(|_| claim(&seat(), &kim())).collect();
     dropped_at_each_step(
@@ -183,7 +183,7 @@ pub(crate) async fn a_claim_may_be_dropped_at_every_step(place: Place) {
     .await;
 }
 
-pub(crate) async fn a_release_that_is_dropped_at_any_step_is_made_all_the_same(place: Place) {
+pub(crate) async fn a_release_dropped_at_any_step_still_completes(place: Place) {
     let locks = &place.locks;
     let mut claims = Vec::new();
     for _ in 0..STEPS_MAX {
@@ -194,7 +194,7 @@ pub(crate) async fn a_release_that_is_dropped_at_any_step_is_made_all_the_same(p
     dropped_at_each_step(
         async |step| locks.release(&claims[step].name, &claims[step].value).await,
         async |step, _had| {
-            // A future that was never looked at has not begun.
+            // A future without a poll has not begun.
             if step == 0 {
                 locks.release(&claims[0].name, &claims[0].value).await.expect("an answer");
             }
@@ -202,7 +202,7 @@ pub(crate) async fn a_release_that_is_dropped_at_any_step_is_made_all_the_same(p
         },
     )
     .await;
-    // Of guards, one after the other.
+    // Of guards, in sequence.
     let names = |step| [job(step, "given"), job(100 + step, "given")];
     let mut guards = Vec::new();
     for step in 0..STEPS_MAX {
@@ -223,9 +223,9 @@ pub(crate) async fn a_release_that_is_dropped_at_any_step_is_made_all_the_same(p
     .await;
 }
 
-/// On one thread: with a second one the tasks may end so soon that there is one step less.
+/// On one thread: with a second one the tasks may end so early that one step is missing.
 #[tokio::test]
-async fn a_close_that_is_dropped_at_any_step_and_made_again_frees_everything() {
+async fn a_close_dropped_at_any_step_and_repeated_releases_everything() {
     for place in [Place::memory().await, Place::redis().await] {
         let mut all = Vec::new();
         for step in 0..STEPS_MAX {
@@ -248,7 +248,7 @@ async fn a_close_that_is_dropped_at_any_step_and_made_again_frees_everything() {
     }
 }
 
-pub(crate) async fn questions_that_are_dropped_change_nothing(place: Place) {
+pub(crate) async fn dropped_queries_change_nothing(place: Place) {
     let locks = &place.locks;
     let (name, wish) = (LockName::named("job:asked"), Wish::new(Lease::KeptAlive(LONG)));
     let guard = locks.try_lock(&name, &wish).await.expect("a free lock");
@@ -290,7 +290,7 @@ pub(crate) async fn questions_that_are_dropped_change_nothing(place: Place) {
     }
     guard.release().await.expect("an answer");
     let grant = crate::line::turn(waiting.into_inner()).await;
-    // Renewed, though the one who asked for it did not wait for the answer.
+    // The backend renewed it, although the caller dropped the call.
     let one = [held(&first, &grant)];
     dropped_at_each_step(
         async |_step| locks.renew(&one, LONG).await,

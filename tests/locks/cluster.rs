@@ -1,4 +1,4 @@
-//! What holds on a Redis Cluster beside what holds everywhere, while all of its nodes live.
+//! Additional behaviour on a Redis Cluster, with all nodes alive.
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ pub(crate) async fn locks_at(cluster: &ClusterServer) -> Locks {
     locks
 }
 
-/// Holds so many seats.
+/// Holds this many seats.
 pub(crate) async fn seats(locks: &Locks, number: usize) -> Vec<Held> {
     let mut all = Vec::new();
     for _ in 0..number {
@@ -29,7 +29,7 @@ pub(crate) async fn seats(locks: &Locks, number: usize) -> Vec<Held> {
     all
 }
 
-/// Renews until every lock has a verdict, noting for each the first one it had.
+/// Renews until every lock has a known verdict; records the first one of each.
 pub(crate) async fn verdicts(locks: &Locks, held: &[Held]) -> Vec<Verdict> {
     let mut first = vec![Verdict::Unknown; held.len()];
     until("each has a verdict", async || {
@@ -46,7 +46,7 @@ pub(crate) async fn verdicts(locks: &Locks, held: &[Held]) -> Vec<Verdict> {
 }
 
 #[tokio::test]
-async fn a_locks_keys_are_tagged_share_a_slot_and_are_found_by_the_key_that_is_told() {
+async fn a_locks_keys_have_a_hash_tag_and_share_a_slot() {
     let cluster = ClusterServer::start().await;
     let locks = locks_at(&cluster).await;
     let (seat, job) = (seat(), LockName::named("export:doc_1"));
@@ -68,7 +68,7 @@ async fn a_locks_keys_are_tagged_share_a_slot_and_are_found_by_the_key_that_is_t
         locks.held().await.expect("an answer").into_iter().map(|(name, _)| name).collect();
     all.sort();
     assert_eq!(all, [job, seat]);
-    // What was checked left nothing behind that lasts.
+    // The check leaves no lasting key.
     for node in cluster.primaries() {
         let left: Vec<String> = node.run("KEYS *check*").await;
         assert_eq!(left, Vec::<String>::new());
@@ -76,11 +76,11 @@ async fn a_locks_keys_are_tagged_share_a_slot_and_are_found_by_the_key_that_is_t
 }
 
 #[tokio::test]
-async fn a_round_of_a_thousand_is_one_pipeline_to_each_primary_and_a_call_for_each_slot() {
+async fn a_round_of_a_thousand_is_one_pipeline_a_primary_and_one_call_a_slot() {
     let cluster = ClusterServer::start().await;
     let locks = locks_at(&cluster).await;
     let mut all = seats(&locks, 996).await;
-    // And two that share a slot twice.
+    // And two locks that share a slot, twice.
     for at in 0..4 {
         let seat = all[at].name.as_seat().expect("a seat");
         let other = Seat::new(seat.link, seat.role.other());
@@ -105,9 +105,9 @@ async fn a_round_of_a_thousand_is_one_pipeline_to_each_primary_and_a_call_for_ea
     assert_eq!(renewed, 1_000);
 }
 
-/// A slot on its way to another node, while half of its keys are here and half are there.
+/// A slot in migration to another node, with half of its keys on each.
 #[tokio::test]
-async fn a_slot_that_moves_takes_its_locks_along() {
+async fn a_slot_migration_moves_its_locks() {
     let cluster = ClusterServer::start().await;
     let (locks, other) = (locks_at(&cluster).await, locks_at(&cluster).await);
     let writer = seated(&locks, &seat(), &kim(), LONG).await;
@@ -120,12 +120,12 @@ async fn a_slot_that_moves_takes_its_locks_along() {
     let (waiting, _at) = enter(&other, &waiter).await;
 
     let mut way = (cluster.at(slot), (cluster.at(slot) + 1) % 3);
-    // There and back, each time with another part of the keys moved half-way.
+    // Forth and back, each time with another part of the keys moved.
     for keys in 0..6 {
         let meanwhile = async || {
             let round = locks.renew(&both, LONG).await.expect("an answer");
             assert_eq!(round.verdicts, [Verdict::Renewed; 2], "{keys}");
-            // A claim needs all keys in one place: it waits for that, and then there is no telling.
+            // A claim needs all keys on one node: it retries until then, and ends without a reply.
             let claimed = other.claim(&claim(&reviewer.name, &kim())).await;
             let is_kept = matches!(claimed, Err(LocksError::Unavailable(_)) | Ok(Claimed::Busy(_)));
             assert!(is_kept, "{claimed:?}");
@@ -144,7 +144,7 @@ async fn a_slot_that_moves_takes_its_locks_along() {
 }
 
 #[tokio::test]
-async fn an_account_needs_no_other_right_than_on_a_single_redis() {
+async fn a_cluster_account_needs_the_same_permissions_as_a_single_redis() {
     let user = "galley on >secret ~share-link:* ~lock:* &* +@all -@dangerous +info +client|kill";
     let mut arguments = vec!["--user"];
     arguments.extend(user.split(' '));
@@ -165,7 +165,7 @@ async fn an_account_needs_no_other_right_than_on_a_single_redis() {
 }
 
 #[tokio::test]
-async fn what_is_not_fit_is_said_with_its_node() {
+async fn an_unfit_cluster_node_is_reported_by_name() {
     let cluster = ClusterServer::start().await;
     let locks = locks_at(&cluster).await;
     let _: Value = cluster.nodes[2].run("CONFIG SET maxmemory-policy allkeys-lru").await;
@@ -192,7 +192,7 @@ async fn what_is_not_fit_is_said_with_its_node() {
 }
 
 #[tokio::test]
-async fn guards_are_kept_on_all_nodes_and_closed_there() {
+async fn guards_are_renewed_and_released_on_all_cluster_nodes() {
     let cluster = ClusterServer::start().await;
     let (locks, other) = (locks_at(&cluster).await, locks_at(&cluster).await);
     let names: Vec<_> = (0..30).map(|at| LockName::named(&format!("job:{at}"))).collect();

@@ -1,4 +1,4 @@
-//! What becomes of locks on a Redis Cluster when a node of it dies.
+//! The effect of a node's death on the locks of a Redis Cluster.
 
 use std::time::Duration;
 
@@ -12,10 +12,10 @@ use crate::line::{SLACK, enter, turn};
 use crate::people::{LONG, claim, fit, kim, lee, seat, seated, until};
 use crate::server::{PATIENCE, Server};
 
-/// Every node serves what it has, even if another one is dead.
+/// Every node serves its slots, even if another node is dead.
 pub(crate) const HALF_IS_ENOUGH: [&str; 2] = ["--cluster-require-full-coverage", "no"];
 
-/// At which primary each of these was in the beginning.
+/// The primary of each lock at the start.
 async fn places(cluster: &ClusterServer, locks: &Locks, held: &[Held]) -> Vec<usize> {
     let mut places = Vec::new();
     for held in held {
@@ -25,7 +25,7 @@ async fn places(cluster: &ClusterServer, locks: &Locks, held: &[Held]) -> Vec<us
 }
 
 #[tokio::test]
-async fn a_dead_primary_spoils_only_its_own_locks() {
+async fn a_dead_cluster_primary_affects_only_its_own_locks() {
     let mut cluster = ClusterServer::start_with(3, 0, &HALF_IS_ENOUGH).await;
     let locks = locks_at(&cluster).await;
     let all = seats(&locks, 60).await;
@@ -35,7 +35,7 @@ async fn a_dead_primary_spoils_only_its_own_locks() {
     let jobs =
         [at(cluster.slot(&locks.key_of(&name)).await), at(cluster.slot(&locks.key_of(&job)).await)];
     let dead = places[0];
-    // Frozen first: it takes what it is sent, and does not answer.
+    // Frozen first: it receives requests and does not reply.
     cluster.nodes[dead].freeze().await;
     let began = Instant::now();
     let round = locks.renew(&all, Duration::from_secs(3)).await.expect("a round");
@@ -63,7 +63,7 @@ async fn a_dead_primary_spoils_only_its_own_locks() {
     let Err(LocksError::Unavailable(why)) = locks.check().await else { panic!("it is not fit") };
     assert!(why.contains(&cluster.nodes[dead].port().to_string()), "{why}");
 
-    // Guards too, of which one or both are elsewhere.
+    // Guards too, with one or both locks elsewhere.
     let short = Wish::new(Lease::KeptAlive(Duration::from_secs(1)));
     for (name, place) in [name, job].iter().zip(jobs) {
         match locks.try_lock(name, &short).await {
@@ -78,14 +78,14 @@ async fn a_dead_primary_spoils_only_its_own_locks() {
     assert!(locks.release(&gone.name, &gone.value).await.is_err());
     assert!(began.elapsed() < SLACK * 2, "{:?}", began.elapsed());
 
-    // It comes back, as empty as it went, under its old name.
+    // The node restarts empty under its old name.
     cluster.nodes[dead].start_again_in_cluster().await;
     timeout(PATIENCE, locks.reconnected()).await.expect("it is told");
     let back = verdicts(&locks, &all[1..]).await;
     for (verdict, place) in back.iter().zip(&places[1..]) {
         match verdict {
             Verdict::Reasserted => assert_eq!(*place, dead),
-            // The one that was released.
+            // The released one.
             Verdict::Lost | Verdict::Renewed => assert_ne!(*place, dead),
             Verdict::Unknown => panic!("no verdict"),
         }
@@ -93,9 +93,9 @@ async fn a_dead_primary_spoils_only_its_own_locks() {
     assert_eq!(back.iter().filter(|verdict| **verdict == Verdict::Lost).count(), 1);
 }
 
-/// Some of what the dead primary knew, its replica never heard: it was frozen then.
+/// The replica lacks part of the dead primary's data: it was frozen at that time.
 #[tokio::test]
-async fn g6_no_seat_is_lost_when_a_replica_takes_over() {
+async fn g6_a_failover_to_a_replica_loses_no_seat() {
     let mut cluster = ClusterServer::start_with(3, 1, &[]).await;
     let (locks, other) = (locks_at(&cluster).await, locks_at(&cluster).await);
     let known = seats(&locks, 60).await;
@@ -115,7 +115,7 @@ async fn g6_no_seat_is_lost_when_a_replica_takes_over() {
     })
     .await;
     cluster.nodes[3].freeze().await;
-    // What is sent to a frozen one waits in its socket.
+    // A frozen node's requests wait in its socket.
     let _: Value = cluster.nodes[0].run("CLIENT KILL TYPE replica").await;
     let unknown = seats(&locks, 60).await;
     let all = [known.clone(), unknown, vec![old.clone()]].concat();
@@ -135,7 +135,7 @@ async fn g6_no_seat_is_lost_when_a_replica_takes_over() {
     }
     assert!(at < died + FAILOVER_MAX);
 
-    // The line came along, and the fence rises.
+    // The replica has the queue too, and the fence rises.
     assert_eq!(locks.release(&old.name, &old.value).await, Ok(Released::Freed));
     let grant = turn(waiting).await;
     assert!(old.fence < grant.fence);
@@ -146,9 +146,9 @@ async fn g6_no_seat_is_lost_when_a_replica_takes_over() {
     fit(&locks).await;
 }
 
-/// An operator lets a replica and its primary change places.
+/// An operator swaps a replica and its primary.
 #[tokio::test]
-async fn a_failover_that_was_asked_for_costs_nothing() {
+async fn a_manual_failover_loses_no_lock() {
     let cluster = ClusterServer::start_with(3, 1, &[]).await;
     let locks = locks_at(&cluster).await;
     let all = seats(&locks, 30).await;
@@ -176,7 +176,7 @@ async fn a_failover_that_was_asked_for_costs_nothing() {
     }
 }
 
-/// Names of locks that the first primary has.
+/// Names of locks on the first primary.
 async fn at_first(cluster: &ClusterServer, locks: &Locks) -> (LockName, LockName) {
     let mut found = Vec::new();
     while found.len() < 2 {
@@ -189,7 +189,7 @@ async fn at_first(cluster: &ClusterServer, locks: &Locks) -> (LockName, LockName
 }
 
 #[tokio::test]
-async fn g5_hand_overs_are_heard_after_the_node_died_on_which_they_were() {
+async fn g5_hand_overs_arrive_after_the_node_of_the_subscription_died() {
     let mut cluster = ClusterServer::start_with(3, 0, &HALF_IS_ENOUGH).await;
     let (locks, other) = (locks_at(&cluster).await, locks_at(&cluster).await);
     let mut names = Vec::new();
@@ -199,7 +199,7 @@ async fn g5_hand_overs_are_heard_after_the_node_died_on_which_they_were() {
             names.push(name);
         }
     }
-    // Whichever of the others it is on.
+    // On each of the other nodes.
     for (node, names) in names.chunks(2).enumerate() {
         let mut lines = Vec::new();
         for name in names {
@@ -218,7 +218,7 @@ async fn g5_hand_overs_are_heard_after_the_node_died_on_which_they_were() {
     }
 }
 
-/// How many servers listen on these nodes.
+/// How many servers are subscribed on these nodes.
 async fn listening(nodes: &[Server]) -> usize {
     let mut listening = 0;
     for node in nodes {

@@ -1,5 +1,5 @@
-//! A Redis Cluster of a test's own: some primaries that share the slots evenly, and replicas. It
-//! is killed with the test.
+//! A Redis Cluster for one test: primaries that share the slots evenly, and replicas. The test
+//! kills it at its end.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use crate::server::{PATIENCE, Server};
 const SLOTS: u16 = 16_384;
 
 pub(crate) struct ClusterServer {
-    /// The first of them are primaries.
+    /// Primaries first.
     pub(crate) nodes: Vec<Server>,
     primaries: usize,
 }
@@ -24,7 +24,7 @@ impl ClusterServer {
         Self::start_with(3, 0, &[]).await
     }
 
-    /// So many primaries; the first of them have a replica each. With more arguments for all.
+    /// This many primaries; each of the first ones has a replica. `arguments` apply to all nodes.
     pub(crate) async fn start_with(primaries: usize, replicas: usize, arguments: &[&str]) -> Self {
         let nodes = join_all((0..primaries + replicas).map(|_| node(arguments))).await;
         let cluster = Self { nodes, primaries };
@@ -32,7 +32,7 @@ impl ClusterServer {
         cluster
     }
 
-    /// All nodes but the last, which is found by the others.
+    /// All nodes but the last, which the others report.
     pub(crate) fn url(&self) -> String {
         self.url_as("")
     }
@@ -49,7 +49,7 @@ impl ClusterServer {
         &self.nodes[..self.primaries]
     }
 
-    /// The place among the primaries of the one that had this slot in the beginning.
+    /// The index of the primary that served this slot at the start.
     pub(crate) fn at(&self, slot: u16) -> usize {
         (0..self.primaries).find(|at| range(*at, self.primaries).1 >= slot).expect("a primary")
     }
@@ -59,12 +59,12 @@ impl ClusterServer {
         self.nodes[0].run(&format!("CLUSTER KEYSLOT {key}")).await
     }
 
-    /// The first node that had the key's slot in the beginning.
+    /// The node that served the key's slot at the start.
     pub(crate) async fn node_of(&self, key: &str) -> &Server {
         &self.nodes[self.at(self.slot(key).await)]
     }
 
-    /// Runs one command about a key, where that is.
+    /// Runs one command on the node of a key.
     pub(crate) async fn run_at<T: FromRedisValue>(&self, key: &str, command: &str) -> T {
         self.node_of(key).await.run(command).await
     }
@@ -75,7 +75,7 @@ impl ClusterServer {
             let (from, to) = range(at, self.primaries);
             let _: Value = node.run(&format!("CLUSTER ADDSLOTSRANGE {from} {to}")).await;
         }
-        // Before they meet, so that the highest of these numbers is not fought for.
+        // Before the nodes meet, so that no two claim the same configuration epoch.
         for (at, node) in self.nodes.iter().enumerate() {
             let _: Value = node.run(&format!("CLUSTER SET-CONFIG-EPOCH {}", at + 1)).await;
         }
@@ -106,7 +106,7 @@ impl ClusterServer {
         .await;
     }
 
-    /// Waits until something is so at every node.
+    /// Waits until a condition holds on every node.
     async fn until(&self, what: &str, is_so: impl AsyncFn(&Self, &Server) -> bool) {
         let mut waiting: Vec<_> = self.nodes.iter().collect();
         let mut tick = interval(Duration::from_millis(20));
@@ -119,8 +119,8 @@ impl ClusterServer {
         timeout(PATIENCE, all_are).await.unwrap_or_else(|_late| panic!("not in time: {what}"));
     }
 
-    /// Gives a slot with all that is in it from one primary to another, stopping half-way, when so
-    /// many keys are moved, to do something.
+    /// Migrates a slot with its keys from one primary to another; pauses after this many keys and
+    /// runs a closure.
     pub(crate) async fn move_slot(
         &self,
         slot: u16,
@@ -150,10 +150,10 @@ impl ClusterServer {
     }
 }
 
-/// A node that knows nobody yet.
+/// A node without a cluster.
 async fn node(arguments: &[&str]) -> Server {
     let mut all = vec!["--cluster-enabled", "yes", "--cluster-node-timeout", "1000"];
-    // Replicas are not to wait for a good moment.
+    // Replicas must not wait for fresh data before a fail-over.
     all.extend_from_slice(&["--cluster-replica-validity-factor", "0"]);
     all.extend_from_slice(&["--repl-diskless-sync-delay", "0", "--repl-ping-replica-period", "1"]);
     all.extend_from_slice(arguments);
@@ -167,5 +167,5 @@ fn range(at: usize, primaries: usize) -> (u16, u16) {
     (bound(at), bound(at + 1) - 1)
 }
 
-/// How long a dead primary's replica may take to be in its place.
+/// How long a replica may take to replace its dead primary.
 pub(crate) const FAILOVER_MAX: Duration = Duration::from_secs(10);

@@ -1,5 +1,4 @@
-//! Coming back to a lock by the secret it was given with, wherever it is kept. `main.rs` runs each
-//! of these on both keepers.
+//! Reclaim of a lock by its secret, on both backends. `main.rs` runs each test on both.
 
 use std::time::Duration;
 
@@ -9,16 +8,16 @@ use crate::line::{enter, turn};
 use crate::people::{LONG, claim, granted, held, kim, lee, owner, refused, seat, until_free};
 use crate::place::Place;
 
-/// Short enough to wait for, long enough not to end on a busy machine before it is looked at.
+/// Short enough to await, long enough not to expire on a busy machine before the check.
 const SHORT: Duration = Duration::from_millis(300);
 
-/// A claim that leaves the hash of `secret` with the lock.
+/// A claim that stores the hash of `secret` with the lock.
 fn leaving(secret: &str, name: &LockName, owner: &Owner) -> Claim {
     let owner = Owner { pass: Some(Pass::of(secret)), ..owner.clone() };
     claim(name, &owner)
 }
 
-/// The claim of who comes back with a secret, and leaves another.
+/// A claim that presents one secret and stores another.
 fn with(secret: &str, name: &LockName, owner: &Owner) -> Claim {
     Claim { over: Over::Pass(Pass::of(secret)), ..leaving("the next one", name, owner) }
 }
@@ -27,7 +26,7 @@ async fn is_refused(locks: &Locks, claim: &Claim, holder: &Claim) {
     assert_eq!(refused(locks, claim).await.value, holder.value);
 }
 
-pub(crate) async fn who_held_it_comes_back_with_its_secret_and_nobody_else(place: Place) {
+pub(crate) async fn only_the_previous_holder_reclaims_with_its_secret(place: Place) {
     let (name, other) = (seat(), place.another().await);
     let old = leaving("one", &name, &kim());
     let first = granted(&place.locks, &old).await;
@@ -47,17 +46,17 @@ pub(crate) async fn who_held_it_comes_back_with_its_secret_and_nobody_else(place
     let held = [held(&old, &first), held(&back, &grant)];
     let round = place.locks.renew(&held, LONG).await.expect("an answer");
     assert_eq!(round.verdicts, [Verdict::Lost, Verdict::Renewed]);
-    // It is good for once; the new one opens.
+    // A secret works once; the new one reclaims.
     is_refused(&other, &with("one", &name, &kim()), &back).await;
     granted(&place.locks, &with("the next one", &name, &kim())).await;
 }
 
-pub(crate) async fn without_a_pass_nobody_comes_back(place: Place) {
+pub(crate) async fn without_a_reclaim_token_no_claim_reclaims(place: Place) {
     let name = seat();
     let old = claim(&name, &kim());
     granted(&place.locks, &old).await;
     is_refused(&place.locks, &with("", &name, &kim()), &old).await;
-    // That of an earlier grant is not kept with a later one that has none.
+    // A later grant without a token drops the token of the earlier one.
     let taken = Claim { over: Over::SameUser, ..leaving("one", &name, &kim()) };
     granted(&place.locks, &taken).await;
     let bare = Claim { over: Over::SameUser, ..claim(&name, &kim()) };
@@ -66,25 +65,25 @@ pub(crate) async fn without_a_pass_nobody_comes_back(place: Place) {
     assert_eq!(refused(&place.locks, &claim(&name, &lee())).await.owner.pass, None);
 }
 
-pub(crate) async fn what_was_released_or_handed_on_is_not_come_back_to(place: Place) {
+pub(crate) async fn a_released_or_handed_over_lock_cannot_be_reclaimed(place: Place) {
     let name = seat();
     let first = leaving("one", &name, &kim());
     granted(&place.locks, &first).await;
     let second = leaving("two", &name, &kim());
     let (waiting, _at) = enter(&place.locks, &second).await;
     place.locks.release(&name, &first.value).await.expect("an answer");
-    // It is the second's from here on, though they do not know it yet.
+    // The second session holds the lock from here on; it has not yet received the hand-over.
     is_refused(&place.locks, &with("one", &name, &kim()), &second).await;
     turn(waiting).await;
     is_refused(&place.locks, &with("one", &name, &kim()), &second).await;
-    // Who was handed it may come back like anybody.
+    // A waiter that received a hand-over may reclaim its lock too.
     granted(&place.locks, &with("two", &name, &kim())).await;
-    // To what is free everybody comes, secret or not.
+    // A free lock goes to any claimant, with or without a secret.
     let free = seat();
     assert_eq!(granted(&place.locks, &with("one", &free, &kim())).await.replaced, None);
 }
 
-pub(crate) async fn g5_who_comes_back_goes_before_the_line_and_leaves_it_as_it_is(place: Place) {
+pub(crate) async fn g5_a_reclaim_overtakes_the_wait_queue_and_leaves_it_unchanged(place: Place) {
     let name = seat();
     let old = leaving("one", &name, &kim());
     granted(&place.locks, &old).await;
@@ -98,7 +97,7 @@ pub(crate) async fn g5_who_comes_back_goes_before_the_line_and_leaves_it_as_it_i
     assert!(grant.fence < turn(waiting).await.fence);
 }
 
-pub(crate) async fn a_lock_that_was_put_back_is_come_back_to(place: Place) {
+pub(crate) async fn a_reasserted_lock_can_be_reclaimed(place: Place) {
     let name = seat();
     let late = Claim { ttl: SHORT, ..leaving("one", &name, &kim()) };
     let late_held = held(&late, &granted(&place.locks, &late).await);

@@ -1,4 +1,4 @@
-//! What holds for locks wherever they are kept. `main.rs` runs each of these on both keepers.
+//! Behaviour of locks on every backend. `main.rs` runs each test on both.
 
 use std::time::Duration;
 
@@ -14,10 +14,10 @@ use crate::people::{
 };
 use crate::place::Place;
 
-/// Short enough to wait for, long enough not to end on a busy machine before it is looked at.
+/// Short enough to await, long enough not to expire on a busy machine before the check.
 const SHORT: Duration = Duration::from_millis(300);
 
-pub(crate) async fn a_taken_lock_says_who_has_it_since_when_and_for_how_long(place: Place) {
+pub(crate) async fn a_held_lock_reports_holder_grant_time_and_remaining_lease(place: Place) {
     let name = seat();
     assert_eq!(place.locks.holder(&name).await, Ok(None));
     let first = claim(&name, &kim());
@@ -34,9 +34,7 @@ pub(crate) async fn a_taken_lock_says_who_has_it_since_when_and_for_how_long(pla
     assert_eq!((asked.value, asked.owner, asked.fence), (first.value, first.owner, grant.fence));
 }
 
-pub(crate) async fn a_claim_asked_again_is_the_same_grant_with_a_lease_that_runs_anew(
-    place: Place,
-) {
+pub(crate) async fn a_repeated_claim_is_the_same_grant_with_a_fresh_lease(place: Place) {
     let name = seat();
     let short = Claim { ttl: SHORT, ..claim(&name, &kim()) };
     let first = granted(&place.locks, &short).await;
@@ -61,7 +59,7 @@ pub(crate) async fn g6_a_release_never_frees_a_later_grant(place: Place) {
     assert_eq!(place.locks.holder(&name).await, Ok(None));
 }
 
-pub(crate) async fn g2_the_fence_rises_through_release_expiry_and_take_over(place: Place) {
+pub(crate) async fn g2_the_fence_rises_through_release_expiry_and_takeover(place: Place) {
     let name = seat();
     let mut last = Fence::ZERO;
     let mut rises = |fence: Fence| {
@@ -85,14 +83,16 @@ pub(crate) async fn g2_the_fence_rises_above_what_the_database_ratified(place: P
     let grant = granted(&place.locks, &high).await;
     assert_eq!(grant.fence, Fence(floor.0 + 1));
     place.locks.release(&name, &high.value).await.expect("an answer");
-    // The keeper's clock is behind by a century now; the last fence still counts.
+    // The backend's clock is a century behind now; the last fence still counts.
     let next = granted(&place.locks, &claim(&name, &lee())).await;
     assert!(grant.fence < next.fence);
 }
 
-/// A claim that comes back with what the database has instead of its fence is minted again above
-/// it, without letting go in between.
-pub(crate) async fn g2_a_fence_that_the_database_refused_is_minted_again_above_it(place: Place) {
+/// A claim with a floor at its own fence receives a new fence above the floor, and holds the lock
+/// throughout.
+pub(crate) async fn g2_a_fence_that_the_database_rejected_is_minted_again_above_its_floor(
+    place: Place,
+) {
     let name = seat();
     let first = claim(&name, &kim());
     let refused_at = granted(&place.locks, &first).await.fence;
@@ -106,7 +106,7 @@ pub(crate) async fn g2_a_fence_that_the_database_refused_is_minted_again_above_i
     assert_eq!((holder.value, holder.fence), (first.value, minted.fence));
 }
 
-pub(crate) async fn a_lock_is_taken_over_from_exactly_the_named_holder(place: Place) {
+pub(crate) async fn a_takeover_by_value_requires_the_named_holder(place: Place) {
     let name = seat();
     let old = seated(&place.locks, &name, &kim(), LONG).await;
     let from_another = Claim { over: Over::Value("ses_other".into()), ..claim(&name, &lee()) };
@@ -121,19 +121,19 @@ pub(crate) async fn a_lock_is_taken_over_from_exactly_the_named_holder(place: Pl
     assert!(old.fence < grant.fence);
     let round = place.locks.renew(&[old, held(&from_kim, &grant)], LONG).await;
     assert_eq!(round.expect("an answer").verdicts, [Verdict::Lost, Verdict::Renewed]);
-    // The same wish comes too late for the next holder.
+    // The same request is too late against the next holder.
     assert_eq!(
         refused(&place.locks, &Claim { value: "ses_late".into(), ..from_kim.clone() }).await.value,
         from_kim.value
     );
 }
 
-pub(crate) async fn a_lock_is_taken_over_by_the_same_user_only(place: Place) {
+pub(crate) async fn a_takeover_by_user_requires_the_same_user(place: Place) {
     let name = seat();
     let old = seated(&place.locks, &name, &kim(), LONG).await;
     let by_lee = Claim { over: Over::SameUser, ..claim(&name, &lee()) };
     assert_eq!(refused(&place.locks, &by_lee).await.value, old.value);
-    // Somebody else who has the same name.
+    // Another user with the same name.
     let by_namesake = Claim { owner: owner("kim-2", &kim().user.name), ..by_lee };
     assert_eq!(refused(&place.locks, &by_namesake).await.value, old.value);
 
@@ -146,7 +146,7 @@ pub(crate) async fn a_lock_is_taken_over_by_the_same_user_only(place: Place) {
 }
 
 pub(crate) async fn each_renewal_has_its_verdict_by_position(place: Place) {
-    // More than two calls of the script, with a boundary among those that are lost.
+    // More locks than two calls of the script carry, with a call boundary among the lost ones.
     let mut all = Vec::new();
     for at in 0..601 {
         let name = seat();
@@ -172,7 +172,7 @@ pub(crate) async fn each_renewal_has_its_verdict_by_position(place: Place) {
     }
 }
 
-pub(crate) async fn g6_what_was_released_is_not_raised_by_a_late_renewal(place: Place) {
+pub(crate) async fn g6_a_late_renewal_does_not_restore_a_released_lock(place: Place) {
     let name = seat();
     let held = seated(&place.locks, &name, &kim(), LONG).await;
     place.locks.release(&name, &held.value).await.expect("an answer");
@@ -181,7 +181,7 @@ pub(crate) async fn g6_what_was_released_is_not_raised_by_a_late_renewal(place: 
     assert_eq!(place.locks.holder(&name).await, Ok(None));
 }
 
-pub(crate) async fn g6_what_expired_and_was_then_released_is_not_raised_either(place: Place) {
+pub(crate) async fn g6_a_lock_released_after_its_expiry_is_not_reasserted(place: Place) {
     let name = seat();
     let held = seated(&place.locks, &name, &kim(), SHORT).await;
     until_free(&place.locks, &name).await;
@@ -190,7 +190,7 @@ pub(crate) async fn g6_what_expired_and_was_then_released_is_not_raised_either(p
     assert_eq!(round.verdicts, [Verdict::Lost]);
 }
 
-pub(crate) async fn g6_what_another_had_in_between_is_not_raised(place: Place) {
+pub(crate) async fn g6_a_lock_with_another_holder_in_between_is_not_reasserted(place: Place) {
     let name = seat();
     let late = seated(&place.locks, &name, &kim(), SHORT).await;
     until_free(&place.locks, &name).await;
@@ -202,7 +202,9 @@ pub(crate) async fn g6_what_another_had_in_between_is_not_raised(place: Place) {
     assert_eq!(place.locks.holder(&name).await, Ok(None));
 }
 
-pub(crate) async fn a_late_holder_gets_its_lock_back_if_nobody_had_it(place: Place) {
+pub(crate) async fn a_late_holder_reasserts_its_lock_without_another_holder_in_between(
+    place: Place,
+) {
     let name = seat();
     let late = seated(&place.locks, &name, &kim(), SHORT).await;
     until_free(&place.locks, &name).await;
@@ -236,7 +238,7 @@ pub(crate) async fn g1_of_a_hundred_claimants_on_two_servers_one_wins(place: Pla
     }
 }
 
-pub(crate) async fn g4_what_is_not_renewed_is_free_at_its_end_and_never_before(place: Place) {
+pub(crate) async fn g4_a_lease_without_renewal_expires_at_its_end_and_never_before(place: Place) {
     let names: Vec<_> = (0..20).map(|_| seat()).collect();
     let before = Instant::now();
     for name in &names {
@@ -244,14 +246,14 @@ pub(crate) async fn g4_what_is_not_renewed_is_free_at_its_end_and_never_before(p
     }
     for name in &names {
         let free_at = until_free(&place.locks, name).await;
-        // A millisecond for the keeper's whole ones.
+        // A millisecond, because the backend rounds to whole ones.
         assert!(SHORT - Duration::from_millis(1) <= free_at - before);
         granted(&place.locks, &claim(name, &lee())).await;
     }
     assert!(before.elapsed() < SHORT * 10);
 }
 
-pub(crate) async fn holders_come_by_position_and_seats_are_seats_only(place: Place) {
+pub(crate) async fn holders_are_listed_by_position_and_seats_contain_seats_only(place: Place) {
     let link = ShareLinkId::generate();
     let (writer, reviewer) = (Seat::new(link, Role::Writer), Seat::new(link, Role::Reviewer));
     let names = [LockName::named("export:1"), LockName::seat(writer), LockName::seat(reviewer)];
@@ -265,13 +267,13 @@ pub(crate) async fn holders_come_by_position_and_seats_are_seats_only(place: Pla
 
     assert_eq!(values, [Some(job.value), None, Some(seat.value.clone())]);
     let mut seats = place.locks.seats().await.expect("an answer");
-    // A Cluster is shared with other tests.
+    // Other tests share the Cluster.
     seats.retain(|(seat, _holder)| seat.link == reviewer.link);
     let [(found, holder)] = seats.as_slice() else { panic!("{seats:?}") };
     assert_eq!((*found, &holder.value, &holder.owner), (reviewer, &seat.value, &seat.owner));
 }
 
-pub(crate) async fn a_value_that_was_released_is_spent(place: Place) {
+pub(crate) async fn a_released_value_is_spent(place: Place) {
     let name = seat();
     let one = claim(&name, &kim());
     granted(&place.locks, &one).await;
@@ -282,7 +284,7 @@ pub(crate) async fn a_value_that_was_released_is_spent(place: Place) {
     granted(&place.locks, &claim(&name, &kim())).await;
 }
 
-pub(crate) async fn a_round_of_nothing_is_answered_at_once(place: Place) {
+pub(crate) async fn an_empty_renewal_round_returns_at_once(place: Place) {
     assert_eq!(place.locks.renew(&[], LONG).await.expect("an answer").verdicts, []);
     assert_eq!(place.locks.check().await, Ok(()));
 }

@@ -1,4 +1,4 @@
-//! What Redis is asked: counted, so that it stays so.
+//! The number of Redis commands of each operation.
 
 use galley::locks::{Claim, Locks, Over, Owner, Pass, Verdict};
 
@@ -14,7 +14,7 @@ async fn start() -> (Server, Locks) {
 }
 
 #[tokio::test]
-async fn a_claim_is_one_script_a_refusal_a_take_over_and_a_release_are_one_each() {
+async fn a_claim_a_refusal_a_takeover_and_a_release_cost_one_script_each() {
     let (server, locks) = start().await;
     let (name, free) = (seat(), seat());
     let one = claim(&name, &kim());
@@ -41,7 +41,7 @@ async fn a_claim_is_one_script_a_refusal_a_take_over_and_a_release_are_one_each(
 }
 
 #[tokio::test]
-async fn a_round_is_one_pipeline_whatever_the_number_and_nothing_when_none_is_held() {
+async fn a_renewal_round_is_one_pipeline_for_any_number_and_none_for_no_lock() {
     let (server, locks) = start().await;
     let mut all = Vec::new();
     for _ in 0..1_001 {
@@ -63,7 +63,7 @@ async fn a_round_is_one_pipeline_whatever_the_number_and_nothing_when_none_is_he
 }
 
 #[tokio::test]
-async fn only_what_is_gone_is_asked_for_again() {
+async fn only_vanished_keys_cost_a_reassert() {
     let (server, locks) = start().await;
     let mut all = Vec::new();
     for _ in 0..300 {
@@ -92,11 +92,11 @@ async fn three_connections_serve_any_number_of_claims() {
         all.push(seated(&locks, &seat(), &kim(), LONG).await);
     }
     locks.renew(&all, LONG).await.expect("an answer");
-    // Whoever waits listens too, on one connection for all.
+    // Waiters share one connection for messages.
     let _line = enter(&locks, &claim(&all[0].name, &lee())).await;
     until("all are there", async || {
         let clients: String = server.run("CLIENT LIST").await;
-        // And the one that asks.
+        // And the test's own.
         clients.lines().count() == 4
     })
     .await;

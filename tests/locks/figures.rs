@@ -1,4 +1,4 @@
-//! What is measured: by class of lock, never by name.
+//! Metrics: by class of lock, never by name.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::people::{LONG, claim, kim, lee, seat, seated};
 
 #[tokio::test]
 async fn attempts_waits_and_holds_are_counted_by_class_and_never_by_name() {
-    // All that happens here happens on this thread.
+    // All work of this test runs on this thread.
     let recorder = PrometheusBuilder::new().build_recorder();
     let _here = metrics::set_default_local_recorder(&recorder);
     let (locks, name) = (Locks::memory(), LockName::named("export:doc_secret"));
@@ -52,7 +52,7 @@ async fn attempts_waits_and_holds_are_counted_by_class_and_never_by_name() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_alarm_is_a_figure_of_its_class_and_goes_back_to_zero() {
+async fn an_alarm_is_a_metric_of_its_class_and_returns_to_zero() {
     let recorder = PrometheusBuilder::new().build_recorder();
     let _here = metrics::set_default_local_recorder(&recorder);
     let (locks, name) = (Locks::memory(), LockName::named("export:doc_secret"));

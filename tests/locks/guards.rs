@@ -1,4 +1,4 @@
-//! What holds for guards wherever the locks are kept. `main.rs` runs each of these on both keepers.
+//! Behaviour of guards on every backend. `main.rs` runs each test on both.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -28,17 +28,17 @@ async fn taken(locks: &Locks, name: &LockName) -> Guard {
     locks.try_lock(name, &fixed()).await.expect("a free lock")
 }
 
-/// Works for so long, which is not the same as waiting for something.
+/// Works for this long; it does not wait for an event.
 async fn work(time: Duration) {
     sleep(time).await;
 }
 
-pub(crate) async fn busy_is_an_answer_with_holder_age_lease_and_place(place: Place) {
+pub(crate) async fn a_busy_lock_reports_holder_age_lease_and_queue_position(place: Place) {
     let name = job("1");
     let wish = fixed().owned_by(kim());
     let guard = place.locks.try_lock(&name, &wish).await.expect("a free lock");
     let other = place.another().await;
-    // Whatever the policy says: this one asks once.
+    // Under any policy, `try_lock` claims once.
     let patient = fixed().waiting(LONG);
     let Err(LockError::Busy(at)) = other.try_lock(&name, &patient).await else {
         panic!("not busy")
@@ -52,7 +52,9 @@ pub(crate) async fn busy_is_an_answer_with_holder_age_lease_and_place(place: Pla
     assert_eq!((at.position, at.holder.waiting), (2, 1));
 }
 
-pub(crate) async fn a_release_says_whether_it_was_held_and_a_drop_frees_too(place: Place) {
+pub(crate) async fn a_release_reports_whether_the_lock_was_held_and_a_drop_releases_too(
+    place: Place,
+) {
     let name = job("1");
     let first = taken(&place.locks, &name).await;
     let fence = first.fence();
@@ -61,7 +63,7 @@ pub(crate) async fn a_release_says_whether_it_was_held_and_a_drop_frees_too(plac
     assert!(fence < second.fence());
     drop(second);
     until_free(&place.locks, &name).await;
-    // A guard that is moved takes the lock along.
+    // A moved guard moves the lock.
     let third = taken(&place.locks, &name).await;
     let (began, goes) = (Arc::new(AtomicBool::new(false)), Arc::new(tokio::sync::Notify::new()));
     let (saw, go) = (Arc::clone(&began), Arc::clone(&goes));
@@ -76,7 +78,9 @@ pub(crate) async fn a_release_says_whether_it_was_held_and_a_drop_frees_too(plac
     assert_eq!(task.await.expect("no panic"), Ok(Released::Freed));
 }
 
-pub(crate) async fn g6_a_guard_that_lost_its_lock_is_told_and_frees_nobody_elses(place: Place) {
+pub(crate) async fn g6_a_guard_that_lost_its_lock_is_notified_and_releases_no_later_grant(
+    place: Place,
+) {
     let name = job("1");
     let wish = Wish::new(Lease::KeptAlive(SHORT * 5)).owned_by(kim());
     let guard = place.locks.try_lock(&name, &wish).await.expect("a free lock");
@@ -88,14 +92,14 @@ pub(crate) async fn g6_a_guard_that_lost_its_lock_is_told_and_frees_nobody_elses
     assert_eq!(refused(&place.locks, &claim(&name, &lee())).await.value, thief.value);
 }
 
-pub(crate) async fn g3_a_fixed_lease_is_not_trusted_until_its_end(place: Place) {
+pub(crate) async fn g3_the_deadline_of_a_fixed_lease_is_before_its_end(place: Place) {
     let name = job("1");
     let began = Instant::now();
     let guard = place.locks.try_lock(&name, &Wish::new(Lease::Fixed(SHORT))).await.expect("free");
     assert_eq!(timeout(PATIENCE, guard.lost()).await, Ok(Loss::Expired));
     let told = began.elapsed();
     assert!(SHORT * 3 / 4 < told, "{told:?}");
-    // The holder is sure that it is over before anybody else can have it.
+    // The holder's deadline passes before another claimant can acquire the lock.
     assert!(told < SHORT + SLACK);
     until_free(&place.locks, &name).await;
     assert_eq!(guard.release().await, Ok(Released::NotHeld));
@@ -111,7 +115,7 @@ pub(crate) async fn back_off_tries_again_and_gives_up_by_number_and_by_time(plac
     let tried = place.locks.lock(&name, &wish).await;
     let Err(LockError::WaitTimeout(Some(at))) = tried else { panic!("{tried:?}") };
     assert_eq!(at.holder.fence, holder.fence());
-    // 20, 40 and 40, of which each may be half.
+    // Pauses of 20, 40 and 40 ms, each between half and all of that.
     assert!(ms(50) <= began.elapsed() && began.elapsed() < ms(100) + SLACK);
     let began = Instant::now();
     let brief = BackOff { retries: u32::MAX, total: ms(200), ..back_off };
@@ -126,7 +130,7 @@ pub(crate) async fn back_off_tries_again_and_gives_up_by_number_and_by_time(plac
     assert!(fence < timeout(PATIENCE, waits).await.expect("in time").expect("a task").expect("it"));
 }
 
-pub(crate) async fn who_waits_to_be_told_is_told_and_has_an_end(place: Place) {
+pub(crate) async fn a_queue_policy_is_notified_and_times_out(place: Place) {
     let name = job("1");
     let holder = taken(&place.locks, &name).await;
     let patience = Patience { slice: SHORT / 3, total: SHORT };
@@ -149,7 +153,7 @@ pub(crate) async fn who_waits_to_be_told_is_told_and_has_an_end(place: Place) {
     assert!(released.elapsed() < SLACK && guard.is_held());
 }
 
-/// What a thousand tasks do for a lock: count themselves while they have it.
+/// One of a thousand tasks: counts itself while it holds the lock.
 async fn compete(locks: Locks, name: LockName, ran: Arc<AtomicUsize>, done: Arc<AtomicBool>) {
     let ttl = Duration::from_secs(1);
     let wish = Wish::new(Lease::KeptAlive(ttl));
@@ -157,7 +161,7 @@ async fn compete(locks: Locks, name: LockName, ran: Arc<AtomicUsize>, done: Arc<
     while !done.load(Ordering::SeqCst) {
         let guard = match locks.try_lock(&name, &wish).await {
             Ok(guard) => guard,
-            // Or so late an answer, with a thousand who ask, that it is not acted on.
+            // Or, with a thousand claimants, a reply after the deadline.
             Err(LockError::Busy(_) | LockError::Lost(Loss::Expired)) => {
                 pause.tick().await;
                 continue;
@@ -188,7 +192,7 @@ pub(crate) async fn g1_of_a_thousand_tasks_one_runs_a_job_that_outlives_its_firs
     assert_eq!(ran.load(Ordering::SeqCst), 1);
 }
 
-pub(crate) async fn an_estimated_lease_outlives_its_estimate_and_is_learnt(place: Place) {
+pub(crate) async fn an_estimated_lease_outlives_its_estimate_and_learns_from_it(place: Place) {
     let name = job("1");
     let estimated = Wish::new(Lease::Estimated(SHORT));
     let guard = place.locks.try_lock(&name, &estimated).await.expect("a free lock");
@@ -201,14 +205,14 @@ pub(crate) async fn an_estimated_lease_outlives_its_estimate_and_is_learnt(place
         let guard = place.locks.try_lock(&name, &learnt).await.expect("a free lock");
         guard.release().await.expect("an answer");
     }
-    // One of six took four times as long, and only one of twenty may take longer than estimated.
+    // One hold of six took four times as long, and only one of twenty may exceed the estimate.
     let guard = place.locks.try_lock(&name, &learnt).await.expect("a free lock");
     assert!(SHORT * 6 <= guard.lease() && guard.lease() < LONG);
     let other = LockName::named("other:1");
     assert_eq!(place.locks.try_lock(&other, &learnt).await.expect("free").lease(), LONG * 3 / 2);
 }
 
-pub(crate) async fn a_quick_job_is_not_run_again_before_its_minimum_hold(place: Place) {
+pub(crate) async fn a_short_job_does_not_run_again_before_its_minimum_hold(place: Place) {
     let name = job("1");
     let wish = Wish::new(Lease::KeptAlive(LONG)).for_at_least(SHORT);
     for is_dropped in [false, true] {
@@ -228,7 +232,7 @@ pub(crate) async fn a_quick_job_is_not_run_again_before_its_minimum_hold(place: 
     }
 }
 
-pub(crate) async fn g6_a_minimum_hold_is_not_prolonged_by_a_late_renewal(place: Place) {
+pub(crate) async fn g6_a_late_renewal_does_not_extend_a_minimum_hold(place: Place) {
     let name = job("1");
     let wish = Wish::new(Lease::KeptAlive(LONG)).for_at_least(SHORT * 4);
     let guard = place.locks.try_lock(&name, &wish).await.expect("a free lock");
@@ -242,7 +246,7 @@ pub(crate) async fn g6_a_minimum_hold_is_not_prolonged_by_a_late_renewal(place: 
     assert!(rests.ttl <= SHORT * 4 && rests.owner == owner);
 }
 
-pub(crate) async fn who_holds_for_too_long_loses_it_however_alive(place: Place) {
+pub(crate) async fn a_live_holder_loses_the_lock_at_its_maximum_hold(place: Place) {
     let name = job("1");
     let wish = Wish::new(Lease::KeptAlive(SHORT * 4)).for_at_most(SHORT * 2);
     let began = Instant::now();
@@ -255,7 +259,7 @@ pub(crate) async fn who_holds_for_too_long_loses_it_however_alive(place: Place) 
     assert!(next.is_held());
 }
 
-pub(crate) async fn work_under_a_lock_is_ended_when_the_lock_is_lost(place: Place) {
+pub(crate) async fn work_under_a_lock_is_dropped_when_the_lock_is_lost(place: Place) {
     struct Says(Arc<AtomicBool>);
     impl Drop for Says {
         fn drop(&mut self) {
@@ -286,18 +290,18 @@ pub(crate) async fn work_under_a_lock_is_ended_when_the_lock_is_lost(place: Plac
     assert_eq!(refused(&place.locks, &claim(&name, &lee())).await.value, thief.value);
 }
 
-pub(crate) async fn work_that_ends_when_its_lock_is_gone_is_not_called_done(place: Place) {
+pub(crate) async fn work_that_ends_after_its_lock_was_lost_is_an_error(place: Place) {
     let name = job("1");
     let wish = Wish::new(Lease::KeptAlive(LONG)).owned_by(kim());
     let thief = Claim { over: Over::SameUser, ..claim(&name, &kim()) };
-    // So quick that no renewal tells of it in between.
+    // So fast that no renewal detects it in between.
     let work = async |fence| assert!(fence < granted(&place.locks, &thief).await.fence);
     let done = place.locks.with_lock(&name, &wish, work).await;
     assert_eq!(done, Err(LockError::Lost(Loss::Taken)));
     assert_eq!(refused(&place.locks, &claim(&name, &lee())).await.value, thief.value);
 }
 
-pub(crate) async fn several_locks_are_had_all_or_none_and_never_crosswise(place: Place) {
+pub(crate) async fn several_locks_are_acquired_all_or_none_and_never_deadlock(place: Place) {
     let names = ["c", "a", "b", "a"].map(job);
     let held = taken(&place.locks, &job("c")).await;
     assert!(matches!(place.locks.lock_all(&names, &fixed()).await, Err(LockError::Busy(_))));
@@ -311,7 +315,7 @@ pub(crate) async fn several_locks_are_had_all_or_none_and_never_crosswise(place:
         ["a", "b", "c"].map(job)
     );
     assert_eq!(all.release().await, Ok(Released::Freed));
-    // A minimum hold is for who had all of them.
+    // A minimum hold needs all locks of the set.
     let (held, patient) = (taken(&place.locks, &job("c")).await, fixed().for_at_least(LONG));
     assert!(matches!(place.locks.lock_all(&names, &patient).await, Err(LockError::Busy(_))));
     let patient = patient.waiting(LONG);
@@ -326,7 +330,7 @@ pub(crate) async fn several_locks_are_had_all_or_none_and_never_crosswise(place:
         until_free(&place.locks, &name).await;
     }
     held.release().await.expect("an answer");
-    // Many who want overlapping ones, each in an order of its own.
+    // Many claimants of overlapping sets, each in its own order.
     let mut race = JoinSet::new();
     for at in 0..30 {
         let locks = place.locks.clone();
@@ -341,7 +345,7 @@ pub(crate) async fn several_locks_are_had_all_or_none_and_never_crosswise(place:
     timeout(PATIENCE, race.join_all()).await.expect("nobody waits for ever");
 }
 
-pub(crate) async fn whatever_is_dropped_on_the_way_leaves_nothing(place: Place) {
+pub(crate) async fn a_drop_at_any_step_leaves_nothing(place: Place) {
     let wishes = [
         fixed(),
         fixed().with(Policy::BackOff(BackOff { first: SHORT / 20, ..BackOff::default() })),
@@ -378,7 +382,7 @@ pub(crate) async fn whatever_is_dropped_on_the_way_leaves_nothing(place: Place) 
     assert!(left.is_empty(), "{left:?}");
 }
 
-pub(crate) async fn closed_locks_free_what_was_held_and_tell(place: Place) {
+pub(crate) async fn closing_the_locks_releases_the_guards_and_notifies_them(place: Place) {
     let other = place.another().await;
     let guards = [seat(), job("1"), job("2")];
     let mut held = Vec::new();

@@ -1,4 +1,4 @@
-//! Guards, where Redis is what goes wrong, or what is counted.
+//! Guards in Redis: its failures, and its number of commands.
 
 use std::time::Duration;
 
@@ -24,7 +24,7 @@ async fn kept_alive(locks: &Locks, number: usize, lease: Duration) -> Guard {
     locks.try_lock(&name, &Wish::new(Lease::KeptAlive(lease))).await.expect("a free lock")
 }
 
-/// Rounds of renewals in `time`.
+/// Renewal rounds in `time`.
 async fn rounds_in(server: &Server, time: Duration) -> u64 {
     server.forget_calls().await;
     sleep(time).await;
@@ -32,14 +32,14 @@ async fn rounds_in(server: &Server, time: Duration) -> u64 {
 }
 
 #[tokio::test]
-async fn a_hundred_locks_are_kept_alive_by_one_task_in_one_pipeline_a_round() {
+async fn a_hundred_locks_are_renewed_by_one_task_in_one_pipeline_a_round() {
     let (server, locks) = start().await;
     let lease = Duration::from_millis(4_500);
     let mut guards = vec![kept_alive(&locks, 0, lease).await];
     let tasks = Handle::current().metrics().num_alive_tasks();
     for number in 1..100 {
         guards.push(kept_alive(&locks, number, lease).await);
-        // Taken at different moments of a round.
+        // Claimed at different phases of a round.
         sleep(Duration::from_millis(3)).await;
     }
     assert_eq!(Handle::current().metrics().num_alive_tasks(), tasks, "no task for each");
@@ -56,7 +56,7 @@ async fn a_hundred_locks_are_kept_alive_by_one_task_in_one_pipeline_a_round() {
 }
 
 #[tokio::test]
-async fn a_lock_that_was_lost_is_renewed_no_more() {
+async fn a_lost_lock_is_no_longer_renewed() {
     let (server, locks) = start().await;
     let lease = Duration::from_millis(900);
     let (taken, expired) = (kept_alive(&locks, 1, lease).await, kept_alive(&locks, 2, lease).await);
@@ -74,7 +74,7 @@ async fn a_lock_that_was_lost_is_renewed_no_more() {
 }
 
 #[tokio::test]
-async fn locks_of_different_leases_keep_their_own_rhythm() {
+async fn locks_of_different_leases_retain_their_renewal_intervals() {
     let (server, locks) = start().await;
     let leases = [2_400, 3_600, 6_000, 60_000].map(Duration::from_millis);
     let mut guards = Vec::new();
@@ -83,13 +83,13 @@ async fn locks_of_different_leases_keep_their_own_rhythm() {
     }
     let renewed = renewals_until(&server, &guards, |counts| counts[2] == 3).await;
     assert!(guards.iter().all(Guard::is_held));
-    // Whoever is due takes along what will be due before it is due again, and nothing else.
+    // A due lock takes along the locks due before its next renewal, and no others.
     let [short, middle, long, longest] = renewed[..] else { panic!("{renewed:?}") };
     assert!(long < short && middle <= short && long <= middle, "{renewed:?}");
     assert_eq!(longest, 0, "not due for twenty seconds");
 }
 
-/// How often each has been renewed, by Redis's own word, when it is so.
+/// The number of renewals of each lock, by Redis's count, once a condition holds.
 async fn renewals_until(
     server: &Server,
     guards: &[Guard],
@@ -121,18 +121,18 @@ async fn g3_a_guard_that_cannot_be_renewed_is_lost_before_its_key_can_expire() {
     assert_eq!(timeout(PATIENCE, guard.lost()).await, Ok(Loss::Expired));
     assert!(frozen.elapsed() < lease, "{:?}", frozen.elapsed());
     server.thaw().await;
-    // What it may still hold as Redis sees it is given back.
+    // The guard releases the lock, which Redis may still store.
     let name = guard.name().clone();
     until("it is free", async || locks.holder(&name).await == Ok(None)).await;
 }
 
 #[tokio::test]
-async fn g6_a_round_that_fails_is_no_loss() {
+async fn g6_a_failed_renewal_round_loses_no_lock() {
     let (server, locks) = start().await;
     let lease = Duration::from_millis(4_500);
     let guard = kept_alive(&locks, 1, lease).await;
     for _ in 0..3 {
-        // A third of the lease is lost each time.
+        // Each outage takes a third of the lease.
         server.freeze().await;
         sleep(lease / 3).await;
         server.thaw().await;
@@ -143,7 +143,7 @@ async fn g6_a_round_that_fails_is_no_loss() {
 }
 
 #[tokio::test]
-async fn g1_guards_survive_a_redis_that_comes_back_empty() {
+async fn g1_guards_survive_an_empty_redis_restart() {
     let (mut server, locks) = start().await;
     let lease = Duration::from_secs(6);
     let mut guards = Vec::new();
@@ -160,7 +160,7 @@ async fn g1_guards_survive_a_redis_that_comes_back_empty() {
         })
         .await;
     }
-    // Not at the next round, but as soon as Redis is there.
+    // Not in the next regular round, but at the reconnect.
     assert!(back.elapsed() < SLACK + Duration::from_millis(500), "{:?}", back.elapsed());
     assert!(guards.iter().all(Guard::is_held));
 }
@@ -174,7 +174,7 @@ async fn g6_a_release_among_renewals_is_never_undone() {
         let name = LockName::named(&format!("job:{number}"));
         let guard = match locks.try_lock(&name, &Wish::new(Lease::KeptAlive(lease))).await {
             Ok(guard) => guard,
-            // The machine is busier than such a lease can stand.
+            // The machine is too busy for such a short lease.
             Err(LockError::Lost(Loss::Expired)) => continue,
             Err(error) => panic!("{error}"),
         };

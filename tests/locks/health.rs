@@ -1,5 +1,5 @@
-//! What a look at Redis finds, and what follows: nothing is granted by one that is unfit, and a
-//! subscription that hears nothing is found out, said, and opened again.
+//! Preflight and health checks of Redis: an unfit Redis grants no lock. The client detects a silent
+//! subscription, warns, and reopens it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicUsize, Ordering};
@@ -18,9 +18,9 @@ use crate::line::{enter, turn};
 use crate::people::{LONG, claim, fit, granted, kim, lee, seat, seated, until};
 use crate::server::{PATIENCE, Server};
 
-/// Longer than a waiter's timer takes, with what is around it.
+/// Longer than a waiter's poll interval, with slack.
 const BY_TIMER: Duration = Duration::from_secs(5);
-/// Where all was well, the locks do not look again by themselves before this.
+/// After a good check, the next regular one is at least this far away.
 const REGULAR_LOOK: Duration = Duration::from_secs(15);
 
 async fn allow(server: &Server, rights: &str) {
@@ -33,7 +33,7 @@ async fn as_galley(port: u16) -> Locks {
 }
 
 #[tokio::test]
-async fn an_unfit_redis_grants_nothing_and_what_is_held_goes_on() {
+async fn an_unfit_redis_grants_nothing_and_still_renews() {
     let server = Server::start().await;
     let locks = Locks::connect(&server.url()).await.expect("a good address");
     fit(&locks).await;
@@ -54,12 +54,12 @@ async fn an_unfit_redis_grants_nothing_and_what_is_held_goes_on() {
     assert_eq!(round.verdicts, [Verdict::Renewed]);
     assert_eq!(locks.release(&one.name, &one.value).await, Ok(Released::Freed));
     let _: Value = server.run("CONFIG SET maxmemory-policy noeviction").await;
-    // By itself: nobody asks but the locks' own watch.
+    // The locks' own periodic check finds it; the test requests none.
     until("it is found fit again", async || locks.claim(&wish).await.is_ok()).await;
 }
 
-/// Goal: a Redis that became unfit while nobody looked grants nothing from the next connection on,
-/// though the regular look is far away and nobody else asks for one.
+/// Goal: a Redis that became unfit between two checks grants nothing from the next connection on.
+/// The next regular check is far away, and the test requests none.
 #[tokio::test]
 async fn an_unfit_redis_is_found_at_the_start_and_after_each_new_connection() {
     let server = Server::start_with(&["--maxmemory-policy", "allkeys-lru"]).await;
@@ -80,11 +80,11 @@ async fn an_unfit_redis_is_found_at_the_start_and_after_each_new_connection() {
 }
 
 #[tokio::test]
-async fn a_clock_that_is_off_by_more_than_five_seconds_is_a_warning_that_names_ntp() {
+async fn clock_skew_above_five_seconds_is_a_warning_that_names_ntp() {
     let server = Server::start().await;
     let proxy = Proxy::before(&server).await;
     let locks = proxy.locks().await;
-    // What the exchange takes counts in favour of the clock.
+    // The check credits the duration of the exchange to the clock.
     for (seconds, is_off) in [(4, false), (15, true), (0, false), (-15, true), (-4, false)] {
         proxy.clock_ahead.store(seconds, Ordering::Relaxed);
         assert_eq!(locks.check().await, Ok(()), "locks are as good");
@@ -97,7 +97,7 @@ async fn a_clock_that_is_off_by_more_than_five_seconds_is_a_warning_that_names_n
 }
 
 #[tokio::test]
-async fn without_the_right_to_channels_the_check_says_which() {
+async fn without_the_right_to_channels_the_check_names_them() {
     let server = Server::start().await;
     allow(&server, "~share-link:* ~lock:* resetchannels +@all").await;
     let locks = as_galley(server.port()).await;
@@ -110,7 +110,7 @@ async fn without_the_right_to_channels_the_check_says_which() {
 }
 
 #[tokio::test]
-async fn who_may_not_subscribe_is_told_so_and_waiters_are_served_by_their_timers() {
+async fn without_the_right_to_subscribe_waiters_are_served_by_their_polls() {
     let server = Server::start().await;
     allow(&server, "~share-link:* ~lock:* &* +@all -subscribe").await;
     let locks = as_galley(server.port()).await;
@@ -129,7 +129,7 @@ async fn who_may_not_subscribe_is_told_so_and_waiters_are_served_by_their_timers
 }
 
 #[tokio::test]
-async fn waiters_are_served_although_the_subscription_is_killed_again_and_again() {
+async fn waiters_are_served_under_a_repeatedly_killed_subscription() {
     let server = Server::start().await;
     let locks = Locks::connect(&server.url()).await.expect("a good address");
     fit(&locks).await;
@@ -148,7 +148,7 @@ async fn waiters_are_served_although_the_subscription_is_killed_again_and_again(
 }
 
 #[tokio::test]
-async fn a_subscription_that_hears_nothing_is_found_out_and_opened_again() {
+async fn a_silent_subscription_is_detected_and_reopened() {
     let server = Server::start().await;
     let proxy = Proxy::before(&server).await;
     let locks = proxy.locks().await;
@@ -160,20 +160,20 @@ async fn a_subscription_that_hears_nothing_is_found_out_and_opened_again() {
     assert_eq!(locks.warnings().len(), 1);
     granted(&locks, &claim(&seat(), &kim())).await;
     proxy.swallows.store(false, Ordering::Relaxed);
-    // By itself.
+    // The client reopens it without a request.
     until("it hears again", async || locks.warnings().is_empty()).await;
     assert!(opened < proxy.subscriptions.load(Ordering::Relaxed), "on another connection");
 }
 
-/// Passes everything on, but the time as it is told to; from connections that subscribe, if told
-/// so, nothing.
+/// Forwards all data and shifts the reported time; in silent mode it drops the data of connections
+/// that subscribe.
 #[derive(Clone)]
 struct Proxy {
     port: u16,
     target: u16,
     swallows: Arc<AtomicBool>,
     subscriptions: Arc<AtomicUsize>,
-    /// By how many seconds.
+    /// The shift in seconds.
     clock_ahead: Arc<AtomicI64>,
     tasks: TaskTracker,
 }
@@ -189,7 +189,7 @@ impl Proxy {
         proxy
     }
 
-    /// Locks behind it.
+    /// Locks behind the proxy.
     async fn locks(&self) -> Locks {
         let url = format!("redis://127.0.0.1:{}", self.port);
         Locks::connect(&url).await.expect("a good address")
@@ -222,7 +222,7 @@ impl Proxy {
     }
 }
 
-/// Moves the time that the check is answered with: µs, as a text of sixteen digits.
+/// Shifts the time in the reply to the check: µs, sixteen digits.
 fn turn_clock(answer: &mut [u8], seconds: i64) {
     const BEFORE: &[u8] = b"$16\r\n";
     let Some(at) = answer.windows(BEFORE.len()).position(|part| part == BEFORE) else { return };
@@ -231,7 +231,7 @@ fn turn_clock(answer: &mut [u8], seconds: i64) {
     time.copy_from_slice((told + seconds * 1_000_000).to_string().as_bytes());
 }
 
-/// Passes on what `passes`.
+/// Forwards data that `passes` accepts.
 async fn pump(
     mut from: OwnedReadHalf,
     mut to: OwnedWriteHalf,

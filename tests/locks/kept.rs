@@ -1,5 +1,5 @@
-//! What holds for locks that are kept alive for a tenant, wherever the locks are kept. `main.rs`
-//! runs the first of these on both keepers; the others take their time, which is paused.
+//! Renewal of locks for a tenant. `main.rs` runs the first tests on both backends; the others need
+//! a long time, which they pause.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use crate::people::{LONG, claim, granted, held, kim, lee, refused, seat, until, 
 use crate::place::Place;
 use crate::tenants::{Lodger, Told, kept_as};
 
-/// The seats' own.
+/// Lease and renewal interval of the seats.
 const SEATS: (Duration, Duration) = (Duration::from_secs(12), Duration::from_secs(4));
 
 fn brief() -> Rhythm {
@@ -29,7 +29,7 @@ fn as_seats() -> Rhythm {
     Rhythm::new(SEATS.0, SEATS.1)
 }
 
-pub(crate) async fn what_is_kept_outlives_its_lease_and_ends_with_it_when_dropped(place: Place) {
+pub(crate) async fn a_registered_lock_outlives_its_lease_and_expires_after_a_drop(place: Place) {
     let (name, lodger) = (seat(), Lodger::new());
     let (kept, value) = kept_as(&place.locks, &name, brief(), &lodger).await;
     let told = lodger.until_told(8).await;
@@ -38,12 +38,12 @@ pub(crate) async fn what_is_kept_outlives_its_lease_and_ends_with_it_when_droppe
     assert_eq!(refused(&place.locks, &claim(&name, &lee())).await.value, value);
     drop(kept);
     let told = lodger.told().len();
-    // Not released by that, and not renewed either.
+    // The drop neither releases nor renews it.
     until_free(&place.locks, &name).await;
     assert!(lodger.told().len() <= told + 1, "but for a round that was on its way");
 }
 
-pub(crate) async fn a_tenant_that_does_not_live_is_not_renewed(place: Place) {
+pub(crate) async fn a_tenant_that_is_not_renewable_is_skipped(place: Place) {
     let (name, lodger) = (seat(), Lodger::new());
     let (kept, _value) = kept_as(&place.locks, &name, brief(), &lodger).await;
     lodger.until_told(1).await;
@@ -51,7 +51,7 @@ pub(crate) async fn a_tenant_that_does_not_live_is_not_renewed(place: Place) {
     let told = lodger.told().len();
     until_free(&place.locks, &name).await;
     assert!(lodger.told().len() <= told + 1);
-    // Still in the register: nobody had it in between, so it is put back when its tenant lives.
+    // Still registered, and without another holder in between: the actor reasserts it.
     lodger.is(Lives::Yes);
     until("it is back", async || place.locks.holder(&name).await.expect("an answer").is_some())
         .await;
@@ -59,7 +59,7 @@ pub(crate) async fn a_tenant_that_does_not_live_is_not_renewed(place: Place) {
     assert!(kept.end());
 }
 
-pub(crate) async fn a_tenant_that_lives_no_more_is_released_before_its_lease_ends(place: Place) {
+pub(crate) async fn the_lock_of_an_ended_tenant_is_released_before_its_lease_ends(place: Place) {
     let (name, lodger) = (seat(), Lodger::new());
     let rhythm = Rhythm::new(LONG, SHORT / 3);
     let (kept, _value) = kept_as(&place.locks, &name, rhythm, &lodger).await;
@@ -68,7 +68,7 @@ pub(crate) async fn a_tenant_that_lives_no_more_is_released_before_its_lease_end
     assert!(!kept.end(), "out of the register");
 }
 
-pub(crate) async fn g6_what_another_took_is_lost_and_told_once(place: Place) {
+pub(crate) async fn g6_a_lock_that_another_claim_took_over_is_lost_and_reported_once(place: Place) {
     let (name, lodger) = (seat(), Lodger::new());
     let (kept, value) = kept_as(&place.locks, &name, brief(), &lodger).await;
     let thief = Claim { over: Over::Value(value.clone()), ..claim(&name, &lee()) };
@@ -83,7 +83,7 @@ pub(crate) async fn g6_what_another_took_is_lost_and_told_once(place: Place) {
     assert_eq!(refused(&place.locks, &claim(&name, &kim())).await.value, thief.value);
 }
 
-pub(crate) async fn closed_locks_free_what_was_kept_and_tell(place: Place) {
+pub(crate) async fn closing_the_locks_releases_registered_locks_and_notifies_tenants(place: Place) {
     let (other, name, lodger) = (place.another().await, seat(), Lodger::new());
     let (kept, _value) = kept_as(&place.locks, &name, as_seats(), &lodger).await;
     place.locks.close().await;
@@ -93,7 +93,7 @@ pub(crate) async fn closed_locks_free_what_was_kept_and_tell(place: Place) {
     assert!(!kept.end());
 }
 
-/// Locks that are kept alive with these leases, each claimed some time after the one before.
+/// Guards with these leases, each claimed some time after the one before.
 async fn guards_of(locks: &Locks, leases: impl Iterator<Item = Duration>) -> Vec<Guard> {
     let mut guards = Vec::new();
     for (number, lease) in leases.enumerate() {
@@ -106,7 +106,7 @@ async fn guards_of(locks: &Locks, leases: impl Iterator<Item = Duration>) -> Vec
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_hundred_locks_of_different_leases_are_renewed_in_as_many_rounds_as_one() {
+async fn a_hundred_different_leases_are_renewed_in_as_many_rounds_as_one() {
     let (minute, shortest) = (Duration::from_secs(60), Duration::from_millis(1_500));
     let mut rounds = Vec::new();
     for number in [1, 100] {
@@ -121,7 +121,7 @@ async fn a_hundred_locks_of_different_leases_are_renewed_in_as_many_rounds_as_on
         sleep(Duration::from_secs(1)).await;
         let began = Instant::now();
         sleep(minute).await;
-        // What goes out in one pipeline was sent at one moment.
+        // One pipeline sends all its renewals at one moment.
         let renewals = lodger.renewals();
         let sent: BTreeSet<_> = renewals.iter().filter(|at| began <= **at).collect();
         rounds.push(sent.len());
@@ -134,7 +134,7 @@ async fn a_hundred_locks_of_different_leases_are_renewed_in_as_many_rounds_as_on
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_lock_of_300_ms_is_kept_alive_beside_seats_of_12_s() {
+async fn a_lease_of_300_ms_is_renewed_beside_seats_of_12_s() {
     let (locks, seats, short) = (Locks::memory(), Lodger::new(), Lodger::new());
     let mut kept = Vec::new();
     for _ in 0..50 {
@@ -154,13 +154,13 @@ async fn a_lock_of_300_ms_is_kept_alive_beside_seats_of_12_s() {
     for told in short.told().iter().chain(&seats.told()) {
         assert!(matches!(told, Told::Renewed(_, Verdict::Renewed)), "{told:?}");
     }
-    // A seat is not renewed oftener for the other's sake.
+    // The short lease does not make the seats renew more often.
     let each = seats.renewals().len() / 50;
     assert!((15..=17).contains(&each), "{each}");
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_rings_gets_one_round_of_all_that_would_be_due() {
+async fn a_requested_round_renews_all_locks_due_soon() {
     let (locks, lodger) = (Locks::memory(), Lodger::new());
     let mut kept = Vec::new();
     for _ in 0..20 {
@@ -180,7 +180,7 @@ async fn who_rings_gets_one_round_of_all_that_would_be_due() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn most_of_a_round_lost_at_once_is_an_alarm_and_a_few_are_none() {
+async fn a_mass_loss_in_a_round_is_an_alarm_and_a_few_losses_are_none() {
     let recorder = PrometheusBuilder::new().build_recorder();
     let _here = metrics::set_default_local_recorder(&recorder);
     let (locks, lodger) = (Locks::memory(), Lodger::new());
@@ -201,7 +201,7 @@ async fn most_of_a_round_lost_at_once_is_an_alarm_and_a_few_are_none() {
         }
         locks.renew_ahead(SEATS.1);
         sleep(Duration::from_millis(1)).await;
-        // Ten of thirty are not most of them; ten of the twenty that are left are.
+        // Ten of thirty are no mass loss; ten of the remaining twenty are.
         assert_eq!(alarms(1), rings, "{}", recorder.handle().render());
     }
     let lost = lodger.told().iter().filter(|it| **it == Told::Lost(Loss::Taken)).count();
@@ -209,7 +209,7 @@ async fn most_of_a_round_lost_at_once_is_an_alarm_and_a_few_are_none() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_age_of_the_oldest_lock_is_shown_and_is_nothing_when_none_is_left() {
+async fn the_metric_of_the_oldest_lease_returns_to_zero_without_locks() {
     let recorder = PrometheusBuilder::new().build_recorder();
     let _here = metrics::set_default_local_recorder(&recorder);
     let oldest = || -> f64 {
@@ -225,10 +225,10 @@ async fn the_age_of_the_oldest_lock_is_shown_and_is_nothing_when_none_is_left() 
     silent.is(Lives::NotNow);
     let second = kept_as(&locks, &seat(), as_seats(), &silent).await;
     sleep(SEATS.1 * 2).await;
-    // As of the last round.
+    // By the last round.
     assert!((3.5..=8.0).contains(&oldest()), "{}", oldest());
     assert!(well.told().len() <= 6, "not renewed oftener for the other's sake: {:?}", well.told());
-    // Asked each time that it could be renewed, and some more.
+    // The actor queried the tenant at each due renewal, and some more.
     assert!(silent.told().is_empty() && 2 <= silent.asked() && silent.asked() < 20);
     drop((first, second));
     assert!(oldest() == 0.0);
@@ -236,7 +236,7 @@ async fn the_age_of_the_oldest_lock_is_shown_and_is_nothing_when_none_is_left() 
     assert_eq!(locks.release(&seat(), &value).await, Ok(Released::NotHeld));
 }
 
-/// Takes the task down that renews.
+/// A tenant that panics in the renewal task.
 #[derive(Debug)]
 struct Fragile;
 
@@ -250,9 +250,9 @@ impl Tenant for Fragile {
     fn lost(&self, _loss: Loss) {}
 }
 
-/// Goal: whoever relies on renewals is told when there are none any more, and can stop in time.
+/// Goal: callers that depend on renewal learn of its end in time to stop.
 #[tokio::test(start_paused = true)]
-async fn g3_who_relies_on_renewals_hears_that_their_task_has_died() {
+async fn g3_the_death_of_the_renewal_task_is_reported() {
     let (locks, claim) = (Locks::memory(), claim(&seat(), &kim()));
     let grant = granted(&locks, &claim).await;
     let stopped = locks.stopped_renewing();

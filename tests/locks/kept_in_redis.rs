@@ -1,4 +1,4 @@
-//! Locks that are kept alive, where Redis is what goes wrong, or what is counted.
+//! Renewal in Redis: its failures, and its number of commands.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ async fn start() -> (Server, Locks) {
     (server, locks)
 }
 
-/// Pipelines of renewals, scripts and renewals in `time`.
+/// Renewal pipelines, script calls and renewals in `time`.
 async fn asked_in(server: &Server, time: Duration) -> (u64, u64, u64) {
     server.forget_calls().await;
     sleep(time).await;
@@ -27,7 +27,7 @@ async fn asked_in(server: &Server, time: Duration) -> (u64, u64, u64) {
 }
 
 #[tokio::test]
-async fn seats_and_guards_of_one_process_go_out_in_one_pipeline() {
+async fn seats_and_guards_of_one_process_share_one_renewal_pipeline() {
     let (server, locks) = start().await;
     let (lease, lodger) = (Duration::from_millis(1_500), Lodger::new());
     let (mut kept, mut guards) = (Vec::new(), Vec::new());
@@ -42,9 +42,9 @@ async fn seats_and_guards_of_one_process_go_out_in_one_pipeline() {
     sleep(lease).await;
     let (pipelines, scripts, renewals) = asked_in(&server, lease).await;
     assert!((2..=4).contains(&pipelines), "three in three thirds of a lease: {pipelines}");
-    // One TTL, one call; and all of them each time.
+    // One TTL, one call, with all locks each time.
     assert_eq!((scripts, renewals), (pipelines, pipelines * 40));
-    // And when somebody asks for it.
+    // And on request.
     server.forget_calls().await;
     locks.renew_ahead(lease);
     until("the round is made", async || server.calls("pexpire").await == 40).await;
@@ -53,7 +53,7 @@ async fn seats_and_guards_of_one_process_go_out_in_one_pipeline() {
 }
 
 #[tokio::test]
-async fn a_hundred_locks_of_different_leases_need_no_more_tasks_and_pipelines_than_one() {
+async fn a_hundred_different_leases_need_no_more_tasks_and_pipelines_than_one() {
     let (server, locks) = start().await;
     let (shortest, lodger) = (Duration::from_millis(1_500), Lodger::new());
     let kept = |lease: Duration| kept_as_seat(&locks, lease, &lodger);
@@ -64,11 +64,11 @@ async fn a_hundred_locks_of_different_leases_need_no_more_tasks_and_pipelines_th
     for number in 1..100 {
         all.push(kept(shortest + Duration::from_millis(41) * number).await);
     }
-    // The test's own connection has one, and may take a moment to go.
+    // The test's own connection has a task, which may end a moment later.
     let alive = || Handle::current().metrics().num_alive_tasks();
     until("there is no further task", async || alive() <= tasks).await;
     let (together, ..) = asked_in(&server, shortest * 2).await;
-    // A round may stand on either edge of the time that was counted in.
+    // A round may fall on either edge of the counted time.
     assert!(together <= alone + 1 && alone <= together + 1, "{alone} and {together}");
     until("there is no further task", async || alive() <= tasks).await;
     let is_renewal = |told: &Told| matches!(told, Told::Renewed(_, Verdict::Renewed));
@@ -84,7 +84,7 @@ async fn kept_as_seat(
 }
 
 #[tokio::test]
-async fn g6_what_is_released_is_never_raised_by_a_round_under_way() {
+async fn g6_a_round_in_flight_never_restores_a_released_lock() {
     let (server, locks) = start().await;
     let lodger = Lodger::new();
     for _ in 0..5 {
@@ -95,7 +95,7 @@ async fn g6_what_is_released_is_never_raised_by_a_round_under_way() {
         let asked = lodger.asked();
         locks.renew_ahead(rhythm.ttl());
         until("the round is made", async || asked < lodger.asked()).await;
-        // It is on its way to a Redis that does not read.
+        // The renewal is in flight to a Redis that does not read.
         drop(kept);
         let (other, theirs) = (locks.clone(), name.clone());
         let released = apart(async move { other.release(&theirs, &value).await });
@@ -109,9 +109,9 @@ async fn g6_what_is_released_is_never_raised_by_a_round_under_way() {
     assert_eq!(lodger.told(), [], "the verdict found nobody");
 }
 
-/// Goal: who outlives its deadline is asked, stays in the register, and is put back.
+/// Goal: after its deadline the actor still queries the tenant, and reasserts the lock.
 #[tokio::test]
-async fn g1_a_tenant_that_outlived_its_deadline_is_renewed_as_soon_as_redis_is_back() {
+async fn g1_a_tenant_past_its_deadline_reasserts_as_soon_as_redis_is_back() {
     let (mut server, locks) = start().await;
     let lodger = Lodger::new();
     let lease = Duration::from_millis(900);

@@ -1,5 +1,4 @@
-//! What holds for the waiting line wherever it is kept. `main.rs` runs each of these on both
-//! keepers.
+//! The wait queue on every backend. `main.rs` runs each test on both.
 
 use std::time::Duration;
 
@@ -15,14 +14,14 @@ use crate::people::{LONG, apart, claim, granted, held, kim, lee, refused, seat, 
 use crate::place::Place;
 use crate::server::PATIENCE;
 
-/// Short enough to wait for, long enough not to end on a busy machine before it is looked at.
+/// Short enough to await, long enough not to expire on a busy machine before the check.
 pub(crate) const SHORT: Duration = Duration::from_millis(300);
-/// How long a waiter is believed to live that says nothing.
+/// How long a waiter without polls counts as live.
 pub(crate) const LINE_DEADLINE: Duration = Duration::from_secs(6);
-/// What a busy machine may take on top of what was promised.
+/// Tolerance for a busy machine.
 pub(crate) const SLACK: Duration = Duration::from_millis(1_500);
 
-/// Enters the line; gives the place once it is told.
+/// Joins the queue; returns the first reported position.
 pub(crate) async fn enter(locks: &Locks, claim: &Claim) -> (Waiting, Standing) {
     let mut waiting = locks.wait(claim, LONG);
     match timeout(PATIENCE, waiting.next()).await.expect("in time") {
@@ -31,7 +30,7 @@ pub(crate) async fn enter(locks: &Locks, claim: &Claim) -> (Waiting, Standing) {
     }
 }
 
-/// Waits for the turn.
+/// Waits for the grant.
 pub(crate) async fn turn(waiting: Waiting) -> Grant {
     timeout(PATIENCE, waiting.granted()).await.expect("in time").expect("the lock")
 }
@@ -40,7 +39,7 @@ async fn value_of_holder(locks: &Locks, name: &LockName) -> Option<String> {
     locks.holder(name).await.expect("an answer").map(|holder| holder.value)
 }
 
-pub(crate) async fn g5_a_release_hands_the_lock_to_the_first_in_the_line(place: Place) {
+pub(crate) async fn g5_a_release_hands_the_lock_to_the_first_waiter(place: Place) {
     let (name, other) = (seat(), place.another().await);
     let old = seated(&place.locks, &name, &kim(), LONG).await;
     let (first, second) = (claim(&name, &lee()), claim(&name, &kim()));
@@ -52,7 +51,7 @@ pub(crate) async fn g5_a_release_hands_the_lock_to_the_first_in_the_line(place: 
 
     let released = Instant::now();
     place.locks.release(&name, &old.value).await.expect("an answer");
-    // It is theirs already, before they know.
+    // The hand-over precedes the message.
     assert_eq!(value_of_holder(&place.locks, &name).await.as_ref(), Some(&first.value));
     let grant = turn(waiting).await;
 
@@ -65,7 +64,7 @@ pub(crate) async fn g5_a_release_hands_the_lock_to_the_first_in_the_line(place: 
     );
     assert!(LONG / 2 < holder.ttl, "made whole");
     assert_eq!(holder.waiting, 1);
-    // Who is in front now, the other finds when it looks.
+    // The other waiter's next poll finds the new holder.
     match timeout(PATIENCE, next.next()).await.expect("in time") {
         Ok(Waited::Place(at)) => assert_eq!((at.position, at.holder.value), (1, first.value)),
         other => panic!("{other:?}"),
@@ -83,7 +82,7 @@ pub(crate) async fn g5_a_hundred_waiters_on_two_servers_are_served_in_order(plac
         assert_eq!((place.position, place.holder.waiting), (at + 1, at + 1));
         line.push((claim.value, locks, waiting));
     }
-    // All of them wait at the same time; each gives the lock back when it has it.
+    // All of them wait at the same time, and each releases the lock after its grant.
     let (values, mut race) =
         (line.iter().map(|it| it.0.clone()).collect::<Vec<_>>(), JoinSet::new());
     let (sender, mut served) = tokio::sync::mpsc::unbounded_channel();
@@ -112,14 +111,14 @@ pub(crate) async fn g5_a_hundred_waiters_on_two_servers_are_served_in_order(plac
     .await;
 }
 
-pub(crate) async fn g5_nobody_comes_in_past_the_line(place: Place) {
+pub(crate) async fn g5_no_claim_overtakes_the_wait_queue(place: Place) {
     let name = seat();
     for _round in 0..5 {
         seated(&place.locks, &name, &kim(), SHORT).await;
         let first = claim(&name, &lee());
         let (waiting, _at) = enter(&place.locks, &first).await;
         let turn = apart(turn(waiting));
-        // Many try their luck at the moment when the lease ends.
+        // Many claims at the moment when the lease ends.
         let mut winner = None;
         until("the lease ends", async || {
             let barging =
@@ -136,7 +135,7 @@ pub(crate) async fn g5_nobody_comes_in_past_the_line(place: Place) {
     }
 }
 
-pub(crate) async fn g5_a_lease_that_ends_is_the_turn_of_the_first_without_a_word(place: Place) {
+pub(crate) async fn g5_an_expired_lease_goes_to_the_first_waiter_without_a_message(place: Place) {
     let name = seat();
     let began = Instant::now();
     seated(&place.locks, &name, &kim(), SHORT).await;
@@ -147,11 +146,11 @@ pub(crate) async fn g5_a_lease_that_ends_is_the_turn_of_the_first_without_a_word
     assert!(SHORT - Duration::from_millis(1) <= took && took < SHORT + SLACK, "{took:?}");
 }
 
-pub(crate) async fn g5_a_dead_waiter_holds_nobody_up_for_longer_than_its_deadline(place: Place) {
+pub(crate) async fn g5_a_dead_waiter_delays_the_next_by_its_queue_deadline_at_most(place: Place) {
     let name = seat();
     let old = seated(&place.locks, &name, &kim(), LONG).await;
     let (dead, _at) = enter(&place.locks, &claim(&name, &kim())).await;
-    // Its process is gone: nobody leaves the line for it.
+    // Its process is dead: no drop leaves the queue.
     std::mem::forget(dead);
     let died = Instant::now();
     let (waiting, at) = enter(&place.locks, &claim(&name, &lee())).await;
@@ -161,9 +160,7 @@ pub(crate) async fn g5_a_dead_waiter_holds_nobody_up_for_longer_than_its_deadlin
     assert!(died.elapsed() < LINE_DEADLINE + SLACK, "{:?}", died.elapsed());
 }
 
-pub(crate) async fn g5_a_waiter_that_died_in_the_line_is_out_of_it_after_its_deadline(
-    place: Place,
-) {
+pub(crate) async fn g5_a_dead_waiter_is_out_of_the_queue_after_its_deadline(place: Place) {
     let name = seat();
     let old = seated(&place.locks, &name, &kim(), LONG).await;
     let (dead, _at) = enter(&place.locks, &claim(&name, &kim())).await;
@@ -180,7 +177,7 @@ pub(crate) async fn g5_a_waiter_that_died_in_the_line_is_out_of_it_after_its_dea
     assert!(released.elapsed() < SLACK);
 }
 
-pub(crate) async fn g5_who_leaves_while_first_lets_the_next_be_first(place: Place) {
+pub(crate) async fn g5_a_first_waiter_that_leaves_lets_the_next_be_first(place: Place) {
     let name = seat();
     let old = seated(&place.locks, &name, &kim(), LONG).await;
     let (first, _at) = enter(&place.locks, &claim(&name, &lee())).await;
@@ -196,7 +193,7 @@ pub(crate) async fn g5_who_leaves_while_first_lets_the_next_be_first(place: Plac
     turn(waiting).await;
 }
 
-pub(crate) async fn g5_who_leaves_when_it_is_their_turn_passes_it_on(place: Place) {
+pub(crate) async fn g5_a_waiter_that_leaves_after_a_hand_over_passes_it_on(place: Place) {
     let (name, other) = (seat(), place.another().await);
     let old = seated(&place.locks, &name, &kim(), LONG).await;
     let first = claim(&name, &lee());
@@ -204,14 +201,14 @@ pub(crate) async fn g5_who_leaves_when_it_is_their_turn_passes_it_on(place: Plac
     let (waiting, _at) = enter(&place.locks, &claim(&name, &kim())).await;
     place.locks.release(&name, &old.value).await.expect("an answer");
     assert_eq!(value_of_holder(&place.locks, &name).await, Some(first.value));
-    // It has the lock, and never learnt it.
+    // The waiter holds the lock and never received the message.
     drop(gone);
     let left = Instant::now();
     turn(waiting).await;
     assert!(left.elapsed() < SLACK, "{:?}", left.elapsed());
 }
 
-pub(crate) async fn a_wait_ends_in_time_and_leaves_the_line(place: Place) {
+pub(crate) async fn a_wait_times_out_and_leaves_the_queue(place: Place) {
     let name = seat();
     let old = seated(&place.locks, &name, &kim(), LONG).await;
     let mut waiting = place.locks.wait(&claim(&name, &lee()), SHORT);
@@ -225,19 +222,19 @@ pub(crate) async fn a_wait_ends_in_time_and_leaves_the_line(place: Place) {
     })
     .await;
     assert!(matches!(waiting.next().await, Err(LockError::WaitTimeout(_))), "and stays so");
-    // No patience at all is one look.
+    // Zero patience still polls once.
     let impatient = place.locks.wait(&claim(&name, &lee()), Duration::ZERO).granted().await;
     assert!(matches!(impatient, Err(LockError::WaitTimeout(Some(_)))), "{impatient:?}");
     let free = place.locks.wait(&claim(&seat(), &lee()), Duration::ZERO).granted().await;
     assert!(free.is_ok());
 }
 
-pub(crate) async fn a_question_that_is_dropped_keeps_the_place(place: Place) {
+pub(crate) async fn a_poll_that_is_dropped_retains_the_queue_position(place: Place) {
     let name = seat();
     let old = seated(&place.locks, &name, &kim(), LONG).await;
     let first = claim(&name, &lee());
     let mut waiting = place.locks.wait(&first, LONG);
-    // Dropped before the first answer, and many times after.
+    // Dropped before the first reply, and several times later.
     for patience in [0, 0, 1, 0, 5, 0, 20] {
         let _ = timeout(Duration::from_millis(patience), waiting.next()).await;
     }
@@ -254,7 +251,7 @@ pub(crate) async fn a_question_that_is_dropped_keeps_the_place(place: Place) {
     assert_eq!(round.verdicts, [Verdict::Renewed]);
 }
 
-pub(crate) async fn a_take_over_goes_before_the_line_and_leaves_it_as_it_is(place: Place) {
+pub(crate) async fn a_takeover_overtakes_the_wait_queue_and_leaves_it_unchanged(place: Place) {
     let name = seat();
     let old = seated(&place.locks, &name, &kim(), LONG).await;
     let (waiting, _at) = enter(&place.locks, &claim(&name, &lee())).await;
@@ -267,13 +264,13 @@ pub(crate) async fn a_take_over_goes_before_the_line_and_leaves_it_as_it_is(plac
     assert!(grant.fence < turn(waiting).await.fence);
 }
 
-pub(crate) async fn what_is_held_is_listed_with_its_line(place: Place) {
+pub(crate) async fn held_locks_are_listed_with_their_wait_queues(place: Place) {
     let (one, other) = (seat(), LockName::named("export:2"));
     seated(&place.locks, &one, &kim(), LONG).await;
     seated(&place.locks, &other, &lee(), LONG).await;
     let (_waiting, _at) = enter(&place.locks, &claim(&other, &kim())).await;
     let mut held = place.locks.held().await.expect("an answer");
-    // A Cluster is shared with other tests.
+    // Other tests share the Cluster.
     held.retain(|(name, _)| [&one, &other].contains(&name));
     held.sort_by_key(|(name, _)| name.clone());
     let listed: Vec<_> = held.iter().map(|(name, by)| (name.class(), by.waiting)).collect();
@@ -282,7 +279,7 @@ pub(crate) async fn what_is_held_is_listed_with_its_line(place: Place) {
     let mut seats = place.locks.seats().await.expect("an answer");
     seats.retain(|(seat, _)| Some(*seat) == one.as_seat());
     assert_eq!(seats.len(), 1);
-    // Who they are, in their order, and no more of them than asked for.
+    // The waiters in order, up to the requested number.
     let another = place.another().await;
     let (_second, _at) = enter(&another, &claim(&other, &lee())).await;
     let behind = another.behind(&other, 20).await.expect("an answer");

@@ -1,4 +1,4 @@
-//! The waiting line, where Redis is what goes wrong, or what is counted.
+//! The wait queue in Redis: its failures, and its number of commands.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ async fn start() -> (Server, Locks) {
     (server, locks)
 }
 
-/// All commands that were called since the last count, those of scripts too, but not this one's.
+/// All commands since the last count, including those of scripts, without this one.
 async fn commands(server: &Server) -> u64 {
     let info: String = server.run("INFO commandstats").await;
     let counts = info.lines().filter_map(|line| line.strip_prefix("cmdstat_")?.split_once(':'));
@@ -29,9 +29,9 @@ async fn commands(server: &Server) -> u64 {
         .sum()
 }
 
-/// What one hand-over costs while `waiters` wait: calls of scripts, messages, and commands in all,
-/// those of the scripts too. A waiter that looked for itself meanwhile is no part of it, so the least
-/// of some counts.
+/// The cost of one hand-over with this many `waiters`: script calls, messages, and commands in all,
+/// including those of scripts. A concurrent poll of a waiter does not belong to it, so the minimum
+/// of some runs counts.
 async fn cost_of_a_hand_over(server: &Server, locks: &Locks, waiters: usize) -> (u64, u64, u64) {
     let mut costs = Vec::new();
     while costs.len() < 10 {
@@ -40,7 +40,7 @@ async fn cost_of_a_hand_over(server: &Server, locks: &Locks, waiters: usize) -> 
     costs.into_iter().min().expect("a hand-over")
 }
 
-/// What each of the first hand-overs costs, in the order in which all came.
+/// The cost of each of the first hand-overs, in order of arrival.
 async fn costs_in_one_line(server: &Server, locks: &Locks, waiters: usize) -> Vec<(u64, u64, u64)> {
     let mut costs = Vec::new();
     let name = seat();
@@ -66,7 +66,7 @@ async fn costs_in_one_line(server: &Server, locks: &Locks, waiters: usize) -> Ve
 }
 
 #[tokio::test]
-async fn g5_a_hand_over_costs_the_same_however_many_wait() {
+async fn g5_a_hand_over_costs_the_same_for_any_number_of_waiters() {
     let (server, locks) = start().await;
     let one = cost_of_a_hand_over(&server, &locks, 1).await;
     assert_eq!((one.0, one.1), (2, 1), "a release, a look, and one message: three in all");
@@ -76,7 +76,7 @@ async fn g5_a_hand_over_costs_the_same_however_many_wait() {
 }
 
 #[tokio::test]
-async fn g5_a_hand_over_is_told_to_the_waiters_own_server_alone() {
+async fn g5_a_hand_over_notifies_the_waiters_own_server_alone() {
     let server = Server::start().await;
     let (one, other) = (NodeId::generate(), NodeId::generate());
     let at = async |node| Locks::connect_as(&server.url(), node).await.expect("a good address");
@@ -107,8 +107,8 @@ async fn g5_a_hand_over_is_told_to_the_waiters_own_server_alone() {
     assert_eq!(message.get_channel_name(), format!("lock:release:{other}"));
 }
 
-/// A waiter that looked most of its deadline ago is dead, and gets its turn. It has the lock for what is
-/// left of its deadline in the line, and no longer.
+/// A waiter whose last poll is almost a queue deadline ago is dead, and receives the lock. It holds
+/// the lock for the rest of its queue deadline, and no longer.
 async fn a_turn_of_the_dead(is_released: bool) {
     let (server, locks) = start().await;
     let name = seat();
@@ -131,17 +131,17 @@ async fn a_turn_of_the_dead(is_released: bool) {
 }
 
 #[tokio::test]
-async fn g4_a_turn_from_a_release_lasts_for_what_was_left_in_the_line() {
+async fn g4_a_hand_over_from_a_release_lasts_for_the_rest_of_the_queue_deadline() {
     a_turn_of_the_dead(true).await;
 }
 
 #[tokio::test]
-async fn g4_a_turn_from_a_look_lasts_for_what_was_left_in_the_line() {
+async fn g4_a_hand_over_from_a_poll_lasts_for_the_rest_of_the_queue_deadline() {
     a_turn_of_the_dead(false).await;
 }
 
 #[tokio::test]
-async fn g5_without_any_message_a_turn_comes_within_half_a_line_deadline() {
+async fn g5_without_messages_a_hand_over_is_found_within_half_a_queue_deadline() {
     let (server, locks) = start().await;
     let _: Value = server.run("ACL SETUSER deaf on >deaf ~* &* +@all -subscribe").await;
     let url = format!("redis://deaf:deaf@127.0.0.1:{}", server.port());
@@ -160,7 +160,7 @@ async fn g5_without_any_message_a_turn_comes_within_half_a_line_deadline() {
 }
 
 #[tokio::test]
-async fn g5_a_subscription_that_is_cut_again_and_again_loses_no_turn() {
+async fn g5_a_repeatedly_cut_subscription_loses_no_hand_over() {
     let (server, locks) = start().await;
     let name = seat();
     let mut holder = seated(&locks, &name, &kim(), LONG).await.value;
@@ -177,7 +177,7 @@ async fn g5_a_subscription_that_is_cut_again_and_again_loses_no_turn() {
 }
 
 #[tokio::test]
-async fn g1_those_who_wait_let_the_holder_come_back_to_an_empty_redis_and_keep_their_order() {
+async fn g1_waiters_let_the_holder_reassert_in_an_empty_redis_and_retain_their_order() {
     let (mut server, locks) = start().await;
     let name = seat();
     let old = seated(&locks, &name, &kim(), LONG).await;
@@ -185,7 +185,7 @@ async fn g1_those_who_wait_let_the_holder_come_back_to_an_empty_redis_and_keep_t
     let (one, two) = (claim(&name, &lee()), claim(&name, &lee()));
     let (first, _at) = enter(&locks, &one).await;
     let (second, _at) = enter(&locks, &two).await;
-    // The second asks first.
+    // The second waiter polls first.
     let mut line = vec![(two.value, apart(turn(second)))];
     server.stop().await;
     server.start_again().await;
@@ -216,7 +216,7 @@ async fn g1_those_who_wait_let_the_holder_come_back_to_an_empty_redis_and_keep_t
 }
 
 #[tokio::test]
-async fn a_wait_without_redis_is_unavailable_in_bounded_time_and_an_outage_keeps_the_place() {
+async fn a_wait_without_redis_is_bounded_and_an_outage_retains_the_position() {
     let (server, locks) = start().await;
     let name = seat();
     let old = seated(&locks, &name, &kim(), LONG).await;
@@ -233,7 +233,7 @@ async fn a_wait_without_redis_is_unavailable_in_bounded_time_and_an_outage_keeps
 }
 
 #[tokio::test]
-async fn g13_a_line_has_an_end() {
+async fn g13_the_wait_queue_is_bounded() {
     let (server, locks) = start().await;
     let name = seat();
     seated(&locks, &name, &kim(), LONG).await;
@@ -251,7 +251,7 @@ async fn g13_a_line_has_an_end() {
 }
 
 #[tokio::test]
-async fn nothing_of_a_line_is_left_when_it_is_over() {
+async fn an_ended_wait_queue_leaves_no_key() {
     let (server, locks) = start().await;
     let name = seat();
     let old = seated(&locks, &name, &kim(), SHORT).await;

@@ -1,5 +1,4 @@
-//! A request or an answer that is lost on its way: nobody is granted what they were not told, and
-//! nothing stays behind.
+//! Lost requests and replies: no claim without a reply is a grant, and no key stays behind.
 
 use std::time::Duration;
 
@@ -14,16 +13,16 @@ use crate::people::{LONG, claim, fit, granted, kim, lee, seat, seated, until, un
 use crate::proxy::{End, Fate, Proxy, Way};
 use crate::server::{PATIENCE, Server};
 
-/// Longer than any single answer may take, shorter than two.
+/// Longer than any single reply may take, shorter than two.
 const BOUND: Duration = Duration::from_millis(2_500);
-/// The fates of an answer that was given.
+/// Fates of a reply that Redis sent.
 const LOST: [Fate; 5] =
     [Fate::CutAfter(0), Fate::CutAfter(2), Fate::Reset, Fate::Hold, Fate::Forsake(End::Server)];
-/// The fates of a request that is never carried out.
+/// Fates of a request that Redis never executes.
 const UNHEARD: [Fate; 4] =
     [Fate::CutAfter(0), Fate::CutAfter(90), Fate::Reset, Fate::Forsake(End::Server)];
 
-/// One server whose way to Redis is bad, and another whose way is good.
+/// One server with a faulty connection to Redis, and another with a good one.
 pub(crate) struct World {
     pub(crate) server: Server,
     pub(crate) proxy: Proxy,
@@ -39,17 +38,18 @@ impl World {
         let other = Locks::connect(&server.url()).await.expect("a good address");
         for locks in [&locks, &other] {
             fit(locks).await;
-            // Both connections are to be there before one can be lost.
+            // Both connections must exist before the proxy can cut one.
             let first = seated(locks, &seat(), &kim(), LONG).await;
             locks.renew(std::slice::from_ref(&first), LONG).await.expect("an answer");
         }
         Self { server, proxy, locks, other }
     }
 
-    /// Waits until no release of this value is owed.
+    /// Waits until no release of this value is pending.
     pub(crate) async fn until_paid(&self, value: &str) {
         until("the release that is owed is made", async || {
-            // Nobody else asks for this one, so it is had as soon as the value may be used again.
+            // No other test claims this lock, so a claim succeeds as soon as the value may be used
+            // again.
             let asked = Claim { value: value.to_owned(), ..claim(&seat(), &kim()) };
             self.locks.claim(&asked).await.is_ok()
         })
@@ -57,7 +57,7 @@ impl World {
     }
 }
 
-/// Lets one thing be done under each of these fates, at once: some take their time.
+/// Runs one operation under each of these fates, concurrently: some take their time.
 async fn under_each(fates: &[Fate], what: impl AsyncFn(World, Fate)) {
     let under = async |fate: &Fate| what(World::start().await, *fate).await;
     join_all(fates.iter().map(under)).await;
@@ -73,7 +73,7 @@ async fn holder(locks: &Locks, name: &LockName) -> Option<String> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn g1_a_claim_whose_answer_is_lost_is_no_grant_and_is_taken_back() {
+async fn g1_a_claim_with_a_lost_reply_is_no_grant_and_is_released() {
     under_each(&LOST, async |world: World, fate| {
         let (name, began) = (seat(), Instant::now());
         let failed = claim(&name, &kim());
@@ -91,7 +91,7 @@ async fn g1_a_claim_whose_answer_is_lost_is_no_grant_and_is_taken_back() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn g1_a_claim_that_is_lost_before_it_is_carried_out_takes_nothing() {
+async fn g1_a_claim_lost_before_its_execution_acquires_nothing() {
     under_each(&UNHEARD, async |world: World, fate| {
         let name = seat();
         let failed = claim(&name, &kim());
@@ -105,8 +105,8 @@ async fn g1_a_claim_that_is_lost_before_it_is_carried_out_takes_nothing() {
     .await;
 }
 
-/// Claims on a way on which the claim is stuck, lets another server have the lock and give it back,
-/// and then lets the claim arrive.
+/// Claims through a proxy that holds the claim, lets another server acquire and release the lock,
+/// and then delivers the claim.
 async fn let_it_arrive_late(world: World, is_cut: bool) {
     let name = seat();
     let zombie = claim(&name, &kim());
@@ -137,13 +137,13 @@ async fn let_it_arrive_late(world: World, is_cut: bool) {
 }
 
 #[tokio::test]
-async fn g1_a_claim_that_arrives_when_it_was_given_up_and_others_came_and_went_takes_nothing() {
-    // A way that swallows packets, and one that was cut, of which the far half lives on.
+async fn g1_a_claim_delivered_after_its_release_and_later_grants_acquires_nothing() {
+    // One proxy swallows packets; one was cut, and its far half stays open.
     let (holes, cuts) = (World::start().await, World::start().await);
     join(let_it_arrive_late(holes, false), let_it_arrive_late(cuts, true)).await;
 }
 
-/// Loses one renewal, or its answer, and sees that the next one comes in time.
+/// Loses one renewal or its reply, and checks that the next one arrives in time.
 async fn lose_a_renewal(world: World, is_answer: bool, fate: Fate) {
     let name = LockName::named("job:1");
     let wish = Wish::new(Lease::KeptAlive(Duration::from_secs(3)));
@@ -158,7 +158,7 @@ async fn lose_a_renewal(world: World, is_answer: bool, fate: Fate) {
     world.proxy.heal();
     assert!(guard.is_held());
     let healed = Instant::now();
-    // It is renewed after that, while its first lease runs.
+    // The next renewal arrives while the first lease runs.
     until("it is renewed", async || {
         let ttl: u64 = world.server.run(&format!("PTTL {name}")).await;
         let since = Duration::from_millis(3_000 - ttl);
@@ -170,9 +170,9 @@ async fn lose_a_renewal(world: World, is_answer: bool, fate: Fate) {
 }
 
 #[tokio::test]
-async fn g1_a_renewal_that_is_lost_is_no_loss_and_is_made_again() {
+async fn g1_a_lost_renewal_is_retried_and_loses_no_lock() {
     let both = LOST.map(|fate| (true, fate)).into_iter().chain(UNHEARD.map(|fate| (false, fate)));
-    // Nobody notices that one within such a lease.
+    // No client detects that fate within such a lease.
     let both = both.filter(|(_, fate)| *fate != Fate::Forsake(End::Server));
     join_all(both.map(async |(is_answer, fate)| {
         lose_a_renewal(World::start().await, is_answer, fate).await;
@@ -181,7 +181,7 @@ async fn g1_a_renewal_that_is_lost_is_no_loss_and_is_made_again() {
 }
 
 #[tokio::test]
-async fn g3_renewals_that_are_carried_out_and_never_answered_prolong_nothing() {
+async fn g3_renewals_without_a_reply_extend_no_deadline() {
     let world = World::start().await;
     let (name, lease) = (LockName::named("job:1"), Duration::from_millis(1_200));
     let wish = Wish::new(Lease::KeptAlive(lease));
@@ -193,7 +193,7 @@ async fn g3_renewals_that_are_carried_out_and_never_answered_prolong_nothing() {
 }
 
 #[tokio::test]
-async fn g3_a_lease_is_counted_from_when_it_was_asked_for_and_not_from_the_answer() {
+async fn g3_a_lease_is_counted_from_the_request_and_not_from_the_reply() {
     let world = World::start().await;
     let late = Duration::from_millis(150);
     world.proxy.delay(late);
@@ -211,7 +211,7 @@ async fn g3_a_lease_is_counted_from_when_it_was_asked_for_and_not_from_the_answe
 }
 
 #[tokio::test]
-async fn g3_a_grant_whose_answer_comes_when_its_lease_is_over_is_none() {
+async fn g3_a_grant_whose_reply_arrives_after_its_deadline_is_rejected() {
     let world = World::start().await;
     let late = Duration::from_millis(300);
     world.proxy.delay(late);
@@ -220,12 +220,12 @@ async fn g3_a_grant_whose_answer_comes_when_its_lease_is_over_is_none() {
     let tried = world.locks.try_lock(&name, &wish).await;
     world.proxy.delay(Duration::ZERO);
     assert!(matches!(tried, Err(LockError::Lost(Loss::Expired))), "{tried:?}");
-    // Nor is it left to nobody for a minimum hold of which nothing was held.
+    // The release applies no minimum hold: the guard held nothing.
     until_free(&world.other, &name).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn g6_a_release_whose_answer_is_lost_is_made_again_and_never_frees_a_later_grant() {
+async fn g6_a_release_with_a_lost_reply_is_retried_and_never_frees_a_later_grant() {
     under_each(&LOST, async |world: World, fate| {
         let name = seat();
         let old = seated(&world.locks, &name, &kim(), LONG).await;
@@ -241,7 +241,7 @@ async fn g6_a_release_whose_answer_is_lost_is_made_again_and_never_frees_a_later
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn g6_a_release_that_is_lost_before_it_is_carried_out_is_still_made() {
+async fn g6_a_release_lost_before_its_execution_is_retried() {
     under_each(&UNHEARD, async |world: World, fate| {
         let name = seat();
         let old = seated(&world.locks, &name, &kim(), LONG).await;
@@ -256,7 +256,7 @@ async fn g6_a_release_that_is_lost_before_it_is_carried_out_is_still_made() {
 }
 
 #[tokio::test]
-async fn g5_a_turn_whose_answer_is_lost_is_found_by_the_next_look() {
+async fn g5_a_hand_over_with_a_lost_reply_is_found_by_the_next_poll() {
     let world = World::start().await;
     let name = seat();
     let old = seated(&world.other, &name, &kim(), LONG).await;

@@ -1,4 +1,4 @@
-//! Redis comes back empty, and whoever held a lock comes before whoever would like to.
+//! The reassert grace: after an empty restart of Redis, previous holders come before new claimants.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use crate::line::{SLACK, enter, turn};
 use crate::people::{LONG, apart, claim, fit, granted, kim, lee, seat, seated, until};
 use crate::server::{PATIENCE, Server};
 
-/// For how long a Redis that came back empty is left to those who held its locks.
+/// How long an empty Redis reserves locks for their previous holders.
 const GRACE: Duration = Duration::from_secs(2);
 
 async fn connect(server: &Server) -> Locks {
@@ -29,7 +29,7 @@ async fn kept_alive(locks: &Locks, name: &LockName) -> Guard {
     locks.try_lock(name, &wish).await.expect("a free lock")
 }
 
-/// Claims again and again, from before Redis is there until it says who has the lock.
+/// Claims repeatedly, from before Redis runs until Redis reports the holder.
 fn newcomer(locks: &Locks, name: &LockName, floor: Fence) -> JoinHandle<Holder> {
     let (locks, name) = (locks.clone(), name.clone());
     apart(async move {
@@ -44,7 +44,7 @@ fn newcomer(locks: &Locks, name: &LockName, floor: Fence) -> JoinHandle<Holder> 
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn g1_no_newcomer_comes_before_the_holder_when_redis_comes_back_empty() {
+async fn g1_the_holder_reasserts_before_new_claims_after_an_empty_redis_restart() {
     let mut server = Server::start().await;
     let (locks, other) = (connect(&server).await, connect(&server).await);
     let name = LockName::named("job:1");
@@ -64,25 +64,25 @@ async fn g1_no_newcomer_comes_before_the_holder_when_redis_comes_back_empty() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn g1_a_server_that_is_as_new_as_redis_leaves_what_the_database_knows_of_to_its_holder() {
+async fn g1_after_a_simultaneous_restart_a_ratified_seat_waits_for_its_holder() {
     let mut server = Server::start().await;
     let locks = connect(&server).await;
     let guard = kept_alive(&locks, &LockName::named("job:1")).await;
     server.stop().await;
-    // Tries to connect before Redis is there, as often as the holder does.
+    // Reconnects before Redis runs, as often as the holder does.
     let new = Locks::connect(&server.url()).await.expect("a good address");
     let newcomer = newcomer(&new, guard.name(), guard.fence());
     server.start_again().await;
     let holder = timeout(PATIENCE, newcomer).await.expect("in time").expect("no panic");
     assert_eq!(holder.fence, guard.fence());
-    // What was never given has nobody to wait for.
+    // A lock without an earlier grant has no previous holder.
     let began = Instant::now();
     granted(&new, &claim(&seat(), &lee())).await;
     assert!(began.elapsed() < GRACE / 2, "{:?}", began.elapsed());
 }
 
 #[tokio::test]
-async fn what_nobody_comes_back_to_is_free_after_the_grace_and_not_before() {
+async fn a_lock_without_a_returning_holder_is_free_after_the_grace_and_not_before() {
     let mut server = Server::start().await;
     let locks = connect(&server).await;
     let began = Instant::now();
@@ -100,14 +100,14 @@ async fn what_nobody_comes_back_to_is_free_after_the_grace_and_not_before() {
     .await;
     let waited = granted_at.expect("a moment") - back;
     assert!(GRACE / 2 < waited && waited < GRACE + SLACK, "{waited:?}");
-    // From now on all is as ever.
+    // From now on there is no grace.
     let began = Instant::now();
     granted(&locks, &claim(&seat(), &lee())).await;
     assert!(began.elapsed() < GRACE / 2, "{:?}", began.elapsed());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn g1_no_newcomer_comes_before_the_holder_when_a_node_comes_back_empty() {
+async fn g1_the_holder_reasserts_before_new_claims_after_an_empty_node_restart() {
     let mut cluster = ClusterServer::start_with(3, 0, &HALF_IS_ENOUGH).await;
     let (locks, other) = (locks_at(&cluster).await, locks_at(&cluster).await);
     let guard = kept_alive(&locks, &LockName::named("job:1")).await;
@@ -125,12 +125,12 @@ async fn g1_no_newcomer_comes_before_the_holder_when_a_node_comes_back_empty() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn g1_no_newcomer_comes_before_the_holder_when_a_replica_takes_over_that_never_heard_of_it() {
+async fn g1_the_holder_reasserts_before_new_claims_after_a_failover_to_a_replica_without_it() {
     let mut cluster = ClusterServer::start_with(3, 1, &[]).await;
     let (locks, other) = (locks_at(&cluster).await, locks_at(&cluster).await);
     let name = name_at_the_first(&cluster, &locks).await;
     cluster.nodes[3].freeze().await;
-    // What is sent to a frozen one waits in its socket.
+    // A frozen node's requests wait in its socket.
     let _: Value = cluster.nodes[0].run("CLIENT KILL TYPE replica").await;
     let guard = kept_alive(&locks, &name).await;
     cluster.nodes[0].stop().await;
@@ -143,9 +143,9 @@ async fn g1_no_newcomer_comes_before_the_holder_when_a_replica_takes_over_that_n
     assert!(guard.is_held());
 }
 
-/// The replica has an older state: it heard of the holder before, and of that one's release.
+/// The replica has an older state: the holder before, and its release.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn g6_no_lock_is_lost_when_a_replica_takes_over_that_lags() {
+async fn g6_a_failover_to_a_lagging_replica_loses_no_lock() {
     let mut cluster = ClusterServer::start_with(3, 1, &[]).await;
     let (locks, other) = (locks_at(&cluster).await, locks_at(&cluster).await);
     let name = name_at_the_first(&cluster, &locks).await;
@@ -173,7 +173,7 @@ async fn on_replica(replica: &Server, key: &str) -> Option<String> {
     redis::cmd("GET").arg(key).query_async(&mut connection).await.ok()?
 }
 
-/// The name of a lock that the first node has.
+/// The name of a lock on the first node.
 async fn name_at_the_first(cluster: &ClusterServer, locks: &Locks) -> LockName {
     for number in 0.. {
         let name = LockName::named(&format!("job:{number}"));
@@ -185,7 +185,7 @@ async fn name_at_the_first(cluster: &ClusterServer, locks: &Locks) -> LockName {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn g5_the_line_comes_back_in_order_behind_the_holder_and_before_any_newcomer() {
+async fn g5_after_an_empty_restart_the_queue_returns_in_order_behind_the_holder() {
     let mut server = Server::start().await;
     let (locks, other) = (connect(&server).await, connect(&server).await);
     let name = seat();
@@ -202,7 +202,7 @@ async fn g5_the_line_comes_back_in_order_behind_the_holder_and_before_any_newcom
         turns.push((value, apart(turn(waiting))));
     }
     server.stop().await;
-    // One goes by, and one comes to wait, while nobody is known yet.
+    // One plain claim and one waiter arrive before any holder has reasserted.
     let plain = newcomer(&other, &name, Fence::ZERO);
     server.start_again().await;
     let last = claim(&name, &kim());
@@ -224,7 +224,7 @@ async fn g5_the_line_comes_back_in_order_behind_the_holder_and_before_any_newcom
     late.await.expect("no panic").expect("in time").expect("the lock");
 }
 
-/// Renews as soon as there is somebody to ask.
+/// Renews as soon as Redis is reachable.
 async fn renewed(locks: &Locks, held: &Held) {
     let one = std::slice::from_ref(held);
     timeout(PATIENCE, locks.reconnected()).await.expect("it is noticed");

@@ -1,5 +1,5 @@
-//! Redis comes back with an older state: an RDB or AOF file, or a replica that lagged. The holder of the
-//! last ratified grant keeps its seat, and a newcomer waits for it.
+//! Redis comes back with an older state: an RDB or AOF file, or a replica that lagged. The holder
+//! of the last ratified grant keeps its seat, and a new claimant waits for it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,9 +19,9 @@ use crate::people::{
 use crate::server::{PATIENCE, Server};
 use crate::tenants::{Lodger, Told};
 
-/// For how long a Redis that came back is left to those who held its locks.
+/// How long a Redis that came back reserves locks for their previous holders.
 const GRACE: Duration = Duration::from_secs(2);
-/// Of each kind.
+/// Seats of each kind.
 const SEATS: usize = 5;
 
 async fn connect(server: &Server) -> Locks {
@@ -33,7 +33,7 @@ async fn connect(server: &Server) -> Locks {
     locks
 }
 
-/// A session that holds its seat, and what it was told.
+/// A session that holds its seat, and its last grant.
 struct Session {
     held: Held,
     lodger: Arc<Lodger>,
@@ -61,12 +61,12 @@ impl Session {
     }
 }
 
-/// As a seat is claimed: for 12 s, above what the database ratified.
+/// A seat claim: for 12 s, above the fence that the database ratified.
 fn claim_of(name: &LockName, owner: &Owner, floor: Fence) -> Claim {
     Claim { ttl: Duration::from_secs(12), floor, ..claim(name, owner) }
 }
 
-/// Claims a seat again and again, from before Redis is there until Redis says which session has it.
+/// Claims a seat repeatedly, from before Redis runs until Redis reports the holder.
 fn newcomer(locks: &Locks, last: &Held) -> JoinHandle<Holder> {
     let (locks, name, floor) = (locks.clone(), last.name.clone(), last.fence);
     apart(async move {
@@ -74,7 +74,7 @@ fn newcomer(locks: &Locks, last: &Held) -> JoinHandle<Holder> {
         loop {
             let claim = Claim { over: over.clone(), ..claim_of(&name, &kim(), floor) };
             match locks.claim(&claim).await {
-                // As `session::seating`: a session of the same user that its server does not know.
+                // As the claim of a seat: a session of the same user that its server does not know.
                 Ok(Claimed::Busy(holder)) if holder.fence < floor => {
                     over = Over::Value(holder.value);
                 }
@@ -86,7 +86,7 @@ fn newcomer(locks: &Locks, last: &Held) -> JoinHandle<Holder> {
     })
 }
 
-/// Stores a state of Redis, lets sessions leave and come, and restores the state.
+/// Stores a state of Redis, lets sessions leave and join, and restores the state.
 async fn no_seat_is_lost(arguments: &[&str]) {
     let mut server = Server::start_with(arguments).await;
     let (locks, other) = (connect(&server).await, connect(&server).await);
@@ -103,7 +103,7 @@ async fn no_seat_is_lost(arguments: &[&str]) {
             locks.release(name, &first.value).await.expect("an answer");
         }
     }
-    // The state: held, released, held with a line, held and about to be taken over, never given.
+    // The state: held, released, held with a queue, held before a takeover, never granted.
     let state = server.stored().await;
     let mut sessions = Vec::new();
     for (at, first) in &firsts {
@@ -143,22 +143,22 @@ async fn no_seat_is_lost(arguments: &[&str]) {
     for session in &sessions {
         let Held { name, value, .. } = &session.held;
         assert_eq!(locks.release(name, value).await, Ok(Released::Freed));
-        // Not given to a place of the line that the state had.
+        // The lock is not granted to a waiter of the restored queue.
         assert_eq!(locks.holder(name).await, Ok(None));
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn g6_no_seat_is_lost_when_redis_comes_back_with_an_older_rdb() {
+async fn g6_a_redis_restart_with_an_older_rdb_loses_no_seat() {
     no_seat_is_lost(&[]).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn g6_no_seat_is_lost_when_redis_comes_back_with_an_older_aof() {
+async fn g6_a_redis_restart_with_an_older_aof_loses_no_seat() {
     no_seat_is_lost(&["--appendonly", "yes"]).await;
 }
 
-/// The two keys of a lock, to be restored.
+/// The two keys of a lock, for a restore.
 async fn dumped(server: &Server, name: &LockName) -> [(String, Vec<u8>); 2] {
     let grant = name.key().replace("share-link:lock:", "share-link:grant:");
     let mut dumps = Vec::new();
@@ -169,7 +169,7 @@ async fn dumped(server: &Server, name: &LockName) -> [(String, Vec<u8>); 2] {
     dumps.try_into().expect("two keys")
 }
 
-/// As a replica does that is promoted and has not received what came after.
+/// As on a promoted replica that did not receive the later writes.
 async fn restored(server: &Server, dumps: &[(String, Vec<u8>); 2]) {
     let mut connection = server.connection().await;
     for (key, dump) in dumps {
@@ -180,7 +180,7 @@ async fn restored(server: &Server, dumps: &[(String, Vec<u8>); 2]) {
 }
 
 #[tokio::test]
-async fn g6_a_holder_takes_its_lock_back_from_an_older_grant_and_never_from_a_newer_one() {
+async fn g6_a_holder_reasserts_its_lock_over_an_older_grant_and_never_over_a_newer_one() {
     let server = Server::start().await;
     let locks = connect(&server).await;
     let name = seat();
@@ -200,7 +200,7 @@ async fn g6_a_holder_takes_its_lock_back_from_an_older_grant_and_never_from_a_ne
         assert_eq!((&holder.value, holder.fence), (&last.value, last.fence));
         assert_eq!(renewed(&both).await, [Verdict::Lost, Verdict::Renewed]);
     }
-    // What the older state shows as free.
+    // A lock that the older state shows as free.
     locks.release(&name, &last.value).await.expect("an answer");
     let again = seated(&locks, &name, &kim(), LONG).await;
     let free = dumped(&server, &name).await;
@@ -211,9 +211,9 @@ async fn g6_a_holder_takes_its_lock_back_from_an_older_grant_and_never_from_a_ne
     assert_eq!(renewed(&[newer, again]).await, [Verdict::Reasserted, Verdict::Lost]);
 }
 
-/// Keys of the lock that were set by hand say nothing of an older grant.
+/// Keys of the lock that an operator set by hand prove no older grant.
 #[tokio::test]
-async fn g6_a_key_that_was_set_by_hand_is_not_taken_back() {
+async fn g6_a_reassert_never_replaces_a_key_set_by_hand() {
     let server = Server::start().await;
     let locks = connect(&server).await;
     let one = seated(&locks, &seat(), &kim(), LONG).await;
@@ -231,9 +231,9 @@ async fn g6_a_key_that_was_set_by_hand_is_not_taken_back() {
     }
 }
 
-/// A server that never spoke to another Redis sees the older state by the floor of the database.
+/// A server without an earlier Redis detects the older state by the floor of the database.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn g6_a_newcomer_that_knows_a_higher_fence_than_redis_waits_for_the_holder() {
+async fn g6_a_claim_with_a_floor_above_the_grant_waits_for_the_holder() {
     let server = Server::start().await;
     let (locks, new) = (connect(&server).await, connect(&server).await);
     for is_free in [false, true] {
@@ -256,16 +256,16 @@ async fn g6_a_newcomer_that_knows_a_higher_fence_than_redis_waits_for_the_holder
         assert_eq!(round.verdicts, [Verdict::Reasserted]);
         let holder = timeout(PATIENCE, newcomer).await.expect("in time").expect("no panic");
         assert_eq!((holder.value, holder.fence), (last.value, last.fence));
-        // The name is known to be claimed above the floor; a refusal names the holder at once.
+        // Redis knows the claim above the floor; a refusal names the holder at once.
         let began = Instant::now();
         refused(&new, &claim_of(&name, &lee(), last.fence)).await;
         assert!(began.elapsed() < GRACE / 2, "{:?}", began.elapsed());
     }
 }
 
-/// What nobody comes back to is given when the time is over.
+/// Goal: a lock whose holder does not reassert it is free after the grace.
 #[tokio::test]
-async fn g4_an_older_state_to_which_no_holder_comes_back_is_free_after_the_grace() {
+async fn g4_a_lock_of_an_older_state_without_a_returning_holder_is_free_after_the_grace() {
     let mut server = Server::start().await;
     let locks = connect(&server).await;
     let (name, lost) = (seat(), seat());
@@ -291,23 +291,23 @@ async fn g4_an_older_state_to_which_no_holder_comes_back_is_free_after_the_grace
     assert!(GRACE / 2 < back.elapsed(), "{:?}", back.elapsed());
     assert!(back.elapsed() < 2 * GRACE + SLACK, "{:?}", back.elapsed());
     assert!(last.fence < fence);
-    // From now on a lock is given at once.
+    // From now on a claim is granted at once.
     let began = Instant::now();
     granted(&locks, &claim_of(&lost, &lee(), Fence::ZERO)).await;
     assert!(began.elapsed() < GRACE / 2, "{:?}", began.elapsed());
-    // The holder that came too late is told.
+    // The late holder receives the loss.
     let round = locks.renew(std::slice::from_ref(&last), LONG).await.expect("an answer");
     assert_eq!(round.verdicts, [Verdict::Lost]);
 }
 
-/// Whether a script saw the sign of an older state, for which a claim waits.
+/// Whether a script detected an older state, which makes a claim wait.
 async fn shows_an_older_state(server: &Server, name: &LockName) -> bool {
     let grant = name.key().replace("share-link:lock:", "share-link:grant:");
     server.run(&format!("HEXISTS {grant} older")).await
 }
 
-/// Goal: an eviction makes the floor one higher than the fence of the grant. That is no older state, and the
-/// next claim is granted at once: after the release, and as a take-over before it.
+/// Goal: an eviction makes the floor one higher than the fence of the grant. That is no older
+/// state. The next claim is granted at once: after the release, and as a takeover before it.
 #[tokio::test]
 async fn g6_after_an_eviction_the_next_claim_does_not_wait() {
     let server = Server::start().await;
@@ -328,8 +328,8 @@ async fn g6_after_an_eviction_the_next_claim_does_not_wait() {
     }
 }
 
-/// Goal: while the clock of Redis stands below the last fence, a later grant has a fence one higher, too. Then
-/// the lock is left to the holder of that grant.
+/// Goal: while the clock of Redis is behind the last fence, a later grant also has a fence one
+/// higher. Then Redis reserves the lock for the holder of that grant.
 #[tokio::test]
 async fn g6_a_floor_one_higher_is_an_older_state_while_the_clock_is_behind() {
     let server = Server::start().await;

@@ -1,5 +1,4 @@
-//! Redis does not answer, or is not fit for it: typed answers in bounded time, and nothing left
-//! behind.
+//! Redis does not reply, or is unfit: typed errors in bounded time, and no key stays behind.
 
 use std::time::Duration;
 
@@ -13,9 +12,9 @@ use crate::people::{
 };
 use crate::server::Server;
 
-/// Longer than any single answer may take, shorter than two.
+/// Longer than any single reply may take, shorter than two.
 const BOUND: Duration = Duration::from_millis(2_500);
-/// How soon after Redis runs again the rest is to be cleaned up.
+/// How soon after Redis resumes the client has retried its pending releases.
 const SOON: Duration = Duration::from_secs(1);
 
 async fn start() -> (Server, Locks) {
@@ -32,11 +31,11 @@ fn is_unavailable<T: std::fmt::Debug>(answer: &Result<T, LocksError>) {
 }
 
 #[tokio::test]
-async fn a_frozen_redis_is_unavailable_in_bounded_time_and_a_zombie_claim_is_taken_back() {
+async fn a_frozen_redis_is_unavailable_in_bounded_time_and_a_zombie_claim_is_released() {
     let (server, locks) = start().await;
     let other = Locks::connect(&server.url()).await.expect("a good address");
     let (name, held_before) = (seat(), seated(&locks, &seat(), &kim(), LONG).await);
-    // Its own tries are over when what is deleted is counted.
+    // The preflight's own deletes must end before the test counts deletes.
     fit(&other).await;
     server.forget_calls().await;
     let zombie = claim(&name, &kim());
@@ -48,27 +47,28 @@ async fn a_frozen_redis_is_unavailable_in_bounded_time_and_a_zombie_claim_is_tak
     let began = Instant::now();
     is_unavailable(&locks.renew(std::slice::from_ref(&held_before), LONG).await);
     assert!(began.elapsed() < BOUND);
-    // Its value is spent as long as its release may still be under way.
+    // The claim's value is spent while its release may still be in flight.
     is_unavailable(&locks.claim(&zombie).await);
 
     server.thaw().await;
     let thawed = Instant::now();
-    // The claim stands before this one in its connection: it is carried out. Then it is undone.
+    // Redis executes the claim, which precedes this one on its connection. Then the release deletes
+    // it.
     until("it is taken back", async || server.calls("del").await == 1).await;
     assert_eq!(other.holder(&name).await, Ok(None));
     assert!(thawed.elapsed() < SOON, "{:?}", thawed.elapsed());
     granted(&other, &claim(&name, &lee())).await;
-    // Whoever was seated before still is.
+    // Earlier sessions still hold their seats.
     assert_eq!(refused(&other, &claim(&held_before.name, &lee())).await.value, held_before.value);
 }
 
 #[tokio::test]
-async fn a_zombie_claim_is_taken_back_even_when_its_connection_was_given_up() {
+async fn a_zombie_claim_is_released_even_after_its_connection_was_dropped() {
     let (server, locks) = start().await;
     let name = seat();
     server.freeze().await;
     let began = Instant::now();
-    // Until nothing was answered for so long that the connection is given up.
+    // Until the client gives up the connection after its silence limit.
     while began.elapsed() < Duration::from_secs(4) {
         is_unavailable(&locks.claim(&claim(&name, &kim())).await);
     }
@@ -88,7 +88,7 @@ async fn a_zombie_claim_is_taken_back_even_when_its_connection_was_given_up() {
 }
 
 #[tokio::test]
-async fn a_claim_that_is_dropped_under_way_is_taken_back() {
+async fn a_claim_dropped_in_flight_is_released() {
     let (server, locks) = start().await;
     let name = seat();
     let dropped = claim(&name, &kim());
@@ -99,7 +99,7 @@ async fn a_claim_that_is_dropped_under_way_is_taken_back() {
     assert_eq!(locks.holder(&name).await, Ok(None));
 }
 
-/// Releases without an answer: Redis takes no writes, and then forgets those that wait for it.
+/// Releases without a reply: Redis rejects writes, and then drops the pending ones.
 async fn release_in_vain(server: &Server, locks: &Locks, held: &Held) {
     let _: Value = server.run("CLIENT PAUSE 60000 WRITE").await;
     is_unavailable(&locks.release(&held.name, &held.value).await);
@@ -108,7 +108,7 @@ async fn release_in_vain(server: &Server, locks: &Locks, held: &Held) {
 }
 
 #[tokio::test]
-async fn a_release_that_was_not_carried_out_is_still_made() {
+async fn a_pending_release_is_retried_after_an_outage() {
     let (server, locks) = start().await;
     let one = seated(&locks, &seat(), &kim(), LONG).await;
     release_in_vain(&server, &locks, &one).await;
@@ -118,7 +118,7 @@ async fn a_release_that_was_not_carried_out_is_still_made() {
 }
 
 #[tokio::test]
-async fn what_is_owed_is_paid_before_the_locks_are_closed() {
+async fn pending_releases_are_retried_before_the_locks_close() {
     let (server, locks) = start().await;
     let one = seated(&locks, &seat(), &kim(), LONG).await;
     release_in_vain(&server, &locks, &one).await;
@@ -129,7 +129,7 @@ async fn what_is_owed_is_paid_before_the_locks_are_closed() {
 }
 
 #[tokio::test]
-async fn a_redis_that_is_away_is_unavailable_in_bounded_time() {
+async fn an_unreachable_redis_is_unavailable_in_bounded_time() {
     let (mut server, locks) = start().await;
     server.stop().await;
     let began = Instant::now();
@@ -184,7 +184,7 @@ async fn a_wrong_password_and_a_missing_permission_are_misconfigured() {
 }
 
 #[tokio::test]
-async fn who_may_not_end_connections_reconnects_all_the_same() {
+async fn a_client_without_the_right_to_client_kill_still_reconnects() {
     let server = Server::start().await;
     let may = "~share-link:* ~lock:* &* +@all -@dangerous +info";
     let _: Value = server.run(&format!("ACL SETUSER galley on >right {may}")).await;
@@ -201,7 +201,7 @@ async fn who_may_not_end_connections_reconnects_all_the_same() {
 }
 
 #[tokio::test]
-async fn a_full_redis_refuses_claims_and_goes_on_renewing_and_releasing() {
+async fn a_full_redis_rejects_claims_and_still_renews_and_releases() {
     let (server, locks) = start().await;
     let one = seated(&locks, &seat(), &kim(), LONG).await;
     let _: Value = server.run("CONFIG SET maxmemory 1").await;
@@ -212,7 +212,7 @@ async fn a_full_redis_refuses_claims_and_goes_on_renewing_and_releasing() {
 }
 
 #[tokio::test]
-async fn a_key_that_somebody_set_by_hand_is_held_by_nobody_we_know() {
+async fn a_key_set_by_hand_has_an_unknown_holder() {
     let (server, locks) = start().await;
     let name = seat();
     let _: Value = server.run(&format!("SET {name} intruder")).await;
@@ -221,13 +221,13 @@ async fn a_key_that_somebody_set_by_hand_is_held_by_nobody_we_know() {
     let holder = refused(&locks, &wish).await;
     assert_eq!((holder.value.as_str(), holder.owner.user.name.as_str()), ("intruder", ""));
     assert_ne!(holder.owner.user.id, wish.owner.user.id);
-    // The administrator's way out.
+    // The administrator's release.
     assert_eq!(locks.release(&name, "intruder").await, Ok(Released::Freed));
     granted(&locks, &wish).await;
 }
 
 #[tokio::test]
-async fn a_missing_right_is_found_by_the_check_before_somebody_needs_it() {
+async fn the_preflight_finds_a_missing_permission_in_advance() {
     let server = Server::start().await;
     let _: Value = server.run("ACL SETUSER galley on >right ~share-link:* ~lock:* &* +@all").await;
     let url = format!("redis://galley:right@127.0.0.1:{}", server.port());
@@ -256,12 +256,12 @@ async fn a_missing_right_is_found_by_the_check_before_somebody_needs_it() {
     assert_eq!(left, Vec::<String>::new());
 }
 
-/// A storm of claims meets a Redis that hangs. When Redis goes on it carries out what was sent, and each
-/// such claim costs a release. A claim whose time is over is not sent.
+/// A storm of claims meets a hung Redis. When Redis resumes it executes the sent claims, and each
+/// costs a release. The client does not send a claim after its time-out.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn g16_claims_that_waited_out_their_time_behind_a_hung_redis_are_not_sent() {
+async fn g16_claims_that_timed_out_behind_a_hung_redis_are_not_sent() {
     const STORM: usize = 2_000;
-    // Two that go alone, and two groups of a hundred.
+    // Two single claims, and two coalesced calls of a hundred.
     const SENT: u64 = 202;
     let (server, locks) = start().await;
     let before: u64 = server.run("DBSIZE").await;
@@ -270,7 +270,7 @@ async fn g16_claims_that_waited_out_their_time_behind_a_hung_redis_are_not_sent(
     let answers = join_all(storm.iter().map(|claim| locks.claim(claim))).await;
     answers.iter().for_each(is_unavailable);
     server.thaw().await;
-    // Makes each release that is owed, which leaves a key.
+    // Retries each pending release; an executed one deletes a key.
     locks.close().await;
     let after: u64 = server.run("DBSIZE").await;
     assert!(after - before <= SENT, "{} claims were sent", after - before);

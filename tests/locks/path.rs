@@ -1,4 +1,4 @@
-//! The way to Redis as a whole is bad: slow, one-way, half open, cut in the middle of a word.
+//! Network faults between client and Redis: slow, one-way, half-open, cut inside a message.
 
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::time::Duration;
@@ -19,9 +19,9 @@ use crate::people::{
 use crate::proxy::{End, Fate, Proxy, Way};
 use crate::side::Parting;
 
-/// After this long without an answer a connection is given up.
+/// The client gives up a connection after this long without a reply.
 const SILENCE_MAX: Duration = Duration::from_secs(3);
-/// How soon all is well again when the way is.
+/// How soon after the network recovers the client works again.
 const SOON: Duration = Duration::from_secs(1);
 
 async fn kept_alive(locks: &Locks) -> Guard {
@@ -29,13 +29,13 @@ async fn kept_alive(locks: &Locks) -> Guard {
     locks.try_lock(&LockName::named("job:1"), &wish).await.expect("a free lock")
 }
 
-/// Claims something until that is answered.
+/// Claims a lock until Redis replies.
 async fn until_claims_work(locks: &Locks) -> Instant {
     until("claims work", async || locks.claim(&claim(&seat(), &kim())).await.is_ok()).await
 }
 
 #[tokio::test]
-async fn g5_without_messages_a_waiter_is_served_by_its_own_timer_within_half_a_line_deadline() {
+async fn g5_with_lost_messages_a_waiter_is_served_by_its_poll_within_half_a_queue_deadline() {
     let world = World::start().await;
     let name = seat();
     let old = seated(&world.other, &name, &kim(), LONG).await;
@@ -49,9 +49,9 @@ async fn g5_without_messages_a_waiter_is_served_by_its_own_timer_within_half_a_l
 }
 
 #[tokio::test]
-async fn g5_without_messages_a_guard_is_had_by_a_look_and_looks_come_as_often_as_was_asked_for() {
-    /// With pauses of three seconds, which is the default, these take a minute: longer than is
-    /// waited for, on whatever machine. As they are asked for here, two seconds.
+async fn g5_without_messages_a_guard_is_acquired_by_a_poll_at_the_requested_interval() {
+    /// At the default interval of three seconds these polls take a minute, too long for a test. At
+    /// the requested interval they take two seconds.
     const LOOKS: u64 = 25;
     let world = World::start().await;
     let name = LockName::named("job:2");
@@ -72,7 +72,7 @@ async fn g5_without_messages_a_guard_is_had_by_a_look_and_looks_come_as_often_as
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn g1_a_connection_whose_server_is_gone_without_a_word_is_given_up_after_a_silence() {
+async fn g1_a_half_open_connection_to_a_gone_server_is_dropped_after_a_silence() {
     let world = World::start().await;
     let guard = kept_alive(&world.locks).await;
     let held = seated(&world.locks, &seat(), &kim(), LONG).await;
@@ -92,7 +92,7 @@ async fn g1_a_connection_whose_server_is_gone_without_a_word_is_given_up_after_a
 }
 
 #[tokio::test]
-async fn g1_a_connection_whose_client_is_gone_without_a_word_holds_nobody_up() {
+async fn g1_a_half_open_connection_of_a_gone_client_blocks_no_claim() {
     let world = World::start().await;
     let guard = kept_alive(&world.locks).await;
     let before: String = world.server.run("CLIENT LIST").await;
@@ -100,7 +100,7 @@ async fn g1_a_connection_whose_client_is_gone_without_a_word_holds_nobody_up() {
     let forsaken = Instant::now();
     let claimed = until_claims_work(&world.locks).await;
     assert!(claimed - forsaken < SOON, "{:?}", claimed - forsaken);
-    // Redis was told of the one on which claims could still be.
+    // The client had Redis kill the old connection that could still carry claims.
     let id = |line: &str| line.split(' ').next().expect("an id").to_owned();
     let called = |line: &&str| line.contains(" cmd=evalsha");
     let stale: Vec<_> = before.lines().filter(called).map(id).collect();
@@ -112,7 +112,7 @@ async fn g1_a_connection_whose_client_is_gone_without_a_word_holds_nobody_up() {
     assert_eq!(guard.release().await, Ok(Released::Freed));
 }
 
-/// Lets nothing arrive in one direction for so long that connections are given up.
+/// Drops all packets of one direction until the client gives up its connections.
 async fn fall_into_a_hole(way: Way) {
     let world = World::start().await;
     let guard = kept_alive(&world.locks).await;
@@ -137,15 +137,15 @@ async fn fall_into_a_hole(way: Way) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn g1_a_hole_in_either_direction_is_an_outage_that_leaves_nothing() {
+async fn g1_packet_loss_in_either_direction_is_an_outage_without_leftovers() {
     join_all([Way::ToServer, Way::ToClient].map(fall_into_a_hole)).await;
 }
 
-/// How late everything is, each way: one exchange takes more than half of what it may.
+/// The delay of each direction: one exchange takes more than half of its time-out.
 const LATE: Duration = Duration::from_millis(400);
 
 #[tokio::test]
-async fn everything_works_when_everything_is_late() {
+async fn all_operations_work_under_high_latency() {
     let world = World::start().await;
     world.proxy.delay(LATE);
     let (name, began) = (seat(), Instant::now());
@@ -173,7 +173,7 @@ async fn everything_works_when_everything_is_late() {
 }
 
 #[tokio::test]
-async fn connections_come_to_be_when_everything_is_late() {
+async fn connections_open_under_high_latency() {
     let world = World::start().await;
     let guard = kept_alive(&world.locks).await;
     world.proxy.delay(LATE);
@@ -187,7 +187,7 @@ async fn connections_come_to_be_when_everything_is_late() {
 async fn g1_a_claim_cut_after_any_number_of_its_bytes_never_makes_two_holders_nor_a_leak() {
     const WORKERS: usize = 32;
     let world = World::start().await;
-    // As long as all that follow are: ids have one length.
+    // As long as all that follow: ids have one length.
     let measured = seat();
     world.proxy.on_request(measured.key(), Fate::CutAfter(usize::MAX));
     assert!(world.locks.claim(&claim(&measured, &kim())).await.is_err());
@@ -201,7 +201,7 @@ async fn g1_a_claim_cut_after_any_number_of_its_bytes_never_makes_two_holders_no
     assert!(400 < asked && 40 < answered, "{asked} {answered}");
 
     let workers = (0..WORKERS).map(async |worker| {
-        // A way of its own: a cut strikes all that is on it.
+        // A separate proxy: a cut affects all its connections.
         let proxy = Proxy::to(&world.server).await;
         let locks = Locks::connect(&proxy.url()).await.expect("a good address");
         for cut in (worker..=asked + answered).step_by(WORKERS) {
@@ -211,7 +211,7 @@ async fn g1_a_claim_cut_after_any_number_of_its_bytes_never_makes_two_holders_no
     join_all(workers).await;
 }
 
-/// Claims with `cut` bytes of the exchange left, and lets another server claim after that.
+/// Claims with a cut after `cut` bytes of the exchange, and lets another server claim after that.
 async fn cut_after(world: &World, proxy: &Proxy, locks: &Locks, cut: usize, asked: usize) {
     let name = seat();
     until("it is connected", async || locks.holder(&name).await.is_ok()).await;
@@ -223,7 +223,7 @@ async fn cut_after(world: &World, proxy: &Proxy, locks: &Locks, cut: usize, aske
     let claimed = locks.claim(&wish).await;
     proxy.has_struck().await;
     match claimed {
-        // Only the whole answer is one.
+        // Only a complete reply is a grant.
         Ok(Claimed::Granted(_)) => {
             assert_eq!(refused(&world.other, &claim(&name, &lee())).await.value, wish.value);
         }
@@ -235,7 +235,8 @@ async fn cut_after(world: &World, proxy: &Proxy, locks: &Locks, cut: usize, aske
                 matches!(claimed, Ok(Claimed::Granted(_)))
             })
             .await;
-            // What is still owed frees nobody else's. A busy machine may leave one unanswered.
+            // A pending release never frees another holder's lock. A busy machine may lose one
+            // reply.
             until("it is held by who came next", async || {
                 let claimed = world.other.claim(&claim(&name, &kim())).await;
                 matches!(claimed, Ok(Claimed::Busy(holder)) if holder.value == next.value)
@@ -246,7 +247,7 @@ async fn cut_after(world: &World, proxy: &Proxy, locks: &Locks, cut: usize, aske
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn g1_connections_that_are_reset_again_and_again_never_make_two_holders() {
+async fn g1_repeated_connection_resets_never_make_two_holders() {
     let world = World::start().await;
     let (name, inside) = (seat(), AtomicBool::new(false));
     let over = CancellationToken::new();
@@ -256,7 +257,7 @@ async fn g1_connections_that_are_reset_again_and_again_never_make_two_holders() 
         assert!(!inside.swap(true, SeqCst), "two holders");
         yield_now().await;
         inside.store(false, SeqCst);
-        // Without an answer it is owed.
+        // Without a reply the release stays pending.
         usize::from(locks.release(&name, &wish.value).await.is_ok())
     };
     let turns = async |locks| {

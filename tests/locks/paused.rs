@@ -1,4 +1,4 @@
-//! Promises about time, to the millisecond: with the clock of the test paused, and so in memory.
+//! Promises about time, to the millisecond: with paused time, and so in memory.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -31,7 +31,7 @@ async fn taken(locks: &Locks, wish: &Wish) -> Guard {
 }
 
 #[tokio::test(start_paused = true)]
-async fn g1_under_paused_time_a_lock_that_is_kept_alive_for_a_day_is_nobody_elses() {
+async fn g1_under_paused_time_a_lock_renewed_for_a_day_has_one_holder() {
     let locks = Locks::memory();
     let guard = taken(&locks, &Wish::new(Lease::KeptAlive(LEASE))).await;
     let ends = Instant::now() + 24 * HOUR;
@@ -49,11 +49,11 @@ async fn g1_under_paused_time_a_lock_that_is_kept_alive_for_a_day_is_nobody_else
 }
 
 #[tokio::test(start_paused = true)]
-async fn g2_under_paused_time_the_fence_rises_however_long_nobody_had_the_lock() {
+async fn g2_under_paused_time_the_fence_rises_after_any_time_without_a_holder() {
     let locks = Locks::memory();
     let mut last = Fence::ZERO;
     for pause in [Duration::ZERO, LEASE - MS, LEASE, HOUR, 25 * HOUR] {
-        // Given back, and ended by itself.
+        // Once released, and once expired.
         for held_for in [MS, LEASE] {
             let guard = taken(&locks, &fixed()).await;
             assert!(last < guard.fence(), "{last} then {}", guard.fence());
@@ -67,7 +67,7 @@ async fn g2_under_paused_time_the_fence_rises_however_long_nobody_had_the_lock()
 }
 
 #[tokio::test(start_paused = true)]
-async fn g3_under_paused_time_a_holder_stops_an_eighth_before_anybody_else_can_begin() {
+async fn g3_under_paused_time_a_holder_stops_an_eighth_before_the_next_can_begin() {
     let locks = Locks::memory();
     let began = Instant::now();
     let guard = taken(&locks, &fixed()).await;
@@ -75,7 +75,8 @@ async fn g3_under_paused_time_a_holder_stops_an_eighth_before_anybody_else_can_b
     assert!(guard.is_held());
     assert_eq!(guard.lost().await, Loss::Expired);
     assert_eq!((began.elapsed(), guard.is_held()), (LEASE * 7 / 8, false));
-    // It says so itself; the keeper would wait to the end. Nobody gives anything back here.
+    // The guard reports the loss itself. The backend would hold the lock to the end; no release
+    // happens here.
     let value = locks.holder(&name()).await.expect("an answer").expect("held still").value;
     let contender = claim(&name(), &lee());
     std::mem::forget(guard);
@@ -90,7 +91,7 @@ async fn g3_under_paused_time_a_holder_stops_an_eighth_before_anybody_else_can_b
 }
 
 #[tokio::test(start_paused = true)]
-async fn g4_under_paused_time_a_lock_is_free_at_once_after_a_release_and_at_its_end_without() {
+async fn g4_under_paused_time_a_lock_is_free_on_release_or_on_expiry() {
     let locks = Locks::memory();
     for is_dropped in [false, true] {
         let guard = taken(&locks, &Wish::new(Lease::KeptAlive(LEASE))).await;
@@ -109,7 +110,7 @@ async fn g4_under_paused_time_a_lock_is_free_at_once_after_a_release_and_at_its_
 }
 
 #[tokio::test(start_paused = true)]
-async fn g5_under_paused_time_each_of_three_hundred_is_told_in_the_moment_of_the_release() {
+async fn g5_under_paused_time_three_hundred_waiters_are_each_served_at_the_release() {
     let locks = Locks::memory();
     let first = taken(&locks, &fixed()).await;
     let served = Arc::new(AtomicUsize::new(0));
@@ -135,7 +136,7 @@ async fn g5_under_paused_time_each_of_three_hundred_is_told_in_the_moment_of_the
 }
 
 #[tokio::test(start_paused = true)]
-async fn g6_under_paused_time_no_renewal_raises_what_was_released_however_late_it_is() {
+async fn g6_under_paused_time_no_late_renewal_restores_a_released_lock() {
     let locks = Locks::memory();
     for (released_after, late) in [(Duration::ZERO, MS), (LEASE / 2, LEASE), (LEASE, HOUR)] {
         let one = claim(&seat(), &kim());
@@ -146,7 +147,7 @@ async fn g6_under_paused_time_no_renewal_raises_what_was_released_however_late_i
         let round = locks.renew(std::slice::from_ref(&one), LEASE).await.expect("an answer");
         assert_eq!(round.verdicts, [Verdict::Lost]);
         assert_eq!(locks.holder(&one.name).await, Ok(None));
-        // Nor does a second release free who came since.
+        // A second release does not free the next holder's lock.
         let next = seated(&locks, &one.name, &lee(), LEASE).await;
         assert_eq!(locks.release(&one.name, &one.value).await, Ok(Released::NotHeld));
         assert_eq!(refused(&locks, &claim(&one.name, &kim())).await.value, next.value);
@@ -154,7 +155,7 @@ async fn g6_under_paused_time_no_renewal_raises_what_was_released_however_late_i
 }
 
 #[tokio::test(start_paused = true)]
-async fn holds_have_a_least_and_a_most_to_the_millisecond() {
+async fn minimum_and_maximum_hold_apply_to_the_millisecond() {
     let locks = Locks::memory();
     let (least, most) = (LEASE / 3, LEASE * 5);
     let began = Instant::now();
@@ -167,7 +168,7 @@ async fn holds_have_a_least_and_a_most_to_the_millisecond() {
     assert!(matches!(next.next().await, Ok(Waited::Place(_))), "it rests");
     next.granted().await.expect("its turn");
     let took = began.elapsed();
-    // A waiter looks two milliseconds after the end that it knows of.
+    // A waiter polls two milliseconds after the known end.
     assert!(least <= took && took <= least + 2 * MS, "{took:?}");
 
     let locks = Locks::memory();
@@ -179,7 +180,7 @@ async fn holds_have_a_least_and_a_most_to_the_millisecond() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_estimate_is_learnt_from_what_nineteen_of_twenty_holds_stayed_within() {
+async fn the_learnt_estimate_is_the_95th_percentile_of_earlier_holds() {
     let locks = Locks::memory();
     let learnt = Wish::new(Lease::Learnt(HOUR / 2));
     // Of a hundred holds of 1 to 100 s, 95 took no longer than 95 s.
@@ -193,7 +194,7 @@ async fn an_estimate_is_learnt_from_what_nineteen_of_twenty_holds_stayed_within(
 }
 
 #[tokio::test(start_paused = true)]
-async fn each_policy_has_an_end_to_the_millisecond() {
+async fn each_policy_times_out_to_the_millisecond() {
     let locks = Locks::memory();
     let _holder = taken(&locks, &Wish::new(Lease::KeptAlive(LEASE))).await;
     let began = Instant::now();
@@ -207,8 +208,8 @@ async fn each_policy_has_an_end_to_the_millisecond() {
     let took = began.elapsed();
     assert!(total <= took && took <= total + MS, "{took:?}");
 
-    // As usual: 100, 200 and 400 ms, of which each may be half. Those who came together do not come
-    // back together.
+    // The default pauses: 100, 200 and 400 ms, each between half and all of that. Simultaneous
+    // claimants do not retry together.
     let mut seen = BTreeSet::new();
     for _ in 0..20 {
         let began = Instant::now();
@@ -226,7 +227,7 @@ async fn each_policy_has_an_end_to_the_millisecond() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_dies_in_the_line_is_passed_by_within_its_deadline() {
+async fn a_dead_waiter_is_skipped_within_its_queue_deadline() {
     let locks = Locks::memory();
     let sits = seated(&locks, &name(), &kim(), HOUR).await;
     let mut dead = locks.wait(&claim(&name(), &owner("dead", "")), HOUR);

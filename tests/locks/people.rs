@@ -1,4 +1,4 @@
-//! People who claim locks, and short ways to let them.
+//! Users, their claims, and short helpers for both.
 
 use std::time::Duration;
 
@@ -29,12 +29,12 @@ pub(crate) fn lee() -> Owner {
     owner("lee", "Lee")
 }
 
-/// A seat that nobody has claimed yet.
+/// A seat without an earlier claim.
 pub(crate) fn seat() -> LockName {
     LockName::seat(Seat::new(ShareLinkId::generate(), Role::Writer))
 }
 
-/// A claim with a value of its own, for a long time, from nobody.
+/// A claim with a new value and a long lease, without takeover.
 pub(crate) fn claim(name: &LockName, owner: &Owner) -> Claim {
     Claim {
         name: name.clone(),
@@ -46,7 +46,7 @@ pub(crate) fn claim(name: &LockName, owner: &Owner) -> Claim {
     }
 }
 
-/// What the holder of a granted claim has in its hands.
+/// The data with which a holder renews a granted claim.
 pub(crate) fn held(claim: &Claim, grant: &Grant) -> Held {
     Held {
         name: claim.name.clone(),
@@ -71,15 +71,15 @@ pub(crate) async fn refused(locks: &Locks, claim: &Claim) -> Holder {
     }
 }
 
-/// Grants `name` to `owner` for `ttl`, and gives what the holder has then.
+/// Grants `name` to `owner` for `ttl`, and returns the lock to renew.
 pub(crate) async fn seated(locks: &Locks, name: &LockName, owner: &Owner, ttl: Duration) -> Held {
     let claim = Claim { ttl, ..claim(name, owner) };
     held(&claim, &granted(locks, &claim).await)
 }
 
-/// Asks until the answer is the wanted one; gives when that was first seen.
+/// Polls until the condition holds; returns when it was first true.
 pub(crate) async fn until(what: &str, mut is_so: impl AsyncFnMut() -> bool) -> Instant {
-    // There is no event for it. Asked often, without keeping the machine from what is waited for.
+    // There is no event for it. The interval is short, and leaves the machine time for its work.
     let mut tick = interval(Duration::from_millis(2));
     let asked = async {
         while !is_so().await {
@@ -90,18 +90,18 @@ pub(crate) async fn until(what: &str, mut is_so: impl AsyncFnMut() -> bool) -> I
     Instant::now()
 }
 
-/// Waits until what keeps the locks has been met, and may be trusted: on a busy machine its first
-/// answer takes longer than is waited for one.
+/// Waits until the backend has passed its preflight: on a busy machine its first reply takes longer
+/// than the time-out of a claim.
 pub(crate) async fn fit(locks: &Locks) {
     until("a fit Redis", async || locks.check().await.is_ok()).await;
 }
 
-/// Waits until nobody has the lock.
+/// Waits until the lock has no holder.
 pub(crate) async fn until_free(locks: &Locks, name: &LockName) -> Instant {
     until("the lock comes free", async || locks.holder(name).await == Ok(None)).await
 }
 
-/// Lets something happen beside the test.
+/// Spawns a task beside the test.
 pub(crate) fn apart<T: Send + 'static>(
     what: impl Future<Output = T> + Send + 'static,
 ) -> JoinHandle<T> {

@@ -1,4 +1,4 @@
-//! Where the locks of a test are kept.
+//! The backend of a test's locks.
 
 use std::sync::{Arc, Weak};
 
@@ -14,8 +14,8 @@ pub(crate) struct Place {
     server: At,
 }
 
-/// A Cluster takes two seconds to start (Redis lets no primary serve sooner), so tests that run at a
-/// time share one. It ends with the last of them.
+/// A Cluster takes two seconds to start (Redis lets no primary serve sooner), so concurrent tests
+/// share one. It ends with the last of them.
 static SHARED: Mutex<Weak<ClusterServer>> = Mutex::const_new(Weak::new());
 
 /// Lives as long as the test.
@@ -62,7 +62,7 @@ impl Place {
         Self { locks, server }
     }
 
-    /// All is forgotten, as when Redis comes back empty.
+    /// Empties the backend, as an empty restart of Redis does.
     pub(crate) async fn empty(&mut self) {
         match &self.server {
             At::Redis(server) => drop(server.run::<redis::Value>("FLUSHALL").await),
@@ -71,7 +71,7 @@ impl Place {
         }
     }
 
-    /// The same locks, as another server sees them.
+    /// The same backend, through another server's client.
     pub(crate) async fn another(&self) -> Locks {
         match self.server.url() {
             Some(url) => Locks::connect(&url).await.expect("a good address"),
@@ -79,7 +79,7 @@ impl Place {
         }
     }
 
-    /// Locks that may be closed, and where it is seen what is free then.
+    /// A client that the test may close, and another that reads the freed locks.
     pub(crate) async fn to_close(&self) -> [Locks; 2] {
         match &self.server {
             At::Memory => {

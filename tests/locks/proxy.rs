@@ -1,10 +1,10 @@
-//! A way to Redis on which everything goes wrong that can.
+//! A TCP proxy before Redis that injects network faults.
 //!
-//! Two kinds of faults. Those of the way as a whole strike whatever is on it: [`Proxy::delay`],
-//! [`Proxy::hold`], [`Proxy::end_all`]. Those of one message are armed before it comes, and strike
-//! the next one with the given text in it, and once: [`Proxy::on_request`], [`Proxy::on_answer`].
-//! A stream has no gaps, so what is held up keeps what follows it on its connection; only what
-//! Redis sends unasked can be missing alone ([`Proxy::lose_messages`]).
+//! There are two kinds of faults. Faults of the network affect all connections: [`Proxy::delay`],
+//! [`Proxy::hold`], [`Proxy::end_all`]. Faults of one message are armed in advance, and affect the
+//! next message that contains the given text, once: [`Proxy::on_request`], [`Proxy::on_answer`]. A
+//! stream has no gaps, so a held message also holds the later ones of its connection. Only
+//! unsolicited messages of Redis can be lost alone ([`Proxy::lose_messages`]).
 
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering::Relaxed;
@@ -35,17 +35,17 @@ pub(crate) enum End {
     Client,
 }
 
-/// What becomes of one message.
+/// The fate of one message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fate {
     Pass,
-    /// So many bytes of it arrive, and then both ends see the connection closed.
+    /// This many bytes of it arrive, and then both ends see the connection closed.
     CutAfter(usize),
     /// It does not arrive, and both ends see the connection reset.
     Reset,
-    /// It is kept, and what follows it, until [`Proxy::heal`]. Whoever sent it may be gone then.
+    /// The proxy holds it and the later ones until [`Proxy::heal`]. Its sender may be gone then.
     Hold,
-    /// It does not arrive. One end is gone, and the other is not told.
+    /// It does not arrive. One end closes, and the other end receives no notice.
     Forsake(End),
 }
 
@@ -58,9 +58,9 @@ pub(crate) struct Proxy {
 
 struct Shared {
     delay: watch::Sender<Duration>,
-    /// Directions in which nothing arrives.
+    /// Directions in which no message arrives.
     held: watch::Sender<[bool; 2]>,
-    /// How many messages were struck.
+    /// The number of affected messages.
     struck: watch::Sender<usize>,
     faults: Mutex<Faults>,
     lines: Mutex<Vec<Weak<Line>>>,
@@ -69,12 +69,12 @@ struct Shared {
 #[derive(Default)]
 struct Faults {
     armed: Vec<(Way, String, Fate)>,
-    /// How many that were armed have not struck yet.
+    /// Armed faults that have not yet met a message.
     pending: usize,
     loses_messages: bool,
-    /// How long the last message was that was struck, in each direction.
+    /// The length of the last affected message of each direction.
     lengths: [usize; 2],
-    /// How many messages were held until after their sender was gone.
+    /// Messages held until after their sender was gone.
     late: usize,
 }
 
@@ -83,12 +83,12 @@ struct Line {
     shared: Arc<Shared>,
     server: Side,
     client: Side,
-    /// What is to become of the answers that are still to come, in order.
+    /// The fates of the pending replies, in order.
     asked: Mutex<VecDeque<Fate>>,
     held: watch::Sender<[bool; 2]>,
 }
 
-/// A message on its way, with the moment at which it would arrive. None is the end of all.
+/// A message in flight, with its due time. None is the end of the stream.
 type Parcel = Option<(Instant, Vec<u8>, Fate)>;
 
 impl Proxy {
@@ -112,17 +112,17 @@ impl Proxy {
         format!("redis://127.0.0.1:{}", self.port)
     }
 
-    /// Everything arrives that much later from now on.
+    /// Delays every message by this from now on.
     pub(crate) fn delay(&self, delay: Duration) {
         self.shared.delay.send_replace(delay);
     }
 
-    /// Nothing arrives in this direction until [`Self::heal`], which delivers it.
+    /// Holds every message of this direction until [`Self::heal`] delivers them.
     pub(crate) fn hold(&self, way: Way) {
         self.shared.held.send_modify(|held| held[way as usize] = true);
     }
 
-    /// Delivers whatever was held.
+    /// Delivers all held messages.
     pub(crate) fn heal(&self) {
         self.shared.held.send_replace([false; 2]);
         for line in self.lines() {
@@ -130,7 +130,7 @@ impl Proxy {
         }
     }
 
-    /// Ends every connection there is, as both ends see it.
+    /// Ends every connection, visibly to both ends.
     pub(crate) fn end_all(&self, parting: Parting) {
         for line in self.lines() {
             line.client.end(parting);
@@ -138,41 +138,41 @@ impl Proxy {
         }
     }
 
-    /// Ends every connection there is, as one end sees it. The other is not told.
+    /// Ends every connection for one end. The other end receives no notice.
     pub(crate) fn forsake_all(&self, gone: End) {
         self.lines().iter().for_each(|line| line.side(gone).end(Parting::Reset));
     }
 
-    /// Lets nothing arrive that Redis sends unasked, from now on.
+    /// Drops all unsolicited messages of Redis from now on.
     pub(crate) fn lose_messages(&self) {
         self.shared.faults().loses_messages = true;
     }
 
-    /// What becomes of the next request that has `text` in it.
+    /// Arms a fate for the next request that contains `text`.
     pub(crate) fn on_request(&self, text: &str, fate: Fate) {
         self.shared.arm(Way::ToServer, text, fate);
     }
 
-    /// What becomes of the answer to the next request that has `text` in it.
+    /// Arms a fate for the reply to the next request that contains `text`.
     pub(crate) fn on_answer(&self, text: &str, fate: Fate) {
         self.shared.arm(Way::ToClient, text, fate);
     }
 
-    /// Waits until all that was armed has struck, or waits to be delivered.
+    /// Waits until every armed fault has met its message.
     pub(crate) async fn has_struck(&self) {
         let mut struck = self.shared.struck.subscribe();
         let all = struck.wait_for(|_| self.shared.faults().pending == 0);
         timeout(PATIENCE, all).await.expect("it strikes in time").expect("the proxy is there");
     }
 
-    /// Waits until a request has been delivered whose sender was gone.
+    /// Waits until the proxy has delivered a request whose sender was gone.
     pub(crate) async fn was_late(&self) {
         let mut struck = self.shared.struck.subscribe();
         let late = struck.wait_for(|_| 0 < self.shared.faults().late);
         timeout(PATIENCE, late).await.expect("it is delivered").expect("the proxy is there");
     }
 
-    /// How long the last request and the last answer were that were struck.
+    /// The lengths of the last affected request and reply.
     pub(crate) fn lengths(&self) -> (usize, usize) {
         self.shared.faults().lengths.into()
     }
@@ -201,7 +201,7 @@ impl Shared {
         faults.pending += 1;
     }
 
-    /// What is armed for a message, which is disarmed by it.
+    /// Takes the armed fate of a message.
     fn strike(&self, way: Way, message: &[u8]) -> Option<Fate> {
         let mut faults = self.faults();
         let has = |text: &str| message.windows(text.len()).any(|part| part == text.as_bytes());
@@ -222,7 +222,7 @@ async fn accept(listener: TcpListener, server: u16, shared: Arc<Shared>, stop: C
     let tasks = TaskTracker::new();
     loop {
         let (client, _) = listener.accept().await.expect("a connection");
-        // Without a server there is no connection either.
+        // Without a server the proxy accepts no connection.
         let Ok(server) = TcpStream::connect(("127.0.0.1", server)).await else { continue };
         for socket in [&client, &server] {
             socket.set_nodelay(true).expect("an open socket");
@@ -254,7 +254,7 @@ impl Line {
         }
     }
 
-    /// From whom and to whom.
+    /// The sender's and the receiver's side.
     fn sides(&self, way: Way) -> (&Side, &Side) {
         match way {
             Way::ToServer => (&self.client, &self.server),
@@ -262,7 +262,7 @@ impl Line {
         }
     }
 
-    /// Takes in what comes, until that ends.
+    /// Reads messages until the stream ends.
     async fn take(&self, way: Way, queue: &mpsc::UnboundedSender<Parcel>) {
         let (from, _to) = self.sides(way);
         let mut bytes = Vec::new();
@@ -278,12 +278,12 @@ impl Line {
         let _nobody_gives = queue.send(None);
     }
 
-    /// What becomes of a message; none if it is lost alone.
+    /// The fate of a message; none if it is lost alone.
     fn fate(&self, way: Way, message: &[u8]) -> Option<Fate> {
         let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
         let fate = match way {
             Way::ToServer => {
-                // That is answered by what looks as if nobody had asked.
+                // Redis replies to it with an unsolicited message.
                 if !message.windows(9).any(|part| part == b"SUBSCRIBE") {
                     let fate = self.shared.strike(Way::ToClient, message);
                     asked.push_back(fate.unwrap_or(Fate::Pass));
@@ -299,7 +299,7 @@ impl Line {
         Some(fate.unwrap_or(Fate::Pass))
     }
 
-    /// Gives out what came, until that ends.
+    /// Writes messages until the stream ends.
     async fn give(&self, way: Way, mut parcels: mpsc::UnboundedReceiver<Parcel>) {
         let (from, to) = self.sides(way);
         while let Some(Some((due, message, fate))) = parcels.recv().await {
@@ -331,7 +331,7 @@ impl Line {
                 Fate::Forsake(gone) => self.side(gone).end(Parting::Reset),
             }
         }
-        // What one end has ended is ended for the other, when all is delivered.
+        // The proxy closes the other end after it has delivered all messages.
         if from.has_left.load(Relaxed) {
             to.end(Parting::Close);
         }

@@ -1,4 +1,4 @@
-//! What one server says, the others hear, or are told that they may have missed something.
+//! Pub/sub between servers: a server receives every message of the others, or a gap.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use crate::cluster_server::ClusterServer;
 use crate::people::until;
 use crate::server::{PATIENCE, Server};
 
-/// What the servers of one service share.
+/// The shared secret of the servers of one service.
 pub(crate) const SECRET: &[u8] = b"the secret of these servers";
 
 async fn relay(server: &Server) -> Relay {
@@ -26,7 +26,7 @@ async fn next(subscription: &mut Subscription) -> Signal {
     timeout(PATIENCE, subscription.next()).await.expect("a signal in time")
 }
 
-/// Subscribes, and waits until that is in force.
+/// Subscribes, and waits until the subscription is in force.
 async fn listening(relay: &Relay, topic: Topic) -> Subscription {
     let mut subscription = relay.subscribe(topic);
     assert_eq!(next(&mut subscription).await, Signal::Gap);
@@ -42,7 +42,7 @@ fn presence(number: usize) -> Message {
 }
 
 #[tokio::test]
-async fn what_one_server_says_the_other_hears_in_order_and_itself_does_not() {
+async fn messages_of_one_server_reach_the_others_in_order_and_not_itself() {
     let server = Server::start().await;
     let (here, there) = (relay(&server).await, relay(&server).await);
     let (topic, other_topic) = (room(), room());
@@ -62,7 +62,7 @@ async fn what_one_server_says_the_other_hears_in_order_and_itself_does_not() {
         let wanted = Signal::Message { from: here.node(), message };
         assert_eq!(next(&mut theirs).await, wanted);
     }
-    // What comes next to the others is what was said last: nothing of the above came their way.
+    // The next message that the others receive is the last one: none of the above reached them.
     there.publish(topic, &Message::Hello).await.expect("it is taken");
     here.publish(other_topic, &presence(1)).await.expect("it is taken");
     let answer = Signal::Message { from: there.node(), message: Message::Hello };
@@ -72,7 +72,7 @@ async fn what_one_server_says_the_other_hears_in_order_and_itself_does_not() {
 }
 
 #[tokio::test]
-async fn a_second_listener_of_a_room_begins_with_a_gap_of_its_own() {
+async fn a_second_listener_of_a_room_begins_with_its_own_gap() {
     let server = Server::start().await;
     let (here, there) = (relay(&server).await, relay(&server).await);
     let topic = room();
@@ -86,7 +86,7 @@ async fn a_second_listener_of_a_room_begins_with_a_gap_of_its_own() {
 }
 
 #[tokio::test]
-async fn a_lost_connection_is_a_gap_and_then_it_goes_on() {
+async fn a_lost_connection_is_a_gap_and_delivery_resumes() {
     let server = Server::start().await;
     let (here, there) = (relay(&server).await, relay(&server).await);
     let topics: Vec<_> = (0..3).map(|_| room()).collect();
@@ -121,14 +121,14 @@ async fn a_restart_of_redis_is_a_gap() {
 }
 
 #[tokio::test]
-async fn what_could_not_be_sent_is_a_gap_for_those_who_should_have_had_it() {
+async fn an_unsent_message_is_a_gap_for_its_listeners() {
     let server = Server::start().await;
     let (here, there) = (relay(&server).await, relay(&server).await);
     let topic = room();
     let mut theirs = listening(&there, topic).await;
     listening(&here, Topic::Cluster).await;
     server.freeze().await;
-    // To a room that nobody listens to: what the listener hears can only be the word of a loss.
+    // To a room without listeners: the listener can only receive the notice of a loss.
     let elsewhere = room();
     while here.publish(elsewhere, &Message::Hello).await.is_ok() {}
     assert_eq!(here.publish(topic, &presence(1)).await, Err(RelayError::Full));
@@ -139,7 +139,7 @@ async fn what_could_not_be_sent_is_a_gap_for_those_who_should_have_had_it() {
 }
 
 #[tokio::test]
-async fn a_flood_costs_a_slow_listener_a_gap_and_the_speaker_no_wait() {
+async fn a_flood_costs_a_slow_listener_a_gap_and_the_publisher_no_wait() {
     let server = Server::start().await;
     let (here, there) = (relay(&server).await, relay(&server).await);
     let topic = room();
@@ -149,7 +149,7 @@ async fn a_flood_costs_a_slow_listener_a_gap_and_the_speaker_no_wait() {
     for number in 0..3 * SIGNALS_MAX {
         here.publish(topic, &presence(number)).await.expect("it is taken");
     }
-    // Said last, and heard once all of the above has reached the other server.
+    // Published last; it arrives after all of the above has reached the other server.
     here.publish(Topic::Cluster, &Message::Hello).await.expect("it is taken");
     assert!(matches!(next(&mut end).await, Signal::Message { .. }));
     let mut heard = 0;
@@ -164,7 +164,7 @@ async fn a_flood_costs_a_slow_listener_a_gap_and_the_speaker_no_wait() {
 }
 
 #[tokio::test]
-async fn publishing_to_a_frozen_redis_takes_no_time_and_has_a_bound() {
+async fn publishing_to_a_frozen_redis_never_blocks_and_is_bounded() {
     let server = Server::start().await;
     let here = relay(&server).await;
     listening(&here, Topic::Cluster).await;
@@ -174,14 +174,14 @@ async fn publishing_to_a_frozen_redis_takes_no_time_and_has_a_bound() {
     for number in 0..10_000 {
         refused += usize::from(here.publish(Topic::Cluster, &presence(number)).await.is_err());
     }
-    // Were it waited for but once in a hundred times, it would be minutes.
+    // Waiting only once in a hundred times would take minutes.
     assert!(began.elapsed() < Duration::from_secs(30), "{:?}", began.elapsed());
     assert!(0 < refused);
     server.thaw().await;
 }
 
 #[tokio::test]
-async fn whoever_leaves_is_unsubscribed_and_connections_stay_one_for_each_server() {
+async fn a_leaving_listener_unsubscribes_and_each_server_has_one_connection() {
     let server = Server::start().await;
     let there = relay(&server).await;
     let mut rooms = Vec::new();
@@ -210,7 +210,7 @@ async fn whoever_leaves_is_unsubscribed_and_connections_stay_one_for_each_server
 }
 
 #[tokio::test]
-async fn a_frame_that_cannot_be_read_is_a_gap() {
+async fn an_unreadable_message_is_a_gap() {
     let server = Server::start().await;
     let there = relay(&server).await;
     let mut theirs = listening(&there, Topic::Cluster).await;
@@ -219,7 +219,7 @@ async fn a_frame_that_cannot_be_read_is_a_gap() {
 }
 
 #[tokio::test]
-async fn a_server_that_starts_before_redis_hears_it_when_it_comes() {
+async fn a_server_that_starts_before_redis_subscribes_when_redis_is_up() {
     let mut server = Server::start().await;
     server.stop().await;
     let there = relay(&server).await;
@@ -230,7 +230,7 @@ async fn a_server_that_starts_before_redis_hears_it_when_it_comes() {
 }
 
 #[tokio::test]
-async fn a_server_alone_hears_one_gap_and_nothing_else() {
+async fn a_single_server_receives_one_gap_and_no_message() {
     let alone = Relay::alone(NodeId::generate());
     let mut ours = listening(&alone, Topic::Cluster).await;
     alone.publish(Topic::Cluster, &Message::Hello).await.expect("it goes nowhere");
@@ -239,7 +239,7 @@ async fn a_server_alone_hears_one_gap_and_nothing_else() {
 }
 
 #[tokio::test]
-async fn on_a_cluster_all_nodes_hear_it_and_a_dead_one_is_a_gap() {
+async fn on_a_cluster_all_servers_receive_messages_and_a_dead_node_is_a_gap() {
     let mut cluster = ClusterServer::start().await;
     let at = async |nodes: &[usize]| {
         let nodes: Vec<_> =
@@ -257,7 +257,7 @@ async fn on_a_cluster_all_nodes_hear_it_and_a_dead_one_is_a_gap() {
 
     cluster.nodes[0].stop().await;
     assert_eq!(next(&mut ours).await, Signal::Gap);
-    // Without that node the others are cut off from some slots, but not from each other.
+    // Without that node some slots are unreachable, but the other servers are not.
     until("it is sent again", async || here.publish(topic, &presence(2)).await.is_ok()).await;
     let heard = async {
         while !matches!(next(&mut theirs).await, Signal::Message { message, .. } if message == presence(2))
@@ -267,10 +267,10 @@ async fn on_a_cluster_all_nodes_hear_it_and_a_dead_one_is_a_gap() {
     timeout(PATIENCE, heard).await.expect("it is heard");
 }
 
-/// Goal: whatever else is published in Redis is a gap for who listens there, and nothing more. What
-/// another installation says is not even that.
+/// Goal: a foreign message in Redis is a gap for the listeners of its channel, and no more. A
+/// message of another installation is not even a gap.
 #[tokio::test]
-async fn g12_what_no_server_said_is_a_gap_and_stops_nobody() {
+async fn g12_a_forged_message_is_a_gap_and_stops_no_server() {
     let server = Server::start().await;
     let (here, there) = (relay(&server).await, relay(&server).await);
     let stranger = Relay::connect(&server.url(), NodeId::generate(), b"another secret").await;
@@ -303,7 +303,7 @@ async fn g12_what_no_server_said_is_a_gap_and_stops_nobody() {
         assert_eq!(heard, 1);
         assert_eq!(next(&mut theirs).await, Signal::Gap);
     }
-    // Another installation on the same Redis, and a message without its mark.
+    // Another installation on the same Redis, and a message without its seal.
     let mut heard = listening(&stranger, topic).await;
     until("it is sent", async || stranger.publish(topic, &Message::Hello).await.is_ok()).await;
     let frame = [forged.encode(), vec![0; 24]].concat();
@@ -316,7 +316,7 @@ async fn g12_what_no_server_said_is_a_gap_and_stops_nobody() {
     here.publish(topic, &Message::Hello).await.expect("it is taken");
     let wanted = Signal::Message { from: here.node(), message: Message::Hello };
     assert_eq!(next(&mut theirs).await, wanted);
-    // Nor is what this one says a gap for the other installation.
+    // A message of this installation is no gap for the other one either.
     let own = Message::Presence(Bytes::from_static(b"own"));
     let sibling = Relay::connect(&server.url(), NodeId::generate(), b"another secret").await;
     let sibling = sibling.expect("a good address");
@@ -325,10 +325,10 @@ async fn g12_what_no_server_said_is_a_gap_and_stops_nobody() {
     assert_eq!(next(&mut heard).await, Signal::Message { from: sibling.node(), message: own });
 }
 
-/// A message that is too large is refused while the connection is up and idle. The gap is told at once,
-/// and not with the next message of the server.
+/// The connection rejects a message that is too large while it is open and idle. The listeners
+/// receive the gap at once, and not with the next message of the server.
 #[tokio::test]
-async fn g15_a_message_that_was_not_taken_is_told_as_a_gap_at_once() {
+async fn g15_a_rejected_message_is_reported_as_a_gap_at_once() {
     let server = Server::start().await;
     let (here, there) = (relay(&server).await, relay(&server).await);
     let topic = room();

@@ -1,12 +1,11 @@
-//! Where one message of Redis's protocol ends and the next begins: all that the proxy has to know
-//! of it.
+//! Message boundaries of the Redis protocol, which the proxy needs.
 
-/// How long the first message in `bytes` is; none while its end is not there.
+/// The length of the first message in `bytes`; none while it is incomplete.
 pub(crate) fn length(bytes: &[u8]) -> Option<usize> {
     let head = bytes.windows(2).position(|two| two == b"\r\n")? + 2;
     let count = || std::str::from_utf8(&bytes[1..head - 2]).ok()?.parse::<usize>().ok();
     match bytes[0] {
-        // Text of a told length; -1 is none at all.
+        // A string with its length; -1 is null.
         b'$' | b'=' | b'!' => {
             let end = count().map_or(head, |count| head + count + 2);
             (end <= bytes.len()).then_some(end)
@@ -17,7 +16,7 @@ pub(crate) fn length(bytes: &[u8]) -> Option<usize> {
     }
 }
 
-/// The end of so many messages that follow `head`.
+/// The end of this many messages after `head`.
 fn all(bytes: &[u8], head: usize, count: usize) -> Option<usize> {
     let mut end = head;
     for _ in 0..count {
@@ -27,7 +26,7 @@ fn all(bytes: &[u8], head: usize, count: usize) -> Option<usize> {
 }
 
 #[test]
-fn messages_are_told_apart_and_none_is_cut_short() {
+fn message_boundaries_are_found_and_no_message_is_truncated() {
     for message in [
         "+OK\r\n",
         ":-12\r\n",

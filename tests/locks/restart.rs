@@ -1,4 +1,4 @@
-//! Redis comes back empty, or without its scripts, and nobody loses a seat that is theirs.
+//! Redis restarts empty, or without its scripts, and no session loses its seat.
 
 use std::time::Duration;
 
@@ -17,14 +17,14 @@ use crate::tenants::{Lodger, kept_as};
 async fn start() -> (Server, Locks) {
     let server = Server::start().await;
     let locks = Locks::connect(&server.url()).await.expect("a good address");
-    // Renewals have a connection of their own, which is to be there before it can be lost.
+    // Renewals have their own connection, which must exist before the restart cuts it.
     let first = seated(&locks, &seat(), &kim(), LONG).await;
     assert_eq!(renewed(&locks, std::slice::from_ref(&first)).await, [Verdict::Renewed]);
     locks.release(&first.name, &first.value).await.expect("an answer");
     (server, locks)
 }
 
-/// Kills Redis and starts it again, empty; returns when the locks say that they are back.
+/// Kills Redis and restarts it empty; returns when the locks report the reconnect.
 async fn restart(server: &mut Server, locks: &Locks) {
     server.stop().await;
     server.start_again().await;
@@ -36,7 +36,7 @@ async fn renewed(locks: &Locks, held: &[Held]) -> Vec<Verdict> {
 }
 
 #[tokio::test]
-async fn g1_none_of_two_hundred_seats_is_lost_when_redis_comes_back_empty() {
+async fn g1_an_empty_redis_restart_loses_none_of_two_hundred_seats() {
     let (mut server, locks) = start().await;
     let mut all = Vec::new();
     for _ in 0..200 {
@@ -53,14 +53,14 @@ async fn g1_none_of_two_hundred_seats_is_lost_when_redis_comes_back_empty() {
         let holder = locks.holder(&one.name).await.expect("an answer").expect("a holder");
         assert_eq!((holder.value, holder.owner), (one.value.clone(), one.owner.clone()));
         assert_eq!((holder.fence, holder.since), (one.fence, one.since));
-        // Who comes now is refused, and told who is there.
+        // The client rejects a new claim with the holder.
     }
     assert_eq!(refused(&locks, &claim(&all[0].name, &lee())).await.owner, all[0].owner);
 }
 
-/// What is put back is all of the grant: who held a seat comes back to it by its secret.
+/// A reassert restores the whole grant: the user of a seat reclaims it by its secret.
 #[tokio::test]
-async fn the_secret_of_a_seat_survives_a_redis_that_comes_back_empty() {
+async fn the_reclaim_token_of_a_seat_survives_an_empty_redis_restart() {
     let (mut server, locks) = start().await;
     let owner = Owner { pass: Some(Pass::of("secret")), ..kim() };
     let old = seated(&locks, &seat(), &owner, LONG).await;
@@ -73,7 +73,7 @@ async fn the_secret_of_a_seat_survives_a_redis_that_comes_back_empty() {
 }
 
 #[tokio::test]
-async fn g6_after_an_empty_restart_who_came_first_keeps_the_seat() {
+async fn g6_after_an_empty_restart_the_first_claimant_retains_the_seat() {
     let (mut server, locks) = start().await;
     let name = seat();
     let old = seated(&locks, &name, &kim(), LONG).await;
@@ -81,14 +81,14 @@ async fn g6_after_an_empty_restart_who_came_first_keeps_the_seat() {
     let new = seated(&locks, &name, &lee(), LONG).await;
     let old = std::slice::from_ref(&old);
     assert_eq!(renewed(&locks, old).await, [Verdict::Lost]);
-    // Nor when that one has left again.
+    // Nor after that holder's release.
     assert_eq!(locks.release(&name, &new.value).await, Ok(Released::Freed));
     assert_eq!(renewed(&locks, old).await, [Verdict::Lost]);
     assert_eq!(locks.holder(&name).await, Ok(None));
 }
 
 #[tokio::test]
-async fn g6_what_is_released_after_an_empty_restart_is_not_raised_by_a_late_renewal() {
+async fn g6_after_an_empty_restart_a_late_renewal_does_not_restore_a_released_lock() {
     let (mut server, locks) = start().await;
     let (name, other) = (seat(), seat());
     let mine = seated(&locks, &name, &kim(), LONG).await;
@@ -96,7 +96,7 @@ async fn g6_what_is_released_after_an_empty_restart_is_not_raised_by_a_late_rene
     restart(&mut server, &locks).await;
 
     assert_eq!(locks.release(&name, &mine.value).await, Ok(Released::NotHeld));
-    // A release of what never held the lock is no reason for its holder to lose it.
+    // A stranger's release does not cost the holder its lock.
     assert_eq!(locks.release(&other, "ses_stranger").await, Ok(Released::NotHeld));
 
     let verdicts = renewed(&locks, &[mine, theirs]).await;
@@ -108,7 +108,7 @@ async fn g2_the_fence_rises_through_an_empty_restart() {
     let (mut server, locks) = start().await;
     let (by_clock, by_floor) = (seat(), seat());
     let first = seated(&locks, &by_clock, &kim(), LONG).await;
-    // As if the clock had been a century ahead when this one was given.
+    // As if the clock had been a century ahead at this grant.
     let ahead = Fence(9_000_000_000_000_000 / 2);
     let high = Claim { floor: ahead, ..claim(&by_floor, &kim()) };
     let high = granted(&locks, &high).await;
@@ -126,7 +126,7 @@ async fn g2_the_fence_rises_when_the_clock_steps_back() {
     let name = seat();
     let first = seated(&locks, &name, &kim(), LONG).await;
     locks.release(&name, &first.value).await.expect("an answer");
-    // Redis's clock cannot be set from here; a last fence from its future is the same to it.
+    // The test cannot set Redis's clock; a last fence from the future has the same effect.
     let grant_key = name.key().replace("share-link:lock:", "share-link:grant:");
     let _: i64 = server.run(&format!("HSET {grant_key} fence 4500000000000000")).await;
     let next = seated(&locks, &name, &kim(), LONG).await;
@@ -135,14 +135,14 @@ async fn g2_the_fence_rises_when_the_clock_steps_back() {
 
 /// A double cannot count further: the next fence would equal the last one.
 #[tokio::test]
-async fn g2_a_fence_that_could_not_rise_any_more_is_refused_with_the_reason() {
+async fn g2_a_fence_that_cannot_rise_is_rejected_with_the_reason() {
     let (server, locks) = start().await;
     let last = Fence((1 << 53) - 1);
     let beyond = async |what: Result<Claimed, LocksError>| {
         let Err(LocksError::Misconfigured(why)) = what else { panic!("{what:?}") };
         assert!(why.contains("2^53"), "{why}");
     };
-    // By the grant, by the floor, and by the grant of a lock that was held.
+    // By the grant, by the floor, and by the grant of a held lock.
     let name = seat();
     let grant_key = name.key().replace("share-link:lock:", "share-link:grant:");
     let _: i64 = server.run(&format!("HSET {grant_key} fence {last}")).await;
@@ -154,7 +154,7 @@ async fn g2_a_fence_that_could_not_rise_any_more_is_refused_with_the_reason() {
     let _: i64 = server.run(&format!("HSET {grant_key} fence {last}")).await;
     let take_over = Claim { over: Over::SameUser, ..claim(&held.name, &kim()) };
     beyond(locks.claim(&take_over).await).await;
-    // The last fence that there is, and what came in the same call.
+    // The last possible fence, and another claim of the same call.
     let (name, beside) = (seat(), claim(&seat(), &kim()));
     let floor = Fence(last.0 - 1);
     let high = Claim { floor, ..claim(&name, &kim()) };
@@ -180,7 +180,7 @@ async fn a_script_flush_between_renewals_loses_nothing() {
 }
 
 #[tokio::test]
-async fn single_calls_bring_their_script_when_redis_has_forgotten_it() {
+async fn single_calls_load_their_script_again_after_a_script_flush() {
     let (server, locks) = start().await;
     let _: Value = server.run("SCRIPT FLUSH").await;
     let next = claim(&seat(), &lee());
@@ -192,7 +192,7 @@ async fn single_calls_bring_their_script_when_redis_has_forgotten_it() {
 }
 
 #[tokio::test]
-async fn a_grant_is_remembered_for_as_long_as_its_lock_is_renewed() {
+async fn a_grant_is_stored_as_long_as_its_lock_is_renewed() {
     let (server, locks) = start().await;
     let one = seated(&locks, &seat(), &kim(), LONG).await;
     let grant_key = one.name.key().replace("share-link:lock:", "share-link:grant:");
@@ -201,7 +201,7 @@ async fn a_grant_is_remembered_for_as_long_as_its_lock_is_renewed() {
     assert_eq!(renewed(&locks, one).await, [Verdict::Renewed]);
     let left: u64 = server.run(&format!("PTTL {grant_key}")).await;
     assert!(left <= 60_000, "renewed without need");
-    // An hour goes by on this server.
+    // An hour passes on this server.
     tokio::time::pause();
     tokio::time::advance(Duration::from_secs(60 * 60)).await;
     tokio::time::resume();
@@ -210,17 +210,17 @@ async fn a_grant_is_remembered_for_as_long_as_its_lock_is_renewed() {
     assert!(23 * 60 * 60 * 1_000 < left, "{left}");
 }
 
-/// Each lock has an hour of its own. The guard is in none of the rounds of the seat when an hour of the
-/// seat is over.
+/// Each lock counts its own hours. The guard is in no round of the seat when an hour of the seat
+/// ends.
 #[tokio::test]
-async fn g2_the_grant_of_a_long_lease_is_remembered_beside_a_short_one() {
+async fn g2_the_grant_of_a_long_lease_is_stored_beside_a_short_one() {
     const MINUTE: Duration = Duration::from_secs(60);
     let (server, locks) = start().await;
     let (short, long) = (Lodger::new(), Lodger::new());
     let (seat, job) = (seat(), LockName::named("job:1"));
     let every_20_minutes = Rhythm::new(60 * MINUTE, 20 * MINUTE);
     let _long = kept_as(&locks, &job, every_20_minutes, &long).await;
-    // The seat comes a minute later, so the guard is not due when the hour of the seat is over.
+    // The seat starts a minute later, so the guard is not due when an hour of the seat ends.
     let every_4_s = Rhythm::new(Duration::from_secs(12), Duration::from_secs(4));
     let _short = kept_as(&locks, &seat, every_4_s, &short).await;
     let keys = [
@@ -249,7 +249,7 @@ async fn g2_the_grant_of_a_long_lease_is_remembered_beside_a_short_one() {
 }
 
 #[tokio::test]
-async fn a_cut_connection_is_noticed_at_once_and_told_once() {
+async fn a_cut_connection_is_detected_at_once_and_reported_once() {
     let (server, locks) = start().await;
     let one = seated(&locks, &seat(), &kim(), LONG).await;
     let one = std::slice::from_ref(&one);
@@ -261,7 +261,7 @@ async fn a_cut_connection_is_noticed_at_once_and_told_once() {
     timeout(PATIENCE, locks.reconnected()).await.expect("it is noticed");
     assert!(timeout(Duration::ZERO, locks.reconnected()).await.is_err(), "told twice");
     assert_eq!(renewed(&locks, one).await, [Verdict::Renewed]);
-    // Who waits and goes away when it happens leaves it to the next who asks.
+    // A dropped call of `reconnected` leaves the event to the next call.
     let mut waits = Box::pin(locks.reconnected());
     assert!(poll!(waits.as_mut()).is_pending());
     let _: u64 = server.run("CLIENT KILL TYPE normal SKIPME yes").await;
@@ -272,7 +272,7 @@ async fn a_cut_connection_is_noticed_at_once_and_told_once() {
 }
 
 #[tokio::test]
-async fn locks_that_start_before_redis_work_when_it_comes() {
+async fn locks_that_start_before_redis_work_when_redis_is_up() {
     let mut server = Server::start().await;
     server.stop().await;
     let locks = Locks::connect(&server.url()).await.expect("it does not wait for Redis");

@@ -1,4 +1,4 @@
-//! A primary that Sentinels watch over: it dies, and its replica takes its place.
+//! Fail-over under Sentinel: the primary dies, and its replica replaces it.
 
 use std::process::Stdio;
 use std::time::Duration;
@@ -18,15 +18,15 @@ use crate::people::{claim, granted, lee, seat, seated, until};
 use crate::relay::SECRET;
 use crate::server::{PATIENCE, Server, free_port};
 
-/// How long it may take until the replica is in its place and is used.
+/// How long until the replica is primary and the client uses it.
 const FAILOVER_MAX: Duration = Duration::from_secs(10);
 
-/// A primary, its replica and a Sentinel, who wants a password.
+/// A primary, its replica, and a Sentinel with a password.
 struct Watched {
     primary: Server,
     replica: Server,
     port: u16,
-    // Killed on drop, before its folder goes.
+    // Killed on drop, before its folder is removed.
     _sentinel: Child,
     _folder: TempDir,
 }
@@ -67,7 +67,7 @@ impl Watched {
     }
 
     fn url(&self) -> String {
-        // The first one is not there.
+        // The first Sentinel does not exist.
         format!("redis+sentinel://:secret@127.0.0.1:{},127.0.0.1:{}/main", free_port(), self.port)
     }
 
@@ -84,7 +84,7 @@ impl Watched {
 }
 
 #[tokio::test]
-async fn g6_seats_survive_a_primary_that_dies_and_one_that_comes_back_late() {
+async fn g6_seats_survive_a_sentinel_failover_and_a_late_old_primary() {
     for comes_back in [false, true] {
         let mut redis = Watched::start().await;
         let locks = Locks::connect(&redis.url()).await.expect("a good address");
@@ -104,13 +104,13 @@ async fn g6_seats_survive_a_primary_that_dies_and_one_that_comes_back_late() {
         }
         let died = Instant::now();
         until("the replica is the primary", async || {
-            // Sentinels end all connections to whom they promote, this one too.
+            // Sentinel ends all connections of the promoted replica, this one too.
             let info = redis.replica.try_run::<String>("INFO replication").await;
             info.is_ok_and(|info| info.contains("role:master"))
         })
         .await;
         if comes_back {
-            // It does not know yet that it is a primary no more.
+            // The old primary does not yet know of its demotion.
             redis.primary.thaw().await;
         }
         let new = seat();
@@ -140,7 +140,7 @@ async fn relay(redis: &Watched) -> Relay {
 }
 
 #[tokio::test]
-async fn a_name_that_no_sentinel_knows_and_a_wrong_password_are_said() {
+async fn an_unknown_sentinel_name_and_a_wrong_password_are_reported() {
     let redis = Watched::start().await;
     let wrong = [
         (redis.url().replace("/main", "/mian"), "no primary of that name"),

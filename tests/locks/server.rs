@@ -1,4 +1,4 @@
-//! A Redis of a test's own. It is killed with the test, whatever becomes of that.
+//! A Redis process for one test. The test kills it at its end, also after a panic.
 
 use std::net::TcpListener;
 use std::path::Path;
@@ -12,11 +12,11 @@ use tokio::io::{AsyncBufReadExt, BufReader, Lines};
 use tokio::process::{Child, ChildStdout, Command};
 use tokio::time::timeout;
 
-/// Anything that a test waits for comes within this, or the test fails.
+/// The limit of every wait in a test.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 
 pub(crate) struct Server {
-    // Killed on drop, before its folder goes.
+    // Killed on drop, before its folder is removed.
     process: Child,
     _log: Lines<BufReader<ChildStdout>>,
     _folder: TempDir,
@@ -25,7 +25,7 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// An empty one that stores nothing.
+    /// An empty Redis without persistence.
     pub(crate) async fn start() -> Self {
         Self::start_with(&[]).await
     }
@@ -33,7 +33,8 @@ impl Server {
     /// The same with more arguments.
     pub(crate) async fn start_with(arguments: &[&str]) -> Self {
         let arguments: Vec<_> = arguments.iter().map(ToString::to_string).collect();
-        // A port that is free now may be taken a moment later; then another one is tried.
+        // Another process may take a free port a moment later; then the next attempt uses another
+        // one.
         for _attempt in 0..10 {
             if let Some(server) = Self::start_at(free_port(), &arguments).await {
                 return server;
@@ -42,7 +43,7 @@ impl Server {
         panic!("no redis-server would start");
     }
 
-    /// A node of a Cluster: it has a second port, for the others.
+    /// A node of a Cluster: it has a second port, for the cluster bus.
     pub(crate) async fn start_in_cluster(arguments: &[&str]) -> Self {
         for _attempt in 0..10 {
             let bus = free_port().to_string();
@@ -71,20 +72,20 @@ impl Server {
         self.port
     }
 
-    /// Kills it: nothing is left of what it knew.
+    /// Kills the process with all its data.
     pub(crate) async fn stop(&mut self) {
         self.process.kill().await.expect("it can be killed");
     }
 
-    /// An empty one in the place of the one that was stopped.
+    /// Starts an empty Redis on the port of the stopped one.
     pub(crate) async fn start_again(&mut self) {
         *self = timeout(PATIENCE, Self::start_over(self.port, &self.arguments))
             .await
             .expect("the port comes free");
     }
 
-    /// Another process in the folder of the one that was stopped: a node of a Cluster is empty, but
-    /// itself.
+    /// Starts a process in the folder of the stopped one: a node of a Cluster is empty and has its
+    /// old identity.
     pub(crate) async fn start_again_in_cluster(&mut self) {
         let start = async {
             let mut running = None;
@@ -97,7 +98,7 @@ impl Server {
         (self.process, self._log) = running;
     }
 
-    /// The state that it has now, as Redis stores it: the RDB file, and the AOF if there is one.
+    /// The present state, as Redis stores it: the RDB file, and the AOF if any.
     pub(crate) async fn stored(&self) -> TempDir {
         let _: Value = self.run("SAVE").await;
         let state = TempDir::new().expect("a folder");
@@ -105,7 +106,7 @@ impl Server {
         state
     }
 
-    /// One with a stored state in the place of the one that was stopped.
+    /// Starts a Redis with a stored state on the port of the stopped one.
     pub(crate) async fn start_again_with(&mut self, state: &TempDir) {
         let folder = TempDir::new().expect("a folder");
         copy(state.path(), folder.path()).await;
@@ -121,12 +122,12 @@ impl Server {
         }
     }
 
-    /// Stops it from running without ending it.
+    /// Suspends the process (SIGSTOP).
     pub(crate) async fn freeze(&self) {
         self.signal("-STOP").await;
     }
 
-    /// Lets it run again.
+    /// Resumes the process.
     pub(crate) async fn thaw(&self) {
         self.signal("-CONT").await;
     }
@@ -137,7 +138,7 @@ impl Server {
         assert!(status.expect("kill is installed").success());
     }
 
-    /// A connection of the test's own.
+    /// A connection of the test.
     pub(crate) async fn connection(&self) -> MultiplexedConnection {
         self.try_connection().await.expect("a connection")
     }
@@ -150,7 +151,7 @@ impl Server {
         client.get_multiplexed_async_connection_with_config(&config).await
     }
 
-    /// Runs one command, its words divided by spaces.
+    /// Runs one command; spaces separate its words.
     pub(crate) async fn run<T: FromRedisValue>(&self, command: &str) -> T {
         self.try_run(command).await.expect("no error")
     }
@@ -164,7 +165,7 @@ impl Server {
         request.query_async(&mut self.try_connection().await?).await
     }
 
-    /// How often each command was called since [`Self::forget_calls`], by scripts too.
+    /// The calls of each command since [`Self::forget_calls`], including those of scripts.
     pub(crate) async fn calls(&self, command: &str) -> u64 {
         let info: String = self.run("INFO commandstats").await;
         let prefix = format!("cmdstat_{command}:calls=");
@@ -182,7 +183,7 @@ async fn copy(from: &Path, to: &Path) {
     assert!(status.expect("cp is installed").success());
 }
 
-/// Starts one in a folder; nothing if it does not stay.
+/// Starts a process in a folder; none if it exits.
 async fn launch(
     port: u16,
     arguments: &[String],
@@ -202,7 +203,7 @@ async fn launch(
     ready.expect("redis-server starts in time").then_some((process, log))
 }
 
-/// Reads the log until the server says that it is ready, or ends.
+/// Reads the log until the server is ready, or ends.
 async fn is_ready(log: &mut Lines<BufReader<ChildStdout>>) -> bool {
     while let Some(line) = log.next_line().await.expect("a readable log") {
         if line.contains("Ready to accept connections") {

@@ -1,4 +1,4 @@
-//! One end of a connection that goes through the proxy.
+//! One end of a connection through the proxy.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -7,19 +7,19 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tokio::net::TcpStream;
 use tokio_util::sync::CancellationToken;
 
-/// How an end sees that a connection is over.
+/// How an end sees the end of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Parting {
     Close,
     Reset,
 }
 
-/// One end's socket.
+/// The socket of one end.
 pub(crate) struct Side {
     socket: Mutex<Option<Arc<TcpStream>>>,
-    /// Nothing is read from it or written to it any more.
+    /// The proxy no longer reads from it or writes to it.
     pub(crate) gone: CancellationToken,
-    /// It has closed the connection by itself.
+    /// The end has closed the connection itself.
     pub(crate) has_left: AtomicBool,
 }
 
@@ -29,7 +29,7 @@ impl Side {
         Self { socket: Mutex::new(Some(Arc::new(socket))), gone, has_left }
     }
 
-    /// Whether nothing comes from it any more.
+    /// Whether the end sends no more data.
     pub(crate) fn is_over(&self) -> bool {
         self.gone.is_cancelled() || self.has_left.load(Relaxed)
     }
@@ -46,7 +46,7 @@ impl Side {
         self.socket.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// None at the end.
+    /// None at the end of the stream.
     pub(crate) async fn read(&self, bytes: &mut Vec<u8>) -> Option<()> {
         let socket = self.socket()?;
         loop {
@@ -66,7 +66,7 @@ impl Side {
         }
     }
 
-    /// As much as is taken.
+    /// As much as the socket accepts.
     pub(crate) async fn write(&self, mut bytes: &[u8]) -> Option<()> {
         let socket = self.socket()?;
         while !bytes.is_empty() {

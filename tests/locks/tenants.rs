@@ -1,4 +1,4 @@
-//! A tenant that remembers what it was told.
+//! A tenant that records its notifications.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -10,7 +10,7 @@ use tokio::time::{Instant, timeout};
 use crate::people::{claim, granted, held, kim};
 use crate::server::PATIENCE;
 
-/// What a tenant was told.
+/// A notification of a tenant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Told {
     Renewed(Instant, Verdict),
@@ -50,7 +50,7 @@ impl Lodger {
             .collect()
     }
 
-    /// Waits until it was told as often.
+    /// Waits until it has received this many notifications.
     pub(crate) async fn until_told(&self, times: usize) -> Vec<Told> {
         let mut told = self.told.subscribe();
         let enough = timeout(PATIENCE, told.wait_for(|told| times <= told.len())).await;
@@ -73,7 +73,7 @@ impl Tenant for Lodger {
     }
 }
 
-/// Claims a lock for Kim and has it kept alive for a tenant; gives its value too.
+/// Claims a lock for Kim, registers it for a tenant, and returns its value too.
 pub(crate) async fn kept_as(
     locks: &Locks,
     name: &LockName,

@@ -1,5 +1,4 @@
-//! Guards that are had upon a message alone, wherever the locks are kept. `main.rs` runs each of
-//! these on every keeper.
+//! Guards granted by a hand-over message alone. `main.rs` runs each test on every backend.
 
 use std::time::Duration;
 
@@ -20,7 +19,7 @@ async fn taken(locks: &Locks) -> Guard {
     locks.try_lock(&name(), &Wish::new(Lease::KeptAlive(LONG))).await.expect("a free lock")
 }
 
-/// Somebody who waits for a guard, and stands in the line.
+/// A waiter for a guard, in the queue.
 async fn waits(locks: &Locks, lease: Lease) -> JoinHandle<Guard> {
     let (waiter, wish) = (locks.clone(), Wish::new(lease).waiting(LONG));
     let waits = apart(async move { waiter.lock(&name(), &wish).await.expect("the lock") });
@@ -36,7 +35,9 @@ async fn had(waits: JoinHandle<Guard>) -> Guard {
     timeout(PATIENCE, waits).await.expect("in time").expect("no panic")
 }
 
-pub(crate) async fn g5_who_is_told_has_the_lock_and_its_lease_is_made_whole_at_once(place: Place) {
+pub(crate) async fn g5_a_notified_waiter_holds_the_lock_and_extends_its_lease_at_once(
+    place: Place,
+) {
     let (first, other) = (taken(&place.locks).await, place.another().await);
     let waits = waits(&other, Lease::Fixed(LONG)).await;
     let fence = first.fence();
@@ -53,11 +54,9 @@ pub(crate) async fn g5_who_is_told_has_the_lock_and_its_lease_is_made_whole_at_o
     assert_eq!(guard.release().await, Ok(Released::Freed));
 }
 
-pub(crate) async fn g3_a_lease_that_was_handed_over_is_trusted_beyond_that_once_it_is_whole(
-    place: Place,
-) {
+pub(crate) async fn g3_a_handed_over_lease_is_valid_longer_once_it_is_extended(place: Place) {
     let first = taken(&place.locks).await;
-    // Longer than a turn in the line can be trusted.
+    // Longer than a handed-over grant is valid.
     let waits = waits(&place.locks, Lease::Fixed(Duration::from_secs(9))).await;
     first.release().await.expect("an answer");
     let guard = had(waits).await;
@@ -66,7 +65,7 @@ pub(crate) async fn g3_a_lease_that_was_handed_over_is_trusted_beyond_that_once_
     assert_eq!(guard.release().await, Ok(Released::Freed));
 }
 
-pub(crate) async fn g6_who_gives_back_at_once_is_not_given_it_again_by_making_it_whole(
+pub(crate) async fn g6_extending_a_handed_over_lease_does_not_restore_a_released_lock(
     place: Place,
 ) {
     for _round in 0..20 {
@@ -77,7 +76,7 @@ pub(crate) async fn g6_who_gives_back_at_once_is_not_given_it_again_by_making_it
         assert_eq!(guard.release().await, Ok(Released::Freed));
         assert_eq!(place.locks.holder(&name()).await, Ok(None));
     }
-    // Whatever was on its way has arrived when this is answered after it.
+    // Redis has executed all earlier commands when it replies to this one.
     let last = taken(&place.locks).await;
     assert_eq!(place.locks.renew(&[], LONG).await.expect("an answer").verdicts, [] as [Verdict; 0]);
     assert_eq!(last.release().await, Ok(Released::Freed));
