@@ -45,8 +45,8 @@
 //!   since (G6).
 //! - **K5** A time-out grants nothing. The client releases a claim whose reply was lost.
 //! - **K6** The backend serves waiters in order of arrival. The script that frees a lock hands it
-//!   over to the first live waiter and notifies that waiter alone. No claim overtakes the queue. A
-//!   dead waiter delays the next one until its queue deadline at most (G5).
+//!   over to the first live waiter and notifies that waiter alone. No claim of a free lock
+//!   overtakes the queue. A dead waiter delays the next one until its queue deadline at most (G5).
 //!
 //! K1 alone does not exclude two writers: a paused process resumes and still trusts its lease. The
 //! holder's own deadline ([`crate::domain::lease`]) shortens that window. The fence makes it

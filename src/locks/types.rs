@@ -71,7 +71,7 @@ pub enum Over {
 pub enum Claimed {
     /// The claimant holds the lock.
     Granted(Grant),
-    /// Another holder has the lock, or earlier waiters come first.
+    /// Another value holds the lock.
     Busy(Holder),
 }
 

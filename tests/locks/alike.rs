@@ -130,13 +130,13 @@ impl Side {
                 // The same operation in the background, and now.
                 let it = &claims[*number];
                 Said::Released(
-                    self.place.locks.release(&it.name, &it.value).await.expect("an answer"),
+                    self.place.locks.release(&it.name, &it.value).await.expect("a reply"),
                 )
             }
             Ask::Release(number) => {
                 let Claim { name, value, .. } = &claims[*number];
                 self.released[*number] = true;
-                Said::Released(self.place.locks.release(name, value).await.expect("an answer"))
+                Said::Released(self.place.locks.release(name, value).await.expect("a reply"))
             }
             Ask::Empty => {
                 self.waiting.iter_mut().for_each(|waiting| *waiting = None);
@@ -147,8 +147,8 @@ impl Side {
                 Said::Emptied
             }
             Ask::Renew(number) => {
-                let held = self.held[*number].clone().expect("it was given");
-                let round = self.place.locks.renew(&[held], LONG).await.expect("an answer");
+                let held = self.held[*number].clone().expect("it was granted");
+                let round = self.place.locks.renew(&[held], LONG).await.expect("a reply");
                 Said::Verdict(round.verdicts[0])
             }
         }
@@ -164,7 +164,7 @@ impl Side {
     /// The holder of each lock, and the length of its queue.
     async fn state(&self) -> Vec<Option<(String, usize)>> {
         let names: Vec<_> = (0..NAMES).map(|number| name(self.seed, number)).collect();
-        let holders = self.place.locks.holders(&names).await.expect("an answer");
+        let holders = self.place.locks.holders(&names).await.expect("a reply");
         holders.into_iter().map(|it| it.map(|it| (it.value, it.waiting))).collect()
     }
 
@@ -178,7 +178,7 @@ impl Side {
             };
             let waiting = self.waiting[number].take().expect("it waits");
             let granted = timeout(PATIENCE, waiting.granted()).await.expect("in time");
-            self.was_given(number, &claims[number], &granted.expect("its turn"));
+            self.was_given(number, &claims[number], &granted.expect("a grant"));
             had.push(number);
         }
         had
@@ -317,6 +317,6 @@ async fn of_coalesced_claims_only_the_failing_one_is_rejected() {
             assert_eq!(is_granted, at != wrong, "{wrong}, {at}: {answer:?}");
         }
         let calls = server.calls("evalsha").await;
-        assert!(calls < CLAIMS as u64, "they went together: {calls}");
+        assert!(calls < CLAIMS as u64, "they were coalesced: {calls}");
     }
 }

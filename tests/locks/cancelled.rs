@@ -61,7 +61,7 @@ async fn dropped_at_each_step<F: Future>(
             return;
         }
     }
-    panic!("it takes more steps than are looked at");
+    panic!("the call takes more than STEPS_MAX steps");
 }
 
 fn job(step: usize, what: &str) -> LockName {
@@ -76,11 +76,11 @@ fn wishes() -> [Wish; 3] {
 
 /// The lock has no holder and no waiter, and a claim acquires it.
 async fn is_untouched(locks: &Locks, name: &LockName) {
-    until("it can be had", async || {
+    until("it can be acquired", async || {
         let next = claim(name, &lee());
         let is_free = matches!(locks.claim(&next).await, Ok(galley::locks::Claimed::Granted(_)));
         if is_free {
-            locks.release(name, &next.value).await.expect("an answer");
+            locks.release(name, &next.value).await.expect("a reply");
         }
         is_free
     })
@@ -129,7 +129,7 @@ pub(crate) async fn every_acquisition_of_a_held_lock_is_cancel_safe_at_every_ste
     let name = LockName::named("job:taken");
     let holder = locks.try_lock(&name, &wishes()[0]).await.expect("a free lock");
     let nobody_waits = async || {
-        until("nobody waits", async || {
+        until("the queue is empty", async || {
             let seen = refused(locks, &claim(&name, &lee())).await;
             assert_eq!(seen.fence, holder.fence());
             seen.waiting == 0
@@ -174,8 +174,8 @@ pub(crate) async fn a_claim_is_cancel_safe_at_every_step(place: Place) {
         async |step| locks.claim(&claims[step]).await,
         async |step, answered| {
             if let Some(answer) = answered {
-                answer.expect("an answer");
-                locks.release(&claims[step].name, &claims[step].value).await.expect("an answer");
+                answer.expect("a reply");
+                locks.release(&claims[step].name, &claims[step].value).await.expect("a reply");
             }
             is_untouched(locks, &claims[step].name).await;
         },
@@ -196,7 +196,7 @@ pub(crate) async fn a_release_dropped_at_any_step_still_completes(place: Place) 
         async |step, _had| {
             // A future without a poll has not begun.
             if step == 0 {
-                locks.release(&claims[0].name, &claims[0].value).await.expect("an answer");
+                locks.release(&claims[0].name, &claims[0].value).await.expect("a reply");
             }
             is_untouched(locks, &claims[step].name).await;
         },
@@ -241,7 +241,7 @@ async fn a_close_dropped_at_any_step_and_repeated_releases_everything() {
                 timeout(PATIENCE, locks.close()).await.expect("it comes to its end");
                 assert_eq!(seen.holder(guard.name()).await, Ok(None));
                 assert_eq!(timeout(PATIENCE, guard.lost()).await, Ok(Loss::Closed));
-                timeout(PATIENCE, locks.stopped_renewing()).await.expect("it says so");
+                timeout(PATIENCE, locks.stopped_renewing()).await.expect("it reports it");
             },
         )
         .await;
@@ -288,14 +288,14 @@ pub(crate) async fn dropped_queries_change_nothing(place: Place) {
         )
         .await;
     }
-    guard.release().await.expect("an answer");
+    guard.release().await.expect("a reply");
     let grant = crate::line::turn(waiting.into_inner()).await;
     // The backend renewed it, although the caller dropped the call.
     let one = [held(&first, &grant)];
     dropped_at_each_step(
         async |_step| locks.renew(&one, LONG).await,
         async |_step, round| {
-            let verdicts = round.map(|round| round.expect("an answer").verdicts);
+            let verdicts = round.map(|round| round.expect("a reply").verdicts);
             assert!(verdicts.is_none_or(|verdicts| verdicts == [Verdict::Renewed]));
         },
     )

@@ -65,7 +65,7 @@ async fn a_locks_keys_have_a_hash_tag_and_share_a_slot() {
         assert_eq!(cluster.run_at::<u64>(&key, &format!("EXISTS {key} {grant}")).await, 2);
     }
     let mut all: Vec<_> =
-        locks.held().await.expect("an answer").into_iter().map(|(name, _)| name).collect();
+        locks.held().await.expect("a reply").into_iter().map(|(name, _)| name).collect();
     all.sort();
     assert_eq!(all, [job, seat]);
     // The check leaves no lasting key.
@@ -94,7 +94,7 @@ async fn a_round_of_a_thousand_is_one_pipeline_a_primary_and_one_call_a_slot() {
     for node in cluster.primaries() {
         node.forget_calls().await;
     }
-    let round = locks.renew(&all, LONG).await.expect("an answer");
+    let round = locks.renew(&all, LONG).await.expect("a reply");
     assert_eq!(round.verdicts, vec![Verdict::Renewed; 1_000]);
     let mut renewed = 0;
     for (node, slots) in cluster.primaries().iter().zip(slots) {
@@ -123,7 +123,7 @@ async fn a_slot_migration_moves_its_locks() {
     // Forth and back, each time with another part of the keys moved.
     for keys in 0..6 {
         let meanwhile = async || {
-            let round = locks.renew(&both, LONG).await.expect("an answer");
+            let round = locks.renew(&both, LONG).await.expect("a reply");
             assert_eq!(round.verdicts, [Verdict::Renewed; 2], "{keys}");
             // A claim needs all keys on one node: it retries until then, and ends without a reply.
             let claimed = other.claim(&claim(&reviewer.name, &kim())).await;
@@ -154,10 +154,10 @@ async fn a_cluster_account_needs_the_same_permissions_as_a_single_redis() {
     fit(&locks).await;
     let all = seats(&locks, 30).await;
     let (waiting, _at) = enter(&locks, &claim(&all[0].name, &lee())).await;
-    let round = locks.renew(&all, LONG).await.expect("an answer");
+    let round = locks.renew(&all, LONG).await.expect("a reply");
     assert_eq!(round.verdicts, vec![Verdict::Renewed; 30]);
-    assert_eq!(locks.seats().await.expect("an answer").len(), 30);
-    locks.release(&all[0].name, &all[0].value).await.expect("an answer");
+    assert_eq!(locks.seats().await.expect("a reply").len(), 30);
+    locks.release(&all[0].name, &all[0].value).await.expect("a reply");
     turn(waiting).await;
     let wrong = Locks::connect(&cluster.url_as("galley:wrong@")).await.expect("a good address");
     let Err(LocksError::Misconfigured(why)) = wrong.check().await else { panic!("it was let in") };
@@ -203,7 +203,7 @@ async fn guards_are_renewed_and_released_on_all_cluster_nodes() {
     until("the first lease is long over", async || until_then < Instant::now()).await;
     assert!(guards.are_held());
     for name in &names {
-        assert!(other.holder(name).await.expect("an answer").is_some());
+        assert!(other.holder(name).await.expect("a reply").is_some());
     }
     locks.close().await;
     for name in &names {

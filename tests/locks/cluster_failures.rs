@@ -47,7 +47,7 @@ async fn a_dead_cluster_primary_affects_only_its_own_locks() {
     cluster.nodes[dead].stop().await;
 
     let mut round = None;
-    until("the loss is noticed", async || {
+    until("the loss is detected", async || {
         let began = Instant::now();
         let Ok(answer) = locks.renew(&all, LONG).await else { return false };
         round = Some((answer, began.elapsed()));
@@ -55,7 +55,7 @@ async fn a_dead_cluster_primary_affects_only_its_own_locks() {
     })
     .await;
     let (round, took) = round.expect("a round");
-    assert!(took < SLACK, "a dead node holds nobody up: {took:?}");
+    assert!(took < SLACK, "a dead node delays no claim: {took:?}");
     for (verdict, place) in round.verdicts.iter().zip(&places) {
         let expected = if *place == dead { Verdict::Unknown } else { Verdict::Renewed };
         assert_eq!(*verdict, expected, "{place}");
@@ -80,7 +80,7 @@ async fn a_dead_cluster_primary_affects_only_its_own_locks() {
 
     // The node restarts empty under its old name.
     cluster.nodes[dead].start_again_in_cluster().await;
-    timeout(PATIENCE, locks.reconnected()).await.expect("it is told");
+    timeout(PATIENCE, locks.reconnected()).await.expect("a notification");
     let back = verdicts(&locks, &all[1..]).await;
     for (verdict, place) in back.iter().zip(&places[1..]) {
         match verdict {
@@ -125,7 +125,7 @@ async fn g6_a_failover_to_a_replica_loses_no_seat() {
     let died = Instant::now();
     cluster.nodes[3].thaw().await;
     let claimed =
-        until("a claim is answered", async || locks.claim(&claim(&short, &lee())).await.is_ok());
+        until("a claim gets a reply", async || locks.claim(&claim(&short, &lee())).await.is_ok());
     let (at, verdicts) = tokio::join!(claimed, verdicts(&locks, &all));
     assert!(died.elapsed() < FAILOVER_MAX, "{:?}", died.elapsed());
     for (at, (verdict, place)) in verdicts.iter().zip(&places).enumerate() {
@@ -163,7 +163,7 @@ async fn a_manual_failover_loses_no_lock() {
         })
         .await;
         let _: Value = cluster.nodes[next].run("CLUSTER FAILOVER").await;
-        until("they have changed places", async || {
+        until("they have swapped roles", async || {
             let checked = locks.check().await;
             assert!(!matches!(checked, Err(LocksError::Misconfigured(_))), "{checked:?}");
             let info: String = cluster.nodes[next].run("INFO replication").await;
@@ -210,7 +210,7 @@ async fn g5_hand_overs_arrive_after_the_node_of_the_subscription_died() {
         let (first, second) = (lines.remove(0), lines.remove(0));
         assert_handed_over(&locks, first).await;
         cluster.nodes[node].stop().await;
-        until("somebody listens to both again", async || {
+        until("both have a listener again", async || {
             listening(&cluster.nodes[node + 1..]).await == 2
         })
         .await;

@@ -41,10 +41,10 @@ pub(crate) async fn only_the_previous_holder_reclaims_with_its_secret(place: Pla
     let grant = granted(&other, &back).await;
 
     assert!(first.fence < grant.fence);
-    let replaced = grant.replaced.clone().expect("somebody lost it");
+    let replaced = grant.replaced.clone().expect("a loss");
     assert_eq!((replaced.value, replaced.fence), (old.value.clone(), first.fence));
     let held = [held(&old, &first), held(&back, &grant)];
-    let round = place.locks.renew(&held, LONG).await.expect("an answer");
+    let round = place.locks.renew(&held, LONG).await.expect("a reply");
     assert_eq!(round.verdicts, [Verdict::Lost, Verdict::Renewed]);
     // A secret works once; the new one reclaims.
     is_refused(&other, &with("one", &name, &kim()), &back).await;
@@ -71,7 +71,7 @@ pub(crate) async fn a_released_or_handed_over_lock_cannot_be_reclaimed(place: Pl
     granted(&place.locks, &first).await;
     let second = leaving("two", &name, &kim());
     let (waiting, _at) = enter(&place.locks, &second).await;
-    place.locks.release(&name, &first.value).await.expect("an answer");
+    place.locks.release(&name, &first.value).await.expect("a reply");
     // The second session holds the lock from here on; it has not yet received the hand-over.
     is_refused(&place.locks, &with("one", &name, &kim()), &second).await;
     turn(waiting).await;
@@ -93,7 +93,7 @@ pub(crate) async fn g5_a_reclaim_overtakes_the_wait_queue_and_leaves_it_unchange
     let grant = granted(&place.locks, &back).await;
     assert_eq!(grant.replaced.as_ref().map(|holder| holder.waiting), Some(1));
     assert_eq!(refused(&place.locks, &claim(&name, &kim())).await.waiting, 1);
-    place.locks.release(&name, &back.value).await.expect("an answer");
+    place.locks.release(&name, &back.value).await.expect("a reply");
     assert!(grant.fence < turn(waiting).await.fence);
 }
 
@@ -103,7 +103,7 @@ pub(crate) async fn a_reasserted_lock_can_be_reclaimed(place: Place) {
     let late_held = held(&late, &granted(&place.locks, &late).await);
     until_free(&place.locks, &name).await;
     let round = place.locks.renew(std::slice::from_ref(&late_held), LONG).await;
-    assert_eq!(round.expect("an answer").verdicts, [Verdict::Reasserted]);
+    assert_eq!(round.expect("a reply").verdicts, [Verdict::Reasserted]);
     is_refused(&place.locks, &with("two", &name, &kim()), &late).await;
     granted(&place.locks, &with("one", &name, &kim())).await;
 }

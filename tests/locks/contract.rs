@@ -30,7 +30,7 @@ pub(crate) async fn a_held_lock_reports_holder_grant_time_and_remaining_lease(pl
     assert_eq!(holder.owner, first.owner);
     assert_eq!((holder.fence, holder.since), (grant.fence, grant.since));
     assert!(LONG - SHORT < holder.ttl && holder.ttl <= LONG, "{:?}", holder.ttl);
-    let asked = place.locks.holder(&name).await.expect("an answer").expect("a holder");
+    let asked = place.locks.holder(&name).await.expect("a reply").expect("a holder");
     assert_eq!((asked.value, asked.owner, asked.fence), (first.value, first.owner, grant.fence));
 }
 
@@ -40,7 +40,7 @@ pub(crate) async fn a_repeated_claim_is_the_same_grant_with_a_fresh_lease(place:
     let first = granted(&place.locks, &short).await;
     let again = granted(&place.locks, &Claim { ttl: LONG, ..short.clone() }).await;
     assert_eq!((again.fence, again.since, again.replaced), (first.fence, first.since, None));
-    let holder = place.locks.holder(&name).await.expect("an answer").expect("a holder");
+    let holder = place.locks.holder(&name).await.expect("a reply").expect("a holder");
     assert!(SHORT < holder.ttl);
 }
 
@@ -52,7 +52,7 @@ pub(crate) async fn g6_a_release_never_frees_a_later_grant(place: Place) {
 
     assert_eq!(place.locks.release(&name, &old.value).await, Ok(Released::NotHeld));
 
-    let holder = place.locks.holder(&name).await.expect("an answer").expect("a holder");
+    let holder = place.locks.holder(&name).await.expect("a reply").expect("a holder");
     assert_eq!(holder.value, new.value);
     assert_eq!(place.locks.release(&name, &new.value).await, Ok(Released::Freed));
     assert_eq!(place.locks.release(&name, &new.value).await, Ok(Released::NotHeld));
@@ -68,7 +68,7 @@ pub(crate) async fn g2_the_fence_rises_through_release_expiry_and_takeover(place
     };
     let released = seated(&place.locks, &name, &kim(), LONG).await;
     rises(released.fence);
-    place.locks.release(&name, &released.value).await.expect("an answer");
+    place.locks.release(&name, &released.value).await.expect("a reply");
     rises(seated(&place.locks, &name, &kim(), SHORT).await.fence);
     until_free(&place.locks, &name).await;
     rises(seated(&place.locks, &name, &kim(), LONG).await.fence);
@@ -82,7 +82,7 @@ pub(crate) async fn g2_the_fence_rises_above_what_the_database_ratified(place: P
     let high = Claim { floor, ..claim(&name, &kim()) };
     let grant = granted(&place.locks, &high).await;
     assert_eq!(grant.fence, Fence(floor.0 + 1));
-    place.locks.release(&name, &high.value).await.expect("an answer");
+    place.locks.release(&name, &high.value).await.expect("a reply");
     // The backend's clock is a century behind now; the last fence still counts.
     let next = granted(&place.locks, &claim(&name, &lee())).await;
     assert!(grant.fence < next.fence);
@@ -102,7 +102,7 @@ pub(crate) async fn g2_a_fence_that_the_database_rejected_is_minted_again_above_
     assert!(floor < minted.fence);
     assert!(minted.replaced.is_none());
     assert_eq!(granted(&place.locks, &again).await.fence, minted.fence, "and then it stays");
-    let holder = place.locks.holder(&name).await.expect("an answer").expect("held");
+    let holder = place.locks.holder(&name).await.expect("a reply").expect("held");
     assert_eq!((holder.value, holder.fence), (first.value, minted.fence));
 }
 
@@ -115,12 +115,12 @@ pub(crate) async fn a_takeover_by_value_requires_the_named_holder(place: Place) 
     let from_kim = Claim { over: Over::Value(old.value.clone()), ..claim(&name, &lee()) };
     let grant = granted(&place.locks, &from_kim).await;
 
-    let replaced = grant.replaced.clone().expect("somebody lost it");
+    let replaced = grant.replaced.clone().expect("a loss");
     assert_eq!((replaced.value, replaced.owner), (old.value.clone(), old.owner.clone()));
     assert_eq!(replaced.fence, old.fence);
     assert!(old.fence < grant.fence);
     let round = place.locks.renew(&[old, held(&from_kim, &grant)], LONG).await;
-    assert_eq!(round.expect("an answer").verdicts, [Verdict::Lost, Verdict::Renewed]);
+    assert_eq!(round.expect("a reply").verdicts, [Verdict::Lost, Verdict::Renewed]);
     // The same request is too late against the next holder.
     assert_eq!(
         refused(&place.locks, &Claim { value: "ses_late".into(), ..from_kim.clone() }).await.value,
@@ -140,7 +140,7 @@ pub(crate) async fn a_takeover_by_user_requires_the_same_user(place: Place) {
     let by_kim = Claim { over: Over::SameUser, ..claim(&name, &kim()) };
     let grant = granted(&place.locks, &by_kim).await;
 
-    assert_eq!(grant.replaced.expect("somebody lost it").value, old.value);
+    assert_eq!(grant.replaced.expect("a loss").value, old.value);
     let none = Claim { over: Over::SameUser, ..claim(&seat(), &kim()) };
     assert_eq!(granted(&place.locks, &none).await.replaced, None);
 }
@@ -156,14 +156,14 @@ pub(crate) async fn each_renewal_has_its_verdict_by_position(place: Place) {
             granted(&place.locks, &taken).await;
         }
     }
-    let round = place.locks.renew(&all, LONG * 2).await.expect("an answer");
+    let round = place.locks.renew(&all, LONG * 2).await.expect("a reply");
     let wanted = (0..601).map(|at| match at % 7 == 3 || (245..255).contains(&at) {
         true => Verdict::Lost,
         false => Verdict::Renewed,
     });
     assert_eq!(round.verdicts, wanted.collect::<Vec<_>>());
     let names: Vec<_> = all.iter().map(|held| held.name.clone()).collect();
-    let holders = place.locks.holders(&names).await.expect("an answer");
+    let holders = place.locks.holders(&names).await.expect("a reply");
     for ((holder, verdict), held) in holders.iter().zip(&round.verdicts).zip(&all) {
         let holder = holder.as_ref().expect("a holder");
         let is_longer = LONG < holder.ttl;
@@ -175,8 +175,8 @@ pub(crate) async fn each_renewal_has_its_verdict_by_position(place: Place) {
 pub(crate) async fn g6_a_late_renewal_does_not_restore_a_released_lock(place: Place) {
     let name = seat();
     let held = seated(&place.locks, &name, &kim(), LONG).await;
-    place.locks.release(&name, &held.value).await.expect("an answer");
-    let round = place.locks.renew(std::slice::from_ref(&held), LONG).await.expect("an answer");
+    place.locks.release(&name, &held.value).await.expect("a reply");
+    let round = place.locks.renew(std::slice::from_ref(&held), LONG).await.expect("a reply");
     assert_eq!(round.verdicts, [Verdict::Lost]);
     assert_eq!(place.locks.holder(&name).await, Ok(None));
 }
@@ -186,7 +186,7 @@ pub(crate) async fn g6_a_lock_released_after_its_expiry_is_not_reasserted(place:
     let held = seated(&place.locks, &name, &kim(), SHORT).await;
     until_free(&place.locks, &name).await;
     assert_eq!(place.locks.release(&name, &held.value).await, Ok(Released::NotHeld));
-    let round = place.locks.renew(std::slice::from_ref(&held), LONG).await.expect("an answer");
+    let round = place.locks.renew(std::slice::from_ref(&held), LONG).await.expect("a reply");
     assert_eq!(round.verdicts, [Verdict::Lost]);
 }
 
@@ -196,9 +196,9 @@ pub(crate) async fn g6_a_lock_with_another_holder_in_between_is_not_reasserted(p
     until_free(&place.locks, &name).await;
     let other = seated(&place.locks, &name, &lee(), LONG).await;
     let late = std::slice::from_ref(&late);
-    assert_eq!(place.locks.renew(late, LONG).await.expect("an answer").verdicts, [Verdict::Lost]);
-    place.locks.release(&name, &other.value).await.expect("an answer");
-    assert_eq!(place.locks.renew(late, LONG).await.expect("an answer").verdicts, [Verdict::Lost]);
+    assert_eq!(place.locks.renew(late, LONG).await.expect("a reply").verdicts, [Verdict::Lost]);
+    place.locks.release(&name, &other.value).await.expect("a reply");
+    assert_eq!(place.locks.renew(late, LONG).await.expect("a reply").verdicts, [Verdict::Lost]);
     assert_eq!(place.locks.holder(&name).await, Ok(None));
 }
 
@@ -208,9 +208,9 @@ pub(crate) async fn a_late_holder_reasserts_its_lock_without_another_holder_in_b
     let name = seat();
     let late = seated(&place.locks, &name, &kim(), SHORT).await;
     until_free(&place.locks, &name).await;
-    let round = place.locks.renew(std::slice::from_ref(&late), LONG).await.expect("an answer");
+    let round = place.locks.renew(std::slice::from_ref(&late), LONG).await.expect("a reply");
     assert_eq!(round.verdicts, [Verdict::Reasserted]);
-    let holder = place.locks.holder(&name).await.expect("an answer").expect("a holder");
+    let holder = place.locks.holder(&name).await.expect("a reply").expect("a holder");
     assert_eq!((holder.value, holder.owner, holder.fence), (late.value, late.owner, late.fence));
     assert_eq!(holder.since, late.since);
 }
@@ -228,7 +228,7 @@ pub(crate) async fn g1_of_a_hundred_claimants_on_two_servers_one_wins(place: Pla
         let answers = race.join_all().await;
         let (mut winners, mut named) = (Vec::new(), Vec::new());
         for (claimed, value) in answers {
-            match claimed.expect("an answer") {
+            match claimed.expect("a reply") {
                 Claimed::Granted(_) => winners.push(value),
                 Claimed::Busy(holder) => named.push(holder.value),
             }
@@ -262,11 +262,11 @@ pub(crate) async fn holders_are_listed_by_position_and_seats_contain_seats_only(
     let job = seated(&place.locks, &names[0], &lee(), LONG).await;
     let seat = seated(&place.locks, &names[2], &kim(), LONG).await;
 
-    let values: Vec<_> = place.locks.holders(&names).await.expect("an answer");
+    let values: Vec<_> = place.locks.holders(&names).await.expect("a reply");
     let values: Vec<_> = values.into_iter().map(|holder| holder.map(|it| it.value)).collect();
 
     assert_eq!(values, [Some(job.value), None, Some(seat.value.clone())]);
-    let mut seats = place.locks.seats().await.expect("an answer");
+    let mut seats = place.locks.seats().await.expect("a reply");
     // Other tests share the Cluster.
     seats.retain(|(seat, _holder)| seat.link == reviewer.link);
     let [(found, holder)] = seats.as_slice() else { panic!("{seats:?}") };
@@ -277,7 +277,7 @@ pub(crate) async fn a_released_value_is_spent(place: Place) {
     let name = seat();
     let one = claim(&name, &kim());
     granted(&place.locks, &one).await;
-    place.locks.release(&name, &one.value).await.expect("an answer");
+    place.locks.release(&name, &one.value).await.expect("a reply");
     let again = place.locks.claim(&one).await;
     assert!(matches!(again, Err(LocksError::Unavailable(_))), "{again:?}");
     assert_eq!(place.locks.holder(&name).await, Ok(None));
@@ -285,6 +285,6 @@ pub(crate) async fn a_released_value_is_spent(place: Place) {
 }
 
 pub(crate) async fn an_empty_renewal_round_returns_at_once(place: Place) {
-    assert_eq!(place.locks.renew(&[], LONG).await.expect("an answer").verdicts, []);
+    assert_eq!(place.locks.renew(&[], LONG).await.expect("a reply").verdicts, []);
     assert_eq!(place.locks.check().await, Ok(()));
 }

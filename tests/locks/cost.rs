@@ -27,14 +27,14 @@ async fn a_claim_a_refusal_a_takeover_and_a_release_cost_one_script_each() {
     let pass = Pass::of("a secret");
     let same_user = Claim { owner: Owner { pass: Some(pass.clone()), ..kim() }, ..same_user };
     assert_eq!(granted(&locks, &same_user).await.replaced.map(|it| it.value), Some(one.value));
-    assert_eq!(server.calls("evalsha").await, 3, "a take-over is one");
+    assert_eq!(server.calls("evalsha").await, 3, "a takeover is one");
     let resumed = Claim { over: Over::Pass(pass), ..claim(&name, &kim()) };
     let replaced = granted(&locks, &resumed).await.replaced.map(|it| it.value);
     assert_eq!(replaced, Some(same_user.value));
     assert_eq!(server.calls("evalsha").await, 4, "by a secret too");
-    locks.release(&name, &resumed.value).await.expect("an answer");
+    locks.release(&name, &resumed.value).await.expect("a reply");
     assert_eq!(server.calls("evalsha").await, 5);
-    locks.holders(&[name, free]).await.expect("an answer");
+    locks.holders(&[name, free]).await.expect("a reply");
     assert_eq!(server.calls("evalsha").await, 6);
     assert_eq!((server.calls("eval").await, server.calls("keys").await), (0, 0));
     assert_eq!((server.calls("scan").await, server.calls("publish").await), (0, 0));
@@ -48,12 +48,12 @@ async fn a_renewal_round_is_one_pipeline_for_any_number_and_none_for_no_lock() {
         all.push(seated(&locks, &seat(), &kim(), LONG).await);
     }
     server.forget_calls().await;
-    locks.renew(&[], LONG).await.expect("an answer");
+    locks.renew(&[], LONG).await.expect("a reply");
     assert_eq!(server.calls("evalsha").await, 0);
     assert_eq!(server.calls("script|load").await, 0);
     for (number, scripts) in [(1, 1), (249, 1), (250, 1), (251, 2), (1_001, 5)] {
         server.forget_calls().await;
-        let round = locks.renew(&all[..number], LONG).await.expect("an answer");
+        let round = locks.renew(&all[..number], LONG).await.expect("a reply");
         assert_eq!(round.verdicts, vec![Verdict::Renewed; number]);
         assert_eq!(server.calls("evalsha").await, scripts, "{number}");
         assert_eq!(server.calls("script|load").await, 1);
@@ -73,7 +73,7 @@ async fn only_vanished_keys_cost_a_reassert() {
         let _: u64 = server.run(&format!("DEL {}", all[gone].name)).await;
     }
     server.forget_calls().await;
-    let round = locks.renew(&all, LONG).await.expect("an answer");
+    let round = locks.renew(&all, LONG).await.expect("a reply");
     let back = round.verdicts.iter().filter(|verdict| **verdict == Verdict::Reasserted).count();
     assert_eq!(back, 2);
     assert_eq!(
@@ -91,7 +91,7 @@ async fn three_connections_serve_any_number_of_claims() {
     for _ in 0..50 {
         all.push(seated(&locks, &seat(), &kim(), LONG).await);
     }
-    locks.renew(&all, LONG).await.expect("an answer");
+    locks.renew(&all, LONG).await.expect("a reply");
     // Waiters share one connection for messages.
     let _line = enter(&locks, &claim(&all[0].name, &lee())).await;
     until("all are there", async || {

@@ -19,14 +19,14 @@ async fn attempts_waits_and_holds_are_counted_by_class_and_never_by_name() {
     assert!(locks.try_lock(&name, &wish).await.is_err());
     assert!(locks.lock(&name, &wish.clone().backing_off()).await.is_err());
     assert!(locks.lock(&name, &wish.clone().waiting(SHORT)).await.is_err());
-    guard.release().await.expect("an answer");
+    guard.release().await.expect("a reply");
     let done = locks.with_lock(&name, &wish.waiting(SHORT), async |_fence| ()).await;
     assert_eq!(done, Ok(()));
 
     let sat = seat();
     let old = seated(&locks, &sat, &kim(), LONG).await;
     let (waiting, _at) = enter(&locks, &claim(&sat, &lee())).await;
-    locks.release(&sat, &old.value).await.expect("an answer");
+    locks.release(&sat, &old.value).await.expect("a reply");
     turn(waiting).await;
 
     let figures = recorder.handle().render();
@@ -48,7 +48,7 @@ async fn attempts_waits_and_holds_are_counted_by_class_and_never_by_name() {
         .expect("a sum")
         .parse()
         .expect("a number");
-    assert!(Duration::from_millis(600).as_secs_f64() < waited, "those in vain count: {waited}");
+    assert!(Duration::from_millis(600).as_secs_f64() < waited, "timed-out waits count: {waited}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -68,7 +68,7 @@ async fn an_alarm_is_a_metric_of_its_class_and_returns_to_zero() {
     assert_eq!((alarms.len(), alarms[0].kind), (1, AlarmKind::Hold), "{alarms:?}");
     assert!(5.9 < alarms[0].measured && alarms[0].measured < 7.0, "{alarms:?}");
     assert!(shown(1));
-    guard.release().await.expect("an answer");
+    guard.release().await.expect("a reply");
     tokio::time::advance(Duration::from_secs(301)).await;
     assert_eq!(locks.alarms(), []);
     assert!(shown(0));

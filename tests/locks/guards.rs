@@ -72,7 +72,7 @@ pub(crate) async fn a_release_reports_whether_the_lock_was_held_and_a_drop_relea
         go.notified().await;
         third.release().await
     });
-    until("the task has it", async || began.load(Ordering::SeqCst)).await;
+    until("the task holds it", async || began.load(Ordering::SeqCst)).await;
     assert!(place.locks.try_lock(&name, &fixed()).await.is_err(), "nothing is re-entrant");
     goes.notify_one();
     assert_eq!(task.await.expect("no panic"), Ok(Released::Freed));
@@ -126,7 +126,7 @@ pub(crate) async fn back_off_tries_again_and_gives_up_by_number_and_by_time(plac
     let long = fixed().with(Policy::BackOff(BackOff { retries: u32::MAX, ..back_off }));
     let waits = apart(async move { locks.lock(&other, &long).await.map(|guard| guard.fence()) });
     let fence = holder.fence();
-    holder.release().await.expect("an answer");
+    holder.release().await.expect("a reply");
     assert!(fence < timeout(PATIENCE, waits).await.expect("in time").expect("a task").expect("it"));
 }
 
@@ -139,7 +139,7 @@ pub(crate) async fn a_queue_policy_is_notified_and_times_out(place: Place) {
     let tried = place.locks.lock(&name, &impatient).await;
     assert!(matches!(tried, Err(LockError::WaitTimeout(Some(_)))), "{tried:?}");
     assert!(SHORT <= began.elapsed() && began.elapsed() < SHORT + SLACK);
-    until("it has left the line", async || {
+    until("it has left the queue", async || {
         refused(&place.locks, &claim(&name, &lee())).await.waiting == 0
     })
     .await;
@@ -148,7 +148,7 @@ pub(crate) async fn a_queue_policy_is_notified_and_times_out(place: Place) {
     until("it waits", async || refused(&place.locks, &claim(&name, &lee())).await.waiting == 1)
         .await;
     let released = Instant::now();
-    holder.release().await.expect("an answer");
+    holder.release().await.expect("a reply");
     let guard = timeout(PATIENCE, waits).await.expect("in time").expect("no panic").expect("it");
     assert!(released.elapsed() < SLACK && guard.is_held());
 }
@@ -171,9 +171,9 @@ async fn compete(locks: Locks, name: LockName, ran: Arc<AtomicUsize>, done: Arc<
         if done.load(Ordering::SeqCst) {
             return;
         }
-        assert_eq!(ran.fetch_add(1, Ordering::SeqCst), 0, "another one runs");
+        assert_eq!(ran.fetch_add(1, Ordering::SeqCst), 0, "another task runs");
         work(ttl * 5 / 2).await;
-        assert!(guard.is_held(), "kept alive");
+        assert!(guard.is_held(), "renewed");
         done.store(true, Ordering::SeqCst);
     }
 }
@@ -199,11 +199,11 @@ pub(crate) async fn an_estimated_lease_outlives_its_estimate_and_learns_from_it(
     assert_eq!(guard.lease(), SHORT * 3 / 2);
     work(SHORT * 4).await;
     assert!(guard.is_held(), "renewed each half of the estimate");
-    guard.release().await.expect("an answer");
+    guard.release().await.expect("a reply");
     let learnt = Wish::new(Lease::Learnt(LONG));
     for _ in 0..5 {
         let guard = place.locks.try_lock(&name, &learnt).await.expect("a free lock");
-        guard.release().await.expect("an answer");
+        guard.release().await.expect("a reply");
     }
     // One hold of six took four times as long, and only one of twenty may exceed the estimate.
     let guard = place.locks.try_lock(&name, &learnt).await.expect("a free lock");
@@ -224,11 +224,11 @@ pub(crate) async fn a_short_job_does_not_run_again_before_its_minimum_hold(place
         } else {
             assert_eq!(guard.release().await, Ok(Released::Freed));
         }
-        let waits = place.locks.lock(&name, &fixed().waiting(LONG)).await.expect("its turn");
+        let waits = place.locks.lock(&name, &fixed().waiting(LONG)).await.expect("a grant");
         let took = began.elapsed();
         assert!(SHORT <= took && took < SHORT + SLACK, "{took:?}");
         assert!(fence < waits.fence());
-        waits.release().await.expect("an answer");
+        waits.release().await.expect("a reply");
     }
 }
 
@@ -236,13 +236,14 @@ pub(crate) async fn g6_a_late_renewal_does_not_extend_a_minimum_hold(place: Plac
     let name = job("1");
     let wish = Wish::new(Lease::KeptAlive(LONG)).for_at_least(SHORT * 4);
     let guard = place.locks.try_lock(&name, &wish).await.expect("a free lock");
-    let holder = place.locks.holder(&name).await.expect("an answer").expect("a holder");
+    let holder = place.locks.holder(&name).await.expect("a reply").expect("a holder");
     let Holder { value, owner, fence, since, .. } = holder;
     let late = Held { name: name.clone(), value, owner: owner.clone(), fence, since };
     assert_eq!(guard.release().await, Ok(Released::Freed));
-    let round = place.locks.renew(&[late], LONG).await.expect("an answer");
+    let round = place.locks.renew(&[late], LONG).await.expect("a reply");
     assert_eq!(round.verdicts, [Verdict::Lost]);
-    let rests = place.locks.holder(&name).await.expect("an answer").expect("it rests");
+    let rests =
+        place.locks.holder(&name).await.expect("a reply").expect("the minimum hold applies");
     assert!(rests.ttl <= SHORT * 4 && rests.owner == owner);
 }
 
@@ -251,7 +252,7 @@ pub(crate) async fn a_live_holder_loses_the_lock_at_its_maximum_hold(place: Plac
     let wish = Wish::new(Lease::KeptAlive(SHORT * 4)).for_at_most(SHORT * 2);
     let began = Instant::now();
     let guard = place.locks.try_lock(&name, &wish).await.expect("a free lock");
-    let next = place.locks.lock(&name, &fixed().waiting(LONG)).await.expect("its turn");
+    let next = place.locks.lock(&name, &fixed().waiting(LONG)).await.expect("a grant");
     let took = began.elapsed();
     assert!(SHORT * 2 <= took && took < SHORT * 2 + SLACK, "{took:?}");
     assert_eq!(timeout(PATIENCE, guard.lost()).await, Ok(Loss::HeldTooLong));
@@ -282,7 +283,7 @@ pub(crate) async fn work_under_a_lock_is_dropped_when_the_lock_is_lost(place: Pl
         locks.with_lock(&other, &wish, work).await
     });
     let thief = Claim { over: Over::SameUser, ..claim(&name, &kim()) };
-    until("it works", async || place.locks.holder(&name).await.expect("an answer").is_some()).await;
+    until("it works", async || place.locks.holder(&name).await.expect("a reply").is_some()).await;
     assert!(done < granted(&place.locks, &thief).await.fence);
     let lost = timeout(PATIENCE, works).await.expect("in time").expect("no panic");
     assert_eq!(lost, Err(LockError::Lost(Loss::Taken)));
@@ -308,7 +309,7 @@ pub(crate) async fn several_locks_are_acquired_all_or_none_and_never_deadlock(pl
     for name in ["a", "b"].map(job) {
         until_free(&place.locks, &name).await;
     }
-    held.release().await.expect("an answer");
+    held.release().await.expect("a reply");
     let all = place.locks.lock_all(&names, &fixed()).await.expect("all are free");
     assert_eq!(
         all.iter().map(|it| it.name().clone()).collect::<Vec<_>>(),
@@ -329,7 +330,7 @@ pub(crate) async fn several_locks_are_acquired_all_or_none_and_never_deadlock(pl
     for name in ["a", "b"].map(job) {
         until_free(&place.locks, &name).await;
     }
-    held.release().await.expect("an answer");
+    held.release().await.expect("a reply");
     // Many claimants of overlapping sets, each in its own order.
     let mut race = JoinSet::new();
     for at in 0..30 {
@@ -338,11 +339,11 @@ pub(crate) async fn several_locks_are_acquired_all_or_none_and_never_deadlock(pl
         mine.rotate_left(at % 3);
         mine.truncate(2);
         race.spawn(async move {
-            let all = locks.lock_all(&mine, &fixed().waiting(LONG)).await.expect("its turn");
+            let all = locks.lock_all(&mine, &fixed().waiting(LONG)).await.expect("a grant");
             assert!(all.are_held());
         });
     }
-    timeout(PATIENCE, race.join_all()).await.expect("nobody waits for ever");
+    timeout(PATIENCE, race.join_all()).await.expect("every wait ends");
 }
 
 pub(crate) async fn a_drop_at_any_step_leaves_nothing(place: Place) {
@@ -363,22 +364,22 @@ pub(crate) async fn a_drop_at_any_step_leaves_nothing(place: Place) {
             let _ = timeout(some, place.locks.with_lock(&names[0], wish, work)).await;
         }
     }
-    until("nobody waits", async || {
+    until("the queue is empty", async || {
         refused(&place.locks, &claim(held.name(), &lee())).await.waiting == 0
     })
     .await;
     let fence = held.fence();
-    held.release().await.expect("an answer");
+    held.release().await.expect("a reply");
     for name in ["free", "busy"] {
         until("it is free", async || {
             let claim = claim(&job(name), &kim());
             let Ok(Claimed::Granted(grant)) = place.locks.claim(&claim).await else { return false };
-            place.locks.release(&claim.name, &claim.value).await.expect("an answer");
+            place.locks.release(&claim.name, &claim.value).await.expect("a reply");
             name == "free" || fence < grant.fence
         })
         .await;
     }
-    let left = place.locks.held().await.expect("an answer");
+    let left = place.locks.held().await.expect("a reply");
     assert!(left.is_empty(), "{left:?}");
 }
 

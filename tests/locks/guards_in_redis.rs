@@ -42,7 +42,7 @@ async fn a_hundred_locks_are_renewed_by_one_task_in_one_pipeline_a_round() {
         // Claimed at different phases of a round.
         sleep(Duration::from_millis(3)).await;
     }
-    assert_eq!(Handle::current().metrics().num_alive_tasks(), tasks, "no task for each");
+    assert_eq!(Handle::current().metrics().num_alive_tasks(), tasks, "no task for each lock");
     sleep(lease).await;
     let rounds = rounds_in(&server, lease).await;
     assert!((2..=6).contains(&rounds), "about three, whatever the number: {rounds}");
@@ -66,8 +66,7 @@ async fn a_lost_lock_is_no_longer_renewed() {
     server.freeze().await;
     assert_eq!(timeout(PATIENCE, expired.lost()).await, Ok(Loss::Expired));
     server.thaw().await;
-    until("what was held is given back", async || locks.holder(expired.name()).await == Ok(None))
-        .await;
+    until("all locks are released", async || locks.holder(expired.name()).await == Ok(None)).await;
     assert_eq!(rounds_in(&server, lease).await, 0);
     let left: String = server.run(&format!("GET {}", taken.name())).await;
     assert_eq!(left, "intruder");
@@ -180,12 +179,12 @@ async fn g6_a_release_among_renewals_is_never_undone() {
         };
         sleep(Duration::from_micros(211 * (number % 100))).await;
         if guard.is_held() {
-            let released = guard.release().await.expect("an answer");
+            let released = guard.release().await.expect("a reply");
             let exists: u64 = server.run(&format!("EXISTS {name}")).await;
             assert!(exists == 0, "{released:?}");
         }
     }
     sleep(lease * 2).await;
-    let held = locks.held().await.expect("an answer");
+    let held = locks.held().await.expect("a reply");
     assert!(held.is_empty(), "{held:?}");
 }

@@ -47,10 +47,10 @@ async fn an_unfit_redis_grants_nothing_and_still_renews() {
         let refused = locks.claim(&wish).await;
         assert_eq!(refused, Err(LocksError::Misconfigured(said.clone())));
     }
-    assert_eq!(server.calls("info").await, 0, "a claim does not look: it knows");
+    assert_eq!(server.calls("info").await, 0, "a claim uses the last check");
     let waited = timeout(PATIENCE, waiting.granted()).await.expect("it does not wait for ever");
     assert_eq!(waited, Err(LockError::Unavailable(LocksError::Misconfigured(said))));
-    let round = locks.renew(std::slice::from_ref(&one), LONG).await.expect("an answer");
+    let round = locks.renew(std::slice::from_ref(&one), LONG).await.expect("a reply");
     assert_eq!(round.verdicts, [Verdict::Renewed]);
     assert_eq!(locks.release(&one.name, &one.value).await, Ok(Released::Freed));
     let _: Value = server.run("CONFIG SET maxmemory-policy noeviction").await;
@@ -120,12 +120,15 @@ async fn without_the_right_to_subscribe_waiters_are_served_by_their_polls() {
     assert!(warnings[0].contains("do not arrive") && warnings[0].contains("&*"), "{warnings:?}");
     let one = seated(&locks, &seat(), &kim(), LONG).await;
     let (waiting, _at) = enter(&locks, &claim(&one.name, &lee())).await;
-    locks.release(&one.name, &one.value).await.expect("an answer");
+    locks.release(&one.name, &one.value).await.expect("a reply");
     let freed_at = Instant::now();
     turn(waiting).await;
     assert!(freed_at.elapsed() < BY_TIMER, "{:?}", freed_at.elapsed());
     allow(&server, "+subscribe").await;
-    until("it hears", async || locks.check().await.is_ok() && locks.warnings().is_empty()).await;
+    until("it receives messages", async || {
+        locks.check().await.is_ok() && locks.warnings().is_empty()
+    })
+    .await;
 }
 
 #[tokio::test]
@@ -137,13 +140,15 @@ async fn waiters_are_served_under_a_repeatedly_killed_subscription() {
         let one = seated(&locks, &seat(), &kim(), LONG).await;
         let (waiting, _at) = enter(&locks, &claim(&one.name, &lee())).await;
         let killed: u64 = server.run("CLIENT KILL TYPE pubsub").await;
-        assert_eq!(killed, 1, "one subscription, whatever waits");
-        locks.release(&one.name, &one.value).await.expect("an answer");
+        assert_eq!(killed, 1, "one subscription for any waiters");
+        locks.release(&one.name, &one.value).await.expect("a reply");
         let freed_at = Instant::now();
         turn(waiting).await;
         assert!(freed_at.elapsed() < BY_TIMER, "{:?}", freed_at.elapsed());
-        until("it hears", async || locks.check().await.is_ok() && locks.warnings().is_empty())
-            .await;
+        until("it receives messages", async || {
+            locks.check().await.is_ok() && locks.warnings().is_empty()
+        })
+        .await;
     }
 }
 
@@ -161,7 +166,7 @@ async fn a_silent_subscription_is_detected_and_reopened() {
     granted(&locks, &claim(&seat(), &kim())).await;
     proxy.swallows.store(false, Ordering::Relaxed);
     // The client reopens it without a request.
-    until("it hears again", async || locks.warnings().is_empty()).await;
+    until("it receives messages again", async || locks.warnings().is_empty()).await;
     assert!(opened < proxy.subscriptions.load(Ordering::Relaxed), "on another connection");
 }
 

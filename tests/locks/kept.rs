@@ -40,7 +40,7 @@ pub(crate) async fn a_registered_lock_outlives_its_lease_and_expires_after_a_dro
     let told = lodger.told().len();
     // The drop neither releases nor renews it.
     until_free(&place.locks, &name).await;
-    assert!(lodger.told().len() <= told + 1, "but for a round that was on its way");
+    assert!(lodger.told().len() <= told + 1, "except for a round in flight");
 }
 
 pub(crate) async fn a_tenant_that_is_not_renewable_is_skipped(place: Place) {
@@ -53,8 +53,7 @@ pub(crate) async fn a_tenant_that_is_not_renewable_is_skipped(place: Place) {
     assert!(lodger.told().len() <= told + 1);
     // Still registered, and without another holder in between: the actor reasserts it.
     lodger.is(Lives::Yes);
-    until("it is back", async || place.locks.holder(&name).await.expect("an answer").is_some())
-        .await;
+    until("it is back", async || place.locks.holder(&name).await.expect("a reply").is_some()).await;
     assert!(lodger.told().iter().any(|it| matches!(it, Told::Renewed(_, Verdict::Reasserted))));
     assert!(kept.end());
 }
@@ -65,7 +64,7 @@ pub(crate) async fn the_lock_of_an_ended_tenant_is_released_before_its_lease_end
     let (kept, _value) = kept_as(&place.locks, &name, rhythm, &lodger).await;
     lodger.is(Lives::NoMore);
     until_free(&place.locks, &name).await;
-    assert!(!kept.end(), "out of the register");
+    assert!(!kept.end(), "already removed");
 }
 
 pub(crate) async fn g6_a_lock_that_another_claim_took_over_is_lost_and_reported_once(place: Place) {
@@ -74,7 +73,7 @@ pub(crate) async fn g6_a_lock_that_another_claim_took_over_is_lost_and_reported_
     let thief = Claim { over: Over::Value(value.clone()), ..claim(&name, &lee()) };
     granted(&place.locks, &thief).await;
     let is_lost = |told: &Told| *told == Told::Lost(Loss::Taken);
-    until("it is told", async || lodger.told().iter().any(is_lost)).await;
+    until("it is notified", async || lodger.told().iter().any(is_lost)).await;
     let told = lodger.told();
     sleep(SHORT).await;
     assert_eq!(lodger.told(), told);
@@ -216,7 +215,7 @@ async fn the_metric_of_the_oldest_lease_returns_to_zero_without_locks() {
         let figures = recorder.handle().render();
         let line =
             figures.lines().find_map(|line| line.strip_prefix("galley_renewal_oldest_seconds "));
-        line.expect("it is shown").parse().expect("a number")
+        line.expect("a metric").parse().expect("a number")
     };
     let (locks, well, silent) = (Locks::memory(), Lodger::new(), Lodger::new());
     let first = kept_as(&locks, &seat(), as_seats(), &well).await;
@@ -259,6 +258,6 @@ async fn g3_the_death_of_the_renewal_task_is_reported() {
     tokio::pin!(stopped);
     assert!(timeout(SEATS.1, &mut stopped).await.is_err());
     let kept = locks.keep(held(&claim, &grant), as_seats(), grant.sent_at, Arc::new(Fragile));
-    timeout(SEATS.1 * 2, stopped).await.expect("told in time");
+    timeout(SEATS.1 * 2, stopped).await.expect("a notification in time");
     assert!(kept.expect("not closed").end());
 }

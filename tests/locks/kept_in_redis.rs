@@ -100,13 +100,13 @@ async fn g6_a_round_in_flight_never_restores_a_released_lock() {
         let (other, theirs) = (locks.clone(), name.clone());
         let released = apart(async move { other.release(&theirs, &value).await });
         server.thaw().await;
-        timeout(PATIENCE, released).await.expect("in time").expect("no panic").expect("an answer");
+        timeout(PATIENCE, released).await.expect("in time").expect("no panic").expect("a reply");
         assert_eq!(locks.holder(&name).await, Ok(None));
         locks.renew_ahead(rhythm.ttl());
         sleep(SHORT).await;
         assert_eq!(locks.holder(&name).await, Ok(None));
     }
-    assert_eq!(lodger.told(), [], "the verdict found nobody");
+    assert_eq!(lodger.told(), [], "the verdict found no entry");
 }
 
 /// Goal: after its deadline the actor still queries the tenant, and reasserts the lock.
@@ -125,7 +125,7 @@ async fn g1_a_tenant_past_its_deadline_reasserts_as_soon_as_redis_is_back() {
     let told = lodger.until_told(told + 1).await;
     assert!(matches!(told.last(), Some(Told::Renewed(_, Verdict::Reasserted))), "{told:?}");
     assert!(!told.contains(&Told::Lost(Loss::Taken)));
-    let name = locks.seats().await.expect("an answer");
+    let name = locks.seats().await.expect("a reply");
     assert_eq!((name.len(), &name[0].1.value), (1, &value));
     assert!(kept.end());
 }

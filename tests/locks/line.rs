@@ -32,11 +32,11 @@ pub(crate) async fn enter(locks: &Locks, claim: &Claim) -> (Waiting, Standing) {
 
 /// Waits for the grant.
 pub(crate) async fn turn(waiting: Waiting) -> Grant {
-    timeout(PATIENCE, waiting.granted()).await.expect("in time").expect("the lock")
+    timeout(PATIENCE, waiting.granted()).await.expect("in time").expect("a grant")
 }
 
 async fn value_of_holder(locks: &Locks, name: &LockName) -> Option<String> {
-    locks.holder(name).await.expect("an answer").map(|holder| holder.value)
+    locks.holder(name).await.expect("a reply").map(|holder| holder.value)
 }
 
 pub(crate) async fn g5_a_release_hands_the_lock_to_the_first_waiter(place: Place) {
@@ -50,19 +50,19 @@ pub(crate) async fn g5_a_release_hands_the_lock_to_the_first_waiter(place: Place
     assert_eq!((at.position, at.holder.waiting), (2, 2));
 
     let released = Instant::now();
-    place.locks.release(&name, &old.value).await.expect("an answer");
+    place.locks.release(&name, &old.value).await.expect("a reply");
     // The hand-over precedes the message.
     assert_eq!(value_of_holder(&place.locks, &name).await.as_ref(), Some(&first.value));
     let grant = turn(waiting).await;
 
     assert!(released.elapsed() < SLACK, "told, not found out: {:?}", released.elapsed());
     assert!(old.fence < grant.fence && grant.sent_at >= released);
-    let holder = other.holder(&name).await.expect("an answer").expect("a holder");
+    let holder = other.holder(&name).await.expect("a reply").expect("a holder");
     assert_eq!(
         (&holder.value, &holder.owner, holder.fence),
         (&first.value, &first.owner, grant.fence)
     );
-    assert!(LONG / 2 < holder.ttl, "made whole");
+    assert!(LONG / 2 < holder.ttl, "extended");
     assert_eq!(holder.waiting, 1);
     // The other waiter's next poll finds the new holder.
     match timeout(PATIENCE, next.next()).await.expect("in time") {
@@ -90,13 +90,13 @@ pub(crate) async fn g5_a_hundred_waiters_on_two_servers_are_served_in_order(plac
         let (name, sender) = (name.clone(), sender.clone());
         race.spawn(async move {
             let grant = turn(waiting).await;
-            sender.send((value.clone(), grant.fence)).expect("somebody listens");
-            locks.release(&name, &value).await.expect("an answer");
+            sender.send((value.clone(), grant.fence)).expect("a listener");
+            locks.release(&name, &value).await.expect("a reply");
         });
     }
     let mut last = Fence::ZERO;
     let began = Instant::now();
-    place.locks.release(&name, &turn_of).await.expect("an answer");
+    place.locks.release(&name, &turn_of).await.expect("a reply");
     for expected in values {
         let (value, fence) = timeout(PATIENCE, served.recv()).await.expect("in time").expect("one");
         assert_eq!(value, expected);
@@ -123,15 +123,15 @@ pub(crate) async fn g5_no_claim_overtakes_the_wait_queue(place: Place) {
         until("the lease ends", async || {
             let barging =
                 Claim { over: Over::SameUser, ..claim(&name, &crate::people::owner("x", "X")) };
-            match place.locks.claim(&barging).await.expect("an answer") {
-                Claimed::Granted(grant) => panic!("came in past the line: {grant:?}"),
+            match place.locks.claim(&barging).await.expect("a reply") {
+                Claimed::Granted(grant) => panic!("overtook the queue: {grant:?}"),
                 Claimed::Busy(holder) => winner = Some(holder.value),
             }
             winner.as_ref() == Some(&first.value)
         })
         .await;
         turn.await.expect("no panic");
-        place.locks.release(&name, &first.value).await.expect("an answer");
+        place.locks.release(&name, &first.value).await.expect("a reply");
     }
 }
 
@@ -155,7 +155,7 @@ pub(crate) async fn g5_a_dead_waiter_delays_the_next_by_its_queue_deadline_at_mo
     let died = Instant::now();
     let (waiting, at) = enter(&place.locks, &claim(&name, &lee())).await;
     assert_eq!(at.position, 2);
-    place.locks.release(&name, &old.value).await.expect("an answer");
+    place.locks.release(&name, &old.value).await.expect("a reply");
     turn(waiting).await;
     assert!(died.elapsed() < LINE_DEADLINE + SLACK, "{:?}", died.elapsed());
 }
@@ -171,7 +171,7 @@ pub(crate) async fn g5_a_dead_waiter_is_out_of_the_queue_after_its_deadline(plac
     let Ok(Waited::Place(at)) = moved else { panic!("{moved:?}") };
     assert_eq!((at.position, at.holder.waiting), (1, 1));
     assert!(died.elapsed() < LINE_DEADLINE * 3 / 2 + SLACK, "{:?}", died.elapsed());
-    place.locks.release(&name, &old.value).await.expect("an answer");
+    place.locks.release(&name, &old.value).await.expect("a reply");
     let released = Instant::now();
     turn(waiting).await;
     assert!(released.elapsed() < SLACK);
@@ -184,11 +184,11 @@ pub(crate) async fn g5_a_first_waiter_that_leaves_lets_the_next_be_first(place: 
     let second = claim(&name, &kim());
     let (waiting, _at) = enter(&place.locks, &second).await;
     drop(first);
-    until("the line is shorter", async || {
+    until("the queue is shorter", async || {
         refused(&place.locks, &claim(&name, &lee())).await.waiting == 1
     })
     .await;
-    place.locks.release(&name, &old.value).await.expect("an answer");
+    place.locks.release(&name, &old.value).await.expect("a reply");
     assert_eq!(value_of_holder(&place.locks, &name).await, Some(second.value));
     turn(waiting).await;
 }
@@ -199,7 +199,7 @@ pub(crate) async fn g5_a_waiter_that_leaves_after_a_hand_over_passes_it_on(place
     let first = claim(&name, &lee());
     let (gone, _at) = enter(&other, &first).await;
     let (waiting, _at) = enter(&place.locks, &claim(&name, &kim())).await;
-    place.locks.release(&name, &old.value).await.expect("an answer");
+    place.locks.release(&name, &old.value).await.expect("a reply");
     assert_eq!(value_of_holder(&place.locks, &name).await, Some(first.value));
     // The waiter holds the lock and never received the message.
     drop(gone);
@@ -217,8 +217,8 @@ pub(crate) async fn a_wait_times_out_and_leaves_the_queue(place: Place) {
     let Err(LockError::WaitTimeout(Some(at))) = waiting.next().await else { panic!("no time-out") };
     assert_eq!((at.position, at.holder.value.as_str()), (1, old.value.as_str()));
     assert!(SHORT <= began.elapsed() && began.elapsed() < SHORT + SLACK);
-    until("the line is empty", async || {
-        place.locks.holder(&name).await.expect("an answer").expect("a holder").waiting == 0
+    until("the queue is empty", async || {
+        place.locks.holder(&name).await.expect("a reply").expect("a holder").waiting == 0
     })
     .await;
     assert!(matches!(waiting.next().await, Err(LockError::WaitTimeout(_))), "and stays so");
@@ -238,16 +238,16 @@ pub(crate) async fn a_poll_that_is_dropped_retains_the_queue_position(place: Pla
     for patience in [0, 0, 1, 0, 5, 0, 20] {
         let _ = timeout(Duration::from_millis(patience), waiting.next()).await;
     }
-    until("it is in the line", async || {
+    until("it is in the queue", async || {
         let _ = timeout(Duration::from_millis(1), waiting.next()).await;
         refused(&place.locks, &claim(&name, &kim())).await.waiting == 1
     })
     .await;
     let (_second, at) = enter(&place.locks, &claim(&name, &kim())).await;
     assert_eq!(at.position, 2);
-    place.locks.release(&name, &old.value).await.expect("an answer");
+    place.locks.release(&name, &old.value).await.expect("a reply");
     let grant = turn(waiting).await;
-    let round = place.locks.renew(&[held(&first, &grant)], LONG).await.expect("an answer");
+    let round = place.locks.renew(&[held(&first, &grant)], LONG).await.expect("a reply");
     assert_eq!(round.verdicts, [Verdict::Renewed]);
 }
 
@@ -257,10 +257,10 @@ pub(crate) async fn a_takeover_overtakes_the_wait_queue_and_leaves_it_unchanged(
     let (waiting, _at) = enter(&place.locks, &claim(&name, &lee())).await;
     let over = Claim { over: Over::Value(old.value.clone()), ..claim(&name, &kim()) };
     let grant = granted(&place.locks, &over).await;
-    let replaced = grant.replaced.expect("somebody lost it");
+    let replaced = grant.replaced.expect("a loss");
     assert_eq!((replaced.value, replaced.waiting), (old.value, 1));
     assert_eq!(refused(&place.locks, &claim(&name, &kim())).await.waiting, 1);
-    place.locks.release(&name, &over.value).await.expect("an answer");
+    place.locks.release(&name, &over.value).await.expect("a reply");
     assert!(grant.fence < turn(waiting).await.fence);
 }
 
@@ -269,23 +269,23 @@ pub(crate) async fn held_locks_are_listed_with_their_wait_queues(place: Place) {
     seated(&place.locks, &one, &kim(), LONG).await;
     seated(&place.locks, &other, &lee(), LONG).await;
     let (_waiting, _at) = enter(&place.locks, &claim(&other, &kim())).await;
-    let mut held = place.locks.held().await.expect("an answer");
+    let mut held = place.locks.held().await.expect("a reply");
     // Other tests share the Cluster.
     held.retain(|(name, _)| [&one, &other].contains(&name));
     held.sort_by_key(|(name, _)| name.clone());
     let listed: Vec<_> = held.iter().map(|(name, by)| (name.class(), by.waiting)).collect();
     assert_eq!(listed, [("export", 1), ("seat", 0)]);
     assert_eq!((&held[0].0, &held[1].0), (&other, &one));
-    let mut seats = place.locks.seats().await.expect("an answer");
+    let mut seats = place.locks.seats().await.expect("a reply");
     seats.retain(|(seat, _)| Some(*seat) == one.as_seat());
     assert_eq!(seats.len(), 1);
     // The waiters in order, up to the requested number.
     let another = place.another().await;
     let (_second, _at) = enter(&another, &claim(&other, &lee())).await;
-    let behind = another.behind(&other, 20).await.expect("an answer");
+    let behind = another.behind(&other, 20).await.expect("a reply");
     let names: Vec<_> = behind.iter().map(|waiting| waiting.user.clone()).collect();
     assert_eq!(names, [kim().user, lee().user]);
     assert!(behind[0].since < behind[1].since && behind[0].node != behind[1].node);
-    assert_eq!(place.locks.behind(&other, 1).await.expect("an answer").len(), 1);
+    assert_eq!(place.locks.behind(&other, 1).await.expect("a reply").len(), 1);
     assert_eq!(place.locks.behind(&one, 20).await, Ok(Vec::new()));
 }

@@ -54,14 +54,14 @@ async fn costs_in_one_line(server: &Server, locks: &Locks, waiters: usize) -> Ve
     for _ in 0..waiters.min(15) {
         let (value, waiting) = line.pop_front().expect("a waiter");
         server.forget_calls().await;
-        locks.release(&name, &holder).await.expect("an answer");
+        locks.release(&name, &holder).await.expect("a reply");
         timeout(PATIENCE, waiting).await.expect("in time").expect("no panic");
         let (calls, messages) = (server.calls("evalsha").await, server.calls("publish").await);
         costs.push((calls, messages, commands(server).await));
         holder = value;
     }
     line.into_iter().for_each(|(_, waiting)| waiting.abort());
-    locks.release(&name, &holder).await.expect("an answer");
+    locks.release(&name, &holder).await.expect("a reply");
     costs
 }
 
@@ -69,7 +69,7 @@ async fn costs_in_one_line(server: &Server, locks: &Locks, waiters: usize) -> Ve
 async fn g5_a_hand_over_costs_the_same_for_any_number_of_waiters() {
     let (server, locks) = start().await;
     let one = cost_of_a_hand_over(&server, &locks, 1).await;
-    assert_eq!((one.0, one.1), (2, 1), "a release, a look, and one message: three in all");
+    assert_eq!((one.0, one.1), (2, 1), "a release, a poll, and one message: three in all");
     for waiters in [10, 100] {
         assert_eq!(cost_of_a_hand_over(&server, &locks, waiters).await, one, "{waiters} wait");
     }
@@ -98,7 +98,7 @@ async fn g5_a_hand_over_notifies_the_waiters_own_server_alone() {
     let mut told = redis::Client::open(server.url()).expect("an address").get_async_pubsub().await;
     let told = told.as_mut().expect("a connection");
     told.psubscribe("*").await.expect("a subscription");
-    one_locks.release(&name, &held.value).await.expect("an answer");
+    one_locks.release(&name, &held.value).await.expect("a reply");
     turn(line.remove(0).0).await;
     let message = {
         use futures_util::StreamExt as _;
@@ -120,12 +120,12 @@ async fn a_turn_of_the_dead(is_released: bool) {
     let key = name.key().replace("lock:", "due:");
     let _: i64 = server.run(&format!("ZADD {key} {due} {}", next.value)).await;
     if is_released {
-        locks.release(&name, &held.value).await.expect("an answer");
+        locks.release(&name, &held.value).await.expect("a reply");
     } else {
         let _: i64 = server.run(&format!("DEL {name}")).await;
         refused(&locks, &claim(&name, &kim())).await;
     }
-    let holder = locks.holder(&name).await.expect("an answer").expect("its turn");
+    let holder = locks.holder(&name).await.expect("a reply").expect("a grant");
     assert_eq!(holder.value, next.value);
     assert!(holder.ttl <= Duration::from_secs(3), "{:?}", holder.ttl);
 }
@@ -151,7 +151,7 @@ async fn g5_without_messages_a_hand_over_is_found_within_half_a_queue_deadline()
     for _ in 0..3 {
         let next = claim(&name, &lee());
         let (waiting, _at) = enter(&deaf, &next).await;
-        locks.release(&name, &holder).await.expect("an answer");
+        locks.release(&name, &holder).await.expect("a reply");
         let released = Instant::now();
         turn(waiting).await;
         assert!(released.elapsed() < LINE_DEADLINE / 2 + SLACK, "{:?}", released.elapsed());
@@ -169,7 +169,7 @@ async fn g5_a_repeatedly_cut_subscription_loses_no_hand_over() {
         let (waiting, _at) = enter(&locks, &next).await;
         let released = Instant::now();
         let _: u64 = server.run("CLIENT KILL TYPE pubsub").await;
-        locks.release(&name, &holder).await.expect("an answer");
+        locks.release(&name, &holder).await.expect("a reply");
         turn(waiting).await;
         assert!(released.elapsed() < SLACK, "its return is told: {:?}", released.elapsed());
         holder = next.value;
@@ -181,7 +181,7 @@ async fn g1_waiters_let_the_holder_reassert_in_an_empty_redis_and_retain_their_o
     let (mut server, locks) = start().await;
     let name = seat();
     let old = seated(&locks, &name, &kim(), LONG).await;
-    locks.renew(std::slice::from_ref(&old), LONG).await.expect("an answer");
+    locks.renew(std::slice::from_ref(&old), LONG).await.expect("a reply");
     let (one, two) = (claim(&name, &lee()), claim(&name, &lee()));
     let (first, _at) = enter(&locks, &one).await;
     let (second, _at) = enter(&locks, &two).await;
@@ -190,14 +190,14 @@ async fn g1_waiters_let_the_holder_reassert_in_an_empty_redis_and_retain_their_o
     server.stop().await;
     server.start_again().await;
     let gone = format!("EXISTS {}", name.key().replace("lock:", "line:"));
-    until("the second is back in the line", async || server.run::<u64>(&gone).await == 1).await;
+    until("the second is back in the queue", async || server.run::<u64>(&gone).await == 1).await;
     line.insert(0, (one.value, apart(turn(first))));
     until("both are", async || {
         let length = gone.replace("EXISTS", "ZCARD");
         server.run::<u64>(&length).await == 2
     })
     .await;
-    assert_eq!(locks.holder(&name).await, Ok(None), "nobody took it");
+    assert_eq!(locks.holder(&name).await, Ok(None), "no claim acquired it");
 
     let mut verdicts = Vec::new();
     until("the holder is back", async || {
@@ -209,8 +209,8 @@ async fn g1_waiters_let_the_holder_reassert_in_an_empty_redis_and_retain_their_o
     assert_eq!(verdicts, [Verdict::Reasserted]);
     let mut holder = old.value;
     for (value, turn) in line {
-        locks.release(&name, &holder).await.expect("an answer");
-        turn.await.expect("the turns come in the old order");
+        locks.release(&name, &holder).await.expect("a reply");
+        turn.await.expect("the grants follow the old order");
         holder = value;
     }
 }
@@ -228,7 +228,7 @@ async fn a_wait_without_redis_is_bounded_and_an_outage_retains_the_position() {
     assert!(began.elapsed() < Duration::from_millis(2_500));
     let turn = apart(turn(waiting));
     server.thaw().await;
-    locks.release(&name, &old.value).await.expect("an answer");
+    locks.release(&name, &old.value).await.expect("a reply");
     turn.await.expect("no panic");
 }
 
@@ -244,7 +244,7 @@ async fn g13_the_wait_queue_is_bounded() {
         crowd.cmd("ZADD").arg(key("line")).arg(at).arg(format!("w{at}")).ignore();
         crowd.cmd("ZADD").arg(key("due")).arg(late).arg(format!("w{at}")).ignore();
     }
-    crowd.exec_async(&mut server.connection().await).await.expect("an answer");
+    crowd.exec_async(&mut server.connection().await).await.expect("a reply");
     let full = locks.wait(&claim(&name, &lee()), LONG).granted().await;
     let Err(LockError::Busy(at)) = full else { panic!("{full:?}") };
     assert_eq!((at.position, at.holder.waiting), (1_001, 1_000));
@@ -258,7 +258,7 @@ async fn an_ended_wait_queue_leaves_no_key() {
     let (first, second) = (claim(&name, &lee()), claim(&name, &lee()));
     let (waiting, _at) = enter(&locks, &first).await;
     let (leaves, _at) = enter(&locks, &second).await;
-    locks.release(&name, &old.value).await.expect("an answer");
+    locks.release(&name, &old.value).await.expect("a reply");
     turn(waiting).await;
     drop(leaves);
     let keys = async || -> Vec<String> {
@@ -267,8 +267,8 @@ async fn an_ended_wait_queue_leaves_no_key() {
         keys
     };
     let left = [name.key().replace("lock:", "grant:"), name.key().to_owned()];
-    until("the line is gone", async || keys().await == left).await;
-    locks.release(&name, &first.value).await.expect("an answer");
+    until("the queue is gone", async || keys().await == left).await;
+    locks.release(&name, &first.value).await.expect("a reply");
     assert_eq!(keys().await, left[..1]);
     granted(&locks, &claim(&name, &kim())).await;
 }

@@ -40,14 +40,14 @@ impl World {
             fit(locks).await;
             // Both connections must exist before the proxy can cut one.
             let first = seated(locks, &seat(), &kim(), LONG).await;
-            locks.renew(std::slice::from_ref(&first), LONG).await.expect("an answer");
+            locks.renew(std::slice::from_ref(&first), LONG).await.expect("a reply");
         }
         Self { server, proxy, locks, other }
     }
 
     /// Waits until no release of this value is pending.
     pub(crate) async fn until_paid(&self, value: &str) {
-        until("the release that is owed is made", async || {
+        until("the pending release is retried", async || {
             // No other test claims this lock, so a claim succeeds as soon as the value may be used
             // again.
             let asked = Claim { value: value.to_owned(), ..claim(&seat(), &kim()) };
@@ -69,7 +69,7 @@ fn is_unavailable<T: std::fmt::Debug>(answer: &Result<T, LocksError>) {
 }
 
 async fn holder(locks: &Locks, name: &LockName) -> Option<String> {
-    locks.holder(name).await.expect("an answer").map(|holder| holder.value)
+    locks.holder(name).await.expect("a reply").map(|holder| holder.value)
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -205,7 +205,7 @@ async fn g3_a_lease_is_counted_from_the_request_and_not_from_the_reply() {
     assert!(grant.sent_at < began + late, "before Redis could have had it");
     let held = crate::people::held(&wish, &grant);
     let began = Instant::now();
-    let round = world.locks.renew(std::slice::from_ref(&held), LONG).await.expect("an answer");
+    let round = world.locks.renew(std::slice::from_ref(&held), LONG).await.expect("a reply");
     assert_eq!(round.verdicts, [Verdict::Renewed]);
     assert!(2 * late <= began.elapsed() && round.sent_at < began + late);
 }
@@ -264,7 +264,7 @@ async fn g5_a_hand_over_with_a_lost_reply_is_found_by_the_next_poll() {
     let (waiting, _at) = enter(&world.locks, &next).await;
     world.proxy.on_answer(name.key(), Fate::Reset);
     let released = Instant::now();
-    world.other.release(&name, &old.value).await.expect("an answer");
+    world.other.release(&name, &old.value).await.expect("a reply");
     turn(waiting).await;
     world.proxy.has_struck().await;
     assert!(released.elapsed() < SLACK, "{:?}", released.elapsed());

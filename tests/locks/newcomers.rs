@@ -190,7 +190,7 @@ async fn g5_after_an_empty_restart_the_queue_returns_in_order_behind_the_holder(
     let (locks, other) = (connect(&server).await, connect(&server).await);
     let name = seat();
     let old = seated(&locks, &name, &kim(), LONG).await;
-    locks.renew(std::slice::from_ref(&old), LONG).await.expect("an answer");
+    locks.renew(std::slice::from_ref(&old), LONG).await.expect("a reply");
     let claims = [(); 3].map(|()| claim(&name, &lee()));
     let mut line = Vec::new();
     for (at, claim) in claims.iter().enumerate() {
@@ -212,21 +212,21 @@ async fn g5_after_an_empty_restart_the_queue_returns_in_order_behind_the_holder(
     let holder = timeout(PATIENCE, plain).await.expect("in time").expect("no panic");
     assert_eq!(holder.value, old.value);
     let length = format!("ZCARD {}", name.key().replace("lock:", "line:"));
-    until("all are in the line", async || server.run::<u64>(&length).await == 4).await;
+    until("all are in the queue", async || server.run::<u64>(&length).await == 4).await;
 
     let mut holder = old.value;
     for (value, turn) in turns {
-        locks.release(&name, &holder).await.expect("an answer");
-        turn.await.expect("the turns come in the old order");
+        locks.release(&name, &holder).await.expect("a reply");
+        turn.await.expect("the grants follow the old order");
         holder = value;
     }
-    locks.release(&name, &holder).await.expect("an answer");
-    late.await.expect("no panic").expect("in time").expect("the lock");
+    locks.release(&name, &holder).await.expect("a reply");
+    late.await.expect("no panic").expect("in time").expect("a grant");
 }
 
 /// Renews as soon as Redis is reachable.
 async fn renewed(locks: &Locks, held: &Held) {
     let one = std::slice::from_ref(held);
-    timeout(PATIENCE, locks.reconnected()).await.expect("it is noticed");
+    timeout(PATIENCE, locks.reconnected()).await.expect("it is detected");
     until("it is renewed", async || locks.renew(one, LONG).await.is_ok()).await;
 }

@@ -28,8 +28,8 @@ async fn connect(server: &Server) -> Locks {
     let locks = Locks::connect(&server.url()).await.expect("a good address");
     fit(&locks).await;
     let first = seated(&locks, &seat(), &kim(), LONG).await;
-    locks.renew(std::slice::from_ref(&first), LONG).await.expect("an answer");
-    locks.release(&first.name, &first.value).await.expect("an answer");
+    locks.renew(std::slice::from_ref(&first), LONG).await.expect("a reply");
+    locks.release(&first.name, &first.value).await.expect("a reply");
     locks
 }
 
@@ -99,8 +99,8 @@ async fn no_seat_is_lost(arguments: &[&str]) {
             line.push((next.clone(), enter(&locks, &next).await.0));
         }
         if at % 5 == 1 {
-            let (_, first) = firsts.last().expect("it sits");
-            locks.release(name, &first.value).await.expect("an answer");
+            let (_, first) = firsts.last().expect("a seat");
+            locks.release(name, &first.value).await.expect("a reply");
         }
     }
     // The state: held, released, held with a queue, held before a takeover, never granted.
@@ -114,7 +114,7 @@ async fn no_seat_is_lost(arguments: &[&str]) {
                 sessions.push(Session::sits(&locks, &next).await);
                 continue;
             }
-            0 | 2 => drop(locks.release(&first.name, &first.value).await.expect("an answer")),
+            0 | 2 => drop(locks.release(&first.name, &first.value).await.expect("a reply")),
             _ => {}
         }
         if at % 5 != 2 {
@@ -190,21 +190,21 @@ async fn g6_a_holder_reasserts_its_lock_over_an_older_grant_and_never_over_a_new
     let last = held(&take_over, &granted(&locks, &take_over).await);
     let both = [first.clone(), last.clone()];
     let beside = seated(&locks, &seat(), &lee(), LONG).await;
-    let renewed = async |held: &[Held]| locks.renew(held, LONG).await.expect("an answer").verdicts;
+    let renewed = async |held: &[Held]| locks.renew(held, LONG).await.expect("a reply").verdicts;
     for _round in 0..5 {
         restored(&server, &older).await;
-        assert_eq!(locks.holder(&name).await.expect("an answer").expect("held").fence, first.fence);
+        assert_eq!(locks.holder(&name).await.expect("a reply").expect("held").fence, first.fence);
         let round = [last.clone(), beside.clone()];
         assert_eq!(renewed(&round).await, [Verdict::Reasserted, Verdict::Renewed]);
-        let holder = locks.holder(&name).await.expect("an answer").expect("held");
+        let holder = locks.holder(&name).await.expect("a reply").expect("held");
         assert_eq!((&holder.value, holder.fence), (&last.value, last.fence));
         assert_eq!(renewed(&both).await, [Verdict::Lost, Verdict::Renewed]);
     }
     // A lock that the older state shows as free.
-    locks.release(&name, &last.value).await.expect("an answer");
+    locks.release(&name, &last.value).await.expect("a reply");
     let again = seated(&locks, &name, &kim(), LONG).await;
     let free = dumped(&server, &name).await;
-    locks.release(&name, &again.value).await.expect("an answer");
+    locks.release(&name, &again.value).await.expect("a reply");
     let newer = seated(&locks, &name, &lee(), LONG).await;
     restored(&server, &free).await;
     let _: u64 = server.run(&format!("DEL {name}")).await;
@@ -226,7 +226,7 @@ async fn g6_a_reassert_never_replaces_a_key_set_by_hand() {
         format!("DEL {grant}"),
     ] {
         let _: Value = server.run(&by_hand).await;
-        let round = locks.renew(one, LONG).await.expect("an answer");
+        let round = locks.renew(one, LONG).await.expect("a reply");
         assert_eq!(round.verdicts, [Verdict::Lost], "{by_hand}");
     }
 }
@@ -240,7 +240,7 @@ async fn g6_a_claim_with_a_floor_above_the_grant_waits_for_the_holder() {
         let name = seat();
         let first = seated(&locks, &name, &kim(), LONG).await;
         let older = dumped(&server, &name).await;
-        locks.release(&name, &first.value).await.expect("an answer");
+        locks.release(&name, &first.value).await.expect("a reply");
         let last = seated(&locks, &name, &kim(), LONG).await;
         restored(&server, &older).await;
         if is_free {
@@ -252,7 +252,7 @@ async fn g6_a_claim_with_a_floor_above_the_grant_waits_for_the_holder() {
             server.run::<bool>(&format!("HEXISTS {grant} older")).await
         })
         .await;
-        let round = locks.renew(std::slice::from_ref(&last), LONG).await.expect("an answer");
+        let round = locks.renew(std::slice::from_ref(&last), LONG).await.expect("a reply");
         assert_eq!(round.verdicts, [Verdict::Reasserted]);
         let holder = timeout(PATIENCE, newcomer).await.expect("in time").expect("no panic");
         assert_eq!((holder.value, holder.fence), (last.value, last.fence));
@@ -270,7 +270,7 @@ async fn g4_a_lock_of_an_older_state_without_a_returning_holder_is_free_after_th
     let locks = connect(&server).await;
     let (name, lost) = (seat(), seat());
     let first = seated(&locks, &name, &kim(), LONG).await;
-    locks.release(&name, &first.value).await.expect("an answer");
+    locks.release(&name, &first.value).await.expect("a reply");
     let state = server.stored().await;
     let last = seated(&locks, &name, &kim(), LONG).await;
     server.stop().await;
@@ -278,7 +278,7 @@ async fn g4_a_lock_of_an_older_state_without_a_returning_holder_is_free_after_th
     let back = Instant::now();
     let mut fence = Fence::ZERO;
     let wish = claim_of(&name, &lee(), last.fence);
-    until("it is given", async || {
+    until("it is granted", async || {
         let wish = Claim { value: seat().to_string(), ..wish.clone() };
         match locks.claim(&wish).await {
             Ok(Claimed::Granted(grant)) => fence = grant.fence,
@@ -296,7 +296,7 @@ async fn g4_a_lock_of_an_older_state_without_a_returning_holder_is_free_after_th
     granted(&locks, &claim_of(&lost, &lee(), Fence::ZERO)).await;
     assert!(began.elapsed() < GRACE / 2, "{:?}", began.elapsed());
     // The late holder receives the loss.
-    let round = locks.renew(std::slice::from_ref(&last), LONG).await.expect("an answer");
+    let round = locks.renew(std::slice::from_ref(&last), LONG).await.expect("a reply");
     assert_eq!(round.verdicts, [Verdict::Lost]);
 }
 
@@ -319,7 +319,7 @@ async fn g6_after_an_eviction_the_next_claim_does_not_wait() {
         let floor = Fence(fence + 1);
         let mut next = claim_of(&name, &owner, floor);
         if is_released {
-            locks.release(&name, &evicted.value).await.expect("an answer");
+            locks.release(&name, &evicted.value).await.expect("a reply");
         } else {
             next.over = Over::SameUser;
         }
@@ -336,7 +336,7 @@ async fn g6_a_floor_one_higher_is_an_older_state_while_the_clock_is_behind() {
     let locks = connect(&server).await;
     let name = seat();
     let first = seated(&locks, &name, &kim(), LONG).await;
-    locks.release(&name, &first.value).await.expect("an answer");
+    locks.release(&name, &first.value).await.expect("a reply");
     let grant = name.key().replace("share-link:lock:", "share-link:grant:");
     let _: i64 = server.run(&format!("HSET {grant} fence 4500000000000000")).await;
     let floor = Fence(4_500_000_000_000_001);

@@ -54,7 +54,7 @@ async fn a_frozen_redis_is_unavailable_in_bounded_time_and_a_zombie_claim_is_rel
     let thawed = Instant::now();
     // Redis executes the claim, which precedes this one on its connection. Then the release deletes
     // it.
-    until("it is taken back", async || server.calls("del").await == 1).await;
+    until("it is released", async || server.calls("del").await == 1).await;
     assert_eq!(other.holder(&name).await, Ok(None));
     assert!(thawed.elapsed() < SOON, "{:?}", thawed.elapsed());
     granted(&other, &claim(&name, &lee())).await;
@@ -95,7 +95,7 @@ async fn a_claim_dropped_in_flight_is_released() {
     server.freeze().await;
     assert!(timeout(Duration::from_millis(50), locks.claim(&dropped)).await.is_err());
     server.thaw().await;
-    until("it is carried out and taken back", async || server.calls("del").await == 1).await;
+    until("it is executed and released", async || server.calls("del").await == 1).await;
     assert_eq!(locks.holder(&name).await, Ok(None));
 }
 
@@ -206,7 +206,7 @@ async fn a_full_redis_rejects_claims_and_still_renews_and_releases() {
     let one = seated(&locks, &seat(), &kim(), LONG).await;
     let _: Value = server.run("CONFIG SET maxmemory 1").await;
     is_unavailable(&locks.claim(&claim(&seat(), &kim())).await);
-    let round = locks.renew(std::slice::from_ref(&one), LONG).await.expect("an answer");
+    let round = locks.renew(std::slice::from_ref(&one), LONG).await.expect("a reply");
     assert_eq!(round.verdicts, [galley::locks::Verdict::Renewed]);
     assert_eq!(locks.release(&one.name, &one.value).await, Ok(Released::Freed));
 }

@@ -42,7 +42,7 @@ async fn g5_with_lost_messages_a_waiter_is_served_by_its_poll_within_half_a_queu
     world.proxy.lose_messages();
     let (waiting, _at) = enter(&world.locks, &claim(&name, &lee())).await;
     let released = Instant::now();
-    world.other.release(&name, &old.value).await.expect("an answer");
+    world.other.release(&name, &old.value).await.expect("a reply");
     turn(waiting).await;
     let served = released.elapsed();
     assert!(SLACK < served && served < LINE_DEADLINE / 2 + SLACK, "{served:?}");
@@ -62,11 +62,11 @@ async fn g5_without_messages_a_guard_is_acquired_by_a_poll_at_the_requested_inte
     let wish =
         Wish::new(Lease::Fixed(LONG)).with(Policy::WaitToBeTold(Patience { slice, total: LONG }));
     let looks = async {
-        until("it looks", async || LOOKS <= world.server.calls("evalsha").await).await;
-        world.other.release(&name, &old.value).await.expect("an answer");
+        until("it polls", async || LOOKS <= world.server.calls("evalsha").await).await;
+        world.other.release(&name, &old.value).await.expect("a reply");
     };
     let (guard, ()) = join(world.locks.lock(&name, &wish), looks).await;
-    let guard = guard.expect("its turn");
+    let guard = guard.expect("a grant");
     assert!(old.fence < guard.fence() && guard.is_held());
     assert_eq!(guard.release().await, Ok(Released::Freed));
 }
@@ -154,13 +154,13 @@ async fn all_operations_work_under_high_latency() {
         let next = claim(&name, &lee());
         let (waiting, at) = enter(&world.locks, &next).await;
         assert_eq!((at.position, &at.holder.value), (1, &old.value));
-        world.other.release(&name, &old.value).await.expect("an answer");
+        world.other.release(&name, &old.value).await.expect("a reply");
         let released = Instant::now();
         let grant = turn(waiting).await;
         assert!(old.fence < grant.fence);
         assert!(released.elapsed() < 3 * LATE + SLACK, "told: {:?}", released.elapsed());
         let next = [held(&next, &grant)];
-        let round = world.locks.renew(&next, LONG).await.expect("an answer");
+        let round = world.locks.renew(&next, LONG).await.expect("a reply");
         assert_eq!(round.verdicts, [Verdict::Renewed]);
     };
     let guarded = async {
@@ -230,14 +230,14 @@ async fn cut_after(world: &World, proxy: &Proxy, locks: &Locks, cut: usize, aske
         Ok(Claimed::Busy(holder)) => panic!("{cut}: {holder:?}"),
         Err(_) => {
             let next = claim(&name, &lee());
-            until("it is taken back", async || {
+            until("it is released", async || {
                 let claimed = world.other.claim(&next).await;
                 matches!(claimed, Ok(Claimed::Granted(_)))
             })
             .await;
             // A pending release never frees another holder's lock. A busy machine may lose one
             // reply.
-            until("it is held by who came next", async || {
+            until("the next claimant holds it", async || {
                 let claimed = world.other.claim(&claim(&name, &kim())).await;
                 matches!(claimed, Ok(Claimed::Busy(holder)) if holder.value == next.value)
             })

@@ -40,7 +40,7 @@ async fn g1_under_paused_time_a_lock_renewed_for_a_day_has_one_holder() {
         sleep(Duration::from_millis(97_003)).await;
         assert!(guard.is_held());
         let Err(LockError::Busy(at)) = locks.try_lock(&name(), &fixed()).await else {
-            panic!("two of them hold it")
+            panic!("two holders")
         };
         assert_eq!(at.holder.fence, guard.fence());
         assert!(LEASE * 2 / 3 <= at.holder.ttl, "renewed each third: {:?}", at.holder.ttl);
@@ -77,11 +77,11 @@ async fn g3_under_paused_time_a_holder_stops_an_eighth_before_the_next_can_begin
     assert_eq!((began.elapsed(), guard.is_held()), (LEASE * 7 / 8, false));
     // The guard reports the loss itself. The backend would hold the lock to the end; no release
     // happens here.
-    let value = locks.holder(&name()).await.expect("an answer").expect("held still").value;
+    let value = locks.holder(&name()).await.expect("a reply").expect("held still").value;
     let contender = claim(&name(), &lee());
     std::mem::forget(guard);
     let free_at = loop {
-        match locks.claim(&contender).await.expect("an answer") {
+        match locks.claim(&contender).await.expect("a reply") {
             Claimed::Granted(_) => break began.elapsed(),
             Claimed::Busy(holder) => assert_eq!(holder.value, value),
         }
@@ -119,8 +119,8 @@ async fn g5_under_paused_time_three_hundred_waiters_are_each_served_at_the_relea
         let (other, served) = (locks.clone(), Arc::clone(&served));
         let wish = fixed().waiting(HOUR);
         waiting.push(apart(async move {
-            let guard = other.lock(&name(), &wish).await.expect("its turn");
-            assert_eq!(served.fetch_add(1, Ordering::SeqCst), place, "out of turn");
+            let guard = other.lock(&name(), &wish).await.expect("a grant");
+            assert_eq!(served.fetch_add(1, Ordering::SeqCst), place, "out of order");
             drop(guard);
         }));
         while refused(&locks, &claim(&name(), &lee())).await.waiting == place {
@@ -142,9 +142,9 @@ async fn g6_under_paused_time_no_late_renewal_restores_a_released_lock() {
         let one = claim(&seat(), &kim());
         let one = held(&one, &granted(&locks, &one).await);
         advance(released_after).await;
-        locks.release(&one.name, &one.value).await.expect("an answer");
+        locks.release(&one.name, &one.value).await.expect("a reply");
         advance(late).await;
-        let round = locks.renew(std::slice::from_ref(&one), LEASE).await.expect("an answer");
+        let round = locks.renew(std::slice::from_ref(&one), LEASE).await.expect("a reply");
         assert_eq!(round.verdicts, [Verdict::Lost]);
         assert_eq!(locks.holder(&one.name).await, Ok(None));
         // A second release does not free the next holder's lock.
@@ -163,10 +163,10 @@ async fn minimum_and_maximum_hold_apply_to_the_millisecond() {
         .await
         .release()
         .await
-        .expect("an answer");
+        .expect("a reply");
     let mut next = locks.wait(&claim(&name(), &lee()), HOUR);
-    assert!(matches!(next.next().await, Ok(Waited::Place(_))), "it rests");
-    next.granted().await.expect("its turn");
+    assert!(matches!(next.next().await, Ok(Waited::Place(_))), "the minimum hold applies");
+    next.granted().await.expect("a grant");
     let took = began.elapsed();
     // A waiter polls two milliseconds after the known end.
     assert!(least <= took && took <= least + 2 * MS, "{took:?}");
@@ -187,8 +187,8 @@ async fn the_learnt_estimate_is_the_95th_percentile_of_earlier_holds() {
     for seconds in 1..=100 {
         let guard = taken(&locks, &learnt).await;
         sleep(Duration::from_secs(seconds)).await;
-        assert!(guard.is_held(), "renewed, whatever was guessed");
-        guard.release().await.expect("an answer");
+        assert!(guard.is_held(), "renewed, for any estimate");
+        guard.release().await.expect("a reply");
     }
     assert_eq!(taken(&locks, &learnt).await.lease(), Duration::from_secs(95) * 3 / 2);
 }
@@ -235,11 +235,11 @@ async fn a_dead_waiter_is_skipped_within_its_queue_deadline() {
     let died = Instant::now();
     std::mem::forget(dead);
     let waits = apart(locks.wait(&claim(&name(), &lee()), HOUR).granted());
-    while locks.holder(&name()).await.expect("an answer").expect("held").waiting < 2 {
+    while locks.holder(&name()).await.expect("a reply").expect("held").waiting < 2 {
         tokio::task::yield_now().await;
     }
-    locks.release(&name(), &sits.value).await.expect("an answer");
-    waits.await.expect("no panic").expect("its turn");
+    locks.release(&name(), &sits.value).await.expect("a reply");
+    waits.await.expect("no panic").expect("a grant");
     let took = died.elapsed();
     assert!(took <= Duration::from_millis(6_300), "{took:?}");
 }

@@ -58,14 +58,14 @@ pub(crate) fn held(claim: &Claim, grant: &Grant) -> Held {
 }
 
 pub(crate) async fn granted(locks: &Locks, claim: &Claim) -> Grant {
-    match locks.claim(claim).await.expect("an answer") {
+    match locks.claim(claim).await.expect("a reply") {
         Claimed::Granted(grant) => grant,
         Claimed::Busy(holder) => panic!("busy: {holder:?}"),
     }
 }
 
 pub(crate) async fn refused(locks: &Locks, claim: &Claim) -> Holder {
-    match locks.claim(claim).await.expect("an answer") {
+    match locks.claim(claim).await.expect("a reply") {
         Claimed::Busy(holder) => holder,
         Claimed::Granted(grant) => panic!("granted: {grant:?}"),
     }
@@ -98,7 +98,7 @@ pub(crate) async fn fit(locks: &Locks) {
 
 /// Waits until the lock has no holder.
 pub(crate) async fn until_free(locks: &Locks, name: &LockName) -> Instant {
-    until("the lock comes free", async || locks.holder(name).await == Ok(None)).await
+    until("the lock is free", async || locks.holder(name).await == Ok(None)).await
 }
 
 /// Spawns a task beside the test.

@@ -114,7 +114,7 @@ async fn a_restart_of_redis_is_a_gap() {
     let there = relay(&server).await;
     let mut theirs = listening(&there, Topic::Cluster).await;
     server.stop().await;
-    until("it is noticed", async || there.publish(Topic::Cluster, &Message::Hello).await.is_err())
+    until("it is detected", async || there.publish(Topic::Cluster, &Message::Hello).await.is_err())
         .await;
     server.start_again().await;
     assert_eq!(next(&mut theirs).await, Signal::Gap);
@@ -264,7 +264,7 @@ async fn on_a_cluster_all_servers_receive_messages_and_a_dead_node_is_a_gap() {
         {
         }
     };
-    timeout(PATIENCE, heard).await.expect("it is heard");
+    timeout(PATIENCE, heard).await.expect("a message");
 }
 
 /// Goal: a foreign message in Redis is a gap for the listeners of its channel, and no more. A

@@ -20,7 +20,7 @@ async fn start() -> (Server, Locks) {
     // Renewals have their own connection, which must exist before the restart cuts it.
     let first = seated(&locks, &seat(), &kim(), LONG).await;
     assert_eq!(renewed(&locks, std::slice::from_ref(&first)).await, [Verdict::Renewed]);
-    locks.release(&first.name, &first.value).await.expect("an answer");
+    locks.release(&first.name, &first.value).await.expect("a reply");
     (server, locks)
 }
 
@@ -28,11 +28,11 @@ async fn start() -> (Server, Locks) {
 async fn restart(server: &mut Server, locks: &Locks) {
     server.stop().await;
     server.start_again().await;
-    timeout(PATIENCE, locks.reconnected()).await.expect("it is noticed in time");
+    timeout(PATIENCE, locks.reconnected()).await.expect("it is detected in time");
 }
 
 async fn renewed(locks: &Locks, held: &[Held]) -> Vec<Verdict> {
-    locks.renew(held, LONG).await.expect("an answer").verdicts
+    locks.renew(held, LONG).await.expect("a reply").verdicts
 }
 
 #[tokio::test]
@@ -47,10 +47,10 @@ async fn g1_an_empty_redis_restart_loses_none_of_two_hundred_seats() {
 
     assert_eq!(renewed(&locks, &all).await, [Verdict::Reasserted; 200]);
     assert_eq!(renewed(&locks, &all).await, [Verdict::Renewed; 200]);
-    let seats = locks.seats().await.expect("an answer");
+    let seats = locks.seats().await.expect("a reply");
     assert_eq!(seats.len(), 200);
     for one in &all {
-        let holder = locks.holder(&one.name).await.expect("an answer").expect("a holder");
+        let holder = locks.holder(&one.name).await.expect("a reply").expect("a holder");
         assert_eq!((holder.value, holder.owner), (one.value.clone(), one.owner.clone()));
         assert_eq!((holder.fence, holder.since), (one.fence, one.since));
         // The client rejects a new claim with the holder.
@@ -125,7 +125,7 @@ async fn g2_the_fence_rises_when_the_clock_steps_back() {
     let (server, locks) = start().await;
     let name = seat();
     let first = seated(&locks, &name, &kim(), LONG).await;
-    locks.release(&name, &first.value).await.expect("an answer");
+    locks.release(&name, &first.value).await.expect("a reply");
     // The test cannot set Redis's clock; a last fence from the future has the same effect.
     let grant_key = name.key().replace("share-link:lock:", "share-link:grant:");
     let _: i64 = server.run(&format!("HSET {grant_key} fence 4500000000000000")).await;
@@ -258,8 +258,8 @@ async fn a_cut_connection_is_detected_at_once_and_reported_once() {
 
     let _: u64 = server.run("CLIENT KILL TYPE normal SKIPME yes").await;
 
-    timeout(PATIENCE, locks.reconnected()).await.expect("it is noticed");
-    assert!(timeout(Duration::ZERO, locks.reconnected()).await.is_err(), "told twice");
+    timeout(PATIENCE, locks.reconnected()).await.expect("it is detected");
+    assert!(timeout(Duration::ZERO, locks.reconnected()).await.is_err(), "reported twice");
     assert_eq!(renewed(&locks, one).await, [Verdict::Renewed]);
     // A dropped call of `reconnected` leaves the event to the next call.
     let mut waits = Box::pin(locks.reconnected());
@@ -267,7 +267,7 @@ async fn a_cut_connection_is_detected_at_once_and_reported_once() {
     let _: u64 = server.run("CLIENT KILL TYPE normal SKIPME yes").await;
     until("renewals work", async || locks.renew(one, LONG).await.is_ok()).await;
     drop(waits);
-    timeout(PATIENCE, locks.reconnected()).await.expect("it is told to the next");
+    timeout(PATIENCE, locks.reconnected()).await.expect("the next call resolves");
     until("claims work too", async || locks.holder(&one[0].name).await.is_ok()).await;
 }
 

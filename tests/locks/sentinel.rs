@@ -126,7 +126,7 @@ async fn g6_seats_survive_a_sentinel_failover_and_a_late_old_primary() {
         assert_eq!(locks.release(&all[0].name, &all[0].value).await, Ok(Released::Freed));
         assert!(all[0].fence < turn(waiting).await.fence);
         assert!(seated(&locks, &seat(), &kim(), LONG).await.fence > all[19].fence);
-        until("the relay goes on", async || {
+        until("delivery resumes", async || {
             let _published = relays[0].publish(topic, &Message::Hello).await;
             let next = timeout(Duration::from_millis(50), heard.next()).await;
             matches!(next, Ok(Signal::Message { message: Message::Hello, .. }))

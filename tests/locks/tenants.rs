@@ -54,7 +54,7 @@ impl Lodger {
     pub(crate) async fn until_told(&self, times: usize) -> Vec<Told> {
         let mut told = self.told.subscribe();
         let enough = timeout(PATIENCE, told.wait_for(|told| times <= told.len())).await;
-        enough.expect("it is told in time").expect("it lives").clone()
+        enough.expect("a notification in time").expect("it lives").clone()
     }
 }
 

@@ -22,9 +22,9 @@ async fn taken(locks: &Locks) -> Guard {
 /// A waiter for a guard, in the queue.
 async fn waits(locks: &Locks, lease: Lease) -> JoinHandle<Guard> {
     let (waiter, wish) = (locks.clone(), Wish::new(lease).waiting(LONG));
-    let waits = apart(async move { waiter.lock(&name(), &wish).await.expect("the lock") });
+    let waits = apart(async move { waiter.lock(&name(), &wish).await.expect("a grant") });
     until("they wait", async || {
-        let holder = locks.holder(&name()).await.expect("an answer");
+        let holder = locks.holder(&name()).await.expect("a reply");
         holder.is_some_and(|holder| holder.waiting == 1)
     })
     .await;
@@ -44,10 +44,10 @@ pub(crate) async fn g5_a_notified_waiter_holds_the_lock_and_extends_its_lease_at
     assert_eq!(first.release().await, Ok(Released::Freed));
     let guard = had(waits).await;
     assert!(guard.is_held() && fence < guard.fence());
-    let holder = place.locks.holder(&name()).await.expect("an answer").expect("a holder");
+    let holder = place.locks.holder(&name()).await.expect("a reply").expect("a holder");
     assert_eq!((holder.fence, holder.since), (guard.fence(), guard.since()));
-    until("its lease is whole", async || {
-        let holder = place.locks.holder(&name()).await.expect("an answer").expect("a holder");
+    until("its lease is extended", async || {
+        let holder = place.locks.holder(&name()).await.expect("a reply").expect("a holder");
         LONG / 2 < holder.ttl
     })
     .await;
@@ -58,7 +58,7 @@ pub(crate) async fn g3_a_handed_over_lease_is_valid_longer_once_it_is_extended(p
     let first = taken(&place.locks).await;
     // Longer than a handed-over grant is valid.
     let waits = waits(&place.locks, Lease::Fixed(Duration::from_secs(9))).await;
-    first.release().await.expect("an answer");
+    first.release().await.expect("a reply");
     let guard = had(waits).await;
     let lost = timeout(Duration::from_millis(5_700), guard.lost()).await;
     assert!(lost.is_err() && guard.is_held(), "{lost:?}");
@@ -71,14 +71,14 @@ pub(crate) async fn g6_extending_a_handed_over_lease_does_not_restore_a_released
     for _round in 0..20 {
         let first = taken(&place.locks).await;
         let (waits, held) = (waits(&place.locks, Lease::KeptAlive(SHORT)).await, first);
-        held.release().await.expect("an answer");
+        held.release().await.expect("a reply");
         let guard = had(waits).await;
         assert_eq!(guard.release().await, Ok(Released::Freed));
         assert_eq!(place.locks.holder(&name()).await, Ok(None));
     }
     // Redis has executed all earlier commands when it replies to this one.
     let last = taken(&place.locks).await;
-    assert_eq!(place.locks.renew(&[], LONG).await.expect("an answer").verdicts, [] as [Verdict; 0]);
+    assert_eq!(place.locks.renew(&[], LONG).await.expect("a reply").verdicts, [] as [Verdict; 0]);
     assert_eq!(last.release().await, Ok(Released::Freed));
     assert_eq!(place.locks.holder(&name()).await, Ok(None));
 }

@@ -17,7 +17,7 @@ async fn more_failures_than_one_in_twenty_raise_an_alarm_and_a_few_do_not() {
         alarms.attempted("job", MS, "granted");
     }
     alarms.attempted("job", MS, "failed");
-    assert_eq!(kinds(&alarms), [], "nineteen say nothing");
+    assert_eq!(kinds(&alarms), [], "nineteen give no share");
     alarms.attempted("job", MS, "busy");
     assert_eq!(kinds(&alarms), [], "one in twenty may fail, and busy is an answer");
     alarms.attempted("job", MS, "timeout");
@@ -39,7 +39,7 @@ async fn a_mean_wait_of_more_than_a_second_is_an_alarm_until_the_mean_is_shorter
     alarms.attempted("job", WAIT_MAX + 2 * MS, "timeout");
     assert_eq!(kinds(&alarms), [AlarmKind::Wait]);
     alarms.attempted("job", MS, "busy");
-    assert_eq!(kinds(&alarms), [AlarmKind::Wait], "who does not wait does not count");
+    assert_eq!(kinds(&alarms), [AlarmKind::Wait], "a busy reply is no wait");
     alarms.attempted("job", MS, "granted");
     assert_eq!(kinds(&alarms), []);
 }
@@ -59,7 +59,7 @@ async fn a_hold_of_more_than_five_seconds_is_an_alarm_while_it_lasts_and_after()
     assert_eq!(kinds(&alarms), [AlarmKind::Hold]);
     advance(SLOT * 10).await;
     assert_eq!(kinds(&alarms), []);
-    assert!(alarms.classes().is_empty(), "and is forgotten");
+    assert!(alarms.classes().is_empty(), "and the class is removed");
 }
 
 #[tokio::test(start_paused = true)]

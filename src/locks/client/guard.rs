@@ -68,8 +68,9 @@ impl Guard {
         self.hold.rhythm.ttl
     }
 
-    /// Whether the guard's deadline, by this process's own clock, has not passed. Callers check
-    /// this before each step that requires the lock.
+    /// Whether the guard certainly holds the lock: no verdict reported its loss, and its deadline,
+    /// by this process's own clock, has not passed. Callers check this before each step that
+    /// requires the lock.
     #[must_use]
     pub fn is_held(&self) -> bool {
         self.hold.loss(Instant::now()).is_none()
@@ -161,7 +162,7 @@ impl Guards {
         self.0.iter()
     }
 
-    /// Whether no guard's deadline has passed.
+    /// Whether all guards certainly hold their locks.
     #[must_use]
     pub fn are_held(&self) -> bool {
         self.0.iter().all(Guard::is_held)

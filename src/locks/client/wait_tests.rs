@@ -28,7 +28,7 @@ fn claim(value: &str) -> Claim {
 /// A held lock and a waiter in its queue.
 async fn in_line() -> (Locks, Waiting) {
     let locks = Locks::memory();
-    locks.claim(&claim("holder")).await.expect("an answer");
+    locks.claim(&claim("holder")).await.expect("a reply");
     let mut waiting = locks.wait(&claim("waiter"), LEASE);
     assert!(matches!(waiting.next().await, Ok(Waited::Place(_))));
     (locks, waiting)
@@ -45,10 +45,10 @@ async fn g3_the_deadline_of_a_hand_over_is_counted_from_the_last_poll() {
     let looked_at = Instant::now();
     advance(Duration::from_secs(2)).await;
     release(&locks).await;
-    let had = waiting.had().await.expect("the lock");
+    let had = waiting.had().await.expect("a grant");
     assert_eq!(had.until, Some(looked_at + TRUSTED));
     assert_eq!(had.grant.sent_at, Instant::now());
-    let holder = locks.holder(&LockName::named("job:1")).await.expect("an answer").expect("one");
+    let holder = locks.holder(&LockName::named("job:1")).await.expect("a reply").expect("one");
     assert_eq!(holder.fence, had.grant.fence);
     assert!(had.until.expect("short") < Instant::now() + holder.ttl, "before it can end");
 }
@@ -64,8 +64,8 @@ async fn g3_a_late_hand_over_message_triggers_a_poll() {
     assert!(waiting.believe(turn).is_some());
     advance(Duration::from_millis(1)).await;
     assert!(waiting.believe(turn).is_none());
-    let had = waiting.had().await.expect("the lock");
-    assert_eq!(had.until, None, "it looked");
+    let had = waiting.had().await.expect("a grant");
+    assert_eq!(had.until, None, "it polled");
 }
 
 #[tokio::test(start_paused = true)]
@@ -81,7 +81,7 @@ async fn g2_a_message_of_an_older_hand_over_is_rejected() {
     let mut had = Box::pin(waiting.had());
     assert!(futures_util::poll!(&mut had).is_pending());
     release(&locks).await;
-    assert!(had.await.expect("the lock").grant.fence > seen);
+    assert!(had.await.expect("a grant").grant.fence > seen);
 }
 
 #[tokio::test(start_paused = true)]
@@ -92,7 +92,7 @@ async fn g5_a_waiter_that_leaves_after_the_message_passes_the_hand_over_on() {
     assert!(futures_util::poll!(&mut other).is_pending());
     release(&locks).await;
     drop(waiting);
-    let had = other.await.expect("the lock");
-    let holder = locks.holder(&LockName::named("job:1")).await.expect("an answer").expect("one");
+    let had = other.await.expect("a grant");
+    let holder = locks.holder(&LockName::named("job:1")).await.expect("a reply").expect("one");
     assert_eq!((holder.value.as_str(), holder.fence), ("other", had.grant.fence));
 }

@@ -139,7 +139,7 @@ mod tests {
     /// Polls the queue; returns the position, and 0 for a grant.
     fn look(memory: &Memory, claim: &Claim) -> usize {
         let waiter = Waiter { server: NodeId::generate(), arrival: 0, remembers: Duration::ZERO };
-        match memory.check_in(claim, &waiter).expect("an answer") {
+        match memory.check_in(claim, &waiter).expect("a reply") {
             Standing::Granted(_) => 0,
             Standing::InLine { position, .. } => position,
             Standing::Refused(holder) => panic!("{holder:?}"),

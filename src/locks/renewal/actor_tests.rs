@@ -188,7 +188,7 @@ async fn an_unknown_verdict_is_retried_soon_and_alone() {
     let verdicts: Vec<_> = round.iter().map(is_first).collect();
     assert!(!world.keeping.apply(&round, &verdicts, now), "not whole");
     assert_eq!(world.lodger.renewed.load(Ordering::Relaxed), 1);
-    let next = world.keeping.register().arm().expect("it is tried again");
+    let next = world.keeping.register().arm().expect("a retry is due");
     assert_eq!(next, now + EVERY / 5);
     let agenda = world.keeping.register().agenda(next, false);
     assert_eq!(agenda.iter().map(|item| item.id).collect::<Vec<_>>(), [unknown]);
