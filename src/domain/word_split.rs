@@ -2,8 +2,8 @@
 //!
 //! English splits at words, Korean at eojeols: the text between spaces, a noun with its particle or
 //! a verb with its ending. Where one eojeol replaces another, the diff omits their common head or
-//! tail, so `학교는 → 학교가` shows `는 → 가`. The page applies the same rules in `static/js/word_diff.js`;
-//! `tests/data/word_diff.json` tests both.
+//! tail, so `학교는 → 학교가` shows `는 → 가`. The page applies the same rules in
+//! `static/js/reviews/word_diff.js`; `tests/data/word_diff.json` tests both.
 
 use std::ops::Range;
 

@@ -6,12 +6,12 @@
  * tested with `node --test`.
  */
 
-import { ample } from "./full.js"
+import { ample } from "./desk/document_size.js"
 
 /**
- * @typedef {import("./api.js").User} User
- * @typedef {import("./api.js").Role} Role
- * @typedef {import("./api.js").Link} Link
+ * @typedef {import("./lib/api.js").User} User
+ * @typedef {import("./lib/api.js").Role} Role
+ * @typedef {import("./lib/api.js").Link} Link
  *
  * @typedef {"opening" | "seated" | "uncertain" | "offline" | "taken" | "waiting" | "lost"} Phase
  * @typedef {{ user: User | null, since: string | null, here: boolean, away: boolean, waiting: number }} Chair
@@ -22,7 +22,7 @@ import { ample } from "./full.js"
  * @typedef {"no" | "away" | "full" | "limit"} Refusing whether the server cannot store: its storage is
  *   away, or has no space left, and "limit" when it keeps no more in memory either
  * @typedef {{ count: number, since: Date | null, savedAt: Date | null, slow: boolean,
- *   refusing: Refusing, kept: import("./journal.js").Kept }} Saving
+ *   refusing: Refusing, kept: import("./unsaved/journal.js").Kept }} Saving
  *
  * @typedef {object} Desk
  * @property {User | null} me
@@ -43,7 +43,7 @@ import { ample } from "./full.js"
  * @property {Record<Role, Chair>} chairs
  * @property {Saving} saving
  * @property {boolean} damaged the document cannot be read to its end, nor changed
- * @property {import("./full.js").Size} size how near the document is to what it may take
+ * @property {import("./desk/document_size.js").Size} size how near the document is to what it may take
  */
 
 /** @type {Chair} */

@@ -49,7 +49,7 @@ async function build() {
     [`${name}.js`]: code,
     [`${name}.d.ts`]: types.replace("What the page uses", "The types of what the page uses"),
     "LICENSES.txt": used.map(licenceOf).join(`\n${"-".repeat(78)}\n\n`),
-    "../js/vendor.js": vendorModule(name),
+    "../js/lib/vendor.js": vendorModule(name),
   }
   const manifest = {
     bundle: `${name}.js`,
@@ -95,7 +95,7 @@ function vendorModule(name) {
  * An import map would have to stand inline in the page, which the content security policy forbids.
  */
 
-export * from "../vendor/${name}.js"
+export * from "../../vendor/${name}.js"
 `
 }
 

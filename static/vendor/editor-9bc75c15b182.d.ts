@@ -1,7 +1,7 @@
 /**
  * The types of what the page uses of other people's code, and nothing more: the bundle is made of this list.
  *
- * `build.mjs` turns it into `editor-<hash>.js`; `static/js/vendor.js` imports that file by path.
+ * `build.mjs` turns it into `editor-<hash>.js`; `static/js/lib/vendor.js` imports that file by path.
  */
 
 export { standardKeymap } from "@codemirror/commands"

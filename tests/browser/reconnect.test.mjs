@@ -9,7 +9,7 @@ import { createEncoder, toUint8Array, writeVarString, writeVarUint } from "lib0/
 import { Browser, Galley, Person, until } from "./harness.mjs"
 
 const EVENT_FRAME = 100
-/** So much later, in ms, the page has tried to write what it typed (`MOMENT` in static/js/journal.js). */
+/** So much later, in ms, the page has tried to write what it typed (`MOMENT` in static/js/unsaved/journal.js). */
 const LONGER_THAN_A_MOMENT = 400
 /** A socket that says nothing is given up after 30 s, at which is looked every 3 s, and we wait before the next. In ms. */
 const LONGER_THAN_SILENCE = 36_000

@@ -12,7 +12,7 @@ import { assertAccessible, assertFits, inEachLook } from "./looks.mjs"
 const EVENT_FRAME = 100
 const QUERY_AWARENESS = 3
 const HOUR = 3_600_000
-/** A socket that gives no sign of life by then is given up, in ms (`DOUBT` in static/js/connection.js). */
+/** A socket that gives no sign of life by then is given up, in ms (`DOUBT` in static/js/seat/connection.js). */
 const LONGER_THAN_DOUBT = 3_500
 /** Nothing but a clean close frees a seat within minutes. */
 const SLOW_CLOCKS = {

@@ -4,9 +4,9 @@
 import assert from "node:assert/strict"
 import { afterEach, test } from "node:test"
 
-import { alarmSentence } from "../../static/js/admin_locks.js"
-import { sentence } from "../../static/js/admin_why.js"
-import { words } from "../../static/js/words.js"
+import { alarmSentence } from "../../static/js/admin/locks.js"
+import { sentence } from "../../static/js/admin/explain.js"
+import { words } from "../../static/js/lib/i18n.js"
 
 afterEach(() => {
   words.language = "en"
@@ -14,7 +14,7 @@ afterEach(() => {
 
 const as_of = "2026-11-21T14:03:10Z"
 
-/** @type {import("../../static/js/api.js").SeatDetails} */
+/** @type {import("../../static/js/lib/api.js").SeatDetails} */
 const held = {
   lock_key: "share-link:lock:shr_1:writer",
   share_link_id: "shr_1",

@@ -2,7 +2,7 @@
 /** Characters as a reader counts them, also in texts too long to be segmented in one go. */
 import assert from "node:assert/strict"
 import { test } from "node:test"
-import { graphemesOf } from "../../static/js/graphemes.js"
+import { graphemesOf } from "../../static/js/lib/graphemes.js"
 
 const segmenter = new Intl.Segmenter(undefined, { granularity: "grapheme" })
 /** @param {string} text */

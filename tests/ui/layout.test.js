@@ -4,7 +4,7 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
 
-import { arrange } from "../../static/js/layout.js"
+import { arrange } from "../../static/js/reviews/layout.js"
 
 /** @param {...number} wants */
 const boxes = (...wants) => wants.map((want, at) => ({ id: "abcdef"[at] ?? "", want, height: 50 }))

@@ -4,8 +4,8 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
 
-import { relativeAt } from "../../static/js/positions.js"
-import { Y } from "../../static/js/vendor.js"
+import { relativeAt } from "../../static/js/desk/positions.js"
+import { Y } from "../../static/js/lib/vendor.js"
 
 /** @param {number} seed */
 function numbers(seed) {

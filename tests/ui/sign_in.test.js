@@ -4,7 +4,7 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
 
-import { keepInvite, signInAddress, takeInvite } from "../../static/js/sign_in.js"
+import { keepInvite, signInAddress, takeInvite } from "../../static/js/lib/sign_in.js"
 
 const here = { origin: "https://galley.example", pathname: "/s/shr_1" }
 

@@ -6,7 +6,7 @@ import { test } from "node:test"
 
 import * as Y from "yjs"
 
-import { sentencesAt, Unsaved } from "../../static/js/unsaved.js"
+import { sentencesAt, Unsaved } from "../../static/js/unsaved/unsaved.js"
 
 /** @param {...[number, number]} entries */
 const clocks = (...entries) => new Map(entries)
@@ -135,7 +135,7 @@ test("the sentences that hold what was not saved are whole, each once", () => {
 })
 
 test("unsaved insertions are found in the text, also inside what is safe", async () => {
-  const { unsavedRanges } = await import("../../static/js/save_watch.js")
+  const { unsavedRanges } = await import("../../static/js/unsaved/save_watch.js")
   const doc = new Y.Doc()
   const text = doc.getText("content")
   text.insert(0, "safe words")
@@ -149,8 +149,8 @@ test("unsaved insertions are found in the text, also inside what is safe", async
 })
 
 test("what is put back is not safe by what it put in before, if it takes something out, too", async (t) => {
-  const { SaveWatch } = await import("../../static/js/save_watch.js")
-  const { Y: Vendor } = await import("../../static/js/vendor.js")
+  const { SaveWatch } = await import("../../static/js/unsaved/save_watch.js")
+  const { Y: Vendor } = await import("../../static/js/lib/vendor.js")
   // Its warning before the page goes is the window's.
   Object.assign(globalThis, { window: new EventTarget() })
   t.after(() => Reflect.deleteProperty(globalThis, "window"))

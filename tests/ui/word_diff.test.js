@@ -5,7 +5,7 @@ import assert from "node:assert/strict"
 import { readFileSync } from "node:fs"
 import { test } from "node:test"
 
-import { wordDiff } from "../../static/js/word_diff.js"
+import { wordDiff } from "../../static/js/reviews/word_diff.js"
 
 /** `[-struck-]{+added+}`, as one would write it by hand. @param {string} a @param {string} b */
 const shown = (a, b) =>

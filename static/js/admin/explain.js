@@ -1,0 +1,106 @@
+// @ts-check
+/** Why a seat is held: a sentence, what it is made of, and who waits. One row below that seat's. */
+
+import { Problem, seatDetails } from "../lib/api.js"
+import { el } from "../lib/dom.js"
+import { say } from "../lib/announce.js"
+import { why } from "../lib/error_text.js"
+import { ago, clock, t } from "../lib/i18n.js"
+
+/** @typedef {import("../lib/api.js").SeatDetails} SeatDetails */
+
+/** @param {SeatDetails} details @param {string | null} moment */
+const past = (details, moment) => {
+  if (moment !== null) return ago(Date.parse(details.as_of) - Date.parse(moment))
+  return t(details.told_by === "redis" ? "admin.why.unknown" : "admin.why.never")
+}
+
+/** @param {string | null} moment */
+const time = (moment) => (moment === null ? "" : clock(new Date(moment), { seconds: true }))
+
+/**
+ * What is told besides the sentence; what is empty is left out.
+ *
+ * @type {readonly { name: import("../lib/i18n.js").Sentence, text: (details: SeatDetails) => string }[]}
+ */
+const facts = [
+  { name: "admin.why.last-heard", text: (details) => past(details, details.last_heard) },
+  { name: "admin.why.last-active", text: (details) => past(details, details.last_active) },
+  { name: "admin.why.last-edit", text: (details) => past(details, details.last_edit) },
+  { name: "admin.why.last-renewal", text: (details) => past(details, details.last_renewal) },
+  { name: "admin.why.trusted", text: (details) => time(details.trusted_until) },
+  { name: "admin.why.kept", text: (details) => time(details.kept_until) },
+  { name: "admin.why.grace", text: (details) => time(details.grace_until) },
+  { name: "admin.why.idle", text: (details) => time(details.idle_release_at) },
+  { name: "admin.why.told", text: (details) => t(`admin.why.told.${details.told_by}`) },
+]
+
+/** The sentence, in the reader's language. @param {SeatDetails} details */
+export function sentence(details) {
+  const known = details.told_by === "redis" ? "redis" : details.state
+  return t(`admin.why.${known}`, {
+    name: details.user?.name ?? "–",
+    heard: past(details, details.last_heard),
+    renewed: past(details, details.last_renewal),
+    kept: time(details.kept_until) || t("admin.why.unknown"),
+    grace: time(details.grace_until) || t("admin.why.unknown"),
+  })
+}
+
+export class Why {
+  #sentence = el("p", {})
+  #facts = el("dl", { class: "facts" })
+  /** @type {SeatDetails | null} */
+  #details = null
+  #said = false
+
+  /** @param {string} id of the row @param {string} session @param {number} columns */
+  constructor(id, session, columns) {
+    this.session = session
+    const inside = el("div", { class: "inside" }, this.#sentence, this.#facts)
+    this.row = el("tr", { id, class: "panel" }, el("td", { colspan: String(columns) }, inside))
+    this.#sentence.textContent = t("admin.why.asking")
+  }
+
+  /** Asks again. @param {string} token */
+  async read(token) {
+    try {
+      this.#details = await seatDetails(token, this.session)
+      this.draw()
+    } catch (error) {
+      const isGone = error instanceof Problem && error.status === 404
+      this.#details = null
+      this.#facts.replaceChildren()
+      this.#tell(isGone ? t("admin.gone") : why(error))
+    }
+  }
+
+  draw() {
+    const details = this.#details
+    if (details === null) return
+    this.#tell(sentence(details))
+    const told = facts.map(({ name, text }) => ({ name: t(name), text: text(details) })).filter(({ text }) => text !== "")
+    const line = details.line.map(({ position, user, since }) => {
+      return t("admin.why.line.one", { position, name: user.name, time: clock(new Date(since)) })
+    })
+    told.push({ name: t("admin.why.line"), text: line.length === 0 ? t("admin.why.line.none") : line.join("\n") })
+    // What stays as it is, is left as it is: somebody may be reading it aloud.
+    const names = told.map(({ name }) => name).join()
+    if (names !== [...this.#facts.querySelectorAll("dt")].map((name) => name.textContent).join()) {
+      this.#facts.replaceChildren(...told.map(({ name }) => el("div", {}, el("dt", { text: name }), el("dd", {}))))
+    }
+    for (const [at, value] of [...this.#facts.querySelectorAll("dd")].entries()) write(value, told[at]?.text ?? "")
+  }
+
+  /** Said aloud once; what changes later is there to be read. @param {string} text */
+  #tell(text) {
+    write(this.#sentence, text)
+    if (!this.#said) say(text)
+    this.#said = true
+  }
+}
+
+/** Changes a text only if it is another. @param {Element} element @param {string} text */
+export function write(element, text) {
+  if (element.textContent !== text) element.textContent = text
+}

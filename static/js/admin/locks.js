@@ -1,0 +1,147 @@
+// @ts-check
+/** What is held by class of lock, with alarms: a table of classes, each of which opens to its locks. */
+
+import { write } from "./explain.js"
+import { heldLocks } from "../lib/api.js"
+import { button, byId, el } from "../lib/dom.js"
+import { why } from "../lib/error_text.js"
+import { clock, length, number, t, words } from "../lib/i18n.js"
+
+/**
+ * @typedef {import("../lib/api.js").LockList} LockList
+ * @typedef {import("../lib/api.js").LockClass} LockClass
+ * @typedef {import("../lib/api.js").LockAlarm} LockAlarm
+ */
+
+/** How many locks of a class are shown. */
+const SHOWN = 100
+const HEADS = /** @type {const} */ ([
+  "admin.locks.class",
+  "admin.locks.held",
+  "admin.locks.waiting",
+  "admin.locks.oldest",
+])
+const LOCK_HEADS = /** @type {const} */ ([
+  "admin.locks.name",
+  "admin.user",
+  "admin.node",
+  "admin.locks.age",
+  "admin.locks.ttl",
+  "admin.locks.waiting",
+])
+
+/** A class as one would call it. @param {string} name */
+const called = (name) => (name === "seat" ? t("admin.locks.seat") : name)
+
+/** @param {number | null} ms */
+const long = (ms) => (ms === null ? "–" : length(ms))
+
+/** What is wrong and what to do, in the reader's language. @param {LockAlarm} alarm */
+export function alarmSentence({ class: name, alarm, measured, since }) {
+  const share = new Intl.NumberFormat(words.language, { style: "percent", maximumFractionDigits: 1 })
+  const seconds = new Intl.NumberFormat(words.language, { maximumFractionDigits: 1 })
+  const said = alarm === "failures" ? share.format(measured) : t("admin.seconds", { count: seconds.format(measured) })
+  const begun = t("admin.alarm.since", { time: clock(new Date(since)) })
+  return `${t(`admin.alarm.${alarm}`, { name: called(name), measured: said })} (${begun})`
+}
+
+/** One class: its row, and the row below it while it is open. */
+class ClassRows {
+  #cells = HEADS.map((_, at) => (at === 0 ? el("th", { scope: "row" }) : el("td", { class: "number" })))
+  #open = button(t("admin.locks.show"), {}, () => this.#toggle())
+  #inside = el("div", { class: "inside" })
+  #panel
+  #token = ""
+
+  /** @param {string} name */
+  constructor(name) {
+    this.name = name
+    const id = `class-${encodeURIComponent(name)}`
+    this.#open.setAttribute("aria-expanded", "false")
+    this.#open.setAttribute("aria-controls", id)
+    this.#panel = el("tr", { id, class: "panel", hidden: true }, el("td", { colspan: String(HEADS.length + 1) }, this.#inside))
+    this.rows = [el("tr", {}, ...this.#cells, el("td", {}, this.#open)), this.#panel]
+  }
+
+  /** @param {LockClass} found @param {string} token */
+  draw(found, token) {
+    this.#token = token
+    const texts = [called(found.class), number(found.held), number(found.waiting), long(found.oldest_age_ms)]
+    for (const [at, cell] of this.#cells.entries()) write(cell, texts[at] ?? "")
+    this.#open.setAttribute("aria-label", t("admin.locks.show.all", { name: called(found.class) }))
+    write(this.#open.firstElementChild ?? this.#open, t("admin.locks.show"))
+    if (!this.#panel.hidden) this.#read(found.held)
+  }
+
+  #toggle() {
+    this.#panel.hidden = !this.#panel.hidden
+    this.#open.setAttribute("aria-expanded", String(!this.#panel.hidden))
+    if (!this.#panel.hidden) this.#read(Infinity)
+  }
+
+  /** @param {number} all how many there are */
+  async #read(all) {
+    try {
+      const { locks, classes } = await heldLocks(this.#token, { of: this.name, limit: SHOWN })
+      const held = classes[0]?.held ?? Math.min(all, locks.length)
+      const heads = LOCK_HEADS.map((name) => el("th", { scope: "col", text: t(name) }))
+      const lines = locks.map((lock) => {
+        const ttl = lock.ttl_ms === null ? "–" : t("admin.seconds", { count: (lock.ttl_ms / 1000).toFixed(1) })
+        const rest = [lock.user?.name ?? "–", lock.node ?? "–", long(lock.age_ms), ttl, number(lock.waiting)]
+        const cells = rest.map((text, at) => el("td", { text, class: at === 1 ? "id" : "" }))
+        return el("tr", {}, el("th", { scope: "row", class: "id", title: lock.name, text: lock.name }), ...cells)
+      })
+      const caption = el("caption", { class: "hidden", text: t("admin.locks.show.all", { name: called(this.name) }) })
+      const table = el("table", {}, caption, el("thead", {}, el("tr", {}, ...heads)), el("tbody", {}, ...lines))
+      const more = t("admin.locks.more", { count: number(locks.length), all: number(held) })
+      this.#inside.replaceChildren(table, ...(locks.length < held ? [el("p", { class: "quiet", text: more })] : []))
+    } catch (error) {
+      this.#inside.replaceChildren(el("p", { text: why(error) }))
+    }
+  }
+}
+
+export class Locks {
+  /** @type {Map<string, ClassRows>} */
+  #classes = new Map()
+  /** @type {LockList | null} */
+  #list = null
+  #token = ""
+
+  /** @param {LockList} list @param {string} token */
+  show(list, token) {
+    this.#list = list
+    this.#token = token
+    this.draw()
+  }
+
+  /** Draws all anew, in another language perhaps. */
+  redraw() {
+    const heads = HEADS.map((name, at) => el("th", { scope: "col", class: at === 0 ? "" : "number", text: t(name) }))
+    const end = el("th", { scope: "col" }, el("span", { class: "hidden", text: t("admin.what") }))
+    byId("class-columns").replaceChildren(...heads, end)
+    this.draw()
+  }
+
+  draw() {
+    if (this.#list === null) return
+    const { classes, alarms } = this.#list
+    const names = classes.map((found) => found.class)
+    const isSame = names.join("\n") === [...this.#classes.keys()].join("\n")
+    if (!isSame) this.#classes = new Map(names.map((name) => [name, this.#classes.get(name) ?? new ClassRows(name)]))
+    for (const found of classes) this.#classes.get(found.class)?.draw(found, this.#token)
+    if (!isSame) {
+      const held = document.activeElement
+      byId("classes").replaceChildren(...[...this.#classes.values()].flatMap(({ rows }) => rows))
+      // A row that is moved loses the focus.
+      if (held instanceof HTMLElement && byId("classes").contains(held)) held.focus()
+    }
+    byId("no-locks").hidden = classes.length !== 0
+    const said = alarms.map(alarmSentence)
+    const list = byId("alarms")
+    // Told again only if it is something else.
+    if ([...list.children].map((line) => line.textContent).join("\n") !== said.join("\n")) {
+      list.replaceChildren(...said.map((text) => el("li", { text })))
+    }
+  }
+}

@@ -1,0 +1,319 @@
+// @ts-check
+/** Where `admin.html` begins: the held seats of the cluster and why they are held, and locks by class, live. */
+
+import { Locks } from "./locks.js"
+import { Why, write } from "./explain.js"
+import * as api from "../lib/api.js"
+import { button, byId, el } from "../lib/dom.js"
+import { Menu } from "../desk/menu.js"
+import { show } from "../lib/announce.js"
+import { sure } from "../lib/confirm.js"
+import { why } from "../lib/error_text.js"
+import { clock, number, sayAll, t, when, words } from "../lib/i18n.js"
+
+/** How often the seats are read, in ms. */
+const READ_EVERY = 2_000
+const TOKEN = "galley.admin-token"
+
+/** @typedef {api.HeldSeat} HeldSeat */
+
+/**
+ * The columns: what they are called, what they are sorted by, what they show.
+ *
+ * @type {readonly { name: import("../lib/i18n.js").Sentence, by: (seat: HeldSeat) => string | number,
+ *   text: (seat: HeldSeat) => string, number?: boolean, id?: boolean }[]}
+ */
+const columns = [
+  { name: "admin.user", by: nameOf, text: nameOf },
+  { name: "admin.role", by: (seat) => seat.role, text: (seat) => t(`role.${seat.role}`) },
+  { name: "admin.link", by: (seat) => seat.share_link_id, text: (seat) => seat.share_link_id, id: true },
+  { name: "admin.state", by: (seat) => seat.state, text: (seat) => t(`admin.state.${seat.state}`) },
+  { name: "admin.since", by: (seat) => seat.since ?? "", text: (seat) => (seat.since ? when(seat.since) : "–") },
+  { name: "admin.seen", by: (seat) => seat.last_seen ?? "", text: (seat) => (seat.last_seen ? clock(new Date(seat.last_seen), { seconds: true }) : "–") },
+  { name: "admin.ttl", by: (seat) => seat.ttl_ms ?? Infinity, text: ttlOf, number: true },
+  { name: "admin.node", by: (seat) => seat.node ?? "", text: (seat) => seat.node ?? "–", id: true },
+  { name: "admin.fence", by: (seat) => seat.fence ?? 0, text: (seat) => String(seat.fence ?? "–"), number: true },
+]
+
+/** Who sits there; a key that was set by hand has nobody. @param {HeldSeat} seat */
+function nameOf({ user }) {
+  return user?.name ?? "–"
+}
+
+/** What tells it from all others, and from whoever sits there later. @param {HeldSeat} seat */
+function keyOf({ lock_key: lock, session_id: session }) {
+  return `${lock} ${session ?? ""}`
+}
+
+/** @param {HeldSeat} seat */
+function ttlOf({ ttl_ms: ttl }) {
+  return ttl === null ? "–" : t("admin.seconds", { count: (ttl / 1000).toFixed(1) })
+}
+
+/** One seat: its row, and the row below it while somebody asks why. */
+class SeatRows {
+  #cells
+  /** @type {Why | null} */
+  #why = null
+  #ask = button(t("admin.why"), {}, () => this.toggle())
+
+  /** @param {HeldSeat} seat @param {{ token: () => string, end: (seat: HeldSeat) => void }} page */
+  constructor(seat, page) {
+    this.seat = seat
+    this.page = page
+    this.#cells = columns.map(({ number: right, id }, at) => {
+      const look = { class: right ? "number" : id ? "id" : "" }
+      return el(at === 0 ? "th" : "td", at === 0 ? { ...look, scope: "row" } : look)
+    })
+    const name = nameOf(seat)
+    this.#ask.setAttribute("aria-label", t("admin.why.whose", { name }))
+    this.#ask.setAttribute("aria-expanded", "false")
+    this.#ask.setAttribute("aria-controls", this.id)
+    const end = button(t("admin.end"), { label: `${t("admin.end")}: ${name}` }, () => page.end(this.seat))
+    // What is no session has no reason that could be told, and cannot be ended here.
+    const buttons = el("div", { class: "buttons" }, ...(seat.session_id === null ? [] : [this.#ask, end]))
+    this.row = el("tr", { "data-session": seat.session_id ?? "" }, ...this.#cells, el("td", {}, buttons))
+  }
+
+  get id() {
+    return `why-${this.seat.lock_key}`
+  }
+
+  /** @returns {HTMLElement[]} */
+  get rows() {
+    return this.#why === null ? [this.row] : [this.row, this.#why.row]
+  }
+
+  /** @param {HeldSeat} seat */
+  draw(seat) {
+    this.seat = seat
+    for (const [at, { text, id }] of columns.entries()) {
+      const cell = this.#cells[at]
+      if (cell === undefined) continue
+      write(cell, text(seat))
+      if (id) cell.title = text(seat)
+    }
+  }
+
+  /** Asks again, if it is open. */
+  read() {
+    this.#why?.read(this.page.token())
+  }
+
+  toggle() {
+    const session = this.seat.session_id
+    if (this.#why === null && session !== null) {
+      this.#why = new Why(this.id, session, columns.length + 1)
+      this.row.after(this.#why.row)
+      this.read()
+    } else {
+      this.#why?.row.remove()
+      this.#why = null
+    }
+    this.#ask.setAttribute("aria-expanded", String(this.#why !== null))
+  }
+}
+
+class AdminPage {
+  /** @type {HeldSeat[]} */
+  #seats = []
+  /** @type {Map<string, SeatRows>} */
+  #rows = new Map()
+  #locks = new Locks()
+  #nodes = 0
+  #readAt = new Date()
+  #token = sessionStorage.getItem(TOKEN) ?? ""
+  #sorted = 4
+  #down = true
+  #timer = 0
+  /** How often it was read, and which of the answers is shown. */
+  #reads = 0
+  #shown = 0
+  #search = byId("search", HTMLInputElement)
+
+  start() {
+    new Menu().start()
+    byId("token-form", HTMLFormElement).addEventListener("submit", (event) => {
+      event.preventDefault()
+      this.#token = byId("token", HTMLInputElement).value.trim()
+      this.#read()
+    })
+    byId("forget").addEventListener("click", () => this.#forget())
+    this.#search.addEventListener("input", () => this.#draw())
+    words.addEventListener("change", () => this.#say())
+    this.#timer = window.setInterval(() => this.#token !== "" && !document.hidden && this.#read(), READ_EVERY)
+    this.#say()
+    if (this.#token !== "") this.#read()
+    else byId("token").focus()
+  }
+
+  stop() {
+    window.clearInterval(this.#timer)
+  }
+
+  #say() {
+    sayAll(document)
+    document.title = `${t("admin.title")} · Galley`
+    this.#heads()
+    // Other words everywhere: those that are open are opened again.
+    const open = [...this.#rows.values()].filter(({ rows }) => 1 < rows.length).map(({ seat }) => keyOf(seat))
+    this.#rows.clear()
+    this.#draw()
+    for (const key of open) this.#rows.get(key)?.toggle()
+    this.#locks.redraw()
+  }
+
+  #forget(error = "") {
+    this.#token = ""
+    sessionStorage.removeItem(TOKEN)
+    byId("token-error").textContent = error
+    byId("token-form").hidden = false
+    byId("seats").hidden = true
+    byId("token").focus()
+  }
+
+  async #read() {
+    const [token, read] = [this.#token, ++this.#reads]
+    // The token is forgotten meanwhile, or a later answer was quicker.
+    const isStale = () => token !== this.#token || read < this.#shown
+    try {
+      const signal = AbortSignal.timeout(READ_EVERY * 3)
+      // Of the locks the totals only; each class is read where it is opened.
+      const [seats, locks] = await Promise.all([api.heldSeats(token, signal), api.heldLocks(token, { limit: 1, signal })])
+      if (isStale()) return
+      this.#shown = read
+      const { sessions, nodes } = seats
+      sessionStorage.setItem(TOKEN, token)
+      this.#seats = sessions
+      this.#nodes = nodes.length
+      this.#readAt = new Date()
+      if (byId("seats").hidden) {
+        byId("token", HTMLInputElement).value = ""
+        byId("token-form").hidden = true
+        byId("seats").hidden = false
+        this.#search.focus()
+      }
+      this.#draw()
+      for (const rows of this.#rows.values()) rows.read()
+      this.#locks.show(locks, token)
+    } catch (error) {
+      if (isStale()) return
+      const refused = error instanceof api.Problem && [401, 403].includes(error.status)
+      if (refused) return this.#forget(t("admin.token.wrong"))
+      const said = t("admin.failed", { time: clock(this.#readAt, { seconds: true }), why: why(error) })
+      byId("total").textContent = said
+      byId("token-error").textContent = said
+    }
+  }
+
+  #heads() {
+    const heads = columns.map(({ name, number: right }, at) => {
+      const head = el("th", { scope: "col", class: right ? "number" : "" })
+      head.append(button(t(name), { class: "sort" }, () => this.#sort(at)))
+      return head
+    })
+    const end = el("th", { scope: "col" }, el("span", { class: "hidden", text: t("admin.what") }))
+    byId("columns").replaceChildren(...heads, end)
+    this.#mark()
+  }
+
+  /** @param {number} at */
+  #sort(at) {
+    this.#down = at === this.#sorted ? !this.#down : false
+    this.#sorted = at
+    this.#mark()
+    this.#draw()
+  }
+
+  #mark() {
+    for (const [at, head] of [...byId("columns").children].entries()) {
+      if (at !== this.#sorted) head.removeAttribute("aria-sort")
+      else head.setAttribute("aria-sort", this.#down ? "descending" : "ascending")
+    }
+  }
+
+  #draw() {
+    const wanted = this.#search.value.trim().toLowerCase()
+    const text = (/** @type {HeldSeat} */ seat) => columns.map((column) => column.text(seat)).join(" ").toLowerCase()
+    const found = this.#seats.filter((seat) => text(seat).includes(wanted))
+    const by = columns[this.#sorted]?.by ?? nameOf
+    const order = (/** @type {HeldSeat} */ a, /** @type {HeldSeat} */ b) => (by(a) < by(b) ? -1 : by(b) < by(a) ? 1 : 0)
+    found.sort((a, b) => (this.#down ? order(b, a) : order(a, b)))
+    const known = new Map(found.map((seat) => [keyOf(seat), this.#rowsOf(seat)]))
+    for (const key of this.#seats.map(keyOf)) {
+      const hidden = this.#rows.get(key)
+      if (hidden !== undefined && !known.has(key)) known.set(key, hidden)
+    }
+    this.#rows = known
+    this.#place(found.flatMap((seat) => known.get(keyOf(seat))?.rows ?? []))
+    byId("total").textContent = t("admin.total", {
+      count: number(this.#seats.length),
+      nodes: number(this.#nodes),
+      time: clock(this.#readAt, { seconds: true }),
+    })
+    byId("none").hidden = found.length !== 0
+    byId("none").textContent = t(this.#seats.length === 0 ? "admin.none" : "admin.none.match")
+  }
+
+  /** @param {HeldSeat} seat */
+  #rowsOf(seat) {
+    const page = { token: () => this.#token, end: (/** @type {HeldSeat} */ ended) => void this.#end(ended) }
+    const rows = this.#rows.get(keyOf(seat)) ?? new SeatRows(seat, page)
+    rows.draw(seat)
+    return rows
+  }
+
+  /** Puts the rows there, in that order, and leaves them alone if they are. @param {HTMLElement[]} rows */
+  #place(rows) {
+    const body = byId("rows")
+    const there = [...body.children]
+    if (there.length === rows.length && rows.every((row, at) => row === there[at])) return
+    const held = document.activeElement
+    const isHeld = held instanceof HTMLElement && body.contains(held)
+    const [at, which] = placeOf(held)
+    body.replaceChildren(...rows)
+    if (!isHeld) return
+    // A row that is moved loses the focus. One that goes hands it on to the one that takes its place.
+    if (body.contains(held)) held.focus()
+    else (buttonAt(at, which) ?? this.#search).focus()
+  }
+
+  /** @param {HeldSeat} seat */
+  async #end(seat) {
+    if (seat.session_id === null) return
+    const name = nameOf(seat)
+    const question = t("admin.end.sure", { name, role: t(`role.${seat.role}`) })
+    const goes = await sure(question, t("admin.end.yes"))
+    // It has gone by itself meanwhile, and so has the button that the focus would return to.
+    if (!this.#rows.has(keyOf(seat))) this.#search.focus()
+    if (!goes) return
+    try {
+      await api.endSession(this.#token, seat.session_id)
+      show(t("admin.ended", { name }))
+    } catch (error) {
+      const isGone = error instanceof api.Problem && error.status === 404
+      show(isGone ? t("admin.gone") : why(error))
+    }
+    if (this.#token !== "") await this.#read()
+  }
+}
+
+/** The rows of seats, without those that say why. */
+function seatRows() {
+  return [...byId("rows").querySelectorAll(":scope > tr:not(.panel)")]
+}
+
+/** In which row an element is, and which of its buttons it is. @param {Element | null} element */
+function placeOf(element) {
+  const row = seatRows().findIndex((row) => row.contains(element))
+  const which = [...(seatRows()[row]?.querySelectorAll("button") ?? [])].findIndex((press) => press === element)
+  return /** @type {const} */ ([row, which])
+}
+
+/** That button of that row, or of the last where there are no more so many. @param {number} row @param {number} which */
+function buttonAt(row, which) {
+  const rows = seatRows()
+  return (rows[row] ?? rows.at(-1))?.querySelectorAll("button")[which]
+}
+
+new AdminPage().start()

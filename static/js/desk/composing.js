@@ -1,0 +1,86 @@
+// @ts-check
+/**
+ * Decorations that never touch a line on which somebody is composing.
+ *
+ * While an input method composes (Hangul, kana, pinyin) the browser owns that piece of the page:
+ * replacing or wrapping the node it composes in breaks the composition, and half a syllable is
+ * lost. So what would change on that line waits until the composition ends. What is drawn there
+ * already moves along with the text.
+ */
+
+import { ViewPlugin } from "../lib/vendor.js"
+
+/**
+ * @typedef {import("../lib/vendor.js").EditorView} EditorView
+ * @typedef {import("@codemirror/state").EditorState} State
+ * @typedef {import("@codemirror/view").DecorationSet} Drawn
+ * @typedef {import("@codemirror/state").Line} Line
+ */
+
+/** The editor needs a moment to read the result of a composition, in ms. */
+const AFTERWARDS = 60
+
+/**
+ * An extension that draws, and holds back on the line of a composition.
+ *
+ * @param {(state: State) => Drawn} draw
+ * @param {(before: State, after: State) => boolean} changed whether `draw` would answer otherwise
+ */
+export function drawnApartFromComposing(draw, changed) {
+  class Drawing {
+    /** Something waits for the end of the composition. */
+    stale = false
+    timer = 0
+
+    /** @param {EditorView} view */
+    constructor(view) {
+      this.view = view
+      this.decorations = draw(view.state)
+    }
+
+    /** @param {import("@codemirror/view").ViewUpdate} update */
+    update(update) {
+      if (update.docChanged) this.decorations = this.decorations.map(update.changes)
+      if (!this.stale && !changed(update.startState, update.state)) return
+      const next = draw(update.state)
+      const line = update.state.doc.lineAt(update.state.selection.main.head)
+      const mayDraw = !update.view.compositionStarted || sameOn(line, this.decorations, next)
+      if (mayDraw) this.decorations = next
+      this.stale = !mayDraw
+    }
+
+    composed() {
+      window.clearTimeout(this.timer)
+      this.timer = window.setTimeout(() => {
+        if (this.stale && !this.view.compositionStarted) this.view.dispatch({})
+      }, AFTERWARDS)
+    }
+
+    destroy() {
+      window.clearTimeout(this.timer)
+    }
+  }
+  return ViewPlugin.fromClass(Drawing, {
+    decorations: (drawing) => drawing.decorations,
+    eventObservers: {
+      compositionend() {
+        this.composed()
+      },
+    },
+  })
+}
+
+/** Whether both draw the same on that line. @param {Line} line @param {Drawn} a @param {Drawn} b */
+function sameOn(line, a, b) {
+  const [one, other] = [a, b].map((drawn) => {
+    /** @type {{ from: number, to: number, value: import("@codemirror/view").Decoration }[]} */
+    const found = []
+    drawn.between(line.from, line.to, (from, to, value) => void found.push({ from, to, value }))
+    return found
+  })
+  if (!one || !other || one.length !== other.length) return false
+  return one.every(({ from, to, value }, at) => {
+    const match = other[at]
+    return match?.from === from && match.to === to && value.eq(match.value)
+  })
+}

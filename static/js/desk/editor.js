@@ -1,0 +1,227 @@
+// @ts-check
+/**
+ * The paper: one editor over the shared text, for its whole life.
+ *
+ * It is never made anew: a new view would lose the caret, the undo history and any composition.
+ * What changes (may one type, in which language) is reconfigured in place.
+ */
+
+import { highlights, marked, setActive, setPending, setPlaces } from "../reviews/highlights.js"
+import { relativeAt } from "./positions.js"
+import { peerDrawing } from "./presence.js"
+import {
+  Compartment,
+  EditorSelection,
+  EditorState,
+  EditorView,
+  findClusterBreak,
+  keymap,
+  placeholder,
+  standardKeymap,
+  Y,
+  yCollab,
+  ySyncAnnotation,
+  ySyncFacet,
+  yUndoManagerKeymap,
+} from "../lib/vendor.js"
+import { t } from "../lib/i18n.js"
+
+/**
+ * @typedef {import("../reviews/highlights.js").Range} Range
+ * @typedef {import("../reviews/highlights.js").Place} Place
+ */
+
+/** The line break of Yjs and of Galley. Any other in a paste becomes this one. */
+const oneBreak = (/** @type {string} */ text) => text.replace(/\r\n?/g, "\n")
+
+/** Fires `edit`, `select`, `geometry` and `press` (a passage; `detail` is the review). */
+export class Editor extends EventTarget {
+  #mayType = new Compartment()
+  #sentences = new Compartment()
+  #mayGrow = true
+  #undo
+
+  /**
+   * @param {HTMLElement} parent
+   * @param {Y.Text} text
+   * @param {import("../lib/api.js").Role} role
+   */
+  constructor(parent, text, role) {
+    super()
+    this.role = role
+    parent.addEventListener("mousedown", (event) => {
+      // The edge of the paper is paper, too.
+      if (event.target !== parent) return
+      event.preventDefault()
+      this.focus()
+    })
+    this.#undo = new Y.UndoManager(text, { captureTimeout: 600 })
+    const nonce = document.querySelector("meta[name=csp-nonce]")?.getAttribute("content") ?? ""
+    this.view = new EditorView({
+      parent,
+      state: EditorState.create({
+        doc: text.toString(),
+        extensions: [
+          // Yjs counts "\r\n" as two, and so must the editor, or every offset after it is wrong.
+          EditorState.lineSeparator.of("\n"),
+          EditorView.clipboardInputFilter.of(oneBreak),
+          EditorView.cspNonce.of(nonce),
+          EditorView.lineWrapping,
+          EditorView.scrollMargins.of(() => ({ top: 140, bottom: 90 })),
+          this.#mayType.of(EditorState.readOnly.of(true)),
+          this.#sentences.of(this.#said()),
+          EditorState.transactionFilter.of((change) => (this.#isTaken(change) ? change : [])),
+          keymap.of([...yUndoManagerKeymap, ...standardKeymap]),
+          yCollab(text, null, { undoManager: this.#undo }),
+          highlights((review) => this.#fire("press", review)),
+          peerDrawing,
+          EditorView.updateListener.of((update) => this.#updated(update)),
+        ],
+      }),
+    })
+    // The undo history asks where the caret is before each edit, and Yjs would walk there.
+    this.view.state.facet(ySyncFacet).toYPos = (index, side = 0) => relativeAt(text, index, side)
+  }
+
+  stop() {
+    this.#undo.destroy()
+    this.view.destroy()
+  }
+
+  /** @param {boolean} may */
+  mayType(may) {
+    if (this.view.state.readOnly !== may) return
+    this.view.dispatch({ effects: this.#mayType.reconfigure(EditorState.readOnly.of(!may)) })
+  }
+
+  /** Whether text may be put in, or only taken out. @param {boolean} may */
+  mayGrow(may) {
+    this.#mayGrow = may
+  }
+
+  /** What the other one wrote is taken in any case. @param {import("@codemirror/state").Transaction} change */
+  #isTaken(change) {
+    if (this.#mayGrow || !change.docChanged || change.annotation(ySyncAnnotation)) return true
+    let grows = false
+    change.changes.iterChanges((_from, _to, _fromB, _toB, inserted) => (grows ||= 0 < inserted.length))
+    return !grows
+  }
+
+  /** Says what the editor says in the language of now. */
+  speak() {
+    this.view.dispatch({ effects: this.#sentences.reconfigure(this.#said()) })
+  }
+
+  focus() {
+    this.view.focus()
+  }
+
+  /** What is selected, widened to whole graphemes. @returns {Range} */
+  get selection() {
+    const { from, to } = this.view.state.selection.main
+    return from === to ? { from, to } : { from: this.#edge(from, false), to: this.#edge(to, true) }
+  }
+
+  /** @param {Range} range */
+  textIn({ from, to }) {
+    return this.view.state.sliceDoc(from, to)
+  }
+
+  /** All of it. */
+  get text() {
+    return this.view.state.doc.toString()
+  }
+
+  get length() {
+    return this.view.state.doc.length
+  }
+
+  /** The text as a tree, which is never changed: another takes its place. */
+  get tree() {
+    return this.view.state.doc
+  }
+
+  get marked() {
+    return this.view.state.field(marked)
+  }
+
+  /** @param {ReadonlyMap<string, Place>} places */
+  place(places) {
+    this.view.dispatch({ effects: setPlaces.of(places) })
+  }
+
+  /** @param {string | null} review */
+  activate(review) {
+    if (this.marked.active !== review) this.view.dispatch({ effects: setActive.of(review) })
+  }
+
+  /** @param {Range | null} range */
+  pend(range) {
+    this.view.dispatch({ effects: setPending.of(range) })
+  }
+
+  /** Brings a passage into view, with the caret before it. @param {Range} range */
+  show(range) {
+    this.view.dispatch({
+      selection: EditorSelection.cursor(range.from),
+      effects: EditorView.scrollIntoView(EditorSelection.range(range.from, range.to), { y: "center" }),
+    })
+  }
+
+  /**
+   * Where a position stands on the screen.
+   *
+   * @param {number} at
+   * @param {-1 | 1} side of the position to look at, where a line is wrapped
+   * @returns {{ top: number, bottom: number, left: number }}
+   */
+  spot(at, side = 1) {
+    const rect = at <= this.length ? this.view.coordsAtPos(at, side) : null
+    if (rect) return rect
+    // Not drawn, because it is far outside the window: the paragraph is near enough.
+    const block = this.view.lineBlockAt(Math.min(at, this.length))
+    const top = this.view.documentTop + block.top
+    return { top, bottom: top + 28, left: this.view.contentDOM.getBoundingClientRect().left }
+  }
+
+  /** @param {number} at @param {boolean} forward */
+  #edge(at, forward) {
+    const line = this.view.state.doc.lineAt(at)
+    const inside = at - line.from
+    const next = findClusterBreak(line.text, findClusterBreak(line.text, inside, false), true)
+    // `next` is where the grapheme that begins before `at` ends: at `at`, unless it spans it.
+    if (inside === 0 || next === inside) return at
+    return line.from + (forward ? next : findClusterBreak(line.text, inside, false))
+  }
+
+  #said() {
+    const reader = this.role === "reviewer"
+    return [
+      placeholder(t(reader ? "desk.text.empty.reader" : "desk.text.empty")),
+      EditorView.contentAttributes.of({
+        "aria-label": t(reader ? "desk.text.reader" : "desk.text"),
+        "aria-readonly": String(reader),
+        spellcheck: "true",
+        autocorrect: "on",
+        autocapitalize: "sentences",
+        // A reader needs the caret, not the keyboard of the screen.
+        ...(reader ? { inputmode: "none" } : {}),
+      }),
+    ]
+  }
+
+  /** @param {import("@codemirror/view").ViewUpdate} update */
+  #updated(update) {
+    if (update.docChanged) {
+      const ours = !update.transactions.some((one) => one.annotation(ySyncAnnotation))
+      this.#fire("edit", ours)
+    }
+    if (update.docChanged || update.selectionSet) this.#fire("select", update.selectionSet)
+    if (update.docChanged || update.geometryChanged || update.viewportChanged) this.#fire("geometry")
+  }
+
+  /** @param {string} name @param {unknown} [detail] */
+  #fire(name, detail) {
+    this.dispatchEvent(new CustomEvent(name, { detail }))
+  }
+}

@@ -1,0 +1,192 @@
+// @ts-check
+/**
+ * Where the other person is: their caret and selection in the text, with their name.
+ *
+ * Ours is published as relative positions, in the form other Yjs editors use, so a stock client
+ * shows it too. Who somebody is, the server says; there is one writer and one reviewer, so what is
+ * not ours is the other's.
+ */
+
+import { drawnApartFromComposing } from "./composing.js"
+import { relativeAt } from "./positions.js"
+import { Decoration, EditorView, StateEffect, StateField, WidgetType, Y } from "../lib/vendor.js"
+
+/**
+ * @typedef {import("../lib/api.js").Role} Role
+ * @typedef {{ anchor: number, head: number, name: string, role: Role }} Peer
+ */
+
+/** Where our caret is, after an edit of the other, is told when so long there was none, in ms. */
+const SOON = 200
+
+/** @type {import("@codemirror/state").StateEffectType<Peer | null>} */
+const setPeer = StateEffect.define()
+
+const peer = StateField.define({
+  create: () => /** @type {Peer | null} */ (null),
+  update(before, transaction) {
+    let value = before
+    if (value && transaction.docChanged) {
+      // What is inserted at a caret pushes it on, as it does its relative position: who types at one
+      // place need not say again where that is.
+      const moved = (/** @type {number} */ at) => transaction.changes.mapPos(at, 1)
+      value = { ...value, anchor: moved(value.anchor), head: moved(value.head) }
+    }
+    for (const effect of transaction.effects) if (effect.is(setPeer)) value = effect.value
+    return value
+  },
+})
+
+class Caret extends WidgetType {
+  /** @param {string} name @param {Role} role */
+  constructor(name, role) {
+    super()
+    this.name = name
+    this.role = role
+  }
+
+  /** @param {Caret} other */
+  eq(other) {
+    return other.name === this.name && other.role === this.role
+  }
+
+  toDOM() {
+    const caret = document.createElement("span")
+    caret.className = `peer-caret peer-${this.role}`
+    caret.setAttribute("aria-hidden", "true")
+    const label = caret.appendChild(document.createElement("span"))
+    label.className = "peer-name"
+    label.textContent = this.name
+    return caret
+  }
+
+  ignoreEvent() {
+    return true
+  }
+}
+
+/** @param {import("@codemirror/state").EditorState} state */
+function draw(state) {
+  const value = state.field(peer)
+  if (!value || state.doc.length < Math.max(value.anchor, value.head)) return Decoration.none
+  const { anchor, head, name, role } = value
+  const ranges = [Decoration.widget({ widget: new Caret(name, role), side: head < anchor ? -1 : 1 }).range(head)]
+  if (anchor !== head) {
+    const mark = Decoration.mark({ class: `peer-selection peer-${role}` })
+    ranges.push(mark.range(Math.min(anchor, head), Math.max(anchor, head)))
+  }
+  return Decoration.set(ranges, true)
+}
+
+export const peerDrawing = [
+  peer,
+  drawnApartFromComposing(draw, (before, after) => before.field(peer) !== after.field(peer)),
+]
+
+/** Fires `change` when the other comes, goes, or goes quiet. */
+export class Presence extends EventTarget {
+  /** @type {{ away: boolean } | null} */
+  other = null
+
+  #away = 0
+  #publishing = 0
+  /** What was drawn of the other last. */
+  #drawn = ""
+
+  /**
+   * @param {EditorView} view
+   * @param {Y.Text} text
+   * @param {import("../seat/connection.js").Connection["awareness"]} awareness
+   * @param {{ name: string, role: Role, nameOf: (role: Role) => string }} who
+   */
+  constructor(view, text, awareness, who) {
+    super()
+    this.view = view
+    this.text = text
+    this.awareness = awareness
+    this.who = who
+  }
+
+  start() {
+    const { name, role } = this.who
+    this.awareness.setLocalStateField("user", { name, role })
+    this.awareness.on("change", this.#look)
+    document.addEventListener("visibilitychange", this.#hidden)
+    this.#look()
+  }
+
+  stop() {
+    this.awareness.off("change", this.#look)
+    document.removeEventListener("visibilitychange", this.#hidden)
+    window.clearTimeout(this.#away)
+    window.clearTimeout(this.#publishing)
+  }
+
+  /** Tells the server that somebody is here, who only reads. */
+  stir() {
+    this.awareness.setLocalStateField("stirred", Date.now())
+  }
+
+  /** Tells the other where we are, soon: not we have moved, but the text around us. */
+  publishSoon() {
+    window.clearTimeout(this.#publishing)
+    this.#publishing = window.setTimeout(() => this.publish(), SOON)
+  }
+
+  /** Tells the other where we are. */
+  publish() {
+    window.clearTimeout(this.#publishing)
+    const { anchor, head } = this.view.state.selection.main
+    const at = (/** @type {number} */ index) => Y.relativePositionToJSON(relativeAt(this.text, index))
+    const headAt = at(head)
+    const cursor = { anchor: anchor === head ? headAt : at(anchor), head: headAt }
+    const before = this.awareness.getLocalState()?.cursor
+    if (JSON.stringify(before) !== JSON.stringify(cursor)) {
+      this.awareness.setLocalStateField("cursor", cursor)
+    }
+  }
+
+  #look = () => {
+    const others = [...this.awareness.getStates()].filter(([id]) => id !== this.awareness.clientID)
+    const state = others.map(([, state]) => state).find((state) => state.cursor) ?? others[0]?.[1]
+    const next = state && { away: state.away === true }
+    if (next?.away !== this.other?.away || !next !== !this.other) {
+      this.other = next ?? null
+      this.dispatchEvent(new Event("change"))
+    }
+    // To find a place takes a walk through the text; what is drawn goes along with each edit.
+    const drawn = JSON.stringify([state?.cursor, state?.user])
+    if (drawn === this.#drawn && this.view.state.field(peer)) return
+    this.#drawn = drawn
+    const found = state?.cursor ? this.#place(state) : null
+    if (JSON.stringify(found) === JSON.stringify(this.view.state.field(peer))) return
+    this.view.dispatch({ effects: setPeer.of(found) })
+  }
+
+  /** @param {{ [field: string]: any }} state @returns {Peer | null} */
+  #place(state) {
+    const at = (/** @type {unknown} */ json) => {
+      const relative = Y.createRelativePositionFromJSON(json)
+      const absolute = Y.createAbsolutePositionFromRelativePosition(relative, this.text.doc ?? new Y.Doc())
+      return absolute?.type === this.text ? absolute.index : null
+    }
+    const role = this.who.role === "writer" ? "reviewer" : "writer"
+    try {
+      const head = at(state.cursor.head)
+      const isCaret = JSON.stringify(state.cursor.anchor) === JSON.stringify(state.cursor.head)
+      const anchor = isCaret ? head : at(state.cursor.anchor)
+      if (anchor === null || head === null) return null
+      return { anchor, head, role, name: String(state.user?.name ?? this.who.nameOf(role)) }
+    } catch {
+      return null
+    }
+  }
+
+  /** A tab that is out of sight for a minute is somebody who is away. */
+  #hidden = () => {
+    window.clearTimeout(this.#away)
+    const tell = () => this.awareness.setLocalStateField("away", document.hidden)
+    if (document.hidden) this.#away = window.setTimeout(tell, 60_000)
+    else if (this.awareness.getLocalState()?.away) tell()
+  }
+}

@@ -1,0 +1,132 @@
+// @ts-check
+/**
+ * The keyboard of the desk, and the list of it.
+ *
+ * Keys are read by their place (`code`), not by what they type: with Alt held down, a Mac types
+ * letters of its own, and with a Korean layout every letter is another one.
+ */
+
+import { button, byId, el } from "../lib/dom.js"
+import { t, words } from "../lib/i18n.js"
+
+/**
+ * @typedef {"comment" | "next" | "previous" | "accept" | "resolve" | "history" | "text" | "help"} Command
+ * @typedef {Record<Exclude<Command, "help">, () => void>} Commands
+ */
+
+const apple = /Mac|iPhone|iPad/.test(globalThis.navigator?.platform ?? "")
+const names = apple ? { control: "⌘", alt: "⌥" } : { control: "Ctrl", alt: "Alt" }
+
+/** What the list shows. @type {readonly (readonly [import("../lib/i18n.js").Sentence, string[][]])[]} */
+const shown = [
+  ["keys.comment", [[names.control, names.alt, "M"]]],
+  ["keys.next", [[names.alt, "↓"]]],
+  ["keys.previous", [[names.alt, "↑"]]],
+  ["keys.accept", [[names.alt, "A"]]],
+  ["keys.resolve", [[names.alt, "R"]]],
+  ["keys.history", [[names.alt, "H"]]],
+  ["keys.send", [[names.control, "Enter"]]],
+  ["keys.text", [["Esc"]]],
+  ["keys.undo", [[names.control, "Z"], [names.control, "Shift", "Z"]]],
+  ["keys.help", [["?"]]],
+]
+
+/**
+ * Which command a key is, if any.
+ *
+ * @param {Pick<KeyboardEvent, "code" | "key" | "altKey" | "ctrlKey" | "metaKey" | "shiftKey">} event
+ * @param {boolean} typing whether the key would type into something
+ * @returns {Command | null}
+ */
+export function commandOf(event, typing) {
+  const { code, key, altKey, ctrlKey, metaKey } = event
+  if (altKey && (ctrlKey || metaKey)) return code === "KeyM" ? "comment" : null
+  if (altKey) {
+    if (code === "ArrowDown") return "next"
+    if (code === "ArrowUp") return "previous"
+    // In a field these letters may be what somebody wants to type.
+    if (code === "KeyA" && !typing) return "accept"
+    if (code === "KeyR" && !typing) return "resolve"
+    return code === "KeyH" ? "history" : null
+  }
+  if (ctrlKey || metaKey) return null
+  if (key === "Escape") return "text"
+  return key === "?" && !typing ? "help" : null
+}
+
+export class Keys {
+  #stopped = new AbortController()
+
+  /** @param {Commands} commands */
+  constructor(commands) {
+    this.commands = commands
+    this.dialog = byId("keys", HTMLDialogElement)
+  }
+
+  start() {
+    const { signal } = this.#stopped
+    // Before the editor, which has uses of its own for Alt and the arrows.
+    window.addEventListener("keydown", (event) => this.#press(event), { signal, capture: true })
+    words.addEventListener("change", () => this.#draw(), { signal })
+    this.dialog.addEventListener("click", (event) => event.target === this.dialog && this.dialog.close(), { signal })
+    this.#draw()
+  }
+
+  stop() {
+    this.#stopped.abort()
+  }
+
+  /** The keys of a command, as one would write them. @param {Command} command */
+  chord(command) {
+    return shown.find(([name]) => name === `keys.${command}`)?.[1][0]?.join(" ") ?? ""
+  }
+
+  help() {
+    this.dialog.showModal()
+  }
+
+  /** @param {KeyboardEvent} event */
+  #press(event) {
+    // A dialog has the keyboard for itself.
+    if (event.isComposing || event.defaultPrevented || document.querySelector("dialog[open]")) return
+    if (event.getModifierState("AltGraph")) return
+    const target = event.target instanceof HTMLElement ? event.target : document.body
+    const command = commandOf(event, typesInto(target))
+    if (command === null) return
+    if (command === "text") return this.#back(target)
+    event.preventDefault()
+    event.stopPropagation()
+    if (command === "help") this.help()
+    else this.commands[command]()
+  }
+
+  /** Esc belongs first to whatever is open where it was pressed. @param {HTMLElement} target */
+  #back(target) {
+    if (target.closest(".cm-content, details[open], dialog")) return
+    // After the field itself has had its say: an empty form closes.
+    queueMicrotask(() => this.commands.text())
+  }
+
+  #draw() {
+    const list = el("dl", { class: "key-list" })
+    for (const [name, ways] of shown) {
+      const keys = el("dd")
+      for (const [at, way] of ways.entries()) {
+        if (0 < at) keys.append(" ")
+        keys.append(el("span", { class: "chord" }, ...way.map((key) => el("kbd", { text: key }))))
+      }
+      list.append(el("div", {}, el("dt", { text: t(name) }), keys))
+    }
+    const heading = el("h2", { id: "keys-title", text: t("keys.title") })
+    const close = button(t("common.close"), {}, () => this.dialog.close())
+    this.dialog.replaceChildren(heading, list, el("div", { class: "actions" }, close))
+  }
+}
+
+/** Whether a letter pressed there would be typed. @param {HTMLElement} target */
+function typesInto(target) {
+  if (target instanceof HTMLInputElement || target instanceof HTMLTextAreaElement) return true
+  if (target instanceof HTMLSelectElement) return true
+  const editable = target.closest("[contenteditable=true]")
+  return editable !== null && editable.getAttribute("aria-readonly") !== "true"
+}

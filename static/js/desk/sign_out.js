@@ -1,0 +1,72 @@
+// @ts-check
+/**
+ * Signing out: the entry of the menu, the question before it, and what this browser forgets.
+ *
+ * A guest has no other sign-in, and edits that only this browser keeps belong to the user who made
+ * them: the question names both. Other tabs of the same user follow.
+ */
+
+import * as api from "../lib/api.js"
+import { el } from "../lib/dom.js"
+import { Drafts } from "../unsaved/drafts.js"
+import { show } from "../lib/announce.js"
+import { sure } from "../lib/confirm.js"
+import { t, tCount } from "../lib/i18n.js"
+import { why } from "../lib/error_text.js"
+
+/** The ids that the server gives to guests. */
+const GUEST = /^usr_[0-9a-f]{32}$/
+
+export class SignOut {
+  /** @type {api.User | null} */
+  #me = null
+  #others = new BroadcastChannel("galley.sign-out")
+
+  /** @param {() => void} [stop] ends what the page does in the user's name */
+  constructor(stop = () => undefined) {
+    this.stop = stop
+    this.element = el("button", { type: "button", "data-t": "menu.leave" })
+    this.element.hidden = true
+    this.element.addEventListener("click", () => this.#ask())
+    this.#others.addEventListener("message", ({ data }) => data === this.#me?.id && this.#go())
+  }
+
+  /** Shows the entry to a user who is signed in. @param {api.User | null} me */
+  of(me) {
+    this.#me = me
+    this.element.hidden = me === null
+  }
+
+  async #ask() {
+    const me = this.#me
+    if (!me) return
+    const store = await Drafts.open(me.id)
+    const unsaved = (await store?.count().catch(() => 0)) ?? 0
+    const isGuest = GUEST.test(me.id)
+    const question = t(isGuest ? "leave.sure.guest" : "leave.sure", { name: me.name })
+    const warning = 0 < unsaved ? ` ${tCount("leave.unsaved", unsaved)}` : ""
+    const danger = isGuest || 0 < unsaved
+    if (!(await sure(question + warning, t("leave.yes"), { danger }))) return
+    try {
+      await api.leave()
+      // A cookie of the host application's domain is not the server's to remove.
+      if (await api.me()) return show(t("leave.elsewhere"))
+    } catch (error) {
+      return show(why(error))
+    }
+    this.#others.postMessage(me.id)
+    this.stop()
+    await store?.clear().catch(() => undefined)
+    try {
+      sessionStorage.clear()
+    } catch {
+      // Without storage nothing is in it.
+    }
+    this.#go()
+  }
+
+  #go() {
+    this.stop()
+    location.assign("/")
+  }
+}

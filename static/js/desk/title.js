@@ -1,0 +1,95 @@
+// @ts-check
+/** The title in the bar, which the writer may change, and how safe the text is, below it. */
+
+import * as api from "../lib/api.js"
+import { byId } from "../lib/dom.js"
+import { say, show } from "../lib/announce.js"
+import { why } from "../lib/error_text.js"
+import { clock, t, tCount, words } from "../lib/i18n.js"
+
+export class Title {
+  #stopped = new AbortController()
+
+  /** What was last said of it aloud: the late, and the end of that, and not each save. */
+  #said = "saved"
+
+  /** @param {import("../store.js").Store} store */
+  constructor(store) {
+    this.store = store
+    this.field = byId("title", HTMLInputElement)
+    this.saved = byId("saved")
+  }
+
+  start() {
+    const { signal } = this.#stopped
+    this.store.addEventListener("change", () => this.#draw(), { signal })
+    words.addEventListener("change", () => this.#draw(), { signal })
+    this.field.addEventListener("change", () => this.#rename(), { signal })
+    this.field.addEventListener("keydown", (event) => this.#key(event), { signal })
+    this.#draw()
+  }
+
+  stop() {
+    this.#stopped.abort()
+  }
+
+  get #known() {
+    return this.store.state.link?.title ?? ""
+  }
+
+  /** @param {KeyboardEvent} event */
+  #key(event) {
+    if (event.isComposing) return
+    if (event.key === "Enter") this.field.blur()
+    if (event.key === "Escape") this.field.value = this.#known
+  }
+
+  async #rename() {
+    const { link } = this.store.state
+    const title = this.field.value.trim()
+    if (!link || title === this.#known) return
+    try {
+      const document = await api.renameDocument(link.document_id, title)
+      const now = this.store.state.link
+      if (now) this.store.change({ link: { ...now, title: document.title } })
+      say(t("desk.title.saved"))
+    } catch (error) {
+      show(why(error))
+      this.field.value = this.#known
+    }
+  }
+
+  #draw() {
+    const { role, phase, called } = this.store.state
+    const title = this.#known
+    if (document.activeElement !== this.field) this.field.value = title
+    this.field.readOnly = role !== "writer"
+    this.field.placeholder = t("start.untitled")
+    byId("heading").textContent = title || t("start.untitled")
+    const tab = `${title || t("start.untitled")} · Galley`
+    document.title = called && phase === "seated" ? t("state.waiting.title", { title: tab }) : tab
+    const { text, kind } = this.#saving()
+    if (this.saved.textContent !== text) this.saved.textContent = text
+    this.saved.dataset.kind = phase === "seated" || kind === "late" ? kind : "off"
+    if ((kind === "late" || kind === "saved") && kind !== this.#said) {
+      this.#said = kind
+      say(text)
+    }
+  }
+
+  /** "Saved" is said only when the server said so, and of everything that is here. */
+  #saving() {
+    const { phase, saving, role, wasSeated, quiet } = this.store.state
+    const isAway = phase === "offline" && !quiet
+    if (!wasSeated) return { text: phase === "opening" ? t("saved.opening") : "", kind: "off" }
+    if (0 < saving.count && saving.since) {
+      const late = saving.slow || saving.refusing !== "no" || phase === "lost" || phase === "taken"
+      if (late) return { text: tCount("saved.not", saving.count, { time: clock(saving.since) }), kind: "late" }
+      return { text: t(isAway ? "saved.offline" : "saved.saving"), kind: "saving" }
+    }
+    if (isAway) return { text: t("saved.offline"), kind: "off" }
+    if (role === "reviewer" && !saving.savedAt) return { text: t("saved.reading"), kind: "saved" }
+    if (!saving.savedAt) return { text: t("saved.all"), kind: "saved" }
+    return { text: t("saved.at", { time: clock(saving.savedAt, { seconds: true }) }), kind: "saved" }
+  }
+}

@@ -1,0 +1,219 @@
+// @ts-check
+/**
+ * One version, looked at: what it changed, what has changed since, or all of its text; and the way
+ * back to it.
+ *
+ * What differs is told by the server, in the same words for everybody. Long passages that did not
+ * change are folded, and unfold where they stand.
+ */
+
+import * as api from "../lib/api.js"
+import { charactersIn } from "../desk/counts.js"
+import { marked } from "../reviews/diff_view.js"
+import { button, el, once } from "../lib/dom.js"
+import { graphemesOf } from "../lib/graphemes.js"
+import { nameOf } from "./timeline.js"
+import { sure } from "../lib/confirm.js"
+import { why } from "../lib/error_text.js"
+import { number, t, when } from "../lib/i18n.js"
+
+/**
+ * @typedef {import("../lib/api.js").Version} Version
+ * @typedef {import("../lib/api.js").Segment} Segment
+ * @typedef {"step" | "now" | "text"} Way
+ */
+
+/** Unchanged passages from so many characters on are folded, all but so many at either side. */
+const FOLD_FROM = 480
+const FOLD_KEEP = 160
+
+/** So far around a place it is looked for where a character begins. */
+const AROUND = 64
+
+const ways = /** @type {const} */ (["step", "now", "text"])
+
+export class HistoryView {
+  /** @type {{ version: Version, before: Version | null } | null} */
+  #shown = null
+  /** @type {Way} */
+  #way = "step"
+  #asked = new AbortController()
+
+  /**
+   * @param {string} document
+   * @param {{ mayRestore: () => "yes" | "seat" | "reader", restored: (version: Version) => void,
+   *   say: (sentence: string) => void }} given
+   */
+  constructor(document, given) {
+    this.document = document
+    this.given = given
+    this.heading = el("h3", { id: "history-heading" })
+    this.about = el("p", { class: "quiet history-about" })
+    this.choice = el("fieldset", { class: "history-ways" })
+    this.sum = el("p", { class: "quiet history-sum", role: "status" })
+    this.text = el("div", {
+      id: "history-text",
+      class: "history-text diff",
+      tabindex: "0",
+      role: "region",
+      "aria-labelledby": "history-heading",
+    })
+    this.restore = button("", { class: "button button-strong" }, () => this.#restore())
+    this.note = el("p", { class: "quiet", id: "history-note" })
+    this.element = el(
+      "section",
+      { class: "history-view" },
+      el("header", {}, this.heading, this.about, this.choice, this.sum),
+      this.text,
+      el("footer", { class: "history-acts" }, this.restore, this.note),
+    )
+    this.speak()
+  }
+
+  focus() {
+    this.text.focus()
+  }
+
+  clear() {
+    this.#asked.abort()
+    this.#shown = null
+  }
+
+  /** @param {Version} version @param {Version | null} before the one before it, if there is one */
+  show(version, before) {
+    this.#shown = { version, before }
+    this.heading.textContent = nameOf(version)
+    const who = version.authors.map(({ name }) => name).join(", ")
+    const about = [t("history.number", { number: version.number }), when(version.created_at), who]
+    this.about.textContent = about.filter((part) => part !== "").join(" · ")
+    this.drawActs()
+    this.#draw()
+  }
+
+  /** The text of now is another one: what is compared with it is compared again, quietly. */
+  textChanged() {
+    if (this.#shown && this.#way === "now") this.#draw({ quietly: true })
+  }
+
+  /** May one restore it, and if not, why not? */
+  drawActs() {
+    const may = this.given.mayRestore()
+    this.restore.hidden = may === "reader"
+    this.restore.disabled = may !== "yes"
+    this.note.textContent = may === "yes" ? "" : t(`history.restore.${may}`)
+  }
+
+  speak() {
+    this.restore.lastElementChild?.replaceChildren(t("history.restore"))
+    const options = ways.map((way) => {
+      const radio = el("input", { type: "radio", name: "history-way", value: way, checked: way === this.#way })
+      radio.addEventListener("change", () => {
+        this.#way = way
+        this.#draw()
+      })
+      return el("label", {}, radio, el("span", { text: t(`history.view.${way}`) }))
+    })
+    this.choice.replaceChildren(el("legend", { class: "hidden", text: t("history.view") }), ...options)
+    if (this.#shown) this.show(this.#shown.version, this.#shown.before)
+  }
+
+  /** @param {{ quietly?: boolean }} [options] */
+  async #draw({ quietly = false } = {}) {
+    if (!this.#shown) return
+    this.#asked.abort()
+    this.#asked = new AbortController()
+    const { signal } = this.#asked
+    const { version, before } = this.#shown
+    if (!quietly) {
+      this.text.ariaBusy = "true"
+      this.sum.textContent = t("history.comparing")
+    }
+    try {
+      const drawn = await this.#parts(version, before, signal)
+      if (signal.aborted) return
+      this.text.replaceChildren(...drawn.parts)
+      this.sum.textContent = drawn.sum
+      if (!quietly) this.text.scrollTop = 0
+    } catch (error) {
+      if (signal.aborted) return
+      const again = button(t("common.retry"), {}, () => this.#draw())
+      this.text.replaceChildren(el("p", { text: t("history.failed", { why: why(error) }) }), again)
+      this.sum.textContent = ""
+    }
+    this.text.ariaBusy = "false"
+  }
+
+  /**
+   * @param {Version} version
+   * @param {Version | null} before
+   * @param {AbortSignal} signal
+   * @returns {Promise<{ parts: (Node | string)[], sum: string }>}
+   */
+  async #parts({ id }, before, signal) {
+    if (this.#way === "text" || (this.#way === "step" && !before)) {
+      const { text } = await api.version(this.document, id, signal)
+      return { parts: [text], sum: this.#way === "text" ? "" : t("history.first") }
+    }
+    const [one, other] = this.#way === "step" && before ? [before.id, id] : [id, "current"]
+    const { segments } = await api.difference(this.document, one, other, signal)
+    const differs = segments.some(({ op }) => op !== "equal")
+    const parts = segments.flatMap((segment, at) => this.#segment(segment, at === 0, at === segments.length - 1))
+    if (!differs) return { parts, sum: t(this.#way === "now" ? "history.same.now" : "history.same") }
+    const count = (/** @type {string} */ op) =>
+      number(segments.filter((segment) => segment.op === op).reduce((sum, { text }) => sum + charactersIn(text), 0))
+    return { parts, sum: t("history.compared", { added: count("insert"), removed: count("delete") }) }
+  }
+
+  /**
+   * @param {Segment} segment
+   * @param {boolean} isFirst
+   * @param {boolean} isLast
+   * @returns {(Node | string)[]}
+   */
+  #segment({ op, text }, isFirst, isLast) {
+    if (op !== "equal") return [marked(op === "insert" ? "added" : "removed", text)]
+    if (text.length < FOLD_FROM) return [text]
+    const head = isFirst ? 0 : edge(text, FOLD_KEEP)
+    const tail = isLast ? text.length : edge(text, text.length - FOLD_KEEP)
+    const folded = text.slice(head, tail)
+    const unfold = button(t("history.folded", { count: number(charactersIn(folded)) }), { class: "button button-quiet fold" }, () => {
+      unfold.replaceWith(folded)
+      this.text.focus()
+    })
+    return [text.slice(0, head), unfold, text.slice(tail)]
+  }
+
+  async #restore() {
+    if (!this.#shown) return
+    const { version } = this.#shown
+    const question = t("history.restore.sure", { when: when(version.created_at) })
+    if (!(await sure(question, t("history.restore.yes"), { danger: false }))) return
+    await once(this.restore, async () => {
+      try {
+        this.given.restored(await api.restore(this.document, version.id))
+      } catch (error) {
+        this.given.say(whyNot(error))
+      }
+    })
+  }
+}
+
+/** @param {unknown} error */
+function whyNot(error) {
+  const kind = error instanceof api.Problem ? error.kind : ""
+  if (kind === "seat-not-held") return t("history.restore.seat")
+  if (kind === "text-changing") return t("history.restore.changing")
+  return t("review.failed", { why: why(error) })
+}
+
+/** The nearest place before `at` that is not inside a word. @param {string} text @param {number} at */
+function edge(text, at) {
+  const space = Math.max(text.lastIndexOf(" ", at), text.lastIndexOf("\n", at))
+  if (at - 80 < space) return space + 1
+  let place = Math.max(at - AROUND, 0)
+  for (const grapheme of graphemesOf(text.slice(place, at + AROUND))) {
+    if (at < place + grapheme.length) return place
+    place += grapheme.length
+  }
+  return at
+}

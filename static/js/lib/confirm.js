@@ -1,0 +1,27 @@
+// @ts-check
+/** One question before something that is not done lightly. */
+
+import { button, byId, el } from "./dom.js"
+import { t } from "./i18n.js"
+
+/**
+ * @param {string} question
+ * @param {string} yes what the button says that does it
+ * @param {{ danger?: boolean }} [options] `danger`: it cannot be undone
+ * @returns {Promise<boolean>}
+ */
+export function sure(question, yes, { danger = true } = {}) {
+  const dialog = byId("sure", HTMLDialogElement)
+  return new Promise((resolve) => {
+    const cancel = button(t("common.cancel"), {}, () => dialog.close())
+    const go = button(yes, { class: `button ${danger ? "button-danger" : "button-strong"}` }, () => dialog.close("yes"))
+    dialog.replaceChildren(
+      el("p", { id: "sure-text", text: question }),
+      el("div", { class: "actions" }, cancel, go),
+    )
+    dialog.returnValue = ""
+    dialog.addEventListener("close", () => resolve(dialog.returnValue === "yes"), { once: true })
+    dialog.showModal()
+    cancel.focus()
+  })
+}

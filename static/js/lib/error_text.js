@@ -1,0 +1,28 @@
+// @ts-check
+/** What went wrong, as a sentence for the person it happened to. */
+
+import { Problem } from "./api.js"
+import { t } from "./i18n.js"
+
+/** @param {unknown} error */
+export function why(error) {
+  if (!(error instanceof Problem)) return t("why.server")
+  if (error.status === 0) return t("why.offline")
+  if (error.kind === "quota-spent") return t("why.quota")
+  if (error.kind === "storage-full") return t("why.full")
+  if (error.status === 429) return t("why.limited")
+  if (500 <= error.status) return t("why.server")
+  return error.detail
+}
+
+/** The same, where a review was to be written or decided. @param {unknown} error */
+export function whyReview(error) {
+  if (!(error instanceof Problem)) return t("review.failed", { why: why(error) })
+  if (error.status === 0) return t("review.offline")
+  if (error.status === 412) return t("review.changed")
+  if (error.kind === "seat-not-held") return t("review.seat")
+  if (error.kind === "anchor-moved") return t("review.anchor-moved")
+  if (error.kind === "anchor-mismatch") return t("review.anchor-mismatch")
+  if (error.status === 507 || error.kind === "too-many") return t("review.full")
+  return t("review.failed", { why: why(error) })
+}

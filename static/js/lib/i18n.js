@@ -1,0 +1,156 @@
+// @ts-check
+/**
+ * What the page says, in the language of whoever reads it.
+ *
+ * The browser's language decides until a person chooses one; the choice is kept. Components ask
+ * `t` each time they draw and draw again at `change`, so a switch needs no reload (a reload would
+ * give the seat away for a moment).
+ */
+
+import { keep, kept } from "./preferences.js"
+import { en } from "./i18n/en.js"
+import { ko } from "./i18n/ko.js"
+
+/**
+ * @typedef {keyof typeof en} Sentence
+ * @typedef {Record<Sentence, string>} Sentences
+ * @typedef {"en" | "ko"} Language
+ */
+
+/** @type {Record<Language, Sentences>} */
+export const languages = { en, ko }
+
+class Words extends EventTarget {
+  /** @type {Language} */
+  language = choose(kept("language"), globalThis.navigator?.languages ?? [])
+
+  /** @param {Language} language */
+  speak(language) {
+    if (language === this.language) return
+    this.language = language
+    keep("language", language)
+    this.dispatchEvent(new Event("change"))
+  }
+}
+
+/**
+ * The language somebody chose, else the first of theirs that is spoken here, else English.
+ *
+ * @param {string | null} chosen
+ * @param {readonly string[]} spoken
+ * @returns {Language}
+ */
+export function choose(chosen, spoken) {
+  for (const tag of [chosen ?? "", ...spoken]) {
+    const language = tag.toLowerCase().split("-")[0]
+    if (language === "ko" || language === "en") return language
+  }
+  return "en"
+}
+
+export const words = new Words()
+
+/**
+ * The sentence of that name, with `{name}`s filled in.
+ *
+ * @param {Sentence} name
+ * @param {Record<string, string | number>} [values]
+ */
+export function t(name, values = {}) {
+  const sentence = languages[words.language][name]
+  return sentence.replace(/\{(\w+)\}/g, (whole, key) => String(values[key] ?? whole))
+}
+
+/**
+ * The sentence for one when there is a word for one, else for many.
+ *
+ * @param {Sentence} name one of which `name.one` exists too
+ * @param {number} count
+ * @param {Record<string, string>} [values]
+ */
+export function tCount(name, count, values = {}) {
+  const one = /** @type {Sentence} */ (`${name}.one`)
+  const chosen = count === 1 && one in en ? one : name
+  return t(chosen, { ...values, count: number(count) })
+}
+
+/** @param {number} value */
+export function number(value) {
+  return value.toLocaleString(words.language)
+}
+
+/**
+ * A time of day, with seconds where two in one minute must differ.
+ *
+ * @param {Date} date
+ * @param {{ seconds?: boolean }} [options]
+ */
+export function clock(date, { seconds = false } = {}) {
+  const two = /** @type {const} */ ("2-digit")
+  const parts = seconds ? { second: two } : {}
+  return new Intl.DateTimeFormat(words.language, {
+    hour: two,
+    minute: two,
+    hourCycle: "h23",
+    ...parts,
+  }).format(date)
+}
+
+/** A length of time as one would say it: whole minutes, from an hour on whole hours. @param {number} ms */
+export function lasting(ms) {
+  const minutes = Math.floor(ms / 60_000)
+  const [count, unit] = minutes < 60 ? [minutes, "minute"] : [Math.floor(minutes / 60), "hour"]
+  return new Intl.NumberFormat(words.language, { style: "unit", unit, unitDisplay: "long" }).format(count)
+}
+
+/** How long ago, as one would say it. @param {number} ms */
+export function ago(ms) {
+  const [count, unit] = inUnits(ms)
+  return new Intl.RelativeTimeFormat(words.language).format(-count, unit)
+}
+
+/** A length of time of any size, in one unit. @param {number} ms */
+export function length(ms) {
+  const [count, unit] = inUnits(ms)
+  return new Intl.NumberFormat(words.language, { style: "unit", unit, unitDisplay: "long" }).format(count)
+}
+
+/** @param {number} ms @returns {[number, "second" | "minute" | "hour"]} */
+function inUnits(ms) {
+  const seconds = Math.max(0, Math.floor(ms / 1_000))
+  if (seconds < 120) return [seconds, "second"]
+  return seconds < 7_200 ? [Math.floor(seconds / 60), "minute"] : [Math.floor(seconds / 3_600), "hour"]
+}
+
+/**
+ * A moment as one would say it: the time today, the day and the time before that.
+ *
+ * @param {string | Date} moment
+ */
+export function when(moment) {
+  const date = new Date(moment)
+  if (date.toDateString() === new Date().toDateString()) return clock(date)
+  const day = new Intl.DateTimeFormat(words.language, { month: "short", day: "numeric" }).format(date)
+  return `${day} ${clock(date)}`
+}
+
+/**
+ * Says everything in the page's own markup: `data-t` is the text of an element, `data-t-label` its
+ * accessible name, `data-t-hint` its placeholder.
+ *
+ * @param {ParentNode} root
+ */
+export function sayAll(root) {
+  document.documentElement.lang = words.language
+  for (const element of root.querySelectorAll("[data-t]")) {
+    element.textContent = t(/** @type {Sentence} */ (element.getAttribute("data-t")))
+  }
+  for (const element of root.querySelectorAll("[data-t-label]")) {
+    const name = /** @type {Sentence} */ (element.getAttribute("data-t-label"))
+    element.setAttribute("aria-label", t(name))
+  }
+  for (const element of root.querySelectorAll("[data-t-hint]")) {
+    const name = /** @type {Sentence} */ (element.getAttribute("data-t-hint"))
+    element.setAttribute("placeholder", t(name))
+  }
+}

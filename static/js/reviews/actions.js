@@ -1,0 +1,155 @@
+// @ts-check
+/**
+ * What one does with reviews, by the server's leave: each act is sent, its answer taken over, and
+ * its outcome said aloud. Owns the card of a new review.
+ */
+
+import * as api from "../lib/api.js"
+import { ReviewForm } from "./form.js"
+import { say, show } from "../lib/announce.js"
+import { PASSAGE_MAX } from "./selection_bar.js"
+import { whyReview } from "../lib/error_text.js"
+import { t } from "../lib/i18n.js"
+
+/**
+ * @typedef {import("../lib/api.js").Review} Review
+ * @typedef {import("./form.js").Written} Written
+ * @typedef {import("./card.js").Decision} Decision
+ */
+
+/** How long the text of both sides may need to meet, after which a review is sent once more, in ms. */
+const MEET = 400
+
+export class ReviewActs {
+  /** @type {ReviewForm | null} */
+  #draft = null
+
+  /**
+   * @param {import("../desk/editor.js").Editor} editor
+   * @param {import("./reviews.js").Reviews} reviews
+   */
+  constructor(editor, reviews) {
+    this.editor = editor
+    this.reviews = reviews
+    /** @type {import("./margin.js").Margin | null} */
+    this.margin = null
+    editor.addEventListener("edit", () => this.#draft?.quoteChanged())
+  }
+
+  get isDrafting() {
+    return this.#draft !== null
+  }
+
+  /** Opens the card of a new review on what is selected. @param {{ suggests: boolean }} options */
+  begin({ suggests }) {
+    const range = this.editor.selection
+    if (this.#draft && (this.#draft.isTouched || range.from === range.to)) return this.#draft.focus()
+    if (range.from === range.to) return
+    if (PASSAGE_MAX < range.to - range.from) return show(t("review.too-long"))
+    this.editor.pend(range)
+    this.#draft = new ReviewForm({
+      quote: () => this.#quote(),
+      suggests,
+      send: t("review.send"),
+      submit: (written) => this.#create(written),
+      cancel: () => this.end(),
+    })
+    this.margin?.showDraft(this.#draft.element)
+    this.#draft.focus()
+  }
+
+  /** Puts the card of a new review away. */
+  end() {
+    this.#draft = null
+    this.editor.pend(null)
+    this.margin?.showDraft(null)
+    this.editor.focus()
+  }
+
+  /** @param {Review} review @param {Decision} decision */
+  decide = (review, decision) =>
+    this.#attempt(async () => {
+      const decided = await api.decide(this.reviews.link, review, decision)
+      say(t(`review.say.${decided.status}`))
+      const { open } = this.reviews
+      const at = open.findIndex(({ id }) => id === review.id)
+      const next = open[at + 1] ?? open[at - 1]
+      this.reviews.take(decided)
+      // One after the other, without looking for the next.
+      if (decided.status !== "open") this.margin?.activate(next?.id ?? null)
+    })
+
+  /** @param {Review} review @param {string} body */
+  reply = (review, body) =>
+    this.#attempt(async () => {
+      const { link } = this.reviews
+      const answered = await api.reply(link, review, body)
+      this.reviews.take("anchor" in answered ? answered : await api.review(link, review.id))
+      say(t("review.sent"))
+    })
+
+  /** @param {Review} review @param {Written} written */
+  edit = (review, written) =>
+    this.#attempt(async () => {
+      this.reviews.take(await api.editReview(this.reviews.link, review, written))
+      say(t("review.sent"))
+    })
+
+  /** @param {Review} review */
+  remove = (review) =>
+    this.#attempt(async () => {
+      await api.deleteReview(this.reviews.link, review)
+      say(t("review.say.deleted"))
+      this.reviews.drop(review.id)
+    })
+
+  /** @param {Review} review */
+  choose = (review) => {
+    this.margin?.activate(review.id)
+  }
+
+  #quote() {
+    const { pending } = this.editor.marked
+    return pending ? this.editor.textIn(pending) : ""
+  }
+
+  /** @param {Written} written @returns {Promise<string | null>} */
+  async #create(written) {
+    const failed = await this.#attempt(async () => {
+      const made = await this.#send(written).catch(async (error) => {
+        if (!(error instanceof api.Problem) || error.kind !== "anchor-mismatch") throw error
+        await new Promise((resolve) => window.setTimeout(resolve, MEET))
+        return this.#send(written)
+      })
+      this.#draft = null
+      this.editor.pend(null)
+      this.reviews.take(made)
+      this.margin?.showDraft(null)
+      this.margin?.activate(made.id)
+      this.margin?.focusCard(made.id)
+      say(t("review.sent"))
+    })
+    return failed
+  }
+
+  /** @param {Written} written */
+  #send({ body, suggestion }) {
+    const { from, to } = this.editor.marked.pending ?? { from: 0, to: 0 }
+    const anchor = { start: from, end: to, quote: this.#quote() }
+    const words = suggestion === null ? { body } : { body, suggestion }
+    return api.createReview(this.reviews.link, { anchor, ...words })
+  }
+
+  /** @param {() => Promise<void>} act @returns {Promise<string | null>} why it did not work */
+  async #attempt(act) {
+    try {
+      await act()
+      return null
+    } catch (error) {
+      // Somebody changed it meanwhile: the next press shall act on what there is now.
+      const stale = error instanceof api.Problem && [404, 409, 412].includes(error.status)
+      if (stale) this.reviews.read().catch(() => undefined)
+      return whyReview(error)
+    }
+  }
+}

@@ -1,0 +1,268 @@
+// @ts-check
+/**
+ * One review, drawn as a card.
+ *
+ * The card is brought up to date in place: what somebody is typing into it (a reply, an edit) is
+ * never rebuilt, so neither a composition nor the focus is lost when the review changes.
+ */
+
+import { diffView } from "./diff_view.js"
+import { button, el, once } from "../lib/dom.js"
+import { grow, ReviewForm } from "./form.js"
+import { number, t, when } from "../lib/i18n.js"
+
+/**
+ * @typedef {import("../lib/api.js").Review} Review
+ * @typedef {import("../lib/api.js").AnchorState} AnchorState
+ * @typedef {import("../lib/api.js").Role} Role
+ * @typedef {"accept" | "reject" | "resolve" | "reopen"} Decision
+ * @typedef {object} Look what a card needs to know beside its review
+ * @property {AnchorState} state
+ * @property {boolean} active
+ * @property {Role} role
+ * @property {boolean} seated
+ * @property {string} me
+ *
+ * @typedef {object} Acts each answers why it did not work, or `null`
+ * @property {(review: Review, decision: Decision) => Promise<string | null>} decide
+ * @property {(review: Review, body: string) => Promise<string | null>} reply
+ * @property {(review: Review, written: import("./form.js").Written) => Promise<string | null>} edit
+ * @property {(review: Review) => Promise<string | null>} remove
+ * @property {(review: Review) => void} choose
+ */
+
+/** How long "Delete it?" waits for a second press, in ms. */
+const SURE = 5_000
+
+export class ReviewCard {
+  #content = el("div", { class: "card-content" })
+  #form = el("div")
+  #actions = el("div", { class: "actions" })
+  #note = el("p", { class: "form-error", role: "alert" })
+  /** @type {ReviewForm | null} */
+  #editing = null
+  #drawn = ""
+  #sure = 0
+
+  /** @param {Review} review @param {Look} look @param {Acts} acts */
+  constructor(review, look, acts) {
+    this.review = review
+    this.look = look
+    this.acts = acts
+    this.field = el("textarea", { rows: "1", class: "reply-field" })
+    this.replying = el("form", { class: "reply" }, this.field)
+    this.send = button("", { class: "button" })
+    this.send.type = "submit"
+    this.replying.append(this.send)
+    this.element = el(
+      "li",
+      { class: "card", tabindex: "-1", "data-card": review.id },
+      this.#content,
+      this.#form,
+      this.replying,
+      this.#note,
+      this.#actions,
+    )
+    this.#listen()
+    this.#draw()
+  }
+
+  /** @param {Review} review @param {Look} look */
+  update(review, look) {
+    this.review = review
+    this.look = look
+    this.#draw()
+  }
+
+  /** Draws again even if nothing changed: the language did. */
+  speak() {
+    this.#drawn = ""
+    this.#draw()
+  }
+
+  get isBeingTypedIn() {
+    return this.#editing !== null || this.field.value !== ""
+  }
+
+  focusReply() {
+    if (!this.replying.hidden) this.field.focus()
+    else this.element.focus()
+  }
+
+  #listen() {
+    this.element.addEventListener("click", () => this.acts.choose(this.review))
+    this.element.addEventListener("focusin", () => this.acts.choose(this.review))
+    this.field.addEventListener("input", () => this.#fit())
+    this.field.addEventListener("keydown", (event) => {
+      const sends = event.key === "Enter" && (event.ctrlKey || event.metaKey) && !event.isComposing
+      if (sends) this.replying.requestSubmit()
+    })
+    this.replying.addEventListener("submit", (event) => {
+      event.preventDefault()
+      once(this.send, () => this.#reply())
+    })
+  }
+
+  async #reply() {
+    const body = this.field.value.trim()
+    if (body === "") return
+    const failed = await this.acts.reply(this.review, body)
+    if (failed === null) {
+      this.field.value = ""
+      if (document.activeElement === this.send) this.field.focus()
+    }
+    this.#note.textContent = failed
+    this.#fit()
+  }
+
+  #fit() {
+    this.send.hidden = this.field.value.trim() === ""
+    grow(this.field)
+    this.element.dispatchEvent(new Event("resized", { bubbles: true }))
+  }
+
+  #draw() {
+    const { review, look } = this
+    const { dataset } = this.element
+    dataset.active = String(look.active)
+    dataset.status = review.status
+    dataset.state = look.state
+    this.element.setAttribute("aria-current", String(look.active))
+    this.#editing?.quoteChanged()
+    const drawn = JSON.stringify([review, look.state, look.seated, look.role])
+    const held = this.element.contains(document.activeElement)
+    if (drawn !== this.#drawn) {
+      this.#drawn = drawn
+      this.#content.replaceChildren(...this.#parts())
+      if (!this.#editing) this.#drawActions()
+      this.field.setAttribute("aria-label", t("review.reply"))
+      this.field.placeholder = t("review.reply.hint")
+      this.send.lastElementChild?.replaceChildren(t("review.send"))
+    }
+    const mayReply = look.seated && review.status === "open"
+    // What was typed stays, even if it cannot be sent at this moment.
+    this.replying.hidden = this.field.value === "" && !(mayReply && look.active && !this.#editing)
+    this.send.hidden = this.field.value.trim() === ""
+    const lost = held && !this.element.contains(document.activeElement)
+    if (lost) this.element.focus({ preventScroll: true })
+  }
+
+  #parts() {
+    const { review, look } = this
+    const { anchor, suggestion } = review
+    const quote = anchor.quote
+    const header = el(
+      "header",
+      {},
+      el("span", { class: "who", text: review.author.name }),
+      el("time", { datetime: review.created_at, text: when(review.created_at) }),
+    )
+    if (review.status !== "open") {
+      header.append(el("span", { class: "status", text: t(`review.status.${review.status}`) }))
+    }
+    /** @type {HTMLElement[]} */
+    const parts = [header]
+    const open = review.status === "open"
+    const changed = open && look.state !== "exact"
+    if (changed) {
+      const name = look.state === "edited" ? "review.edited" : look.state === "moved" ? "review.moved" : "review.orphaned"
+      parts.push(el("p", { class: "card-state", text: t(name) }))
+    }
+    const shown = (changed && look.state !== "moved") || !open
+    const short = quote.length <= 240 ? quote : `${quote.slice(0, 239)}…`
+    const needed = suggestion === null || changed
+    if (needed) parts.push(el("blockquote", { class: shown ? "quote" : "quote quote-beside", text: short }))
+    if (suggestion !== null && !this.#editing) parts.push(diffView(quote, suggestion))
+    if (review.body !== "" && !this.#editing) parts.push(el("p", { class: "body", text: review.body }))
+    if (0 < review.replies.length) parts.push(this.#replies())
+    return parts
+  }
+
+  #replies() {
+    const list = el("ol", { class: "replies", "aria-label": `${t("review.reply")} ${number(this.review.replies.length)}` })
+    for (const { author, body, created_at: at } of this.review.replies) {
+      const head = el("header", {}, el("span", { class: "who", text: author.name }), el("time", { datetime: at, text: when(at) }))
+      list.append(el("li", {}, head, el("p", { class: "body", text: body })))
+    }
+    return list
+  }
+
+  #drawActions() {
+    this.#actions.replaceChildren(...(this.look.seated ? this.#buttons() : []))
+    this.#actions.hidden = this.#actions.childElementCount === 0
+  }
+
+  /** At most two: what this person may do now. */
+  #buttons() {
+    const { review, look } = this
+    const open = review.status === "open"
+    if (look.role === "writer") {
+      if (!open) return review.status === "accepted" ? [] : [this.#decides("reopen")]
+      if (review.suggestion === null) return [this.#decides("resolve", "button button-strong")]
+      const stands = look.state === "exact" || look.state === "moved"
+      const first = stands ? this.#decides("accept", "button button-strong") : this.#decides("resolve")
+      return [first, this.#decides("reject")]
+    }
+    if (!open || review.author.id !== look.me) return []
+    return [
+      button(t("review.edit"), { icon: "pen" }, () => this.#edit()),
+      button(t("review.delete"), {}, (event) => this.#remove(event)),
+    ]
+  }
+
+  /** @param {Decision} decision */
+  #decides(decision, look = "button") {
+    const icon = /** @type {const} */ ({ accept: "check", resolve: "check", reject: "cross" })
+    const given = decision === "reopen" ? { class: look } : { class: look, icon: icon[decision] }
+    const pressed = button(t(`review.${decision}`), given, (event) => {
+      event.stopPropagation()
+      once(pressed, async () => {
+        this.#note.textContent = await this.acts.decide(this.review, decision)
+      })
+    })
+    pressed.dataset.decision = decision
+    return pressed
+  }
+
+  #edit() {
+    const done = () => {
+      this.#editing = null
+      this.#form.replaceChildren()
+      this.speak()
+      this.element.focus()
+    }
+    this.#editing = new ReviewForm({
+      quote: () => this.review.anchor.quote,
+      written: { body: this.review.body, suggestion: this.review.suggestion },
+      send: t("review.save"),
+      cancel: done,
+      submit: async (written) => {
+        const failed = await this.acts.edit(this.review, written)
+        if (failed === null) done()
+        return failed
+      },
+    })
+    this.#form.replaceChildren(this.#editing.element)
+    this.#actions.replaceChildren()
+    this.#drawn = ""
+    this.#draw()
+    this.#editing.focus()
+  }
+
+  /** The first press asks, the second does. @param {Event} event */
+  #remove(event) {
+    event.stopPropagation()
+    const pressed = /** @type {HTMLButtonElement} */ (event.currentTarget)
+    if (pressed.dataset.sure !== "true") {
+      pressed.dataset.sure = "true"
+      pressed.lastElementChild?.replaceChildren(t("review.delete.sure"))
+      window.clearTimeout(this.#sure)
+      this.#sure = window.setTimeout(() => this.#editing || this.#drawActions(), SURE)
+      return
+    }
+    window.clearTimeout(this.#sure)
+    once(pressed, async () => {
+      this.#note.textContent = await this.acts.remove(this.review)
+    })
+  }
+}

@@ -1,0 +1,136 @@
+// @ts-check
+/**
+ * The form in which a review is written or rewritten: a comment, and perhaps other words for the
+ * passage, with what they change.
+ *
+ * What somebody has typed is never thrown away by us: a failed sending leaves it as it is.
+ */
+
+import { diffView } from "./diff_view.js"
+import { button, el, once } from "../lib/dom.js"
+import { t } from "../lib/i18n.js"
+
+/**
+ * @typedef {{ body: string, suggestion: string | null }} Written
+ * @typedef {object} Given
+ * @property {() => string} quote the passage as it stands now
+ * @property {Written} [written] what there is already
+ * @property {boolean} [suggests] whether to begin with a suggestion
+ * @property {string} send what the button says
+ * @property {(written: Written) => Promise<string | null>} submit answers why it did not work
+ * @property {() => void} cancel
+ */
+
+let made = 0
+
+export class ReviewForm {
+  #error = el("p", { class: "form-error", role: "alert" })
+  #suggesting = el("div", { class: "suggesting" })
+  #preview = el("div")
+
+  /** @param {Given} given */
+  constructor(given) {
+    const id = `form-${made++}`
+    this.given = given
+    this.body = el("textarea", { rows: "2", id: `${id}-body`, placeholder: t("review.body.hint") })
+    this.suggestion = el("textarea", { rows: "2", id: `${id}-suggestion`, class: "prose" })
+    this.body.value = given.written?.body ?? ""
+    this.suggestion.value = given.written?.suggestion ?? given.quote()
+    this.suggests = given.suggests ?? typeof given.written?.suggestion === "string"
+    this.toggle = button("", { class: "button button-quiet", icon: "pen" }, () => this.#toggle())
+    this.#suggesting.append(
+      el("label", { for: `${id}-suggestion`, text: t("review.suggestion") }),
+      this.suggestion,
+      this.#preview,
+    )
+    this.submit = button(given.send, { class: "button button-strong" })
+    this.submit.type = "submit"
+    this.element = el(
+      "form",
+      { class: "review-form" },
+      this.#suggesting,
+      el("label", { for: `${id}-body`, text: t("review.body") }),
+      this.body,
+      this.#error,
+      el(
+        "div",
+        { class: "actions" },
+        this.submit,
+        button(t("common.cancel"), {}, () => given.cancel()),
+        this.toggle,
+      ),
+    )
+    this.element.addEventListener("submit", (event) => this.#submit(event))
+    this.element.addEventListener("input", () => this.#draw())
+    this.element.addEventListener("keydown", (event) => this.#key(event))
+    this.#draw()
+  }
+
+  focus() {
+    const field = this.suggests ? this.suggestion : this.body
+    field.focus()
+    if (field === this.suggestion) field.select()
+  }
+
+  /** Whether there is anything in it that would be missed. */
+  get isTouched() {
+    const { written, quote } = this.given
+    return (
+      this.body.value !== (written?.body ?? "") ||
+      (this.suggests && this.suggestion.value !== (written?.suggestion ?? quote()))
+    )
+  }
+
+  /** The passage has changed under the form. */
+  quoteChanged() {
+    this.#draw()
+  }
+
+  #toggle() {
+    this.suggests = !this.suggests
+    this.#draw()
+    this.focus()
+  }
+
+  #draw() {
+    this.#suggesting.hidden = !this.suggests
+    const label = t(this.suggests ? "review.suggestion.drop" : "review.suggestion.add")
+    this.toggle.lastElementChild?.replaceChildren(label)
+    const quote = this.given.quote()
+    const differs = this.suggests && this.suggestion.value !== quote
+    this.#preview.replaceChildren(...(differs ? [diffView(quote, this.suggestion.value)] : []))
+    this.submit.disabled = this.body.value.trim() === "" && !differs
+    for (const field of [this.body, this.suggestion]) grow(field)
+  }
+
+  /** @param {SubmitEvent} event */
+  #submit(event) {
+    event.preventDefault()
+    if (this.submit.disabled) return
+    once(this.submit, async () => {
+      this.#error.textContent = ""
+      const differs = this.suggests && this.suggestion.value !== this.given.quote()
+      const suggestion = differs ? this.suggestion.value : null
+      this.#error.textContent = await this.given.submit({ body: this.body.value.trim(), suggestion })
+    })
+  }
+
+  /** @param {KeyboardEvent} event */
+  #key(event) {
+    if (event.isComposing) return
+    if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) {
+      event.preventDefault()
+      this.element.requestSubmit()
+    } else if (event.key === "Escape" && !this.isTouched) {
+      event.preventDefault()
+      event.stopPropagation()
+      this.given.cancel()
+    }
+  }
+}
+
+/** A field as high as what is in it. @param {HTMLTextAreaElement} field */
+export function grow(field) {
+  field.style.height = "auto"
+  if (0 < field.scrollHeight) field.style.height = `${Math.min(field.scrollHeight + 2, 260)}px`
+}

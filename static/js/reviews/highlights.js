@@ -1,0 +1,106 @@
+// @ts-check
+/**
+ * The passages that reviews speak of, in the text.
+ *
+ * The server says where a passage stands when it serves it; from then on this field moves it along
+ * with every edit, ours and the other's. An insertion at either edge stays outside, as the server's
+ * own anchors have it.
+ */
+
+import { drawnApartFromComposing } from "../desk/composing.js"
+import { Decoration, EditorView, StateEffect, StateField } from "../lib/vendor.js"
+
+/**
+ * @typedef {{ from: number, to: number }} Range
+ * @typedef {Range & { suggests: boolean }} Place
+ * @typedef {object} Marked
+ * @property {ReadonlyMap<string, Place>} places by review
+ * @property {string | null} active the review that is looked at
+ * @property {Range | null} pending what the next review will be about
+ */
+
+/** @type {import("@codemirror/state").StateEffectType<ReadonlyMap<string, Place>>} */
+export const setPlaces = StateEffect.define()
+/** @type {import("@codemirror/state").StateEffectType<string | null>} */
+export const setActive = StateEffect.define()
+/** @type {import("@codemirror/state").StateEffectType<Range | null>} */
+export const setPending = StateEffect.define()
+
+/**
+ * @template {Range} R
+ * @param {R} range
+ * @param {import("@codemirror/state").ChangeDesc} changes
+ * @returns {R}
+ */
+function moved(range, changes) {
+  const from = changes.mapPos(range.from, 1)
+  return { ...range, from, to: Math.max(from, changes.mapPos(range.to, -1)) }
+}
+
+/** @type {Marked} */
+const unmarked = { places: new Map(), active: null, pending: null }
+
+export const marked = StateField.define({
+  create: () => unmarked,
+  update(before, transaction) {
+    let value = before
+    if (transaction.docChanged) {
+      const places = new Map(
+        [...value.places].map(([id, place]) => [id, moved(place, transaction.changes)]),
+      )
+      const pending = value.pending && moved(value.pending, transaction.changes)
+      value = { ...value, places, pending }
+    }
+    for (const effect of transaction.effects) {
+      if (effect.is(setPlaces)) value = { ...value, places: effect.value }
+      else if (effect.is(setActive)) value = { ...value, active: effect.value }
+      else if (effect.is(setPending)) value = { ...value, pending: effect.value }
+    }
+    return value
+  },
+})
+
+/**
+ * The reviews whose passage holds that position, the narrowest first.
+ *
+ * @param {Marked} value
+ * @param {number} at
+ */
+export function reviewsAt({ places }, at) {
+  return [...places]
+    .filter(([, { from, to }]) => from <= at && at <= to && from < to)
+    .sort(([, a], [, b]) => a.to - a.from - (b.to - b.from))
+    .map(([id]) => id)
+}
+
+/** @param {import("@codemirror/state").EditorState} state */
+function draw(state) {
+  const { places, active, pending } = state.field(marked)
+  const ranges = []
+  for (const [id, { from, to, suggests }] of places) {
+    if (to <= from || state.doc.length < to) continue
+    const look = `${suggests ? " passage-suggests" : ""}${id === active ? " passage-active" : ""}`
+    const attributes = { "data-review": id }
+    ranges.push(Decoration.mark({ class: `passage${look}`, attributes }).range(from, to))
+  }
+  if (pending && pending.from < pending.to && pending.to <= state.doc.length) {
+    ranges.push(Decoration.mark({ class: "passage-pending" }).range(pending.from, pending.to))
+  }
+  return Decoration.set(ranges, true)
+}
+
+/** @param {(id: string) => void} press a passage was clicked or tapped */
+export function highlights(press) {
+  return [
+    marked,
+    drawnApartFromComposing(draw, (before, after) => before.field(marked) !== after.field(marked)),
+    EditorView.domEventHandlers({
+      // Not `click`: the press draws the passage anew, and there is none when its target is gone.
+      mouseup(event, view) {
+        const at = view.posAtCoords({ x: event.clientX, y: event.clientY })
+        const id = at === null ? undefined : reviewsAt(view.state.field(marked), at)[0]
+        if (id !== undefined && event.button === 0 && view.state.selection.main.empty) press(id)
+      },
+    }),
+  ]
+}

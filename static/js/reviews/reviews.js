@@ -1,0 +1,172 @@
+// @ts-check
+/**
+ * The reviews of one link: read once, then kept up by the server's events.
+ *
+ * Where a passage stands is the editor's to know (`highlights.js` moves it with each edit). What the
+ * server says of places is taken when a review is new to us, when it found a lost passage again,
+ * or when ours has collapsed; otherwise our own is newer.
+ *
+ * Fires `change` when a review does; `came` with one that somebody else just made.
+ */
+
+import * as api from "../lib/api.js"
+import { locate } from "./locate.js"
+
+/**
+ * @typedef {import("../lib/api.js").Review} Review
+ * @typedef {import("../lib/api.js").AnchorState} AnchorState
+ * @typedef {import("./highlights.js").Place} Place
+ */
+
+/** How long after an edit that swallowed a passage the server is asked where it went, in ms. */
+const SETTLED = 1_200
+/** Longest time between two such questions, in ms. */
+const PATIENCE_MAX = 60_000
+
+export class Reviews extends EventTarget {
+  /** @type {Map<string, Review>} */
+  #all = new Map()
+  #asking = 0
+  #patience = SETTLED
+  #stopped = new AbortController()
+
+  /**
+   * @param {import("../desk/editor.js").Editor} editor
+   * @param {string} link
+   * @param {string} me
+   */
+  constructor(editor, link, me) {
+    super()
+    this.editor = editor
+    this.link = link
+    this.me = me
+  }
+
+  start() {
+    this.editor.addEventListener("edit", () => this.#edited(), { signal: this.#stopped.signal })
+  }
+
+  stop() {
+    this.#stopped.abort()
+    window.clearTimeout(this.#asking)
+  }
+
+  /** Reads all of them; for the beginning, and after a time without events. */
+  async read() {
+    const reviews = await api.reviews(this.link)
+    const ids = new Set(reviews.map(({ id }) => id))
+    for (const id of this.#all.keys()) if (!ids.has(id)) this.#all.delete(id)
+    for (const review of reviews) this.#all.set(review.id, review)
+    this.#place(reviews)
+    this.#announce()
+    this.#seek()
+  }
+
+  /** @param {Review} review from an answer or an event; an older one is left alone */
+  take(review) {
+    const known = this.#all.get(review.id)
+    if (known && review.version < known.version) return
+    this.#all.set(review.id, review)
+    this.#place([review])
+    this.#announce()
+    if (!known && review.author.id !== this.me) {
+      this.dispatchEvent(new CustomEvent("came", { detail: review }))
+    }
+  }
+
+  /** @param {string} id */
+  drop(id) {
+    if (!this.#all.delete(id)) return
+    this.#place([])
+    this.#announce()
+  }
+
+  /** @param {string} id */
+  get(id) {
+    return this.#all.get(id)
+  }
+
+  /**
+   * Where it stands, or `null` when it stands nowhere.
+   *
+   * @param {string} id
+   * @returns {Place | null}
+   */
+  placeOf(id) {
+    const place = this.editor.marked.places.get(id)
+    return place && place.from < place.to ? place : null
+  }
+
+  /**
+   * How it stands, by the text as it is now and not only as the server last saw it.
+   *
+   * @param {Review} review
+   * @returns {AnchorState}
+   */
+  stateOf(review) {
+    const place = this.placeOf(review.id)
+    if (!place) return "orphaned"
+    const stands = this.editor.textIn(place) === review.anchor.quote
+    if (stands) return review.anchor.state === "moved" ? "moved" : "exact"
+    return "edited"
+  }
+
+  /** The open ones that stand somewhere, in the order of the text. */
+  get open() {
+    return this.#ordered((review) => review.status === "open" && this.placeOf(review.id) !== null)
+  }
+
+  /** The open ones whose passage is gone. */
+  get orphans() {
+    return this.#ordered((review) => review.status === "open" && this.placeOf(review.id) === null)
+  }
+
+  /** What is accepted, rejected or resolved, the latest first. */
+  get done() {
+    const done = [...this.#all.values()].filter(({ status }) => status !== "open")
+    return done.sort((a, b) => b.updated_at.localeCompare(a.updated_at))
+  }
+
+  /** @param {(review: Review) => boolean} keep */
+  #ordered(keep) {
+    const from = (/** @type {Review} */ review) => this.placeOf(review.id)?.from ?? 0
+    const kept = [...this.#all.values()].filter(keep)
+    return kept.sort((a, b) => from(a) - from(b) || a.created_at.localeCompare(b.created_at))
+  }
+
+  /** @param {Review[]} served with offsets as they were when the server answered */
+  #place(served) {
+    const places = new Map(this.editor.marked.places)
+    for (const id of places.keys()) {
+      if (this.#all.get(id)?.status !== "open") places.delete(id)
+    }
+    const text = this.editor.view.state.doc.toString()
+    for (const review of served) {
+      if (review.status !== "open") continue
+      const ours = places.get(review.id)
+      const suggests = review.suggestion !== null
+      const stands = ours && ours.from < ours.to
+      if (stands && review.anchor.state !== "moved") places.set(review.id, { ...ours, suggests })
+      else places.set(review.id, { ...locate(text, review.anchor), suggests })
+    }
+    this.editor.place(places)
+  }
+
+  #edited() {
+    this.#patience = SETTLED
+    this.#seek()
+    this.#announce()
+  }
+
+  /** A passage that has collapsed may have been cut and pasted elsewhere: the server finds it. */
+  #seek() {
+    window.clearTimeout(this.#asking)
+    if (this.orphans.every(({ anchor }) => anchor.state === "orphaned")) return
+    this.#asking = window.setTimeout(() => this.read().catch(() => undefined), this.#patience)
+    this.#patience = Math.min(this.#patience * 2, PATIENCE_MAX)
+  }
+
+  #announce() {
+    this.dispatchEvent(new Event("change"))
+  }
+}

@@ -1,0 +1,74 @@
+// @ts-check
+/**
+ * The two things a reviewer can do with a selection, beside it. Owns one element.
+ *
+ * It is there while somebody is in the text. The selection stays when they go on to a card, and
+ * the bar would lie on the lines below it.
+ */
+
+import { button, byId } from "../lib/dom.js"
+import { t, words } from "../lib/i18n.js"
+
+/** Longest passage of a review, in UTF-16 units, as the server has it. */
+export const PASSAGE_MAX = 20_000
+
+export class SelectionBar {
+  #stopped = new AbortController()
+  #frame = 0
+
+  /**
+   * @param {import("../desk/editor.js").Editor} editor
+   * @param {() => boolean} mayReview
+   * @param {(options: { suggests: boolean }) => void} begin
+   */
+  constructor(editor, mayReview, begin) {
+    this.editor = editor
+    this.mayReview = mayReview
+    this.begin = begin
+    this.element = byId("selection-bar")
+    this.desk = byId("desk")
+  }
+
+  start() {
+    const { signal } = this.#stopped
+    // Pressing a button must not take the selection away first.
+    this.element.addEventListener("pointerdown", (event) => event.preventDefault(), { signal })
+    this.editor.addEventListener("select", () => this.drawSoon(), { signal })
+    this.editor.addEventListener("geometry", () => this.drawSoon(), { signal })
+    for (const turn of ["focusin", "focusout"]) {
+      document.addEventListener(turn, () => this.drawSoon(), { signal })
+    }
+    words.addEventListener("change", () => this.#say(), { signal })
+    this.#say()
+  }
+
+  stop() {
+    this.#stopped.abort()
+    cancelAnimationFrame(this.#frame)
+  }
+
+  drawSoon() {
+    cancelAnimationFrame(this.#frame)
+    this.#frame = requestAnimationFrame(() => this.#draw())
+  }
+
+  #say() {
+    this.element.replaceChildren(
+      button(t("review.add"), { class: "button", icon: "comment" }, () => this.begin({ suggests: false })),
+      button(t("review.add.suggest"), { class: "button", icon: "pen" }, () => this.begin({ suggests: true })),
+    )
+  }
+
+  #draw() {
+    const { from, to } = this.editor.selection
+    const here = this.editor.view.hasFocus || this.element.contains(document.activeElement)
+    const shown = here && from < to && this.mayReview() && this.editor.marked.pending === null
+    this.element.hidden = !shown
+    if (!shown) return
+    const desk = this.desk.getBoundingClientRect()
+    const spot = this.editor.spot(to, -1)
+    this.element.style.top = `${Math.round(spot.bottom - desk.top + 6)}px`
+    const most = byId("paper").getBoundingClientRect().right - desk.left - this.element.offsetWidth - 12
+    this.element.style.left = `${Math.round(Math.max(12, Math.min(spot.left - desk.left - 40, most)))}px`
+  }
+}

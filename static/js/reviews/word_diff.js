@@ -1,0 +1,215 @@
+// @ts-check
+/**
+ * What a suggestion changes, word by word.
+ *
+ * Words are what stands between spaces, so that a Korean eojeol (a noun with its particle) stays
+ * whole; spaces are words of their own, and so are marks, each by itself. Where one Korean word
+ * takes the place of another, what they share at either end may stay: `회사는 → 회사가` shows `는 → 가`.
+ *
+ * The server compares versions by the same rules (`src/domain/word_split.rs`, `src/yjs/word_diff.rs`), and
+ * `tests/data/word_diff.json` holds the two together. Here they are written again, since a
+ * suggestion is compared at each key that is pressed, also without a connection.
+ *
+ * Touches no DOM, so it is tested with `node --test`.
+ */
+
+import { graphemesOf } from "../lib/graphemes.js"
+
+/**
+ * @typedef {"same" | "removed" | "added"} Kind
+ * @typedef {{ kind: Kind, text: string }} Piece
+ * @typedef {{ from: number, to: number }} Range
+ * @typedef {{ old: Range, new: Range }} Place a place at which the texts differ, in UTF-16 units
+ */
+
+/** Beyond this many comparisons the middle is shown as one removed and one added piece. */
+const COMPARISONS_MAX = 4_000_000
+
+/** Particles that a noun of one syllable is told apart from: `나는 → 나를`, but not `대학 → 대회`. */
+const PARTICLES = new Set(
+  "은 는 이 가 을 를 의 에 도 로 와 과 만 에서 에게 으로 부터 까지 처럼 보다 이다 입니다".split(" ").concat(""),
+)
+
+/** @param {string} text @returns {string[]} words, spaces, and single marks and line breaks */
+export function wordsOf(text) {
+  /** @type {string[]} */
+  const found = []
+  let before = "single"
+  for (const grapheme of graphemesOf(text)) {
+    const kind = kindOf(grapheme)
+    if (kind === before && kind !== "single") found.push(`${found.pop() ?? ""}${grapheme}`)
+    else found.push(grapheme)
+    before = kind
+  }
+  return found
+}
+
+/** @param {string} grapheme */
+function kindOf(grapheme) {
+  if (/^[\r\n\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}]/u.test(grapheme)) return "single"
+  if (/^\p{White_Space}/u.test(grapheme)) return "space"
+  return /^[\p{Alphabetic}\p{N}'’]/u.test(grapheme) ? "word" : "single"
+}
+
+/**
+ * @param {string} before
+ * @param {string} after
+ * @returns {Piece[]} in reading order; removed before added
+ */
+export function wordDiff(before, after) {
+  const places = across(before, after, compare(before, after))
+  /** @type {Piece[]} */
+  const pieces = []
+  const tell = (/** @type {Kind} */ kind, /** @type {string} */ text) => text !== "" && pieces.push({ kind, text })
+  let at = 0
+  for (const place of places.map((place) => within(before, after, place) ?? place)) {
+    tell("same", before.slice(at, place.old.from))
+    tell("removed", before.slice(place.old.from, place.old.to))
+    tell("added", after.slice(place.new.from, place.new.to))
+    at = place.old.to
+  }
+  tell("same", before.slice(at))
+  return pieces
+}
+
+/** @param {string} before @param {string} after @returns {Place[]} */
+function compare(before, after) {
+  const [from, to] = [wordsOf(before), wordsOf(after)]
+  const { head, tail } = alike(from, to)
+  let [oldAt, newAt] = [lengthOf(from.slice(0, head)), lengthOf(to.slice(0, head))]
+  /** @type {Place[]} */
+  const places = []
+  let joins = false
+  for (const { kind, text } of middle(from.slice(head, from.length - tail), to.slice(head, to.length - tail))) {
+    const [removed, added] = [kind === "added" ? 0 : text.length, kind === "removed" ? 0 : text.length]
+    if (kind !== "same") {
+      const last = joins ? places.at(-1) : undefined
+      const place = last ?? { old: { from: oldAt, to: oldAt }, new: { from: newAt, to: newAt } }
+      place.old.to = oldAt + removed
+      place.new.to = newAt + added
+      if (!last) places.push(place)
+    }
+    joins = kind !== "same"
+    oldAt += removed
+    newAt += added
+  }
+  return places
+}
+
+/** How much two lists have alike at their ends. @param {string[]} from @param {string[]} to */
+function alike(from, to) {
+  const shorter = Math.min(from.length, to.length)
+  let head = 0
+  while (head < shorter && from[head] === to[head]) head++
+  let tail = 0
+  while (tail < shorter - head && from.at(-1 - tail) === to.at(-1 - tail)) tail++
+  return { head, tail }
+}
+
+/** @param {string[]} pieces */
+const lengthOf = (pieces) => pieces.reduce((sum, { length }) => sum + length, 0)
+
+/**
+ * Longest common subsequence of the words.
+ *
+ * @param {string[]} from
+ * @param {string[]} to
+ * @returns {Piece[]}
+ */
+function middle(from, to) {
+  if (COMPARISONS_MAX < from.length * to.length) {
+    return [
+      { kind: "removed", text: from.join("") },
+      { kind: "added", text: to.join("") },
+    ]
+  }
+  const width = to.length + 1
+  const lengths = new Uint32Array((from.length + 1) * width)
+  const length = (/** @type {number} */ i, /** @type {number} */ j) => lengths[i * width + j] ?? 0
+  for (let i = from.length - 1; 0 <= i; i--) {
+    for (let j = to.length - 1; 0 <= j; j--) {
+      lengths[i * width + j] =
+        from[i] === to[j] ? length(i + 1, j + 1) + 1 : Math.max(length(i + 1, j), length(i, j + 1))
+    }
+  }
+  /** @type {Piece[]} */
+  const pieces = []
+  let [i, j] = [0, 0]
+  while (i < from.length || j < to.length) {
+    if (i < from.length && j < to.length && from[i] === to[j]) {
+      pieces.push({ kind: "same", text: from[i++] ?? "" })
+      j++
+    } else if (j === to.length || (i < from.length && length(i, j + 1) <= length(i + 1, j))) {
+      pieces.push({ kind: "removed", text: from[i++] ?? "" })
+    } else {
+      pieces.push({ kind: "added", text: to[j++] ?? "" })
+    }
+  }
+  return pieces
+}
+
+/**
+ * A lone space between two changes would chop a phrase into confetti: it joins both sides, unless
+ * each is a word whose ending changed.
+ *
+ * @param {string} before
+ * @param {string} after
+ * @param {Place[]} places
+ */
+function across(before, after, places) {
+  /** @type {Place[]} */
+  const joined = []
+  for (const place of places) {
+    const last = joined.at(-1)
+    const changes = last && last.old.from < last.old.to && last.new.from < last.new.to
+    const space = last && /^[^\S\n\r]+$/.test(before.slice(last.old.to, place.old.from))
+    if (changes && space && !(within(before, after, last) && within(before, after, place))) {
+      last.old.to = place.old.to
+      last.new.to = place.new.to
+    } else {
+      joined.push(place)
+    }
+  }
+  // What both end in, a join may have brought in.
+  for (const place of joined) {
+    const from = wordsOf(before.slice(place.old.from, place.old.to)).toReversed()
+    const to = wordsOf(after.slice(place.new.from, place.new.to)).toReversed()
+    const length = lengthOf(from.slice(0, alike(from, to).head))
+    place.old.to -= length
+    place.new.to -= length
+  }
+  return joined
+}
+
+/**
+ * What differs between two Korean words at a place; `null` where they are better shown whole.
+ *
+ * @param {string} before
+ * @param {string} after
+ * @param {Place} place
+ * @returns {Place | null}
+ */
+function within(before, after, place) {
+  const [old, fresh] = [before.slice(place.old.from, place.old.to), after.slice(place.new.from, place.new.to)]
+  if (!isEojeol(old) || !isEojeol(fresh)) return null
+  const [from, to] = [[...graphemesOf(old)], [...graphemesOf(fresh)]]
+  let { head } = alike(from, to)
+  const isParticle = (/** @type {string[]} */ word) => PARTICLES.has(word.slice(1).join(""))
+  // One syllable is a stem only if what follows are particles.
+  if (head === 1 && !(isParticle(from) && isParticle(to))) head = 0
+  let tail = alike(from.slice(head).toReversed(), to.slice(head).toReversed()).head
+  // An ending of one syllable is often none.
+  if (tail < 2) tail = 0
+  // Without a stem, most of the word must stay for its middle to be readable.
+  if (head === 0 && tail * 2 < Math.max(from.length, to.length)) tail = 0
+  if (head === 0 && tail === 0) return null
+  const begin = lengthOf(from.slice(0, head))
+  const end = lengthOf(from.slice(from.length - tail))
+  return {
+    old: { from: place.old.from + begin, to: place.old.to - end },
+    new: { from: place.new.from + begin, to: place.new.to - end },
+  }
+}
+
+/** One word with Hangul in it: an English word with a marked middle is harder to read than a whole one. */
+const isEojeol = (/** @type {string} */ text) => /\p{Script=Hangul}/u.test(text) && wordsOf(text).length === 1

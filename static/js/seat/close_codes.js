@@ -1,0 +1,55 @@
+// @ts-check
+/**
+ * What the end of a connection means for the seat, and how long to wait after it.
+ *
+ * Draws nothing, tested with `node --test`.
+ */
+
+import { holderOf } from "./wait_queue.js"
+
+/** @typedef {import("../store.js").Holder} Holder */
+
+/** Longest wait before another attempt, in ms. */
+const WAIT_MAX = 10_000
+
+/**
+ * How long to wait before another attempt: longer each time, and never for all the same.
+ *
+ * @param {number} attempt 1 for the first after a connection that worked
+ * @param {number} random in 0–1
+ */
+export function waitBefore(attempt, random) {
+  const most = Math.min(300 * 2 ** attempt, WAIT_MAX)
+  return Math.round(most * (0.5 + random / 2))
+}
+
+/**
+ * Why a seat is over, as the page says it: the end of a `state.lost.*`.
+ *
+ * @param {number} code
+ * @param {string} reason
+ */
+export function lostBecause(code, reason) {
+  const said = ["taken_over", "expired", "evicted", "idle", "revoked"].find((why) => why === reason)
+  if (said) return said
+  if (code === 4401) return "signin"
+  if (code === 4403) return "role"
+  if (code === 4404) return "revoked"
+  if (code === 4411) return "idle"
+  if (code === 4413) return "too-large"
+  return code === 4410 ? "expired" : "malformed"
+}
+
+/**
+ * Who has the seat, as the close frame says it.
+ *
+ * @param {string} reason JSON
+ * @returns {Holder}
+ */
+export function holderIn(reason) {
+  try {
+    return holderOf(JSON.parse(reason)?.holder)
+  } catch {
+    return holderOf(null)
+  }
+}

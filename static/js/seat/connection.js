@@ -1,0 +1,351 @@
+// @ts-check
+/**
+ * One seat's connection: the stock y-websocket client, and what the server says beside it.
+ *
+ * The stock client comes back at fixed times, so that a restarted server meets all of its clients
+ * at once. Here coming back is in our hands: every close is reported, and we connect again after
+ * our own wait, which differs from client to client.
+ *
+ * Fires `phase` (read `phase`, `holder`, `place`, `inVain`, `why`, `draining`) when any of them
+ * changes, `attempt` (read `retryAt`) when one is made or put off, `told` with each event of the
+ * server, and `answered` when the provider has answered a sync step 1.
+ */
+
+import { holderIn, lostBecause, waitBefore } from "./close_codes.js"
+import { leaveBehind, pickUp } from "./resume_secret.js"
+import { holderOf, positionOf, secondsToAsk } from "./wait_queue.js"
+import { readVarString, WebsocketProvider } from "../lib/vendor.js"
+
+/**
+ * @typedef {import("../store.js").Phase} Phase
+ * @typedef {import("../store.js").Holder} Holder
+ * @typedef {import("../store.js").Place} Place
+ * @typedef {{ event: string, [field: string]: any }} Told
+ */
+
+/** The type of the frames that carry the server's events. */
+const EVENT_FRAME = 100
+/** The frame of the sync protocol, and its question "send me what I lack". */
+const SYNC_FRAME = 0
+const STEP_1 = 0
+/** An attempt that is not even answered by then has failed, in ms: a browser would wait for minutes. */
+const ATTEMPT_MAX = 10_000
+/** Asks for everybody's presence: the shortest question that is always answered. */
+const QUERY_AWARENESS = Uint8Array.of(3)
+/** How long the answer may take, in ms, before the socket is given up. */
+const DOUBT = 3_000
+/** How often it is looked whether time has gone by unseen, in ms. */
+const BEAT = 2_000
+/** More than this between two looks is sleep, in ms. */
+const ASLEEP = 10_000
+/** The same while the page is hidden: browsers call such pages once a minute. */
+const ASLEEP_HIDDEN = 75_000
+/** A wait that ends sooner than this was refused: the next is not asked for at once. In ms. */
+const WAIT_MIN = 2_000
+
+export class Connection extends EventTarget {
+  /** @type {Phase} */
+  phase = "opening"
+  /** @type {Holder | null} */
+  holder = null
+  /** @type {Place | null} */
+  place = null
+  inVain = false
+  why = ""
+  draining = false
+  /** When the next attempt is made, in ms; `null`: one is being made. @type {number | null} */
+  retryAt = null
+
+  #granted = false
+  #uncertain = false
+  #attempts = 0
+  #wait = 0
+  #timer = 0
+  #patience = 0
+  #resume = ""
+  #takesOver = false
+  /** When the server was last asked to keep us in line, in ms. */
+  #askedAt = 0
+  #beatAt = Date.now()
+  /** The socket of which it is not known whether it lives. @type {WebSocket | null} */
+  #doubted = null
+  #stopped = new AbortController()
+
+  /**
+   * @param {import("../lib/vendor.js").Y.Doc} doc
+   * @param {string} link
+   * @param {import("../lib/api.js").Role} role
+   */
+  constructor(doc, link, role) {
+    super()
+    this.seat = `${link}/${role}`
+    this.#resume = pickUp(this.seat)
+    const server = `${location.origin.replace(/^http/, "ws")}/ws/share-links`
+    this.provider = new WebsocketProvider(server, this.seat, doc, {
+      connect: false,
+      disableBc: true,
+      params: { events: "1" },
+      // Never by itself: `#closed` decides.
+      shouldReconnect: () => false,
+    })
+    this.awareness = this.provider.awareness
+    this.provider.messageHandlers[EVENT_FRAME] = (_encoder, decoder) => {
+      const text = readVarString(decoder)
+      // Later, not inside the provider's own reading: whoever listens may close the socket.
+      queueMicrotask(() => this.#told(text))
+    }
+    const sync = this.provider.messageHandlers[SYNC_FRAME]
+    this.provider.messageHandlers[SYNC_FRAME] = (encoder, decoder, ...rest) => {
+      const isQuestion = decoder.arr[decoder.pos] === STEP_1
+      sync?.(encoder, decoder, ...rest)
+      // Behind the answer, in the order of the events about it.
+      if (isQuestion) queueMicrotask(() => this.dispatchEvent(new Event("answered")))
+    }
+  }
+
+  start() {
+    const { signal } = this.#stopped
+    this.provider.on("sync", this.#settle)
+    this.provider.on("status", this.#status)
+    this.provider.on("closed", this.#closed)
+    this.provider.on("connection-close", this.#silent)
+    window.addEventListener("online", () => this.#wake(), { signal })
+    document.addEventListener("visibilitychange", () => document.hidden || this.#wake(), { signal })
+    const beat = window.setInterval(this.#beat, BEAT)
+    signal.addEventListener("abort", () => window.clearInterval(beat))
+    window.addEventListener("pagehide", () => leaveBehind(this.seat, this.#resume), { signal })
+    // It was only put aside, and is shown again.
+    window.addEventListener("pageshow", ({ persisted }) => persisted && pickUp(this.seat), { signal })
+    this.#connect()
+  }
+
+  /** Leaves the seat. */
+  stop() {
+    this.#stopped.abort()
+    window.clearTimeout(this.#timer)
+    window.clearTimeout(this.#patience)
+    this.provider.destroy()
+  }
+
+  /** Asks for the seat once more. @param {{ takeover?: boolean }} [options] */
+  again({ takeover = false } = {}) {
+    this.#leaveLine()
+    this.#attempts = 0
+    this.why = ""
+    // Where the answer is likely to be the same, what is on the screen stays until it is there.
+    if (takeover || this.phase !== "taken") this.#become("opening")
+    this.#takesOver = takeover
+    this.#connect()
+  }
+
+  /** Stays in line until the seat is free. */
+  wait() {
+    this.#attempts = 0
+    this.why = ""
+    this.inVain = false
+    this.#takesOver = false
+    this.place = { position: null, since: Date.now(), away: false }
+    this.#become("waiting")
+    this.#ask()
+  }
+
+  /** Leaves the line. */
+  leave() {
+    this.#leaveLine()
+    this.#become("taken")
+  }
+
+  #leaveLine() {
+    window.clearTimeout(this.#timer)
+    this.inVain = false
+    if (!this.place) return
+    this.place = null
+    this.provider.disconnect()
+  }
+
+  /** Asks for the seat, or for another stretch of the line, unless it was long enough. */
+  #ask() {
+    if (!this.place) return this.#connect()
+    this.#askedAt = Date.now()
+    const seconds = secondsToAsk(this.place.since, this.#askedAt)
+    if (0 < seconds) return this.#connect({ wait: String(seconds) })
+    this.#leaveLine()
+    this.inVain = true
+    this.#become("taken")
+  }
+
+  /** @param {Record<string, string>} [more] */
+  #connect(more = {}) {
+    window.clearTimeout(this.#timer)
+    /** @type {Record<string, string>} */
+    const params = { events: "1", ...more }
+    if (this.#resume !== "") params.resume = this.#resume
+    if (this.#takesOver) params.takeover = "1"
+    this.provider.params = params
+    this.#attempt(null)
+    this.provider.connect()
+    const { ws } = this.provider
+    window.clearTimeout(this.#patience)
+    this.#patience = window.setTimeout(() => {
+      if (ws !== this.provider.ws || !this.provider.wsconnecting) return
+      this.provider.disconnect()
+      this.#failed()
+    }, ATTEMPT_MAX)
+  }
+
+  /** @param {{ status: string }} given */
+  #status = ({ status }) => {
+    if (status !== "disconnected") return
+    this.#granted = false
+    this.#uncertain = false
+    if (this.phase === "seated" || this.phase === "uncertain") this.#become("offline")
+  }
+
+  #settle = () => {
+    if (!this.#granted || !this.provider.synced) return
+    this.#attempts = 0
+    this.place = null
+    this.inVain = false
+    this.#become(this.#uncertain ? "uncertain" : "seated")
+  }
+
+  /** @param {string} text */
+  #told(text) {
+    /** @type {Told} */
+    let told
+    try {
+      told = JSON.parse(text)
+    } catch {
+      return
+    }
+    if (told.event === "seat.granted") {
+      this.#granted = true
+      this.draining = false
+      // A second take-over must be asked for by a person, or two tabs would evict each other.
+      this.#takesOver = false
+      this.#resume = typeof told.resume === "string" ? told.resume : ""
+      this.#settle()
+    } else if (told.event === "seat.waiting" && this.place) {
+      this.#attempts = 0
+      this.holder = holderOf(told.holder, this.holder)
+      this.place = { ...this.place, position: positionOf(told.position), away: false }
+      this.#become("waiting")
+    } else if (told.event === "seat.uncertain" || told.event === "seat.restored") {
+      this.#uncertain = told.event === "seat.uncertain"
+      this.#settle()
+    } else if (told.event === "seat.lost") {
+      this.why = lostBecause(4410, String(told.reason))
+    } else if (told.event === "server.draining") {
+      this.draining = true
+      this.#wait = Number(told.reconnect_after_ms) || 0
+    }
+    this.dispatchEvent(new CustomEvent("told", { detail: told }))
+  }
+
+  /** @param {{ code: number, reason: string }} close */
+  #closed = ({ code, reason }) => {
+    if (code === 4409) {
+      // It is another session's by now: the secret of this one opens nothing any more.
+      this.#resume = ""
+      this.holder = holderIn(reason)
+      this.place = null
+      return this.#become("taken")
+    }
+    if (code === 4408 && this.place && WAIT_MIN <= Date.now() - this.#askedAt) return this.#ask()
+    if (code === 4408 && this.place) return this.#later()
+    if (4400 <= code && code < 4500) {
+      this.place = null
+      this.#resume = ""
+      this.why = lostBecause(code, reason || this.why)
+      return this.#become("lost")
+    }
+    this.#failed()
+  }
+
+  #failed() {
+    if (this.place) this.#lineLost()
+    else if (this.phase !== "opening" || 2 <= this.#attempts) this.#become("offline")
+    this.#later()
+  }
+
+  #later() {
+    this.#attempts++
+    window.clearTimeout(this.#timer)
+    const wait = this.#wait + waitBefore(this.#attempts, Math.random())
+    this.#wait = 0
+    this.#timer = window.setTimeout(() => this.#ask(), wait)
+    this.#attempt(Date.now() + wait)
+  }
+
+  /** @param {number | null} retryAt */
+  #attempt(retryAt) {
+    if (retryAt === this.retryAt) return
+    this.retryAt = retryAt
+    this.dispatchEvent(new Event("attempt"))
+  }
+
+  /**
+   * The provider gave up a socket that said nothing for long. It would connect by itself then, with what
+   * was asked for the last time: a take-over or a wait that is over long since.
+   *
+   * @param {unknown} close
+   */
+  #silent = (close) => {
+    // Where we disconnected ourselves it should not connect any more, and we know.
+    if (close !== null || !this.provider.shouldConnect) return
+    // No more than that: it is in the middle of its closing.
+    this.provider.shouldConnect = false
+    this.#failed()
+  }
+
+  /** The place in the line is lost with its connection. The waiting is not. */
+  #lineLost() {
+    if (!this.place || this.place.away) return
+    this.place = { ...this.place, position: null, away: true }
+    this.#become("waiting")
+  }
+
+  /** Makes the next attempt now: somebody asks for it, or there is reason to hope. */
+  now() {
+    if (this.phase !== "offline" && this.phase !== "opening" && !this.place?.away) return
+    // One that hangs was made of another network, perhaps.
+    if (this.provider.wsconnecting) this.provider.disconnect()
+    this.#ask()
+  }
+
+  /**
+   * The network is back, the page is looked at again, or the machine has slept: no need to wait
+   * longer. A socket that was open may be dead without anybody having been told, so the server is
+   * asked for a word, and is given up when there is none.
+   */
+  #wake() {
+    this.now()
+    const { ws, wsconnected } = this.provider
+    if (!ws || !wsconnected || this.#doubted === ws) return
+    this.#doubted = ws
+    const heard = this.provider.wsLastMessageReceived
+    ws.send(QUERY_AWARENESS)
+    window.setTimeout(() => {
+      this.#doubted = null
+      const isSame = ws === this.provider.ws && heard === this.provider.wsLastMessageReceived
+      if (!isSame || this.#stopped.signal.aborted) return
+      this.provider.disconnect()
+      this.#ask()
+    }, DOUBT)
+  }
+
+  /** A clock that is late by more than it can be has stood still, and so did everything else. */
+  #beat = () => {
+    const now = Date.now()
+    if ((document.hidden ? ASLEEP_HIDDEN : ASLEEP) < now - this.#beatAt) this.#wake()
+    this.#beatAt = now
+  }
+
+  /** @param {Phase} phase */
+  #become(phase) {
+    // A line moves, and a seat changes hands, without another phase.
+    if (phase === this.phase && phase !== "waiting" && phase !== "taken") return
+    this.phase = phase
+    this.dispatchEvent(new Event("phase"))
+  }
+}

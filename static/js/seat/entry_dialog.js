@@ -1,0 +1,124 @@
+// @ts-check
+/**
+ * What stands before the desk: the question for a name, or why there is no desk. Owns one element.
+ */
+
+import * as api from "../lib/api.js"
+import { button, byId, el, icon, once } from "../lib/dom.js"
+import { keptHere } from "../unsaved/drafts.js"
+import { signInAddress } from "../lib/sign_in.js"
+import { t, tCount } from "../lib/i18n.js"
+import { why } from "../lib/error_text.js"
+
+/** @typedef {import("../lib/i18n.js").Sentence} Sentence */
+
+/** Longest name the server takes, in characters. */
+export const NAME_MAX = 80
+
+export class Gate {
+  constructor() {
+    this.element = byId("gate")
+    this.page = byId("gate-page")
+  }
+
+  open() {
+    this.page.hidden = true
+    byId("desk-page").hidden = false
+  }
+
+  opening() {
+    this.#show(el("p", { class: "quiet", text: t("gate.opening") }))
+  }
+
+  /**
+   * Says why there is no desk.
+   *
+   * @param {"exists" | "missing" | "incomplete" | "failed"} what
+   * @param {unknown} [error]
+   */
+  say(what, error) {
+    const again = button(t("common.retry"), { class: "button button-strong" }, () => location.reload())
+    const text = t(`gate.${what}.text`, { why: why(error) })
+    this.#wall(t(`gate.${what}.title`), text, ...(what === "failed" ? [again] : []))
+  }
+
+  /** Says that there is no sign-in, how to get one, and that unsaved edits wait for it. */
+  async signIn() {
+    const { guests, sign_in_url: url } = await api.entry()
+    const what = guests && url === null ? "stranger" : "signin"
+    const go = url === null ? [] : [el("a", { class: "button button-strong", href: signInAddress(url, location), text: t("signin.go") })]
+    this.#wall(t(`gate.${what}.title`), t(url === null ? `gate.${what}.text` : "gate.signin.back"), ...go)
+    const kept = await keptHere()
+    if (kept === 0) return
+    const notice = el("div", { class: "notice" }, icon("alert"), el("p", { text: tCount("gate.kept", kept) }))
+    byId("left").replaceChildren(notice)
+    byId("left").hidden = false
+  }
+
+  /**
+   * @param {string} title
+   * @param {string} text
+   * @param {...HTMLElement} ways on from here, beside the one to the start page
+   */
+  #wall(title, text, ...ways) {
+    const heading = el("h1", { tabindex: "-1", text: title })
+    const home = el("a", { class: "button", href: "/", text: t("menu.home") })
+    this.#show(heading, el("p", { text }), el("div", { class: "actions" }, ...ways, home))
+    heading.focus()
+    document.title = `${title} · Galley`
+  }
+
+  /**
+   * Asks a user who is signed in before an invite makes them the reviewer: a link may be a lure.
+   *
+   * @param {api.User} me
+   * @returns {Promise<boolean>}
+   */
+  askReview({ name }) {
+    return new Promise((resolve) => {
+      const go = button(t("gate.review.go", { name }), { class: "button button-strong" }, () => resolve(true))
+      const no = button(t("gate.review.no"), {}, () => resolve(false))
+      const heading = el("h1", { tabindex: "-1", text: t("gate.name.title") })
+      this.#show(heading, el("p", { text: t("gate.review.text", { name }) }), el("div", { class: "actions" }, go, no))
+      heading.focus()
+    })
+  }
+
+  /** Asks for a name until the server takes one. @returns {Promise<api.User>} */
+  askName() {
+    return new Promise((resolve) => {
+      const field = el("input", { id: "gate-name", autocomplete: "name", maxlength: String(NAME_MAX), required: true })
+      const error = el("p", { class: "form-error", role: "alert" })
+      const go = button(t("gate.name.go"), { class: "button button-strong" })
+      go.type = "submit"
+      const form = el(
+        "form",
+        {},
+        el("label", { for: "gate-name", text: t("start.name") }),
+        field,
+        error,
+        el("div", { class: "actions" }, go),
+      )
+      const ask = async () => {
+        try {
+          resolve(await api.beGuest(field.value.trim()))
+        } catch (problem) {
+          error.textContent = why(problem)
+          if (problem instanceof api.Problem && problem.kind === "guests-off") await this.signIn()
+        }
+      }
+      form.addEventListener("submit", (event) => {
+        event.preventDefault()
+        once(go, ask)
+      })
+      this.#show(el("h1", { text: t("gate.name.title") }), el("p", { text: t("gate.name.text") }), form)
+      field.focus()
+    })
+  }
+
+  /** @param {...HTMLElement} parts */
+  #show(...parts) {
+    this.page.hidden = false
+    this.element.replaceChildren(...parts)
+  }
+}

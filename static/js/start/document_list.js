@@ -1,0 +1,150 @@
+// @ts-check
+/** One's documents and what waits for one's review, with who is there now. Owns the two lists. */
+
+import * as api from "../lib/api.js"
+import { button, byId, el } from "../lib/dom.js"
+import { keptOfGone, leftBehind, ofGone } from "../unsaved/orphaned_drafts.js"
+import { show } from "../lib/announce.js"
+import { sure } from "../lib/confirm.js"
+import { why } from "../lib/error_text.js"
+import { number, t, tCount, when, words } from "../lib/i18n.js"
+
+/** How often it is looked who is there, in ms. */
+const LOOK_EVERY = 10_000
+
+export class Shelf {
+  /** @type {api.Document[]} */
+  #documents = []
+  /** @type {api.Link[]} */
+  #links = []
+  /** @type {api.User | null} */
+  #me = null
+  #timer = 0
+  #failed = false
+  /** What this browser keeps for me and the server has not. @type {import("../unsaved/drafts.js").Draft[]} */
+  #unsaved = []
+  #stopped = new AbortController()
+
+  /** @param {api.User} me */
+  start(me) {
+    const { signal } = this.#stopped
+    this.#me = me
+    words.addEventListener("change", () => this.#draw(), { signal })
+    document.addEventListener("visibilitychange", () => document.hidden || this.#look(), { signal })
+    this.#timer = window.setInterval(() => document.hidden || this.#look(), LOOK_EVERY)
+    this.#look().then(() => this.#lookHere(me))
+  }
+
+  /** @param {api.User} me */
+  async #lookHere(me) {
+    const { drafts, drop } = await leftBehind(me.id)
+    this.#unsaved = drafts
+    this.#draw()
+    const gone = await ofGone(drafts, this.#documents.map(({ id }) => id))
+    byId("left-behind").hidden = gone.length === 0
+    keptOfGone(byId("left"), drop).show(gone)
+  }
+
+  stop() {
+    this.#stopped.abort()
+    window.clearInterval(this.#timer)
+  }
+
+  async #look() {
+    try {
+      const [documents, links] = await Promise.all([api.documents(), api.links()])
+      this.#documents = documents
+      this.#links = links
+      this.#failed = false
+      this.#draw()
+    } catch (error) {
+      if (!this.#failed) show(t("start.failed", { why: why(error) }))
+      this.#failed = true
+    }
+  }
+
+  #draw() {
+    const mine = this.#documents.map((document) => this.#document(document))
+    const reviewed = this.#links.filter(({ reviewer }) => reviewer?.id === this.#me?.id)
+    const waiting = reviewed.map((link) => this.#waiting(link))
+    fill(byId("mine"), mine, t("start.mine.none"))
+    fill(byId("waiting"), waiting, t("start.waiting.none"))
+    byId("waiting").closest("section")?.toggleAttribute("hidden", waiting.length === 0)
+  }
+
+  /** @param {api.Document} document */
+  #document(document) {
+    const link = this.#links.find(({ document_id: id }) => id === document.id)
+    const title = document.title || t("start.untitled")
+    const facts = [
+      t("start.characters", { count: number(document.characters) }),
+      t("start.changed", { when: when(document.updated_at) }),
+      link?.reviewer ? t("start.with", { name: link.reviewer.name }) : t("start.no-reviewer"),
+    ]
+    const unsaved = this.#unsaved.filter((draft) => draft.document === document.id)
+    const count = unsaved.reduce((sum, draft) => sum + draft.count, 0)
+    if (0 < count) facts.push(tCount("start.unsaved", count))
+    const remove = button(t("start.delete"), { class: "button button-quiet", label: `${t("start.delete")}: ${title}` })
+    remove.addEventListener("click", () => this.#delete(document))
+    return row({ key: document.id, href: `/d/${document.id}`, title, facts, here: present(link), action: remove })
+  }
+
+  /** @param {api.Link} link */
+  #waiting(link) {
+    const title = link.title || t("start.untitled")
+    const facts = [t("start.by", { name: link.writer.name })]
+    return row({ key: link.id, href: `/s/${link.id}`, title, facts, here: present(link), action: null })
+  }
+
+  /** @param {api.Document} document */
+  async #delete(document) {
+    const title = document.title || t("start.untitled")
+    if (!(await sure(t("start.delete.sure", { title }), t("start.delete.yes")))) return
+    try {
+      await api.deleteDocument(document.id)
+    } catch (error) {
+      show(why(error))
+    }
+    await this.#look()
+  }
+}
+
+/** @param {api.Link | undefined} link */
+function present(link) {
+  const seats = Object.entries(link?.seats ?? {}).filter(([, seat]) => seat.taken)
+  return seats.map(([role, seat]) => ({ role, name: seat.user?.name ?? t(`role.${/** @type {api.Role} */ (role)}`) }))
+}
+
+/**
+ * @param {{ key: string, href: string, title: string, facts: string[],
+ *   here: { role: string, name: string }[], action: HTMLElement | null }} given
+ */
+function row({ key, href, title, facts, here, action }) {
+  const names = here.map(({ name }) => name).join(", ")
+  const people = el("p", { class: "row-here", "data-here": String(0 < here.length) })
+  for (const { role } of here) people.append(el("span", { class: "dot", "data-role": role }))
+  people.append(0 < here.length ? t("start.here", { names }) : t("start.nobody"))
+  return el(
+    "li",
+    { class: "row", "data-key": key },
+    el("div", { class: "row-text" }, el("a", { href, text: title }), el("p", { class: "quiet", text: facts.join(" · ") })),
+    people,
+    action,
+  )
+}
+
+/**
+ * Draws the list anew, and puts the focus back where it was in it.
+ *
+ * @param {HTMLElement} list
+ * @param {HTMLElement[]} rows
+ * @param {string} none
+ */
+function fill(list, rows, none) {
+  const focused = document.activeElement
+  const key = focused instanceof HTMLElement && list.contains(focused) ? focused.closest("li")?.dataset.key : undefined
+  const tag = focused?.tagName ?? ""
+  list.replaceChildren(...(rows.length === 0 ? [el("li", { class: "quiet", text: none })] : rows))
+  const again = rows.find((row) => row.dataset.key === key)?.querySelector(tag || "a")
+  if (key !== undefined && again instanceof HTMLElement) again.focus()
+}

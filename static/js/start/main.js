@@ -1,0 +1,170 @@
+// @ts-check
+/** Where `index.html` begins: a name, two ways on, and what one has already. */
+
+import * as api from "../lib/api.js"
+import { byId, el, once } from "../lib/dom.js"
+import { graphemesOf } from "../lib/graphemes.js"
+import { Menu } from "../desk/menu.js"
+import { Shelf } from "./document_list.js"
+import { signInAddress } from "../lib/sign_in.js"
+import { SignOut } from "../desk/sign_out.js"
+import { why } from "../lib/error_text.js"
+import { sayAll, t, words } from "../lib/i18n.js"
+
+/** Longest title that is made from a first line, in characters. */
+const TITLE_MAX = 60
+
+class StartPage {
+  /** @type {api.User | null} */
+  #me = null
+  /** How a user without a sign-in gets one. @type {api.Entry} */
+  #entry = { guests: true, sign_in_url: null }
+  #signOut = new SignOut()
+  #shelf = new Shelf()
+  #name = byId("name", HTMLInputElement)
+  #error = byId("start-error")
+
+  async start() {
+    new Menu([this.#signOut.element]).start()
+    for (const way of ["paste", "link"]) {
+      byId(`way-${way}`).addEventListener("click", () => this.#choose(way))
+    }
+    byId("paste", HTMLFormElement).addEventListener("submit", (event) => this.#put(event))
+    byId("link", HTMLFormElement).addEventListener("submit", (event) => this.#follow(event))
+    words.addEventListener("change", () => this.#draw())
+    try {
+      const me = await api.me()
+      if (!me) this.#entry = await api.entry()
+      this.#known(me)
+    } catch (error) {
+      this.#known(null)
+      this.#error.textContent = why(error)
+    }
+  }
+
+  /** @param {api.User | null} me */
+  #known(me) {
+    this.#me = me
+    this.#signOut.of(me)
+    this.#draw()
+    if (me) this.#shelf.start(me)
+    else if (this.#entry.guests) this.#name.focus()
+  }
+
+  #draw() {
+    sayAll(document)
+    document.title = t("start.title")
+    byId("sentence").replaceChildren(...corrected(t("app.sentence")))
+    const mayEnter = this.#me !== null || this.#entry.guests
+    byId("name-part").hidden = this.#me !== null || !mayEnter
+    byId("ways").hidden = !mayEnter
+    this.#drawSignIn(mayEnter)
+    byId("hello").hidden = this.#me === null
+    byId("hello").textContent = this.#me ? t("start.hello", { name: this.#me.name }) : ""
+    byId("lists").hidden = this.#me === null
+  }
+
+  /** Where guests are off there is one way on: to sign in. @param {boolean} mayEnter */
+  #drawSignIn(mayEnter) {
+    const { sign_in_url: url } = this.#entry
+    byId("sign-in").hidden = mayEnter
+    byId("sign-in-text").textContent = t(url === null ? "start.signin" : "start.signin.back")
+    const go = byId("sign-in-go", HTMLAnchorElement)
+    go.hidden = url === null
+    if (url !== null) go.href = signInAddress(url, location)
+  }
+
+  /** @param {string} way */
+  #choose(way) {
+    if (!this.#mayGoOn()) return
+    for (const other of ["paste", "link"]) {
+      const open = other === way && byId(other).hidden
+      byId(other).hidden = !open
+      byId(`way-${other}`).setAttribute("aria-expanded", String(open))
+    }
+    const field = byId(way === "paste" ? "paste-text" : "link-field")
+    if (!byId(way).hidden) field.focus()
+  }
+
+  #mayGoOn() {
+    const named = this.#me !== null || this.#name.value.trim() !== ""
+    this.#error.textContent = named ? "" : t("start.name.missing")
+    this.#name.setAttribute("aria-invalid", String(!named))
+    if (!named) this.#name.focus()
+    return named
+  }
+
+  async #enter() {
+    this.#me ??= await api.beGuest(this.#name.value.trim())
+    this.#signOut.of(this.#me)
+  }
+
+  /** @param {SubmitEvent} event */
+  #put(event) {
+    event.preventDefault()
+    if (this.#mayGoOn()) once(byId("paste-go", HTMLButtonElement), () => this.#create())
+  }
+
+  async #create() {
+    try {
+      await this.#enter()
+      // The line breaks of the editor; a file from Windows has others.
+      const text = byId("paste-text", HTMLTextAreaElement).value.replace(/\r\n?/g, "\n")
+      const title = byId("paste-title", HTMLInputElement).value.trim() || titleOf(text)
+      const { id } = await api.createDocument(title, text)
+      location.assign(`/d/${encodeURIComponent(id)}`)
+    } catch (error) {
+      this.#error.textContent = why(error)
+    }
+  }
+
+  /** @param {SubmitEvent} event */
+  async #follow(event) {
+    event.preventDefault()
+    if (!this.#mayGoOn()) return
+    const path = linkPath(byId("link-field", HTMLInputElement).value, location.origin)
+    if (path === null) {
+      this.#error.textContent = t("start.link.wrong", { example: `${location.origin}/s/…#…` })
+      return
+    }
+    try {
+      await this.#enter()
+      location.assign(path)
+    } catch (error) {
+      this.#error.textContent = why(error)
+    }
+  }
+}
+
+/**
+ * A sentence with a correction in it, `[struck|put in]`, drawn as a reviewer would.
+ *
+ * @param {string} sentence
+ */
+function corrected(sentence) {
+  const [before, struck, put, after] = sentence.split(/[[|\]]/)
+  // The struck word is a picture of what Galley does; read aloud it would be nonsense.
+  return [before ?? "", el("del", { "aria-hidden": "true", text: struck }), el("ins", { text: put }), after ?? ""]
+}
+
+/** A title from the first line that says something. @param {string} text */
+function titleOf(text) {
+  const line = text.split("\n").find((line) => line.trim() !== "")?.trim() ?? ""
+  /** @type {string[]} */
+  const characters = []
+  for (const grapheme of graphemesOf(line)) if (TITLE_MAX < characters.push(grapheme)) break
+  if (characters.length === 0) return t("start.untitled")
+  return characters.length <= TITLE_MAX ? line : `${characters.slice(0, TITLE_MAX - 1).join("")}…`
+}
+
+/** The way to a share link, when it is one of ours. @param {string} text @param {string} origin */
+function linkPath(text, origin) {
+  try {
+    const { pathname, hash, origin: of } = new URL(text.trim(), origin)
+    return of === origin && /^\/[sd]\/[\w-]+$/.test(pathname) ? `${pathname}${hash}` : null
+  } catch {
+    return null
+  }
+}
+
+await new StartPage().start()

@@ -1,0 +1,204 @@
+// @ts-check
+/**
+ * What this browser keeps of edits that the server has not called safe: in IndexedDB, by whose they
+ * are and of which document.
+ *
+ * Not the whole document, as `y-indexeddb` would keep it: only what would be lost with the tab. Each
+ * row is a Yjs update, so to put it back twice changes nothing. Rows are written through to the disk
+ * (`strict`) before they are called kept.
+ *
+ * A page that lives holds a lock of the browser's with the name of its client; what it keeps is its
+ * own business until it is gone.
+ */
+
+import { Y } from "../lib/vendor.js"
+
+/**
+ * @typedef {{ sentences: string[], deletions: number, why: string }} Lost what a page knew of it
+ *   when it lost its seat
+ * @typedef {{ user: string, document: string, title: string, client: number, update: Uint8Array,
+ *   count: number, at: number, lost: Lost | null }} Row
+ * @typedef {object} Draft all rows of one page
+ * @property {IDBValidKey[]} keys
+ * @property {string} document
+ * @property {string} title of the document
+ * @property {number} client of Yjs
+ * @property {Uint8Array} update
+ * @property {number} count of edits
+ * @property {number} since when the oldest was made, in ms
+ * @property {Lost | null} lost set: it is put back only when its writer says so
+ */
+
+const STORE = "unsaved"
+const BY_USER = "user"
+
+export class Drafts {
+  /** @param {IDBDatabase} database @param {string} user */
+  constructor(database, user) {
+    this.database = database
+    this.user = user
+  }
+
+  /**
+   * @param {string} user
+   * @returns {Promise<Drafts | null>} `null`: this browser lets us keep nothing
+   */
+  static async open(user) {
+    try {
+      const asked = indexedDB.open("galley", 1)
+      asked.onupgradeneeded = () => {
+        asked.result.createObjectStore(STORE, { autoIncrement: true }).createIndex(BY_USER, "user")
+      }
+      const database = await answer(asked)
+      // A page of a newer version wants to change the store: it shall not wait for this one.
+      database.onversionchange = () => database.close()
+      return new Drafts(database, user)
+    } catch {
+      return null
+    }
+  }
+
+  /**
+   * Keeps a row in place of others.
+   *
+   * @param {Omit<Row, "user">} row
+   * @param {IDBValidKey[]} [instead]
+   * @returns {Promise<IDBValidKey>} when it is on the disk
+   */
+  async keep(row, instead = []) {
+    const { store, done } = this.#write()
+    const added = store.add({ ...row, user: this.user })
+    for (const key of instead) store.delete(key)
+    // Not when our code hears of it: a page that goes away hears nothing any more.
+    store.transaction.commit()
+    await done
+    return added.result
+  }
+
+  /** @param {IDBValidKey[]} keys */
+  async drop(keys) {
+    if (keys.length === 0) return
+    const { store, done } = this.#write()
+    for (const key of keys) store.delete(key)
+    store.transaction.commit()
+    await done
+  }
+
+  /**
+   * What pages that are gone have left, the oldest first.
+   *
+   * @returns {Promise<Draft[]>} of this user, and nobody else
+   */
+  async left() {
+    const index = this.database.transaction(STORE).objectStore(STORE).index(BY_USER)
+    const mine = this.user
+    const [keys, rows] = await Promise.all([answer(index.getAllKeys(mine)), answer(index.getAll(mine))])
+    const living = await livingPages()
+    /** @type {Map<string, { keys: IDBValidKey[], rows: Row[] }>} */
+    const pages = new Map()
+    for (const [at, row] of /** @type {Row[]} */ (rows).entries()) {
+      const name = nameOf(row.document, row.client)
+      if (living.has(name)) continue
+      const page = pages.get(name) ?? { keys: [], rows: [] }
+      page.keys.push(/** @type {IDBValidKey} */ (keys[at]))
+      page.rows.push(row)
+      pages.set(name, page)
+    }
+    return [...pages.values()].map(draftOf).sort((a, b) => a.since - b.since)
+  }
+
+  /** How many edits of this user are kept, those of living pages included. */
+  async count() {
+    const index = this.database.transaction(STORE).objectStore(STORE).index(BY_USER)
+    return countOf(/** @type {Row[]} */ (await answer(index.getAll(this.user))))
+  }
+
+  /** Forgets all that is kept of this user. */
+  async clear() {
+    const index = this.database.transaction(STORE).objectStore(STORE).index(BY_USER)
+    await this.drop(await answer(index.getAllKeys(this.user)))
+  }
+
+  #write() {
+    const transaction = this.database.transaction(STORE, "readwrite", { durability: "strict" })
+    const done = new Promise((resolve, reject) => {
+      transaction.oncomplete = () => resolve(undefined)
+      transaction.onabort = () => reject(transaction.error)
+    })
+    return { store: transaction.objectStore(STORE), done }
+  }
+}
+
+/**
+ * How many edits this browser keeps of any user. Without a sign-in nothing says whose they are.
+ *
+ * @returns {Promise<number>} 0 where it cannot be told
+ */
+export async function keptHere() {
+  try {
+    const store = await Drafts.open("")
+    if (!store) return 0
+    const rows = await answer(store.database.transaction(STORE).objectStore(STORE).getAll())
+    store.database.close()
+    return countOf(/** @type {Row[]} */ (rows))
+  } catch {
+    return 0
+  }
+}
+
+/** @param {readonly Row[]} rows */
+function countOf(rows) {
+  return rows.reduce((sum, { count }) => sum + count, 0)
+}
+
+/**
+ * Says that this page lives, until it does not, however it ends.
+ *
+ * @param {string} document
+ * @param {number} client
+ * @param {AbortSignal} signal ends it before
+ */
+export function live(document, client, signal) {
+  const until = new Promise((resolve) => signal.addEventListener("abort", resolve))
+  // Only where the address is secure: elsewhere pages may put back what another still has, which
+  // Yjs takes once all the same.
+  navigator.locks?.request(nameOf(document, client), () => until).catch(() => undefined)
+}
+
+/** @returns {Promise<Set<string>>} */
+async function livingPages() {
+  const { held = [] } = (await navigator.locks?.query()) ?? {}
+  return new Set(held.map(({ name }) => name ?? ""))
+}
+
+/** @param {string} document @param {number} client */
+function nameOf(document, client) {
+  return `galley.unsaved.${document}.${client}`
+}
+
+/** @param {{ keys: IDBValidKey[], rows: Row[] }} page @returns {Draft} */
+function draftOf({ keys, rows }) {
+  const last = /** @type {Row} */ (rows.at(-1))
+  return {
+    keys,
+    document: last.document,
+    title: last.title,
+    client: last.client,
+    update: rows.length === 1 ? last.update : Y.mergeUpdates(rows.map(({ update }) => update)),
+    count: countOf(rows),
+    since: Math.min(...rows.map(({ at }) => at)),
+    lost: rows.findLast(({ lost }) => lost !== null)?.lost ?? null,
+  }
+}
+
+/**
+ * @template T
+ * @param {IDBRequest<T>} asked
+ * @returns {Promise<T>}
+ */
+function answer(asked) {
+  return new Promise((resolve, reject) => {
+    asked.onsuccess = () => resolve(asked.result)
+    asked.onerror = () => reject(asked.error)
+  })
+}

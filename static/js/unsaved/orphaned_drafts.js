@@ -1,0 +1,55 @@
+// @ts-check
+/** What this browser keeps for documents that are not there any more: to be copied and discarded. */
+
+import * as api from "../lib/api.js"
+import { Drafts } from "./drafts.js"
+import { Kept } from "./recovered_drafts.js"
+
+/** @typedef {import("./drafts.js").Draft} Draft */
+
+/**
+ * What pages that are gone could not save, of this user.
+ *
+ * @param {string} user
+ * @returns {Promise<{ drafts: Draft[], drop: (draft: Draft) => Promise<void> }>}
+ */
+export async function leftBehind(user) {
+  const store = await Drafts.open(user)
+  const drafts = (await store?.left().catch(() => [])) ?? []
+  const drop = async (/** @type {Draft} */ { keys }) => void (await store?.drop(keys).catch(() => undefined))
+  return { drafts, drop }
+}
+
+/**
+ * Those whose document is gone for this user.
+ *
+ * @param {Draft[]} drafts
+ * @param {readonly string[]} there documents that are known to be there
+ */
+export async function ofGone(drafts, there = []) {
+  const asked = [...new Set(drafts.map(({ document }) => document))].filter((id) => !there.includes(id))
+  const gone = new Set()
+  for (const id of asked) if (await isGone(id)) gone.add(id)
+  return drafts.filter(({ document }) => gone.has(document))
+}
+
+/** @param {string} document */
+async function isGone(document) {
+  try {
+    await api.document(document)
+    return false
+  } catch (error) {
+    // Nothing is called gone because the server cannot be asked.
+    return error instanceof api.Problem && [403, 404].includes(error.status)
+  }
+}
+
+/**
+ * @param {HTMLElement} element
+ * @param {(draft: Draft) => unknown} drop
+ */
+export function keptOfGone(element, drop) {
+  const kept = new Kept(element, { drop, mayPutBack: () => false, putBack: () => undefined })
+  kept.start()
+  return kept
+}

@@ -1,0 +1,211 @@
+// @ts-check
+/**
+ * Watches one document for edits of ours and says what is saved.
+ *
+ * What is not yet safe is kept in the browser's storage too (`journal.js`), so that a closed tab or a
+ * dead battery loses nothing: it comes back, under the same clients, with the next visit to the
+ * writer's seat.
+ */
+
+import { Journal } from "./journal.js"
+import { fits, takesOut } from "./update_text.js"
+import { sentencesAt, Unsaved } from "./unsaved.js"
+import { Y } from "../lib/vendor.js"
+import { words } from "../lib/i18n.js"
+
+/** @typedef {import("./drafts.js").Draft} Draft */
+
+/** The origin of edits that come from storage. */
+const BROUGHT_BACK = Symbol("brought back")
+/** The origin of an edit that only makes a deletion's safety visible. */
+export const PROOF = Symbol("proof")
+/** After how long "Saving…" becomes "Not saved since", in ms. */
+const SLOW = 5_000
+
+/** Fires `change` when any of its answers does. */
+export class SaveWatch extends EventTarget {
+  #unsaved = new Unsaved()
+  /** @type {Date | null} */
+  #savedAt = null
+  /** @type {import("../store.js").Refusing} */
+  #refusing = "no"
+  /** How far the server called each client safe when it last did. @type {import("./unsaved.js").Clocks} */
+  #named = new Map()
+  #timer = 0
+  #warns = false
+
+  /**
+   * @param {Y.Doc} doc
+   * @param {Y.Text} text
+   * @param {{ user: string, document: string, title: () => string }} page
+   */
+  constructor(doc, text, page) {
+    super()
+    this.doc = doc
+    this.text = text
+    this.journal = new Journal({ ...page, client: doc.clientID })
+  }
+
+  start() {
+    this.doc.on("update", this.#observe)
+    this.#timer = window.setInterval(() => this.#tick(), 500)
+    window.addEventListener("pagehide", this.#keepNow)
+    this.journal.addEventListener("change", this.#announce)
+    this.journal.start()
+  }
+
+  stop() {
+    this.doc.off("update", this.#observe)
+    window.clearInterval(this.#timer)
+    window.removeEventListener("pagehide", this.#keepNow)
+    window.removeEventListener("beforeunload", this.#warn)
+    this.journal.removeEventListener("change", this.#announce)
+    this.journal.stop()
+  }
+
+  /** @returns {import("../store.js").Saving} */
+  get state() {
+    const { since, count } = this.#unsaved
+    return {
+      count,
+      since: since === null ? null : new Date(since),
+      savedAt: this.#savedAt,
+      slow: since !== null && SLOW <= Date.now() - since,
+      refusing: 0 < count ? this.#refusing : "no",
+      kept: this.journal.kept,
+    }
+  }
+
+  /** `document.saved` came. @param {string} stateVector in base64 */
+  saved(stateVector) {
+    const bytes = Uint8Array.from(atob(stateVector), (character) => character.charCodeAt(0))
+    this.#named = Y.decodeStateVector(bytes)
+    this.#unsaved.saved(this.#named)
+    this.#savedAt = new Date()
+    this.#refusing = "no"
+    this.journal.safe(this.#unsaved.safeTo)
+    this.#announce()
+  }
+
+  /** `denied` came: an edit of ours was not taken. */
+  denied() {
+    this.#unsaved.denied()
+  }
+
+  /** The server asked what it lacks, and was sent all of it. */
+  resent() {
+    this.#unsaved.resent()
+  }
+
+  /** The server said that it cannot store right now, and what else it lacks. @param {"away" | "full" | "limit"} why */
+  refused(why) {
+    // A limit that is reached is so until something is stored, whatever is said of the storage meanwhile.
+    if (this.#refusing !== "limit") this.#refusing = why
+    this.#announce()
+  }
+
+  /** What was written and is not safe, for its writer to copy. */
+  lost() {
+    const ranges = unsavedRanges(this.text, this.#unsaved.safe)
+    const sentences = this.#unsaved.count === 0 ? [] : sentencesAt(this.text.toString(), ranges, words.language)
+    return { sentences, deletions: sentences.length === 0 ? this.#unsaved.deletions : 0 }
+  }
+
+  /** The seat is gone. What is not safe waits for its writer to say what becomes of it. @param {string} why */
+  hold(why) {
+    if (0 < this.#unsaved.count) this.journal.hold({ ...this.lost(), why })
+  }
+
+  /** The seat is ours again: what was typed here goes on its way as before. */
+  release() {
+    this.journal.hold(null)
+  }
+
+  /** The writer does not want it, and says so. This page is of no use after that. */
+  async discard() {
+    this.stop()
+    await this.journal.discard()
+  }
+
+  /** What pages that are gone could not save. */
+  left() {
+    return this.journal.left()
+  }
+
+  /** @param {Draft} draft */
+  mayPutBack({ update }) {
+    return fits(this.doc, update)
+  }
+
+  /** It is in the text again, once, and goes from storage when the server has called it safe. @param {Draft} draft */
+  putBack(draft) {
+    const { from, to } = Y.parseUpdateMeta(draft.update)
+    Y.applyUpdate(this.doc, draft.update, BROUGHT_BACK)
+    let number = this.#unsaved.edited(from, to, Date.now())
+    // What it takes out may be news where what it put in is not: that clock says nothing of it.
+    if (0 < to.size && takesOut(draft.update)) number = this.#unsaved.edited(new Map(), new Map(), Date.now())
+    this.journal.takeOver(draft, number)
+    // The server may have had it all the time.
+    this.#unsaved.saved(this.#named)
+    this.journal.safe(this.#unsaved.safeTo)
+    this.#announce()
+  }
+
+  /** @type {(update: Uint8Array, origin: any, doc: Y.Doc, transaction: Y.Transaction) => void} */
+  #observe = (update, origin, _doc, { local, beforeState, afterState }) => {
+    if (!local || origin === BROUGHT_BACK) return
+    const advanced = [...afterState].filter(
+      ([client, clock]) => (beforeState.get(client) ?? 0) < clock,
+    )
+    this.journal.add(this.#unsaved.edited(beforeState, new Map(advanced), Date.now()), update)
+    this.#announce()
+  }
+
+  #tick() {
+    if (this.#unsaved.needsProof(Date.now())) this.#prove()
+    // That it is late comes by the clock, and not by an event.
+    if (0 < this.#unsaved.count) this.#announce()
+  }
+
+  /** One character in and out again: nothing to see, but a clock moves. */
+  #prove() {
+    this.doc.transact(() => {
+      this.text.insert(0, " ")
+      this.text.delete(0, 1)
+    }, PROOF)
+  }
+
+  #keepNow = () => this.journal.flush()
+
+  /** @param {BeforeUnloadEvent} event */
+  #warn = (event) => event.preventDefault()
+
+  #announce = () => {
+    // A page that always listens is never put aside whole, so that going back to it is a reload.
+    const warns = 0 < this.#unsaved.count
+    if (warns && !this.#warns) window.addEventListener("beforeunload", this.#warn)
+    if (!warns && this.#warns) window.removeEventListener("beforeunload", this.#warn)
+    this.#warns = warns
+    this.dispatchEvent(new Event("change"))
+  }
+}
+
+/**
+ * Where the text holds insertions beyond what is safe.
+ *
+ * @param {Y.Text} text
+ * @param {import("./unsaved.js").Clocks} safe of the clients that are ours
+ * @returns {{ from: number, to: number }[]}
+ */
+export function unsavedRanges(text, safe) {
+  const ranges = []
+  let at = 0
+  for (let item = text._start; item !== null; item = item.right) {
+    if (item.deleted || !item.countable) continue
+    const clock = safe.get(item.id.client)
+    const beyond = clock === undefined ? 0 : item.id.clock + item.length - clock
+    if (0 < beyond) ranges.push({ from: at + Math.max(item.length - beyond, 0), to: at + item.length })
+    at += item.length
+  }
+  return ranges
+}

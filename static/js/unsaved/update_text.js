@@ -1,0 +1,66 @@
+// @ts-check
+/**
+ * What is in a Yjs update, read without a document: whether it fits into one, whether it deletes, and
+ * what was typed.
+ *
+ * Draws nothing, tested with `node --test`.
+ */
+
+import { Y } from "../lib/vendor.js"
+
+/**
+ * Whether all that the update builds upon is in the document, or in the update itself. One that does
+ * not fit is what a server refused, or stands on that: in a document it would wait for ever.
+ *
+ * @param {Y.Doc} doc
+ * @param {Uint8Array} update
+ */
+export function fits(doc, update) {
+  const { structs, ds } = Y.decodeUpdate(update)
+  const ends = Y.decodeStateVector(Y.encodeStateVector(doc))
+  const isThere = (/** @type {Y.ID | null} */ id) => id === null || id.clock < (ends.get(id.client) ?? 0)
+  /** @type {(Y.ID | null)[]} */
+  const roots = []
+  for (const struct of structs) {
+    const { client, clock } = struct.id
+    const end = ends.get(client) ?? 0
+    if (struct instanceof Y.Skip || end < clock) return false
+    ends.set(client, Math.max(end, clock + struct.length))
+    if (struct instanceof Y.Item) roots.push(struct.origin, struct.rightOrigin)
+  }
+  for (const [client, deletes] of ds.clients) {
+    for (const { clock, len } of deletes) if ((ends.get(client) ?? 0) < clock + len) return false
+  }
+  return roots.every(isThere)
+}
+
+/** Whether anything is deleted by it. @param {Uint8Array} update */
+export function takesOut(update) {
+  return 0 < Y.decodeUpdate(update).ds.clients.size
+}
+
+/**
+ * What was typed and not deleted again, in the order of the typing: one piece for each place.
+ *
+ * @param {Uint8Array} update
+ * @returns {string[]}
+ */
+export function typedIn(update) {
+  const { structs, ds } = Y.decodeUpdate(update)
+  /** @type {string[]} */
+  const pieces = []
+  /** @type {Y.ID | null} */
+  let last = null
+  for (const struct of structs) {
+    if (!(struct instanceof Y.Item) || !(struct.content instanceof Y.ContentString)) continue
+    const { client, clock } = struct.id
+    const deletes = ds.clients.get(client) ?? []
+    const isKept = (/** @type {number} */ at) => !deletes.some((gone) => gone.clock <= at && at < gone.clock + gone.len)
+    const text = [...struct.content.str.split("")].filter((_, at) => isKept(clock + at)).join("")
+    const goesOn = last !== null && struct.origin !== null && Y.compareIDs(struct.origin, last)
+    if (goesOn) pieces.push(`${pieces.pop() ?? ""}${text}`)
+    else pieces.push(text)
+    last = Y.createID(client, clock + struct.length - 1)
+  }
+  return pieces.map((piece) => piece.trim()).filter((piece) => piece !== "")
+}

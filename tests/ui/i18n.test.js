@@ -1,0 +1,55 @@
+// @ts-check
+/** Both languages say everything that is said, and nothing else. */
+
+import assert from "node:assert/strict"
+import { readdirSync, readFileSync } from "node:fs"
+import { test } from "node:test"
+
+import { choose, languages, t, tCount, words } from "../../static/js/lib/i18n.js"
+
+const pages = new URL("../../static/", import.meta.url)
+
+/** @param {string} sentence */
+const blanks = (sentence) => [...sentence.matchAll(/\{\w+\}/g)].map(String).sort()
+
+test("both languages say the same sentences with the same blanks", () => {
+  assert.deepEqual(Object.keys(languages.ko), Object.keys(languages.en))
+  for (const [name, sentence] of Object.entries(languages.en)) {
+    const korean = languages.ko[/** @type {keyof typeof languages.ko} */ (name)]
+    assert.notEqual(korean.trim(), "", name)
+    assert.deepEqual(blanks(korean), blanks(sentence), name)
+  }
+})
+
+test("every sentence is said somewhere, and every one said exists", () => {
+  const files = readdirSync(pages, { recursive: true, encoding: "utf8" })
+  const read = (/** @type {string} */ file) => readFileSync(new URL(file, pages), "utf8")
+  const said = files
+    .filter((file) => /\.(js|html)$/.test(file) && !/^(vendor|js[\\/]words[\\/])/.test(file))
+    .map(read)
+    .join("\n")
+  // `state.lost.${why}` says all that begin so.
+  const families = [...said.matchAll(/`([a-z]+\.[a-z.-]*)\$\{.*?\}([a-z.-]*)`/g)]
+  const isSaid = (/** @type {string} */ name) =>
+    said.includes(`"${name}"`) ||
+    families.some(([, start = "", end = ""]) => name.startsWith(start) && name.endsWith(end)) ||
+    name.endsWith(".one")
+  for (const name of Object.keys(languages.en)) assert.ok(isSaid(name), `unused: ${name}`)
+  for (const [, name] of said.matchAll(/data-t(?:-label|-hint)?="([^"]+)"/g)) {
+    assert.ok(name && name in languages.en, `unknown: ${name}`)
+  }
+})
+
+test("a chosen language comes before the browser's, and English is for all others", () => {
+  assert.equal(choose("en", ["ko-KR"]), "en")
+  assert.equal(choose(null, ["ko-KR", "en"]), "ko")
+  assert.equal(choose(null, ["de-DE", "ko"]), "ko")
+  assert.equal(choose("xx", ["fr"]), "en")
+})
+
+test("blanks are filled, and one is not many", () => {
+  words.language = "en"
+  assert.equal(t("saved.at", { time: "14:03" }), "Saved 14:03")
+  assert.equal(tCount("state.offline.count", 1), "1 edit is not saved yet.")
+  assert.equal(tCount("state.offline.count", 1234), "1,234 edits are not saved yet.")
+})

@@ -1,0 +1,28 @@
+// @ts-check
+/** Which key does what, on whatever keyboard. */
+
+import assert from "node:assert/strict"
+import { test } from "node:test"
+
+import { commandOf } from "../../static/js/desk/shortcuts.js"
+
+/** @param {Partial<KeyboardEvent>} given */
+const press = (given) => ({ code: "", key: "", altKey: false, ctrlKey: false, metaKey: false, shiftKey: false, ...given })
+
+test("keys are read by their place, whatever they type there", () => {
+  assert.equal(commandOf(press({ code: "KeyM", key: "ㅡ", altKey: true, ctrlKey: true }), true), "comment")
+  assert.equal(commandOf(press({ code: "KeyM", key: "µ", altKey: true, metaKey: true }), true), "comment")
+  assert.equal(commandOf(press({ code: "KeyA", key: "å", altKey: true }), false), "accept")
+  assert.equal(commandOf(press({ code: "ArrowDown", key: "ArrowDown", altKey: true }), true), "next")
+})
+
+test("what somebody types into a field stays theirs", () => {
+  assert.equal(commandOf(press({ code: "KeyA", key: "å", altKey: true }), true), null)
+  assert.equal(commandOf(press({ code: "Slash", key: "?", shiftKey: true }), true), null)
+  assert.equal(commandOf(press({ code: "Slash", key: "?", shiftKey: true }), false), "help")
+  assert.equal(commandOf(press({ code: "KeyA", key: "a", ctrlKey: true }), true), null)
+})
+
+test("escape leads back to the text from anywhere", () => {
+  assert.equal(commandOf(press({ key: "Escape", code: "Escape" }), true), "text")
+})

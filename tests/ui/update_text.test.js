@@ -1,0 +1,72 @@
+// @ts-check
+/** What is in an update: whether it fits into a document, whether it deletes, and what was typed. */
+
+import assert from "node:assert/strict"
+import { test } from "node:test"
+
+import { fits, takesOut, typedIn } from "../../static/js/unsaved/update_text.js"
+import { Y } from "../../static/js/lib/vendor.js"
+
+/** A document with its text and everything that happens to it, update by update. @param {string} begun */
+function written(begun) {
+  const doc = new Y.Doc()
+  const text = doc.getText("content")
+  /** @type {Uint8Array[]} */
+  const updates = []
+  doc.on("update", (/** @type {Uint8Array} */ update) => updates.push(update))
+  text.insert(0, begun)
+  return { doc, text, updates }
+}
+
+test("an update is known to delete, whatever it puts in", () => {
+  const { text, updates } = written("begun")
+  text.delete(0, 2)
+  const [typed, deleted] = /** @type {[Uint8Array, Uint8Array]} */ (updates)
+  assert.deepEqual([typed, deleted, Y.mergeUpdates(updates)].map(takesOut), [false, true, true])
+})
+
+test("an update fits when all that it builds upon is there or in it", () => {
+  const { doc, text, updates } = written("begun")
+  const before = new Y.Doc()
+  Y.applyUpdate(before, Y.encodeStateAsUpdate(doc))
+  text.insert(5, " more")
+  text.insert(2, "X")
+  text.delete(0, 1)
+  const [, ...rest] = updates
+  assert.equal(fits(before, Y.mergeUpdates(rest)), true)
+  assert.equal(fits(doc, Y.mergeUpdates(rest)), true, "what is there already fits, too")
+  assert.equal(fits(new Y.Doc(), Y.mergeUpdates(rest)), false)
+  assert.equal(fits(new Y.Doc(), Y.mergeUpdates(updates)), true)
+  assert.equal(fits(before, /** @type {Uint8Array} */ (updates[2])), false, "a gap")
+  assert.equal(fits(new Y.Doc(), /** @type {Uint8Array} */ (updates[3])), false, "a deletion of what is not there")
+})
+
+test("what fits is in the document when it is applied, and what does not fit is not", () => {
+  const { doc, text, updates } = written("begun")
+  text.insert(5, " more")
+  text.insert(10, "!")
+  const [first, second, third] = /** @type {[Uint8Array, Uint8Array, Uint8Array]} */ (updates)
+  const other = new Y.Doc()
+  const there = () => other.getText("content").toString()
+  Y.applyUpdate(other, first)
+  Y.applyUpdate(other, third)
+  assert.equal(there(), "begun")
+  assert.equal(fits(other, third), false)
+  assert.equal(fits(other, second), true)
+  Y.applyUpdate(other, second)
+  assert.equal(there(), doc.getText("content").toString())
+})
+
+test("what was typed is read place by place, without what was deleted again", () => {
+  const { doc, text, updates } = written("The begin. ")
+  text.insert(text.length, "둘째 문장")
+  text.insert(text.length, "입니다.")
+  text.insert(4, "very ")
+  text.insert(text.length, " Wrong")
+  text.delete(text.length - 5, 5)
+  text.insert(text.length, "right.")
+  const typed = typedIn(Y.mergeUpdates(updates.slice(1)))
+  assert.deepEqual(typed, ["둘째 문장입니다.", "very", "right."])
+  assert.equal(doc.getText("content").toString(), "The very begin. 둘째 문장입니다. right.")
+  assert.deepEqual(typedIn(Y.encodeStateAsUpdate(new Y.Doc())), [])
+})

@@ -1,0 +1,86 @@
+// @ts-check
+/** How long one stands in line, and what is said there. */
+
+import assert from "node:assert/strict"
+import { beforeEach, test } from "node:test"
+
+import {
+  holderOf,
+  PATIENCE,
+  positionOf,
+  secondsToAsk,
+  takenSentence,
+  waitedSentence,
+  waitingSentence,
+} from "../../static/js/seat/wait_queue.js"
+import { words } from "../../static/js/lib/i18n.js"
+
+const since = new Date(2026, 10, 21, 14, 3)
+const kim = { name: "Kim", since: since.toISOString(), own: false }
+const start = since.getTime()
+
+beforeEach(() => {
+  words.language = "en"
+})
+
+test("each stretch of the line is as long as the server takes, and all of them are an hour", () => {
+  assert.equal(secondsToAsk(start, start), 300)
+  assert.equal(secondsToAsk(start, start + PATIENCE - 300_000), 300)
+  assert.equal(secondsToAsk(start, start + PATIENCE - 41_500), 42)
+  assert.equal(secondsToAsk(start, start + PATIENCE), 0)
+  assert.equal(secondsToAsk(start, start + 2 * PATIENCE), 0)
+  let [now, asked] = [start, 0]
+  for (let seconds = secondsToAsk(start, now); 0 < seconds; seconds = secondsToAsk(start, now)) {
+    now += seconds * 1_000
+    asked++
+  }
+  assert.deepEqual([now, asked], [start + PATIENCE, 12])
+})
+
+test("the holder stays one's own other tab, also where the close frame had cut the name", () => {
+  const own = holderOf({ name: "Kim Min", since: kim.since, you: true })
+  assert.equal(own.own, true)
+  assert.equal(holderOf({ name: "Kim Minsu", since: kim.since }, own).own, true)
+  assert.equal(holderOf({ name: "Lee", since: kim.since }, own).own, false)
+  assert.equal(holderOf({ name: "Kim Minsu", you: false }, own).own, false)
+  assert.deepEqual(holderOf({ name: "Kim", since: kim.since }), kim)
+  assert.deepEqual(holderOf(undefined), { name: "", since: null, own: false })
+})
+
+test("a place in the line is a number from one on", () => {
+  assert.deepEqual([1, 7].map(positionOf), [1, 7])
+  assert.deepEqual([0, -1, 1.5, "1", null, undefined].map(positionOf), Array(6).fill(null))
+})
+
+test("a taken seat says who has it, and after a wait that it did not come free", (t) => {
+  t.mock.timers.enable({ apis: ["Date"], now: since })
+  const said = takenSentence(kim, "reviewer", { inVain: false })
+  assert.equal(said, "Kim is reviewing this since 14:03. The text is safe. Wait for the seat, or read it again later.")
+  assert.match(takenSentence(kim, "writer", { inVain: false }), /^Kim is writing this since 14:03\./)
+  assert.match(takenSentence(kim, "reviewer", { inVain: true }), /^The seat did not come free within 1 hour\. Kim is/)
+  assert.match(takenSentence(null, "reviewer", { inVain: false }), /^Somebody has this seat/)
+  assert.match(takenSentence({ ...kim, own: true }, "writer", { inVain: false }), /^You have this open in another tab/)
+  words.language = "ko"
+  assert.match(takenSentence(kim, "reviewer", { inVain: true }), /^1시간 동안 자리가 나지 않았습니다\. 14:03부터 Kim님이 검토/)
+})
+
+test("each place in the line has its sentence", (t) => {
+  t.mock.timers.enable({ apis: ["Date"], now: since })
+  /** @param {number | null} position @param {import("../../static/js/store.js").Holder | null} holder */
+  const say = (position, holder = kim, away = false) =>
+    waitingSentence({ position, since: start, away }, holder, "reviewer")
+  assert.equal(say(1), "Kim is reviewing this since 14:03. You are next. We will seat you the moment Kim leaves.")
+  assert.equal(say(1, { ...kim, own: true }), "You are next. We will seat you here the moment you close the other tab.")
+  assert.equal(say(1, null), "You are next. We will seat you the moment the seat is free.")
+  assert.match(say(3), /^You are number 3 in line\. .* Kim is reviewing this since 14:03\.$/)
+  assert.equal(say(null), "Getting in line…")
+  assert.match(say(1, kim, true), /^Connection lost\./)
+})
+
+test("how long one has waited is said in whole minutes, in both languages", () => {
+  assert.equal(waitedSentence(start, start + 59_000), "In line since 14:03")
+  assert.equal(waitedSentence(start, start + 60_000), "In line since 14:03, 1 minute so far")
+  assert.equal(waitedSentence(start, start + 4.9 * 60_000), "In line since 14:03, 4 minutes so far")
+  words.language = "ko"
+  assert.equal(waitedSentence(start, start + 4 * 60_000), "14:03부터 4분째 기다리는 중")
+})
