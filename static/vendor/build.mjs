@@ -1,6 +1,7 @@
 // @ts-check
 /**
- * Makes the one bundle of other people's code that the page loads.
+ * Builds the one bundle of third-party code that the page loads, and writes the `modulepreload` lists of
+ * the three pages.
  *
  *     cd tests && npm ci && node ../static/vendor/build.mjs          # write it
  *     cd tests && npm ci && node ../static/vendor/build.mjs --check  # compare only, exit 1 if it differs
@@ -12,13 +13,16 @@
  */
 
 import { createHash } from "node:crypto"
-import { readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs"
+import { readFileSync, readdirSync, realpathSync, rmSync, writeFileSync } from "node:fs"
 import { createRequire } from "node:module"
-import { dirname, join, relative } from "node:path"
+import { dirname, join, posix, relative } from "node:path"
 import { fileURLToPath } from "node:url"
 
+import { pagesIn } from "./preloads.mjs"
+
 const here = dirname(fileURLToPath(import.meta.url))
-const packages = join(here, "../../tests/node_modules")
+// A worktree may link the folder, and esbuild names its inputs by their real paths.
+const packages = realpathSync(join(here, "../../tests/node_modules"))
 const esbuild = createRequire(join(packages, "../package.json"))("esbuild")
 
 /** @param {string | Uint8Array} bytes */
@@ -99,6 +103,12 @@ export * from "../../vendor/${name}.js"
 `
 }
 
+/** The pages with their `modulepreload` lists, by path from this folder. */
+function pages() {
+  const texts = Object.entries(pagesIn(join(here, "..")))
+  return Object.fromEntries(texts.map(([name, text]) => [`../${name}`, text]))
+}
+
 /** What is in this folder under an older name. @param {Record<string, string>} files */
 function outdated(files) {
   return readdirSync(here).filter((file) => file.startsWith("editor-") && !(file in files))
@@ -106,18 +116,20 @@ function outdated(files) {
 
 const files = await build()
 if (process.argv.includes("--check")) {
-  const differs = Object.entries(files).filter(([path, text]) => {
+  const differs = Object.entries({ ...files, ...pages() }).filter(([path, text]) => {
     try {
       return readFileSync(join(here, path), "utf8") !== text
     } catch {
       return true
     }
   })
-  for (const [path] of differs) console.error(`differs: static/vendor/${path}`)
+  for (const [path] of differs) console.error(`differs: ${posix.join("static/vendor", path)}`)
   for (const path of outdated(files)) console.error(`left over: static/vendor/${path}`)
   process.exitCode = differs.length + outdated(files).length === 0 ? 0 : 1
 } else {
   for (const path of outdated(files)) rmSync(join(here, path))
   for (const [path, text] of Object.entries(files)) writeFileSync(join(here, path), text)
+  // After the bundle: the lists name it by its new hash.
+  for (const [path, text] of Object.entries(pages())) writeFileSync(join(here, path), text)
   console.log(files["manifest.json"])
 }

@@ -9,6 +9,9 @@ import { fileURLToPath } from "node:url"
 
 const root = fileURLToPath(new URL("../../static/", import.meta.url))
 const LINES_MAX = 400
+const FOLDERS = ["admin", "desk", "history", "lib", "reviews", "seat", "start", "unsaved"]
+/** The one script that is no module: it runs before the first paint. */
+const PRE_PAINT = "js/lib/pre_paint.js"
 
 /** @param {string} end */
 const files = (end) =>
@@ -67,14 +70,40 @@ test("modules import in one direction", () => {
   for (const file of graph.keys()) walk(file, [])
 })
 
-test("a page names every module that it needs, so that none waits for another to be read", () => {
+/** The entry module of a page. @param {string} page */
+const entryOf = (page) => /<script type="module" src="\/([^"]+)">/.exec(page)?.[1] ?? ""
+
+/** The modules that `entry` imports, directly or not. @param {string} entry */
+function needsOf(entry) {
   const graph = imports()
+  const needs = new Set([entry])
+  for (const module of needs) for (const next of graph.get(module) ?? []) needs.add(next)
+  needs.delete(entry)
+  return needs
+}
+
+test("a page preloads every module that it imports, so that no import waits for another to arrive", () => {
   for (const { file, text } of files(".html")) {
-    const [, first = ""] = /<script type="module" src="\/([^"]+)">/.exec(text) ?? []
-    const needs = new Set([first])
-    for (const module of needs) for (const next of graph.get(module) ?? []) needs.add(next)
-    needs.delete(first)
-    const named = [...text.matchAll(/<link rel="modulepreload" href="\/([^"]+)">/g)].map(([, path]) => path)
-    assert.deepEqual(named.toSorted(), [...needs].toSorted(), file)
+    const named = [...text.matchAll(/<link rel="modulepreload" href="\/([^"]+)">/g)].map(([, path]) => path ?? "")
+    const sorted = named.toSorted((one, other) => rank(one) - rank(other) || (one < other ? -1 : 1))
+    assert.deepEqual(named, sorted, `${file}: the bundle first, then by path`)
+    assert.deepEqual(new Set(named), needsOf(entryOf(text)), `${file}: run node static/vendor/build.mjs`)
+    assert.equal(named.length, new Set(named).size, `${file} names a module twice`)
   }
+})
+
+/** @param {string} path */
+const rank = (path) => (path.startsWith("vendor/") ? 0 : 1)
+
+test("the modules lie in eight folders, a page begins in a main.js, and every module belongs to a page", () => {
+  const modules = files(".js").map(({ file }) => normalize(file))
+  const folders = new Set(modules.map((file) => file.split("/")[1] ?? ""))
+  assert.deepEqual([...folders].sort(), [...FOLDERS, "store.js"].sort())
+  const reached = new Set([PRE_PAINT])
+  for (const { file, text } of files(".html")) {
+    const entry = entryOf(text)
+    assert.match(entry, /^js\/[a-z]+\/main\.js$/, file)
+    for (const module of needsOf(entry).add(entry)) reached.add(module)
+  }
+  assert.deepEqual(modules.filter((file) => !reached.has(file)), [], "no page imports it")
 })
