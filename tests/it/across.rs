@@ -1,6 +1,7 @@
-//! One person, two tabs, two servers: taking over, knocking and coming back.
+//! Takeover, liveness probe and resume of one user's sessions across two servers.
 //!
-//! The lease is as long as in production, so that what happens at once did not come by a renewal.
+//! The lease is as long as in production, so no renewal round causes an effect that a test calls
+//! immediate.
 
 use std::time::Duration;
 
@@ -18,12 +19,12 @@ use crate::desk::Desk;
 use crate::peer::{Peer, State};
 use crate::process::Server;
 
-/// What is to happen at once has happened by then, on a busy machine too. A quarter of a tick.
+/// Bound of an immediate effect, on a busy machine too: a quarter of a seat tick.
 const AT_ONCE: Duration = Duration::from_secs(1);
-/// The patience of a knock, and what it takes to hear of a server that is dead.
+/// The deadline of a liveness probe, and the time in which a server learns that another server is dead.
 const A_KNOCK: Duration = Duration::from_millis(2_500);
 
-/// A writer's tab, and the secret it was given.
+/// A writer in its seat, with its client id and its resume secret.
 async fn seated(server: &Server, desk: &Desk) -> (Peer, u64, String) {
     let peer = server.knock(desk, "writer", "events=1").await;
     let granted = peer.event("seat.granted").await;
@@ -36,7 +37,7 @@ async fn fence_of(peer: &Peer) -> u64 {
     peer.event("seat.granted").await["fence"].as_u64().expect("a fence")
 }
 
-/// That the tab is told that somebody sits there: its own person.
+/// Holds that the server refuses the claim: the user's other session holds the seat.
 async fn is_refused(server: &Server, desk: &Desk, query: &str) {
     let (code, reason) = server.knock(desk, "writer", query).await.closed().await;
     assert_eq!(code, 4409, "{reason}");
@@ -44,7 +45,7 @@ async fn is_refused(server: &Server, desk: &Desk, query: &str) {
     assert_eq!(reason["holder"]["you"], true);
 }
 
-/// The stock client in a process of its own, which can be stopped as a laptop is that is closed.
+/// The stock client in a process of its own. SIGSTOP freezes it, as a closed laptop does.
 async fn frozen_writer(server: &Server, desk: &Desk) -> Child {
     let reviewer = server.reviewer(desk).await;
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/stock/hold.mjs");
@@ -54,17 +55,17 @@ async fn frozen_writer(server: &Server, desk: &Desk) -> Child {
         .spawn()
         .expect("node");
     reviewer.event("peer.joined").await;
-    let id = client.id().expect("it runs").to_string();
+    let id = client.id().expect("the stock client starts").to_string();
     let stopped = Command::new("kill").args(["-STOP", &id]).status().await;
     assert!(stopped.expect("kill is installed").success());
     reviewer.leave().await;
     client
 }
 
-/// Goal: whoever takes over on another server has the seat at once, and the old tab is told so at
-/// once, long before a renewal would find out.
+/// Goal: a takeover at another server is granted immediately. The previous socket is closed immediately
+/// too, long before a renewal round would find the loss.
 #[tokio::test]
-async fn a_take_over_ends_the_tab_at_the_other_server_at_once() {
+async fn a_takeover_ends_the_session_at_the_other_server_at_once() {
     let cluster = Cluster::start().await;
     let desk = cluster.one.desk("text").await;
     let (mut old, mut fence, _) = seated(&cluster.one, &desk).await;
@@ -79,12 +80,12 @@ async fn a_take_over_ends_the_tab_at_the_other_server_at_once() {
         new.synced().await;
         (old, fence) = (new, later);
     }
-    assert!(old.is_open(), "and does not fight back");
+    assert!(old.is_open(), "the closed client claims no seat");
 }
 
-/// Goal: of two tabs that take over at the same moment one is seated in the end, wherever they are.
+/// Goal: after two simultaneous takeovers one session holds the seat, whichever servers received them.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn g1_of_two_tabs_that_take_over_at_once_one_stays() {
+async fn g1_after_two_simultaneous_takeovers_one_session_holds_the_seat() {
     let cluster = Cluster::start().await;
     let desk = cluster.one.desk("text").await;
     let mut seated = cluster.one.writer(&desk).await;
@@ -108,10 +109,10 @@ async fn g1_of_two_tabs_that_take_over_at_once_one_stays() {
     assert!(seated.is_open());
 }
 
-/// Goal: what was said to be saved is in the document, whoever takes the seat over in the middle of
-/// a sentence; and nobody who watches is thrown out (G7, G8).
+/// Goal: text that `document.saved` named stays in the document through takeovers during typing. No
+/// reviewer's socket is closed (G7, G8).
 #[tokio::test]
-async fn g7_what_was_said_to_be_saved_survives_take_overs_across_servers() {
+async fn g7_saved_text_survives_takeovers_across_servers() {
     let cluster = Cluster::start().await;
     let desk = cluster.one.desk("").await;
     let watching = cluster.one.reviewer(&desk).await;
@@ -130,7 +131,7 @@ async fn g7_what_was_said_to_be_saved_survives_take_overs_across_servers() {
         let client = old.client_id();
         let saved = &typed[..old.look(|state| saved(state, client))];
         promised.insert_str(0, saved);
-        new.until("all that was saved", |state| state.text().contains(saved).then_some(())).await;
+        new.until("every saved word", |state| state.text().contains(saved).then_some(())).await;
         old = new;
     }
     old.append("end");
@@ -141,10 +142,10 @@ async fn g7_what_was_said_to_be_saved_survives_take_overs_across_servers() {
         assert!(text.contains(word), "{word} is missing in {text}");
     }
     watching.reads(&text).await;
-    assert!(watching.is_open(), "no room had to be opened afresh");
+    assert!(watching.is_open(), "no room was reset");
 }
 
-/// Types words at the beginning, one after the other, until the tab is closed; gives all of them.
+/// Types words at the beginning until the server closes the socket. Returns all of them.
 async fn types_until_closed(peer: &Peer, turn: usize) -> String {
     let (mut typed, mut tick) = (String::new(), interval(Duration::from_millis(1)));
     while peer.is_open() {
@@ -156,8 +157,8 @@ async fn types_until_closed(peer: &Peer, turn: usize) -> String {
     typed
 }
 
-/// How far the server called the tab's own words safe, in characters: it typed nothing but ASCII,
-/// and deleted nothing.
+/// The length that `document.saved` names for this client, in characters. The client types only ASCII
+/// and deletes nothing.
 fn saved(state: &State, client: u64) -> usize {
     let client = yrs::block::ClientID::new(client);
     let saved = state.events.iter().filter(|event| event["event"] == "document.saved");
@@ -168,9 +169,10 @@ fn saved(state: &State, client: u64) -> usize {
     saved.filter_map(clock).max().unwrap_or(0) as usize
 }
 
-/// Goal: what the other server has shown and not stored yet is stored before the new writer begins.
+/// Goal: a takeover flushes the pending edit of the previous session's server before the new writer is
+/// seated.
 #[tokio::test]
-async fn what_the_other_server_owes_the_database_is_stored_before_a_take_over() {
+async fn a_takeover_flushes_pending_edits_of_the_other_server_first() {
     let cluster = Cluster::start().await;
     let desk = cluster.one.desk("Dear").await;
     let watching = cluster.one.reviewer(&desk).await;
@@ -191,9 +193,10 @@ async fn what_the_other_server_owes_the_database_is_stored_before_a_take_over() 
     assert!(watching.is_open());
 }
 
-/// Goal: a living tab keeps its seat, whichever server the same person knocks at.
+/// Goal: a session that answers the liveness probe keeps its seat, whichever server receives the same
+/// user's claim.
 #[tokio::test]
-async fn a_living_tab_is_not_turned_out_by_a_knock_at_another_server() {
+async fn a_session_that_answers_the_liveness_probe_of_another_server_keeps_its_seat() {
     let cluster = Cluster::start().await;
     let desk = cluster.one.desk("text").await;
     let (old, ..) = seated(&cluster.one, &desk).await;
@@ -213,9 +216,10 @@ async fn a_living_tab_is_not_turned_out_by_a_knock_at_another_server() {
     assert!(old.is_open());
 }
 
-/// Goal: a tab that says nothing for a second is dead, also to another server.
+/// Goal: a session that does not answer the liveness probe of another server within a second loses its
+/// seat.
 #[tokio::test]
-async fn a_frozen_tab_makes_way_for_a_knock_at_another_server() {
+async fn a_half_open_session_loses_its_seat_after_a_liveness_probe_from_another_server() {
     let cluster = Cluster::start().await;
     let desk = cluster.one.desk("text").await;
     let mut frozen = frozen_writer(&cluster.one, &desk).await;
@@ -228,10 +232,10 @@ async fn a_frozen_tab_makes_way_for_a_knock_at_another_server() {
     frozen.kill().await.expect("it can be killed");
 }
 
-/// Goal: a seat that is only kept for its holder's return is theirs at once, with a secret or
-/// without.
+/// Goal: a seat in its resume grace is granted immediately to its user at another server, with the
+/// resume secret or without.
 #[tokio::test]
-async fn a_broken_connection_makes_way_at_once_at_another_server() {
+async fn a_seat_in_its_resume_grace_is_granted_at_once_at_another_server() {
     let cluster = Cluster::start().await;
     let desk = cluster.one.desk("text").await;
     let watching = cluster.one.reviewer(&desk).await;
@@ -249,10 +253,10 @@ async fn a_broken_connection_makes_way_at_once_at_another_server() {
     assert!(knocked_at.elapsed() < AT_ONCE, "{:?}", knocked_at.elapsed());
 }
 
-/// Goal: when a server dies, its people need not wait for the lease: with the secret they are back
-/// at once, without it when nobody answers their knock.
+/// Goal: users of a killed server regain their seats before the lease ends: immediately with the resume
+/// secret, otherwise after an unanswered liveness probe.
 #[tokio::test]
-async fn g4_the_people_of_a_killed_server_are_back_before_its_leases_end() {
+async fn g4_users_of_a_killed_server_regain_their_seats_before_the_leases_end() {
     let mut cluster = Cluster::start().await;
     let (by_secret, by_knock) = (cluster.one.desk("text").await, cluster.one.desk("text").await);
     let (first, first_fence, secret) = seated(&cluster.one, &by_secret).await;
@@ -273,9 +277,9 @@ async fn g4_the_people_of_a_killed_server_are_back_before_its_leases_end() {
     drop((first, second));
 }
 
-/// Goal: who was cut off comes back before those who wait, on any server; and the line stays.
+/// Goal: a resume precedes the wait queue on any server, and the waiters keep their positions.
 #[tokio::test]
-async fn g5_a_resume_goes_before_the_line() {
+async fn g5_a_resume_precedes_the_wait_queue() {
     let cluster = Cluster::start().await;
     let desk = cluster.one.desk("text").await;
     let (cut, _, secret) = seated(&cluster.one, &desk).await;
@@ -288,17 +292,21 @@ async fn g5_a_resume_goes_before_the_line() {
     back.event("seat.granted").await;
     assert!(asked_at.elapsed() < AT_ONCE, "{:?}", asked_at.elapsed());
     back.synced().await;
-    assert_eq!(waiter.event("seat.waiting").await["position"], 1, "behind another session now");
+    assert_eq!(
+        waiter.event("seat.waiting").await["position"],
+        1,
+        "the waiter is behind another session"
+    );
     back.leave().await;
     waiter.event("seat.granted").await;
-    // Handed on already: the next one's is not the last one's.
+    // The grant has moved on: the next session's secret differs from the last one's.
     is_refused(&cluster.one, &desk, &query).await;
     assert!(waiter.is_open());
 }
 
-/// Goal: a secret opens the seat that it was given with, to the person it was given to, once.
+/// Goal: a resume secret opens the seat of its own grant, for its own user, once.
 #[tokio::test]
-async fn an_old_secret_or_somebody_elses_opens_nothing() {
+async fn a_used_or_foreign_resume_secret_opens_no_seat() {
     let cluster = Cluster::start().await;
     let (desk, other) = (cluster.one.desk("text").await, cluster.one.desk("text").await);
     let (old, _, first) = seated(&cluster.one, &desk).await;
@@ -322,9 +330,9 @@ async fn an_old_secret_or_somebody_elses_opens_nothing() {
     assert!(back.is_open() && reviewer.is_open());
 }
 
-/// Goal: the secret itself is in nobody's data: neither in Redis nor in a log.
+/// Goal: neither Redis nor a log contains the resume secret.
 #[tokio::test]
-async fn the_secret_is_nowhere_but_with_its_owner() {
+async fn no_resume_secret_is_in_redis_or_in_a_log() {
     let cluster = Cluster::with(&[("LOG__LEVEL", "debug")]).await;
     let desk = cluster.one.desk("text").await;
     let (_old, _, secret) = seated(&cluster.one, &desk).await;
@@ -338,21 +346,21 @@ async fn the_secret_is_nowhere_but_with_its_owner() {
             kind if kind == "string" => vec![cluster.redis.run(&format!("GET {key}")).await],
             _ => vec![],
         };
-        // An owner is packed, which is no text as a whole.
+        // The value of an owner is packed bytes, not UTF-8.
         seen.push_str(&String::from_utf8_lossy(&dump.join(&b' ')));
     }
-    assert!(seen.contains(&desk.writer.id), "the grant was looked at");
+    assert!(seen.contains(&desk.writer.id), "the dump contains the grant");
     seen.push_str(&std::fs::read_to_string(cluster.one.folder().join("log")).expect("a log"));
     assert!(!seen.contains(&secret) && !seen.contains(&next));
 }
 
-/// Goal: fifty knocks at once of one person are one question to the other server (G13).
+/// Goal: fifty simultaneous claims of one user send one liveness probe to the other server (G13).
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn g13_a_flood_of_knocks_is_one_question() {
+async fn g13_fifty_simultaneous_claims_send_one_liveness_probe() {
     let cluster = Cluster::start().await;
     let desk = cluster.one.desk("text").await;
     let (_old, ..) = seated(&cluster.one, &desk).await;
-    // It cannot answer, so all knocks wait for the same answer.
+    // The frozen server cannot reply, so all claims await the same probe.
     cluster.one.freeze().await;
     let before = cluster.redis.calls("publish").await;
     let knocks = (0..50).map(|_| cluster.two.knock(&desk, "writer", "events=1"));

@@ -33,7 +33,7 @@ pub(crate) enum Act {
     EndSession,
 }
 
-/// All of them.
+/// Every operation.
 pub(crate) const ALL: [Act; 19] = [
     Act::EnterAsGuest,
     Act::Leave,
@@ -87,17 +87,17 @@ impl Act {
         }
     }
 
-    /// Whether it stores nothing.
+    /// Whether the operation stores nothing.
     pub(crate) fn is_stateless(self) -> bool {
         matches!(self, Self::EnterAsGuest | Self::Leave)
     }
 
-    /// Whether sockets receive something from it.
+    /// Whether the operation sends an event to sockets.
     pub(crate) fn concerns_sockets(self) -> bool {
         !self.is_stateless() && !self.needs_no_seat() && self != Self::NameVersion
     }
 
-    /// Whether sockets are closed by it.
+    /// Whether the operation closes sockets.
     pub(crate) fn ends_sockets(self) -> bool {
         matches!(self, Self::RevokeShareLink | Self::DeleteDocument | Self::EndSession)
     }
@@ -139,14 +139,14 @@ pub(crate) struct Case {
     pub(crate) act: Act,
     pub(crate) desk: Desk,
     actor: Person,
-    /// What the path names beside the document and the link.
+    /// The part of the path after the document or the link.
     part: String,
     pub(crate) writer: Option<Peer>,
     pub(crate) reviewer: Option<Peer>,
 }
 
 impl Case {
-    /// The writer is seated on one server, the reviewer on the other.
+    /// Seats the writer on one server and the reviewer on the other.
     pub(crate) async fn new(
         act: Act,
         at_writer: &Server,
@@ -196,7 +196,7 @@ impl Case {
         Self { act, desk, actor, part, writer: Some(writer), reviewer: Some(reviewer) }
     }
 
-    /// Both users' sockets; of a session that an administrator ends its own alone.
+    /// The sockets of both users; for an evicted session, its own socket only.
     pub(crate) fn concerned(&self) -> Vec<&Peer> {
         if !self.act.concerns_sockets() {
             return Vec::new();
@@ -253,13 +253,13 @@ impl Case {
             if parts.iter().all(|part| *part == first) {
                 return first;
             }
-            // A commit between two reads shows itself in the second one alone.
+            // A commit between two reads shows in the second read only.
             assert!(began.elapsed() < PATIENCE, "{:?} is in part: {parts:?}", self.act);
             sleep(Duration::from_millis(20)).await;
         }
     }
 
-    /// Which parts of the effect the database has.
+    /// The parts of the effect that the database has.
     async fn parts(&self, server: &Server) -> Vec<bool> {
         let writer = &self.desk.writer;
         let get = async |path: String| server.get(writer, &path).await;
@@ -269,7 +269,7 @@ impl Case {
             Act::EnterAsGuest | Act::Leave => Vec::new(),
             Act::CreateDocument => {
                 let list = get("/api/documents".to_owned()).await.ok(200);
-                // Named after the document of this case alone.
+                // The title is unique to the document of this case.
                 let is_it = |row: &Value| row["title"] == self.desk.document;
                 let made = rows(&list, "documents").into_iter().find(is_it);
                 let Some(made) = made else { return vec![false] };
@@ -311,7 +311,7 @@ impl Case {
         }
     }
 
-    /// Whether a review is as the request leaves it.
+    /// Whether a review has the state that the request causes.
     fn is_done_to(&self, review: &Value) -> bool {
         match self.act {
             Act::EditReview => review["body"] == MARK,
@@ -330,11 +330,11 @@ impl Case {
         rows(&list, "versions").iter().any(|version| version[field] == value)
     }
 
-    /// Waits until the history has the text of a decision.
+    /// Waits until a version has the text of a decision.
     pub(crate) async fn is_kept(&self, server: &Server) {
         let began = Instant::now();
         while !self.has_version(server, "kind", "decision").await {
-            assert!(began.elapsed() < PATIENCE, "the text of {:?} is not kept", self.act);
+            assert!(began.elapsed() < PATIENCE, "the text of {:?} has no version", self.act);
             sleep(Duration::from_millis(20)).await;
         }
     }
@@ -370,8 +370,8 @@ impl Case {
         }
     }
 
-    /// Holds that an edit of the writer is stored and reaches the reviewer, whatever became of the
-    /// request. False: a socket was closed.
+    /// Holds that the database stores an edit of the writer, and that the reviewer
+    /// receives it, also after a failed request. False: the server closed a socket.
     pub(crate) async fn works_on(&self) -> bool {
         let (Some(writer), Some(reviewer)) = (&self.writer, &self.reviewer) else { return true };
         writer.append("…");
@@ -379,7 +379,7 @@ impl Case {
         let reaches = |state: &mut State| {
             (is_closed(state) || state.text().ends_with('…')).then(|| !is_closed(state))
         };
-        // A server that has closed the writer's socket takes no edit.
+        // A server that has closed the writer's socket accepts no edit.
         reviewer.until("the next edit", reaches).await && {
             writer.saved().await;
             true
@@ -417,13 +417,13 @@ async fn half_a_desk(act: Act, server: &Server, writer: Person, reviewer: Person
     Desk { document, link, invite, writer, reviewer }
 }
 
-/// Waits for an event, and leaves it with the others.
+/// Waits for an event and puts it back among the others.
 async fn is_told(peer: &Peer, name: &str) {
     let has = |state: &mut State| state.events.iter().any(|event| event["event"] == name);
     peer.until(name, |state| has(state).then_some(())).await;
 }
 
-/// The id of a review with a suggestion; without one where it is to be resolved.
+/// The id of a review with a suggestion; without a suggestion for the operation that resolves it.
 async fn a_review(act: Act, at_writer: &Server, at_reviewer: &Server, desk: &Desk) -> Value {
     let path = format!("/api/share-links/{}/reviews", desk.link);
     let anchor = json!({ "start": 0, "end": 4, "quote": "text" });

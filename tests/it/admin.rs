@@ -1,4 +1,4 @@
-//! The administrator's view: who sits where on which server, and how to end it.
+//! The administrator's view: which session holds which seat on which server, and eviction.
 
 use std::time::Duration;
 
@@ -43,7 +43,7 @@ async fn every_held_seat_of_the_cluster_is_listed_on_each_server() {
 }
 
 #[tokio::test]
-async fn an_evicted_session_ends_on_whatever_server_it_is() {
+async fn an_evicted_session_ends_on_any_server() {
     let cluster = Cluster::start().await;
     let desk = cluster.one.desk("text").await;
     let writer = cluster.one.writer(&desk).await;
@@ -58,7 +58,8 @@ async fn an_evicted_session_ends_on_whatever_server_it_is() {
     assert_eq!(writer.event("seat.lost").await["reason"], "evicted");
     assert_eq!(writer.closed().await, (4410, "evicted".to_owned()));
     assert_eq!(evict().await, 404);
-    // Who, what and when; counted where the seat was lost.
+    // The log names the administrator, the session and the time. The server that lost the seat counts
+    // the loss.
     let log = std::fs::read_to_string(cluster.two.folder().join("log")).expect("a log");
     let line = log.lines().find(|line| line.contains("an administrator ended a session"));
     let line = line.expect("it is in the log");
@@ -71,7 +72,8 @@ async fn an_evicted_session_ends_on_whatever_server_it_is() {
     assert!(again.is_open());
 }
 
-/// Goal: an eviction leaves no sign of an older state of Redis, for which the next claim of the seat would wait.
+/// Goal: an eviction leaves no trace of an older Redis state, so the next claim waits for no reassert
+/// grace.
 #[tokio::test]
 async fn g6_after_an_eviction_the_next_claim_does_not_wait() {
     let cluster = Cluster::start().await;
@@ -92,14 +94,14 @@ async fn g6_after_an_eviction_the_next_claim_does_not_wait() {
     }
 }
 
-/// Why that session holds its seat, as `server` says.
+/// The explanation of a held seat, as `server` gives it.
 async fn why(server: &Server, session: &str) -> Value {
     sessions(server, &format!("/{session}")).await
 }
 
-/// Goal: what the server with the socket knows is told by any server, and where the answer is from.
+/// Goal: any server explains a held seat with the facts of the session's server, and names that server.
 #[tokio::test]
-async fn any_server_says_why_a_seat_is_held() {
+async fn any_server_explains_a_held_seat() {
     let cluster = Cluster::start().await;
     let desk = cluster.one.desk("text").await;
     let writer = cluster.one.writer(&desk).await;
@@ -127,7 +129,7 @@ async fn any_server_says_why_a_seat_is_held() {
         assert!(sentence.starts_with("Kim's client was heard "), "{sentence}");
         assert!(sentence.contains("unless renewed") && sentence.ends_with("One person waits."));
     }
-    // Broken, not closed: kept for the grace.
+    // The socket breaks without a close: the seat is held for the resume grace.
     drop(writer);
     let away = async {
         let mut said = why(&cluster.two, &id).await;
@@ -141,9 +143,10 @@ async fn any_server_says_why_a_seat_is_held() {
     assert!(away["why"].as_str().expect("a sentence").contains("waits for their return"));
 }
 
-/// Goal: of a server that does not answer what Redis knows is told, and that it is no more.
+/// Goal: for a session of a frozen server, the explanation has the facts of Redis, within a second, and
+/// says so.
 #[tokio::test]
-async fn of_a_frozen_server_what_redis_knows_is_told_within_its_second() {
+async fn the_explanation_of_a_frozen_servers_seat_comes_from_redis_within_a_second() {
     let cluster = Cluster::start().await;
     let desk = cluster.one.desk("text").await;
     let _writer = cluster.one.writer(&desk).await;
@@ -160,7 +163,7 @@ async fn of_a_frozen_server_what_redis_knows_is_told_within_its_second() {
     cluster.one.thaw().await;
 }
 
-/// How many seconds before the answer that was.
+/// Seconds from that moment to the response.
 fn age(said: &Value, moment: &str) -> f64 {
     let read = |name: &str| {
         let text = said[name].as_str().unwrap_or_else(|| panic!("{name}: {said}"));
@@ -170,7 +173,7 @@ fn age(said: &Value, moment: &str) -> f64 {
 }
 
 #[tokio::test]
-async fn only_an_administrator_sees_who_sits_where_and_what_is_held() {
+async fn only_an_administrator_lists_sessions_and_locks() {
     let server = Server::start().await;
     let kim = server.guest("Kim").await;
     let nobody = "ses_00000000000000000000000000000000";

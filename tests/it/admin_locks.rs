@@ -1,4 +1,4 @@
-//! The administrator's view of locks: what is held by class, alarms, and whether Redis is fit.
+//! The administrator's view of locks: held locks by class, alarms, and the preflight of Redis.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -22,7 +22,7 @@ async fn admin(server: &Server, what: &str) -> Value {
     request.send().await.expect("an answer").json().await.expect("JSON")
 }
 
-/// Waits until what `/readyz` says is so.
+/// Waits until the body of `/readyz` matches.
 async fn readiness(server: &Server, is_so: impl Fn(&Value) -> bool) -> Value {
     let asked = async {
         loop {
@@ -45,7 +45,7 @@ async fn held(locks: &Locks, names: &[String]) -> Vec<Guard> {
 }
 
 #[tokio::test]
-async fn what_is_held_is_listed_by_class_with_totals_and_no_secret() {
+async fn held_locks_are_listed_by_class_with_totals_and_no_secret() {
     let cluster = Cluster::start().await;
     let desk = cluster.one.desk("text").await;
     let _writer = cluster.one.writer(&desk).await;
@@ -84,7 +84,7 @@ async fn what_is_held_is_listed_by_class_with_totals_and_no_secret() {
 }
 
 #[tokio::test]
-async fn a_key_that_somebody_set_by_hand_is_listed_with_what_can_be_told() {
+async fn a_key_without_a_grant_is_listed_with_its_known_fields() {
     let cluster = Cluster::start().await;
     let desk = cluster.one.desk("text").await;
     let seat = format!("share-link:lock:{}:writer", desk.link);
@@ -102,7 +102,7 @@ async fn a_key_that_somebody_set_by_hand_is_listed_with_what_can_be_told() {
         assert_eq!(taken[unknown], Value::Null, "{unknown}: {taken}");
     }
     assert_eq!((&taken["role"], taken.get("session_id")), (&json!("writer"), Some(&Value::Null)));
-    // Neither a server nor a person is made up for it.
+    // The list invents neither a server nor a user for such a key.
     let said = admin(&cluster.one, "sessions").await;
     let [listed] = said["sessions"].as_array().expect("seats").as_slice() else { panic!("{said}") };
     assert_eq!((&listed["lock_key"], &listed["role"]), (&json!(seat), &json!("writer")));
@@ -122,7 +122,7 @@ async fn a_key_that_somebody_set_by_hand_is_listed_with_what_can_be_told() {
 }
 
 #[tokio::test]
-async fn the_list_comes_page_by_page_the_oldest_of_each_class_first() {
+async fn the_list_of_locks_is_paged_with_the_oldest_of_each_class_first() {
     let cluster = Cluster::start().await;
     let third = Locks::connect(&cluster.redis.url()).await.expect("a good address");
     let names: Vec<_> = (0..23).map(|n| format!("{}:{n}", ["b", "a"][n % 2])).collect();
@@ -152,10 +152,10 @@ async fn the_list_comes_page_by_page_the_oldest_of_each_class_first() {
     third.close().await;
 }
 
-/// Goal: from the moment that Redis is known to evict nobody is seated, whoever sits stays, and
-/// the one line says what to do. Refused claims raise the alarm of their class.
+/// Goal: after the preflight finds an evicting Redis, the servers grant no seat, holders keep theirs,
+/// and one log line names the remedy. Refused claims raise the alarm of their class.
 #[tokio::test]
-async fn an_evicting_redis_seats_nobody_and_says_what_to_do_and_whoever_sits_stays() {
+async fn an_evicting_redis_fails_the_preflight_and_grants_no_seat_and_holders_keep_theirs() {
     let cluster = Cluster::with(&[("SEATS__LEASE", "3s"), ("SEATS__RENEW_EVERY", "500ms")]).await;
     let desk = cluster.one.desk("text").await;
     let writer = cluster.one.writer(&desk).await;
@@ -164,7 +164,7 @@ async fn an_evicting_redis_seats_nobody_and_says_what_to_do_and_whoever_sits_sta
     let remedy = said["remedy"].as_str().expect("a line");
     assert!(remedy.contains("allkeys-lru") && remedy.contains("set it to noeviction"), "{remedy}");
     assert_eq!((remedy.lines().count(), said.get("detail")), (1, None));
-    // However often somebody looks, the operator reads it once.
+    // Repeated probes log the finding once.
     readiness(&cluster.one, |said| said["down"] == json!(["locks"])).await;
     let log = std::fs::read_to_string(cluster.one.folder().join("log")).expect("a log");
     let told: Vec<_> = log.lines().filter(|it| it.contains("not fit to keep locks")).collect();
@@ -178,9 +178,9 @@ async fn an_evicting_redis_seats_nobody_and_says_what_to_do_and_whoever_sits_sta
     assert!(alarms[0]["remedy"].as_str().is_some_and(|line| line.contains("/readyz")), "{alarms}");
     let figures = cluster.one.figures().await;
     assert!(figures.contains("galley_lock_alarm{class=\"seat\",alarm=\"failures\"} 1\n"));
-    // Longer than the lease.
+    // The renewal is longer than the lease.
     let renewed_at = Duration::from_secs(4);
-    assert!(timeout(renewed_at, writer.closed()).await.is_err(), "whoever sits stays");
+    assert!(timeout(renewed_at, writer.closed()).await.is_err(), "a holder keeps its seat");
     writer.append(" and goes on");
     writer.saved().await;
     let _: String = cluster.redis.run("CONFIG SET maxmemory-policy noeviction").await;
@@ -189,7 +189,7 @@ async fn an_evicting_redis_seats_nobody_and_says_what_to_do_and_whoever_sits_sta
 }
 
 #[tokio::test]
-async fn who_may_not_subscribe_is_ready_and_warned() {
+async fn a_server_without_the_right_to_subscribe_is_ready_and_warns() {
     let redis = crate::redis_server::Server::start().await;
     let rights = "~share-link:* ~lock:* &* +@all -subscribe";
     let _: String = redis.run(&format!("ACL SETUSER galley on >hunter2 {rights}")).await;

@@ -10,7 +10,7 @@ use crate::process::Server;
 use crate::redis_server::PATIENCE;
 use crate::rest_commands::galley;
 
-/// Texts of which a browser shows nothing, or shows another text.
+/// Texts that a browser renders as nothing, or as another text.
 const UNSEEN: &[&str] = &[
     "\u{200B}\u{200B}",
     "\u{3164}",
@@ -72,7 +72,7 @@ async fn g17_a_review_with_control_characters_is_rejected() {
     reply.problem(422, "invalid");
 }
 
-/// Goal: what a reviewer writes reaches the writer at a bounded rate, and the writer keeps the seat.
+/// Goal: replies of a reviewer reach the writer at a bounded rate, and the writer keeps the seat.
 #[tokio::test]
 async fn g17_replies_do_not_flood_the_writers_socket() {
     let server = Server::start().await;
@@ -82,7 +82,7 @@ async fn g17_replies_do_not_flood_the_writers_socket() {
     let (mut taken, mut fast) = (0, 0);
     let mut replies = String::new();
     for number in 0..171 {
-        // Each time the review is full, the attack goes on with another one.
+        // When a review is full, the test continues with the next one.
         let made = match replies.is_empty() {
             true => Some(server.post(&desk.reviewer, &reviews(&desk), draft("?", None)).await),
             false => None,
@@ -119,7 +119,8 @@ async fn g17_replies_do_not_flood_the_writers_socket() {
     writer.saved().await;
 }
 
-/// Goal: a list is answered page by page, whatever is asked for, and the pages are all of it.
+/// Goal: the server pages every list, at any limit that the request names, and the pages contain every
+/// row.
 #[tokio::test]
 async fn g17_a_list_of_reviews_ends_a_page_behind_a_mebibyte() {
     let server = Server::start().await;
@@ -154,7 +155,7 @@ async fn user_with_token(server: &Server) -> Person {
     Person { id: "host-user".to_owned(), name: "Park".to_owned(), token }
 }
 
-/// The answer to a new document of so many bytes.
+/// The response to a new document of this size.
 async fn create(server: &Server, who: &Person, bytes: usize) -> Answer {
     let body = json!({ "title": "t", "text": "a".repeat(bytes) });
     server.post(who, "/api/documents", body).await
@@ -177,7 +178,8 @@ async fn g17_a_user_creates_no_more_documents_and_bytes_than_the_quota() {
 }
 
 #[tokio::test]
-async fn g17_the_guests_of_an_address_store_no_more_than_its_budget_and_users_with_a_token_do() {
+async fn g17_guests_of_an_address_store_at_most_its_budget_and_users_with_a_token_are_not_charged()
+{
     let server = Server::with(&[("LIMITS__GUEST_BYTES_PER_HOUR", "100000")]).await;
     let (kim, lee) = (server.guest("Kim").await, server.guest("Lee").await);
     create(&server, &kim, 60_000).await.ok(201);
@@ -187,9 +189,10 @@ async fn g17_the_guests_of_an_address_store_no_more_than_its_budget_and_users_wi
     create(&server, &park, 60_000).await.ok(201);
 }
 
-/// Goal (M7): edits and reviews cost the disk as documents do. A refused edit leaves the saved text as it is.
+/// Goal (M7): the server charges edits and reviews to the disk budget as documents. A rejected edit
+/// leaves the saved text unchanged.
 #[tokio::test]
-async fn g17_what_guests_type_is_charged_to_their_address() {
+async fn g17_edits_of_guests_are_charged_to_their_address() {
     let server = Server::with(&[("LIMITS__GUEST_BYTES_PER_HOUR", "100000")]).await;
     let (desk, other) = (server.desk("a").await, server.desk("another").await);
     let (writer, reviewer) = (server.writer(&desk).await, server.reviewer(&desk).await);
@@ -209,7 +212,7 @@ async fn g17_what_guests_type_is_charged_to_their_address() {
     assert_eq!(second.event("denied").await["reason"], "not-stored");
     assert!(second.is_open());
     assert_eq!(server.text(&other.writer, &other.document).await, "another");
-    // The client is to say so to its user in the only way that it has.
+    // The close code is the only way in which a stock client can inform its user.
     quiet.append(&"x".repeat(60_000));
     assert_eq!(quiet.closed().await, (4529, "too-many-bytes".to_owned()));
     create(&server, &other.writer, 60_000).await.problem(429, "too-many-requests");
@@ -217,7 +220,7 @@ async fn g17_what_guests_type_is_charged_to_their_address() {
     let review = server.post(&desk.reviewer, &reviews(&desk), long).await;
     review.problem(429, "too-many-requests");
 
-    // Within the budget all goes on, and a user with a token has no part in it.
+    // Within the budget the server accepts edits. A user with a token is not charged to it.
     writer.append("!");
     writer.saved().await;
     server.post(&desk.reviewer, &reviews(&desk), draft("?", None)).await.ok(201);
@@ -228,7 +231,8 @@ async fn g17_what_guests_type_is_charged_to_their_address() {
     third.saved().await;
 }
 
-/// Goal: a refused edit stays in its client, and is asked for when the budget has room again.
+/// Goal: a rejected edit stays in its client, and the server requests it again when the budget has
+/// room.
 #[tokio::test]
 async fn g17_an_edit_above_the_budget_of_an_address_is_stored_when_there_is_room() {
     // A thousand bytes a second.
@@ -250,9 +254,9 @@ async fn g17_an_edit_above_the_budget_of_an_address_is_stored_when_there_is_room
     assert!(server.text(&desk.writer, &desk.document).await == text);
 }
 
-/// Goal: the quota of a user counts edits as they are stored, also where SQLite keeps them in its journal.
+/// Goal: the quota of a user counts stored edits, also those that SQLite holds in its journal.
 #[tokio::test]
-async fn g17_what_a_user_types_counts_when_the_next_document_is_created() {
+async fn g17_edits_count_towards_the_quota_of_the_next_new_document() {
     let server = Server::with(&[("LIMITS__USER_BYTES", "100000")]).await;
     let desk = server.desk("").await;
     let writer = server.writer(&desk).await;
@@ -262,13 +266,13 @@ async fn g17_what_a_user_types_counts_when_the_next_document_is_created() {
     create(&server, &desk.writer, 10).await.problem(409, "quota-spent");
 }
 
-/// Goal: above its bound the database takes what people type, and nothing new.
+/// Goal: above its size bound the database accepts edits and no new documents.
 #[tokio::test]
-async fn g17_a_full_database_takes_edits_and_nothing_new_until_there_is_room() {
+async fn g17_a_full_database_accepts_edits_and_no_new_document_until_there_is_room() {
     let server = Server::with(&[("LIMITS__STORED_BYTES", "8388608")]).await;
     let desk = server.desk("a text").await;
     let (writer, _reviewer) = (server.writer(&desk).await, server.reviewer(&desk).await);
-    // Above the bound, and within the reserve of the edits.
+    // The documents exceed the bound and stay within the reserve of the edits.
     let mut made = Vec::new();
     for _ in 0..22 {
         let answer = create(&server, &desk.writer, 400_000).await;
@@ -296,14 +300,14 @@ async fn g17_a_full_database_takes_edits_and_nothing_new_until_there_is_room() {
     }
     let give_up_at = Instant::now() + PATIENCE;
     while create(&server, &desk.writer, 10).await.status.as_u16() != 201 {
-        assert!(Instant::now() < give_up_at, "the room was not noticed");
+        assert!(Instant::now() < give_up_at, "the server did not notice the free space");
         sleep(Duration::from_millis(100)).await;
     }
 }
 
-/// Goal: edits have a reserve above the bound, and an end; they are taken again when there is room.
+/// Goal: edits have a bounded reserve above the size bound, and are accepted again when there is room.
 #[tokio::test]
-async fn g17_edits_end_an_eighth_above_the_bound_until_there_is_room() {
+async fn g17_edits_are_rejected_an_eighth_above_the_size_bound_until_there_is_room() {
     let server = Server::with(&[("LIMITS__STORED_BYTES", "1048576")]).await;
     let (desk, other) = (server.desk("a text").await, server.desk("another").await);
     let writer = server.writer(&desk).await;

@@ -1,5 +1,5 @@
-//! G17 at the edge: bytes, requests, entries and connections are charged to the user and to the address
-//! that cause them, and other users do not wait for them.
+//! G17 at the edge: the server charges bytes, requests, entries and connections to the user and the
+//! address that cause them. Other users do not wait.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -157,7 +157,7 @@ async fn g17_an_unfinished_message_behind_a_long_one_is_charged() {
     let mut refused = 0;
     for socket in &mut held {
         pour(socket, &frame(crate::raw::FIN | crate::raw::PING, b"")).await;
-        // The pong says that the server has read the whole frame, however slow it is.
+        // The pong proves that the server has read the whole frame, however slow the server is.
         if let Some((code, reason)) = crate::raw::closed_before_a_pong(socket).await {
             assert_eq!((code, reason.as_str()), (4529, "too-many-bytes"));
             refused += 1;
@@ -168,9 +168,9 @@ async fn g17_an_unfinished_message_behind_a_long_one_is_charged() {
     assert!((16..32).contains(&refused), "{refused} of 32 were closed");
 }
 
-/// H5: each waiter held up to 4 MiB of early messages.
+/// H5: the server held up to 4 MiB of early messages for each waiter.
 #[tokio::test]
-async fn g17_waiters_hold_little_of_what_they_send_early() {
+async fn g17_early_messages_of_a_waiter_are_bounded() {
     let server = Server::start().await;
     let desk = server.desk("text").await;
     let _holder = server.writer(&desk).await;
@@ -183,7 +183,7 @@ async fn g17_waiters_hold_little_of_what_they_send_early() {
         }
         waiters.push(waiter);
     }
-    // A question is answered after the messages before it.
+    // The server answers a query after the messages before it.
     for waiter in &mut waiters {
         pour(waiter, &frame(crate::raw::FIN | BINARY, &message::query_awareness())).await;
         let mut first = [0; 1];
@@ -193,8 +193,8 @@ async fn g17_waiters_hold_little_of_what_they_send_early() {
     assert!(grew < 32 * MIB, "{grew} bytes");
 }
 
-/// H5: a long message of a waiter was charged until it was whole; the server closed the waiters of a user
-/// that sent many, and they lost their places.
+/// H5: the server charged a long message of a waiter until it was whole. It closed the waiters of a
+/// user that sent many, and they lost their queue positions.
 #[tokio::test]
 async fn g17_a_long_message_of_a_waiter_is_not_charged() {
     let server = Server::with(&[("LIMITS__BUFFERED_BYTES_PER_USER", "4194304")]).await;
@@ -208,13 +208,13 @@ async fn g17_a_long_message_of_a_waiter_is_not_charged() {
         crate::raw::closed(&mut waiter).await
     };
     let ends = join_all((0..32).map(|_| sends())).await;
-    // The server read each message to its end, and the close behind it.
+    // The server read each message and the close behind it.
     assert!(ends.iter().all(|end| *end == Some((1_000, String::new()))), "{ends:?}");
 }
 
-/// S9: 64 early messages ended the socket, and its place in the queue was lost.
+/// S9: after 64 early messages the server closed the socket, and its queue position was lost.
 #[tokio::test]
-async fn g17_a_waiter_that_types_keeps_its_place_and_every_edit() {
+async fn g17_a_waiter_that_types_keeps_its_queue_position_and_every_edit() {
     let server = Server::start().await;
     let desk = server.desk("text").await;
     let holder = server.writer(&desk).await;
@@ -242,7 +242,7 @@ async fn g17_a_waiter_that_types_keeps_its_place_and_every_edit() {
     assert!(waiter.is_open());
 }
 
-/// M1: guests are free, and each had a limit of its own.
+/// M1: guest accounts cost nothing, and each had a limit of its own.
 #[tokio::test]
 async fn g17_an_address_is_counted_beside_its_users() {
     let limits = [("LIMITS__REQUESTS_PER_SECOND", "1"), ("LIMITS__REQUEST_BURST", "5")];
@@ -315,7 +315,7 @@ async fn leaves_connections(limits: &[(&str, &str)], most: usize) {
     other.write_all(request.as_bytes()).await.expect("sent");
     let status = status_within(&mut other, PATIENCE).await;
     assert_eq!(status.as_deref(), Some("200"));
-    // The server has accepted all before that one, and closed those above the bound.
+    // The server has accepted every connection before that one, and closed those above the bound.
     let mut open = 0;
     for socket in &mut halves {
         let read = timeout(Duration::from_millis(100), socket.read_u8()).await;
@@ -324,10 +324,10 @@ async fn leaves_connections(limits: &[(&str, &str)], most: usize) {
     assert_eq!(open, most);
 }
 
-/// W13: of 620 MB for bodies that were gone, the process kept 499.
+/// W13: after 620 MB of bodies were freed, the process retained 499 MB.
 #[tokio::test]
-async fn g17_the_memory_of_bodies_that_are_gone_is_returned_to_the_system() {
-    // Wide bounds, so that there is a peak.
+async fn g17_the_memory_of_freed_bodies_is_returned_to_the_system() {
+    // The wide bounds allow a peak of memory.
     let server = Server::with(&[
         ("LIMITS__BUFFERED_BYTES", "2147483648"),
         ("LIMITS__BUFFERED_BYTES_PER_ADDRESS", "536870912"),

@@ -1,5 +1,5 @@
-//! The wall clock of Redis steps back under living servers. A shim that is loaded into `redis-server`
-//! shifts its clock.
+//! The wall clock of Redis steps back under running servers. A shim loaded into `redis-server` shifts
+//! its clock.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,20 +11,21 @@ use crate::process::Server;
 use crate::redis_server::PATIENCE;
 use crate::shifted_redis::Redis;
 
-/// Longer than any lifetime in Redis that the test meets.
+/// Longer than any TTL in Redis that the test sets.
 const STEP_MS: i64 = 60_000;
 const LEASE_MS: i64 = 12_000;
 const STEPS: &str = "galley_locks_clock_steps_back_total";
 
-/// Has each server look at Redis: each does so with a new connection.
+/// Triggers a preflight at each server: each opens a new connection.
 async fn looks_again(redis: &Redis) {
     let _killed: i64 = redis.run("CLIENT KILL TYPE normal").await.expect("an answer");
 }
 
-/// Goal: a step back is logged and counted once. The seat of a dead server lasts longer by the step and no
-/// more, a living holder goes on, and an administrator frees the seat.
+/// Goal: the servers log and count a step back once. The seat of a dead server lasts longer by the step
+/// at most, a holder keeps renewing, and an administrator frees the seat.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn g4_a_step_back_of_the_clock_of_redis_is_logged_counted_and_prolongs_a_dead_seat() {
+async fn g4_a_step_back_of_the_redis_clock_is_logged_and_counted_and_prolongs_a_dead_servers_seat()
+{
     let redis = Redis::start(false).await;
     let url = format!("redis://127.0.0.1:{}", redis.port);
     let folder = Arc::new(TempDir::new().expect("a folder"));
@@ -62,7 +63,7 @@ async fn g4_a_step_back_of_the_clock_of_redis_is_logged_counted_and_prolongs_a_d
     let reviewer = two.reviewer(&desk).await;
     reviewer.reads("one two").await;
     assert!(writer.is_open());
-    // A second look tells nothing new.
+    // A second preflight reports nothing new.
     looks_again(&redis).await;
     writer.append(" three");
     reviewer.reads("one two three").await;

@@ -15,7 +15,7 @@ use crate::peer::Peer;
 use crate::process::Server;
 use crate::redis_server;
 
-/// Two servers that share a Redis, a database and a secret.
+/// Two servers with the same Redis, database and secret.
 pub(crate) struct Cluster {
     pub(crate) redis: redis_server::Server,
     pub(crate) one: Server,
@@ -38,13 +38,13 @@ impl Cluster {
         Self { redis, one, two }
     }
 
-    /// One of the two, by turns.
+    /// One of the two servers, alternating.
     pub(crate) fn either(&self, turn: usize) -> &Server {
         if turn.is_multiple_of(2) { &self.one } else { &self.two }
     }
 }
 
-/// Whether the socket was given its seat; waits for either outcome.
+/// Whether the server granted the seat; waits for either outcome.
 pub(crate) async fn was_seated(peer: &Peer) -> bool {
     peer.until("a seat or a refusal", |state| {
         let granted = state.events.iter().any(|event| event["event"] == "seat.granted");
@@ -53,9 +53,9 @@ pub(crate) async fn was_seated(peer: &Peer) -> bool {
     .await
 }
 
-/// Goal: of 100 sockets that ask for one seat at once on two servers one is seated, 50 times.
+/// Goal: of 100 simultaneous claims of one seat on two servers one is granted, in each of 50 rounds.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn g1_of_a_hundred_clients_on_two_servers_one_wins_fifty_times() {
+async fn g1_of_a_hundred_claims_on_two_servers_one_is_granted_in_each_of_fifty_rounds() {
     let cluster = Cluster::start().await;
     for round in 0..50 {
         let desk = cluster.one.desk("text").await;
@@ -72,7 +72,7 @@ async fn g1_of_a_hundred_clients_on_two_servers_one_wins_fifty_times() {
     }
 }
 
-/// Goal: two people on two servers work as on one.
+/// Goal: edits, presence and reviews of two users pass between two servers.
 #[tokio::test]
 async fn edits_presence_and_reviews_cross_servers() {
     let cluster = Cluster::start().await;
@@ -85,7 +85,7 @@ async fn edits_presence_and_reviews_cross_servers() {
     reviewer.announce(&json!({ "cursor": 1 }));
     let client = reviewer.client_id();
     writer.until("presence", move |s| s.presence.get(&client)?.1.clone()).await;
-    // The server that has not the reviewer's socket knows all the same that the seat is held.
+    // The server without the reviewer's socket reads from Redis that the seat is held.
     let path = format!("/api/share-links/{}/reviews", desk.link);
     let body = json!({ "anchor": { "start": 0, "end": 2, "quote": "나는" }, "body": "주어?",
                        "suggestion": "저는" });
@@ -93,7 +93,7 @@ async fn edits_presence_and_reviews_cross_servers() {
     let created = reviewer.event("review.created").await;
     assert_eq!(created["review"]["id"], review["id"]);
     writer.event("review.created").await;
-    // Accepted on the server that has not the writer's socket.
+    // The server without the writer's socket accepts the suggestion.
     let accept = format!("{path}/{}/accept", review["id"].as_str().expect("an id"));
     cluster.two.post(&desk.writer, &accept, json!({})).await.ok(200);
     writer.reads("저는 글을 쓴다. 매일").await;
@@ -102,8 +102,8 @@ async fn edits_presence_and_reviews_cross_servers() {
     assert_eq!(writer.event("peer.left").await["role"], "reviewer");
 }
 
-/// Goal: the key test. A server is stopped for longer than the lease while its client goes on
-/// sending; another session takes the seat; nothing of the old one is accepted after that.
+/// Goal: the key test. A server is frozen for longer than the lease while its client sends edits.
+/// Another session acquires the seat; after that grant no edit of the old session is stored.
 #[tokio::test]
 async fn g2_a_server_frozen_beyond_its_lease_writes_nothing_after_the_new_grant() {
     let cluster = Cluster::with(&[
@@ -118,13 +118,14 @@ async fn g2_a_server_frozen_beyond_its_lease_writes_nothing_after_the_new_grant(
     old.synced().await;
     old.append("before ");
     old.saved().await;
-    // Who knocked would not wait for the lease; who stood in line before does.
+    // A claim without `wait` would be refused before the lease ends. A waiter is granted the seat at
+    // its end.
     let new = cluster.two.knock(&desk, "writer", "events=1&wait=60").await;
     new.event("seat.waiting").await;
     cluster.one.freeze().await;
     assert!(old_fence < new.event("seat.granted").await["fence"].as_u64());
     new.synced().await;
-    // These wait in the frozen server's socket.
+    // These edits wait in the receive buffer of the frozen server's socket.
     for number in 0..50 {
         old.append(&format!("stale{number} "));
     }
@@ -141,7 +142,7 @@ async fn g2_a_server_frozen_beyond_its_lease_writes_nothing_after_the_new_grant(
     }
 }
 
-/// Goal: after `kill -9` the seat is free within the lease, and never before the key's end.
+/// Goal: after `kill -9` the seat is free within the lease, and never before its key expires.
 #[tokio::test]
 async fn g4_a_killed_servers_seat_is_free_within_the_lease_and_not_before_the_keys_end() {
     let mut cluster = Cluster::with(&[("SEATS__LEASE", "3s"), ("SEATS__RENEW_EVERY", "1s")]).await;
@@ -156,14 +157,14 @@ async fn g4_a_killed_servers_seat_is_free_within_the_lease_and_not_before_the_ke
     drop(old);
     waiter.event("seat.granted").await;
     let waited = killed_at.elapsed();
-    // PTTL was read a moment after the kill, and counts in whole milliseconds.
+    // The test reads PTTL a moment after the kill, in whole milliseconds.
     assert!(Duration::from_millis(ttl - 5) <= waited, "{waited:?} < {ttl} ms");
     assert!(waited < Duration::from_millis(3_500), "{waited:?}");
 }
 
-/// Goal: there is one share link per document, however many ask on however many servers (G11).
+/// Goal: a document has one share link, however many requests reach however many servers (G11).
 #[tokio::test]
-async fn g11_however_many_ask_there_is_one_share_link() {
+async fn g11_simultaneous_requests_on_two_servers_create_one_share_link() {
     let cluster = Cluster::start().await;
     let kim = cluster.one.guest("Kim").await;
     let body = json!({ "title": "t", "text": "x" });
@@ -179,7 +180,7 @@ async fn g11_however_many_ask_there_is_one_share_link() {
     assert_eq!(links.len(), 1, "{links:?}");
 }
 
-/// Goal: a link revoked on one server ends the sockets of the other within two seconds (G14).
+/// Goal: a link revoked on one server closes the sockets of the other within two seconds (G14).
 #[tokio::test]
 async fn g14_a_link_revoked_on_one_server_ends_the_sockets_of_the_other() {
     let cluster = Cluster::start().await;
@@ -192,9 +193,9 @@ async fn g14_a_link_revoked_on_one_server_ends_the_sockets_of_the_other() {
     assert!(revoked_at.elapsed() < Duration::from_secs(2));
 }
 
-/// Goal: whoever is gone without a word is missed on the other servers too.
+/// Goal: after the resume grace the other servers learn that a session with a broken socket has left.
 #[tokio::test]
-async fn a_broken_connection_is_told_to_the_other_servers_after_the_grace() {
+async fn a_half_open_session_leaves_its_peers_on_other_servers_after_the_resume_grace() {
     let cluster = Cluster::with(&[
         ("SEATS__LEASE", "3s"),
         ("SEATS__RENEW_EVERY", "500ms"),
@@ -209,10 +210,10 @@ async fn a_broken_connection_is_told_to_the_other_servers_after_the_grace() {
     assert_eq!(reviewer.event("peer.left").await["role"], "writer");
 }
 
-/// Goal: people whose server dies are said to have left once their seats are free, and their cursors
-/// go; whoever comes to a room that is open is told who else is there, wherever that is.
+/// Goal: when a server dies, peers on another server receive `peer.left` once its seats are free, and
+/// its presence is removed. A session that joins an open room receives its peers, on any server.
 #[tokio::test]
-async fn g4_the_people_of_a_killed_server_have_left_for_those_on_another() {
+async fn g4_sessions_of_a_killed_server_leave_their_peers_on_another_server() {
     let mut cluster = Cluster::with(&[("SEATS__LEASE", "6s"), ("SEATS__RENEW_EVERY", "2s")]).await;
     let desk = cluster.one.desk("text").await;
     let writer = cluster.two.writer(&desk).await;
@@ -222,7 +223,7 @@ async fn g4_the_people_of_a_killed_server_have_left_for_those_on_another() {
     let client = reviewer.client_id();
     writer.until("presence", move |s| s.presence.get(&client)?.1.clone()).await;
     let again = cluster.two.seated(&desk, "writer", "events=1&takeover=1").await;
-    // Maybe after the session that was taken over, which is about to leave.
+    // The event may follow that of the replaced session, which is about to leave.
     let about_lee =
         |event: &Value, what: &str| event["event"] == what && event["user"]["name"] == "Lee";
     let told = |what: &'static str| {
@@ -239,15 +240,15 @@ async fn g4_the_people_of_a_killed_server_have_left_for_those_on_another() {
     assert_eq!(events.iter().filter(|event| about_lee(event, "peer.left")).count(), 1);
 }
 
-/// Goal: an edit whose server died between storing it and telling of it is shown by the others all
-/// the same, although no later one shows them that they missed it (G8).
+/// Goal: the other servers show an edit whose server died between the commit and the publish, although
+/// no later message reveals the gap (G8).
 #[tokio::test]
-async fn g8_what_was_stored_and_never_told_is_shown_by_the_other_servers() {
+async fn g8_a_stored_edit_whose_publish_was_lost_reaches_the_other_servers() {
     let cluster = Cluster::start().await;
     let desk = cluster.one.desk("").await;
     let readers = [cluster.one.reviewer(&desk).await, cluster.two.writer(&desk).await];
     let url = format!("sqlite://{}/data/galley.db", cluster.one.folder().display());
-    let storage = Storage::open(&url).await.expect("the servers' own");
+    let storage = Storage::open(&url).await.expect("the servers' database");
     let client = *SERVER_IDS.start();
     let append = Append {
         document: desk.document.parse().expect("an id"),
@@ -262,14 +263,14 @@ async fn g8_what_was_stored_and_never_told_is_shown_by_the_other_servers() {
     storage.append(&[append]).await.expect("stored");
     for reader in &readers {
         reader.reads("never told").await;
-        // And called saved.
+        // `document.saved` names it as well.
         reader.saved().await;
     }
 }
 
-/// Goal: reviewing is work, at whichever server it arrives: the seat does not idle out meanwhile.
+/// Goal: reviewing at any server counts as activity: the seat does not reach its idle timeout.
 #[tokio::test]
-async fn reviewing_by_any_server_keeps_the_seat() {
+async fn reviewing_at_any_server_resets_the_idle_timeout() {
     let settings =
         [("SEATS__LEASE", "3s"), ("SEATS__RENEW_EVERY", "1s"), ("SEATS__IDLE_RELEASE", "6s")];
     let cluster = Cluster::with(&settings).await;
@@ -281,7 +282,7 @@ async fn reviewing_by_any_server_keeps_the_seat() {
         let body = json!({ "anchor": { "start": 0, "end": 4, "quote": "text" }, "body": "why?" });
         server.post(&desk.reviewer, &path, body).await.ok(201);
     }
-    // Warned again, since it was not idle meanwhile.
+    // The server warns again, because the seat was not idle in between.
     reviewer.event("seat.idle").await;
     assert_eq!(reviewer.event("seat.lost").await["reason"], "idle");
 }

@@ -1,4 +1,5 @@
-//! Who is told that somebody came or went: those who sit beside them, once; never they themselves.
+//! `peer.joined` and `peer.left`: each peer in the room receives them once; a session receives none
+//! about itself.
 
 use serde_json::{Value, json};
 
@@ -7,13 +8,13 @@ use crate::desk::Desk;
 use crate::peer::Peer;
 use crate::process::Server;
 
-/// The comings and goings that it was told of, up to what everybody is told upon coming.
+/// The peer events that arrived before the ones that every joining session receives.
 async fn greeted(peer: &Peer) -> Vec<(String, String)> {
     peer.event("document.saved").await;
     told(peer)
 }
 
-/// The comings and goings that it was told of and that were not taken yet: event and role.
+/// The peer events that arrived and were not taken yet: event and role.
 fn told(peer: &Peer) -> Vec<(String, String)> {
     let word = |value: &Value| value.as_str().expect("a word").to_owned();
     let events = peer.take_events();
@@ -25,7 +26,7 @@ fn one(event: &str, role: &str) -> Vec<(String, String)> {
     vec![(event.to_owned(), role.to_owned())]
 }
 
-/// What was said before has arrived when this is over: a cursor comes by the same ways.
+/// All earlier events have arrived when this returns: a cursor takes the same path.
 async fn all_has_arrived(from: &Peer, to: &Peer) {
     let client = from.client_id();
     let before = to.look(|state| state.presence.get(&client).map_or(0, |(clock, _)| *clock));
@@ -44,7 +45,7 @@ async fn secret_of(peer: &Peer) -> String {
     peer.event("seat.granted").await["resume"].as_str().expect("a secret").to_owned()
 }
 
-/// A tab in the seat, and the secret of it.
+/// A session in its seat, with its resume secret.
 async fn tab(server: &Server, desk: &Desk, query: &str) -> (Peer, String) {
     let peer = server.knock(desk, "writer", &format!("events=1{query}")).await;
     let secret = secret_of(&peer).await;
@@ -52,10 +53,10 @@ async fn tab(server: &Server, desk: &Desk, query: &str) -> (Peer, String) {
     (peer, secret)
 }
 
-/// Goal: who moves to a server hears nothing of the session they were, and whoever sits beside
-/// them hears of them once; when they have left nobody is told that they are there.
+/// Goal: a session that moves to another server receives no event about its predecessor, and its peers
+/// receive one. After it has left, no joining session receives it as a peer.
 #[tokio::test]
-async fn who_moves_to_another_server_is_no_peer_of_their_own_and_leaves_no_ghost() {
+async fn a_session_that_moves_to_another_server_is_not_its_own_peer_and_leaves_no_stale_peer() {
     let cluster = Cluster::start().await;
     for is_by_secret in [false, true] {
         let desk = cluster.one.desk("text").await;
@@ -77,9 +78,9 @@ async fn who_moves_to_another_server_is_no_peer_of_their_own_and_leaves_no_ghost
     }
 }
 
-/// Goal: the same on one server, where the session that was is still about to leave.
+/// Goal: the same on one server, where the replaced session is still about to leave.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn who_takes_over_on_the_same_server_is_no_peer_of_their_own() {
+async fn a_takeover_on_the_same_server_is_not_its_own_peer() {
     let server = Server::start().await;
     let desk = server.desk("text").await;
     let writer = server.writer(&desk).await;
@@ -94,10 +95,10 @@ async fn who_takes_over_on_the_same_server_is_no_peer_of_their_own() {
     }
 }
 
-/// Goal: who waited for the seat of a server that was killed is told of the others, and not of the
-/// session that sat there.
+/// Goal: a waiter that acquires the seat of a killed server receives its peers, and not the dead
+/// session.
 #[tokio::test]
-async fn who_is_seated_after_a_killed_server_is_not_told_of_its_dead() {
+async fn a_waiter_seated_after_a_killed_server_receives_no_dead_peer() {
     let mut cluster = Cluster::with(&[("SEATS__LEASE", "3s"), ("SEATS__RENEW_EVERY", "1s")]).await;
     let desk = cluster.one.desk("text").await;
     let reviewer = cluster.two.reviewer(&desk).await;
@@ -113,10 +114,10 @@ async fn who_is_seated_after_a_killed_server_is_not_told_of_its_dead() {
     assert_eq!(told(&waiter), []);
 }
 
-/// Goal: of a seat that went to and fro between servers nobody is left over.
+/// Goal: a seat that moved between servers repeatedly leaves no stale peer behind.
 #[tokio::test]
-async fn nobody_is_left_over_of_a_seat_that_went_to_and_fro() {
-    // For as long as that the first server keeps its room for the tab that died.
+async fn a_seat_that_moved_between_servers_leaves_no_stale_peer() {
+    // The first server holds its room this long for the session that died.
     let cluster = Cluster::with(&[("SEATS__RESUME_GRACE", "10s")]).await;
     let desk = cluster.one.desk("text").await;
     let (first, secret) = tab(&cluster.one, &desk, "").await;
@@ -137,10 +138,10 @@ async fn nobody_is_left_over_of_a_seat_that_went_to_and_fro() {
     assert_eq!(greeted(&near).await, []);
 }
 
-/// Goal: a Redis that was away for longer than a lease and comes back empty makes nobody leave who
-/// has sat there all the time.
+/// Goal: after an outage longer than a lease Redis returns empty. No peer that held its seat throughout
+/// is reported as gone.
 #[tokio::test]
-async fn nobody_is_said_to_have_left_because_redis_came_back_empty() {
+async fn no_peer_leaves_because_redis_returned_empty() {
     let mut cluster = Cluster::with(&[("SEATS__LEASE", "3s"), ("SEATS__RENEW_EVERY", "1s")]).await;
     let desk = cluster.one.desk("text").await;
     let reviewer = cluster.two.reviewer(&desk).await;
@@ -154,7 +155,7 @@ async fn nobody_is_said_to_have_left_because_redis_came_back_empty() {
         cluster.redis.start_again().await;
         writer.event("seat.restored").await;
         reviewer.event("seat.restored").await;
-        // Across servers again, and so after what they say of each other when they meet again.
+        // The event crosses servers, so it arrives after the peer events of the reconnect.
         all_has_arrived(&writer, &reviewer).await;
         all_has_arrived(&reviewer, &writer).await;
     }

@@ -1,4 +1,5 @@
-//! G17: a socket pays for what its messages cost, and a document has an end in each direction.
+//! G17: the server charges a socket for the work that its messages cause, and a document is bounded in
+//! each dimension.
 
 use std::time::Instant;
 
@@ -13,16 +14,16 @@ use crate::process::Server;
 use crate::raw;
 use crate::redis_server::PATIENCE;
 
-/// The least that the settings take: a socket may move four times as many bytes at once.
+/// The least value that the settings accept. A socket may move four times as many bytes in a burst.
 const SMALL: [(&str, &str); 2] =
     [("LIMITS__DOCUMENT_BYTES", "65536"), ("LIMITS__MESSAGE_BYTES", "65536")];
-/// Client ids that a document takes.
+/// The bound of client ids in a document.
 const CLIENTS_MAX: u32 = 5_000;
 
-/// Goal (H1): a state vector that ends inside a long text is charged for what the server reads, though
-/// the answer has a few bytes.
+/// Goal (H1): the server charges a state vector that ends inside a long text for the bytes that it
+/// reads, although the reply has a few bytes.
 #[tokio::test]
-async fn g17_a_step_1_is_charged_for_the_bytes_that_it_has_the_server_read() {
+async fn g17_a_sync_step_1_is_charged_for_the_bytes_that_the_server_reads() {
     const LETTERS: u32 = 14 * 4_096 - 1;
     let server = Server::with(&SMALL).await;
     let desk = server.desk("").await;
@@ -40,7 +41,7 @@ async fn g17_a_step_1_is_charged_for_the_bytes_that_it_has_the_server_read() {
     writer.saved().await;
 }
 
-/// Goal (W11): a byte that asks for everybody's presence is charged for the answer.
+/// Goal (W11): the server charges a one-byte presence query for its reply.
 #[tokio::test]
 async fn g17_a_query_of_presence_is_charged_for_its_answer() {
     const STATES: usize = 7;
@@ -60,9 +61,10 @@ async fn g17_a_query_of_presence_is_charged_for_its_answer() {
     assert!(writer.is_open());
 }
 
-/// Goal (H6): a document takes so many client ids, and an edit that brings more is in no replica.
+/// Goal (H6): a document has a bounded number of client ids, and an edit that exceeds it reaches no
+/// replica.
 #[tokio::test]
-async fn g17_a_document_takes_so_many_client_ids_and_no_more() {
+async fn g17_the_client_ids_of_a_document_are_bounded() {
     let server = Server::start().await;
     let desk = server.desk("").await;
     let writer = server.writer(&desk).await;
@@ -70,7 +72,7 @@ async fn g17_a_document_takes_so_many_client_ids_and_no_more() {
     let problem = writer.event("problem").await;
     assert_eq!(problem["type"], "/problems/document-too-large");
     assert_eq!(server.text(&desk.writer, &desk.document).await, "");
-    // What an honest document has of them, many times over, is taken.
+    // The server accepts many times the client ids of an honest document.
     writer.send(protocol::update(&by_clients(1, CLIENTS_MAX - 1)));
     writer.append("!");
     writer.saved().await;
@@ -82,9 +84,9 @@ async fn g17_a_document_takes_so_many_client_ids_and_no_more() {
     assert_eq!(server.text(&desk.writer, &desk.document).await.len(), CLIENTS_MAX as usize + 1);
 }
 
-/// Goal (H6): edits that build on something missing are asked about once, until the client answers.
+/// Goal (H6): the room requests missing edits once, until the client answers.
 #[tokio::test]
-async fn g17_the_room_asks_for_what_is_missing_once_until_it_is_answered() {
+async fn g17_the_room_requests_missing_edits_once_until_the_client_answers() {
     let server = Server::start().await;
     let desk = server.desk("").await;
     let mut socket = raw::open(&server, &desk, "writer", "").await;
@@ -101,16 +103,16 @@ async fn g17_the_room_asks_for_what_is_missing_once_until_it_is_answered() {
         let message = timeout(PATIENCE, message_of(&mut socket)).await.expect("an answer");
         match message.get(..2) {
             Some([0, 0]) => asked += 1,
-            // The answer to the query, which came last.
+            // The reply to the query that the test sent last.
             Some([1, ..]) => break,
             _ => {}
         }
     }
-    // The first is for who comes; a slow machine may need seconds.
+    // The room sends the first request to each joining client. A slow machine may need seconds.
     assert!((1..=3 + began.elapsed().as_secs()).contains(&asked), "asked {asked} times");
 }
 
-/// Goal (H2): thousands of letters, each of which splits one long text, are read as a text like any other.
+/// Goal (H2): a text of thousands of letters, each of which splits one long text, is read as any other.
 #[tokio::test]
 async fn g17_a_text_of_thirty_thousand_splits_is_read() {
     let server = Server::start().await;
@@ -126,10 +128,10 @@ async fn g17_a_text_of_thirty_thousand_splits_is_read() {
     assert!(writer.is_open());
 }
 
-/// Goal (M2): one user who asks for a costly text again and again has one place; the texts of others are
-/// built beside it, and not after all of those.
+/// Goal (M2): repeated requests of one user for a costly text share one build permit. The server builds
+/// texts of other users beside it, not after all of them.
 #[tokio::test]
-async fn g17_one_user_who_asks_for_many_texts_delays_nobody_elses() {
+async fn g17_many_text_requests_of_one_user_delay_no_other_user() {
     const REQUESTS: usize = 24;
     const SPLITS: u32 = 30_000;
     let server = Server::start().await;
@@ -140,7 +142,7 @@ async fn g17_one_user_who_asks_for_many_texts_delays_nobody_elses() {
     let path = format!("/api/documents/{}/text", costly.document);
     let mut requests: FuturesUnordered<_> =
         (0..REQUESTS).map(|_| server.get(&costly.writer, &path)).collect();
-    // The first answer says that they are under way.
+    // The first response proves that the requests are in flight.
     assert_eq!(requests.next().await.expect("an answer").status, 200);
     let mut answered = 1;
     let text = server.text(&other.writer, &other.document);
@@ -159,7 +161,7 @@ async fn g17_one_user_who_asks_for_many_texts_delays_nobody_elses() {
     assert!(answered < REQUESTS / 2, "{answered} of {REQUESTS} came before it");
 }
 
-/// A document of letters, each by another client.
+/// A document of letters, each under another client id.
 fn by_clients(first: u32, count: u32) -> Vec<u8> {
     let mut update = Vec::new();
     number(&mut update, count);
@@ -174,7 +176,7 @@ fn by_clients(first: u32, count: u32) -> Vec<u8> {
     update
 }
 
-/// One text, and letters each of which stands right of another unit of it.
+/// One text, and letters that each name another unit of it as their left neighbour.
 pub(crate) fn split(letters: u32, splits: u32) -> Vec<u8> {
     let mut update = vec![2, 1, 100, 0, 4, 1, 7];
     update.extend_from_slice(b"content");
@@ -191,7 +193,7 @@ pub(crate) fn split(letters: u32, splits: u32) -> Vec<u8> {
     update
 }
 
-/// A number as lib0 writes it.
+/// A number in lib0's variable-length encoding.
 fn number(out: &mut Vec<u8>, mut number: u32) {
     while 0x7f < number {
         out.push((number & 0x7f) as u8 | 0x80);
@@ -200,7 +202,7 @@ fn number(out: &mut Vec<u8>, mut number: u32) {
     out.push(u8::try_from(number).expect("seven bits"));
 }
 
-/// One message of the server, which masks none and splits none.
+/// One message of the server, which sends it unmasked in one frame.
 async fn message_of(socket: &mut TcpStream) -> Vec<u8> {
     let _first = socket.read_u8().await.expect("a frame");
     let length = match socket.read_u8().await.expect("its length") {

@@ -12,10 +12,10 @@ use crate::peer::Peer;
 use crate::process::Server;
 use crate::redis_server::PATIENCE;
 
-/// Letters, each of which splits one long text: a debug build orders them for seconds.
+/// Letters that each split one long text: a debug build integrates them for seconds.
 const SPLITS: u32 = 110_000;
 
-/// Documents of as many writers, all in their seats.
+/// Documents with a seated writer each.
 async fn seated(server: &Server, count: usize) -> Vec<(Desk, Peer)> {
     let mut seated = Vec::new();
     for _ in 0..count {
@@ -44,10 +44,10 @@ async fn versions(server: &Server, desk: &Desk) -> Vec<Value> {
     answer["versions"].as_array().expect("a list").clone()
 }
 
-/// Goal (M3): while the server builds versions of costly texts side by side, it answers a request for
-/// another text, and keeps the version of another document.
+/// Goal (M3): while the server builds versions of costly texts in parallel, it serves a request for
+/// another text and stores the version of another document.
 #[tokio::test]
-async fn g17_versions_of_costly_texts_leave_a_place_for_others() {
+async fn g17_versions_of_costly_texts_leave_a_build_permit_for_others() {
     let server = Server::with(&[("HISTORY__PAUSE", "500ms"), ("HISTORY__LONGEST", "10m")]).await;
     let honest = server.desk("honest").await;
     let writer = server.writer(&honest).await;
@@ -77,7 +77,8 @@ async fn g17_versions_of_costly_texts_leave_a_place_for_others() {
     assert!(longest < all / 2, "a text took {longest:?} of {all:?}");
 }
 
-/// Goal (W18): a stop has some seconds for versions; those of costly texts may be lost, and no others.
+/// Goal (W18): a stopping server has some seconds for versions. It may lose those of costly texts, and
+/// no others.
 #[tokio::test]
 async fn g16_a_stop_during_costly_texts_keeps_the_versions_of_other_documents() {
     let mut server = Server::start().await;

@@ -1,9 +1,9 @@
-//! A commit whose client disconnects, or whose server dies, before its message (G15).
+//! Crash points (G15): the client disconnects, or the server dies, between a commit and its message.
 //!
-//! The operations are the mutating routes whose effect sockets receive (`acts.rs`). Ticks are switched
-//! off where a client disconnects, since they would deliver the effect; a killed server has nothing
-//! else. A directed kill is deterministic: the proxy holds one message on its way to Redis, and the
-//! server dies before that arrives. Other kills come at a random moment of a request.
+//! The operations are the mutating routes whose effect sockets receive (`acts.rs`). Where a client
+//! disconnects, the test switches ticks off, because a tick would deliver the effect; a killed server
+//! has no other way. A directed kill is deterministic: the proxy holds one message on its way to Redis,
+//! and the server dies before the message arrives. Other kills come at a random moment of a request.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -28,14 +28,14 @@ use crate::proxy::{Fate, Proxy};
 use crate::random::Random;
 use crate::redis_server::{self, PATIENCE};
 
-/// No tick comes within a test.
+/// No tick runs within a test.
 const NO_TICK: [(&str, &str); 3] =
     [("SEATS__LEASE", "600s"), ("SEATS__RENEW_EVERY", "200s"), ("SEATS__CLIENT_TIMEOUT", "500s")];
-/// Kills at random moments, where `GALLEY_CRASHES` does not say.
+/// Kills at random moments, unless `GALLEY_CRASHES` sets the number.
 const CRASHES: usize = 14;
 
 impl Case {
-    /// Sends the request. The connection ends with what is returned.
+    /// Sends the request. Dropping the returned stream ends the connection.
     async fn send(&self, server: &Server) -> TcpStream {
         let (method, path, body) = self.request();
         let body = body.map_or_else(String::new, |body| body.to_string());
@@ -52,7 +52,7 @@ impl Case {
         socket
     }
 
-    /// The user who does not act, or whose session an administrator ends.
+    /// The peer that does not act, or the one whose session an administrator evicts.
     fn other(&self) -> &Peer {
         let other = if self.act.is_the_reviewers() { &self.writer } else { &self.reviewer };
         other.as_ref().expect("a seat")
@@ -73,14 +73,15 @@ async fn g15_a_request_whose_client_disconnects_at_any_step_delivers_what_it_com
         for step in 0..7_u32 {
             let case = Case::new(act, &server, &server, &users).await;
             let socket = case.send(&server).await;
-            // The step at which the client disconnects, not a wait for anything. A commit is under
-            // way some milliseconds after the request, in a slow build later.
+            // The step at which the client disconnects, not a wait for an event. A commit begins some
+            // milliseconds after the request, in a slow build later.
             sleep(Duration::from_micros(500) * step.pow(2)).await;
             drop(socket);
             cases.push(case);
         }
     }
-    // The first request was dropped long before the last; a commit still under way notifies later.
+    // The server dropped the first request long before the last. A commit still in flight notifies
+    // later.
     let mut committed = 0;
     for case in &cases {
         if case.is_committed(&server).await {
@@ -91,8 +92,8 @@ async fn g15_a_request_whose_client_disconnects_at_any_step_delivers_what_it_com
     assert!(0 < committed, "no request came as far as its commit");
 }
 
-/// Two servers on one database and one Redis. A proxy carries what the first one, which dies, tells
-/// Redis.
+/// Two servers with one database and one Redis. A proxy carries the messages of the first server, which
+/// dies, to Redis.
 struct World {
     one: Server,
     two: Server,
@@ -118,7 +119,7 @@ impl World {
         Self { one, two, proxy, users, database, _redis: redis, _postgres: postgres }
     }
 
-    /// The user who acts is seated on the server that dies.
+    /// Seats the acting user on the server that dies.
     async fn case(&self, act: Act) -> Case {
         let at =
             if act.is_the_reviewers() { [&self.two, &self.one] } else { [&self.one, &self.two] };
@@ -132,7 +133,8 @@ impl World {
         if is_committed {
             case.reaches(case.other()).await;
         } else if case.other().look(|state| case.shows(state)) {
-            // The database may have ended a commit since; a session's server releases its key.
+            // The database may have finished a commit in between. The session's server releases its
+            // key.
             self.has_committed(case).await;
         }
         is_committed
@@ -145,19 +147,19 @@ impl World {
         }
     }
 
-    /// The first server again, with a way to Redis.
+    /// Starts the first server again, with a connection to Redis.
     async fn mend(&mut self) {
         self.proxy.heal();
         self.one.start_again().await;
     }
 
-    /// A desk whose seats nobody holds.
+    /// A document with free seats.
     async fn desk(&self) -> Desk {
         self.two.desk("text").await
     }
 
-    /// Holds that the writer's seat is free for its user on the second server within a lease, and that
-    /// the reviewer there works with them.
+    /// Holds that the writer acquires its seat on the second server within a lease, and that edits
+    /// reach the reviewer there.
     async fn seats_again(&self, desk: &Desk, reviewer: &Peer) {
         let began = Instant::now();
         let writer = loop {
@@ -186,16 +188,16 @@ impl World {
     }
 }
 
-/// The next message about the document's room, as Redis receives it.
+/// The next message to the document's room, as Redis receives it.
 fn message_to_room(desk: &Desk) -> String {
     let channel = format!("share-link:room:{}", desk.document);
     format!("PUBLISH\r\n${}\r\n{channel}", channel.len())
 }
 
-/// Goal: a server is killed between a commit and its message; the sockets of the other server have
-/// the effect within a tick.
+/// Goal: the first server is killed between a commit and its message. The sockets of the other server
+/// receive the effect within a tick.
 #[tokio::test]
-async fn g15_the_effect_of_a_commit_whose_server_is_killed_reaches_the_other_server() {
+async fn g15_the_effect_of_a_commit_reaches_the_other_server_after_a_kill() {
     let mut world = World::start().await;
     for act in shown() {
         let case = world.case(act).await;
@@ -214,7 +216,7 @@ async fn g15_the_effect_of_a_commit_whose_server_is_killed_reaches_the_other_ser
 
 /// Goal: the same at any moment of a request.
 #[tokio::test]
-async fn g15_a_server_killed_at_a_random_moment_of_a_request_leaves_no_socket_behind() {
+async fn g15_after_a_kill_at_a_random_moment_of_a_request_no_socket_misses_its_effect() {
     let given = |name: &str| std::env::var(name).ok().and_then(|value| value.parse().ok());
     let seed = given("GALLEY_SEED").unwrap_or_else(|| getrandom::u64().expect("random bits"));
     let rounds = given("GALLEY_CRASHES").map_or(CRASHES, |rounds| rounds.try_into().unwrap());
@@ -234,7 +236,7 @@ async fn g15_a_server_killed_at_a_random_moment_of_a_request_leaves_no_socket_be
         latencies.insert(act, latency);
         let case = world.case(act).await;
         let _socket = case.send(&world.one).await;
-        // The moment of the kill, not a wait for anything.
+        // The moment of the kill, not a wait for an event.
         let moment = random.below(usize::try_from(latency.as_micros()).unwrap() * 5 / 4);
         sleep(Duration::from_micros(moment.try_into().unwrap())).await;
         let is_committed = world.survives(&case).await;
@@ -245,7 +247,7 @@ async fn g15_a_server_killed_at_a_random_moment_of_a_request_leaves_no_socket_be
     say(&format!("crash points: {committed} of {rounds} were committed"));
 }
 
-/// How long the answer to the request takes.
+/// The time from the request to its response.
 async fn latency(case: &Case, server: &Server) -> Duration {
     let began = Instant::now();
     let mut socket = case.send(server).await;
@@ -256,10 +258,10 @@ async fn latency(case: &Case, server: &Server) -> Duration {
     began.elapsed()
 }
 
-/// Goal: a server is killed after it has ratified a grant and before a room hears of it. The former
+/// Goal: the server is killed between the ratification of a grant and the join of its room. The former
 /// session of the same user has ended, and the seat is free within the lease.
 #[tokio::test]
-async fn g15_a_grant_that_is_ratified_by_a_server_that_is_killed_holds_no_seat_beyond_its_lease() {
+async fn g15_a_ratified_grant_of_a_killed_server_holds_no_seat_beyond_its_lease() {
     let mut world = World::start().await;
     for is_taken_over in [false, true] {
         let desk = world.desk().await;
@@ -279,10 +281,10 @@ async fn g15_a_grant_that_is_ratified_by_a_server_that_is_killed_holds_no_seat_b
     }
 }
 
-/// Goal: a server is killed after it has taken an ended session's seat from it in the database, before
-/// it tells a server and before it releases the key. The session ends within a tick.
+/// Goal: the server is killed after the database revoked an evicted session's fence, before the
+/// notification and before the release of the key. The session ends within a tick.
 #[tokio::test]
-async fn g15_a_session_whose_end_is_committed_by_a_server_that_is_killed_ends_within_a_tick() {
+async fn g15_an_eviction_committed_by_a_killed_server_ends_the_session_within_a_tick() {
     let mut world = World::start().await;
     let case = world.case(Act::EndSession).await;
     let before = world.ratified(&case.desk, Role::Reviewer).await;
@@ -299,15 +301,15 @@ async fn g15_a_session_whose_end_is_committed_by_a_server_that_is_killed_ends_wi
     world.has_committed(&case).await;
 }
 
-/// Goal: a server is killed between its message about a seat and the release of its key.
+/// Goal: the server is killed between its message about a seat and the release of its key.
 #[tokio::test]
-async fn g15_a_server_killed_between_a_message_and_the_release_of_a_seat_keeps_no_seat() {
+async fn g15_a_server_killed_between_a_message_and_its_release_holds_no_seat() {
     let mut world = World::start().await;
     for act in [Act::RevokeShareLink, Act::DeleteDocument, Act::EndSession] {
         let case = world.case(act).await;
         world.proxy.on_request("release", Fate::Hold);
         let _socket = case.send(&world.one).await;
-        // The message passes, as the relay has a connection of its own.
+        // The message passes, because pub/sub has a connection of its own.
         case.reaches(case.other()).await;
         world.proxy.has_struck().await;
         assert!(world.survives(&case).await, "{act:?} was told");
@@ -315,10 +317,10 @@ async fn g15_a_server_killed_between_a_message_and_the_release_of_a_seat_keeps_n
     }
 }
 
-/// Goal: a writer leaves, and the server is killed before the release of the key, or after it and
-/// before the message.
+/// Goal: a writer leaves, and the server is killed before the release of the key, or after the release
+/// and before the message.
 #[tokio::test]
-async fn g15_a_server_killed_while_its_writer_leaves_keeps_no_seat_and_no_name_in_the_room() {
+async fn g15_a_server_killed_while_its_writer_leaves_holds_no_seat_and_leaves_no_stale_peer() {
     let mut world = World::start().await;
     for is_released in [false, true] {
         let desk = world.desk().await;

@@ -1,11 +1,11 @@
-//! A stored document that cannot be read to its end: a state that is said, and not an endless try.
+//! A stored document with a damaged row: the server reports a read-only state and does not retry for ever.
 
 use serde_json::json;
 use sqlx::SqliteConnection;
 
 use crate::process::Server;
 
-/// Moves the journal to where it belongs, as the server does at its start.
+/// Moves the journal into the tables, as the server does at its start.
 async fn move_journal(database: &mut SqliteConnection) {
     let statements = "BEGIN IMMEDIATE; \
          INSERT INTO updates SELECT document_id, seq, bytes FROM journal ORDER BY id; \
@@ -19,11 +19,10 @@ async fn rows(database: &mut SqliteConnection) -> Vec<(i64, Vec<u8>)> {
     rows.fetch_all(database).await.expect("rows")
 }
 
-/// Goal: with a row missing, or one that is none, a document opens read-only up to there. People are
-/// told, the operator is told which rows, nothing is added or merged; and with the row put back all
-/// is as before.
+/// Goal: with a missing or malformed row a document opens read-only up to that row. The server notifies its
+/// users, logs the row, and adds or merges nothing. With the row restored all is as before.
 #[tokio::test]
-async fn a_damaged_document_opens_read_only_up_to_the_damage_until_it_is_mended() {
+async fn a_damaged_document_opens_read_only_up_to_the_damage_until_the_row_is_restored() {
     let server = Server::with(&[("SEATS__RENEW_EVERY", "250ms")]).await;
     let desk = server.desk("one").await;
     let writer = server.writer(&desk).await;
@@ -55,11 +54,12 @@ async fn a_damaged_document_opens_read_only_up_to_the_damage_until_it_is_mended(
         writer.append(" more");
         assert_eq!(writer.event("problem").await["type"], "/problems/document-damaged");
         assert_eq!(writer.event("denied").await["reason"], "not-stored");
-        // Who it belongs to and what it is called is not in what is damaged.
+        // The damaged rows contain neither the owner nor the title.
         server.get(&desk.writer, &document).await.ok(200);
         let named = server.post(&desk.writer, &versions, label.clone()).await;
         named.problem(500, "document-damaged");
-        // A client that hears no events would not know: it is closed, and stays away.
+        // A client that reads no events would not learn of it: the server closes its socket with a final
+        // code.
         let stock = server.knock(&desk, "writer", "takeover=1").await;
         stock.synced().await;
         stock.append(" more");
@@ -86,10 +86,10 @@ async fn a_damaged_document_opens_read_only_up_to_the_damage_until_it_is_mended(
     server.post(&desk.writer, &versions, label).await.ok(201);
 }
 
-/// Goal: what was said of a damaged document can be read, answered and decided; what would have to know
-/// its text cannot be done, and changes nothing.
+/// Goal: reviews of a damaged document can be read, answered and rejected. An operation that needs the text
+/// is refused and changes nothing.
 #[tokio::test]
-async fn reviews_of_a_damaged_document_are_there_and_stand_nowhere() {
+async fn reviews_of_a_damaged_document_can_be_read_and_have_no_position() {
     let server = Server::start().await;
     let desk = server.desk("one").await;
     let (writer, reviewer) = (server.writer(&desk).await, server.reviewer(&desk).await);

@@ -1,4 +1,4 @@
-//! The effect of a commit reaches every socket it concerns, also when no message announces it (G15).
+//! The effect of a commit reaches every socket that it concerns, also when no message announces it (G15).
 
 use futures_util::StreamExt as _;
 use galley::domain::anchor::{AnchorOrigin, RelativeRange, TextRange};
@@ -21,12 +21,12 @@ use crate::desk::Desk;
 use crate::process::Server;
 use crate::redis_server::PATIENCE;
 
-/// Short leases, so that a tick comes soon.
+/// Short leases make ticks frequent.
 pub(crate) const QUICK: [(&str, &str); 2] =
     [("SEATS__LEASE", "3s"), ("SEATS__RENEW_EVERY", "500ms")];
 
 impl Server {
-    /// A second process on its `SQLite` file: its commits are announced to no server.
+    /// A second process on the server's SQLite file: no message announces its commits.
     pub(crate) async fn storage(&self) -> Storage {
         let url = format!("sqlite://{}/data/galley.db", self.folder().display());
         Storage::open(&url).await.expect("the server's own file")
@@ -34,7 +34,7 @@ impl Server {
 }
 
 impl Desk {
-    /// An edit by no session: nothing but the database has it.
+    /// An edit by no session: only the database has it.
     pub(crate) fn unannounced_edit(&self, text: &str) -> Append {
         let client = *SERVER_IDS.start();
         Append {
@@ -55,7 +55,7 @@ async fn g15_a_lone_server_ends_the_sockets_of_a_link_whose_revocation_no_messag
     let server = Server::with(&QUICK).await;
     let desk = server.desk("text").await;
     let (writer, reviewer) = (server.writer(&desk).await, server.reviewer(&desk).await);
-    // A waiter holds no seat, and its link is looked at all the same.
+    // A waiter holds no seat, and the tick checks its link too.
     let waiter = server.knock(&desk, "reviewer", "events=1&wait=60").await;
     waiter.event("seat.waiting").await;
 
@@ -93,7 +93,7 @@ async fn g15_a_lone_server_ends_the_sockets_of_a_document_deleted_without_a_mess
     }
 }
 
-/// An accepted suggestion whose commit was answered to no handler looks the same.
+/// An accepted suggestion whose commit returned to no handler looks the same.
 #[tokio::test]
 async fn g15_a_lone_server_shows_a_committed_edit_that_no_message_announced() {
     let server = Server::with(&QUICK).await;
@@ -107,10 +107,10 @@ async fn g15_a_lone_server_shows_a_committed_edit_that_no_message_announced() {
     }
 }
 
-/// A second DELETE answers 404 and announces nothing: the document's own DELETE ends the sockets.
+/// A second DELETE returns 404 and announces nothing: the document's own DELETE closes the sockets.
 #[tokio::test]
 async fn g15_deleting_a_document_ends_sockets_that_an_earlier_revocation_left_open() {
-    // No tick comes within this test.
+    // No tick runs within this test.
     let settings = [("SEATS__LEASE", "600s"), ("SEATS__RENEW_EVERY", "200s")];
     let more = ("SEATS__CLIENT_TIMEOUT", "500s");
     let server = Server::with(&[settings[0], settings[1], more]).await;
@@ -124,7 +124,7 @@ async fn g15_deleting_a_document_ends_sockets_that_an_earlier_revocation_left_op
 }
 
 impl Desk {
-    /// A comment on the first four letters, by no handler.
+    /// A comment on the first four letters, stored by no handler.
     fn unannounced_review(&self) -> NewReview {
         let quote = |text: &str| text.to_owned();
         NewReview {
@@ -187,7 +187,7 @@ async fn g15_changes_of_reviews_that_no_message_announced_reach_the_sockets_with
         assert_eq!(peer.event("review.deleted").await["review"]["id"], made.id.to_string());
     }
 
-    // A handler's own event follows them, and each came once.
+    // A handler's own event follows these events, and each arrived once.
     let path = format!("/api/share-links/{}/reviews", desk.link);
     let body = json!({ "anchor": { "start": 0, "end": 4, "quote": "text" }, "body": "last" });
     server.post(&desk.reviewer, &path, body).await.ok(201);
@@ -201,7 +201,7 @@ async fn g15_changes_of_reviews_that_no_message_announced_reach_the_sockets_with
     }
 }
 
-/// A replayed message carries a number that was delivered (W6).
+/// A replayed message carries a number that was delivered before (W6).
 #[tokio::test]
 async fn g15_a_replayed_event_of_a_review_reaches_no_socket() {
     let cluster = Cluster::start().await;
@@ -234,9 +234,9 @@ async fn g15_a_replayed_event_of_a_review_reaches_no_socket() {
     for _ in 0..20 {
         let publish = redis::cmd("PUBLISH").arg(&channel).arg(&caught).clone();
         let heard: usize = publish.query_async(&mut redis).await.expect("published");
-        assert!(heard >= 2, "both servers listen");
+        assert!(heard >= 2, "both servers are subscribed");
     }
-    // What comes behind them is heard after them.
+    // Later messages arrive after the replayed ones.
     review("twice").await;
 
     for peer in [&writer, &reviewer] {

@@ -1,4 +1,4 @@
-//! People, documents and links, by REST.
+//! Users, documents and links over REST.
 
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::peer::Peer;
 use crate::process::Server;
 
-/// A person with a token.
+/// A user with a token.
 #[derive(Clone, Debug)]
 pub(crate) struct Person {
     pub(crate) id: String,
@@ -24,7 +24,7 @@ pub(crate) struct Desk {
     pub(crate) reviewer: Person,
 }
 
-/// An answer: status, `ETag` and JSON.
+/// A response: status, `ETag` and JSON.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) status: StatusCode,
@@ -33,14 +33,14 @@ pub(crate) struct Answer {
 }
 
 impl Answer {
-    /// The JSON of a success.
+    /// The JSON of a successful response.
     #[track_caller]
     pub(crate) fn ok(self, status: u16) -> Value {
         assert_eq!(self.status.as_u16(), status, "{}", self.json);
         self.json
     }
 
-    /// That it failed so, with a typed problem.
+    /// Holds that the response is this typed problem.
     #[track_caller]
     pub(crate) fn problem(self, status: u16, name: &str) {
         assert_eq!(self.status.as_u16(), status, "{}", self.json);
@@ -105,14 +105,14 @@ impl Server {
         self.call(who, "POST", path, Some(body)).await
     }
 
-    /// The document's text, as the server has it.
+    /// The document's text, as the server returns it.
     pub(crate) async fn text(&self, who: &Person, document: &str) -> String {
         let url = format!("{}/api/documents/{document}/text", self.url);
         let request = self.http.get(url).bearer_auth(&who.token);
         request.send().await.expect("an answer").text().await.expect("text")
     }
 
-    /// A writer and a reviewer on a text of theirs.
+    /// A writer and a reviewer of a document with this text.
     pub(crate) async fn desk(&self, text: &str) -> Desk {
         let (writer, reviewer) = (self.guest("Kim").await, self.guest("Lee").await);
         self.desk_of(writer, reviewer, text).await
@@ -131,12 +131,12 @@ impl Server {
         Desk { document, link, invite, writer, reviewer }
     }
 
-    /// The writer, seated and in sync.
+    /// The writer, seated and synced.
     pub(crate) async fn writer(&self, desk: &Desk) -> Peer {
         self.seated(desk, "writer", "events=1").await
     }
 
-    /// The reviewer, seated and in sync.
+    /// The reviewer, seated and synced.
     pub(crate) async fn reviewer(&self, desk: &Desk) -> Peer {
         self.seated(desk, "reviewer", "events=1").await
     }
@@ -148,7 +148,7 @@ impl Server {
         peer
     }
 
-    /// A socket that asks for a seat, whatever comes of it.
+    /// A socket that claims a seat; the claim may fail.
     pub(crate) async fn knock(&self, desk: &Desk, role: &str, query: &str) -> Peer {
         let who = if role == "writer" { &desk.writer } else { &desk.reviewer };
         Peer::connect(&self.url, &desk.link, role, &who.token, query).await

@@ -1,4 +1,4 @@
-//! The live document: taken, relayed, stored, and there again after anything.
+//! The live document: the server accepts, broadcasts and stores its edits, and recovers them after a crash.
 
 use galley::yjs::protocol;
 use serde_json::json;
@@ -17,7 +17,7 @@ fn utf16(text: &str) -> u32 {
 }
 
 #[tokio::test]
-async fn what_the_writer_types_the_reviewer_reads() {
+async fn an_edit_of_the_writer_reaches_the_reviewer() {
     let server = Server::start().await;
     let desk = server.desk(KOREAN).await;
     let (writer, reviewer) = (server.writer(&desk).await, server.reviewer(&desk).await);
@@ -31,9 +31,9 @@ async fn what_the_writer_types_the_reviewer_reads() {
     assert_eq!(server.text(&desk.writer, &desk.document).await, KOREAN);
 }
 
-/// Goal: everything that was relayed and then stored is the same everywhere at rest (G8).
+/// Goal: at rest every replica has the same text: every edit that was broadcast and stored (G8).
 #[tokio::test]
-async fn g8_at_rest_everybody_has_the_same_text() {
+async fn g8_at_rest_every_replica_has_the_same_text() {
     let server = Server::start().await;
     let desk = server.desk("시작").await;
     let (writer, reviewer) = (server.writer(&desk).await, server.reviewer(&desk).await);
@@ -51,7 +51,7 @@ async fn g8_at_rest_everybody_has_the_same_text() {
     assert_eq!(server.text(&desk.writer, &desk.document).await, text);
 }
 
-/// Goal: no carrier brings a reviewer's edit into any replica (G10).
+/// Goal: no message type carries a reviewer's edit into any replica (G10).
 #[tokio::test]
 async fn g10_a_reviewers_edit_is_in_no_replica() {
     let server = Server::start().await;
@@ -63,16 +63,16 @@ async fn g10_a_reviewers_edit_is_in_no_replica() {
     reviewer.event("denied").await;
     reviewer.remove(0, 8);
     reviewer.event("denied").await;
-    // Whatever the server did with the above, it did before this.
+    // The server handled the messages above before this one.
     writer.append(" More.");
     writer.saved().await;
     assert_eq!(writer.text(), "The text. More.");
     assert_eq!(server.text(&desk.writer, &desk.document).await, "The text. More.");
-    assert!(reviewer.is_open(), "a reviewer may go on reading");
+    assert!(reviewer.is_open(), "the reviewer still reads");
 }
 
-/// Goal: a client that reads no events stops after its first edit from the reviewer's seat, before its
-/// replica holds more that no other replica has.
+/// Goal: the server closes a client that reads no events after its first edit from the reviewer's seat,
+/// before its replica diverges further.
 #[tokio::test]
 async fn g10_a_reviewers_edit_closes_a_client_that_reads_no_events() {
     let server = Server::start().await;
@@ -80,7 +80,7 @@ async fn g10_a_reviewers_edit_closes_a_client_that_reads_no_events() {
     let writer = server.writer(&desk).await;
     let stock = server.knock(&desk, "reviewer", "").await;
     stock.reads("The text.").await;
-    // An answer that brings nothing new is no edit.
+    // A reply without new structs is no edit.
     stock.send(protocol::sync_step2(&[0, 0]));
     writer.append(" More.");
     stock.reads("The text. More.").await;
@@ -89,7 +89,7 @@ async fn g10_a_reviewers_edit_closes_a_client_that_reads_no_events() {
     assert_eq!(server.text(&desk.writer, &desk.document).await, "The text. More.");
 }
 
-/// Goal: the edits of an offline writer come back with it, under its own client id.
+/// Goal: the edits of an offline writer are merged after its reconnect, under its own client id.
 #[tokio::test]
 async fn offline_edits_are_merged_when_their_writer_returns() {
     let server = Server::start().await;
@@ -109,7 +109,7 @@ async fn offline_edits_are_merged_when_their_writer_returns() {
 }
 
 #[tokio::test]
-async fn presence_is_relayed_signed_by_the_server_and_gone_with_its_socket() {
+async fn presence_is_broadcast_under_the_servers_name_and_removed_with_its_socket() {
     let server = Server::start().await;
     let desk = server.desk("text").await;
     let (writer, reviewer) = (server.writer(&desk).await, server.reviewer(&desk).await);
@@ -127,9 +127,9 @@ async fn presence_is_relayed_signed_by_the_server_and_gone_with_its_socket() {
         .await;
 }
 
-/// Goal: two documents do not hear of each other.
+/// Goal: one document receives nothing of another.
 #[tokio::test]
-async fn a_neighbouring_document_is_undisturbed() {
+async fn a_document_receives_nothing_of_another() {
     let server = Server::start().await;
     let (one, two) = (server.desk("one").await, server.desk("two").await);
     let (first, second) = (server.writer(&one).await, server.writer(&two).await);
@@ -145,9 +145,9 @@ async fn a_neighbouring_document_is_undisturbed() {
         .problem(404, "not-found");
 }
 
-/// Goal: a commit is for all that has come, not for each key.
+/// Goal: one commit stores all edits that arrived before it, not one commit for each key.
 #[tokio::test]
-async fn edits_that_come_together_are_stored_together() {
+async fn edits_that_arrive_together_share_a_commit() {
     let server = Server::start().await;
     let (kim, lee) = (server.guest("Kim").await, server.guest("Lee").await);
     let mut writers = Vec::new();
@@ -155,7 +155,8 @@ async fn edits_that_come_together_are_stored_together() {
         let desk = server.desk_of(kim.clone(), lee.clone(), "").await;
         writers.push(server.writer(&desk).await);
     }
-    // Made before the first is sent: they come as fast as they can be taken.
+    // The edits are made before the test sends the first, so the server receives them as fast as it accepts
+    // them.
     let typed = |writer: &Peer| {
         let typed = |at| writer.edit_offline(|text, transaction| text.insert(transaction, at, "x"));
         (0..100).map(typed).collect::<Vec<_>>()
@@ -169,14 +170,14 @@ async fn edits_that_come_together_are_stored_together() {
     for writer in &writers {
         writer.saved().await;
     }
-    // Where commits are slow, more come together.
+    // Where commits are slow, one commit stores more edits.
     let commits = server.figure("galley_document_persist_seconds_count").await.expect("some");
     assert!(commits < 500.0, "{commits} for 1,000 edits");
 }
 
-/// Goal: who types is not told after each key that it is saved.
+/// Goal: a typing writer does not receive `document.saved` after each key.
 #[tokio::test]
-async fn while_somebody_types_it_is_called_saved_twice_a_second() {
+async fn document_saved_is_broadcast_at_most_twice_a_second() {
     let server = Server::start().await;
     let desk = server.desk("").await;
     let writer = server.writer(&desk).await;
@@ -191,20 +192,20 @@ async fn while_somebody_types_it_is_called_saved_twice_a_second() {
     writer.saved().await;
     let told = writer.take_events();
     let told = told.iter().filter(|event| event["event"] == "document.saved").count();
-    // One more, since the first of them may come at once.
+    // One more, because the first of them may come immediately.
     let halves_of_seconds = began.elapsed().as_millis().div_ceil(500);
     assert!(told as u128 <= halves_of_seconds + 1, "{told} times in {halves_of_seconds} halves");
 }
 
-/// Goal: a document that is worked on all day does not grow by a row for each key, and to merge them
-/// loses nothing of what is typed meanwhile.
+/// Goal: a document that is edited all day does not grow by a row for each key, and merging rows loses no
+/// concurrent edit.
 #[tokio::test]
-async fn rows_are_merged_while_somebody_types_and_all_is_there_after_kill_9() {
+async fn compaction_merges_rows_during_typing_and_kill_9_loses_no_edit() {
     let settings = [("SEATS__RENEW_EVERY", "250ms"), ("LIMITS__MESSAGE_BURST", "100000")];
     let mut server = Server::with(&settings).await;
     let desk = server.desk("").await;
     let writer = server.writer(&desk).await;
-    // Not yet enough of them: it is done while more come.
+    // Too few rows for a merge: it starts while more arrive.
     for _ in 0..990 {
         writer.append("가");
     }
@@ -217,9 +218,9 @@ async fn rows_are_merged_while_somebody_types_and_all_is_there_after_kill_9() {
         if rows < 900 {
             break;
         }
-        assert!(began.elapsed() < PATIENCE, "{rows} rows, and nobody merges them");
+        assert!(began.elapsed() < PATIENCE, "{rows} rows, and no merge");
         writer.append("나");
-        // It waits for a moment in which nothing is owed to the database.
+        // The merge waits until no edit of the room is pending.
         sleep(Duration::from_millis(10)).await;
     }
     writer.append("다");
@@ -230,9 +231,10 @@ async fn rows_are_merged_while_somebody_types_and_all_is_there_after_kill_9() {
     assert_eq!(server.text(&desk.writer, &desk.document).await, text);
 }
 
-/// Goal: many rows become one snapshot when the last one leaves; text, count and edits stay right.
+/// Goal: the server merges rows into one snapshot when the last session leaves; text, count and edits stay
+/// right.
 #[tokio::test]
-async fn rows_are_merged_and_characters_counted_when_the_last_one_leaves() {
+async fn compaction_merges_rows_and_counts_characters_when_the_last_session_leaves() {
     let mut server = Server::start().await;
     let desk = server.desk("하나").await;
     let path = format!("/api/documents/{}", desk.document);
@@ -243,15 +245,15 @@ async fn rows_are_merged_and_characters_counted_when_the_last_one_leaves() {
     writer.saved().await;
     let text = writer.text();
     let open = server.get(&desk.writer, &path).await.ok(200);
-    assert_eq!(open["characters"], 102, "counted live, by what a reader calls a character");
+    assert_eq!(open["characters"], 102, "the live count is in graphemes");
     let list = server.get(&desk.writer, "/api/documents").await.ok(200);
-    assert_eq!(list["documents"][0], open, "and in the list as well");
+    assert_eq!(list["documents"][0], open, "the list has the same count");
     writer.leave().await;
     let listed = async {
         let list = async || server.get(&desk.writer, "/api/documents").await.ok(200);
         while list().await["documents"][0]["characters"] != 102 {}
     };
-    timeout(PATIENCE, listed).await.expect("the stored count follows");
+    timeout(PATIENCE, listed).await.expect("the stored count is updated");
     server.kill().await;
     server.start_again().await;
     assert_eq!(server.text(&desk.writer, &desk.document).await, text);

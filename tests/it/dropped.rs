@@ -1,11 +1,11 @@
 //! The handler of each mutating route, dropped after each of its polls (G15).
 //!
-//! Two servers run inside the test process, on a real database and a real Redis. The harness hands a
-//! request to the router of the first one, polls the answer so many times, and drops it, as hyper
-//! does when a client disconnects. Then the database has the whole effect or nothing of it, and the
-//! sockets of both servers receive a committed effect. No tick comes within a test.
+//! Two servers run inside the test process, with a real database and a real Redis. The harness sends a
+//! request to the router of the first one, polls the response future a given number of times, and drops it,
+//! as hyper does when a client disconnects. Then the database has the whole effect or none of it, and the
+//! sockets of both servers receive a committed effect. No tick runs within a test.
 //!
-//! A handler that moves its commit to a task is polled only a few times more after that.
+//! A handler that moves its commit to a task is polled only a few times after that.
 
 use std::collections::{BTreeSet, HashMap};
 use std::future::poll_fn;
@@ -33,19 +33,19 @@ use crate::postgres_server;
 use crate::process::Server;
 use crate::redis_server::{self, PATIENCE};
 
-/// More polls than any handler takes.
+/// An upper bound of the polls of any handler.
 const POLLS_MAX: usize = 400;
 
-/// Drops of all operations before their commits, and after them, at least. How often a handler is
-/// polled depends on how fast the database answers, so a single operation may have none.
+/// The least number of drops of all operations before their commits, and after them. The number of polls of a
+/// handler depends on the speed of the database, so a single operation may have none.
 const DROPS_MIN: usize = 10;
 
-/// What all of the servers in this process have in common.
+/// The settings that all servers of this process share.
 const SETTINGS: [(&str, &str); 7] = [
     ("SERVER__LISTEN", "127.0.0.1:0"),
-    // The recorder of figures is one for a process.
+    // A process has one metrics recorder.
     ("METRICS__ENABLED", "false"),
-    // No tick comes within a test.
+    // No tick runs within a test.
     ("SEATS__LEASE", "600s"),
     ("SEATS__RENEW_EVERY", "200s"),
     ("SEATS__CLIENT_TIMEOUT", "500s"),
@@ -53,14 +53,14 @@ const SETTINGS: [(&str, &str); 7] = [
     ("DATABASE__SHARED_SQLITE", "true"),
 ];
 
-/// A future that is dropped when it has been polled so many times.
+/// Drops its future after a number of polls.
 struct Polls<F> {
     left: usize,
     inner: Pin<Box<F>>,
 }
 
 impl<F: Future> Future for Polls<F> {
-    /// None: it was not at its end.
+    /// None: the future was dropped before its end.
     type Output = Option<F::Output>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
@@ -104,16 +104,16 @@ impl Pair {
         Self { front, one, two, _redis: redis }
     }
 
-    /// Hands the request to the router, and drops the answer after so many polls. None: it was not
-    /// there yet.
+    /// Sends the request to the router and drops the response future after this number of polls. None: it was
+    /// dropped.
     async fn answer(&self, case: &Case, polls: usize) -> Option<StatusCode> {
         let inner = Box::pin(self.begin(case));
         let answer = timeout(PATIENCE, Polls { left: polls, inner }).await;
         answer.expect("its next poll comes in time").map(|response| response.status())
     }
 
-    /// Polls an answer until the database has the effect, and drops it then. The database is read
-    /// between two polls, so a handler that awaits its commit is dropped before it goes on.
+    /// Polls a response future until the database has the effect, and drops it then. The test reads the
+    /// database between two polls, so it drops a handler that awaits its commit before the handler resumes.
     async fn drop_after_commit(&self, act: Act, users: &Users) -> bool {
         let case = Case::new(act, &self.one, &self.two, users).await;
         let mut answer = Box::pin(self.begin(&case));
@@ -128,7 +128,7 @@ impl Pair {
         self.judge(&case).await && !is_over
     }
 
-    /// Hands the request to the router.
+    /// Sends the request to the router.
     fn begin(&self, case: &Case) -> impl Future<Output = Response> {
         let (method, path, body) = case.request();
         let host = self.one.url.trim_start_matches("http://");
@@ -143,7 +143,7 @@ impl Pair {
         self.front.request(request, IpAddr::V4(Ipv4Addr::LOCALHOST))
     }
 
-    /// A case whose answer is dropped after so many polls, and whether it was there by then.
+    /// A case whose response future is dropped after this number of polls, and whether it had ended by then.
     async fn drop_at(&self, polls: usize, act: Act, users: &Users) -> (Case, bool) {
         let case = Case::new(act, &self.one, &self.two, users).await;
         let status = self.answer(&case, polls).await;
@@ -177,7 +177,7 @@ impl Pair {
         drops
     }
 
-    /// Whether the effect is in the database. Then it reaches the sockets.
+    /// Whether the database has the effect. If so, the effect reaches the sockets.
     async fn judge(&self, case: &Case) -> bool {
         if !case.is_committed(&self.two).await {
             let is_shown = |peer: &&Peer| peer.look(|state| case.shows(state));
@@ -185,7 +185,7 @@ impl Pair {
             if works && !case.concerned().iter().any(is_shown) {
                 return false;
             }
-            // The commit was under way and has ended since.
+            // The commit was in flight and has ended since.
             assert!(case.is_committed(&self.two).await, "{:?} is shown and not stored", case.act);
         }
         for peer in case.concerned() {
@@ -198,7 +198,7 @@ impl Pair {
         true
     }
 
-    /// All operations, and that the drops came before and after the commits.
+    /// Drops the handlers of all operations, and holds that drops came before and after the commits.
     async fn drops_every_handler(&self, engine: &str) {
         let mut all = Drops::default();
         for act in ALL {
@@ -211,7 +211,7 @@ impl Pair {
     }
 }
 
-/// How many drops came before and after the commit.
+/// The number of drops before and after the commit.
 #[derive(Debug, Default)]
 struct Drops {
     before: usize,
@@ -219,7 +219,7 @@ struct Drops {
 }
 
 impl Drops {
-    /// A drop that is not known to come after the commit counts as one before it.
+    /// Counts a drop as one before the commit, unless the commit is known to precede it.
     fn count(&mut self, is_committed: bool) {
         *(if is_committed { &mut self.after } else { &mut self.before }) += 1;
     }
@@ -236,7 +236,7 @@ async fn start(environment: &HashMap<String, String>, folder: &Arc<TempDir>) -> 
     (front, Server::inside(Arc::clone(folder), url))
 }
 
-/// Goal: no mutating operation is missing in this harness.
+/// Goal: this harness covers every mutating operation.
 #[test]
 fn g15_each_mutating_operation_of_the_interface_is_dropped() {
     let document: Value =
@@ -253,8 +253,8 @@ fn g15_each_mutating_operation_of_the_interface_is_dropped() {
     assert_eq!(ALL.into_iter().map(of).collect::<BTreeSet<_>>(), documented);
 }
 
-/// Goal: a handler that is dropped at any await leaves the whole effect or nothing, and a committed
-/// effect reaches the sockets of both servers.
+/// Goal: a handler that is dropped at any await leaves the whole effect or none, and a committed effect
+/// reaches the sockets of both servers.
 #[tokio::test]
 async fn g15_a_handler_dropped_at_any_await_delivers_what_it_commits_on_sqlite() {
     let folder = TempDir::new().expect("a folder");
@@ -262,7 +262,7 @@ async fn g15_a_handler_dropped_at_any_await_delivers_what_it_commits_on_sqlite()
     Pair::on(&database, folder).await.drops_every_handler("sqlite").await;
 }
 
-/// Goal: the same on PostgreSQL, whose handlers wait more often.
+/// Goal: the same on PostgreSQL, whose handlers await more often.
 #[tokio::test]
 async fn g15_a_handler_dropped_at_any_await_delivers_what_it_commits_on_postgresql() {
     let database = postgres_server::shared().database().await;

@@ -1,4 +1,4 @@
-//! The edge before any handler: hosts, compressed files, page requests, and the log of probes.
+//! The edge before any handler: hosts, compressed files, page requests, and the log of readiness probes.
 
 use reqwest::header::HeaderMap;
 use tokio::net::TcpStream;
@@ -16,7 +16,7 @@ fn status(head: &str) -> &str {
     head.get(9..12).unwrap_or(head)
 }
 
-/// W5: a request with no `Host`, or with two, is half of a smuggling behind a proxy that reads another.
+/// W5: a request with no `Host`, or with two, is one half of a request smuggling behind a proxy.
 #[tokio::test]
 async fn g12_a_request_has_exactly_one_host() {
     let server = Server::start().await;
@@ -32,7 +32,7 @@ async fn g12_a_request_has_exactly_one_host() {
     assert_eq!(status(&ask(&server, "GET /healthz HTTP/1.0\r\n").await), "200");
 }
 
-/// W17: a page of another site reached a local server under its own name by DNS rebinding.
+/// W17: through DNS rebinding a foreign page reached a local server under the page's own name.
 #[tokio::test]
 async fn g14_a_local_server_answers_under_its_own_names_only() {
     let server = Server::start().await;
@@ -53,7 +53,7 @@ async fn g14_a_local_server_answers_under_its_own_names_only() {
     assert_eq!(status(&ask(&server, &absolute).await), "421");
 }
 
-/// W17: the same with a public address: its host, hosts of the settings, and addresses in numbers.
+/// W17: the same with a public address: its host, the hosts of the settings, and numeric addresses.
 #[tokio::test]
 async fn g14_a_public_server_answers_under_its_public_name() {
     let settings = [
@@ -81,7 +81,7 @@ async fn get(server: &Server, path: &str, headers: &[(&str, &str)]) -> (u16, Hea
     (status, headers, response.bytes().await.expect("a body").to_vec())
 }
 
-/// M4: each request had its file compressed anew, without a token and without a rate.
+/// M4: the server compressed a file anew for each request, without a token and without a rate limit.
 #[tokio::test]
 async fn g17_files_are_compressed_at_build_time() {
     let server = Server::start().await;
@@ -95,7 +95,7 @@ async fn g17_files_are_compressed_at_build_time() {
         let (status, headers, packed) = get(&server, path, &gzip).await;
         assert_eq!(status, 200);
         assert_eq!(headers["content-encoding"], "gzip", "{path}");
-        // A file that is compressed while it is sent has no length.
+        // A response that is compressed while it is sent has no length.
         assert_eq!(headers["content-length"], packed.len().to_string(), "{path}");
         assert_eq!(headers["vary"], "accept-encoding", "{path}");
         assert_eq!(whole["vary"], "accept-encoding", "{path}");
@@ -110,7 +110,7 @@ async fn g17_files_are_compressed_at_build_time() {
     }
 }
 
-/// M4: nothing counted requests for pages and their files.
+/// M4: no rate limit covered requests for pages and their files.
 #[tokio::test]
 async fn g17_pages_are_counted_by_address_and_probes_are_not() {
     let limits = [("LIMITS__REQUESTS_PER_SECOND", "1"), ("LIMITS__REQUEST_BURST", "1")];
@@ -130,7 +130,7 @@ async fn g17_pages_are_counted_by_address_and_probes_are_not() {
     }
 }
 
-/// F10: each failed probe was a WARN and an ERROR; the line to look for drowned.
+/// F10: each failed probe logged a WARN and an ERROR, which hid the line with the cause.
 #[tokio::test]
 async fn f10_failed_probes_log_the_change_of_state_and_no_failed_request() {
     let mut redis = redis_server::Server::start().await;
@@ -142,7 +142,7 @@ async fn f10_failed_probes_log_the_change_of_state_and_no_failed_request() {
     let mut failed = 0;
     while failed < 5 {
         failed += usize::from(get(&server, "/readyz", &[]).await.0 == 503);
-        // Beyond the time for which a finding is kept.
+        // Longer than the server caches the result of a probe.
         tokio::time::sleep(std::time::Duration::from_millis(600)).await;
     }
     redis.start_again().await;

@@ -1,12 +1,11 @@
-//! What the operator reads of seats and their renewal: each figure follows what happens.
+//! The metrics of seats and their renewal: each one changes with its event.
 
 use crate::process::Server;
 use crate::redis_server;
 
-/// Goal: claims, waits, hand-overs, holds that end by whatever way, rounds and what they put back are
-/// each counted once.
+/// Goal: the server counts each claim, wait, hand-over, end of a lease, renewal round and reassertion once.
 #[tokio::test]
-async fn seats_and_their_renewal_are_measured() {
+async fn each_event_of_a_seat_and_its_renewal_is_counted_once() {
     let redis = redis_server::Server::start().await;
     let url = redis.url();
     let settings = [
@@ -31,7 +30,7 @@ async fn seats_and_their_renewal_are_measured() {
     server.has(&claims("taken"), 1).await;
     server.has(holds, 0).await;
 
-    // Given back, and handed over.
+    // Released, and handed over.
     let second = server.knock(&desk, "writer", "events=1&wait=60").await;
     second.event("seat.waiting").await;
     first.leave().await;
@@ -47,7 +46,7 @@ async fn seats_and_their_renewal_are_measured() {
     assert_eq!(second.closed().await.0, 4410);
     server.has(holds, 2).await;
 
-    // Gone from Redis, and put back.
+    // The key vanishes from Redis and is reasserted.
     server.has("galley_renewal_reasserted_total", 0).await;
     let key = format!("share-link:lock:{}:writer", desk.link);
     let rounds = server.figure("galley_renewal_round_seconds_count").await;
@@ -58,7 +57,7 @@ async fn seats_and_their_renewal_are_measured() {
     let lags = server.figure("galley_renewal_lag_seconds_count").await;
     assert!(Some(0.0) < lags, "{lags:?}");
 
-    // Idle for too long.
+    // Released after the idle timeout.
     assert_eq!(third.closed().await.0, 4411);
     server.has(holds, 3).await;
     server.has("galley_seats_lost_total{reason=\"idle\"}", 1).await;

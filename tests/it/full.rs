@@ -1,4 +1,5 @@
-//! A document near its limit, and at it: told to both, read-only but for what makes it smaller.
+//! A document near its quota, and at it: both users are notified, and the document accepts only edits that
+//! shrink it.
 
 use serde_json::{Value, json};
 
@@ -7,7 +8,7 @@ use crate::desk::Desk;
 use crate::peer::Peer;
 use crate::process::Server;
 
-/// A limit that is soon reached, and ticks that come soon, since some looks wait for one.
+/// A small quota, and frequent ticks, because some checks run at a tick.
 const SMALL: [(&str, &str); 4] = [
     ("LIMITS__DOCUMENT_BYTES", "131072"),
     ("LIMITS__MESSAGE_BYTES", "65536"),
@@ -15,7 +16,7 @@ const SMALL: [(&str, &str); 4] = [
     ("SEATS__RENEW_EVERY", "1s"),
 ];
 
-/// Waits until the page would show this.
+/// Waits until the events show this state of the quota.
 async fn is_told(peer: &Peer, state: &str) -> Value {
     loop {
         let size = peer.event("document.size").await;
@@ -35,7 +36,7 @@ fn reviews(desk: &Desk) -> String {
     format!("/api/share-links/{}/reviews", desk.link)
 }
 
-/// A suggestion of the reviewer's; its address.
+/// A suggestion of the reviewer; returns its path.
 async fn suggestion(server: &Server, desk: &Desk, quote: &str, put_in: &str) -> String {
     let end = quote.encode_utf16().count();
     let anchor = json!({ "start": 0, "end": end, "quote": quote });
@@ -45,7 +46,7 @@ async fn suggestion(server: &Server, desk: &Desk, quote: &str, put_in: &str) -> 
 }
 
 #[tokio::test]
-async fn g13_both_are_warned_at_four_fifths_of_a_document_and_told_when_it_is_over() {
+async fn g13_both_users_are_warned_at_four_fifths_of_the_quota_and_notified_when_it_is_ample() {
     let server = Server::with(&SMALL).await;
     let desk = server.desk("").await;
     let (writer, reviewer) = (server.writer(&desk).await, server.reviewer(&desk).await);
@@ -56,18 +57,18 @@ async fn g13_both_are_warned_at_four_fifths_of_a_document_and_told_when_it_is_ov
     let size = is_told(&writer, "near").await;
     assert!(size["bytes"].as_u64().is_some_and(|bytes| 110_000 <= bytes), "{size}");
     is_told(&reviewer, "near").await;
-    // Whoever comes later is told, too.
+    // A session that joins later receives the state too.
     reviewer.leave().await;
     let reviewer = server.reviewer(&desk).await;
     is_told(&reviewer, "near").await;
-    // The text that is taken out leaves the log only when it is looked through.
+    // The log drops removed text only at the next maintenance of the room.
     writer.remove(0, 60_000);
     both_are_told(&writer, &reviewer, "ample").await;
     reviewer.reads(&"y".repeat(50_000)).await;
 }
 
 #[tokio::test]
-async fn g13_a_full_document_can_be_read_shortened_and_reviewed_and_nobody_else_notices() {
+async fn g13_a_full_document_can_be_read_shortened_and_reviewed_and_no_other_is_affected() {
     let server = Server::with(&SMALL).await;
     let (desk, other) = (server.desk("Begin. ").await, server.desk("").await);
     let (writer, reviewer) = (server.writer(&desk).await, server.reviewer(&desk).await);
@@ -78,7 +79,7 @@ async fn g13_a_full_document_can_be_read_shortened_and_reviewed_and_nobody_else_
     writer.saved().await;
     let longer = suggestion(&server, &desk, "Begin.", &"long ".repeat(6_000)).await;
     let shorter = suggestion(&server, &desk, "Begin. xx", "B").await;
-    // More than there is room for.
+    // More text than the quota has room for.
     let end = u32::try_from(fits.encode_utf16().count()).expect("a small text");
     writer.append(&"z".repeat(40_000));
     let problem = writer.event("problem").await;
@@ -87,7 +88,7 @@ async fn g13_a_full_document_can_be_read_shortened_and_reviewed_and_nobody_else_
     both_are_told(&writer, &reviewer, "full").await;
     assert_eq!(server.text(&desk.writer, &desk.document).await, fits);
     assert_eq!(reviewer.text(), fits);
-    // Reviews go on, and so does everybody else.
+    // Reviews and other documents are not affected.
     let accept = |review: &str| format!("{review}/accept");
     let refused = server.post(&desk.writer, &accept(&longer), json!({})).await;
     refused.problem(409, "document-too-large");
@@ -95,7 +96,7 @@ async fn g13_a_full_document_can_be_read_shortened_and_reviewed_and_nobody_else_
     server.post(&desk.reviewer, &reviews(&desk), note).await.ok(201);
     neighbour.append("undisturbed");
     neighbour.saved().await;
-    // What was typed in vain is taken back: only its mark goes in.
+    // The writer removes the rejected text: only its deletion mark is stored.
     writer.remove(end, 40_000);
     writer.saved().await;
     both_are_told(&writer, &reviewer, "near").await;
@@ -106,7 +107,7 @@ async fn g13_a_full_document_can_be_read_shortened_and_reviewed_and_nobody_else_
 }
 
 #[tokio::test]
-async fn what_did_not_fit_goes_in_by_itself_when_there_is_room_again() {
+async fn an_edit_above_the_quota_is_stored_when_there_is_room_again() {
     let server = Server::with(&SMALL).await;
     let desk = server.desk("").await;
     let (writer, reviewer) = (server.writer(&desk).await, server.reviewer(&desk).await);
@@ -115,7 +116,7 @@ async fn what_did_not_fit_goes_in_by_itself_when_there_is_room_again() {
     }
     writer.append(&"d".repeat(20_000));
     is_told(&writer, "full").await;
-    // Of a client that types on: each edit stands on one that was not taken.
+    // The client keeps typing: each edit builds on a rejected one.
     writer.append("and more");
     writer.remove(0, 40_000);
     let text = writer.text();
@@ -124,7 +125,7 @@ async fn what_did_not_fit_goes_in_by_itself_when_there_is_room_again() {
     assert_eq!(server.text(&desk.writer, &desk.document).await, text);
 }
 
-/// Goal: deletions, too, have an end, and it is as typed as any other.
+/// Goal: deletion marks have a bound too, with an error type of its own.
 #[tokio::test]
 async fn g13_the_marks_of_deletions_have_a_bound_of_their_own() {
     use yrs::Text as _;
@@ -134,7 +135,7 @@ async fn g13_the_marks_of_deletions_have_a_bound_of_their_own() {
     for _ in 0..3 {
         writer.append(&"x".repeat(43_000));
     }
-    // Every other letter: each deletion leaves a mark, and none is worth forgetting its letter.
+    // Every other letter: each deletion leaves a mark, too small for garbage collection.
     for from in [6_400, 4_800, 3_200, 1_700] {
         let marks = writer.edit_offline(|content, transaction| {
             (0..800).for_each(|at| content.remove_range(transaction, from - at * 2, 1));
@@ -145,7 +146,7 @@ async fn g13_the_marks_of_deletions_have_a_bound_of_their_own() {
     is_told(&writer, "full").await;
     let length = server.text(&desk.writer, &desk.document).await.len();
     assert!((126_500..128_000).contains(&length), "{length}");
-    // The way out: what is taken out in one piece is one mark in the end.
+    // The remedy: text that is removed in one piece becomes one mark.
     let all = writer.look(|state| state.text().len());
     writer.remove(0, u32::try_from(all).expect("a small text"));
     is_told(&writer, "ample").await;
@@ -155,7 +156,7 @@ async fn g13_the_marks_of_deletions_have_a_bound_of_their_own() {
 }
 
 #[tokio::test]
-async fn a_reviewer_on_another_server_is_told_that_the_document_is_full() {
+async fn a_reviewer_on_another_server_is_notified_of_a_full_document() {
     let cluster = Cluster::with(&SMALL).await;
     let desk = cluster.one.desk("").await;
     let (writer, reviewer) = (cluster.one.writer(&desk).await, cluster.two.reviewer(&desk).await);

@@ -1,4 +1,4 @@
-//! What a server does after a gap, and after a time in which it did not run.
+//! The recovery of a server after a gap, and after a time in which its process was stopped.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::redis_server::{self, PATIENCE};
 use crate::side::Parting;
 use crate::wire::{Mode, Target, Wire};
 
-/// No tick comes within a test: what happens is because of a gap.
+/// No tick runs within a test: a gap causes every effect.
 const NO_TICK: [(&str, &str); 4] = [
     ("SEATS__LEASE", "600s"),
     ("SEATS__RENEW_EVERY", "200s"),
@@ -24,7 +24,7 @@ const NO_TICK: [(&str, &str); 4] = [
 ];
 
 #[tokio::test]
-async fn g14_a_gap_finds_the_links_that_were_revoked_meanwhile() {
+async fn g14_the_comparison_after_a_gap_finds_revoked_links() {
     let redis = redis_server::Server::start().await;
     let proxy = Proxy::to(&redis).await;
     let url = proxy.url();
@@ -46,8 +46,8 @@ async fn g14_a_gap_finds_the_links_that_were_revoked_meanwhile() {
     reader.reads("missed").await;
 }
 
-/// Goal: a gap makes a room read the log, also a room that owes the database an edit: the comparison of
-/// all rooms passes over that one.
+/// Goal: after a gap a room reads the log, also while it has a pending edit. The comparison of all rooms
+/// skips such a room.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn g8_a_gap_makes_a_room_with_an_unsaved_edit_read_the_log() {
     let (redis, postgres) = (redis_server::Server::start().await, postgres_server::shared());
@@ -81,8 +81,8 @@ async fn g8_a_gap_makes_a_room_with_an_unsaved_edit_read_the_log() {
     assert!(writer.is_open() && reader.is_open());
 }
 
-/// Goal: one server misses a revocation, and the comparison after the gap is refused by its database.
-/// A later tick repeats the comparison (B3).
+/// Goal: one server misses a revocation, and its database rejects the comparison after the gap. A later tick
+/// repeats the comparison (B3).
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn g15_a_comparison_that_the_database_refuses_is_repeated_at_the_next_tick() {
     let (redis, postgres) = (redis_server::Server::start().await, postgres_server::shared());
@@ -91,7 +91,7 @@ async fn g15_a_comparison_that_the_database_refuses_is_repeated_at_the_next_tick
     let (locks, database) = (redis.url(), postgres.url(&name));
     let by_proxy = proxy.url();
     let by_wire = format!("postgres://galley@127.0.0.1:{}/{name}?sslmode=disable", wire.port);
-    // One folder, so one secret and one log; the log's refusals are those of the second server.
+    // One folder, so one secret and one log; the rejections in the log are those of the second server.
     let folder = Arc::new(TempDir::new().expect("a folder"));
     let urls = [("LOCKS__URL", locks.as_str()), ("DATABASE__URL", database.as_str())];
     let one = Server::in_folder(Arc::clone(&folder), &[QUICK, urls].concat()).await;
@@ -123,7 +123,7 @@ async fn g15_a_comparison_that_the_database_refuses_is_repeated_at_the_next_tick
 }
 
 #[tokio::test]
-async fn g8_a_number_that_another_process_took_makes_the_room_read_the_log() {
+async fn g8_a_sequence_number_that_another_process_used_makes_the_room_read_the_log() {
     let settings = [NO_TICK[0], NO_TICK[1], NO_TICK[2]];
     let server = Server::with(&settings).await;
     let desk = server.desk("").await;
@@ -143,9 +143,9 @@ async fn g8_a_number_that_another_process_took_makes_the_room_read_the_log() {
     writer.saved().await;
 }
 
-/// Goal: the silence of clients while the server did not run is the server's own.
+/// Goal: a server does not count the time in which its process was stopped as a client's silence.
 #[tokio::test]
-async fn g4_a_server_that_was_stopped_for_a_while_lets_no_client_go() {
+async fn g4_a_server_that_resumes_after_a_stop_ends_no_session_for_silence() {
     let settings = [
         ("SEATS__LEASE", "60s"),
         ("SEATS__RENEW_EVERY", "500ms"),
@@ -156,14 +156,14 @@ async fn g4_a_server_that_was_stopped_for_a_while_lets_no_client_go() {
     let desk = server.desk("").await;
     let (writer, reviewer) = (server.writer(&desk).await, server.reviewer(&desk).await);
     server.freeze().await;
-    // Longer than the time-out of a client.
+    // Longer than the client timeout.
     sleep(Duration::from_secs(4)).await;
     server.thaw().await;
     writer.append("awake");
     writer.saved().await;
     reviewer.reads("awake").await;
-    // A tick that lets somebody go comes within the half second in which this is granted again.
+    // A tick comes within half a second. If it ends the session, the server grants this claim.
     let again = server.knock(&desk, "reviewer", "events=1").await;
-    assert_eq!(again.closed().await.0, 4409, "the reviewer is seated still");
+    assert_eq!(again.closed().await.0, 4409, "the reviewer still holds its seat");
     assert!(writer.is_open() && reviewer.is_open());
 }

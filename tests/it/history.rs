@@ -1,4 +1,4 @@
-//! The history of a document, by REST: what is kept by itself, naming, comparing, restoring.
+//! The history of a document over REST: automatic versions, naming, comparing, restoring.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::postgres_server;
 use crate::process::Server;
 use crate::redis_server::PATIENCE;
 
-/// A pause that a test can wait for, and one that it never sees.
+/// A pause that a test can await, and a maximum that it never reaches.
 const SOON: &[(&str, &str)] = &[("HISTORY__PAUSE", "200ms"), ("HISTORY__LONGEST", "10m")];
 
 fn all(desk: &Desk) -> String {
@@ -44,7 +44,10 @@ async fn kept(server: &Server, desk: &Desk, wanted: &[&str]) -> Vec<Value> {
         if texts == wanted {
             return versions;
         }
-        assert!(started.elapsed() < PATIENCE, "never kept {wanted:?}; there is {texts:?}");
+        assert!(
+            started.elapsed() < PATIENCE,
+            "{wanted:?} never became versions; the texts are {texts:?}"
+        );
         sleep(Duration::from_millis(20)).await;
     }
 }
@@ -53,9 +56,10 @@ fn kinds(versions: &[Value]) -> Vec<&str> {
     versions.iter().map(|version| version["kind"].as_str().expect("a kind")).collect()
 }
 
-/// Goal: what was there before the first edit is kept, a pause keeps the text, and no text twice.
+/// Goal: the first edit stores a version of the text before it, a pause stores the text, and no text is
+/// stored twice.
 #[tokio::test]
-async fn a_pause_keeps_the_text_and_the_first_edit_what_was_there_before() {
+async fn a_pause_stores_a_version_and_the_first_edit_one_of_the_text_before_it() {
     let server = Server::with(SOON).await;
     let desk = server.desk("처음 글").await;
     assert_eq!(list(&server, &desk.writer, &desk).await, Vec::<Value>::new());
@@ -71,7 +75,7 @@ async fn a_pause_keeps_the_text_and_the_first_edit_what_was_there_before() {
     assert_eq!(newest["characters"], 11);
     assert!(newest["label"].is_null() && newest["restored_from"].is_null());
     assert!(newest["created_at"].as_str().expect("a time").ends_with('Z'));
-    // Typed and taken back: the same text is not kept again.
+    // The writer undoes its edit: the same text becomes no second version.
     writer.append("!");
     writer.remove(11, 1);
     writer.append(" 끝");
@@ -82,9 +86,9 @@ async fn a_pause_keeps_the_text_and_the_first_edit_what_was_there_before() {
     assert_eq!(list(&server, &desk.writer, &desk).await, versions);
 }
 
-/// Goal: a writer who leaves before any pause leaves a version, also when the server stops.
+/// Goal: a writer that leaves before a pause leaves a version, also when the server stops.
 #[tokio::test]
-async fn a_change_of_the_seat_keeps_the_text_as_it_was_left() {
+async fn a_writer_that_leaves_its_seat_leaves_a_version() {
     let mut server = Server::start().await;
     let desk = server.desk("").await;
     let writer = server.writer(&desk).await;
@@ -99,7 +103,7 @@ async fn a_change_of_the_seat_keeps_the_text_as_it_was_left() {
     assert!(server.stop().await.success());
     server.start_again().await;
     kept(&server, &desk, &["one two", "one"]).await;
-    // Killed, nothing is kept by itself: the next one who writes finds the text.
+    // A killed server stores no version by itself: the next writer finds the text.
     let writer = server.writer(&desk).await;
     writer.append(" three");
     writer.saved().await;
@@ -111,16 +115,16 @@ async fn a_change_of_the_seat_keeps_the_text_as_it_was_left() {
     assert_eq!(kinds(&versions), ["seat", "seat", "seat"]);
 }
 
-/// Goal: writing that never rests is kept now and then all the same.
+/// Goal: continuous typing still stores a version at intervals.
 #[tokio::test]
-async fn writing_without_a_pause_is_kept_now_and_then() {
+async fn continuous_typing_stores_a_version_at_intervals() {
     let settings = [("HISTORY__PAUSE", "1s"), ("HISTORY__LONGEST", "1500ms")];
     let server = Server::with(&settings).await;
     let desk = server.desk("").await;
     let writer = server.writer(&desk).await;
     let started = Instant::now();
     while list(&server, &desk.writer, &desk).await.len() < 2 {
-        assert!(started.elapsed() < PATIENCE, "nothing was kept");
+        assert!(started.elapsed() < PATIENCE, "no version was stored");
         writer.append("x");
         sleep(Duration::from_millis(30)).await;
     }
@@ -147,11 +151,11 @@ async fn an_accepted_suggestion_has_a_version_before_and_one_after() {
     let names: Vec<_> =
         versions[0]["authors"].as_array().expect("people").iter().map(|who| &who["name"]).collect();
     assert_eq!(names, ["Kim", "Lee"]);
-    // Turned down, it leaves the text, which is kept already.
+    // A rejection leaves the text, which is a version already.
     let review = suggest("저는", "전").await;
     server.post(&desk.writer, &format!("{review}/reject"), json!({})).await.ok(200);
     assert_eq!(list(&server, &desk.writer, &desk).await, versions);
-    // What was typed since is kept as it was when the next one was turned down.
+    // The next rejection stores the text that was typed since.
     let review = suggest("저는", "전").await;
     writer.append("!");
     writer.saved().await;
@@ -182,7 +186,7 @@ async fn the_owner_names_a_version_and_both_may_read_it() {
     for path in [all(&desk), path.clone(), format!("{path}/diff")] {
         server.get(&stranger, &path).await.problem(404, "not-found");
     }
-    // Named again, with the same text: two names, two versions.
+    // The same text under another label: two labels, two versions.
     server.post(&desk.writer, &all(&desk), json!({ "label": "둘째" })).await.ok(201);
     let page = server.get(&desk.writer, &format!("{}?limit=1", all(&desk))).await.ok(200);
     assert_eq!(page["versions"][0]["label"], "둘째");
@@ -237,9 +241,9 @@ async fn a_difference_goes_by_words_from_the_older_to_the_newer() {
     server.get(&desk.writer, &wrong).await.problem(404, "not-found");
 }
 
-/// Goal: a restored version is in everybody's text, its anchors stand, and it can be undone.
+/// Goal: a restored version reaches every replica, its anchors stay valid, and a second restore undoes it.
 #[tokio::test]
-async fn a_restored_version_is_everybodys_text_and_is_undone_by_restoring_again() {
+async fn a_restored_version_reaches_every_replica_and_a_second_restore_undoes_it() {
     let mut server = Server::start().await;
     let text = "One sentence that stays. Another that goes.";
     let desk = server.desk(text).await;
@@ -265,7 +269,7 @@ async fn a_restored_version_is_everybodys_text_and_is_undone_by_restoring_again(
     assert_eq!((&anchor["state"], &anchor["start"]), (&json!("exact"), &json!(4)));
     let versions = kept(&server, &desk, &[text, changed, text]).await;
     assert_eq!(kinds(&versions), ["restore", "pause", "named"]);
-    // The text is that one already.
+    // The text equals that version already.
     let again = server.post(&desk.writer, &restore(&first), json!({})).await.ok(200);
     assert_eq!(again["id"], first["id"]);
     server.post(&desk.writer, &restore(&versions[1]), json!({})).await.ok(201);
@@ -277,9 +281,9 @@ async fn a_restored_version_is_everybodys_text_and_is_undone_by_restoring_again(
     kept(&server, &desk, &[changed, text, changed, text]).await;
 }
 
-/// Goal: the seat's rules hold on a server that has not the socket; one server keeps the pauses.
+/// Goal: the rules of the seat apply on a server without its socket; one server records the pauses.
 #[tokio::test]
-async fn two_servers_keep_one_history_and_either_restores_for_who_holds_the_seat() {
+async fn two_servers_record_one_history_and_either_restores_for_the_holder_of_the_seat() {
     let cluster = Cluster::with(SOON).await;
     let desk = cluster.one.desk("").await;
     let writer = cluster.one.writer(&desk).await;
@@ -293,7 +297,7 @@ async fn two_servers_keep_one_history_and_either_restores_for_who_holds_the_seat
     let restore = format!("{}/restore", one(&desk, &versions[1]));
     let refused = cluster.one.post(&desk.reviewer, &restore, json!({})).await;
     refused.problem(403, "seat-not-held");
-    // By way of the server on which the writer does not sit, with edits under way on the other.
+    // The request goes to the server without the writer's socket while edits arrive at the other.
     writer.append(" 셋째.");
     cluster.two.post(&desk.writer, &restore, json!({})).await.ok(201);
     writer.reads("첫 문장.").await;
@@ -310,13 +314,13 @@ async fn two_servers_keep_one_history_and_either_restores_for_who_holds_the_seat
         if answer.status.as_u16() == 403 {
             return answer.problem(403, "seat-not-held");
         }
-        assert!(started.elapsed() < PATIENCE, "the seat was never given back");
+        assert!(started.elapsed() < PATIENCE, "the seat was never released");
     }
 }
 
-/// Goal: the same in PostgreSQL, a killed server included.
+/// Goal: the same with PostgreSQL, a killed server included.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn versions_in_postgresql_are_kept_restored_and_there_after_kill_9() {
+async fn versions_in_postgresql_are_stored_restored_and_recovered_after_kill_9() {
     let postgres = postgres_server::shared();
     let database = postgres.url(&postgres.empty().await);
     let mut settings = vec![("DATABASE__URL", database.as_str())];

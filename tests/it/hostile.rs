@@ -1,4 +1,5 @@
-//! What no honest client sends: each gets a typed answer, and nobody else notices (G12).
+//! Messages that no honest client sends: the server answers each with a typed close, and no other socket is
+//! affected (G12).
 
 use galley::yjs::protocol;
 use serde_json::json;
@@ -9,7 +10,7 @@ use yrs::Text as _;
 use crate::process::Server;
 use crate::redis_server::PATIENCE;
 
-/// Goal: each malformed message ends its own socket with 4400 and nothing else.
+/// Goal: each malformed message closes its own socket with 4400 and has no other effect.
 #[tokio::test]
 async fn g12_malformed_messages_are_closed_with_4400_and_the_document_is_unharmed() {
     let server = Server::start().await;
@@ -41,9 +42,9 @@ async fn g12_malformed_messages_are_closed_with_4400_and_the_document_is_unharme
         let before = server.peak();
         writer.send(message);
         assert_eq!(writer.closed().await.0, 4400, "{what}");
-        // What a message says of its size is no reason to take as much.
+        // The server allocates no memory for the size that a message declares.
         let grew = server.peak().saturating_sub(before);
-        // The allocator takes memory in steps of 2 MiB.
+        // The allocator grows in steps of 2 MiB.
         assert!(grew < 6 * 1_024 * 1_024, "{what}: {grew} bytes");
     }
     let writer = server.writer(&desk).await;
@@ -52,10 +53,10 @@ async fn g12_malformed_messages_are_closed_with_4400_and_the_document_is_unharme
     assert_eq!(server.text(&desk.writer, &desk.document).await, "unharmed");
 }
 
-/// Goal: letters that claim neighbours which never stood beside each other, with nothing wrong in any of
-/// them, would keep whoever builds the text busy for hours. Nobody builds it.
+/// Goal: well-formed letters that name neighbours which never stood side by side would take hours to
+/// integrate. The server refuses to build that text.
 #[tokio::test]
-async fn g13_a_text_that_was_made_to_take_hours_is_refused_at_once_and_others_are_read() {
+async fn g13_a_text_whose_integration_would_take_hours_is_refused_at_once_and_others_are_read() {
     let server = Server::start().await;
     let (desk, other) = (server.desk("").await, server.desk("another's").await);
     let letters = 60_000_u32;
@@ -77,7 +78,7 @@ async fn g13_a_text_that_was_made_to_take_hours_is_refused_at_once_and_others_ar
     let asked_at = Instant::now();
     loop {
         let answer = server.get(&desk.writer, &text(&desk)).await;
-        // Until the update has arrived it is empty.
+        // The text is empty until the update has arrived.
         if answer.status != 200 {
             answer.problem(503, "text-too-costly");
             break;
@@ -88,7 +89,7 @@ async fn g13_a_text_that_was_made_to_take_hours_is_refused_at_once_and_others_ar
     assert!(writer.is_open());
 }
 
-/// A number as lib0 writes it.
+/// A number in lib0's variable-length encoding.
 fn number(out: &mut Vec<u8>, mut number: u32) {
     while 0x7f < number {
         out.push((number & 0x7f) as u8 | 0x80);
@@ -97,7 +98,7 @@ fn number(out: &mut Vec<u8>, mut number: u32) {
     out.push(u8::try_from(number).expect("seven bits"));
 }
 
-/// Goal: a client that writes under an id of the server's is thrown out; no replica has its text.
+/// Goal: the server closes a client that edits under a server's client id; no replica has its text.
 #[tokio::test]
 async fn g10_an_edit_under_an_id_of_the_servers_is_refused() {
     use yrs::block::ClientID;
@@ -115,9 +116,10 @@ async fn g10_an_edit_under_an_id_of_the_servers_is_refused() {
     assert_eq!(server.text(&desk.writer, &desk.document).await, "REAL");
 }
 
-/// Goal: who writes under the client id of somebody else is thrown out before anybody is shown it.
+/// Goal: the server closes a client that edits under another user's client id before any replica receives the
+/// edit.
 #[tokio::test]
-async fn g10_an_edit_under_the_client_id_of_another_is_shown_to_nobody() {
+async fn g10_an_edit_under_another_users_client_id_reaches_no_replica() {
     let server = Server::with(&[("SEATS__RENEW_EVERY", "250ms")]).await;
     let desk = server.desk("REAL").await;
     let writer = server.writer(&desk).await;
@@ -127,7 +129,7 @@ async fn g10_an_edit_under_the_client_id_of_another_is_shown_to_nobody() {
     let client = i64::try_from(writer.client_id()).expect("32 bits");
     writer.leave().await;
     server.has_rooms(0).await;
-    // One person writes a document, so that only by hand can another have been its writer.
+    // A document has one writer, so the test edits the database to give the client id to another user.
     let handed_over = sqlx::query("UPDATE clients SET user_id = $1 WHERE client = $2")
         .bind(&desk.reviewer.id)
         .bind(client)
@@ -137,7 +139,7 @@ async fn g10_an_edit_under_the_client_id_of_another_is_shown_to_nobody() {
     let (writer, reviewer) = (server.writer(&desk).await, server.reviewer(&desk).await);
     writer.send(protocol::update(&forged));
     assert_eq!(writer.closed().await, (4403, "client-id-of-another".to_owned()));
-    // Whatever was done with that, it was done before this.
+    // The server handled that edit before this one.
     let writer = server.writer(&desk).await;
     writer.append("!");
     writer.saved().await;
@@ -146,16 +148,17 @@ async fn g10_an_edit_under_the_client_id_of_another_is_shown_to_nobody() {
     assert_eq!(server.text(&desk.writer, &desk.document).await, "REAL text!");
 }
 
-/// Goal: an update with a gap is neither taken nor said to be saved; the server asks again.
+/// Goal: the server neither accepts an update with a gap nor names it in `document.saved`; it requests the
+/// missing part.
 #[tokio::test]
-async fn an_update_with_a_gap_is_asked_for_again_and_then_taken_whole() {
+async fn an_update_with_a_gap_is_requested_again_and_then_accepted_whole() {
     let server = Server::start().await;
     let desk = server.desk("").await;
     let (writer, reviewer) = (server.writer(&desk).await, server.reviewer(&desk).await);
     writer.edit_offline(|content, transaction| content.insert(transaction, 0, "first "));
     let second =
         writer.edit_offline(|content, transaction| content.insert(transaction, 6, "second"));
-    // Alone it builds on something that nobody here has. Asked, the client sends both.
+    // Alone it builds on an edit that no replica has. The client answers the request with both.
     writer.send(protocol::update(&second));
     reviewer.reads("first second").await;
     writer.saved().await;
@@ -191,10 +194,10 @@ async fn g13_a_flood_of_messages_ends_its_own_socket_only() {
     writer.saved().await;
 }
 
-/// Goal: a document at its limit is read-only, said so, and can still be read and shortened to
-/// nothing by nobody behind the writer's back.
+/// Goal: a document at its quota becomes read-only, and the server notifies its users. Its text can still be
+/// read, and only its writer shrinks it.
 #[tokio::test]
-async fn g13_a_document_at_its_limit_takes_no_more_and_keeps_what_it_has() {
+async fn g13_a_document_at_its_quota_rejects_edits_and_keeps_its_text() {
     let server =
         Server::with(&[("LIMITS__DOCUMENT_BYTES", "131072"), ("LIMITS__MESSAGE_BYTES", "65536")])
             .await;
@@ -208,14 +211,14 @@ async fn g13_a_document_at_its_limit_takes_no_more_and_keeps_what_it_has() {
     let text = server.text(&desk.writer, &desk.document).await;
     assert_eq!(text.len(), 120_000);
     writer.leave().await;
-    // A client that hears no events would not know: it is closed.
+    // A client that reads no events would not learn of it: the server closes its socket.
     let stock = server.knock(&desk, "writer", "").await;
     stock.synced().await;
     stock.append(&"x".repeat(40_000));
     assert_eq!(stock.closed().await, (4413, "document".to_owned()));
 }
 
-/// Goal: a page of another site gets no socket, whatever its cookie.
+/// Goal: a page of another origin gets no websocket, even with a valid cookie.
 #[tokio::test]
 async fn g14_a_foreign_origin_gets_no_socket() {
     let server = Server::start().await;

@@ -1,4 +1,4 @@
-//! What a test sees of a server from beside it: its database file, its figures and its memory.
+//! Views of a server from outside its process: its database file, its metrics and its memory.
 
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{ConnectOptions, SqliteConnection};
@@ -8,27 +8,27 @@ use crate::process::Server;
 use crate::redis_server::PATIENCE;
 
 impl Server {
-    /// A connection of somebody else to its `SQLite` file.
+    /// A connection of another program to the server's SQLite file.
     pub(crate) async fn database(&self) -> SqliteConnection {
         let file = self.folder().join("data/galley.db");
         SqliteConnectOptions::new().filename(file).connect().await.expect("a file")
     }
 
-    /// All its figures.
+    /// All metrics of the server.
     pub(crate) async fn figures(&self) -> String {
         let figures = self.http.get(format!("{}/metrics", self.url)).send().await;
         figures.expect("an answer").text().await.expect("text")
     }
 
-    /// One of them, by its name and labels, if it is there.
+    /// One metric, by its name and labels, if it exists.
     pub(crate) async fn figure(&self, name: &str) -> Option<f64> {
         let figures = self.figures().await;
         let found = figures.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
         found.map(|value| value.parse().expect("a number"))
     }
 
-    /// The most memory that it ever had, in bytes: also what it has given back since. The kernel
-    /// counts by batches, so that it may even be a little less than it was.
+    /// The peak of the process's memory in bytes, released memory included. The kernel counts in batches, so
+    /// the value may be slightly below the true peak.
     pub(crate) fn peak(&self) -> u64 {
         self.memory("VmHWM:")
     }
@@ -45,7 +45,7 @@ impl Server {
         line.trim().trim_end_matches(" kB").parse::<u64>().expect("a number") * 1_024
     }
 
-    /// Waits until one of them has that value.
+    /// Waits until a metric has that value.
     pub(crate) async fn has(&self, name: &str, wanted: u32) {
         let began = Instant::now();
         loop {
@@ -58,7 +58,7 @@ impl Server {
         }
     }
 
-    /// Waits until so many rooms are open.
+    /// Waits until this number of rooms is open.
     pub(crate) async fn has_rooms(&self, count: u32) {
         self.has("galley_rooms", count).await;
     }

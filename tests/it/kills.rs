@@ -1,11 +1,11 @@
-//! `kill -9` at random moments under load: of servers, of PostgreSQL and of the clients, alone and
-//! together, `GALLEY_KILLS` times in all (20 if it is not set).
+//! `kill -9` at random moments under load: of servers, of PostgreSQL and of the clients, alone and together,
+//! `GALLEY_KILLS` times in all (20 if it is not set).
 //!
-//! In each round writers type marks as fast as they can, and reviewers try to. Then something is
-//! killed. What stands in the database is compared with what the writers had said until then, before
-//! any server is up again: all that was called saved, perhaps some that they typed after it, each
-//! once and in order; of the reviewers' nothing. When all is up again, what outlived its server in
-//! a client is there too, and the database, the servers and somebody new read the same.
+//! In each round writers type marks as fast as they can, and reviewers attempt edits. Then the test kills a
+//! victim. Before it restarts a server it compares the database with the writers' output. The database has
+//! every mark that `document.saved` named and perhaps some later ones, each once and in order; it has nothing
+//! of the reviewers. After the restart it also has every mark that a client retained, and the database, the
+//! servers and a new client read the same text.
 
 use std::io::Write as _;
 use std::sync::Arc;
@@ -26,47 +26,47 @@ use crate::random::Random;
 use crate::redis_server;
 use crate::typist::{REFUSED, Said, Typists};
 
-/// Longer than anything here takes on a busy machine.
+/// Longer than any step takes on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Kills in all, where `GALLEY_KILLS` does not say.
+/// Kills in all, unless `GALLEY_KILLS` sets the number.
 const KILLS: usize = 20;
-/// Documents that are worked on at once.
+/// Documents with clients at the same time.
 const DESKS: usize = 3;
-/// How long is typed before a kill, at most.
+/// The longest time of typing before a kill.
 const TYPING_MS: usize = 300;
-/// Between two kills of one round, at most.
+/// The longest time between two kills of one round.
 const BETWEEN_MS: usize = 20;
 
-/// What can be killed.
+/// The process that the test kills.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Victim {
-    /// One of Galley's servers.
+    /// A Galley server.
     Server(usize),
-    /// The process of PostgreSQL that has answered Galley last.
+    /// The PostgreSQL backend that served Galley last.
     BackEnd,
-    /// The process of PostgreSQL that all others hang on.
+    /// The parent process of all PostgreSQL backends.
     Postmaster,
     /// All clients.
     Clients,
-    /// Nobody yet: the clients leave first, upon which servers merge.
+    /// No process yet: the clients leave first, and the servers merge rows.
     Leaving,
 }
 use Victim::{BackEnd, Clients, Leaving, Postmaster, Server as OfServer};
 
-/// Servers, their database, and what stands in it.
+/// Servers, their database, and its expected contents.
 struct World {
     servers: Vec<Server>,
     postgres: Option<postgres_server::Server>,
     _redis: Option<redis_server::Server>,
     database: String,
     desks: Vec<Desk>,
-    /// Of each document, what is known to stand there.
+    /// For each document, the text that the database is known to have.
     there: Vec<String>,
     marks: usize,
     denied: usize,
 }
 
-/// Says how to see it again, should the test panic.
+/// Prints how to replay the run if the test panics.
 struct Witness {
     name: &'static str,
     seed: u64,
@@ -83,14 +83,14 @@ impl Drop for Witness {
     }
 }
 
-/// Past the test harness, which keeps what a test prints if it passes.
+/// Writes past the test harness, which captures the output of a passing test.
 pub(crate) fn say(line: &str) {
-    writeln!(std::io::stderr(), "{line}").expect("somebody listens");
+    writeln!(std::io::stderr(), "{line}").expect("the standard error is open");
 }
 
-/// Goal: what one server with SQLite called saved survives whatever is killed.
+/// Goal: all text that a server with SQLite named in `document.saved` survives every kill.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn g7_what_was_called_saved_survives_random_kills_on_sqlite() {
+async fn g7_saved_text_survives_random_kills_on_sqlite() {
     let server = Server::start().await;
     let database = format!("sqlite://{}/data/galley.db", server.folder().display());
     let world = World::new(vec![server], None, None, database).await;
@@ -104,9 +104,9 @@ async fn g7_what_was_called_saved_survives_random_kills_on_sqlite() {
     world.survives("sqlite", &plans).await;
 }
 
-/// Goal: the same of two servers with PostgreSQL, which is killed too, whole or in part.
+/// Goal: the same with two servers and PostgreSQL, of which the test kills a backend or the whole.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn g7_what_was_called_saved_survives_random_kills_on_postgresql() {
+async fn g7_saved_text_survives_random_kills_on_postgresql() {
     let (postgres, redis) = (postgres_server::Server::start(), redis_server::Server::start().await);
     let (locks, database) = (redis.url(), postgres.url(&postgres.empty().await));
     let settings = [("LOCKS__URL", locks.as_str()), ("DATABASE__URL", database.as_str())];
@@ -144,7 +144,7 @@ impl World {
         Self { servers, postgres, _redis: redis, database, desks, there, marks: 0, denied: 0 }
     }
 
-    /// Half of all kills, after each of these plans in turn.
+    /// Half of all kills, cycling through these plans.
     async fn survives(mut self, name: &'static str, plans: &[Vec<Victim>]) {
         let seed = match std::env::var("GALLEY_SEED") {
             Ok(given) => given.parse().expect("a seed"),
@@ -163,7 +163,7 @@ impl World {
         }
         let (marks, denied, took) = (self.marks, self.denied, began.elapsed().as_secs());
         say(&format!("kills {name}: {rounds} in {took} s, {marks} marks saved, {denied} denied"));
-        assert!(0 < denied, "nobody was ever refused");
+        assert!(0 < denied, "no reviewer's edit was refused");
     }
 
     async fn round(&mut self, random: &mut Random, round: usize, victims: &[Victim]) {
@@ -175,7 +175,7 @@ impl World {
         for victim in victims {
             match victim {
                 OfServer(number) => self.servers[*number].kill().await,
-                BackEnd => assert!(self.postgres().kill_back_end().await, "none was there"),
+                BackEnd => assert!(self.postgres().kill_back_end().await, "no backend was found"),
                 Postmaster => self.postgres().kill(),
                 Clients => last_words = Some(typists.kill().await),
                 Leaving => last_words = Some(typists.finish().await),
@@ -185,7 +185,7 @@ impl World {
         if victims.contains(&Postmaster) {
             self.postgres().start_again().await;
         }
-        // What was saved by then, of what was typed until the database was read.
+        // The marks saved before the test read the database, out of all that were typed.
         let saved = typists.said().saved;
         let texts = self.database().await;
         let said = Said { saved, ..typists.said() };
@@ -221,13 +221,13 @@ impl World {
         self.postgres.as_ref().expect("a plan for PostgreSQL")
     }
 
-    /// What stands in the database, read without any server of Galley's.
+    /// The contents of the database, read without a Galley server.
     async fn database(&self) -> Vec<String> {
         let began = Instant::now();
         let storage = loop {
             match Storage::open(&self.database).await {
                 Ok(storage) => break storage,
-                // A back end was killed: all others are thrown out, and it recovers.
+                // A killed backend makes PostgreSQL end all others and recover.
                 Err(error) => assert!(began.elapsed() < PATIENCE, "{error}"),
             }
             sleep(Duration::from_millis(20)).await;
@@ -235,7 +235,7 @@ impl World {
         let mut texts = Vec::new();
         for desk in &self.desks {
             let document: DocumentId = desk.document.parse().expect("an id");
-            let log = storage.log(document).await.expect("readable").expect("it is there");
+            let log = storage.log(document).await.expect("readable").expect("the document exists");
             let mut log = UpdateLog::open(log.parts).expect("it fits together");
             texts.push(Text::build(&log.merged()).expect("a text").content());
         }
@@ -243,21 +243,21 @@ impl World {
         texts
     }
 
-    /// That a text is what was there, and the first of what was typed since: all that was saved at
-    /// least, and nothing else. Says how many.
+    /// Holds that a text is its former text and a prefix of the marks typed since: at least every saved mark,
+    /// and nothing else. Returns the number of marks.
     fn holds(&self, said: &Said, number: usize, text: &str) -> usize {
-        assert!(!text.contains(REFUSED), "what was refused is there");
+        assert!(!text.contains(REFUSED), "a rejected edit is in the text");
         let (typed, saved) = (&said.typed[number], said.saved[number]);
         let there = &self.there[number];
         let new = text.strip_prefix(there.as_str());
-        let new = new.unwrap_or_else(|| panic!("{there} is not there any more in {text}"));
+        let new = new.unwrap_or_else(|| panic!("{there} is missing in {text}"));
         let ends = (0..=typed.len()).find(|count| typed[..*count].concat() == new);
         let count = ends.unwrap_or_else(|| panic!("{new} is not what was typed: {typed:?}"));
         assert!(saved <= count, "{saved} were saved, and {count} are there: {new}");
         count
     }
 
-    /// Waits until a newcomer, both servers and the database read the same.
+    /// Waits until a new client, both servers and the database read the same text.
     async fn at_rest(&self, number: usize, random: &mut Random) -> String {
         let desk = &self.desks[number];
         let server = &self.servers[random.below(self.servers.len())];
@@ -279,7 +279,7 @@ impl World {
     }
 }
 
-/// Somebody who has nothing yet, in sync.
+/// A synced client with an empty document at its start.
 async fn newcomer(server: &Server, desk: &Desk) -> Peer {
     let began = Instant::now();
     loop {
@@ -287,7 +287,7 @@ async fn newcomer(server: &Server, desk: &Desk) -> Peer {
         if peer.becomes_synced().await {
             return peer;
         }
-        assert!(began.elapsed() < PATIENCE, "nobody is let in");
+        assert!(began.elapsed() < PATIENCE, "no client is seated");
         sleep(Duration::from_millis(20)).await;
     }
 }

@@ -1,14 +1,14 @@
-//! The server, driven from outside: the real binary in a process of its own, over HTTP and
-//! websockets, with a private Redis and PostgreSQL where they are needed.
+//! Tests of the server from outside: the real binary in a process of its own, over HTTP and websockets, with
+//! a private Redis and PostgreSQL where a test needs them.
 
 #![allow(
     clippy::indexing_slicing,
     clippy::panic,
     clippy::unwrap_used,
-    reason = "a test that meets something unexpected is to fail"
+    reason = "a test panics on an unexpected result"
 )]
 
-#[expect(dead_code, reason = "what only the tests of locks use")]
+#[expect(dead_code, reason = "only the tests of locks use the rest")]
 #[path = "../locks/cluster_server.rs"]
 mod cluster_server;
 mod desk;
@@ -18,15 +18,15 @@ mod peer;
 #[path = "../storage/server.rs"]
 mod postgres_server;
 mod process;
-#[expect(dead_code, reason = "what only the tests of decoders use")]
+#[expect(dead_code, reason = "only the tests of decoders use the rest")]
 #[path = "../fuzz/random.rs"]
 mod random;
 mod raw;
-#[expect(dead_code, reason = "what only the tests of locks use")]
+#[expect(dead_code, reason = "only the tests of locks use the rest")]
 #[path = "../locks/server.rs"]
 mod redis_server;
 
-#[expect(dead_code, reason = "what only the tests of locks use")]
+#[expect(dead_code, reason = "only the tests of locks use the rest")]
 #[path = "../locks/proxy.rs"]
 mod proxy;
 #[path = "../locks/resp.rs"]
@@ -38,7 +38,7 @@ mod side;
 mod wire;
 
 use redis_server as server;
-#[expect(dead_code, reason = "what only the campaign uses")]
+#[expect(dead_code, reason = "only the campaign uses the rest")]
 #[path = "../campaign/redis.rs"]
 mod shifted_redis;
 

@@ -1,4 +1,4 @@
-//! Redis restarts, forgets, stops; clients freeze. What was held stays held, or fails closed.
+//! Redis restarts, loses its data, stops; clients freeze. Held seats stay held, or their writes fail closed.
 
 use std::time::Duration;
 
@@ -13,15 +13,15 @@ use crate::peer::Peer;
 use crate::process::Server;
 use crate::redis_server::PATIENCE;
 
-/// How many seats Redis knows of.
+/// The number of seats in Redis.
 async fn held(cluster: &Cluster) -> usize {
     let keys: Vec<String> = cluster.redis.run("KEYS share-link:lock:*").await;
     keys.len()
 }
 
-/// Goal: Redis restarted empty under 200 sessions costs none of them its seat.
+/// Goal: a restart of Redis without its data under 200 sessions ends none of them.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn g6_redis_restarted_empty_under_two_hundred_sessions_loses_none() {
+async fn g6_two_hundred_sessions_are_reasserted_after_an_empty_redis_restart() {
     let mut cluster = Cluster::start().await;
     let (kim, lee) = (cluster.one.guest("Kim").await, cluster.one.guest("Lee").await);
     let mut peers = Vec::new();
@@ -40,7 +40,9 @@ async fn g6_redis_restarted_empty_under_two_hundred_sessions_loses_none() {
             sleep(Duration::from_millis(50)).await;
         }
     };
-    tokio::time::timeout(Duration::from_secs(12), all_again).await.expect("all are re-asserted");
+    tokio::time::timeout(Duration::from_secs(12), all_again)
+        .await
+        .expect("every lock is reasserted");
     let waited = came_back.elapsed();
     assert!(waited < Duration::from_secs(10), "{waited:?}");
     for peer in peers.iter().step_by(2) {
@@ -50,10 +52,10 @@ async fn g6_redis_restarted_empty_under_two_hundred_sessions_loses_none() {
     assert!(peers.iter().all(Peer::is_open));
 }
 
-/// The state that Redis comes back with shows seats as held by sessions that have left, or as free, and
-/// later sessions have them. A tab that comes meanwhile is refused for the later session.
+/// An older state of Redis names sessions that have left, or shows seats as free that later sessions hold. A
+/// claim in between is refused in favour of the later session.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn g6_redis_restarted_with_an_older_state_costs_no_session_its_seat() {
+async fn g6_a_redis_restart_with_an_older_state_costs_no_session_its_seat() {
     const DESKS: usize = 6;
     let mut cluster = Cluster::start().await;
     let (kim, lee) = (cluster.one.guest("Kim").await, cluster.one.guest("Lee").await);
@@ -61,7 +63,7 @@ async fn g6_redis_restarted_with_an_older_state_costs_no_session_its_seat() {
     for number in 0..DESKS {
         let desk = cluster.one.desk_of(kim.clone(), lee.clone(), "").await;
         let writer = cluster.either(number).writer(&desk).await;
-        // Some have left when the state is stored.
+        // Some sessions leave before Redis saves its state.
         if number % 2 == 0 {
             writer.leave().await;
         } else {
@@ -82,11 +84,11 @@ async fn g6_redis_restarted_with_an_older_state_costs_no_session_its_seat() {
     cluster.redis.stop().await;
     cluster.redis.start_again_with(&state).await;
     let tabs = desks.iter().enumerate().map(async |(number, desk)| {
-        // The server of the session probes its own socket: pub/sub may not be back yet, and a server
-        // counts a probe without a reply as unanswered.
+        // The claim goes to the session's own server, which probes its own socket. Pub/sub may still
+        // reconnect, and a server counts a probe without a reply as unanswered.
         let server = cluster.either(number / 2);
         let mut told = (4503, String::new());
-        // Redis is not back for that server yet.
+        // That server has not reconnected to Redis yet.
         while told.0 == 4503 {
             told = server.knock(desk, "writer", "events=1").await.closed().await;
         }
@@ -101,7 +103,7 @@ async fn g6_redis_restarted_with_an_older_state_costs_no_session_its_seat() {
     }
 }
 
-/// Goal: forgotten scripts cost nothing.
+/// Goal: a SCRIPT FLUSH costs no seat.
 #[tokio::test]
 async fn a_script_flush_loses_no_seat() {
     let cluster = Cluster::with(&[("SEATS__LEASE", "3s"), ("SEATS__RENEW_EVERY", "500ms")]).await;
@@ -118,8 +120,8 @@ async fn a_script_flush_loses_no_seat() {
     reviewer.reads("text!").await;
 }
 
-/// Goal: Redis away for a minute. Writes stop by themselves before the key could have expired,
-/// the sockets stay, and all goes on when it is back.
+/// Goal: Redis is away for a minute. The server rejects writes before the key can expire, the sockets stay
+/// open, and writing continues after the reconnect.
 #[tokio::test]
 async fn g3_without_redis_writes_stop_before_the_key_could_expire_and_go_on_after() {
     let mut cluster = Cluster::start().await;
@@ -130,7 +132,7 @@ async fn g3_without_redis_writes_stop_before_the_key_could_expire_and_go_on_afte
     let stopped_at = Instant::now();
     writer.event("seat.uncertain").await;
     let waited = stopped_at.elapsed();
-    // The last renewal may have been sent just before; the key would live 12 s from then.
+    // The server may have sent the last renewal immediately before; the key lives 12 s from then.
     assert!(waited < Duration::from_secs(12), "{waited:?}");
     let refused = writer.append("typed meanwhile ");
     assert_eq!(writer.event("denied").await["reason"], "seat-uncertain");
@@ -140,16 +142,16 @@ async fn g3_without_redis_writes_stop_before_the_key_could_expire_and_go_on_afte
     assert_eq!(reviewer.text(), "");
     cluster.redis.start_again().await;
     writer.event("seat.restored").await;
-    // The server asks for what it refused, and the client has it still.
+    // The server requests the rejected edit, and the client still has it.
     reviewer.reads("typed meanwhile ").await;
     writer.append("and after");
     writer.saved().await;
     reviewer.reads("typed meanwhile and after").await;
 }
 
-/// Goal: who types while the seat is uncertain works, and does not lose it for idleness.
+/// Goal: typing while the seat is uncertain counts as activity: the session does not reach its idle timeout.
 #[tokio::test]
-async fn who_types_while_redis_is_away_is_not_idle() {
+async fn typing_while_redis_is_away_resets_the_idle_timeout() {
     let mut cluster = Cluster::with(&[
         ("SEATS__LEASE", "3s"),
         ("SEATS__RENEW_EVERY", "1s"),
@@ -160,7 +162,7 @@ async fn who_types_while_redis_is_away_is_not_idle() {
     let (writer, reviewer) = (cluster.one.writer(&desk).await, cluster.one.reviewer(&desk).await);
     cluster.redis.stop().await;
     writer.event("seat.uncertain").await;
-    // The reviewer moves last, and is warned and released last if typing is nothing.
+    // The reviewer moves last, so the server warns and releases it last if typing does not count.
     writer.append("typed ");
     writer.event("denied").await;
     writer.take_events();
@@ -179,9 +181,9 @@ async fn who_types_while_redis_is_away_is_not_idle() {
     reviewer.reads(&typed).await;
 }
 
-/// Goal: no seat is granted while the lock service is away, and the refusal says to come back.
+/// Goal: no seat is granted while the lock service is away, and the refusal has a retry hint.
 #[tokio::test]
-async fn without_redis_nobody_is_seated() {
+async fn without_redis_no_seat_is_granted() {
     let mut cluster = Cluster::start().await;
     let desk = cluster.one.desk("text").await;
     cluster.redis.stop().await;
@@ -195,10 +197,10 @@ async fn without_redis_nobody_is_seated() {
 
 /// Goal: a frozen client loses its seat within `client_timeout` and a tick (G4).
 ///
-/// The client is the stock one in a process of its own, stopped with SIGSTOP: its kernel goes on
-/// acknowledging, so only the missing pongs give it away.
+/// The client is the stock one in a process of its own, stopped with SIGSTOP. Its kernel still acknowledges
+/// packets, so only the missing pongs reveal a half-open connection.
 #[tokio::test]
-async fn g4_a_frozen_client_loses_its_seat_within_client_timeout_and_a_tick() {
+async fn g4_a_half_open_client_loses_its_seat_within_client_timeout_and_a_tick() {
     let server = Server::with(&[
         ("SEATS__LEASE", "6s"),
         ("SEATS__RENEW_EVERY", "2s"),
@@ -214,7 +216,7 @@ async fn g4_a_frozen_client_loses_its_seat_within_client_timeout_and_a_tick() {
         .expect("node");
     let writer = server.writer(&desk).await;
     writer.event("peer.joined").await;
-    let id = client.id().expect("it runs").to_string();
+    let id = client.id().expect("the stock client starts").to_string();
     let stopped = Command::new("kill").args(["-STOP", &id]).status().await;
     assert!(stopped.expect("kill is installed").success());
     let frozen_at = Instant::now();
@@ -226,8 +228,8 @@ async fn g4_a_frozen_client_loses_its_seat_within_client_timeout_and_a_tick() {
     client.kill().await.expect("it can be killed");
 }
 
-/// Goal: a writer who reloads while storage is away, and types on as soon as it is back, loses
-/// nothing; above all not the document: an edit that stands on a refused one is not stored alone.
+/// Goal: a writer that reloads while storage is away, and types as soon as storage returns, loses no edit and
+/// no document. The server does not store an edit that builds on a rejected one.
 #[tokio::test]
 async fn g7_a_reload_while_storage_is_away_loses_no_edit_and_no_document() {
     let server = Server::start().await;
@@ -238,7 +240,7 @@ async fn g7_a_reload_while_storage_is_away_loses_no_edit_and_no_document() {
     before.append(" Sir");
     before.event("problem").await;
     before.leave().await;
-    // Asked for while storage is away: a refusal then, or the seat once it is back.
+    // The claim arrives while storage is away: it is refused then, or granted after the return.
     let early = server.knock(&desk, "writer", "events=1").await;
     sleep(Duration::from_secs(1)).await;
     sqlx::raw_sql("COMMIT").execute(&mut other).await.expect("it is free");
@@ -266,13 +268,13 @@ async fn seated_again(server: &Server, desk: &Desk) -> Peer {
         if granted.await {
             return peer;
         }
-        assert!(started.elapsed() < PATIENCE, "the seat never came free");
+        assert!(started.elapsed() < PATIENCE, "the seat was never free");
         sleep(Duration::from_millis(50)).await;
     }
 }
 
-/// Goal: a key that somebody set by hand to something that is no lock is the loss of its own seat
-/// alone: the others of that server are renewed, and shown.
+/// Goal: a key of another type, set by hand, costs only its own seat: the server renews and lists its other
+/// seats.
 #[tokio::test]
 async fn g6_a_key_of_another_type_costs_no_other_seat() {
     let cluster = Cluster::with(&[("SEATS__LEASE", "3s"), ("SEATS__RENEW_EVERY", "1s")]).await;
@@ -303,5 +305,5 @@ async fn g6_a_key_of_another_type_costs_no_other_seat() {
     assert_eq!(link["seats"]["writer"]["taken"], true);
     let link = format!("/api/share-links/{}", peers[0].0.link);
     let link = cluster.two.get(&peers[0].0.writer, &link).await.ok(200);
-    assert_eq!(link["seats"]["writer"]["taken"], true, "by nobody that anybody knows");
+    assert_eq!(link["seats"]["writer"]["taken"], true, "by no known session");
 }

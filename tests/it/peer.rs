@@ -1,4 +1,4 @@
-//! A client that speaks the y-websocket protocol and keeps a real Yjs document.
+//! A client that speaks the y-websocket protocol and holds a real Yjs document.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -26,8 +26,8 @@ use crate::redis_server::PATIENCE;
 
 type Socket = WebSocketStream<MaybeTlsStream<TcpStream>>;
 
-/// A connected client. Its socket is served in the background; dropping it cuts the connection
-/// without a close.
+/// A connected client. A background task serves its socket; dropping the client cuts the connection without a
+/// close.
 pub(crate) struct Peer {
     state: Arc<Mutex<State>>,
     changed: watch::Receiver<u64>,
@@ -35,7 +35,7 @@ pub(crate) struct Peer {
     task: AbortHandle,
 }
 
-/// What has arrived.
+/// The messages that arrived.
 pub(crate) struct State {
     doc: Doc,
     content: TextRef,
@@ -43,7 +43,7 @@ pub(crate) struct State {
     pub(crate) presence: BTreeMap<u64, (u64, Option<Value>)>,
     pub(crate) closed: Option<(u16, String)>,
     synced: bool,
-    /// Frames that say nothing, sent so that a stock client does not take the silence for a loss.
+    /// Empty frames, which stop a stock client from counting the silence as a lost connection.
     pub(crate) keep_alives: usize,
     clock: u64,
 }
@@ -62,7 +62,7 @@ impl Peer {
         Self::over(socket, empty())
     }
 
-    /// Comes with what it has already. `None`: nobody answers there.
+    /// Connects with an existing document. `None`: no server accepts the connection.
     pub(crate) async fn come(
         url: &str,
         link: &str,
@@ -98,12 +98,12 @@ impl Peer {
         peer
     }
 
-    /// Looks at what has arrived so far.
+    /// Reads the state so far.
     pub(crate) fn look<T>(&self, look: impl FnOnce(&mut State) -> T) -> T {
         look(&mut self.state.lock().expect("no panic in a test's own socket"))
     }
 
-    /// Waits until `look` finds something.
+    /// Waits until `look` returns a value.
     #[track_caller]
     pub(crate) fn until<T>(
         &self,
@@ -114,7 +114,7 @@ impl Peer {
         let caller = std::panic::Location::caller();
         let mut found = None;
         async move {
-            // Looks at once, and again whenever something has arrived or the socket has ended.
+            // Runs now, and again after each message and at the end of the socket.
             let seen = changed.wait_for(|_| {
                 found = self.look(&mut look);
                 found.is_some()
@@ -156,14 +156,14 @@ impl Peer {
         self.look(|state| std::mem::take(&mut state.events))
     }
 
-    /// The clock up to which a `document.saved` names what that client wrote.
+    /// The clock up to which a `document.saved` names the edits of that client.
     pub(crate) fn saved_in(event: &Value, client: u64) -> Option<u32> {
         let bytes = decode_base64(event["state_vector"].as_str()?);
         let saved = StateVector::decode_v1(&bytes).ok()?;
         Some(saved.get(&yrs::block::ClientID::new(client)))
     }
 
-    /// Up to which clock of its own the server has said that this client's edits are stored.
+    /// The clock up to which `document.saved` has named this client's edits.
     pub(crate) fn is_saved_to(&self) -> u32 {
         let client = self.client_id();
         self.look(|state| {
@@ -172,7 +172,7 @@ impl Peer {
         })
     }
 
-    /// Waits for the end, and says how it was.
+    /// Waits for the end of the socket; returns its close code and reason.
     #[track_caller]
     pub(crate) fn closed(&self) -> impl Future<Output = (u16, String)> {
         self.until("a close", |state| state.closed.clone())
@@ -192,7 +192,7 @@ impl Peer {
         self.until(text, move |state| (state.text() == wanted).then_some(()))
     }
 
-    /// Types at a UTF-16 offset; returns the update that was sent.
+    /// Types at a UTF-16 offset; returns the sent update.
     pub(crate) fn insert(&self, at: u32, text: &str) -> Vec<u8> {
         self.edit(|content, transaction| content.insert(transaction, at, text))
     }
@@ -228,7 +228,7 @@ impl Peer {
         })
     }
 
-    /// Waits until the server says that everything here is stored.
+    /// Waits until `document.saved` names every edit of this client.
     #[track_caller]
     pub(crate) fn saved(&self) -> impl Future<Output = ()> {
         self.until("document.saved of everything", |state| {
@@ -242,7 +242,7 @@ impl Peer {
         })
     }
 
-    /// Says where its cursor is.
+    /// Sends its presence.
     pub(crate) fn announce(&self, presence: &Value) {
         let (client, clock) = self.look(|state| {
             state.clock += 1;
@@ -256,17 +256,17 @@ impl Peer {
         self.look(|state| state.doc.client_id().get())
     }
 
-    /// Sends a binary message as it is.
+    /// Sends a binary message unchanged.
     pub(crate) fn send(&self, message: impl Into<bytes::Bytes>) {
         self.send_message(Message::Binary(message.into()));
     }
 
     pub(crate) fn send_message(&self, message: Message) {
-        // The socket may have ended; the test sees that in what does not come back.
+        // The socket may have ended; the test finds that in the missing reply.
         let _ended = self.outgoing.send(message);
     }
 
-    /// Closes as a page does that is left.
+    /// Closes the socket as a page does on unload.
     pub(crate) async fn leave(self) {
         self.send_message(Message::Close(None));
         self.closed().await;
@@ -321,7 +321,7 @@ impl State {
 
 /// An empty document, under a client id of its own.
 pub(crate) fn empty() -> Doc {
-    // Yjs ids have 32 bits; larger ones are the servers'.
+    // Yjs ids have 32 bits; larger ones belong to the servers.
     let client_id = yrs::block::ClientID::new(random_u32().into());
     let offset_kind = OffsetKind::Utf16;
     Doc::with_options(Options { client_id, offset_kind, ..Options::default() })
@@ -348,7 +348,7 @@ async fn serve(
         let message = tokio::select! {
             outgoing = queue.recv() => {
                 let Some(message) = outgoing else { break };
-                // Closed by the other end: why, is yet to be read.
+                // The server closed the socket: the code is still to be read.
                 let _closed = sink.send(message).await;
                 continue;
             }

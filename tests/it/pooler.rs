@@ -1,4 +1,4 @@
-//! Servers behind `PgBouncer` (F9): its session mode works, its transaction mode is refused at the start.
+//! Servers behind PgBouncer (F9): session mode works, and the server refuses transaction mode at its start.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt as _, chown};
@@ -17,11 +17,11 @@ use crate::process::Server;
 use crate::redis_server::PATIENCE;
 use crate::rest_commands::galley_with;
 
-/// What an edit may take to be saved while another document is stuck, on a busy machine too.
+/// The longest time for an edit to be saved while another document is stuck, on a busy machine too.
 const SAVED_WITHIN: Duration = Duration::from_secs(10);
 
-/// A `PgBouncer` with its defaults before a PostgreSQL, on a socket in a folder of its own. It ends when
-/// it is dropped.
+/// A PgBouncer with its defaults before a PostgreSQL, on a socket in a folder of its own. Dropping it ends
+/// it.
 struct Pooler {
     process: Child,
     folder: PathBuf,
@@ -80,7 +80,7 @@ pub(crate) fn folder_of(postgres: &postgres_server::Server) -> PathBuf {
     PathBuf::from(host.replace("%2F", "/"))
 }
 
-/// Debian has it outside of the `PATH` of users.
+/// Debian installs it outside the `PATH` of users.
 fn program() -> String {
     let in_path = std::env::var_os("PATH").unwrap_or_default();
     let in_path: Vec<_> = std::env::split_paths(&in_path).collect();
@@ -119,13 +119,13 @@ async fn f9_behind_a_pooler_in_session_mode_edits_are_saved_and_reviews_delivere
     let ready = server.http.get(format!("{}/readyz", server.url)).send().await;
     assert_eq!(ready.expect("an answer").status(), 200);
 
-    // The pooler hands the backends of the killed server to the next one.
+    // The pooler gives the backends of the killed server to the next one.
     server.kill().await;
     server.start_again().await;
     assert_eq!(server.text(&desk.writer, &desk.document).await, "Dearest Sir");
 }
 
-/// Goal: the bound of a wait for a lock is in force behind a pooler too.
+/// Goal: the bound of a lock wait is in force behind a pooler too.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn g16_behind_a_pooler_a_locked_row_delays_only_its_own_document() {
     let postgres = postgres_server::shared();
@@ -175,5 +175,5 @@ async fn f9_a_pooler_in_transaction_mode_ends_the_start_with_a_line_that_names_t
             .fetch_one(&mut stranger)
             .await
             .expect("readable");
-    assert_eq!(tables, 0, "the database is left alone");
+    assert_eq!(tables, 0, "the database is unchanged");
 }

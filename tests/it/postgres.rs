@@ -1,4 +1,5 @@
-//! Servers on PostgreSQL: started at once on an empty database, killed, and without it for a while.
+//! Servers on PostgreSQL: started simultaneously on an empty database, killed, and without PostgreSQL for a
+//! while.
 
 use std::sync::Arc;
 
@@ -10,7 +11,7 @@ use crate::process::Server;
 use crate::redis_server::{self, PATIENCE};
 use crate::storage_away::stays_saved_to;
 
-/// Two servers on a Redis and an empty database, started in the same moment.
+/// Two servers with one Redis and an empty database, started simultaneously.
 pub(crate) struct Cluster {
     _redis: redis_server::Server,
     pub(crate) one: Server,
@@ -22,7 +23,7 @@ impl Cluster {
         Self::start_named(postgres).await.0
     }
 
-    /// And the name of their database.
+    /// Starts the same; also returns the name of the database.
     pub(crate) async fn start_named(postgres: &postgres_server::Server) -> (Self, String) {
         let redis = redis_server::Server::start().await;
         let name = postgres.empty().await;
@@ -55,10 +56,10 @@ async fn becomes(server: &Server, ready: bool) {
     }
 }
 
-/// Goal: two servers make the schema of an empty database together, people on both work as on one,
-/// and what was saved by one that is killed is there on the other.
+/// Goal: two servers create the schema of an empty database together, two users write across them, and text
+/// that a killed server saved is on the other.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn g7_what_a_killed_server_saved_in_postgresql_is_there_on_the_other() {
+async fn g7_text_that_a_killed_server_saved_in_postgresql_is_on_the_other() {
     let mut cluster = Cluster::start(postgres_server::shared()).await;
     for server in [&cluster.one, &cluster.two] {
         assert!(is_ready(server).await);
@@ -87,10 +88,10 @@ async fn g7_what_a_killed_server_saved_in_postgresql_is_there_on_the_other() {
     assert_eq!(read, format!("{text} 끝"));
 }
 
-/// Goal: without its database a server is not ready and calls nothing saved; with it again, killed
-/// and recovered, everything typed meanwhile is stored, once, and nobody had to come back.
+/// Goal: without its database a server is not ready and sends no `document.saved`. After the recovery it
+/// stores every edit once, and no client reconnects.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn g7_what_is_typed_while_postgresql_is_away_is_stored_when_it_is_back() {
+async fn g7_edits_during_a_postgresql_outage_are_stored_after_the_reconnect() {
     let postgres = postgres_server::Server::careless();
     let cluster = Cluster::start(&postgres).await;
     let desk = cluster.one.desk("Dear").await;

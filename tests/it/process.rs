@@ -12,9 +12,9 @@ use tokio::time::timeout;
 
 use crate::redis_server::PATIENCE;
 
-/// A running server. Killed on drop.
+/// A running server; dropping it kills the process.
 pub(crate) struct Server {
-    /// None: it runs inside the test process.
+    /// None: the server runs inside the test process.
     process: Option<Child>,
     folder: Arc<TempDir>,
     environment: Vec<(String, String)>,
@@ -23,25 +23,25 @@ pub(crate) struct Server {
     pub(crate) http: reqwest::Client,
 }
 
-/// The program under test: the build of this checkout, or the one that `GALLEY_BIN` names, by which a
-/// benchmark compares two versions.
+/// The program under test: the build of this checkout, or the one that `GALLEY_BIN` names. A benchmark
+/// compares two versions by it.
 fn binary() -> OsString {
     std::env::var_os("GALLEY_BIN").unwrap_or_else(|| env!("CARGO_BIN_EXE_galley").into())
 }
 
 impl Server {
-    /// With the defaults: SQLite and locks in memory.
+    /// Starts with the defaults: SQLite and locks in memory.
     pub(crate) async fn start() -> Self {
         Self::with(&[]).await
     }
 
-    /// With some settings, by their environment names without the prefix.
+    /// Starts with these settings, by their environment names without the prefix.
     pub(crate) async fn with(settings: &[(&str, &str)]) -> Self {
         let folder = Arc::new(TempDir::new().expect("a folder"));
         Self::in_folder(folder, settings).await
     }
 
-    /// In the folder of another, whose database and secret it shares.
+    /// Starts in the folder of another server, whose database and secret it shares.
     pub(crate) async fn beside(&self) -> Self {
         Self::spawn(Arc::clone(&self.folder), self.environment.clone()).await
     }
@@ -51,20 +51,19 @@ impl Server {
         Self::spawn(folder, settings.iter().map(own).collect()).await
     }
 
-    /// In an environment that is more than settings.
+    /// Starts in an environment that holds more than settings.
     pub(crate) async fn spawn(folder: Arc<TempDir>, environment: Vec<(String, String)>) -> Self {
         let mut command = Command::new(binary());
-        // What is meant for the tests is no setting of the server, and it refuses what it does not
-        // know.
+        // The server rejects unknown settings, so the variables of the tests are removed.
         for (name, _) in std::env::vars_os() {
             if name.to_string_lossy().starts_with("GALLEY_") {
                 command.env_remove(name);
             }
         }
         command.current_dir(folder.path()).env("GALLEY_SERVER__LISTEN", "127.0.0.1:0");
-        // A test that stops a server is not about the balancer before it.
+        // No test of a stop has a load balancer before the server.
         command.env("GALLEY_SERVER__LINGER", "0s");
-        // The guests of a test come from one address, all at once.
+        // The guests of a test enter from one address, all at once.
         command.env("GALLEY_LIMITS__GUEST_BURST", "1000000");
         command.envs(environment.iter().cloned());
         let log = std::fs::File::options()
@@ -90,7 +89,7 @@ impl Server {
         Self { process: Some(process), folder, environment, url, http }
     }
 
-    /// A server that the test process itself runs, at that address.
+    /// A server inside the test process, at that address.
     pub(crate) fn inside(folder: Arc<TempDir>, url: String) -> Self {
         let http = reqwest::Client::new();
         Self { process: None, folder, environment: Vec::new(), url, http }
@@ -100,17 +99,17 @@ impl Server {
         self.process.as_mut().expect("a process of its own")
     }
 
-    /// The folder it runs in.
+    /// The folder of the process.
     pub(crate) fn folder(&self) -> &Path {
         self.folder.path()
     }
 
-    /// What it has logged so far.
+    /// The log so far.
     pub(crate) fn log(&self) -> String {
         std::fs::read_to_string(self.folder().join("log")).expect("the log's file")
     }
 
-    /// `kill -9`: nothing is said, nothing is flushed.
+    /// `kill -9`: the server sends nothing and flushes nothing.
     pub(crate) async fn kill(&mut self) {
         self.process().kill().await.expect("it can be killed");
     }
@@ -121,18 +120,18 @@ impl Server {
         self.ended().await
     }
 
-    /// `SIGTERM`, and an exit within `bound`, whatever its status.
+    /// `SIGTERM`, and an exit within `bound`, with any status.
     pub(crate) async fn stops_within(&mut self, bound: std::time::Duration) {
         self.signal("-TERM").await;
         timeout(bound, self.process().wait()).await.expect("it stops in time").expect("a status");
     }
 
-    /// The exit, which something else brings about.
+    /// Waits for an exit that another event causes.
     pub(crate) async fn ended(&mut self) -> std::process::ExitStatus {
         timeout(PATIENCE, self.process().wait()).await.expect("it stops in time").expect("a status")
     }
 
-    /// Starts it again on the same data, on another port.
+    /// Starts the server again on the same data, on another port.
     pub(crate) async fn start_again(&mut self) {
         *self = Self::spawn(Arc::clone(&self.folder), self.environment.clone()).await;
     }
@@ -145,7 +144,7 @@ impl Server {
         self.signal("-CONT").await;
     }
 
-    /// Its process id.
+    /// The process id.
     pub(crate) fn id(&self) -> u32 {
         self.process.as_ref().and_then(Child::id).expect("it runs")
     }
@@ -155,7 +154,7 @@ impl Server {
         assert!(status.expect("kill is installed").success());
     }
 
-    /// The admin token that its first start made.
+    /// The admin token that the first start created.
     pub(crate) fn admin_token(&self) -> String {
         let path = self.folder().join("data/admin-token");
         std::fs::read_to_string(path).expect("the token's file").trim().to_owned()

@@ -1,4 +1,4 @@
-//! A websocket by hand: says what no library would.
+//! A hand-written websocket: it sends frames that no library sends.
 
 use std::time::Duration;
 
@@ -10,10 +10,9 @@ use crate::desk::Desk;
 use crate::process::Server;
 use crate::redis_server::PATIENCE;
 
-/// What it says when the handshake is over.
+/// The status line of a completed handshake.
 const SWITCHED: &str = "HTTP/1.1 101 ";
-/// The first byte of a frame: whether it is the last of its message, three bits that must not be
-/// set, and what it is.
+/// The first byte of a frame: the FIN bit, three reserved bits, and the opcode.
 pub(crate) const FIN: u8 = 0x80;
 pub(crate) const CONTINUATION: u8 = 0;
 pub(crate) const TEXT: u8 = 1;
@@ -25,13 +24,13 @@ pub(crate) const PONG: u8 = 10;
 /// A connection to a server on this host.
 pub(crate) async fn connect(server: &Server) -> TcpStream {
     let socket = TcpSocket::new_v4().expect("a socket");
-    // Little of what is not read is taken from the other end's hands.
+    // The kernel buffers little of the data that the test does not read.
     socket.set_recv_buffer_size(4_096).expect("a small buffer");
     let address = server.url.strip_prefix("http://").expect("an address");
     socket.connect(address.parse().expect("an address")).await.expect("connected")
 }
 
-/// Sends a request and reads the head of its answer.
+/// Sends a request and reads the head of its response.
 pub(crate) async fn head(socket: &mut TcpStream, request: &str) -> String {
     socket.write_all(request.as_bytes()).await.expect("sent");
     let mut head = Vec::new();
@@ -58,7 +57,7 @@ pub(crate) fn upgrade(desk: &Desk, role: &str, query: &str, more: &str) -> Strin
     )
 }
 
-/// A websocket in a seat, or on its way there.
+/// A websocket that holds a seat or claims one.
 pub(crate) async fn open(server: &Server, desk: &Desk, role: &str, query: &str) -> TcpStream {
     let mut socket = connect(server).await;
     let head = head(&mut socket, &upgrade(desk, role, query, "")).await;
@@ -66,7 +65,7 @@ pub(crate) async fn open(server: &Server, desk: &Desk, role: &str, query: &str) 
     socket
 }
 
-/// A frame as a client has to send it: masked, here by nothing at all.
+/// A frame as a client must send it: masked, here with a key of zeros.
 pub(crate) fn frame(first: u8, body: &[u8]) -> Vec<u8> {
     let mut out = vec![first];
     match u16::try_from(body.len()) {
@@ -85,8 +84,8 @@ pub(crate) fn frame(first: u8, body: &[u8]) -> Vec<u8> {
     out
 }
 
-/// Reads to the server's close, or to its pong: then the server has read everything before the ping and
-/// keeps the socket.
+/// Reads to the server's close, or to its pong, which proves that the server has read everything before
+/// the ping and serves the socket.
 pub(crate) async fn closed_before_a_pong(socket: &mut TcpStream) -> Option<(u16, String)> {
     let ending = timeout(PATIENCE, read_to(socket, &[FIN | CLOSE, FIN | PONG])).await;
     let (first, body) = ending.expect("a pong or a close in time").expect("no other end");
@@ -105,7 +104,7 @@ fn close_of(body: &[u8]) -> Option<(u16, String)> {
     Some((u16::from_be_bytes(*code), reason))
 }
 
-/// Reads to the first frame that begins with one of these bytes. None if the connection ended before.
+/// Reads to the first frame that begins with one of these bytes. None if the connection ended first.
 async fn read_to(socket: &mut TcpStream, wanted: &[u8]) -> Option<(u8, Vec<u8>)> {
     loop {
         let first = socket.read_u8().await.ok()?;
@@ -122,10 +121,10 @@ async fn read_to(socket: &mut TcpStream, wanted: &[u8]) -> Option<(u8, Vec<u8>)>
     }
 }
 
-/// Writes until it is all out, or the other end has had enough of it.
+/// Writes until every byte is sent, or the server stops reading.
 pub(crate) async fn pour(socket: &mut TcpStream, bytes: &[u8]) {
     let _ended = timeout(PATIENCE, socket.write_all(bytes)).await.expect("taken, or cut off");
 }
 
-/// A moment in which nothing happens, between two bytes of somebody slow.
+/// The pause between two bytes of a slow client.
 pub(crate) const A_MOMENT: Duration = Duration::from_millis(5);

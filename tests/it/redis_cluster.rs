@@ -1,4 +1,4 @@
-//! Several servers whose locks and relay are on a Redis Cluster.
+//! Several servers with locks and pub/sub on a Redis Cluster.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::cluster_server::{ClusterServer, FAILOVER_MAX};
 use crate::peer::Peer;
 use crate::process::Server;
 
-/// Two servers that share a Cluster, a database and a secret.
+/// Two servers with the same Cluster, database and secret.
 async fn start(redis: &ClusterServer, more: &[(&str, &str)]) -> (Server, Server) {
     let url = redis.url();
     let mut settings = vec![("LOCKS__URL", url.as_str()), ("DATABASE__SHARED_SQLITE", "true")];
@@ -21,7 +21,7 @@ async fn start(redis: &ClusterServer, more: &[(&str, &str)]) -> (Server, Server)
     (one, two)
 }
 
-/// Whether the socket was given its seat; waits for either outcome.
+/// Whether the server granted the seat; waits for either outcome.
 async fn was_seated(peer: &Peer) -> bool {
     peer.until("a seat or a refusal", |state| {
         let granted = state.events.iter().any(|event| event["event"] == "seat.granted");
@@ -50,9 +50,9 @@ async fn g1_two_servers_on_a_redis_cluster_seat_exactly_one() {
     }
 }
 
-/// Two people on two servers write and read on while a primary dies and its replica takes over.
+/// Two users on two servers write and read across the failover of a primary to its replica.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn seats_and_texts_survive_a_primary_of_the_redis_cluster() {
+async fn seats_and_texts_survive_the_failover_of_a_redis_cluster_primary() {
     let mut redis = ClusterServer::start_with(3, 1, &[]).await;
     let (one, two) = start(&redis, &[]).await;
     let desk = loop {
@@ -71,7 +71,7 @@ async fn seats_and_texts_survive_a_primary_of_the_redis_cluster() {
     let died = Instant::now();
     writer.append("meanwhile ");
     writer.saved().await;
-    // The relay was on that node: whoever may have missed something reads the database.
+    // Pub/sub was on that node: a server that may have missed a message reads the database.
     reviewer.reads("before meanwhile ").await;
     let waiting = loop {
         let peer = two.knock(&desk, "writer", "events=1&wait=60").await;

@@ -8,11 +8,11 @@ use tokio::process::Command;
 
 use crate::process::Server;
 
-/// What a command left behind.
+/// The output of a finished command.
 pub(crate) struct Ran(Output);
 
 impl Ran {
-    /// What a successful command printed.
+    /// The standard output of a successful command.
     #[track_caller]
     pub(crate) fn ok(self) -> String {
         assert!(self.0.status.success(), "{}", self.complaint());
@@ -33,7 +33,7 @@ pub(crate) async fn galley(folder: &Path, arguments: &[&str]) -> Ran {
     galley_with(folder, arguments, &[]).await
 }
 
-/// The same with some settings, by their environment names.
+/// The same with settings, by their environment names.
 pub(crate) async fn galley_with(
     folder: &Path,
     arguments: &[&str],
@@ -45,7 +45,7 @@ pub(crate) async fn galley_with(
 }
 
 #[tokio::test]
-async fn check_config_prints_what_is_in_force_and_no_secret() {
+async fn check_config_prints_the_settings_in_force_and_no_secret() {
     let folder = tempfile::tempdir().expect("a folder");
     let settings = [
         ("GALLEY_ADMIN__TOKEN", "correct-horse-battery-staple-0123"),
@@ -57,7 +57,11 @@ async fn check_config_prints_what_is_in_force_and_no_secret() {
     assert!(shown.contains("listen = \"127.0.0.1:1234\""), "{shown}");
     assert!(shown.contains("redis://galley:***@127.0.0.1:1/0"), "{shown}");
     assert!(!shown.contains("hunter2") && !shown.contains("correct-horse"), "{shown}");
-    assert_eq!(folder.path().read_dir().expect("readable").count(), 0, "it only looks");
+    assert_eq!(
+        folder.path().read_dir().expect("readable").count(),
+        0,
+        "the command creates nothing"
+    );
 }
 
 #[tokio::test]
@@ -98,7 +102,7 @@ async fn kubernetes_variables_do_not_prevent_the_start_and_a_near_miss_is_one_li
     assert!(complaint.contains("GALLEY_DATABASE_URL, GALLEY_SECRET_FILE"), "{complaint}");
 }
 
-/// Goal: a forgotten quotation mark does not print the secret behind it.
+/// Goal: a missing quotation mark does not print the secret behind it.
 #[tokio::test]
 async fn a_fault_in_a_settings_file_is_named_by_its_place_and_not_quoted() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -114,7 +118,7 @@ async fn a_fault_in_a_settings_file_is_named_by_its_place_and_not_quoted() {
 }
 
 #[tokio::test]
-async fn a_settings_file_that_is_not_there_is_a_fault_of_one_line() {
+async fn a_missing_settings_file_is_an_error_of_one_line() {
     let folder = tempfile::tempdir().expect("a folder");
     let ran = galley(folder.path(), &["check-config", "--config", "missing.toml"]).await;
     assert_eq!(ran.code(), Some(2));
@@ -127,19 +131,19 @@ async fn a_settings_file_that_is_not_there_is_a_fault_of_one_line() {
 }
 
 #[tokio::test]
-async fn migrate_makes_the_database_and_stops_and_does_no_harm_again() {
+async fn migrate_creates_the_database_and_exits_and_is_idempotent() {
     let folder = tempfile::tempdir().expect("a folder");
     for _ in 0..2 {
         galley(folder.path(), &["migrate", "--database-url", "sqlite://deep/er/g.db"]).await.ok();
     }
     assert!(folder.path().join("deep/er/g.db").exists());
-    // There are texts in it.
+    // The database holds texts, so other users of the host may not read it.
     let made = std::fs::metadata(folder.path().join("deep/er")).expect("a folder");
     assert_eq!(made.permissions().mode() & 0o777, 0o700);
 }
 
 #[tokio::test]
-async fn a_token_needs_an_id_a_name_and_a_life() {
+async fn a_token_needs_an_id_a_name_and_a_lifetime() {
     let folder = tempfile::tempdir().expect("a folder");
     for (wrong, part) in [
         (["token", "--sub", "a b", "--name", "Kim", "--ttl", "1h"], "--sub"),
@@ -168,7 +172,7 @@ async fn two_first_starts_at_once_agree_on_the_secret() {
     assert_eq!(folder.path().join("data").read_dir().expect("readable").count(), 1);
 }
 
-/// Goal: the one line that says what to do is not lost among the deaths that come of it.
+/// Goal: the line with the remedy is not lost among the errors that follow from it.
 #[tokio::test]
 async fn a_port_in_use_stops_the_start_with_one_clear_line() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -182,7 +186,8 @@ async fn a_port_in_use_stops_the_start_with_one_clear_line() {
     assert!(!log.contains("ERROR") && !complaint.contains("ERROR"), "{log}{complaint}");
 }
 
-/// Goal (W1): an operator learns that other users of the host can read the texts. A new file is private.
+/// Goal (W1): the log warns the operator that other users of the host can read the texts. A new file is
+/// private.
 #[tokio::test]
 async fn g14_the_log_warns_of_a_database_that_other_users_can_read() {
     let warning = "other users of this machine can read the database";

@@ -15,7 +15,7 @@ fn id(value: &Value) -> &str {
 }
 
 #[tokio::test]
-async fn a_document_is_made_read_renamed_and_deleted() {
+async fn a_document_is_created_read_renamed_and_deleted() {
     let server = Server::start().await;
     let kim = server.guest("Kim").await;
     let text = "지원동기\r\n\r\n👩‍👩‍👧 e\u{301}";
@@ -44,7 +44,7 @@ async fn an_empty_document_is_a_document() {
 }
 
 #[tokio::test]
-async fn nobody_finds_a_document_of_somebody_elses() {
+async fn a_user_finds_no_document_of_another_user() {
     let server = Server::start().await;
     let (kim, mallory) = (server.guest("Kim").await, server.guest("Mallory").await);
     let made = make(&server, &kim, "t", "secret").await;
@@ -68,7 +68,7 @@ async fn nobody_finds_a_document_of_somebody_elses() {
 }
 
 #[tokio::test]
-async fn a_list_is_read_page_by_page_newest_first() {
+async fn the_list_of_documents_is_paged_newest_first() {
     let server = Server::start().await;
     let kim = server.guest("Kim").await;
     let mut made = Vec::new();
@@ -98,7 +98,7 @@ async fn a_list_is_read_page_by_page_newest_first() {
 }
 
 #[tokio::test]
-async fn g12_a_wrong_body_gets_a_typed_answer() {
+async fn g12_an_invalid_body_gets_a_typed_problem() {
     let server = Server::with(&[("LIMITS__BODY_BYTES", "65536")]).await;
     let kim = server.guest("Kim").await;
     let send = async |kind: &str, body: String| {
@@ -150,7 +150,7 @@ async fn g11_a_document_has_one_share_link_and_one_invite() {
 }
 
 #[tokio::test]
-async fn whoever_comes_first_with_the_invite_is_the_reviewer() {
+async fn the_first_user_with_the_invite_becomes_the_reviewer() {
     let server = Server::start().await;
     let (kim, lee) = (server.guest("Kim").await, server.guest("Lee").await);
     let park = server.guest("Park").await;
@@ -167,7 +167,7 @@ async fn whoever_comes_first_with_the_invite_is_the_reviewer() {
     server.post(&kim, &join, invite.clone()).await.problem(409, "already-writer");
     let joined = server.post(&lee, &join, invite.clone()).await.ok(200);
     assert_eq!(joined["reviewer"], json!({ "id": lee.id, "name": lee.name }));
-    assert_eq!(joined.get("invite"), None, "the invite is the writer's to give");
+    assert_eq!(joined.get("invite"), None, "only the writer reads the invite");
     assert_eq!(joined["seats"]["writer"], json!({ "taken": false, "user": null, "since": null }));
     server.post(&lee, &join, invite.clone()).await.ok(200);
     server.post(&park, &join, invite.clone()).await.problem(409, "reviewer-exists");
@@ -186,7 +186,7 @@ async fn whoever_comes_first_with_the_invite_is_the_reviewer() {
 }
 
 #[tokio::test]
-async fn share_links_come_page_by_page_for_both() {
+async fn share_links_are_paged_for_writer_and_reviewer() {
     let server = Server::start().await;
     let (kim, lee) = (server.guest("Kim").await, server.guest("Lee").await);
     let mut made = Vec::new();

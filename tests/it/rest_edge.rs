@@ -16,7 +16,7 @@ fn address(server: &Server) -> &str {
 }
 
 #[tokio::test]
-async fn g12_every_answer_carries_the_headers_that_keep_a_page_safe() {
+async fn g12_every_response_carries_the_security_headers() {
     let server = Server::start().await;
     for (method, path) in [
         ("GET", "/"),
@@ -67,10 +67,10 @@ async fn g12_every_answer_carries_the_headers_that_keep_a_page_safe() {
     }
 }
 
-/// Goal: a plain address goes past the router, one that has to be decoded goes through it, and nobody
-/// can tell.
+/// Goal: a plain address bypasses the router, and one with percent-encoding passes through it. The
+/// responses and metrics do not differ.
 #[tokio::test]
-async fn a_socket_is_answered_and_counted_alike_by_whichever_way_it_comes() {
+async fn an_upgrade_is_answered_and_counted_alike_with_and_without_the_router() {
     let server = Server::start().await;
     let desk = server.desk("").await;
     let counted = |status: u16| {
@@ -103,9 +103,9 @@ async fn a_socket_is_answered_and_counted_alike_by_whichever_way_it_comes() {
     server.has(&counted(403), 2).await;
 }
 
-/// Goal: a client that keeps its connections is told when one is of no more use.
+/// Goal: the server tells a client with a kept-alive connection when it closes that connection.
 #[tokio::test]
-async fn an_answer_to_a_long_body_that_nobody_read_ends_the_connection_and_says_so() {
+async fn a_response_to_an_unread_long_body_announces_and_closes_the_connection() {
     let server = Server::start().await;
     let kim = server.guest("Kim").await;
     let post = async |length: usize, token: Option<&str>| {
@@ -118,7 +118,7 @@ async fn an_answer_to_a_long_body_that_nobody_read_ends_the_connection_and_says_
         (answer.status().as_u16(), ends)
     };
     assert_eq!(post(100_000, Some(&kim.token)).await, (201, false));
-    assert_eq!(post(100, None).await, (401, false), "short ones are taken off it");
+    assert_eq!(post(100, None).await, (401, false), "the server reads a short body");
     assert_eq!(post(100_000, None).await, (401, true));
     assert_eq!(post(3_000_000, Some(&kim.token)).await, (413, true));
 }
@@ -142,7 +142,7 @@ async fn a_page_has_a_new_nonce_each_time_and_its_policy_names_it() {
 }
 
 #[tokio::test]
-async fn the_documentation_shows_itself_without_asking_anybody_else() {
+async fn the_api_documentation_loads_nothing_from_another_origin() {
     let server = Server::start().await;
     let get = async |path: &str| {
         let response = server.http.get(format!("{}{path}", server.url)).send().await;
@@ -156,7 +156,7 @@ async fn the_documentation_shows_itself_without_asking_anybody_else() {
 }
 
 #[tokio::test]
-async fn g13_who_asks_too_often_is_told_when_to_come_back_and_others_are_not() {
+async fn g13_a_rate_limited_client_gets_a_retry_hint_and_others_are_served() {
     let limits = [("LIMITS__REQUESTS_PER_SECOND", "1"), ("LIMITS__REQUEST_BURST", "5")];
     let server = Server::with(&limits).await;
     let (kim, lee) = (server.guest("Kim").await, server.guest("Lee").await);
@@ -164,7 +164,7 @@ async fn g13_who_asks_too_often_is_told_when_to_come_back_and_others_are_not() {
         server.get(&kim, "/api/me").await.ok(200);
     }
     let request = server.http.get(format!("{}/api/me", server.url)).bearer_auth(&kim.token);
-    // Anybody can write that header; it changes nothing.
+    // Any client can send that header; it changes nothing.
     let refused = request.header("X-Forwarded-For", "203.0.113.9").send().await.expect("an answer");
     assert_eq!(refused.status(), 429);
     let wait = refused.headers()["retry-after"].to_str().expect("text").parse::<u64>();
@@ -177,7 +177,7 @@ async fn g13_who_asks_too_often_is_told_when_to_come_back_and_others_are_not() {
 }
 
 #[tokio::test]
-async fn g13_half_a_request_does_not_hold_its_socket_for_ever() {
+async fn g13_a_half_open_request_is_closed_by_a_timeout() {
     let server = Server::start().await;
     let mut socket = TcpStream::connect(address(&server)).await.expect("connected");
     socket.write_all(b"GET / HTTP/1.1\r\nHost: localhost\r\nX-Slow: ").await.expect("written");
@@ -188,7 +188,8 @@ async fn g13_half_a_request_does_not_hold_its_socket_for_ever() {
 
 const ASK: &[u8] = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n";
 
-/// Asks on a connection of its own, and keeps it. `None`: it was closed unanswered.
+/// Sends a request on a connection of its own, and holds the connection. `None`: the server closed it
+/// without a response.
 async fn hold(server: &Server) -> Option<TcpStream> {
     let mut socket = TcpStream::connect(address(server)).await.expect("connected");
     let mut start = [0; 12];
@@ -211,7 +212,7 @@ async fn g13_connections_beyond_the_limit_are_closed_and_slots_come_back() {
     timeout(redis_server::PATIENCE, free).await.expect("the slots come back");
 }
 
-/// What `/readyz` says once its status is `wanted`.
+/// The body of `/readyz` once its status is `wanted`.
 async fn readiness(server: &Server, wanted: u16) -> Value {
     let ask = async || {
         let asked = server.http.get(format!("{}/readyz", server.url)).send().await;
@@ -228,7 +229,7 @@ async fn readiness(server: &Server, wanted: u16) -> Value {
 }
 
 #[tokio::test]
-async fn readiness_names_what_is_down_and_recovers() {
+async fn readiness_names_the_failed_dependency_and_recovers() {
     let mut redis = redis_server::Server::start().await;
     let url = redis.url();
     let settings = [("LOCKS__URL", url.as_str()), ("DATABASE__SHARED_SQLITE", "true")];
@@ -239,7 +240,7 @@ async fn readiness_names_what_is_down_and_recovers() {
     assert_eq!(problem["type"], "/problems/not-ready");
     assert_eq!(problem["down"], json!(["locks"]));
     assert_eq!(problem.get("detail"), None, "a 5xx says nothing of the inside");
-    let remedy = problem["remedy"].as_str().expect("a line for whoever operates it");
+    let remedy = problem["remedy"].as_str().expect("the log has a line for the operator");
     assert!(remedy.starts_with("locks: Redis does not answer"), "{remedy}");
     assert!(!remedy.contains("127.0.0.1") && remedy.lines().count() == 1, "{remedy}");
     let health = server.http.get(format!("{}/healthz", server.url)).send().await;
@@ -249,7 +250,7 @@ async fn readiness_names_what_is_down_and_recovers() {
 }
 
 #[tokio::test]
-async fn figures_are_by_route_and_hold_no_ids() {
+async fn metrics_are_labelled_by_route_and_hold_no_ids() {
     let server = Server::start().await;
     let desk = server.desk("text").await;
     let link = format!("/api/share-links/{}", desk.link);

@@ -1,4 +1,4 @@
-//! Who gets in, by what, and from where.
+//! Authentication: the credentials that the server accepts, and the origins that may send them.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use crate::process::Server;
 use crate::redis_server::PATIENCE;
 use crate::rest_commands::galley;
 
-/// Sends a request by cookie, as a browser would.
+/// Sends a request with a cookie, as a browser does.
 async fn by_cookie(
     server: &Server,
     method: &str,
@@ -63,7 +63,7 @@ async fn a_guest_enters_under_a_name_in_any_script() {
 }
 
 #[tokio::test]
-async fn a_name_that_is_none_is_refused() {
+async fn an_invalid_name_is_rejected() {
     let server = Server::start().await;
     for name in [json!(""), json!("  "), json!("a\u{202e}b"), json!("x".repeat(81)), json!(7)] {
         let (status, _, problem) = enter(&server, json!({ "name": name })).await;
@@ -108,17 +108,17 @@ async fn g14_a_cookie_acts_only_for_our_own_pages() {
         let refused = by_cookie(&server, "POST", "/api/documents", &kim.token, origin).await;
         refused.problem(403, "foreign-origin");
     }
-    // Reading does no harm: the other page cannot see the answer.
+    // A read does no harm: the foreign page cannot see the response.
     let origin = Some("https://evil.example");
     by_cookie(&server, "GET", "/api/documents", &kim.token, origin).await.ok(200);
-    // Nobody is logged in here by a page of another site.
+    // A foreign page cannot sign a user in here.
     let request = server.http.post(format!("{ours}/api/auth/guest"));
     let request = request.header(ORIGIN, "https://evil.example").json(&json!({ "name": "x" }));
     assert_eq!(request.send().await.expect("an answer").status(), 403);
 }
 
 #[tokio::test]
-async fn without_guests_only_a_signed_token_opens() {
+async fn without_guests_only_a_signed_token_is_accepted() {
     let server = Server::with(&[("AUTH__GUESTS", "false")]).await;
     let (status, _, problem) = enter(&server, json!({ "name": "Kim" })).await;
     assert_eq!((status.as_u16(), &problem["type"]), (403, &json!("/problems/guests-off")));
@@ -138,13 +138,13 @@ async fn g14_a_sibling_subdomain_cannot_sign_a_user_in_as_another() {
     let (kim, eve) = (server.guest("Kim").await, server.guest("Eve").await);
     let me = async |cookie: String| by_cookie(&server, "GET", "/api/me", &cookie, None).await;
     let own = format!("__Host-galley_token={}", kim.token);
-    // A sibling sets the plain name only, in any number and order.
+    // A sibling domain sets the plain name only, in any number and order.
     let both = me(format!("{own}; galley_token={}; galley_token=x", eve.token)).await.ok(200);
     assert_eq!(both["name"], "Kim");
     let alone = format!("__Host-x=y; galley_token={}", eve.token);
     me(alone).await.problem(401, "unauthenticated");
     me(format!("{own}; {own}")).await.problem(401, "unauthenticated");
-    // What a host application signs and sets for its domain still counts.
+    // A token that a host application signs and sets for its domain still counts.
     let token = galley(server.folder(), &["token", "--sub", "lee", "--name", "Lee"]).await.ok();
     assert_eq!(me(token.trim().to_owned()).await.ok(200)["name"], "Lee");
 }
@@ -185,7 +185,7 @@ async fn a_user_who_signs_out_leaves_no_cookie_behind() {
             let removed = set.iter().find(removes).unwrap_or_else(|| panic!("{name}: {set:?}"));
             assert!(removed.contains("Max-Age=0"), "{removed}");
         }
-        // Other sign-ins of the domain and unsaved edits are none of its business.
+        // The response clears no other sign-in of the domain and no unsaved edits.
         assert!(!left.headers().contains_key("clear-site-data"));
     }
 }
@@ -228,7 +228,7 @@ async fn a_name_is_stored_at_the_seat_and_only_from_the_newest_token() {
     let (writer, reviewer) = (server.writer(&renamed).await, server.reviewer(&renamed).await);
     assert_eq!(names().await, (json!("Kim Minsu"), json!("Lee Seoyeon")));
     drop((writer, reviewer));
-    // Tokens from before the rename still open the seats, and bring no old name back.
+    // Tokens from before the rename still open the seats, and do not restore the old name.
     let body = json!({ "title": "Another", "text": "" });
     let between = signed(&server, "kim", "Kim", 40);
     let made = server.post(&between, "/api/documents", body).await.ok(201);
@@ -239,7 +239,7 @@ async fn a_name_is_stored_at_the_seat_and_only_from_the_newest_token() {
     assert_eq!(names().await, (json!("Kim Minsu"), json!("Lee Seoyeon")));
 }
 
-/// Goal: a page that opens a seat and calls nothing else uses its token, so an older one does not rename.
+/// Goal: a page that only opens a seat uses its token, so an older token does not rename the user.
 #[tokio::test]
 async fn a_token_that_only_opens_a_seat_is_the_newest_of_its_user() {
     let server = Server::start().await;
@@ -317,7 +317,8 @@ async fn security_events_are_logged_with_the_address_and_without_a_secret() {
     }
 }
 
-/// Goal: a wrong `server.public_url` is one line that names both origins, and not a silent loop.
+/// Goal: with a wrong `server.public_url` the log has one line that names both origins; the server does
+/// not fail silently.
 #[tokio::test]
 async fn a_websocket_from_another_origin_leaves_one_warning() {
     let server = Server::with(&[("SERVER__PUBLIC_URL", "https://galley.example")]).await;
@@ -337,8 +338,8 @@ async fn a_websocket_from_another_origin_leaves_one_warning() {
     assert!(lines[0].contains("https://galley.example"), "{log}");
 }
 
-/// Method and path of every route that is not open to all, from the document that is held against
-/// the route table: a new route is in here without anybody having to think of it.
+/// Method and path of every route that needs a credential, from the document that a test compares with
+/// the route table. A new route is covered automatically.
 async fn closed_routes(server: &Server) -> Vec<(String, String)> {
     let document = server.http.get(format!("{}/openapi.json", server.url)).send().await;
     let document: Value = document.expect("an answer").json().await.expect("JSON");
@@ -376,7 +377,7 @@ async fn g14_no_route_answers_without_a_token_or_by_a_cookie_from_elsewhere() {
     }
 }
 
-/// Goal: a token stands in no address. A browser can offer subprotocols, and nothing else of its own.
+/// Goal: no address contains a token. A browser can offer subprotocols, and no other header of its own.
 #[tokio::test]
 async fn g14_a_token_travels_as_a_subprotocol() {
     let server = Server::start().await;
@@ -402,7 +403,7 @@ async fn g14_a_token_travels_as_a_subprotocol() {
     assert_eq!(knock(&format!("galley, {}", token(&good)), "").await, None);
     assert_eq!(knock(&format!("{},galley", token(&bad)), "").await, Some(4401));
     assert_eq!(knock("galley", "").await, Some(4401));
-    // Of two tokens neither counts.
+    // With two tokens neither counts.
     let both = format!("galley, {}, {}", token(&good), token(&good));
     assert_eq!(knock(&both, "").await, Some(4400));
     let one = format!("galley, {}", token(&good));

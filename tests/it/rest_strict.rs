@@ -1,11 +1,11 @@
-//! Requests that are nearly right: what is wrong is said in one way, wherever it stands.
+//! Nearly valid requests: every route reports the same fault in the same way.
 
 use serde_json::{Value, json};
 
 use crate::process::Server;
 
 #[tokio::test]
-async fn a_limit_that_is_no_number_of_rows_is_refused_alike_in_every_list() {
+async fn an_invalid_page_limit_is_rejected_alike_in_every_list() {
     let server = Server::start().await;
     let desk = server.desk("text").await;
     let mut admin = desk.writer.clone();
@@ -30,7 +30,7 @@ async fn a_limit_that_is_no_number_of_rows_is_refused_alike_in_every_list() {
 }
 
 #[tokio::test]
-async fn g12_an_array_is_not_taken_for_an_object() {
+async fn g12_an_array_is_not_parsed_as_an_object() {
     let server = Server::start().await;
     let desk = server.desk("text").await;
     let reviews = format!("/api/share-links/{}/reviews", desk.link);
@@ -49,7 +49,7 @@ async fn g12_an_array_is_not_taken_for_an_object() {
     ] {
         server.call(who, method, &path, Some(body)).await.problem(422, "invalid");
     }
-    // Nested deeper than any parser's stack, and a key that stands there twice.
+    // Nested deeper than the stack of any parser, and a duplicate key.
     let raw = async |body: String| {
         let request = server.http.post(format!("{}/api/documents", server.url));
         let request = request.bearer_auth(&desk.writer.token).body(body);
@@ -80,12 +80,12 @@ async fn a_change_of_nothing_makes_no_new_version_of_a_review() {
     stale.problem(412, "version-mismatch");
     let change = Some(json!({ "body": "which one?" }));
     server.call(&desk.reviewer, "PATCH", &path, change).await.ok(200);
-    // The first that anybody hears of is the change that was one.
+    // The first event of the review is the one of the real change.
     assert_eq!(writer.event("review.updated").await["review"]["version"], 2);
 }
 
 #[tokio::test]
-async fn an_accepted_suggestion_is_where_it_was_put_and_follows_the_text() {
+async fn the_anchor_of_an_accepted_suggestion_follows_its_text() {
     let server = Server::start().await;
     let text = "저는 성실한 사람입니다. 저는 책임감이 강합니다.";
     let desk = server.desk(text).await;

@@ -25,7 +25,7 @@ fn one(desk: &Desk, review: &Value) -> String {
 }
 
 #[tokio::test]
-async fn a_review_is_made_read_changed_answered_and_deleted() {
+async fn a_review_is_created_read_changed_answered_and_deleted() {
     let server = Server::start().await;
     let desk = server.desk(TEXT).await;
     let (writer, reviewer) = (server.writer(&desk).await, server.reviewer(&desk).await);
@@ -71,9 +71,9 @@ async fn a_review_is_made_read_changed_answered_and_deleted() {
     server.get(&desk.writer, &path).await.problem(404, "not-found");
 }
 
-/// Goal: who does not sit there at that moment does nothing.
+/// Goal: a reader gets every review, in one response or page by page.
 #[tokio::test]
-async fn the_list_is_read_whole_or_page_by_page_oldest_first() {
+async fn the_list_of_reviews_is_read_whole_or_paged_oldest_first() {
     let server = Server::start().await;
     let desk = server.desk(TEXT).await;
     let _reviewer = server.reviewer(&desk).await;
@@ -127,7 +127,7 @@ async fn g2_reviewing_and_deciding_need_the_seat_at_that_moment() {
         answer.problem(403, "seat-not-held");
     }
     reviewer.leave().await;
-    // The release may be a moment behind the close.
+    // The release may complete a moment after the close.
     let writer = server.writer(&desk).await;
     writer.until("the reviewer's end", |_| Some(())).await;
     let edit = Some(json!({ "body": "!" }));
@@ -144,8 +144,8 @@ async fn g2_reviewing_and_deciding_need_the_seat_at_that_moment() {
     server.post(&desk.writer, &format!("{path}/replies"), reply).await.ok(201);
 }
 
-/// Goal: the lock service names a session of this server that has ended, as it does until a release
-/// arrives. REST requests of its user are refused, although the database has its fence.
+/// Goal: until a release arrives, the lock service names a session of this server that has ended. The
+/// server rejects REST requests of its user, although the database has its fence.
 #[tokio::test]
 async fn g2_a_session_that_ended_here_holds_no_seat_though_the_locks_name_it() {
     let redis = redis_server::Server::start().await;
@@ -181,7 +181,7 @@ async fn g2_a_session_that_ended_here_holds_no_seat_though_the_locks_name_it() {
 }
 
 #[tokio::test]
-async fn g9_a_quote_that_does_not_stand_there_is_refused() {
+async fn g9_a_quote_that_does_not_match_the_text_is_rejected() {
     let server = Server::start().await;
     let desk = server.desk(TEXT).await;
     let _reviewer = server.reviewer(&desk).await;
@@ -205,16 +205,16 @@ async fn g9_a_quote_that_does_not_stand_there_is_refused() {
     }
 }
 
-/// Goal: a suggestion is put in where its quote stands, shown to both, stored, and only once.
+/// Goal: an accepted suggestion replaces its quote once, reaches both replicas, and is stored.
 #[tokio::test]
-async fn an_accepted_suggestion_is_in_the_text_of_everybody() {
+async fn an_accepted_suggestion_reaches_every_replica_once() {
     let mut server = Server::start().await;
     let desk = server.desk(TEXT).await;
     let (writer, reviewer) = (server.writer(&desk).await, server.reviewer(&desk).await);
     let body = json!({ "anchor": at("책임감이 강합니다", TEXT), "body": "",
                        "suggestion": "맡은 일을 끝까지 합니다 👍" });
     let review = server.post(&desk.reviewer, &all(&desk), body).await.ok(201);
-    // The text moves on before the writer decides.
+    // The text changes before the writer decides.
     writer.insert(0, "안녕하세요. ");
     let accept = format!("{}/accept", one(&desk, &review));
     let accepted = server.post(&desk.writer, &accept, json!({})).await.ok(200);
@@ -230,9 +230,9 @@ async fn an_accepted_suggestion_is_in_the_text_of_everybody() {
     assert_eq!(server.text(&desk.writer, &desk.document).await, expected);
 }
 
-/// Goal: an anchor says how sure it is, and a suggestion whose quote is gone cannot be accepted.
+/// Goal: an anchor reports how exact it is, and a suggestion whose quote is gone cannot be accepted.
 #[tokio::test]
-async fn g9_an_anchor_follows_its_text_and_says_so_when_it_cannot() {
+async fn g9_an_anchor_follows_its_text_or_reports_that_it_is_orphaned() {
     let server = Server::start().await;
     let text = "One plain sentence. Another plain sentence that stays.";
     let desk = server.desk(text).await;
@@ -251,7 +251,7 @@ async fn g9_an_anchor_follows_its_text_and_says_so_when_it_cannot() {
     assert_eq!((&moved["anchor"]["start"], &moved["anchor"]["end"]), (&json!(0), &json!(22)));
     let accept = format!("{}/accept", one(&desk, &gone));
     server.post(&desk.writer, &accept, json!({})).await.problem(409, "anchor-moved");
-    // Everything selected and pasted again: the positions are gone, the quote is not.
+    // The writer cuts and pastes all text: the positions are gone, the quote is not.
     writer.remove(0, u32::try_from(writer.text().encode_utf16().count()).expect("short"));
     writer.append("Pasted. Another plain sentence that stays.");
     writer.saved().await;
@@ -260,7 +260,7 @@ async fn g9_an_anchor_follows_its_text_and_says_so_when_it_cannot() {
     assert_eq!(pasted["anchor"]["start"], 8);
 }
 
-/// The statuses and problems of some answers, in order.
+/// The statuses and problems of responses, in order.
 fn outcomes(answers: &[Answer]) -> Vec<(u16, String)> {
     let kind = |answer: &Answer| answer.json["type"].as_str().unwrap_or_default().to_owned();
     let mut outcomes: Vec<_> = answers.iter().map(|a| (a.status.as_u16(), kind(a))).collect();
@@ -268,10 +268,10 @@ fn outcomes(answers: &[Answer]) -> Vec<(u16, String)> {
     outcomes
 }
 
-/// Goal: who names no version and acts at the same time as somebody else gets what they would have
-/// got after them; and a suggestion is put in once.
+/// Goal: without a version in the request, a concurrent request gets the result of a later one, and the
+/// suggestion is applied once.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn who_names_no_version_is_told_of_the_state_and_not_of_the_version() {
+async fn a_decision_without_a_version_is_answered_by_the_state_of_the_review() {
     let server = Server::start().await;
     let desk = server.desk("text").await;
     let (writer, _reviewer) = (server.writer(&desk).await, server.reviewer(&desk).await);
@@ -313,9 +313,9 @@ async fn who_names_no_version_is_told_of_the_state_and_not_of_the_version() {
     }
 }
 
-/// Goal: who names a version is told that it is no longer the last one.
+/// Goal: a request that names a version is rejected if that is not the last one.
 #[tokio::test]
-async fn who_names_a_version_is_told_when_it_is_not_the_last_one() {
+async fn a_decision_with_an_old_version_is_rejected() {
     let server = Server::start().await;
     let desk = server.desk(TEXT).await;
     let (_writer, _reviewer) = (server.writer(&desk).await, server.reviewer(&desk).await);

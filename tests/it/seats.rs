@@ -1,4 +1,4 @@
-//! Sitting down, staying, and coming free, on one server with locks in memory.
+//! Seats on one server with locks in memory: acquiring, holding and releasing them.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ const QUICK: &[(&str, &str)] = &[
     ("SEATS__RESUME_GRACE", "2s"),
 ];
 
-/// How long until somebody else's knock at the seat is let in.
+/// The time until another user's claim of the seat is granted.
 async fn free_after(server: &Server, desk: &Desk, role: &str) -> Duration {
     let started = Instant::now();
     let seated = async {
@@ -39,7 +39,7 @@ async fn free_after(server: &Server, desk: &Desk, role: &str) -> Duration {
 }
 
 #[tokio::test]
-async fn two_people_sit_and_each_is_told_of_the_other() {
+async fn two_users_are_seated_and_each_receives_the_other_as_a_peer() {
     let server = Server::start().await;
     let desk = server.desk("안녕하세요").await;
     let writer = server.knock(&desk, "writer", "events=1").await;
@@ -62,9 +62,9 @@ async fn two_people_sit_and_each_is_told_of_the_other() {
     assert_eq!(writer.event("peer.left").await["role"], "reviewer");
 }
 
-/// Goal: nobody but the link's own writer and reviewer sits, and each refusal says why.
+/// Goal: the server seats only the link's own writer and reviewer, and each refusal names its reason.
 #[tokio::test]
-async fn a_third_person_a_stranger_and_a_nobody_are_refused() {
+async fn a_third_user_a_stranger_and_an_unauthenticated_client_are_refused() {
     let server = Server::start().await;
     let desk = server.desk("text").await;
     let third = server.guest("Park").await;
@@ -90,9 +90,9 @@ async fn a_third_person_a_stranger_and_a_nobody_are_refused() {
     join.problem(409, "reviewer-exists");
 }
 
-/// Goal: a living holder keeps its seat; the refused one learns who sits there and since when.
+/// Goal: a live holder keeps its seat; the refusal names the holder and the time of the grant.
 #[tokio::test]
-async fn g1_a_taken_seat_is_refused_with_who_holds_it_and_since_when() {
+async fn g1_a_claim_of_a_held_seat_is_refused_with_its_holder_and_grant_time() {
     let server = Server::start().await;
     let desk = server.desk("text").await;
     let _seated = server.writer(&desk).await;
@@ -107,7 +107,7 @@ async fn g1_a_taken_seat_is_refused_with_who_holds_it_and_since_when() {
 }
 
 #[tokio::test]
-async fn a_take_over_by_the_same_person_ends_the_other_tab_and_tells_it_why() {
+async fn a_takeover_by_the_same_user_closes_the_other_session_with_its_reason() {
     let server = Server::start().await;
     let desk = server.desk("text").await;
     let first = server.knock(&desk, "writer", "events=1").await;
@@ -129,9 +129,9 @@ async fn g4_a_clean_close_frees_the_seat_at_once() {
     assert!(waited < Duration::from_secs(1), "{waited:?}");
 }
 
-/// Goal: the seat of a cut connection is kept for its holder, whose own knock is let in at once.
+/// Goal: the seat of a half-open connection stays reserved for its user, whose next claim is granted.
 #[tokio::test]
-async fn the_holders_own_knock_after_a_dead_socket_is_let_in() {
+async fn a_claim_of_the_same_user_after_a_half_open_socket_is_granted() {
     let server = Server::start().await;
     let desk = server.desk("text").await;
     let cut = server.knock(&desk, "writer", "events=1").await;
@@ -144,7 +144,7 @@ async fn the_holders_own_knock_after_a_dead_socket_is_let_in() {
 }
 
 #[tokio::test]
-async fn a_resume_secret_enters_the_seat_of_a_socket_that_looks_alive() {
+async fn a_resume_secret_claims_the_seat_of_a_half_open_socket() {
     let server = Server::start().await;
     let desk = server.desk("text").await;
     let first = server.knock(&desk, "writer", "events=1").await;
@@ -156,7 +156,7 @@ async fn a_resume_secret_enters_the_seat_of_a_socket_that_looks_alive() {
 }
 
 #[tokio::test]
-async fn g4_a_cut_connection_frees_the_seat_after_the_grace_and_not_before() {
+async fn g4_a_cut_connection_frees_the_seat_after_the_resume_grace_and_not_before() {
     let server = Server::with(QUICK).await;
     let desk = server.desk("text").await;
     drop(server.reviewer(&desk).await);
@@ -164,7 +164,7 @@ async fn g4_a_cut_connection_frees_the_seat_after_the_grace_and_not_before() {
     let writer = server.writer(&desk).await;
     let path = format!("/api/share-links/{}", desk.link);
     let link = server.get(&desk.writer, &path).await.ok(200);
-    assert_eq!(link["seats"]["reviewer"]["taken"], true, "kept for its holder");
+    assert_eq!(link["seats"]["reviewer"]["taken"], true, "reserved for its holder");
     writer.event("peer.left").await;
     let waited = cut_at.elapsed();
     assert!(Duration::from_millis(1_500) < waited, "{waited:?}");
@@ -172,7 +172,7 @@ async fn g4_a_cut_connection_frees_the_seat_after_the_grace_and_not_before() {
     assert_eq!(link["seats"]["reviewer"]["taken"], false);
 }
 
-/// Goal: a revoked link ends both sockets at once, and the link is gone for good.
+/// Goal: a revoked link closes both sockets immediately, and stays revoked.
 #[tokio::test]
 async fn g14_a_revoked_link_ends_both_sockets() {
     let server = Server::start().await;
@@ -188,7 +188,7 @@ async fn g14_a_revoked_link_ends_both_sockets() {
     assert_eq!(again.closed().await.0, 4404);
 }
 
-/// Goal: a socket does not outlive its token.
+/// Goal: a socket ends with its token.
 #[tokio::test]
 async fn g14_a_socket_ends_with_its_token() {
     let server = Server::start().await;
@@ -198,9 +198,10 @@ async fn g14_a_socket_ends_with_its_token() {
     assert_eq!(peer.closed().await, (4401, "token-expired".to_owned()));
 }
 
-/// Goal: nor does one that waits in line. It is not seated, and what it sent is not taken in.
+/// Goal: a waiter's socket ends with its token too. The waiter acquires no seat, and its edits are not
+/// stored.
 #[tokio::test]
-async fn g14_who_waits_in_line_leaves_it_with_their_token() {
+async fn g14_a_waiter_leaves_the_wait_queue_with_its_token() {
     let server = Server::start().await;
     let desk = server.desk("text").await;
     let holder = server.writer(&desk).await;
@@ -227,14 +228,14 @@ async fn with_token_of_3_s(server: &Server, desk: &Desk, query: &str) -> Peer {
     Peer::connect(&server.url, &desk.link, "writer", token.trim(), query).await
 }
 
-/// Goal: a tab that is just being seated is alive if its client is, and no second one of the same
-/// person gets its seat.
+/// Goal: a session whose seat is being ratified answers the liveness probe, and a second session of the
+/// same user does not get its seat.
 #[tokio::test]
-async fn who_is_being_seated_is_asked_for_a_sign_of_life_and_gives_it() {
+async fn a_session_being_seated_answers_the_liveness_probe() {
     let server = Server::start().await;
     let desk = server.desk("text").await;
     let mut other = server.database().await;
-    // It has the key; its fence cannot be written down.
+    // The session holds the key; its fence cannot be ratified.
     sqlx::raw_sql("BEGIN IMMEDIATE").execute(&mut other).await.expect("the lock");
     let first = server.knock(&desk, "writer", "events=1").await;
     let path = format!("/api/share-links/{}", desk.link);
@@ -251,9 +252,9 @@ async fn who_is_being_seated_is_asked_for_a_sign_of_life_and_gives_it() {
     assert!(first.is_open());
 }
 
-/// Goal: who does nothing is warned, and then gives the seat back.
+/// Goal: the server warns an idle session, and then releases its seat.
 #[tokio::test]
-async fn the_warning_comes_a_minute_before_an_idle_seat_is_released() {
+async fn the_idle_timeout_is_warned_of_a_minute_before() {
     let mut settings = QUICK.to_vec();
     settings.push(("SEATS__IDLE_RELEASE", "61s"));
     let server = Server::with(&settings).await;
@@ -267,7 +268,7 @@ async fn the_warning_comes_a_minute_before_an_idle_seat_is_released() {
 }
 
 #[tokio::test]
-async fn an_idle_seat_is_released_after_a_warning() {
+async fn the_idle_timeout_releases_a_seat_after_a_warning() {
     let mut settings = QUICK.to_vec();
     settings.push(("SEATS__IDLE_RELEASE", "4s"));
     let server = Server::with(&settings).await;
@@ -282,15 +283,15 @@ async fn an_idle_seat_is_released_after_a_warning() {
     assert_eq!(writer.closed().await.0, 4411);
 }
 
-/// Goal: SIGTERM closes with 1012, stores everything and frees the seats.
+/// Goal: SIGTERM closes sockets with 1012, stores every edit and releases the seats.
 #[tokio::test]
-async fn a_stopping_server_says_so_stores_and_exits_with_success() {
+async fn a_drain_announces_the_stop_stores_every_edit_and_exits_with_success() {
     let mut server = Server::start().await;
     let desk = server.desk("").await;
     let writer = server.writer(&desk).await;
     writer.append("last words");
     writer.synced().await;
-    // The update has arrived when the answer to a later question has.
+    // The update has arrived when the server answers a later message.
     writer.saved().await;
     let status = server.stop().await;
     assert!(status.success(), "{status:?}");

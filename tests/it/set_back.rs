@@ -1,6 +1,6 @@
-//! A database that was set back under living servers, as an asynchronous failover or a restore does:
-//! rows that were called saved are gone, with the numbers, client ids and fences of that time. No edit
-//! that was called saved is lost while one client or one server has it (DESIGN §8).
+//! A database set back under running servers, as an asynchronous failover or a restore does: rows that
+//! `document.saved` named are gone, with the sequence numbers, client ids and fences of that time. No
+//! saved edit is lost while one client or one server has it (DESIGN §8).
 
 use galley::yjs::protocol;
 use serde_json::json;
@@ -17,7 +17,7 @@ use crate::redis_server::PATIENCE;
 
 const BACK: (u16, &str) = (1012, "database-set-back");
 
-/// A client that keeps its document from one connection to the next, as y-websocket does.
+/// A client that holds its document across reconnects, as y-websocket does.
 struct Client<'a> {
     server: &'a Server,
     desk: &'a Desk,
@@ -31,7 +31,7 @@ impl<'a> Client<'a> {
         Self { server, desk, role, query: "events=1", doc: empty() }
     }
 
-    /// Comes, again and again as a stock client does, until it is in sync.
+    /// Reconnects, as a stock client does, until it is synced.
     async fn come(&self) -> Peer {
         let (desk, role) = (self.desk, self.role);
         let who = if role == "writer" { &desk.writer } else { &desk.reviewer };
@@ -51,14 +51,14 @@ impl<'a> Client<'a> {
     }
 }
 
-/// Whether the writer types in the moment after the database was set back, or nobody does.
+/// Whether the writer types in the moment after the set-back.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Then {
     Types,
     Rests,
 }
 
-/// Types and saves some rows, has a suggestion accepted, and says what the text is.
+/// Types and saves some rows, has a suggestion accepted, and returns the text.
 async fn write(server: &Server, desk: &Desk, writer: &Peer) -> String {
     for word in [" two", " three", " four"] {
         writer.append(word);
@@ -90,7 +90,7 @@ async fn is_everywhere(servers: &[&Server], desk: &Desk, text: &str) {
     }
 }
 
-/// Takes back all that came after the second row of the one document, and the fences of its seats.
+/// Deletes all rows after the second one of the one document, and the fences of its seats.
 async fn set_postgres_back(database: &mut PgConnection) {
     let lose = "BEGIN; DELETE FROM updates WHERE seq > 2; DELETE FROM clients; \
                 UPDATE documents SET last_seq = 2; UPDATE seats SET fence = fence - 1000000; \
@@ -120,7 +120,7 @@ async fn survives_on_two_servers(then: Then) {
         typing.append(" six");
         text.push_str(" six");
     }
-    // At once, or within two ticks.
+    // Immediately, or within two ticks.
     for peer in [&typing, &reading] {
         assert_eq!(peer.closed().await, (BACK.0, BACK.1.to_owned()));
     }
@@ -135,7 +135,7 @@ async fn survives_on_two_servers(then: Then) {
         assert!(peer.is_open());
         peer.leave().await;
     }
-    // What the database has, and nothing else.
+    // The contents of the database, and nothing else.
     for server in [&cluster.one, &cluster.two] {
         server.has_rooms(0).await;
     }
@@ -143,18 +143,18 @@ async fn survives_on_two_servers(then: Then) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn g7_what_was_called_saved_survives_a_postgresql_set_back_while_nobody_types() {
+async fn g7_saved_text_survives_a_postgresql_failover_to_an_older_state_at_rest() {
     survives_on_two_servers(Then::Rests).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn g7_what_was_called_saved_survives_a_postgresql_set_back_while_the_writer_types() {
+async fn g7_saved_text_survives_a_postgresql_failover_to_an_older_state_during_typing() {
     survives_on_two_servers(Then::Types).await;
 }
 
-/// Goal: the same of SQLite and a lone server, with clients that hear no events.
+/// Goal: the same with SQLite and a lone server, with clients that read no events.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn g7_what_was_called_saved_survives_a_sqlite_file_that_was_set_back() {
+async fn g7_saved_text_survives_a_restore_of_an_older_sqlite_file() {
     for then in [Then::Rests, Then::Types] {
         let server = Server::with(&[("SEATS__RENEW_EVERY", "500ms")]).await;
         let desk = server.desk("one").await;
@@ -178,7 +178,8 @@ async fn g7_what_was_called_saved_survives_a_sqlite_file_that_was_set_back() {
     }
 }
 
-/// Goal: only grants were lost, of which no number tells: both people go on where they are.
+/// Goal: the database lost only grants, which no sequence number reveals: both users continue where
+/// they are.
 #[tokio::test]
 async fn g2_a_grant_that_the_database_lost_is_ratified_again_within_a_tick() {
     let server = Server::with(&[("SEATS__RENEW_EVERY", "500ms")]).await;
@@ -204,15 +205,15 @@ async fn g2_a_grant_that_the_database_lost_is_ratified_again_within_a_tick() {
     assert!(writer.is_open() && reviewer.is_open());
 }
 
-/// Takes back all that came after the second row of the one document, and no client id.
+/// Deletes all rows after the second one of the one document, and no client id.
 async fn set_rows_back(database: &mut SqliteConnection) {
     let lose = "BEGIN IMMEDIATE; DELETE FROM journal WHERE seq > 2; DELETE FROM updates WHERE seq > 2; \
                 UPDATE documents SET last_seq = MIN(last_seq, 2); COMMIT";
     sqlx::raw_sql(lose).execute(database).await.expect("set back");
 }
 
-/// Goal: the server dies together with the last commits of its database, and an accepted suggestion is among
-/// them. The writer's client brings back the server's edit and all that was typed upon it.
+/// Goal: the server dies together with the last commits of its database, an accepted suggestion among
+/// them. The writer's client returns the server's edit and all later edits.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn g7_a_lost_suggestion_comes_back_from_the_writer_after_the_server_died() {
     for query in ["events=1", ""] {
@@ -238,22 +239,23 @@ async fn g7_a_lost_suggestion_comes_back_from_the_writer_after_the_server_died()
         assert!(typing.is_open() && reading.is_open());
         typing.leave().await;
         reading.leave().await;
-        // What the database has, and nothing else.
+        // The contents of the database, and nothing else.
         server.has_rooms(0).await;
         is_everywhere(&[&server], &desk, &format!("{text}!")).await;
     }
 }
 
-/// All that a client has, as its answer to a question that the server did not ask.
+/// All structs of a client, as its reply to a query that the server did not send.
 fn whole(doc: &Doc) -> bytes::Bytes {
     let update = doc.transact().encode_diff_v1(&StateVector::default());
     protocol::sync_step2(&update)
 }
 
-/// Goal: a stock client in the reviewer's seat sends all that it has. Known text, and text of the writer that the
-/// database lost, is no edit of the reviewer: the client stays. Its own text closes it.
+/// Goal: a stock client in the reviewer's seat sends all its structs. Known text, and text of the
+/// writer that the database lost, is no edit of the reviewer: the client stays connected. Its own text
+/// closes it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn g10_a_reviewers_resend_that_adds_nothing_is_taken() {
+async fn g10_a_reviewers_resend_that_adds_nothing_is_accepted() {
     let mut server = Server::start().await;
     let desk = server.desk("one").await;
     let writer = Client::new(&server, &desk, "writer");
@@ -291,12 +293,12 @@ async fn g10_a_reviewers_resend_that_adds_nothing_is_taken() {
     assert!(typing.is_open());
 }
 
-/// What a room and its clients take on a busy machine to be closed after a set-back. Without a bound over all
-/// tries, each waits for a locked row: more than 50 s.
+/// The longest time in which the server closes a room and its clients after a set-back, on a busy
+/// machine too. Without a bound over all retries, each waits for a locked row: more than 50 s.
 const CLOSED_WITHIN: Duration = Duration::from_secs(40);
 
-/// Goal: the rows of a set-back database are locked. The room gives up to store again what the database lost
-/// within a bound, and the clients bring it.
+/// Goal: the rows of a set-back database are locked. The room stops restoring the lost edits within a
+/// bound, and the clients return them.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn g16_a_room_of_a_locked_older_database_closes_within_a_bound() {
     let postgres = postgres_server::shared();
@@ -324,7 +326,7 @@ async fn g16_a_room_of_a_locked_older_database_closes_within_a_bound() {
     is_everywhere(&[&cluster.one, &cluster.two], &desk, "one two three four").await;
 }
 
-/// Goal: lost grants whose rows are locked delay no revocation of the next ticks.
+/// Goal: lost grants with locked rows delay no revocation of the next ticks.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn g16_a_revocation_does_not_wait_for_lost_grants() {
     let postgres = postgres_server::shared();

@@ -1,5 +1,5 @@
-//! Frames that no websocket library sends: each ends its own socket with a typed close, and nobody
-//! else notices (G12, G13).
+//! Frames that no websocket library sends: each closes its own socket with a typed code, and no other
+//! socket is affected (G12, G13).
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ use crate::redis_server::PATIENCE;
 const MIB: u64 = 1_024 * 1_024;
 
 #[tokio::test]
-async fn g12_frames_that_break_the_rules_are_closed_with_4400_and_nobody_else_notices() {
+async fn g12_invalid_frames_are_closed_with_4400_and_no_other_socket_is_affected() {
     let server = Server::start().await;
     let (desk, other) = (server.desk("unharmed").await, server.desk("").await);
     let (reviewer, neighbour) = (server.reviewer(&desk).await, server.writer(&other).await);
@@ -31,8 +31,8 @@ async fn g12_frames_that_break_the_rules_are_closed_with_4400_and_nobody_else_no
         ("a frame without a mask", unmasked),
         ("a bit that is reserved", frame(FIN | 0x40 | BINARY, &[3])),
         ("all bits that are reserved", frame(FIN | 0x70 | BINARY, &[3])),
-        ("an opcode for data that there is not", frame(FIN | 3, &[3])),
-        ("an opcode for control that there is not", frame(FIN | 11, &[])),
+        ("an unknown data opcode", frame(FIN | 3, &[3])),
+        ("an unknown control opcode", frame(FIN | 11, &[])),
         ("a ping in two parts", frame(PING, b"a")),
         ("a ping that is too long", long_ping),
         ("the middle of nothing", frame(FIN | CONTINUATION, &[3])),
@@ -45,7 +45,7 @@ async fn g12_frames_that_break_the_rules_are_closed_with_4400_and_nobody_else_no
         pour(&mut writer, &bytes).await;
         assert_eq!(closed(&mut writer).await.map(|(code, _)| code), Some(4400), "{what}");
     }
-    // The seat was given back each time, and the next one sat down.
+    // The server released the seat each time, and granted it to the next session.
     let writer = server.writer(&desk).await;
     writer.append("!");
     reviewer.reads("unharmed!").await;
@@ -54,7 +54,7 @@ async fn g12_frames_that_break_the_rules_are_closed_with_4400_and_nobody_else_no
 }
 
 #[tokio::test]
-async fn g13_a_length_that_is_declared_takes_no_memory() {
+async fn g13_a_declared_length_allocates_no_memory() {
     let server = Server::start().await;
     let desk = server.desk("text").await;
     for length in [u64::MAX, i64::MAX.unsigned_abs(), 1 << 40, 3 * MIB] {
@@ -70,10 +70,11 @@ async fn g13_a_length_that_is_declared_takes_no_memory() {
     }
 }
 
-/// Goal: a million frames of a byte cost a million bytes, and their message is judged as any other.
+/// Goal: a million frames of one byte cost a million bytes, and their message is validated as any
+/// other.
 #[tokio::test]
 async fn g13_a_million_fragments_of_one_byte_are_one_message() {
-    // Fragments alone are no sign of life, and a busy machine takes its time over three million.
+    // Fragments are no heartbeat, and a busy machine needs time for three million of them.
     let server = Server::with(&[("SEATS__CLIENT_TIMEOUT", "60s")]).await;
     let (desk, other) = (server.desk("unharmed").await, server.desk("").await);
     let neighbour = server.writer(&other).await;
@@ -94,9 +95,9 @@ async fn g13_a_million_fragments_of_one_byte_are_one_message() {
     neighbour.saved().await;
 }
 
-/// Goal: who sends fragments without end and content is not a client that lives.
+/// Goal: endless empty fragments do not count as a heartbeat.
 #[tokio::test]
-async fn g13_empty_fragments_without_end_are_no_sign_of_life() {
+async fn g13_endless_empty_fragments_are_no_heartbeat() {
     let settings = [
         ("SEATS__LEASE", "3s"),
         ("SEATS__RENEW_EVERY", "1s"),
@@ -123,10 +124,10 @@ async fn g13_empty_fragments_without_end_are_no_sign_of_life() {
     server.writer(&desk).await;
 }
 
-/// Goal: who takes nothing, or less than what comes, is closed: here no silence can be the reason,
-/// and for who takes a little no message that is under way for too long.
+/// Goal: the server closes a slow reader that reads nothing, or less than it is sent. Silence cannot be
+/// the reason here; for the slower reader, nor can one message that is in flight for too long.
 #[tokio::test]
-async fn g13_who_never_reads_is_closed_and_costs_the_other_one_nothing() {
+async fn g13_a_slow_reader_is_closed_and_costs_its_peer_nothing() {
     let server = Server::with(&[
         ("SEATS__CLIENT_TIMEOUT", "10m"),
         ("LIMITS__DOCUMENT_BYTES", "65536"),
@@ -145,12 +146,12 @@ async fn g13_who_never_reads_is_closed_and_costs_the_other_one_nothing() {
         let mut said = 0;
         let is_left = |state: &mut State| state.events.iter().any(|e| e["event"] == "peer.left");
         while !writer.look(is_left) {
-            // By the message and not by the clock: what a slow machine does is less of the same.
+            // The loop counts messages, not time: a slow machine only sends fewer of them.
             writer.announce(&json!({ "cursor": cursor }));
             let _nothing_yet = slow.try_read(&mut taken);
             said += 1;
-            assert!(said < 6_000, "it is sent more and more");
-            // Less than what a socket may send for long.
+            assert!(said < 6_000, "the server sends to the slow reader without a bound");
+            // Below the sustained rate limit of a socket.
             sleep(A_MOMENT * 2).await;
         }
         assert_eq!(writer.event("peer.left").await["role"], Role::Reviewer.to_string());
@@ -162,9 +163,9 @@ async fn g13_who_never_reads_is_closed_and_costs_the_other_one_nothing() {
     server.reviewer(&desk).await.reads("still here").await;
 }
 
-/// Goal: presence says nothing of others, and nothing that another client would choke on.
+/// Goal: a client sets no presence but its own, and none that would break another client.
 #[tokio::test]
-async fn g12_presence_speaks_for_nobody_else_and_has_its_bounds() {
+async fn g12_a_client_sets_only_its_own_presence_within_bounds() {
     let server = Server::start().await;
     let desk = server.desk("text").await;
     let (writer, reviewer) = (server.writer(&desk).await, server.reviewer(&desk).await);
@@ -181,7 +182,7 @@ async fn g12_presence_speaks_for_nobody_else_and_has_its_bounds() {
         })
     };
     seen(1).await;
-    // Somebody else moves it, takes it away, and would shut its mouth with the last clock there is.
+    // Another client moves the cursor, removes it, and blocks it with the largest clock.
     for clock in [2, 1 << 31, (1 << 53) - 1] {
         reviewer.send(of(id, clock, Some(r#"{"cursor":99}"#)));
         reviewer.send(of(id, clock, None));
@@ -194,7 +195,7 @@ async fn g12_presence_speaks_for_nobody_else_and_has_its_bounds() {
     reviewer.look(|state| {
         assert_eq!(state.presence[&id].1.as_ref().expect("there")["user"]["name"], "Kim");
     });
-    // Each of these ends its own socket only.
+    // Each of these closes its own socket only.
     let deep = format!("{}{}", "[".repeat(65), "]".repeat(65));
     let cases = [
         (of(7, 5, Some(&deep)), 4400),
@@ -214,7 +215,7 @@ async fn g12_presence_speaks_for_nobody_else_and_has_its_bounds() {
 }
 
 #[tokio::test]
-async fn g13_who_joins_again_and_again_is_held_back_and_others_are_not() {
+async fn g13_the_rate_limit_of_joins_closes_one_user_and_not_others() {
     let limits = [("LIMITS__JOINS_PER_SECOND", "1"), ("LIMITS__JOIN_BURST", "5")];
     let server = Server::with(&limits).await;
     let desk = server.desk("text").await;
@@ -233,16 +234,17 @@ async fn g13_who_joins_again_and_again_is_held_back_and_others_are_not() {
             writer.leave().await;
         }
     }
-    assert!(0 < refused, "nobody was refused");
-    // The other one is somebody else; and the same person may still ask for what is no seat.
+    assert!(0 < refused, "no join was refused");
+    // The rate limit is per user: the other user joins, and the same user may still send other
+    // requests.
     drop(reviewer);
     server.reviewer(&desk).await;
     server.get(&desk.writer, "/api/me").await.ok(200);
 }
 
-/// Goal: a parameter that stands there twice is nobody's guess.
+/// Goal: the server rejects a duplicate parameter instead of choosing a value.
 #[tokio::test]
-async fn g12_what_is_asked_twice_is_refused() {
+async fn g12_a_duplicate_parameter_is_rejected() {
     let server = Server::start().await;
     let desk = server.desk("text").await;
     for query in ["wait=1&wait=0", "takeover=0&takeover=1", "events=1&events=1", "a=1&a=2"] {
@@ -256,7 +258,7 @@ async fn g12_what_is_asked_twice_is_refused() {
 }
 
 #[tokio::test]
-async fn g13_heads_without_end_are_cut_off_and_the_server_serves_on() {
+async fn g13_endless_heads_are_closed_and_other_clients_are_served() {
     let server = Server::start().await;
     let desk = server.desk("text").await;
     let endless = format!("X-Long: {}\r\n", "x".repeat(200_000));
@@ -268,7 +270,7 @@ async fn g13_heads_without_end_are_cut_off_and_the_server_serves_on() {
         let answer = timeout(PATIENCE, sent).await.unwrap_or_default();
         assert!(answer.is_empty() || answer.starts_with("HTTP/1.1 4"), "{answer}");
     }
-    // Half of a head, many times over, and still somebody sits down.
+    // Many unfinished heads are open, and a session is still seated.
     let mut halves = Vec::new();
     for _ in 0..200 {
         let mut socket = connect(&server).await;
@@ -282,7 +284,7 @@ async fn g13_heads_without_end_are_cut_off_and_the_server_serves_on() {
 }
 
 #[tokio::test]
-async fn g13_a_storm_of_pings_and_pongs_is_no_harm() {
+async fn g13_a_storm_of_pings_and_pongs_delays_no_edit() {
     let server = Server::start().await;
     let desk = server.desk("text").await;
     let reviewer = server.reviewer(&desk).await;
@@ -297,10 +299,11 @@ async fn g13_a_storm_of_pings_and_pongs_is_no_harm() {
     assert!(reviewer.is_open());
 }
 
-/// Goal: who asks for much and takes none of it has no more of it made, and others have theirs.
+/// Goal: the server builds a bounded number of responses for a client that reads none, and others get
+/// theirs.
 #[tokio::test]
-async fn g13_large_answers_that_nobody_reads_have_a_bound() {
-    // More than what the kernel takes off the server's hands.
+async fn g13_large_responses_to_a_slow_reader_are_bounded() {
+    // Longer than the kernel's send buffer.
     const LONG: usize = 7_500_000;
     let server = Server::with(&[("LIMITS__BODY_BYTES", "16777216")]).await;
     let (kim, lee) = (server.guest("Kim").await, server.guest("Lee").await);
@@ -321,7 +324,7 @@ async fn g13_large_answers_that_nobody_reads_have_a_bound() {
         let head = head(&mut socket, &ask).await;
         refused += usize::from(head.starts_with("HTTP/1.1 429"));
         held.push(socket);
-        assert!(held.len() < 40, "nobody was refused");
+        assert!(held.len() < 40, "no request was refused");
     }
     assert!(3 < held.len(), "{} were let out", held.len());
     // For a client that reads it.
@@ -329,7 +332,7 @@ async fn g13_large_answers_that_nobody_reads_have_a_bound() {
     let answer = request.bearer_auth(&lee.token).send().await.expect("an answer");
     assert_eq!(answer.status(), 200);
     assert_eq!(answer.bytes().await.expect("a body").len(), LONG);
-    // Whoever takes theirs, or goes away, may ask again.
+    // A user whose responses were read, or whose connections ended, may send requests again.
     held.clear();
     let again = async {
         while server.text(&kim, addresses[0].split('/').nth(3).expect("an id")).await.len() < LONG {
@@ -338,7 +341,7 @@ async fn g13_large_answers_that_nobody_reads_have_a_bound() {
     timeout(PATIENCE, again).await.expect("in time");
 }
 
-/// Every update that the fuzzer keeps because it is refused, over a real socket.
+/// Every update in the fuzzer's corpus that the validator rejects, over a real socket.
 fn poison() -> Vec<(String, Vec<u8>)> {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fuzz/corpus/update");
     let files = std::fs::read_dir(folder).expect("the corpus");
@@ -355,9 +358,9 @@ fn poison() -> Vec<(String, Vec<u8>)> {
     files.filter_map(read).collect()
 }
 
-/// Goal: nothing that would spoil a document gets into one, in whatever message it comes.
+/// Goal: no message type carries an update that would corrupt a document into one.
 #[tokio::test]
-async fn g12_no_poison_gets_into_a_document_by_any_message() {
+async fn g12_no_invalid_update_enters_a_document_by_any_message() {
     let server = Server::with(&[("LIMITS__JOIN_BURST", "1000")]).await;
     let desk = server.desk("unharmed").await;
     let reviewer = server.reviewer(&desk).await;
@@ -367,8 +370,8 @@ async fn g12_no_poison_gets_into_a_document_by_any_message() {
         let writer = server.writer(&desk).await;
         let carrier = if at % 2 == 0 { message::update } else { message::sync_step2 };
         writer.send(carrier(update));
-        // What has a gap is asked for again; everything else ends the socket. Either way the next
-        // frame is one that is always answered, by a socket that still is there.
+        // The server requests a gap's missing part again; every other update closes the socket. The
+        // next frame always gets a reply from an open socket.
         if name.starts_with("gap") || name.starts_with("skip") {
             writer.send(message::query_awareness());
             writer.announce(&json!({ "cursor": at }));

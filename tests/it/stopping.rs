@@ -1,4 +1,4 @@
-//! The stop of a server: its announcement, its order and its bound.
+//! The drain of a server: its announcement, its order and its bound.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ impl Server {
         (answer.status().as_u16(), answer.json().await.expect("JSON"))
     }
 
-    /// Waits until `/readyz` says that the server is about to stop.
+    /// Waits until `/readyz` announces the stop.
     async fn announces_its_stop(&self) -> Value {
         let began = Instant::now();
         loop {
@@ -26,7 +26,7 @@ impl Server {
             if status == 503 {
                 return body;
             }
-            assert!(began.elapsed() < PATIENCE, "it is ready still: {body}");
+            assert!(began.elapsed() < PATIENCE, "the server is still ready: {body}");
             sleep(Duration::from_millis(20)).await;
         }
     }
@@ -43,7 +43,7 @@ async fn f11_a_stopping_server_is_not_ready_before_it_closes_its_listener() {
 
     let body = server.announces_its_stop().await;
     assert_eq!(body["down"], serde_json::json!(["draining"]), "{body}");
-    // Whoever is there works on; new sockets go to another server.
+    // The server still serves open sockets; a load balancer sends new ones to another server.
     writer.append("still served");
     writer.saved().await;
     assert_eq!(server.text(&desk.writer, &desk.document).await, "still served");
@@ -63,7 +63,7 @@ async fn f11_a_terminals_interrupt_does_not_linger() {
     assert!(server.ended().await.success());
 }
 
-/// Goal: the second signal is heard while edits wait for a database that does not take them.
+/// Goal: the server acts on the second signal while edits wait for a database that does not store them.
 #[tokio::test]
 async fn g16_a_second_signal_ends_a_server_that_cannot_store() {
     let mut server = Server::start().await;
@@ -80,7 +80,7 @@ async fn g16_a_second_signal_ends_a_server_that_cannot_store() {
     drop(lock);
 }
 
-/// Goal: a session whose link is being read when the drain begins is not seated (B12).
+/// Goal: a session whose link the server is reading when the drain begins is not seated (B12).
 #[tokio::test]
 async fn g16_no_session_is_seated_after_the_drain_began() {
     let postgres = postgres_server::shared();
@@ -91,7 +91,7 @@ async fn g16_no_session_is_seated_after_the_drain_began() {
     let writer = server.writer(&desk).await;
     let mut stranger = postgres.stranger(&database).await;
     let mut lock = stranger.begin().await.expect("a transaction");
-    // Both are read at the door, and nothing else of the stop waits for the first.
+    // The claim reads both tables, and no other step of the stop waits for the first.
     sqlx::raw_sql("LOCK TABLE share_links IN ACCESS EXCLUSIVE MODE")
         .execute(&mut *lock)
         .await
@@ -107,7 +107,7 @@ async fn g16_no_session_is_seated_after_the_drain_began() {
     timeout(PATIENCE, seen).await.expect("the link is being read");
 
     server.signal("-TERM").await;
-    // The registry has been copied by now.
+    // The drain has copied the registry by now.
     assert_eq!(writer.closed().await.0, 1012);
     lock.rollback().await.expect("unlocked");
 

@@ -1,5 +1,5 @@
-//! Storage that cannot be written for a while: locked by somebody else, stopped, or full. What was
-//! typed is kept within a limit, beyond it refused, and all of it is there when storage is back.
+//! Storage that rejects writes for a while: locked by another program, stopped, or full. A room retains
+//! edits up to a limit and rejects the rest; all of them are stored when storage returns.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -16,19 +16,19 @@ use crate::postgres_server;
 use crate::process::Server;
 use crate::redis_server::PATIENCE;
 
-/// What a room may owe the database.
+/// The bound of a room's pending edits, in bytes.
 const UNSAVED_MAX: usize = 4 * 1024 * 1024;
-/// A page that is pasted: some of them are as much as a room may owe.
+/// A pasted page: some of them reach the bound of a room's pending edits.
 const PASTE: usize = 48 * 1024;
 
-/// What `/readyz` says.
+/// Status and body of `/readyz`.
 async fn readiness(server: &Server) -> (u16, Value) {
     let answer = server.http.get(format!("{}/readyz", server.url)).send().await;
     let answer = answer.expect("an answer");
     (answer.status().as_u16(), answer.json().await.expect("JSON"))
 }
 
-/// Waits until `/readyz` answers with that status; the answer.
+/// Waits until `/readyz` has that status; returns the body.
 async fn becomes(server: &Server, status: u16) -> Value {
     let began = Instant::now();
     loop {
@@ -51,14 +51,14 @@ async fn problem(peer: &Peer, name: &str) -> Value {
     find.await
 }
 
-/// That no more than that is called saved, for longer than it may be held back: while somebody types it
-/// is said twice a second.
+/// Holds that `document.saved` names no later clock, for longer than its broadcast may be delayed: it
+/// comes twice a second during typing.
 pub(crate) async fn stays_saved_to(writer: &Peer, clock: u32) {
     sleep(Duration::from_millis(600)).await;
     assert_eq!(writer.is_saved_to(), clock);
 }
 
-/// Types more than may be owed, a page at a time; the rest is refused.
+/// Types more than may be pending, a page at a time; the room rejects the rest.
 async fn fill(writer: &Peer) -> String {
     let mut text = String::new();
     while text.len() < UNSAVED_MAX + 4 * PASTE {
@@ -69,14 +69,14 @@ async fn fill(writer: &Peer) -> String {
     problem(writer, "not-saved").await;
     problem(writer, "unsaved-full").await;
     assert_eq!(writer.event("denied").await["reason"], "not-stored");
-    // What builds on what was refused is refused too.
+    // An edit that builds on a rejected one is rejected too.
     writer.append("the end");
     problem(writer, "unsaved-full").await;
     text.push_str("the end");
     text
 }
 
-/// That what was typed meanwhile is stored, all of it, once, without a further keystroke.
+/// Holds that every edit of that time is stored, once, without a further keystroke.
 async fn is_all_stored(server: &Server, desk: &Desk, writer: &Peer, text: &str) {
     writer.saved().await;
     assert!(writer.is_open());
@@ -87,7 +87,7 @@ async fn is_all_stored(server: &Server, desk: &Desk, writer: &Peer, text: &str) 
     assert!(newcomer.text() == text);
 }
 
-/// Goal: SQLite locked by another program. Edits are kept, then refused, and none is lost.
+/// Goal: another program locks SQLite. The room retains edits, then rejects them, and none is lost.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn g7_edits_beyond_the_limit_while_sqlite_is_locked_are_refused_and_then_stored() {
     let server = Server::start().await;
@@ -105,10 +105,10 @@ async fn g7_edits_beyond_the_limit_while_sqlite_is_locked_are_refused_and_then_s
     is_all_stored(&server, &desk, &writer, &text).await;
 }
 
-/// Goal: what was refused since all rooms together owed too much is stored as well, although nothing of
-/// its own room is, and nobody types there any more.
+/// Goal: an edit rejected because the queue of all rooms was full is stored later, although its own
+/// room has no pending edit and its writer types no more.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn g7_an_edit_that_found_the_queue_of_all_rooms_full_is_asked_for_again() {
+async fn g7_an_edit_rejected_by_the_full_queue_of_all_rooms_is_requested_again() {
     let server = Server::with(&[("LIMITS__MESSAGES_PER_SECOND", "100000")]).await;
     let (crowd, desk) = (server.desk("").await, server.desk("").await);
     let (loud, quiet) = (server.writer(&crowd).await, server.writer(&desk).await);
@@ -133,9 +133,9 @@ async fn g7_an_edit_that_found_the_queue_of_all_rooms_full_is_asked_for_again() 
     is_all_stored(&server, &desk, &quiet, "one sentence").await;
 }
 
-/// Goal: one paste that is larger than what a room may owe is not refused for ever.
+/// Goal: a single paste above the bound of pending edits is not rejected for ever.
 #[tokio::test]
-async fn g7_one_edit_beyond_what_may_be_owed_is_taken_when_nothing_is() {
+async fn g7_one_edit_above_the_bound_of_pending_edits_is_accepted_when_none_is_pending() {
     let server = Server::with(&[
         ("LIMITS__MESSAGE_BYTES", "16777216"),
         ("LIMITS__DOCUMENT_BYTES", "16777216"),
@@ -148,7 +148,7 @@ async fn g7_one_edit_beyond_what_may_be_owed_is_taken_when_nothing_is() {
     is_all_stored(&server, &desk, &writer, &text).await;
 }
 
-/// Goal: the same of PostgreSQL that is stopped, and of the version that fell due meanwhile.
+/// Goal: the same with a stopped PostgreSQL, and of the version that fell due in that time.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn g7_edits_beyond_the_limit_while_postgresql_is_stopped_are_refused_and_then_stored() {
     let postgres = postgres_server::Server::careless();
@@ -159,7 +159,7 @@ async fn g7_edits_beyond_the_limit_while_postgresql_is_stopped_are_refused_and_t
     writer.append("before ");
     writer.saved().await;
     postgres.stop();
-    // A pause in which nothing is owed, and nothing can be read.
+    // A pause in which no edit is pending and the database cannot be read.
     sleep(Duration::from_secs(3)).await;
     let text = format!("before {}", fill(&writer).await);
     assert_eq!(becomes(&server, 503).await["down"], json!(["storage"]));
@@ -180,15 +180,15 @@ async fn g7_edits_beyond_the_limit_while_postgresql_is_stopped_are_refused_and_t
     }
 }
 
-/// Goal: a PostgreSQL without space says so to the operator and to the writer.
+/// Goal: a PostgreSQL without space is reported to the operator and to the writer.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn g7_a_postgresql_without_space_is_a_clear_state_and_loses_nothing() {
+async fn g7_a_postgresql_without_space_is_reported_and_loses_no_edit() {
     let postgres = postgres_server::shared();
     let name = postgres.empty().await;
     let server = Server::with(&[("DATABASE__URL", &postgres.url(&name))]).await;
     let desk = server.desk("").await;
     let writer = server.writer(&desk).await;
-    // A quota, as hosters have it; the error is that of a file that cannot grow.
+    // A quota, as hosters set it; the error is that of a file that cannot grow.
     let quota = "CREATE FUNCTION quota() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN \
                    RAISE EXCEPTION 'could not extend file: No space left on device' \
                    USING ERRCODE = 'disk_full'; END $$; \
@@ -198,7 +198,7 @@ async fn g7_a_postgresql_without_space_is_a_clear_state_and_loses_nothing() {
     sqlx::raw_sql(quota).execute(&mut owner).await.expect("a quota");
     let people = [&writer, &reviewer];
     is_full_and_then_not(&server, &desk, people, async {
-        // Whoever comes now is told.
+        // A session that joins now is notified.
         let late = server.seated(&desk, "reviewer", "events=1&takeover=1").await;
         assert_eq!(problem(&late, "not-saved").await["status"], 507);
         sqlx::raw_sql("DROP TRIGGER quota ON updates").execute(&mut owner).await.expect("none");
@@ -206,9 +206,9 @@ async fn g7_a_postgresql_without_space_is_a_clear_state_and_loses_nothing() {
     .await;
 }
 
-/// Goal: a disk without space is a clear state, not a crash, although the log is on it too.
+/// Goal: a disk without space is a reported state, not a crash, although the log is on it too.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn g7_a_full_disk_is_a_clear_state_and_loses_nothing() {
+async fn g7_a_full_disk_is_reported_and_loses_no_edit() {
     let folder = Arc::new(TempDir::new().expect("a folder"));
     let disk = folder.path().canonicalize().expect("a path");
     let environment = [
@@ -243,7 +243,7 @@ async fn shim(folder: &Path) -> String {
     library
 }
 
-/// What is typed there, of which nothing is lost.
+/// Types into a full storage, frees it, and holds that no edit is lost.
 async fn is_full_and_then_not(
     server: &Server,
     desk: &Desk,
@@ -262,7 +262,7 @@ async fn is_full_and_then_not(
     assert!(remedy.contains("no space left") && remedy.contains("free space"), "{remedy}");
     let full = "galley_storage_failing{reason=\"full\"}";
     assert_eq!(server.figure(full).await, Some(1.0));
-    // The others are shown it.
+    // The peers receive it.
     reviewer.reads(&format!("{before}typed without space")).await;
     writer.append(", and more");
     stays_saved_to(writer, saved_before).await;

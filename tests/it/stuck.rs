@@ -1,5 +1,5 @@
-//! A row that another program has locked, or has damaged, delays its own document only (G16), and a
-//! socket is closed with the code of what happened (G10, G14).
+//! A row that another program has locked or damaged delays its own document only (G16), and the close
+//! code of a socket names its cause (G10, G14).
 
 use serde_json::Value;
 use tokio::time::{Duration, Instant, sleep};
@@ -11,8 +11,9 @@ use crate::postgres_server;
 use crate::process::Server;
 use crate::redis_server::PATIENCE;
 
-/// What an edit may take to be saved while another document is stuck, on a busy machine too. The
-/// bound is a second; the lock is held until the other document is saved, however long that takes.
+/// The longest time for an edit to be saved while another document is stuck, on a busy machine too. The
+/// bound is a second; the test holds the lock until the other document is saved, however long that
+/// takes.
 const SAVED_WITHIN: Duration = Duration::from_secs(10);
 
 fn problems(peer: &Peer) -> Vec<Value> {
@@ -22,8 +23,8 @@ fn problems(peer: &Peer) -> Vec<Value> {
     peer.look(problems)
 }
 
-/// Goal: while one document's row is locked, another document is saved at once, its writer is told of
-/// no trouble, and the server is ready. The locked document is stored when the lock is gone.
+/// Goal: while one document's row is locked, the server saves another document immediately, sends its
+/// writer no problem, and is ready. The locked document is stored after the lock.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn g16_a_locked_row_delays_only_its_own_document() {
     let postgres = postgres_server::shared();
@@ -62,10 +63,10 @@ async fn g16_a_locked_row_delays_only_its_own_document() {
     assert_eq!(stored, "stuck stuck stuck no more");
 }
 
-/// Goal: an edit that the database cannot store yet is stored before the second tab of its user is
-/// seated on the same server: the new fence would refuse the edit and reset the room.
+/// Goal: on a takeover at the same server, the previous session's pending edit is stored before the new
+/// session is seated. Otherwise the new fence would reject the edit and reset the room.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn g7_a_take_over_on_the_same_server_waits_for_the_first_tabs_edit() {
+async fn g7_a_takeover_on_the_same_server_waits_for_the_first_sessions_edit() {
     let postgres = postgres_server::shared();
     let name = postgres.empty().await;
     let server = Server::with(&[("DATABASE__URL", &postgres.url(&name))]).await;
@@ -84,12 +85,12 @@ async fn g7_a_take_over_on_the_same_server_waits_for_the_first_tabs_edit() {
 
     let mut second = server.knock(&desk, "writer", "events=1&takeover=1").await;
     assert_eq!(first.closed().await, (4410, "taken_over".to_owned()));
-    // A server that does not wait ratifies the new fence now. Its statement is first in the queue for
+    // A server that does not wait ratifies the new fence now. Its statement is the first that waits for
     // the row.
     sleep(RATIFIES_WITHIN).await;
     sqlx::raw_sql("COMMIT").execute(&mut other).await.expect("it is free");
     while !was_seated(&second).await {
-        // The server has waited for as long as it waits, and has ratified nothing.
+        // The server's wait has timed out, and it has ratified nothing.
         assert_eq!(second.closed().await, (4503, "storage".to_owned()));
         second = server.knock(&desk, "writer", "events=1&takeover=1").await;
     }
@@ -105,10 +106,11 @@ async fn g7_a_take_over_on_the_same_server_waits_for_the_first_tabs_edit() {
 }
 
 const RESET: &str = "/problems/document-reset";
-/// What a claim takes from the end of the first tab to the statement of the new fence, and some.
+/// The time of a claim from the end of the first session to the statement of the new fence, with a
+/// margin.
 const RATIFIES_WITHIN: Duration = Duration::from_millis(300);
 
-/// Goal: a row that does not parse ends the sessions of its own document, and all others go on.
+/// Goal: a malformed row ends the sessions of its own document, and no others.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn g16_a_damaged_row_delays_only_its_own_document() {
     let server = Server::start().await;
@@ -129,12 +131,12 @@ async fn g16_a_damaged_row_delays_only_its_own_document() {
     assert_eq!(one.event("problem").await["type"], "/problems/document-damaged");
     assert_eq!(one.event("problem").await["type"], "/problems/document-reset");
     assert_eq!(reader.closed().await, (4403, "document-damaged".to_owned()));
-    // What was stored can be read on.
+    // The stored text can still be read.
     let reader = server.knock(&bad, "reviewer", "").await;
     reader.reads("text").await;
     let writer = server.knock(&bad, "writer", "events=1").await;
     assert_eq!(writer.closed().await, (4403, "document-damaged".to_owned()));
-    // A new document is saved, too.
+    // A new document is saved too.
     let new = server.desk("").await;
     let three = server.writer(&new).await;
     three.append("new");
@@ -142,8 +144,8 @@ async fn g16_a_damaged_row_delays_only_its_own_document() {
     assert!(two.is_open() && problems(&two).is_empty());
 }
 
-/// Goal: an owner of a client id that does not parse: the document opens with all of its text, and
-/// nothing is added to it.
+/// Goal: with a malformed owner of a client id, the document opens with all of its text and is
+/// read-only.
 #[tokio::test]
 async fn g16_a_document_with_an_owner_that_does_not_parse_opens_read_only() {
     let server = Server::start().await;
@@ -163,7 +165,7 @@ async fn g16_a_document_with_an_owner_that_does_not_parse_opens_read_only() {
     assert_eq!(writer.event("denied").await["reason"], "not-stored");
 }
 
-/// A writer with events and a reviewer without, of whom the writer's next edit will be refused.
+/// A writer with events and a reviewer without; the server will reject the writer's next edit.
 async fn refused_after(server: &Server, desk: &Desk, change: &'static str) -> (Peer, Peer) {
     let writer = server.writer(desk).await;
     let reader = server.knock(desk, "reviewer", "").await;
@@ -174,10 +176,10 @@ async fn refused_after(server: &Server, desk: &Desk, change: &'static str) -> (P
     (writer, reader)
 }
 
-/// Goal: a client that hears no events and was shown a refused edit does not bring it back: the code
-/// tells it to stop.
+/// Goal: a client that reads no events and received a rejected edit does not send it again: the close
+/// code stops it.
 #[tokio::test]
-async fn g10_a_stock_client_that_was_shown_a_refused_edit_is_told_to_stop() {
+async fn g10_a_stock_client_that_received_a_rejected_edit_is_closed_for_good() {
     let server = Server::start().await;
     let desk = server.desk("text").await;
     let later = "UPDATE seats SET fence = fence + 100 WHERE link_id = $1 AND role = 'writer'";
@@ -190,10 +192,10 @@ async fn g10_a_stock_client_that_was_shown_a_refused_edit_is_told_to_stop() {
     assert_eq!(server.text(&desk.writer, &desk.document).await, "text");
 }
 
-/// Goal: with its link revoked, or its session evicted, a writer is told so by the refusal of its edit,
-/// before any message or tick.
+/// Goal: a writer whose link is revoked, or whose session is evicted, learns it from the rejection of
+/// its edit, before any message or tick.
 #[tokio::test]
-async fn g14_a_refused_edit_is_answered_with_why_the_seat_is_gone() {
+async fn g14_the_rejection_of_an_edit_names_the_reason_of_the_lost_seat() {
     let server = Server::start().await;
     let revoked = "UPDATE share_links SET revoked_at = 1 WHERE id = $1";
     let (writer, reader) = refused_after(&server, &server.desk("text").await, revoked).await;
@@ -207,7 +209,7 @@ async fn g14_a_refused_edit_is_answered_with_why_the_seat_is_gone() {
     assert_eq!(reader.closed().await, (4410, "document-reset".to_owned()));
 }
 
-/// Goal: SIGTERM ends a server whose queue of edits is full and whose database does not answer, within
+/// Goal: SIGTERM ends a server whose queue of edits is full and whose database does not respond, within
 /// the sum of the bounds of a stop.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn g16_a_stop_with_a_full_queue_and_storage_away_ends_within_its_bound() {

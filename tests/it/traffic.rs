@@ -1,4 +1,4 @@
-//! What Redis is asked: counted, not guessed.
+//! The commands that the servers send to Redis, counted.
 
 use std::time::Duration;
 
@@ -8,9 +8,9 @@ use crate::cluster::Cluster;
 
 const RENEW: &[(&str, &str)] = &[("SEATS__LEASE", "6s"), ("SEATS__RENEW_EVERY", "2s")];
 
-/// Goal: a tick asks once, whatever the number of seats; nothing is asked when none is held.
+/// Goal: a tick sends one pipeline for any number of seats, and none when no seat is held.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_tick_is_one_pipeline_whatever_the_number_of_seats() {
+async fn a_renewal_round_is_one_pipeline_for_any_number_of_seats() {
     let cluster = Cluster::with(RENEW).await;
     cluster.redis.forget_calls().await;
     sleep(Duration::from_secs(5)).await;
@@ -31,11 +31,11 @@ async fn a_tick_is_one_pipeline_whatever_the_number_of_seats() {
     let scripts = cluster.redis.calls("evalsha").await;
     assert_eq!(scripts, rounds, "80 seats fit one script of a pipeline");
     assert_eq!(cluster.redis.calls("mget").await, rounds);
-    assert_eq!(cluster.redis.calls("pexpire").await, rounds * 80, "each seat, once a tick");
+    assert_eq!(cluster.redis.calls("pexpire").await, rounds * 80, "the tick renews each seat once");
     drop(peers);
 }
 
-/// Goal: a claim is one script, a release is one script.
+/// Goal: a claim is one script call, and so is a release.
 #[tokio::test]
 async fn a_claim_is_one_script_and_so_is_a_release() {
     let cluster = Cluster::with(&[
@@ -45,7 +45,7 @@ async fn a_claim_is_one_script_and_so_is_a_release() {
     ])
     .await;
     let desk = cluster.one.desk("text").await;
-    // The first of each loads its script.
+    // The first call of each script loads it.
     cluster.one.writer(&desk).await.leave().await;
     cluster.redis.forget_calls().await;
     let writer = cluster.one.writer(&desk).await;

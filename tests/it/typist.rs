@@ -1,8 +1,8 @@
-//! Clients in a process of their own, which can be killed as a browser can: of each document a
-//! writer, who types marks, and a reviewer, who tries to.
+//! Clients in a process of their own, which a test can kill as a browser can be killed. Each document
+//! has a writer, which types marks, and a reviewer, which attempts edits.
 //!
-//! The child is this very test binary. It says what it is about to type, and what it was told, in
-//! a line each on its standard output. What it said is known also when it is killed.
+//! The child is this test binary. It prints each mark before it types it, and each event, a line each,
+//! to its standard output. The test has these lines also after it kills the child.
 
 use std::io::Write as _;
 use std::process::Stdio;
@@ -21,27 +21,27 @@ use crate::desk::Desk;
 use crate::peer::{Peer, empty};
 use crate::random::Random;
 
-/// Longer than anything here takes on a busy machine.
+/// Longer than any step takes on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Where the child finds its work.
+/// The variable with the child's work.
 const WORK: &str = "GALLEY_TEST_TYPISTS";
-/// Marks of one writer; more of them say nothing more.
+/// Marks of one writer; more of them would test nothing new.
 const MARKS_MAX: usize = 400;
-/// What a reviewer types, who may not.
+/// The text that a reviewer types without permission.
 pub(crate) const REFUSED: &str = "⟦EVIL⟧";
-/// Before what the child says: the test runner's own words may stand in the same line.
+/// The prefix of the child's output: the test runner may print on the same line.
 const WORD: &str = "> ";
 
-/// What the clients of one process said.
+/// The output of the clients of one process.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Said {
-    /// By document, what its writer was about to type, in order.
+    /// For each document, the marks that its writer was about to type, in order.
     pub(crate) typed: Vec<Vec<String>>,
-    /// By document, how many of those the server called saved.
+    /// For each document, the number of marks that `document.saved` named.
     pub(crate) saved: Vec<usize>,
-    /// Edits of reviewers that were denied.
+    /// Rejected edits of reviewers.
     pub(crate) denied: usize,
-    /// Everything typed is saved.
+    /// Every typed mark is saved.
     pub(crate) settled: bool,
 }
 
@@ -55,7 +55,7 @@ pub(crate) struct Typists {
 }
 
 impl Typists {
-    /// Sits down at all of these desks, on any of these servers.
+    /// Claims the seats of all these documents, on any of these servers.
     pub(crate) fn start(name: &str, seed: u64, servers: &[String], desks: &[Desk]) -> Self {
         let seat = |desk: &Desk| json!([desk.link, desk.writer.token, desk.reviewer.token]);
         let work = json!({
@@ -90,7 +90,7 @@ impl Typists {
         Self { process, orders, said, changed, reading }
     }
 
-    /// What they said so far.
+    /// The output so far.
     pub(crate) fn said(&self) -> Said {
         self.said.lock().expect("sane").clone()
     }
@@ -103,12 +103,12 @@ impl Typists {
         assert!(seen && look(), "never: {what}; {:?}", self.said());
     }
 
-    /// Waits until each writer was told that something is saved.
+    /// Waits until `document.saved` has named a mark of each writer.
     pub(crate) async fn are_at_work(&mut self) {
         self.until("work", |said| said.saved.iter().all(|saved| 0 < *saved)).await;
     }
 
-    /// Tells them where the servers are now.
+    /// Sends the clients the current addresses of the servers.
     pub(crate) async fn find(&mut self, servers: &[String]) {
         self.order(&format!("servers {}", servers.join(" "))).await;
     }
@@ -117,18 +117,18 @@ impl Typists {
         self.orders.write_all(format!("{order}\n").as_bytes()).await.expect("it listens");
     }
 
-    /// Lets them type no more, have everything saved, and leave.
+    /// Stops the typing, and waits until every mark is saved and the clients have left.
     pub(crate) async fn finish(&mut self) -> Said {
         self.order("finish").await;
         self.until("everything saved", |said| said.settled).await;
         self.said()
     }
 
-    /// `kill -9`; all that they ever said.
+    /// `kill -9`; returns all of the output.
     pub(crate) async fn kill(&mut self) -> Said {
         self.process.kill().await.expect("it can be killed");
         let read = async { while self.reading.join_next().await.is_some() {} };
-        timeout(PATIENCE, read).await.expect("the end of what they said");
+        timeout(PATIENCE, read).await.expect("the end of the output");
         self.said()
     }
 }
@@ -154,15 +154,14 @@ fn say(word: &str) {
     let _gone = writeln!(out, "{WORD}{word}").and_then(|()| out.flush());
 }
 
-/// What the child is told while it works.
+/// The orders that the child receives while it works.
 #[derive(Clone, Debug, Default)]
 struct Orders {
     servers: Vec<String>,
     finish: bool,
 }
 
-/// The child: types until it is told to finish, or killed. Does nothing unless it was started as
-/// the child.
+/// The child: types until the test stops or kills it. Does nothing unless it was started as the child.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn child_that_types() {
     let Ok(work) = std::env::var(WORK) else { return };
@@ -190,7 +189,7 @@ async fn child_that_types() {
     say("settled");
 }
 
-/// Obeys for as long as somebody gives orders.
+/// Passes on orders until the standard input ends.
 fn listen(give: &watch::Sender<Orders>) {
     for line in std::io::stdin().lines().map_while(Result::ok) {
         give.send_modify(|orders| match line.split_once(' ') {
@@ -198,7 +197,7 @@ fn listen(give: &watch::Sender<Orders>) {
             None => orders.finish = true,
         });
     }
-    // Whoever started this is gone.
+    // The test process has ended.
     std::process::exit(0);
 }
 
@@ -206,7 +205,7 @@ fn text(value: &Value) -> String {
     value.as_str().expect("text").to_owned()
 }
 
-/// One who sits somewhere, and comes back with what they have when the socket ends.
+/// A client of one seat, which reconnects with its document when the socket ends.
 struct Chair {
     desk: u64,
     link: String,
@@ -229,7 +228,7 @@ impl Chair {
         sleep(Duration::from_millis(self.random.below(most_ms + 1) as u64)).await;
     }
 
-    /// The seat with everything there is in it, however often that has to be asked for.
+    /// Claims the seat until the client is seated and synced.
     async fn sit_down(&mut self) -> Peer {
         loop {
             if let Some(peer) = self.sit().await
@@ -241,8 +240,8 @@ impl Chair {
         }
     }
 
-    /// Types marks at the end, with a socket or without, until told to finish; then sees to it
-    /// that all of them are saved, and leaves.
+    /// Types marks at the end, connected or not, until the order to finish; then waits until all of
+    /// them are saved, and leaves.
     async fn write(mut self, name: String) {
         let mut peer = self.sit_down().await;
         let client = peer.client_id();
@@ -276,7 +275,7 @@ impl Chair {
         }
     }
 
-    /// Types what may not be typed for as long as the writers are at work.
+    /// Types forbidden text while the writers work.
     async fn intrude(mut self) {
         let mut peer = self.sit_down().await;
         loop {
@@ -294,7 +293,7 @@ impl Chair {
     }
 }
 
-/// How far a `document.saved` reaches in what that client wrote.
+/// The clock up to which a `document.saved` names the edits of that client.
 fn saved_of(event: &Value, client: u64) -> Option<u32> {
     (event["event"] == "document.saved").then(|| Peer::saved_in(event, client)).flatten()
 }

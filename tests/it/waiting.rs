@@ -1,4 +1,4 @@
-//! Standing in line for a seat, on one server and across two.
+//! The wait queue of a seat, on one server and across two.
 
 use std::time::Duration;
 
@@ -11,9 +11,10 @@ use crate::process::Server;
 
 const QUICK: &[(&str, &str)] = &[("SEATS__LEASE", "3s"), ("SEATS__RENEW_EVERY", "1s")];
 
-/// Goal: who waits is told their place and who sits there, and is seated the moment it is free.
+/// Goal: a waiter receives its queue position and the holder, and is seated as soon as the seat is
+/// free.
 #[tokio::test]
-async fn g5_who_waits_is_seated_the_moment_the_seat_is_free() {
+async fn g5_the_first_waiter_is_seated_when_the_seat_is_handed_over() {
     let server = Server::start().await;
     let desk = server.desk("text").await;
     let holder = server.writer(&desk).await;
@@ -27,7 +28,7 @@ async fn g5_who_waits_is_seated_the_moment_the_seat_is_free() {
     holder.leave().await;
     waiter.event("seat.granted").await;
     assert!(left_at.elapsed() < Duration::from_secs(1), "{:?}", left_at.elapsed());
-    // What it asked while it waited is answered now, and it may write.
+    // The server answers the waiter's earlier messages now, and the waiter may write.
     waiter.synced().await;
     assert_eq!(waiter.text(), "text, and more");
     waiter.append("!");
@@ -35,10 +36,10 @@ async fn g5_who_waits_is_seated_the_moment_the_seat_is_free() {
     assert_eq!(server.text(&desk.writer, &desk.document).await, "text, and more!");
 }
 
-/// Goal: a stock client, which is told nothing and counts its server as gone after 30 s of silence,
-/// hears a frame every four seconds while it waits, and begins to sync when it is seated.
+/// Goal: a stock client reads no events and closes after 30 s of silence. It receives a frame every
+/// four seconds while it waits, and syncs when it is seated.
 #[tokio::test]
-async fn a_stock_client_is_kept_alive_in_the_line() {
+async fn a_stock_client_receives_heartbeats_in_the_wait_queue() {
     let server = Server::start().await;
     let desk = server.desk("text").await;
     let holder = server.writer(&desk).await;
@@ -51,10 +52,10 @@ async fn a_stock_client_is_kept_alive_in_the_line() {
     assert!(waiter.look(|state| state.events.is_empty()));
 }
 
-/// Goal: a page that was asleep asks whether anybody is there, and is answered at once in the line too:
-/// it would take silence for a dead connection, and come back to the end of the line.
+/// Goal: a page that resumes from sleep probes the connection, and the server answers a waiter
+/// immediately. Otherwise the page would reconnect and lose its queue position.
 #[tokio::test]
-async fn who_asks_in_the_line_whether_anybody_is_there_is_answered_at_once() {
+async fn a_waiter_that_probes_its_connection_is_answered_at_once() {
     let server = Server::start().await;
     let desk = server.desk("text").await;
     let _holder = server.writer(&desk).await;
@@ -70,7 +71,7 @@ async fn who_asks_in_the_line_whether_anybody_is_there_is_answered_at_once() {
 }
 
 #[tokio::test]
-async fn who_waited_in_vain_is_told_so() {
+async fn a_waiter_is_closed_with_seat_not_free_when_its_wait_times_out() {
     let server = Server::start().await;
     let desk = server.desk("text").await;
     let _holder = server.writer(&desk).await;
@@ -83,9 +84,10 @@ async fn who_waited_in_vain_is_told_so() {
     assert_eq!(at_once.closed().await.0, 4409);
 }
 
-/// Goal: the line is first come first served on both servers, and who leaves it holds nobody up.
+/// Goal: the wait queue is first come, first served on both servers, and a waiter that leaves delays no
+/// other.
 #[tokio::test]
-async fn g5_the_line_keeps_its_order_across_servers_and_lets_leavers_go() {
+async fn g5_the_wait_queue_is_ordered_across_servers_and_drops_leaving_waiters() {
     let cluster = Cluster::with(QUICK).await;
     let desk = cluster.one.desk("text").await;
     let holder = cluster.one.writer(&desk).await;
@@ -112,7 +114,7 @@ async fn g5_the_line_keeps_its_order_across_servers_and_lets_leavers_go() {
 
 /// Goal: a waiter outlives the server of the holder (G4).
 #[tokio::test]
-async fn g4_a_killed_servers_seat_goes_to_the_first_in_line() {
+async fn g4_a_killed_servers_seat_goes_to_the_first_in_the_wait_queue() {
     let mut cluster = Cluster::with(QUICK).await;
     let desk = cluster.one.desk("text").await;
     let _holder = cluster.one.writer(&desk).await;
@@ -125,7 +127,7 @@ async fn g4_a_killed_servers_seat_goes_to_the_first_in_line() {
 }
 
 #[tokio::test]
-async fn g14_a_revoked_link_sends_the_line_away() {
+async fn g14_a_revoked_link_closes_the_wait_queue() {
     let server = Server::start().await;
     let desk = server.desk("text").await;
     let _holder = server.writer(&desk).await;
@@ -136,9 +138,9 @@ async fn g14_a_revoked_link_sends_the_line_away() {
     assert_eq!(waiter.closed().await.0, 4404);
 }
 
-/// Goal: a stopping server sends those who wait elsewhere too, and does not wait for them.
+/// Goal: a stopping server closes its waiters with a retry hint too, and does not wait for them.
 #[tokio::test]
-async fn a_stopping_server_sends_the_line_away() {
+async fn a_drain_closes_the_wait_queue() {
     let mut server = Server::start().await;
     let desk = server.desk("text").await;
     let _holder = server.writer(&desk).await;
@@ -149,9 +151,9 @@ async fn a_stopping_server_sends_the_line_away() {
     assert_eq!(waiter.closed().await.0, 1012);
 }
 
-/// Goal: a take-over by the same person passes the line, which stays as it was.
+/// Goal: a takeover by the same user precedes the wait queue, which is unchanged.
 #[tokio::test]
-async fn a_take_over_goes_before_the_line() {
+async fn a_takeover_precedes_the_wait_queue() {
     let server = Server::start().await;
     let desk = server.desk("text").await;
     let holder = server.writer(&desk).await;

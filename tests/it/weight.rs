@@ -1,7 +1,7 @@
-//! What a server takes of memory for those who sit and say nothing.
+//! The memory of a server for idle sessions.
 //!
-//! By its peak, so that what it took for a moment counts as well; in bounds that are far from what is
-//! usual, because a build for tests takes more. What it is exactly, the benchmark `documents` says.
+//! The test reads the process's peak, so transient allocations count too. The bounds are far above the
+//! usual values, because a test build takes more; the benchmark `documents` has the exact values.
 
 use yrs::Text as _;
 
@@ -9,13 +9,13 @@ use crate::peer::Peer;
 use crate::process::Server;
 
 const KIB: u64 = 1_024;
-/// There first, so that what a server takes once is not counted.
+/// Opened first, so that the one-time allocations of a server are not counted.
 const ROOMS_BEFORE: u64 = 20;
 
-/// Goal: what waits for the next message is small, whatever a websocket library keeps ready by
-/// itself: of tungstenite that is 128 KiB for reading alone.
+/// Goal: the read buffer of an idle socket is small, although a websocket library allocates its own:
+/// tungstenite takes 128 KiB for reading alone.
 #[tokio::test]
-async fn who_says_nothing_takes_little_with_their_half_of_a_room() {
+async fn an_idle_session_and_its_half_of_a_room_take_little_memory() {
     const ROOMS: u64 = 100;
     let server = Server::start().await;
     let mut sitting = Vec::new();
@@ -32,12 +32,12 @@ async fn who_says_nothing_takes_little_with_their_half_of_a_room() {
     assert!(sitting.iter().flatten().all(Peer::is_open));
 }
 
-/// Goal: a room keeps the bytes of its document; the objects of a CRDT, which take many times as
-/// much, are there only while somebody asks for the text.
+/// Goal: a room retains the bytes of its document. The objects of a CRDT, many times as large, exist
+/// only during a request for the text.
 #[tokio::test]
-async fn a_room_keeps_the_bytes_of_its_document_and_no_objects() {
+async fn a_room_retains_the_bytes_of_its_document_and_no_objects() {
     const ROOMS: u64 = 20;
-    /// Each in front of the one before, so that no two become one.
+    /// Each before the previous one, so that no two are merged.
     const LETTERS: u32 = 5_000;
     let server = Server::start().await;
     let mut sitting = Vec::new();
