@@ -290,8 +290,8 @@ async fn memory_and_redis_agree_in_random_histories() {
     }
 }
 
-/// Goal: the reply to a claim, wait or release in a coalesced call equals the reply to a single
-/// call, for any queues of the other locks.
+/// Goal: a coalesced call gives each claim, wait or release the reply of a single call, for any
+/// queues of the other locks.
 #[tokio::test]
 async fn memory_and_redis_agree_on_coalesced_calls() {
     let places = places().await;

@@ -28,7 +28,7 @@ impl Locks {
     ///
     /// [`LockError::Busy`] when another holder or an earlier waiter comes first;
     /// [`LockError::Unavailable`] when the backend did not reply; [`LockError::Lost`] when the
-    /// reply came after the grant's deadline.
+    /// reply came after the grant's deadline, or the locks were closed.
     ///
     /// # Cancel safety
     ///

@@ -1,7 +1,8 @@
 //! Guards of held locks.
 //!
 //! A guard is owned and cannot be cloned. A move into a task moves the lock. Locks are not
-//! re-entrant: a second acquisition waits for the first. A guard needs no task of its own.
+//! re-entrant: a second acquisition by the holder competes like any other. A guard needs no task of
+//! its own.
 
 use std::sync::Arc;
 use std::time::Duration;

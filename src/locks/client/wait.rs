@@ -11,8 +11,8 @@
 //! deadline when it reached the backend, and not before it was sent:
 //!
 //! - **W1** (G3) A handed-over grant is valid until an eighth of [`LINE_DEADLINE`] before the
-//!   deadline's end, counted from when the last answered poll was sent, however late the message
-//!   arrives.
+//!   deadline's end. The deadline is counted from when the last answered poll was sent, however
+//!   late the message arrives.
 //! - **W2** The waiter accepts a message only if its fence is above that of the holder in that
 //!   poll: the hand-over came later. A waiter whose poll found no holder polls again.
 
