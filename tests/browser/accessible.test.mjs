@@ -4,7 +4,7 @@
 import { after, afterEach, before, test } from "node:test"
 
 import { Browser, Galley } from "./harness.mjs"
-import { assertAccessible, assertFits, inEachLook } from "./looks.mjs"
+import { assertAccessible, assertFits, inEachLook } from "./support.mjs"
 
 const TEXT = "지원동기와 입사 후 포부\n\n저는 대학에서 산업공학을 전공하며 데이터로 문제를 푸는 일에 매력을 느꼈습니다. 귀사에 꼭 기여하고싶습니다.\n\nI believe that a good process is one that nobody notices."
 

@@ -9,7 +9,7 @@ import { join } from "node:path"
 import { after, afterEach, before, test } from "node:test"
 
 import { Browser, Galley, until } from "./harness.mjs"
-import { assertAccessible, assertFits } from "./looks.mjs"
+import { assertAccessible, assertFits } from "./support.mjs"
 
 /** @type {Galley} */
 let galley

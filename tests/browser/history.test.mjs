@@ -6,7 +6,7 @@ import { after, afterEach, before, beforeEach, test } from "node:test"
 
 
 import { Browser, Galley, until } from "./harness.mjs"
-import { assertAccessible, assertFits, inEachLook } from "./looks.mjs"
+import { assertAccessible, assertFits, inEachLook } from "./support.mjs"
 
 /** A pause that one can wait for. */
 const SOON = { GALLEY_HISTORY__PAUSE: "300ms" }

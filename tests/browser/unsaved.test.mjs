@@ -10,7 +10,7 @@ import { after, afterEach, before, beforeEach, test } from "node:test"
 import { chromium } from "playwright-core"
 
 import { Browser, browserPath, Galley, PATIENCE_MS, Person, until } from "./harness.mjs"
-import { assertAccessible, assertFits, inEachLook } from "./looks.mjs"
+import { assertAccessible, assertFits, inEachLook } from "./support.mjs"
 
 /** @type {Galley} */
 let galley

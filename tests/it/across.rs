@@ -48,7 +48,7 @@ async fn is_refused(server: &Server, desk: &Desk, query: &str) {
 /// The stock client in a process of its own. SIGSTOP freezes it, as a closed laptop does.
 async fn frozen_writer(server: &Server, desk: &Desk) -> Child {
     let reviewer = server.reviewer(desk).await;
-    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/stock/hold.mjs");
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/stock/hold_seat.mjs");
     let client = Command::new("node")
         .args([script, &server.url, &desk.link, "writer", &desk.writer.token])
         .kill_on_drop(true)

@@ -208,7 +208,7 @@ async fn g4_a_half_open_client_loses_its_seat_within_client_timeout_and_a_tick()
     ])
     .await;
     let desk = server.desk("text").await;
-    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/stock/hold.mjs");
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/stock/hold_seat.mjs");
     let mut client = Command::new("node")
         .args([script, &server.url, &desk.link, "reviewer", &desk.reviewer.token])
         .kill_on_drop(true)

@@ -11,7 +11,7 @@ import { randomInt } from "node:crypto"
 import { after, before, test } from "node:test"
 
 import { Galley } from "./galley.mjs"
-import { Person, Random } from "./people.mjs"
+import { Person, Random } from "./stock_users.mjs"
 import { Redis, freePort } from "./redis.mjs"
 
 const DESKS = 3

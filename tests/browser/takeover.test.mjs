@@ -8,7 +8,7 @@ import { after, afterEach, before, beforeEach, test } from "node:test"
 
 
 import { Browser, freePort, Galley, Person, Redis } from "./harness.mjs"
-import { assertAccessible } from "./looks.mjs"
+import { assertAccessible } from "./support.mjs"
 
 /**
  * Whatever waits for a renewal, a silence, a grace or the end of a lease waits for minutes here, and a

@@ -2,7 +2,7 @@
 /**
  * The stock client, holding a seat until it is killed or frozen.
  *
- *     node hold.mjs URL LINK ROLE TOKEN
+ *     node hold_seat.mjs URL LINK ROLE TOKEN
  */
 
 // @ts-expect-error -- it comes without types

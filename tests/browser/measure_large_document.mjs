@@ -2,14 +2,14 @@
 /**
  * How long a big document takes to open and a key in it to be seen, in Chromium: for the README.
  *
- *     cargo build --release && GALLEY_BIN=target/release/galley node tests/browser/big_figures.mjs
+ *     cargo build --release && GALLEY_BIN=target/release/galley node tests/browser/measure_large_document.mjs
  *
- * A document of 200,000 pieces (`big.mjs`) and an empty one take turns, five times each. Opening is from
+ * A document of 200,000 pieces (`large_document.mjs`) and an empty one take turns, five times each. Opening is from
  * the navigation to the frame in which the text stands; a key is Chromium's own event timing, to
  * the next frame. Tasks of more than 50 ms are what Chromium calls long.
  */
 
-import { writeBig } from "./big.mjs"
+import { writeBig } from "./large_document.mjs"
 import { Browser, Galley, Person } from "./harness.mjs"
 
 const ROUNDS = 5

@@ -7,7 +7,7 @@ import { after, afterEach, before, beforeEach, test } from "node:test"
 import { createEncoder, toUint8Array, writeVarString, writeVarUint } from "lib0/encoding"
 
 import { Browser, Galley, Person, until } from "./harness.mjs"
-import { assertAccessible, assertFits, inEachLook } from "./looks.mjs"
+import { assertAccessible, assertFits, inEachLook } from "./support.mjs"
 
 const EVENT_FRAME = 100
 const QUERY_AWARENESS = 3

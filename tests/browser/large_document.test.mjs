@@ -14,7 +14,7 @@ import { WebSocket } from "ws"
 import { WebsocketProvider } from "y-websocket"
 import * as Y from "yjs"
 
-import { writeBig } from "./big.mjs"
+import { writeBig } from "./large_document.mjs"
 import { Browser, Galley, Person, until } from "./harness.mjs"
 
 const OPERATIONS = 200_000
