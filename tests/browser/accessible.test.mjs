@@ -1,27 +1,13 @@
 // @ts-check
 /** Every page in both schemes, both languages and three widths: axe has nothing to say, nothing overflows. */
 
-import { after, afterEach, before, test } from "node:test"
+import { test } from "node:test"
 
-import { Browser, Galley } from "./harness.mjs"
-import { assertAccessible, assertFits, inEachLook } from "./support.mjs"
+import { assertAccessible, assertFits, browser, galley, inEachLook, withGalley } from "./support.mjs"
 
 const TEXT = "지원동기와 입사 후 포부\n\n저는 대학에서 산업공학을 전공하며 데이터로 문제를 푸는 일에 매력을 느꼈습니다. 귀사에 꼭 기여하고싶습니다.\n\nI believe that a good process is one that nobody notices."
 
-/** @type {Galley} */
-let galley
-/** @type {Browser} */
-let browser
-
-before(async () => {
-  galley = await Galley.start()
-  browser = await Browser.start()
-})
-afterEach(() => browser.clear())
-after(async () => {
-  await browser.stop()
-  await galley.stop()
-})
+withGalley()
 
 /** @param {import("./harness.mjs").Person} person @param {string} name */
 async function look(person, name) {

@@ -2,24 +2,12 @@
 /** The admin page by keyboard: why a seat is held, and what is held by class; in English and Korean. */
 
 import assert from "node:assert/strict"
-import { after, afterEach, before, test } from "node:test"
+import { test } from "node:test"
 
-import { Browser, Galley, until } from "./harness.mjs"
+import { until } from "./harness.mjs"
+import { browser, galley, withGalley } from "./support.mjs"
 
-/** @type {Galley} */
-let galley
-/** @type {Browser} */
-let browser
-
-before(async () => {
-  galley = await Galley.start()
-  browser = await Browser.start()
-})
-afterEach(() => browser.clear())
-after(async () => {
-  await browser.stop()
-  await galley.stop()
-})
+withGalley()
 
 /** An administrator who has shown the token. @param {string} locale @param {{ rows?: boolean }} [options] whether a seat is held */
 async function administrator(locale, { rows = true } = {}) {

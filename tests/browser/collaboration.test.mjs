@@ -2,26 +2,13 @@
 /** Two people, one text, two seats, and nobody else. */
 
 import assert from "node:assert/strict"
-import { after, afterEach, before, test } from "node:test"
+import { test } from "node:test"
 
-import { Browser, Galley } from "./harness.mjs"
+import { browser, galley, withGalley } from "./support.mjs"
 
 const TEXT = "지원동기\n\n저는 물류가 좋습니다. 꼭 기여하고싶습니다.\n\nI am very interested in this."
 
-/** @type {Galley} */
-let galley
-/** @type {Browser} */
-let browser
-
-before(async () => {
-  galley = await Galley.start()
-  browser = await Browser.start()
-})
-afterEach(() => browser.clear())
-after(async () => {
-  await browser.stop()
-  await galley.stop()
-})
+withGalley()
 
 test("they write, comment, suggest and accept, and a reload keeps everything", async () => {
   const [writer, reviewer] = [await browser.person(galley), await browser.person(galley)]

@@ -3,28 +3,17 @@
 
 import assert from "node:assert/strict"
 import { readFileSync } from "node:fs"
-import { after, afterEach, before, test } from "node:test"
+import { test } from "node:test"
 
-import { Browser, Galley } from "./harness.mjs"
+import { browser, galley, withGalley } from "./support.mjs"
 
-/** @type {Galley} */
-let galley
-/** @type {Browser} */
-let browser
-
-before(async () => {
-  browser = await Browser.start()
-  galley = await Galley.start({
+withGalley({
+  settings: {
     GALLEY_LIMITS__DOCUMENT_BYTES: "131072",
     GALLEY_LIMITS__MESSAGE_BYTES: "131072",
     GALLEY_SEATS__LEASE: "3s",
     GALLEY_SEATS__RENEW_EVERY: "1s",
-  })
-})
-afterEach(() => browser.clear())
-after(async () => {
-  await galley.stop()
-  await browser.stop()
+  },
 })
 
 /** Pastes at the end. @param {import("./harness.mjs").Person} person @param {string} text */

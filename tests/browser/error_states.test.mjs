@@ -6,32 +6,18 @@ import { execFileSync } from "node:child_process"
 import { mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { afterEach, before, after, beforeEach, test } from "node:test"
+import { test } from "node:test"
 import { fileURLToPath } from "node:url"
 
-import { Browser, Galley, Redis, until } from "./harness.mjs"
+import { Galley, Redis, until } from "./harness.mjs"
+import { browser, galley, replaceGalley, withGalley } from "./support.mjs"
 
 /** Seats that are looked after every second, so that nobody waits for a tick. */
 const QUICK = { GALLEY_SEATS__LEASE: "3s", GALLEY_SEATS__RENEW_EVERY: "1s" }
 /** A page that is pasted: three of them are more than the server keeps unsaved, and each goes in one message. */
 const PASTE = "물류 and words,\n".repeat(80_000)
 
-/** @type {Galley} */
-let galley
-/** @type {Browser} */
-let browser
-
-before(async () => {
-  browser = await Browser.start()
-})
-after(() => browser.stop())
-beforeEach(async () => {
-  galley = await Galley.start()
-})
-afterEach(async () => {
-  await browser.clear()
-  await galley.stop()
-})
+withGalley({ per: "test" })
 
 /** @param {import("./harness.mjs").Person} person @param {string} text at the end */
 async function type(person, text) {
@@ -98,9 +84,8 @@ for (const [locale, words] of Object.entries({
   },
 })) {
   test(`a full disk is called by its name, and what was typed meanwhile is saved when there is space (${locale})`, async () => {
-    await galley.stop()
     const { server, fill, free } = await onDisk()
-    galley = server
+    await replaceGalley(server)
     const writer = await browser.person(galley, { locale })
     await writer.paste("김민수", "Before.")
     await bar(writer, words.saved)
@@ -129,9 +114,8 @@ for (const [locale, words] of Object.entries({
 }
 
 test("more than the server keeps without storing it is refused and said, and stored once when there is space", async () => {
-  await galley.stop()
   const { server, fill, free } = await onDisk()
-  galley = server
+  await replaceGalley(server)
   const writer = await browser.person(galley)
   // A browser that keeps nothing: of what is typed nobody may say that it did.
   await writer.page.addInitScript(() => Object.defineProperty(window, "indexedDB", { value: undefined }))
@@ -246,8 +230,7 @@ test("a stopped server sends its clients back, and they come by themselves", asy
 })
 
 test("who does nothing for long is asked, and a sign of life keeps the seat", async () => {
-  await galley.stop()
-  galley = await Galley.start({ ...QUICK, GALLEY_SEATS__IDLE_RELEASE: "8s" })
+  await replaceGalley(await Galley.start({ ...QUICK, GALLEY_SEATS__IDLE_RELEASE: "8s" }))
   const writer = await browser.person(galley)
   await writer.paste("Kim", "Thinking.")
   await writer.notice.getByText(/Still there\? Your seat is given back in 0:0\d/).waitFor()
@@ -269,8 +252,8 @@ test("who does nothing for long is asked, and a sign of life keeps the seat", as
 test("while the seat cannot be confirmed typing is paused, and goes on when it is", async () => {
   const redis = await Redis.start()
   try {
-    await galley.stop()
-    galley = await Galley.start({ ...QUICK, GALLEY_LOCKS__URL: redis.url, GALLEY_DATABASE__SHARED_SQLITE: "true" })
+    const settings = { ...QUICK, GALLEY_LOCKS__URL: redis.url, GALLEY_DATABASE__SHARED_SQLITE: "true" }
+    await replaceGalley(await Galley.start(settings))
     const writer = await browser.person(galley)
     await writer.paste("Kim", "Sure.")
     redis.signal("SIGSTOP")

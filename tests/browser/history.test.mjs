@@ -2,32 +2,16 @@
 /** The history in the page: versions come by themselves, are compared, named and restored. */
 
 import assert from "node:assert/strict"
-import { after, afterEach, before, beforeEach, test } from "node:test"
+import { test } from "node:test"
 
-
-import { Browser, Galley, until } from "./harness.mjs"
-import { assertAccessible, assertFits, inEachLook } from "./support.mjs"
+import { until } from "./harness.mjs"
+import { assertAccessible, assertFits, browser, galley, inEachLook, withGalley } from "./support.mjs"
 
 /** A pause that one can wait for. */
 const SOON = { GALLEY_HISTORY__PAUSE: "300ms" }
 const TEXT = "저는 회사는 좋습니다. I walk to school."
 
-/** @type {Galley} */
-let galley
-/** @type {Browser} */
-let browser
-
-before(async () => {
-  browser = await Browser.start()
-})
-after(() => browser.stop())
-beforeEach(async () => {
-  galley = await Galley.start(SOON)
-})
-afterEach(async () => {
-  await browser.clear()
-  await galley.stop()
-})
+withGalley({ per: "test", settings: SOON })
 
 /** @typedef {import("./harness.mjs").Person} Person */
 

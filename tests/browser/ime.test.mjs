@@ -2,24 +2,11 @@
 /** Hangul is composed, syllable by syllable, and nothing may break into that. */
 
 import assert from "node:assert/strict"
-import { after, afterEach, before, test } from "node:test"
+import { test } from "node:test"
 
-import { Browser, Galley } from "./harness.mjs"
+import { browser, galley, withGalley } from "./support.mjs"
 
-/** @type {Galley} */
-let galley
-/** @type {Browser} */
-let browser
-
-before(async () => {
-  galley = await Galley.start()
-  browser = await Browser.start()
-})
-afterEach(() => browser.clear())
-after(async () => {
-  await browser.stop()
-  await galley.stop()
-})
+withGalley()
 
 /** An input method, as the browser sees one. @param {import("./harness.mjs").Person} person */
 async function inputMethod(person) {

@@ -2,24 +2,11 @@
 /** Everything by keyboard: from the first page to an accepted suggestion, without a mouse. */
 
 import assert from "node:assert/strict"
-import { after, afterEach, before, test } from "node:test"
+import { test } from "node:test"
 
-import { Browser, Galley } from "./harness.mjs"
+import { browser, galley, withGalley } from "./support.mjs"
 
-/** @type {Galley} */
-let galley
-/** @type {Browser} */
-let browser
-
-before(async () => {
-  galley = await Galley.start()
-  browser = await Browser.start()
-})
-afterEach(() => browser.clear())
-after(async () => {
-  await browser.stop()
-  await galley.stop()
-})
+withGalley()
 
 /** Tabs until that has the focus. @param {import("./harness.mjs").Person} person @param {string} selector */
 async function tabTo(person, selector) {

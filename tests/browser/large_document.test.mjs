@@ -6,7 +6,7 @@
 
 import assert from "node:assert/strict"
 import { readFileSync } from "node:fs"
-import { after, afterEach, before, test } from "node:test"
+import { test } from "node:test"
 import { gunzipSync } from "node:zlib"
 
 // @ts-expect-error -- it comes without types
@@ -15,24 +15,12 @@ import { WebsocketProvider } from "y-websocket"
 import * as Y from "yjs"
 
 import { writeBig } from "./large_document.mjs"
-import { Browser, Galley, Person, until } from "./harness.mjs"
+import { Person, until } from "./harness.mjs"
+import { browser, galley, withGalley } from "./support.mjs"
 
 const OPERATIONS = 200_000
 
-/** @type {Galley} */
-let galley
-/** @type {Browser} */
-let browser
-
-before(async () => {
-  galley = await Galley.start()
-  browser = await Browser.start()
-})
-afterEach(() => browser.clear())
-after(async () => {
-  await browser.stop()
-  await galley.stop()
-})
+withGalley()
 
 /** At somebody's desk, by their token. @param {string} token @param {string} path @returns {Promise<Person>} */
 async function at(token, path) {

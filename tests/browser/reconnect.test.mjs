@@ -2,11 +2,12 @@
 /** How a page comes back: when it says it will, when it is asked to, when the machine has slept, and after a reset. */
 
 import assert from "node:assert/strict"
-import { after, afterEach, before, beforeEach, test } from "node:test"
+import { test } from "node:test"
 
 import { createEncoder, toUint8Array, writeVarString, writeVarUint } from "lib0/encoding"
 
-import { Browser, Galley, Person, until } from "./harness.mjs"
+import { Person, until } from "./harness.mjs"
+import { browser, galley, withGalley } from "./support.mjs"
 
 const EVENT_FRAME = 100
 /** So much later, in ms, the page has tried to write what it typed (`MOMENT` in static/js/unsaved/journal.js). */
@@ -14,22 +15,7 @@ const LONGER_THAN_A_MOMENT = 400
 /** A socket that says nothing is given up after 30 s, at which is looked every 3 s, and we wait before the next. In ms. */
 const LONGER_THAN_SILENCE = 36_000
 
-/** @type {Galley} */
-let galley
-/** @type {Browser} */
-let browser
-
-before(async () => {
-  browser = await Browser.start()
-})
-after(() => browser.stop())
-beforeEach(async () => {
-  galley = await Galley.start()
-})
-afterEach(async () => {
-  await browser.clear()
-  await galley.stop()
-})
+withGalley({ per: "test" })
 
 /** The way to the server, which can be stopped up without either end being told. */
 class Way {

@@ -1,13 +1,48 @@
 // @ts-check
-/** How a page looks in each width and scheme: nothing is too wide, and axe has nothing to say. */
+/**
+ * The browser and the server of a test file, and the checks of a page in each width and color scheme.
+ *
+ * Node runs each test file in a process of its own, so a module can hold both.
+ */
 
 import assert from "node:assert/strict"
+import { after, afterEach, before, beforeEach } from "node:test"
 
 import { AxeBuilder } from "@axe-core/playwright"
 
-import { until } from "./harness.mjs"
+import { Browser, Galley, until } from "./harness.mjs"
 
 /** @typedef {import("./harness.mjs").Person} Person */
+
+/** The browser of this file. @type {Browser} */
+export let browser
+/** The server of this file or of this test. @type {Galley} */
+export let galley
+
+/**
+ * Starts a browser for the file, and a server for the file or for each test. Closes all windows after
+ * each test.
+ *
+ * @param {{ per?: "file" | "test", settings?: Record<string, string> }} [options]
+ */
+export function withGalley({ per = "file", settings = {} } = {}) {
+  const [start, stop] = per === "file" ? [before, after] : [beforeEach, afterEach]
+  before(async () => {
+    browser = await Browser.start()
+  })
+  start(async () => {
+    galley = await Galley.start(settings)
+  })
+  afterEach(() => browser.clear())
+  stop(() => galley.stop())
+  after(() => browser.stop())
+}
+
+/** Stops the server of this test and takes another in its place. @param {Galley} server */
+export async function replaceGalley(server) {
+  await galley.stop()
+  galley = server
+}
 
 const WIDTHS = [360, 768, 1440]
 const SCHEMES = /** @type {const} */ (["light", "dark"])

@@ -5,29 +5,14 @@ import assert from "node:assert/strict"
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { after, afterEach, before, beforeEach, test } from "node:test"
+import { test } from "node:test"
 
 import { chromium } from "playwright-core"
 
-import { Browser, browserPath, Galley, PATIENCE_MS, Person, until } from "./harness.mjs"
-import { assertAccessible, assertFits, inEachLook } from "./support.mjs"
+import { browserPath, PATIENCE_MS, Person, until } from "./harness.mjs"
+import { assertAccessible, assertFits, browser, galley, inEachLook, withGalley } from "./support.mjs"
 
-/** @type {Galley} */
-let galley
-/** @type {Browser} */
-let browser
-
-before(async () => {
-  browser = await Browser.start()
-})
-after(() => browser.stop())
-beforeEach(async () => {
-  galley = await Galley.start()
-})
-afterEach(async () => {
-  await browser.clear()
-  await galley.stop()
-})
+withGalley({ per: "test" })
 
 /** How many edits this browser keeps, of anybody. @param {import("playwright-core").Page} page */
 const keptEdits = (page) =>

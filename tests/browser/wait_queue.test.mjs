@@ -2,12 +2,12 @@
 /** The waiting line before a taken seat: one's own other tab for real, everything rarer with a server of the test's. */
 
 import assert from "node:assert/strict"
-import { after, afterEach, before, beforeEach, test } from "node:test"
+import { test } from "node:test"
 
 import { createEncoder, toUint8Array, writeVarString, writeVarUint } from "lib0/encoding"
 
-import { Browser, Galley, Person, until } from "./harness.mjs"
-import { assertAccessible, assertFits, inEachLook } from "./support.mjs"
+import { Galley, Person, until } from "./harness.mjs"
+import { assertAccessible, assertFits, browser, galley, inEachLook, replaceGalley, withGalley } from "./support.mjs"
 
 const EVENT_FRAME = 100
 const QUERY_AWARENESS = 3
@@ -22,22 +22,7 @@ const SLOW_CLOCKS = {
   GALLEY_SEATS__RESUME_GRACE: "10m",
 }
 
-/** @type {Galley} */
-let galley
-/** @type {Browser} */
-let browser
-
-before(async () => {
-  browser = await Browser.start()
-})
-after(() => browser.stop())
-beforeEach(async () => {
-  galley = await Galley.start()
-})
-afterEach(async () => {
-  await browser.clear()
-  await galley.stop()
-})
+withGalley({ per: "test" })
 
 /** Another tab of the same person, which the test can put out of sight. @param {Person} person */
 async function tabOf(person) {
@@ -88,8 +73,7 @@ const focusAt = (person, selector, text = "") =>
   )
 
 test("who waits in a second tab is seated when the first one goes, and types without a mouse", async () => {
-  await galley.stop()
-  galley = await Galley.start(SLOW_CLOCKS)
+  await replaceGalley(await Galley.start(SLOW_CLOCKS))
   const { first, second } = await twoTabs()
   let sockets = 0
   second.page.on("websocket", () => sockets++)
