@@ -1,5 +1,7 @@
 // @ts-check
-/** Every page in both schemes, both languages and three widths: axe has nothing to say, nothing overflows. */
+/**
+ * Every page in both schemes, both languages and three widths: axe reports nothing, no element overflows.
+ */
 
 import { test } from "node:test"
 

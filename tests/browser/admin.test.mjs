@@ -1,5 +1,8 @@
 // @ts-check
-/** The admin page by keyboard: why a seat is held, and what is held by class; in English and Korean. */
+/**
+ * The admin page by keyboard: the explanation of a held seat, and held locks by class; in English and
+ * Korean.
+ */
 
 import assert from "node:assert/strict"
 import { test } from "node:test"
@@ -56,15 +59,15 @@ async function holdNext(page) {
     const answered = page.waitForResponse(seats)
     answer(status)
     await (await answered).finished()
-    // The page has done by then what it does with it.
+    // The page has handled the response by then.
     await page.waitForTimeout(100)
   }
 }
 
-/** What has the focus, as it is called. @param {import("playwright-core").Page} page */
+/** The accessible name of the focused element. @param {import("playwright-core").Page} page */
 const focused = (page) => page.evaluate(() => document.activeElement?.getAttribute("aria-label") ?? document.activeElement?.id)
 
-test("a token that is forgotten stays forgotten, whatever is answered to it", async () => {
+test("a forgotten token stays forgotten, also after a late response", async () => {
   const page = await administrator("en-US", { rows: false })
   for (const status of [200, 401, 503]) {
     if (!(await page.locator("#seats").isVisible())) {
@@ -81,7 +84,7 @@ test("a token that is forgotten stays forgotten, whatever is answered to it", as
   }
 })
 
-test("an answer that was overtaken by a later one is not shown", async () => {
+test("a response that a later one overtook is not shown", async () => {
   const writer = await browser.person(galley)
   await writer.paste("Kim", "A text to be left.")
   const page = await administrator("en-US")
@@ -92,7 +95,7 @@ test("an answer that was overtaken by a later one is not shown", async () => {
   assert.equal(await page.locator("#rows tr").count(), 0)
 })
 
-test("a seat that is ended by keyboard leaves the focus in its place, and the last one in the search", async () => {
+test("evicting a session by keyboard leaves the focus in its place, and the last one in the search", async () => {
   for (const name of ["Kim", "Lee"]) await (await browser.person(galley)).paste(name, "A text to be taken away.")
   const page = await administrator("en-US")
   await page.locator("#rows tr").nth(1).waitFor()
@@ -107,7 +110,7 @@ test("a seat that is ended by keyboard leaves the focus in its place, and the la
   }
 })
 
-test("a seat that goes while one is asked whether to end it leaves the focus in the search", async () => {
+test("a seat that is released during the confirmation leaves the focus in the search", async () => {
   const writer = await browser.person(galley)
   await writer.paste("Kim", "A text to be left.")
   const page = await administrator("en-US")
@@ -120,7 +123,7 @@ test("a seat that goes while one is asked whether to end it leaves the focus in 
   await until(async () => (await focused(page)) === "search", "the focus is somewhere")
 })
 
-test("why a seat is held opens and closes by keyboard, keeps the focus, and stays true", async () => {
+test("the explanation of a seat opens and closes by keyboard, keeps the focus, and is updated", async () => {
   const writer = await browser.person(galley)
   await writer.paste("Kim", "A text to be reviewed.")
   const page = await administrator("en-US")
@@ -146,7 +149,7 @@ test("why a seat is held opens and closes by keyboard, keeps the focus, and stay
   await panel.waitFor({ state: "detached" })
   assert.equal(await ask.getAttribute("aria-expanded"), "false")
   assert.equal(await focused(), "Why does Kim hold this seat?")
-  // What is held by class.
+  // Held locks by class.
   await tabTo(page, /^Show what is held of Seats$/)
   assert.match((await page.locator("#classes tr").first().textContent()) ?? "", /^Seats1/)
   await page.keyboard.press("Enter")
@@ -157,7 +160,7 @@ test("why a seat is held opens and closes by keyboard, keeps the focus, and stay
   await page.getByText("Nothing is held.").waitFor()
 })
 
-test("the Korean page has no word of English left, and a switch takes along what is open", async () => {
+test("the Korean page has no English word, and a switch of language keeps open panels", async () => {
   const writer = await browser.person(galley, { locale: "ko-KR" })
   await writer.paste("김민수", "검토할 글입니다.")
   const page = await administrator("ko-KR")

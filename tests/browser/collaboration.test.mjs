@@ -1,5 +1,5 @@
 // @ts-check
-/** Two people, one text, two seats, and nobody else. */
+/** Two users, one text, two seats, and no third user. */
 
 import assert from "node:assert/strict"
 import { test } from "node:test"
@@ -10,7 +10,7 @@ const TEXT = "지원동기\n\n저는 물류가 좋습니다. 꼭 기여하고싶
 
 withGalley()
 
-test("they write, comment, suggest and accept, and a reload keeps everything", async () => {
+test("two users write, comment, suggest and accept, and a reload retains everything", async () => {
   const [writer, reviewer] = [await browser.person(galley), await browser.person(galley)]
   await writer.paste("김민수", TEXT)
   const invite = await writer.invite()
@@ -57,7 +57,7 @@ test("they write, comment, suggest and accept, and a reload keeps everything", a
   browser.assertContent()
 })
 
-test("the other's caret goes along with what they type", async () => {
+test("the peer's caret follows its typing", async () => {
   const [writer, reviewer] = [await browser.person(galley), await browser.person(galley)]
   await writer.paste("Kim", "First.\nLast.")
   await reviewer.follow(await writer.invite(), "Lee")
@@ -86,7 +86,7 @@ test("the other's caret goes along with what they type", async () => {
   browser.assertContent()
 })
 
-test("what can be done with a selection is offered until it is done", async () => {
+test("the actions of a selection are shown until one is taken", async () => {
   const [writer, reviewer] = [await browser.person(galley), await browser.person(galley)]
   await writer.paste("Kim", "One line.\nAnother line.")
   await reviewer.follow(await writer.invite(), "Lee")
@@ -146,7 +146,7 @@ test("the same person's other tab is named, and may take over", async () => {
   await second.goto(writer.page.url())
   const here = second.locator("#notice").getByRole("button", { name: "Use it here instead" })
   await second.getByText("You have this open in another tab.").waitFor()
-  // Nothing calls a text empty that was not read.
+  // The page calls no text empty that it has not read.
   assert.equal(await second.locator(".cm-placeholder").isVisible(), false)
   assert.equal(await second.locator("#counts").isVisible(), false)
   await here.click()
@@ -203,7 +203,7 @@ test("reviews can be edited, rejected, resolved, reopened and deleted", async ()
   browser.assertContent()
 })
 
-test("a passage that is deleted leaves its review on top, and one that is moved is found", async () => {
+test("the review of a deleted passage moves to the top, and a moved passage is located", async () => {
   const [writer, reviewer] = [await browser.person(galley), await browser.person(galley)]
   await writer.paste("Kim", "A sentence that goes away. Another that stays here.")
   await reviewer.follow(await writer.invite(), "Lee")
@@ -224,7 +224,7 @@ test("a passage that is deleted leaves its review on top, and one that is moved 
   browser.assertContent()
 })
 
-test("the writer may change the title, and what was typed is what the other sees", async () => {
+test("the writer may change the title, and the reviewer sees the new one", async () => {
   const writer = await browser.person(galley)
   await writer.paste("Kim", "Body")
   await writer.page.locator("#title").fill("자기소개서 3차")

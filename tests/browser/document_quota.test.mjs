@@ -1,5 +1,5 @@
 // @ts-check
-/** A document that is nearly full, and one that is: what both are told, and the ways out. */
+/** A document near its quota, and at it: the notices of both users, and the remedies. */
 
 import assert from "node:assert/strict"
 import { readFileSync } from "node:fs"
@@ -23,7 +23,7 @@ async function pasteAtEnd(person, text) {
   await person.page.keyboard.insertText(text)
 }
 
-test("a document that fills up is said in time, is only shortened when it is full, and can be taken away", async () => {
+test("a document near its quota warns in time, is only shortened when full, and can be downloaded", async () => {
   const writer = await browser.person(galley, { locale: "ko-KR" })
   const reviewer = await browser.person(galley)
   await writer.paste("김민수", `First.\n${"a".repeat(50_000)}\n`)
@@ -35,7 +35,7 @@ test("a document that fills up is said in time, is only shortened when it is ful
   await writer.seated()
   await writer.shot("full-near")
 
-  // More than there is room for: it is not in, and it is said.
+  // An edit above the quota: the server rejects it, and the page shows that.
   await pasteAtEnd(writer, "c".repeat(40_000))
   await writer.notice.getByText("글이 가득 차서, 일부를 지울 때까지").waitFor()
   await writer.notice.getByText("아직 저장하지 못한 수정이 1건 있습니다.").waitFor()
@@ -45,13 +45,13 @@ test("a document that fills up is said in time, is only shortened when it is ful
   const whole = await writer.page.evaluate(() => document.querySelector(".cm-content")?.textContent?.length)
   assert.ok(whole)
 
-  // Typing is not taken, reviews are.
+  // The server rejects edits and accepts reviews.
   await writer.page.keyboard.type("not this")
   await reviewer.review("First.", { body: "A strong beginning?" })
   await writer.card("A strong beginning?").waitFor()
   assert.doesNotMatch(await writer.text(), /not this/)
 
-  // The text can be taken away, with what the server has not.
+  // The text can be downloaded, with the part that the server does not have.
   await writer.notice.getByRole("button", { name: "글 복사" }).click()
   await writer.notice.getByRole("button", { name: "복사했습니다" }).waitFor()
   const copied = await writer.page.evaluate(() => navigator.clipboard.readText())
@@ -62,13 +62,13 @@ test("a document that fills up is said in time, is only shortened when it is ful
   assert.equal(download.suggestedFilename(), "First.txt")
   assert.equal(readFileSync(await download.path(), "utf8"), copied)
 
-  // The way back: what was too much is undone, and typing goes on.
+  // The remedy: undo removes the excess, and typing continues.
   await writer.page.locator(".cm-content").click()
   await writer.page.keyboard.press("Control+z")
   await writer.notice.getByText("글이 가득 차서").waitFor({ state: "hidden" })
   await pasteAtEnd(writer, " on.")
   await writer.seated()
-  // What is taken out goes with the next look.
+  // The next maintenance of the room drops the deleted text.
   await writer.page.keyboard.press("Control+a")
   await writer.page.keyboard.press("Delete")
   await writer.notice.waitFor({ state: "hidden" })

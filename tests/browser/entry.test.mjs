@@ -1,5 +1,8 @@
 // @ts-check
-/** The ways in and out: an ended sign-in and the way back from it, an invite that asks first, signing out. */
+/**
+ * Signing in and out: an expired sign-in and its return address, an invite with a confirmation, signing
+ * out.
+ */
 
 import assert from "node:assert/strict"
 import { createHmac, randomUUID } from "node:crypto"
@@ -17,14 +20,14 @@ let galley
 let browser
 /** @type {import("node:http").Server} */
 let host
-/** The addresses that the host application was asked for. @type {string[]} */
+/** The addresses that the host application received requests for. @type {string[]} */
 let asked = []
-/** Whom the host application signs in. */
+/** The user that the host application signs in. */
 let user = { id: "kim-17", name: "Kim" }
 
 before(async () => {
   browser = await Browser.start()
-  // A cookie does not know ports: what one server of this machine sets, the other reads.
+  // A cookie has no port: the browser sends the cookie of one server of this machine to the other.
   host = createServer((request, response) => {
     asked.push(request.url ?? "")
     const { pathname, searchParams } = new URL(request.url ?? "/", "http://host")
@@ -95,7 +98,7 @@ const keptEdits = (page) =>
       }),
   )
 
-test("an ended sign-in is called that, and the way back brings the unsaved text in", async () => {
+test("an expired sign-in is named, and the way back brings the unsaved text in", async () => {
   await startWithoutGuests()
   const { document } = await shared("Begun.")
   const kim = await browser.person(galley)
@@ -122,14 +125,14 @@ test("an ended sign-in is called that, and the way back brings the unsaved text 
   await assertFits(kim, "an ended sign-in")
   await kim.page.getByRole("link", { name: "Sign in" }).press("Enter")
   await kim.seated()
-  // The page said that it was lost with the seat, so its writer decides.
+  // The page reported the edit as lost with the seat, so its writer decides.
   await kim.page.locator("#kept").getByRole("button", { name: "Put it back" }).click()
   await kim.sees("Begun. More.")
   assert.equal(new URL(kim.page.url()).pathname, `/d/${document}`)
   browser.assertContent()
 })
 
-test("without guests and without a sign-in no name is asked for, in both languages", async () => {
+test("without guests and without a sign-in the page asks for no name, in both languages", async () => {
   await startWithoutGuests()
   for (const [locale, text, go] of [
     ["en-GB", "Your sign-in has ended, or this browser never had one.", "Sign in"],
@@ -148,7 +151,7 @@ test("without guests and without a sign-in no name is asked for, in both languag
   browser.assertContent()
 })
 
-test("an invite waits for a sign-in elsewhere, stays out of its address, and asks before it is used", async () => {
+test("an invite survives a sign-in elsewhere, stays out of its address, and needs a confirmation", async () => {
   await startWithoutGuests()
   const { link, url, kim } = await shared("Read me.")
   user = { id: "lee-42", name: "Lee" }
@@ -172,19 +175,19 @@ test("an invite waits for a sign-in elsewhere, stays out of its address, and ask
   await lee.seated()
   assert.equal((await reviewer()).id, "lee-42")
   assert.equal(new URL(lee.page.url()).hash, "")
-  // A reviewer who comes back is not asked again.
+  // A returning reviewer gets no second confirmation.
   await lee.page.goto(url)
   await lee.seated()
   browser.assertContent()
 })
 
-test("a guest signs out after a warning, and nothing of theirs is left in the browser", async () => {
+test("a guest signs out after a warning, and the browser retains nothing of theirs", async () => {
   galley = await Galley.start()
   const writer = await browser.person(galley)
   await writer.paste("Kim", "Mine.")
   const desk = writer.page.url()
   const { id } = await (await writer.page.request.get(`${galley.url}/api/me`)).json()
-  // What a page that is gone could not save.
+  // Edits of a closed page that were not saved.
   await writer.page.evaluate(
     (user) =>
       new Promise((resolve) => {

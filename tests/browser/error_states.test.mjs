@@ -1,5 +1,5 @@
 // @ts-check
-/** What a person is told when something goes wrong, and that nothing they wrote is lost by it. */
+/** The notices of each failure, and that no failure loses an edit. */
 
 import assert from "node:assert/strict"
 import { execFileSync } from "node:child_process"
@@ -12,9 +12,9 @@ import { fileURLToPath } from "node:url"
 import { Galley, Redis, until } from "./harness.mjs"
 import { browser, galley, replaceGalley, withGalley } from "./support.mjs"
 
-/** Seats that are looked after every second, so that nobody waits for a tick. */
+/** A tick every second, so that no test waits for one. */
 const QUICK = { GALLEY_SEATS__LEASE: "3s", GALLEY_SEATS__RENEW_EVERY: "1s" }
-/** A page that is pasted: three of them are more than the server keeps unsaved, and each goes in one message. */
+/** A pasted page: three of them exceed the pending edits of a room, and each fits one message. */
 const PASTE = "물류 and words,\n".repeat(80_000)
 
 withGalley({ per: "test" })
@@ -26,7 +26,7 @@ async function type(person, text) {
   await person.page.keyboard.type(text)
 }
 
-/** A server whose disk is full for as long as there is a file `full` in its folder. */
+/** A server whose disk is full while its folder has a file `full`. */
 async function onDisk() {
   const disk = realpathSync(mkdtempSync(join(tmpdir(), "galley-")))
   const library = join(disk, "full_disk.so")
@@ -37,18 +37,18 @@ async function onDisk() {
   return { server, fill: () => writeFileSync(join(disk, "full"), ""), free: () => rmSync(join(disk, "full")) }
 }
 
-/** What the server has stored of it. @param {import("./harness.mjs").Person} writer */
+/** The text that the server has stored. @param {import("./harness.mjs").Person} writer */
 async function stored({ page }) {
   const id = new URL(page.url()).pathname.split("/").pop()
   return (await page.request.get(`${galley.url}/api/documents/${id}/text`)).text()
 }
 
-/** What the bar says of how safe the text is. @param {import("./harness.mjs").Person} person @param {RegExp} words */
+/** The saving state in the bar. @param {import("./harness.mjs").Person} person @param {RegExp} words */
 async function bar({ page }, words) {
   await page.locator("#saved").getByText(words).waitFor()
 }
 
-test("a killed server is said, typing goes on, and what was typed is saved when it is back", async () => {
+test("a killed server is reported, typing continues, and its edits are saved after the reconnect", async () => {
   const [writer, reviewer] = [await browser.person(galley), await browser.person(galley)]
   await writer.paste("Kim", "Before.")
   await reviewer.follow(await writer.invite(), "Lee")
@@ -102,7 +102,7 @@ for (const [locale, words] of Object.entries({
     free()
     await writer.notice.waitFor({ state: "hidden" })
     await bar(writer, words.saved)
-    // Of what it has in memory nothing is left after that.
+    // Nothing of the state in its memory is left after that.
     await galley.end("SIGKILL")
     await galley.run()
     assert.equal(await stored(writer), "Before. Full. 더.")
@@ -113,11 +113,11 @@ for (const [locale, words] of Object.entries({
   })
 }
 
-test("more than the server keeps without storing it is refused and said, and stored once when there is space", async () => {
+test("edits above the bound of pending edits are rejected and reported, and stored once when there is space", async () => {
   const { server, fill, free } = await onDisk()
   await replaceGalley(server)
   const writer = await browser.person(galley)
-  // A browser that keeps nothing: of what is typed nobody may say that it did.
+  // A browser without storage: the page may not report the edits as retained.
   await writer.page.addInitScript(() => Object.defineProperty(window, "indexedDB", { value: undefined }))
   await writer.paste("Kim", "Before.\n")
   fill()
@@ -135,7 +135,7 @@ test("more than the server keeps without storing it is refused and said, and sto
   browser.assertContent()
 })
 
-test("a damaged document is said, is shown as far as it could be read, and cannot be changed", async () => {
+test("a damaged document is reported, shown up to the damage, and read-only", async () => {
   const writer = await browser.person(galley)
   await writer.paste("Kim", "Readable.")
   await writer.page.locator(".cm-content").click()
@@ -144,11 +144,11 @@ test("a damaged document is said, is shown as far as it could be read, and canno
   await writer.seated()
   const desk = writer.page.url()
   await writer.page.goto(galley.url)
-  // When it has stopped, all is in one file.
+  // After the stop, one file holds all data.
   await galley.end("SIGTERM")
   const file = join(galley.folder, "data/galley.db")
   const bytes = readFileSync(file)
-  // The letter before a text is its length: with another the edit does not parse.
+  // The byte before the text is its length: with another value the edit does not parse.
   for (let at = bytes.indexOf(" Unreadable."); at !== -1; at = bytes.indexOf(" Unreadable.", at + 1)) bytes[at - 1] = 0x7f
   writeFileSync(file, bytes)
   await galley.run()
@@ -179,13 +179,13 @@ test("a deletion made while the server is away is saved when it is back", async 
   browser.assertContent()
 })
 
-test("a deletion is called saved when an edit after it is, which nobody sees and no undo brings back", async () => {
+test("a deletion is saved by a later invisible edit that no undo restores", async () => {
   const writer = await browser.person(galley)
   await writer.page.clock.install()
   await writer.paste("Kim", "Too long.")
   await writer.page.locator(".cm-content").click()
   await writer.page.keyboard.press("Control+End")
-  // No timer of the page runs: the server calls it stored, and nobody knows what.
+  // No timer of the page runs: the server stores the deletion, and the page cannot know it.
   await writer.page.clock.pauseAt((await writer.page.evaluate(() => Date.now())) + 1_000)
   await writer.page.keyboard.press("Backspace")
   await until(async () => (await stored(writer)) === "Too long", "it is stored")
@@ -216,7 +216,7 @@ test("a deleted document ends the reviewer's seat with a reason", async () => {
   browser.assertContent()
 })
 
-test("a stopped server sends its clients back, and they come by themselves", async () => {
+test("clients of a drained server reconnect by themselves", async () => {
   const writer = await browser.person(galley)
   await writer.paste("Kim", "Steady.")
   await galley.end("SIGTERM")
@@ -229,13 +229,13 @@ test("a stopped server sends its clients back, and they come by themselves", asy
   browser.assertContent()
 })
 
-test("who does nothing for long is asked, and a sign of life keeps the seat", async () => {
+test("the idle timeout is announced, and any key keeps the seat", async () => {
   await replaceGalley(await Galley.start({ ...QUICK, GALLEY_SEATS__IDLE_RELEASE: "8s" }))
   const writer = await browser.person(galley)
   await writer.paste("Kim", "Thinking.")
   await writer.notice.getByText(/Still there\? Your seat is given back in 0:0\d/).waitFor()
   await writer.shot("states-idle")
-  // Said once to who cannot see the seconds go by, and any key is an answer.
+  // A screen reader receives it once, and any key is an answer.
   await writer.page.locator("#say", { hasText: "Still there? Your seat is given back in" }).waitFor()
   await writer.page.keyboard.press("Shift")
   await writer.notice.waitFor({ state: "hidden" })

@@ -1,10 +1,9 @@
 // @ts-check
 /**
- * A real server, a real browser, and people who use them.
+ * A real server, a real browser, and users of both.
  *
- * Each person is a browser context of their own: own cookies, own storage. Whatever a page
- * complains about (an exception, a breach of the content security policy) fails the test that
- * caused it.
+ * Each user is a browser context with its own cookies and storage. An exception or a violation of the
+ * content security policy on a page fails the test that caused it.
  */
 
 import assert from "node:assert/strict"
@@ -17,13 +16,13 @@ import { Redis, freePort } from "../stock/redis.mjs"
 
 export { Galley, Redis, freePort }
 
-/** The browser itself, for tests that start another. */
+/** The browser's launcher, for tests that start another one. */
 export const browserPath = process.env.GALLEY_CHROMIUM ?? "/usr/bin/chromium-headless-shell"
 
-/** Where screenshots go, for people to look at. Without it none are taken: they take half of the time. */
+/** The folder of screenshots. Without it the harness takes none: they cost half of the time. */
 const shots = process.env.GALLEY_SHOTS
 
-/** How long a page may take for anything: a busy machine is no fault of the page's. */
+/** The bound of every wait for a page, also on a busy machine. */
 export const PATIENCE_MS = 120_000
 
 export class Browser {
@@ -41,7 +40,7 @@ export class Browser {
   }
 
   /**
-   * Somebody new, with a window of their own.
+   * A new user with a window of its own.
    *
    * @param {Galley} galley
    * @param {import("playwright-core").BrowserContextOptions} [options]
@@ -67,7 +66,7 @@ export class Browser {
     return new Person(galley, await context.newPage())
   }
 
-  /** Closes every window. One that is open goes on working, and takes time from the tests to come. */
+  /** Closes every window. An open window keeps working and slows the next tests. */
   async clear() {
     await Promise.all(this.chromium.contexts().map((context) => context.close()))
   }
@@ -76,7 +75,7 @@ export class Browser {
     await this.chromium.close()
   }
 
-  /** Fails on anything that a page has complained about so far. */
+  /** Fails on any error that a page has reported so far. */
   assertContent() {
     const complaints = this.complaints.splice(0)
     assert.deepEqual(complaints, [])
@@ -106,7 +105,7 @@ export class Person {
     return this.copied(() => this.page.locator("#invite").click())
   }
 
-  /** What that puts on the clipboard. @param {() => Promise<unknown>} act @returns {Promise<string>} */
+  /** The text that the action copies. @param {() => Promise<unknown>} act @returns {Promise<string>} */
   async copied(act) {
     await this.page.evaluate(() => navigator.clipboard.writeText(""))
     await act()
@@ -115,14 +114,14 @@ export class Person {
     return text
   }
 
-  /** Follows an invite, as somebody without an account does. @param {string} url @param {string} name */
+  /** Follows an invite, as a guest does. @param {string} url @param {string} name */
   async follow(url, name) {
     await this.page.goto(url)
     await this.page.locator("#gate-name").fill(name)
     await this.page.locator("#gate button[type=submit]").click()
   }
 
-  /** Sits and sees the text. */
+  /** Waits until the page holds its seat and shows the text. */
   async seated() {
     await this.page.locator("#saved[data-kind=saved]").waitFor()
   }
@@ -152,8 +151,8 @@ export class Person {
   }
 
   /**
-   * Selects the first occurrence, as a mouse would. The editor hears of a selection only a task later,
-   * and puts its own back if it draws before that: so it is looked at when it has drawn.
+   * Selects the first occurrence, as a mouse would. The editor receives a selection one task later,
+   * and restores its own if it draws before that. So the harness reads it after the draw.
    *
    * @param {string} quote
    */
@@ -209,7 +208,7 @@ export class Person {
     return this.page.locator("#cards .card", { hasText: text })
   }
 
-  /** What is told below the bar. */
+  /** The notice below the bar. */
   get notice() {
     return this.page.locator("#notice")
   }

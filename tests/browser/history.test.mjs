@@ -1,5 +1,5 @@
 // @ts-check
-/** The history in the page: versions come by themselves, are compared, named and restored. */
+/** The history in the page: automatic versions, comparing, naming and restoring. */
 
 import assert from "node:assert/strict"
 import { test } from "node:test"
@@ -7,7 +7,7 @@ import { test } from "node:test"
 import { until } from "./harness.mjs"
 import { assertAccessible, assertFits, browser, galley, inEachLook, withGalley } from "./support.mjs"
 
-/** A pause that one can wait for. */
+/** A pause that a test can await. */
 const SOON = { GALLEY_HISTORY__PAUSE: "300ms" }
 const TEXT = "저는 회사는 좋습니다. I walk to school."
 
@@ -38,7 +38,7 @@ async function open(person) {
   await person.page.locator("#history[open]").waitFor()
 }
 
-/** What is marked, in reading order, without what only ears hear. @param {Person} person */
+/** The marks in reading order, without the text for screen readers only. @param {Person} person */
 const marks = (person) =>
   person.page.locator("#history-text").evaluate((text) =>
     [...text.querySelectorAll("del, ins")].map((mark) => {
@@ -52,7 +52,7 @@ const marks = (person) =>
 const marked = (person, wanted) =>
   until(async () => JSON.stringify(await marks(person)) === JSON.stringify(wanted), wanted.join(", "))
 
-test("a pause keeps a version, its changes read well, and restoring is undone by restoring again", async () => {
+test("a pause stores a version, its changes read well, and restoring is undone by restoring again", async () => {
   const [writer, reviewer] = [await browser.person(galley), await browser.person(galley)]
   await writer.paste("Kim", TEXT)
   await reviewer.follow(await writer.invite(), "Lee")
@@ -68,7 +68,7 @@ test("a pause keeps a version, its changes read well, and restoring is undone by
   await entries(writer).nth(2).waitFor()
   assert.equal(await entries(writer).count(), 3)
   await marked(writer, ["del school", "ins work"])
-  // The arrows go down the line, and what is chosen is shown.
+  // The arrow keys move along the timeline, and the page shows the selected version.
   await writer.page.keyboard.press("ArrowDown")
   await marked(writer, ["del 는", "ins 가"])
   await writer.page.getByText("Characters put in: 1, taken out: 1").waitFor()
@@ -89,7 +89,7 @@ test("a pause keeps a version, its changes read well, and restoring is undone by
   await entries(writer).filter({ hasText: "Version 1 was restored" }).waitFor()
   assert.equal(await entries(writer).count(), 4)
 
-  // Back again, by restoring the version from before.
+  // Restoring the earlier version undoes it.
   await entries(writer).nth(1).click()
   await writer.page.locator("#history").getByRole("button", { name: "Restore this version" }).click()
   await writer.page.locator("#sure").getByRole("button", { name: "Restore it" }).click()
@@ -101,7 +101,7 @@ test("a pause keeps a version, its changes read well, and restoring is undone by
   browser.assertContent()
 })
 
-test("the reviewer looks and cannot restore, and the writer names what both then see", async () => {
+test("the reviewer reads versions and cannot restore one, and the writer names one for both", async () => {
   const [writer, reviewer] = [await browser.person(galley), await browser.person(galley)]
   await writer.paste("Kim", TEXT)
   await reviewer.follow(await writer.invite(), "Lee")
@@ -114,21 +114,21 @@ test("the reviewer looks and cannot restore, and the writer names what both then
   await writer.page.keyboard.press("Enter")
   await writer.page.locator("#history-said").getByText("Kept as “Sent on Friday”.").waitFor()
   await entries(writer).filter({ hasText: "Sent on Friday" }).waitFor()
-  // An open history finds it by itself.
+  // An open history is updated without a reload.
   await entries(reviewer).filter({ hasText: "Sent on Friday" }).waitFor()
   assert.equal(await reviewer.page.locator("#history-label").count(), 0)
   await reviewer.page.getByText("Only the writer can restore a version.").waitFor()
   await reviewer.page.locator("#history").getByRole("button", { name: "Restore this version" }).waitFor({ state: "hidden" })
   await writer.page.locator("#history-close").click()
   await writer.page.locator("#history").waitFor({ state: "hidden" })
-  // The keys of the desk are the dialog's while it is open.
+  // While the dialog is open, it receives the shortcuts of the desk.
   await reviewer.page.keyboard.press("Alt+h")
   await reviewer.page.keyboard.press("Escape")
   await reviewer.page.locator("#history").waitFor({ state: "hidden" })
   browser.assertContent()
 })
 
-test("a history that cannot be read says so, and is read again", async () => {
+test("a history that cannot be read shows an error and a retry", async () => {
   const writer = await browser.person(galley)
   await writer.paste("Kim", TEXT)
   await writer.page.route("**/versions?*", (route) => route.abort())

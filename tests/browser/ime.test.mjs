@@ -1,5 +1,5 @@
 // @ts-check
-/** Hangul is composed, syllable by syllable, and nothing may break into that. */
+/** The IME composes Hangul syllable by syllable, and no update may interrupt a composition. */
 
 import assert from "node:assert/strict"
 import { test } from "node:test"
@@ -12,7 +12,7 @@ withGalley()
 async function inputMethod(person) {
   const session = await person.page.context().newCDPSession(person.page)
   return {
-    /** What stands in the composition now. @param {string} text */
+    /** The current text of the composition. @param {string} text */
     compose: (text) =>
       session.send("Input.imeSetComposition", {
         text,
@@ -41,7 +41,7 @@ async function stored(person) {
   return answer.text()
 }
 
-test("a comment on the line on which somebody composes leaves the composition whole", async () => {
+test("a comment on the line of an IME composition leaves the composition whole", async () => {
   const { writer, reviewer } = await desk("저는 물류를 좋아합니다.\n다음 줄.")
   await writer.page.locator(".cm-content").click()
   await writer.page.keyboard.press("Control+Home")
@@ -58,7 +58,7 @@ test("a comment on the line on which somebody composes leaves the composition wh
     watch.observe(/** @type {Node} */ (composed.parent), { childList: true })
   })
 
-  // The other comments on this very line, on the very syllable, and has the caret in it.
+  // The reviewer comments on this line and syllable, and has the caret in it.
   await reviewer.sees("저는 물류를 좋아합니다. 한\n다음 줄.")
   await reviewer.review("물류를", { body: "여기요" })
   await reviewer.review("좋아합니다. 한", { body: "더 세게" })
@@ -85,11 +85,11 @@ test("a comment on the line on which somebody composes leaves the composition wh
   await reviewer.sees(wanted)
   assert.equal(await stored(writer), wanted)
   const passages = await writer.page.locator(".passage").allTextContents()
-  assert.equal(passages.join(""), "물류를좋아합니다. 한", "what was held back is drawn now")
+  assert.equal(passages.join(""), "물류를좋아합니다. 한", "the deferred update is drawn now")
   browser.assertContent()
 })
 
-test("a suggestion accepted elsewhere moves nothing under a composition that follows", async () => {
+test("a suggestion accepted elsewhere does not shift a later IME composition", async () => {
   const { writer, reviewer } = await desk("앞 문장입니다.\n뒤 문장")
   await reviewer.review("앞 문장", { suggestion: "아주 긴 앞 문장", body: "길게" })
   await writer.card("길게").click()
@@ -106,7 +106,7 @@ test("a suggestion accepted elsewhere moves nothing under a composition that fol
   browser.assertContent()
 })
 
-test("a composition that is given up leaves nothing behind", async () => {
+test("a cancelled IME composition leaves no text", async () => {
   const { writer, reviewer } = await desk("가나다")
   await writer.page.locator(".cm-content").click()
   await writer.page.keyboard.press("Control+End")
@@ -137,7 +137,7 @@ test("a comment is composed while the text above it changes", async () => {
   browser.assertContent()
 })
 
-test("the caret steps over what a reader calls one character", async () => {
+test("the caret moves by graphemes", async () => {
   const { writer } = await desk("a👩‍👩‍👧각b")
   await writer.page.locator(".cm-content").click()
   await writer.page.keyboard.press("Control+End")

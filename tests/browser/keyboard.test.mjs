@@ -87,7 +87,7 @@ test("a text is pasted, commented on, corrected and accepted without a mouse", a
   browser.assertContent()
 })
 
-test("the Tab key comes to what can be done about each card, and shows it", async () => {
+test("the Tab key reaches the actions of each card, and shows them", async () => {
   const [writer, reviewer] = [await browser.person(galley), await browser.person(galley)]
   await writer.paste("Kim", "One. Two. Three.")
   await reviewer.follow(await writer.invite(), "Lee")
@@ -96,7 +96,7 @@ test("the Tab key comes to what can be done about each card, and shows it", asyn
   await writer.card("about Two").waitFor()
   for (const quote of ["One", "Two"]) {
     const accept = writer.card(`about ${quote}`).getByRole("button", { name: "Accept" })
-    // A screen reader finds it before its card is the active one.
+    // A screen reader finds it before its card is active.
     assert.equal(await accept.count(), 1)
     for (let step = 0; step < 30; step++) {
       if (await accept.evaluate((button) => button === document.activeElement)) break

@@ -4,7 +4,7 @@
  * all over it, a sentence here and a sentence there, and letters that were taken out again.
  *
  * It is written down as Yjs would (updates of version 1), but not by Yjs, which takes a minute and a
- * half for as many places. Whoever opens the document does it with Yjs.
+ * half for as many places. The page opens the document with Yjs.
  */
 
 import assert from "node:assert/strict"
@@ -23,20 +23,20 @@ import { WebSocket } from "ws"
  * @property {Piece | null} next what follows it now
  */
 
-/** How many pieces are sent at once: a message then stays below its bound. */
+/** Pieces in one message, which stays below its bound. */
 const TOGETHER = 20_000
-/** Of six bytes each, or nearly so, in Korean and English; a line ends now and then. */
+/** Of about six bytes each, in Korean and English; some end a line. */
 const PIECES = ["물류 ", "원인 ", "again ", "words, ", "quick ", "분석 ", "합니다. ", "done.\n"]
-/** So many are written one after the other, before the hand goes elsewhere. */
+/** Pieces in a row, before the writer moves elsewhere. */
 const RUN = 10
-/** Of each so many pieces the first letter is taken out. */
+/** The writer deletes the first letter of each piece with this interval. */
 const TAKEN_OUT = 20
 const CLIENT = 4_000_000_000
 const STRING = 4
 const HAS_LEFT = 0x80
 const HAS_RIGHT = 0x40
 
-/** Numbers that look random and are the same each time. @param {number} seed */
+/** Reproducible pseudo-random numbers. @param {number} seed */
 function numbers(seed) {
   let state = seed
   return (/** @type {number} */ below) => {
@@ -45,7 +45,7 @@ function numbers(seed) {
   }
 }
 
-/** Each run behind any piece that is there already. @param {number} count @returns {Piece[]} as they were written */
+/** Inserts each run after a random earlier piece. @param {number} count @returns {Piece[]} as they were written */
 function pieces(count) {
   const random = numbers(1)
   /** @type {Piece[]} */
@@ -125,7 +125,7 @@ export async function writeBig(galley, { document, link, writer: token }, operat
   const headers = { authorization: `Bearer ${token}` }
   const read = async () => (await fetch(`${galley.url}/api/documents/${document}/text`, { headers })).text()
   for (let attempt = 0; (await read()) !== wanted; attempt++) {
-    assert.ok(attempt < 100, "the server has not all of it")
+    assert.ok(attempt < 100, "the server has not stored the whole text")
     await new Promise((later) => setTimeout(later, 200))
   }
   socket.close()

@@ -1,7 +1,7 @@
 // @ts-check
 /**
- * Long documents: one of 200,000 pieces, and one that somebody really wrote. They are whole, one types
- * in them, and a key costs no walk through them (that one is counted in `tests/ui`, in steps).
+ * Long documents: one of 200,000 pieces, and a recorded real one. They load whole, accept edits, and a
+ * keystroke walks none of them (`tests/ui` counts the steps).
  */
 
 import assert from "node:assert/strict"
@@ -22,7 +22,7 @@ const OPERATIONS = 200_000
 
 withGalley()
 
-/** At somebody's desk, by their token. @param {string} token @param {string} path @returns {Promise<Person>} */
+/** The desk of a user, by their token. @param {string} token @param {string} path @returns {Promise<Person>} */
 async function at(token, path) {
   const person = await browser.person(galley)
   await person.page.context().addCookies([{ name: "galley_token", value: token, url: galley.url }])
@@ -35,7 +35,7 @@ async function at(token, path) {
 const counts = (person) =>
   person.page.evaluate(() => [...document.querySelectorAll("#counts dd")].map((dd) => Number((dd.textContent ?? "").replace(/\D/g, ""))))
 
-/** All of the text, also what is not drawn because nobody looks there. @param {Person} person */
+/** The whole text, also the part outside the viewport, which the editor does not draw. @param {Person} person */
 async function whole(person) {
   const { page } = person
   await page.bringToFront()
@@ -51,7 +51,7 @@ function lengths(text) {
   return [text.length, solid, text.length + 2 * hangul, text.length + hangul]
 }
 
-test("it opens whole for both, is typed in at the end and in the middle, and is counted right", async () => {
+test("a long document opens whole for both, accepts edits at the end and in the middle, and is counted right", async () => {
   const desk = await galley.desk("")
   const text = await writeBig(galley, desk, OPERATIONS)
   const writer = await at(desk.writer, `/d/${desk.document}`)
@@ -65,7 +65,7 @@ test("it opens whole for both, is typed in at the end and in the middle, and is 
   await keyboard.press("Control+Home")
   await keyboard.type("The beginning: ")
   const typed = `The beginning: ${text}끝입니다.`
-  await until(async () => (await counts(writer))[0] === typed.length, "what was typed is counted")
+  await until(async () => (await counts(writer))[0] === typed.length, "the edit is counted")
   assert.deepEqual(await counts(writer), lengths(typed))
   await writer.seated()
 
@@ -78,13 +78,13 @@ test("it opens whole for both, is typed in at the end and in the middle, and is 
   await writer.seated()
 
   await writer.page.reload()
-  await until(async () => (await counts(writer))[0] === typed.length + 5, "it is whole after a reload")
+  await until(async () => (await counts(writer))[0] === typed.length + 5, "the long document is whole after a reload")
   const stored = await writer.page.request.get(`${galley.url}/api/documents/${desk.document}/text`)
   assert.equal(await stored.text(), typed.replace("The beginning: ", "The beginning: live "))
   browser.assertContent()
 })
 
-test("what a stock client replays of a real editing session is the text on the page", async () => {
+test("a real editing session that a stock client replays is the text on the page", async () => {
   const file = new URL("../data/traces/sveltecomponent.json.gz", import.meta.url)
   /** @type {{ endContent: string, txns: { patches: [number, number, string][] }[] }} */
   const { endContent, txns } = JSON.parse(gunzipSync(readFileSync(file)).toString())
@@ -98,7 +98,7 @@ test("what a stock client replays of a real editing session is the text on the p
   })
   await new Promise((synced) => provider.once("sync", synced))
   const reviewer = await at(desk.reviewer, `/s/${desk.link}`)
-  // A hundred at a time: nobody types as fast as a loop, and the server would say so.
+  // A hundred at a time: the server would rate-limit a loop that sends them all at once.
   for (let from = 0; from < txns.length; from += 100) {
     doc.transact(() => {
       for (const { patches } of txns.slice(from, from + 100)) {

@@ -1,5 +1,8 @@
 // @ts-check
-/** How a page comes back: when it says it will, when it is asked to, when the machine has slept, and after a reset. */
+/**
+ * Reconnects of a page: after a server's announcement, on request, after the machine's sleep, and after a
+ * reset.
+ */
 
 import assert from "node:assert/strict"
 import { test } from "node:test"
@@ -12,16 +15,16 @@ import { browser, galley, withGalley } from "./support.mjs"
 const EVENT_FRAME = 100
 /** So much later, in ms, the page has tried to write what it typed (`MOMENT` in static/js/unsaved/journal.js). */
 const LONGER_THAN_A_MOMENT = 400
-/** A socket that says nothing is given up after 30 s, at which is looked every 3 s, and we wait before the next. In ms. */
+/** The page closes a silent socket after 30 s, checks every 3 s, and backs off before the next. In ms. */
 const LONGER_THAN_SILENCE = 36_000
 
 withGalley({ per: "test" })
 
-/** The way to the server, which can be stopped up without either end being told. */
+/** The path to the server, which a test can block without notifying either end. */
 class Way {
-  /** What each socket asked for. @type {URLSearchParams[]} */
+  /** The parameters of each socket. @type {URLSearchParams[]} */
   asked = []
-  /** So many of them, the first, are stopped up. */
+  /** The number of first sockets that are blocked. */
   #stoppedUp = 0
   /** @type {import("playwright-core").WebSocketRoute | null} */
   #page = null
@@ -51,7 +54,7 @@ class Way {
     return this.asked.length
   }
 
-  /** Nothing passes any more, until the page comes by another socket. */
+  /** Blocks all traffic until the page opens another socket. */
   stopUp() {
     this.#stoppedUp = this.sockets
   }
@@ -78,7 +81,7 @@ async function type(person, text) {
 }
 
 /**
- * Whatever this browser is to keep waits, as on a disk that is slow.
+ * Holds all writes to the browser's storage, as a slow disk does.
  *
  * @param {Person} person
  * @returns {Promise<() => Promise<void>>} lets it be written
@@ -92,7 +95,7 @@ async function slowDisk({ page, galley }) {
         const asked = indexedDB.open("galley")
         asked.onsuccess = () => {
           const store = asked.result.transaction("unsaved", "readwrite").objectStore("unsaved")
-          // A transaction lives as long as it is asked for something, and those after it wait.
+          // A transaction lives as long as it has requests, and those after it wait.
           const stay = () => {
             resolve(undefined)
             if (document.title !== "over") store.count().onsuccess = stay
@@ -125,7 +128,7 @@ for (const [locale, words] of Object.entries({
       await galley.end("SIGKILL")
       await writer.notice.getByText(words.lost).waitFor()
       await writer.notice.getByText(words.next).waitFor()
-      // From here on no timer of the page runs: it does not come back by itself.
+      // From here on no timer of the page runs: it does not reconnect by itself.
       await stopClock(writer)
       await galley.run()
       await writer.page.waitForTimeout(300)
@@ -140,7 +143,7 @@ for (const [locale, words] of Object.entries({
   })
 }
 
-test("a socket that died in its sleep is found out and replaced, and one that lives is left alone", async () => {
+test("a half-open socket is found after a sleep and replaced, and a live one is not", async () => {
   const writer = await browser.person(galley)
   const way = await Way.of(writer)
   await writer.page.clock.install()
@@ -168,7 +171,7 @@ for (const { how, get, meanwhile, ends } of [
   {
     how: "by taking it over",
     get: "Use it here instead",
-    // They go on there, and this tab does not hear of it.
+    // The user continues there, and this tab receives no event of it.
     meanwhile: (/** @type {Person} */ first) => first.notice.getByRole("button", { name: "Use it here instead" }).click(),
     ends: async (/** @type {Person} */ first, /** @type {Person} */ second) => {
       await second.notice.getByText("You have this open in another tab").waitFor()
@@ -209,7 +212,7 @@ for (const { how, get, meanwhile, ends } of [
   })
 }
 
-test("who was asked whether they are there is asked on when the seat is confirmed, and not on another connection", async () => {
+test("the idle warning continues when the lease is valid again, and not on another connection", async () => {
   const writer = await browser.person(galley)
   const way = await Way.of(writer)
   await writer.paste("Kim", "Thinking.")
@@ -227,13 +230,13 @@ test("who was asked whether they are there is asked on when the seat is confirme
   browser.assertContent()
 })
 
-test("a server that moves away is nobody's business for two seconds, and is said after that", async () => {
+test("a reconnect after a drain shows no notice for two seconds", async () => {
   const writer = await browser.person(galley)
   await writer.page.clock.install()
   await writer.paste("Kim", "Steady.")
   await stopClock(writer)
   await galley.end("SIGTERM")
-  // The page knows by now, as the chair and the text do, and says nothing.
+  // The page has the close by now: the seat and the text change, and no notice is shown.
   await until(async () => (await writer.page.evaluate(() => document.querySelector("#saved")?.getAttribute("data-kind"))) === "off", "the socket is gone")
   assert.equal(await writer.notice.isVisible(), false)
   await writer.page.clock.runFor(2_000)
@@ -263,7 +266,7 @@ for (const disk of ["quick", "slow"]) {
     await type(writer, " Not this.")
     await writer.sees("Stored. Refused.")
     await writer.shot("reconnect-reset")
-    assert.equal(way.sockets, sockets, "it does not come back by itself, or it would be refused for ever")
+    assert.equal(way.sockets, sockets, "it does not reconnect by itself, because the server would reject it again")
     writer.page.on("dialog", (dialog) => dialog.accept())
     await writer.notice.getByRole("button", { name: "Reload the page" }).click()
     await writer.seated()

@@ -65,7 +65,7 @@ export async function inEachLook({ page }, each) {
   if (before) await page.setViewportSize(before)
 }
 
-/** Nothing reaches beyond the window, or beyond `selector`. @param {Person} person @param {string} name @param {string} [selector] */
+/** Holds that no element overflows the window, or `selector`. @param {Person} person @param {string} name @param {string} [selector] */
 export async function assertFits(person, name, selector = "html") {
   await person.shot(name)
   const tooWide = () =>
@@ -73,13 +73,13 @@ export async function assertFits(person, name, selector = "html") {
       const room = element === document.documentElement ? innerWidth : element.clientWidth
       return element.scrollWidth - room
     })
-  // What is placed by hand is placed anew in a frame after the one that was narrower.
+  // The page lays out absolute positions one frame after the narrower one.
   await until(async () => (await tooWide()) <= 0, `${name} fits`)
 }
 
 /** Axe has nothing to say. @param {Person} person @param {string} name */
 export async function assertAccessible({ page }, name) {
-  // Within the page, which is ours: axe's other way opens one more for each look.
+  // Inside the page itself: axe's other mode opens another page for each run.
   const { violations } = await new AxeBuilder({ page }).setLegacyMode().analyze()
   const found = violations.map(({ id, help, nodes }) => `${id}: ${help}: ${nodes.map(({ html }) => html.slice(0, 160)).join(" | ")}`)
   assert.deepEqual(found, [], name)

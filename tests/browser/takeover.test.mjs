@@ -1,5 +1,5 @@
 // @ts-check
-/** One person, two tabs, two servers behind one Redis. */
+/** One user, two tabs, two servers behind one Redis. */
 
 import assert from "node:assert/strict"
 import { once } from "node:events"
@@ -11,8 +11,8 @@ import { Browser, freePort, Galley, Person, Redis } from "./harness.mjs"
 import { assertAccessible } from "./support.mjs"
 
 /**
- * Whatever waits for a renewal, a silence, a grace or the end of a lease waits for minutes here, and a
- * test for fifteen seconds: what it sees is the event itself, on a slow machine as well.
+ * A renewal, a silence, a grace or the end of a lease takes minutes here, and a test waits for fifteen
+ * seconds. So a test sees the event itself, on a slow machine too.
  */
 const SLOW_CLOCKS = {
   GALLEY_SEATS__LEASE: "10m",
@@ -56,7 +56,7 @@ async function start(more = {}) {
   two = await one.beside(String(second))
 }
 
-/** What stands before several servers: one address, of which one server is behind. */
+/** The load balancer before several servers: one address that leads to one server. */
 class Door {
   /** @type {Set<import("node:net").Socket>} */
   #sockets = new Set()
@@ -74,7 +74,7 @@ class Door {
     return `http://127.0.0.1:${typeof address === "object" && address ? address.port : 0}`
   }
 
-  /** Who comes from now on comes to this server. @param {Galley} galley */
+  /** New connections lead to this server from now on. @param {Galley} galley */
   leadTo(galley) {
     this.#port = Number(galley.port)
   }
@@ -97,7 +97,7 @@ class Door {
   }
 }
 
-/** The same person's tab at another server: a cookie is a host's, whatever the port. @param {Person} person @param {Galley} galley */
+/** The same person's tab at another server: a cookie has a host and no port. @param {Person} person @param {Galley} galley */
 async function tabAt(person, galley) {
   const tab = new Person(galley, await person.page.context().newPage())
   const { pathname } = new URL(person.page.url())
@@ -107,14 +107,14 @@ async function tabAt(person, galley) {
 
 /** @param {Person} person @param {string} text at the end */
 async function type(person, text) {
-  // Behind another tab a click waits for frames that hardly come.
+  // In a background tab a click waits for frames that hardly come.
   await person.page.bringToFront()
   await person.page.locator(".cm-content").click()
   await person.page.keyboard.press("Control+End")
   await person.page.keyboard.type(text)
 }
 
-/** Nothing that is typed here becomes text. @param {Person} person */
+/** Holds that typing here changes no text. @param {Person} person */
 async function takesNoTyping(person) {
   const before = await person.text()
   await type(person, "?")
@@ -157,7 +157,7 @@ for (const [locale, words] of Object.entries(WORDS)) {
     assert.equal(await second.notice.getAttribute("role"), "status")
     const offered = await second.notice.getByRole("button").allTextContents()
     assert.deepEqual(offered, [words.here, words.wait])
-    // By keyboard alone.
+    // By keyboard only.
     await second.notice.getByRole("button", { name: words.here }).focus()
     await second.page.keyboard.press("Enter")
     await first.notice.getByText(words.stopped).waitFor()
@@ -170,7 +170,7 @@ for (const [locale, words] of Object.entries(WORDS)) {
     await takesNoTyping(first)
     await assertAccessible(first, "taken over")
     await first.shot(`across-taken-over-${locale.slice(0, 2)}`)
-    // Nobody asks for it again but a person.
+    // Only the user claims the seat again.
     await second.page.waitForTimeout(2_500)
     await takesNoTyping(first)
     await type(second, " Still.")
@@ -204,7 +204,7 @@ for (const [locale, words] of Object.entries(WORDS)) {
   })
 }
 
-test("a page whose server dies is back in its seat at another one at once, also when it is loaded again", async () => {
+test("a page resumes its seat on another server at once after a failover, also after a reload", async () => {
   await start({ GALLEY_SERVER__PUBLIC_URL: door.url })
   door.leadTo(one)
   const writer = await browser.person(one)
@@ -230,15 +230,15 @@ test("a page whose server dies is back in its seat at another one at once, also 
   await writer.seated()
   await writer.sees("Kept. On.")
   const second = asked.at(-1)?.searchParams.get("resume")
-  assert.ok(second && second !== first, "a secret is good for once")
-  // It is not left where a duplicate of this tab would find it.
+  assert.ok(second && second !== first, "a resume secret is accepted once")
+  // No storage that a duplicate of this tab copies holds it.
   assert.deepEqual(await writer.page.evaluate(() => Object.keys(sessionStorage)), [])
   await type(writer, " And on.")
   await writer.seated()
   browser.assertContent()
 })
 
-test("a page that lost its seat to another tab does not take it back by being loaded again", async () => {
+test("a page that lost its seat to a takeover does not reclaim it by a reload", async () => {
   await start()
   const first = await browser.person(one)
   await first.paste("Kim", "Mine.")
@@ -246,7 +246,7 @@ test("a page that lost its seat to another tab does not take it back by being lo
   await second.notice.getByRole("button", { name: "Use it here instead" }).click()
   await second.seated()
   await first.page.reload()
-  // The secret of a seat that was taken over opens nothing: this tab asks like any other.
+  // The resume secret of a seat that was taken over opens nothing: this tab claims like any other.
   await first.notice.getByText("You have this open in another tab.").waitFor()
   await type(second, " Still.")
   await second.seated()

@@ -1,5 +1,8 @@
 // @ts-check
-/** What was not saved when a tab, the browser or the seat went: it is kept, put back once, and nobody else's. */
+/**
+ * Unsaved edits of a closed tab, a closed browser or a lost seat: the browser retains them, recovers them
+ * once, and for their user only.
+ */
 
 import assert from "node:assert/strict"
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs"
@@ -14,7 +17,7 @@ import { assertAccessible, assertFits, browser, galley, inEachLook, withGalley }
 
 withGalley({ per: "test" })
 
-/** How many edits this browser keeps, of anybody. @param {import("playwright-core").Page} page */
+/** The number of edits in this browser's journal, of all users. @param {import("playwright-core").Page} page */
 const keptEdits = (page) =>
   page.evaluate(
     () =>
@@ -32,7 +35,7 @@ const keptEdits = (page) =>
   )
 
 /** @param {import("playwright-core").Page} page */
-const nothingKept = (page) => until(async () => (await keptEdits(page)) === 0, "nothing is owed any more")
+const nothingKept = (page) => until(async () => (await keptEdits(page)) === 0, "no edit is pending")
 
 /** @param {Person} person @param {string} text at the end */
 async function type(person, text) {
@@ -41,7 +44,7 @@ async function type(person, text) {
   await person.page.keyboard.type(text)
 }
 
-/** Somebody writes while the server is away, and it is kept. @param {Person} writer @param {string} begun @param {string} more */
+/** The writer types while the server is away, and the journal has the edits. @param {Person} writer @param {string} begun @param {string} more */
 async function unsaved(writer, begun, more) {
   await writer.paste("Kim", begun)
   await galley.end("SIGKILL")
@@ -57,7 +60,7 @@ async function stored({ page }) {
   return (await page.request.get(`${galley.url}/api/documents/${id}/text`)).text()
 }
 
-test("a closed tab is warned about, and what it could not save comes back with the next visit", async () => {
+test("closing a tab warns of unsaved edits, and the next visit recovers them", async () => {
   const writer = await browser.person(galley)
   await unsaved(writer, "Kept.", " 잃으면 안 되는 문장.")
   let warned = ""
@@ -79,14 +82,14 @@ test("a closed tab is warned about, and what it could not save comes back with t
   await again.page.getByText("have been put back").waitFor()
   await again.seated()
   await nothingKept(again.page)
-  // Everything is saved: nobody is asked.
+  // Every edit is saved: closing asks for no confirmation.
   await again.page.reload()
   await again.sees("Kept. 잃으면 안 되는 문장.")
   assert.equal(warnedAgain, false)
   browser.assertContent()
 })
 
-test("a tab that crashes loses nothing that was kept, and puts it back once", async () => {
+test("a tab crash loses no journaled edit, and the page recovers it once", async () => {
   const writer = await browser.person(galley)
   await unsaved(writer, "Here.", " Before the crash.")
   const { page } = writer
@@ -125,17 +128,17 @@ function kill(profile) {
     try {
       if (readFileSync(`/proc/${pid}/cmdline`, "utf8").includes(profile)) process.kill(Number(pid), "SIGKILL")
     } catch {
-      // It has ended meanwhile.
+      // The process has ended in between.
     }
   }
 }
 
-test("a browser that is killed loses nothing that was kept", async () => {
+test("a browser kill loses no journaled edit", async () => {
   const profile = mkdtempSync(join(tmpdir(), "galley-profile-"))
   try {
     const writer = await launch(profile)
     await unsaved(writer, "Written.", " Then the lights went out.")
-    // What was typed last has been kept, and not only what came first.
+    // The journal has the last edit, and not only the first ones.
     await until(async () => /^Not saved since/.test((await writer.page.locator("#saved").textContent()) ?? ""), "it is late")
     const desk = writer.page.url()
     const cookies = await writer.page.context().cookies()
@@ -144,7 +147,7 @@ test("a browser that is killed loses nothing that was kept", async () => {
     await closed
     await galley.run()
     const again = await launch(profile)
-    // The browser writes cookies down when it has time; that it is the same person is given here.
+    // The browser stores cookies late; the test restores the user's identity.
     await again.page.context().addCookies(cookies)
     await again.page.goto(desk)
     await again.page.getByText("have been put back").waitFor()
@@ -159,7 +162,7 @@ test("a browser that is killed loses nothing that was kept", async () => {
   }
 })
 
-test("somebody else in the same browser sees nothing of it, and whose it is finds it again", async () => {
+test("another user of the same browser sees no journaled edit, and its own user recovers it", async () => {
   const writer = await browser.person(galley)
   await unsaved(writer, "Mine.", " A secret sentence.")
   const { page } = writer
@@ -176,7 +179,7 @@ test("somebody else in the same browser sees nothing of it, and whose it is find
   await writer.seated()
   for (const url of [galley.url, desk]) {
     await page.goto(url)
-    // Both have read by then what the browser keeps.
+    // Both pages have read the journal by then.
     await page.locator(url === desk ? "#gate h1" : "#mine .row").waitFor()
     await page.waitForTimeout(300)
     assert.doesNotMatch(await page.locator("body").innerText(), /secret sentence/)
@@ -202,11 +205,11 @@ async function elsewhere(writer) {
   return other
 }
 
-test("who lost the seat is shown what was not saved, can take it away, and after a reload is asked before it is put back", async () => {
+test("a lost seat shows unsaved edits for download, and a reload asks before it recovers them", async () => {
   const writer = await browser.person(galley)
   const { page } = writer
   await unsaved(writer, "A safe sentence.", " An unsaved one. Another.")
-  // It shall not come back by itself before the other one sits.
+  // The page shall not reclaim the seat before the other tab holds it.
   await page.context().setOffline(true)
   const other = await elsewhere(writer)
   await page.context().setOffline(false)
@@ -228,7 +231,7 @@ test("who lost the seat is shown what was not saved, can take it away, and after
   const kept = page.locator("#kept")
   await kept.getByText("An unsaved one.").waitFor()
   await writer.notice.getByText("You have this open in another tab.").waitFor()
-  // Without the seat it can be read and taken away, and not put back.
+  // Without the seat the user can read and download it, and not recover it.
   assert.deepEqual(await kept.getByRole("button").allTextContents(), ["Copy", "Download as a text file", "Discard"])
   await other.page.close()
   await writer.notice.getByRole("button", { name: "Use it here instead" }).click()
@@ -282,7 +285,7 @@ for (const { locale, lost, never } of [
   })
 }
 
-test("what was typed for a document that is gone is shown where it was and at the start, until it is discarded", async () => {
+test("unsaved edits of a deleted document are shown there and on the start page, until discarded", async () => {
   const writer = await browser.person(galley)
   const { page } = writer
   await unsaved(writer, "Doomed.", " 마지막 문장.")
@@ -309,7 +312,7 @@ test("what was typed for a document that is gone is shown where it was and at th
   browser.assertContent()
 })
 
-test("a browser without room for it says so, and what had room before is kept", async () => {
+test("a full browser storage is reported, and earlier journaled edits are retained", async () => {
   const writer = await browser.person(galley)
   const { page } = writer
   await writer.paste("Kim", "Small.")
@@ -328,7 +331,7 @@ test("a browser without room for it says so, and what had room before is kept", 
   await nothingKept(page)
 })
 
-test("a browser that keeps nothing says so as soon as it matters, and everything else works", async () => {
+test("a browser without storage is reported at the first unsaved edit, and everything else works", async () => {
   const writer = await browser.person(galley)
   await writer.page.addInitScript(() => {
     IDBFactory.prototype.open = () => {

@@ -1,5 +1,8 @@
 // @ts-check
-/** The waiting line before a taken seat: one's own other tab for real, everything rarer with a server of the test's. */
+/**
+ * The wait queue on the page: the user's other tab with a real server, rarer cases with a server of the
+ * test.
+ */
 
 import assert from "node:assert/strict"
 import { test } from "node:test"
@@ -14,7 +17,7 @@ const QUERY_AWARENESS = 3
 const HOUR = 3_600_000
 /** A socket that gives no sign of life by then is given up, in ms (`DOUBT` in static/js/seat/connection.js). */
 const LONGER_THAN_DOUBT = 3_500
-/** Nothing but a clean close frees a seat within minutes. */
+/** Only a clean close frees a seat within minutes. */
 const SLOW_CLOCKS = {
   GALLEY_SEATS__LEASE: "10m",
   GALLEY_SEATS__RENEW_EVERY: "3m",
@@ -45,7 +48,7 @@ const hide = (person, hidden) =>
   // @ts-expect-error -- the init script above
   person.page.evaluate((now) => globalThis.hide(now), hidden)
 
-/** Somebody's second tab, waiting for the first. */
+/** A second tab of the user, waiting for the first. */
 async function twoTabs() {
   const first = await browser.person(galley)
   await first.paste("Kim", "Mine.")
@@ -72,7 +75,7 @@ const focusAt = (person, selector, text = "") =>
     `the focus is at ${selector} ${text}`,
   )
 
-test("who waits in a second tab is seated when the first one goes, and types without a mouse", async () => {
+test("a waiter in a second tab is seated by the hand-over of the first, and types without a mouse", async () => {
   await replaceGalley(await Galley.start(SLOW_CLOCKS))
   const { first, second } = await twoTabs()
   let sockets = 0
@@ -90,9 +93,9 @@ test("who waits in a second tab is seated when the first one goes, and types wit
   await first.page.locator("#saved[data-kind=saved]").waitFor()
   const knocked = sockets
   await first.page.close()
-  // A seat that is not given back comes free after minutes here, and this waits for seconds.
+  // A seat without a release is free after minutes here, and the test waits for seconds.
   await second.seated()
-  assert.equal(sockets, knocked, "the server said so, and nobody had to ask again")
+  assert.equal(sockets, knocked, "the server notified the waiter, and the page sent no second claim")
   await second.page.locator("#toast").getByText("The seat is free, and you have it.").waitFor()
   await second.notice.waitFor({ state: "hidden" })
   await second.sees("Mine. Meanwhile.")
@@ -106,7 +109,7 @@ test("who waits in a second tab is seated when the first one goes, and types wit
   browser.assertContent()
 })
 
-test("who leaves the line is not seated, and may ask again", async () => {
+test("a waiter that leaves the wait queue is not seated, and may claim again", async () => {
   const { first, second } = await twoTabs()
   await button(second, "Wait for the seat").click()
   await second.notice.getByText("You are next.").waitFor()
@@ -124,7 +127,7 @@ test("who leaves the line is not seated, and may ask again", async () => {
   browser.assertContent()
 })
 
-test("who waits may take the seat over after all, and the other tab may wait for it back", async () => {
+test("a waiter may take the seat over, and the other tab may wait for it", async () => {
   const { first, second } = await twoTabs()
   await button(second, "Wait for the seat").click()
   await second.notice.getByText("You are next.").waitFor()
@@ -138,7 +141,7 @@ test("who waits may take the seat over after all, and the other tab may wait for
   browser.assertContent()
 })
 
-test("who waits and is looked at again keeps the place, and hears of no lost connection", async () => {
+test("a waiter whose tab becomes visible keeps its queue position and its connection", async () => {
   const { first, second } = await twoTabs()
   await button(second, "Wait for the seat").click()
   await second.notice.getByText("You are next.").waitFor()
@@ -154,14 +157,14 @@ test("who waits and is looked at again keeps the place, and hears of no lost con
   })
   await second.page.evaluate(() => dispatchEvent(new Event("online")))
   await second.page.waitForTimeout(LONGER_THAN_DOUBT)
-  assert.equal(sockets, 0, "nobody had to ask again")
+  assert.equal(sockets, 0, "the page sent no second claim")
   assert.doesNotMatch((await said.jsonValue()).join("\n"), /Connection lost/)
   await first.page.close()
   await second.seated()
   browser.assertContent()
 })
 
-test("a seat that comes free while nobody looks is said in the tab's title until somebody does", async () => {
+test("a hand-over to a hidden tab is shown in its title until the tab is visible", async () => {
   const { first, second } = await twoTabs()
   await button(second, "Wait for the seat").click()
   await second.notice.getByText("You are next.").waitFor()
@@ -173,7 +176,7 @@ test("a seat that comes free while nobody looks is said in the tab's title until
   browser.assertContent()
 })
 
-/** Answers for the server on one page: what is asked, and frames and closes of the test's. */
+/** A fake server for one page: it records claims and sends the test's frames and closes. */
 class Desk {
   /** @type {URLSearchParams[]} */
   asked = []
@@ -186,14 +189,14 @@ class Desk {
     await page.routeWebSocket(/\/ws\/share-links\//, (socket) => {
       desk.#socket = socket
       desk.asked.push(new URL(socket.url()).searchParams)
-      // Who asks for a sign of life is given one: nobody's presence.
+      // A presence query is the page's heartbeat: the reply is an empty presence.
       socket.onMessage((message) => message[0] === QUERY_AWARENESS && socket.send(Buffer.of(1, 1, 0)))
       answer(desk)
     })
     return desk
   }
 
-  /** How long the page asks to be kept in line. */
+  /** The `wait` of the page's claim. */
   get wait() {
     return this.asked.at(-1)?.get("wait") ?? null
   }
@@ -212,7 +215,7 @@ class Desk {
   }
 }
 
-/** A reviewer's tab before a seat that Kim has. @param {string} [locale] */
+/** A reviewer's tab that claims a seat of Kim. @param {string} [locale] */
 async function beforeKim(locale = "en-GB") {
   const [writer, reviewer] = [await browser.person(galley, { locale }), await browser.person(galley, { locale })]
   await writer.paste("김민수", "자리를 기다리는 글")
@@ -230,10 +233,10 @@ async function beforeKim(locale = "en-GB") {
   return { tab, desk, waiting }
 }
 
-test("a seat that somebody else has: who, since when, which place, and the focus stays where the hand is", async () => {
+test("another user's seat shows its holder, grant time and queue position, and the focus stays", async () => {
   const { tab, waiting } = await beforeKim()
   await tab.notice.getByText(/Kim is reviewing this since \d\d:\d\d\. The text is safe\./).waitFor()
-  // The text is not here yet; that is no reason to call it empty.
+  // The text has not arrived yet, so the page may not call it empty.
   assert.equal(await tab.page.locator(".cm-placeholder").isVisible(), false)
   await button(tab, "Try again").click()
   await tab.page.locator("#toast").getByText("The seat is still taken.").waitFor()
@@ -247,7 +250,7 @@ test("a seat that somebody else has: who, since when, which place, and the focus
   browser.assertContent()
 })
 
-test("a wait that ends is renewed for an hour, and then said to be in vain", async () => {
+test("a wait that times out is renewed for an hour, and then reported as failed", async () => {
   const { tab, desk } = await beforeKim()
   await button(tab, "Wait for the seat").click()
   await tab.notice.getByText("You are next.").waitFor()
@@ -255,7 +258,7 @@ test("a wait that ends is renewed for an hour, and then said to be in vain", asy
   await tab.page.clock.fastForward(5 * 60_000)
   const before = desk.asked.length
   await desk.close(4408, "seat-not-free")
-  // What is said stays as it is meanwhile; a close of before would be nobody's.
+  // The notice stays in between; a close of the earlier socket has no effect.
   await until(async () => before < desk.asked.length, "it is asked again")
   await tab.notice.getByText(/In line since \d\d:\d\d, 5 minutes so far/).waitFor()
   await tab.notice.getByText("You are next.").waitFor()
@@ -272,7 +275,7 @@ test("a wait that ends is renewed for an hour, and then said to be in vain", asy
   browser.assertContent()
 })
 
-test("a lost connection loses the place and not the waiting, and a revoked link ends it", async () => {
+test("a reconnect loses the queue position and keeps waiting, and a revoked link ends the wait", async () => {
   const { tab, desk } = await beforeKim()
   await button(tab, "Wait for the seat").click()
   await tab.notice.getByText("You are next.").waitFor()

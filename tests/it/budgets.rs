@@ -178,8 +178,7 @@ async fn g17_a_user_creates_no_more_documents_and_bytes_than_the_quota() {
 }
 
 #[tokio::test]
-async fn g17_guests_of_an_address_store_at_most_its_budget_and_users_with_a_token_are_not_charged()
-{
+async fn g17_guests_of_an_address_share_its_budget_and_users_with_a_token_are_not_charged() {
     let server = Server::with(&[("LIMITS__GUEST_BYTES_PER_HOUR", "100000")]).await;
     let (kim, lee) = (server.guest("Kim").await, server.guest("Lee").await);
     create(&server, &kim, 60_000).await.ok(201);

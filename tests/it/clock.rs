@@ -24,8 +24,7 @@ async fn looks_again(redis: &Redis) {
 /// Goal: the servers log and count a step back once. The seat of a dead server lasts longer by the step
 /// at most, a holder keeps renewing, and an administrator frees the seat.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn g4_a_step_back_of_the_redis_clock_is_logged_and_counted_and_prolongs_a_dead_servers_seat()
-{
+async fn g4_a_step_back_of_the_redis_clock_is_logged_counted_and_prolongs_a_dead_seat() {
     let redis = Redis::start(false).await;
     let url = format!("redis://127.0.0.1:{}", redis.port);
     let folder = Arc::new(TempDir::new().expect("a folder"));

@@ -11,7 +11,7 @@ import * as Y from "yjs"
 
 import { Galley } from "./galley.mjs"
 
-/** Longer than the 30 s after which a client that hears nothing gives up, and a check of it. */
+/** Longer than the 30 s after which a silent connection is closed by the client, with its check. */
 const QUIET_MS = 38_000
 const PATIENCE_MS = 60_000
 
@@ -23,7 +23,7 @@ before(async () => {
   galley = await Galley.start()
 })
 after(() => {
-  // A document's presence has a clock of its own, which outlives the client and keeps node awake.
+  // A document's presence has a timer of its own, which outlives the client and keeps node running.
   for (const doc of docs) doc.destroy()
   return galley.stop()
 })
@@ -139,7 +139,7 @@ test("quiet clients stay connected, of either version", async () => {
   }
 })
 
-test("3.1.0: a taken seat is refused once, with who holds it, and the client stays away", async () => {
+test("3.1.0: a taken seat is refused once, with its holder, and the client does not reconnect", async () => {
   const desk = await galley.desk("text")
   const holder = connect(Provider31, desk.link, "writer", desk.writer)
   await until("synced", () => holder.synced)
@@ -157,7 +157,7 @@ test("3.1.0: a taken seat is refused once, with who holds it, and the client sta
   holder.destroy()
 })
 
-test("3.0.0: a client that ignores close codes is slowed down", async () => {
+test("3.0.0: a client that ignores close codes is throttled", async () => {
   const desk = await galley.desk("text")
   const holder = connect(Provider31, desk.link, "writer", desk.writer)
   await until("synced", () => holder.synced)

@@ -1,5 +1,5 @@
 // @ts-check
-/** A running `galley` for the tests of the stock clients and of the page, and people to use it. */
+/** A running `galley` for the tests of the stock clients and of the page, and its users. */
 import { spawn } from "node:child_process"
 import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
@@ -8,7 +8,7 @@ import { createInterface } from "node:readline"
 import { fileURLToPath } from "node:url"
 
 const here = dirname(fileURLToPath(import.meta.url))
-// What is meant for the tests is no setting of the server, and it refuses what it does not know.
+// The server rejects unknown settings, so the variables of the tests are removed.
 const isOurs = (/** @type {[string, unknown]} */ [name]) => name.startsWith("GALLEY_")
 const inherited = Object.fromEntries(Object.entries(process.env).filter((each) => !isOurs(each)))
 const binary = resolve(process.env.GALLEY_BIN ?? join(here, "../../target/debug/galley"))
@@ -17,7 +17,7 @@ const binary = resolve(process.env.GALLEY_BIN ?? join(here, "../../target/debug/
 export class Galley {
   /**
    * @param {Record<string, string>} [settings] by their environment names
-   * @param {string} [port] to listen on, where the address to open is somebody else's
+   * @param {string} [port] to listen on, where a load balancer has the public address
    */
   static async start(settings = {}, port = "0") {
     if (!existsSync(binary)) throw new Error(`${binary}: build it, or name another in GALLEY_BIN`)
@@ -48,7 +48,7 @@ export class Galley {
   /** Starts the process, on the port it had before if there was one. */
   async run() {
     const listen = { GALLEY_SERVER__LISTEN: `127.0.0.1:${this.port}` }
-    // A test that stops a server is not about the balancer before it.
+    // No test of a stop has a load balancer before the server.
     const env = { GALLEY_SERVER__LINGER: "0s", ...inherited, ...this.settings, ...listen }
     const child = spawn(binary, { cwd: this.folder, env, stdio: ["ignore", "pipe", "ignore"] })
     this.process = child
@@ -57,7 +57,7 @@ export class Galley {
       if (!url) continue
       this.url = url
       if (this.port === "0") this.port = url.split(":").pop() ?? "0"
-      // Unread, its end would not be seen, and node would wait for it.
+      // Unread, its end would stay unseen, and node would wait for it.
       child.stdout.resume()
       return
     }

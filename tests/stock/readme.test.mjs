@@ -1,5 +1,5 @@
 // @ts-check
-/** What the README shows is run, what it says of the settings is looked up, in both languages. */
+/** Runs the README's examples and compares its settings with the code, in both languages. */
 import assert from "node:assert/strict"
 import { execFileSync } from "node:child_process"
 import { existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs"
@@ -43,7 +43,7 @@ after(async () => {
   rmSync(folder, { recursive: true, force: true })
 })
 
-test("the examples share a document, and two people sit down with the stock client", async () => {
+test("the examples share a document, and two users acquire seats with the stock client", async () => {
   const secret = join(galley.folder, "data/secret")
   const env = { ...process.env, SECRET_FILE: secret, ORIGIN: galley.url }
   const said = execFileSync(process.execPath, ["share.mjs"], { cwd: folder, env, encoding: "utf8" })
@@ -60,14 +60,14 @@ test("the examples share a document, and two people sit down with the stock clie
   await seen
   assert.equal(theirs.text.toString(), "1. 지원동기\n\n저는 물류가 좋습니다. 🙂")
   assert.deepEqual(desk.map(({ editable }) => editable), [true, false])
-  // An editor that ignores that is closed with its first edit, and stays away.
+  // The server closes an editor that ignores that after its first edit, and the client stays closed.
   const closed = new Promise((ended) => theirs.provider.once("closed", ended))
   theirs.text.insert(0, "REV ")
   assert.equal((await closed).code, 4403)
   assert.equal(mine.text.toString(), "1. 지원동기\n\n저는 물류가 좋습니다. 🙂")
   for (const { provider } of desk) {
     provider.destroy()
-    // Its presence has a clock of its own, which would keep node awake.
+    // Its presence has a timer of its own, which would keep node running.
     provider.doc.destroy()
   }
 })

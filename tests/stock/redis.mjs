@@ -12,7 +12,7 @@ export class Redis {
     })
     for await (const line of createInterface({ input: child.stdout })) {
       if (!/Ready to accept connections/.test(line)) continue
-      // Unread, its end would not be seen, and node would wait for it.
+      // Unread, its end would stay unseen, and node would wait for it.
       child.stdout.resume()
       return new Redis(child, port)
     }

@@ -1,10 +1,10 @@
 // @ts-check
 /**
- * An hour of editing, in less than a minute: writers at three documents on two servers, read by
- * reviewers, all of them with stock clients. They lose their connection, type on without it, come
- * back on the other server, take another device meanwhile; and servers are killed.
+ * An hour of editing, in less than a minute: writers of three documents on two servers, with reviewers, all
+ * of them stock clients. They lose their connection, type offline, reconnect to the other server, and
+ * switch devices; the test also kills servers.
  *
- * `GALLEY_SESSION_HOURS` for more of it, `GALLEY_SEED` for the same again.
+ * `GALLEY_SESSION_HOURS` sets the number of hours, `GALLEY_SEED` replays a run.
  */
 import assert from "node:assert/strict"
 import { randomInt } from "node:crypto"
@@ -15,19 +15,19 @@ import { Person, Random } from "./stock_users.mjs"
 import { Redis, freePort } from "./redis.mjs"
 
 const DESKS = 3
-/** What a quick typist does in an hour. */
+/** The keystrokes of a fast typist in an hour. */
 const KEYS_AN_HOUR = 18_000
 const HOURS = Number(process.env.GALLEY_SESSION_HOURS ?? 1)
 const SEED = Number(process.env.GALLEY_SEED ?? randomInt(2 ** 31))
-/** Rests in which all must agree, and kills, in an hour. */
+/** Rests at which all replicas must agree, and kills, in an hour. */
 const RESTS_AN_HOUR = 4
 const PATIENCE_MS = 60_000
-/** Short, so that what a dead server held is free soon. */
+/** Short, so that the seats of a killed server are soon free. */
 const SETTINGS = {
   GALLEY_DATABASE__SHARED_SQLITE: "true",
   GALLEY_SEATS__LEASE: "3s",
   GALLEY_SEATS__RENEW_EVERY: "500ms",
-  // They type faster than people do.
+  // The clients type faster than users do.
   GALLEY_LIMITS__MESSAGES_PER_SECOND: "5000",
   GALLEY_LIMITS__MESSAGE_BURST: "50000",
 }
@@ -67,7 +67,7 @@ async function until(what, look) {
 /** @param {number} ms @returns {Promise<void>} */
 const pause = (ms) => new Promise((done) => setTimeout(done, ms))
 
-/** Everybody there is: a client that is not ended keeps node awake. @type {Person[]} */
+/** All clients: an open one keeps node running. @type {Person[]} */
 const people = []
 
 /** @param {ConstructorParameters<typeof Person>[0]} who */
@@ -105,7 +105,7 @@ class Desk {
     await until(() => "both there", () => this.writer.isHere && this.reviewer.isHere)
   }
 
-  /** Types until so many keys were pressed in all, and whatever happens meanwhile. @param {number} keys */
+  /** Types until the total of pressed keys is reached, through all events in between. @param {number} keys */
   async work(keys) {
     while (this.writer.keys + this.keys < keys) {
       this.writer.act(this.random)
@@ -113,12 +113,12 @@ class Desk {
       if (dice < 4) await this.#offline()
       else if (dice < 6) await this.#otherDevice()
       else if (dice < 9) await this.#reviewerAway()
-      // Whatever came in is heard between two keys.
+      // The client handles messages between two keys.
       else if (dice < 400) await pause(0)
     }
   }
 
-  /** The writer types on without a connection, and comes back, perhaps to another server. */
+  /** The writer types offline, and reconnects, perhaps to another server. */
   async #offline() {
     this.writer.leave()
     for (let acts = this.random.below(20); 0 < acts; acts -= 1) this.writer.act(this.random)
@@ -127,7 +127,7 @@ class Desk {
     await until(() => `the writer back: ${this.writer.refusals}`, () => this.writer.isHere)
   }
 
-  /** The writer types on without a connection, and elsewhere with one; both are merged. */
+  /** The writer types offline on one device and connected on another; both are merged. */
   async #otherDevice() {
     this.writer.leave()
     const before = this.writer.read().length
@@ -139,9 +139,8 @@ class Desk {
       this.writer.act(this.random)
       other.act(this.random)
     }
-    // What the writer typed last may come to the other device after it has begun, or only with the
-    // writer, if a server was killed before it was stored. What a server has that the other device is
-    // not at, is stored.
+    // The writer's last edits may reach the other device late, or only with the writer, if a server was
+    // killed before it stored them. Edits on a server without the other device are stored.
     for (const server of servers) {
       await until(() => "a server with all of the other device", async () => (await this.read(server)) === other.read())
     }
@@ -152,7 +151,7 @@ class Desk {
     await until(() => `both devices in one, of ${before}`, () => this.writer.isHere)
   }
 
-  /** The reviewer goes, and is not seen any more; and comes back, perhaps to another server. */
+  /** The reviewer leaves, its presence is removed, and it reconnects, perhaps to another server. */
   async #reviewerAway() {
     this.reviewer.leave()
     await until(() => `the reviewer gone: ${this.writer.sees()}`, () => !this.writer.sees().includes("reviewer"))
@@ -160,7 +159,7 @@ class Desk {
     await until(() => `the reviewer back: ${this.reviewer.refusals}`, () => this.reviewer.isHere)
   }
 
-  /** That everybody reads the same, and sees each other and nobody else. */
+  /** Holds that all replicas are equal, and that each client sees the presence of the others only. */
   async rest() {
     await until(() => "both there", () => this.writer.isHere && this.reviewer.isHere)
     await until(() => "the reviewer reading the same", () => this.reviewer.read() === this.writer.read())
@@ -175,7 +174,7 @@ class Desk {
     }
   }
 
-  /** What a server says the text is; null from one that is down. @param {Galley} server */
+  /** The text on a server; null if it is down. @param {Galley} server */
   async read(server) {
     const headers = { authorization: `Bearer ${this.desk.writer}` }
     const asking = fetch(`${server.url}/api/documents/${this.desk.document}/text`, { headers })
@@ -206,7 +205,7 @@ test("an hour of editing with stock clients ends with the same text everywhere",
     writer.leave()
     reviewer.leave()
   }
-  // One that has none of it in memory: what it reads is the database.
+  // A server without the document in memory: it reads the database.
   const third = await /** @type {Galley} */ (servers[0]).beside()
   try {
     for (const [number, desk] of desks.entries()) {

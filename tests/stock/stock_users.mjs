@@ -13,11 +13,11 @@ const SENTENCES = [
   "성실함보다 끈기가 저를 더 잘 설명합니다 🙂. ",
   "What I learnt there: ask early, write it down, say thank you. ",
 ]
-/** The parts of a Hangul syllable, in the order in which an input method shows them. */
+/** The jamo of a Hangul syllable, in the order in which an IME shows them. */
 const [INITIALS, MEDIALS, FINALS] = [19, 21, 28]
 const COMPATIBLE_INITIALS = "ㄱㄲㄴㄷㄸㄹㅁㅂㅃㅅㅆㅇㅈㅉㅊㅋㅌㅍㅎ"
 
-/** Numbers that look random, the same for the same seed: `mulberry32`. */
+/** Pseudo-random numbers, the same for the same seed: `mulberry32`. */
 export class Random {
   /** @param {number} seed */
   constructor(seed) {
@@ -39,7 +39,7 @@ export class Random {
   }
 }
 
-/** Somebody with a stock client and a document of their own. */
+/** A user with a stock client and a document of its own. */
 export class Person {
   /**
    * @param {{ role: string, link: string, token: string, url: string, version: number, name: string }} who
@@ -56,7 +56,7 @@ export class Person {
     const Client = /** @type {typeof Provider31} */ (Clients[who.version % Clients.length])
     this.provider = new Client(socketsOf(who.url), `${who.link}/${who.role}`, this.doc, options)
     this.provider.on("connection-close", (/** @type {{ code: number, reason: string } | null} */ close) => {
-      // Those that come and go: a server that dies or is full, and the end that was asked for.
+      // Expected closes: a server that dies or is full, and the requested end.
       const passes = !close || close.code < 4000 || close.code === 4503 || close.code === 4529
       if (!passes) this.refusals.push(`${close.code} ${close.reason}`)
     })
@@ -73,7 +73,7 @@ export class Person {
     this.provider.disconnect()
   }
 
-  /** Ends it for good. */
+  /** Closes it for good. */
   end() {
     this.provider.destroy()
     this.doc.destroy()
@@ -87,13 +87,13 @@ export class Person {
     return this.text.toString()
   }
 
-  /** The names of everybody this client sees, itself included. */
+  /** The names in this client's presence, its own included. */
   sees() {
     const states = [...this.provider.awareness.getStates().values()]
     return states.map((state) => state.user?.role ?? "self").sort()
   }
 
-  /** One thing that somebody does at a keyboard. @param {Random} random */
+  /** One action of a user at a keyboard. @param {Random} random */
   act(random) {
     this.at = Math.min(this.at, this.text.length)
     const dice = random.below(100)
@@ -112,7 +112,7 @@ export class Person {
     for (const letter of letters.slice(from, from + 1 + random.below(8))) this.#insert(letter)
   }
 
-  /** A syllable, as an input method makes it: each stage takes the place of the one before. */
+  /** A syllable, as an IME composes it: each stage replaces the one before. */
   #compose(/** @type {Random} */ random) {
     const [initial, medial, final] = [random.below(INITIALS), random.below(MEDIALS), random.below(FINALS)]
     const open = 0xac00 + (initial * MEDIALS + medial) * FINALS
@@ -127,13 +127,13 @@ export class Person {
     for (let done = 0; done < count && 0 < this.at; done += 1) this.#replace(this.#before(), "")
   }
 
-  /** Selects some of it and types over that. */
+  /** Selects a range and types over it. */
   #select(/** @type {Random} */ random) {
     const length = Math.min(random.below(60), this.at)
     this.#replace(length, random.one(["", "x", "다"]))
   }
 
-  /** How long the character before the cursor is. */
+  /** The length of the character before the cursor. */
   #before() {
     const low = this.read().charCodeAt(this.at - 1)
     return 0xdc00 <= low && low < 0xe000 ? 2 : 1

@@ -1,5 +1,5 @@
 // @ts-check
-/** What the admin page says of seats and of alarms, in both languages. */
+/** Sentences of the admin page about seats and alarms, in both languages. */
 
 import assert from "node:assert/strict"
 import { afterEach, test } from "node:test"
@@ -42,7 +42,7 @@ const held = {
   line: [],
 }
 
-test("a seat says why it is held, and each state something else", () => {
+test("a seat has an explanation, and each state a different one", () => {
   assert.match(sentence(held), /^The browser of Lee was heard 2 seconds ago, and the lease was renewed 1 second ago\./)
   const states = /** @type {const} */ (["held", "uncertain", "away", "claiming", "ended"])
   for (const language of /** @type {const} */ (["en", "ko"])) {
@@ -55,7 +55,7 @@ test("a seat says why it is held, and each state something else", () => {
   assert.match(sentence(held), /2초 전에/)
 })
 
-test("an alarm says of which class, how bad, since when, and what to do", () => {
+test("an alarm names its class, severity, start and remedy", () => {
   const alarm = { class: "seat", alarm: /** @type {const} */ ("failures"), since: as_of, measured: 0.0952, limit: 0.05 }
   assert.match(alarmSentence(alarm), /^Seats: 9\.5% of the attempts .*\/readyz.* \(since \d\d:\d\d\)$/)
   const hold = { ...alarm, class: "export", alarm: /** @type {const} */ ("hold"), measured: 7.31 }

@@ -1,5 +1,5 @@
 // @ts-check
-/** Who sits where, why a seat was lost, and when to knock again. */
+/** Holders in close frames, sentences of close codes, and the back-off of reconnects. */
 
 import assert from "node:assert/strict"
 import { test } from "node:test"
@@ -7,25 +7,25 @@ import { test } from "node:test"
 import { holderIn, lostBecause, waitBefore } from "../../static/js/seat/close_codes.js"
 import { languages } from "../../static/js/lib/i18n.js"
 
-test("clients that lost the same server come back at different times", () => {
+test("clients of one lost server reconnect at different times", () => {
   const waits = [0, 0.25, 0.5, 1].map((random) => waitBefore(1, random))
   assert.equal(new Set(waits).size, 4)
   assert.ok(waits.every((wait) => 300 <= wait && wait <= 600), String(waits))
 })
 
-test("each attempt waits longer, up to a bound", () => {
+test("the back-off grows with each attempt, up to a bound", () => {
   const waits = [1, 2, 3, 4, 5, 6, 20].map((attempt) => waitBefore(attempt, 1))
   assert.deepEqual(waits, waits.toSorted((a, b) => a - b))
   assert.equal(waits.at(-1), 10_000)
 })
 
-test("each way to lose a seat has a sentence", () => {
+test("each close code of a lost seat has a sentence", () => {
   const reasons = ["taken_over", "expired", "evicted", "idle", "revoked"].map((reason) => lostBecause(4410, reason))
   const codes = [4400, 4401, 4403, 4404, 4408, 4410, 4411, 4413].map((code) => lostBecause(code, ""))
   for (const why of [...reasons, ...codes]) assert.ok(`state.lost.${why}` in languages.en, why)
 })
 
-test("the holder of a taken seat is read from the close frame, also from a broken one", () => {
+test("the holder of a seat is parsed from the close frame, also from a truncated one", () => {
   const said = JSON.stringify({ holder: { name: "Kim", since: "2026-11-21T02:00:00Z", you: true } })
   assert.deepEqual(holderIn(said), { name: "Kim", since: "2026-11-21T02:00:00Z", own: true })
   assert.deepEqual(holderIn('{"hol'), { name: "", since: null, own: false })

@@ -14,7 +14,7 @@ const tree = (text) => Text.of(text.split("\n"))
 /** @param {string} text */
 const count = (text) => new Counter().count(tree(text))
 
-test("characters alone are what the counts say of them", () => {
+test("the count of characters alone equals the full count", () => {
   for (const text of ["", "가\n나\n", "👩‍👩‍👧 각", "plain\n\n"]) assert.equal(charactersIn(text), count(text).all, text)
 })
 
@@ -32,7 +32,7 @@ test("every modern syllable is in code page 949, also those EUC-KR itself lacks"
   assert.equal(count("똠방각하").foreign, 0)
 })
 
-test("a character is what a reader calls one", () => {
+test("a character is a grapheme", () => {
   assert.equal(count("👩‍👩‍👧").all, 1)
   assert.equal(count("é").all, 1)
   assert.equal(count("각").all, 1)
@@ -42,7 +42,7 @@ test("a line break is a character and a byte, and no solid one", () => {
   assert.deepEqual(count("가\n나\n"), { all: 4, solid: 2, utf8: 8, euckr: 6, foreign: 0 })
 })
 
-test("what code page 949 lacks is said and taken as two bytes a code point", () => {
+test("a code point outside code page 949 is reported and counts as two bytes", () => {
   assert.deepEqual(count("가🙂"), { all: 2, solid: 2, utf8: 7, euckr: 4, foreign: 1 })
   assert.equal(count("漢字·ㄱ「」①あ").foreign, 0)
   assert.equal(count("ü").foreign, 1)
@@ -52,16 +52,16 @@ test("all white space is left out of the solid count", () => {
   assert.equal(count("a\tb\u3000c d").solid, 4)
 })
 
-test("a second count after a change is the same as a fresh one", () => {
+test("an incremental count equals a fresh one", () => {
   const counter = new Counter()
   const before = tree("첫 줄\n둘째 줄")
   counter.count(before)
   assert.deepEqual(counter.count(before.replace(before.length, before.length, tree("!"))), count("첫 줄\n둘째 줄!"))
 })
 
-test("plain lines are counted as any other line is", () => {
+test("the fast path of plain lines counts like the general one", () => {
   const plain = "한글 and\tASCII, 똠방각하. ~!"
-  // One letter of another kind makes the line any other, and is known by itself.
+  // A letter of another kind takes the line off the fast path; its own count is known.
   const [any, extra] = [count(`${plain}é`), count("é")]
   for (const [unit, value] of Object.entries(count(plain))) {
     const name = /** @type {keyof typeof any} */ (unit)
@@ -69,7 +69,7 @@ test("plain lines are counted as any other line is", () => {
   }
 })
 
-test("after a keystroke in a long text one leaf of it is looked at, and not the text", () => {
+test("a keystroke in a long text recounts one leaf and not the text", () => {
   const counter = new Counter()
   const long = Text.of(Array.from({ length: 20_000 }, (_, at) => `${at}번째 줄입니다.`))
   counter.count(long)

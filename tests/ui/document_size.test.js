@@ -1,5 +1,5 @@
 // @ts-check
-/** What the page makes of a document's size. */
+/** The page's view of a document's quota. */
 
 import assert from "node:assert/strict"
 import { test } from "node:test"
@@ -13,13 +13,13 @@ test("only what is near or full is shown", () => {
   assert.deepEqual(sizeIn({ state: "full" }), { state: "full", bytes: 0, limit: 0 })
 })
 
-test("a part is said in whole percent and never as more than all", () => {
+test("a share of the quota is in whole percent and at most 100", () => {
   assert.equal(percentOf({ state: "near", bytes: 806, limit: 1000 }), 80)
   assert.equal(percentOf({ state: "full", bytes: 1100, limit: 1000 }), 100)
   assert.equal(percentOf({ state: "full", bytes: 0, limit: 0 }), 100)
 })
 
-test("a title makes a file's name on every system", () => {
+test("a title becomes a valid file name on every system", () => {
   assert.equal(fileName("자기소개서", "Untitled"), "자기소개서.txt")
   assert.equal(fileName("a/b\\c: *d*", "Untitled"), "a b c d.txt")
   assert.equal(fileName("../..\u0000\u202e", "Untitled"), "Untitled.txt")

@@ -1,5 +1,5 @@
 // @ts-check
-/** Characters as a reader counts them, also in texts too long to be segmented in one go. */
+/** Graphemes, also in texts too long to be segmented in one call. */
 import assert from "node:assert/strict"
 import { test } from "node:test"
 import { graphemesOf } from "../../static/js/lib/graphemes.js"
@@ -21,7 +21,7 @@ test("a grapheme longer than a piece is one", () => {
   assert.deepEqual([...graphemesOf(text)].map(({ length }) => length), [1, 5_001, 1])
 })
 
-test("no text has no graphemes, and half a surrogate pair is one", () => {
+test("an empty text has no graphemes, and half a surrogate pair is one", () => {
   assert.deepEqual([...graphemesOf("")], [])
   assert.deepEqual([...graphemesOf("\ud83d")], ["\ud83d"])
 })

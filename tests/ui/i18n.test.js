@@ -1,5 +1,5 @@
 // @ts-check
-/** Both languages say everything that is said, and nothing else. */
+/** Both languages have the same sentences. */
 
 import assert from "node:assert/strict"
 import { readdirSync, readFileSync } from "node:fs"
@@ -12,7 +12,7 @@ const pages = new URL("../../static/", import.meta.url)
 /** @param {string} sentence */
 const blanks = (sentence) => [...sentence.matchAll(/\{\w+\}/g)].map(String).sort()
 
-test("both languages say the same sentences with the same blanks", () => {
+test("both languages have the same sentences with the same blanks", () => {
   assert.deepEqual(Object.keys(languages.ko), Object.keys(languages.en))
   for (const [name, sentence] of Object.entries(languages.en)) {
     const korean = languages.ko[/** @type {keyof typeof languages.ko} */ (name)]
@@ -21,14 +21,14 @@ test("both languages say the same sentences with the same blanks", () => {
   }
 })
 
-test("every sentence is said somewhere, and every one said exists", () => {
+test("every sentence is used, and every used one exists", () => {
   const files = readdirSync(pages, { recursive: true, encoding: "utf8" })
   const read = (/** @type {string} */ file) => readFileSync(new URL(file, pages), "utf8")
   const said = files
     .filter((file) => /\.(js|html)$/.test(file) && !/^(vendor|js[\\/]words[\\/])/.test(file))
     .map(read)
     .join("\n")
-  // `state.lost.${why}` says all that begin so.
+  // `state.lost.${why}` uses every sentence with that prefix.
   const families = [...said.matchAll(/`([a-z]+\.[a-z.-]*)\$\{.*?\}([a-z.-]*)`/g)]
   const isSaid = (/** @type {string} */ name) =>
     said.includes(`"${name}"`) ||

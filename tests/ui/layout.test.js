@@ -1,5 +1,5 @@
 // @ts-check
-/** Where the cards of the margin stand. */
+/** Positions of the cards in the margin. */
 
 import assert from "node:assert/strict"
 import { test } from "node:test"
@@ -21,16 +21,16 @@ test("cards of one line are pushed down, apart from each other", () => {
   assert.deepEqual(list(arrange(boxes(100, 100, 110), options)), [100, 160, 220])
 })
 
-test("the active card is level with its text and the others make way", () => {
+test("the active card is level with its text and the others move aside", () => {
   assert.deepEqual(list(arrange(boxes(100, 100, 110), { ...options, active: "c" })), [0, 60, 120])
   assert.deepEqual(list(arrange(boxes(200, 200, 210), { ...options, active: "c" })), [90, 150, 210])
 })
 
-test("nothing stands above the top, even to make room for the active card", () => {
+test("no card is above the top, even to make room for the active one", () => {
   assert.deepEqual(list(arrange(boxes(0, 10), { ...options, active: "b", top: 20 })), [20, 80])
 })
 
-test("an active card that is not there changes nothing", () => {
+test("a missing active card changes nothing", () => {
   assert.deepEqual(list(arrange(boxes(5), { ...options, active: "z" })), [5])
   assert.deepEqual(list(arrange([], { ...options, active: "z" })), [])
 })

@@ -1,5 +1,5 @@
 // @ts-check
-/** Positions found from where Yjs was last, against Yjs's own. */
+/** Positions found from the last one, compared with those of Yjs. */
 
 import assert from "node:assert/strict"
 import { test } from "node:test"
@@ -16,7 +16,7 @@ function numbers(seed) {
   }
 }
 
-test("every position is what Yjs says, through edits of both sides", () => {
+test("every position equals that of Yjs, through edits of both replicas", () => {
   for (let seed = 1; seed <= 30; seed++) {
     const random = numbers(seed)
     const [doc, other] = [new Y.Doc(), new Y.Doc()]
@@ -47,7 +47,7 @@ test("every position is what Yjs says, through edits of both sides", () => {
 test("next to the last edit a position is found in a few steps, however many pieces there are", () => {
   const doc = new Y.Doc()
   const text = doc.getText("content")
-  // Backwards, so that no two pieces become one.
+  // Backwards, so that no two items are merged.
   doc.transact(() => {
     for (let piece = 0; piece < 20_000; piece++) text.insert(0, "ab")
   })

@@ -1,5 +1,5 @@
 // @ts-check
-/** Which key does what, on whatever keyboard. */
+/** Shortcuts by key code, on every keyboard layout. */
 
 import assert from "node:assert/strict"
 import { test } from "node:test"
@@ -9,20 +9,20 @@ import { commandOf } from "../../static/js/desk/shortcuts.js"
 /** @param {Partial<KeyboardEvent>} given */
 const press = (given) => ({ code: "", key: "", altKey: false, ctrlKey: false, metaKey: false, shiftKey: false, ...given })
 
-test("keys are read by their place, whatever they type there", () => {
+test("shortcuts match the key code and not the typed character", () => {
   assert.equal(commandOf(press({ code: "KeyM", key: "ㅡ", altKey: true, ctrlKey: true }), true), "comment")
   assert.equal(commandOf(press({ code: "KeyM", key: "µ", altKey: true, metaKey: true }), true), "comment")
   assert.equal(commandOf(press({ code: "KeyA", key: "å", altKey: true }), false), "accept")
   assert.equal(commandOf(press({ code: "ArrowDown", key: "ArrowDown", altKey: true }), true), "next")
 })
 
-test("what somebody types into a field stays theirs", () => {
+test("shortcuts ignore keys typed into a field", () => {
   assert.equal(commandOf(press({ code: "KeyA", key: "å", altKey: true }), true), null)
   assert.equal(commandOf(press({ code: "Slash", key: "?", shiftKey: true }), true), null)
   assert.equal(commandOf(press({ code: "Slash", key: "?", shiftKey: true }), false), "help")
   assert.equal(commandOf(press({ code: "KeyA", key: "a", ctrlKey: true }), true), null)
 })
 
-test("escape leads back to the text from anywhere", () => {
+test("Escape moves the focus to the text from anywhere", () => {
   assert.equal(commandOf(press({ key: "Escape", code: "Escape" }), true), "text")
 })

@@ -1,5 +1,5 @@
 // @ts-check
-/** What the desk knows, and what follows from it. */
+/** The state of the desk, and what it derives. */
 
 import assert from "node:assert/strict"
 import { test } from "node:test"
@@ -9,7 +9,7 @@ import { Store } from "../../static/js/store.js"
 const writer = { id: "u1", name: "김민수" }
 const link = { id: "shr_1", document_id: "doc_1", title: "t", writer, reviewer: null }
 
-test("a chair has its owner's name also while nobody sits on it", () => {
+test("a free seat shows the name of its owner", () => {
   const store = new Store()
   store.linkRead({ ...link, seats: { writer: { taken: false }, reviewer: { taken: false } } })
   assert.deepEqual(store.state.chairs.writer, { user: writer, since: null, here: false, away: false, waiting: 0 })
@@ -26,7 +26,7 @@ test("a change is announced once, and only if something changed", () => {
   assert.equal(changes, 1)
 })
 
-test("who has left is not away", () => {
+test("a peer that has left is not away", () => {
   const store = new Store()
   const seat = { taken: true, user: writer, since: "2026-11-21T02:00:00Z", waiting: 2 }
   store.linkRead({ ...link, seats: { writer: seat, reviewer: { taken: false } } })

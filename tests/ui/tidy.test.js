@@ -1,5 +1,5 @@
 // @ts-check
-/** The rules of the page's code that a machine can hold. */
+/** The mechanical rules of the page's code. */
 
 import assert from "node:assert/strict"
 import { readdirSync, readFileSync } from "node:fs"
@@ -30,7 +30,7 @@ test("every file is one subject: typed, introduced and short", () => {
   }
 })
 
-test("text from people never becomes markup, and the content security policy has nothing to forbid", () => {
+test("text of users never becomes markup, and the content security policy has nothing to forbid", () => {
   for (const { file, text } of files(".js")) {
     assert.doesNotMatch(text, /innerHTML|outerHTML|insertAdjacentHTML|document\.write/, file)
     assert.doesNotMatch(text, /setAttribute\("style"|\beval\(|new Function/, file)
@@ -42,7 +42,7 @@ test("text from people never becomes markup, and the content security policy has
   for (const { file, text } of files(".css")) assert.doesNotMatch(text, /@import|url\(/, file)
 })
 
-test("what an address in the markup names is there", () => {
+test("every address in the markup names an existing file", () => {
   for (const { file, text } of files(".html")) {
     for (const [, path] of text.matchAll(/(?:src|href)="\/([^"#]+\.[a-z]+)"/g)) {
       assert.doesNotThrow(() => readFileSync(join(root, path ?? "")), `${file}: ${path}`)

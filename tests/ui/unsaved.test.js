@@ -1,5 +1,5 @@
 // @ts-check
-/** Which edits the server has not called safe, by real Yjs clocks. */
+/** Edits that `document.saved` has not named, by real Yjs clocks. */
 
 import assert from "node:assert/strict"
 import { test } from "node:test"
@@ -18,7 +18,7 @@ function typed() {
   return unsaved
 }
 
-test("an edit is safe when the vector covers it, and not before", () => {
+test("an edit is saved when the vector covers it, and not before", () => {
   const unsaved = typed()
   unsaved.saved(clocks([1, 2]))
   assert.equal(unsaved.count, 1)
@@ -28,13 +28,13 @@ test("an edit is safe when the vector covers it, and not before", () => {
   assert.equal(unsaved.since, null)
 })
 
-test("what others wrote says nothing about ours", () => {
+test("clocks of other clients prove nothing about local edits", () => {
   const unsaved = typed()
   unsaved.saved(clocks([2, 99]))
   assert.equal(unsaved.count, 3)
 })
 
-test("a deletion is safe with a later insertion that is", () => {
+test("a deletion is saved with a later insertion that is", () => {
   const unsaved = new Unsaved()
   unsaved.edited(clocks(), clocks(), 1)
   unsaved.edited(clocks([1, 0]), clocks([1, 1]), 2)
@@ -42,23 +42,23 @@ test("a deletion is safe with a later insertion that is", () => {
   assert.equal(unsaved.count, 0)
 })
 
-test("no word about what was there before makes a deletion safe, until an edit after it is", () => {
+test("a deletion is saved by a later edit only, not by events about earlier ones", () => {
   const unsaved = typed()
-  // The first is stored, and the word about it comes while the second is on its way.
+  // The first is stored, and its `document.saved` arrives while the second is in flight.
   for (const at of [4_000, 4_100]) unsaved.edited(clocks(), clocks(), at)
   unsaved.saved(clocks([1, 3]))
   assert.equal(unsaved.count, 2, "it was about the insertions")
   unsaved.saved(clocks([1, 3]))
-  assert.equal(unsaved.count, 2, "it was about one of them, and nobody knows about which")
+  assert.equal(unsaved.count, 2, "the event covers one of them, and the client cannot tell which")
   assert.equal(unsaved.safeTo, 3)
   const proof = unsaved.edited(clocks([1, 3]), clocks([1, 4]), 6_000)
   unsaved.edited(clocks(), clocks(), 6_100)
   unsaved.saved(clocks([1, 4]))
   assert.equal(unsaved.safeTo, proof)
-  assert.equal(unsaved.deletions, 1, "what was deleted after the proof has none")
+  assert.equal(unsaved.deletions, 1, "a deletion after the proof has none")
 })
 
-test("a deletion that nothing is said about is asked for, once it has waited", () => {
+test("a deletion without a reply gets a proof after a delay", () => {
   const unsaved = new Unsaved()
   unsaved.edited(clocks(), clocks(), 10_000)
   assert.equal(unsaved.needsProof(10_500), false)
@@ -67,12 +67,13 @@ test("a deletion that nothing is said about is asked for, once it has waited", (
   assert.equal(unsaved.needsProof(20_000), false)
 })
 
-test("a deletion that was denied stays until it was sent anew and an edit after that is safe", () => {
+test("a denied deletion stays pending until it is sent again and a later edit is saved", () => {
   const unsaved = new Unsaved()
   unsaved.edited(clocks([1, 0]), clocks([1, 1]), 1_000)
   unsaved.edited(clocks(), clocks(), 2_000)
   unsaved.denied()
-  // The lease is certain again: the server takes the next insertion, and has not asked for more yet.
+  // The lease is valid again: the server accepts the next insertion, and has not requested missing edits
+  // yet.
   unsaved.edited(clocks([1, 1]), clocks([1, 2]), 3_000)
   unsaved.saved(clocks([1, 2]))
   assert.equal(unsaved.safeTo, 1, "what was before the deletion is safe")
@@ -80,7 +81,7 @@ test("a deletion that was denied stays until it was sent anew and an edit after 
   assert.equal(unsaved.needsProof(9_000), false, "an insertion proves nothing before the server asked")
   unsaved.resent()
   unsaved.saved(clocks([1, 2]))
-  assert.equal(unsaved.deletions, 1, "nothing after the answer is safe yet")
+  assert.equal(unsaved.deletions, 1, "no edit after the reply is saved yet")
   assert.equal(unsaved.needsProof(9_000), true)
   unsaved.edited(clocks([1, 2]), clocks([1, 3]), 9_000)
   assert.equal(unsaved.needsProof(19_000), false)
@@ -89,7 +90,7 @@ test("a deletion that was denied stays until it was sent anew and an edit after 
   assert.equal(unsaved.safeTo, 4)
 })
 
-test("a second denial takes the answer before it back", () => {
+test("a second denial invalidates the reply before it", () => {
   const unsaved = new Unsaved()
   unsaved.edited(clocks(), clocks(), 1_000)
   unsaved.denied()
@@ -104,11 +105,11 @@ test("a second denial takes the answer before it back", () => {
   assert.equal(unsaved.count, 0)
 })
 
-test("who goes on deleting is asked for a proof now and then, and not for each", () => {
+test("continuous deletions get a proof at intervals, and not one each", () => {
   const unsaved = new Unsaved()
   /** @type {number[]} */
   const proofs = []
-  // Somebody holds the key down for ten seconds. The server's word takes half of one.
+  // A user holds the key down for ten seconds. A `document.saved` takes half a second.
   for (let now = 0; now < 10_000; now += 50) {
     unsaved.edited(clocks(), clocks(), now)
     const last = proofs.at(-1)
@@ -119,13 +120,13 @@ test("who goes on deleting is asked for a proof now and then, and not for each",
   assert.deepEqual(proofs, [1_500, 3_500, 5_500, 7_500, 9_500])
 })
 
-test("how far a client is safe begins where we found it", () => {
+test("the saved clock of a client starts at its first known value", () => {
   const unsaved = new Unsaved()
   unsaved.edited(clocks([7, 40]), clocks([7, 41]), 1)
   assert.deepEqual([...unsaved.safe], [[7, 40]])
 })
 
-test("the sentences that hold what was not saved are whole, each once", () => {
+test("sentences with unsaved text are whole, each once", () => {
   const text = "첫 문장입니다. 둘째 문장이에요. 셋째입니다.\nThe last one."
   const at = (/** @type {string} */ part) => ({ from: text.indexOf(part), to: text.indexOf(part) + part.length })
   assert.deepEqual(sentencesAt(text, [at("문장이"), at("에요")], "ko"), ["둘째 문장이에요."])
@@ -134,7 +135,7 @@ test("the sentences that hold what was not saved are whole, each once", () => {
   assert.deepEqual(sentencesAt(text, [], "ko"), [])
 })
 
-test("unsaved insertions are found in the text, also inside what is safe", async () => {
+test("unsaved insertions are found in the text, also inside saved text", async () => {
   const { unsavedRanges } = await import("../../static/js/unsaved/save_watch.js")
   const doc = new Y.Doc()
   const text = doc.getText("content")
@@ -148,7 +149,7 @@ test("unsaved insertions are found in the text, also inside what is safe", async
   assert.deepEqual(ranges.map(({ from, to }) => text.toString().slice(from, to)), ["Z", "XY"])
 })
 
-test("what is put back is not safe by what it put in before, if it takes something out, too", async (t) => {
+test("a recovered update with a deletion is not saved by its known insertions", async (t) => {
   const { SaveWatch } = await import("../../static/js/unsaved/save_watch.js")
   const { Y: Vendor } = await import("../../static/js/lib/vendor.js")
   // Its warning before the page goes is the window's.
@@ -158,7 +159,7 @@ test("what is put back is not safe by what it put in before, if it takes somethi
   gone.getText("content").insert(0, "Stored. Deleted.")
   const known = Vendor.encodeStateAsUpdate(gone)
   const page = { user: "usr_1", document: "doc_1", title: () => "" }
-  /** What still is not safe of that, where the server has the insertions. @param {Uint8Array} update */
+  /** The unsaved part of it, where the server has the insertions. @param {Uint8Array} update */
   const left = (update) => {
     const doc = new Vendor.Doc()
     Vendor.applyUpdate(doc, known)

@@ -1,5 +1,5 @@
 // @ts-check
-/** What is in an update: whether it fits into a document, whether it deletes, and what was typed. */
+/** The contents of an update: whether it applies, whether it deletes, and its inserted text. */
 
 import assert from "node:assert/strict"
 import { test } from "node:test"
@@ -18,14 +18,14 @@ function written(begun) {
   return { doc, text, updates }
 }
 
-test("an update is known to delete, whatever it puts in", () => {
+test("an update with a deletion is recognised, whether it inserts or not", () => {
   const { text, updates } = written("begun")
   text.delete(0, 2)
   const [typed, deleted] = /** @type {[Uint8Array, Uint8Array]} */ (updates)
   assert.deepEqual([typed, deleted, Y.mergeUpdates(updates)].map(takesOut), [false, true, true])
 })
 
-test("an update fits when all that it builds upon is there or in it", () => {
+test("an update applies when its dependencies are in the document or in it", () => {
   const { doc, text, updates } = written("begun")
   const before = new Y.Doc()
   Y.applyUpdate(before, Y.encodeStateAsUpdate(doc))
@@ -34,14 +34,14 @@ test("an update fits when all that it builds upon is there or in it", () => {
   text.delete(0, 1)
   const [, ...rest] = updates
   assert.equal(fits(before, Y.mergeUpdates(rest)), true)
-  assert.equal(fits(doc, Y.mergeUpdates(rest)), true, "what is there already fits, too")
+  assert.equal(fits(doc, Y.mergeUpdates(rest)), true, "a known update applies, too")
   assert.equal(fits(new Y.Doc(), Y.mergeUpdates(rest)), false)
   assert.equal(fits(new Y.Doc(), Y.mergeUpdates(updates)), true)
   assert.equal(fits(before, /** @type {Uint8Array} */ (updates[2])), false, "a gap")
-  assert.equal(fits(new Y.Doc(), /** @type {Uint8Array} */ (updates[3])), false, "a deletion of what is not there")
+  assert.equal(fits(new Y.Doc(), /** @type {Uint8Array} */ (updates[3])), false, "a deletion of missing structs")
 })
 
-test("what fits is in the document when it is applied, and what does not fit is not", () => {
+test("an update that applies reaches the document, and another does not", () => {
   const { doc, text, updates } = written("begun")
   text.insert(5, " more")
   text.insert(10, "!")
@@ -57,7 +57,7 @@ test("what fits is in the document when it is applied, and what does not fit is 
   assert.equal(there(), doc.getText("content").toString())
 })
 
-test("what was typed is read place by place, without what was deleted again", () => {
+test("inserted text is read position by position, without deleted text", () => {
   const { doc, text, updates } = written("The begin. ")
   text.insert(text.length, "둘째 문장")
   text.insert(text.length, "입니다.")

@@ -1,5 +1,5 @@
 // @ts-check
-/** The committed bundle is the one that was made, and no other. */
+/** The committed bundle equals the built one. */
 
 import assert from "node:assert/strict"
 import { createHash } from "node:crypto"
@@ -34,6 +34,6 @@ test("the bundle holds the versions that are pinned", () => {
   for (const name of Object.keys(manifest.packages)) assert.ok(licences.includes(`${name} `), name)
 })
 
-test("the bundle asks nothing of anybody else's host", () => {
+test("the bundle requests nothing from another origin", () => {
   assert.doesNotMatch(bundle.toString("utf8"), /\b(?:import\(|eval\(|new Function\()/)
 })

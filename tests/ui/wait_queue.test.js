@@ -1,5 +1,5 @@
 // @ts-check
-/** How long one stands in line, and what is said there. */
+/** The wait queue on the page: the length of a wait, and its sentences. */
 
 import assert from "node:assert/strict"
 import { beforeEach, test } from "node:test"
@@ -23,7 +23,7 @@ beforeEach(() => {
   words.language = "en"
 })
 
-test("each stretch of the line is as long as the server takes, and all of them are an hour", () => {
+test("each claim in the wait queue waits as long as the server allows, and all of them an hour", () => {
   assert.equal(secondsToAsk(start, start), 300)
   assert.equal(secondsToAsk(start, start + PATIENCE - 300_000), 300)
   assert.equal(secondsToAsk(start, start + PATIENCE - 41_500), 42)
@@ -37,7 +37,7 @@ test("each stretch of the line is as long as the server takes, and all of them a
   assert.deepEqual([now, asked], [start + PATIENCE, 12])
 })
 
-test("the holder stays one's own other tab, also where the close frame had cut the name", () => {
+test("the holder stays the user's other tab, also if the close frame truncated the name", () => {
   const own = holderOf({ name: "Kim Min", since: kim.since, you: true })
   assert.equal(own.own, true)
   assert.equal(holderOf({ name: "Kim Minsu", since: kim.since }, own).own, true)
@@ -47,12 +47,12 @@ test("the holder stays one's own other tab, also where the close frame had cut t
   assert.deepEqual(holderOf(undefined), { name: "", since: null, own: false })
 })
 
-test("a place in the line is a number from one on", () => {
+test("a queue position is a number from one on", () => {
   assert.deepEqual([1, 7].map(positionOf), [1, 7])
   assert.deepEqual([0, -1, 1.5, "1", null, undefined].map(positionOf), Array(6).fill(null))
 })
 
-test("a taken seat says who has it, and after a wait that it did not come free", (t) => {
+test("a held seat names its holder, and after a wait that it was not released", (t) => {
   t.mock.timers.enable({ apis: ["Date"], now: since })
   const said = takenSentence(kim, "reviewer", { inVain: false })
   assert.equal(said, "Kim is reviewing this since 14:03. The text is safe. Wait for the seat, or read it again later.")
@@ -64,7 +64,7 @@ test("a taken seat says who has it, and after a wait that it did not come free",
   assert.match(takenSentence(kim, "reviewer", { inVain: true }), /^1시간 동안 자리가 나지 않았습니다\. 14:03부터 Kim님이 검토/)
 })
 
-test("each place in the line has its sentence", (t) => {
+test("each queue position has its sentence", (t) => {
   t.mock.timers.enable({ apis: ["Date"], now: since })
   /** @param {number | null} position @param {import("../../static/js/store.js").Holder | null} holder */
   const say = (position, holder = kim, away = false) =>
@@ -77,7 +77,7 @@ test("each place in the line has its sentence", (t) => {
   assert.match(say(1, kim, true), /^Connection lost\./)
 })
 
-test("how long one has waited is said in whole minutes, in both languages", () => {
+test("the time in the wait queue is in whole minutes, in both languages", () => {
   assert.equal(waitedSentence(start, start + 59_000), "In line since 14:03")
   assert.equal(waitedSentence(start, start + 60_000), "In line since 14:03, 1 minute so far")
   assert.equal(waitedSentence(start, start + 4.9 * 60_000), "In line since 14:03, 4 minutes so far")

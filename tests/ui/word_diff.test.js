@@ -1,5 +1,5 @@
 // @ts-check
-/** What a suggestion is shown to change. */
+/** The changes that the page shows for a suggestion. */
 
 import assert from "node:assert/strict"
 import { readFileSync } from "node:fs"
@@ -15,7 +15,7 @@ const shown = (a, b) =>
     )
     .join("")
 
-test("sentences read as in the table that the server shares", () => {
+test("sentences match the table that the server shares", () => {
   const table = readFileSync(new URL("../data/word_diff.json", import.meta.url), "utf8")
   for (const [before, after, expected] of JSON.parse(table)) assert.equal(shown(before, after), expected)
 })
@@ -30,7 +30,7 @@ test("one English word is replaced whole", () => {
     "I am [-very-]{+keenly+} interested.")
 })
 
-test("neighbouring changes are one change, not confetti", () => {
+test("neighbouring changes are merged into one", () => {
   assert.equal(shown("I have been working hard", "I did work hard"),
     "I [-have been working-]{+did work+} hard")
 })
@@ -69,7 +69,7 @@ test("same and removed pieces spell the old text, same and added the new", () =>
   }
 })
 
-test("a very long passage is shown as a whole, since a table of its comparisons would fill the memory", () => {
+test("a very long passage is replaced whole, because its comparison table would fill the memory", () => {
   const long = (/** @type {string} */ word) => `${word} `.repeat(60_000)
   assert.deepEqual(wordDiff(long("가"), long("나")).map((piece) => piece.kind), ["removed", "added", "same"])
 })
