@@ -109,7 +109,7 @@ function pages() {
   return Object.fromEntries(texts.map(([name, text]) => [`../${name}`, text]))
 }
 
-/** What is in this folder under an older name. @param {Record<string, string>} files */
+/** The files of older bundles in this folder. @param {Record<string, string>} files */
 function outdated(files) {
   return readdirSync(here).filter((file) => file.startsWith("editor-") && !(file in files))
 }

@@ -77,7 +77,7 @@ export async function assertFits(person, name, selector = "html") {
   await until(async () => (await tooWide()) <= 0, `${name} fits`)
 }
 
-/** Axe has nothing to say. @param {Person} person @param {string} name */
+/** Axe reports no violation. @param {Person} person @param {string} name */
 export async function assertAccessible({ page }, name) {
   // Inside the page itself: axe's other mode opens another page for each run.
   const { violations } = await new AxeBuilder({ page }).setLegacyMode().analyze()

@@ -1,43 +1,43 @@
 // @ts-check
-/** The desk: makes its parts, and carries what one says to the others. */
+/**
+ * The desk: makes its parts and connects their events.
+ *
+ * `server_events.js` applies the events of the server, `policy.js` holds the rules of a change of phase.
+ */
 
-import * as api from "../lib/api.js"
+import { History } from "../history/history.js"
+import { say, show } from "../lib/announce.js"
+import { button, byId, copy, download, el, icon } from "../lib/dom.js"
+import { t, tCount, words } from "../lib/i18n.js"
+import { Y } from "../lib/vendor.js"
+import { ReviewActs } from "../reviews/actions.js"
+import { reviewsAt } from "../reviews/highlights.js"
+import { Margin } from "../reviews/margin.js"
+import { Reviews } from "../reviews/reviews.js"
+import { SelectionBar } from "../reviews/selection_bar.js"
+import { Connection } from "../seat/connection.js"
 import { Bell } from "../seat/seat_alert.js"
 import { Chairs } from "../seat/seat_badges.js"
-import { Connection } from "../seat/connection.js"
-import { button, byId, copy, download, el, icon } from "../lib/dom.js"
-import { Editor } from "./editor.js"
-import { Foot } from "./text_counts_bar.js"
-import { ample, fileName, sizeIn } from "./document_size.js"
-import { reviewsAt } from "../reviews/highlights.js"
-import { History } from "../history/history.js"
-import { Kept } from "../unsaved/recovered_drafts.js"
-import { Keys } from "./shortcuts.js"
-import { Margin } from "../reviews/margin.js"
-import { Menu } from "./menu.js"
-import { Notices } from "./banner.js"
-import { Presence } from "./presence.js"
-import { ReviewActs } from "../reviews/actions.js"
-import { Reviews } from "../reviews/reviews.js"
-import { SaveWatch } from "../unsaved/save_watch.js"
-import { say, show } from "../lib/announce.js"
-import { SelectionBar } from "../reviews/selection_bar.js"
-import { SignOut } from "./sign_out.js"
 import { Store } from "../store.js"
+import { Kept } from "../unsaved/recovered_drafts.js"
+import { SaveWatch } from "../unsaved/save_watch.js"
+import { Notices } from "./banner.js"
+import { fileName } from "./document_size.js"
+import { Editor } from "./editor.js"
+import { Menu } from "./menu.js"
+import { divide, lossOf, mayType, regained, stateAfter } from "./policy.js"
+import { Presence } from "./presence.js"
+import { ServerEvents } from "./server_events.js"
+import { Keys } from "./shortcuts.js"
+import { SignOut } from "./sign_out.js"
+import { Foot } from "./text_counts_bar.js"
 import { Title } from "./title.js"
-import { Y } from "../lib/vendor.js"
-import { t, tCount, words } from "../lib/i18n.js"
 
-/** Several events about who is here are answered with one question to the server, after so many ms. */
-const GATHER = 250
-/** Nobody says that a line has moved: for as long as one is shown it is asked for so often, in ms. */
-const LINE_EVERY = 15_000
-/** Moving to another server is nobody's business for so long, in ms. */
+/** The banner stays silent this long while the page moves to another server, in ms. */
 const QUIET = 2_000
 
 export class DeskPage {
   #stopped = new AbortController()
-  #asking = 0
   #quiet = 0
 
   /** @param {import("../seat/entry.js").Arrival} arrival */
@@ -74,6 +74,7 @@ export class DeskPage {
       role,
       nameOf: (other) => this.store.state.chairs[other].user?.name ?? t(`role.${other}`),
     })
+    this.events = new ServerEvents(this, role, link.id)
     this.history = new History(this.store, this.editor, link.document_id)
     this.selection = new SelectionBar(
       this.editor,
@@ -104,15 +105,13 @@ export class DeskPage {
     const { signal } = this.#stopped
     document.body.dataset.role = this.role
     this.connection.addEventListener("phase", () => this.#phase(), { signal })
-    this.connection.addEventListener("told", (event) => this.#told(/** @type {CustomEvent} */ (event).detail), { signal })
-    this.connection.addEventListener("answered", () => this.watch.resent(), { signal })
     this.connection.addEventListener("attempt", () => this.store.change({ retryAt: this.connection.retryAt }), { signal })
     this.watch.addEventListener("change", () => this.store.change({ saving: this.watch.state }), { signal })
     this.presence.addEventListener("change", () => this.#peer(), { signal })
     this.editor.addEventListener("select", (event) => this.#selected(/** @type {CustomEvent} */ (event).detail), { signal })
     this.editor.addEventListener("press", (event) => this.#pressed(/** @type {CustomEvent} */ (event).detail), { signal })
     this.reviews.addEventListener("came", (event) => {
-      const { author, anchor } = /** @type {CustomEvent<api.Review>} */ (event).detail
+      const { author, anchor } = /** @type {CustomEvent<import("../lib/api.js").Review>} */ (event).detail
       say(t("review.new", { name: author.name, quote: anchor.quote.slice(0, 60) }))
     }, { signal })
     words.addEventListener("change", () => {
@@ -123,161 +122,66 @@ export class DeskPage {
     for (const sign of ["keydown", "pointerdown", "wheel"]) {
       window.addEventListener(sign, () => this.#stir(), { signal, passive: true })
     }
-    // The title and who is here may have changed while nobody looked.
-    document.addEventListener("visibilitychange", () => document.hidden || this.#askSoon(), { signal })
     byId("invite").addEventListener("click", () => this.#copyInvite(), { signal })
     this.store.addEventListener("change", () => this.#invite(), { signal })
+    this.events.start()
     for (const part of this.parts) part.start()
     this.#invite()
-    if (this.role === "writer") this.#bringBack()
+    if (this.role === "writer") this.#applyDrafts()
   }
 
   stop() {
     this.#stopped.abort()
-    window.clearTimeout(this.#asking)
+    this.events.stop()
     window.clearTimeout(this.#quiet)
     for (const part of this.parts.toReversed()) part.stop()
     this.editor.stop()
   }
 
   #phase() {
-    const { phase, holder, place, inVain, why, draining } = this.connection
     const before = this.store.state
-    // Who waited is told by the bell.
-    const back = before.wasSeated && !["seated", "waiting"].includes(before.phase) && phase === "seated"
-    const wasSeated = before.wasSeated || phase === "seated"
-    const quiet = phase === "offline" && draining && (before.phase === "seated" || before.quiet)
-    // It is said once, and a seat that cannot be confirmed for a moment is still given back.
-    const idleUntil = phase === "seated" || phase === "uncertain" ? before.idleUntil : null
-    this.store.change({ phase, holder, place, inVain, why, draining, quiet, wasSeated, idleUntil })
+    this.store.change(stateAfter(before, this.connection))
+    const { phase, why, quiet, wasSeated } = this.store.state
     window.clearTimeout(this.#quiet)
     if (quiet) this.#quiet = window.setTimeout(() => this.store.change({ quiet: false }), QUIET)
-    // Until then nobody knows what is in the text, and nothing may say that it is empty.
+    // Before the first sync the text is unknown, so nothing may call it empty.
     document.body.dataset.read = String(wasSeated)
     if (before.phase === "taken" && phase === "taken") show(t("state.taken.still"))
-    // A writer goes on while the connection is away: only they can write, so nothing can clash.
-    const may = this.role === "writer" && this.store.state.wasSeated && !this.store.state.damaged
-    this.editor.mayType(may && (phase === "seated" || phase === "offline"))
+    this.editor.mayType(mayType(this.store.state))
     this.selection.drawSoon()
-    if (phase === "lost" && why === "taken_over") this.#askSoon()
-    if (phase === "lost" || (phase === "taken" && wasSeated)) this.watch.hold(phase === "lost" ? why : "taken_over")
-    if (this.role === "writer" && ["seated", "taken", "lost"].includes(phase)) this.#bringBack()
+    if (phase === "lost" && why === "taken_over") this.events.readLinkSoon()
+    const loss = lossOf(this.store.state)
+    if (loss !== null) this.watch.hold(loss)
+    if (this.role === "writer" && ["seated", "taken", "lost"].includes(phase)) this.#applyDrafts()
     if (phase !== "seated") return
     this.watch.release()
-    if (back) say(t(before.phase === "uncertain" ? "state.restored" : "state.back"))
+    const sentence = regained(before, phase)
+    if (sentence) say(t(sentence))
     this.reviews.read().catch(() => undefined)
-    this.#askSoon()
+    this.events.readLinkSoon()
     this.presence.publish()
   }
 
-  /** Somebody is here after all. */
+  /** Answers the idle warning with a sign of life. */
   #stir() {
     if (this.store.state.idleUntil === null) return
     this.store.change({ idleUntil: null })
     this.presence.stir()
   }
 
-  /**
-   * What pages that are gone could not save is put back; but not without a question what somebody was
-   * told is lost, which they may have written anew. What does not fit can only be read.
-   */
-  async #bringBack() {
-    const left = await this.watch.left()
-    // Without the seat it can only be read; while that is being asked for, what is plain is not shown.
-    const isOpening = this.store.state.phase === "opening"
-    if (!this.store.seated) return this.kept.show(left.filter(({ lost }) => !isOpening || lost !== null))
-    const plain = left.filter((draft) => draft.lost === null && this.watch.mayPutBack(draft))
-    for (const draft of plain) this.watch.putBack(draft)
-    const count = plain.reduce((sum, draft) => sum + draft.count, 0)
+  /** Applies the drafts of closed pages, or offers them to their writer. */
+  async #applyDrafts() {
+    const drafts = await this.watch.left()
+    const { applied, offered } = divide(drafts, this.store.state.phase, (draft) => this.watch.mayPutBack(draft))
+    for (const draft of applied) this.watch.putBack(draft)
+    const count = applied.reduce((sum, draft) => sum + draft.count, 0)
     if (0 < count) show(tCount("state.brought-back", count))
-    this.kept.show(left.filter((draft) => !plain.includes(draft)))
-  }
-
-  /** @param {import("../seat/connection.js").Told} told */
-  #told(told) {
-    switch (told.event) {
-      case "document.saved":
-        return this.watch.saved(told.state_vector)
-      case "review.created":
-      case "review.updated":
-        return this.reviews.take(told.review)
-      case "review.deleted":
-        return this.reviews.drop(told.review.id)
-      case "peer.joined":
-      case "peer.left":
-        return this.#came(told.role, told.user, told.event === "peer.joined")
-      case "seat.idle":
-        return this.store.change({ idleUntil: Date.parse(told.release_at) })
-      case "seat.granted":
-        // If it is otherwise, that is said next.
-        this.store.change({ damaged: false })
-        return this.#sized(ample)
-      case "document.size":
-        return this.#sized(sizeIn(told))
-      case "denied":
-        this.watch.denied()
-        // Of a writer's edit that was not taken, something else says more.
-        return told.reason === "not-the-writer" ? show(t("state.denied")) : undefined
-      case "server.draining":
-        return this.store.change({ draining: true })
-      case "problem":
-        return this.#problem(told)
-      default:
-        // A newer server may say more than this page knows.
-        return undefined
-    }
-  }
-
-  /** @param {import("./document_size.js").Size} size */
-  #sized(size) {
-    this.editor.mayGrow(size.state !== "full")
-    this.store.change({ size })
-  }
-
-  /** @param {import("../seat/connection.js").Told} told */
-  #problem(told) {
-    if (told.type === "/problems/not-saved") return this.watch.refused(told.status === 507 ? "full" : "away")
-    // Said by `document.size`, which also says when it is over.
-    if (told.type === "/problems/document-too-large") return
-    if (told.type === "/problems/document-reset") {
-      this.connection.stop()
-      this.watch.hold("reset")
-      this.store.change({ phase: "lost", why: "reset" })
-      // Last: while the connection ended the page took it for lost, and a writer goes on then.
-      return this.editor.mayType(false)
-    }
-    if (told.type === "/problems/document-damaged") {
-      this.editor.mayType(false)
-      return this.store.change({ damaged: true })
-    }
-    if (told.type === "/problems/unsaved-full") return this.watch.refused("limit")
-    show(t("state.problem", { why: String(told.title ?? "") }))
-  }
-
-  /** @param {api.Role} role @param {api.User} user @param {boolean} here */
-  #came(role, user, here) {
-    if (role !== this.role) {
-      const since = here ? new Date().toISOString() : null
-      this.store.changeChair(role, { user, here, since, away: false })
-    }
-    this.#askSoon()
+    this.kept.show(offered)
   }
 
   #peer() {
     const other = this.role === "writer" ? "reviewer" : "writer"
     this.store.changeChair(other, { away: this.presence.other?.away ?? false })
-  }
-
-  /** Asks the server who sits where since when. */
-  #askSoon(after = GATHER) {
-    window.clearTimeout(this.#asking)
-    this.#asking = window.setTimeout(async () => {
-      const link = await api.link(this.link.id).catch(() => null)
-      const invite = this.store.state.link?.invite ?? null
-      if (link) this.store.linkRead({ ...link, invite })
-      const { writer, reviewer } = this.store.state.chairs
-      if (0 < writer.waiting + reviewer.waiting && !document.hidden) this.#askSoon(LINE_EVERY)
-    }, after)
   }
 
   /** @param {boolean} moved whether the caret moved, and not only the text under it */

@@ -1,0 +1,144 @@
+// @ts-check
+/**
+ * Applies the server's events to the parts of the desk: store, reviews, unsaved edits, editor.
+ *
+ * An event about a peer names one user. The queue lengths and grant times are in the share link, which
+ * the page reads again after such an event.
+ */
+
+import * as api from "../lib/api.js"
+import { show } from "../lib/announce.js"
+import { t } from "../lib/i18n.js"
+import { ample, sizeIn } from "./document_size.js"
+
+/** @typedef {import("../seat/connection.js").Told} Told */
+
+/** The page reads the share link once, this long after the last of several events, in ms. */
+const GATHER = 250
+/** No event reports a wait queue that moves: the page polls a queue with waiters this often, in ms. */
+const QUEUE_EVERY = 15_000
+
+/**
+ * @typedef {object} Parts
+ * @property {import("../seat/connection.js").Connection} connection
+ * @property {import("../store.js").Store} store
+ * @property {import("../unsaved/save_watch.js").SaveWatch} watch
+ * @property {import("../reviews/reviews.js").Reviews} reviews
+ * @property {import("./editor.js").Editor} editor
+ */
+
+export class ServerEvents {
+  #stopped = new AbortController()
+  #timer = 0
+
+  /** @param {Parts} parts @param {api.Role} role @param {string} link */
+  constructor({ connection, store, watch, reviews, editor }, role, link) {
+    this.connection = connection
+    this.store = store
+    this.watch = watch
+    this.reviews = reviews
+    this.editor = editor
+    this.role = role
+    this.link = link
+  }
+
+  start() {
+    const { signal } = this.#stopped
+    const apply = (/** @type {Event} */ event) => this.#apply(/** @type {CustomEvent<Told>} */ (event).detail)
+    this.connection.addEventListener("told", apply, { signal })
+    this.connection.addEventListener("answered", () => this.watch.resent(), { signal })
+    // A hidden page does not poll, so its title and occupancy may be old.
+    document.addEventListener("visibilitychange", () => document.hidden || this.readLinkSoon(), { signal })
+  }
+
+  stop() {
+    this.#stopped.abort()
+    window.clearTimeout(this.#timer)
+  }
+
+  /** Reads the share link: title, occupancy, queue lengths. Several calls share one request. */
+  readLinkSoon(after = GATHER) {
+    window.clearTimeout(this.#timer)
+    this.#timer = window.setTimeout(async () => {
+      const link = await api.link(this.link).catch(() => null)
+      const invite = this.store.state.link?.invite ?? null
+      if (link) this.store.linkRead({ ...link, invite })
+      const { writer, reviewer } = this.store.state.chairs
+      if (0 < writer.waiting + reviewer.waiting && !document.hidden) this.readLinkSoon(QUEUE_EVERY)
+    }, after)
+  }
+
+  /** @param {Told} event */
+  #apply(event) {
+    switch (event.event) {
+      case "document.saved":
+        return this.watch.saved(event.state_vector)
+      case "review.created":
+      case "review.updated":
+        return this.reviews.take(event.review)
+      case "review.deleted":
+        return this.reviews.drop(event.review.id)
+      case "peer.joined":
+      case "peer.left":
+        return this.#applyPeer(event.role, event.user, event.event === "peer.joined")
+      case "seat.idle":
+        return this.store.change({ idleUntil: Date.parse(event.release_at) })
+      case "seat.granted":
+        // The server sends the events of a damaged or nearly full document after the grant.
+        this.store.change({ damaged: false })
+        return this.#applySize(ample)
+      case "document.size":
+        return this.#applySize(sizeIn(event))
+      case "denied":
+        this.watch.denied()
+        // Every other denial of a writer's edit comes with an event that says more.
+        return event.reason === "not-the-writer" ? show(t("state.denied")) : undefined
+      case "server.draining":
+        return this.store.change({ draining: true })
+      case "problem":
+        return this.#applyProblem(event)
+      default:
+        // A newer server may send events that this page does not know.
+        return undefined
+    }
+  }
+
+  /** @param {api.Role} role @param {api.User} user @param {boolean} here */
+  #applyPeer(role, user, here) {
+    if (role !== this.role) {
+      const since = here ? new Date().toISOString() : null
+      this.store.changeChair(role, { user, here, since, away: false })
+    }
+    this.readLinkSoon()
+  }
+
+  /** @param {import("./document_size.js").Size} size */
+  #applySize(size) {
+    this.editor.mayGrow(size.state !== "full")
+    this.store.change({ size })
+  }
+
+  /** @param {Told} problem */
+  #applyProblem(problem) {
+    switch (problem.type) {
+      case "/problems/not-saved":
+        return this.watch.refused(problem.status === 507 ? "full" : "away")
+      case "/problems/unsaved-full":
+        return this.watch.refused("limit")
+      case "/problems/document-too-large":
+        // `document.size` says the same, and also says when the document has room again.
+        return undefined
+      case "/problems/document-reset":
+        this.connection.stop()
+        this.watch.hold("reset")
+        this.store.change({ phase: "lost", why: "reset" })
+        // Last: `connection.stop` changes the phase, and a writer may type in an offline phase.
+        return this.editor.mayType(false)
+      case "/problems/document-damaged":
+        this.editor.mayType(false)
+        return this.store.change({ damaged: true })
+      default:
+        return show(t("state.problem", { why: String(problem.title ?? "") }))
+    }
+  }
+}

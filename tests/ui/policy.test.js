@@ -1,0 +1,68 @@
+// @ts-check
+/** The rules of the desk at a change of phase. */
+
+import assert from "node:assert/strict"
+import { test } from "node:test"
+
+import { divide, lossOf, mayType, regained, stateAfter } from "../../static/js/desk/policy.js"
+import { Store } from "../../static/js/store.js"
+
+/** @typedef {import("../../static/js/store.js").Desk} Desk */
+
+const fresh = new Store().state
+/** @param {Partial<Desk>} patch @returns {Desk} */
+const desk = (patch) => ({ ...fresh, role: "writer", ...patch })
+/** @param {Partial<import("../../static/js/desk/policy.js").Report>} patch */
+const report = (patch) => ({ ...fresh, ...patch })
+
+test("a writer types while seated or offline, and never before the first sync or in a damaged document", () => {
+  const once = desk({ wasSeated: true })
+  /** @param {Partial<Desk>} patch */
+  const may = (patch) => mayType({ ...once, ...patch })
+  assert.ok(may({ phase: "seated" }))
+  assert.ok(may({ phase: "offline" }))
+  for (const phase of /** @type {const} */ (["opening", "uncertain", "taken", "waiting", "lost"])) assert.ok(!may({ phase }), phase)
+  assert.ok(!may({ phase: "offline", wasSeated: false }))
+  assert.ok(!may({ phase: "seated", damaged: true }))
+  assert.ok(!may({ phase: "seated", role: "reviewer" }))
+})
+
+test("the banner stays silent while a seated page moves from a draining server, and at no other loss", () => {
+  const draining = report({ phase: "offline", draining: true })
+  assert.equal(stateAfter(desk({ phase: "seated" }), draining).quiet, true)
+  assert.equal(stateAfter(desk({ phase: "opening" }), draining).quiet, false)
+  assert.equal(stateAfter(desk({ phase: "seated" }), report({ phase: "offline" })).quiet, false)
+})
+
+test("the idle warning outlives an uncertain seat and ends with the seat", () => {
+  const warned = desk({ phase: "seated", idleUntil: 5 })
+  assert.equal(stateAfter(warned, report({ phase: "uncertain" })).idleUntil, 5)
+  assert.equal(stateAfter(warned, report({ phase: "offline" })).idleUntil, null)
+})
+
+test("a regained seat is announced, a first one and one after waiting are not", () => {
+  const once = desk({ wasSeated: true })
+  assert.equal(regained({ ...once, phase: "uncertain" }, "seated"), "state.restored")
+  assert.equal(regained({ ...once, phase: "offline" }, "seated"), "state.back")
+  assert.equal(regained({ ...once, phase: "waiting" }, "seated"), null)
+  assert.equal(regained({ ...once, phase: "offline" }, "lost"), null)
+  assert.equal(regained(desk({ phase: "opening" }), "seated"), null)
+})
+
+test("a lost seat holds the unsaved edits, a seat that was never held does not", () => {
+  assert.equal(lossOf(desk({ phase: "lost", why: "evicted" })), "evicted")
+  assert.equal(lossOf(desk({ phase: "taken", wasSeated: true })), "taken_over")
+  assert.equal(lossOf(desk({ phase: "taken" })), null)
+  assert.equal(lossOf(desk({ phase: "offline", wasSeated: true })), null)
+})
+
+test("drafts without a loss are applied in the seat, all others are offered", () => {
+  const lost = { sentences: [], deletions: 0, why: "taken_over" }
+  const base = { keys: [], document: "doc_1", title: "", client: 1, update: Uint8Array.of(0, 0), count: 1, since: 0 }
+  const [plain, told, misfit] = [{ ...base, lost: null }, { ...base, lost }, { ...base, lost: null }]
+  const drafts = [plain, told, misfit]
+  const fits = (/** @type {object} */ draft) => draft !== misfit
+  assert.deepEqual(divide(drafts, "seated", fits), { applied: [plain], offered: [told, misfit] })
+  assert.deepEqual(divide(drafts, "lost", fits), { applied: [], offered: drafts })
+  assert.deepEqual(divide(drafts, "opening", fits), { applied: [], offered: [told] })
+})
