@@ -1,6 +1,6 @@
 // @ts-check
 /**
- * What the desk knows. One object, changed in one place, announced by one event.
+ * The state of the desk. One object, changed in one place, announced by one event.
  *
  * Components draw from it and never from each other. Imports nothing that touches the DOM, so it is
  * tested with `node --test`.
@@ -15,9 +15,9 @@ import { ample } from "./desk/document_size.js"
  *
  * @typedef {"opening" | "seated" | "uncertain" | "offline" | "taken" | "waiting" | "lost"} Phase
  * @typedef {{ user: User | null, since: string | null, here: boolean, away: boolean, waiting: number }} Chair
- *   `waiting`: how many stand in line for it
+ *   `waiting`: the number of waiters
  * @typedef {{ name: string, since: string | null, own: boolean }} Holder
- * @typedef {{ position: number | null, since: number, away: boolean }} Place in the waiting line: 1 is
+ * @typedef {{ position: number | null, since: number, away: boolean }} Position in the wait queue: 1 is
  *   next, `null` not known yet; since when, in ms; whether the connection is lost meanwhile
  * @typedef {"no" | "away" | "full" | "limit"} Refusing whether the server cannot store: its storage is
  *   away, or has no space left, and "limit" when it keeps no more in memory either
@@ -30,15 +30,15 @@ import { ample } from "./desk/document_size.js"
  * @property {Link | null} link
  * @property {Phase} phase
  * @property {boolean} wasSeated whether the text has been here once, so that it can be read
- * @property {number | null} idleUntil when the seat is given back for idleness, in ms
+ * @property {number | null} idleUntil when the idle timeout releases the seat, in ms
  * @property {boolean} draining the server said that it is going away
- * @property {boolean} quiet it has just gone, and nobody need hear of it yet
+ * @property {boolean} quiet it has just closed, and no notice is shown yet
  * @property {number | null} retryAt when the next attempt to connect is made, in ms; `null`: one is
  *   being made
- * @property {Holder | null} holder who has the seat, when `phase` is `taken` or `waiting`
- * @property {Place | null} place in the line, when `phase` is `waiting`
+ * @property {Holder | null} holder holder of the seat, when `phase` is `taken` or `waiting`
+ * @property {Place | null} position in the wait queue, when `phase` is `waiting`
  * @property {boolean} inVain whether the last wait ended without a seat
- * @property {boolean} called whether the wait ended with a seat, and nobody has looked since
+ * @property {boolean} called whether the wait ended with a seat, and the tab was hidden since
  * @property {string} why why the seat was lost: the end of a `state.lost.*`
  * @property {Record<Role, Chair>} chairs
  * @property {Saving} saving
@@ -102,7 +102,7 @@ export class Store extends EventTarget {
     if (!same) this.change({ chairs: { ...chairs, [role]: { ...chair, ...patch } } })
   }
 
-  /** Takes over what the server says of the link: title, people, who sits where. @param {Link} link */
+  /** Applies the server's state of the link: title, users, holders of the seats. @param {Link} link */
   linkRead(link) {
     const { chairs } = this.#state
     this.change({
@@ -121,7 +121,7 @@ export class Store extends EventTarget {
 }
 
 /**
- * @param {User | null} owner whose chair it is, sitting or not
+ * @param {User | null} owner owner of the seat, whether held or not
  * @param {Link} link
  * @param {Role} role
  * @param {Chair} before

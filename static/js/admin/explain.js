@@ -19,7 +19,7 @@ const past = (details, moment) => {
 const time = (moment) => (moment === null ? "" : clock(new Date(moment), { seconds: true }))
 
 /**
- * What is told besides the sentence; what is empty is left out.
+ * The facts below the sentence; an empty one is left out.
  *
  * @type {readonly { name: import("../lib/i18n.js").Sentence, text: (details: SeatDetails) => string }[]}
  */
@@ -84,7 +84,7 @@ export class Why {
       return t("admin.why.line.one", { position, name: user.name, time: clock(new Date(since)) })
     })
     told.push({ name: t("admin.why.line"), text: line.length === 0 ? t("admin.why.line.none") : line.join("\n") })
-    // What stays as it is, is left as it is: somebody may be reading it aloud.
+    // An unchanged list is not redrawn: a screen reader may be reading it.
     const names = told.map(({ name }) => name).join()
     if (names !== [...this.#facts.querySelectorAll("dt")].map((name) => name.textContent).join()) {
       this.#facts.replaceChildren(...told.map(({ name }) => el("div", {}, el("dt", { text: name }), el("dd", {}))))

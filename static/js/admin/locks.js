@@ -1,5 +1,5 @@
 // @ts-check
-/** What is held by class of lock, with alarms: a table of classes, each of which opens to its locks. */
+/** Held locks by class, with alarms: a table of classes, each of which opens to its locks. */
 
 import { write } from "./explain.js"
 import { heldLocks } from "../lib/api.js"
@@ -36,7 +36,7 @@ const called = (name) => (name === "seat" ? t("admin.locks.seat") : name)
 /** @param {number | null} ms */
 const long = (ms) => (ms === null ? "–" : length(ms))
 
-/** What is wrong and what to do, in the reader's language. @param {LockAlarm} alarm */
+/** The alarm and its remedy, in the reader's language. @param {LockAlarm} alarm */
 export function alarmSentence({ class: name, alarm, measured, since }) {
   const share = new Intl.NumberFormat(words.language, { style: "percent", maximumFractionDigits: 1 })
   const seconds = new Intl.NumberFormat(words.language, { maximumFractionDigits: 1 })

@@ -35,12 +35,12 @@ const columns = [
   { name: "admin.fence", by: (seat) => seat.fence ?? 0, text: (seat) => String(seat.fence ?? "–"), number: true },
 ]
 
-/** Who sits there; a key that was set by hand has nobody. @param {HeldSeat} seat */
+/** The holder's name; a key that was set by hand has none. @param {HeldSeat} seat */
 function nameOf({ user }) {
   return user?.name ?? "–"
 }
 
-/** What tells it from all others, and from whoever sits there later. @param {HeldSeat} seat */
+/** The identity of a held seat: its lock and its session. @param {HeldSeat} seat */
 function keyOf({ lock_key: lock, session_id: session }) {
   return `${lock} ${session ?? ""}`
 }
@@ -50,7 +50,7 @@ function ttlOf({ ttl_ms: ttl }) {
   return ttl === null ? "–" : t("admin.seconds", { count: (ttl / 1000).toFixed(1) })
 }
 
-/** One seat: its row, and the row below it while somebody asks why. */
+/** One seat: its row, and the row with its explanation while that is open. */
 class SeatRows {
   #cells
   /** @type {Why | null} */
@@ -70,7 +70,7 @@ class SeatRows {
     this.#ask.setAttribute("aria-expanded", "false")
     this.#ask.setAttribute("aria-controls", this.id)
     const end = button(t("admin.end"), { label: `${t("admin.end")}: ${name}` }, () => page.end(this.seat))
-    // What is no session has no reason that could be told, and cannot be ended here.
+    // A key without a session has no explanation, and no session to evict.
     const buttons = el("div", { class: "buttons" }, ...(seat.session_id === null ? [] : [this.#ask, end]))
     this.row = el("tr", { "data-session": seat.session_id ?? "" }, ...this.#cells, el("td", {}, buttons))
   }

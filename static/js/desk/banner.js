@@ -100,7 +100,7 @@ export class Notices {
     this.count.textContent = 0 < saving.count ? ` ${tCount("state.offline.count", saving.count)}` : ""
   }
 
-  /** Nor is each step forward in the line: its button may be pressed just now. @param {Desk} state */
+  /** Nor is each step in the wait queue announced: the user may be pressing its button. @param {Desk} state */
   #moved({ place, holder, role }) {
     if (place) change(this.line, waitingSentence(place, holder, role))
   }
@@ -147,7 +147,7 @@ export class Notices {
     if (!wasSeated) return this.#away("unreached", t("state.unreached"))
     if (draining) return this.#away("draining", t("state.draining"))
     if (role !== "writer") return this.#away("offline", t("state.offline.reader"))
-    // What is not kept must not be called kept.
+    // The sentence may not claim an edit that the journal does not hold.
     if (kept === "yes") return this.#away("offline", t("state.offline"))
     return this.#away(`not-saved ${kept}`, t(kept === "full" ? "state.offline.full" : "state.offline.never"))
   }
@@ -215,7 +215,7 @@ export class Notices {
   }
 
   /**
-   * What was not saved, to be copied and more, or that everything was; and the way on.
+   * The unsaved text with its actions, or a sentence that all is saved; and the next step.
    *
    * @param {HTMLButtonElement[]} go
    * @param {boolean} hadText whether there was anything to lose
@@ -241,7 +241,7 @@ function lateSentence({ refusing, kept }) {
   if (refusing === "no") return "state.unanswered"
   if (refusing === "away") return "state.not-saved"
   if (refusing === "limit") return kept === "yes" ? "state.unsaved-full" : "state.unsaved-full.unkept"
-  // What is not kept must not be called kept.
+  // The sentence may not claim an edit that the journal does not hold.
   return kept === "yes" ? "state.disk-full" : "state.disk-full.unkept"
 }
 

@@ -1,11 +1,11 @@
 // @ts-check
 /**
- * Decorations that never touch a line on which somebody is composing.
+ * Decorations that never touch a line with an IME composition.
  *
  * While an input method composes (Hangul, kana, pinyin) the browser owns that piece of the page:
  * replacing or wrapping the node it composes in breaks the composition, and half a syllable is
- * lost. So what would change on that line waits until the composition ends. What is drawn there
- * already moves along with the text.
+ * lost. So a change of that line waits until the composition ends. Existing decorations of the line
+ * move along with the text.
  */
 
 import { ViewPlugin } from "../lib/vendor.js"
@@ -21,7 +21,7 @@ import { ViewPlugin } from "../lib/vendor.js"
 const AFTERWARDS = 60
 
 /**
- * An extension that draws, and holds back on the line of a composition.
+ * An extension that draws, and defers the line with a composition.
  *
  * @param {(state: State) => Drawn} draw
  * @param {(before: State, after: State) => boolean} changed whether `draw` would answer otherwise

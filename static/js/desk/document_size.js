@@ -12,7 +12,7 @@
 export const ample = Object.freeze({ state: "ample", bytes: 0, limit: 0 })
 
 /**
- * What `document.size` says.
+ * The fields of `document.size`.
  *
  * @param {{ [field: string]: any }} told
  * @returns {Readonly<Size>}
@@ -29,7 +29,7 @@ export function percentOf({ bytes, limit }) {
 
 /** A name that every system takes for a file. @param {string} title @param {string} otherwise */
 export function fileName(title, otherwise) {
-  // What a path or a shell would read as something else, and what nobody sees.
+  // Characters that a path or a shell interprets, and invisible ones.
   const plain = title.replace(/[\\/:*?"<>|\p{C}]+/gu, " ").replace(/\s+/g, " ").trim()
   const short = [...plain.replace(/^[.\s]+/, "")].slice(0, 80).join("").replace(/[.\s]+$/, "")
   return `${short || otherwise}.txt`

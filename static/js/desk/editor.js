@@ -3,7 +3,7 @@
  * The paper: one editor over the shared text, for its whole life.
  *
  * It is never made anew: a new view would lose the caret, the undo history and any composition.
- * What changes (may one type, in which language) is reconfigured in place.
+ * Its settings (read-only, language) are reconfigured in place.
  */
 
 import { highlights, marked, setActive, setPending, setPlaces } from "../reviews/highlights.js"
@@ -99,7 +99,7 @@ export class Editor extends EventTarget {
     this.#mayGrow = may
   }
 
-  /** What the other one wrote is taken in any case. @param {import("@codemirror/state").Transaction} change */
+  /** A change by the peer is always applied. @param {import("@codemirror/state").Transaction} change */
   #isTaken(change) {
     if (this.#mayGrow || !change.docChanged || change.annotation(ySyncAnnotation)) return true
     let grows = false
@@ -116,7 +116,7 @@ export class Editor extends EventTarget {
     this.view.focus()
   }
 
-  /** What is selected, widened to whole graphemes. @returns {Range} */
+  /** The selection, widened to whole graphemes. @returns {Range} */
   get selection() {
     const { from, to } = this.view.state.selection.main
     return from === to ? { from, to } : { from: this.#edge(from, false), to: this.#edge(to, true) }

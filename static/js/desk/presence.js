@@ -1,10 +1,10 @@
 // @ts-check
 /**
- * Where the other person is: their caret and selection in the text, with their name.
+ * The peer's presence: caret and selection in the text, with a name.
  *
  * Ours is published as relative positions, in the form other Yjs editors use, so a stock client
- * shows it too. Who somebody is, the server says; there is one writer and one reviewer, so what is
- * not ours is the other's.
+ * shows it too. The server names each user. There is one writer and one reviewer, so every
+ * presence but our own is the peer's.
  */
 
 import { drawnApartFromComposing } from "./composing.js"
@@ -16,7 +16,7 @@ import { Decoration, EditorView, StateEffect, StateField, WidgetType, Y } from "
  * @typedef {{ anchor: number, head: number, name: string, role: Role }} Peer
  */
 
-/** Where our caret is, after an edit of the other, is told when so long there was none, in ms. */
+/** After an edit of the peer our caret is published once no edit has come for this long, in ms. */
 const SOON = 200
 
 /** @type {import("@codemirror/state").StateEffectType<Peer | null>} */
@@ -27,8 +27,8 @@ const peer = StateField.define({
   update(before, transaction) {
     let value = before
     if (value && transaction.docChanged) {
-      // What is inserted at a caret pushes it on, as it does its relative position: who types at one
-      // place need not say again where that is.
+      // An insertion at a caret moves the caret and its relative position: a client that types at a
+      // caret need not publish it again.
       const moved = (/** @type {number} */ at) => transaction.changes.mapPos(at, 1)
       value = { ...value, anchor: moved(value.anchor), head: moved(value.head) }
     }
@@ -90,7 +90,7 @@ export class Presence extends EventTarget {
 
   #away = 0
   #publishing = 0
-  /** What was drawn of the other last. */
+  /** The last drawn presence of the peer. */
   #drawn = ""
 
   /**
@@ -122,7 +122,7 @@ export class Presence extends EventTarget {
     window.clearTimeout(this.#publishing)
   }
 
-  /** Tells the server that somebody is here, who only reads. */
+  /** Publishes activity for a user who only reads. */
   stir() {
     this.awareness.setLocalStateField("stirred", Date.now())
   }
@@ -182,7 +182,7 @@ export class Presence extends EventTarget {
     }
   }
 
-  /** A tab that is out of sight for a minute is somebody who is away. */
+  /** A tab that is hidden for a minute counts as away. */
   #hidden = () => {
     window.clearTimeout(this.#away)
     const tell = () => this.awareness.setLocalStateField("away", document.hidden)

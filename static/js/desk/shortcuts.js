@@ -17,7 +17,7 @@ import { t, words } from "../lib/i18n.js"
 const apple = /Mac|iPhone|iPad/.test(globalThis.navigator?.platform ?? "")
 const names = apple ? { control: "⌘", alt: "⌥" } : { control: "Ctrl", alt: "Alt" }
 
-/** What the list shows. @type {readonly (readonly [import("../lib/i18n.js").Sentence, string[][]])[]} */
+/** The entries of the list of shortcuts. @type {readonly (readonly [import("../lib/i18n.js").Sentence, string[][]])[]} */
 const shown = [
   ["keys.comment", [[names.control, names.alt, "M"]]],
   ["keys.next", [[names.alt, "↓"]]],
@@ -44,7 +44,7 @@ export function commandOf(event, typing) {
   if (altKey) {
     if (code === "ArrowDown") return "next"
     if (code === "ArrowUp") return "previous"
-    // In a field these letters may be what somebody wants to type.
+    // In a field these letters are text.
     if (code === "KeyA" && !typing) return "accept"
     if (code === "KeyR" && !typing) return "resolve"
     return code === "KeyH" ? "history" : null
@@ -100,7 +100,7 @@ export class Keys {
     else this.commands[command]()
   }
 
-  /** Esc belongs first to whatever is open where it was pressed. @param {HTMLElement} target */
+  /** Esc first closes the element that is open at its target. @param {HTMLElement} target */
   #back(target) {
     if (target.closest(".cm-content, details[open], dialog")) return
     // After the field itself has had its say: an empty form closes.

@@ -10,7 +10,7 @@ import { clock, t, tCount, words } from "../lib/i18n.js"
 export class Title {
   #stopped = new AbortController()
 
-  /** What was last said of it aloud: the late, and the end of that, and not each save. */
+  /** The last announced state: a late save and its end, not each save. */
   #said = "saved"
 
   /** @param {import("../store.js").Store} store */

@@ -107,7 +107,7 @@ export class History {
     } catch (error) {
       if (this.#stopped.signal.aborted) return false
       isRead = false
-      // What was read stays; the next look may succeed.
+      // The versions that were read stay; the next query may succeed.
       if (this.#state !== "read") {
         this.#state = "failed"
         this.#failure = t("history.failed", { why: why(error) })
@@ -161,7 +161,7 @@ export class History {
     const at = this.#versions.findIndex(({ id }) => id === version.id)
     const before = this.#versions[at + 1]
     if (before === undefined && this.#next !== null) {
-      // What it changed is told by the version before it, which is on the next page.
+      // The changes of a version need the one before it, which is on the next page.
       this.#more().then(() => this.view.show(version, this.#versions[at + 1] ?? null))
       return
     }

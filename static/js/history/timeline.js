@@ -151,7 +151,7 @@ export class HistoryLine {
   }
 }
 
-/** What a version is called: by somebody, or after why it was kept. @param {Version} version */
+/** The name of a version: its label, or the reason why the server stored it. @param {Version} version */
 export function nameOf({ kind, label, restored_from: from, number: own }) {
   if (kind === "named") return label ?? t("history.number", { number: own })
   return kind === "restore" ? t("history.kind.restore", { number: from ?? "?" }) : t(`history.kind.${kind}`)

@@ -1,10 +1,10 @@
 // @ts-check
 /**
- * One version, looked at: what it changed, what has changed since, or all of its text; and the way
- * back to it.
+ * One version: its changes, the changes since, or all of its text; and the button that
+ * restores it.
  *
- * What differs is told by the server, in the same words for everybody. Long passages that did not
- * change are folded, and unfold where they stand.
+ * The server computes the difference, in the same words for all users. Long unchanged passages
+ * are folded, and unfold in place.
  */
 
 import * as api from "../lib/api.js"

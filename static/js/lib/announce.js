@@ -1,5 +1,5 @@
 // @ts-check
-/** What is said in passing: aloud to a screen reader, and where it helps, shortly on the screen. */
+/** Announcements: to a screen reader, and if useful for a short time on the screen. */
 
 import { byId, el } from "./dom.js"
 

@@ -90,7 +90,7 @@ async function call(method, path, { body, version, bearer, signal } = {}) {
 /** @param {string} id */
 const at = (id) => encodeURIComponent(id)
 
-/** @returns {Promise<User | null>} `null`: nobody is signed in */
+/** @returns {Promise<User | null>} `null`: no user is signed in */
 export async function me() {
   try {
     return await call("GET", "/api/me")
@@ -249,7 +249,7 @@ export const seatDetails = (bearer, session) =>
   call("GET", `/api/admin/sessions/${at(session)}`, { bearer })
 
 /**
- * What is held by class; `of` one class, or of all.
+ * Held locks by class: of the class `of`, or of all.
  *
  * @param {string} bearer
  * @param {{ of?: string, limit: number, signal?: AbortSignal }} page

@@ -1,5 +1,5 @@
 // @ts-check
-/** What went wrong, as a sentence for the person it happened to. */
+/** An error as a sentence for the user. */
 
 import { Problem } from "./api.js"
 import { t } from "./i18n.js"

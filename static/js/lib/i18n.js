@@ -1,6 +1,6 @@
 // @ts-check
 /**
- * What the page says, in the language of whoever reads it.
+ * The sentences of the page, in the reader's language.
  *
  * The browser's language decides until a person chooses one; the choice is kept. Components ask
  * `t` each time they draw and draw again at `change`, so a switch needs no reload (a reload would
@@ -34,7 +34,7 @@ class Words extends EventTarget {
 }
 
 /**
- * The language somebody chose, else the first of theirs that is spoken here, else English.
+ * The chosen language, else the browser's first supported one, else English.
  *
  * @param {string | null} chosen
  * @param {readonly string[]} spoken

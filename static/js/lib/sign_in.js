@@ -6,7 +6,7 @@
  * it in its logs. The tab's own storage keeps it for the page that comes next.
  */
 
-/** What stands in the host application's address for the page to come back to. */
+/** The placeholder for the return address in the host application's address. */
 const RETURN = "{return}"
 const prefix = "galley.invite."
 

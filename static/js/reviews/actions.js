@@ -1,7 +1,7 @@
 // @ts-check
 /**
- * What one does with reviews, by the server's leave: each act is sent, its answer taken over, and
- * its outcome said aloud. Owns the card of a new review.
+ * The actions on reviews: each is sent to the server, its response is applied, and its outcome
+ * is announced. Owns the card of a new review.
  */
 
 import * as api from "../lib/api.js"
@@ -146,7 +146,7 @@ export class ReviewActs {
       await act()
       return null
     } catch (error) {
-      // Somebody changed it meanwhile: the next press shall act on what there is now.
+      // A concurrent request changed it: the next press acts on the current state.
       const stale = error instanceof api.Problem && [404, 409, 412].includes(error.status)
       if (stale) this.reviews.read().catch(() => undefined)
       return whyReview(error)

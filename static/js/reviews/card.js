@@ -2,7 +2,7 @@
 /**
  * One review, drawn as a card.
  *
- * The card is brought up to date in place: what somebody is typing into it (a reply, an edit) is
+ * The card is updated in place: a field with typed text (a reply, an edit) is
  * never rebuilt, so neither a composition nor the focus is lost when the review changes.
  */
 
@@ -140,7 +140,7 @@ export class ReviewCard {
       this.send.lastElementChild?.replaceChildren(t("review.send"))
     }
     const mayReply = look.seated && review.status === "open"
-    // What was typed stays, even if it cannot be sent at this moment.
+    // Typed text stays, even if the page cannot send it now.
     this.replying.hidden = this.field.value === "" && !(mayReply && look.active && !this.#editing)
     this.send.hidden = this.field.value.trim() === ""
     const lost = held && !this.element.contains(document.activeElement)

@@ -3,7 +3,7 @@
  * The form in which a review is written or rewritten: a comment, and perhaps other words for the
  * passage, with what they change.
  *
- * What somebody has typed is never thrown away by us: a failed sending leaves it as it is.
+ * The form never discards typed text: a failed request leaves it unchanged.
  */
 
 import { diffView } from "./diff_view.js"

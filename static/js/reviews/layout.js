@@ -9,7 +9,7 @@
 
 /**
  * Tops for all boxes, in the order given (the order of the text). The active one stands where it
- * wants to, and the others make way: those before it upwards, those after it downwards. Nothing
+ * wants to, and the others move aside: those before it upwards, those after it downwards. Nothing
  * stands above `top`, and boxes never overlap.
  *
  * @param {readonly Box[]} boxes

@@ -120,7 +120,7 @@ export class Margin {
     requestAnimationFrame(() => this.cardOf(this.active ?? "")?.scrollIntoView({ block: "start" }))
   }
 
-  /** The margin became a sheet, or the other way round: what somebody works in stays in view. */
+  /** The margin became a sheet, or the other way round: the element in use stays in view. */
   #resized() {
     if (this.#draft || this.element.contains(document.activeElement)) this.openSheet()
     this.arrangeSoon()

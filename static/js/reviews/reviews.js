@@ -1,12 +1,12 @@
 // @ts-check
 /**
- * The reviews of one link: read once, then kept up by the server's events.
+ * The reviews of one link: read once, then updated by the server's events.
  *
- * Where a passage stands is the editor's to know (`highlights.js` moves it with each edit). What the
- * server says of places is taken when a review is new to us, when it found a lost passage again,
- * or when ours has collapsed; otherwise our own is newer.
+ * The editor has the position of a passage (`highlights.js` moves it with each edit). The page takes
+ * the server's position of a new review, of a passage that the server found again, and of one that
+ * has collapsed here; otherwise the editor's is newer.
  *
- * Fires `change` when a review does; `came` with one that somebody else just made.
+ * Fires `change` when a review does; `came` with a new one of another user.
  */
 
 import * as api from "../lib/api.js"
@@ -121,7 +121,7 @@ export class Reviews extends EventTarget {
     return this.#ordered((review) => review.status === "open" && this.placeOf(review.id) === null)
   }
 
-  /** What is accepted, rejected or resolved, the latest first. */
+  /** The accepted, rejected and resolved reviews, the latest first. */
   get done() {
     const done = [...this.#all.values()].filter(({ status }) => status !== "open")
     return done.sort((a, b) => b.updated_at.localeCompare(a.updated_at))

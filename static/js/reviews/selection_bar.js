@@ -2,8 +2,8 @@
 /**
  * The two things a reviewer can do with a selection, beside it. Owns one element.
  *
- * It is there while somebody is in the text. The selection stays when they go on to a card, and
- * the bar would lie on the lines below it.
+ * It is shown while the text has the focus. The selection stays when the focus moves to a card,
+ * and the bar would cover the lines below it.
  */
 
 import { button, byId } from "../lib/dom.js"

@@ -1,8 +1,8 @@
 // @ts-check
 /**
- * What a suggestion changes, word by word.
+ * The changes of a suggestion, word by word.
  *
- * Words are what stands between spaces, so that a Korean eojeol (a noun with its particle) stays
+ * Spaces separate words, so that a Korean eojeol (a noun with its particle) stays
  * whole; spaces are words of their own, and so are marks, each by itself. Where one Korean word
  * takes the place of another, what they share at either end may stay: `회사는 → 회사가` shows `는 → 가`.
  *
@@ -25,7 +25,7 @@ import { graphemesOf } from "../lib/graphemes.js"
 /** Beyond this many comparisons the middle is shown as one removed and one added piece. */
 const COMPARISONS_MAX = 4_000_000
 
-/** Particles that a noun of one syllable is told apart from: `나는 → 나를`, but not `대학 → 대회`. */
+/** Particles that are split from a noun of one syllable: `나는 → 나를`, but not `대학 → 대회`. */
 const PARTICLES = new Set(
   "은 는 이 가 을 를 의 에 도 로 와 과 만 에서 에게 으로 부터 까지 처럼 보다 이다 입니다".split(" ").concat(""),
 )
@@ -170,7 +170,7 @@ function across(before, after, places) {
       joined.push(place)
     }
   }
-  // What both end in, a join may have brought in.
+  // A join may have brought in a common ending.
   for (const place of joined) {
     const from = wordsOf(before.slice(place.old.from, place.old.to)).toReversed()
     const to = wordsOf(after.slice(place.new.from, place.new.to)).toReversed()
@@ -182,7 +182,7 @@ function across(before, after, places) {
 }
 
 /**
- * What differs between two Korean words at a place; `null` where they are better shown whole.
+ * The difference between two Korean words at a place; `null` where they are better shown whole.
  *
  * @param {string} before
  * @param {string} after

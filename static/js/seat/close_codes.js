@@ -1,6 +1,6 @@
 // @ts-check
 /**
- * What the end of a connection means for the seat, and how long to wait after it.
+ * The effect of a close code on the seat, and the back-off after it.
  *
  * Draws nothing, tested with `node --test`.
  */
@@ -41,7 +41,7 @@ export function lostBecause(code, reason) {
 }
 
 /**
- * Who has the seat, as the close frame says it.
+ * The holder of the seat in a close frame.
  *
  * @param {string} reason JSON
  * @returns {Holder}

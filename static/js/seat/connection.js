@@ -30,7 +30,7 @@ const SYNC_FRAME = 0
 const STEP_1 = 0
 /** An attempt that is not even answered by then has failed, in ms: a browser would wait for minutes. */
 const ATTEMPT_MAX = 10_000
-/** Asks for everybody's presence: the shortest question that is always answered. */
+/** A query of all presence: the shortest message with a certain reply. */
 const QUERY_AWARENESS = Uint8Array.of(3)
 /** How long the answer may take, in ms, before the socket is given up. */
 const DOUBT = 3_000
@@ -91,7 +91,7 @@ export class Connection extends EventTarget {
     this.awareness = this.provider.awareness
     this.provider.messageHandlers[EVENT_FRAME] = (_encoder, decoder) => {
       const text = readVarString(decoder)
-      // Later, not inside the provider's own reading: whoever listens may close the socket.
+      // In a microtask, after the provider's own handler: a listener may close the socket.
       queueMicrotask(() => this.#told(text))
     }
     const sync = this.provider.messageHandlers[SYNC_FRAME]
@@ -298,14 +298,14 @@ export class Connection extends EventTarget {
     this.#failed()
   }
 
-  /** The place in the line is lost with its connection. The waiting is not. */
+  /** The queue position is lost with its connection. The wait is not. */
   #lineLost() {
     if (!this.place || this.place.away) return
     this.place = { ...this.place, position: null, away: true }
     this.#become("waiting")
   }
 
-  /** Makes the next attempt now: somebody asks for it, or there is reason to hope. */
+  /** Reconnects now: on the user's request, or after a sign that it may succeed. */
   now() {
     if (this.phase !== "offline" && this.phase !== "opening" && !this.place?.away) return
     // One that hangs was made of another network, perhaps.
@@ -314,9 +314,9 @@ export class Connection extends EventTarget {
   }
 
   /**
-   * The network is back, the page is looked at again, or the machine has slept: no need to wait
-   * longer. A socket that was open may be dead without anybody having been told, so the server is
-   * asked for a word, and is given up when there is none.
+   * The network is back, the page is visible again, or the machine has slept: the back-off ends.
+   * An open socket may be half-open, so the page probes the server,
+   * and closes the socket if no reply comes.
    */
   #wake() {
     this.now()

@@ -1,9 +1,9 @@
 // @ts-check
 /**
- * From an address to a seat: who is here, on which link, in which role.
+ * From an address to a seat: the user, the link and the role.
  *
- * `/d/<document>` is the writer's own way in; it finds or makes the document's share link.
- * `/s/<link>#<invite>` is everybody's else: the invite is used once and taken out of the address, so
+ * `/d/<document>` is the writer's address; it finds or creates the document's share link.
+ * `/s/<link>#<invite>` is the reviewer's: the page uses the invite once and takes it out of the address, so
  * that it is neither in the history nor on a shared screen.
  */
 
@@ -49,7 +49,7 @@ async function asOwner(gate, document) {
   }
 }
 
-/** What was typed here for a document that is gone shall not be gone with it. @param {api.User} me @param {string} document */
+/** Unsaved edits of a deleted document are shown, not deleted with it. @param {api.User} me @param {string} document */
 async function showLeft(me, document) {
   const { drafts, drop } = await leftBehind(me.id)
   const ofIt = drafts.filter((draft) => draft.document === document)

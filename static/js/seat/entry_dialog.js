@@ -1,6 +1,6 @@
 // @ts-check
 /**
- * What stands before the desk: the question for a name, or why there is no desk. Owns one element.
+ * The dialog before the desk: the question for a name, or the reason why there is no desk. Owns one element.
  */
 
 import * as api from "../lib/api.js"

@@ -1,10 +1,10 @@
 // @ts-check
 /**
- * How a page that is loaded again comes back to its seat: by the secret that it was granted with.
+ * How a reloaded page resumes its seat: by the resume secret of its grant.
  *
  * The secret is in the tab's storage from when a page goes until the next one comes, and no longer.
  * A tab that is duplicated takes a copy of that storage with it, and two tabs with one secret would
- * take the seat from each other without anybody having asked for it.
+ * take the seat from each other without a request of the user.
  */
 
 const prefix = "galley.resume."
@@ -14,11 +14,11 @@ export function leaveBehind(seat, secret) {
   try {
     if (secret !== "") sessionStorage.setItem(prefix + seat, secret)
   } catch {
-    // Without storage the next page knocks, which takes a second longer.
+    // Without storage the next page's claim waits for a liveness probe: up to a second longer.
   }
 }
 
-/** What the page before left, which nobody finds again. @param {string} seat @returns {string} */
+/** Takes the previous page's secret out of the storage. @param {string} seat @returns {string} */
 export function pickUp(seat) {
   try {
     const secret = sessionStorage.getItem(prefix + seat) ?? ""

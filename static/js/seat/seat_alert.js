@@ -1,7 +1,7 @@
 // @ts-check
 /**
- * The moment in which a waiting person is seated. It is said, and the tab's title says it, too, for
- * as long as nobody has looked (`called`, which `desk/title.js` draws).
+ * The alert when a waiter is seated: an announcement, and the tab's title until the tab was
+ * visible (`called`, which `desk/title.js` draws).
  */
 
 import { show } from "../lib/announce.js"
@@ -36,7 +36,7 @@ export class Bell {
     this.store.change({ called: document.hidden })
   }
 
-  /** What was shown while the page was hidden has gone by now. */
+  /** The notice of a hidden page has expired by now. */
   #seen() {
     if (document.hidden || !this.store.state.called) return
     if (this.store.seated) show(t("state.waiting.seated"))

@@ -1,5 +1,5 @@
 // @ts-check
-/** The two chairs: who sits there, since when, or that nobody does. Owns one element. */
+/** The two seats: holder and time of the grant, or that the seat is free. Owns one element. */
 
 import { byId, el, svg } from "../lib/dom.js"
 import { say } from "../lib/announce.js"
@@ -50,7 +50,7 @@ export class Chairs {
   #chair(role, chair) {
     const { role: mine, phase, why } = this.store.state
     const own = role === mine
-    // In the other tab it is the same person who sits there.
+    // The same user holds the seat in the other tab.
     const sits = ["seated", "uncertain", "taken", "waiting"].includes(phase) || why === "taken_over"
     const here = own ? sits : chair.here
     const state = here ? (chair.away && !own ? "away" : "here") : chair.user ? "absent" : "empty"

@@ -1,9 +1,9 @@
 // @ts-check
 /**
- * The waiting line before a taken seat: how long to stay in it, and what is said there.
+ * The wait queue of a held seat: the length of a wait, and its sentences.
  *
- * One wait of the server's is short. The page asks for another when it ends, until somebody has
- * stood there for an hour: by then they have gone, and the next one need not wait for them.
+ * One wait on the server is short. The page claims again when it ends, for an hour in all: by then
+ * the user has left, and the next waiter is not delayed.
  *
  * Draws nothing, tested with `node --test`.
  */
@@ -33,10 +33,10 @@ export function secondsToAsk(since, now) {
 }
 
 /**
- * Who has the seat, as the server says it.
+ * The holder in an event of the server.
  *
  * @param {any} said `{ name, since, you }`
- * @param {Holder | null} [before] who had it until now: `you` is not said each time
+ * @param {Holder | null} [before] the known holder: not each event has `you`
  * @returns {Holder}
  */
 export function holderOf(said, before = null) {
@@ -47,16 +47,16 @@ export function holderOf(said, before = null) {
 }
 
 /**
- * Where in the line, as the server says it: 1 is next.
+ * The queue position in an event of the server: 1 is next.
  *
  * @param {unknown} said
- * @returns {number | null} `null` where that is no place
+ * @returns {number | null} `null` if that is no position
  */
 export function positionOf(said) {
   return typeof said === "number" && Number.isInteger(said) && 1 <= said ? said : null
 }
 
-/** Who has the seat since when, as a sentence. @param {Holder | null} holder @param {Role | null} role */
+/** The holder and the time of the grant, as a sentence. @param {Holder | null} holder @param {Role | null} role */
 function holderSentence(holder, role) {
   if (!holder?.name || !holder.since) return t("state.taken.somebody")
   const values = { name: holder.name, time: when(holder.since) }
@@ -77,7 +77,7 @@ export function takenSentence(holder, role, { inVain }) {
 }
 
 /**
- * The sentence in the line.
+ * The sentence of a waiter.
  *
  * @param {Place} place
  * @param {Holder | null} holder

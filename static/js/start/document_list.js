@@ -21,7 +21,7 @@ export class Shelf {
   #me = null
   #timer = 0
   #failed = false
-  /** What this browser keeps for me and the server has not. @type {import("../unsaved/drafts.js").Draft[]} */
+  /** The user's unsaved edits in this browser's journal. @type {import("../unsaved/drafts.js").Draft[]} */
   #unsaved = []
   #stopped = new AbortController()
 

@@ -1,7 +1,6 @@
 // @ts-check
 /**
- * What this browser keeps of edits that the server has not called safe: in IndexedDB, by whose they
- * are and of which document.
+ * The unsaved edits in this browser: in IndexedDB, by user and document.
  *
  * Not the whole document, as `y-indexeddb` would keep it: only what would be lost with the tab. Each
  * row is a Yjs update, so to put it back twice changes nothing. Rows are written through to the disk
@@ -69,7 +68,7 @@ export class Drafts {
     const { store, done } = this.#write()
     const added = store.add({ ...row, user: this.user })
     for (const key of instead) store.delete(key)
-    // Not when our code hears of it: a page that goes away hears nothing any more.
+    // Commits now, not in a callback: a closing page receives no more callbacks.
     store.transaction.commit()
     await done
     return added.result
@@ -85,9 +84,9 @@ export class Drafts {
   }
 
   /**
-   * What pages that are gone have left, the oldest first.
+   * The drafts of closed pages, the oldest first.
    *
-   * @returns {Promise<Draft[]>} of this user, and nobody else
+   * @returns {Promise<Draft[]>} of this user only
    */
   async left() {
     const index = this.database.transaction(STORE).objectStore(STORE).index(BY_USER)

@@ -6,7 +6,7 @@
  * is written stands in rows, each with the number of its last edit, and a row goes when the server
  * has called that one safe, never before.
  *
- * - **J1** Rows and what is owed together are what was edited and not called safe, at any moment.
+ * - **J1** Rows and pending edits together are the unsaved edits, at any moment.
  * - **J2** A row whose key is not known yet is never taken for another: only one that nothing else
  *   waits for becomes part of a larger one.
  * - **J3** Once the page is held, a row that says so is on its way behind all that are, however slow
@@ -87,7 +87,7 @@ export class Journal extends EventTarget {
     await this.#forget(over)
   }
 
-  /** What pages that are gone left of this document, and this page has not taken over. @returns {Promise<Draft[]>} */
+  /** The drafts of closed pages of this document that this page has not recovered. @returns {Promise<Draft[]>} */
   async left() {
     await this.#opening
     const left = (await this.#drafts?.left().catch(() => [])) ?? []
@@ -123,7 +123,7 @@ export class Journal extends EventTarget {
     await this.#forget(this.#rows.splice(0))
   }
 
-  /** Writes what is owed now: the page goes away. */
+  /** Writes pending edits now: the page is closing. */
   flush() {
     this.#write({ together: false })
   }
@@ -164,7 +164,7 @@ export class Journal extends EventTarget {
     }
   }
 
-  /** Not written after all. @param {Part[]} owed */
+  /** Makes unsaved edits pending again after a failed write. @param {Part[]} owed */
   #putBack(owed) {
     this.#owed.unshift(...owed.filter(({ number }) => this.#safe < number))
   }

@@ -1,5 +1,5 @@
 // @ts-check
-/** What this browser keeps for documents that are not there any more: to be copied and discarded. */
+/** The unsaved edits of deleted documents: to be copied and discarded. */
 
 import * as api from "../lib/api.js"
 import { Drafts } from "./drafts.js"
@@ -8,7 +8,7 @@ import { Kept } from "./recovered_drafts.js"
 /** @typedef {import("./drafts.js").Draft} Draft */
 
 /**
- * What pages that are gone could not save, of this user.
+ * The drafts of closed pages of this user.
  *
  * @param {string} user
  * @returns {Promise<{ drafts: Draft[], drop: (draft: Draft) => Promise<void> }>}

@@ -1,7 +1,7 @@
 // @ts-check
 /**
- * What pages that are gone could not save, for as long as its writer has not said what becomes of
- * it: put back, copied, taken away as a file, discarded. Owns one element.
+ * The drafts of closed pages, until their writer decides: recover, copy, download
+ * or discard. Owns one element.
  */
 
 import { button, el, icon } from "../lib/dom.js"

@@ -1,10 +1,10 @@
 // @ts-check
 /**
- * Watches one document for edits of ours and says what is saved.
+ * Watches one document for local edits and reports which are saved.
  *
- * What is not yet safe is kept in the browser's storage too (`journal.js`), so that a closed tab or a
- * dead battery loses nothing: it comes back, under the same clients, with the next visit to the
- * writer's seat.
+ * The journal (`journal.js`) stores unsaved edits in the browser, so a closed tab or a dead battery
+ * loses none: the page recovers them, under the same clients, at the next visit to the writer's
+ * seat.
  */
 
 import { Journal } from "./journal.js"
@@ -99,12 +99,12 @@ export class SaveWatch extends EventTarget {
 
   /** The server said that it cannot store right now, and what else it lacks. @param {"away" | "full" | "limit"} why */
   refused(why) {
-    // A limit that is reached is so until something is stored, whatever is said of the storage meanwhile.
+    // A reached limit stays until the server stores an edit, also after other reports on the storage.
     if (this.#refusing !== "limit") this.#refusing = why
     this.#announce()
   }
 
-  /** What was written and is not safe, for its writer to copy. */
+  /** The unsaved text, for its writer to copy. */
   lost() {
     const ranges = unsavedRanges(this.text, this.#unsaved.safe)
     const sentences = this.#unsaved.count === 0 ? [] : sentencesAt(this.text.toString(), ranges, words.language)
@@ -127,7 +127,7 @@ export class SaveWatch extends EventTarget {
     await this.journal.discard()
   }
 
-  /** What pages that are gone could not save. */
+  /** The drafts of closed pages. */
   left() {
     return this.journal.left()
   }
@@ -142,7 +142,7 @@ export class SaveWatch extends EventTarget {
     const { from, to } = Y.parseUpdateMeta(draft.update)
     Y.applyUpdate(this.doc, draft.update, BROUGHT_BACK)
     let number = this.#unsaved.edited(from, to, Date.now())
-    // What it takes out may be news where what it put in is not: that clock says nothing of it.
+    // Its deletions may be new although its insertions are not: no clock covers a deletion.
     if (0 < to.size && takesOut(draft.update)) number = this.#unsaved.edited(new Map(), new Map(), Date.now())
     this.journal.takeOver(draft, number)
     // The server may have had it all the time.

@@ -1,13 +1,13 @@
 // @ts-check
 /**
- * Which of our edits the server has not yet called safe.
+ * The local edits that `document.saved` does not yet cover.
  *
  * `document.saved` names a state vector: for each client how far its insertions survive any crash.
  * An edit that inserts is safe when the vector covers it. A deletion moves no clock, so no vector says
  * anything about it. But the server stores in the order it receives, so an edit that is safe makes
  * all before it safe.
  *
- * A word that covers nothing new is about some deletion, and nobody knows about which: one that was
+ * An event that covers nothing new is about a deletion, and the page cannot tell which: one that was
  * made first, while those after it are still on their way. So it makes none of them safe. A deletion
  * that nothing follows is left over by this rule: `needsProof` says so after a while, and the caller
  * makes an edit whose safety can be seen.

@@ -1,5 +1,5 @@
 // @ts-check
-/** What was not saved, to be read, copied, taken away as a file, and, once asked, discarded. */
+/** The list of unsaved text: to read, copy, download, and, after a confirmation, discard. */
 
 import { button, copy, el } from "../lib/dom.js"
 import { sure } from "../lib/confirm.js"
@@ -7,7 +7,7 @@ import { number, t } from "../lib/i18n.js"
 
 /** More than this are not shown; a copy and a file have all of them. */
 const SHOWN_MAX = 40
-/** What file systems do not take in a name. */
+/** Characters that file systems reject in a name. */
 const NOT_IN_NAMES = /[\\/:*?"<>|\p{Cc}]+/gu
 
 /** @param {readonly string[]} sentences */

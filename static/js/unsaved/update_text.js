@@ -1,7 +1,7 @@
 // @ts-check
 /**
- * What is in a Yjs update, read without a document: whether it fits into one, whether it deletes, and
- * what was typed.
+ * The contents of a Yjs update, read without a document: whether it applies, whether it deletes,
+ * and its inserted text.
  *
  * Draws nothing, tested with `node --test`.
  */
@@ -40,7 +40,7 @@ export function takesOut(update) {
 }
 
 /**
- * What was typed and not deleted again, in the order of the typing: one piece for each place.
+ * The inserted text that is not deleted, in order of insertion: one piece for each position.
  *
  * @param {Uint8Array} update
  * @returns {string[]}

@@ -1,5 +1,5 @@
 // @ts-check
-/** What the page says, in English. `ko.js` says the same; a test holds the two together. */
+/** The sentences of the page in English. A test compares their keys with `ko.js`. */
 
 import { entryEn } from "./entry_en.js"
 

@@ -1,5 +1,5 @@
 // @ts-check
-/** What the page says on the way in and out, in English. A part of `en.js`. */
+/** The sentences of signing in and out, in English. A part of `en.js`. */
 
 export const entryEn = {
   "gate.name.title": "You are asked for a review",

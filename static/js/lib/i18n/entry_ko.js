@@ -1,5 +1,5 @@
 // @ts-check
-/** What the page says on the way in and out, in Korean. A part of `ko.js`. */
+/** The sentences of signing in and out, in Korean. A part of `ko.js`. */
 
 /** @type {Record<keyof typeof import("./entry_en.js").entryEn, string>} */
 export const entryKo = {

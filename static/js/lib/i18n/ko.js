@@ -1,5 +1,5 @@
 // @ts-check
-/** What the page says, in Korean. Not a translation word by word: what one would say. */
+/** The sentences of the page in Korean. Not a literal translation, but idiomatic. */
 
 import { entryKo } from "./entry_ko.js"
 
