@@ -31,7 +31,7 @@ import { ample } from "./desk/document_size.js"
  * @property {Phase} phase
  * @property {boolean} wasSeated whether the text has been here once, so that it can be read
  * @property {number | null} idleUntil when the idle timeout releases the seat, in ms
- * @property {boolean} draining the server said that it is going away
+ * @property {boolean} draining the server announced its drain
  * @property {boolean} quiet it has just closed, and no notice is shown yet
  * @property {number | null} retryAt when the next attempt to connect is made, in ms; `null`: one is
  *   being made
@@ -114,7 +114,7 @@ export class Store extends EventTarget {
     })
   }
 
-  /** Whether this person may act in their role at this moment. */
+  /** Whether the user may act in its role now. */
   get seated() {
     return this.#state.phase === "seated"
   }

@@ -103,7 +103,7 @@ async fn an_upgrade_is_answered_and_counted_alike_with_and_without_the_router() 
     server.has(&counted(403), 2).await;
 }
 
-/// Goal: the server tells a client with a kept-alive connection when it closes that connection.
+/// Goal: the server notifies a client with a keep-alive connection when it closes that connection.
 #[tokio::test]
 async fn a_response_to_an_unread_long_body_announces_and_closes_the_connection() {
     let server = Server::start().await;

@@ -19,8 +19,8 @@ import { clock, number, t, tCount, words } from "../lib/i18n.js"
  * @typedef {object} Ways out of it
  * @property {() => void} again
  * @property {() => void} takeOver
- * @property {() => void} wait stands in line for the seat
- * @property {() => void} leave leaves the line
+ * @property {() => void} wait enters the wait queue of the seat
+ * @property {() => void} leave leaves the wait queue
  * @property {() => Lost} lost
  * @property {() => void} discard what was lost, for good
  * @property {() => void} now makes the next attempt to connect
@@ -30,7 +30,7 @@ import { clock, number, t, tCount, words } from "../lib/i18n.js"
  * @property {() => void} saveText all of the text, as a file
  */
 
-/** Reasons after which the same page can ask for its seat again. */
+/** Reasons after which the same page can claim its seat again. */
 const RETURNABLE = ["taken_over", "expired", "evicted", "idle"]
 /** Reasons after which nothing that is here can go into this text by itself any more. */
 const ENDED = ["revoked", "role", "reset", "malformed", "too-large"]
@@ -165,7 +165,7 @@ export class Notices {
   /** @returns {Node[]} */
   #idle() {
     this.#tick()
-    // The time goes by without a word; that it does is said once.
+    // A screen reader announces the countdown once, not each second.
     say(this.idle.textContent ?? "")
     const keep = button(t("state.idle.keep"), { class: "button button-strong" }, () => this.ways.keep())
     return [this.idle, el("div", { class: "actions" }, keep)]
@@ -251,12 +251,12 @@ function attemptSentence(retryAt, now) {
   return t("state.offline.next", { seconds: number(Math.max(Math.ceil((retryAt - now) / 1_000), 1)) })
 }
 
-/** Whether a notice is about the line. @param {string} key */
+/** Whether a notice is about the wait queue. @param {string} key */
 function isLine(key) {
   return /^(taken|waiting|lost taken_over)\b/.test(key)
 }
 
-/** Only what is new is drawn, and so said. @param {HTMLElement} element @param {string} text */
+/** Draws only a changed text, so a screen reader announces each text once. @param {HTMLElement} element @param {string} text */
 function change(element, text) {
   if (element.textContent !== text) element.textContent = text
 }

@@ -3,8 +3,8 @@
  * Positions that stay where they are when the text changes around them, found without walking to
  * them from the beginning of the text.
  *
- * Yjs walks over all of its pieces to say where a caret is, which in a document of years takes as
- * long as a frame, and each key asks four times. But it remembers where it was last (its search
+ * Yjs walks over all of its items to find the position of a caret, which in a document of years takes as
+ * long as a frame, and each key queries it four times. But it remembers where it was last (its search
  * markers, which it keeps right through every edit), and that is next to the caret. So the walk
  * begins there. Tested against Yjs's own answer.
  */

@@ -77,7 +77,7 @@ export class Title {
     }
   }
 
-  /** "Saved" is said only when the server said so, and of everything that is here. */
+  /** The title is "saved" only when `document.saved` covers every local edit. */
   #saving() {
     const { phase, saving, role, wasSeated, quiet } = this.store.state
     const isAway = phase === "offline" && !quiet

@@ -46,7 +46,7 @@
  *   next_cursor: string | null }} LockList
  */
 
-/** The server said no, or nothing at all (`status` 0, name `offline`). */
+/** The server rejected the request, or did not reply (`status` 0, name `offline`). */
 export class Problem extends Error {
   /**
    * @param {number} status

@@ -18,7 +18,7 @@ import { locate } from "./locate.js"
  * @typedef {import("./highlights.js").Place} Place
  */
 
-/** How long after an edit that swallowed a passage the server is asked where it went, in ms. */
+/** The delay of the query for a passage's position after an edit that deleted it, in ms. */
 const SETTLED = 1_200
 /** Longest time between two such questions, in ms. */
 const PATIENCE_MAX = 60_000

@@ -24,7 +24,7 @@ export function waitBefore(attempt, random) {
 }
 
 /**
- * Why a seat is over, as the page says it: the end of a `state.lost.*`.
+ * The reason of a lost seat: the end of a `state.lost.*`.
  *
  * @param {number} code
  * @param {string} reason

@@ -1,13 +1,13 @@
 // @ts-check
 /**
- * One seat's connection: the stock y-websocket client, and what the server says beside it.
+ * One seat's connection: the stock y-websocket client and the server's events.
  *
- * The stock client comes back at fixed times, so that a restarted server meets all of its clients
- * at once. Here coming back is in our hands: every close is reported, and we connect again after
- * our own wait, which differs from client to client.
+ * The stock client reconnects at fixed times, so all clients of a restarted server would reconnect
+ * at once. This class reconnects itself: it reports every close, and backs off with a random
+ * delay of its own.
  *
  * Fires `phase` (read `phase`, `holder`, `place`, `inVain`, `why`, `draining`) when any of them
- * changes, `attempt` (read `retryAt`) when one is made or put off, `told` with each event of the
+ * changes, `attempt` (read `retryAt`) when it reconnects or backs off, `told` with each event of the
  * server, and `answered` when the provider has answered a sync step 1.
  */
 
@@ -28,19 +28,19 @@ const EVENT_FRAME = 100
 /** The frame of the sync protocol, and its question "send me what I lack". */
 const SYNC_FRAME = 0
 const STEP_1 = 0
-/** An attempt that is not even answered by then has failed, in ms: a browser would wait for minutes. */
+/** A connect without a reply by then has failed, in ms: a browser would wait for minutes. */
 const ATTEMPT_MAX = 10_000
 /** A query of all presence: the shortest message with a certain reply. */
 const QUERY_AWARENESS = Uint8Array.of(3)
-/** How long the answer may take, in ms, before the socket is given up. */
+/** The page closes the socket if no reply comes by then, in ms. */
 const DOUBT = 3_000
-/** How often it is looked whether time has gone by unseen, in ms. */
+/** The interval of the check for a sleep of the machine, in ms. */
 const BEAT = 2_000
-/** More than this between two looks is sleep, in ms. */
+/** More than this between two checks is sleep, in ms. */
 const ASLEEP = 10_000
 /** The same while the page is hidden: browsers call such pages once a minute. */
 const ASLEEP_HIDDEN = 75_000
-/** A wait that ends sooner than this was refused: the next is not asked for at once. In ms. */
+/** A wait that ends sooner than this was refused: the next claim backs off. In ms. */
 const WAIT_MIN = 2_000
 
 export class Connection extends EventTarget {
@@ -64,7 +64,7 @@ export class Connection extends EventTarget {
   #patience = 0
   #resume = ""
   #takesOver = false
-  /** When the server was last asked to keep us in line, in ms. */
+  /** The time of the last claim with a wait, in ms. */
   #askedAt = 0
   #beatAt = Date.now()
   /** The socket of which it is not known whether it lives. @type {WebSocket | null} */
@@ -138,7 +138,7 @@ export class Connection extends EventTarget {
     this.#connect()
   }
 
-  /** Stays in line until the seat is free. */
+  /** Waits in the wait queue until the seat is free. */
   wait() {
     this.#attempts = 0
     this.why = ""
@@ -149,7 +149,7 @@ export class Connection extends EventTarget {
     this.#ask()
   }
 
-  /** Leaves the line. */
+  /** Leaves the wait queue. */
   leave() {
     this.#leaveLine()
     this.#become("taken")
@@ -163,7 +163,7 @@ export class Connection extends EventTarget {
     this.provider.disconnect()
   }
 
-  /** Asks for the seat, or for another stretch of the line, unless it was long enough. */
+  /** Claims the seat, or continues the wait unless its time is over. */
   #ask() {
     if (!this.place) return this.#connect()
     this.#askedAt = Date.now()
@@ -221,7 +221,7 @@ export class Connection extends EventTarget {
     if (told.event === "seat.granted") {
       this.#granted = true
       this.draining = false
-      // A second take-over must be asked for by a person, or two tabs would evict each other.
+      // Only the user starts a second takeover, or two tabs would evict each other.
       this.#takesOver = false
       this.#resume = typeof told.resume === "string" ? told.resume : ""
       this.#settle()
@@ -285,8 +285,8 @@ export class Connection extends EventTarget {
   }
 
   /**
-   * The provider gave up a socket that said nothing for long. It would connect by itself then, with what
-   * was asked for the last time: a take-over or a wait that is over long since.
+   * The provider closed a silent socket. It would then reconnect by itself with the parameters of the
+   * last claim: a takeover or a wait that has ended.
    *
    * @param {unknown} close
    */
@@ -343,7 +343,7 @@ export class Connection extends EventTarget {
 
   /** @param {Phase} phase */
   #become(phase) {
-    // A line moves, and a seat changes hands, without another phase.
+    // The queue position and the holder change within one phase.
     if (phase === this.phase && phase !== "waiting" && phase !== "taken") return
     this.phase = phase
     this.dispatchEvent(new Event("phase"))

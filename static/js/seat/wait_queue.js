@@ -18,11 +18,11 @@ import { clock, lasting, number, t, when } from "../lib/i18n.js"
 
 /** The longest wait that a server takes, in s. */
 const WAIT_MAX = 300
-/** How long the page stays in line without being asked again, in ms. */
+/** The longest wait without a further action of the user, in ms. */
 export const PATIENCE = 60 * 60_000
 
 /**
- * How long to ask the server to keep us in line: 0 when it was long enough.
+ * The `wait` of the next claim, in seconds: 0 when the time is over.
  *
  * @param {number} since when the waiting began, in ms
  * @param {number} now in ms
@@ -64,11 +64,11 @@ function holderSentence(holder, role) {
 }
 
 /**
- * The sentence before a taken seat.
+ * The sentence of a held seat.
  *
  * @param {Holder | null} holder
  * @param {Role | null} role
- * @param {{ inVain: boolean }} options whether one has stood in line for it, and long enough
+ * @param {{ inVain: boolean }} options whether a wait for it has timed out
  */
 export function takenSentence(holder, role, { inVain }) {
   const vain = inVain ? `${t("state.taken.vain", { long: lasting(PATIENCE) })} ` : ""

@@ -9,7 +9,7 @@ import { sure } from "../lib/confirm.js"
 import { why } from "../lib/error_text.js"
 import { number, t, tCount, when, words } from "../lib/i18n.js"
 
-/** How often it is looked who is there, in ms. */
+/** The interval of polling the holders, in ms. */
 const LOOK_EVERY = 10_000
 
 export class Shelf {

@@ -147,7 +147,7 @@ function corrected(sentence) {
   return [before ?? "", el("del", { "aria-hidden": "true", text: struck }), el("ins", { text: put }), after ?? ""]
 }
 
-/** A title from the first line that says something. @param {string} text */
+/** A title from the first line with text. @param {string} text */
 function titleOf(text) {
   const line = text.split("\n").find((line) => line.trim() !== "")?.trim() ?? ""
   /** @type {string[]} */

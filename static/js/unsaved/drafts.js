@@ -4,10 +4,10 @@
  *
  * Not the whole document, as `y-indexeddb` would keep it: only what would be lost with the tab. Each
  * row is a Yjs update, so to put it back twice changes nothing. Rows are written through to the disk
- * (`strict`) before they are called kept.
+ * (`strict`) before the page reports them as stored.
  *
- * A page that lives holds a lock of the browser's with the name of its client; what it keeps is its
- * own business until it is gone.
+ * A live page holds a lock of the browser with the name of its client; no other page recovers its
+ * rows until that lock is free.
  */
 
 import { Y } from "../lib/vendor.js"
@@ -40,7 +40,7 @@ export class Drafts {
 
   /**
    * @param {string} user
-   * @returns {Promise<Drafts | null>} `null`: this browser lets us keep nothing
+   * @returns {Promise<Drafts | null>} `null`: this browser stores nothing
    */
   static async open(user) {
     try {
@@ -58,7 +58,7 @@ export class Drafts {
   }
 
   /**
-   * Keeps a row in place of others.
+   * Stores a row in place of others.
    *
    * @param {Omit<Row, "user">} row
    * @param {IDBValidKey[]} [instead]
@@ -106,13 +106,13 @@ export class Drafts {
     return [...pages.values()].map(draftOf).sort((a, b) => a.since - b.since)
   }
 
-  /** How many edits of this user are kept, those of living pages included. */
+  /** The number of stored edits of this user, those of live pages included. */
   async count() {
     const index = this.database.transaction(STORE).objectStore(STORE).index(BY_USER)
     return countOf(/** @type {Row[]} */ (await answer(index.getAll(this.user))))
   }
 
-  /** Forgets all that is kept of this user. */
+  /** Deletes all rows of this user. */
   async clear() {
     const index = this.database.transaction(STORE).objectStore(STORE).index(BY_USER)
     await this.drop(await answer(index.getAllKeys(this.user)))
@@ -129,7 +129,7 @@ export class Drafts {
 }
 
 /**
- * How many edits this browser keeps of any user. Without a sign-in nothing says whose they are.
+ * The number of stored edits of all users: without a sign-in the page knows no user.
  *
  * @returns {Promise<number>} 0 where it cannot be told
  */

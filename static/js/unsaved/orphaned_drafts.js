@@ -39,7 +39,7 @@ async function isGone(document) {
     await api.document(document)
     return false
   } catch (error) {
-    // Nothing is called gone because the server cannot be asked.
+    // A failed request does not make a document deleted.
     return error instanceof api.Problem && [403, 404].includes(error.status)
   }
 }

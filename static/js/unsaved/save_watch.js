@@ -87,17 +87,17 @@ export class SaveWatch extends EventTarget {
     this.#announce()
   }
 
-  /** `denied` came: an edit of ours was not taken. */
+  /** `denied` arrived: the server rejected a local edit. */
   denied() {
     this.#unsaved.denied()
   }
 
-  /** The server asked what it lacks, and was sent all of it. */
+  /** The server sent a sync step 1, and the reply was sent. */
   resent() {
     this.#unsaved.resent()
   }
 
-  /** The server said that it cannot store right now, and what else it lacks. @param {"away" | "full" | "limit"} why */
+  /** The server reported that it cannot store now, and the reason. @param {"away" | "full" | "limit"} why */
   refused(why) {
     // A reached limit stays until the server stores an edit, also after other reports on the storage.
     if (this.#refusing !== "limit") this.#refusing = why
@@ -111,7 +111,7 @@ export class SaveWatch extends EventTarget {
     return { sentences, deletions: sentences.length === 0 ? this.#unsaved.deletions : 0 }
   }
 
-  /** The seat is gone. What is not safe waits for its writer to say what becomes of it. @param {string} why */
+  /** The seat is lost. Unsaved edits wait for their writer's decision. @param {string} why */
   hold(why) {
     if (0 < this.#unsaved.count) this.journal.hold({ ...this.lost(), why })
   }
@@ -121,7 +121,7 @@ export class SaveWatch extends EventTarget {
     this.journal.hold(null)
   }
 
-  /** The writer does not want it, and says so. This page is of no use after that. */
+  /** The writer discards the edits. This page accepts no more edits after that. */
   async discard() {
     this.stop()
     await this.journal.discard()

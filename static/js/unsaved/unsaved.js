@@ -79,7 +79,7 @@ export class Unsaved {
     this.#over += end
   }
 
-  /** The server denied an edit. Which one it does not say. */
+  /** The server denied an edit. The event does not name it. */
   denied() {
     this.#denied = this.#last
     this.#resent = null
