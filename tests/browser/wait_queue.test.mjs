@@ -290,7 +290,7 @@ test("a reconnect loses the queue position and keeps waiting, and a revoked link
 })
 
 for (const locale of ["en-GB", "ko-KR"]) {
-  test(`the line in each width and scheme (${locale})`, async () => {
+  test(`the wait queue in each width and scheme (${locale})`, async () => {
     const { tab, desk, waiting } = await beforeKim(locale)
     const wait = tab.notice.locator("[data-line=wait]")
     await inEachLook(tab, async ({ width, scheme }) => {

@@ -58,8 +58,7 @@ async fn a_damaged_document_opens_read_only_up_to_the_damage_until_the_row_is_re
         server.get(&desk.writer, &document).await.ok(200);
         let named = server.post(&desk.writer, &versions, label.clone()).await;
         named.problem(500, "document-damaged");
-        // A client that reads no events would not learn of it: the server closes its socket with a final
-        // code.
+        // The server closes a client that reads no events with a final code at its first edit.
         let stock = server.knock(&desk, "writer", "takeover=1").await;
         stock.synced().await;
         stock.append(" more");

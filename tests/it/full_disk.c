@@ -1,6 +1,6 @@
-/* A disk that is full for as long as the file $FULL_DISK/full is there: what would make a file
- * below $FULL_DISK longer fails as it does then, and what lies within one is written. Loaded
- * before the C library, so that it needs neither rights nor a disk to fill. */
+/* Simulates a full disk while the file $FULL_DISK/full exists: a write that would extend a file
+ * below $FULL_DISK fails with ENOSPC, and a write within a file succeeds. The shim is loaded before
+ * the C library, so it needs neither rights nor a disk to fill. */
 
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -16,7 +16,7 @@
 
 #define NEXT(name) ((__typeof__(&name))dlsym(RTLD_NEXT, #name))
 
-/* Whether a file may not become that long. A negative end is that many bytes from where it is. */
+/* Whether the shim rejects that length. A negative end counts from the current position. */
 static int is_full(int fd, off_t end) {
   const char *disk = getenv("FULL_DISK");
   char flag[PATH_MAX], link[64], path[PATH_MAX];

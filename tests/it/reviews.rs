@@ -268,8 +268,8 @@ fn outcomes(answers: &[Answer]) -> Vec<(u16, String)> {
     outcomes
 }
 
-/// Goal: without a version in the request, a concurrent request gets the result of a later one, and the
-/// suggestion is applied once.
+/// Goal: a request without a version that loses a race gets the response of a later request. The server
+/// applies the suggestion once.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_decision_without_a_version_is_answered_by_the_state_of_the_review() {
     let server = Server::start().await;
