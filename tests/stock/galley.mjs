@@ -11,7 +11,7 @@ const here = dirname(fileURLToPath(import.meta.url))
 // The server rejects unknown settings, so the variables of the tests are removed.
 const isOurs = (/** @type {[string, unknown]} */ [name]) => name.startsWith("GALLEY_")
 const inherited = Object.fromEntries(Object.entries(process.env).filter((each) => !isOurs(each)))
-const binary = resolve(process.env.GALLEY_BIN ?? join(here, "../../target/debug/galley"))
+export const binary = resolve(process.env.GALLEY_BIN ?? join(here, "../../target/debug/galley"))
 
 /** A server in a folder of its own; `stop` ends it and removes the folder. */
 export class Galley {

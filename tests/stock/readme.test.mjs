@@ -1,8 +1,8 @@
 // @ts-check
-/** Runs the README's examples and compares its settings with the code, in both languages. */
+/** Runs the examples of the papers. `papers.test.mjs` compares the papers with the code. */
 import assert from "node:assert/strict"
 import { execFileSync } from "node:child_process"
-import { existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs"
+import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { dirname, join } from "node:path"
 import { after, before, test } from "node:test"
@@ -11,18 +11,10 @@ import { fileURLToPath, pathToFileURL } from "node:url"
 // @ts-expect-error -- it comes without types
 import { WebSocket } from "ws"
 
-import { Galley } from "./galley.mjs"
+import { Galley, binary } from "./galley.mjs"
+import { blocks, papers, read, top } from "./papers.mjs"
 
 const here = dirname(fileURLToPath(import.meta.url))
-const top = join(here, "../..")
-const languages = ["README.md", "README.ko.md"]
-
-/** @param {string} name */
-const read = (name) => readFileSync(join(top, name), "utf8")
-
-/** The fenced blocks of a page. @param {string} page @param {string} [kind] */
-const blocks = (page, kind = "\\w+") =>
-  [...page.matchAll(new RegExp(`^\`\`\`${kind}\\n(.*?)^\`\`\`$`, "gms"))].map(([, code]) => code ?? "")
 
 /** @type {Galley} */
 let galley
@@ -43,16 +35,17 @@ after(async () => {
   rmSync(folder, { recursive: true, force: true })
 })
 
-test("the examples share a document, and two users acquire seats with the stock client", async () => {
+test("the examples share a document, and two sessions with the stock client hold its seats", async () => {
   const secret = join(galley.folder, "data/secret")
   const env = { ...process.env, SECRET_FILE: secret, ORIGIN: galley.url }
   const said = execFileSync(process.execPath, ["share.mjs"], { cwd: folder, env, encoding: "utf8" })
   const { link, writer, reviewer } = JSON.parse(said)
 
   Object.assign(globalThis, { WebSocket })
-  const { sit } = await import(pathToFileURL(join(folder, "editor.mjs")).href)
+  const { openSession } = await import(pathToFileURL(join(folder, "editor.mjs")).href)
   const origin = galley.url.replace("http", "ws")
-  const desk = [sit(origin, link, "writer", writer), sit(origin, link, "reviewer", reviewer)]
+  const seats = [["writer", writer], ["reviewer", reviewer]]
+  const desk = seats.map(([role, token]) => openSession(origin, link, role, token))
   await Promise.all(desk.map(({ provider }) => new Promise((synced) => provider.once("sync", synced))))
   const [mine, theirs] = desk
   const seen = new Promise((changed) => theirs.text.observe(changed))
@@ -60,47 +53,33 @@ test("the examples share a document, and two users acquire seats with the stock 
   await seen
   assert.equal(theirs.text.toString(), "1. 지원동기\n\n저는 물류가 좋습니다. 🙂")
   assert.deepEqual(desk.map(({ editable }) => editable), [true, false])
-  // The server closes an editor that ignores that after its first edit, and the client stays closed.
+  // The first edit of a reviewer closes the socket, and the client does not reconnect.
   const closed = new Promise((ended) => theirs.provider.once("closed", ended))
   theirs.text.insert(0, "REV ")
   assert.equal((await closed).code, 4403)
   assert.equal(mine.text.toString(), "1. 지원동기\n\n저는 물류가 좋습니다. 🙂")
   for (const { provider } of desk) {
     provider.destroy()
-    // Its presence has a timer of its own, which would keep node running.
+    // The document's presence has a timer, which would keep node running.
     provider.doc.destroy()
   }
 })
 
-test("both languages show the same code", () => {
-  const [english, korean] = languages.map((name) => blocks(read(name)))
-  assert.deepEqual(korean, english)
-})
-
-for (const name of languages) {
-  test(`${name} has every setting with its default`, () => {
-    let section = ""
-    /** @type {Record<string, string>} */
-    const wanted = {}
-    for (const line of read("config/default.toml").split("\n")) {
-      section = /^\[(\w+)\]$/.exec(line)?.[1] ?? section
-      const [, set, key, value] = /^(# )?([a-z_]+) = (.+)$/.exec(line) ?? []
-      if (key && value) wanted[`${section}.${key}`] = set ? "" : value
-    }
-    assert.ok(Object.keys(wanted).length > 20)
-    /** @type {Record<string, string>} */
-    const told = {}
-    const settings = read(name).split(/^## /m).find((part) => part.includes("`server.listen`"))
-    const rows = (settings ?? "").matchAll(/^\| ((?:`[a-z]+\.[a-z_]+`(?:, )?)+) \| (?:`(.+?)`|[^`|]+) \|/gm)
-    for (const [, keys, value] of rows) {
-      for (const [, key] of keys?.matchAll(/`(.+?)`/g) ?? []) told[key ?? ""] = value ?? ""
-    }
-    assert.deepEqual(told, wanted)
-  })
-
-  test(`${name} links to what is there`, () => {
-    for (const [, target] of read(name).matchAll(/\]\(([^)#:]+)\)/g)) {
-      assert.ok(existsSync(join(top, target ?? "")), target)
-    }
-  })
+/** The server accepts a settings file. @param {string} file @param {string[]} [flags] */
+const accepts = (file, flags = []) => {
+  const command = ["check-config", "--config", file, ...flags]
+  const said = execFileSync(binary, command, { cwd: folder, encoding: "utf8" })
+  assert.ok(said.includes("[locks]"), said)
 }
+
+test("the server accepts the settings examples of the papers", () => {
+  const examples = papers.flatMap((name) => blocks(read(name), "toml"))
+  assert.ok(examples.length > 1)
+  for (const [at, code] of examples.entries()) {
+    writeFileSync(join(folder, `${at}.toml`), code)
+    // The examples show one section: the database is that of config/production.toml.
+    accepts(`${at}.toml`, ["--database-url", "postgres://galley@db.internal/galley"])
+  }
+  assert.ok(read("config/OPERATIONS.md").includes("galley --config config/production.toml"))
+  accepts(join(top, "config/production.toml"))
+})

@@ -1,0 +1,123 @@
+// @ts-check
+/** Compares the papers with the code: settings, links, events, close codes, metrics. */
+import assert from "node:assert/strict"
+import { existsSync, readdirSync } from "node:fs"
+import { dirname, join } from "node:path"
+import { test } from "node:test"
+
+import { blocks, languages, papers, read, top } from "./papers.mjs"
+
+const protocol = read("src/http/PROTOCOL.md")
+
+/** Rust sources without their tests. @returns {string} */
+const sources = () => {
+  const files = readdirSync(join(top, "src"), { recursive: true, encoding: "utf8" })
+  const rust = files.filter((name) => name.endsWith(".rs") && !name.includes("tests"))
+  const code = rust.map((name) => read(join("src", name)).split("\n#[cfg(test)]\nmod tests {")[0] ?? "")
+  return code.join("\n")
+}
+
+/** The distinct first groups of a pattern, sorted. @param {string} text @param {RegExp} pattern */
+const all = (text, pattern) =>
+  [...new Set([...text.matchAll(pattern)].map(([, found]) => found ?? ""))].sort()
+
+/** The part of a paper below a heading. @param {string} paper @param {string} heading */
+const section = (paper, heading) => {
+  const part = paper.split(/^##+ /m).find((each) => each.startsWith(`${heading}\n`))
+  assert.ok(part, `a section ${heading}`)
+  return part
+}
+
+/** Each setting of the manual with its default; no default for a key that is not set. */
+const settings = () => {
+  let name = ""
+  /** @type {Record<string, string>} */
+  const found = {}
+  for (const line of read("config/default.toml").split("\n")) {
+    name = /^\[(\w+)\]$/.exec(line)?.[1] ?? name
+    const [, unset, key, value] = /^(# )?([a-z_]+) = (.+)$/.exec(line) ?? []
+    if (key && value) found[`${name}.${key}`] = unset ? "" : value
+  }
+  assert.ok(Object.keys(found).length > 20)
+  return found
+}
+
+/** The sections of settings. @param {object} of */
+const sections = (of) => [...new Set(Object.keys(of).map((key) => key.split(".")[0] ?? ""))].sort()
+
+test("both languages of the README show the same code", () => {
+  const [english, korean] = languages.map((name) => blocks(read(name)))
+  assert.deepEqual(korean, english)
+})
+
+for (const name of languages) {
+  test(`${name} states the default of each setting that it names, with one of every section`, () => {
+    const manual = settings()
+    const part = read(name).split(/^## /m).find((each) => each.includes("| `server.listen` |")) ?? ""
+    const rows = [...part.matchAll(/^\| `([a-z]+\.[a-z_]+)` \| (?:`(.+?)`|[^`|]+) \|/gm)]
+    const stated = Object.fromEntries(rows.map(([, key, value]) => [key, value ?? ""]))
+    const expected = Object.fromEntries(Object.keys(stated).map((key) => [key, manual[key]]))
+    assert.deepEqual(stated, expected)
+    assert.deepEqual(sections(stated), sections(manual))
+  })
+}
+
+test("the languages of the README state the same settings and link to the same papers", () => {
+  for (const pattern of [/^\| `([a-z]+\.[a-z_]+)` \|/gm, /\]\((?!README|tests\/data)([^)]+)\)/g]) {
+    const [english, korean] = languages.map((name) => all(read(name), pattern))
+    assert.ok(english?.length)
+    assert.deepEqual(korean, english)
+  }
+})
+
+for (const name of papers) {
+  test(`${name} links to existing files and headings`, () => {
+    for (const [, file, heading] of read(name).matchAll(/\]\(([^)#:]*)(?:#([^)]*))?\)/g)) {
+      const target = file ? join(dirname(name), file) : name
+      assert.ok(existsSync(join(top, target)), target)
+      if (!heading) continue
+      const anchors = [...read(target).matchAll(/^#+ (.+)$/gm)].map(([, text]) =>
+        (text ?? "").toLowerCase().replaceAll(" ", "-"))
+      assert.ok(anchors.includes(heading), `${target}#${heading}`)
+    }
+  })
+
+  test(`${name} names existing settings and metrics`, () => {
+    // `server.draining` is an event.
+    const manual = settings()
+    const keys = new RegExp(`\`((?:${sections(manual).join("|")})\\.[a-z_]+)[\` ]`, "g")
+    for (const key of all(read(name), keys)) assert.ok(key in manual || key === "server.draining", key)
+    const metrics = all(read("src/telemetry/metrics.rs"), /"(galley_[a-z_]+)"/g)
+    for (const metric of all(read(name), /`[^`\n]*?(galley_(?!token)[a-z_]+)/g)) {
+      assert.ok(metrics.includes(metric), metric)
+    }
+  })
+}
+
+test("the protocol lists every metric", () => {
+  const metrics = all(read("src/telemetry/metrics.rs"), /"(galley_[a-z_]+)"/g)
+  assert.deepEqual(all(section(protocol, "Metrics"), /(galley_[a-z_]+)/g), metrics)
+})
+
+test("the protocol lists every event", () => {
+  const names = /fn name\(&self\).*?\n    }\n/s.exec(read("src/outbox/event.rs"))?.[0] ?? ""
+  const rows = section(protocol, "Events").split("\n").filter((line) => line.startsWith("| `"))
+  const listed = rows.flatMap((row) => all(row.split(" | ")[0] ?? "", /`([a-z.]+)`/g)).sort()
+  assert.deepEqual(listed, all(names, /"([a-z.]+)"/g))
+  for (const problem of all(read("src/outbox/event.rs"), /"\/problems\/([a-z-]+)"/g)) {
+    assert.ok(section(protocol, "Events").includes(`\`${problem}\``), problem)
+  }
+})
+
+test("the protocol lists every close code and every reason", () => {
+  const closes = read("src/outbox/close.rs")
+  const codes = all(closes, /=> (\d{4}),/g).filter((code) => code !== "1000")
+  const part = section(protocol, "Close codes")
+  assert.deepEqual(all(part, /^\| (\d{4}) \|/gm), codes)
+  const reasons = [
+    ...all(sources(), /Close::\w+\(\s*"([a-z-]+)"/g),
+    ...all(closes, /=> "([a-z_-]+)"/g),
+  ].filter((reason) => reason !== "")
+  assert.ok(reasons.length > 30)
+  for (const reason of reasons) assert.ok(part.includes(`\`${reason}\``), reason)
+})
