@@ -19,8 +19,8 @@ use crate::http::health::Readiness;
 use crate::seats::Sessions;
 use crate::storage::Storage;
 
-/// Time limit of everything after the drain. The stages below share it; README and `config/default.toml`
-/// name the sum.
+/// Time limit of everything after the drain. The stages below share it; `config/OPERATIONS.md` and
+/// `config/default.toml` name the sum.
 const AFTER_DRAIN_MAX: Duration = Duration::from_secs(25);
 /// Time limit for sockets to close after the drain.
 const SOCKETS_MAX: Duration = Duration::from_secs(5);

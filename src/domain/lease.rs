@@ -62,7 +62,7 @@ impl LeaseTerms {
     }
 }
 
-/// The defaults of CONTRACT §1.
+/// The defaults of `config/default.toml`.
 impl Default for LeaseTerms {
     fn default() -> Self {
         Self { ttl: Duration::from_secs(12), renew_every: Duration::from_secs(4) }

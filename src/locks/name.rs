@@ -2,7 +2,7 @@
 //!
 //! | key | holds |
 //! |---|---|
-//! | `share-link:lock:<id>:<role>` | a seat: the value of its session (CONTRACT §5) |
+//! | `share-link:lock:<id>:<role>` | a seat: the value of its session (`src/http/PROTOCOL.md`, *Redis keys*) |
 //! | `share-link:grant:<id>:<role>` | its *grant*: the last fence, and the holder |
 //! | `share-link:line:…`, `share-link:due:…`, `share-link:waiting:…` | its wait queue: arrivals, deadlines, and the waiters |
 //! | `lock:<name>`, `lock:grant:<name>`, … | the same for any other lock |

@@ -1,4 +1,4 @@
-//! Why a socket ends, and the code that says so (CONTRACT §4).
+//! Why a socket ends, and the code that says so (`src/http/PROTOCOL.md`, *Close codes*).
 //!
 //! The stock client (y-websocket ≥ 3.1.0) stops on 4400–4499 and comes back on everything else,
 //! so a code is also an instruction.

@@ -1,4 +1,4 @@
-//! What the server tells a page: JSON in frames of type 100 (CONTRACT §4).
+//! What the server tells a page: JSON in frames of type 100 (`src/http/PROTOCOL.md`, *Events*).
 //!
 //! The name of an event stands under `event`, and again under `type` for readers that dispatch on
 //! that word; only in `problem` is `type` the problem document's own.

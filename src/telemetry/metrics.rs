@@ -1,4 +1,4 @@
-//! The metrics of CONTRACT §6, and their rendering.
+//! The metrics of `src/http/PROTOCOL.md`, and their rendering.
 
 use metrics::{counter, describe_counter, describe_gauge, describe_histogram, gauge, histogram};
 use metrics_exporter_prometheus::{BuildError, Matcher, PrometheusBuilder, PrometheusHandle};

@@ -1,6 +1,7 @@
 // @ts-check
 /**
- * How long a big document takes to open and a key in it to be seen, in Chromium: for the README.
+ * How long a big document takes to open and a key in it to be seen, in Chromium: for
+ * `tests/bench/RESULTS.md`.
  *
  *     cargo build --release && GALLEY_BIN=target/release/galley node tests/browser/measure_large_document.mjs
  *

@@ -1,6 +1,6 @@
 //! A database set back under running servers, as an asynchronous failover or a restore does: rows that
 //! `document.saved` named are gone, with the sequence numbers, client ids and fences of that time. No
-//! saved edit is lost while one client or one server has it (DESIGN §8).
+//! saved edit is lost while one client or one server has it (decision 40).
 
 use galley::yjs::protocol;
 use serde_json::json;

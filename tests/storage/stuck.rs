@@ -1,5 +1,5 @@
 //! Groups with locked rows, with rows that do not parse, and on a database that was set back. The
-//! tests show which edits storage commits and which it rejects (G16, DESIGN §8).
+//! tests show which edits storage commits and which it rejects (G16, decision 40).
 
 use galley::domain::fence::Fence;
 use galley::domain::ids::{DocumentId, ShareLinkId};

@@ -1,4 +1,4 @@
-//! The websocket: `GET /ws/share-links/{id}/{role}` (CONTRACT §4).
+//! The websocket: `GET /ws/share-links/{id}/{role}` (`src/http/PROTOCOL.md`, *The websocket*).
 //!
 //! A refusal is a close code after the handshake, because a browser hides the cause of a failed
 //! handshake from the page. The only exception is a foreign `Origin`: the server gives that page no

@@ -1,4 +1,5 @@
-//! The user who opens a websocket, and the parameters of its address (CONTRACT §4).
+//! The user who opens a websocket, and the parameters of its address (`src/http/PROTOCOL.md`, *Query
+//! parameters*).
 
 use std::collections::HashMap;
 use std::time::Duration;

@@ -153,7 +153,7 @@ impl Seen {
 const SERVERS: usize = 3;
 const USERS: usize = 3;
 const KEYS: usize = 2;
-/// The TTL of a seat, as in CONTRACT §1.
+/// The TTL of a seat, as in `config/default.toml`.
 pub(crate) const TTL: Duration = Duration::from_secs(12);
 /// In µs.
 const RENEW_EVERY: u64 = 4 * SECOND;

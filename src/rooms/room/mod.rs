@@ -263,7 +263,7 @@ impl Room {
     }
 
     /// Takes a writer's answer to sync step 1, as [`receive`](Self::receive). The answer may bring back a
-    /// server's edit that the database lost (DESIGN §8).
+    /// server's edit that the database lost (decision 40).
     ///
     /// # Errors
     ///

@@ -5,7 +5,7 @@
 //! the cause, ends what has to end with the right word, and resets the room: all sockets are closed,
 //! and the next session opens the document from the database.
 //!
-//! # An older database (DESIGN §8)
+//! # An older database (decision 40)
 //!
 //! A failover or a restore takes back rows that were called saved. The room notices it by
 //!

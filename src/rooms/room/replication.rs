@@ -2,7 +2,7 @@
 //!
 //! Updates are announced under the number that the database gave them. A number that is not the
 //! next one, or a connection that was lost, means: read the log. So pub/sub may lose what it
-//! likes (DESIGN §6).
+//! likes (decision 5).
 
 use std::sync::Arc;
 use std::time::Duration;
