@@ -17,8 +17,8 @@ import { ample } from "./desk/document_size.js"
  * @typedef {{ user: User | null, since: string | null, here: boolean, away: boolean, waiting: number }} Chair
  *   `waiting`: the number of waiters
  * @typedef {{ name: string, since: string | null, own: boolean }} Holder
- * @typedef {{ position: number | null, since: number, away: boolean }} Position in the wait queue: 1 is
- *   next, `null` not known yet; since when, in ms; whether the connection is lost meanwhile
+ * @typedef {{ position: number | null, since: number, away: boolean }} Place position in the wait queue: 1
+ *   is next, `null` not known yet; since when, in ms; whether the connection is lost meanwhile
  * @typedef {"no" | "away" | "full" | "limit"} Refusing whether the server cannot store: its storage is
  *   away, or has no space left, and "limit" when it keeps no more in memory either
  * @typedef {{ count: number, since: Date | null, savedAt: Date | null, slow: boolean,
@@ -36,7 +36,7 @@ import { ample } from "./desk/document_size.js"
  * @property {number | null} retryAt when the next attempt to connect is made, in ms; `null`: one is
  *   being made
  * @property {Holder | null} holder holder of the seat, when `phase` is `taken` or `waiting`
- * @property {Place | null} position in the wait queue, when `phase` is `waiting`
+ * @property {Place | null} place position in the wait queue, when `phase` is `waiting`
  * @property {boolean} inVain whether the last wait ended without a seat
  * @property {boolean} called whether the wait ended with a seat, and the tab was hidden since
  * @property {string} why why the seat was lost: the end of a `state.lost.*`
