@@ -16,9 +16,9 @@ use crate::domain::ids::{NodeId, SessionId};
 use crate::domain::seat::Seat;
 use crate::domain::user::User;
 use crate::locks::{Holder, LockName};
-use crate::seats::local_facts::{Known, as_ms};
-use crate::seats::{SeatError, Sessions};
-use crate::sessions::session::Phase;
+use crate::seats::local_facts::{LocalFacts, as_ms};
+use crate::seats::{SeatError, SeatService};
+use crate::sessions::session::SessionState;
 
 /// Waiters that the answer lists.
 const LINE_SHOWN: usize = 20;
@@ -82,7 +82,7 @@ pub struct InLineInfo {
     pub node: NodeId,
 }
 
-impl Sessions {
+impl SeatService {
     /// The reason why a session holds its seat, on any server. None without a session of that id.
     ///
     /// # Errors
@@ -91,7 +91,7 @@ impl Sessions {
     /// answer.
     pub async fn why(&self, session: SessionId) -> Result<Option<SessionDetails>, SeatError> {
         let here = self.shared.registry.session(session);
-        let here = here.filter(|holding| !matches!(holding.phase(), Phase::Ended));
+        let here = here.filter(|holding| !matches!(holding.phase(), SessionState::Ended));
         let Some(holding) = here else {
             let Some((seat, holder)) = self.held_by(session).await? else { return Ok(None) };
             let known = self.ask_for(session, holder.owner.node).await;
@@ -101,11 +101,11 @@ impl Sessions {
         };
         // Without Redis this server still has its own facts. An outage of Redis is when
         // administrators query them.
-        let name = LockName::seat(holding.sitter.seat);
+        let name = LockName::seat(holding.identity.seat);
         let holder = self.shared.locks.holder(&name).await.ok().flatten();
         let holder = holder.filter(|holder| holder.value == session.to_string());
         let info = match &holder {
-            Some(holder) => Some(self.info(holding.sitter.seat, holder)),
+            Some(holder) => Some(self.info(holding.identity.seat, holder)),
             None => self.info_here(&holding),
         };
         // Neither granted nor in Redis: the session only waits.
@@ -128,12 +128,12 @@ impl Sessions {
         &self,
         mut session: SessionInfo,
         holder: Option<&Holder>,
-        known: Option<&Known>,
+        known: Option<&LocalFacts>,
         told_by: ToldBy,
     ) -> SessionDetails {
         let now = Utc::now();
         let name = LockName::seat(Seat::new(session.share_link_id, session.role));
-        let line = self.shared.locks.behind(&name, LINE_SHOWN).await.unwrap_or_default();
+        let line = self.shared.locks.waiters(&name, LINE_SHOWN).await.unwrap_or_default();
         let line = line.into_iter().zip(1_usize..).map(|(it, position)| InLineInfo {
             position,
             user: it.user,
@@ -149,7 +149,8 @@ impl Sessions {
         // A key that was set by hand may have no TTL.
         let ttl = holder.map(|holder| holder.ttl).filter(|ttl| *ttl <= lease.ttl);
         let by_ttl = || ttl.map(|ttl| ago(as_ms(lease.ttl.saturating_sub(ttl))));
-        let trusted = |known: &Known| (0 < known.trusted_for).then(|| from_now(known.trusted_for));
+        let trusted =
+            |known: &LocalFacts| (0 < known.trusted_for).then(|| from_now(known.trusted_for));
         let mut details = SessionDetails {
             why: String::new(),
             told_by,

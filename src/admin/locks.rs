@@ -10,7 +10,7 @@ use crate::domain::ids::{NodeId, SessionId, ShareLinkId};
 use crate::domain::seat::Role;
 use crate::domain::user::User;
 use crate::locks::{Alarm, Holder, LockName};
-use crate::seats::{SeatError, Sessions};
+use crate::seats::{SeatError, SeatService};
 
 /// The page of locks to list.
 #[derive(Clone, Debug, Default)]
@@ -121,7 +121,7 @@ pub struct AlarmInfo {
     pub remedy: &'static str,
 }
 
-impl Sessions {
+impl SeatService {
     /// The held locks of all servers, and the alarms of this one.
     ///
     /// # Errors
@@ -157,7 +157,7 @@ impl Sessions {
     }
 }
 
-impl Sessions {
+impl SeatService {
     fn lock_info(&self, name: &LockName, holder: Holder, now: DateTime<Utc>) -> LockInfo {
         let known = holder.is_known();
         let seat = name.as_seat().map(|seat| SeatInfo {

@@ -9,7 +9,7 @@ use chrono::{DateTime, Utc};
 
 use crate::admin::explain::{SessionDetails, ToldBy};
 use crate::sessions::options::SeatTerms;
-use crate::sessions::session::Phase;
+use crate::sessions::session::SessionState;
 
 /// The sentence for `why`.
 pub(crate) fn why(of: &SessionDetails, terms: &SeatTerms) -> String {
@@ -30,24 +30,24 @@ pub(crate) fn why(of: &SessionDetails, terms: &SeatTerms) -> String {
             node = of.session.node.map_or_else(|| "unknown".to_owned(), |node| node.to_string()),
             timeout = length(terms.client_timeout),
         ),
-        (_, Phase::Held) => {
+        (_, SessionState::Held) => {
             format!("{name}'s client was heard {heard}; renewed {renewed}; {kept}")
         }
-        (_, Phase::Uncertain) => format!(
+        (_, SessionState::Uncertain) => format!(
             "{name}'s client was heard {heard}, but the lease could not be renewed in time (last \
              {renewed}), so edits are refused until it is; {kept}"
         ),
-        (_, Phase::Away) => format!(
+        (_, SessionState::Away) => format!(
             "{name}'s connection broke (last heard {heard}); the seat waits for their return until \
              {until}, and then goes to whoever is next",
             until = of.grace_until.map_or_else(unknown, clock),
         ),
-        (_, Phase::Claiming) => {
+        (_, SessionState::Claiming) => {
             format!(
                 "the seat was given to {name} just now, whose session has not sat down yet; {kept}"
             )
         }
-        (_, Phase::Ended) => format!("{name}'s session is ending; {kept}"),
+        (_, SessionState::Ended) => format!("{name}'s session is ending; {kept}"),
     };
     if let Some(edited) = ago(of.last_edit) {
         said += &format!("; last edit {edited}");
@@ -104,7 +104,7 @@ mod tests {
             fence: Some(Fence(1)),
             ttl_ms: Some(11_000),
             last_seen: ago(2),
-            state: Phase::Held,
+            state: SessionState::Held,
         };
         SessionDetails {
             session,
@@ -150,9 +150,9 @@ mod tests {
             details.grace_until = Some(details.as_of);
             why(&details, &terms)
         };
-        assert!(in_state(Phase::Uncertain).contains("edits are refused"));
-        assert!(in_state(Phase::Away).contains("waits for their return until 01:46:40 UTC"));
-        assert!(in_state(Phase::Claiming).contains("given to Lee just now"));
+        assert!(in_state(SessionState::Uncertain).contains("edits are refused"));
+        assert!(in_state(SessionState::Away).contains("waits for their return until 01:46:40 UTC"));
+        assert!(in_state(SessionState::Claiming).contains("given to Lee just now"));
         let mut silent = held();
         (silent.told_by, silent.last_heard) = (ToldBy::Redis, None);
         let said = why(&silent, &terms);

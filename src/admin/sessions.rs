@@ -12,8 +12,8 @@ use crate::domain::seat::{Role, Seat};
 use crate::domain::user::User;
 use crate::locks::{Holder, LockName};
 use crate::pubsub::{Message, Topic};
-use crate::seats::{SeatError, Sessions};
-use crate::sessions::session::{Holding, Phase};
+use crate::seats::{SeatError, SeatService};
+use crate::sessions::session::{Session, SessionState};
 
 /// The part of the cluster to list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,7 +50,7 @@ pub struct SessionInfo {
     /// server renews only for clients with a sign of life within `client_timeout`.
     pub last_seen: DateTime<Utc>,
     /// The state of the session. For another server only `held` and `uncertain` are known.
-    pub state: Phase,
+    pub state: SessionState,
 }
 
 /// A server that holds seats, or the one that answers.
@@ -97,7 +97,7 @@ pub struct SeatsView {
     pub reviewer: SeatView,
 }
 
-impl Sessions {
+impl SeatService {
     /// The holders of each of these links, in their order. One round trip.
     ///
     /// # Errors
@@ -162,17 +162,17 @@ impl Sessions {
         seated.iter().filter_map(|holding| self.info_here(holding)).collect()
     }
 
-    pub(crate) fn info_here(&self, holding: &Holding) -> Option<SessionInfo> {
-        let sitter = &holding.sitter;
+    pub(crate) fn info_here(&self, holding: &Session) -> Option<SessionInfo> {
+        let identity = &holding.identity;
         let now = Instant::now();
         let margin = self.shared.terms.lease.margin();
         let left = (holding.trust_stamp().0 + margin).saturating_duration_since(now);
         Some(SessionInfo {
-            lock_key: self.shared.locks.key_of(&LockName::seat(sitter.seat)),
-            share_link_id: sitter.seat.link,
-            role: sitter.seat.role,
-            session_id: Some(sitter.session),
-            user: Some(sitter.user.clone()),
+            lock_key: self.shared.locks.key_of(&LockName::seat(identity.seat)),
+            share_link_id: identity.seat.link,
+            role: identity.seat.role,
+            session_id: Some(identity.session),
+            user: Some(identity.user.clone()),
             node: Some(self.shared.relay.node()),
             since: Some(holding.since()?),
             fence: Some(holding.fence()),
@@ -192,8 +192,8 @@ impl Sessions {
         let is_overdue = lease.ttl - lease.margin() <= since_renewal;
         let (last_seen, state) = match here {
             Some(holding) => (before_now(holding.silent_for(Instant::now())), holding.phase()),
-            None if is_overdue => (before_now(since_renewal), Phase::Uncertain),
-            None => (before_now(since_renewal), Phase::Held),
+            None if is_overdue => (before_now(since_renewal), SessionState::Uncertain),
+            None => (before_now(since_renewal), SessionState::Held),
         };
         SessionInfo {
             lock_key: self.shared.locks.key_of(&LockName::seat(seat)),

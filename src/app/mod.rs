@@ -26,13 +26,13 @@ use crate::app::shutdown::Stopping;
 use crate::app::signals::{Asked, Signals};
 use crate::config::{ServerSettings, Settings};
 use crate::domain::ids::NodeId;
-use crate::http::access::Gate;
+use crate::http::access::Access;
 use crate::http::auth::tokens::Tokens;
 use crate::http::byte_budget::{BudgetLimits, ByteBudget};
 use crate::http::connection_slots::ConnectionLimits;
 use crate::http::guest_bytes::GuestBytes;
 use crate::http::headers::Policy;
-use crate::http::health::{Down, Finding, Probe, Readiness, Scrape};
+use crate::http::health::{Down, Finding, MetricsHandle, Probe, Readiness};
 use crate::http::host::Hosts;
 use crate::http::limit::{Limiter, Rate};
 use crate::http::origin::Origins;
@@ -41,17 +41,17 @@ use crate::http::tarpit::Tarpit;
 use crate::http::ws::upgrade::Front;
 use crate::http::{HttpState, serve};
 use crate::locks::{Locks, LocksError};
-use crate::pubsub::{Relay, RelayError};
+use crate::pubsub::{Pubsub, RelayError};
 use crate::reviews::Reviews;
 use crate::rooms::room::review_events::MissedQueue;
-use crate::seats::{Foundations, Sessions};
+use crate::seats::{SeatService, SeatServiceDeps};
 use crate::sessions::options::{HistoryTerms, RoomLimits, SeatTerms};
 use crate::sharing::Sharing;
 use crate::sharing::invite::Invites;
 use crate::sharing::quota::Quota;
 use crate::storage::Storage;
 use crate::storage::error::StorageError;
-use crate::telemetry::metrics::Figures;
+use crate::telemetry::metrics::Metrics;
 use crate::versions::Versions;
 
 /// Interval at which the exporter drains histogram samples into their buckets.
@@ -93,7 +93,7 @@ pub enum AppError {
     Locks(#[from] LocksError),
     /// The pub/sub connection could not be opened.
     #[error(transparent)]
-    Relay(#[from] RelayError),
+    Pubsub(#[from] RelayError),
     /// The port could not be bound.
     #[error("cannot listen on {address}")]
     Listen {
@@ -107,7 +107,7 @@ pub enum AppError {
     Signals(#[source] std::io::Error),
     /// The metrics exporter could not start.
     #[error("cannot start the metrics exporter: {0}")]
-    Figures(String),
+    Metrics(String),
     /// A second signal arrived before the stop had finished.
     #[error("ended before the stop was done, by a second signal")]
     Hurried,
@@ -124,7 +124,7 @@ pub struct App {
     address: SocketAddr,
     storage: Storage,
     locks: Locks,
-    figures: Option<Figures>,
+    figures: Option<Metrics>,
     signals: Signals,
     tasks: TaskTracker,
 }
@@ -160,7 +160,7 @@ impl App {
         // Servers that share a Redis notify each other by pub/sub. A server with locks in memory has no
         // peers.
         let speaks_as = secret.expose_secret().as_bytes();
-        let relay = Relay::connect(&settings.locks.url, node, speaks_as).await?;
+        let relay = Pubsub::connect(&settings.locks.url, node, speaks_as).await?;
         // Before the critical tasks start: a bind failure would otherwise end them and be reported as
         // theirs.
         let wanted = settings.server.listen;
@@ -174,9 +174,9 @@ impl App {
         };
         let reviews = Reviews::start(sessions.clone(), missed);
         let readiness = readiness(&storage, &locks, &sessions);
-        let scrape = figures
-            .clone()
-            .map_or_else(Scrape::off, |figures| Scrape::new(move || figures.render()));
+        let scrape = figures.clone().map_or_else(MetricsHandle::off, |figures| {
+            MetricsHandle::new(move || figures.render())
+        });
         let entry = Entry { secret, admin_token, origins };
         let state = state(&settings, &storage, (sessions, reviews), entry, readiness, scrape);
         // The first health check, so that the log reports at start what `/readyz` would report later.
@@ -285,23 +285,23 @@ struct Entry {
     origins: Origins,
 }
 
-fn start_figures(settings: &Settings) -> Result<Option<Figures>, AppError> {
+fn start_figures(settings: &Settings) -> Result<Option<Metrics>, AppError> {
     if !settings.metrics.enabled {
         return Ok(None);
     }
-    Figures::start().map(Some).map_err(|error| AppError::Figures(error.to_string()))
+    Metrics::start().map(Some).map_err(|error| AppError::Metrics(error.to_string()))
 }
 
 fn start_sessions(
     settings: &Settings,
     storage: &Storage,
     locks: &Locks,
-    relay: Relay,
+    relay: Pubsub,
     tasks: &TaskTracker,
-) -> (Sessions, MissedQueue) {
+) -> (SeatService, MissedQueue) {
     let seats = &settings.seats;
     let limits = &settings.limits;
-    Sessions::start(Foundations {
+    SeatService::start(SeatServiceDeps {
         storage: storage.clone(),
         locks: locks.clone(),
         relay,
@@ -323,7 +323,7 @@ fn start_sessions(
     })
 }
 
-fn readiness(storage: &Storage, locks: &Locks, sessions: &Sessions) -> Readiness {
+fn readiness(storage: &Storage, locks: &Locks, sessions: &SeatService) -> Readiness {
     let (storage, locks, sessions) = (storage.clone(), locks.clone(), sessions.clone());
     Readiness::new(vec![
         Probe::new("storage", move || {
@@ -369,10 +369,10 @@ fn locks_down(error: &LocksError) -> Down {
 fn state(
     settings: &Settings,
     storage: &Storage,
-    (sessions, reviews): (Sessions, Reviews),
+    (sessions, reviews): (SeatService, Reviews),
     entry: Entry,
     readiness: Readiness,
-    scrape: Scrape,
+    scrape: MetricsHandle,
 ) -> HttpState {
     let Entry { secret, admin_token, origins } = entry;
     let secret = secret.expose_secret().as_bytes();
@@ -394,7 +394,7 @@ fn state(
     let guest_bytes = NonZeroU32::new(limits.guest_bytes_per_hour).unwrap_or(NonZeroU32::MIN);
     HttpState {
         tokens: Tokens::new(secret),
-        gate: Gate::new(settings.auth.guests, admin_token.expose_secret().as_bytes())
+        gate: Access::new(settings.auth.guests, admin_token.expose_secret().as_bytes())
             .under_https(origins.own().is_secure())
             .with_sign_in(settings.auth.sign_in_url.as_deref()),
         limiter: Limiter::new(requests, joins, guests),
@@ -424,11 +424,11 @@ fn hosts(server: &ServerSettings) -> Hosts {
 
 /// Periodic work of the process: drains metrics and drops idle counters, so that memory does not grow.
 async fn upkeep(
-    figures: Option<Figures>,
+    figures: Option<Metrics>,
     limiter: Limiter,
     guest_bytes: GuestBytes,
     locks: Locks,
-    sessions: Sessions,
+    sessions: SeatService,
     stop: CancellationToken,
 ) {
     let mut ticker = interval(UPKEEP_EVERY);

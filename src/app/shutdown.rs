@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::http::health::Readiness;
-use crate::seats::Sessions;
+use crate::seats::SeatService;
 use crate::storage::Storage;
 
 /// Time limit of everything after the drain. The stages below share it; `config/OPERATIONS.md` and
@@ -36,7 +36,7 @@ pub(super) struct Stopping {
     /// The period over which the server spreads the closes of its sockets.
     pub(super) drain: Duration,
     pub(super) readiness: Readiness,
-    pub(super) sessions: Sessions,
+    pub(super) sessions: SeatService,
     /// Tasks of the connections.
     pub(super) sockets: TaskTracker,
     /// Cancelling it closes the listener.

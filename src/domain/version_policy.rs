@@ -123,7 +123,7 @@ pub fn parse_label(text: &str) -> Result<String, InvalidLabel> {
 
 /// The attributes of a stored version that decide about its retention.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Mark {
+pub struct VersionMark {
     /// Its number among the document's versions.
     pub number: i64,
     /// Why the server stored it.
@@ -136,7 +136,7 @@ pub struct Mark {
 
 /// Whether the document may have another named version of `bytes`.
 #[must_use]
-pub fn may_name(marks: &[Mark], bytes: i64) -> bool {
+pub fn may_name(marks: &[VersionMark], bytes: i64) -> bool {
     let named = || marks.iter().filter(|mark| mark.kind == VersionKind::Named);
     let taken: i64 = named().map(|mark| mark.bytes).sum();
     named().count() < NAMED_VERSIONS_MAX && taken.saturating_add(bytes) <= NAMED_BYTES_MAX
@@ -145,9 +145,9 @@ pub fn may_name(marks: &[Mark], bytes: i64) -> bool {
 /// The numbers of the versions to delete, given all versions of a document, oldest first. The newest
 /// version and the named versions stay.
 #[must_use]
-pub fn surplus(marks: &[Mark], now: DateTime<Utc>) -> Vec<i64> {
+pub fn surplus(marks: &[VersionMark], now: DateTime<Utc>) -> Vec<i64> {
     let mut gone = thinned(marks, now);
-    let stays = |mark: &&Mark, gone: &HashSet<i64>| !gone.contains(&mark.number);
+    let stays = |mark: &&VersionMark, gone: &HashSet<i64>| !gone.contains(&mark.number);
     let mut count = marks.iter().filter(|mark| stays(mark, &gone)).count();
     let kept_bytes = marks.iter().filter(|mark| stays(mark, &gone)).map(|mark| mark.bytes);
     let mut bytes: i64 = kept_bytes.sum();
@@ -167,7 +167,7 @@ pub fn surplus(marks: &[Mark], now: DateTime<Utc>) -> Vec<i64> {
 }
 
 /// The versions for which a later one of the same hour, or of the same day, stays.
-fn thinned(marks: &[Mark], now: DateTime<Utc>) -> HashSet<i64> {
+fn thinned(marks: &[VersionMark], now: DateTime<Utc>) -> HashSet<i64> {
     let mut spans = HashSet::new();
     let mut gone = HashSet::new();
     // The last version of each span stays: the text at the end of the hour.
@@ -193,11 +193,11 @@ mod tests {
         DateTime::from_timestamp(1_800_000_000 + minutes * 60, 0).unwrap()
     }
 
-    fn mark(number: i64, minutes: i64) -> Mark {
-        Mark { number, kind: VersionKind::Pause, created_at: at(minutes), bytes: 1_000 }
+    fn mark(number: i64, minutes: i64) -> VersionMark {
+        VersionMark { number, kind: VersionKind::Pause, created_at: at(minutes), bytes: 1_000 }
     }
 
-    fn left(marks: &[Mark], now: DateTime<Utc>) -> Vec<i64> {
+    fn left(marks: &[VersionMark], now: DateTime<Utc>) -> Vec<i64> {
         let gone = surplus(marks, now);
         let numbers = marks.iter().map(|mark| mark.number);
         numbers.filter(|number| !gone.contains(number)).collect()
@@ -264,23 +264,24 @@ mod tests {
 
     #[test]
     fn g13_versions_of_a_document_are_bounded_in_number_and_bytes() {
-        let marks: Vec<_> = (0..1_100).map(|n| Mark { created_at: at(0), ..mark(n, 0) }).collect();
+        let marks: Vec<_> =
+            (0..1_100).map(|n| VersionMark { created_at: at(0), ..mark(n, 0) }).collect();
         let kept = left(&marks, at(1));
         assert_eq!(kept.len(), VERSIONS_MAX);
         assert_eq!(kept.first(), Some(&100), "the oldest go");
-        let large = Mark { bytes: VERSION_BYTES_MAX / 10, ..mark(0, 0) };
-        let marks: Vec<_> = (0..20).map(|number| Mark { number, ..large }).collect();
+        let large = VersionMark { bytes: VERSION_BYTES_MAX / 10, ..mark(0, 0) };
+        let marks: Vec<_> = (0..20).map(|number| VersionMark { number, ..large }).collect();
         assert_eq!(left(&marks, at(1)).len(), 10);
-        let huge = [Mark { bytes: VERSION_BYTES_MAX * 2, ..mark(1, 0) }];
+        let huge = [VersionMark { bytes: VERSION_BYTES_MAX * 2, ..mark(1, 0) }];
         assert_eq!(left(&huge, at(1)), [1], "the newest stays");
     }
 
     #[test]
     fn g13_named_versions_are_bounded_in_number_and_bytes() {
-        let named = Mark { kind: VersionKind::Named, ..mark(1, 0) };
+        let named = VersionMark { kind: VersionKind::Named, ..mark(1, 0) };
         assert!(may_name(&[], 10));
         assert!(may_name(&vec![named; NAMED_VERSIONS_MAX - 1], 10));
         assert!(!may_name(&vec![named; NAMED_VERSIONS_MAX], 10));
-        assert!(!may_name(&[Mark { bytes: NAMED_BYTES_MAX, ..named }], 1));
+        assert!(!may_name(&[VersionMark { bytes: NAMED_BYTES_MAX, ..named }], 1));
     }
 }

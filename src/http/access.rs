@@ -8,14 +8,14 @@ use subtle::ConstantTimeEq;
 
 /// The access policy. Cloning it is cheap.
 #[derive(Clone)]
-pub struct Gate {
+pub struct Access {
     takes_guests: bool,
     is_secure: bool,
     sign_in_url: Option<Arc<str>>,
     admin_token_hash: Arc<[u8; 32]>,
 }
 
-impl Gate {
+impl Access {
     /// A policy with `admin_token`, of which it stores only the hash.
     #[must_use]
     pub fn new(takes_guests: bool, admin_token: &[u8]) -> Self {

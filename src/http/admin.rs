@@ -14,7 +14,7 @@ use crate::http::error::ApiError;
 use crate::http::extract::{Limit, Path, Query};
 use crate::http::limit::Peer;
 use crate::http::routes::Routes;
-use crate::seats::Sessions;
+use crate::seats::SeatService;
 
 /// Adds the routes.
 pub(crate) fn routes(routes: Routes) -> Routes {
@@ -45,7 +45,7 @@ enum Node {
 
 /// `GET /api/admin/sessions`
 async fn list(
-    State(sessions): State<Sessions>,
+    State(sessions): State<SeatService>,
     _admin: Admin,
     Query(query): Query<ListQuery>,
 ) -> Result<Json<SessionList>, ApiError> {
@@ -58,7 +58,7 @@ async fn list(
 
 /// `GET /api/admin/sessions/{session_id}`: explains why the session holds its seat.
 async fn show(
-    State(sessions): State<Sessions>,
+    State(sessions): State<SeatService>,
     _admin: Admin,
     Path(session): Path<SessionId>,
 ) -> Result<Json<SessionDetails>, ApiError> {
@@ -68,7 +68,7 @@ async fn show(
 
 /// `DELETE /api/admin/sessions/{session_id}`
 async fn evict(
-    State(sessions): State<Sessions>,
+    State(sessions): State<SeatService>,
     admin: Admin,
     peer: Option<Extension<Peer>>,
     Path(session): Path<SessionId>,
@@ -93,7 +93,7 @@ struct LocksQuery {
 
 /// `GET /api/admin/locks`
 async fn locks(
-    State(sessions): State<Sessions>,
+    State(sessions): State<SeatService>,
     _admin: Admin,
     Query(query): Query<LocksQuery>,
 ) -> Result<Json<LockList>, ApiError> {

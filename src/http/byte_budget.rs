@@ -18,7 +18,7 @@ use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::domain::ids::UserId;
-use crate::http::auth::caller::Presented;
+use crate::http::auth::caller::Credential;
 use crate::http::limit::{Peer, network};
 
 /// A payer holds at most the free bytes divided by this.
@@ -80,8 +80,8 @@ impl std::error::Error for OverBudget {}
 
 impl Payer {
     /// The payer of a request.
-    pub(crate) fn new(presented: Option<&Presented>, peer: Peer) -> Self {
-        Self::of(presented.and_then(Presented::user), peer)
+    pub(crate) fn new(presented: Option<&Credential>, peer: Peer) -> Self {
+        Self::of(presented.and_then(Credential::user), peer)
     }
 
     /// The payer of a known user.

@@ -19,7 +19,7 @@ use crate::http::limit::{Peer, network};
 use crate::http::pagination::PageQuery;
 use crate::http::routes::Routes;
 use crate::rooms::RoomError;
-use crate::seats::Sessions;
+use crate::seats::SeatService;
 use crate::sharing::Sharing;
 use crate::storage::documents::Document;
 
@@ -95,7 +95,7 @@ async fn create(
 /// `GET /api/documents`
 async fn list(
     State(sharing): State<Sharing>,
-    State(sessions): State<Sessions>,
+    State(sessions): State<SeatService>,
     caller: Caller,
     Query(query): Query<PageQuery>,
 ) -> Result<Json<ListBody>, ApiError> {
@@ -115,7 +115,7 @@ async fn list(
 /// `GET /api/documents/{id}`
 async fn show(
     State(sharing): State<Sharing>,
-    State(sessions): State<Sessions>,
+    State(sessions): State<SeatService>,
     caller: Caller,
     Path(id): Path<DocumentId>,
 ) -> Result<Json<DocumentBody>, ApiError> {
@@ -126,7 +126,7 @@ async fn show(
 
 /// Replaces the stored count by that of the open room, which is newer while a session edits. For a
 /// document that is damaged, busy or too slow to read, the stored count remains.
-async fn count_now(document: &mut Document, sessions: &Sessions) -> Result<(), ApiError> {
+async fn count_now(document: &mut Document, sessions: &SeatService) -> Result<(), ApiError> {
     if sessions.is_open(document.id) {
         match sessions.text(document.id).await {
             Ok(text) => document.characters = count_characters(&text),
@@ -140,7 +140,7 @@ async fn count_now(document: &mut Document, sessions: &Sessions) -> Result<(), A
 /// `PATCH /api/documents/{id}`
 async fn rename(
     State(sharing): State<Sharing>,
-    State(sessions): State<Sessions>,
+    State(sessions): State<SeatService>,
     caller: Caller,
     Path(id): Path<DocumentId>,
     JsonBody(body): JsonBody<TitleBody>,
@@ -154,7 +154,7 @@ async fn rename(
 /// `DELETE /api/documents/{id}`
 async fn delete(
     State(sharing): State<Sharing>,
-    State(sessions): State<Sessions>,
+    State(sessions): State<SeatService>,
     caller: Caller,
     Path(id): Path<DocumentId>,
 ) -> Result<StatusCode, ApiError> {
@@ -174,7 +174,7 @@ async fn delete(
 /// `GET /api/documents/{id}/text`: for the owner, and the reviewer of its share link.
 async fn text(
     State(sharing): State<Sharing>,
-    State(sessions): State<Sessions>,
+    State(sessions): State<SeatService>,
     caller: Caller,
     Path(id): Path<DocumentId>,
 ) -> Result<Response, ApiError> {

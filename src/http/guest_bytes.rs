@@ -13,7 +13,7 @@ use axum::extract::{FromRef, FromRequestParts};
 use axum::http::request::Parts;
 use governor::clock::DefaultClock;
 
-use crate::http::auth::caller::Presented;
+use crate::http::auth::caller::Credential;
 use crate::http::auth::tokens::Identity;
 use crate::http::error::ApiError;
 use crate::http::limit::{Peer, network};
@@ -79,9 +79,9 @@ where
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Infallible> {
         let peer = parts.extensions.get::<Peer>().copied().unwrap_or_default();
-        let presented = parts.extensions.get::<Presented>();
+        let presented = parts.extensions.get::<Credential>();
         Ok(Self(match presented {
-            Some(Presented::Person { identity, .. }) => {
+            Some(Credential::Person { identity, .. }) => {
                 GuestBytes::from_ref(state).budget_of(identity, peer)
             }
             _ => None,

@@ -208,9 +208,9 @@ const NOT_KEPT: [(axum::http::HeaderName, &str); 1] = [(CACHE_CONTROL, "no-store
 
 /// Renders the metrics, if they are enabled.
 #[derive(Clone)]
-pub struct Scrape(Option<Arc<dyn Fn() -> String + Send + Sync>>);
+pub struct MetricsHandle(Option<Arc<dyn Fn() -> String + Send + Sync>>);
 
-impl Scrape {
+impl MetricsHandle {
     /// Metrics as `render` returns them.
     pub fn new(render: impl Fn() -> String + Send + Sync + 'static) -> Self {
         Self(Some(Arc::new(render)))
@@ -224,7 +224,7 @@ impl Scrape {
 }
 
 /// `GET /metrics`
-pub(crate) async fn metrics(State(scrape): State<Scrape>) -> Result<Response, ApiError> {
+pub(crate) async fn metrics(State(scrape): State<MetricsHandle>) -> Result<Response, ApiError> {
     let render = scrape.0.ok_or(ApiError::NotFound("address"))?;
     let kind = [(CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")];
     Ok((NOT_KEPT, kind, render()).into_response())

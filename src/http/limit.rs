@@ -19,7 +19,7 @@ use governor::{DefaultKeyedRateLimiter, NotUntil, Quota, RateLimiter};
 
 use crate::domain::ids::UserId;
 use crate::domain::limits::{REFUSED_BEARERS_BURST, REFUSED_BEARERS_PER_SECOND};
-use crate::http::auth::caller::Presented;
+use crate::http::auth::caller::Credential;
 use crate::http::error::ApiError;
 
 /// How many times the rate of a user an address has: a class room, an office.
@@ -83,7 +83,7 @@ impl Limiter {
     /// # Errors
     ///
     /// The time until the limit accepts the next request.
-    pub(crate) fn check(&self, presented: &Presented, peer: Peer) -> Result<(), Duration> {
+    pub(crate) fn check(&self, presented: &Credential, peer: Peer) -> Result<(), Duration> {
         let user = presented.user();
         self.wait(self.0.requests.check(user, peer))
     }
@@ -153,7 +153,7 @@ pub(crate) async fn by_address(
     next: Next,
 ) -> Response {
     let peer = request.extensions().get::<Peer>().copied().unwrap_or_default();
-    match limiter.check(&Presented::Nothing, peer) {
+    match limiter.check(&Credential::Nothing, peer) {
         Ok(()) => next.run(request).await,
         Err(retry_after) => ApiError::TooManyRequests { retry_after }.into_response(),
     }
@@ -170,7 +170,7 @@ pub(crate) fn network(address: IpAddr) -> IpAddr {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::http::auth::caller::By;
+    use crate::http::auth::caller::CredentialSource;
     use crate::http::auth::tokens::TokenRefused;
 
     fn limiter(burst: u32) -> Limiter {
@@ -184,22 +184,23 @@ mod tests {
         let limiter = limiter(2);
         let peer = Peer(IpAddr::V4(Ipv4Addr::LOCALHOST));
         for _ in 0..20 {
-            assert_eq!(limiter.check(&Presented::Nothing, peer), Ok(()));
+            assert_eq!(limiter.check(&Credential::Nothing, peer), Ok(()));
         }
-        let wait = limiter.check(&Presented::Nothing, peer).expect_err("too many");
+        let wait = limiter.check(&Credential::Nothing, peer).expect_err("too many");
         assert!(wait <= Duration::from_secs(1));
         let other = Peer(IpAddr::V4(Ipv4Addr::new(127, 0, 0, 2)));
-        assert_eq!(limiter.check(&Presented::Nothing, other), Ok(()));
+        assert_eq!(limiter.check(&Credential::Nothing, other), Ok(()));
     }
 
     #[test]
     fn a_bad_token_does_not_buy_a_fresh_bucket() {
         let limiter = limiter(1);
-        let refused = Presented::Refused { cause: TokenRefused("signature"), by: By::Bearer };
+        let refused =
+            Credential::Refused { cause: TokenRefused("signature"), by: CredentialSource::Bearer };
         for _ in 0..10 {
             assert_eq!(limiter.check(&refused, Peer::default()), Ok(()));
         }
-        assert!(limiter.check(&Presented::Nothing, Peer::default()).is_err());
+        assert!(limiter.check(&Credential::Nothing, Peer::default()).is_err());
     }
 
     #[test]
@@ -212,7 +213,7 @@ mod tests {
         // The limiter charges four joins with a token to the address as well.
         assert!((4..30).all(|_| limiter.may_join(None, peer)));
         assert!(!limiter.may_join(None, peer));
-        assert_eq!(limiter.check(&Presented::Nothing, peer), Ok(()));
+        assert_eq!(limiter.check(&Credential::Nothing, peer), Ok(()));
     }
 
     #[test]
@@ -220,7 +221,7 @@ mod tests {
         let (limiter, peer) = (limiter(1), Peer::default());
         assert!((0..1_000).all(|_| limiter.check_refused_bearer(peer).is_ok()));
         assert!((0..100).any(|_| limiter.check_refused_bearer(peer).is_err()));
-        assert_eq!(limiter.check(&Presented::Nothing, peer), Ok(()));
+        assert_eq!(limiter.check(&Credential::Nothing, peer), Ok(()));
         let other = Peer(IpAddr::V4(Ipv4Addr::new(127, 0, 0, 2)));
         assert_eq!(limiter.check_refused_bearer(other), Ok(()));
     }
@@ -232,7 +233,7 @@ mod tests {
         assert!((0..3).all(|_| limiter.check_entry(Peer::default()).is_ok()));
         assert!(limiter.check_entry(Peer::default()).is_err());
         assert_eq!(limiter.check_entry(other), Ok(()));
-        assert_eq!(limiter.check(&Presented::Nothing, Peer::default()), Ok(()));
+        assert_eq!(limiter.check(&Credential::Nothing, Peer::default()), Ok(()));
     }
 
     #[test]

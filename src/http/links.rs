@@ -17,10 +17,10 @@ use crate::http::extract::{JsonBody, Path, Query};
 use crate::http::origin::Origins;
 use crate::http::pagination::PageQuery;
 use crate::http::routes::Routes;
-use crate::seats::Sessions;
+use crate::seats::SeatService;
 use crate::sharing::Sharing;
 use crate::sharing::invite::Invite;
-use crate::storage::links::{Found, ShareLink};
+use crate::storage::links::{FindOrCreate, ShareLink};
 
 /// Default and maximum of rows on a page: the start page lists all.
 const ROWS_MAX: u32 = 200;
@@ -100,8 +100,8 @@ async fn share(
     caller.save_name(&sharing).await?;
     let shared = sharing.share(&caller.user().id, document, Utc::now()).await?;
     let status = match shared.found {
-        Found::Created => StatusCode::CREATED,
-        Found::Existing => StatusCode::OK,
+        FindOrCreate::Created => StatusCode::CREATED,
+        FindOrCreate::Existing => StatusCode::OK,
     };
     let location = [(LOCATION, format!("/api/share-links/{}", shared.link.id))];
     let invite = InviteBody::new(&origins, shared.link.id, &shared.invite);
@@ -112,7 +112,7 @@ async fn share(
 /// `GET /api/share-links`: the links in which the caller writes or reviews, newest first.
 async fn list(
     State(sharing): State<Sharing>,
-    State(sessions): State<Sessions>,
+    State(sessions): State<SeatService>,
     caller: Caller,
     Query(query): Query<PageQuery>,
 ) -> Result<Json<ListBody>, ApiError> {
@@ -132,7 +132,7 @@ async fn list(
 /// `GET /api/share-links/{id}`
 async fn show(
     State(sharing): State<Sharing>,
-    State(sessions): State<Sessions>,
+    State(sessions): State<SeatService>,
     caller: Caller,
     Path(id): Path<ShareLinkId>,
 ) -> Result<Json<LinkBody>, ApiError> {
@@ -143,7 +143,7 @@ async fn show(
 /// `POST /api/share-links/{id}/join`
 async fn join(
     State(sharing): State<Sharing>,
-    State(sessions): State<Sessions>,
+    State(sessions): State<SeatService>,
     caller: Caller,
     Path(id): Path<ShareLinkId>,
     JsonBody(body): JsonBody<JoinBody>,
@@ -156,7 +156,7 @@ async fn join(
 /// `DELETE /api/share-links/{id}`
 async fn revoke(
     State(sharing): State<Sharing>,
-    State(sessions): State<Sessions>,
+    State(sessions): State<SeatService>,
     caller: Caller,
     Path(id): Path<ShareLinkId>,
 ) -> Result<StatusCode, ApiError> {
@@ -169,7 +169,7 @@ async fn revoke(
     sessions.complete(revoking).await
 }
 
-async fn with_seats(link: ShareLink, sessions: &Sessions) -> Result<Json<LinkBody>, ApiError> {
+async fn with_seats(link: ShareLink, sessions: &SeatService) -> Result<Json<LinkBody>, ApiError> {
     let seats = sessions.seats_of(&[link.id]).await?.pop();
     Ok(Json(LinkBody::new(link, Rest::Seats(seats))))
 }

@@ -47,14 +47,14 @@ use axum::{Extension, Router};
 use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::timeout::TimeoutLayer;
 
-use crate::http::access::Gate;
+use crate::http::access::Access;
 use crate::http::auth::tokens::Tokens;
 use crate::http::byte_budget::ByteBudget;
 use crate::http::error::ApiError;
 use crate::http::extract::BodyMax;
 use crate::http::guest_bytes::GuestBytes;
 use crate::http::headers::Policy;
-use crate::http::health::{Readiness, Scrape};
+use crate::http::health::{MetricsHandle, Readiness};
 use crate::http::host::{Hosts, Proxies};
 use crate::http::limit::Limiter;
 use crate::http::origin::Origins;
@@ -62,7 +62,7 @@ use crate::http::routes::Routes;
 use crate::http::security_log::SecurityLog;
 use crate::http::tarpit::Tarpit;
 use crate::reviews::Reviews;
-use crate::seats::Sessions;
+use crate::seats::SeatService;
 use crate::sharing::Sharing;
 use crate::versions::Versions;
 
@@ -75,7 +75,7 @@ pub struct HttpState {
     /// Signs and verifies tokens.
     pub tokens: Tokens,
     /// Policy of guests, and the admin token.
-    pub gate: Gate,
+    pub gate: Access,
     /// Rate limits.
     pub limiter: Limiter,
     /// Bytes that the server holds in memory for clients.
@@ -93,9 +93,9 @@ pub struct HttpState {
     /// Probes of the dependencies.
     pub readiness: Readiness,
     /// The metrics endpoint.
-    pub scrape: Scrape,
+    pub scrape: MetricsHandle,
     /// Seats and sessions.
-    pub sessions: Sessions,
+    pub sessions: SeatService,
     /// Reviews.
     pub reviews: Reviews,
     /// Versions of the documents.

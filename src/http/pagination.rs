@@ -16,22 +16,26 @@ pub(crate) struct PageQuery {
 }
 
 /// The query, parsed.
-pub(crate) struct Asked<Id> {
+pub(crate) struct PageRequest<Id> {
     limit: u32,
     before: Option<Cursor<Id>>,
 }
 
 impl PageQuery {
     /// Parses the query: `default` rows without a limit, and at most `most`.
-    pub(crate) fn asked<Id: FromStr>(self, default: u32, most: u32) -> Result<Asked<Id>, ApiError> {
+    pub(crate) fn asked<Id: FromStr>(
+        self,
+        default: u32,
+        most: u32,
+    ) -> Result<PageRequest<Id>, ApiError> {
         let limit = self.limit.map_or(Ok(default), |limit| limit.rows(most))?;
         let before = self.cursor.map(|cursor| cursor.parse()).transpose();
         let before = before.map_err(|error| ApiError::Invalid(format!("cursor: {error}")))?;
-        Ok(Asked { limit, before })
+        Ok(PageRequest { limit, before })
     }
 }
 
-impl<Id: Copy + std::fmt::Display> Asked<Id> {
+impl<Id: Copy + std::fmt::Display> PageRequest<Id> {
     /// The page to read. Its extra row shows whether a next page exists.
     pub(crate) fn page(&self) -> Page<Id> {
         Page { limit: self.limit + 1, before: self.before }

@@ -17,7 +17,7 @@ use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use futures_util::{StreamExt as _, stream};
 
-use crate::http::auth::caller::Presented;
+use crate::http::auth::caller::Credential;
 use crate::http::byte_budget::{ByteBudget, Charge, OverBudget, Payer};
 use crate::http::error::ApiError;
 use crate::http::limit::Peer;
@@ -45,7 +45,7 @@ pub(crate) async fn charge(
     next: Next,
 ) -> Response {
     let peer = request.extensions().get::<Peer>().copied().unwrap_or_default();
-    let payer = Payer::new(request.extensions().get::<Presented>(), peer);
+    let payer = Payer::new(request.extensions().get::<Credential>(), peer);
     let body = BodyCharge(Arc::new(Mutex::new(budget.open(payer.clone()))));
     request.extensions_mut().insert(body.clone());
     let response = next.run(request).await;

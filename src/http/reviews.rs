@@ -24,7 +24,7 @@ use crate::storage::pagination::InvalidCursor;
 const PAGE_BYTES: u64 = REVIEW_PAGE_BYTES_MAX.unsigned_abs();
 
 /// A review and its share link.
-type Place = (ShareLinkId, ReviewId);
+type ReviewPath = (ShareLinkId, ReviewId);
 
 #[derive(Deserialize)]
 pub(crate) struct NewReview {
@@ -113,7 +113,7 @@ pub(crate) async fn create(
 pub(crate) async fn show(
     State(reviews): State<Reviews>,
     caller: Caller,
-    Path((link, id)): Path<Place>,
+    Path((link, id)): Path<ReviewPath>,
 ) -> Result<Response, ApiError> {
     Ok(tagged(reviews.get(caller.user(), link, id).await?))
 }
@@ -123,7 +123,7 @@ pub(crate) async fn edit(
     State(reviews): State<Reviews>,
     storing: Storing,
     caller: Caller,
-    Path(place): Path<Place>,
+    Path(place): Path<ReviewPath>,
     headers: HeaderMap,
     JsonBody(changes): JsonBody<Changes>,
 ) -> Result<Response, ApiError> {
@@ -139,7 +139,7 @@ pub(crate) async fn edit(
 pub(crate) async fn delete(
     State(reviews): State<Reviews>,
     caller: Caller,
-    Path(place): Path<Place>,
+    Path(place): Path<ReviewPath>,
     headers: HeaderMap,
 ) -> Result<StatusCode, ApiError> {
     reviews.delete(caller.user(), place, expected_version(&headers)?).await?;
@@ -152,7 +152,7 @@ pub(crate) async fn reply(
     State(sharing): State<Sharing>,
     storing: Storing,
     caller: Caller,
-    Path(place): Path<Place>,
+    Path(place): Path<ReviewPath>,
     JsonBody(new): JsonBody<NewReply>,
 ) -> Result<Response, ApiError> {
     storing.charge(new.body.len())?;
@@ -167,7 +167,7 @@ pub(crate) async fn reply(
 pub(crate) async fn accept(
     State(reviews): State<Reviews>,
     caller: Caller,
-    Path(place): Path<Place>,
+    Path(place): Path<ReviewPath>,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
     decide(&reviews, &caller, place, &headers, Decision::Accept).await
@@ -177,7 +177,7 @@ pub(crate) async fn accept(
 pub(crate) async fn reject(
     State(reviews): State<Reviews>,
     caller: Caller,
-    Path(place): Path<Place>,
+    Path(place): Path<ReviewPath>,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
     decide(&reviews, &caller, place, &headers, Decision::Reject).await
@@ -187,7 +187,7 @@ pub(crate) async fn reject(
 pub(crate) async fn resolve(
     State(reviews): State<Reviews>,
     caller: Caller,
-    Path(place): Path<Place>,
+    Path(place): Path<ReviewPath>,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
     decide(&reviews, &caller, place, &headers, Decision::Resolve).await
@@ -197,7 +197,7 @@ pub(crate) async fn resolve(
 pub(crate) async fn reopen(
     State(reviews): State<Reviews>,
     caller: Caller,
-    Path(place): Path<Place>,
+    Path(place): Path<ReviewPath>,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
     decide(&reviews, &caller, place, &headers, Decision::Reopen).await
@@ -206,7 +206,7 @@ pub(crate) async fn reopen(
 async fn decide(
     reviews: &Reviews,
     caller: &Caller,
-    place: Place,
+    place: ReviewPath,
     headers: &HeaderMap,
     decision: Decision,
 ) -> Result<Response, ApiError> {

@@ -158,7 +158,7 @@ struct Socket {
     stream: TcpStream,
     /// The deadline of a stalled write; `None` while the client reads.
     stalled: Option<Pin<Box<Sleep>>>,
-    pace: Pace,
+    pace: ReadThrottle,
     frames: FrameHeads,
     /// Bytes that were read and not yet passed to hyper.
     rest: Vec<u8>,
@@ -169,7 +169,7 @@ struct Socket {
 impl Socket {
     fn new(stream: TcpStream, slot: Slot, task: TaskTrackerToken) -> Self {
         metrics::gauge!("galley_connections").increment(1.0);
-        let (pace, frames) = (Pace::new(READING), FrameHeads::new(Arc::default()));
+        let (pace, frames) = (ReadThrottle::new(READING), FrameHeads::new(Arc::default()));
         Self { stream, stalled: None, pace, frames, rest: Vec::new(), _slot: slot, _task: task }
     }
 
@@ -284,7 +284,7 @@ struct ReadRate {
 }
 
 /// Throttles the reads of a connection. Reads the clock once per `bytes` of the rate.
-struct Pace {
+struct ReadThrottle {
     rate: ReadRate,
     left: usize,
     since: Instant,
@@ -292,7 +292,7 @@ struct Pace {
     pause: Option<Pin<Box<Sleep>>>,
 }
 
-impl Pace {
+impl ReadThrottle {
     fn new(rate: ReadRate) -> Self {
         Self { rate, left: rate.bytes, since: Instant::now(), pause: None }
     }
@@ -352,7 +352,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn g13_a_client_that_sends_too_much_is_throttled() {
         let began = Instant::now();
-        let mut pace = Pace::new(READING);
+        let mut pace = ReadThrottle::new(READING);
         for _ in 0..80 {
             pace.read(1_024 * 1_024, READING);
             futures_util::future::OptionFuture::from(pace.pause.take()).await;
@@ -367,7 +367,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn g17_a_waiter_is_read_in_short_steps_until_it_has_its_seat() {
         let began = Instant::now();
-        let mut pace = Pace::new(READING);
+        let mut pace = ReadThrottle::new(READING);
         for _ in 0..128 {
             pace.read(SKIPPED_AT_A_TIME, READING_A_WAITER);
             futures_util::future::OptionFuture::from(pace.pause.take()).await;

@@ -39,7 +39,7 @@ pub(crate) fn routes(routes: Routes) -> Routes {
 }
 
 /// A document and one of its versions.
-type Place = (DocumentId, VersionId);
+type VersionPath = (DocumentId, VersionId);
 
 /// A version as JSON.
 #[derive(Serialize)]
@@ -146,7 +146,7 @@ async fn show(
     State(sharing): State<Sharing>,
     State(versions): State<Versions>,
     caller: Caller,
-    Path((document, id)): Path<Place>,
+    Path((document, id)): Path<VersionPath>,
 ) -> Result<Response, ApiError> {
     sharing.may_read(&caller.user().id, document).await?;
     let (version, text) = versions.get(document, id).await?;
@@ -158,7 +158,7 @@ async fn diff(
     State(sharing): State<Sharing>,
     State(versions): State<Versions>,
     caller: Caller,
-    Path((document, id)): Path<Place>,
+    Path((document, id)): Path<VersionPath>,
     Query(query): Query<DiffQuery>,
 ) -> Result<Json<Difference>, ApiError> {
     sharing.may_read(&caller.user().id, document).await?;
@@ -173,7 +173,7 @@ async fn restore(
     State(sharing): State<Sharing>,
     State(versions): State<Versions>,
     caller: Caller,
-    Path((document, id)): Path<Place>,
+    Path((document, id)): Path<VersionPath>,
 ) -> Result<Response, ApiError> {
     let user = caller.user();
     sharing.may_read(&user.id, document).await?;

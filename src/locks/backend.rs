@@ -10,18 +10,20 @@ use crate::domain::seat::Seat;
 use crate::locks::memory::Memory;
 use crate::locks::name::LockName;
 use crate::locks::redis::Remote;
-use crate::locks::redis::error::Fault;
-use crate::locks::redis::wait_queue::{Lobby, Standing, Waiter};
-use crate::locks::types::{Claim, Claimed, Held, Holder, InLine, LocksError, Released, Round};
+use crate::locks::redis::error::CallError;
+use crate::locks::redis::wait_queue::{QueueEntry, QueueStatus, WaiterRegistry};
+use crate::locks::types::{
+    Claim, Claimed, HeldLock, Holder, LocksError, QueuedClaim, Released, Round,
+};
 
 /// The backend of the locks.
 #[derive(Clone, Debug)]
-pub(super) enum Keeper {
+pub(super) enum Backend {
     Memory(Arc<Memory>),
     Redis(Arc<Remote>),
 }
 
-impl Keeper {
+impl Backend {
     pub(super) async fn claim(&self, claim: &Claim) -> Result<Claimed, LocksError> {
         match self {
             Self::Memory(memory) => memory.claim(claim),
@@ -30,9 +32,13 @@ impl Keeper {
     }
 
     /// Polls the queue: renews the waiter's queue deadline, and claims the lock if it is first.
-    pub(super) async fn check_in(&self, claim: &Claim, waiter: &Waiter) -> Result<Standing, Fault> {
+    pub(super) async fn check_in(
+        &self,
+        claim: &Claim,
+        waiter: &QueueEntry,
+    ) -> Result<QueueStatus, CallError> {
         match self {
-            Self::Memory(memory) => memory.check_in(claim, waiter).map_err(Fault::Refused),
+            Self::Memory(memory) => memory.check_in(claim, waiter).map_err(CallError::Refused),
             Self::Redis(remote) => remote.check_in(claim, waiter).await,
         }
     }
@@ -47,18 +53,22 @@ impl Keeper {
 
     /// Restarts one lease that has not ended, and returns when the request was sent. Reasserts
     /// nothing.
-    pub(super) async fn keep(&self, held: &Held, ttl: Duration) -> Result<Option<Instant>, Fault> {
+    pub(super) async fn renew_one(
+        &self,
+        held: &HeldLock,
+        ttl: Duration,
+    ) -> Result<Option<Instant>, CallError> {
         match self {
-            Self::Memory(memory) => Ok(memory.keep(held, ttl)),
-            Self::Redis(remote) => remote.keep(held, ttl).await,
+            Self::Memory(memory) => Ok(memory.renew_one(held, ttl)),
+            Self::Redis(remote) => remote.renew_one(held, ttl).await,
         }
     }
 
     /// The registry of this process's waiters.
-    pub(super) fn lobby(&self) -> &Arc<Lobby> {
+    pub(super) fn waiter_registry(&self) -> &Arc<WaiterRegistry> {
         match self {
-            Self::Memory(memory) => &memory.lobby,
-            Self::Redis(remote) => &remote.lobby,
+            Self::Memory(memory) => &memory.waiter_registry,
+            Self::Redis(remote) => &remote.waiter_registry,
         }
     }
 
@@ -90,7 +100,7 @@ impl Keeper {
     /// without it the backend decides.
     pub(super) async fn renew(
         &self,
-        held: &[(&Held, Duration)],
+        held: &[(&HeldLock, Duration)],
         keeps: Option<&[bool]>,
         patience: Duration,
     ) -> Result<Round, LocksError> {
@@ -111,14 +121,14 @@ impl Keeper {
     }
 
     /// The first `most` waiters of a lock.
-    pub(super) async fn behind(
+    pub(super) async fn waiters(
         &self,
         name: &LockName,
         most: usize,
-    ) -> Result<Vec<InLine>, LocksError> {
+    ) -> Result<Vec<QueuedClaim>, LocksError> {
         match self {
-            Self::Memory(memory) => Ok(memory.behind(name, most)),
-            Self::Redis(remote) => remote.behind(name, most).await,
+            Self::Memory(memory) => Ok(memory.waiters(name, most)),
+            Self::Redis(remote) => remote.waiters(name, most).await,
         }
     }
 

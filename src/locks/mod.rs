@@ -5,21 +5,21 @@
 //! Redis stores its *grant*: the last fence, and the holder. The grant outlives the lock by a day.
 //!
 //! The module has two interfaces. With [`Locks::claim`] and [`Locks::release`] the caller claims
-//! and releases the lock itself, as the seats do; [`Locks::keep`] registers it for renewal on
-//! behalf of a [`Tenant`]. With [`Locks::lock`] and its variants a [`Guard`] holds the lock. One
+//! and releases the lock itself, as the seats do; [`Locks::register`] registers it for renewal on
+//! behalf of a [`LeaseHolder`]. With [`Locks::lock`] and its variants a [`Guard`] holds the lock. One
 //! task renews all registered locks and all guards of the process, thousands in one pipeline:
 //!
 //! ```
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
 //! use std::time::Duration;
-//! use galley::locks::{Lease, LockError, LockName, Locks, Wish};
+//! use galley::locks::{Lease, LockError, LockName, Locks, AcquireOptions};
 //!
 //! let locks = Locks::connect("memory:").await?;
 //! let name = LockName::named("export:doc_1");
-//! let wish = Wish::new(Lease::KeptAlive(Duration::from_secs(12)));
-//! let guard = locks.try_lock(&name, &wish).await?;
-//! match locks.lock(&name, &wish.waiting(Duration::from_millis(20))).await {
+//! let options = AcquireOptions::new(Lease::KeptAlive(Duration::from_secs(12)));
+//! let guard = locks.try_lock(&name, &options).await?;
+//! match locks.lock(&name, &options.waiting(Duration::from_millis(20))).await {
 //!     Err(LockError::WaitTimeout(Some(place))) => assert_eq!(place.position, 1),
 //!     other => panic!("{other:?}"),
 //! }
@@ -110,20 +110,22 @@ use tokio_util::task::TaskTracker;
 use crate::domain::ids::NodeId;
 use crate::locks::alarms::Alarms;
 pub use crate::locks::alarms::{Alarm, AlarmKind};
-use crate::locks::backend::Keeper;
+use crate::locks::backend::Backend;
 use crate::locks::client::acquire::process_owner;
 use crate::locks::client::estimates::Estimates;
 pub use crate::locks::client::guard::{Guard, Guards};
-pub use crate::locks::client::options::{BackOff, Lease, Patience, Policy, Rhythm, Wish};
-pub use crate::locks::client::wait::{Waited, Waiting};
+pub use crate::locks::client::options::{
+    AcquireOptions, BackOff, Lease, Policy, RenewalTiming, WaitPolicy,
+};
+pub use crate::locks::client::wait::{WaitOutcome, Waiter};
 pub use crate::locks::name::LockName;
-pub use crate::locks::reclaim_token::Pass;
+pub use crate::locks::reclaim_token::ReclaimToken;
 use crate::locks::redis::Remote;
-use crate::locks::renewal::actor::{self, Keeping};
-pub use crate::locks::renewal::lease::{Kept, Lives, Tenant};
+use crate::locks::renewal::actor::{self, RenewalActor};
+pub use crate::locks::renewal::lease::{LeaseHolder, Registration, Renewable};
 pub use crate::locks::types::{
-    Claim, Claimed, Grant, Held, Holder, InLine, LockError, LocksError, Loss, Over, Owner, Place,
-    Released, Round, Verdict,
+    Claim, Claimed, Grant, HeldLock, Holder, LockError, LocksError, Loss, Owner, QueuePosition,
+    QueuedClaim, Released, Round, Takeover, Verdict,
 };
 
 /// How long the backend stores a grant after its last use. Far longer than any pause of a process
@@ -144,13 +146,13 @@ pub struct Locks(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
-    keeper: Keeper,
+    backend: Backend,
     /// The name under which Redis notifies this process of hand-overs.
     server: NodeId,
     /// The owner of locks that no user claims: the process.
     owner: Owner,
     /// The locks that the renewal actor renews.
-    keeping: Arc<Keeping>,
+    keeping: Arc<RenewalActor>,
     /// Completed when the renewal actor runs, which the first registered lock starts.
     keeps: Once,
     /// Fires when the renewal actor has ended.
@@ -165,7 +167,7 @@ impl Locks {
     /// Locks inside this process, for one server alone.
     #[must_use]
     pub fn memory() -> Self {
-        Self::kept_by(Keeper::Memory(Arc::default()), NodeId::generate())
+        Self::kept_by(Backend::Memory(Arc::default()), NodeId::generate())
     }
 
     /// Locks at `url`: `memory:`, `redis://…` or `rediss://…` for a single Redis,
@@ -200,15 +202,15 @@ impl Locks {
     /// The call never suspends.
     pub async fn connect_as(url: &str, server: NodeId) -> Result<Self, LocksError> {
         if url == "memory:" {
-            return Ok(Self::kept_by(Keeper::Memory(Arc::default()), server));
+            return Ok(Self::kept_by(Backend::Memory(Arc::default()), server));
         }
         let remote = Remote::connect(url, server)?;
-        Ok(Self::kept_by(Keeper::Redis(Arc::new(remote)), server))
+        Ok(Self::kept_by(Backend::Redis(Arc::new(remote)), server))
     }
 
-    fn kept_by(keeper: Keeper, server: NodeId) -> Self {
+    fn kept_by(backend: Backend, server: NodeId) -> Self {
         Self(Arc::new(Inner {
-            keeper,
+            backend,
             server,
             owner: process_owner(server),
             keeping: Arc::default(),
@@ -258,16 +260,16 @@ impl Locks {
     ///
     /// A background task finishes a release that is dropped in flight.
     pub async fn release(&self, name: &LockName, value: &str) -> Result<Released, LocksError> {
-        self.0.keeper.release(name, value, Duration::ZERO).await
+        self.0.backend.release(name, value, Duration::ZERO).await
     }
 
     /// As [`Locks::claim`], without metrics.
     async fn ask(&self, claim: &Claim) -> Result<Claimed, LocksError> {
-        self.0.keeper.claim(claim).await
+        self.0.backend.claim(claim).await
     }
 
     /// Renews all of `held` in one pipeline, for a caller that runs its own rounds; sends nothing
-    /// if `held` is empty. Locks registered by [`Locks::keep`] need no renewal here. On a Cluster a
+    /// if `held` is empty. Locks registered by [`Locks::register`] need no renewal here. On a Cluster a
     /// node that does not reply leaves its own locks [`Verdict::Unknown`], and no others.
     ///
     /// # Errors
@@ -278,38 +280,38 @@ impl Locks {
     /// # Cancel safety
     ///
     /// As without a reply: Redis may or may not have renewed each lock.
-    pub async fn renew(&self, held: &[Held], ttl: Duration) -> Result<Round, LocksError> {
+    pub async fn renew(&self, held: &[HeldLock], ttl: Duration) -> Result<Round, LocksError> {
         if held.is_empty() {
             return Ok(Round { sent_at: Instant::now(), verdicts: Vec::new() });
         }
         let held: Vec<_> = held.iter().map(|held| (held, ttl)).collect();
-        actor::renew(&self.0.keeper, &held, None, Duration::MAX).await
+        actor::renew(&self.0.backend, &held, None, Duration::MAX).await
     }
 
     /// The backend's key of a lock.
     #[must_use]
     pub fn key_of(&self, name: &LockName) -> String {
-        self.0.keeper.key_of(name)
+        self.0.backend.key_of(name)
     }
 
-    /// Joins the wait queue of a lock for at most `patience`: see [`Waiting`].
+    /// Joins the wait queue of a lock for at most `patience`: see [`Waiter`].
     ///
-    /// Sends nothing before the first call of [`Waiting::next`].
-    pub fn wait(&self, claim: &Claim, patience: Duration) -> Waiting {
-        Waiting::new(self.clone(), claim.clone(), patience)
+    /// Sends nothing before the first call of [`Waiter::next`].
+    pub fn wait(&self, claim: &Claim, patience: Duration) -> Waiter {
+        Waiter::new(self.clone(), claim.clone(), patience)
     }
 
     /// Findings of the last check that do not make locks unsafe: one line each, with its remedy.
     #[must_use]
     pub fn warnings(&self) -> Vec<&'static str> {
-        self.0.keeper.warnings()
+        self.0.backend.warnings()
     }
 
     /// How far the backend's clock, which sets [`Grant::since`], is ahead of this server's, by the
     /// last check.
     #[must_use]
     pub fn clock_ahead(&self) -> TimeDelta {
-        self.0.keeper.clock_ahead()
+        self.0.backend.clock_ahead()
     }
 
     /// Alarms of each class of locks, as this process measured them recently. Raises and clears
@@ -328,7 +330,7 @@ impl Locks {
     ///
     /// A reconnect without a waiting task resolves the next call.
     pub async fn reconnected(&self) {
-        self.0.keeper.reconnected().await;
+        self.0.backend.reconnected().await;
     }
 
     /// Releases all registered locks and notifies their tenants, retries pending releases if the
@@ -343,12 +345,12 @@ impl Locks {
         self.0.stop.cancel();
         self.0.tasks.close();
         self.0.tasks.wait().await;
-        for tenancy in self.0.keeping.close() {
-            let (held, rest) = (&tenancy.held, tenancy.rest(Instant::now()));
-            self.0.keeper.release_soon(&held.name, &held.value, rest);
+        for entry in self.0.keeping.close() {
+            let (held, rest) = (&entry.held, entry.rest(Instant::now()));
+            self.0.backend.release_soon(&held.name, &held.value, rest);
         }
         self.0.stopped_renewing.cancel();
-        self.0.keeper.close().await;
+        self.0.backend.close().await;
     }
 }
 

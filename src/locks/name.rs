@@ -29,7 +29,7 @@ const RESERVED: [&str; 6] = ["grant:", "line:", "due:", "waiting:", "release:", 
 
 /// The format of the keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Spelling {
+pub(super) enum KeyFormat {
     /// For a single Redis.
     Plain,
     /// For a Cluster: with a hash tag.
@@ -80,10 +80,10 @@ impl LockName {
     }
 
     /// The key in this format.
-    pub(super) fn key_as(&self, spelling: Spelling) -> Cow<'_, str> {
+    pub(super) fn key_as(&self, spelling: KeyFormat) -> Cow<'_, str> {
         match spelling {
-            Spelling::Plain => Cow::Borrowed(&self.0),
-            Spelling::Tagged => match self.0.strip_prefix(SEAT) {
+            KeyFormat::Plain => Cow::Borrowed(&self.0),
+            KeyFormat::Tagged => match self.0.strip_prefix(SEAT) {
                 Some(_) => Cow::Owned(self.beside("lock", spelling)),
                 None => Cow::Owned(format!("{NAMED}{{{}}}", self.rest())),
             },
@@ -118,32 +118,32 @@ impl LockName {
     }
 
     /// The key of the grant: the last fence, and the holder.
-    pub(super) fn grant_key(&self, spelling: Spelling) -> String {
+    pub(super) fn grant_key(&self, spelling: KeyFormat) -> String {
         self.beside("grant", spelling)
     }
 
     /// The key of the queue deadlines.
-    pub(super) fn due_key(&self, spelling: Spelling) -> String {
+    pub(super) fn due_key(&self, spelling: KeyFormat) -> String {
         self.beside("due", spelling)
     }
 
     /// All keys of the lock, in the order that `claim.lua` and `release.lua` expect.
-    pub(super) fn keys(&self, spelling: Spelling) -> [String; 5] {
+    pub(super) fn keys(&self, spelling: KeyFormat) -> [String; 5] {
         let [line, waiting] = ["line", "waiting"].map(|what| self.beside(what, spelling));
         let (lock, grant) = (self.key_as(spelling).into_owned(), self.grant_key(spelling));
         [lock, grant, line, self.due_key(spelling), waiting]
     }
 
-    fn beside(&self, what: &str, spelling: Spelling) -> String {
+    fn beside(&self, what: &str, spelling: KeyFormat) -> String {
         let rest = self.rest();
         match (self.0.starts_with(SEAT), spelling) {
-            (true, Spelling::Plain) => [SEAT_KEYS, what, ":", rest].concat(),
-            (true, Spelling::Tagged) => {
+            (true, KeyFormat::Plain) => [SEAT_KEYS, what, ":", rest].concat(),
+            (true, KeyFormat::Tagged) => {
                 let (link, role) = rest.split_once(':').unwrap_or((rest, ""));
                 [SEAT_KEYS, what, ":{", link, "}:", role].concat()
             }
-            (false, Spelling::Plain) => [NAMED, what, ":", rest].concat(),
-            (false, Spelling::Tagged) => [NAMED, what, ":{", rest, "}"].concat(),
+            (false, KeyFormat::Plain) => [NAMED, what, ":", rest].concat(),
+            (false, KeyFormat::Tagged) => [NAMED, what, ":{", rest, "}"].concat(),
         }
     }
 
@@ -154,10 +154,10 @@ impl LockName {
     }
 
     /// The name of a key that a scan returned; none if the key is not a lock.
-    pub(super) fn from_key(key: &str, spelling: Spelling) -> Option<Self> {
+    pub(super) fn from_key(key: &str, spelling: KeyFormat) -> Option<Self> {
         let name = match spelling {
-            Spelling::Plain => Self(key.into()),
-            Spelling::Tagged => {
+            KeyFormat::Plain => Self(key.into()),
+            KeyFormat::Tagged => {
                 let (prefix, tagged) = key.split_once('{')?;
                 let (tag, rest) = tagged.split_once('}')?;
                 // Companion keys have another prefix.
@@ -233,10 +233,10 @@ mod tests {
         let seat = Seat::new(ShareLinkId::generate(), Role::Reviewer);
         let name = LockName::seat(seat);
         assert_eq!(name.key(), format!("share-link:lock:{}:reviewer", seat.link));
-        assert_eq!(name.key_as(Spelling::Plain), name.key());
+        assert_eq!(name.key_as(KeyFormat::Plain), name.key());
         let grant = format!("share-link:grant:{}:reviewer", seat.link);
-        assert_eq!(name.grant_key(Spelling::Plain), grant);
-        assert_eq!(LockName::from_key(name.key(), Spelling::Plain), Some(name.clone()));
+        assert_eq!(name.grant_key(KeyFormat::Plain), grant);
+        assert_eq!(LockName::from_key(name.key(), KeyFormat::Plain), Some(name.clone()));
         assert_eq!(name.as_seat(), Some(seat));
         assert_eq!(name.class(), "seat");
     }
@@ -245,13 +245,13 @@ mod tests {
     fn other_locks_have_their_own_keys() {
         let name = LockName::named("export:doc_1");
         assert_eq!(name.key(), "lock:export:doc_1");
-        assert_eq!(name.grant_key(Spelling::Plain), "lock:grant:export:doc_1");
+        assert_eq!(name.grant_key(KeyFormat::Plain), "lock:grant:export:doc_1");
         assert_eq!(name.class(), "export");
         assert_eq!(name.as_seat(), None);
-        assert_eq!(LockName::from_key(name.key(), Spelling::Plain), Some(name.clone()));
-        let beside = &name.keys(Spelling::Plain)[1..];
+        assert_eq!(LockName::from_key(name.key(), KeyFormat::Plain), Some(name.clone()));
+        let beside = &name.keys(KeyFormat::Plain)[1..];
         for key in beside.iter().map(String::as_str).chain(["share-link:lock:nonsense", "other"]) {
-            assert_eq!(LockName::from_key(key, Spelling::Plain), None, "{key}");
+            assert_eq!(LockName::from_key(key, KeyFormat::Plain), None, "{key}");
         }
     }
 
@@ -260,17 +260,17 @@ mod tests {
         let seat = Seat::new(ShareLinkId::generate(), Role::Writer);
         let (seat, job) = (LockName::seat(seat), LockName::named("export:doc_1"));
         let link = seat.rest().split(':').next().expect("an id").to_owned();
-        assert_eq!(seat.key_as(Spelling::Tagged), format!("share-link:lock:{{{link}}}:writer"));
-        assert_eq!(job.key_as(Spelling::Tagged), "lock:{export:doc_1}");
-        assert_eq!(job.grant_key(Spelling::Tagged), "lock:grant:{export:doc_1}");
+        assert_eq!(seat.key_as(KeyFormat::Tagged), format!("share-link:lock:{{{link}}}:writer"));
+        assert_eq!(job.key_as(KeyFormat::Tagged), "lock:{export:doc_1}");
+        assert_eq!(job.grant_key(KeyFormat::Tagged), "lock:grant:{export:doc_1}");
         for (name, tag) in [(seat, link.as_str()), (job, "export:doc_1")] {
-            let keys = name.keys(Spelling::Tagged);
+            let keys = name.keys(KeyFormat::Tagged);
             assert!(keys.iter().all(|key| slot_of(key) == name.slot()), "{keys:?}");
             assert_eq!(name.slot(), slot_of(tag));
-            assert_eq!(LockName::from_key(&keys[0], Spelling::Tagged), Some(name.clone()));
+            assert_eq!(LockName::from_key(&keys[0], KeyFormat::Tagged), Some(name.clone()));
             for key in keys[1..].iter().map(String::as_str).chain([name.key(), "lock:{}x", "x{y}"])
             {
-                assert_eq!(LockName::from_key(key, Spelling::Tagged), None, "{key}");
+                assert_eq!(LockName::from_key(key, KeyFormat::Tagged), None, "{key}");
             }
         }
         let keys = check_keys_in(NodeId::generate(), |slot| slot % 100 == 7).expect("a slot");
@@ -288,7 +288,7 @@ mod tests {
         ] {
             let name = LockName::named(name);
             assert_eq!(name.key(), key);
-            assert_eq!(LockName::from_key(key, Spelling::Plain), Some(name));
+            assert_eq!(LockName::from_key(key, KeyFormat::Plain), Some(name));
         }
         let [one, other] =
             [("a:b", "c"), ("a", "b:c")].map(|(one, other)| LockName::pair("p", one, other));

@@ -3,7 +3,7 @@
 use crate::domain::seat::Seat;
 use crate::locks::Locks;
 use crate::locks::name::LockName;
-use crate::locks::types::{Holder, InLine, LocksError};
+use crate::locks::types::{Holder, LocksError, QueuedClaim};
 
 impl Locks {
     /// Reads the holder of a lock.
@@ -30,7 +30,7 @@ impl Locks {
     ///
     /// The query changes nothing.
     pub async fn holders(&self, names: &[LockName]) -> Result<Vec<Option<Holder>>, LocksError> {
-        self.0.keeper.holders(names).await
+        self.0.backend.holders(names).await
     }
 
     /// Reads the first `most` waiters of a lock, in order of arrival.
@@ -42,8 +42,12 @@ impl Locks {
     /// # Cancel safety
     ///
     /// The query changes nothing.
-    pub async fn behind(&self, name: &LockName, most: usize) -> Result<Vec<InLine>, LocksError> {
-        self.0.keeper.behind(name, most).await
+    pub async fn waiters(
+        &self,
+        name: &LockName,
+        most: usize,
+    ) -> Result<Vec<QueuedClaim>, LocksError> {
+        self.0.backend.waiters(name, most).await
     }
 
     /// Lists all held locks of all servers, seats included. For the admin page. The cost: a scan of
@@ -57,7 +61,7 @@ impl Locks {
     ///
     /// The query changes nothing.
     pub async fn held(&self) -> Result<Vec<(LockName, Holder)>, LocksError> {
-        self.0.keeper.held().await
+        self.0.backend.held().await
     }
 
     /// Lists all held seats of all servers. For the admin page. The cost: a scan of all keys.
@@ -70,7 +74,7 @@ impl Locks {
     ///
     /// The query changes nothing.
     pub async fn seats(&self) -> Result<Vec<(Seat, Holder)>, LocksError> {
-        self.0.keeper.seats().await
+        self.0.backend.seats().await
     }
 
     /// Checks whether locks are safe: the backend replies, is the primary, and evicts no key. After
@@ -84,6 +88,6 @@ impl Locks {
     ///
     /// The check changes no lock; findings up to the drop stay recorded.
     pub async fn check(&self) -> Result<(), LocksError> {
-        self.0.keeper.check().await
+        self.0.backend.check().await
     }
 }

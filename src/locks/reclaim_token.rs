@@ -13,9 +13,9 @@ use sha2::{Digest as _, Sha256};
 
 /// The hash (SHA-256) of a reclaim secret, as the backend stores it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Pass(String);
+pub struct ReclaimToken(String);
 
-impl Pass {
+impl ReclaimToken {
     /// The token of a secret, which must be long and random: a hash does not protect a secret that
     /// can be guessed.
     #[must_use]
@@ -34,9 +34,9 @@ mod tests {
 
     #[test]
     fn a_reclaim_token_reveals_no_secret_and_matches_no_other() {
-        let pass = Pass::of("secret");
+        let pass = ReclaimToken::of("secret");
         assert_eq!(pass.as_str(), "K7gNU3sdo-OL0wNhqoVWhr3g6s1xYv72ol_pe_Unols");
-        assert_ne!(pass, Pass::of("secrets"));
+        assert_ne!(pass, ReclaimToken::of("secrets"));
         assert!(!format!("{pass:?}").contains("secret"));
     }
 }

@@ -9,7 +9,7 @@ use crate::domain::fence::Fence;
 use crate::domain::ids::{NodeId, UserId};
 use crate::domain::user::User;
 use crate::locks::name::LockName;
-use crate::locks::reclaim_token::Pass;
+use crate::locks::reclaim_token::ReclaimToken;
 
 /// The user and the server of a claim.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,7 +20,7 @@ pub struct Owner {
     pub node: NodeId,
     /// The token by which the same user reclaims the lock on any server. No reply about a holder
     /// contains it.
-    pub pass: Option<Pass>,
+    pub pass: Option<ReclaimToken>,
 }
 
 impl Owner {
@@ -49,21 +49,21 @@ pub struct Claim {
     /// The TTL of the key without renewal.
     pub ttl: Duration,
     /// Which holders the claim may replace.
-    pub over: Over,
+    pub over: Takeover,
 }
 
 /// Which holders a claim may replace (takeover).
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Over {
+pub enum Takeover {
     /// None.
-    Nobody,
+    None,
     /// The holder with exactly this value.
     Value(String),
     /// Any holder of the same user.
     SameUser,
     /// The holder of the same user whose grant carries this token: the presented secret proves that
     /// the claimant held the lock. The claim overtakes the wait queue.
-    Pass(Pass),
+    ReclaimToken(ReclaimToken),
 }
 
 /// The result of a claim.
@@ -116,7 +116,7 @@ impl Holder {
 
 /// A waiter in the queue of a lock.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct InLine {
+pub struct QueuedClaim {
     /// Its user.
     pub user: User,
     /// Its server.
@@ -136,7 +136,7 @@ pub enum Released {
 
 /// A lock to renew, with all data that a reassert needs after Redis lost the key.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Held {
+pub struct HeldLock {
     /// The lock.
     pub name: LockName,
     /// The secret of the acquisition.
@@ -174,7 +174,7 @@ pub enum Verdict {
 
 /// The state of a lock and its queue, for a claimant that does not hold it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct QueuePosition {
     /// Position in the wait queue: 1 is next. For a claimant outside the queue, the position it
     /// would get.
     pub position: usize,
@@ -189,10 +189,10 @@ pub struct Place {
 pub enum LockError {
     /// Another holder has the lock.
     #[error("another holder has the lock")]
-    Busy(Box<Place>),
+    Busy(Box<QueuePosition>),
     /// The wait timed out. Carries the last known position.
     #[error("the wait for the lock timed out")]
-    WaitTimeout(Option<Box<Place>>),
+    WaitTimeout(Option<Box<QueuePosition>>),
     /// The guard held the lock and lost it.
     #[error("the lock was lost: {0}")]
     Lost(Loss),

@@ -17,7 +17,7 @@ use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
 use crate::domain::ids::NodeId;
-use crate::pubsub::message::{Envelope, Parcel, Topic, VERSION};
+use crate::pubsub::message::{Envelope, Payload, Topic, VERSION};
 use crate::pubsub::seal::{Opened, Seal};
 use crate::pubsub::subscriptions::{Signal, Table};
 use crate::redis_client::{Kind, Target};
@@ -83,7 +83,7 @@ impl Shared {
         self.is_up.load(Ordering::Relaxed)
     }
 
-    pub(crate) fn envelope(&self, topic: Topic, parcel: Parcel) -> Vec<u8> {
+    pub(crate) fn envelope(&self, topic: Topic, parcel: Payload) -> Vec<u8> {
         let envelope = Envelope { from: self.node, sent_us: self.now_us(), parcel };
         let mut frame = envelope.encode();
         self.seal.close(&topic.channel(), &mut frame);
@@ -147,10 +147,10 @@ impl Shared {
                 metrics::histogram!("galley_relay_seconds", "path" => "redis")
                     .record(Duration::from_micros(way));
             }
-            Some(Envelope { from, parcel: Parcel::Message(message), .. }) => {
+            Some(Envelope { from, parcel: Payload::Message(message), .. }) => {
                 self.table.deliver(topic, &Signal::Message { from, message });
             }
-            Some(Envelope { parcel: Parcel::Lost, .. }) | None => {
+            Some(Envelope { parcel: Payload::Lost, .. }) | None => {
                 self.table.deliver(topic, &Signal::Gap);
             }
         }
@@ -158,13 +158,13 @@ impl Shared {
 }
 
 /// The task that owns the connection.
-pub(crate) struct Line {
+pub(crate) struct ConnectionTask {
     pub(crate) target: Target,
     pub(crate) shared: Arc<Shared>,
     pub(crate) outbox: mpsc::Receiver<Outgoing>,
 }
 
-impl Line {
+impl ConnectionTask {
     /// Runs until `stop`.
     pub(crate) async fn run(self, stop: CancellationToken) {
         // The stop drops it at any await: pub/sub has no pending work.
@@ -283,7 +283,7 @@ async fn speak(
         let missed: Vec<_> = shared.lost().drain().collect();
         let mut request = redis::pipe();
         for topic in &missed {
-            let lost = shared.envelope(*topic, Parcel::Lost);
+            let lost = shared.envelope(*topic, Payload::Lost);
             request.cmd("PUBLISH").arg(topic.channel()).arg(lost).ignore();
         }
         for outgoing in &batch {
@@ -293,7 +293,7 @@ async fn speak(
         }
         if !request.is_empty() {
             let topics = batch.iter().map(|outgoing| outgoing.topic).chain(missed).collect();
-            let unsure = Unsure { shared, topics };
+            let unsure = InFlight { shared, topics };
             request.exec_async(&mut connection).await?;
             unsure.are_sent();
         }
@@ -309,18 +309,18 @@ async fn speak(
 
 /// Topics with messages in flight. When it is dropped, as at the end of a connection, they count as
 /// lost.
-struct Unsure<'a> {
+struct InFlight<'a> {
     shared: &'a Shared,
     topics: HashSet<Topic>,
 }
 
-impl Unsure<'_> {
+impl InFlight<'_> {
     fn are_sent(mut self) {
         self.topics.clear();
     }
 }
 
-impl Drop for Unsure<'_> {
+impl Drop for InFlight<'_> {
     fn drop(&mut self) {
         self.shared.lose(self.topics.drain());
     }

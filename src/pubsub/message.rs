@@ -137,7 +137,7 @@ impl Reply {
 
 /// The content of an envelope.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Parcel {
+pub enum Payload {
     /// A message.
     Message(Message),
     /// The sender lost messages on the way out.
@@ -152,7 +152,7 @@ pub struct Envelope {
     /// The sender's clock at the time of sending, in µs.
     pub sent_us: u64,
     /// The content.
-    pub parcel: Parcel,
+    pub parcel: Payload,
 }
 
 impl Topic {
@@ -182,16 +182,16 @@ impl Envelope {
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         let body = match &self.parcel {
-            Parcel::Message(message) => message.bytes(),
-            Parcel::Lost => 0,
+            Payload::Message(message) => message.bytes(),
+            Payload::Lost => 0,
         };
         let mut out = Vec::with_capacity(HEADER_BYTES_MAX + body);
         out.push(VERSION);
         put_id(&mut out, &self.from);
         out.extend_from_slice(&self.sent_us.to_be_bytes());
         match &self.parcel {
-            Parcel::Lost => out.push(0),
-            Parcel::Message(message) => message.encode(&mut out),
+            Payload::Lost => out.push(0),
+            Payload::Message(message) => message.encode(&mut out),
         }
         out
     }
@@ -206,8 +206,8 @@ impl Envelope {
         let from = reader.id()?;
         let sent_us = reader.number()?;
         let parcel = match reader.byte()? {
-            0 => Parcel::Lost,
-            kind => Parcel::Message(Message::decode(kind, &mut reader)?),
+            0 => Payload::Lost,
+            kind => Payload::Message(Message::decode(kind, &mut reader)?),
         };
         (reader.at == frame.len()).then_some(Self { from, sent_us, parcel })
     }

@@ -5,9 +5,9 @@ use bytes::Bytes;
 use crate::domain::fence::Fence;
 use crate::domain::ids::{DocumentId, NodeId, QuestionId, SessionId, ShareLinkId};
 use crate::domain::seat::Role;
-use crate::pubsub::message::{Envelope, Message, Parcel, Reply, Topic, VERSION};
+use crate::pubsub::message::{Envelope, Message, Payload, Reply, Topic, VERSION};
 
-fn all() -> Vec<Parcel> {
+fn all() -> Vec<Payload> {
     let messages = [
         Message::Update { seq: 7, fence: Fence(1 << 52), update: Bytes::from_static(b"\0\0") },
         Message::Presence(Bytes::new()),
@@ -30,7 +30,7 @@ fn all() -> Vec<Parcel> {
         Message::Answer { id: QuestionId::generate(), json: "{}".to_owned() },
     ];
     let answers = Reply::ALL.map(|answer| Message::Answered { question: 7, answer });
-    messages.into_iter().chain(answers).map(Parcel::Message).chain([Parcel::Lost]).collect()
+    messages.into_iter().chain(answers).map(Payload::Message).chain([Payload::Lost]).collect()
 }
 
 #[test]

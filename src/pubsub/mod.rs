@@ -29,10 +29,10 @@ use tokio_util::task::TaskTracker;
 use tracing::Instrument;
 
 use crate::domain::ids::NodeId;
-use crate::pubsub::connection::{Line, OUTBOX_MAX, Outgoing, Shared};
-pub use crate::pubsub::message::{Envelope, Message, Parcel, Reply, Topic};
+use crate::pubsub::connection::{ConnectionTask, OUTBOX_MAX, Outgoing, Shared};
+pub use crate::pubsub::message::{Envelope, Message, Payload, Reply, Topic};
 use crate::pubsub::seal::Seal;
-use crate::pubsub::subscriptions::{Reach, Table};
+use crate::pubsub::subscriptions::{Mode, Table};
 pub use crate::pubsub::subscriptions::{SIGNALS_MAX, Signal, Subscription};
 use crate::redis_client;
 
@@ -52,7 +52,7 @@ pub enum RelayError {
 
 /// Pub/sub between the servers. Cheap to clone.
 #[derive(Clone, Debug)]
-pub struct Relay {
+pub struct Pubsub {
     node: NodeId,
     table: Arc<Table>,
     /// `None` for a single server.
@@ -68,11 +68,11 @@ struct Wire {
     stop: CancellationToken,
 }
 
-impl Relay {
+impl Pubsub {
     /// Pub/sub of a single server: its messages go nowhere.
     #[must_use]
     pub fn alone(node: NodeId) -> Self {
-        Self { node, table: Table::new(Reach::Alone), wire: None }
+        Self { node, table: Table::new(Mode::Alone), wire: None }
     }
 
     /// Connects to Redis at `url` as `node`; `memory:` is a single server. On a Cluster it uses any
@@ -90,11 +90,11 @@ impl Relay {
         }
         let target = redis_client::target(url)
             .map_err(|error| RelayError::Unsupported(error.to_string()))?;
-        let table = Table::new(Reach::Others);
+        let table = Table::new(Mode::Others);
         let shared = Arc::new(Shared::new(node, Seal::new(secret), Arc::clone(&table)));
         let (outbox, waiting) = mpsc::channel(OUTBOX_MAX);
         let (tasks, stop) = (TaskTracker::new(), CancellationToken::new());
-        let line = Line { target, shared: Arc::clone(&shared), outbox: waiting };
+        let line = ConnectionTask { target, shared: Arc::clone(&shared), outbox: waiting };
         tasks.spawn(line.run(stop.clone()).instrument(tracing::info_span!("relay", %node)));
         tasks.close();
         let wire = Some(Arc::new(Wire { shared, outbox, tasks, stop }));
@@ -149,7 +149,7 @@ impl Wire {
         if !self.shared.is_up() {
             return Err(RelayError::Unavailable);
         }
-        let frame = self.shared.envelope(topic, Parcel::Message(message.clone()));
+        let frame = self.shared.envelope(topic, Payload::Message(message.clone()));
         if !self.shared.takes(&frame) {
             return Err(RelayError::Full);
         }

@@ -76,12 +76,12 @@ impl Drop for Subscription {
 
 #[derive(Debug, Default)]
 struct Queue {
-    waiting: Mutex<Waiting>,
+    waiting: Mutex<PendingSubscribe>,
     arrived: Notify,
 }
 
 #[derive(Debug, Default)]
-struct Waiting {
+struct PendingSubscribe {
     signals: VecDeque<Signal>,
     /// The sum of all bodies.
     bytes: usize,
@@ -109,7 +109,7 @@ impl Queue {
         Some(signal)
     }
 
-    fn waiting(&self) -> MutexGuard<'_, Waiting> {
+    fn waiting(&self) -> MutexGuard<'_, PendingSubscribe> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -117,7 +117,7 @@ impl Queue {
 /// All subscriptions of a process.
 #[derive(Debug)]
 pub(crate) struct Table {
-    reach: Reach,
+    reach: Mode,
     state: Mutex<State>,
     /// Notified when `State::changed` gets an entry.
     pub(crate) stirred: Notify,
@@ -125,7 +125,7 @@ pub(crate) struct Table {
 
 /// Whether other servers exist.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Reach {
+pub(crate) enum Mode {
     /// A single server: a subscription is in force at once.
     Alone,
     /// Other servers: the connection task reads [`Table::changes`] and confirms.
@@ -150,7 +150,7 @@ struct Listeners {
 }
 
 impl Table {
-    pub(crate) fn new(reach: Reach) -> Arc<Self> {
+    pub(crate) fn new(reach: Mode) -> Arc<Self> {
         Arc::new(Self { reach, state: Mutex::default(), stirred: Notify::new() })
     }
 
@@ -159,7 +159,7 @@ impl Table {
         let mut state = self.state();
         let listeners = state.topics.entry(topic).or_default();
         listeners.queues.push(Arc::clone(&queue));
-        if listeners.confirmed || self.reach == Reach::Alone {
+        if listeners.confirmed || self.reach == Mode::Alone {
             queue.push(Signal::Gap);
         } else {
             state.note(topic);
@@ -253,7 +253,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_slow_subscriber_gets_a_gap_in_place_of_missed_messages() {
-        let table = Table::new(Reach::Others);
+        let table = Table::new(Mode::Others);
         let mut subscription = table.join(Topic::Cluster);
         table.confirm(&[Topic::Cluster]);
         assert_eq!(subscription.next().await, Signal::Gap);
@@ -275,7 +275,7 @@ mod tests {
 
     #[tokio::test]
     async fn the_last_subscriber_of_a_topic_ends_its_subscription() {
-        let table = Table::new(Reach::Others);
+        let table = Table::new(Mode::Others);
         table.connect();
         let (first, second) = (table.join(Topic::Cluster), table.join(Topic::Cluster));
         assert_eq!(table.changes(), HashMap::from([(Topic::Cluster, true)]));

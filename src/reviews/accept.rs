@@ -14,13 +14,13 @@ use crate::domain::seat::Role;
 use crate::domain::version_policy::VersionKind;
 use crate::reviews::{ReviewError, Reviews, done};
 use crate::rooms::RoomError;
-use crate::rooms::room::{Point, Snapshot};
+use crate::rooms::room::{Checkpoint, Snapshot};
 use crate::rooms::server_edit::{TRIES, is_too_large};
 use crate::seats::SeatError;
 use crate::storage::links::ShareLink;
 use crate::storage::log::Append;
 use crate::storage::reviews::StoredReview;
-use crate::storage::seats::{Guard, Guarded};
+use crate::storage::seats::{FenceGuard, Guarded};
 use crate::yjs::log::{UpdateLog, server_client_id};
 use crate::yjs::text::Text;
 
@@ -32,7 +32,7 @@ impl Reviews {
         link: &ShareLink,
         stored: &StoredReview,
         expected: i64,
-        guard: Guard,
+        guard: FenceGuard,
     ) -> Result<Review, ReviewError> {
         let shared = &self.sessions.shared;
         for _ in 0..TRIES {
@@ -111,7 +111,7 @@ impl Reviews {
         let document = link.document_id;
         let writer = link.writer.clone();
         let both = vec![writer.clone(), decided.author.clone()];
-        let point = |kind, authors, snapshot| Point { document, kind, authors, snapshot };
+        let point = |kind, authors, snapshot| Checkpoint { document, kind, authors, snapshot };
         // The task that builds the texts acquires a permit for each. The permit of this snapshot is
         // released first, so that the task never waits for it.
         let mut before = before;
@@ -120,7 +120,7 @@ impl Reviews {
             self.sessions
                 .shared
                 .history
-                .keep(vec![point(VersionKind::Decision, both, before)])
+                .record(vec![point(VersionKind::Decision, both, before)])
                 .await;
             return;
         };
@@ -130,7 +130,7 @@ impl Reviews {
             let after = Snapshot { merged: log.merged(), seq, ..before };
             points.push(point(VersionKind::Decision, both, after));
         }
-        self.sessions.shared.history.keep(points).await;
+        self.sessions.shared.history.record(points).await;
         self.sessions.shared.rooms.point_kept(document, seq);
     }
 }

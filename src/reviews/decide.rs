@@ -11,7 +11,7 @@ use crate::reviews::{ReviewError, Reviews};
 use crate::rooms::server_edit::TRIES;
 use crate::storage::links::ShareLink;
 use crate::storage::reviews::{ReviewChange, StoredReview};
-use crate::storage::seats::Guard;
+use crate::storage::seats::FenceGuard;
 
 impl Reviews {
     /// Decides on a review. Needs the writer's seat.
@@ -58,7 +58,7 @@ impl Reviews {
         stored: &StoredReview,
         decision: Decision,
         expected: Option<i64>,
-        guard: Guard,
+        guard: FenceGuard,
     ) -> Result<Review, ReviewError> {
         let status = decision.apply(stored.status, stored.suggestion.is_some())?;
         let expected = expected.unwrap_or(stored.version);

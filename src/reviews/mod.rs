@@ -27,12 +27,12 @@ use crate::pubsub::{Message, Topic};
 use crate::rooms::RoomError;
 use crate::rooms::room::review_events::MissedQueue;
 use crate::rooms::server_edit::TRIES;
-use crate::seats::{SeatError, Sessions};
+use crate::seats::{SeatError, SeatService};
 use crate::storage::error::StorageError;
 use crate::storage::links::ShareLink;
 use crate::storage::pagination::Cursor;
 use crate::storage::reviews::{NewReply, NewReview, ReviewChange, StoredReview};
-use crate::storage::seats::{Guard, Guarded};
+use crate::storage::seats::{FenceGuard, Guarded};
 
 /// Bytes of an event about a review besides its texts: ids, names, times.
 const EVENT_BYTES: usize = 512;
@@ -143,21 +143,21 @@ impl Revision {
 /// A handle on the reviews. Cloning is shallow.
 #[derive(Clone, Debug)]
 pub struct Reviews {
-    pub(crate) sessions: Sessions,
+    pub(crate) sessions: SeatService,
 }
 
 impl Reviews {
     /// The reviews of these sessions' documents.
     #[must_use]
-    pub fn new(sessions: Sessions) -> Self {
+    pub fn new(sessions: SeatService) -> Self {
         Self { sessions }
     }
 
     /// As [`new`](Self::new), and starts the delivery of the changes that rooms of `queue` missed.
     #[must_use]
-    pub fn start(sessions: Sessions, queue: MissedQueue) -> Self {
+    pub fn start(sessions: SeatService, queue: MissedQueue) -> Self {
         let reviews = Self::new(sessions);
-        reviews.sessions.keep_alive("missed reviews", reviews.clone().read_missed(queue));
+        reviews.sessions.spawn_critical("missed reviews", reviews.clone().read_missed(queue));
         reviews
     }
 
@@ -377,7 +377,7 @@ impl Reviews {
         id: ReviewId,
         change: ReviewChange,
         expected: Option<i64>,
-        guard: Guard,
+        guard: FenceGuard,
     ) -> Result<Review, ReviewError> {
         let (this, link) = (self.clone(), link.clone());
         let changing = async move {
@@ -440,10 +440,10 @@ impl Reviews {
         user: &User,
         link: ShareLinkId,
         role: Role,
-    ) -> Result<Guard, ReviewError> {
+    ) -> Result<FenceGuard, ReviewError> {
         let seat = Seat::new(link, role);
         let fence: Option<Fence> = self.sessions.holds(&user.id, seat).await?;
-        fence.map(|fence| Guard { seat, fence }).ok_or(ReviewError::SeatNotHeld(role))
+        fence.map(|fence| FenceGuard { seat, fence }).ok_or(ReviewError::SeatNotHeld(role))
     }
 
     /// Broadcasts the event to both seats, on every server. A review counts as activity and resets
@@ -469,7 +469,7 @@ impl Reviews {
 }
 
 /// The result of a guarded write.
-pub(crate) fn done<T>(guarded: Guarded<T>, guard: Guard) -> Result<T, ReviewError> {
+pub(crate) fn done<T>(guarded: Guarded<T>, guard: FenceGuard) -> Result<T, ReviewError> {
     match guarded {
         Guarded::Done(value) => Ok(value),
         Guarded::Fenced => Err(ReviewError::SeatNotHeld(guard.seat.role)),

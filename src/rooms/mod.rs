@@ -25,14 +25,14 @@ use tokio_util::task::TaskTracker;
 use crate::domain::ids::{DocumentId, UserId};
 use crate::domain::text::count_characters;
 use crate::outbox::event::Event;
-use crate::pubsub::Relay;
+use crate::pubsub::Pubsub;
 pub use crate::rooms::error::RoomError;
 use crate::rooms::persister::Persister;
 use crate::rooms::room::review_events::Missed;
-use crate::rooms::room::{Chores, Occasion, Opening, Room, Snapshot};
-use crate::rooms::text_builder::{Place, Readings};
+use crate::rooms::room::{Maintenance, Opening, Room, Snapshot, Trigger};
+use crate::rooms::text_builder::{BuildPermit, Readings};
 use crate::sessions::options::RoomLimits;
-use crate::sessions::session::Holding;
+use crate::sessions::session::Session;
 use crate::storage::Storage;
 use crate::yjs::log::UpdateLog;
 use crate::yjs::text::Text;
@@ -48,7 +48,7 @@ const WALKED_HERE_MAX: usize = 64 * 1024;
 pub struct Rooms {
     open: Arc<DashMap<DocumentId, Arc<OnceCell<Arc<Room>>>>>,
     storage: Storage,
-    relay: Relay,
+    relay: Pubsub,
     persister: Persister,
     missed_reviews: Missed,
     limits: RoomLimits,
@@ -74,7 +74,7 @@ impl Rooms {
     /// No room is open yet.
     #[must_use]
     pub fn new(
-        (storage, relay): (Storage, Relay),
+        (storage, relay): (Storage, Pubsub),
         (persister, missed_reviews): (Persister, Missed),
         limits: RoomLimits,
         tasks: TaskTracker,
@@ -92,11 +92,11 @@ impl Rooms {
     /// [`RoomError`] when the document cannot be read, is gone, or the room is full.
     pub async fn join(
         &self,
-        holding: &Arc<Holding>,
+        holding: &Arc<Session>,
         granted: &Event<'_>,
     ) -> Result<Arc<Room>, RoomError> {
         for number in 0..JOIN_TRIES {
-            let room = self.find_or_open(holding.sitter.document).await?;
+            let room = self.find_or_open(holding.identity.document).await?;
             if number == 0 {
                 holding.tell(granted);
             }
@@ -142,7 +142,7 @@ impl Rooms {
         Ok(Snapshot { merged, seq, is_settled: true, version: 0, place })
     }
 
-    pub(crate) async fn place(&self, document: DocumentId) -> Result<Place, RoomError> {
+    pub(crate) async fn place(&self, document: DocumentId) -> Result<BuildPermit, RoomError> {
         self.readings.place(document).await
     }
 
@@ -166,15 +166,15 @@ impl Rooms {
         if room.retire_if_unused() {
             self.forget(room);
             let (rooms, room) = (self.clone(), Arc::clone(room));
-            self.tasks.spawn(async move { rooms.do_chores(&room, Occasion::Leaving).await });
+            self.tasks.spawn(async move { rooms.do_chores(&room, Trigger::Leaving).await });
         }
     }
 
     /// Counts the document's characters and merges its rows, if that is due.
-    pub async fn do_chores(&self, room: &Room, occasion: Occasion) {
+    pub async fn do_chores(&self, room: &Room, occasion: Trigger) {
         let Some(chores) = room.chores(occasion, Instant::now()) else { return };
         let done = async {
-            let Chores { snapshot, merge } = chores;
+            let Maintenance { snapshot, merge } = chores;
             if merge {
                 self.storage.compact(room.document, snapshot.seq, &snapshot.merged).await?;
             }
@@ -200,11 +200,11 @@ impl Rooms {
     pub fn tidy(&self, now: Instant) {
         for room in self.all() {
             room.expire_presence(now);
-            room.weigh(now);
+            room.update_quota(now);
             room.ask_for_refused();
             self.close_if_unused(&room);
             let rooms = self.clone();
-            self.tasks.spawn(async move { rooms.do_chores(&room, Occasion::Working).await });
+            self.tasks.spawn(async move { rooms.do_chores(&room, Trigger::Working).await });
         }
         // Cells in which several tried to open a room, and all failed.
         self.open.retain(|_, cell| cell.get().is_some() || 1 < Arc::strong_count(cell));

@@ -27,7 +27,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 const COSTLY_MAX: usize = 8;
 
 /// A place in which a text may be built.
-pub(crate) type Place = Arc<Turn>;
+pub(crate) type BuildPermit = Arc<Turn>;
 
 /// Where texts are built. Cloning is shallow.
 #[derive(Clone, Debug)]
@@ -48,7 +48,7 @@ impl Readings {
 
     /// Waits for a place, for the user of the request in this task or for the server itself. Who has one
     /// must not wait for another.
-    pub(crate) async fn place(&self, document: DocumentId) -> Result<Place, RoomError> {
+    pub(crate) async fn place(&self, document: DocumentId) -> Result<BuildPermit, RoomError> {
         let turn = self.places.take(Asker::now(document)).await;
         turn.map(Arc::new).ok_or(RoomError::Busy)
     }
@@ -65,8 +65,9 @@ impl Readings {
             return Err(RoomError::TooCostly);
         }
         let Snapshot { merged, place, .. } = snapshot;
-        let under = Arc::new(Mutex::new(Under { place, is_done: false }));
-        let work = Work { document, costly: Arc::clone(&self.costly), under: Arc::clone(&under) };
+        let under = Arc::new(Mutex::new(BuildState { place, is_done: false }));
+        let work =
+            BuildGuard { document, costly: Arc::clone(&self.costly), under: Arc::clone(&under) };
         let reading = self
             .tasks
             .spawn_blocking(move || work.end(Text::build(&merged).map(|text| look(&text))));
@@ -74,7 +75,7 @@ impl Readings {
         let readings = self.clone();
         let watched = self.tasks.spawn(async move {
             let Ok(read) = timeout(readings.patience, reading).await else {
-                readings.is_costly(document, &under);
+                readings.mark_stuck(document, &under);
                 return Err(RoomError::TooCostly);
             };
             match read {
@@ -97,7 +98,7 @@ impl Readings {
     }
 
     /// Nobody waits any more for a text that is being built.
-    fn is_costly(&self, document: DocumentId, under: &Mutex<Under>) {
+    fn mark_stuck(&self, document: DocumentId, under: &Mutex<BuildState>) {
         let mut under = under.lock().unwrap_or_else(PoisonError::into_inner);
         if under.is_done {
             return;
@@ -116,26 +117,26 @@ impl Readings {
 
 /// A text that is being built.
 #[derive(Debug)]
-struct Under {
-    place: Option<Place>,
+struct BuildState {
+    place: Option<BuildPermit>,
     is_done: bool,
 }
 
 /// Its end, however it comes.
-struct Work {
+struct BuildGuard {
     document: DocumentId,
     costly: Arc<DashMap<DocumentId, ()>>,
-    under: Arc<Mutex<Under>>,
+    under: Arc<Mutex<BuildState>>,
 }
 
-impl Work {
+impl BuildGuard {
     /// Hands on what came of it; it is over with that.
     fn end<T>(self, read: T) -> T {
         read
     }
 }
 
-impl Drop for Work {
+impl Drop for BuildGuard {
     fn drop(&mut self) {
         let mut under = self.under.lock().unwrap_or_else(PoisonError::into_inner);
         under.is_done = true;

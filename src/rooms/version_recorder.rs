@@ -22,7 +22,7 @@ use crate::domain::limits::TEXTS_PER_ADDRESS_MAX;
 use crate::rooms::RoomError;
 use crate::rooms::Rooms;
 use crate::rooms::ordered_work::Lanes;
-use crate::rooms::room::{Point, Room, Snapshot};
+use crate::rooms::room::{Checkpoint, Room, Snapshot};
 use crate::sessions::options::HistoryTerms;
 use crate::storage::Storage;
 use crate::storage::error::StorageError;
@@ -53,11 +53,11 @@ const LOOK_MAX: Duration = Duration::from_secs(5);
 const KEEP_PATIENCE: Duration = Duration::from_secs(1);
 
 #[derive(Debug)]
-enum Order {
+enum VersionJob {
     /// The writer has left that room; it may be gone from the open ones.
     Left(Arc<Room>),
     /// Points from elsewhere, and whom to tell.
-    Keep(Vec<Point>, oneshot::Sender<()>),
+    Keep(Vec<Checkpoint>, oneshot::Sender<()>),
     /// Whatever is waiting, and whom to tell.
     Flush(oneshot::Sender<()>),
 }
@@ -65,12 +65,12 @@ enum Order {
 /// The end that gives orders. Cloning is shallow.
 #[derive(Clone, Debug)]
 pub struct History {
-    orders: mpsc::Sender<Order>,
+    orders: mpsc::Sender<VersionJob>,
 }
 
 /// The end that [`run`] serves.
 #[derive(Debug)]
-pub struct Orders(mpsc::Receiver<Order>);
+pub struct Orders(mpsc::Receiver<VersionJob>);
 
 /// Both ends.
 #[must_use]
@@ -82,16 +82,16 @@ pub fn history() -> (History, Orders) {
 impl History {
     /// The writer has left a room in which a point waits.
     pub fn left(&self, room: &Arc<Room>) {
-        if self.orders.try_send(Order::Left(Arc::clone(room))).is_err() {
+        if self.orders.try_send(VersionJob::Left(Arc::clone(room))).is_err() {
             tracing::debug!(document = %room.document, "too many leave at once for each to be kept");
         }
     }
 
     /// Keeps points, in order. Waits for it a moment, and never fails: the text is what counts,
     /// and it is stored.
-    pub async fn keep(&self, points: Vec<Point>) {
+    pub async fn record(&self, points: Vec<Checkpoint>) {
         let (done, kept) = oneshot::channel();
-        if self.orders.try_send(Order::Keep(points, done)).is_ok() {
+        if self.orders.try_send(VersionJob::Keep(points, done)).is_ok() {
             let _too_slow = timeout(KEEP_PATIENCE, kept).await;
         }
     }
@@ -101,7 +101,7 @@ impl History {
         let (done, flushed) = oneshot::channel();
         // The bound covers both waits: a full queue takes no order while storage is away.
         let flushing = async {
-            self.orders.send(Order::Flush(done)).await.ok()?;
+            self.orders.send(VersionJob::Flush(done)).await.ok()?;
             flushed.await.ok()
         };
         matches!(timeout(patience, flushing).await, Ok(Some(())))
@@ -116,7 +116,7 @@ pub async fn run(
     mut orders: Orders,
     stop: CancellationToken,
 ) {
-    let mut keeper = Keeper::new(rooms, storage);
+    let mut keeper = VersionRecorder::new(rooms, storage);
     let mut ticker = interval((terms.pause / 8).clamp(LOOK_MIN, LOOK_MAX));
     ticker.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut waiting = Vec::new();
@@ -143,13 +143,13 @@ pub async fn run(
 
 /// A point whose version is to be built, and the orders that wait for it.
 struct Due {
-    point: Point,
+    point: Checkpoint,
     waiter: Option<Arc<Waiter>>,
     /// It takes one of the places of short documents.
     is_short: bool,
 }
 
-/// The caller of [`History::keep`]: it is notified when this is dropped with its last point.
+/// The caller of [`History::record`]: it is notified when this is dropped with its last point.
 struct Waiter(Option<oneshot::Sender<()>>);
 
 impl Drop for Waiter {
@@ -164,7 +164,7 @@ impl Drop for Waiter {
 /// What came of a point.
 type Built = (Due, Result<Option<NewVersion>, RoomError>);
 
-struct Keeper {
+struct VersionRecorder {
     rooms: Rooms,
     storage: Storage,
     building: Lanes<DocumentId, Due, Built>,
@@ -179,12 +179,12 @@ struct Keeper {
     /// The orders that wait for all that is due.
     flushing: Vec<oneshot::Sender<()>>,
     /// Points whose document could not be read about: the database is away.
-    unbuilt: Vec<Point>,
+    unbuilt: Vec<Checkpoint>,
     /// The last try to store failed.
     is_away: bool,
 }
 
-impl Keeper {
+impl VersionRecorder {
     fn new(rooms: Rooms, storage: Storage) -> Self {
         let (reads, texts) = (storage.clone(), rooms.clone());
         let build = move |due: Due| {
@@ -209,17 +209,17 @@ impl Keeper {
     }
 
     /// Carries out orders together: many leave at once.
-    async fn obey(&mut self, orders: impl Iterator<Item = Order>, terms: &HistoryTerms) {
+    async fn obey(&mut self, orders: impl Iterator<Item = VersionJob>, terms: &HistoryTerms) {
         for order in orders {
             match order {
-                Order::Left(room) => {
+                VersionJob::Left(room) => {
                     self.take_in(room.due_points(terms, Instant::now()), None).await;
                 }
-                Order::Keep(points, done) => {
+                VersionJob::Keep(points, done) => {
                     let waiter = Arc::new(Waiter(Some(done)));
                     self.take_in(points, Some(&waiter)).await;
                 }
-                Order::Flush(done) => {
+                VersionJob::Flush(done) => {
                     self.look(terms).await;
                     self.flushing.push(done);
                 }
@@ -250,7 +250,7 @@ impl Keeper {
         self.store().await;
     }
 
-    async fn take_in(&mut self, points: Vec<Point>, waiter: Option<&Arc<Waiter>>) {
+    async fn take_in(&mut self, points: Vec<Checkpoint>, waiter: Option<&Arc<Waiter>>) {
         if self.is_away && BATCH_MAX <= self.pending.len().max(self.unbuilt.len()) {
             tracing::warn!(
                 points = points.len(),
@@ -302,7 +302,7 @@ impl Keeper {
     }
 
     /// Whether a further document has to wait outside of the backlog.
-    fn is_backlog_full(&self, point: &Point) -> bool {
+    fn is_backlog_full(&self, point: &Checkpoint) -> bool {
         let waiting: usize = self.backlog.iter().map(|due| due.point.snapshot.merged.len()).sum();
         !self.backlog.is_empty() && BACKLOG_BYTES_MAX < waiting + point.snapshot.merged.len()
     }
@@ -383,7 +383,7 @@ impl Keeper {
     }
 }
 
-fn is_short(point: &Point) -> bool {
+fn is_short(point: &Checkpoint) -> bool {
     point.snapshot.merged.len() <= SHORT_BYTES
 }
 
@@ -391,9 +391,9 @@ fn is_short(point: &Point) -> bool {
 async fn build(
     rooms: &Rooms,
     storage: &Storage,
-    point: &Point,
+    point: &Checkpoint,
 ) -> Result<Option<NewVersion>, RoomError> {
-    let Point { document, kind, authors, snapshot } = point.clone();
+    let Checkpoint { document, kind, authors, snapshot } = point.clone();
     let seq = snapshot.seq;
     let newest = storage.versions(document, 1, None).await?;
     if newest.first().is_some_and(|newest| seq <= newest.seq) {

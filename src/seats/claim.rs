@@ -25,20 +25,20 @@ use crate::domain::ids::{SessionId, ShareLinkId};
 use crate::domain::limits::SETTLE_PATIENCE;
 use crate::domain::seat::{Role, Seat};
 use crate::domain::user::User;
-use crate::locks::{Claim, Claimed, Grant, Holder, LockName, LocksError, Over};
+use crate::locks::{Claim, Claimed, Grant, Holder, LockName, LocksError, Takeover};
 use crate::outbox::close::{Close, LostReason};
 use crate::outbox::event::Event;
 use crate::outbox::{Outbox, OutboxReader, outbox};
 use crate::pubsub::Topic;
 use crate::rooms::RoomError;
 use crate::rooms::room::peers::{Step, word};
-use crate::seats::Sessions;
-use crate::seats::handle::Seated;
+use crate::seats::SeatService;
+use crate::seats::handle::SeatHandle;
 use crate::seats::joining::Arriving;
-use crate::sessions::session::{Holding, Phase, Sitter, pass_of};
+use crate::sessions::session::{Session, SessionIdentity, SessionState, pass_of};
 use crate::sessions::store_budget::StoreBudget;
 use crate::storage::error::StorageError;
-use crate::storage::seats::{Door, Ratified};
+use crate::storage::seats::{Ratified, SeatLookup};
 use crate::storage::users::changes;
 
 /// Claims for one seat before the session is rejected. Each further claim means that another
@@ -47,7 +47,7 @@ const CLAIM_TRIES: usize = 4;
 
 /// The request of a socket for a seat.
 #[derive(Clone, Debug)]
-pub struct Ask {
+pub struct SeatRequest {
     /// The user.
     pub user: User,
     /// The signing time of the token that carries the name.
@@ -72,17 +72,17 @@ pub struct Ask {
     pub arriving: Arriving,
 }
 
-impl Ask {
+impl SeatRequest {
     /// The holder that the claim may replace without a liveness probe.
-    fn over(&self) -> Over {
+    fn over(&self) -> Takeover {
         if self.takes_over {
-            return Over::SameUser;
+            return Takeover::SameUser;
         }
-        self.resume.as_deref().and_then(pass_of).map_or(Over::Nobody, Over::Pass)
+        self.resume.as_deref().and_then(pass_of).map_or(Takeover::None, Takeover::ReclaimToken)
     }
 }
 
-impl Sessions {
+impl SeatService {
     /// An outbox that fits a whole document and some frames, and its reader for the socket.
     #[must_use]
     pub fn outbox(&self) -> (Outbox, OutboxReader) {
@@ -99,7 +99,11 @@ impl Sessions {
     /// # Errors
     ///
     /// The [`Close`] for the socket.
-    pub async fn sit(&self, ask: Ask, outbox: Outbox) -> Result<Seated, Close> {
+    pub async fn acquire_seat(
+        &self,
+        ask: SeatRequest,
+        outbox: Outbox,
+    ) -> Result<SeatHandle, Close> {
         let started = Instant::now();
         let role = ask.role;
         let seated = self.try_sit(ask, outbox).await;
@@ -115,11 +119,11 @@ impl Sessions {
         seated
     }
 
-    async fn try_sit(&self, ask: Ask, outbox: Outbox) -> Result<Seated, Close> {
+    async fn try_sit(&self, ask: SeatRequest, outbox: Outbox) -> Result<SeatHandle, Close> {
         self.not_draining()?;
         let seat = Seat::new(ask.link, ask.role);
-        let Door { link, floor, .. } = self.door_for(&ask, seat).await?;
-        let sitter = Sitter {
+        let SeatLookup { link, floor, .. } = self.authorize(&ask, seat).await?;
+        let identity = SessionIdentity {
             session: SessionId::generate(),
             seat,
             document: link.document_id,
@@ -128,7 +132,7 @@ impl Sessions {
             wants_events: ask.wants_events,
             store_budget: ask.store_budget.clone(),
         };
-        let holding = Arc::new(Holding::claiming(sitter, outbox));
+        let holding = Arc::new(Session::claiming(identity, outbox));
         ask.arriving.is(&holding);
         self.shared.registry.enter(Arc::clone(&holding));
         // A second check: a drain that began in between may have copied the registry before this
@@ -143,7 +147,7 @@ impl Sessions {
             Err(close) => {
                 self.shared.registry.leave(&holding);
                 holding.end();
-                self.never_sat(&holding).await;
+                self.announce_failed_join(&holding).await;
                 // A revocation or eviction in between takes precedence over the outcome of the
                 // claim.
                 return Err(holding.lost().map_or(close, Close::Lost));
@@ -159,7 +163,7 @@ impl Sessions {
 
     /// Reads the caller's link and role. The ratification detects a revocation or a grant after
     /// this read.
-    async fn door_for(&self, ask: &Ask, seat: Seat) -> Result<Door, Close> {
+    async fn authorize(&self, ask: &SeatRequest, seat: Seat) -> Result<SeatLookup, Close> {
         let door = self.shared.storage.door(seat).await.map_err(|error| {
             tracing::warn!(%error, "a share link cannot be read");
             match error {
@@ -188,7 +192,7 @@ impl Sessions {
     /// newer. The row of the link contains both already, so a claim reads nothing more. The claim
     /// waits for a new name only; a task stores a new time. A failure costs the user a name and not
     /// the seat.
-    async fn rename(&self, ask: &Ask, door: &Door) {
+    async fn rename(&self, ask: &SeatRequest, door: &SeatLookup) {
         let stored = match ask.role {
             Role::Writer => Some(&door.link.writer),
             Role::Reviewer => door.link.reviewer.as_ref(),
@@ -217,20 +221,20 @@ impl Sessions {
     /// Acquires the key under a fence above `floor`, and ratifies the fence.
     async fn claim(
         &self,
-        holding: &Arc<Holding>,
-        ask: &Ask,
+        holding: &Arc<Session>,
+        ask: &SeatRequest,
         mut floor: Fence,
     ) -> Result<(), Close> {
-        let sitter = &holding.sitter;
+        let identity = &holding.identity;
         let mut over = ask.over();
         for _ in 0..CLAIM_TRIES {
-            if holding.phase() == Phase::Ended {
+            if holding.phase() == SessionState::Ended {
                 break;
             }
             let claim = self.claim_of(holding, floor, over.clone());
             let grant = match self.ask_locks(&claim).await? {
                 Claimed::Granted(grant) => grant,
-                Claimed::Busy(holder) => match self.place_of(&holder, ask).await {
+                Claimed::Busy(holder) => match self.takeover_target(&holder, ask).await {
                     Some(place) => {
                         over = place;
                         continue;
@@ -242,27 +246,27 @@ impl Sessions {
             // Only the first grant may replace a session. If another session holds the key by now,
             // it claimed later. Without this rule two mutual takeovers would both end without a
             // seat.
-            over = Over::Nobody;
+            over = Takeover::None;
             match self.ratify(holding, &grant).await? {
                 Ratified::Accepted => return self.granted(holding, &grant),
                 // The session still holds the key. The next claim mints a fence above the
                 // database's.
                 Ratified::Refused { last } => floor = last,
                 Ratified::Gone => {
-                    self.release_key(sitter).await;
+                    self.release_key(identity).await;
                     return Err(Close::NoSuchLink);
                 }
             }
         }
-        self.release_key(sitter).await;
+        self.release_key(identity).await;
         Err(Close::Unavailable("seat-contended"))
     }
 
-    fn claim_of(&self, holding: &Holding, floor: Fence, over: Over) -> Claim {
-        let sitter = &holding.sitter;
+    fn claim_of(&self, holding: &Session, floor: Fence, over: Takeover) -> Claim {
+        let identity = &holding.identity;
         Claim {
-            name: LockName::seat(sitter.seat),
-            value: sitter.session.to_string(),
+            name: LockName::seat(identity.seat),
+            value: identity.session.to_string(),
             owner: holding.owner(self.shared.relay.node()),
             floor,
             ttl: self.shared.terms.lease.ttl,
@@ -279,82 +283,82 @@ impl Sessions {
 
     /// The session that this claim may replace after a probe: a dead session of the same user. A
     /// wrong resume token is no error; the claim continues without it.
-    async fn place_of(&self, holder: &Holder, ask: &Ask) -> Option<Over> {
+    async fn takeover_target(&self, holder: &Holder, ask: &SeatRequest) -> Option<Takeover> {
         if holder.owner.user.id != ask.user.id {
             return None;
         }
         // The exact value: in between another session of the user may have acquired the seat.
-        (!self.is_alive(holder).await).then(|| Over::Value(holder.value.clone()))
+        (!self.is_alive(holder).await).then(|| Takeover::Value(holder.value.clone()))
     }
 
     /// Ends the previous session and flushes its pending edits *before* the new fence is ratified.
     /// Afterwards the database rejects them.
-    async fn settle(&self, holding: &Holding, grant: &Grant) -> Result<(), Close> {
-        holding.given(grant.fence);
+    async fn flush_previous_session(&self, holding: &Session, grant: &Grant) -> Result<(), Close> {
+        holding.set_pending_fence(grant.fence);
         if let Some(loser) = self.shared.registry.seat(holding) {
             loser.lose(LostReason::TakenOver);
         }
-        if holding.phase() == Phase::Ended {
+        if holding.phase() == SessionState::Ended {
             // A later grant replaced this session, or its link was revoked in between.
-            self.release_key(&holding.sitter).await;
+            self.release_key(&holding.identity).await;
             return Err(Close::Left);
         }
         if let Some(former) = &grant.replaced {
             self.settle_elsewhere(holding, former).await;
         }
-        let sitter = &holding.sitter;
-        if sitter.seat.role.may_edit_text()
-            && let Some(room) = self.shared.rooms.find(sitter.document)
+        let identity = &holding.identity;
+        if identity.seat.role.may_edit_text()
+            && let Some(room) = self.shared.rooms.find(identity.document)
             && !room.settled_within(SETTLE_PATIENCE).await
         {
-            self.release_key(sitter).await;
+            self.release_key(identity).await;
             return Err(Close::Unavailable("storage"));
         }
         Ok(())
     }
 
-    async fn ratify(&self, holding: &Holding, grant: &Grant) -> Result<Ratified, Close> {
-        self.settle(holding, grant).await?;
-        let sitter = &holding.sitter;
-        let (seat, session, user) = (sitter.seat, sitter.session, &sitter.user.id);
+    async fn ratify(&self, holding: &Session, grant: &Grant) -> Result<Ratified, Close> {
+        self.flush_previous_session(holding, grant).await?;
+        let identity = &holding.identity;
+        let (seat, session, user) = (identity.seat, identity.session, &identity.user.id);
         let ratified =
             self.shared.storage.ratify(seat, grant.fence, session, user, Utc::now()).await;
         match ratified {
             Ok(ratified) => Ok(ratified),
             Err(error) => {
-                self.release_key(sitter).await;
+                self.release_key(identity).await;
                 Err(storage_away(error))
             }
         }
     }
 
-    fn granted(&self, holding: &Arc<Holding>, grant: &Grant) -> Result<(), Close> {
+    fn granted(&self, holding: &Arc<Session>, grant: &Grant) -> Result<(), Close> {
         let until = self.shared.terms.lease.trusted_until(grant.sent_at);
         let now = Instant::now();
         holding.heard(now);
         holding.was_active(now);
         holding.granted(grant.fence, grant.since, until);
-        if let Some(kept) = self.keep(holding, grant.sent_at) {
+        if let Some(kept) = self.register(holding, grant.sent_at) {
             holding.kept(kept);
         }
-        if holding.phase() == Phase::Held {
+        if holding.phase() == SessionState::Held {
             return Ok(());
         }
         // The link was revoked, or the session evicted, during the claim.
-        self.release_later(&holding.sitter);
+        self.release_later(&holding.identity);
         Err(holding.lost().map_or(Close::NoSuchLink, Close::Lost))
     }
 
-    async fn enter_room(&self, holding: Arc<Holding>) -> Result<Seated, Close> {
-        let sitter = &holding.sitter;
+    async fn enter_room(&self, holding: Arc<Session>) -> Result<SeatHandle, Close> {
+        let identity = &holding.identity;
         let lease_ms = self.shared.terms.lease.ttl.as_millis();
         let granted = Event::SeatGranted {
-            session: sitter.session,
-            role: sitter.seat.role,
+            session: identity.session,
+            role: identity.seat.role,
             fence: holding.fence(),
             lease_ms: u64::try_from(lease_ms).unwrap_or(u64::MAX),
-            resume: &sitter.resume,
-            user: &sitter.user,
+            resume: &identity.resume,
+            user: &identity.user,
         };
         // A session whose claim began before the drain is not seated either.
         let joined = match self.not_draining() {
@@ -363,12 +367,12 @@ impl Sessions {
         };
         match joined {
             Ok(room) => {
-                tracing::info!(seat = %sitter.seat, fence = %holding.fence(), "seated");
-                Ok(Seated::new(self.clone(), holding, room))
+                tracing::info!(seat = %identity.seat, fence = %holding.fence(), "seated");
+                Ok(SeatHandle::new(self.clone(), holding, room))
             }
             Err(close) => {
                 self.give_up(&holding).await;
-                self.never_sat(&holding).await;
+                self.announce_failed_join(&holding).await;
                 Err(close)
             }
         }
@@ -376,44 +380,44 @@ impl Sessions {
 
     /// The claim succeeded and the join failed. Publishes `peer.left` for the replaced session,
     /// because no other code path does.
-    async fn never_sat(&self, holding: &Holding) {
-        let (fence, document) = (holding.fence(), holding.sitter.document);
+    async fn announce_failed_join(&self, holding: &Session) {
+        let (fence, document) = (holding.fence(), holding.identity.document);
         if fence == Fence::ZERO {
             return;
         }
         if let Some(room) = self.shared.rooms.find(document) {
-            return room.never_sat(holding);
+            return room.announce_failed_join(holding);
         }
-        let word = word(Step::Left, &holding.sitter, fence);
+        let word = word(Step::Left, &holding.identity, fence);
         if let Err(error) = self.shared.relay.publish(Topic::Room(document), &word).await {
             tracing::debug!(%document, %error, "the other servers find the holder at their next tick");
         }
     }
 
     /// Releases a seat: the session leaves the registry first, then the key is released (R1).
-    pub(crate) async fn give_up(&self, holding: &Holding) {
+    pub(crate) async fn give_up(&self, holding: &Session) {
         holding.end();
         if self.shared.registry.leave(holding).is_some() {
-            self.release_key(&holding.sitter).await;
+            self.release_key(&holding.identity).await;
         }
     }
 
     /// Releases a key. If the lock service does not answer, a task retries the release.
-    pub(crate) async fn release_key(&self, sitter: &Sitter) {
-        let (name, value) = (LockName::seat(sitter.seat), sitter.session.to_string());
+    pub(crate) async fn release_key(&self, identity: &SessionIdentity) {
+        let (name, value) = (LockName::seat(identity.seat), identity.session.to_string());
         match self.shared.locks.release(&name, &value).await {
             Ok(_released) => {}
             Err(error) => {
-                tracing::warn!(%error, seat = %sitter.seat, "a release is pending");
-                self.release_later(sitter);
+                tracing::warn!(%error, seat = %identity.seat, "a release is pending");
+                self.release_later(identity);
             }
         }
     }
 
     /// Spawns a task that retries a pending release until it succeeds or the key has expired.
-    pub(crate) fn release_later(&self, sitter: &Sitter) {
+    pub(crate) fn release_later(&self, identity: &SessionIdentity) {
         let (locks, terms) = (self.shared.locks.clone(), self.shared.terms.lease);
-        let (name, value) = (LockName::seat(sitter.seat), sitter.session.to_string());
+        let (name, value) = (LockName::seat(identity.seat), identity.session.to_string());
         self.shared.tasks.spawn(async move {
             let give_up_at = Instant::now() + terms.ttl;
             while let Err(LocksError::Unavailable(_)) = locks.release(&name, &value).await

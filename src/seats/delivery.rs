@@ -15,10 +15,10 @@ use crate::domain::ids::{DocumentId, SessionId, ShareLinkId};
 use crate::outbox::close::LostReason;
 use crate::pubsub::{Message, Signal, Topic};
 use crate::rooms::permits;
-use crate::seats::Sessions;
-use crate::sessions::session::Holding;
+use crate::seats::SeatService;
+use crate::sessions::session::Session;
 
-impl Sessions {
+impl SeatService {
     /// Runs `work` to its end, even if the caller drops the returned future.
     ///
     /// # Panics
@@ -60,17 +60,17 @@ impl Sessions {
     /// find theirs at their next tick.
     pub fn document_deleted(&self, document: DocumentId) {
         let mut sessions = self.shared.registry.all();
-        sessions.retain(|holding| holding.sitter.document == document);
+        sessions.retain(|holding| holding.identity.document == document);
         for holding in sessions {
             self.lose(&holding, LostReason::Revoked);
         }
     }
 
     /// Ends a session: its socket is closed at once, its key is released in the background.
-    pub(crate) fn lose(&self, holding: &Holding, reason: LostReason) {
+    pub(crate) fn lose(&self, holding: &Session, reason: LostReason) {
         holding.lose(reason);
         if self.shared.registry.leave(holding).is_some() {
-            self.release_later(&holding.sitter);
+            self.release_later(&holding.identity);
         }
     }
 
@@ -81,7 +81,7 @@ impl Sessions {
     }
 
     /// Receives the messages of the other servers about seats.
-    pub(crate) async fn listen(self) {
+    pub(crate) async fn handle_cluster_messages(self) {
         let mut cluster = self.shared.relay.subscribe(Topic::Cluster);
         let finished = self.shared.finished.clone();
         while let Some(signal) = finished.run_until_cancelled(cluster.next()).await {

@@ -12,34 +12,34 @@ use crate::domain::limits::{AWARENESS_BYTES_MAX, SETTLE_PATIENCE};
 use crate::outbox::close::Close;
 use crate::outbox::event::Event;
 use crate::rooms::room::Room;
-use crate::seats::Sessions;
+use crate::seats::SeatService;
 use crate::sessions::budgets::{byte_quota, message_quota};
-use crate::sessions::session::{Holding, Phase};
+use crate::sessions::session::{Session, SessionState};
 use crate::yjs::protocol::{self, ClientFrame};
 
 /// How a socket ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ending {
+pub enum SocketEnd {
     /// The server sent or received a close and releases the seat at once.
     Closed,
     /// The connection broke: the seat stays reserved for the resume grace.
     Broken,
 }
 
-/// A seated session. The socket task owns it and ends it with [`Seated::leave`]. If a panic drops
+/// A seated session. The socket task owns it and ends it with [`SeatHandle::leave`]. If a panic drops
 /// the session instead, it leaves room and seat as a broken connection does.
 #[derive(Debug)]
-pub struct Seated {
-    sessions: Sessions,
-    holding: Arc<Holding>,
+pub struct SeatHandle {
+    sessions: SeatService,
+    holding: Arc<Session>,
     room: Arc<Room>,
     messages: DefaultDirectRateLimiter,
     bytes: DefaultDirectRateLimiter,
     has_left: bool,
 }
 
-impl Seated {
-    pub(crate) fn new(sessions: Sessions, holding: Arc<Holding>, room: Arc<Room>) -> Self {
+impl SeatHandle {
+    pub(crate) fn new(sessions: SeatService, holding: Arc<Session>, room: Arc<Room>) -> Self {
         let (limits, clock) = (&sessions.shared.limits, &sessions.shared.clock);
         let messages = RateLimiter::direct_with_clock(message_quota(limits), clock.clone());
         let bytes = RateLimiter::direct_with_clock(byte_quota(limits), clock.clone());
@@ -48,7 +48,7 @@ impl Seated {
 
     /// Whether the message is within the rates of the socket and its user.
     fn is_within_its_rate(&self, message: &Bytes) -> bool {
-        let user = &self.holding.sitter.user.id;
+        let user = &self.holding.identity.user.id;
         self.messages.check().is_ok()
             && self.sessions.shared.budgets.may_send(user)
             && self.may_move(message.len())
@@ -56,7 +56,7 @@ impl Seated {
 
     /// Whether the byte rates of the socket and its user permit `bytes`, inbound or outbound.
     fn may_move(&self, bytes: usize) -> bool {
-        let user = &self.holding.sitter.user.id;
+        let user = &self.holding.identity.user.id;
         let count = NonZeroU32::new(u32::try_from(bytes).unwrap_or(u32::MAX));
         let of_socket = self.bytes.check_n(count.unwrap_or(NonZeroU32::MIN));
         matches!(of_socket, Ok(Ok(()))) && self.sessions.shared.budgets.may_move(user, bytes)
@@ -126,7 +126,7 @@ impl Seated {
         carrier: Carrier,
         now: Instant,
     ) -> Result<(), Close> {
-        let may_edit = self.holding.sitter.seat.role.may_edit_text();
+        let may_edit = self.holding.identity.seat.role.may_edit_text();
         #[cfg(feature = "broken")]
         let may_edit = may_edit || crate::locks::broken::takes_reviewer_edits();
         if may_edit {
@@ -141,11 +141,11 @@ impl Seated {
         // The server drops every update of a reviewer (G10). A sync reply of an honest client may
         // contain the whole document, with edits of the writer that the database lost. So the
         // server notifies the client only of edits that the reviewer may have made.
-        let user = &self.holding.sitter.user.id;
+        let user = &self.holding.identity.user.id;
         if carrier == Carrier::Answer && !self.room.may_bring_edit_of(user, update) {
             return Ok(());
         }
-        if !self.holding.sitter.wants_events {
+        if !self.holding.identity.wants_events {
             // The client has the edit in its replica and reads no `denied` event. The close code
             // stops it, before its user types more into a text that no other replica has.
             return Err(Close::Forbidden("not-the-writer"));
@@ -155,44 +155,49 @@ impl Seated {
     }
 
     /// Ends the session. Idempotent with every other end of it.
-    pub async fn leave(mut self, ending: Ending) {
+    pub async fn leave(mut self, ending: SocketEnd) {
         self.has_left = true;
-        self.room.hang_up(&self.holding);
+        self.room.disconnect(&self.holding);
         let (sessions, holding) = (self.sessions.clone(), Arc::clone(&self.holding));
         let room = Arc::clone(&self.room);
         // The rest may wait for storage and locks. The session drops its limiters before that wait.
         drop(self);
-        if ending == Ending::Broken && holding.went_away() {
-            return keep_warm_later(sessions, holding, room);
+        if ending == SocketEnd::Broken && holding.went_away() {
+            return hold_during_grace_later(sessions, holding, room);
         }
         end(&sessions, &holding, &room).await;
     }
 }
 
-impl Drop for Seated {
+impl Drop for SeatHandle {
     fn drop(&mut self) {
         // Without a runtime the process is exiting, and its seats expire.
         if self.has_left || Handle::try_current().is_err() {
             return;
         }
-        tracing::error!(seat = %self.holding.sitter.seat, "a socket task ended and left its session open");
-        self.room.hang_up(&self.holding);
+        tracing::error!(seat = %self.holding.identity.seat, "a socket task ended and left its session open");
+        self.room.disconnect(&self.holding);
         self.holding.outbox().close(Close::Left);
         self.holding.went_away();
         let (sessions, holding) = (self.sessions.clone(), Arc::clone(&self.holding));
-        keep_warm_later(sessions, holding, Arc::clone(&self.room));
+        hold_during_grace_later(sessions, holding, Arc::clone(&self.room));
     }
 }
 
-fn keep_warm_later(sessions: Sessions, holding: Arc<Holding>, room: Arc<Room>) {
+fn hold_during_grace_later(sessions: SeatService, holding: Arc<Session>, room: Arc<Room>) {
     let now = Instant::now();
     let grace = sessions.shared.terms.resume_grace.saturating_sub(holding.silent_for(now));
     let tasks = sessions.shared.tasks.clone();
-    tasks.spawn(keep_warm(sessions, holding, room, now + grace));
+    tasks.spawn(hold_during_grace(sessions, holding, room, now + grace));
 }
 
 /// Reserves the seat of a broken connection for the resume grace, then ends the session.
-async fn keep_warm(sessions: Sessions, holding: Arc<Holding>, room: Arc<Room>, until: Instant) {
+async fn hold_during_grace(
+    sessions: SeatService,
+    holding: Arc<Session>,
+    room: Arc<Room>,
+    until: Instant,
+) {
     // A stopping server ends the grace at once: a client can only resume on another server.
     let stop = sessions.shared.stop.clone();
     stop.run_until_cancelled(sleep_until(until)).await;
@@ -200,16 +205,16 @@ async fn keep_warm(sessions: Sessions, holding: Arc<Holding>, room: Arc<Room>, u
     end(&sessions, &holding, &room).await;
 }
 
-async fn end(sessions: &Sessions, holding: &Holding, room: &Arc<Room>) {
+async fn end(sessions: &SeatService, holding: &Session, room: &Arc<Room>) {
     // The database rejects pending edits under the next fence, so they are flushed first. During
     // the flush the seat counts as away: a probe by the same user succeeds at once.
-    let was_seated = holding.went_away() || holding.phase() == Phase::Away;
-    if was_seated && holding.sitter.seat.role.may_edit_text() {
+    let was_seated = holding.went_away() || holding.phase() == SessionState::Away;
+    if was_seated && holding.identity.seat.role.may_edit_text() {
         let _settled = room.settled_within(SETTLE_PATIENCE).await;
     }
-    let has_point = holding.sitter.seat.role.may_edit_text() && room.writer_left(holding);
+    let has_point = holding.identity.seat.role.may_edit_text() && room.writer_left(holding);
     sessions.give_up(holding).await;
-    room.farewell(holding);
+    room.leave(holding);
     if has_point {
         sessions.shared.history.left(room);
     }

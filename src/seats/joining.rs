@@ -4,13 +4,13 @@ use std::sync::{Arc, OnceLock};
 
 use tokio::time::Instant;
 
-use crate::sessions::session::Holding;
+use crate::sessions::session::Session;
 use crate::yjs::protocol::{self, ClientFrame};
 
 /// A session that claims its seat. Its socket reports signs of life here. The session may hold the
 /// key already, and another session that claims the same seat may probe it.
 #[derive(Clone, Debug, Default)]
-pub struct Arriving(Arc<OnceLock<Arc<Holding>>>);
+pub struct Arriving(Arc<OnceLock<Arc<Session>>>);
 
 impl Arriving {
     /// Records a sign of life: any message, ping or pong.
@@ -28,7 +28,7 @@ impl Arriving {
     }
 
     /// Sets the session. The claim calls it.
-    pub(crate) fn is(&self, holding: &Arc<Holding>) {
+    pub(crate) fn is(&self, holding: &Arc<Session>) {
         // The first and only call: each request creates one session.
         let _first = self.0.set(Arc::clone(holding));
     }

@@ -23,26 +23,26 @@ use crate::domain::limits::{HEARING_PATIENCE, KNOCK_PATIENCE, QUESTIONS_MAX, SET
 use crate::locks::Holder;
 use crate::outbox::close::LostReason;
 use crate::pubsub::{Message, Reply, Signal, Topic};
-use crate::seats::Sessions;
-use crate::seats::peer_rpc::Questions;
-use crate::sessions::session::{Holding, Phase};
+use crate::seats::SeatService;
+use crate::seats::peer_rpc::PendingRequests;
+use crate::sessions::session::{Session, SessionState};
 
 /// Requests of this process to other servers, and permits for the requests of others.
 #[derive(Debug)]
-pub(crate) struct Across {
-    questions: Arc<Questions>,
+pub(crate) struct Liveness {
+    questions: Arc<PendingRequests>,
     /// Permits for requests of other servers that take time (G13).
     looking: Arc<Semaphore>,
 }
 
-impl Default for Across {
+impl Default for Liveness {
     fn default() -> Self {
         let looking = Arc::new(Semaphore::new(QUESTIONS_MAX));
         Self { questions: Arc::default(), looking }
     }
 }
 
-impl Sessions {
+impl SeatService {
     /// Whether the session that holds a seat is alive, on any server. Probes its socket, within
     /// [`KNOCK_PATIENCE`].
     pub(crate) async fn is_alive(&self, holder: &Holder) -> bool {
@@ -52,20 +52,20 @@ impl Sessions {
             return true;
         };
         match self.shared.registry.session(session) {
-            Some(holding) => shows_life(&holding).await,
+            Some(holding) => probe(&holding).await,
             // The session has left the registry, and the release of its key is in flight (R1).
             None if holder.owner.node == self.shared.relay.node() => false,
-            None => self.shows_life_elsewhere(holder.owner.node, session).await,
+            None => self.probe_elsewhere(holder.owner.node, session).await,
         }
     }
 
-    async fn shows_life_elsewhere(&self, node: NodeId, session: SessionId) -> bool {
+    async fn probe_elsewhere(&self, node: NodeId, session: SessionId) -> bool {
         let Some(mut asked) = self.shared.across.questions.knock(node, session) else {
             // Too many open requests. In doubt no session loses its seat.
             return true;
         };
         if asked.is_new {
-            self.say(node, Message::Knocked { question: asked.number, session }).await;
+            self.publish(node, Message::Knocked { question: asked.number, session }).await;
         }
         let answer = timeout(KNOCK_PATIENCE, asked.answer(|_any| true)).await;
         answer == Ok(Reply::Alive)
@@ -79,7 +79,7 @@ impl Sessions {
     /// the document loses the edits not flushed by then, and the other server opens it afresh.
     /// Their author does not lose them: `document.saved` never named them, and the old tab retains
     /// them.
-    pub(crate) async fn settle_elsewhere(&self, holding: &Holding, former: &Holder) {
+    pub(crate) async fn settle_elsewhere(&self, holding: &Session, former: &Holder) {
         let node = former.owner.node;
         let Ok(session) = former.value.parse::<SessionId>() else { return };
         if node == self.shared.relay.node() {
@@ -87,10 +87,10 @@ impl Sessions {
         }
         let asked = self.shared.across.questions.ask(node);
         let question = asked.as_ref().map_or(0, |asked| asked.number);
-        let sitter = &holding.sitter;
-        let document = sitter.document;
-        let said = self.say(node, Message::Replaced { question, session, document }).await;
-        let Some(mut asked) = asked.filter(|_| said && sitter.seat.role.may_edit_text()) else {
+        let identity = &holding.identity;
+        let document = identity.document;
+        let said = self.publish(node, Message::Replaced { question, session, document }).await;
+        let Some(mut asked) = asked.filter(|_| said && identity.seat.role.may_edit_text()) else {
             return;
         };
         let settled = async {
@@ -98,12 +98,12 @@ impl Sessions {
             timeout(SETTLE_PATIENCE, asked.answer(|answer| answer == Reply::Settled)).await
         };
         if settled.await.is_err() {
-            tracing::warn!(seat = %sitter.seat, %node, "a seat was taken over from a silent server");
+            tracing::warn!(seat = %identity.seat, %node, "a seat was taken over from a silent server");
         }
     }
 
     /// Receives the requests of other servers and their replies.
-    pub(crate) async fn hear(self) {
+    pub(crate) async fn handle_node_messages(self) {
         let mut questions = self.shared.relay.subscribe(Topic::Node(self.shared.relay.node()));
         let finished = self.shared.finished.clone();
         while let Some(signal) = finished.run_until_cancelled(questions.next()).await {
@@ -113,7 +113,7 @@ impl Sessions {
                     self.look_for_life(from, question, session).await;
                 }
                 Message::Replaced { question, session, document } => {
-                    self.make_way(session);
+                    self.end_for_takeover(session);
                     self.have_settled(from, question, document).await;
                 }
                 Message::Question { id, of } => self.tell_of(from, id, of).await,
@@ -142,7 +142,7 @@ impl Sessions {
         };
         let sessions = self.clone();
         self.shared.tasks.spawn(async move {
-            let answer = if shows_life(&holding).await { Reply::Alive } else { Reply::Gone };
+            let answer = if probe(&holding).await { Reply::Alive } else { Reply::Gone };
             sessions.answer(from, question, answer).await;
             drop(place);
         });
@@ -150,7 +150,7 @@ impl Sessions {
 
     /// Ends a session whose seat a takeover granted to another session of its user. There is no key
     /// to release.
-    fn make_way(&self, session: SessionId) {
+    fn end_for_takeover(&self, session: SessionId) {
         if let Some(holding) = self.shared.registry.session(session) {
             holding.lose(LostReason::TakenOver);
             self.shared.registry.leave(&holding);
@@ -174,11 +174,11 @@ impl Sessions {
     }
 
     async fn answer(&self, to: NodeId, question: u64, answer: Reply) {
-        self.say(to, Message::Answered { question, answer }).await;
+        self.publish(to, Message::Answered { question, answer }).await;
     }
 
     /// Publishes to one server. False if the publish failed.
-    async fn say(&self, to: NodeId, message: Message) -> bool {
+    async fn publish(&self, to: NodeId, message: Message) -> bool {
         let said = self.shared.relay.publish(Topic::Node(to), &message).await;
         if let Err(error) = &said {
             tracing::warn!(%error, node = %to, "a message to another server cannot be published");
@@ -188,10 +188,10 @@ impl Sessions {
 }
 
 /// A broken connection is dead at once. Any other is dead if it does not answer a ping.
-async fn shows_life(holding: &Holding) -> bool {
+async fn probe(holding: &Session) -> bool {
     match holding.phase() {
-        Phase::Away | Phase::Ended => false,
-        Phase::Claiming | Phase::Held | Phase::Uncertain => {
+        SessionState::Away | SessionState::Ended => false,
+        SessionState::Claiming | SessionState::Held | SessionState::Uncertain => {
             holding.answers_within(KNOCK_PATIENCE).await
         }
     }

@@ -12,16 +12,16 @@ use tokio::time::{Instant, timeout};
 
 use crate::domain::ids::{NodeId, QuestionId, SessionId};
 use crate::pubsub::{Message, Topic};
-use crate::seats::Sessions;
-use crate::sessions::session::{Holding, Phase};
+use crate::seats::SeatService;
+use crate::sessions::session::{Session, SessionState};
 
 /// Time in which another server replies.
 const ANSWER_MAX: Duration = Duration::from_secs(1);
 
 /// Facts that a server has about a session whose socket it serves. Durations in ms.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct Known {
-    pub(crate) state: Phase,
+pub(crate) struct LocalFacts {
+    pub(crate) state: SessionState,
     pub(crate) heard_ago: u64,
     pub(crate) active_ago: u64,
     pub(crate) edited_ago: Option<u64>,
@@ -31,9 +31,9 @@ pub(crate) struct Known {
     pub(crate) idle_left: Option<u64>,
 }
 
-impl Sessions {
+impl SeatService {
     /// The facts about a session of this server.
-    pub(crate) fn known_of(&self, holding: &Holding) -> Known {
+    pub(crate) fn known_of(&self, holding: &Session) -> LocalFacts {
         let (now, terms) = (Instant::now(), &self.shared.terms);
         let (heard_ago, active_ago) = (holding.silent_for(now), holding.idle_for(now));
         let state = holding.phase();
@@ -42,21 +42,21 @@ impl Sessions {
         let renewed_at = until.checked_sub(trusts).filter(|_| holding.since().is_some());
         let grace_left = terms.resume_grace.saturating_sub(heard_ago);
         let idle_left = terms.idle_release.saturating_sub(active_ago);
-        let is_released_when_idle = !terms.idle_release.is_zero() && state != Phase::Away;
-        Known {
+        let is_released_when_idle = !terms.idle_release.is_zero() && state != SessionState::Away;
+        LocalFacts {
             state,
             heard_ago: as_ms(heard_ago),
             active_ago: as_ms(active_ago),
             edited_ago: holding.unedited_for(now).map(as_ms),
             renewed_ago: renewed_at.map(|at| as_ms(now.saturating_duration_since(at))),
             trusted_for: as_ms(until.saturating_duration_since(now)),
-            grace_left: (state == Phase::Away).then(|| as_ms(grace_left)),
+            grace_left: (state == SessionState::Away).then(|| as_ms(grace_left)),
             idle_left: is_released_when_idle.then(|| as_ms(idle_left)),
         }
     }
 
     /// Requests the facts from the server of the session's socket. None without a reply in time.
-    pub(crate) async fn ask_for(&self, session: SessionId, node: NodeId) -> Option<Known> {
+    pub(crate) async fn ask_for(&self, session: SessionId, node: NodeId) -> Option<LocalFacts> {
         if node == self.shared.relay.node() {
             // The session ended a moment ago: otherwise this server's registry would contain it.
             return None;

@@ -3,7 +3,7 @@
 //! A session enters the [registry](crate::sessions::registry) and claims the lock of its seat with
 //! its own id as the value ([`claim`]). Then it joins the [room](crate::rooms::room) of its
 //! document. The seat tick sends its heartbeats ([`tick`]). The room relays its edits at once; the
-//! [persister](crate::rooms::persister) commits them in groups.
+//! [the persister](crate::rooms::persister) commits them in groups.
 //!
 //! # Order
 //!
@@ -43,19 +43,19 @@ use crate::domain::seat::Seat;
 use crate::locks::{LockName, Locks};
 use crate::outbox::close::{Close, LostReason};
 use crate::outbox::event::Event;
-use crate::pubsub::Relay;
+use crate::pubsub::Pubsub;
 use crate::rooms::persister::{self, Persister, persister};
-use crate::rooms::room::Occasion;
+use crate::rooms::room::Trigger;
 use crate::rooms::room::review_events::{MissedQueue, missed};
 use crate::rooms::version_recorder::{self, History, history};
 use crate::rooms::{RoomError, Rooms};
-use crate::seats::liveness::Across;
+use crate::seats::liveness::Liveness;
 use crate::seats::local_facts::Questions;
-use crate::seats::tick::LastVisit;
+use crate::seats::tick::TickClock;
 use crate::sessions::budgets::UserBudgets;
 use crate::sessions::options::{HistoryTerms, RoomLimits, SeatTerms};
 use crate::sessions::registry::Registry;
-use crate::sessions::session::Holding;
+use crate::sessions::session::Session;
 use crate::storage::Storage;
 use crate::storage::error::StorageError;
 use crate::yjs::text::Text;
@@ -64,13 +64,13 @@ pub use crate::seats::error::SeatError;
 
 /// The parts that sessions are built on.
 #[derive(Clone, Debug)]
-pub struct Foundations {
+pub struct SeatServiceDeps {
     /// Documents, links, reviews.
     pub storage: Storage,
     /// Seats as locks.
     pub locks: Locks,
     /// The other servers.
-    pub relay: Relay,
+    pub relay: Pubsub,
     /// Durations of leases, grace times and timeouts.
     pub terms: SeatTerms,
     /// Bounds of one socket and one room.
@@ -83,7 +83,7 @@ pub struct Foundations {
 
 /// A handle on the live sessions of this process. Cloning is shallow.
 #[derive(Clone, Debug)]
-pub struct Sessions {
+pub struct SeatService {
     pub(crate) shared: Arc<Shared>,
 }
 
@@ -91,16 +91,16 @@ pub struct Sessions {
 pub(crate) struct Shared {
     pub(crate) storage: Storage,
     pub(crate) locks: Locks,
-    pub(crate) relay: Relay,
+    pub(crate) relay: Pubsub,
     pub(crate) terms: SeatTerms,
     pub(crate) limits: RoomLimits,
     pub(crate) tasks: TaskTracker,
     pub(crate) registry: Registry,
-    pub(crate) across: Across,
+    pub(crate) across: Liveness,
     pub(crate) rooms: Rooms,
     pub(crate) persister: Persister,
     pub(crate) history: History,
-    pub(crate) last_visit: LastVisit,
+    pub(crate) last_visit: TickClock,
     /// Wakes the comparison with the database and the locks.
     pub(crate) reconcile_due: Notify,
     /// Wakes the search for grants that the database has lost.
@@ -124,13 +124,13 @@ pub(crate) struct Shared {
 }
 
 /// Guard of a critical task. Its drop before `finished` stops the server.
-struct Vital {
+struct CriticalTask {
     name: &'static str,
     finished: CancellationToken,
     died: CancellationToken,
 }
 
-impl Drop for Vital {
+impl Drop for CriticalTask {
     fn drop(&mut self) {
         if !self.finished.is_cancelled() {
             tracing::error!(task = self.name, "a critical task has ended");
@@ -139,14 +139,14 @@ impl Drop for Vital {
     }
 }
 
-impl Sessions {
+impl SeatService {
     /// Starts the seat tick, the persister and the subscriptions. The queue contains the rooms that
     /// missed a change of a review; [`Reviews::start`] consumes it.
     ///
     /// [`Reviews::start`]: crate::reviews::Reviews::start
     #[must_use]
-    pub fn start(foundations: Foundations) -> (Self, MissedQueue) {
-        let Foundations { storage, locks, relay, terms, limits, history: points, tasks } =
+    pub fn start(foundations: SeatServiceDeps) -> (Self, MissedQueue) {
+        let SeatServiceDeps { storage, locks, relay, terms, limits, history: points, tasks } =
             foundations;
         let (persister, queue) = persister(storage.clone());
         let (history, orders) = history();
@@ -169,11 +169,11 @@ impl Sessions {
             limits,
             tasks,
             registry: Registry::default(),
-            across: Across::default(),
+            across: Liveness::default(),
             rooms,
             persister,
             history,
-            last_visit: LastVisit::now(),
+            last_visit: TickClock::now(),
             reconcile_due: Notify::new(),
             ratifying_due: Notify::new(),
             draining: AtomicBool::new(false),
@@ -186,23 +186,23 @@ impl Sessions {
             died: CancellationToken::new(),
         };
         let sessions = Self { shared: Arc::new(shared) };
-        sessions.keep_alive("group commit", storing);
-        sessions.keep_alive("history", keeping);
-        sessions.keep_alive("renewal", tick::run(sessions.clone(), finished));
-        sessions.keep_alive("cluster", sessions.clone().listen());
-        sessions.keep_alive("reconcile", sessions.clone().reconcile_when_due());
-        sessions.keep_alive("lost grants", sessions.clone().ratify_when_due());
-        sessions.keep_alive("questions", sessions.clone().hear());
+        sessions.spawn_critical("group commit", storing);
+        sessions.spawn_critical("history", keeping);
+        sessions.spawn_critical("renewal", tick::run(sessions.clone(), finished));
+        sessions.spawn_critical("cluster", sessions.clone().handle_cluster_messages());
+        sessions.spawn_critical("reconcile", sessions.clone().reconcile_when_due());
+        sessions.spawn_critical("lost grants", sessions.clone().ratify_when_due());
+        sessions.spawn_critical("questions", sessions.clone().handle_node_messages());
         (sessions, missed_queue)
     }
 
-    pub(crate) fn keep_alive(
+    pub(crate) fn spawn_critical(
         &self,
         name: &'static str,
         task: impl Future<Output = ()> + Send + 'static,
     ) {
         let (finished, died) = (self.shared.finished.clone(), self.shared.died.clone());
-        let vital = Vital { name, finished, died };
+        let vital = CriticalTask { name, finished, died };
         self.shared.tasks.spawn(async move {
             // The task drops the guard when it returns or panics.
             let _vital = vital;
@@ -284,10 +284,10 @@ impl Sessions {
 
     /// The reason why a renewal found the key gone: another session of the same user holds it, or
     /// it expired.
-    async fn why_lost(&self, holding: &Holding) -> LostReason {
-        let name = LockName::seat(holding.sitter.seat);
+    async fn why_lost(&self, holding: &Session) -> LostReason {
+        let name = LockName::seat(holding.identity.seat);
         match self.shared.locks.holder(&name).await {
-            Ok(Some(holder)) if holder.owner.user.id == holding.sitter.user.id => {
+            Ok(Some(holder)) if holder.owner.user.id == holding.identity.user.id => {
                 LostReason::TakenOver
             }
             Ok(_) | Err(_) => LostReason::Expired,
@@ -328,7 +328,7 @@ impl Sessions {
         for holding in self.shared.registry.all() {
             holding.end();
             if self.shared.registry.leave(&holding).is_some() {
-                self.release_later(&holding.sitter);
+                self.release_later(&holding.identity);
             }
         }
         // A shorter bound: if this flush fails, the next version contains that text.
@@ -339,7 +339,7 @@ impl Sessions {
         let rooms = self.shared.rooms.all();
         let chores = async {
             for room in &rooms {
-                self.shared.rooms.do_chores(room, Occasion::Leaving).await;
+                self.shared.rooms.do_chores(room, Trigger::Leaving).await;
             }
         };
         if timeout(less, chores).await.is_err() {

@@ -11,12 +11,12 @@ use tokio_util::task::TaskTracker;
 use crate::domain::ids::NodeId;
 use crate::domain::seat::Role;
 use crate::locks::Locks;
-use crate::pubsub::Relay;
+use crate::pubsub::Pubsub;
 use crate::rooms::stored_document::StoredDocument;
-use crate::seats::claim::Ask;
-use crate::seats::handle::Seated;
+use crate::seats::claim::SeatRequest;
+use crate::seats::handle::SeatHandle;
 use crate::seats::joining::Arriving;
-use crate::seats::{Foundations, Sessions};
+use crate::seats::{SeatService, SeatServiceDeps};
 use crate::sessions::options::{HistoryTerms, RoomLimits, SeatTerms};
 
 /// Longer than a busy machine needs.
@@ -24,16 +24,16 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 struct Office {
     stored: StoredDocument,
-    sessions: Sessions,
+    sessions: SeatService,
 }
 
 impl Office {
     async fn open() -> Self {
         let stored = StoredDocument::new().await;
-        let (sessions, _missed) = Sessions::start(Foundations {
+        let (sessions, _missed) = SeatService::start(SeatServiceDeps {
             storage: stored.storage.clone(),
             locks: Locks::memory(),
-            relay: Relay::alone(NodeId::generate()),
+            relay: Pubsub::alone(NodeId::generate()),
             terms: SeatTerms { resume_grace: Duration::from_millis(50), ..SeatTerms::default() },
             limits: RoomLimits::default(),
             history: HistoryTerms::default(),
@@ -42,8 +42,8 @@ impl Office {
         Self { stored, sessions }
     }
 
-    async fn sit(&self) -> Seated {
-        let ask = Ask {
+    async fn acquire_seat(&self) -> SeatHandle {
+        let ask = SeatRequest {
             user: self.stored.owner.clone(),
             link: self.stored.link,
             role: Role::Writer,
@@ -57,14 +57,14 @@ impl Office {
             arriving: Arriving::default(),
         };
         let (outbox, _reader) = self.sessions.outbox();
-        self.sessions.sit(ask, outbox).await.expect("a free seat")
+        self.sessions.acquire_seat(ask, outbox).await.expect("a free seat")
     }
 }
 
 #[tokio::test]
 async fn g12_a_task_that_panics_leaves_its_room_and_its_seat() {
     let office = Office::open().await;
-    let seated = office.sit().await;
+    let seated = office.acquire_seat().await;
     let task = TaskTracker::new().spawn(async move {
         seated.heard();
         std::panic::resume_unwind(Box::new("a fault of a socket task"));
@@ -78,5 +78,5 @@ async fn g12_a_task_that_panics_leaves_its_room_and_its_seat() {
         }
     };
     timeout(PATIENCE, left).await.expect("the room is retired and the registry empty");
-    office.sit().await;
+    office.acquire_seat().await;
 }

@@ -16,7 +16,7 @@ use crate::pubsub::Reply;
 
 /// The open requests of this process.
 #[derive(Debug, Default)]
-pub(crate) struct Questions {
+pub(crate) struct PendingRequests {
     open: Mutex<Open>,
 }
 
@@ -39,8 +39,8 @@ struct Question {
 
 /// A caller that waits for the reply. The request stays open until its last caller drops.
 #[derive(Debug)]
-pub(crate) struct Asked {
-    questions: Arc<Questions>,
+pub(crate) struct Request {
+    questions: Arc<PendingRequests>,
     /// The number that the reply will carry.
     pub(crate) number: u64,
     /// Whether the caller must publish the request. False: another caller has published it.
@@ -48,14 +48,14 @@ pub(crate) struct Asked {
     answer: watch::Receiver<Option<Reply>>,
 }
 
-impl Questions {
+impl PendingRequests {
     /// Opens a request to `to`. None when too many are open (Q1).
-    pub(crate) fn ask(self: &Arc<Self>, to: NodeId) -> Option<Asked> {
+    pub(crate) fn ask(self: &Arc<Self>, to: NodeId) -> Option<Request> {
         self.open_question(to, None)
     }
 
     /// Opens a liveness probe of `session` at `to`, or joins the open one (Q2).
-    pub(crate) fn knock(self: &Arc<Self>, to: NodeId, session: SessionId) -> Option<Asked> {
+    pub(crate) fn knock(self: &Arc<Self>, to: NodeId, session: SessionId) -> Option<Request> {
         let mut open = self.open();
         if let Some(number) = open.knocks.get(&session).copied()
             && let Some(question) = open.asked.get_mut(&number)
@@ -63,7 +63,7 @@ impl Questions {
             question.askers += 1;
             let answer = question.answer.subscribe();
             let questions = Arc::clone(self);
-            return Some(Asked { questions, number, is_new: false, answer });
+            return Some(Request { questions, number, is_new: false, answer });
         }
         drop(open);
         self.open_question(to, Some(session))
@@ -76,7 +76,11 @@ impl Questions {
         }
     }
 
-    fn open_question(self: &Arc<Self>, to: NodeId, knocked_at: Option<SessionId>) -> Option<Asked> {
+    fn open_question(
+        self: &Arc<Self>,
+        to: NodeId,
+        knocked_at: Option<SessionId>,
+    ) -> Option<Request> {
         let mut open = self.open();
         if QUESTIONS_MAX <= open.asked.len() {
             return None;
@@ -88,7 +92,7 @@ impl Questions {
             open.knocks.insert(session, number);
         }
         open.asked.insert(number, Question { to, knocked_at, askers: 1, answer: sender });
-        Some(Asked { questions: Arc::clone(self), number, is_new: true, answer })
+        Some(Request { questions: Arc::clone(self), number, is_new: true, answer })
     }
 
     fn leave(&self, number: u64) {
@@ -110,7 +114,7 @@ impl Questions {
     }
 }
 
-impl Asked {
+impl Request {
     /// Waits for a reply that `is_meant` accepts; for ever if none arrives.
     ///
     /// # Cancel safety
@@ -131,7 +135,7 @@ impl Asked {
     }
 }
 
-impl Drop for Asked {
+impl Drop for Request {
     fn drop(&mut self) {
         self.questions.leave(self.number);
     }
@@ -145,7 +149,7 @@ mod tests {
 
     #[tokio::test]
     async fn q2_probes_of_one_session_share_one_request_and_its_reply() {
-        let questions = Arc::new(Questions::default());
+        let questions = Arc::new(PendingRequests::default());
         let (node, session) = (NodeId::generate(), SessionId::generate());
         let mut first = questions.knock(node, session).expect("room");
         let mut second = questions.knock(node, session).expect("room");
@@ -168,7 +172,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_request_waits_past_an_intermediate_reply() {
-        let questions = Arc::new(Questions::default());
+        let questions = Arc::new(PendingRequests::default());
         let node = NodeId::generate();
         let mut asked = questions.ask(node).expect("room");
         questions.answered(node, asked.number, Reply::Settling);
@@ -181,7 +185,7 @@ mod tests {
 
     #[test]
     fn g13_open_requests_to_other_servers_are_bounded() {
-        let questions = Arc::new(Questions::default());
+        let questions = Arc::new(PendingRequests::default());
         let ask = |_| questions.knock(NodeId::generate(), SessionId::generate());
         let open: Vec<_> = (0..QUESTIONS_MAX).map(ask).collect();
         assert!(open.iter().all(Option::is_some) && ask(0).is_none());

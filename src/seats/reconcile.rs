@@ -23,12 +23,12 @@ use crate::domain::seat::Seat;
 use crate::locks::{Holder, LockName};
 use crate::outbox::close::LostReason;
 use crate::rooms::room::Room;
-use crate::seats::Sessions;
+use crate::seats::SeatService;
 
 /// Seats in one query to the locks.
 const SEATS_MAX: usize = 250;
 
-impl Sessions {
+impl SeatService {
     /// Starts a comparison, or schedules one more after the running one.
     pub(crate) fn reconcile_soon(&self) {
         self.shared.reconcile_due.notify_one();
@@ -66,16 +66,16 @@ impl Sessions {
         if sessions.is_empty() {
             return;
         }
-        let links: HashSet<_> = sessions.iter().map(|holding| holding.sitter.seat.link).collect();
+        let links: HashSet<_> = sessions.iter().map(|holding| holding.identity.seat.link).collect();
         let revoked = match self.shared.storage.revoked_among(&Vec::from_iter(links)).await {
             Ok(revoked) => HashSet::<ShareLinkId>::from_iter(revoked),
             Err(error) => {
                 return tracing::warn!(%error, "share links cannot be read; the next tick repeats it");
             }
         };
-        let ended = sessions.iter().filter(|it| revoked.contains(&it.sitter.seat.link));
+        let ended = sessions.iter().filter(|it| revoked.contains(&it.identity.seat.link));
         for holding in ended {
-            tracing::info!(seat = %holding.sitter.seat, "the tick found a revoked link");
+            tracing::info!(seat = %holding.identity.seat, "the tick found a revoked link");
             self.lose(holding, LostReason::Revoked);
         }
     }

@@ -23,11 +23,11 @@ use crate::domain::fence::Fence;
 use crate::domain::limits::GRANTS_RATIFIED_AT_ONCE;
 use crate::domain::seat::Seat;
 use crate::outbox::close::LostReason;
-use crate::seats::Sessions;
-use crate::sessions::session::{Holding, Phase};
+use crate::seats::SeatService;
+use crate::sessions::session::{Session, SessionState};
 use crate::storage::seats::Ratified;
 
-impl Sessions {
+impl SeatService {
     /// Starts a search for lost grants, or schedules one more after the running one.
     pub(super) fn ratify_again_soon(&self) {
         self.shared.ratifying_due.notify_one();
@@ -49,13 +49,15 @@ impl Sessions {
     /// ratifies a grant before its session counts as seated, so a lower fence means an older
     /// database.
     async fn ratify_again(&self) {
-        let held = |phase| matches!(phase, Phase::Held | Phase::Uncertain | Phase::Away);
+        let held = |phase| {
+            matches!(phase, SessionState::Held | SessionState::Uncertain | SessionState::Away)
+        };
         let mut seated = self.shared.registry.seated();
         seated.retain(|holding| held(holding.phase()));
         if seated.is_empty() {
             return;
         }
-        let seats: Vec<_> = seated.iter().map(|holding| holding.sitter.seat).collect();
+        let seats: Vec<_> = seated.iter().map(|holding| holding.identity.seat).collect();
         let fences: HashMap<Seat, Fence> = match self.shared.storage.fences(&seats).await {
             Ok(fences) => fences.into_iter().collect(),
             // The next tick repeats the query.
@@ -63,7 +65,7 @@ impl Sessions {
         };
         self.end_overtaken(&seated, &fences).await;
         seated.retain(|holding| {
-            let ratified = fences.get(&holding.sitter.seat);
+            let ratified = fences.get(&holding.identity.seat);
             ratified.is_some_and(|ratified| *ratified < holding.fence())
         });
         stream::iter(seated)
@@ -74,12 +76,12 @@ impl Sessions {
     }
 
     /// Ratifies one grant that the database has lost, if its session may still write.
-    async fn ratify_lost(&self, holding: &Arc<Holding>) {
+    async fn ratify_lost(&self, holding: &Arc<Session>) {
         if !holding.may_write(Instant::now()) {
             return;
         }
-        let (sitter, fence) = (&holding.sitter, holding.fence());
-        let (seat, session, user) = (sitter.seat, sitter.session, &sitter.user.id);
+        let (identity, fence) = (&holding.identity, holding.fence());
+        let (seat, session, user) = (identity.seat, identity.session, &identity.user.id);
         match self.shared.storage.ratify(seat, fence, session, user, Utc::now()).await {
             Ok(Ratified::Accepted) => {
                 tracing::error!(%seat, %fence, "the database had lost a grant; ratified again");
@@ -92,16 +94,17 @@ impl Sessions {
     /// Ends the sessions whose fence is below the ratified one: the database rejects their writes.
     /// The server that raised the fence died before its message, and a renewal does not compare
     /// fences.
-    async fn end_overtaken(&self, seated: &[Arc<Holding>], fences: &HashMap<Seat, Fence>) {
+    async fn end_overtaken(&self, seated: &[Arc<Session>], fences: &HashMap<Seat, Fence>) {
         let mut overtaken = Vec::new();
         for holding in seated {
-            let ratified = fences.get(&holding.sitter.seat).copied();
+            let ratified = fences.get(&holding.identity.seat).copied();
             overtaken.extend(ratified.filter(|it| holding.fence() < *it).map(|it| (holding, it)));
         }
         if overtaken.is_empty() {
             return;
         }
-        let links: Vec<_> = overtaken.iter().map(|(holding, _)| holding.sitter.seat.link).collect();
+        let links: Vec<_> =
+            overtaken.iter().map(|(holding, _)| holding.identity.seat.link).collect();
         // A revocation also raises the fences, and has its own close code.
         let revoked = match self.shared.storage.revoked_among(&links).await {
             Ok(revoked) => revoked,
@@ -109,7 +112,7 @@ impl Sessions {
             Err(error) => return tracing::debug!(%error, "share links cannot be read"),
         };
         for (holding, ratified) in overtaken {
-            let seat = holding.sitter.seat;
+            let seat = holding.identity.seat;
             let reason = if revoked.contains(&seat.link) {
                 LostReason::Revoked
             } else if ratified.0 == holding.fence().0.saturating_add(1) {

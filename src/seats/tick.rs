@@ -19,11 +19,13 @@ use tokio_util::sync::CancellationToken;
 use crate::domain::lease::LeaseTerms;
 use crate::domain::limits::KEEP_ALIVE_EVERY;
 use crate::domain::seat::Role;
-use crate::locks::{Held, Kept, Lives, LockName, Loss, Rhythm, Tenant, Verdict};
+use crate::locks::{
+    HeldLock, LeaseHolder, LockName, Loss, Registration, Renewable, RenewalTiming, Verdict,
+};
 use crate::outbox::close::LostReason;
-use crate::seats::Sessions;
+use crate::seats::SeatService;
 use crate::sessions::options::SeatTerms;
-use crate::sessions::session::{Holding, Phase};
+use crate::sessions::session::{Session, SessionState};
 use crate::yjs::protocol;
 
 /// Time between the warning and the release of an idle seat.
@@ -37,7 +39,7 @@ const CALLS_APART: Duration = Duration::from_millis(1);
 
 /// How the tick treats silent clients.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Visit {
+enum TickMode {
     InTime,
     /// This process missed a tick. The silence may be its own, so the tick ends no session.
     Overslept,
@@ -45,7 +47,7 @@ enum Visit {
 
 /// The heartbeat that a live client receives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Call {
+enum ProbeKind {
     Ping,
     /// A ping and a frame. The stock client counts only frames as a sign of life.
     KeepAlive,
@@ -53,9 +55,9 @@ enum Call {
 
 /// The time of the last tick.
 #[derive(Debug)]
-pub(crate) struct LastVisit(Mutex<Instant>);
+pub(crate) struct TickClock(Mutex<Instant>);
 
-impl LastVisit {
+impl TickClock {
     /// A new server has no clients to check.
     pub(crate) fn now() -> Self {
         Self(Mutex::new(Instant::now()))
@@ -71,7 +73,7 @@ impl LastVisit {
 }
 
 /// Runs the seat tick until `stop` fires.
-pub async fn run(sessions: Sessions, stop: CancellationToken) {
+pub async fn run(sessions: SeatService, stop: CancellationToken) {
     let locks = sessions.shared.locks.clone();
     tokio::select! {
         _stopped = stop.run_until_cancelled(tick_for_ever(&sessions)) => {}
@@ -80,7 +82,7 @@ pub async fn run(sessions: Sessions, stop: CancellationToken) {
     }
 }
 
-async fn tick_for_ever(sessions: &Sessions) {
+async fn tick_for_ever(sessions: &SeatService) {
     let every = sessions.shared.terms.lease.renew_every;
     let mut ticker = interval(every);
     // After a stall the task ticks once and waits a full period. It never sends a burst.
@@ -89,12 +91,12 @@ async fn tick_for_ever(sessions: &Sessions) {
     loop {
         ticker.tick().await;
         let now = Instant::now();
-        let mut call = Call::Ping;
+        let mut call = ProbeKind::Ping;
         if KEEP_ALIVE_EVERY <= now.duration_since(kept_alive_at) + every {
             kept_alive_at = now;
-            call = Call::KeepAlive;
+            call = ProbeKind::KeepAlive;
         }
-        let kind = if is_overslept(sessions, now) { Visit::Overslept } else { Visit::InTime };
+        let kind = if is_overslept(sessions, now) { TickMode::Overslept } else { TickMode::InTime };
         let living = visit(sessions, now, kind);
         sessions.shared.last_visit.is(now);
         sessions.shared.locks.renew_ahead(backstop(every));
@@ -105,7 +107,7 @@ async fn tick_for_ever(sessions: &Sessions) {
 }
 
 /// Sends heartbeats in batches: edits would otherwise wait for thousands of pings.
-async fn call_on(living: &[Arc<Holding>], call: Call, terms: &SeatTerms) {
+async fn call_on(living: &[Arc<Session>], call: ProbeKind, terms: &SeatTerms) {
     let two_ticks = terms.lease.renew_every * 2;
     let at_once = CALLED_AT_ONCE.max(living.len() / CALLS_MAX);
     for some in living.chunks(at_once) {
@@ -116,7 +118,7 @@ async fn call_on(living: &[Arc<Holding>], call: Call, terms: &SeatTerms) {
             if terms.client_timeout < holding.silent_for(now) + two_ticks {
                 holding.outbox().ping();
             }
-            if call == Call::KeepAlive {
+            if call == ProbeKind::KeepAlive {
                 holding.outbox().send(protocol::keep_alive());
             }
         }
@@ -131,28 +133,28 @@ fn backstop(every: Duration) -> Duration {
 }
 
 /// Whether the last tick is more than two periods ago.
-fn is_overslept(sessions: &Sessions, now: Instant) -> bool {
+fn is_overslept(sessions: &SeatService, now: Instant) -> bool {
     sessions.shared.terms.lease.renew_every * 2 < sessions.shared.last_visit.ago(now)
 }
 
 /// Checks each seated session: ends silent ones, warns idle ones, returns the rest.
-fn visit(sessions: &Sessions, now: Instant, kind: Visit) -> Vec<Arc<Holding>> {
+fn visit(sessions: &SeatService, now: Instant, kind: TickMode) -> Vec<Arc<Session>> {
     let terms = &sessions.shared.terms;
     let mut living = Vec::new();
     let (mut writers, mut reviewers) = (0_u32, 0_u32);
     for holding in sessions.shared.registry.seated() {
-        match holding.sitter.seat.role {
+        match holding.identity.seat.role {
             Role::Writer => writers += 1,
             Role::Reviewer => reviewers += 1,
         }
         holding.look_at_deadline(now);
-        if holding.phase() == Phase::Away {
+        if holding.phase() == SessionState::Away {
             continue;
         }
-        if kind == Visit::InTime && terms.client_timeout <= holding.silent_for(now) {
-            tracing::info!(seat = %holding.sitter.seat, "a silent client's session ends");
+        if kind == TickMode::InTime && terms.client_timeout <= holding.silent_for(now) {
+            tracing::info!(seat = %holding.identity.seat, "a silent client's session ends");
             sessions.lose(&holding, LostReason::Expired);
-        } else if !mind_idleness(sessions, &holding, now) {
+        } else if !enforce_idle_timeout(sessions, &holding, now) {
             living.push(holding);
         }
     }
@@ -162,7 +164,7 @@ fn visit(sessions: &Sessions, now: Instant, kind: Visit) -> Vec<Arc<Holding>> {
 }
 
 /// Warns an idle session, then releases its seat. True if the seat was released.
-fn mind_idleness(sessions: &Sessions, holding: &Arc<Holding>, now: Instant) -> bool {
+fn enforce_idle_timeout(sessions: &SeatService, holding: &Arc<Session>, now: Instant) -> bool {
     let limit = sessions.shared.terms.idle_release;
     if limit.is_zero() {
         return false;
@@ -180,48 +182,57 @@ fn mind_idleness(sessions: &Sessions, holding: &Arc<Holding>, now: Instant) -> b
     false
 }
 
-impl Sessions {
+impl SeatService {
     /// Registers the seat of a session with the renewal actor. `sent_at` is the time of its claim.
     /// None once the locks are closed.
-    pub(crate) fn keep(&self, holding: &Arc<Holding>, sent_at: Instant) -> Option<Kept> {
-        let sitter = &holding.sitter;
-        let held = Held {
-            name: LockName::seat(sitter.seat),
-            value: sitter.session.to_string(),
+    pub(crate) fn register(
+        &self,
+        holding: &Arc<Session>,
+        sent_at: Instant,
+    ) -> Option<Registration> {
+        let identity = &holding.identity;
+        let held = HeldLock {
+            name: LockName::seat(identity.seat),
+            value: identity.session.to_string(),
             owner: holding.owner(self.shared.relay.node()),
             fence: holding.fence(),
             since: holding.since()?,
         };
         let LeaseTerms { ttl, renew_every } = self.shared.terms.lease;
-        let rhythm = Rhythm::new(ttl, backstop(renew_every));
-        let tenant = Occupant { sessions: self.clone(), holding: Arc::clone(holding) };
-        self.shared.locks.keep(held, rhythm, sent_at, Arc::new(tenant))
+        let timing = RenewalTiming::new(ttl, backstop(renew_every));
+        let tenant = SeatLease { sessions: self.clone(), holding: Arc::clone(holding) };
+        self.shared.locks.register(held, timing, sent_at, Arc::new(tenant))
     }
 }
 
 /// The lease of a session's seat, for the renewal actor.
 #[derive(Debug)]
-struct Occupant {
-    sessions: Sessions,
-    holding: Arc<Holding>,
+struct SeatLease {
+    sessions: SeatService,
+    holding: Arc<Session>,
 }
 
-impl Tenant for Occupant {
+impl LeaseHolder for SeatLease {
     /// An uncertain seat counts as live: only a renewal makes it certain again.
-    fn lives(&self, now: Instant) -> Lives {
+    fn lives(&self, now: Instant) -> Renewable {
         self.holding.look_at_deadline(now);
-        let is_seated = !matches!(self.holding.phase(), Phase::Claiming | Phase::Ended);
+        let is_seated =
+            !matches!(self.holding.phase(), SessionState::Claiming | SessionState::Ended);
         // After a stall the tick checks the clients first, and then requests a round.
-        if is_seated && !is_overslept(&self.sessions, now) { Lives::Yes } else { Lives::NotNow }
+        if is_seated && !is_overslept(&self.sessions, now) {
+            Renewable::Yes
+        } else {
+            Renewable::Later
+        }
     }
 
     fn renewed(&self, sent_at: Instant, _verdict: Verdict) {
         let Self { sessions, holding } = self;
         let until = sessions.shared.terms.lease.trusted_until(sent_at);
         if holding.renewed(until)
-            && let Some(room) = sessions.shared.rooms.find(holding.sitter.document)
+            && let Some(room) = sessions.shared.rooms.find(holding.identity.document)
         {
-            room.ask_again(holding);
+            room.request_missing(holding);
         }
     }
 
@@ -229,7 +240,7 @@ impl Tenant for Occupant {
         let (sessions, holding) = (self.sessions.clone(), Arc::clone(&self.holding));
         self.sessions.shared.tasks.spawn(async move {
             // A session released during the pipeline has lost nothing.
-            if holding.phase() != Phase::Ended {
+            if holding.phase() != SessionState::Ended {
                 let reason = sessions.why_lost(&holding).await;
                 sessions.lose(&holding, reason);
             }

@@ -7,14 +7,14 @@
 use chrono::{TimeDelta, Utc};
 use tokio::time::Instant;
 
-use crate::locks::{Claim, Grant, LockError, Place, Waited};
+use crate::locks::{Claim, Grant, LockError, QueuePosition, WaitOutcome};
 use crate::outbox::close::Close;
 use crate::outbox::event::Event;
-use crate::seats::Sessions;
-use crate::seats::claim::{Ask, taken};
-use crate::sessions::session::{Holding, Phase};
+use crate::seats::SeatService;
+use crate::seats::claim::{SeatRequest, taken};
+use crate::sessions::session::{Session, SessionState};
 
-impl Sessions {
+impl SeatService {
     /// Waits until the grant arrives, the time limit passes, or the client disconnects.
     ///
     /// # Errors
@@ -22,9 +22,9 @@ impl Sessions {
     /// The [`Close`] for the socket.
     pub(crate) async fn stand_in_line(
         &self,
-        holding: &Holding,
+        holding: &Session,
         claim: &Claim,
-        ask: &Ask,
+        ask: &SeatRequest,
     ) -> Result<Grant, Close> {
         // Dropping the waiter removes it from the queue on every return path.
         let mut waiting = self.shared.locks.wait(claim, ask.waits);
@@ -38,7 +38,7 @@ impl Sessions {
                 }
             };
             match waited {
-                Ok(Waited::Granted(grant)) => {
+                Ok(WaitOutcome::Granted(grant)) => {
                     // The release itself makes the grant. The difference is the duration of the
                     // hand-over.
                     let now = Utc::now() + self.shared.locks.clock_ahead();
@@ -47,8 +47,10 @@ impl Sessions {
                     return Ok(grant);
                 }
                 // Revoked or evicted: the socket has its close already.
-                Ok(Waited::Place(_)) if holding.phase() == Phase::Ended => return Err(Close::Left),
-                Ok(Waited::Place(place)) => tell(holding, &place),
+                Ok(WaitOutcome::Position(_)) if holding.phase() == SessionState::Ended => {
+                    return Err(Close::Left);
+                }
+                Ok(WaitOutcome::Position(place)) => tell(holding, &place),
                 Err(LockError::WaitTimeout(_)) => return Err(Close::WaitedInVain),
                 Err(LockError::Busy(place)) => return Err(taken(&place.holder, &ask.user)),
                 Err(LockError::Lost(_) | LockError::Unavailable(_)) => {
@@ -59,12 +61,12 @@ impl Sessions {
     }
 }
 
-fn tell(holding: &Holding, place: &Place) {
+fn tell(holding: &Session, place: &QueuePosition) {
     let left = place.retry_at.saturating_duration_since(Instant::now());
     holding.tell(&Event::SeatWaiting {
         position: place.position,
         holder: &place.holder.owner.user.name,
-        own: place.holder.owner.user.id == holding.sitter.user.id,
+        own: place.holder.owner.user.id == holding.identity.user.id,
         since: place.holder.is_known().then_some(place.holder.since),
         retry_at: Utc::now() + TimeDelta::from_std(left).unwrap_or_default(),
     });

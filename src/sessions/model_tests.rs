@@ -8,15 +8,15 @@ use tokio::time::Instant;
 use crate::domain::ids::{DocumentId, SessionId, ShareLinkId};
 use crate::domain::lease::LeaseTerms;
 use crate::domain::seat::{Role, Seat};
-use crate::locks::Held;
+use crate::locks::HeldLock;
 use crate::locks::model::{Belief, TTL, check};
 use crate::outbox::close::LostReason;
 use crate::outbox::outbox;
-use crate::sessions::session::{Holding, Phase, Sitter};
+use crate::sessions::session::{Session, SessionIdentity, SessionState};
 
-impl Belief for Holding {
-    fn begin(held: Held, ttl: Duration, sent_at: Instant, _now: Instant) -> Self {
-        let sitter = Sitter {
+impl Belief for Session {
+    fn begin(held: HeldLock, ttl: Duration, sent_at: Instant, _now: Instant) -> Self {
+        let identity = SessionIdentity {
             session: SessionId::generate(),
             seat: Seat::new(ShareLinkId::generate(), Role::Writer),
             document: DocumentId::generate(),
@@ -25,7 +25,7 @@ impl Belief for Holding {
             wants_events: false,
             store_budget: None,
         };
-        let holding = Self::claiming(sitter, outbox(1_000).0);
+        let holding = Self::claiming(identity, outbox(1_000).0);
         holding.granted(held.fence, held.since, terms(ttl).trusted_until(sent_at));
         holding
     }
@@ -40,7 +40,7 @@ impl Belief for Holding {
 
     fn visit(&self, now: Instant) -> bool {
         self.look_at_deadline(now);
-        self.phase() != Phase::Ended
+        self.phase() != SessionState::Ended
     }
 
     fn end(&self) {
@@ -54,5 +54,5 @@ fn terms(ttl: Duration) -> LeaseTerms {
 
 #[test]
 fn g1_to_g6_hold_for_seats_in_two_thousand_random_schedules() {
-    check::<Holding>(5_000..7_000);
+    check::<Session>(5_000..7_000);
 }

@@ -19,27 +19,27 @@ use crate::domain::fence::Fence;
 use crate::domain::ids::{SessionId, ShareLinkId, UserId};
 use crate::domain::seat::Seat;
 
-use super::session::{Holding, Phase};
+use super::session::{Session, SessionState};
 use super::shuttle_shim::{DashMap, Entry};
 
 /// A handle on the sessions of this process. Cloning is shallow.
 #[derive(Clone, Debug, Default)]
 pub struct Registry {
     seats: Arc<DashMap<Seat, SessionId>>,
-    sessions: Arc<DashMap<SessionId, Arc<Holding>>>,
+    sessions: Arc<DashMap<SessionId, Arc<Session>>>,
 }
 
 impl Registry {
     /// Enters a session that is about to ask for its seat (R1).
-    pub fn enter(&self, holding: Arc<Holding>) {
-        self.sessions.insert(holding.sitter.session, holding);
+    pub fn enter(&self, holding: Arc<Session>) {
+        self.sessions.insert(holding.identity.session, holding);
     }
 
     /// Names the session as the one in its seat. Takes out and returns who has no seat by that:
     /// whom it replaces here, or itself, if a later grant's session was named before it (R2).
-    pub fn seat(&self, holding: &Holding) -> Option<Arc<Holding>> {
-        let mine = holding.sitter.session;
-        let loser = match self.seats.entry(holding.sitter.seat) {
+    pub fn seat(&self, holding: &Session) -> Option<Arc<Session>> {
+        let mine = holding.identity.session;
+        let loser = match self.seats.entry(holding.identity.seat) {
             Entry::Vacant(seat) => {
                 seat.insert(mine);
                 return None;
@@ -51,27 +51,28 @@ impl Registry {
         self.sessions.remove(&loser).map(|(_, loser)| loser)
     }
 
-    fn is_later(&self, session: SessionId, than: &Holding) -> bool {
-        let is_later = |it: &Holding| than.fence() < it.fence() && it.phase() != Phase::Ended;
+    fn is_later(&self, session: SessionId, than: &Session) -> bool {
+        let is_later =
+            |it: &Session| than.fence() < it.fence() && it.phase() != SessionState::Ended;
         self.sessions.get(&session).is_some_and(|entry| is_later(entry.value()))
     }
 
     /// Takes a session out (R1), and its seat if it is still the one named there (R2).
-    pub fn leave(&self, holding: &Holding) -> Option<Arc<Holding>> {
-        let sitter = &holding.sitter;
-        self.seats.remove_if(&sitter.seat, |_, session| *session == sitter.session);
-        self.sessions.remove(&sitter.session).map(|(_, holding)| holding)
+    pub fn leave(&self, holding: &Session) -> Option<Arc<Session>> {
+        let identity = &holding.identity;
+        self.seats.remove_if(&identity.seat, |_, session| *session == identity.session);
+        self.sessions.remove(&identity.session).map(|(_, holding)| holding)
     }
 
     /// The session of that id.
     #[must_use]
-    pub fn session(&self, id: SessionId) -> Option<Arc<Holding>> {
+    pub fn session(&self, id: SessionId) -> Option<Arc<Session>> {
         self.sessions.get(&id).map(|entry| Arc::clone(entry.value()))
     }
 
     /// The session in that seat.
     #[must_use]
-    pub fn sitting(&self, seat: Seat) -> Option<Arc<Holding>> {
+    pub fn sitting(&self, seat: Seat) -> Option<Arc<Session>> {
         let session = self.seats.get(&seat).map(|entry| *entry.value())?;
         self.session(session)
     }
@@ -82,28 +83,30 @@ impl Registry {
         let session = self.seats.get(&seat).map(|entry| *entry.value())?;
         let entry = self.sessions.get(&session)?;
         let holding = entry.value();
-        (holding.sitter.user.id == *user && holding.may_write(now)).then(|| holding.fence())
+        (holding.identity.user.id == *user && holding.may_write(now)).then(|| holding.fence())
     }
 
     /// A copy of every session that holds a seat.
     #[must_use]
-    pub fn seated(&self) -> Vec<Arc<Holding>> {
+    pub fn seated(&self) -> Vec<Arc<Session>> {
         let mut seated = self.all();
-        seated.retain(|holding| !matches!(holding.phase(), Phase::Claiming | Phase::Ended));
+        seated.retain(|holding| {
+            !matches!(holding.phase(), SessionState::Claiming | SessionState::Ended)
+        });
         seated
     }
 
     /// A copy of every session.
     #[must_use]
-    pub fn all(&self) -> Vec<Arc<Holding>> {
+    pub fn all(&self) -> Vec<Arc<Session>> {
         self.sessions.iter().map(|entry| Arc::clone(entry.value())).collect()
     }
 
     /// A copy of every session on one share link.
     #[must_use]
-    pub fn on_link(&self, link: ShareLinkId) -> Vec<Arc<Holding>> {
+    pub fn on_link(&self, link: ShareLinkId) -> Vec<Arc<Session>> {
         let mut sessions = self.all();
-        sessions.retain(|holding| holding.sitter.seat.link == link);
+        sessions.retain(|holding| holding.identity.seat.link == link);
         sessions
     }
 

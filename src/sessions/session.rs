@@ -29,7 +29,7 @@ use crate::domain::fence::Fence;
 use crate::domain::ids::{DocumentId, NodeId, SessionId};
 use crate::domain::seat::Seat;
 use crate::domain::user::User;
-use crate::locks::{Kept, Owner, Pass};
+use crate::locks::{Owner, ReclaimToken, Registration};
 use crate::outbox::Outbox;
 use crate::outbox::close::{Close, LostReason};
 use crate::outbox::event::Event;
@@ -40,7 +40,7 @@ use super::shuttle_shim::{AtomicU64, Mutex, MutexGuard, Ordering, PoisonError};
 /// Where a holding is in its life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Phase {
+pub enum SessionState {
     /// The key has been asked for.
     Claiming,
     /// The seat is held and trusted.
@@ -55,7 +55,7 @@ pub enum Phase {
 
 /// Who wants to sit where.
 #[derive(Clone, Debug)]
-pub struct Sitter {
+pub struct SessionIdentity {
     /// The session.
     pub session: SessionId,
     /// The seat it asks for.
@@ -77,11 +77,11 @@ const LAST_WORDS: Duration = Duration::from_millis(250);
 
 /// A session and its seat.
 #[derive(Debug)]
-pub struct Holding {
+pub struct Session {
     /// Who sits, or asks to.
-    pub sitter: Sitter,
+    pub identity: SessionIdentity,
     /// By what its person may come back to the seat from anywhere.
-    pass: Option<Pass>,
+    pass: Option<ReclaimToken>,
     outbox: Outbox,
     epoch: Instant,
     trusted_until: AtomicU64,
@@ -89,7 +89,7 @@ pub struct Holding {
     heard_at: AtomicU64,
     active_at: AtomicU64,
     edited_at: AtomicU64,
-    life: Mutex<Life>,
+    life: Mutex<SessionInner>,
     /// Questions whether the client lives, and the last that it answered.
     asked: AtomicU64,
     answered: AtomicU64,
@@ -97,24 +97,24 @@ pub struct Holding {
 }
 
 #[derive(Debug)]
-struct Life {
-    phase: Phase,
+struct SessionInner {
+    phase: SessionState,
     since: Option<DateTime<Utc>>,
     /// The same by this server's own clock.
     granted_at: Option<Instant>,
     lost: Option<LostReason>,
     idle_warned: bool,
     /// Its place in the renewal actor's register.
-    kept: Option<Kept>,
+    kept: Option<Registration>,
 }
 
-impl Holding {
+impl Session {
     /// A session that is about to ask for its seat.
     #[must_use]
-    pub fn claiming(sitter: Sitter, outbox: Outbox) -> Self {
+    pub fn claiming(identity: SessionIdentity, outbox: Outbox) -> Self {
         Self {
-            pass: pass_of(&sitter.resume),
-            sitter,
+            pass: pass_of(&identity.resume),
+            identity,
             outbox,
             epoch: Instant::now(),
             trusted_until: AtomicU64::new(0),
@@ -122,8 +122,8 @@ impl Holding {
             heard_at: AtomicU64::new(0),
             active_at: AtomicU64::new(0),
             edited_at: AtomicU64::new(0),
-            life: Mutex::new(Life {
-                phase: Phase::Claiming,
+            life: Mutex::new(SessionInner {
+                phase: SessionState::Claiming,
                 since: None,
                 granted_at: None,
                 lost: None,
@@ -156,20 +156,20 @@ impl Holding {
 
     /// Where it is in its life.
     #[must_use]
-    pub fn phase(&self) -> Phase {
+    pub fn phase(&self) -> SessionState {
         self.life().phase
     }
 
     /// The key was granted under `fence`, which the database is yet to ratify.
-    pub fn given(&self, fence: Fence) {
+    pub fn set_pending_fence(&self, fence: Fence) {
         self.fence.fetch_max(fence.0, Ordering::AcqRel);
     }
 
     /// The seat was granted under `fence` and may be trusted until `until`.
     pub fn granted(&self, fence: Fence, since: DateTime<Utc>, until: Instant) {
         let mut life = self.life();
-        if life.phase == Phase::Claiming {
-            life.phase = Phase::Held;
+        if life.phase == SessionState::Claiming {
+            life.phase = SessionState::Held;
             life.since = Some(since);
             life.granted_at = Some(Instant::now());
             self.fence.store(fence.0, Ordering::Release);
@@ -178,9 +178,9 @@ impl Holding {
     }
 
     /// The seat is kept alive for as long as it is held (S3).
-    pub fn kept(&self, kept: Kept) {
+    pub fn kept(&self, kept: Registration) {
         let mut life = self.life();
-        if life.phase != Phase::Ended {
+        if life.phase != SessionState::Ended {
             life.kept = Some(kept);
         }
     }
@@ -195,7 +195,7 @@ impl Holding {
     /// In whose name the seat is held, by this server.
     #[must_use]
     pub fn owner(&self, node: NodeId) -> Owner {
-        Owner { user: self.sitter.user.clone(), node, pass: self.pass.clone() }
+        Owner { user: self.identity.user.clone(), node, pass: self.pass.clone() }
     }
 
     /// Whether a write may go through at `now` (S1).
@@ -207,13 +207,13 @@ impl Holding {
     /// The lease was renewed: trusted until `until`. True if it had become uncertain.
     pub fn renewed(&self, until: Instant) -> bool {
         let mut life = self.life();
-        if matches!(life.phase, Phase::Claiming | Phase::Ended) {
+        if matches!(life.phase, SessionState::Claiming | SessionState::Ended) {
             return false;
         }
         self.trusted_until.fetch_max(self.stamp(until), Ordering::AcqRel);
-        let was_uncertain = life.phase == Phase::Uncertain;
+        let was_uncertain = life.phase == SessionState::Uncertain;
         if was_uncertain {
-            life.phase = Phase::Held;
+            life.phase = SessionState::Held;
             self.tell(&Event::SeatRestored);
         }
         was_uncertain
@@ -226,8 +226,8 @@ impl Holding {
         }
         let mut life = self.life();
         // Asked again: it may have been renewed meanwhile.
-        if life.phase == Phase::Held && !self.may_write(now) {
-            life.phase = Phase::Uncertain;
+        if life.phase == SessionState::Held && !self.may_write(now) {
+            life.phase = SessionState::Uncertain;
             self.tell(&Event::SeatUncertain);
         }
     }
@@ -235,9 +235,9 @@ impl Holding {
     /// The socket died without a close. False if the holding had ended already.
     pub fn went_away(&self) -> bool {
         let mut life = self.life();
-        let sat = matches!(life.phase, Phase::Held | Phase::Uncertain);
+        let sat = matches!(life.phase, SessionState::Held | SessionState::Uncertain);
         if sat {
-            life.phase = Phase::Away;
+            life.phase = SessionState::Away;
         }
         sat
     }
@@ -252,7 +252,8 @@ impl Holding {
         // Under the lock, so that no renewal in flight can raise it again.
         self.trusted_until.store(0, Ordering::Release);
         life.kept = None;
-        let is_first = std::mem::replace(&mut life.phase, Phase::Ended) != Phase::Ended;
+        let is_first =
+            std::mem::replace(&mut life.phase, SessionState::Ended) != SessionState::Ended;
         if is_first {
             // With the end itself, so that nobody sees one without the other.
             life.lost = reason;
@@ -359,17 +360,21 @@ impl Holding {
             }
         };
         let answered = tokio::time::timeout(LAST_WORDS, answered).await.is_ok();
-        answered || matches!(self.phase(), Phase::Claiming | Phase::Held | Phase::Uncertain)
+        answered
+            || matches!(
+                self.phase(),
+                SessionState::Claiming | SessionState::Held | SessionState::Uncertain
+            )
     }
 
     /// Sends an event, if the client understands them.
     pub fn tell(&self, event: &Event<'_>) {
-        if self.sitter.wants_events {
+        if self.identity.wants_events {
             self.outbox.send(event.frame());
         }
     }
 
-    fn life(&self) -> MutexGuard<'_, Life> {
+    fn life(&self) -> MutexGuard<'_, SessionInner> {
         self.life.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -381,8 +386,8 @@ impl Holding {
 }
 
 /// What the locks know of a secret to resume by; none of an empty one, which anybody would know.
-pub(crate) fn pass_of(secret: &str) -> Option<Pass> {
-    (!secret.is_empty()).then(|| Pass::of(secret))
+pub(crate) fn pass_of(secret: &str) -> Option<ReclaimToken> {
+    (!secret.is_empty()).then(|| ReclaimToken::of(secret))
 }
 
 fn since_stamp(now: u64, then: u64) -> Duration {

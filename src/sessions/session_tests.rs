@@ -11,10 +11,10 @@ use crate::domain::seat::{Role, Seat};
 use crate::domain::user::User;
 use crate::outbox::close::LostReason;
 use crate::outbox::outbox;
-use crate::sessions::session::{Holding, Phase, Sitter};
+use crate::sessions::session::{Session, SessionIdentity, SessionState};
 
-fn held(until: Instant) -> Holding {
-    let sitter = Sitter {
+fn held(until: Instant) -> Session {
+    let identity = SessionIdentity {
         session: SessionId::generate(),
         seat: Seat::new(ShareLinkId::generate(), Role::Writer),
         document: DocumentId::generate(),
@@ -23,7 +23,7 @@ fn held(until: Instant) -> Holding {
         wants_events: true,
         store_budget: None,
     };
-    let holding = Holding::claiming(sitter, outbox(1_000).0);
+    let holding = Session::claiming(identity, outbox(1_000).0);
     holding.granted(Fence(7), Utc::now(), until);
     holding
 }
@@ -35,7 +35,7 @@ async fn g3_no_write_is_accepted_at_or_after_the_deadline() {
     assert!(holding.may_write(until - Duration::from_micros(1)));
     assert!(!holding.may_write(until));
     holding.look_at_deadline(until);
-    assert_eq!(holding.phase(), Phase::Uncertain);
+    assert_eq!(holding.phase(), SessionState::Uncertain);
     assert!(holding.renewed(until + Duration::from_secs(5)));
     assert!(holding.may_write(until));
 }
@@ -59,7 +59,7 @@ async fn an_older_renewal_that_arrives_late_does_not_shorten_the_deadline() {
 }
 
 /// What a client says half a second after it was asked.
-async fn last_words(holding: &Holding, goes: bool, pongs: bool) {
+async fn last_words(holding: &Session, goes: bool, pongs: bool) {
     tokio::time::sleep(Duration::from_millis(500)).await;
     holding.heard(Instant::now());
     if pongs {

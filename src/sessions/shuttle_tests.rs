@@ -40,7 +40,7 @@ use crate::domain::user::User;
 use crate::outbox::close::LostReason;
 use crate::outbox::outbox;
 use crate::sessions::shuttle_tests::registry::Registry;
-use crate::sessions::shuttle_tests::session::{Holding, Phase, Sitter};
+use crate::sessions::shuttle_tests::session::{Session, SessionIdentity, SessionState};
 
 /// Orders that are drawn at random, and as many again where few threads are put off, at the worst
 /// moments.
@@ -80,8 +80,8 @@ impl Scene {
     }
 
     /// A session that is about to ask for its seat (R1).
-    fn enters(&self, user: &str) -> Arc<Holding> {
-        let sitter = Sitter {
+    fn enters(&self, user: &str) -> Arc<Session> {
+        let identity = SessionIdentity {
             session: SessionId::generate(),
             seat: self.seat,
             document: DocumentId::generate(),
@@ -90,14 +90,14 @@ impl Scene {
             wants_events: false,
             store_budget: None,
         };
-        let holding = Arc::new(Holding::claiming(sitter, outbox(1_000).0));
+        let holding = Arc::new(Session::claiming(identity, outbox(1_000).0));
         self.registry.enter(Arc::clone(&holding));
         holding
     }
 
     /// The key was granted: as `Sessions::settle`, then `Sessions::granted`.
-    fn sits(&self, holding: &Holding, fence: u64) -> usize {
-        holding.given(Fence(fence));
+    fn sits(&self, holding: &Session, fence: u64) -> usize {
+        holding.set_pending_fence(Fence(fence));
         let former = self.registry.seat(holding);
         let ended = former.is_some_and(|former| former.lose(LostReason::TakenOver));
         holding.granted(Fence(fence), Utc::now(), self.now + LEASE);
@@ -105,12 +105,12 @@ impl Scene {
     }
 
     /// As `Sessions::give_up`: whether a release is owed.
-    fn leaves(&self, holding: &Holding) -> bool {
+    fn leaves(&self, holding: &Session) -> bool {
         holding.end();
         self.registry.leave(holding).is_some()
     }
 
-    fn seated(&self, user: &str, fence: u64) -> Arc<Holding> {
+    fn seated(&self, user: &str, fence: u64) -> Arc<Session> {
         let holding = self.enters(user);
         self.sits(&holding, fence);
         holding
@@ -125,10 +125,16 @@ impl Scene {
         let all = self.registry.all();
         match self.registry.sitting(self.seat) {
             Some(sits) => {
-                assert_ne!(sits.phase(), Phase::Ended, "a seat names a session that has ended");
+                assert_ne!(
+                    sits.phase(),
+                    SessionState::Ended,
+                    "a seat names a session that has ended"
+                );
                 assert!(all.iter().any(|it| Arc::ptr_eq(it, &sits)));
             }
-            None => assert!(all.iter().all(|it| it.phase() != Phase::Held), "held, and unknown"),
+            None => {
+                assert!(all.iter().all(|it| it.phase() != SessionState::Held), "held, and unknown");
+            }
         }
     }
 }
@@ -151,7 +157,7 @@ fn r2_of_two_sessions_that_take_one_seat_the_later_sits_and_the_other_is_told_on
         let sits = scene.registry.sitting(scene.seat).expect("somebody sits");
         assert!(Arc::ptr_eq(&sits, &other), "the later grant's, whichever came here first");
         let (winner, loser) = (&other, &one);
-        assert_eq!((winner.phase(), loser.phase()), (Phase::Held, Phase::Ended));
+        assert_eq!((winner.phase(), loser.phase()), (SessionState::Held, SessionState::Ended));
         assert_eq!((loser.lost(), scene.registry.len()), (Some(LostReason::TakenOver), 1));
         assert!(!loser.may_write(scene.now));
         scene.is_sound();
@@ -177,7 +183,7 @@ fn r2_who_leaves_takes_nobody_elses_seat_along_and_one_release_is_owed_for_it() 
         assert!(releases <= 1 && told <= 1, "{releases} releases");
         assert_eq!(scene.holds("kim"), Some(Fence(2)));
         assert!(Arc::ptr_eq(&scene.registry.sitting(scene.seat).expect("the new one"), &new));
-        assert_eq!((scene.registry.len(), old.phase()), (1, Phase::Ended));
+        assert_eq!((scene.registry.len(), old.phase()), (1, SessionState::Ended));
         scene.is_sound();
     });
 }
@@ -244,7 +250,7 @@ fn r1_a_round_finds_whoever_holds_a_key_and_raises_nobody_who_left() {
         }
         living.join().expect("no panic");
         assert!(!holding.may_write(scene.now) && !holding.renewed(scene.now + LEASE * 3));
-        assert_eq!((holding.phase(), scene.registry.len()), (Phase::Ended, 0));
+        assert_eq!((holding.phase(), scene.registry.len()), (SessionState::Ended, 0));
     });
 }
 
@@ -266,7 +272,7 @@ fn s2_one_of_those_who_end_a_holding_does_and_everybody_sees_its_reason() {
                 holding.renewed(scene.now + LEASE * 2)
             })
         };
-        if holding.phase() == Phase::Ended {
+        if holding.phase() == SessionState::Ended {
             assert!(holding.lost().is_some(), "it has ended, and nobody says why");
         }
         let won: Vec<_> =
@@ -274,7 +280,7 @@ fn s2_one_of_those_who_end_a_holding_does_and_everybody_sees_its_reason() {
         assert!(!granted.join().expect("no panic"), "it was never uncertain");
         assert_eq!(won.len(), 1);
         assert_eq!(holding.lost(), Some(won[0]));
-        assert!(!holding.may_write(scene.now) && holding.phase() == Phase::Ended);
+        assert!(!holding.may_write(scene.now) && holding.phase() == SessionState::Ended);
     });
 }
 
@@ -291,7 +297,7 @@ fn s1_who_was_renewed_is_not_called_uncertain() {
         holding.renewed(late + LEASE);
         looking.join().expect("no panic");
         assert!(holding.may_write(late));
-        assert_eq!(holding.phase(), Phase::Held, "trusted, and called uncertain");
+        assert_eq!(holding.phase(), SessionState::Held, "trusted, and called uncertain");
     });
 }
 
@@ -306,7 +312,9 @@ fn s1_a_deadline_never_goes_back_and_a_write_sees_the_fence_it_is_made_under() {
         };
         let renewing = [3, 2].map(|leases| {
             let (holding, until) = (Arc::clone(&holding), scene.now + LEASE * leases);
-            thread::spawn(move || (holding.phase() == Phase::Held) && !holding.renewed(until))
+            thread::spawn(move || {
+                (holding.phase() == SessionState::Held) && !holding.renewed(until)
+            })
         });
         if holding.may_write(scene.now) {
             assert_eq!(holding.fence(), Fence(7));

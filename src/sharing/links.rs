@@ -8,7 +8,7 @@ use crate::domain::user::User;
 use crate::sharing::documents::NO_DOCUMENT;
 use crate::sharing::invite::{Invite, opens};
 use crate::sharing::{Sharing, SharingError};
-use crate::storage::links::{Found, Joined, NewShareLink, ShareLink};
+use crate::storage::links::{FindOrCreate, Joined, NewShareLink, ShareLink};
 use crate::storage::pagination::Page;
 
 /// A share link with its invite, for the writer.
@@ -19,7 +19,7 @@ pub struct Shared {
     /// The invite that opens the link.
     pub invite: Invite,
     /// Whether the call found or created the link.
-    pub found: Found,
+    pub found: FindOrCreate,
 }
 
 /// The role of `user` on a link.

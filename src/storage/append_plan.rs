@@ -15,7 +15,7 @@ use crate::domain::seat::Seat;
 use crate::storage::decode::{fence, parse};
 use crate::storage::error::StorageError;
 use crate::storage::log::{Append, Appended};
-use crate::storage::seats::Guard;
+use crate::storage::seats::FenceGuard;
 
 /// The rows that a group depends on.
 #[derive(Debug, Default)]
@@ -23,7 +23,7 @@ pub(super) struct State {
     /// The last number of each document that exists.
     pub(super) last_seq: HashMap<DocumentId, i64>,
     /// The seats on active links.
-    pub(super) seats: HashMap<Seat, Sitting>,
+    pub(super) seats: HashMap<Seat, RatifiedSeat>,
     /// The owners of the client ids that have one. An owner `None` is the server.
     pub(super) clients: HashMap<(DocumentId, u64), Option<UserId>>,
     /// The rows that do not parse.
@@ -64,12 +64,12 @@ impl State {
 
 /// A seat as it was last ratified.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Sitting {
+pub(super) struct RatifiedSeat {
     pub(super) document: DocumentId,
     pub(super) fence: Fence,
 }
 
-impl Sitting {
+impl RatifiedSeat {
     /// Parses the columns of a seat.
     pub(super) fn of_row(document: &str, number: i64) -> Result<Self, StorageError> {
         Ok(Self { document: parse(document)?, fence: fence(number)? })
@@ -163,7 +163,7 @@ fn decide(append: &Append, state: &State) -> Appended {
 }
 
 /// (D2) Checks the role too: the last check before the text changes (G10).
-fn holds(guard: &Guard, document: DocumentId, state: &State) -> bool {
+fn holds(guard: &FenceGuard, document: DocumentId, state: &State) -> bool {
     guard.seat.role.may_edit_text()
         && state
             .seats
@@ -279,11 +279,11 @@ mod tests {
         let mut state = state(document, 0);
         state.last_seq.insert(other, 0);
         for role in Role::ALL {
-            let sitting = Sitting { document, fence: Fence(5) };
+            let sitting = RatifiedSeat { document, fence: Fence(5) };
             state.seats.insert(Seat::new(link, role), sitting);
         }
         let under = |document, role, fence| Append {
-            guard: Some(Guard { seat: Seat::new(link, role), fence: Fence(fence) }),
+            guard: Some(FenceGuard { seat: Seat::new(link, role), fence: Fence(fence) }),
             ..edit(document, "kim", &[])
         };
         let batch = [

@@ -55,7 +55,7 @@ impl ShareLink {
 
 /// Whether a link existed before the call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Found {
+pub enum FindOrCreate {
     /// The call created it.
     Created,
     /// It existed.
@@ -83,7 +83,7 @@ impl Storage {
     pub async fn find_or_create_link(
         &self,
         new: &NewShareLink,
-    ) -> Result<Option<(ShareLink, Found)>, StorageError> {
+    ) -> Result<Option<(ShareLink, FindOrCreate)>, StorageError> {
         on_engine!(self, find_or_create_link(new))
     }
 

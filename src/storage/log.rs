@@ -12,7 +12,7 @@ use chrono::{DateTime, Utc};
 use crate::domain::ids::{DocumentId, UserId};
 use crate::storage::decode::{corrupt, parse};
 use crate::storage::error::StorageError;
-use crate::storage::seats::Guard;
+use crate::storage::seats::FenceGuard;
 use crate::storage::{Storage, on_engine};
 
 /// The whole log of a document.
@@ -107,7 +107,7 @@ pub struct Append {
     /// The document.
     pub document: DocumentId,
     /// The seat that authorizes the write. `None`: the server itself writes.
-    pub guard: Option<Guard>,
+    pub guard: Option<FenceGuard>,
     /// The update.
     pub update: Bytes,
     /// The Yjs client ids under which the update adds operations.

@@ -15,7 +15,7 @@ use crate::domain::user::User;
 use crate::storage::error::StorageError;
 use crate::storage::log::Append;
 use crate::storage::pagination::Cursor;
-use crate::storage::seats::{Guard, Guarded};
+use crate::storage::seats::{FenceGuard, Guarded};
 use crate::storage::{Storage, on_engine};
 
 /// A review to create.
@@ -176,7 +176,7 @@ impl Storage {
     pub async fn create_review(
         &self,
         new: &NewReview,
-        guard: Guard,
+        guard: FenceGuard,
     ) -> Result<Guarded<StoredReview>, StorageError> {
         on_engine!(self, create_review(new, guard))
     }
@@ -223,7 +223,7 @@ impl Storage {
         id: ReviewId,
         change: &ReviewChange,
         expected_version: Option<i64>,
-        guard: Guard,
+        guard: FenceGuard,
         now: DateTime<Utc>,
     ) -> Result<Guarded<StoredReview>, StorageError> {
         on_engine!(self, change_review(link, id, change, expected_version, guard, now))
@@ -239,7 +239,7 @@ impl Storage {
         link: ShareLinkId,
         id: ReviewId,
         expected_version: Option<i64>,
-        guard: Guard,
+        guard: FenceGuard,
     ) -> Result<Guarded<i64>, StorageError> {
         on_engine!(self, delete_review(link, id, expected_version, guard))
     }
@@ -257,7 +257,7 @@ impl Storage {
         link: ShareLinkId,
         review: ReviewId,
         reply: &NewReply,
-        guard: Guard,
+        guard: FenceGuard,
         now: DateTime<Utc>,
     ) -> Result<Guarded<StoredReview>, StorageError> {
         on_engine!(self, add_reply(link, review, reply, guard, now))

@@ -19,7 +19,7 @@ use crate::storage::{Storage, on_engine};
 
 /// The condition of a guarded write: the seat still has this fence, and its link is active.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Guard {
+pub struct FenceGuard {
     /// The seat that authorizes the write.
     pub seat: Seat,
     /// The fence of the seat's grant.
@@ -48,25 +48,25 @@ pub enum Guarded<T> {
 
 /// Why a guarded write ends early: `?` carries a refusal as well as a failure.
 #[derive(Debug)]
-pub(crate) enum Halt {
+pub(crate) enum GuardError {
     /// A typed refusal; nothing is committed.
     Refused(Guarded<Infallible>),
     /// The database failed.
     Failed(StorageError),
 }
 
-impl<E: Into<StorageError>> From<E> for Halt {
+impl<E: Into<StorageError>> From<E> for GuardError {
     fn from(error: E) -> Self {
         Self::Failed(error.into())
     }
 }
 
 /// Separates refusals from failures.
-pub(crate) fn settle<T>(result: Result<T, Halt>) -> Result<Guarded<T>, StorageError> {
+pub(crate) fn settle<T>(result: Result<T, GuardError>) -> Result<Guarded<T>, StorageError> {
     let refused = match result {
         Ok(done) => return Ok(Guarded::Done(done)),
-        Err(Halt::Failed(error)) => return Err(error),
-        Err(Halt::Refused(refused)) => refused,
+        Err(GuardError::Failed(error)) => return Err(error),
+        Err(GuardError::Refused(refused)) => refused,
     };
     Ok(match refused {
         Guarded::Done(never) => match never {},
@@ -80,7 +80,7 @@ pub(crate) fn settle<T>(result: Result<T, Halt>) -> Result<Guarded<T>, StorageEr
 
 /// The state that a claim of a seat depends on.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Door {
+pub struct SeatLookup {
     /// The link, also a revoked one.
     pub link: ShareLink,
     /// The last ratified fence of the seat; a grant must exceed it.
@@ -120,7 +120,7 @@ impl Storage {
     /// # Errors
     ///
     /// [`StorageError`] when the database cannot be read.
-    pub async fn door(&self, seat: Seat) -> Result<Option<Door>, StorageError> {
+    pub async fn door(&self, seat: Seat) -> Result<Option<SeatLookup>, StorageError> {
         on_engine!(self, door(seat))
     }
 

@@ -2,8 +2,8 @@
 
 use std::collections::HashSet;
 
-use crate::domain::version_policy::{Mark, VersionKind, may_name, surplus};
-use crate::storage::versions::{Kept, NewVersion};
+use crate::domain::version_policy::{VersionKind, VersionMark, may_name, surplus};
+use crate::storage::versions::{NewVersion, StoreOutcome};
 
 /// Why a version is not stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,7 +14,7 @@ pub(super) enum Refusal {
     Full,
 }
 
-impl From<Refusal> for Kept {
+impl From<Refusal> for StoreOutcome {
     fn from(refusal: Refusal) -> Self {
         match refusal {
             Refusal::NotNew => Self::NotNew,
@@ -25,8 +25,8 @@ impl From<Refusal> for Kept {
 
 /// The fields of a stored version that the decision depends on.
 #[derive(Clone, Debug)]
-pub(super) struct Standing {
-    pub(super) mark: Mark,
+pub(super) struct VersionRow {
+    pub(super) mark: VersionMark,
     pub(super) seq: i64,
     pub(super) hash: Vec<u8>,
 }
@@ -46,7 +46,7 @@ pub(super) struct VersionPlan {
 pub(super) fn plan(
     new: &NewVersion,
     seq: i64,
-    mut standing: Vec<Standing>,
+    mut standing: Vec<VersionRow>,
 ) -> Result<VersionPlan, Refusal> {
     let newest = standing.last();
     let last_seq = standing.iter().map(|one| one.seq).max();
@@ -65,8 +65,8 @@ pub(super) fn plan(
         return Err(Refusal::Full);
     }
     let number = newest.map_or(0, |newest| newest.mark.number) + 1;
-    let mark = Mark { number, kind: new.kind, created_at: new.now, bytes };
-    standing.push(Standing { mark, seq, hash: new.text.hash.to_vec() });
+    let mark = VersionMark { number, kind: new.kind, created_at: new.now, bytes };
+    standing.push(VersionRow { mark, seq, hash: new.text.hash.to_vec() });
     let marks: Vec<_> = standing.iter().map(|one| one.mark).collect();
     let versions = surplus(&marks, new.now);
     let gone: HashSet<_> = versions.iter().copied().collect();
@@ -104,10 +104,10 @@ mod tests {
         }
     }
 
-    fn standing(number: i64, seq: i64, text: &str, days: i64) -> Standing {
+    fn standing(number: i64, seq: i64, text: &str, days: i64) -> VersionRow {
         let kind = VersionKind::Pause;
-        let mark = Mark { number, kind, created_at: at(days), bytes: 10 };
-        Standing { mark, seq, hash: Packed::of(text).hash.to_vec() }
+        let mark = VersionMark { number, kind, created_at: at(days), bytes: 10 };
+        VersionRow { mark, seq, hash: Packed::of(text).hash.to_vec() }
     }
 
     #[test]

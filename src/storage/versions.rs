@@ -128,7 +128,7 @@ pub struct Version {
 
 /// The outcome of storing a version.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Kept {
+pub enum StoreOutcome {
     /// The database stored it.
     Stored(Version),
     /// A version of a later point exists; or it is automatic, and the newest one has this text.
@@ -146,7 +146,10 @@ impl Storage {
     /// # Errors
     ///
     /// [`StorageError`] when the database cannot be written; then no version is stored.
-    pub async fn keep_versions(&self, batch: &[NewVersion]) -> Result<Vec<Kept>, StorageError> {
+    pub async fn keep_versions(
+        &self,
+        batch: &[NewVersion],
+    ) -> Result<Vec<StoreOutcome>, StorageError> {
         on_engine!(self, keep_versions(batch))
     }
 

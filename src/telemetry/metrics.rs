@@ -106,9 +106,9 @@ fn begin_at_zero() {
 
 /// The metrics of this process, ready for rendering.
 #[derive(Clone, Debug)]
-pub struct Figures(PrometheusHandle);
+pub struct Metrics(PrometheusHandle);
 
-impl Figures {
+impl Metrics {
     /// Installs the recorder, once for the process.
     ///
     /// # Errors

@@ -17,9 +17,9 @@ use crate::domain::user::User;
 use crate::domain::version_policy::{InvalidLabel, VersionKind, parse_label};
 use crate::rooms::RoomError;
 use crate::rooms::server_edit::TRIES;
-use crate::seats::{SeatError, Sessions};
+use crate::seats::{SeatError, SeatService};
 use crate::storage::error::StorageError;
-use crate::storage::versions::{Kept, NewVersion, Packed, Version};
+use crate::storage::versions::{NewVersion, Packed, StoreOutcome, Version};
 use crate::yjs::text::Text;
 use crate::yjs::word_diff::{Segment, by_words};
 
@@ -101,13 +101,13 @@ pub struct Difference {
 /// A handle on the versions. Cloning is shallow.
 #[derive(Clone, Debug)]
 pub struct Versions {
-    pub(crate) sessions: Sessions,
+    pub(crate) sessions: SeatService,
 }
 
 impl Versions {
     /// The versions of these sessions' documents.
     #[must_use]
-    pub fn new(sessions: Sessions) -> Self {
+    pub fn new(sessions: SeatService) -> Self {
         Self { sessions }
     }
 
@@ -177,14 +177,16 @@ impl Versions {
                 now: Utc::now(),
             };
             match self.sessions.shared.storage.keep_versions(&[new]).await?.pop() {
-                Some(Kept::Stored(version)) => {
+                Some(StoreOutcome::Stored(version)) => {
                     self.sessions.shared.rooms.point_kept(document, seq);
                     return Ok(version);
                 }
-                Some(Kept::Full) => return Err(VersionError::Full),
-                Some(Kept::Gone) => return Err(VersionError::NotFound("document")),
+                Some(StoreOutcome::Full) => return Err(VersionError::Full),
+                Some(StoreOutcome::Gone) => return Err(VersionError::NotFound("document")),
                 // A newer version exists: the snapshot was old.
-                Some(Kept::NotNew) | None => self.sessions.shared.rooms.read_on(document).await,
+                Some(StoreOutcome::NotNew) | None => {
+                    self.sessions.shared.rooms.read_on(document).await;
+                }
             }
         }
         Err(VersionError::Contended)

@@ -16,7 +16,7 @@ use crate::rooms::server_edit::{TRIES, is_too_large};
 use crate::seats::SeatError;
 use crate::storage::error::StorageError;
 use crate::storage::log::Append;
-use crate::storage::seats::{Guard, Guarded};
+use crate::storage::seats::{FenceGuard, Guarded};
 use crate::storage::versions::{NewVersion, Packed, Version};
 use crate::versions::{VersionError, Versions};
 use crate::yjs::log::{UpdateLog, server_client_id};
@@ -114,7 +114,7 @@ impl Versions {
         &self,
         user: &User,
         document: DocumentId,
-    ) -> Result<Guard, VersionError> {
+    ) -> Result<FenceGuard, VersionError> {
         let shared = &self.sessions.shared;
         let link = shared.storage.link_of(document).await?.ok_or(VersionError::SeatNotHeld)?;
         let seat = Seat::new(link.id, Role::Writer);
@@ -123,7 +123,7 @@ impl Versions {
         if let Some(holding) = shared.registry.sitting(seat) {
             holding.was_active(Instant::now());
         }
-        Ok(Guard { seat, fence })
+        Ok(FenceGuard { seat, fence })
     }
 }
 

@@ -182,7 +182,7 @@ impl Run {
     ///
     /// [`Rejected`] when the client log cannot be parsed, which would be a bug: the validator
     /// accepted its structs.
-    pub(crate) fn forget(
+    pub(crate) fn gc(
         &mut self,
         client: u64,
         ranges: impl Iterator<Item = (u32, u32)>,

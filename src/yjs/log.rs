@@ -196,7 +196,7 @@ impl UpdateLog {
     /// Collects garbage: drops the text of deleted units, if there were deletions since the last
     /// call. The cost: a walk through the whole log.
     pub fn tidy(&mut self) {
-        let forgotten = self.forget();
+        let forgotten = self.gc();
         debug_assert!(forgotten.is_ok(), "what was appended can be read: {forgotten:?}");
     }
 
@@ -206,14 +206,14 @@ impl UpdateLog {
         self.remembers
     }
 
-    fn forget(&mut self) -> Result<(), Rejected> {
+    fn gc(&mut self) -> Result<(), Rejected> {
         if !self.remembers {
             return Ok(());
         }
         self.remembers = false;
         (self.struct_bytes, self.structs) = (0, 0);
         for (client, run) in &mut self.runs {
-            run.forget(*client, self.deletes.of(*client))?;
+            run.gc(*client, self.deletes.of(*client))?;
             self.struct_bytes = self.struct_bytes.saturating_add(run.len());
             self.structs = self.structs.saturating_add(run.count());
         }

@@ -8,7 +8,7 @@ use crate::yjs::ROOT;
 use crate::yjs::error::Rejected;
 use crate::yjs::json::{self, JsonFault};
 use crate::yjs::lib0::{Reader, put_block, put_length, put_number};
-use crate::yjs::utf16::{self, Place};
+use crate::yjs::utf16::{self, Utf16Position};
 
 const HAS_ORIGIN: u8 = 0x80;
 const HAS_RIGHT_ORIGIN: u8 = 0x40;
@@ -275,9 +275,9 @@ impl<'a> Piece<'a> {
     fn split(self, units: u32) -> (Self, Self) {
         let (end, start, is_cut) =
             match utf16::place(self.text, units.saturating_sub(self.begins_cut.into())) {
-                Place::At(byte) => (byte, byte, false),
-                Place::Inside(byte) => (byte, byte.saturating_add(PAIR_BYTES), true),
-                Place::Beyond => (self.text.len(), self.text.len(), false),
+                Utf16Position::At(byte) => (byte, byte, false),
+                Utf16Position::Inside(byte) => (byte, byte.saturating_add(PAIR_BYTES), true),
+                Utf16Position::Beyond => (self.text.len(), self.text.len(), false),
             };
         let (first, rest) = (self.text.get(..end), self.text.get(start..));
         (

@@ -14,13 +14,13 @@ use crate::domain::anchor::{
 };
 use crate::domain::limits::{CONTEXT_CHARS, DIFF_PATIENCE, QUOTE_UTF16_MAX, RESTORE_PLACES_MAX};
 use crate::yjs::ROOT;
-use crate::yjs::document_order::Order;
+use crate::yjs::document_order::DocumentOrder;
 use crate::yjs::error::{AnchorMismatch, SyncError};
 use crate::yjs::lib0::{Reader, put_number};
 use crate::yjs::log;
 use crate::yjs::quote_search::{self, Wanted};
 use crate::yjs::structs::Id;
-use crate::yjs::utf16::{self, Index, Place};
+use crate::yjs::utf16::{self, Index, Utf16Position};
 use crate::yjs::word_diff;
 
 pub use crate::yjs::quote_search::Effort;
@@ -30,7 +30,7 @@ const EDITED_MIN: f64 = 0.6;
 
 /// The text of a document at one moment.
 pub struct Text {
-    order: Order,
+    order: DocumentOrder,
     content: String,
     /// Built at the first look-up.
     index: OnceCell<Index>,
@@ -55,7 +55,7 @@ impl Text {
     /// [`SyncError::Refused`] when the bytes are no whole document, [`SyncError::TooCostly`] when
     /// ordering it would take minutes.
     pub fn build(merged: &[u8]) -> Result<Self, SyncError> {
-        let (order, content) = Order::build(merged)?;
+        let (order, content) = DocumentOrder::build(merged)?;
         Ok(Self { order, content, index: OnceCell::new() })
     }
 
@@ -184,18 +184,18 @@ impl Text {
 
     fn byte(&self, units: u32) -> Result<usize, AnchorMismatch> {
         match self.index().place(&self.content, units) {
-            Place::At(byte) => Ok(byte),
-            Place::Inside(_) => Err(AnchorMismatch::SplitsCharacter),
-            Place::Beyond => Err(AnchorMismatch::Outside),
+            Utf16Position::At(byte) => Ok(byte),
+            Utf16Position::Inside(_) => Err(AnchorMismatch::SplitsCharacter),
+            Utf16Position::Beyond => Err(AnchorMismatch::Outside),
         }
     }
 
     /// The nearest character boundary at or before `units`.
     fn aligned(&self, units: u32) -> u32 {
         match self.index().place(&self.content, units) {
-            Place::At(_) => units,
-            Place::Inside(_) => units.saturating_sub(1),
-            Place::Beyond => self.order.units(),
+            Utf16Position::At(_) => units,
+            Utf16Position::Inside(_) => units.saturating_sub(1),
+            Utf16Position::Beyond => self.order.units(),
         }
     }
 

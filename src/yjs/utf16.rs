@@ -12,7 +12,7 @@ pub(crate) fn length(text: &str) -> u32 {
 
 /// A position in a text, given in UTF-16 units.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum Utf16Position {
     /// Between two characters, at this byte.
     At(usize),
     /// Inside the surrogate pair of the character that starts at this byte.
@@ -22,21 +22,21 @@ pub(crate) enum Place {
 }
 
 /// Finds the position of unit `units`.
-pub(crate) fn place(text: &str, units: u32) -> Place {
+pub(crate) fn place(text: &str, units: u32) -> Utf16Position {
     let mut passed = 0;
     for (byte, character) in text.char_indices() {
         if passed == units {
-            return Place::At(byte);
+            return Utf16Position::At(byte);
         }
         if units < passed {
-            return Place::Beyond;
+            return Utf16Position::Beyond;
         }
         passed += if u32::from(character) < 0x1_0000 { 1 } else { 2 };
         if units < passed {
-            return Place::Inside(byte);
+            return Utf16Position::Inside(byte);
         }
     }
-    if passed == units { Place::At(text.len()) } else { Place::Beyond }
+    if passed == units { Utf16Position::At(text.len()) } else { Utf16Position::Beyond }
 }
 
 /// Stored positions of a text: the unit and the byte of a character about every [`INDEX_EVERY`]
@@ -64,12 +64,12 @@ impl Index {
     }
 
     /// Finds the position of unit `units`.
-    pub(crate) fn place(&self, text: &str, units: u32) -> Place {
+    pub(crate) fn place(&self, text: &str, units: u32) -> Utf16Position {
         let (passed, from) = self.mark(|(mark, _)| *mark <= units);
         match place(text.get(from..).unwrap_or_default(), units.saturating_sub(passed)) {
-            Place::At(byte) => Place::At(byte.saturating_add(from)),
-            Place::Inside(byte) => Place::Inside(byte.saturating_add(from)),
-            Place::Beyond => Place::Beyond,
+            Utf16Position::At(byte) => Utf16Position::At(byte.saturating_add(from)),
+            Utf16Position::Inside(byte) => Utf16Position::Inside(byte.saturating_add(from)),
+            Utf16Position::Beyond => Utf16Position::Beyond,
         }
     }
 
@@ -112,11 +112,15 @@ mod tests {
         for text in SAMPLES {
             let mut places = Vec::new();
             for (byte, character) in text.char_indices() {
-                places.push(Place::At(byte));
-                places.extend((1..character.len_utf16()).map(|_| Place::Inside(byte)));
+                places.push(Utf16Position::At(byte));
+                places.extend((1..character.len_utf16()).map(|_| Utf16Position::Inside(byte)));
             }
-            places.extend([Place::At(text.len()), Place::Beyond, Place::Beyond]);
-            let found: Vec<Place> =
+            places.extend([
+                Utf16Position::At(text.len()),
+                Utf16Position::Beyond,
+                Utf16Position::Beyond,
+            ]);
+            let found: Vec<Utf16Position> =
                 (0..).map(|units| place(text, units)).take(places.len()).collect();
             assert_eq!(found, places, "{text}");
         }
@@ -130,7 +134,7 @@ mod tests {
         for units in (0..length(&text) + 3).step_by(7) {
             let found = index.place(&text, units);
             assert_eq!(found, place(&text, units), "{units}");
-            if let Place::At(byte) = found {
+            if let Utf16Position::At(byte) = found {
                 assert_eq!(index.units(&text, byte), units);
             }
         }

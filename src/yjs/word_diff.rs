@@ -41,7 +41,7 @@ pub struct Segment {
 
 /// A hunk: a range of each text, in bytes, of which at most one is empty.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct HunkPosition {
     pub(crate) old: Range<usize>,
     pub(crate) new: Range<usize>,
 }
@@ -68,7 +68,7 @@ pub fn by_words(old: &str, new: &str, patience: Duration) -> Vec<Segment> {
 }
 
 /// The hunks of two texts in order, with equal text between them.
-pub(crate) fn places(old: &str, new: &str, patience: Duration) -> Vec<Place> {
+pub(crate) fn places(old: &str, new: &str, patience: Duration) -> Vec<HunkPosition> {
     let deadline = Instant::now() + patience;
     let found = compare(old, new, deadline);
     narrow(old, new, joined_across_spaces(old, new, found))
@@ -76,7 +76,7 @@ pub(crate) fn places(old: &str, new: &str, patience: Duration) -> Vec<Place> {
 
 /// Joins neighbouring hunks until at most `most` remain. Those with the least text between them go
 /// first.
-pub(crate) fn at_most(most: usize, mut places: Vec<Place>) -> Vec<Place> {
+pub(crate) fn at_most(most: usize, mut places: Vec<HunkPosition>) -> Vec<HunkPosition> {
     let mut gap = 1;
     while most.max(1) < places.len() {
         places = joined(places, |before, after| after.old.start - before.old.end <= gap);
@@ -85,7 +85,7 @@ pub(crate) fn at_most(most: usize, mut places: Vec<Place>) -> Vec<Place> {
     places
 }
 
-fn compare(old: &str, new: &str, deadline: Instant) -> Vec<Place> {
+fn compare(old: &str, new: &str, deadline: Instant) -> Vec<HunkPosition> {
     let (from, to) = (words_of(old), words_of(new));
     if from.len() + to.len() <= WORDS_AT_ONCE {
         return compare_pieces(&from, &to, deadline);
@@ -103,7 +103,7 @@ fn compare(old: &str, new: &str, deadline: Instant) -> Vec<Place> {
             continue;
         }
         let within = compare_pieces(&words_of(part), &words_of(other), deadline);
-        places.extend(within.into_iter().map(|inner| Place {
+        places.extend(within.into_iter().map(|inner| HunkPosition {
             old: shifted(&inner.old, place.old.start),
             new: shifted(&inner.new, place.new.start),
         }));
@@ -115,7 +115,7 @@ fn shifted(range: &Range<usize>, by: usize) -> Range<usize> {
     range.start + by..range.end + by
 }
 
-fn compare_pieces(from: &[&str], to: &[&str], deadline: Instant) -> Vec<Place> {
+fn compare_pieces(from: &[&str], to: &[&str], deadline: Instant) -> Vec<HunkPosition> {
     // Comparing numbers is faster than comparing words.
     let mut known: HashMap<&str, u32> = HashMap::new();
     let mut both = Vec::with_capacity(from.len() + to.len());
@@ -131,7 +131,7 @@ fn compare_pieces(from: &[&str], to: &[&str], deadline: Instant) -> Vec<Place> {
         byte(pieces.start)..byte(pieces.end)
     };
     let changes = ops.iter().filter(|op| !matches!(op, DiffOp::Equal { .. }));
-    let places = changes.map(|op| Place {
+    let places = changes.map(|op| HunkPosition {
         old: range(&old_at, op.old_range()),
         new: range(&new_at, op.new_range()),
     });
@@ -149,8 +149,11 @@ fn offsets(pieces: &[&str]) -> Vec<usize> {
 }
 
 /// Joins each hunk with its predecessor if `belong` returns true.
-fn joined(places: Vec<Place>, belong: impl Fn(&Place, &Place) -> bool) -> Vec<Place> {
-    let mut kept: Vec<Place> = Vec::with_capacity(places.len());
+fn joined(
+    places: Vec<HunkPosition>,
+    belong: impl Fn(&HunkPosition, &HunkPosition) -> bool,
+) -> Vec<HunkPosition> {
+    let mut kept: Vec<HunkPosition> = Vec::with_capacity(places.len());
     for place in places {
         match kept.last_mut() {
             Some(before) if belong(before, &place) => {
@@ -165,7 +168,7 @@ fn joined(places: Vec<Place>, belong: impl Fn(&Place, &Place) -> bool) -> Vec<Pl
 
 /// Joins two hunks across a single space, because a lone equal space would fragment the phrase. It
 /// leaves two words apart if only their endings changed.
-fn joined_across_spaces(old: &str, new: &str, places: Vec<Place>) -> Vec<Place> {
+fn joined_across_spaces(old: &str, new: &str, places: Vec<HunkPosition>) -> Vec<HunkPosition> {
     let mut places = joined(places, |before, after| {
         let is_change = !before.old.is_empty() && !before.new.is_empty();
         is_change
@@ -179,7 +182,7 @@ fn joined_across_spaces(old: &str, new: &str, places: Vec<Place>) -> Vec<Place> 
 }
 
 /// Removes the common tail of both ranges, which a join may have added.
-fn trim_end(old: &str, new: &str, place: &mut Place) {
+fn trim_end(old: &str, new: &str, place: &mut HunkPosition) {
     let (Some(from), Some(to)) = (old.get(place.old.clone()), new.get(place.new.clone())) else {
         return;
     };
@@ -191,15 +194,15 @@ fn trim_end(old: &str, new: &str, place: &mut Place) {
 }
 
 /// Narrows the replacement of one Korean word by another to the differing part.
-fn narrow(old: &str, new: &str, places: Vec<Place>) -> Vec<Place> {
-    let narrowed = |place: Place| within(old, new, &place).unwrap_or(place);
+fn narrow(old: &str, new: &str, places: Vec<HunkPosition>) -> Vec<HunkPosition> {
+    let narrowed = |place: HunkPosition| within(old, new, &place).unwrap_or(place);
     places.into_iter().map(narrowed).collect()
 }
 
 /// The differing part of two Korean words in that hunk.
-fn within(old: &str, new: &str, place: &Place) -> Option<Place> {
+fn within(old: &str, new: &str, place: &HunkPosition) -> Option<HunkPosition> {
     let (from, to) = narrowed(old.get(place.old.clone())?, new.get(place.new.clone())?)?;
-    Some(Place { old: shifted(&from, place.old.start), new: shifted(&to, place.new.start) })
+    Some(HunkPosition { old: shifted(&from, place.old.start), new: shifted(&to, place.new.start) })
 }
 
 #[cfg(test)]

@@ -35,12 +35,8 @@ mod contender;
 #[allow(dead_code, reason = "shared with the other benchmarks, which use more of it")]
 #[path = "shared/measure.rs"]
 mod measure;
-#[allow(dead_code, reason = "shared with the tests, which use more of it")]
-#[path = "../locks/people.rs"]
-mod people;
-#[allow(dead_code, reason = "shared with the tests, which use more of it")]
-#[path = "../locks/server.rs"]
-mod server;
+#[path = "../support/mod.rs"]
+mod support;
 #[path = "claim/tool.rs"]
 mod tool;
 
@@ -48,7 +44,7 @@ use tokio::runtime::Runtime;
 
 use crate::contender::{Contender, contenders};
 use crate::measure::{Bar, Table, median, ratio};
-use crate::server::Server;
+use crate::support::redis_server::Server;
 
 /// Rounds of each contender.
 const ROUNDS: usize = 9;

@@ -29,9 +29,6 @@ mod client;
 mod contender;
 #[path = "relay/copy.rs"]
 mod copy;
-#[allow(dead_code, reason = "shared with the tests, which use more of it")]
-#[path = "../it/desk.rs"]
-mod desk;
 #[path = "documents/idle.rs"]
 mod idle;
 #[allow(dead_code, reason = "shared with the other benchmarks, which use more of it")]
@@ -39,22 +36,12 @@ mod idle;
 mod measure;
 #[path = "documents/open.rs"]
 mod open;
-#[allow(dead_code, clippy::disallowed_methods, reason = "shared with the tests, as they are")]
-#[path = "../it/peer.rs"]
-mod peer;
-#[allow(dead_code, reason = "shared with the tests, which use more of it")]
-#[path = "../it/process.rs"]
-mod process;
-#[allow(dead_code, reason = "shared with the tests, which use more of it")]
-#[path = "../locks/server.rs"]
-mod redis_server;
 #[path = "documents/replay.rs"]
 mod replay;
 #[path = "documents/storm.rs"]
 mod storm;
-#[allow(dead_code, reason = "shared with the tests, which use more of it")]
-#[path = "../data/trace.rs"]
-mod trace;
+#[path = "../support/mod.rs"]
+mod support;
 #[path = "documents/typing.rs"]
 mod typing;
 

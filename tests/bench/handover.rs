@@ -4,7 +4,7 @@
 //!   another, as on another server, has its guard.
 //! - `publish`: the limit. A bare `PUBLISH` on a connection, until a task that waits for it has the
 //!   message from another connection: the same client library, the same number of tasks.
-//! - `look`: as `guard`, but by [`Waiting::granted`], which polls before it accepts; seats use it.
+//! - `look`: as `guard`, but by [`Waiter::granted`], which polls before it accepts; seats use it.
 //! - `polling`: as `guard`, but the waiter tries every 50 ms.
 //!
 //! Redis is a private process on this machine. The contenders take turns, and a ratio is the median
@@ -17,7 +17,7 @@
 //! ```
 //!
 //! [`Guard::release`]: galley::locks::Guard::release
-//! [`Waiting::granted`]: galley::locks::Waiting::granted
+//! [`Waiter::granted`]: galley::locks::Waiter::granted
 
 #![allow(
     clippy::panic,
@@ -29,16 +29,12 @@
 #[allow(dead_code, reason = "shared with the other benchmarks, which use more of it")]
 #[path = "shared/measure.rs"]
 mod measure;
-#[allow(dead_code, reason = "shared with the tests, which use more of it")]
-#[path = "../locks/people.rs"]
-mod people;
-#[allow(dead_code, reason = "shared with the tests, which use more of it")]
-#[path = "../locks/server.rs"]
-mod server;
+#[path = "../support/mod.rs"]
+mod support;
 
 use std::time::Duration;
 
-use galley::locks::{Guard, Lease, LockName, Locks, Wish};
+use galley::locks::{AcquireOptions, Guard, Lease, LockName, Locks};
 use redis::aio::MultiplexedConnection;
 use redis::{AsyncConnectionConfig, PushInfo, PushKind};
 use tokio::runtime::Runtime;
@@ -47,8 +43,8 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, interval, sleep};
 
 use crate::measure::{Bar, Table, median, quantile, ratio};
-use crate::people::{apart, claim, lee, seat, seated, until};
-use crate::server::Server;
+use crate::support::fixtures::{apart, claim, lee, seat, seated, until};
+use crate::support::redis_server::Server;
 
 const ROUNDS: usize = 600;
 /// Each round takes some 25 ms.
@@ -138,7 +134,7 @@ impl Bench {
 
     /// Acquires the lock here and waits for it there; returns the guard when both are done.
     async fn hold(&self) -> Guard {
-        let guard = self.one.try_lock(&self.name, &wish()).await;
+        let guard = self.one.try_lock(&self.name, &options()).await;
         guard.expect("a free lock")
     }
 
@@ -154,7 +150,7 @@ impl Bench {
         let held = self.hold().await;
         let (other, name) = (self.other.clone(), self.name.clone());
         let waits = apart(async move {
-            let guard = other.lock(&name, &wish().waiting(LEASE)).await.expect("the lock");
+            let guard = other.lock(&name, &options().waiting(LEASE)).await.expect("the lock");
             (Instant::now(), guard)
         });
         self.is_waited_for(1).await;
@@ -188,8 +184,8 @@ impl Bench {
     async fn look(&mut self) -> f64 {
         let (name, other) = (seat(), self.other.clone());
         let held = seated(&self.one, &name, &lee(), LEASE).await;
-        let wish = claim(&name, &lee());
-        let waiting = other.wait(&wish, LEASE);
+        let options = claim(&name, &lee());
+        let waiting = other.wait(&options, LEASE);
         let waits = apart(async move {
             waiting.granted().await.expect("the lock");
             Instant::now()
@@ -202,7 +198,7 @@ impl Bench {
         let began = Instant::now();
         let (_released, had) = tokio::join!(self.one.release(&name, &held.value), waits);
         let at = had.expect("no panic");
-        self.one.release(&name, &wish.value).await.expect("an answer");
+        self.one.release(&name, &options.value).await.expect("an answer");
         micros(at - began)
     }
 
@@ -211,10 +207,10 @@ impl Bench {
         let (other, name) = (self.other.clone(), self.name.clone());
         let polls = apart(async move {
             let mut tick = interval(POLLED_EVERY);
-            let mut tried = other.try_lock(&name, &wish()).await;
+            let mut tried = other.try_lock(&name, &options()).await;
             while tried.is_err() {
                 tick.tick().await;
-                tried = other.try_lock(&name, &wish()).await;
+                tried = other.try_lock(&name, &options()).await;
             }
             (Instant::now(), tried.expect("the lock"))
         });
@@ -235,7 +231,7 @@ impl Bench {
         for _ in 0..WAITERS {
             let (other, name) = (self.other.clone(), self.name.clone());
             waits.spawn(async move {
-                let guard = other.lock(&name, &wish().waiting(LEASE)).await.expect("the lock");
+                let guard = other.lock(&name, &options().waiting(LEASE)).await.expect("the lock");
                 guard.release().await.expect("an answer");
             });
         }
@@ -252,8 +248,8 @@ impl Bench {
     }
 }
 
-fn wish() -> Wish {
-    Wish::new(Lease::KeptAlive(LEASE))
+fn options() -> AcquireOptions {
+    AcquireOptions::new(Lease::KeptAlive(LEASE))
 }
 
 fn micros(time: Duration) -> f64 {

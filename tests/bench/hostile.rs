@@ -31,9 +31,6 @@
 mod attacker;
 #[path = "hostile/attacks.rs"]
 mod attacks;
-#[allow(dead_code, reason = "shared with the tests, which use more of it")]
-#[path = "../it/desk.rs"]
-mod desk;
 #[path = "hostile/edge.rs"]
 mod edge;
 #[path = "hostile/honest.rs"]
@@ -41,17 +38,10 @@ mod honest;
 #[allow(dead_code, reason = "shared with the other benchmarks, which use more of it")]
 #[path = "shared/measure.rs"]
 mod measure;
-#[allow(dead_code, clippy::disallowed_methods, reason = "shared with the tests, as they are")]
-#[path = "../it/peer.rs"]
-mod peer;
-#[allow(dead_code, reason = "shared with the tests, which use more of it")]
-#[path = "../it/process.rs"]
-mod process;
-#[allow(dead_code, reason = "shared with the tests, which use more of it")]
-#[path = "../locks/server.rs"]
-mod redis_server;
 #[path = "hostile/reviews.rs"]
 mod reviews;
+#[path = "../support/mod.rs"]
+mod support;
 #[path = "hostile/updates.rs"]
 mod updates;
 
@@ -64,7 +54,7 @@ use tokio::time::timeout;
 
 use crate::attacks::{ATTACKS, Attack};
 use crate::honest::Seen;
-use crate::process::Server;
+use crate::support::galley_process::Server;
 
 /// The length of an attack without `--seconds`.
 const SECONDS: u64 = 60;

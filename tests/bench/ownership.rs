@@ -34,7 +34,7 @@ use galley::domain::seat::{Role, Seat};
 use galley::domain::user::User;
 use galley::outbox::outbox;
 use galley::sessions::registry::Registry;
-use galley::sessions::session::{Holding, Sitter};
+use galley::sessions::session::{Session, SessionIdentity};
 use tokio::time::Instant;
 
 /// Rounds of each kind for the medians, and checks of a round.
@@ -63,7 +63,7 @@ impl House {
             let fence = Fence(1 + number as u64);
             hash_map.insert(seat, (user.id.clone(), fence));
             people.push((user.id.clone(), seat));
-            let holding = Arc::new(Holding::claiming(sitter(user, seat), outbox(1_024).0));
+            let holding = Arc::new(Session::claiming(sitter(user, seat), outbox(1_024).0));
             registry.enter(Arc::clone(&holding));
             holding.granted(fence, Utc::now(), until);
             registry.seat(&holding);
@@ -90,8 +90,8 @@ impl House {
     }
 }
 
-fn sitter(user: User, seat: Seat) -> Sitter {
-    Sitter {
+fn sitter(user: User, seat: Seat) -> SessionIdentity {
+    SessionIdentity {
         session: SessionId::generate(),
         seat,
         document: DocumentId::generate(),

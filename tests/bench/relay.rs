@@ -45,9 +45,6 @@ mod contender;
 mod copy;
 #[path = "relay/crowd.rs"]
 mod crowd;
-#[allow(dead_code, reason = "shared with the tests, which use more of it")]
-#[path = "../it/desk.rs"]
-mod desk;
 #[allow(dead_code, reason = "shared with the other benchmarks, which use more of it")]
 #[path = "shared/measure.rs"]
 mod measure;
@@ -55,15 +52,8 @@ mod measure;
 mod npm;
 #[path = "relay/pair.rs"]
 mod pair;
-#[allow(dead_code, clippy::disallowed_methods, reason = "shared with the tests, as they are")]
-#[path = "../it/peer.rs"]
-mod peer;
-#[allow(dead_code, reason = "shared with the tests, which use more of it")]
-#[path = "../it/process.rs"]
-mod process;
-#[allow(dead_code, reason = "shared with the tests, which use more of it")]
-#[path = "../locks/server.rs"]
-mod redis_server;
+#[path = "../support/mod.rs"]
+mod support;
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -28,18 +28,14 @@
 #[allow(dead_code, reason = "shared with the other benchmarks, which use more of it")]
 #[path = "shared/measure.rs"]
 mod measure;
-#[allow(dead_code, reason = "shared with the tests, which use more of it")]
-#[path = "../locks/people.rs"]
-mod people;
 #[path = "renewal/pings.rs"]
 mod pings;
-#[allow(dead_code, reason = "shared with the tests, which use more of it")]
-#[path = "../locks/server.rs"]
-mod server;
+#[path = "../support/mod.rs"]
+mod support;
 
 use std::time::Duration;
 
-use galley::locks::{Held, Locks};
+use galley::locks::{HeldLock, Locks};
 use redis::aio::MultiplexedConnection;
 use redis::{Cmd, Script};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -50,9 +46,9 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use crate::measure::{Bar, Table, median, quantile, ratio};
-use crate::people::{LONG, kim, seat, seated};
 use crate::pings::Pings;
-use crate::server::Server;
+use crate::support::fixtures::{LONG, kim, seat, seated};
+use crate::support::redis_server::Server;
 
 /// As in `locks::scripts`; the count of bytes verifies it.
 const LOCKS_PER_CALL: usize = 250;
@@ -84,7 +80,7 @@ fn main() {
 
 struct Bench {
     locks: Locks,
-    held: Vec<Held>,
+    held: Vec<HeldLock>,
     /// The bytes of a round, and the length of its reply.
     request: Vec<u8>,
     reply_bytes: usize,
@@ -230,12 +226,12 @@ impl Bench {
     }
 }
 
-async fn sit(locks: Locks) -> Held {
+async fn sit(locks: Locks) -> HeldLock {
     seated(&locks, &seat(), &kim(), LONG).await
 }
 
 /// The bytes of a round.
-fn request(held: &[Held]) -> Vec<u8> {
+fn request(held: &[HeldLock]) -> Vec<u8> {
     let source = include_str!("../../src/locks/redis/lua/renew.lua");
     let script = Script::new(source);
     let mut pipeline = redis::pipe();
@@ -254,14 +250,14 @@ fn request(held: &[Held]) -> Vec<u8> {
 }
 
 /// A call of the usual compare-and-extend script for each lock.
-async fn single(held: &[Held], mut connection: MultiplexedConnection) -> Vec<Cmd> {
+async fn single(held: &[HeldLock], mut connection: MultiplexedConnection) -> Vec<Cmd> {
     let source = "if redis.call('GET', KEYS[1]) == ARGV[1] then \
                   return redis.call('PEXPIRE', KEYS[1], ARGV[2]) else return 0 end";
     let script = Script::new(source);
     let mut load = redis::cmd("SCRIPT");
     let _: String =
         load.arg("LOAD").arg(source).query_async(&mut connection).await.expect("a hash");
-    let call = |held: &Held| {
+    let call = |held: &HeldLock| {
         let mut call = redis::cmd("EVALSHA");
         call.arg(script.get_hash()).arg(1).arg(held.name.key()).arg(&held.value);
         call.arg(u64::try_from(LONG.as_millis()).expect("not that long"));

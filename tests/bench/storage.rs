@@ -8,6 +8,9 @@
 
 #![allow(clippy::unwrap_used, missing_docs, reason = "a benchmark stops at what is unexpected")]
 
+#[path = "../support/mod.rs"]
+mod support;
+
 use std::fs::File;
 use std::io::{Seek, Write};
 
@@ -22,13 +25,9 @@ use galley::storage::Storage;
 use galley::storage::documents::NewDocument;
 use galley::storage::links::NewShareLink;
 use galley::storage::log::Append;
-use galley::storage::seats::Guard;
+use galley::storage::seats::FenceGuard;
 use sqlx::{Connection, PgConnection};
 use tokio::runtime::Runtime;
-
-#[expect(dead_code, reason = "what only the tests of storage use")]
-#[path = "../storage/server.rs"]
-mod server;
 
 /// A keystroke by the writer of a document of its own.
 async fn keystroke(storage: &Storage) -> Append {
@@ -50,7 +49,7 @@ async fn keystroke(storage: &Storage) -> Append {
         now,
     };
     storage.find_or_create_link(&link).await.unwrap();
-    let guard = Guard { seat: Seat::new(link.id, Role::Writer), fence: Fence(1) };
+    let guard = FenceGuard { seat: Seat::new(link.id, Role::Writer), fence: Fence(1) };
     let session = SessionId::generate();
     storage.ratify(guard.seat, guard.fence, session, &user.id, now).await.unwrap();
     Append {
@@ -69,7 +68,7 @@ fn append(c: &mut Criterion) {
     let runtime = Runtime::new().unwrap();
     let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let file = format!("sqlite://{}", folder.path().join("galley.db").display());
-    let postgres = server::Server::start();
+    let postgres = support::postgres_server::Server::start();
     let name = runtime.block_on(postgres.empty());
     for (engine, url) in [("sqlite", file), ("postgres", postgres.url(&name))] {
         let storage = runtime.block_on(Storage::open(&url)).unwrap();
@@ -95,7 +94,12 @@ fn append(c: &mut Criterion) {
 }
 
 /// The limit of PostgreSQL: one row and one commit only.
-fn insert(c: &mut Criterion, runtime: &Runtime, name: &str, postgres: &server::Server) {
+fn insert(
+    c: &mut Criterion,
+    runtime: &Runtime,
+    name: &str,
+    postgres: &support::postgres_server::Server,
+) {
     let mut connection = runtime.block_on(postgres.stranger(name));
     let make = "CREATE TABLE bare (document_id text, seq bigint, bytes bytea, \
                 PRIMARY KEY (document_id, seq))";

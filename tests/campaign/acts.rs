@@ -7,12 +7,12 @@ use serde_json::json;
 use tokio::time::{Duration, Instant, sleep, sleep_until};
 
 use crate::alone;
-use crate::desk::Desk;
 use crate::desks::{Desks, Order};
 use crate::history::{What, written};
 use crate::judge::vacuous::KINDS;
-use crate::random::Random;
 use crate::requests::{Call, document_again, link_again, note, text_at};
+use crate::support::rest_client::Desk;
+use crate::support::rng::Random;
 use crate::world::{Fault, SERVERS, World};
 
 /// The time-out of a caller that does not disconnect.

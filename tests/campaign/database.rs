@@ -8,7 +8,7 @@ use galley::yjs::text::Text;
 use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
 
 use crate::history::{Recorder, What, marks_in, written};
-use crate::postgres_server;
+use crate::support::postgres_server;
 
 /// The database of one round.
 pub(crate) struct Database {

@@ -6,8 +6,8 @@ use std::sync::{Arc, RwLock};
 
 use tokio::sync::watch;
 
-use crate::desk::{Desk, Person};
 use crate::history::Recorder;
+use crate::support::rest_client::{Desk, Person};
 
 /// The order to all tabs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

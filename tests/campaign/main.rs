@@ -17,33 +17,15 @@
 mod acts;
 mod alone;
 mod database;
-#[expect(dead_code, reason = "only `it` uses the rest")]
-#[path = "../it/desk.rs"]
-mod desk;
 mod desks;
 mod history;
 mod judge;
-#[expect(dead_code, reason = "only `it` uses the rest")]
-#[path = "../it/peer.rs"]
-mod peer;
-#[expect(dead_code, reason = "only `storage` uses the rest")]
-#[path = "../storage/server.rs"]
-mod postgres_server;
-#[expect(dead_code, reason = "only `it` uses the rest")]
-#[path = "../it/process.rs"]
-mod process;
-#[expect(dead_code, reason = "only `fuzz` uses the rest")]
-#[path = "../fuzz/random.rs"]
-mod random;
-mod redis;
-#[expect(dead_code, reason = "only `locks` uses the rest")]
-#[path = "../locks/server.rs"]
-mod redis_server;
 mod replica;
 mod requests;
 mod settle;
+#[path = "../support/mod.rs"]
+mod support;
 mod tab;
-mod wire;
 mod world;
 
 use std::io::Write as _;
@@ -57,8 +39,8 @@ use crate::desks::{Desks, Order};
 use crate::history::{Event, Recorder};
 use crate::judge::vacuous::{self, Counts, KINDS};
 use crate::judge::{Violation, judge, mentions};
-use crate::random::Random;
 use crate::replica::Replica;
+use crate::support::rng::Random;
 use crate::tab::Tab;
 use crate::world::World;
 

@@ -5,7 +5,7 @@ use yrs::updates::decoder::Decode;
 use yrs::{Doc, GetString, ReadTxn, StateVector, Text, Transact};
 
 use crate::history::{marks_in, written};
-use crate::peer::{Peer, empty};
+use crate::support::ws_client::{Peer, empty};
 
 /// A Yjs document with the marks that were typed into it.
 #[derive(Clone)]

@@ -5,9 +5,9 @@ use reqwest::Client;
 use serde_json::{Value, json};
 use tokio::time::{Duration, Instant, sleep};
 
-use crate::desk::{Desk, Person};
 use crate::desks::Desks;
 use crate::history::What;
+use crate::support::rest_client::{Desk, Person};
 use crate::world::SERVERS;
 
 /// A call that must succeed fails the run after this.

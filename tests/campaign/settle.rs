@@ -6,11 +6,11 @@ use std::sync::Arc;
 use futures_util::future::join_all;
 use tokio::time::{Duration, Instant, sleep, timeout};
 
-use crate::desk::Desk;
 use crate::desks::Desks;
 use crate::history::{How, What, marks_in};
 use crate::judge::DATABASE;
 use crate::replica::Replica;
+use crate::support::rest_client::Desk;
 use crate::tab::{Look, Open, open};
 use crate::world::{SERVERS, World};
 

@@ -9,12 +9,12 @@ use serde_json::Value;
 use tokio::time::{Duration, Instant, sleep, timeout};
 use tokio_tungstenite::tungstenite::Message;
 
-use crate::desk::Desk;
 use crate::desks::{Desks, Order, user_of};
 use crate::history::{How, What, marks_in, written};
-use crate::peer::Peer;
-use crate::random::Random;
 use crate::replica::{Replica, typed_aside};
+use crate::support::rest_client::Desk;
+use crate::support::rng::Random;
+use crate::support::ws_client::Peer;
 
 /// A frozen server replies to no handshake.
 const HANDSHAKE: Duration = Duration::from_secs(3);

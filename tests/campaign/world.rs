@@ -8,10 +8,10 @@ use tokio::time::{Duration, Instant, sleep};
 
 use crate::database::Database;
 use crate::history::{Recorder, What};
-use crate::process::Server;
-use crate::random::Random;
-use crate::redis::Redis;
-use crate::wire::{Mode, Target, Wire};
+use crate::support::galley_process::Server;
+use crate::support::rng::Random;
+use crate::support::shifted_redis::Redis;
+use crate::support::wire::{Mode, Target, Wire};
 
 pub(crate) const SERVERS: usize = 3;
 /// G15: a server delivers the effect of a commit within two seconds or one tick, which is one

@@ -15,7 +15,7 @@ use axum::response::{IntoResponse, Response};
 
 use crate::domain::ids::UserId;
 use crate::domain::user::User;
-use crate::http::access::Gate;
+use crate::http::access::Access;
 use crate::http::auth::cookie;
 use crate::http::auth::tokens::{Identity, TokenRefused, Tokens};
 use crate::http::error::ApiError;
@@ -28,7 +28,7 @@ use crate::sharing::Sharing;
 /// How the request carried the token. A token that the browser adds by itself needs an `Origin` header
 /// as proof.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum By {
+pub enum CredentialSource {
     /// `Authorization: Bearer`, which only code of the client sends.
     Bearer,
     /// The cookie, which a browser adds to requests of any page.
@@ -37,7 +37,7 @@ pub enum By {
 
 /// The credential that a request carried.
 #[derive(Clone, Debug)]
-pub enum Presented {
+pub enum Credential {
     /// Neither bearer token nor cookie.
     Nothing,
     /// A token that is not valid now.
@@ -45,7 +45,7 @@ pub enum Presented {
         /// The part of the token that is at fault.
         cause: TokenRefused,
         /// How the request carried it.
-        by: By,
+        by: CredentialSource,
     },
     /// The admin token.
     AdminToken,
@@ -54,20 +54,20 @@ pub enum Presented {
         /// The user, and the token's lifetime.
         identity: Identity,
         /// How the request carried the token.
-        by: By,
+        by: CredentialSource,
     },
 }
 
-impl Presented {
+impl Credential {
     /// Reads the bearer token first, because client code sets it deliberately, and the cookie only
     /// without one.
-    pub(crate) fn read(headers: &HeaderMap, tokens: &Tokens, gate: &Gate) -> Self {
+    pub(crate) fn read(headers: &HeaderMap, tokens: &Tokens, gate: &Access) -> Self {
         if headers.contains_key(AUTHORIZATION) {
             let Some(token) = bearer(headers) else {
                 let cause = TokenRefused("header Authorization");
-                return Self::Refused { cause, by: By::Bearer };
+                return Self::Refused { cause, by: CredentialSource::Bearer };
             };
-            return match Self::verified(tokens, token, By::Bearer) {
+            return match Self::verified(tokens, token, CredentialSource::Bearer) {
                 // The rare case comes last.
                 Self::Refused { .. } if gate.is_admin_token(token) => Self::AdminToken,
                 presented => presented,
@@ -75,7 +75,8 @@ impl Presented {
         }
         match cookie::token(headers, gate.is_secure()) {
             Ok(None) => Self::Nothing,
-            Ok(Some(found)) => match Self::verified(tokens, &found.token, By::Cookie) {
+            Ok(Some(found)) => match Self::verified(tokens, &found.token, CredentialSource::Cookie)
+            {
                 // Under https the server's own guests have the other cookie name. Another subdomain set
                 // this cookie.
                 Self::Person { identity, by } if found.is_shared && identity.is_guest() => {
@@ -83,7 +84,7 @@ impl Presented {
                 }
                 presented => presented,
             },
-            Err(cause) => Self::Refused { cause, by: By::Cookie },
+            Err(cause) => Self::Refused { cause, by: CredentialSource::Cookie },
         }
     }
 
@@ -95,7 +96,7 @@ impl Presented {
         }
     }
 
-    fn verified(tokens: &Tokens, token: &str, by: By) -> Self {
+    fn verified(tokens: &Tokens, token: &str, by: CredentialSource) -> Self {
         match tokens.verify(token) {
             Ok(identity) => Self::Person { identity, by },
             Err(cause) => Self::Refused { cause, by },
@@ -112,7 +113,7 @@ fn bearer(headers: &HeaderMap) -> Option<&str> {
 }
 
 /// The state that [`identify`] uses.
-pub(crate) type Checks = (Tokens, Gate, Limiter, Origins, SecurityLog);
+pub(crate) type Checks = (Tokens, Access, Limiter, Origins, SecurityLog);
 
 /// Verifies the token, counts the request, and logs a refusal.
 pub(crate) async fn identify(
@@ -120,7 +121,7 @@ pub(crate) async fn identify(
     mut request: Request,
     next: Next,
 ) -> Response {
-    let presented = Presented::read(request.headers(), &tokens, &gate);
+    let presented = Credential::read(request.headers(), &tokens, &gate);
     let peer = request.extensions().get::<Peer>().copied().unwrap_or_default();
     // The websocket handler counts its own requests after the upgrade, when it can answer with a close
     // code.
@@ -128,7 +129,7 @@ pub(crate) async fn identify(
     if !is_socket && let Err(retry_after) = limiter.check(&presented, peer) {
         return ApiError::TooManyRequests { retry_after }.into_response();
     }
-    if let Presented::Refused { by: By::Bearer, .. } = presented
+    if let Credential::Refused { by: CredentialSource::Bearer, .. } = presented
         && let Err(retry_after) = limiter.check_refused_bearer(peer)
     {
         return ApiError::TooManyRequests { retry_after }.into_response();
@@ -150,7 +151,7 @@ pub struct Caller {
     /// The user and the token's lifetime.
     pub identity: Identity,
     /// How the request carried the token.
-    pub by: By,
+    pub by: CredentialSource,
 }
 
 impl Caller {
@@ -178,12 +179,12 @@ where
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
-        match parts.extensions.get::<Presented>() {
-            None | Some(Presented::Nothing | Presented::AdminToken) => {
+        match parts.extensions.get::<Credential>() {
+            None | Some(Credential::Nothing | Credential::AdminToken) => {
                 Err(ApiError::Unauthenticated("this needs a token"))
             }
-            Some(Presented::Refused { cause, .. }) => Err(ApiError::TokenRefused(cause.0)),
-            Some(Presented::Person { identity, by }) => {
+            Some(Credential::Refused { cause, .. }) => Err(ApiError::TokenRefused(cause.0)),
+            Some(Credential::Person { identity, by }) => {
                 let caller = Self { identity: identity.clone(), by: *by };
                 witness(caller.by, parts, &Origins::from_ref(state))?;
                 Ok(caller)
@@ -219,16 +220,16 @@ where
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
-        match parts.extensions.get::<Presented>() {
-            None | Some(Presented::Nothing) => {
+        match parts.extensions.get::<Credential>() {
+            None | Some(Credential::Nothing) => {
                 Err(ApiError::Unauthenticated("this needs the admin token"))
             }
-            Some(Presented::Refused { cause, .. }) => Err(ApiError::TokenRefused(cause.0)),
-            Some(Presented::AdminToken) => Ok(Self::Token),
-            Some(Presented::Person { identity, .. }) if !identity.is_admin => {
+            Some(Credential::Refused { cause, .. }) => Err(ApiError::TokenRefused(cause.0)),
+            Some(Credential::AdminToken) => Ok(Self::Token),
+            Some(Credential::Person { identity, .. }) if !identity.is_admin => {
                 Err(ApiError::NotAdmin)
             }
-            Some(Presented::Person { by, identity }) => {
+            Some(Credential::Person { by, identity }) => {
                 witness(*by, parts, &Origins::from_ref(state))?;
                 Ok(Self::Person(identity.user.id.clone()))
             }
@@ -237,12 +238,16 @@ where
 }
 
 /// Rejects a cookie without one of the server's origins; a missing `Origin` proves nothing.
-fn witness(by: By, parts: &Parts, origins: &Origins) -> Result<(), ApiError> {
+fn witness(by: CredentialSource, parts: &Parts, origins: &Origins) -> Result<(), ApiError> {
     let is_safe = matches!(parts.method, Method::GET | Method::HEAD | Method::OPTIONS);
     match (by, origins.check(&parts.headers)) {
-        (By::Bearer, _) | (By::Cookie, OriginCheck::Ours) => Ok(()),
-        (By::Cookie, OriginCheck::Missing | OriginCheck::Foreign) if is_safe => Ok(()),
-        (By::Cookie, OriginCheck::Missing | OriginCheck::Foreign) => Err(ApiError::ForeignOrigin),
+        (CredentialSource::Bearer, _) | (CredentialSource::Cookie, OriginCheck::Ours) => Ok(()),
+        (CredentialSource::Cookie, OriginCheck::Missing | OriginCheck::Foreign) if is_safe => {
+            Ok(())
+        }
+        (CredentialSource::Cookie, OriginCheck::Missing | OriginCheck::Foreign) => {
+            Err(ApiError::ForeignOrigin)
+        }
     }
 }
 
@@ -272,25 +277,25 @@ mod tests {
     #[test]
     fn a_bad_bearer_is_not_rescued_by_a_good_cookie() {
         let tokens = Tokens::new(b"0123456789abcdef0123456789abcdef");
-        let gate = Gate::new(true, b"the admin's token");
+        let gate = Access::new(true, b"the admin's token");
         let user = User { id: "kim".parse().expect("an id"), name: "Kim".to_owned() };
         let hour = std::time::Duration::from_secs(3_600);
         let signed = tokens.sign(&user, false, hour, chrono::Utc::now()).expect("signed");
         let cookie = format!("galley_token={}", signed.token);
         let by_cookie = headers(&[("cookie", &cookie)]);
         assert!(matches!(
-            Presented::read(&by_cookie, &tokens, &gate),
-            Presented::Person { by: By::Cookie, .. }
+            Credential::read(&by_cookie, &tokens, &gate),
+            Credential::Person { by: CredentialSource::Cookie, .. }
         ));
         let both = headers(&[("cookie", &cookie), ("authorization", "Bearer x")]);
-        assert!(matches!(Presented::read(&both, &tokens, &gate), Presented::Refused { .. }));
+        assert!(matches!(Credential::read(&both, &tokens, &gate), Credential::Refused { .. }));
         let admin = headers(&[("authorization", "Bearer the admin's token")]);
-        assert!(matches!(Presented::read(&admin, &tokens, &gate), Presented::AdminToken));
+        assert!(matches!(Credential::read(&admin, &tokens, &gate), Credential::AdminToken));
     }
     #[test]
     fn g14_under_https_a_guests_token_counts_only_in_the_cookie_of_this_host() {
         let tokens = Tokens::new(b"0123456789abcdef0123456789abcdef");
-        let gate = Gate::new(true, b"the admin's token").under_https(true);
+        let gate = Access::new(true, b"the admin's token").under_https(true);
         let sign = |id: UserId, ttl| {
             let user = User { id, name: "Kim".to_owned() };
             tokens.sign(&user, false, ttl, chrono::Utc::now()).expect("signed").token
@@ -298,8 +303,10 @@ mod tests {
         let guest = sign(UserId::generate(), GUEST_TTL);
         let month = sign("kim".parse().expect("an id"), GUEST_TTL);
         let read =
-            |cookie: String| Presented::read(&headers(&[("cookie", &cookie)]), &tokens, &gate);
-        let is_user = |presented| matches!(presented, Presented::Person { by: By::Cookie, .. });
+            |cookie: String| Credential::read(&headers(&[("cookie", &cookie)]), &tokens, &gate);
+        let is_user = |presented| {
+            matches!(presented, Credential::Person { by: CredentialSource::Cookie, .. })
+        };
         assert!(is_user(read(format!("__Host-galley_token={guest}"))));
         assert!(!is_user(read(format!("galley_token={guest}"))));
         assert!(is_user(read(format!("galley_token={month}"))), "a host application sets it");

@@ -11,8 +11,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::domain::ids::UserId;
 use crate::domain::user::{User, parse_name};
-use crate::http::access::Gate;
-use crate::http::auth::caller::{By, Caller};
+use crate::http::access::Access;
+use crate::http::auth::caller::{Caller, CredentialSource};
 use crate::http::auth::cookie;
 use crate::http::auth::tokens::{GUEST_TTL, Identity, Signed, Tokens};
 use crate::http::error::ApiError;
@@ -31,7 +31,7 @@ pub(crate) struct Entry {
 }
 
 /// `GET /api/auth`: needs no token, so that a page can offer a sign-in.
-pub(crate) async fn entry(State(gate): State<Gate>) -> Json<Entry> {
+pub(crate) async fn entry(State(gate): State<Access>) -> Json<Entry> {
     let sign_in_url = gate.sign_in_url().map(str::to_owned);
     Json(Entry { guests: gate.takes_guests(), sign_in_url })
 }
@@ -57,14 +57,14 @@ pub(crate) struct Admitted;
 impl<S> FromRequestParts<S> for Admitted
 where
     S: Send + Sync,
-    Gate: FromRef<S>,
+    Access: FromRef<S>,
     Origins: FromRef<S>,
     Limiter: FromRef<S>,
 {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
-        if !Gate::from_ref(state).takes_guests() {
+        if !Access::from_ref(state).takes_guests() {
             return Err(ApiError::GuestsOff);
         }
         // The check prevents another site from signing its visitors in under an account of its choice.
@@ -103,7 +103,7 @@ pub(crate) async fn me(
     caller: Caller,
 ) -> Result<Response, ApiError> {
     let mut jar = CookieJar::new();
-    if caller.by == By::Cookie && is_past_its_half(&caller.identity, Utc::now()) {
+    if caller.by == CredentialSource::Cookie && is_past_its_half(&caller.identity, Utc::now()) {
         jar = cookie::of_guest(&sign(&tokens, caller.user())?.token, origins.own());
     }
     Ok((jar, Json(caller.user())).into_response())

@@ -9,7 +9,7 @@
 //! The library reserves room for a frame when it has read the frame's head. If a part of the payload is
 //! in its buffer by then, the buffer grows beyond the message and is reused for years. So the transport
 //! passes on the head of a long frame alone. Then the message fills the buffer exactly, and
-//! `ws::Wire::recv` makes the library drop it.
+//! `ws::Socket::recv` makes the library drop it.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

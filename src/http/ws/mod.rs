@@ -31,7 +31,7 @@ use tokio::time::{Instant, sleep, sleep_until, timeout};
 use crate::domain::limits::LONG_MESSAGE_BYTES;
 use crate::domain::seat::Seat;
 use crate::http::HttpState;
-use crate::http::auth::caller::{By, Presented};
+use crate::http::auth::caller::{Credential, CredentialSource};
 use crate::http::auth::tokens::Identity;
 use crate::http::byte_budget::Payer;
 use crate::http::error::ApiError;
@@ -41,12 +41,12 @@ use crate::http::origin::OriginCheck;
 use crate::http::tarpit::Tarpit;
 use crate::http::ws::inbound::Inbound;
 use crate::http::ws::params::{PROTOCOL, ask, identify, offered_tokens};
-use crate::http::ws::waiting::{Early, Guest};
+use crate::http::ws::waiting::{EarlyMessages, UnseatedSocket};
 use crate::outbox::close::Close;
 use crate::outbox::{OutboxReader, Outgoing};
-use crate::seats::Sessions;
-use crate::seats::claim::Ask;
-use crate::seats::handle::{Ending, Seated};
+use crate::seats::SeatService;
+use crate::seats::claim::SeatRequest;
+use crate::seats::handle::{SeatHandle, SocketEnd};
 
 /// Size of the read buffer for as long as a socket lives: the largest part of an idle socket's memory.
 /// tungstenite's default is 128 KiB. A keystroke has some forty bytes, a cursor three hundred; the
@@ -88,14 +88,14 @@ impl From {
 /// `GET /ws/share-links/{id}/{role}`
 pub(crate) async fn connect(
     State(state): State<HttpState>,
-    presented: Option<Extension<Presented>>,
+    presented: Option<Extension<Credential>>,
     Path((link, role)): Path<(String, String)>,
     Query(pairs): Query<Vec<(String, String)>>,
     headers: HeaderMap,
     upgrade: WebSocketUpgrade,
     request: Request,
 ) -> Result<Response, ApiError> {
-    let presented = presented.map_or(Presented::Nothing, |Extension(presented)| presented);
+    let presented = presented.map_or(Credential::Nothing, |Extension(presented)| presented);
     let from = From::of(request.extensions());
     if !request.body().is_end_stream() {
         return Err(ApiError::Malformed("a websocket has no body".to_owned()));
@@ -106,7 +106,7 @@ pub(crate) async fn connect(
 /// The same for a caller that has parsed the request already.
 pub(crate) fn open(
     state: &HttpState,
-    presented: Presented,
+    presented: Credential,
     (link, role): (&str, &str),
     From { peer, inbound }: From,
     mut pairs: Vec<(String, String)>,
@@ -118,7 +118,7 @@ pub(crate) fn open(
     let named = pairs.len();
     let query: HashMap<_, _> = pairs.into_iter().collect();
     let origin = origins.check(headers);
-    let by_cookie = matches!(&presented, Presented::Person { by: By::Cookie, .. });
+    let by_cookie = matches!(&presented, Credential::Person { by: CredentialSource::Cookie, .. });
     match origin {
         OriginCheck::Ours => {}
         OriginCheck::Missing if !by_cookie || query.contains_key("token") => {}
@@ -144,7 +144,7 @@ pub(crate) fn open(
             return Err(Close::Malformed("query"));
         }
         let store_budget = state.guest_bytes.budget_of(&identity, peer);
-        let ask = Ask { store_budget, ..ask(&identity, link, role, &query)? };
+        let ask = SeatRequest { store_budget, ..ask(&identity, link, role, &query)? };
         Ok((ask, identity))
     });
     let (message_bytes, document_bytes) =
@@ -153,8 +153,8 @@ pub(crate) fn open(
         _ if !may_join => Err((TOO_MANY_JOINS, JOIN_DELAY)),
         Ok((ask, identity)) => {
             let (sessions, tarpit) = (sessions.clone(), tarpit.clone());
-            let early = Early::new(budget.open(payer));
-            Ok(Box::new(Knock { sessions, ask, identity, tarpit, early }))
+            let early = EarlyMessages::new(budget.open(payer));
+            Ok(Box::new(Admission { sessions, ask, identity, tarpit, early }))
         }
         Err(close) => Err((close, Duration::ZERO)),
     };
@@ -166,21 +166,21 @@ pub(crate) fn open(
         // Above the server's own limit, so that a slightly longer message still gets its close code.
         .max_message_size(message_bytes + WRITE_SLACK_BYTES)
         .max_frame_size(message_bytes + WRITE_SLACK_BYTES)
-        .on_upgrade(move |socket| serve(Box::new(Wire { socket, inbound, long: None }), knock)))
+        .on_upgrade(move |socket| serve(Box::new(Socket { socket, inbound, long: None }), knock)))
 }
 
 /// A socket that claims a seat.
-struct Knock {
-    sessions: Sessions,
-    ask: Ask,
+struct Admission {
+    sessions: SeatService,
+    ask: SeatRequest,
     identity: Identity,
     tarpit: Tarpit,
-    early: Early,
+    early: EarlyMessages,
 }
 
 /// A socket whose session holds a seat.
-struct Sat {
-    seated: Seated,
+struct SeatedSocket {
+    seated: SeatHandle,
     /// The messages that the client sent before the grant.
     early: Vec<Bytes>,
     outbox: OutboxReader,
@@ -191,7 +191,7 @@ struct Sat {
 ///
 /// The futures of the claim and of the end are boxed: they are larger than that of the session, which
 /// lives for hours. The arguments are boxed too, or each task on the way would reserve room for them.
-async fn serve(mut wire: Box<Wire>, knock: Result<Box<Knock>, (Close, Duration)>) {
+async fn serve(mut wire: Box<Socket>, knock: Result<Box<Admission>, (Close, Duration)>) {
     let Some(mut sat) = Box::pin(wire.admit(knock)).await else { return };
     let ending = wire.run(&mut sat).await;
     Box::pin(async {
@@ -202,7 +202,7 @@ async fn serve(mut wire: Box<Wire>, knock: Result<Box<Knock>, (Close, Duration)>
 }
 
 /// Both directions of a socket.
-struct Wire {
+struct Socket {
     socket: WebSocket,
     /// Bytes of an unfinished message.
     inbound: Arc<Inbound>,
@@ -210,10 +210,13 @@ struct Wire {
     long: Option<Bytes>,
 }
 
-impl Wire {
+impl Socket {
     /// Acquires the seat. `None` if the claim failed; the socket is closed then.
-    async fn admit(&mut self, knock: Result<Box<Knock>, (Close, Duration)>) -> Option<Box<Sat>> {
-        let Knock { sessions, ask, identity, tarpit, early } = match knock {
+    async fn admit(
+        &mut self,
+        knock: Result<Box<Admission>, (Close, Duration)>,
+    ) -> Option<Box<SeatedSocket>> {
+        let Admission { sessions, ask, identity, tarpit, early } = match knock {
             Ok(knock) => *knock,
             Err((close, delay)) => {
                 self.refuse(close, delay).await;
@@ -229,8 +232,8 @@ impl Wire {
         let valid_for = (identity.expires_at - Utc::now()).to_std().unwrap_or_default();
         let valid_until = Instant::now() + valid_for;
         let silence_max = sessions.terms().client_timeout;
-        let guest = Guest { arriving, silence_max, valid_until };
-        let sitting = sessions.sit(ask, outbox);
+        let guest = UnseatedSocket { arriving, silence_max, valid_until };
+        let sitting = sessions.acquire_seat(ask, outbox);
         let (seated, mut early) = self.wait_for(sitting, &mut queue, &gone, guest, early).await;
         let seated = match seated.map_err(|close| early.close.clone().unwrap_or(close)) {
             Ok(seated) => seated,
@@ -260,11 +263,16 @@ impl Wire {
             if let Some(close) = &early.close {
                 self.close(close).await;
             }
-            seated.leave(Ending::Closed).await;
+            seated.leave(SocketEnd::Closed).await;
             self.linger().await;
             return None;
         }
-        Some(Box::new(Sat { seated, early: early.take_messages(), outbox: queue, valid_until }))
+        Some(Box::new(SeatedSocket {
+            seated,
+            early: early.take_messages(),
+            outbox: queue,
+            valid_until,
+        }))
     }
 
     /// Closes the socket with the refusal after `delay`.
@@ -276,18 +284,18 @@ impl Wire {
     }
 
     /// Carries messages both ways until one side ends or the token expires.
-    async fn run(&mut self, sat: &mut Sat) -> Ending {
-        let Sat { seated, early, outbox, valid_until } = sat;
+    async fn run(&mut self, sat: &mut SeatedSocket) -> SocketEnd {
+        let SeatedSocket { seated, early, outbox, valid_until } = sat;
         let early = std::mem::take(early);
         // The token expired at the moment of the grant.
         if *valid_until <= Instant::now() {
             self.close(&TOKEN_EXPIRED).await;
-            return Ending::Closed;
+            return SocketEnd::Closed;
         }
         let told = early.iter().try_for_each(|message| seated.receive(message));
         if let Err(close) = told {
             self.close(&close).await;
-            return Ending::Closed;
+            return SocketEnd::Closed;
         }
         // One timer for the socket's life instead of one per message.
         let mut token_expired = pin!(sleep_until(*valid_until));
@@ -298,20 +306,20 @@ impl Wire {
                         if self.send(message, outbox).await {
                             continue;
                         }
-                        return Ending::Broken;
+                        return SocketEnd::Broken;
                     }
                     Err(close) => close,
                 },
                 incoming = self.recv() => match take(seated, incoming) {
-                    Taken::More => continue,
-                    Taken::End(ending) => return ending,
-                    Taken::Close(close) => close,
+                    Received::More => continue,
+                    Received::End(ending) => return ending,
+                    Received::Close(close) => close,
                 },
                 () = &mut token_expired => TOKEN_EXPIRED,
             };
             tracing::debug!(%close, "a socket was closed");
             self.close(&close).await;
-            return Ending::Closed;
+            return SocketEnd::Closed;
         }
     }
 
@@ -399,32 +407,34 @@ fn message(outgoing: Outgoing) -> Result<Message, Close> {
 }
 
 /// The effect of an incoming message on the socket.
-enum Taken {
+enum Received {
     More,
     Close(Close),
-    End(Ending),
+    End(SocketEnd),
 }
 
-fn take(seated: &Seated, incoming: Option<Result<Message, axum::Error>>) -> Taken {
+fn take(seated: &SeatHandle, incoming: Option<Result<Message, axum::Error>>) -> Received {
     match incoming {
         Some(Ok(message)) => {
             seated.heard();
             match message {
                 Message::Binary(message) => match seated.receive(&message) {
-                    Ok(()) => Taken::More,
-                    Err(close) => Taken::Close(close),
+                    Ok(()) => Received::More,
+                    Err(close) => Received::Close(close),
                 },
-                Message::Text(_) => Taken::Close(Close::Malformed("text-frame")),
+                Message::Text(_) => Received::Close(Close::Malformed("text-frame")),
                 Message::Pong(number) => {
                     seated.answered(&number);
-                    Taken::More
+                    Received::More
                 }
-                Message::Ping(_) => Taken::More,
-                Message::Close(_) => Taken::End(Ending::Closed),
+                Message::Ping(_) => Received::More,
+                Message::Close(_) => Received::End(SocketEnd::Closed),
             }
         }
-        Some(Err(error)) => fault_of(error).map_or(Taken::End(Ending::Broken), Taken::Close),
-        None => Taken::End(Ending::Broken),
+        Some(Err(error)) => {
+            fault_of(error).map_or(Received::End(SocketEnd::Broken), Received::Close)
+        }
+        None => Received::End(SocketEnd::Broken),
     }
 }
 

@@ -9,10 +9,10 @@ use axum::http::header::SEC_WEBSOCKET_PROTOCOL;
 use tokio_util::sync::CancellationToken;
 
 use crate::domain::seat::Role;
-use crate::http::auth::caller::Presented;
+use crate::http::auth::caller::Credential;
 use crate::http::auth::tokens::{Identity, TokenRefused, Tokens};
 use crate::outbox::close::Close;
-use crate::seats::claim::Ask;
+use crate::seats::claim::SeatRequest;
 use crate::seats::joining::Arriving;
 
 /// The subprotocol that the server selects. A browser ends a connection whose offer has no answer.
@@ -36,7 +36,7 @@ pub(super) fn offered_tokens(headers: &HeaderMap) -> impl Iterator<Item = (Strin
 /// `log` receives the part at fault of an invalid token.
 pub(super) fn identify(
     tokens: &Tokens,
-    presented: Presented,
+    presented: Credential,
     query: &HashMap<String, String>,
     log: impl FnOnce(&'static str),
 ) -> Result<Identity, Close> {
@@ -48,9 +48,9 @@ pub(super) fn identify(
         return tokens.verify(token).map_err(refuse);
     }
     match presented {
-        Presented::Person { identity, .. } => Ok(identity),
-        Presented::Refused { cause, .. } => Err(refuse(cause)),
-        Presented::Nothing | Presented::AdminToken => Err(Close::Unauthenticated("no-token")),
+        Credential::Person { identity, .. } => Ok(identity),
+        Credential::Refused { cause, .. } => Err(refuse(cause)),
+        Credential::Nothing | Credential::AdminToken => Err(Close::Unauthenticated("no-token")),
     }
 }
 
@@ -59,14 +59,14 @@ pub(super) fn ask(
     link: &str,
     role: &str,
     query: &HashMap<String, String>,
-) -> Result<Ask, Close> {
+) -> Result<SeatRequest, Close> {
     let role: Role = role.parse().map_err(|_| Close::Malformed("role"))?;
     // An id that cannot be parsed matches no link.
     let link = link.parse().map_err(|_| Close::NoSuchLink)?;
     let waits = query.get("wait").map_or(Ok(0), |text| text.parse::<u16>());
     let waits = waits.ok().filter(|seconds| *seconds <= WAIT_MAX);
     let waits = waits.ok_or(Close::Malformed("wait"))?;
-    Ok(Ask {
+    Ok(SeatRequest {
         user: identity.user.clone(),
         issued_at: identity.issued_at,
         link,

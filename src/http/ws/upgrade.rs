@@ -26,7 +26,7 @@ use futures_util::future::Either;
 use tokio::time::Instant;
 use tower::Service as _;
 
-use crate::http::auth::caller::Presented;
+use crate::http::auth::caller::Credential;
 use crate::http::error::ApiError;
 use crate::http::limit::Peer;
 use crate::http::ws;
@@ -100,7 +100,7 @@ impl Front {
         };
         let state = &*self.state;
         let opening = catch_unwind(AssertUnwindSafe(|| {
-            let presented = Presented::read(&parts.headers, &state.tokens, &state.gate);
+            let presented = Credential::read(&parts.headers, &state.tokens, &state.gate);
             let from = ws::From::of(&parts.extensions);
             ws::open(state, presented, (&link, &role), from, pairs, &parts.headers, upgrade)
         }));

@@ -17,10 +17,10 @@ use tokio_util::sync::CancellationToken;
 
 use crate::domain::limits::EARLY_BYTES_MAX;
 use crate::http::byte_budget::Charge;
-use crate::http::ws::{TOKEN_EXPIRED, Wire, fault_of, message};
+use crate::http::ws::{Socket, TOKEN_EXPIRED, fault_of, message};
 use crate::outbox::close::Close;
 use crate::outbox::{OutboxReader, Outgoing};
-use crate::seats::handle::Seated;
+use crate::seats::handle::SeatHandle;
 use crate::seats::joining::{Arriving, is_question, is_step_1};
 
 /// Maximum of stored messages. A waiting client sends one step 1 and moves a cursor.
@@ -29,7 +29,7 @@ const EARLY_MESSAGES_MAX: usize = 64;
 const LOOK_AFTER_EVERY: Duration = Duration::from_secs(4);
 
 /// The client of a socket without a seat.
-pub(super) struct Guest {
+pub(super) struct UnseatedSocket {
     /// Records each sign of life.
     pub(super) arriving: Arriving,
     /// A longer silence ends the socket.
@@ -39,7 +39,7 @@ pub(super) struct Guest {
 }
 
 /// The messages and the state of a connection during the claim.
-pub(super) struct Early {
+pub(super) struct EarlyMessages {
     /// Messages in order of arrival.
     messages: Vec<Bytes>,
     /// The last sync step 1.
@@ -53,7 +53,7 @@ pub(super) struct Early {
     pub(super) close: Option<Close>,
 }
 
-impl Early {
+impl EarlyMessages {
     /// An empty store that draws on `charge`.
     pub(super) fn new(charge: Charge) -> Self {
         let (messages, question) = (Vec::new(), None);
@@ -68,7 +68,7 @@ impl Early {
         messages
     }
 
-    fn keep(&mut self, message: &Bytes) {
+    fn push(&mut self, message: &Bytes) {
         // The state vector of a later step 1 covers the earlier ones.
         let replaced = if is_step_1(message) {
             self.question.as_ref().map_or(0, Bytes::len)
@@ -96,17 +96,17 @@ impl Early {
     }
 }
 
-impl Wire {
+impl Socket {
     /// Serves the connection until `sitting` ends. The function cancels `gone` when the client
     /// disconnects or its token expires.
     pub(super) async fn wait_for(
         &mut self,
-        sitting: impl Future<Output = Result<Seated, Close>>,
+        sitting: impl Future<Output = Result<SeatHandle, Close>>,
         outbox: &mut OutboxReader,
         gone: &CancellationToken,
-        guest: Guest,
-        mut early: Early,
-    ) -> (Result<Seated, Close>, Early) {
+        guest: UnseatedSocket,
+        mut early: EarlyMessages,
+    ) -> (Result<SeatHandle, Close>, EarlyMessages) {
         let mut sitting = pin!(sitting);
         let mut token_expired = pin!(sleep_until(guest.valid_until));
         let mut heard_at = Instant::now();
@@ -154,7 +154,7 @@ impl Wire {
         &mut self,
         outgoing: Outgoing,
         outbox: &OutboxReader,
-        early: &mut Early,
+        early: &mut EarlyMessages,
     ) -> bool {
         match message(outgoing) {
             Ok(message) => self.send(message, outbox).await,
@@ -176,7 +176,7 @@ enum Took {
     End,
 }
 
-impl Early {
+impl EarlyMessages {
     /// Stores or evaluates an incoming message.
     fn take(
         &mut self,
@@ -191,7 +191,7 @@ impl Early {
                 if is_question(&message) {
                     return Took::Question;
                 }
-                self.keep(&message);
+                self.push(&message);
             }
             Some(Ok(Message::Text(_))) => self.close = Some(Close::Malformed("text-frame")),
             Some(Ok(Message::Pong(number))) => arriving.answered(&number),
@@ -217,7 +217,7 @@ mod tests {
     #[test]
     fn g17_a_replaced_step_1_is_no_longer_charged() {
         let budget = ByteBudget::new(BudgetLimits { all: 80_000, address: 10_000, user: 10_000 });
-        let mut early = Early::new(budget.open(Payer::of(None, Peer::default())));
+        let mut early = EarlyMessages::new(budget.open(Payer::of(None, Peer::default())));
         let step_1 = |clients: u8| {
             let mut vector = vec![clients];
             (1..=clients).for_each(|client| vector.extend([client, 1]));
@@ -225,7 +225,7 @@ mod tests {
         };
         for clients in [1, 90, 3].into_iter().cycle().take(1_000) {
             let message = step_1(clients);
-            early.keep(&message);
+            early.push(&message);
             assert_eq!(early.question.as_ref(), Some(&message));
             assert_eq!(early.charge.bytes(), message.len() as u64);
         }

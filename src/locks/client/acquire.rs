@@ -10,15 +10,16 @@ use crate::domain::fence::Fence;
 use crate::domain::ids::AcquisitionId;
 use crate::domain::user::User;
 use crate::locks::Locks;
-use crate::locks::client::guard::{Guard, Guards, Part};
-use crate::locks::client::guard_state::Hold;
-use crate::locks::client::options::{BackOff, Patience, Policy, Rhythm, Wish};
-use crate::locks::client::wait::Had;
+use crate::locks::client::guard::{Guard, Guards, PartialGuards};
+use crate::locks::client::guard_state::GuardState;
+use crate::locks::client::options::{AcquireOptions, BackOff, Policy, RenewalTiming, WaitPolicy};
+use crate::locks::client::wait::EarlyGrant;
 use crate::locks::name::LockName;
 use crate::locks::redis::connection::jittered;
-use crate::locks::renewal::lease::Kept;
+use crate::locks::renewal::lease::Registration;
 use crate::locks::types::{
-    Claim, Claimed, Held, Holder, LockError, LocksError, Loss, Over, Owner, Place, Released,
+    Claim, Claimed, HeldLock, Holder, LockError, LocksError, Loss, Owner, QueuePosition, Released,
+    Takeover,
 };
 
 impl Locks {
@@ -33,9 +34,13 @@ impl Locks {
     /// # Cancel safety
     ///
     /// Dropped in flight, it leaves no trace: a background task releases a possible grant.
-    pub async fn try_lock(&self, name: &LockName, wish: &Wish) -> Result<Guard, LockError> {
+    pub async fn try_lock(
+        &self,
+        name: &LockName,
+        options: &AcquireOptions,
+    ) -> Result<Guard, LockError> {
         let began = Instant::now();
-        let tried = self.attempt(name, wish).await;
+        let tried = self.attempt(name, options).await;
         self.0.count(name, began, outcome(&tried));
         tried
     }
@@ -50,16 +55,20 @@ impl Locks {
     ///
     /// Dropped in flight, it leaves no trace: a background task releases a possible grant, leaves
     /// the queue, and passes a hand-over on to the next waiter.
-    pub async fn lock(&self, name: &LockName, wish: &Wish) -> Result<Guard, LockError> {
-        match wish.policy {
-            Policy::FailAtOnce => self.try_lock(name, wish).await,
+    pub async fn lock(
+        &self,
+        name: &LockName,
+        options: &AcquireOptions,
+    ) -> Result<Guard, LockError> {
+        match options.policy {
+            Policy::FailAtOnce => self.try_lock(name, options).await,
             Policy::BackOff(back_off) => {
                 let began = Instant::now();
-                let tried = self.back_off(name, wish, back_off).await;
+                let tried = self.back_off(name, options, back_off).await;
                 self.0.count(name, began, outcome(&tried));
                 tried
             }
-            Policy::WaitToBeTold(patience) => self.wait_for(name, wish, patience).await,
+            Policy::Queue(patience) => self.wait_for(name, options, patience).await,
         }
     }
 
@@ -75,15 +84,19 @@ impl Locks {
     /// # Cancel safety
     ///
     /// As [`Locks::lock`]; a background task releases the locks acquired so far.
-    pub async fn lock_all(&self, names: &[LockName], wish: &Wish) -> Result<Guards, LockError> {
+    pub async fn lock_all(
+        &self,
+        names: &[LockName],
+        options: &AcquireOptions,
+    ) -> Result<Guards, LockError> {
         let mut names: Vec<_> = names.iter().collect();
         names.sort_unstable();
         names.dedup();
         let began = Instant::now();
-        let mut part = Part(Vec::with_capacity(names.len()));
+        let mut part = PartialGuards(Vec::with_capacity(names.len()));
         for name in names {
-            let policy = wish.policy.after(began.elapsed());
-            part.0.push(self.lock(name, &Wish { policy, ..wish.clone() }).await?);
+            let policy = options.policy.after(began.elapsed());
+            part.0.push(self.lock(name, &AcquireOptions { policy, ..options.clone() }).await?);
         }
         // The first lock may have been lost during the wait for the last.
         let are_held = part.0.iter().all(Guard::is_held);
@@ -104,10 +117,10 @@ impl Locks {
     pub async fn with_lock<W: Future>(
         &self,
         name: &LockName,
-        wish: &Wish,
+        options: &AcquireOptions,
         work: impl FnOnce(Fence) -> W,
     ) -> Result<W::Output, LockError> {
-        let guard = self.lock(name, wish).await?;
+        let guard = self.lock(name, options).await?;
         let work = work(guard.fence());
         let done = tokio::select! {
             // Polled first: a result from after the loss was not produced under the lock.
@@ -128,10 +141,12 @@ impl Locks {
     }
 
     /// One claim, with a value of its own.
-    async fn attempt(&self, name: &LockName, wish: &Wish) -> Result<Guard, LockError> {
-        let (claim, rhythm) = self.claim_for(name, wish);
+    async fn attempt(&self, name: &LockName, options: &AcquireOptions) -> Result<Guard, LockError> {
+        let (claim, timing) = self.claim_for(name, options);
         match self.ask(&claim).await? {
-            Claimed::Granted(grant) => self.hold(claim, &Had { grant, until: None }, rhythm, wish),
+            Claimed::Granted(grant) => {
+                self.guard_from_grant(claim, &EarlyGrant { grant, until: None }, timing, options)
+            }
             Claimed::Busy(holder) => Err(LockError::Busy(Box::new(place_behind(holder)))),
         }
     }
@@ -139,14 +154,14 @@ impl Locks {
     async fn back_off(
         &self,
         name: &LockName,
-        wish: &Wish,
+        options: &AcquireOptions,
         back_off: BackOff,
     ) -> Result<Guard, LockError> {
         let ends = Instant::now() + back_off.total;
         let mut pause = back_off.first.min(back_off.most);
         let mut retries = 0;
         loop {
-            let error = match self.attempt(name, wish).await {
+            let error = match self.attempt(name, options).await {
                 Err(LockError::Busy(place)) => LockError::WaitTimeout(Some(place)),
                 Err(error @ LockError::Unavailable(LocksError::Unavailable(_))) => error,
                 tried => return tried,
@@ -164,62 +179,69 @@ impl Locks {
     async fn wait_for(
         &self,
         name: &LockName,
-        wish: &Wish,
-        patience: Patience,
+        options: &AcquireOptions,
+        patience: WaitPolicy,
     ) -> Result<Guard, LockError> {
-        let (claim, rhythm) = self.claim_for(name, wish);
-        let had = self.wait(&claim, patience.total).look_every(patience.slice).had().await?;
-        let guard = self.hold(claim, &had, rhythm, wish)?;
+        let (claim, timing) = self.claim_for(name, options);
+        let had =
+            self.wait(&claim, patience.total).look_every(patience.slice).granted_early().await?;
+        let guard = self.guard_from_grant(claim, &had, timing, options)?;
         if had.until.is_some() {
-            guard.make_whole();
+            guard.extend_to_full_ttl();
         }
         Ok(guard)
     }
 
-    fn claim_for(&self, name: &LockName, wish: &Wish) -> (Claim, Rhythm) {
-        let rhythm = wish.lease.rhythm(self.0.estimates.of(name.class()));
-        let owner = wish.owner.clone().unwrap_or_else(|| self.0.owner.clone());
+    fn claim_for(&self, name: &LockName, options: &AcquireOptions) -> (Claim, RenewalTiming) {
+        let timing = options.lease.timing(self.0.estimates.of(name.class()));
+        let owner = options.owner.clone().unwrap_or_else(|| self.0.owner.clone());
         let claim = Claim {
             name: name.clone(),
             value: AcquisitionId::generate().to_string(),
             owner,
-            floor: wish.floor,
-            ttl: rhythm.ttl,
-            over: Over::Nobody,
+            floor: options.floor,
+            ttl: timing.ttl,
+            over: Takeover::None,
         };
-        (claim, rhythm)
+        (claim, timing)
     }
 
     /// Makes a guard of a grant. It contains no await, so no cancellation can lose the grant.
-    fn hold(
+    fn guard_from_grant(
         &self,
         claim: Claim,
-        Had { grant, until }: &Had,
-        rhythm: Rhythm,
-        wish: &Wish,
+        EarlyGrant { grant, until }: &EarlyGrant,
+        timing: RenewalTiming,
+        options: &AcquireOptions,
     ) -> Result<Guard, LockError> {
-        let held = Held {
+        let held = HeldLock {
             name: claim.name,
             value: claim.value,
             owner: claim.owner,
             fence: grant.fence,
             since: grant.since,
         };
-        let hold = Arc::new(Hold::new(held, rhythm, grant.sent_at, wish.min_hold, wish.max_hold));
+        let hold = Arc::new(GuardState::new(
+            held,
+            timing,
+            grant.sent_at,
+            options.min_hold,
+            options.max_hold,
+        ));
         if let Some(until) = until {
             hold.trust_until(*until);
         }
         // A reply after the deadline grants nothing, and the release skips the minimum hold.
         let kept = match hold.loss(Instant::now()) {
-            None => self.0.keep(hold.tenancy(), grant.sent_at).ok_or(Loss::Closed),
+            None => self.0.register(hold.entry(), grant.sent_at).ok_or(Loss::Closed),
             Some(loss) => Err(loss),
         };
         let id = kept.map_err(|loss| {
-            self.0.keeper.release_soon(&hold.held.name, &hold.held.value, Duration::ZERO);
+            self.0.backend.release_soon(&hold.held.name, &hold.held.value, Duration::ZERO);
             LockError::Lost(loss)
         })?;
         self.0.alarms.began(hold.held.name.class(), hold.began);
-        Ok(Guard::new(self.clone(), hold, Kept::new(self.clone(), id)))
+        Ok(Guard::new(self.clone(), hold, Registration::new(self.clone(), id)))
     }
 
     /// Releases a lock; the backend grants it to no other claimant for `rest`.
@@ -229,7 +251,7 @@ impl Locks {
         value: &str,
         rest: Duration,
     ) -> Result<Released, LocksError> {
-        self.0.keeper.release(name, value, rest).await
+        self.0.backend.release(name, value, rest).await
     }
 }
 
@@ -241,18 +263,18 @@ impl Policy {
             Self::BackOff(it) => {
                 Self::BackOff(BackOff { total: it.total.saturating_sub(over), ..it })
             }
-            Self::WaitToBeTold(it) => {
-                Self::WaitToBeTold(Patience { total: it.total.saturating_sub(over), ..it })
+            Self::Queue(it) => {
+                Self::Queue(WaitPolicy { total: it.total.saturating_sub(over), ..it })
             }
         }
     }
 }
 
 /// The state of the queue for a claimant outside it.
-fn place_behind(holder: Holder) -> Place {
+fn place_behind(holder: Holder) -> QueuePosition {
     let ends = Instant::now().checked_add(holder.ttl);
     let retry_at = ends.unwrap_or_else(Instant::now);
-    Place { position: holder.waiting + 1, holder, retry_at }
+    QueuePosition { position: holder.waiting + 1, holder, retry_at }
 }
 
 fn outcome(tried: &Result<Guard, LockError>) -> &'static str {

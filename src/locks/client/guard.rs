@@ -13,10 +13,10 @@ use tokio::time::Instant;
 
 use crate::domain::fence::Fence;
 use crate::locks::Locks;
-use crate::locks::client::guard_state::Hold;
+use crate::locks::client::guard_state::GuardState;
 use crate::locks::name::LockName;
-use crate::locks::renewal::lease::Kept;
-use crate::locks::renewal::lease::Tenant as _;
+use crate::locks::renewal::lease::LeaseHolder as _;
+use crate::locks::renewal::lease::Registration;
 use crate::locks::types::{LocksError, Loss, Released, Verdict};
 
 /// A held lock, from [`Locks::lock`] and its variants.
@@ -35,13 +35,13 @@ use crate::locks::types::{LocksError, Loss, Released, Verdict};
 #[derive(Debug)]
 pub struct Guard {
     locks: Locks,
-    hold: Arc<Hold>,
+    hold: Arc<GuardState>,
     /// The guard's registration with the renewal actor; none once removed.
-    kept: Option<Kept>,
+    kept: Option<Registration>,
 }
 
 impl Guard {
-    pub(in crate::locks) fn new(locks: Locks, hold: Arc<Hold>, kept: Kept) -> Self {
+    pub(in crate::locks) fn new(locks: Locks, hold: Arc<GuardState>, kept: Registration) -> Self {
         Self { locks, hold, kept: Some(kept) }
     }
 
@@ -66,7 +66,7 @@ impl Guard {
     /// The TTL after each renewal.
     #[must_use]
     pub fn lease(&self) -> Duration {
-        self.hold.rhythm.ttl
+        self.hold.timing.ttl
     }
 
     /// Whether the guard certainly holds the lock: no verdict reported its loss, and its deadline,
@@ -110,11 +110,11 @@ impl Guard {
     }
 
     /// Extends a short handed-over lease to its full TTL, at once and in the background.
-    pub(in crate::locks) fn make_whole(&self) {
+    pub(in crate::locks) fn extend_to_full_ttl(&self) {
         let (hold, locks) = (Arc::clone(&self.hold), self.locks.clone());
-        let ttl = hold.rhythm.ttl;
+        let ttl = hold.timing.ttl;
         self.locks.0.tasks.spawn(async move {
-            match locks.0.keeper.keep(&hold.held, ttl).await {
+            match locks.0.backend.renew_one(&hold.held, ttl).await {
                 Ok(Some(sent_at)) => hold.renewed(sent_at, Verdict::Renewed),
                 // Lost or unknown: the next renewal round decides and retries.
                 Ok(None) | Err(_) => locks.renew_ahead(ttl),
@@ -127,7 +127,7 @@ impl Guard {
     fn free_after(&mut self, rest: Duration) {
         if self.stop_keeping() {
             let held = &self.hold.held;
-            self.locks.0.keeper.release_soon(&held.name, &held.value, rest);
+            self.locks.0.backend.release_soon(&held.name, &held.value, rest);
         }
     }
 
@@ -207,16 +207,16 @@ impl Guards {
 /// The guards acquired so far by [`Locks::lock_all`]. A drop frees their locks at once, without
 /// minimum hold: the guarded work has not begun.
 #[derive(Debug)]
-pub(in crate::locks) struct Part(pub(in crate::locks) Vec<Guard>);
+pub(in crate::locks) struct PartialGuards(pub(in crate::locks) Vec<Guard>);
 
-impl Part {
+impl PartialGuards {
     /// All guards of the set.
     pub(in crate::locks) fn whole(mut self) -> Guards {
         Guards(std::mem::take(&mut self.0))
     }
 }
 
-impl Drop for Part {
+impl Drop for PartialGuards {
     fn drop(&mut self) {
         self.0.iter_mut().for_each(|guard| guard.free_after(Duration::ZERO));
     }
@@ -225,7 +225,7 @@ impl Drop for Part {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::locks::client::options::Wish;
+    use crate::locks::client::options::AcquireOptions;
 
     fn may_move(_it: impl Send + 'static) {}
 
@@ -235,13 +235,13 @@ mod tests {
             may_move(guard);
             may_move(guards);
         };
-        let _compiles = |locks: Locks, name: LockName, wish: Wish| {
+        let _compiles = |locks: Locks, name: LockName, options: AcquireOptions| {
             may_move(async move {
-                let guard = locks.lock(&name, &wish).await?;
-                locks.with_lock(&name, &wish, async |_fence| ()).await?;
+                let guard = locks.lock(&name, &options).await?;
+                locks.with_lock(&name, &options, async |_fence| ()).await?;
                 guard.lost().await;
                 drop(guard.release().await);
-                locks.lock_all(&[name], &wish).await
+                locks.lock_all(&[name], &options).await
             });
         };
     }

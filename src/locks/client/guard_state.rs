@@ -13,16 +13,16 @@ use std::time::Duration;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
-use crate::locks::client::options::Rhythm;
-use crate::locks::renewal::lease::{Lives, Tenant};
-use crate::locks::renewal::schedule::Tenancy;
-use crate::locks::types::{Held, Loss, Verdict};
+use crate::locks::client::options::RenewalTiming;
+use crate::locks::renewal::lease::{LeaseHolder, Renewable};
+use crate::locks::renewal::schedule::LeaseEntry;
+use crate::locks::types::{HeldLock, Loss, Verdict};
 
 /// The state of a lock that a guard holds.
 #[derive(Debug)]
-pub(in crate::locks) struct Hold {
-    pub(in crate::locks) held: Arc<Held>,
-    pub(in crate::locks) rhythm: Rhythm,
+pub(in crate::locks) struct GuardState {
+    pub(in crate::locks) held: Arc<HeldLock>,
+    pub(in crate::locks) timing: RenewalTiming,
     pub(in crate::locks) began: Instant,
     /// End of the minimum hold: the backend grants the lock to no other claimant before.
     pub(in crate::locks) rests_until: Instant,
@@ -38,20 +38,20 @@ struct Trust {
     loss: Option<Loss>,
 }
 
-impl Hold {
+impl GuardState {
     /// The state of a lock whose claim was sent at `sent_at`.
     pub(in crate::locks) fn new(
-        held: Held,
-        rhythm: Rhythm,
+        held: HeldLock,
+        timing: RenewalTiming,
         sent_at: Instant,
         min_hold: Duration,
         max_hold: Option<Duration>,
     ) -> Self {
         let began = Instant::now();
-        let trust = Trust { until: rhythm.trusted_until(sent_at), loss: None };
+        let trust = Trust { until: timing.trusted_until(sent_at), loss: None };
         Self {
             held: Arc::new(held),
-            rhythm,
+            timing,
             began,
             rests_until: began + min_hold,
             ends: max_hold.map(|max_hold| sent_at + max_hold),
@@ -67,13 +67,13 @@ impl Hold {
     }
 
     /// The entry for the renewal actor.
-    pub(in crate::locks) fn tenancy(self: &Arc<Self>) -> Tenancy {
-        Tenancy {
+    pub(in crate::locks) fn entry(self: &Arc<Self>) -> LeaseEntry {
+        LeaseEntry {
             held: Arc::clone(&self.held),
-            rhythm: self.rhythm,
+            timing: self.timing,
             ends: self.ends,
             rests_until: Some(self.rests_until),
-            tenant: Arc::<Self>::clone(self),
+            lease_holder: Arc::<Self>::clone(self),
         }
     }
 
@@ -121,16 +121,16 @@ impl Hold {
     }
 }
 
-impl Tenant for Hold {
-    fn lives(&self, now: Instant) -> Lives {
-        if self.loss(now).is_none() { Lives::Yes } else { Lives::NoMore }
+impl LeaseHolder for GuardState {
+    fn lives(&self, now: Instant) -> Renewable {
+        if self.loss(now).is_none() { Renewable::Yes } else { Renewable::Release }
     }
 
     /// Extends the deadline, unless the lock is already lost (H2).
     fn renewed(&self, sent_at: Instant, _verdict: Verdict) {
         if self.loss(Instant::now()).is_none() {
             let mut trust = self.trust();
-            trust.until = trust.until.max(self.rhythm.trusted_until(sent_at));
+            trust.until = trust.until.max(self.timing.trusted_until(sent_at));
         }
     }
 

@@ -20,7 +20,7 @@ pub enum Policy {
     /// It retries after growing pauses. For short sections with few claimants.
     BackOff(BackOff),
     /// It joins the wait queue.
-    WaitToBeTold(Patience),
+    Queue(WaitPolicy),
 }
 
 /// Pauses between attempts.
@@ -46,14 +46,14 @@ impl Default for BackOff {
 
 /// Times of a wait in the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Patience {
+pub struct WaitPolicy {
     /// The longest interval between two polls without a message.
     pub slice: Duration,
     /// The total time.
     pub total: Duration,
 }
 
-impl Default for Patience {
+impl Default for WaitPolicy {
     fn default() -> Self {
         Self { slice: Duration::from_secs(1), total: Duration::from_secs(10) }
     }
@@ -77,13 +77,13 @@ pub enum Lease {
 
 /// TTL and renewal interval of a lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Rhythm {
+pub struct RenewalTiming {
     pub(in crate::locks) ttl: Duration,
     /// None for a lease without renewal.
     pub(in crate::locks) renew_every: Option<Duration>,
 }
 
-impl Rhythm {
+impl RenewalTiming {
     /// A lease of `ttl`, renewed once `every` interval. Both are clamped: a lease lasts 60 ms to an
     /// hour, with at least two renewals in it.
     #[must_use]
@@ -108,25 +108,25 @@ impl Rhythm {
 
 impl Lease {
     /// TTL and renewal interval, where `learnt` is the estimate from earlier holds, if any.
-    pub(in crate::locks) fn rhythm(self, learnt: Option<Duration>) -> Rhythm {
+    pub(in crate::locks) fn timing(self, learnt: Option<Duration>) -> RenewalTiming {
         let bounded = |ttl: Duration| ttl.clamp(LEASES.0, LEASES.1);
         match self {
-            Self::Fixed(ttl) => Rhythm { ttl: bounded(ttl), renew_every: None },
+            Self::Fixed(ttl) => RenewalTiming { ttl: bounded(ttl), renew_every: None },
             // The lease of an estimate is three halves of it: two renewals may fail in each lease.
             Self::KeptAlive(ttl) => renewed_thrice(bounded(ttl)),
             Self::Estimated(work) => renewed_thrice(bounded(work.saturating_mul(3) / 2)),
-            Self::Learnt(guess) => Self::Estimated(learnt.unwrap_or(guess)).rhythm(None),
+            Self::Learnt(guess) => Self::Estimated(learnt.unwrap_or(guess)).timing(None),
         }
     }
 }
 
-fn renewed_thrice(ttl: Duration) -> Rhythm {
-    Rhythm { ttl, renew_every: Some(ttl / 3) }
+fn renewed_thrice(ttl: Duration) -> RenewalTiming {
+    RenewalTiming { ttl, renew_every: Some(ttl / 3) }
 }
 
 /// Options of an acquisition.
 #[derive(Clone, Debug)]
-pub struct Wish {
+pub struct AcquireOptions {
     /// How the claimant proceeds when the lock is busy.
     pub policy: Policy,
     /// The lease and its renewal.
@@ -144,7 +144,7 @@ pub struct Wish {
     pub floor: Fence,
 }
 
-impl Wish {
+impl AcquireOptions {
     /// Options with `lease` that fail at once on a busy lock.
     #[must_use]
     pub fn new(lease: Lease) -> Self {
@@ -173,7 +173,7 @@ impl Wish {
     /// The same, with a wait in the queue of at most `total`.
     #[must_use]
     pub fn waiting(self, total: Duration) -> Self {
-        self.with(Policy::WaitToBeTold(Patience { total, ..Patience::default() }))
+        self.with(Policy::Queue(WaitPolicy { total, ..WaitPolicy::default() }))
     }
 
     /// The same, with a minimum hold.
@@ -208,11 +208,11 @@ mod tests {
     #[test]
     fn a_lease_from_an_estimate_is_half_longer_and_renewed_every_half() {
         let work = Duration::from_secs(10);
-        let by_estimate = Lease::Estimated(work).rhythm(None);
+        let by_estimate = Lease::Estimated(work).timing(None);
         assert_eq!(by_estimate.ttl, Duration::from_secs(15));
         assert_eq!(by_estimate.renew_every, Some(Duration::from_secs(5)));
-        assert_eq!(Lease::Learnt(work).rhythm(None), by_estimate);
-        let learnt = Lease::Learnt(work).rhythm(Some(Duration::from_secs(2)));
+        assert_eq!(Lease::Learnt(work).timing(None), by_estimate);
+        let learnt = Lease::Learnt(work).timing(Some(Duration::from_secs(2)));
         assert_eq!(
             (learnt.ttl, learnt.renew_every),
             (Duration::from_secs(3), Some(Duration::from_secs(1)))
@@ -221,10 +221,16 @@ mod tests {
 
     #[test]
     fn g13_a_lease_has_bounds() {
-        assert_eq!(Lease::Fixed(Duration::ZERO).rhythm(None).ttl, LEASES.0);
-        assert_eq!(Lease::Estimated(Duration::MAX).rhythm(None).ttl, LEASES.1);
-        assert_eq!(Rhythm::new(Duration::ZERO, Duration::ZERO).renew_every, Some(LEASES.0 / 3));
-        assert_eq!(Rhythm::new(Duration::MAX, Duration::MAX).renew_every, Some(LEASES.1 / 2));
-        assert_eq!(Lease::KeptAlive(Duration::ZERO).rhythm(None).renew_every, Some(LEASES.0 / 3));
+        assert_eq!(Lease::Fixed(Duration::ZERO).timing(None).ttl, LEASES.0);
+        assert_eq!(Lease::Estimated(Duration::MAX).timing(None).ttl, LEASES.1);
+        assert_eq!(
+            RenewalTiming::new(Duration::ZERO, Duration::ZERO).renew_every,
+            Some(LEASES.0 / 3)
+        );
+        assert_eq!(
+            RenewalTiming::new(Duration::MAX, Duration::MAX).renew_every,
+            Some(LEASES.1 / 2)
+        );
+        assert_eq!(Lease::KeptAlive(Duration::ZERO).timing(None).renew_every, Some(LEASES.0 / 3));
     }
 }

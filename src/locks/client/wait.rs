@@ -5,7 +5,7 @@
 //! own queue deadline. Each poll is heartbeat, backstop and claim in one. No single trigger has to
 //! be reliable, because each of the three leads to the same poll.
 //!
-//! The fast path ([`Waiting::had`]) accepts the hand-over message without polling Redis. The
+//! The fast path ([`Waiter::granted_early`]) accepts the hand-over message without polling Redis. The
 //! message carries fence and grant time, but not the remaining TTL. The waiter bounds that locally:
 //! Redis granted the lock for the rest of the waiter's queue deadline. The last poll restarted that
 //! deadline when it reached the backend, and not before it was sent:
@@ -26,11 +26,13 @@ use tokio::time::{Instant, sleep_until, timeout_at};
 use crate::domain::fence::Fence;
 use crate::locks::Locks;
 use crate::locks::redis::connection::jittered;
-use crate::locks::redis::error::Fault;
+use crate::locks::redis::error::CallError;
 use crate::locks::redis::reply::unexpected;
-use crate::locks::redis::server_identity::RETURN_GRACE;
-use crate::locks::redis::wait_queue::{Bell, LINE_DEADLINE, LOOK_EVERY, Standing, Turn, Waiter};
-use crate::locks::types::{Claim, Grant, LockError, LocksError, Place};
+use crate::locks::redis::server_identity::REASSERT_GRACE;
+use crate::locks::redis::wait_queue::{
+    Handover, LINE_DEADLINE, LOOK_EVERY, QueueEntry, QueueStatus, WakeHandle,
+};
+use crate::locks::types::{Claim, Grant, LockError, LocksError, QueuePosition};
 
 /// Delay of the first waiter's poll after the end of the holder's lease.
 const AFTER_EXPIRY: Duration = Duration::from_millis(2);
@@ -43,16 +45,16 @@ const LEASE_SEEN_MAX: Duration = Duration::from_secs(60 * 60);
 
 /// An event of a waiter.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Waited {
+pub enum WaitOutcome {
     /// Its position or the holder changed.
-    Place(Place),
+    Position(QueuePosition),
     /// It acquired the lock. No event follows.
     Granted(Grant),
 }
 
 /// A grant after a wait in the queue.
 #[derive(Debug)]
-pub(in crate::locks) struct Had {
+pub(in crate::locks) struct EarlyGrant {
     pub(in crate::locks) grant: Grant,
     /// Set after a hand-over: the lease lasts only for the rest of the queue deadline. The guard
     /// must extend it before this instant.
@@ -69,24 +71,24 @@ pub(in crate::locks) struct Had {
 /// A drop leaves the queue and passes a hand-over on to the next waiter. A background task does
 /// both, and retries if Redis is unreachable. The claim's value is spent.
 #[must_use = "a drop leaves the wait queue"]
-pub struct Waiting {
+pub struct Waiter {
     locks: Locks,
     claim: Arc<Claim>,
-    bell: Bell,
+    bell: WakeHandle,
     began: Instant,
     until: Instant,
     /// The longest interval between two polls.
     look_every: Duration,
     look_at: Instant,
     arrival: u64,
-    place: Option<Place>,
+    place: Option<QueuePosition>,
     /// The end of the holder's lease, by the last poll.
     holder_until: Instant,
     /// When the last poll that found a queue position was sent, and the fence of the holder in it.
     looked_at: Instant,
     seen: Option<Fence>,
     /// The hand-over message, until the waiter accepts it or polls.
-    turn: Option<Turn>,
+    turn: Option<Handover>,
     /// Why the last poll failed.
     failed: Option<LocksError>,
     /// The poll in flight, and when it began.
@@ -96,11 +98,11 @@ pub struct Waiting {
 }
 
 /// A poll in flight. The waiter retains it across a cancelled `next`.
-type Look = Pin<Box<dyn Future<Output = Result<Standing, Fault>> + Send>>;
+type Look = Pin<Box<dyn Future<Output = Result<QueueStatus, CallError>> + Send>>;
 
-impl Waiting {
+impl Waiter {
     pub(in crate::locks) fn new(locks: Locks, claim: Claim, patience: Duration) -> Self {
-        let (bell, now) = (locks.0.keeper.lobby().enter(&claim.value), Instant::now());
+        let (bell, now) = (locks.0.backend.waiter_registry().enter(&claim.value), Instant::now());
         Self {
             bell,
             locks,
@@ -139,19 +141,19 @@ impl Waiting {
     /// # Cancel safety
     ///
     /// No event is lost, and the waiter retains its position.
-    pub async fn next(&mut self) -> Result<Waited, LockError> {
+    pub async fn next(&mut self) -> Result<WaitOutcome, LockError> {
         if self.is_over {
             return Err(self.timed_out());
         }
         loop {
-            let Some(seen) = self.look().await else {
+            let Some(seen) = self.poll().await else {
                 let error = self.timed_out();
                 return Err(self.give_up(error));
             };
             let told = match seen {
                 Ok(standing) => self.take(standing)?,
                 // The waiter is in the queue, if Redis still has that queue.
-                Err(Fault::Unsent(error) | Fault::Unknown(error)) if self.arrival != 0 => {
+                Err(CallError::Unsent(error) | CallError::Unknown(error)) if self.arrival != 0 => {
                     self.failed = Some(error);
                     self.look_at = Instant::now() + jittered(RETRY_AFTER);
                     None
@@ -168,14 +170,14 @@ impl Waiting {
     ///
     /// # Errors
     ///
-    /// As [`Waiting::next`].
+    /// As [`Waiter::next`].
     ///
     /// # Cancel safety
     ///
     /// A drop leaves the queue.
     pub async fn granted(mut self) -> Result<Grant, LockError> {
         loop {
-            if let Waited::Granted(grant) = self.next().await? {
+            if let WaitOutcome::Granted(grant) = self.next().await? {
                 return Ok(grant);
             }
         }
@@ -187,67 +189,67 @@ impl Waiting {
     /// # Cancel safety
     ///
     /// A drop leaves the queue.
-    pub(in crate::locks) async fn had(mut self) -> Result<Had, LockError> {
+    pub(in crate::locks) async fn granted_early(mut self) -> Result<EarlyGrant, LockError> {
         loop {
-            if let Some(had) = self.told().await {
+            if let Some(had) = self.await_handover().await {
                 return Ok(had);
             }
-            if let Waited::Granted(grant) = self.next().await? {
-                return Ok(Had { grant, until: None });
+            if let WaitOutcome::Granted(grant) = self.next().await? {
+                return Ok(EarlyGrant { grant, until: None });
             }
         }
     }
 
     /// Waits in the queue until a poll is due, or until a message makes the poll unnecessary.
-    async fn told(&mut self) -> Option<Had> {
+    async fn await_handover(&mut self) -> Option<EarlyGrant> {
         let waits = self.arrival != 0 && self.looking.is_none();
         if !waits || !self.is_time_to_look().await {
             return None;
         }
         // A message that W1 or W2 rejects triggers the poll at once.
         self.look_at = Instant::now();
-        let had = self.turn.take().and_then(|turn| self.believe(turn))?;
+        let had = self.turn.take().and_then(|turn| self.accept_handover(turn))?;
         self.is_over = true;
         self.count("granted");
         Some(had)
     }
 
     /// The grant of a message without a poll (W1, W2).
-    fn believe(&self, turn: Turn) -> Option<Had> {
+    fn accept_handover(&self, turn: Handover) -> Option<EarlyGrant> {
         let now = Instant::now();
         let until = self.looked_at + LINE_DEADLINE - LINE_DEADLINE / 8;
         let is_news = self.seen.is_some_and(|seen| Fence::ZERO < seen && seen < turn.fence);
-        let Turn { fence, since } = turn;
+        let Handover { fence, since } = turn;
         let grant = Grant { fence, since, sent_at: now, replaced: None };
-        (is_news && now < until).then_some(Had { grant, until: Some(until) })
+        (is_news && now < until).then_some(EarlyGrant { grant, until: Some(until) })
     }
 
     /// The last reported position.
     #[must_use]
-    pub fn place(&self) -> Option<&Place> {
+    pub fn place(&self) -> Option<&QueuePosition> {
         self.place.as_ref()
     }
 
     /// Polls when a poll is due; none when the patience ends.
-    async fn look(&mut self) -> Option<Result<Standing, Fault>> {
+    async fn poll(&mut self) -> Option<Result<QueueStatus, CallError>> {
         let is_first = self.arrival == 0 && self.look_at == self.began;
         if self.looking.is_none() {
             if !is_first && !self.is_time_to_look().await {
                 return None;
             }
-            let waiter = Waiter {
+            let waiter = QueueEntry {
                 server: self.locks.0.server,
                 arrival: self.arrival,
                 remembers: self.remembers(),
             };
-            let (keeper, claim) = (self.locks.0.keeper.clone(), Arc::clone(&self.claim));
-            let look = async move { keeper.check_in(&claim, &waiter).await };
+            let (backend, claim) = (self.locks.0.backend.clone(), Arc::clone(&self.claim));
+            let look = async move { backend.check_in(&claim, &waiter).await };
             self.looking = Some((Box::pin(look), Instant::now()));
         }
         let (looking, began) = self.looking.as_mut()?;
         let seen =
             if is_first { looking.await } else { timeout_at(self.until, looking).await.ok()? };
-        if let Ok(Standing::InLine { holder, .. }) = &seen {
+        if let Ok(QueueStatus::Queued { holder, .. }) = &seen {
             self.looked_at = *began;
             self.seen = holder.as_ref().map(|holder| holder.fence);
         }
@@ -266,18 +268,18 @@ impl Waiting {
     }
 
     /// Applies the result of a poll; returns an event if the caller needs it.
-    fn take(&mut self, standing: Standing) -> Result<Option<Waited>, LockError> {
+    fn take(&mut self, standing: QueueStatus) -> Result<Option<WaitOutcome>, LockError> {
         let now = Instant::now();
         self.failed = None;
         match standing {
-            Standing::Granted(grant) => {
+            QueueStatus::Granted(grant) => {
                 self.is_over = true;
                 self.count("granted");
-                Ok(Some(Waited::Granted(grant)))
+                Ok(Some(WaitOutcome::Granted(grant)))
             }
-            Standing::InLine { position, arrival, holder } => {
+            QueueStatus::Queued { position, arrival, holder } => {
                 self.arrival = arrival;
-                let lease = holder.as_ref().map_or(RETURN_GRACE, |holder| holder.ttl);
+                let lease = holder.as_ref().map_or(REASSERT_GRACE, |holder| holder.ttl);
                 let spread = if position == 1 { Duration::ZERO } else { jittered(SPREAD) };
                 // Up to an eighth earlier, so that simultaneous waiters do not poll together.
                 let most = self.look_every - jittered(self.look_every / 8);
@@ -288,22 +290,22 @@ impl Waiting {
                 let is_new = self.place.as_ref().is_none_or(|place| {
                     place.position != position || place.holder.value != holder.value
                 });
-                let place = Place { position, holder, retry_at };
+                let place = QueuePosition { position, holder, retry_at };
                 self.place = Some(place.clone());
-                Ok(is_new.then_some(Waited::Place(place)))
+                Ok(is_new.then_some(WaitOutcome::Position(place)))
             }
-            Standing::Refused(Some(holder)) => {
+            QueueStatus::Refused(Some(holder)) => {
                 let (position, retry_at) = (holder.waiting + 1, now + holder.ttl.min(LOOK_EVERY));
-                let place = Box::new(Place { position, holder, retry_at });
+                let place = Box::new(QueuePosition { position, holder, retry_at });
                 Err(self.give_up(LockError::Busy(place)))
             }
-            Standing::Refused(None) => Err(self.give_up(unexpected().into())),
+            QueueStatus::Refused(None) => Err(self.give_up(unexpected().into())),
         }
     }
 
     /// How long the last known holder may reassert the lock in a Redis that lost it.
     fn remembers(&self) -> Duration {
-        let grace = if self.failed.is_some() { RETURN_GRACE } else { Duration::ZERO };
+        let grace = if self.failed.is_some() { REASSERT_GRACE } else { Duration::ZERO };
         self.holder_until.saturating_duration_since(Instant::now()).max(grace)
     }
 
@@ -329,7 +331,7 @@ impl Waiting {
             // A poll in flight would only create a queue entry that the waiter leaves at once.
             self.looking = None;
             let claim = &self.claim;
-            self.locks.0.keeper.release_soon(&claim.name, &claim.value, Duration::ZERO);
+            self.locks.0.backend.release_soon(&claim.name, &claim.value, Duration::ZERO);
         }
     }
 
@@ -338,13 +340,13 @@ impl Waiting {
     }
 }
 
-impl Drop for Waiting {
+impl Drop for Waiter {
     fn drop(&mut self) {
         self.leave();
     }
 }
 
-impl fmt::Debug for Waiting {
+impl fmt::Debug for Waiter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Waiting").field("name", &self.claim.name).finish_non_exhaustive()
     }

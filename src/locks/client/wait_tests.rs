@@ -6,7 +6,7 @@ use super::*;
 use crate::domain::ids::{NodeId, UserId};
 use crate::domain::user::User;
 use crate::locks::name::LockName;
-use crate::locks::types::{Over, Owner, Released};
+use crate::locks::types::{Owner, Released, Takeover};
 
 const SOME_TIME: chrono::DateTime<chrono::Utc> = chrono::DateTime::UNIX_EPOCH;
 const LEASE: Duration = Duration::from_secs(60);
@@ -21,16 +21,16 @@ fn claim(value: &str) -> Claim {
         owner: Owner { user, node: NodeId::generate(), ..Owner::unknown() },
         floor: Fence::ZERO,
         ttl: LEASE,
-        over: Over::Nobody,
+        over: Takeover::None,
     }
 }
 
 /// A held lock and a waiter in its queue.
-async fn in_line() -> (Locks, Waiting) {
+async fn in_line() -> (Locks, Waiter) {
     let locks = Locks::memory();
     locks.claim(&claim("holder")).await.expect("a reply");
     let mut waiting = locks.wait(&claim("waiter"), LEASE);
-    assert!(matches!(waiting.next().await, Ok(Waited::Place(_))));
+    assert!(matches!(waiting.next().await, Ok(WaitOutcome::Position(_))));
     (locks, waiting)
 }
 
@@ -45,7 +45,7 @@ async fn g3_the_deadline_of_a_hand_over_is_counted_from_the_last_poll() {
     let looked_at = Instant::now();
     advance(Duration::from_secs(2)).await;
     release(&locks).await;
-    let had = waiting.had().await.expect("a grant");
+    let had = waiting.granted_early().await.expect("a grant");
     assert_eq!(had.until, Some(looked_at + TRUSTED));
     assert_eq!(had.grant.sent_at, Instant::now());
     let holder = locks.holder(&LockName::named("job:1")).await.expect("a reply").expect("one");
@@ -57,14 +57,14 @@ async fn g3_the_deadline_of_a_hand_over_is_counted_from_the_last_poll() {
 async fn g3_a_late_hand_over_message_triggers_a_poll() {
     let (locks, waiting) = in_line().await;
     let turn =
-        Turn { fence: waiting.seen.expect("a holder").next(0, Fence::ZERO), since: SOME_TIME };
+        Handover { fence: waiting.seen.expect("a holder").next(0, Fence::ZERO), since: SOME_TIME };
     release(&locks).await;
     // The waiter does not await its next event meanwhile.
     advance(TRUSTED - Duration::from_millis(1)).await;
-    assert!(waiting.believe(turn).is_some());
+    assert!(waiting.accept_handover(turn).is_some());
     advance(Duration::from_millis(1)).await;
-    assert!(waiting.believe(turn).is_none());
-    let had = waiting.had().await.expect("a grant");
+    assert!(waiting.accept_handover(turn).is_none());
+    let had = waiting.granted_early().await.expect("a grant");
     assert_eq!(had.until, None, "it polled");
 }
 
@@ -73,12 +73,12 @@ async fn g2_a_message_of_an_older_hand_over_is_rejected() {
     let (locks, waiting) = in_line().await;
     let seen = waiting.seen.expect("a holder");
     for fence in [Fence(seen.0 - 1), seen] {
-        let turn = Turn { fence, since: SOME_TIME };
-        assert!(waiting.believe(turn).is_none(), "{fence:?}");
-        locks.0.keeper.lobby().wake("waiter", turn);
+        let turn = Handover { fence, since: SOME_TIME };
+        assert!(waiting.accept_handover(turn).is_none(), "{fence:?}");
+        locks.0.backend.waiter_registry().wake("waiter", turn);
     }
     // It polls, finds that it is not first, and waits on.
-    let mut had = Box::pin(waiting.had());
+    let mut had = Box::pin(waiting.granted_early());
     assert!(futures_util::poll!(&mut had).is_pending());
     release(&locks).await;
     assert!(had.await.expect("a grant").grant.fence > seen);
@@ -88,7 +88,7 @@ async fn g2_a_message_of_an_older_hand_over_is_rejected() {
 async fn g5_a_waiter_that_leaves_after_the_message_passes_the_hand_over_on() {
     let (locks, waiting) = in_line().await;
     let other = locks.wait(&claim("other"), LEASE);
-    let mut other = Box::pin(other.had());
+    let mut other = Box::pin(other.granted_early());
     assert!(futures_util::poll!(&mut other).is_pending());
     release(&locks).await;
     drop(waiting);

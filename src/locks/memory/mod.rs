@@ -14,31 +14,37 @@ use crate::domain::seat::Seat;
 use crate::locks::memory::table::{Left, Moment, Table, Told};
 use crate::locks::name::LockName;
 use crate::locks::redis::reply;
-use crate::locks::redis::wait_queue::{Lobby, Standing, Waiter};
-use crate::locks::types::{Claim, Claimed, Held, Holder, InLine, LocksError, Released, Round};
+use crate::locks::redis::wait_queue::{QueueEntry, QueueStatus, WaiterRegistry};
+use crate::locks::types::{
+    Claim, Claimed, HeldLock, Holder, LocksError, QueuedClaim, Released, Round,
+};
 
 /// The locks of one process.
 #[derive(Debug, Default)]
 pub(super) struct Memory {
     table: Mutex<Table>,
-    pub(super) lobby: Arc<Lobby>,
+    pub(super) waiter_registry: Arc<WaiterRegistry>,
 }
 
 impl Memory {
     pub(super) fn claim(&self, claim: &Claim) -> Result<Claimed, LocksError> {
         match self.ask(claim, None)? {
-            Standing::Granted(grant) => Ok(Claimed::Granted(grant)),
-            Standing::Refused(Some(holder)) => Ok(Claimed::Busy(holder)),
-            Standing::Refused(None) | Standing::InLine { .. } => Err(reply::unexpected()),
+            QueueStatus::Granted(grant) => Ok(Claimed::Granted(grant)),
+            QueueStatus::Refused(Some(holder)) => Ok(Claimed::Busy(holder)),
+            QueueStatus::Refused(None) | QueueStatus::Queued { .. } => Err(reply::unexpected()),
         }
     }
 
     /// Polls the queue: renews the waiter's queue deadline, and claims the lock if it is first.
-    pub(super) fn check_in(&self, claim: &Claim, waiter: &Waiter) -> Result<Standing, LocksError> {
+    pub(super) fn check_in(
+        &self,
+        claim: &Claim,
+        waiter: &QueueEntry,
+    ) -> Result<QueueStatus, LocksError> {
         self.ask(claim, Some(waiter))
     }
 
-    fn ask(&self, claim: &Claim, waiter: Option<&Waiter>) -> Result<Standing, LocksError> {
+    fn ask(&self, claim: &Claim, waiter: Option<&QueueEntry>) -> Result<QueueStatus, LocksError> {
         // The table never loses the lock of a live holder, so it needs no reassert grace.
         let (left, moment) = (Left::default(), Moment::now());
         let (standing, told) = self.table().claim(claim, waiter, left, moment);
@@ -54,7 +60,7 @@ impl Memory {
         released
     }
 
-    pub(super) fn renew(&self, held: &[(&Held, Duration)]) -> Round {
+    pub(super) fn renew(&self, held: &[(&HeldLock, Duration)]) -> Round {
         let now = Instant::now();
         let mut table = self.table();
         let verdicts = held.iter().map(|(held, ttl)| table.renew(held, now, *ttl)).collect();
@@ -62,9 +68,9 @@ impl Memory {
     }
 
     /// Restarts one lease, if it has not ended.
-    pub(super) fn keep(&self, held: &Held, ttl: Duration) -> Option<Instant> {
+    pub(super) fn renew_one(&self, held: &HeldLock, ttl: Duration) -> Option<Instant> {
         let now = Instant::now();
-        self.table().keep(held, now, ttl).then_some(now)
+        self.table().renew_one(held, now, ttl).then_some(now)
     }
 
     pub(super) fn holder(&self, name: &LockName) -> Option<Holder> {
@@ -82,13 +88,13 @@ impl Memory {
         self.table().held(Instant::now())
     }
 
-    pub(super) fn behind(&self, name: &LockName, most: usize) -> Vec<InLine> {
-        self.table().behind(name, most, Instant::now())
+    pub(super) fn waiters(&self, name: &LockName, most: usize) -> Vec<QueuedClaim> {
+        self.table().waiters(name, most, Instant::now())
     }
 
     fn tell(&self, told: Told) {
         if let Some((value, turn)) = told {
-            self.lobby.wake(&value, turn);
+            self.waiter_registry.wake(&value, turn);
         }
     }
 
@@ -109,7 +115,7 @@ mod tests {
     use crate::domain::user::User;
     use crate::locks::GRANT_KEPT_FOR;
     use crate::locks::redis::wait_queue::LINE_DEADLINE;
-    use crate::locks::types::{Over, Owner};
+    use crate::locks::types::{Owner, Takeover};
 
     const LEASE: Duration = Duration::from_secs(12);
 
@@ -121,7 +127,7 @@ mod tests {
             owner: Owner { user, node: NodeId::generate(), pass: None },
             floor: Fence::ZERO,
             ttl: LEASE,
-            over: Over::Nobody,
+            over: Takeover::None,
         }
     }
 
@@ -138,11 +144,12 @@ mod tests {
 
     /// Polls the queue; returns the position, and 0 for a grant.
     fn look(memory: &Memory, claim: &Claim) -> usize {
-        let waiter = Waiter { server: NodeId::generate(), arrival: 0, remembers: Duration::ZERO };
+        let waiter =
+            QueueEntry { server: NodeId::generate(), arrival: 0, remembers: Duration::ZERO };
         match memory.check_in(claim, &waiter).expect("a reply") {
-            Standing::Granted(_) => 0,
-            Standing::InLine { position, .. } => position,
-            Standing::Refused(holder) => panic!("{holder:?}"),
+            QueueStatus::Granted(_) => 0,
+            QueueStatus::Queued { position, .. } => position,
+            QueueStatus::Refused(holder) => panic!("{holder:?}"),
         }
     }
 

@@ -13,8 +13,10 @@ use tokio::time::Instant;
 use crate::domain::fence::Fence;
 use crate::locks::GRANT_KEPT_FOR;
 use crate::locks::name::LockName;
-use crate::locks::redis::wait_queue::{LINE_DEADLINE, LINE_MAX, Standing, Turn, Waiter};
-use crate::locks::types::{Claim, Grant, Held, Holder, InLine, Over, Owner, Released, Verdict};
+use crate::locks::redis::wait_queue::{Handover, LINE_DEADLINE, LINE_MAX, QueueEntry, QueueStatus};
+use crate::locks::types::{
+    Claim, Grant, HeldLock, Holder, Owner, QueuedClaim, Released, Takeover, Verdict,
+};
 
 /// A moment, by the backend's clocks.
 #[derive(Clone, Copy, Debug)]
@@ -39,16 +41,16 @@ struct Entry {
     /// The fence of the last grant, or a higher number after its release.
     last: Fence,
     /// The last grant, until its release. Expired grants stay: their holder may reassert them.
-    grip: Option<Grip>,
+    grip: Option<LastGrant>,
     /// The value of the last release: it is spent.
     released: Option<String>,
     /// The wait queue, by arrival.
-    line: Vec<Waiting>,
+    line: Vec<Queued>,
     forget_at: Instant,
 }
 
 #[derive(Clone, Debug)]
-struct Grip {
+struct LastGrant {
     value: String,
     owner: Owner,
     fence: Fence,
@@ -57,7 +59,7 @@ struct Grip {
 }
 
 #[derive(Clone, Debug)]
-struct Waiting {
+struct Queued {
     value: String,
     owner: Owner,
     floor: Fence,
@@ -76,7 +78,7 @@ pub(in crate::locks) struct Left {
 }
 
 /// The value of the waiter that received the lock, and its hand-over.
-pub(in crate::locks) type Told = Option<(String, Turn)>;
+pub(in crate::locks) type Told = Option<(String, Handover)>;
 
 impl Table {
     /// As `claim.lua`: the status of the claimant, or none if its value is spent. `left` reserves
@@ -87,10 +89,10 @@ impl Table {
     pub(in crate::locks) fn claim(
         &mut self,
         claim: &Claim,
-        waiter: Option<&Waiter>,
+        waiter: Option<&QueueEntry>,
         left: Left,
         moment: Moment,
-    ) -> (Option<Standing>, Told) {
+    ) -> (Option<QueueStatus>, Told) {
         let now = moment.at;
         self.sweep(now);
         let entry =
@@ -107,13 +109,13 @@ impl Table {
                 grip.ends = now + claim.ttl;
                 let (fence, since) = (grip.fence, grip.since);
                 let grant = Grant { fence, since, sent_at: now, replaced };
-                return (Some(Standing::Granted(grant)), None);
+                return (Some(QueueStatus::Granted(grant)), None);
             }
             let may_take = match &claim.over {
-                Over::Nobody => false,
-                Over::Value(value) => *value == grip.value,
-                Over::SameUser => claim.owner.user.id == grip.owner.user.id,
-                Over::Pass(pass) => {
+                Takeover::None => false,
+                Takeover::Value(value) => *value == grip.value,
+                Takeover::SameUser => claim.owner.user.id == grip.owner.user.id,
+                Takeover::ReclaimToken(pass) => {
                     claim.owner.user.id == grip.owner.user.id
                         && grip.owner.pass.as_ref() == Some(pass)
                 }
@@ -126,13 +128,13 @@ impl Table {
             // The previous holder may reassert the lock first.
             return (Some(entry.refuse(claim, waiter, moment)), None);
         } else if entry.line.first().is_some_and(|first| first.value != claim.value) {
-            let told = entry.pass_on(moment);
+            let told = entry.hand_over(moment);
             return (Some(entry.refuse(claim, waiter, moment)), told);
         }
         entry.line.retain(|waiting| waiting.value != claim.value);
         let (value, owner) = (claim.value.clone(), claim.owner.clone());
         let (fence, since) = entry.give(value, owner, claim.floor, moment, claim.ttl);
-        (Some(Standing::Granted(Grant { fence, since, sent_at: now, replaced })), None)
+        (Some(QueueStatus::Granted(Grant { fence, since, sent_at: now, replaced })), None)
     }
 
     /// As `release.lua`.
@@ -168,7 +170,7 @@ impl Table {
         }
         // Without a known grant, the waiters let a previous holder reassert first.
         let is_left = left.any || entry.knows_nothing();
-        let told = if is_left { None } else { entry.pass_on(moment) };
+        let told = if is_left { None } else { entry.hand_over(moment) };
         if told.is_none() && is_its {
             // Also for an expired grant: a late renewal must not restore it.
             entry.grip = None;
@@ -177,7 +179,12 @@ impl Table {
         (if is_held { Released::Freed } else { Released::NotHeld }, told)
     }
 
-    pub(in crate::locks) fn renew(&mut self, held: &Held, now: Instant, ttl: Duration) -> Verdict {
+    pub(in crate::locks) fn renew(
+        &mut self,
+        held: &HeldLock,
+        now: Instant,
+        ttl: Duration,
+    ) -> Verdict {
         let ends = now + ttl;
         let entry =
             self.entries.entry(held.name.clone()).or_insert_with(|| Entry::new(Fence::ZERO, now));
@@ -194,13 +201,18 @@ impl Table {
             return Verdict::Lost;
         }
         entry.last = held.fence;
-        entry.grip = Some(Grip::of(held, ends));
+        entry.grip = Some(LastGrant::of(held, ends));
         entry.line.retain(|waiting| waiting.value != held.value);
         Verdict::Reasserted
     }
 
     /// Restarts a lease, if it has not ended.
-    pub(in crate::locks) fn keep(&mut self, held: &Held, now: Instant, ttl: Duration) -> bool {
+    pub(in crate::locks) fn renew_one(
+        &mut self,
+        held: &HeldLock,
+        now: Instant,
+        ttl: Duration,
+    ) -> bool {
         let grip = self.entries.get_mut(&held.name).and_then(|entry| entry.grip.as_mut());
         let grip = grip.filter(|grip| grip.value == held.value && now < grip.ends);
         grip.map(|grip| grip.ends = now + ttl).is_some()
@@ -217,12 +229,12 @@ impl Table {
     }
 
     /// As `waiters.lua`.
-    pub(in crate::locks) fn behind(
+    pub(in crate::locks) fn waiters(
         &self,
         name: &LockName,
         most: usize,
         now: Instant,
-    ) -> Vec<InLine> {
+    ) -> Vec<QueuedClaim> {
         let line = self.entries.get(name).map_or(&[][..], |entry| &entry.line);
         let living = line.iter().take(most).filter(|waiting| now < waiting.due);
         living
@@ -230,7 +242,7 @@ impl Table {
                 let arrival = i64::try_from(waiting.arrival).unwrap_or(i64::MAX);
                 let since = DateTime::from_timestamp_micros(arrival).unwrap_or_default();
                 let Owner { user, node, .. } = waiting.owner.clone();
-                InLine { user, node, since }
+                QueuedClaim { user, node, since }
             })
             .collect()
     }
@@ -286,13 +298,13 @@ impl Entry {
         let Moment { at: now, wall: since } = moment;
         let fence = self.last.next(micros(since), floor);
         self.last = fence;
-        self.grip = Some(Grip { value, owner, fence, since, ends: now + ttl });
+        self.grip = Some(LastGrant { value, owner, fence, since, ends: now + ttl });
         self.forget_at = now + GRANT_KEPT_FOR;
         (fence, since)
     }
 
     /// Hands the lock over to the first waiter, for the rest of its queue deadline.
-    fn pass_on(&mut self, moment: Moment) -> Told {
+    fn hand_over(&mut self, moment: Moment) -> Told {
         if self.line.is_empty() {
             return None;
         }
@@ -300,21 +312,26 @@ impl Entry {
         let left = first.due.saturating_duration_since(moment.at);
         let value = first.value.clone();
         let (fence, since) = self.give(first.value, first.owner, first.floor, moment, left);
-        Some((value, Turn { fence, since }))
+        Some((value, Handover { fence, since }))
     }
 
     /// The reply to a refused claimant, with its queue position if it waits.
-    fn refuse(&mut self, claim: &Claim, waiter: Option<&Waiter>, moment: Moment) -> Standing {
+    fn refuse(
+        &mut self,
+        claim: &Claim,
+        waiter: Option<&QueueEntry>,
+        moment: Moment,
+    ) -> QueueStatus {
         let place = waiter.and_then(|waiter| self.join(claim, waiter, moment));
         let holder = self.holder(moment.at);
         match place {
-            Some((position, arrival)) => Standing::InLine { position, arrival, holder },
-            None => Standing::Refused(holder),
+            Some((position, arrival)) => QueueStatus::Queued { position, arrival, holder },
+            None => QueueStatus::Refused(holder),
         }
     }
 
     /// The queue position, old or new; none if the queue is full.
-    fn join(&mut self, claim: &Claim, waiter: &Waiter, moment: Moment) -> Option<(usize, u64)> {
+    fn join(&mut self, claim: &Claim, waiter: &QueueEntry, moment: Moment) -> Option<(usize, u64)> {
         let due = moment.at + LINE_DEADLINE;
         let index = self.line.iter().position(|waiting| waiting.value == claim.value);
         let index = match index {
@@ -328,7 +345,7 @@ impl Entry {
                 };
                 let (value, owner) = (claim.value.clone(), claim.owner.clone());
                 let index = self.line.partition_point(|waiting| waiting.arrival <= arrival);
-                let waiting = Waiting { value, owner, floor: claim.floor, arrival, due };
+                let waiting = Queued { value, owner, floor: claim.floor, arrival, due };
                 self.line.insert(index, waiting);
                 index
             }
@@ -351,8 +368,8 @@ impl Entry {
     }
 }
 
-impl Grip {
-    fn of(held: &Held, ends: Instant) -> Self {
+impl LastGrant {
+    fn of(held: &HeldLock, ends: Instant) -> Self {
         Self {
             value: held.value.clone(),
             owner: held.owner.clone(),

@@ -12,8 +12,8 @@ use crate::locks::memory::table::{Left, Moment, Table};
 use crate::locks::model::oracle::{Account, Asked, Said};
 use crate::locks::model::{Breach, Lawful, Number, Wrong, breach};
 use crate::locks::name::LockName;
-use crate::locks::redis::wait_queue::{Standing, Waiter};
-use crate::locks::types::{Claim, Held, Over, Released, Verdict};
+use crate::locks::redis::wait_queue::{QueueEntry, QueueStatus};
+use crate::locks::types::{Claim, HeldLock, Released, Takeover, Verdict};
 
 /// Number of stored snapshots.
 const SNAPSHOTS: usize = 4;
@@ -24,7 +24,7 @@ struct State {
     accounts: Vec<Account>,
 }
 
-pub(crate) struct Keeper {
+pub(crate) struct ModelBackend {
     state: State,
     replica: State,
     /// Stored snapshots, oldest first.
@@ -54,7 +54,7 @@ pub(crate) struct Answer<T> {
     pub(crate) told: Option<Number>,
 }
 
-impl Keeper {
+impl ModelBackend {
     pub(crate) fn new(keys: usize, wrong: Option<Wrong>) -> Self {
         let names = (0..keys).map(|key| LockName::named(&format!("model:{key}"))).collect();
         let state = State { table: Table::default(), accounts: vec![Account::default(); keys] };
@@ -119,10 +119,10 @@ impl Keeper {
         request: &Request,
         over: Option<Number>,
         now: Instant,
-    ) -> Result<Answer<Option<Standing>>, Breach> {
+    ) -> Result<Answer<Option<QueueStatus>>, Breach> {
         let Request { claim, key, who, waits, grace, remembers } = request;
         let mut waiter =
-            waits.map(|arrival| Waiter { server: self.server, arrival, remembers: *remembers });
+            waits.map(|arrival| QueueEntry { server: self.server, arrival, remembers: *remembers });
         let mut claim = claim.clone();
         let mut left = Left { any: !grace.is_zero(), unknown: !remembers.is_zero() };
         match self.wrong {
@@ -131,12 +131,12 @@ impl Keeper {
             Some(Wrong::GraceOfTheEmpty) => {
                 left = Left { any: false, unknown: left.any || left.unknown };
             }
-            Some(Wrong::AnybodyTakesOver) if claim.over == Over::SameUser => {
+            Some(Wrong::AnybodyTakesOver) if claim.over == Takeover::SameUser => {
                 let holder = self.state.table.holder(&claim.name, now);
-                claim.over = Over::Value(holder.map_or(String::new(), |holder| holder.value));
+                claim.over = Takeover::Value(holder.map_or(String::new(), |holder| holder.value));
             }
             Some(Wrong::NewcomersFirst) => {
-                waiter = waiter.map(|it| Waiter { arrival: 1_000_000 - *who as u64, ..it });
+                waiter = waiter.map(|it| QueueEntry { arrival: 1_000_000 - *who as u64, ..it });
             }
             _ => {}
         }
@@ -144,14 +144,14 @@ impl Keeper {
         let (standing, told) = self.state.table.claim(&claim, waiter.as_ref(), left, moment);
         let said = match &standing {
             None => Said::Spent,
-            Some(Standing::Granted(grant)) => Said::Granted {
+            Some(QueueStatus::Granted(grant)) => Said::Granted {
                 fence: grant.fence,
                 replaced: grant.replaced.as_ref().map(|holder| number_of(&holder.value)),
             },
-            Some(Standing::InLine { position, arrival, .. }) => {
+            Some(QueueStatus::Queued { position, arrival, .. }) => {
                 Said::InLine { position: *position, arrival: *arrival }
             }
-            Some(Standing::Refused(_)) => Said::Refused,
+            Some(QueueStatus::Refused(_)) => Said::Refused,
         };
         let asked = Asked {
             who: *who,
@@ -193,7 +193,7 @@ impl Keeper {
     pub(crate) fn renew(
         &mut self,
         key: usize,
-        held: &Held,
+        held: &HeldLock,
         now: Instant,
         ttl: Duration,
     ) -> Result<Verdict, Breach> {

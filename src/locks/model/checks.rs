@@ -10,8 +10,8 @@ use crate::locks::model::world::{Event, TTL_US, World};
 use crate::locks::model::{
     Breach, CLIENT_TIMEOUT, KEYS, Lawful, Number, RENEW_EVERY, SERVERS, TTL, USERS, breach,
 };
-use crate::locks::redis::wait_queue::Standing;
-use crate::locks::types::{Held, Over, Released, Verdict};
+use crate::locks::redis::wait_queue::QueueStatus;
+use crate::locks::types::{HeldLock, Released, Takeover, Verdict};
 
 /// Time after a session's end in which its last call travels to the backend and back, with a queue
 /// entry that the call creates.
@@ -20,22 +20,22 @@ const ON_ITS_WAY: u64 = 4 * SECOND;
 const TICK_LATE: u64 = SECOND + 500 * MS;
 
 impl<B: Belief> World<B> {
-    pub(super) fn claims(&mut self, request: &Request) -> Result<Option<Standing>, Breach> {
+    pub(super) fn claims(&mut self, request: &Request) -> Result<Option<QueueStatus>, Breach> {
         let (now, key, who) = (self.keepers(), request.key, request.who);
-        let holder = self.keeper.holder(key, now);
+        let holder = self.backend.holder(key, now);
         let may_take = |it: &Number| match &request.claim.over {
-            Over::Nobody => false,
-            Over::Value(value) => *value == super::backend::value_of(*it),
-            Over::SameUser => self.sessions[*it].user == self.sessions[who].user,
-            Over::Pass(pass) => {
+            Takeover::None => false,
+            Takeover::Value(value) => *value == super::backend::value_of(*it),
+            Takeover::SameUser => self.sessions[*it].user == self.sessions[who].user,
+            Takeover::ReclaimToken(pass) => {
                 let is_same = self.sessions[*it].user == self.sessions[who].user;
                 is_same && pass_of(*it).as_ref() == Some(pass)
             }
         };
         let over = holder.filter(may_take);
-        let expired = self.keeper.expired(key, now);
-        let answer = self.keeper.claim(request, over, now)?;
-        if matches!(answer.said, Some(Standing::Granted(_))) {
+        let expired = self.backend.expired(key, now);
+        let answer = self.backend.claim(request, over, now)?;
+        if matches!(answer.said, Some(QueueStatus::Granted(_))) {
             self.begins_anew(who);
         }
         self.passes(key, expired, answer.told)?;
@@ -46,17 +46,17 @@ impl<B: Belief> World<B> {
         let (now, key) = (self.keepers(), self.sessions[who].key);
         let grace = self.grace(self.sessions[who].server);
         let left = Left { any: !grace.is_zero(), unknown: false };
-        let expired = self.keeper.expired(key, now);
-        let answer = self.keeper.release(key, who, left, now)?;
+        let expired = self.backend.expired(key, now);
+        let answer = self.backend.release(key, who, left, now)?;
         self.passes(key, expired, answer.told)?;
         Ok(answer.said)
     }
 
-    pub(super) fn renews(&mut self, held: &[(Number, Held)]) -> Result<Vec<Verdict>, Breach> {
+    pub(super) fn renews(&mut self, held: &[(Number, HeldLock)]) -> Result<Vec<Verdict>, Breach> {
         let now = self.keepers();
         let mut verdicts = Vec::with_capacity(held.len());
         for (who, lease) in held {
-            let verdict = self.keeper.renew(self.sessions[*who].key, lease, now, TTL)?;
+            let verdict = self.backend.renew(self.sessions[*who].key, lease, now, TTL)?;
             if verdict != Verdict::Lost {
                 self.begins_anew(*who);
             }
@@ -71,7 +71,7 @@ impl<B: Belief> World<B> {
     fn passes(&mut self, key: usize, expired: Option<Number>, told: Option<Number>) -> Lawful {
         let now = self.keepers();
         if let Some(former) = expired
-            && self.keeper.holder(key, now).is_some_and(|holder| holder != former)
+            && self.backend.holder(key, now).is_some_and(|holder| holder != former)
         {
             self.seen.ran_out += 1;
             let session = &self.sessions[former];
@@ -102,7 +102,7 @@ impl<B: Belief> World<B> {
     pub(super) fn check_bounds(&self) -> Lawful {
         let now = self.keepers();
         for key in 0..KEYS {
-            let Some(holder) = self.keeper.holder(key, now) else { continue };
+            let Some(holder) = self.backend.holder(key, now) else { continue };
             let session = &self.sessions[holder];
             let Some(ended) = session.ended else { continue };
             // A step back of the backend's clock prolongs its leases by that step.
@@ -149,15 +149,15 @@ impl<B: Belief> World<B> {
 
     fn is_quiet(&self) -> bool {
         let now = self.keepers();
-        let is_free = |key| self.keeper.holder(key, now).is_none();
+        let is_free = |key| self.backend.holder(key, now).is_none();
         self.sessions.iter().all(|it| it.ended.is_some())
-            && (0..KEYS).all(|key| is_free(key) && self.keeper.waiting(key, now) == 0)
+            && (0..KEYS).all(|key| is_free(key) && self.backend.waiting(key, now) == 0)
     }
 
     /// A claim acquires a free seat, and its holder writes.
     fn a_newcomer_is_seated(&mut self) -> Lawful {
         for key in 0..KEYS {
-            self.asks(key % SERVERS, USERS, key, Over::Nobody, false);
+            self.asks(key % SERVERS, USERS, key, Takeover::None, false);
         }
         self.run_until(self.now + 6 * SECOND)?;
         let written = self.seen.written;

@@ -14,10 +14,10 @@ use crate::locks::model::deadlines::Belief;
 use crate::locks::model::plan::{MS, Manner, SECOND};
 use crate::locks::model::world::{Ask, Call, Event, Reply, World};
 use crate::locks::model::{KEYS, Number, RENEW_EVERY, SERVERS, TTL, USERS};
-use crate::locks::reclaim_token::Pass;
-use crate::locks::redis::server_identity::RETURN_GRACE;
-use crate::locks::redis::wait_queue::{LOOK_EVERY, Standing};
-use crate::locks::types::{Claim, Grant, Held, Over, Owner, Released};
+use crate::locks::reclaim_token::ReclaimToken;
+use crate::locks::redis::server_identity::REASSERT_GRACE;
+use crate::locks::redis::wait_queue::{LOOK_EVERY, QueueStatus};
+use crate::locks::types::{Claim, Grant, HeldLock, Owner, Released, Takeover};
 
 /// Timeout of a single call.
 const PATIENCE: u64 = SECOND;
@@ -58,7 +58,7 @@ pub(crate) enum State<B> {
     Asking,
     InLine,
     Ratifying { grant: Grant, sent_at: Instant },
-    Seated { belief: B, held: Held },
+    Seated { belief: B, held: HeldLock },
     Ended,
 }
 
@@ -67,14 +67,16 @@ impl<B: Belief> World<B> {
         let (server, user, key) =
             (self.dice.index(SERVERS), self.dice.index(USERS), self.dice.index(KEYS));
         let over = match manner {
-            Manner::Tries | Manner::Waits => Over::Nobody,
-            Manner::TakesOver => Over::SameUser,
+            Manner::Tries | Manner::Waits => Takeover::None,
+            Manner::TakesOver => Takeover::SameUser,
             Manner::Resumes => match self.silent_one(server, key) {
                 Some(who) => {
                     let user = self.sessions[who].user;
                     // A resume by reclaim token, or a takeover after an unanswered liveness probe.
-                    let knocks = Over::Value(value_of(who));
-                    let over = pass_of(who).filter(|_| who % 2 == 0).map_or(knocks, Over::Pass);
+                    let knocks = Takeover::Value(value_of(who));
+                    let over = pass_of(who)
+                        .filter(|_| who % 2 == 0)
+                        .map_or(knocks, Takeover::ReclaimToken);
                     return self.asks(server, user, key, over, false);
                 }
                 None => return,
@@ -89,11 +91,18 @@ impl<B: Belief> World<B> {
         })
     }
 
-    pub(super) fn asks(&mut self, server: usize, user: usize, key: usize, over: Over, waits: bool) {
+    pub(super) fn asks(
+        &mut self,
+        server: usize,
+        user: usize,
+        key: usize,
+        over: Takeover,
+        waits: bool,
+    ) {
         let who = self.sessions.len();
         let id = format!("u{user}").parse().expect("a user id");
         let claim = Claim {
-            name: self.keeper.name(key).clone(),
+            name: self.backend.name(key).clone(),
             value: value_of(who),
             owner: Owner {
                 user: User { id, name: String::new() },
@@ -152,7 +161,7 @@ impl<B: Belief> World<B> {
             return;
         }
         (session.is_looking, session.was_rung) = (true, false);
-        let failed = if session.look_failed { RETURN_GRACE } else { Duration::ZERO };
+        let failed = if session.look_failed { REASSERT_GRACE } else { Duration::ZERO };
         let request = Request {
             claim: session.claim.clone(),
             key: session.key,
@@ -184,7 +193,7 @@ impl<B: Belief> World<B> {
     /// A reply before the timeout.
     pub(super) fn answered(&mut self, call: &Call, reply: Reply) {
         match (&call.ask, reply) {
-            (Ask::Lock(request), Reply::Standing(standing)) => {
+            (Ask::Lock(request), Reply::QueueStatus(standing)) => {
                 self.sessions[request.who].is_looking = false;
                 self.stands(request.who, call.sent_at, standing);
             }
@@ -222,7 +231,7 @@ impl<B: Belief> World<B> {
         }
     }
 
-    fn stands(&mut self, who: Number, sent_at: Instant, standing: Option<Standing>) {
+    fn stands(&mut self, who: Number, sent_at: Instant, standing: Option<QueueStatus>) {
         let (now, key) = (self.now, self.sessions[who].key);
         let session = &mut self.sessions[who];
         if matches!(session.state, State::Ended) {
@@ -230,12 +239,12 @@ impl<B: Belief> World<B> {
         }
         session.look_failed = false;
         match standing {
-            None | Some(Standing::Refused(_)) => {
+            None | Some(QueueStatus::Refused(_)) => {
                 session.state = State::Ended;
                 session.ended = Some(now);
                 self.seen.refused += 1;
             }
-            Some(Standing::Granted(grant)) => {
+            Some(QueueStatus::Granted(grant)) => {
                 let (server, fence, replaced) = (session.server, grant.fence, &grant.replaced);
                 let former = replaced.as_ref().and_then(|it| it.value.get(1..)?.parse().ok());
                 session.state = State::Ratifying { grant, sent_at };
@@ -248,10 +257,10 @@ impl<B: Belief> World<B> {
                 }
                 self.store(Job::Ratify { who, key, fence });
             }
-            Some(Standing::InLine { arrival, holder, .. }) => {
+            Some(QueueStatus::Queued { arrival, holder, .. }) => {
                 session.state = State::InLine;
                 session.arrival = arrival;
-                let lease = holder.as_ref().map_or(RETURN_GRACE, |holder| holder.ttl);
+                let lease = holder.as_ref().map_or(REASSERT_GRACE, |holder| holder.ttl);
                 let next = if session.was_rung { Duration::ZERO } else { lease.min(LOOK_EVERY) };
                 let server = session.server;
                 if let Some(holder) = holder {
@@ -271,7 +280,7 @@ impl<B: Belief> World<B> {
         match ratified {
             Ok(()) => {
                 let claim = &session.claim;
-                let held = Held {
+                let held = HeldLock {
                     name: claim.name.clone(),
                     value: claim.value.clone(),
                     owner: claim.owner.clone(),
@@ -288,7 +297,7 @@ impl<B: Belief> World<B> {
                 session.tries += 1;
                 session.claim.floor = last;
                 // A claim does not repeat a successful takeover.
-                session.claim.over = Over::Nobody;
+                session.claim.over = Takeover::None;
                 session.state = State::Asking;
                 self.seen.fences_refused += 1;
                 self.claim(who);
@@ -335,8 +344,8 @@ pub(super) fn own_deadline(sent_at: Instant) -> Instant {
 }
 
 /// The reclaim token of a session.
-pub(super) fn pass_of(who: Number) -> Option<Pass> {
-    Some(Pass::of(&value_of(who)))
+pub(super) fn pass_of(who: Number) -> Option<ReclaimToken> {
+    Some(ReclaimToken::of(&value_of(who)))
 }
 
 fn node() -> NodeId {

@@ -5,15 +5,15 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::locks::client::guard_state::Hold;
-use crate::locks::client::options::Rhythm;
-use crate::locks::renewal::lease::Tenant;
-use crate::locks::types::{Held, Loss, Verdict};
+use crate::locks::client::guard_state::GuardState;
+use crate::locks::client::options::RenewalTiming;
+use crate::locks::renewal::lease::LeaseHolder;
+use crate::locks::types::{HeldLock, Loss, Verdict};
 
 /// The rule by which the holder of a lock computes its deadline.
 pub(crate) trait Belief {
     /// The grant of a claim sent at `sent_at`, with its reply at `now`.
-    fn begin(held: Held, ttl: Duration, sent_at: Instant, now: Instant) -> Self;
+    fn begin(held: HeldLock, ttl: Duration, sent_at: Instant, now: Instant) -> Self;
     /// The renewal sent at `sent_at`, with its reply at `now`.
     fn renewed(&self, sent_at: Instant, now: Instant);
     /// Whether the holder may write.
@@ -24,20 +24,20 @@ pub(crate) trait Belief {
     fn end(&self);
 }
 
-/// The rule of guards ([`Hold`]). A lock stays lost after its deadline.
+/// The rule of guards ([`GuardState`]). A lock stays lost after its deadline.
 ///
 /// The model's clocks are ahead of this process's clock by more than any test takes. Where a guard
 /// state reads the process's clock, the lock is held.
-impl Belief for Hold {
-    fn begin(held: Held, ttl: Duration, sent_at: Instant, _now: Instant) -> Self {
-        let rhythm = Rhythm { ttl, renew_every: Some(ttl / 3) };
-        Self::new(held, rhythm, sent_at, Duration::ZERO, None)
+impl Belief for GuardState {
+    fn begin(held: HeldLock, ttl: Duration, sent_at: Instant, _now: Instant) -> Self {
+        let timing = RenewalTiming { ttl, renew_every: Some(ttl / 3) };
+        Self::new(held, timing, sent_at, Duration::ZERO, None)
     }
 
     fn renewed(&self, sent_at: Instant, now: Instant) {
         // First by the model's clock: a lost lock stays lost.
         if self.loss(now).is_none() {
-            Tenant::renewed(self, sent_at, Verdict::Renewed);
+            LeaseHolder::renewed(self, sent_at, Verdict::Renewed);
         }
     }
 
@@ -50,16 +50,16 @@ impl Belief for Hold {
     }
 
     fn end(&self) {
-        Tenant::lost(self, Loss::Closed);
+        LeaseHolder::lost(self, Loss::Closed);
     }
 }
 
 /// Wrong: computes the deadline from the time of the reply.
-pub(crate) struct CountsFromReply(Hold);
+pub(crate) struct CountsFromReply(GuardState);
 
 impl Belief for CountsFromReply {
-    fn begin(held: Held, ttl: Duration, _sent_at: Instant, now: Instant) -> Self {
-        Self(Hold::begin(held, ttl, now, now))
+    fn begin(held: HeldLock, ttl: Duration, _sent_at: Instant, now: Instant) -> Self {
+        Self(GuardState::begin(held, ttl, now, now))
     }
 
     fn renewed(&self, _sent_at: Instant, now: Instant) {
@@ -83,7 +83,7 @@ impl Belief for CountsFromReply {
 pub(crate) struct NeverDoubts(AtomicBool);
 
 impl Belief for NeverDoubts {
-    fn begin(_held: Held, _ttl: Duration, _sent_at: Instant, _now: Instant) -> Self {
+    fn begin(_held: HeldLock, _ttl: Duration, _sent_at: Instant, _now: Instant) -> Self {
         Self(AtomicBool::new(true))
     }
 

@@ -228,7 +228,7 @@ fn report<B: Belief>(seed: u64, plan: &[Step], breach: &Breach) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::locks::client::guard_state::Hold;
+    use crate::locks::client::guard_state::GuardState;
     use crate::locks::model::deadlines::{CountsFromReply, NeverDoubts};
     use crate::locks::model::plan::{Manner, What};
 
@@ -237,7 +237,7 @@ mod tests {
 
     #[test]
     fn g1_to_g6_hold_in_five_thousand_random_schedules() {
-        let seen = check::<Hold>(0..5_000);
+        let seen = check::<GuardState>(0..5_000);
         assert!(
             asked().is_some() || 100 < seen.least(),
             "the schedules are worth little: {seen:?}"
@@ -263,8 +263,8 @@ mod tests {
                 What::Leaves | What::Writes | What::Saves | What::Copies => true,
                 what => what == comes_back,
             });
-            let more =
-                run::<Hold>(&plan, None).unwrap_or_else(|it| panic!("GALLEY_SEED={seed}: {it:?}"));
+            let more = run::<GuardState>(&plan, None)
+                .unwrap_or_else(|it| panic!("GALLEY_SEED={seed}: {it:?}"));
             assert_eq!((more.lost_to_a_restart, more.doubted), (0, 0), "GALLEY_SEED={seed}");
             seen += more;
         }
@@ -288,7 +288,7 @@ mod tests {
 
     #[test]
     fn g1_to_g6_hold_for_seeds_that_broke_them_once() {
-        check::<Hold>(REGRESSIONS.iter().copied());
+        check::<GuardState>(REGRESSIONS.iter().copied());
     }
 
     /// Asserts that the model finds the fault `wrong`, and which law it breaks.
@@ -301,52 +301,52 @@ mod tests {
 
     #[test]
     fn the_model_finds_a_fence_from_a_bare_counter() {
-        breaks::<Hold>(Some(Wrong::BareCounter), &["G2"]);
+        breaks::<GuardState>(Some(Wrong::BareCounter), &["G2"]);
     }
 
     #[test]
     fn the_model_finds_a_release_without_compare() {
-        breaks::<Hold>(Some(Wrong::ReleaseWithoutCompare), &["G6"]);
+        breaks::<GuardState>(Some(Wrong::ReleaseWithoutCompare), &["G6"]);
     }
 
     #[test]
     fn the_model_finds_a_renewal_that_sets_a_released_lock_again() {
-        breaks::<Hold>(Some(Wrong::RenewalRaisesReleased), &["G6"]);
+        breaks::<GuardState>(Some(Wrong::RenewalRaisesReleased), &["G6"]);
     }
 
     #[test]
     fn the_model_finds_a_restart_that_costs_a_seat() {
-        breaks::<Hold>(Some(Wrong::RestartForgets), &["reassertion"]);
+        breaks::<GuardState>(Some(Wrong::RestartForgets), &["reassertion"]);
     }
 
     #[test]
     fn the_model_finds_an_empty_restart_without_reassert_grace() {
-        breaks::<Hold>(Some(Wrong::NoGrace), &["G1"]);
+        breaks::<GuardState>(Some(Wrong::NoGrace), &["G1"]);
     }
 
     #[test]
     fn the_model_finds_an_older_state_without_reassert_grace() {
-        breaks::<Hold>(Some(Wrong::GraceOfTheEmpty), &["G1"]);
+        breaks::<GuardState>(Some(Wrong::GraceOfTheEmpty), &["G1"]);
     }
 
     #[test]
     fn the_model_finds_a_holder_that_loses_its_seat_to_an_older_grant() {
-        breaks::<Hold>(Some(Wrong::NoFenceComparison), &["reassertion"]);
+        breaks::<GuardState>(Some(Wrong::NoFenceComparison), &["reassertion"]);
     }
 
     #[test]
     fn the_model_finds_a_takeover_by_another_user() {
-        breaks::<Hold>(Some(Wrong::AnybodyTakesOver), &["G1"]);
+        breaks::<GuardState>(Some(Wrong::AnybodyTakesOver), &["G1"]);
     }
 
     #[test]
     fn the_model_finds_a_wait_queue_that_new_waiters_overtake() {
-        breaks::<Hold>(Some(Wrong::NewcomersFirst), &["G5"]);
+        breaks::<GuardState>(Some(Wrong::NewcomersFirst), &["G5"]);
     }
 
     #[test]
     fn the_model_finds_a_database_that_checks_no_fence() {
-        breaks::<Hold>(Some(Wrong::UnfencedWrites), &["G2"]);
+        breaks::<GuardState>(Some(Wrong::UnfencedWrites), &["G2"]);
     }
 
     #[test]

@@ -20,11 +20,11 @@ pub(crate) struct Account {
     last: Option<(Fence, Option<Number>)>,
     /// The session that released last.
     released: Option<Number>,
-    line: Vec<Place>,
+    line: Vec<OracleSlot>,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Place {
+struct OracleSlot {
     who: Number,
     arrival: u64,
     due: Instant,
@@ -156,7 +156,7 @@ impl Account {
             let comes_back = it.waits == Some(arrival);
             let is_right = comes_back || (it.waits == Some(0) && index == self.line.len());
             agree("G5", is_right, "a new waiter is the last", &(it.who, arrival, &self.line))?;
-            self.line.insert(index, Place { who: it.who, arrival, due });
+            self.line.insert(index, OracleSlot { who: it.who, arrival, due });
         }
         let index = self.line.iter().position(|place| place.who == it.who);
         let is_so = index.is_some_and(|index| index + 1 == position);
@@ -164,7 +164,7 @@ impl Account {
     }
 
     /// Hands the free lock over to the first waiter, until that waiter's queue entry expires.
-    fn hand_to(&mut self, first: Place) {
+    fn hand_to(&mut self, first: OracleSlot) {
         self.line.retain(|place| place.who != first.who);
         self.holder = Some((first.who, first.due));
         // The waiter's next poll returns the exact fence.

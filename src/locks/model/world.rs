@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use crate::domain::fence::Fence;
-use crate::locks::model::backend::{Keeper, Request};
+use crate::locks::model::backend::{ModelBackend, Request};
 use crate::locks::model::claimants::Session;
 use crate::locks::model::database::{Database, Job};
 use crate::locks::model::deadlines::Belief;
@@ -15,9 +15,9 @@ use crate::locks::model::plan::{Dice, MS, Network, SECOND, Step, What};
 use crate::locks::model::{
     KEYS, Lawful, Number, RENEW_EVERY, SERVERS, Seen, TTL, Wrong, beginning,
 };
-use crate::locks::redis::server_identity::RETURN_GRACE;
-use crate::locks::redis::wait_queue::Standing;
-use crate::locks::types::{Held, Released, Verdict};
+use crate::locks::redis::server_identity::REASSERT_GRACE;
+use crate::locks::redis::wait_queue::QueueStatus;
+use crate::locks::types::{HeldLock, Released, Verdict};
 
 /// Largest drift of a server's clock, in millionths: less than the margin of a lease covers.
 const DRIFT_MAX: u64 = 30_000;
@@ -30,7 +30,7 @@ pub(crate) struct World<B> {
     numbered: u64,
     /// Calls before their timeout.
     open: BTreeSet<u64>,
-    pub(super) keeper: Keeper,
+    pub(super) backend: ModelBackend,
     /// Offset of the backend's clock from true time.
     skew: i64,
     /// Total of the backend clock's steps back.
@@ -80,12 +80,12 @@ pub(crate) struct Call {
 #[derive(Clone)]
 pub(crate) enum Ask {
     Lock(Box<Request>),
-    Renew(Vec<(Number, Held)>),
+    Renew(Vec<(Number, HeldLock)>),
     Release(Number),
 }
 
 pub(crate) enum Reply {
-    Standing(Option<Standing>),
+    QueueStatus(Option<QueueStatus>),
     Verdicts(Vec<Verdict>),
     Released(Released),
 }
@@ -112,7 +112,7 @@ impl<B: Belief> World<B> {
             agenda: BTreeMap::new(),
             numbered: 0,
             open: BTreeSet::new(),
-            keeper: Keeper::new(KEYS, wrong),
+            backend: ModelBackend::new(KEYS, wrong),
             skew: 0,
             stepped_back: 0,
             disturbances: 0,
@@ -163,18 +163,18 @@ impl<B: Belief> World<B> {
                 self.stepped_back += by.min(0).unsigned_abs();
             }
             What::Empties => {
-                self.keeper.empty();
+                self.backend.empty();
                 self.comes_back();
             }
-            What::Copies => self.keeper.copy_to_replica(),
-            What::Saves => self.keeper.save(),
+            What::Copies => self.backend.copy_to_replica(),
+            What::Saves => self.backend.save(),
             What::GoesBack => {
-                let number = self.dice.index(self.keeper.snapshots());
-                self.keeper.restore(number);
+                let number = self.dice.index(self.backend.snapshots());
+                self.backend.restore(number);
                 self.comes_back();
             }
             What::FailsOver => {
-                self.keeper.fail_over();
+                self.backend.fail_over();
                 self.comes_back();
             }
             What::Network(network) => self.network = network,
@@ -291,7 +291,7 @@ impl<B: Belief> World<B> {
             return Ok(());
         }
         let reply = match &call.ask {
-            Ask::Lock(request) => Reply::Standing(self.claims(request)?),
+            Ask::Lock(request) => Reply::QueueStatus(self.claims(request)?),
             Ask::Release(who) => Reply::Released(self.releases(*who)?),
             Ask::Renew(held) => Reply::Verdicts(self.renews(held)?),
         };
@@ -347,7 +347,7 @@ impl<B: Belief> World<B> {
         self.disturbances += 1;
         self.run += 1;
         for server in 0..SERVERS {
-            self.servers[server].grace_until = self.local(server) + RETURN_GRACE;
+            self.servers[server].grace_until = self.local(server) + REASSERT_GRACE;
             if let Some(soon) = self.travel() {
                 self.tick_in(server, soon);
             }

@@ -9,12 +9,12 @@ use tokio::time::Instant;
 
 use crate::locks::GRANT_KEPT_FOR;
 use crate::locks::name::LockName;
-use crate::locks::redis::call::{Calls, Route};
+use crate::locks::redis::call::{Calls, Topology};
 use crate::locks::redis::connection::PATIENCE;
-use crate::locks::redis::pipeline::{Errand, Lane, Order, errands};
+use crate::locks::redis::pipeline::{BatchCall, BatchSpec, ConnectionClass, errands};
 use crate::locks::redis::reply::{self, unexpected};
 use crate::locks::redis::scripts::millis;
-use crate::locks::types::{Held, Holder, LocksError, Round, Verdict};
+use crate::locks::types::{HeldLock, Holder, LocksError, Round, Verdict};
 
 /// The least time that a renewal round grants one node of a Cluster.
 const NODE_PATIENCE_MIN: Duration = Duration::from_millis(50);
@@ -28,7 +28,7 @@ impl Calls {
     /// [`LocksError`] when no lock has a verdict.
     pub(in crate::locks) async fn renew(
         &self,
-        held: &[(&Held, Duration)],
+        held: &[(&HeldLock, Duration)],
         keeps: &[bool],
         patience: Duration,
     ) -> Result<Round, LocksError> {
@@ -37,9 +37,9 @@ impl Calls {
         let some = |at: &[usize]| -> Vec<_> {
             at.iter().filter_map(|at| held.get(*at).copied()).collect()
         };
-        let renewal = Order {
+        let renewal = BatchSpec {
             script: &scripts.renew,
-            lane: Lane::Renewals,
+            lane: ConnectionClass::Renewals,
             add: |at: &[usize], request: &mut Pipeline| {
                 request.add_command(scripts.renew(&some(at)));
                 let kept = at.iter().filter(|at| keeps.get(**at) == Some(&true));
@@ -56,9 +56,9 @@ impl Calls {
         let refused = write(&answers.replies, &mut verdicts)?;
         let mut fault = answers.fault;
         if !refused.is_empty() {
-            let reassertion = Order {
+            let reassertion = BatchSpec {
                 script: &scripts.reassert,
-                lane: Lane::Renewals,
+                lane: ConnectionClass::Renewals,
                 add: |at: &[usize], request: &mut Pipeline| {
                     request.add_command(scripts.reassert(&some(at)));
                 },
@@ -88,9 +88,9 @@ impl Calls {
         let some = |at: &[usize]| -> Vec<_> {
             at.iter().filter_map(|at| names.get(*at).cloned()).collect()
         };
-        let question = Order {
+        let question = BatchSpec {
             script: &self.scripts.holders,
-            lane: Lane::Calls,
+            lane: ConnectionClass::Calls,
             add: |at: &[usize], request: &mut Pipeline| {
                 request.add_command(self.scripts.holders(&some(at)));
             },
@@ -110,9 +110,9 @@ impl Calls {
 
     fn errands(
         &self,
-        held: &[(&Held, Duration)],
+        held: &[(&HeldLock, Duration)],
         at: impl IntoIterator<Item = usize>,
-    ) -> Vec<Errand> {
+    ) -> Vec<BatchCall> {
         let of = |at: usize| {
             let (held, ttl) = held.get(at)?;
             Some((at, (self.slot(&held.name), *ttl)))
@@ -122,11 +122,11 @@ impl Calls {
 
     /// The time-out of a round for one Redis node. One node of several must not use up the time
     /// that the shortest lease leaves for all.
-    fn patience(&self, held: &[(&Held, Duration)], most: Duration) -> Duration {
+    fn patience(&self, held: &[(&HeldLock, Duration)], most: Duration) -> Duration {
         let shortest = held.iter().map(|(_held, ttl)| *ttl).min().unwrap_or(PATIENCE);
         match &self.route {
-            Route::Single(_) => PATIENCE,
-            Route::Cluster(_) => (shortest / 6).min(most).clamp(NODE_PATIENCE_MIN, PATIENCE),
+            Topology::Single(_) => PATIENCE,
+            Topology::Cluster(_) => (shortest / 6).min(most).clamp(NODE_PATIENCE_MIN, PATIENCE),
         }
     }
 }

@@ -9,15 +9,15 @@ use tokio::time::{Instant, sleep};
 use crate::domain::fence::Fence;
 use crate::locks::name::LockName;
 use crate::locks::redis::args::Item;
-use crate::locks::redis::cluster::{Cluster, Turn};
+use crate::locks::redis::cluster::{Cluster, Redirect};
 use crate::locks::redis::coalesce::only;
-use crate::locks::redis::connection::{Answer, Link, PATIENCE, jittered};
-use crate::locks::redis::error::{Fault, explain};
+use crate::locks::redis::connection::{Link, PATIENCE, Reply, jittered};
+use crate::locks::redis::error::{CallError, explain};
 use crate::locks::redis::node::Node;
 use crate::locks::redis::reply;
 use crate::locks::redis::scripts::{Script, Scripts, pipeline};
-use crate::locks::redis::server_identity::Acquaintance;
-use crate::locks::types::{InLine, LocksError, Released};
+use crate::locks::redis::server_identity::ServerIdentity;
+use crate::locks::types::{LocksError, QueuedClaim, Released};
 use crate::redis_client::Address;
 
 /// Pause before the retry of a call after `TRYAGAIN` or `CLUSTERDOWN`.
@@ -28,13 +28,13 @@ const HOPS_MAX: u32 = 3;
 /// The route to the nodes that store locks, and the scripts for them.
 #[derive(Clone, Debug)]
 pub(in crate::locks) struct Calls {
-    pub(in crate::locks) route: Route,
+    pub(in crate::locks) route: Topology,
     pub(in crate::locks) scripts: Arc<Scripts>,
 }
 
 /// The mapping from a lock to its Redis node.
 #[derive(Clone, Debug)]
-pub(in crate::locks) enum Route {
+pub(in crate::locks) enum Topology {
     /// The one node.
     Single(Arc<Node>),
     /// The node that owns the lock's slot.
@@ -43,7 +43,7 @@ pub(in crate::locks) enum Route {
 
 /// Whether a call follows an `ASK` redirect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::locks) enum Way {
+pub(in crate::locks) enum Redirection {
     Straight,
     /// The node is importing the slot: the call needs `ASKING`.
     Asking,
@@ -52,14 +52,14 @@ pub(in crate::locks) enum Way {
 impl Calls {
     /// Sends a claim or release. Retries it if Redis did not have the script or redirected the
     /// call: both mean that no node executed it.
-    pub(in crate::locks) async fn call(&self, item: Item) -> Result<(Instant, Value), Fault> {
-        if let Route::Single(node) = &self.route {
+    pub(in crate::locks) async fn call(&self, item: Item) -> Result<(Instant, Value), CallError> {
+        if let Topology::Single(node) = &self.route {
             let (sent_at, reply) = node.together.ask(item).await?;
             return Ok((sent_at, reply.map_err(|error| refused(node, &error))?));
         }
-        let one = |whom: &Acquaintance| self.scripts.several([&item].into_iter(), whom);
+        let one = |whom: &ServerIdentity| self.scripts.several([&item].into_iter(), whom);
         let (sent_at, reply) = self.call_script(&item.name, &self.scripts.several, one).await?;
-        Ok((sent_at, only(reply).ok_or(Fault::Unknown(reply::unexpected()))?))
+        Ok((sent_at, only(reply).ok_or(CallError::Unknown(reply::unexpected()))?))
     }
 
     /// Calls any script for one lock. `call` builds the command anew for each node, once a
@@ -68,16 +68,18 @@ impl Calls {
         &self,
         name: &LockName,
         script: &Script,
-        call: impl Fn(&Acquaintance) -> Cmd,
-    ) -> Result<(Instant, Value), Fault> {
+        call: impl Fn(&ServerIdentity) -> Cmd,
+    ) -> Result<(Instant, Value), CallError> {
         let deadline = Instant::now() + PATIENCE;
         match &self.route {
-            Route::Single(node) => {
+            Topology::Single(node) => {
                 let (sent_at, reply) =
-                    call_at(&node.end(), script, &call, Way::Straight, deadline).await?;
+                    call_at(&node.end(), script, &call, Redirection::Straight, deadline).await?;
                 Ok((sent_at, reply.map_err(|error| refused(node, &error))?))
             }
-            Route::Cluster(cluster) => call_in(cluster, name.slot(), script, &call, deadline).await,
+            Topology::Cluster(cluster) => {
+                call_in(cluster, name.slot(), script, &call, deadline).await
+            }
         }
     }
 
@@ -88,8 +90,8 @@ impl Calls {
     /// [`LocksError`] when the slot map is not loaded yet.
     pub(in crate::locks) async fn nodes(&self) -> Result<Vec<Arc<Node>>, LocksError> {
         match &self.route {
-            Route::Single(node) => Ok(vec![Arc::clone(node)]),
-            Route::Cluster(cluster) => {
+            Topology::Single(node) => Ok(vec![Arc::clone(node)]),
+            Topology::Cluster(cluster) => {
                 Ok(cluster.some_view(Instant::now() + PATIENCE).await?.nodes().to_vec())
             }
         }
@@ -98,9 +100,9 @@ impl Calls {
     /// The address of the lock's node by the local slot map. Equal for all locks that share a node.
     pub(in crate::locks) fn place_of(&self, name: &LockName) -> Option<Address> {
         match &self.route {
-            Route::Single(node) => Some(node.address.clone()),
-            Route::Cluster(cluster) => {
-                cluster.supposed(name.slot()).ok().map(|node| node.address.clone())
+            Topology::Single(node) => Some(node.address.clone()),
+            Topology::Cluster(cluster) => {
+                cluster.owner_of_slot(name.slot()).ok().map(|node| node.address.clone())
             }
         }
     }
@@ -109,10 +111,10 @@ impl Calls {
     /// holder may still reassert. Zero if the node is unknown.
     pub(in crate::locks) fn grace(&self, name: &LockName, floor: Fence) -> Duration {
         match &self.route {
-            Route::Single(node) => node.acquaintance.grace(floor),
-            Route::Cluster(cluster) => cluster
-                .supposed(name.slot())
-                .map_or(Duration::ZERO, |node| node.acquaintance.grace(floor)),
+            Topology::Single(node) => node.identity.grace(floor),
+            Topology::Cluster(cluster) => cluster
+                .owner_of_slot(name.slot())
+                .map_or(Duration::ZERO, |node| node.identity.grace(floor)),
         }
     }
 
@@ -122,27 +124,27 @@ impl Calls {
         name: &LockName,
         value: &str,
         rest: Duration,
-    ) -> Result<Released, Fault> {
+    ) -> Result<Released, CallError> {
         let call = self.scripts.release(name, value, rest);
         let (_sent_at, reply) = self.call(call).await?;
-        reply::released(&reply).map_err(Fault::Unknown)
+        reply::released(&reply).map_err(CallError::Unknown)
     }
 
     /// The first `most` waiters of a lock.
-    pub(in crate::locks) async fn behind(
+    pub(in crate::locks) async fn waiters(
         &self,
         name: &LockName,
         most: usize,
-    ) -> Result<Vec<InLine>, Fault> {
-        let call = |_: &Acquaintance| self.scripts.behind(name, most);
+    ) -> Result<Vec<QueuedClaim>, CallError> {
+        let call = |_: &ServerIdentity| self.scripts.waiters(name, most);
         let (_sent_at, reply) = self.call_script(name, &self.scripts.behind, call).await?;
-        reply::behind(&reply).map_err(Fault::Unknown)
+        reply::waiters(&reply).map_err(CallError::Unknown)
     }
 }
 
 impl Node {
     /// Sends commands and returns their replies. Any error reply fails the call.
-    pub(in crate::locks) async fn ask(&self, pipeline: &Pipeline) -> Result<Vec<Value>, Fault> {
+    pub(in crate::locks) async fn ask(&self, pipeline: &Pipeline) -> Result<Vec<Value>, CallError> {
         let answer = self.calls.ask(pipeline, Instant::now() + PATIENCE).await?;
         answer
             .replies
@@ -157,14 +159,14 @@ async fn call_in(
     cluster: &Cluster,
     slot: u16,
     script: &Script,
-    call: &impl Fn(&Acquaintance) -> Cmd,
+    call: &impl Fn(&ServerIdentity) -> Cmd,
     deadline: Instant,
-) -> Result<(Instant, Value), Fault> {
+) -> Result<(Instant, Value), CallError> {
     let (mut asking, mut hops) = (None, 0);
     loop {
         let (node, way) = match asking.take() {
-            Some(node) => (node, Way::Asking),
-            None => (cluster.serving(slot, deadline).await?, Way::Straight),
+            Some(node) => (node, Redirection::Asking),
+            None => (cluster.reachable_owner(slot, deadline).await?, Redirection::Straight),
         };
         let (sent_at, reply) = call_at(&node.end(), script, call, way, deadline).await?;
         let error = match reply {
@@ -173,18 +175,18 @@ async fn call_in(
         };
         hops += 1;
         let why = match cluster.turn(&node, slot, &error) {
-            Turn::Elsewhere if hops < HOPS_MAX => continue,
-            Turn::Asking(there) if hops < HOPS_MAX => {
+            Redirect::Elsewhere if hops < HOPS_MAX => continue,
+            Redirect::Asking(there) if hops < HOPS_MAX => {
                 asking = Some(there);
                 continue;
             }
-            Turn::Elsewhere | Turn::Asking(_) => explain(&error),
-            Turn::Later(why) => why,
-            Turn::Refused(why) => return Err(Fault::Refused(why)),
+            Redirect::Elsewhere | Redirect::Asking(_) => explain(&error),
+            Redirect::Later(why) => why,
+            Redirect::Refused(why) => return Err(CallError::Refused(why)),
         };
         let pause = jittered(PAUSE);
         if deadline <= Instant::now() + pause {
-            return Err(Fault::Unsent(why));
+            return Err(CallError::Unsent(why));
         }
         sleep(pause).await;
         hops = 0;
@@ -193,29 +195,31 @@ async fn call_in(
 
 /// A connection and the server identity of the node behind it.
 #[derive(Clone, Debug)]
-pub(in crate::locks) struct End {
+pub(in crate::locks) struct Target {
     pub(in crate::locks) link: Link,
-    pub(in crate::locks) acquaintance: Arc<Acquaintance>,
+    pub(in crate::locks) identity: Arc<ServerIdentity>,
 }
 
 /// Calls a script on one node; loads and retries it after `NOSCRIPT`.
 pub(in crate::locks) async fn call_at(
-    end: &End,
+    end: &Target,
     script: &Script,
-    call: &impl Fn(&Acquaintance) -> Cmd,
-    way: Way,
+    call: &impl Fn(&ServerIdentity) -> Cmd,
+    way: Redirection,
     deadline: Instant,
-) -> Result<(Instant, RedisResult<Value>), Fault> {
+) -> Result<(Instant, RedisResult<Value>), CallError> {
     let with = |lead: &dyn Fn(&mut Pipeline)| {
         let mut pipeline = pipeline();
         lead(&mut pipeline);
         way.lead(&mut pipeline);
-        pipeline.add_command(call(&end.acquaintance));
+        pipeline.add_command(call(&end.identity));
         pipeline
     };
     let (sent_at, reply) = match way {
-        Way::Straight => end.link.ask_one(|| call(&end.acquaintance), deadline).await?,
-        Way::Asking => last(end.link.ask_whoever_is_there(|| with(&|_| {}), deadline).await?)?,
+        Redirection::Straight => end.link.ask_one(|| call(&end.identity), deadline).await?,
+        Redirection::Asking => {
+            last(end.link.ask_whoever_is_there(|| with(&|_| {}), deadline).await?)?
+        }
     };
     let (sent_at, reply) = match reply {
         Err(error) if error.kind() == ErrorKind::Server(ServerErrorKind::NoScript) => {
@@ -225,12 +229,12 @@ pub(in crate::locks) async fn call_at(
         reply => (sent_at, reply),
     };
     if reply.is_ok() {
-        end.acquaintance.serves();
+        end.identity.mark_serving();
     }
     Ok((sent_at, reply))
 }
 
-impl Way {
+impl Redirection {
     /// Adds `ASKING` before a command that follows an `ASK` redirect.
     pub(in crate::locks) fn lead(self, pipeline: &mut Pipeline) {
         if self == Self::Asking {
@@ -239,15 +243,15 @@ impl Way {
     }
 }
 
-pub(in crate::locks) fn refused(node: &Node, error: &RedisError) -> Fault {
+pub(in crate::locks) fn refused(node: &Node, error: &RedisError) -> CallError {
     if error.kind() == ErrorKind::Server(ServerErrorKind::ReadOnly) {
         // The node became a replica: the next connection resolves the address again.
         node.reopen();
     }
-    Fault::Refused(explain(error))
+    CallError::Refused(explain(error))
 }
 
-fn last(answer: Answer) -> Result<(Instant, RedisResult<Value>), Fault> {
-    let reply = answer.replies.into_iter().next().ok_or(Fault::Unknown(reply::unexpected()))?;
+fn last(answer: Reply) -> Result<(Instant, RedisResult<Value>), CallError> {
+    let reply = answer.replies.into_iter().next().ok_or(CallError::Unknown(reply::unexpected()))?;
     Ok((answer.sent_at, reply))
 }

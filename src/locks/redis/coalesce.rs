@@ -19,12 +19,12 @@ use tokio::task::yield_now;
 use tokio::time::Instant;
 
 use crate::locks::redis::args::Item;
-use crate::locks::redis::call::{End, Way, call_at};
+use crate::locks::redis::call::{Redirection, Target, call_at};
 use crate::locks::redis::connection::PATIENCE;
-use crate::locks::redis::error::{Fault, explain};
+use crate::locks::redis::error::{CallError, explain};
 use crate::locks::redis::reply::unexpected;
 use crate::locks::redis::scripts::Scripts;
-use crate::locks::redis::server_identity::Acquaintance;
+use crate::locks::redis::server_identity::ServerIdentity;
 use crate::locks::types::LocksError;
 
 /// Below this number of calls in flight the next call is sent alone.
@@ -38,32 +38,32 @@ const GROUPS_MAX: usize = 2;
 const GATHERED_MAX: usize = 4_096;
 
 /// The reply to an item and when it was sent, or why there is no reply.
-pub(in crate::locks) type Answer = Result<(Instant, RedisResult<Value>), Fault>;
+pub(in crate::locks) type Answer = Result<(Instant, RedisResult<Value>), CallError>;
 
 /// The caller's side of one connection's queue.
 #[derive(Debug)]
 pub(in crate::locks) struct Together {
-    end: End,
+    end: Target,
     scripts: Arc<Scripts>,
     /// Calls in flight or queued.
     under_way: Arc<AtomicUsize>,
-    gathers: mpsc::Sender<Gathered>,
+    gathers: mpsc::Sender<QueuedCall>,
 }
 
 /// A queued call.
 #[derive(Debug)]
-struct Gathered {
+struct QueuedCall {
     item: Item,
     deadline: Instant,
     tells: oneshot::Sender<Answer>,
 }
 
 /// The task's side of the queue.
-pub(in crate::locks) struct Conductor {
-    end: End,
+pub(in crate::locks) struct Coalescer {
+    end: Target,
     scripts: Arc<Scripts>,
     under_way: Arc<AtomicUsize>,
-    gathered: mpsc::Receiver<Gathered>,
+    gathered: mpsc::Receiver<QueuedCall>,
 }
 
 /// Counts a call as in flight until it is dropped.
@@ -76,11 +76,11 @@ impl Drop for UnderWay<'_> {
 }
 
 impl Together {
-    /// Creates the queue. Queued calls wait until [`Conductor::run`] runs.
-    pub(in crate::locks) fn new(end: End, scripts: Arc<Scripts>) -> (Self, Conductor) {
+    /// Creates the queue. Queued calls wait until [`Coalescer::run`] runs.
+    pub(in crate::locks) fn new(end: Target, scripts: Arc<Scripts>) -> (Self, Coalescer) {
         let (gathers, gathered) = mpsc::channel(GATHERED_MAX);
         let under_way = Arc::<AtomicUsize>::default();
-        let conductor = Conductor {
+        let conductor = Coalescer {
             end: end.clone(),
             scripts: Arc::clone(&scripts),
             under_way: Arc::clone(&under_way),
@@ -103,13 +103,13 @@ impl Together {
         }
         let (tells, told) = oneshot::channel();
         let closed = || LocksError::Unavailable("the locks are closed".to_owned());
-        let gathered = Gathered { item, deadline, tells };
-        self.gathers.send(gathered).await.map_err(|_closed| Fault::Unsent(closed()))?;
-        told.await.map_err(|_closed| Fault::Unknown(closed()))?
+        let gathered = QueuedCall { item, deadline, tells };
+        self.gathers.send(gathered).await.map_err(|_closed| CallError::Unsent(closed()))?;
+        told.await.map_err(|_closed| CallError::Unknown(closed()))?
     }
 }
 
-impl Conductor {
+impl Coalescer {
     /// Sends queued calls until all senders are dropped.
     pub(in crate::locks) async fn run(mut self) {
         let (mut group, mut under_way) = (Vec::new(), FuturesUnordered::new());
@@ -136,27 +136,27 @@ impl Conductor {
 }
 
 /// Sends one group in one call and returns each caller its reply.
-async fn ask_together(end: &End, scripts: &Scripts, mut group: Vec<Gathered>) {
+async fn ask_together(end: &Target, scripts: &Scripts, mut group: Vec<QueuedCall>) {
     // Their callers are gone, and they were not sent.
     group.retain(|gathered| !gathered.tells.is_closed());
     let Some(deadline) = group.iter().map(|gathered| gathered.deadline).min() else { return };
     if end.link.is_silent()
         && let Err(fault) = probe(end, deadline).await
     {
-        return tell_all(group, &Fault::Unsent(fault.into()));
+        return tell_all(group, &CallError::Unsent(fault.into()));
     }
     let items = group.iter().map(|gathered| &gathered.item);
-    let call = |whom: &Acquaintance| scripts.several(items.clone(), whom);
+    let call = |whom: &ServerIdentity| scripts.several(items.clone(), whom);
     let (sent_at, mut answers) =
-        match call_at(end, &scripts.several, &call, Way::Straight, deadline).await {
+        match call_at(end, &scripts.several, &call, Redirection::Straight, deadline).await {
             Ok((sent_at, Ok(Value::Array(answers)))) => (sent_at, answers.into_iter()),
             Ok((sent_at, Err(_refused))) => (sent_at, Vec::new().into_iter()),
             Ok((_, Ok(_))) => {
-                return tell_all(group, &Fault::Unknown(unexpected()));
+                return tell_all(group, &CallError::Unknown(unexpected()));
             }
             Err(fault) => return tell_all(group, &fault),
         };
-    for Gathered { item, deadline, tells } in group {
+    for QueuedCall { item, deadline, tells } in group {
         let answer = match answers.next() {
             Some(answer) => Ok((sent_at, Ok(answer))),
             None => ask_alone(end, scripts, &item, deadline).await,
@@ -169,27 +169,28 @@ async fn ask_together(end: &End, scripts: &Scripts, mut group: Vec<Gathered>) {
 /// Pings a Redis that did not reply in time, before the next group. A stalled Redis executes
 /// everything that it received once it resumes. Each claim whose caller is gone then costs a
 /// release.
-async fn probe(end: &End, deadline: Instant) -> Result<(), Fault> {
+async fn probe(end: &Target, deadline: Instant) -> Result<(), CallError> {
     end.link
         .ask_one(|| redis::cmd("PING"), deadline)
         .await?
         .1
-        .map_err(|error| Fault::Refused(explain(&error)))?;
+        .map_err(|error| CallError::Refused(explain(&error)))?;
     Ok(())
 }
 
-fn tell_all(group: Vec<Gathered>, fault: &Fault) {
+fn tell_all(group: Vec<QueuedCall>, fault: &CallError) {
     for gathered in group {
         let _gone = gathered.tells.send(Err(fault.clone()));
     }
 }
 
-async fn ask_alone(end: &End, scripts: &Scripts, item: &Item, deadline: Instant) -> Answer {
-    let call = |whom: &Acquaintance| scripts.several([item].into_iter(), whom);
-    let (sent_at, reply) = call_at(end, &scripts.several, &call, Way::Straight, deadline).await?;
+async fn ask_alone(end: &Target, scripts: &Scripts, item: &Item, deadline: Instant) -> Answer {
+    let call = |whom: &ServerIdentity| scripts.several([item].into_iter(), whom);
+    let (sent_at, reply) =
+        call_at(end, &scripts.several, &call, Redirection::Straight, deadline).await?;
     match reply.map(only) {
         Ok(Some(answer)) => Ok((sent_at, Ok(answer))),
-        Ok(None) => Err(Fault::Unknown(unexpected())),
+        Ok(None) => Err(CallError::Unknown(unexpected())),
         Err(error) => Ok((sent_at, Err(error))),
     }
 }

@@ -19,10 +19,10 @@ use tokio_util::sync::CancellationToken;
 
 #[cfg(feature = "broken")]
 use crate::locks::broken;
-use crate::locks::redis::error::{Fault, explain};
+use crate::locks::redis::error::{CallError, explain};
 use crate::locks::redis::reply;
-use crate::locks::redis::server_identity::Acquaintance;
-use crate::locks::redis::wait_queue::Lobby;
+use crate::locks::redis::server_identity::ServerIdentity;
+use crate::locks::redis::wait_queue::WaiterRegistry;
 use crate::locks::types::LocksError;
 use crate::redis_client::Addresses;
 
@@ -50,7 +50,7 @@ pub(in crate::locks) struct Link {
 /// The current state of the connection.
 #[derive(Clone, Debug)]
 enum State {
-    Up(Line),
+    Up(OpenConnection),
     /// Why it is down. `is_lost` is set once a connection broke or an attempt failed.
     Down {
         why: LocksError,
@@ -60,7 +60,7 @@ enum State {
 
 /// One open connection.
 #[derive(Clone, Debug)]
-struct Line {
+struct OpenConnection {
     connection: MultiplexedConnection,
     /// Cancelled when the connection is unusable.
     dead: CancellationToken,
@@ -69,13 +69,13 @@ struct Line {
 }
 
 /// The replies in order, and when the pipeline was sent.
-pub(in crate::locks) struct Answer {
+pub(in crate::locks) struct Reply {
     pub(in crate::locks) sent_at: Instant,
     pub(in crate::locks) replies: Vec<RedisResult<Value>>,
 }
 
 /// The supervisor of a [`Link`].
-pub(in crate::locks) struct Upkeep {
+pub(in crate::locks) struct Supervisor {
     addresses: Arc<Addresses>,
     /// Sent first on each new connection.
     greeting: Pipeline,
@@ -86,33 +86,36 @@ pub(in crate::locks) struct Upkeep {
     /// Notified of each connection.
     pub(in crate::locks) opened: Option<Arc<Notify>>,
     /// The subscription of this connection.
-    pub(in crate::locks) ear: Option<Ear>,
+    pub(in crate::locks) ear: Option<Subscription>,
     /// Receives the replies to the greeting.
-    pub(in crate::locks) acquaintance: Option<Arc<Acquaintance>>,
+    pub(in crate::locks) identity: Option<Arc<ServerIdentity>>,
     state: watch::Sender<State>,
 }
 
 /// A channel that the connection subscribes to at each opening, and the waiters that its messages
 /// wake.
 #[derive(Clone, Debug)]
-pub(in crate::locks) struct Ear {
+pub(in crate::locks) struct Subscription {
     pub(in crate::locks) channel: String,
-    pub(in crate::locks) lobby: Arc<Lobby>,
+    pub(in crate::locks) waiter_registry: Arc<WaiterRegistry>,
 }
 
 impl Link {
     /// Creates a link that is down until its supervisor runs.
-    pub(in crate::locks) fn new(addresses: Arc<Addresses>, greeting: Pipeline) -> (Self, Upkeep) {
+    pub(in crate::locks) fn new(
+        addresses: Arc<Addresses>,
+        greeting: Pipeline,
+    ) -> (Self, Supervisor) {
         let why = LocksError::Unavailable("not connected to Redis yet".to_owned());
         let (sender, state) = watch::channel(State::Down { why, is_lost: false });
-        let upkeep = Upkeep {
+        let upkeep = Supervisor {
             addresses,
             greeting,
             reconnected: Vec::new(),
             is_successor: false,
             opened: None,
             ear: None,
-            acquaintance: None,
+            identity: None,
             state: sender,
         };
         (Self { state }, upkeep)
@@ -123,8 +126,8 @@ impl Link {
         &self,
         pipeline: &Pipeline,
         deadline: Instant,
-    ) -> Result<Answer, Fault> {
-        let line = self.line(deadline).await.map_err(Fault::Unsent)?;
+    ) -> Result<Reply, CallError> {
+        let line = self.line(deadline).await.map_err(CallError::Unsent)?;
         line.ask(pipeline, deadline).await
     }
 
@@ -134,8 +137,8 @@ impl Link {
         &self,
         pipeline: impl FnOnce() -> Pipeline,
         deadline: Instant,
-    ) -> Result<Answer, Fault> {
-        let line = self.line(deadline).await.map_err(Fault::Unsent)?;
+    ) -> Result<Reply, CallError> {
+        let line = self.line(deadline).await.map_err(CallError::Unsent)?;
         line.ask(&pipeline(), deadline).await
     }
 
@@ -144,8 +147,8 @@ impl Link {
         &self,
         command: impl FnOnce() -> Cmd,
         deadline: Instant,
-    ) -> Result<(Instant, RedisResult<Value>), Fault> {
-        let mut line = self.line(deadline).await.map_err(Fault::Unsent)?;
+    ) -> Result<(Instant, RedisResult<Value>), CallError> {
+        let mut line = self.line(deadline).await.map_err(CallError::Unsent)?;
         let (command, sent_at) = (command(), in_time(deadline)?);
         let asked = timeout_at(deadline, line.connection.send_packed_command(&command)).await;
         let answered = asked.map(|answer| match answer {
@@ -193,7 +196,7 @@ impl Link {
         self.state.clone().wait_for(State::is_up).await.is_ok()
     }
 
-    async fn line(&self, deadline: Instant) -> Result<Line, LocksError> {
+    async fn line(&self, deadline: Instant) -> Result<OpenConnection, LocksError> {
         if let State::Up(line) = &*self.state.borrow()
             && !line.dead.is_cancelled()
         {
@@ -211,10 +214,10 @@ impl Link {
 
 /// The current time, if it is before the deadline. Past it the link sends nothing, because no
 /// caller waits for the reply: `timeout_at` alone polls the request once and sends it.
-fn in_time(deadline: Instant) -> Result<Instant, Fault> {
+fn in_time(deadline: Instant) -> Result<Instant, CallError> {
     let now = Instant::now();
     let late = || LocksError::Unavailable("Redis does not answer".to_owned());
-    if now < deadline { Ok(now) } else { Err(Fault::Unsent(late())) }
+    if now < deadline { Ok(now) } else { Err(CallError::Unsent(late())) }
 }
 
 impl State {
@@ -223,12 +226,12 @@ impl State {
     }
 }
 
-impl Line {
-    async fn ask(mut self, pipeline: &Pipeline, deadline: Instant) -> Result<Answer, Fault> {
+impl OpenConnection {
+    async fn ask(mut self, pipeline: &Pipeline, deadline: Instant) -> Result<Reply, CallError> {
         let sent_at = in_time(deadline)?;
         let asked = timeout_at(deadline, pipeline.query_async(&mut self.connection)).await;
         let (sent_at, replies) = self.answered(asked, sent_at)?;
-        Ok(Answer { sent_at, replies })
+        Ok(Reply { sent_at, replies })
     }
 
     /// The result of an exchange. It updates the state of the connection.
@@ -236,7 +239,7 @@ impl Line {
         &self,
         asked: Result<RedisResult<T>, Elapsed>,
         sent_at: Instant,
-    ) -> Result<(Instant, T), Fault> {
+    ) -> Result<(Instant, T), CallError> {
         match asked {
             Ok(Ok(answer)) => {
                 self.is_answering();
@@ -246,11 +249,11 @@ impl Line {
             }
             Ok(Err(error)) => {
                 self.dead.cancel();
-                Err(Fault::Unknown(explain(&error)))
+                Err(CallError::Unknown(explain(&error)))
             }
             Err(_elapsed) => {
                 self.is_silent(sent_at);
-                Err(Fault::Unknown(LocksError::Unavailable("Redis does not answer".to_owned())))
+                Err(CallError::Unknown(LocksError::Unavailable("Redis does not answer".to_owned())))
             }
         }
     }
@@ -271,7 +274,7 @@ impl Line {
     }
 }
 
-impl Upkeep {
+impl Supervisor {
     /// Runs until `stop`.
     pub(in crate::locks) async fn run(self, stop: CancellationToken) {
         // The stop drops it at any await: a connection has no pending work.
@@ -304,7 +307,7 @@ impl Upkeep {
     }
 
     /// Publishes the open connection until it is dead.
-    async fn is_up(&self, line: Line, was_down: bool) {
+    async fn is_up(&self, line: OpenConnection, was_down: bool) {
         let dead = line.dead.clone();
         self.state.send_replace(State::Up(line));
         if let Some(opened) = &self.opened {
@@ -324,7 +327,7 @@ impl Upkeep {
     /// Wakes all waiters: a message may have been lost before the connection opened, or by its end.
     fn miss(&self) {
         if let Some(ear) = &self.ear {
-            ear.lobby.wake_all();
+            ear.waiter_registry.wake_all();
         }
     }
 
@@ -336,7 +339,7 @@ impl Upkeep {
         self.state.send_replace(State::Down { why, is_lost: true });
     }
 
-    async fn open(&self) -> Result<Line, LocksError> {
+    async fn open(&self) -> Result<OpenConnection, LocksError> {
         let dead = CancellationToken::new();
         let (ended, ear) = (dead.clone(), self.ear.clone());
         let config = AsyncConnectionConfig::new()
@@ -360,8 +363,8 @@ impl Upkeep {
             // The role check comes first: the server identity of a replica before its promotion is
             // not recorded.
             self.addresses.approve(&mut connection).await?;
-            if let Some(acquaintance) = &self.acquaintance {
-                acquaintance.meet(&answers, &mut connection).await?;
+            if let Some(identity) = &self.identity {
+                identity.observe_run(&answers, &mut connection).await?;
             }
             match &self.ear {
                 Some(ear) => connection.subscribe(&ear.channel).await,
@@ -373,18 +376,18 @@ impl Upkeep {
             .await
             .map_err(|_elapsed| silence())?
             .map_err(|error| explain(&error))?;
-        Ok(Line { connection, dead, silent_since: Arc::default() })
+        Ok(OpenConnection { connection, dead, silent_since: Arc::default() })
     }
 }
 
-impl Ear {
+impl Subscription {
     /// Handles one message: a hand-over with the waiter's value, or an empty message, the round
     /// trip of the health check.
     fn hear(&self, data: &[Value]) {
         let [_channel, Value::BulkString(message)] = data else { return };
         match reply::turn(message) {
-            Some((value, turn)) => self.lobby.wake(value, turn),
-            None if message.is_empty() => self.lobby.echo(),
+            Some((value, turn)) => self.waiter_registry.wake(value, turn),
+            None if message.is_empty() => self.waiter_registry.echo(),
             None => {}
         }
     }

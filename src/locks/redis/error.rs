@@ -7,7 +7,7 @@ use crate::redis_client::ReachError;
 
 /// Why a call has no result, and whether Redis executed it.
 #[derive(Clone, Debug)]
-pub(in crate::locks) enum Fault {
+pub(in crate::locks) enum CallError {
     /// The call was never sent.
     Unsent(LocksError),
     /// Redis may have executed the call, or may still execute it.
@@ -16,10 +16,12 @@ pub(in crate::locks) enum Fault {
     Refused(LocksError),
 }
 
-impl From<Fault> for LocksError {
-    fn from(fault: Fault) -> Self {
+impl From<CallError> for LocksError {
+    fn from(fault: CallError) -> Self {
         match fault {
-            Fault::Unsent(error) | Fault::Unknown(error) | Fault::Refused(error) => error,
+            CallError::Unsent(error) | CallError::Unknown(error) | CallError::Refused(error) => {
+                error
+            }
         }
     }
 }

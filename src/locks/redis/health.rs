@@ -26,7 +26,7 @@ use crate::locks::redis::call::Calls;
 use crate::locks::redis::connection::{Link, jittered};
 use crate::locks::redis::preflight;
 use crate::locks::redis::scripts::pipeline;
-use crate::locks::redis::wait_queue::Lobby;
+use crate::locks::redis::wait_queue::WaiterRegistry;
 use crate::locks::types::LocksError;
 
 /// Interval of checks while all is well.
@@ -53,14 +53,14 @@ pub(in crate::locks) struct Fitness {
     calls: Calls,
     /// The subscribed connection, and the waiters that its messages wake.
     ear: Link,
-    lobby: Arc<Lobby>,
-    found: Mutex<Found>,
+    waiter_registry: Arc<WaiterRegistry>,
+    found: Mutex<HealthReport>,
     /// Notified when a check finds a new fault.
     worry: Notify,
 }
 
 #[derive(Debug, Default)]
-struct Found {
+struct HealthReport {
     /// Why no lock is granted.
     unfit: Option<LocksError>,
     warnings: Vec<&'static str>,
@@ -70,7 +70,7 @@ struct Found {
     began: Option<Instant>,
 }
 
-impl Found {
+impl HealthReport {
     /// Whether a check that began then is newer than the stored result.
     fn is_news(&mut self, began: Instant) -> bool {
         let is_news = self.began.is_none_or(|before| before <= began);
@@ -86,9 +86,9 @@ impl Fitness {
         server: NodeId,
         calls: Calls,
         ear: Link,
-        lobby: Arc<Lobby>,
+        waiter_registry: Arc<WaiterRegistry>,
     ) -> Self {
-        Self { server, calls, ear, lobby, found: Mutex::default(), worry: Notify::new() }
+        Self { server, calls, ear, waiter_registry, found: Mutex::default(), worry: Notify::new() }
     }
 
     /// Whether locks may be granted, by the last check. No IO.
@@ -123,7 +123,7 @@ impl Fitness {
             Err(error) => self.found_unfit(error),
         }
         ahead?;
-        let hears = self.hears().await?;
+        let hears = self.pubsub_roundtrip().await?;
         self.warn(DEAF, !hears);
         if !hears {
             self.ear.reopen();
@@ -151,12 +151,12 @@ impl Fitness {
     }
 
     /// Whether a message to this server's own channel returns.
-    async fn hears(&self) -> Result<bool, LocksError> {
+    async fn pubsub_roundtrip(&self) -> Result<bool, LocksError> {
         let deadline = Instant::now() + ECHO_MAX;
         if !matches!(timeout_at(deadline, self.ear.opens()).await, Ok(true)) {
             return Ok(false);
         }
-        let mut echoes = self.lobby.echoes();
+        let mut echoes = self.waiter_registry.echoes();
         let mut request = pipeline();
         request.cmd("PUBLISH").arg(release_channel(self.server)).arg("");
         // On a Cluster a message to one of its nodes reaches all.
@@ -193,7 +193,7 @@ impl Fitness {
         }
     }
 
-    fn found(&self) -> MutexGuard<'_, Found> {
+    fn found(&self) -> MutexGuard<'_, HealthReport> {
         self.found.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -37,19 +37,19 @@ use tracing::Instrument;
 use crate::domain::ids::NodeId;
 use crate::domain::seat::Seat;
 use crate::locks::GRANTS_KEPT_EVERY;
-use crate::locks::name::{LockName, Spelling, release_channel};
-use crate::locks::redis::call::{Calls, Route};
+use crate::locks::name::{KeyFormat, LockName, release_channel};
+use crate::locks::redis::call::{Calls, Topology};
 use crate::locks::redis::cluster::Cluster;
-use crate::locks::redis::connection::{Ear, Link, PATIENCE};
-use crate::locks::redis::error::{Fault, explain_url};
+use crate::locks::redis::connection::{Link, PATIENCE, Subscription};
+use crate::locks::redis::error::{CallError, explain_url};
 use crate::locks::redis::health::Fitness;
-use crate::locks::redis::node::{Coming, Node, Upbringing};
+use crate::locks::redis::node::{Node, NodeContext, NodeOrigin};
 use crate::locks::redis::pending_releases::Owed;
 use crate::locks::redis::scripts::{Scripts, pipeline};
-use crate::locks::redis::server_identity::RETURN_GRACE;
-use crate::locks::redis::wait_queue::{Lobby, Standing, Waiter};
+use crate::locks::redis::server_identity::REASSERT_GRACE;
+use crate::locks::redis::wait_queue::{QueueEntry, QueueStatus, WaiterRegistry};
 use crate::locks::types::{
-    Claim, Claimed, Held, Holder, InLine, LocksError, Released, Round, Verdict,
+    Claim, Claimed, HeldLock, Holder, LocksError, QueuedClaim, Released, Round, Verdict,
 };
 use crate::redis_client::{self, Address, Addresses, Kind, Target};
 
@@ -69,7 +69,7 @@ pub(super) struct Remote {
     /// The same notification, for the guards of this process.
     is_back: Arc<Notify>,
     owed: Arc<Owed>,
-    pub(super) lobby: Arc<Lobby>,
+    pub(super) waiter_registry: Arc<WaiterRegistry>,
     grants_kept_at: Mutex<Instant>,
     tasks: TaskTracker,
     stop: CancellationToken,
@@ -81,13 +81,13 @@ impl Remote {
     pub(super) fn connect(url: &str, server: NodeId) -> Result<Self, LocksError> {
         let target = redis_client::target(url).map_err(explain_url)?;
         let spelling = match &target.kind {
-            Kind::Single => Spelling::Plain,
-            Kind::Cluster(_) => Spelling::Tagged,
+            Kind::Single => KeyFormat::Plain,
+            Kind::Cluster(_) => KeyFormat::Tagged,
         };
         let scripts = Arc::new(Scripts::new(spelling));
         let (reconnected, is_back) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
         let (opened, stop) = (Arc::new(Notify::new()), CancellationToken::new());
-        let upbringing = Upbringing {
+        let upbringing = NodeContext {
             scripts: Arc::clone(&scripts),
             reconnected: vec![Arc::clone(&reconnected), Arc::clone(&is_back)],
             opened: Arc::clone(&opened),
@@ -95,21 +95,34 @@ impl Remote {
             stop: stop.clone(),
         };
         let tasks = upbringing.tasks.clone();
-        let lobby = Arc::new(Lobby::default());
-        let ear = Ear { channel: release_channel(server), lobby: Arc::clone(&lobby) };
+        let waiter_registry = Arc::new(WaiterRegistry::default());
+        let ear = Subscription {
+            channel: release_channel(server),
+            waiter_registry: Arc::clone(&waiter_registry),
+        };
         let (route, listens) = route(target, ear, upbringing);
         let calls = Calls { route, scripts };
         let owed = Arc::new(Owed::default());
         let span = |name| tracing::info_span!("locks", task = name);
         let work = Arc::clone(&owed).work(calls.clone(), stop.clone());
         tasks.spawn(work.instrument(span("owed")));
-        let fitness = Fitness::new(server, calls.clone(), listens, Arc::clone(&lobby));
+        let fitness = Fitness::new(server, calls.clone(), listens, Arc::clone(&waiter_registry));
         let fitness = Arc::new(fitness);
         let watch = stop.clone().run_until_cancelled_owned(Arc::clone(&fitness).watch(opened));
         tasks.spawn(watch.instrument(span("health")));
         tasks.close();
         let grants_kept_at = Mutex::new(Instant::now());
-        Ok(Self { calls, fitness, reconnected, is_back, owed, lobby, grants_kept_at, tasks, stop })
+        Ok(Self {
+            calls,
+            fitness,
+            reconnected,
+            is_back,
+            owed,
+            waiter_registry,
+            grants_kept_at,
+            tasks,
+            stop,
+        })
     }
 
     /// The Redis key of a lock.
@@ -123,7 +136,7 @@ impl Remote {
             let why = "the release of an earlier claim with this value is pending";
             return Err(LocksError::Unavailable(why.to_owned()));
         }
-        let gives_up = Instant::now() + RETURN_GRACE + PATIENCE;
+        let gives_up = Instant::now() + REASSERT_GRACE + PATIENCE;
         loop {
             if let Some(claimed) = self.claim_once(claim).await? {
                 return Ok(claimed);
@@ -148,8 +161,8 @@ impl Remote {
         let answer = self.calls.call(call).await;
         let claimed = answer.and_then(|(sent_at, reply)| reply::claimed(&reply, sent_at));
         match &claimed {
-            Ok(_) | Err(Fault::Unsent(_) | Fault::Refused(_)) => promise.keep(),
-            Err(Fault::Unknown(_)) => drop(promise),
+            Ok(_) | Err(CallError::Unsent(_) | CallError::Refused(_)) => promise.disarm(),
+            Err(CallError::Unknown(_)) => drop(promise),
         }
         Ok(claimed?)
     }
@@ -157,18 +170,26 @@ impl Remote {
     /// A waiter's poll. It extends the waiter's entry and acquires the lock if it is free and the
     /// waiter is first. A waiter that gives up must release: it does not know whether it still
     /// waits or already holds the lock.
-    pub(super) async fn check_in(&self, claim: &Claim, waiter: &Waiter) -> Result<Standing, Fault> {
-        self.fitness.permits_grants().map_err(Fault::Refused)?;
+    pub(super) async fn check_in(
+        &self,
+        claim: &Claim,
+        waiter: &QueueEntry,
+    ) -> Result<QueueStatus, CallError> {
+        self.fitness.permits_grants().map_err(CallError::Refused)?;
         let call = self.calls.scripts.claim(claim, Some(waiter));
         let (sent_at, reply) = self.calls.call(call).await?;
         reply::standing(&reply, sent_at)
     }
 
     /// Renews one lease. Returns the time of the send, if the lock was still held.
-    pub(super) async fn keep(&self, held: &Held, ttl: Duration) -> Result<Option<Instant>, Fault> {
-        let call = self.calls.scripts.keep(held, ttl);
+    pub(super) async fn renew_one(
+        &self,
+        held: &HeldLock,
+        ttl: Duration,
+    ) -> Result<Option<Instant>, CallError> {
+        let call = self.calls.scripts.renew_one(held, ttl);
         let (sent_at, reply) = self.calls.call(call).await?;
-        Ok(reply::was_held(&reply).map_err(Fault::Unknown)?.then_some(sent_at))
+        Ok(reply::was_held(&reply).map_err(CallError::Unknown)?.then_some(sent_at))
     }
 
     /// Releases the lock. No claim gets it during `rest`.
@@ -180,7 +201,7 @@ impl Remote {
     ) -> Result<Released, LocksError> {
         let promise = self.owed.promise(name, value, rest);
         let released = self.calls.release(name, value, rest).await?;
-        promise.keep();
+        promise.disarm();
         Ok(released)
     }
 
@@ -194,7 +215,7 @@ impl Remote {
     /// once an hour.
     pub(super) async fn renew(
         &self,
-        held: &[(&Held, Duration)],
+        held: &[(&HeldLock, Duration)],
         keeps: Option<&[bool]>,
         patience: Duration,
     ) -> Result<Round, LocksError> {
@@ -220,12 +241,12 @@ impl Remote {
     }
 
     /// The first `most` waiters of a lock.
-    pub(super) async fn behind(
+    pub(super) async fn waiters(
         &self,
         name: &LockName,
         most: usize,
-    ) -> Result<Vec<InLine>, LocksError> {
-        Ok(self.calls.behind(name, most).await?)
+    ) -> Result<Vec<QueuedClaim>, LocksError> {
+        Ok(self.calls.waiters(name, most).await?)
     }
 
     /// All held seats.
@@ -292,7 +313,7 @@ impl Remote {
 
     /// Retries all pending releases once, and ends the tasks.
     pub(super) async fn close(&self) {
-        self.owed.pay(&self.calls).await;
+        self.owed.retry_pending(&self.calls).await;
         self.stop.cancel();
         self.tasks.wait().await;
     }
@@ -309,7 +330,7 @@ impl Drop for Remote {
 }
 
 /// Starts the connections to `target`, and the subscription.
-fn route(target: Target, ear: Ear, upbringing: Upbringing) -> (Route, Link) {
+fn route(target: Target, ear: Subscription, upbringing: NodeContext) -> (Topology, Link) {
     let mut ping = pipeline();
     ping.cmd("PING");
     let (tasks, stop) = (upbringing.tasks.clone(), upbringing.stop.clone());
@@ -322,17 +343,17 @@ fn route(target: Target, ear: Ear, upbringing: Upbringing) -> (Route, Link) {
     let route = match target.kind {
         Kind::Single => {
             let named = Address { host: "redis".to_owned(), port: 0 };
-            let node = Node::open(named, Arc::clone(&addresses), Coming::First, &upbringing);
+            let node = Node::open(named, Arc::clone(&addresses), NodeOrigin::First, &upbringing);
             let follows = follow(addresses, Arc::clone(&node), listens);
             let follows = stop.run_until_cancelled_owned(follows);
             tasks.spawn(follows.instrument(span("primary")));
-            Route::Single(node)
+            Topology::Single(node)
         }
         Kind::Cluster(seeds) => {
             let cluster = Arc::new(Cluster::new(seeds, listens, addresses, upbringing));
             let view = stop.run_until_cancelled_owned(Arc::clone(&cluster).keep_view());
             tasks.spawn(view.instrument(span("view")));
-            Route::Cluster(cluster)
+            Topology::Cluster(cluster)
         }
     };
     (route, ear)

@@ -7,12 +7,12 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tracing::Instrument;
 
-use crate::locks::redis::call::End;
+use crate::locks::redis::call::Target;
 use crate::locks::redis::coalesce::Together;
 use crate::locks::redis::connection::Link;
 use crate::locks::redis::node_clock::Clock;
 use crate::locks::redis::scripts::{Scripts, pipeline};
-use crate::locks::redis::server_identity::Acquaintance;
+use crate::locks::redis::server_identity::ServerIdentity;
 use crate::redis_client::{Address, Addresses};
 
 /// A Redis node and its two connections: one for claims, releases and queries, one for renewals
@@ -27,7 +27,7 @@ pub(in crate::locks) struct Node {
     pub(in crate::locks) together: Together,
     pub(in crate::locks) renewals: Link,
     /// The run of Redis that the claims reach.
-    pub(in crate::locks) acquaintance: Arc<Acquaintance>,
+    pub(in crate::locks) identity: Arc<ServerIdentity>,
     /// The last reading of its clock.
     pub(in crate::locks) clock: Clock,
     end: CancellationToken,
@@ -35,7 +35,7 @@ pub(in crate::locks) struct Node {
 
 /// Settings and tasks that the connections to all nodes share.
 #[derive(Clone, Debug)]
-pub(in crate::locks) struct Upbringing {
+pub(in crate::locks) struct NodeContext {
     pub(in crate::locks) scripts: Arc<Scripts>,
     /// Notified when a connection for renewals reopens.
     pub(in crate::locks) reconnected: Vec<Arc<Notify>>,
@@ -47,7 +47,7 @@ pub(in crate::locks) struct Upbringing {
 
 /// Whether this process knew the node from its start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::locks) enum Coming {
+pub(in crate::locks) enum NodeOrigin {
     First,
     /// It replaces another node, which may not have replicated all its data to it.
     Later,
@@ -58,36 +58,36 @@ impl Node {
     pub(in crate::locks) fn open(
         address: Address,
         addresses: Arc<Addresses>,
-        coming: Coming,
-        upbringing: &Upbringing,
+        coming: NodeOrigin,
+        upbringing: &NodeContext,
     ) -> Arc<Self> {
         let greeting = upbringing.scripts.greeting();
         let (calls, mut calls_upkeep) = Link::new(Arc::clone(&addresses), greeting);
         calls_upkeep.opened = Some(Arc::clone(&upbringing.opened));
-        let acquaintance = Arc::new(Acquaintance::new(coming));
-        calls_upkeep.acquaintance = Some(Arc::clone(&acquaintance));
+        let identity = Arc::new(ServerIdentity::new(coming));
+        calls_upkeep.identity = Some(Arc::clone(&identity));
         // Each renewal pipeline loads its script; a new connection only has to answer a ping.
         let mut ping = pipeline();
         ping.cmd("PING");
         let (renewals, mut renewals_upkeep) = Link::new(addresses, ping);
         renewals_upkeep.reconnected.clone_from(&upbringing.reconnected);
-        renewals_upkeep.is_successor = coming == Coming::Later;
+        renewals_upkeep.is_successor = coming == NodeOrigin::Later;
         let end = upbringing.stop.child_token();
         let span = |name| tracing::info_span!("locks", task = name, node = %address);
         let tasks = &upbringing.tasks;
         tasks.spawn(calls_upkeep.run(end.clone()).instrument(span("calls")));
         tasks.spawn(renewals_upkeep.run(end.clone()).instrument(span("renewals")));
-        let at = End { link: calls.clone(), acquaintance: Arc::clone(&acquaintance) };
+        let at = Target { link: calls.clone(), identity: Arc::clone(&identity) };
         let (together, conductor) = Together::new(at, Arc::clone(&upbringing.scripts));
         let conducts = end.clone().run_until_cancelled_owned(conductor.run());
         tasks.spawn(conducts.instrument(span("together")));
         let clock = Clock::default();
-        Arc::new(Self { address, calls, together, renewals, acquaintance, clock, end })
+        Arc::new(Self { address, calls, together, renewals, identity, clock, end })
     }
 
     /// The target of calls: the connection and the server identity.
-    pub(in crate::locks) fn end(&self) -> End {
-        End { link: self.calls.clone(), acquaintance: Arc::clone(&self.acquaintance) }
+    pub(in crate::locks) fn end(&self) -> Target {
+        Target { link: self.calls.clone(), identity: Arc::clone(&self.identity) }
     }
 
     /// Closes both connections: the node is no longer a primary, so the next opening resolves the

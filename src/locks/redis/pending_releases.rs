@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::locks::name::LockName;
 use crate::locks::redis::call::Calls;
-use crate::locks::redis::error::Fault;
+use crate::locks::redis::error::CallError;
 use crate::locks::types::{LocksError, Released};
 
 /// Pause between rounds while a release is pending.
@@ -30,12 +30,12 @@ const DENIALS: u8 = 2;
 /// The pending releases, by value.
 #[derive(Debug, Default)]
 pub(in crate::locks) struct Owed {
-    debts: Mutex<HashMap<String, Debt>>,
+    debts: Mutex<HashMap<String, PendingRelease>>,
     stirred: Notify,
 }
 
 #[derive(Debug)]
-struct Debt {
+struct PendingRelease {
     name: LockName,
     denials: u8,
     /// Failed attempts.
@@ -55,7 +55,7 @@ pub(in crate::locks) struct Promise<'a> {
 
 impl Promise<'_> {
     /// Redis replied: no release is pending.
-    pub(in crate::locks) fn keep(mut self) {
+    pub(in crate::locks) fn disarm(mut self) {
         self.lock = None;
     }
 }
@@ -68,7 +68,7 @@ impl Drop for Promise<'_> {
     }
 }
 
-impl Debt {
+impl PendingRelease {
     fn rest(&self) -> Duration {
         let left = |until: Instant| until.saturating_duration_since(Instant::now());
         self.rests_until.map_or(Duration::ZERO, left)
@@ -77,7 +77,7 @@ impl Debt {
 
 impl Owed {
     /// Prepares a release after which no claim gets the lock for `rest`. It becomes pending unless
-    /// [`Promise::keep`] is called.
+    /// [`Promise::disarm`] is called.
     pub(in crate::locks) fn promise<'a>(
         &'a self,
         name: &'a LockName,
@@ -101,7 +101,7 @@ impl Owed {
         loop {
             self.stirred.notified().await;
             while !self.debts().is_empty() {
-                self.pay(calls).await;
+                self.retry_pending(calls).await;
                 sleep(RETRY_EVERY).await;
             }
         }
@@ -109,7 +109,7 @@ impl Owed {
 
     /// Retries all pending releases once: those of one Redis node in order, until the node is
     /// unreachable.
-    pub(in crate::locks) async fn pay(&self, calls: &Calls) {
+    pub(in crate::locks) async fn retry_pending(&self, calls: &Calls) {
         let mut due: HashMap<_, Vec<_>> = HashMap::new();
         for (value, debt) in &*self.debts() {
             let (name, rest) = (debt.name.clone(), debt.rest());
@@ -132,12 +132,12 @@ impl Owed {
                     tracing::debug!(lock = %name, "a pending release is done");
                     self.debts().remove(&value);
                 }
-                Ok(Released::NotHeld) => self.deny(&value),
-                Err(Fault::Refused(error @ LocksError::Misconfigured(_))) => {
+                Ok(Released::NotHeld) => self.record_not_held(&value),
+                Err(CallError::Refused(error @ LocksError::Misconfigured(_))) => {
                     tracing::warn!(lock = %name, %error, "Redis refuses a pending release; left to the lease");
                     self.debts().remove(&value);
                 }
-                Err(Fault::Unsent(_) | Fault::Unknown(_) | Fault::Refused(_)) => {
+                Err(CallError::Unsent(_) | CallError::Unknown(_) | CallError::Refused(_)) => {
                     self.debts().entry(value).and_modify(|debt| debt.tries += 1);
                     return;
                 }
@@ -154,13 +154,13 @@ impl Owed {
         let rests_until = (!rest.is_zero()).then(|| Instant::now() + rest);
         debts.insert(
             value.to_owned(),
-            Debt { name: name.clone(), denials: 0, tries: 0, rests_until },
+            PendingRelease { name: name.clone(), denials: 0, tries: 0, rests_until },
         );
         drop(debts);
         self.stirred.notify_one();
     }
 
-    fn deny(&self, value: &str) {
+    fn record_not_held(&self, value: &str) {
         let mut debts = self.debts();
         let Some(debt) = debts.get_mut(value) else { return };
         debt.denials += 1;
@@ -169,7 +169,7 @@ impl Owed {
         }
     }
 
-    fn debts(&self) -> MutexGuard<'_, HashMap<String, Debt>> {
+    fn debts(&self) -> MutexGuard<'_, HashMap<String, PendingRelease>> {
         self.debts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -184,11 +184,11 @@ mod tests {
     fn g6_a_pending_release_is_not_given_up_after_one_denial() {
         let (owed, name) = (Owed::default(), LockName::named("job:1"));
         drop(owed.promise(&name, "value", Duration::ZERO));
-        owed.promise(&name, "other", Duration::ZERO).keep();
+        owed.promise(&name, "other", Duration::ZERO).disarm();
         assert!(owed.is_owed("value") && !owed.is_owed("other"));
-        owed.deny("value");
+        owed.record_not_held("value");
         assert!(owed.is_owed("value"), "one reply is no proof");
-        owed.deny("value");
+        owed.record_not_held("value");
         assert!(!owed.is_owed("value"));
     }
 }

@@ -19,10 +19,10 @@ use redis::{Pipeline, RedisError, Value};
 use tokio::time::Instant;
 
 use crate::locks::name::LockName;
-use crate::locks::redis::call::{Calls, Route, Way, refused};
-use crate::locks::redis::cluster::Turn;
-use crate::locks::redis::connection::{Answer, Link};
-use crate::locks::redis::error::Fault;
+use crate::locks::redis::call::{Calls, Redirection, Topology, refused};
+use crate::locks::redis::cluster::Redirect;
+use crate::locks::redis::connection::{Link, Reply};
+use crate::locks::redis::error::CallError;
 use crate::locks::redis::node::Node;
 use crate::locks::redis::reply::unexpected;
 use crate::locks::redis::scripts::{LOCKS_PER_CALL, Script, pipeline};
@@ -35,11 +35,11 @@ const PASSES_MAX: u32 = 5;
 const AHEAD: usize = 2;
 
 /// A chunk of the calls to one node, and its result.
-type Portion = (Vec<Errand>, Result<Answer, Fault>);
+type Chunk = (Vec<BatchCall>, Result<Reply, CallError>);
 
 /// One call, with its locks by position.
 #[derive(Debug)]
-pub(in crate::locks) struct Errand {
+pub(in crate::locks) struct BatchCall {
     slot: u16,
     at: Vec<usize>,
     /// The node that an `ASK` reply named, for this pass.
@@ -47,9 +47,9 @@ pub(in crate::locks) struct Errand {
 }
 
 /// The operation of a batch on each lock.
-pub(in crate::locks) struct Order<'a, A: Fn(&[usize], &mut Pipeline)> {
+pub(in crate::locks) struct BatchSpec<'a, A: Fn(&[usize], &mut Pipeline)> {
     pub(in crate::locks) script: &'a Script,
-    pub(in crate::locks) lane: Lane,
+    pub(in crate::locks) lane: ConnectionClass,
     /// Adds the call for these positions: one command with a reply, and others whose replies are
     /// ignored.
     pub(in crate::locks) add: A,
@@ -58,14 +58,14 @@ pub(in crate::locks) struct Order<'a, A: Fn(&[usize], &mut Pipeline)> {
 
 /// The connection to a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::locks) enum Lane {
+pub(in crate::locks) enum ConnectionClass {
     Calls,
     Renewals,
 }
 
 /// The result of a batch.
 #[derive(Debug, Default)]
-pub(in crate::locks) struct Answers {
+pub(in crate::locks) struct Replies {
     /// When the first chunk was sent.
     pub(in crate::locks) sent_at: Option<Instant>,
     pub(in crate::locks) replies: Vec<(Vec<usize>, Value)>,
@@ -77,26 +77,26 @@ impl Calls {
     /// Sends each call to its node, and follows redirects.
     pub(in crate::locks) async fn run<A>(
         &self,
-        mut errands: Vec<Errand>,
-        order: &Order<'_, A>,
-    ) -> Answers
+        mut errands: Vec<BatchCall>,
+        order: &BatchSpec<'_, A>,
+    ) -> Replies
     where
         A: Fn(&[usize], &mut Pipeline),
     {
-        let mut answers = Answers::default();
+        let mut answers = Replies::default();
         for _pass in 0..PASSES_MAX {
             if errands.is_empty() {
                 break;
             }
             let all = std::mem::take(&mut errands);
             let pipelines = self.by_node(all, order.lane, order.deadline, &mut answers).await;
-            let waits = matches!(self.route, Route::Single(_));
+            let waits = matches!(self.route, Topology::Single(_));
             let asked = pipelines.into_iter().map(|(node, mine)| order.send(node, mine, waits));
-            for (node, portions) in join_all(asked).await {
-                let again = portions
-                    .into_iter()
-                    .flat_map(|(mine, answer)| self.sort_out(&node, mine, answer, &mut answers));
-                errands.extend(again);
+            let replies = join_all(asked).await.into_iter();
+            let chunks = replies
+                .flat_map(|(node, chunks)| chunks.into_iter().map(move |it| (node.clone(), it)));
+            for (node, (mine, answer)) in chunks {
+                errands.extend(self.collect_replies(&node, mine, answer, &mut answers));
             }
         }
         if !errands.is_empty() {
@@ -106,13 +106,13 @@ impl Calls {
     }
 
     /// Collects one node's replies by call. Returns the calls to send again.
-    fn sort_out(
+    fn collect_replies(
         &self,
         node: &Node,
-        errands: Vec<Errand>,
-        answer: Result<Answer, Fault>,
-        answers: &mut Answers,
-    ) -> Vec<Errand> {
+        errands: Vec<BatchCall>,
+        answer: Result<Reply, CallError>,
+        answers: &mut Replies,
+    ) -> Vec<BatchCall> {
         let answer = match answer {
             Ok(answer) => answer,
             Err(why) => {
@@ -139,23 +139,24 @@ impl Calls {
     fn send_on(
         &self,
         node: &Node,
-        errand: Errand,
+        errand: BatchCall,
         error: &RedisError,
-        answers: &mut Answers,
-    ) -> Vec<Errand> {
-        let Route::Cluster(cluster) = &self.route else {
+        answers: &mut Replies,
+    ) -> Vec<BatchCall> {
+        let Topology::Cluster(cluster) = &self.route else {
             answers.fail(refused(node, error).into());
             return Vec::new();
         };
         match cluster.turn(node, errand.slot, error) {
-            Turn::Elsewhere => vec![Errand { asking: None, ..errand }],
-            Turn::Asking(there) => vec![Errand { asking: Some(there), ..errand }],
+            Redirect::Elsewhere => vec![BatchCall { asking: None, ..errand }],
+            Redirect::Asking(there) => vec![BatchCall { asking: Some(there), ..errand }],
             // The slot migrates: the source has some of these locks and the target the others.
-            Turn::Later(_) if 1 < errand.at.len() => {
-                let alone = |at: &usize| Errand { slot: errand.slot, at: vec![*at], asking: None };
+            Redirect::Later(_) if 1 < errand.at.len() => {
+                let alone =
+                    |at: &usize| BatchCall { slot: errand.slot, at: vec![*at], asking: None };
                 errand.at.iter().map(alone).collect()
             }
-            Turn::Later(why) | Turn::Refused(why) => {
+            Redirect::Later(why) | Redirect::Refused(why) => {
                 answers.fail(why);
                 Vec::new()
             }
@@ -165,21 +166,23 @@ impl Calls {
     /// Groups the calls by node.
     async fn by_node(
         &self,
-        errands: Vec<Errand>,
-        lane: Lane,
+        errands: Vec<BatchCall>,
+        lane: ConnectionClass,
         deadline: Instant,
-        answers: &mut Answers,
-    ) -> Vec<(Arc<Node>, Vec<Errand>)> {
+        answers: &mut Replies,
+    ) -> Vec<(Arc<Node>, Vec<BatchCall>)> {
         let cluster = match &self.route {
-            Route::Single(node) => return vec![(Arc::clone(node), errands)],
-            Route::Cluster(cluster) => cluster,
+            Topology::Single(node) => return vec![(Arc::clone(node), errands)],
+            Topology::Cluster(cluster) => cluster,
         };
-        let mut pipelines: Vec<(Arc<Node>, Vec<Errand>)> = Vec::new();
+        let mut pipelines: Vec<(Arc<Node>, Vec<BatchCall>)> = Vec::new();
         for errand in errands {
             let node = match (&errand.asking, lane) {
                 (Some(there), _) => Ok(Arc::clone(there)),
-                (None, Lane::Renewals) => cluster.supposed(errand.slot),
-                (None, Lane::Calls) => cluster.serving(errand.slot, deadline).await,
+                (None, ConnectionClass::Renewals) => cluster.owner_of_slot(errand.slot),
+                (None, ConnectionClass::Calls) => {
+                    cluster.reachable_owner(errand.slot, deadline).await
+                }
             };
             let node = match node {
                 Ok(node) => node,
@@ -198,34 +201,34 @@ impl Calls {
 
     pub(in crate::locks) fn slot(&self, name: &LockName) -> u16 {
         match &self.route {
-            Route::Single(_) => 0,
-            Route::Cluster(_) => name.slot(),
+            Topology::Single(_) => 0,
+            Topology::Cluster(_) => name.slot(),
         }
     }
 
     fn is_stale(&self) {
-        if let Route::Cluster(cluster) = &self.route {
+        if let Topology::Cluster(cluster) = &self.route {
             cluster.is_stale();
         }
     }
 }
 
-impl<A: Fn(&[usize], &mut Pipeline)> Order<'_, A> {
+impl<A: Fn(&[usize], &mut Pipeline)> BatchSpec<'_, A> {
     /// Sends calls in one pipeline. With `waits` it waits for a lost connection to reopen.
     /// Otherwise it fails at once: one of several nodes must not delay the others, and a reconnect
     /// is notified.
     async fn send(
         &self,
         node: Arc<Node>,
-        errands: Vec<Errand>,
+        errands: Vec<BatchCall>,
         waits: bool,
-    ) -> (Arc<Node>, Vec<Portion>) {
+    ) -> (Arc<Node>, Vec<Chunk>) {
         let link = match self.lane {
-            Lane::Calls => &node.calls,
-            Lane::Renewals => &node.renewals,
+            ConnectionClass::Calls => &node.calls,
+            ConnectionClass::Renewals => &node.renewals,
         };
         if let Some(why) = link.lost().filter(|_| !waits) {
-            return (node, vec![(errands, Err(Fault::Unsent(why)))]);
+            return (node, vec![(errands, Err(CallError::Unsent(why)))]);
         }
         let portions = portions(errands).into_iter().enumerate();
         let asked = portions.map(|(number, portion)| self.send_portion(link, number, portion));
@@ -234,10 +237,10 @@ impl<A: Fn(&[usize], &mut Pipeline)> Order<'_, A> {
     }
 
     /// Builds and sends one chunk.
-    async fn send_portion(&self, link: &Link, number: usize, portion: Vec<Errand>) -> Portion {
+    async fn send_portion(&self, link: &Link, number: usize, portion: Vec<BatchCall>) -> Chunk {
         if self.deadline <= Instant::now() {
             let why = LocksError::Unavailable("Redis does not answer".to_owned());
-            return (portion, Err(Fault::Unsent(why)));
+            return (portion, Err(CallError::Unsent(why)));
         }
         let mut request = pipeline();
         // The later chunks follow on the same connection.
@@ -245,7 +248,8 @@ impl<A: Fn(&[usize], &mut Pipeline)> Order<'_, A> {
             self.script.load(&mut request);
         }
         for errand in &portion {
-            let way = if errand.asking.is_some() { Way::Asking } else { Way::Straight };
+            let way =
+                if errand.asking.is_some() { Redirection::Asking } else { Redirection::Straight };
             way.lead(&mut request);
             (self.add)(&errand.at, &mut request);
         }
@@ -254,14 +258,14 @@ impl<A: Fn(&[usize], &mut Pipeline)> Order<'_, A> {
     }
 }
 
-impl Answers {
+impl Replies {
     fn fail(&mut self, why: LocksError) {
         self.fault.get_or_insert(why);
     }
 }
 
 /// Splits a pipeline into chunks of [`LOCKS_PER_CALL`] locks or a few more.
-fn portions(errands: Vec<Errand>) -> Vec<Vec<Errand>> {
+fn portions(errands: Vec<BatchCall>) -> Vec<Vec<BatchCall>> {
     let mut portions = Vec::new();
     let (mut portion, mut locks) = (Vec::new(), 0);
     for errand in errands {
@@ -282,8 +286,8 @@ fn portions(errands: Vec<Errand>) -> Vec<Vec<Errand>> {
 /// of the first lock of each call.
 pub(in crate::locks) fn errands<K: Copy + Eq + Hash>(
     locks: impl Iterator<Item = (usize, (u16, K))>,
-) -> Vec<Errand> {
-    let mut errands: Vec<Errand> = Vec::new();
+) -> Vec<BatchCall> {
+    let mut errands: Vec<BatchCall> = Vec::new();
     let mut by_key: HashMap<(u16, K), usize> = HashMap::new();
     let mut last: Option<((u16, K), usize)> = None;
     for (at, key) in locks {
@@ -299,7 +303,7 @@ pub(in crate::locks) fn errands<K: Copy + Eq + Hash>(
                 place
             }
             _ => {
-                errands.push(Errand { slot: key.0, at: vec![at], asking: None });
+                errands.push(BatchCall { slot: key.0, at: vec![at], asking: None });
                 by_key.insert(key, errands.len() - 1);
                 errands.len() - 1
             }

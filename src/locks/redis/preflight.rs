@@ -9,7 +9,7 @@ use tokio::time::Instant;
 
 use crate::domain::ids::NodeId;
 use crate::locks::name::{check_keys, check_keys_in};
-use crate::locks::redis::call::{Calls, Route};
+use crate::locks::redis::call::{Calls, Topology};
 use crate::locks::redis::cluster::Cluster;
 use crate::locks::redis::connection::PATIENCE;
 use crate::locks::redis::error::{CLUSTER, FENCES_END, NO_CLUSTER, REPLICA};
@@ -30,12 +30,12 @@ pub(in crate::locks) async fn check(
     server: NodeId,
 ) -> Result<TimeDelta, LocksError> {
     let ahead = match &calls.route {
-        Route::Single(node) => {
+        Topology::Single(node) => {
             let keys = check_keys(server);
             judge(&info(node).await?, CLUSTER)?;
-            rehearse(node, &calls.scripts, &keys, server).await?
+            exercise_permissions(node, &calls.scripts, &keys, server).await?
         }
-        Route::Cluster(cluster) => {
+        Topology::Cluster(cluster) => {
             let view = cluster.some_view(Instant::now() + PATIENCE).await?;
             let primaries = view.nodes().iter().map(|node| async {
                 let is_there = |slot| view.node_of(slot).is_some_and(|of| Arc::ptr_eq(of, node));
@@ -66,7 +66,7 @@ async fn check_primary(
     server: NodeId,
 ) -> Result<TimeDelta, LocksError> {
     judge(&info(node).await?, NO_CLUSTER)?;
-    rehearse(node, scripts, keys, server).await
+    exercise_permissions(node, scripts, keys, server).await
 }
 
 /// The `INFO` of a node.
@@ -88,7 +88,7 @@ async fn info(node: &Node) -> Result<String, LocksError> {
 
 /// Exercises the permissions that the scripts need. Returns how far the node's clock is ahead of
 /// this server's.
-async fn rehearse(
+async fn exercise_permissions(
     node: &Node,
     scripts: &Scripts,
     keys: &[String; 2],
@@ -100,7 +100,7 @@ async fn rehearse(
     request.add_command(scripts.check.loading());
     request.add_command(scripts.check(keys, server));
     let reply = node.ask(&request).await?.into_iter().nth(1);
-    node.acquaintance.serves();
+    node.identity.mark_serving();
     let answered_at = Utc::now();
     let theirs = reply.as_ref().and_then(reply::time).ok_or_else(reply::unexpected)?;
     if FENCE_END <= theirs.timestamp_micros() {

@@ -11,26 +11,32 @@ use tokio::time::Instant;
 
 use crate::domain::fence::Fence;
 use crate::domain::user::User;
-use crate::locks::redis::error::Fault;
-use crate::locks::redis::wait_queue::{Standing, Turn};
-use crate::locks::types::{Claimed, Grant, Holder, InLine, LocksError, Owner, Released};
+use crate::locks::redis::error::CallError;
+use crate::locks::redis::wait_queue::{Handover, QueueStatus};
+use crate::locks::types::{Claimed, Grant, Holder, LocksError, Owner, QueuedClaim, Released};
 
 /// Parses the reply of `claim.lua`; `None` during the reassert grace of the lock.
-pub(in crate::locks) fn claimed(reply: &Value, sent_at: Instant) -> Result<Option<Claimed>, Fault> {
+pub(in crate::locks) fn claimed(
+    reply: &Value,
+    sent_at: Instant,
+) -> Result<Option<Claimed>, CallError> {
     match standing(reply, sent_at)? {
-        Standing::Granted(grant) => Ok(Some(Claimed::Granted(grant))),
-        Standing::Refused(holder) => Ok(holder.map(Claimed::Busy)),
-        Standing::InLine { .. } => Err(Fault::Unknown(unexpected())),
+        QueueStatus::Granted(grant) => Ok(Some(Claimed::Granted(grant))),
+        QueueStatus::Refused(holder) => Ok(holder.map(Claimed::Busy)),
+        QueueStatus::Queued { .. } => Err(CallError::Unknown(unexpected())),
     }
 }
 
 /// Parses the reply of `claim.lua` to a waiter.
-pub(in crate::locks) fn standing(reply: &Value, sent_at: Instant) -> Result<Standing, Fault> {
+pub(in crate::locks) fn standing(
+    reply: &Value,
+    sent_at: Instant,
+) -> Result<QueueStatus, CallError> {
     match reply {
         Value::Array(fields) if matches!(fields.as_slice(), [Value::Int(-1)]) => {
-            Err(Fault::Refused(spent()))
+            Err(CallError::Refused(spent()))
         }
-        reply => read_standing(reply, sent_at).ok_or_else(|| Fault::Unknown(unexpected())),
+        reply => read_standing(reply, sent_at).ok_or_else(|| CallError::Unknown(unexpected())),
     }
 }
 
@@ -65,13 +71,13 @@ pub(in crate::locks) fn holders(
 
 /// Parses the hand-over message of `wait_queue.lua`: the waiter's value, fence and time of the
 /// grant.
-pub(in crate::locks) fn turn(message: &[u8]) -> Option<(&str, Turn)> {
+pub(in crate::locks) fn turn(message: &[u8]) -> Option<(&str, Handover)> {
     let message = std::str::from_utf8(message).ok()?;
     // The value is last, because a claimant chooses its text.
     let mut words = message.splitn(3, ' ');
     let fence = Fence(words.next()?.parse().ok()?);
     let since = DateTime::from_timestamp_micros(words.next()?.parse().ok()?)?;
-    Some((words.next()?, Turn { fence, since }))
+    Some((words.next()?, Handover { fence, since }))
 }
 
 /// Parses the reply of `batch.lua` to a renewal: whether the lock was still held.
@@ -80,13 +86,13 @@ pub(in crate::locks) fn was_held(reply: &Value) -> Result<bool, LocksError> {
 }
 
 /// Parses the reply of `waiters.lua`.
-pub(in crate::locks) fn behind(reply: &Value) -> Result<Vec<InLine>, LocksError> {
+pub(in crate::locks) fn waiters(reply: &Value) -> Result<Vec<QueuedClaim>, LocksError> {
     let Value::Array(rows) = reply else { return Err(unexpected()) };
     let read = |row: &Value| {
         let Value::Array(fields) = row else { return None };
         let [user, name, node, arrival] = fields.as_slice() else { return None };
         let user = User { id: text(user)?.parse().ok()?, name: text(name)?.to_owned() };
-        Some(InLine { user, node: text(node)?.parse().ok()?, since: time(arrival)? })
+        Some(QueuedClaim { user, node: text(node)?.parse().ok()?, since: time(arrival)? })
     };
     rows.iter().map(|row| read(row).ok_or_else(unexpected)).collect()
 }
@@ -102,11 +108,11 @@ pub(in crate::locks) fn unexpected() -> LocksError {
     LocksError::Unavailable("unexpected reply of Redis".to_owned())
 }
 
-fn read_standing(reply: &Value, sent_at: Instant) -> Option<Standing> {
+fn read_standing(reply: &Value, sent_at: Instant) -> Option<QueueStatus> {
     let fields = match reply {
         Value::Array(fields) => fields,
         Value::Int(fence) => {
-            return Some(Standing::Granted(Grant {
+            return Some(QueueStatus::Granted(Grant {
                 fence: Fence(u64::try_from(*fence).ok()?),
                 since: DateTime::from_timestamp_micros(*fence)?,
                 sent_at,
@@ -117,7 +123,7 @@ fn read_standing(reply: &Value, sent_at: Instant) -> Option<Standing> {
     };
     match fields.as_slice() {
         [granted, fence, since, replaced] if integer(granted) == Some(1) => {
-            Some(Standing::Granted(Grant {
+            Some(QueueStatus::Granted(Grant {
                 fence: Fence(number(fence)?),
                 since: time(since)?,
                 sent_at,
@@ -127,9 +133,9 @@ fn read_standing(reply: &Value, sent_at: Instant) -> Option<Standing> {
         [granted, busy, place, arrival] if integer(granted) == Some(0) => {
             let holder = holder(busy)?;
             match usize::try_from(integer(place)?) {
-                Ok(0) | Err(_) => Some(Standing::Refused(holder)),
+                Ok(0) | Err(_) => Some(QueueStatus::Refused(holder)),
                 Ok(position) => {
-                    Some(Standing::InLine { position, arrival: number(arrival)?, holder })
+                    Some(QueueStatus::Queued { position, arrival: number(arrival)?, holder })
                 }
             }
         }

@@ -6,7 +6,7 @@ use redis::Value;
 use tokio::time::Instant;
 
 use crate::locks::redis::reply::{
-    behind, claimed, holders, released, standing, turn, verdicts, was_held,
+    claimed, holders, released, standing, turn, verdicts, waiters, was_held,
 };
 
 /// Runs this many cases. `GALLEY_SEED` replays a run that failed.
@@ -60,7 +60,7 @@ fn g12_any_reply_of_redis_is_parsed_or_is_an_error() {
             let _ = standing(&reply, now);
             let _ = released(&reply);
             let _ = was_held(&reply);
-            let _ = behind(&reply);
+            let _ = waiters(&reply);
             if let Ok(bytes) = verdicts(&reply, asked) {
                 prop_assert_eq!(bytes.len(), asked);
             }

@@ -8,12 +8,12 @@ use crate::domain::ids::NodeId;
 use crate::locks::GRANT_KEPT_FOR;
 #[cfg(feature = "broken")]
 use crate::locks::broken;
-use crate::locks::name::{LockName, Spelling, release_channel};
-use crate::locks::reclaim_token::Pass;
+use crate::locks::name::{KeyFormat, LockName, release_channel};
+use crate::locks::reclaim_token::ReclaimToken;
 use crate::locks::redis::args::{Item, Packed};
-use crate::locks::redis::server_identity::{Acquaintance, RETURN_GRACE};
-use crate::locks::redis::wait_queue::{LINE_DEADLINE, LINE_MAX, Waiter};
-use crate::locks::types::{Claim, Held, Over, Owner};
+use crate::locks::redis::server_identity::{REASSERT_GRACE, ServerIdentity};
+use crate::locks::redis::wait_queue::{LINE_DEADLINE, LINE_MAX, QueueEntry};
+use crate::locks::types::{Claim, HeldLock, Owner, Takeover};
 
 /// Locks in one call of the renewal script. A call blocks Redis for some 0.3 ms at this size.
 /// Larger calls gain nothing.
@@ -45,7 +45,7 @@ pub(in crate::locks) struct Script {
 #[derive(Debug)]
 pub(in crate::locks) struct Scripts {
     /// The key format of this Redis: plain, or with a hash tag on a Cluster.
-    pub(in crate::locks) spelling: Spelling,
+    pub(in crate::locks) spelling: KeyFormat,
     /// Claims, releases and single renewals, in batches.
     pub(in crate::locks) several: Script,
     pub(in crate::locks) renew: Script,
@@ -88,7 +88,7 @@ impl Script {
 }
 
 impl Scripts {
-    pub(in crate::locks) fn new(spelling: Spelling) -> Self {
+    pub(in crate::locks) fn new(spelling: KeyFormat) -> Self {
         let scripts = Self {
             spelling,
             several: Script::new(several()),
@@ -110,7 +110,7 @@ impl Scripts {
         self.several.load(&mut pipeline);
         #[cfg(feature = "broken")]
         broken::load_once(self, &mut pipeline);
-        Acquaintance::ask(&mut pipeline);
+        ServerIdentity::ask(&mut pipeline);
         pipeline
     }
 
@@ -119,7 +119,7 @@ impl Scripts {
     pub(in crate::locks) fn several<'a>(
         &self,
         items: impl Iterator<Item = &'a Item> + Clone,
-        acquaintance: &Acquaintance,
+        identity: &ServerIdentity,
     ) -> Cmd {
         let keys: Vec<_> = items.clone().map(|item| item.name.keys(self.spelling)).collect();
         let mut call = self.several.call(5 * keys.len());
@@ -131,19 +131,19 @@ impl Scripts {
         items.for_each(|item| {
             call.arg(item.args.as_bytes());
         });
-        if let Some(graces) = acquaintance.graces() {
+        if let Some(graces) = identity.graces() {
             call.arg(&graces.map(millis_or_none));
         }
         call
     }
 
     /// A claim, with or without a place in the wait queue.
-    pub(in crate::locks) fn claim(&self, claim: &Claim, waiter: Option<&Waiter>) -> Item {
+    pub(in crate::locks) fn claim(&self, claim: &Claim, waiter: Option<&QueueEntry>) -> Item {
         let (from, whose) = match &claim.over {
-            Over::Nobody => ("nobody", ""),
-            Over::Value(value) => ("value", value.as_str()),
-            Over::SameUser => ("user", ""),
-            Over::Pass(pass) => ("pass", pass.as_str()),
+            Takeover::None => ("nobody", ""),
+            Takeover::Value(value) => ("value", value.as_str()),
+            Takeover::SameUser => ("user", ""),
+            Takeover::ReclaimToken(pass) => ("pass", pass.as_str()),
         };
         let mut args = Packed::new();
         args.text(if waiter.is_some() { "wait" } else { "claim" })
@@ -152,7 +152,7 @@ impl Scripts {
             .text(claim.floor.0)
             .packed(&packed(&claim.owner));
         // The item omits trailing arguments with their usual value.
-        if waiter.is_some() || claim.over != Over::Nobody {
+        if waiter.is_some() || claim.over != Takeover::None {
             args.text(from).text(whose);
         }
         if let Some(waiter) = waiter {
@@ -172,14 +172,14 @@ impl Scripts {
     }
 
     /// The renewal of one lease.
-    pub(in crate::locks) fn keep(&self, held: &Held, ttl: Duration) -> Item {
+    pub(in crate::locks) fn renew_one(&self, held: &HeldLock, ttl: Duration) -> Item {
         let mut args = Packed::new();
         args.text("keep").text(&held.value).text(millis(ttl));
         Item { name: held.name.clone(), args }
     }
 
     /// A renewal of locks with one TTL.
-    pub(in crate::locks) fn renew(&self, held: &[(&Held, Duration)]) -> Cmd {
+    pub(in crate::locks) fn renew(&self, held: &[(&HeldLock, Duration)]) -> Cmd {
         let mut call = self.renew.call(held.len());
         for (held, _ttl) in held {
             call.arg(&*held.name.key_as(self.spelling));
@@ -192,7 +192,7 @@ impl Scripts {
     }
 
     /// A reassertion of locks with one TTL.
-    pub(in crate::locks) fn reassert(&self, held: &[(&Held, Duration)]) -> Cmd {
+    pub(in crate::locks) fn reassert(&self, held: &[(&HeldLock, Duration)]) -> Cmd {
         let mut call = self.reassert.call(5 * held.len());
         for (held, _ttl) in held {
             call.arg(&held.name.keys(self.spelling));
@@ -215,7 +215,7 @@ impl Scripts {
     }
 
     /// A query of a lock's waiters.
-    pub(in crate::locks) fn behind(&self, name: &LockName, most: usize) -> Cmd {
+    pub(in crate::locks) fn waiters(&self, name: &LockName, most: usize) -> Cmd {
         let [_lock, _grant, line, due, waiting] = name.keys(self.spelling);
         let mut call = self.behind.call(3);
         call.arg(&[line, due, waiting]).arg(most);
@@ -236,7 +236,7 @@ impl Scripts {
 /// The source of the batch script, with the constants that `wait_queue.lua` reads.
 fn several() -> String {
     let (kept, deadline) = (millis(GRANT_KEPT_FOR), millis(LINE_DEADLINE));
-    let back = millis(RETURN_GRACE);
+    let back = millis(REASSERT_GRACE);
     format!(
         "local kept, line_deadline, line_max, return_grace, fence_end = \
          '{kept}', '{deadline}', '{LINE_MAX}', '{back}', {FENCE_END}\n{SEVERAL}"
@@ -254,12 +254,12 @@ pub(in crate::locks) fn pipeline() -> Pipeline {
 fn packed(owner: &Owner) -> Packed {
     let mut packed = Packed::new();
     packed.text(owner.user.id.as_str()).text(&owner.user.name).text(owner.node);
-    packed.text(owner.pass.as_ref().map_or("", Pass::as_str));
+    packed.text(owner.pass.as_ref().map_or("", ReclaimToken::as_str));
     packed
 }
 
 /// The common TTL of these locks.
-fn only_ttl(held: &[(&Held, Duration)]) -> u64 {
+fn only_ttl(held: &[(&HeldLock, Duration)]) -> u64 {
     held.first().map_or(1, |(_held, ttl)| millis(*ttl))
 }
 

@@ -27,22 +27,22 @@ use redis::{Cmd, ErrorKind, FromRedisValue, Pipeline, RedisResult, ServerErrorKi
 use tokio::time::Instant;
 
 use crate::domain::fence::Fence;
-use crate::locks::redis::node::Coming;
+use crate::locks::redis::node::NodeOrigin;
 use crate::locks::redis::scripts::pipeline;
 
 /// The reassert grace: time for the holders after an empty restart. They try to connect every half
 /// second, and renew at once after that.
-pub(in crate::locks) const RETURN_GRACE: Duration = Duration::from_secs(2);
+pub(in crate::locks) const REASSERT_GRACE: Duration = Duration::from_secs(2);
 
 /// The identity of one Redis node, as this process knows it.
 #[derive(Debug)]
-pub(in crate::locks) struct Acquaintance {
-    coming: Coming,
-    known: Mutex<Known>,
+pub(in crate::locks) struct ServerIdentity {
+    coming: NodeOrigin,
+    known: Mutex<IdentityState>,
 }
 
 #[derive(Debug, Default)]
-struct Known {
+struct IdentityState {
     met: Option<Met>,
     /// The grace of any lock.
     any: Grace,
@@ -69,13 +69,13 @@ struct Met {
     connection: Option<i64>,
 }
 
-impl Acquaintance {
+impl ServerIdentity {
     /// An identity without an observed run.
-    pub(in crate::locks) fn new(coming: Coming) -> Self {
+    pub(in crate::locks) fn new(coming: NodeOrigin) -> Self {
         Self { coming, known: Mutex::default() }
     }
 
-    /// Adds the queries of the identity. They precede all other commands; [`Self::meet`] takes
+    /// Adds the queries of the identity. They precede all other commands; [`Self::observe_run`] takes
     /// their replies.
     pub(in crate::locks) fn ask(pipeline: &mut Pipeline) {
         pipeline.cmd("INFO").arg("server").cmd("CLIENT").arg("ID");
@@ -83,7 +83,7 @@ impl Acquaintance {
 
     /// Stores the observed run and kills the previous connection. Works, with less safety, if Redis
     /// permits none of these commands.
-    pub(in crate::locks) async fn meet(
+    pub(in crate::locks) async fn observe_run(
         &self,
         answers: &[RedisResult<Value>],
         connection: &mut MultiplexedConnection,
@@ -119,7 +119,7 @@ impl Acquaintance {
     }
 
     /// Redis executed a call: the graces begin.
-    pub(in crate::locks) fn serves(&self) {
+    pub(in crate::locks) fn mark_serving(&self) {
         let mut known = self.known();
         known.any.begin();
         known.given.begin();
@@ -137,8 +137,8 @@ impl Acquaintance {
         let uptime = uptime.map_or(Duration::MAX, Duration::from_secs);
         let mut known = self.known();
         match known.met.replace(met.clone()) {
-            None if self.coming == Coming::First => {
-                known.given = Grace::Ahead(RETURN_GRACE.saturating_sub(uptime));
+            None if self.coming == NodeOrigin::First => {
+                known.given = Grace::Ahead(REASSERT_GRACE.saturating_sub(uptime));
             }
             Some(last) if last.run == met.run => {
                 let mut kill = redis::cmd("CLIENT");
@@ -149,13 +149,13 @@ impl Acquaintance {
                 tracing::warn!(
                     "this is another run of Redis than before: new grants wait until holders reassert"
                 );
-                known.any = Grace::Ahead(RETURN_GRACE);
+                known.any = Grace::Ahead(REASSERT_GRACE);
             }
         }
         None
     }
 
-    fn known(&self) -> MutexGuard<'_, Known> {
+    fn known(&self) -> MutexGuard<'_, IdentityState> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -191,14 +191,14 @@ mod tests {
     }
 
     /// The graces of a lock without and with an earlier grant.
-    fn graces(it: &Acquaintance) -> (Duration, Duration) {
+    fn graces(it: &ServerIdentity) -> (Duration, Duration) {
         (it.grace(Fence::ZERO), it.grace(Fence(1)))
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_young_redis_has_a_grace_only_for_locks_that_were_granted_before() {
         for (uptime, grace) in [(0, 2), (1, 1), (2, 0), (86_400, 0)] {
-            let it = Acquaintance::new(Coming::First);
+            let it = ServerIdentity::new(NodeOrigin::First);
             assert_eq!(graces(&it), (Duration::ZERO, Duration::ZERO));
             assert!(it.learn(&answers("a", uptime, 1)).is_none());
             assert_eq!(graces(&it), (Duration::ZERO, Duration::from_secs(grace)));
@@ -207,35 +207,35 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn another_run_has_the_reassert_grace_whatever_its_uptime() {
-        let it = Acquaintance::new(Coming::First);
+        let it = ServerIdentity::new(NodeOrigin::First);
         it.learn(&answers("a", 9, 1));
         // As after a failover: the id belongs to another run, so the process kills no connection.
         assert!(it.learn(&answers("b", 86_400, 7)).is_none());
         // The grace does not run before Redis executes a call.
-        tokio::time::advance(RETURN_GRACE).await;
-        assert_eq!(graces(&it), (RETURN_GRACE, RETURN_GRACE));
-        it.serves();
-        tokio::time::advance(RETURN_GRACE / 2).await;
-        it.serves();
-        assert_eq!(graces(&it), (RETURN_GRACE / 2, RETURN_GRACE / 2));
-        tokio::time::advance(RETURN_GRACE / 2).await;
+        tokio::time::advance(REASSERT_GRACE).await;
+        assert_eq!(graces(&it), (REASSERT_GRACE, REASSERT_GRACE));
+        it.mark_serving();
+        tokio::time::advance(REASSERT_GRACE / 2).await;
+        it.mark_serving();
+        assert_eq!(graces(&it), (REASSERT_GRACE / 2, REASSERT_GRACE / 2));
+        tokio::time::advance(REASSERT_GRACE / 2).await;
         assert_eq!(graces(&it), (Duration::ZERO, Duration::ZERO));
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_replacement_node_has_the_reassert_grace() {
-        let it = Acquaintance::new(Coming::Later);
+        let it = ServerIdentity::new(NodeOrigin::Later);
         assert!(it.learn(&answers("a", 86_400, 1)).is_none());
-        assert_eq!(graces(&it), (RETURN_GRACE, RETURN_GRACE));
-        it.serves();
-        tokio::time::advance(RETURN_GRACE).await;
+        assert_eq!(graces(&it), (REASSERT_GRACE, REASSERT_GRACE));
+        it.mark_serving();
+        tokio::time::advance(REASSERT_GRACE).await;
         it.learn(&answers("a", 86_402, 2)).expect("the previous connection is killed");
         assert_eq!(graces(&it), (Duration::ZERO, Duration::ZERO));
     }
 
     #[tokio::test(start_paused = true)]
     async fn the_previous_connection_to_the_same_run_is_killed() {
-        let it = Acquaintance::new(Coming::First);
+        let it = ServerIdentity::new(NodeOrigin::First);
         it.learn(&answers("a", 9, 4));
         let kill = it.learn(&answers("a", 9, 5)).expect("a command");
         assert!(kill.get_packed_command().ends_with(b"KILL\r\n$2\r\nID\r\n$1\r\n4\r\n"));
@@ -244,7 +244,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_redis_without_identity_has_no_grace() {
-        let it = Acquaintance::new(Coming::First);
+        let it = ServerIdentity::new(NodeOrigin::First);
         let refused = || Err(redis::RedisError::from(std::io::Error::other("no right")));
         for answers in [vec![], vec![refused(), Ok(Value::Int(1))], vec![Ok(Value::Nil)]] {
             assert!(it.learn(&answers).is_none());

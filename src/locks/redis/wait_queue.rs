@@ -29,7 +29,7 @@ const _: () = assert!(LOOK_EVERY.as_millis() * 2 <= LINE_DEADLINE.as_millis());
 
 /// The arguments of a waiter's poll.
 #[derive(Clone, Debug)]
-pub(in crate::locks) struct Waiter {
+pub(in crate::locks) struct QueueEntry {
     /// The server to notify of a hand-over.
     pub(in crate::locks) server: NodeId,
     /// The time of its arrival by the backend's clock; 0 in its first poll.
@@ -40,11 +40,11 @@ pub(in crate::locks) struct Waiter {
 
 /// The result of a poll.
 #[derive(Debug)]
-pub(in crate::locks) enum Standing {
+pub(in crate::locks) enum QueueStatus {
     /// The lock was granted.
     Granted(Grant),
     /// The claim is in the queue.
-    InLine {
+    Queued {
         /// 1 is next.
         position: usize,
         arrival: u64,
@@ -57,45 +57,45 @@ pub(in crate::locks) enum Standing {
 
 /// The content of a hand-over message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::locks) struct Turn {
+pub(in crate::locks) struct Handover {
     pub(in crate::locks) fence: Fence,
     pub(in crate::locks) since: DateTime<Utc>,
 }
 
 /// The waiters of this process, by value.
 #[derive(Debug, Default)]
-pub(in crate::locks) struct Lobby {
-    bells: Mutex<HashMap<String, Arc<Chime>>>,
+pub(in crate::locks) struct WaiterRegistry {
+    bells: Mutex<HashMap<String, Arc<WakeSlot>>>,
     /// Received messages of this server to itself.
     echoes: watch::Sender<u64>,
 }
 
 /// The wake-up slot of a waiter: notification and hand-over.
 #[derive(Debug, Default)]
-struct Chime {
+struct WakeSlot {
     rung: Notify,
-    turn: Mutex<Option<Turn>>,
+    turn: Mutex<Option<Handover>>,
 }
 
 /// A waiter's registration, until it is dropped.
 #[derive(Debug)]
-pub(in crate::locks) struct Bell {
-    lobby: Arc<Lobby>,
+pub(in crate::locks) struct WakeHandle {
+    waiter_registry: Arc<WaiterRegistry>,
     value: String,
-    chime: Arc<Chime>,
+    chime: Arc<WakeSlot>,
 }
 
-impl Lobby {
+impl WaiterRegistry {
     /// Registers a waiter. The waiter calls it before its first poll, so that no message precedes
     /// it.
-    pub(in crate::locks) fn enter(self: &Arc<Self>, value: &str) -> Bell {
-        let chime = Arc::<Chime>::default();
+    pub(in crate::locks) fn enter(self: &Arc<Self>, value: &str) -> WakeHandle {
+        let chime = Arc::<WakeSlot>::default();
         self.bells().insert(value.to_owned(), Arc::clone(&chime));
-        Bell { lobby: Arc::clone(self), value: value.to_owned(), chime }
+        WakeHandle { waiter_registry: Arc::clone(self), value: value.to_owned(), chime }
     }
 
     /// Hands a lock over to one waiter.
-    pub(in crate::locks) fn wake(&self, value: &str, turn: Turn) {
+    pub(in crate::locks) fn wake(&self, value: &str, turn: Handover) {
         if let Some(chime) = self.bells().get(value) {
             *chime.turn() = Some(turn);
             chime.rung.notify_one();
@@ -117,29 +117,29 @@ impl Lobby {
         self.echoes.subscribe()
     }
 
-    fn bells(&self) -> MutexGuard<'_, HashMap<String, Arc<Chime>>> {
+    fn bells(&self) -> MutexGuard<'_, HashMap<String, Arc<WakeSlot>>> {
         self.bells.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Chime {
-    fn turn(&self) -> MutexGuard<'_, Option<Turn>> {
+impl WakeSlot {
+    fn turn(&self) -> MutexGuard<'_, Option<Handover>> {
         self.turn.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Bell {
+impl WakeHandle {
     /// Waits for a wake-up, including an earlier one. Takes the hand-over: the next call does not
     /// return it.
-    pub(in crate::locks) async fn rings(&self) -> Option<Turn> {
+    pub(in crate::locks) async fn rings(&self) -> Option<Handover> {
         self.chime.rung.notified().await;
         self.chime.turn().take()
     }
 }
 
-impl Drop for Bell {
+impl Drop for WakeHandle {
     fn drop(&mut self) {
-        let mut bells = self.lobby.bells();
+        let mut bells = self.waiter_registry.bells();
         if bells.get(&self.value).is_some_and(|bell| Arc::ptr_eq(bell, &self.chime)) {
             bells.remove(&self.value);
         }
@@ -154,17 +154,17 @@ mod tests {
 
     #[tokio::test]
     async fn a_wake_up_before_the_wait_is_received_once() {
-        let lobby = Arc::new(Lobby::default());
-        let (one, other) = (lobby.enter("one"), lobby.enter("other"));
-        let turn = Turn { fence: Fence(7), since: DateTime::UNIX_EPOCH };
-        lobby.wake("one", turn);
+        let waiter_registry = Arc::new(WaiterRegistry::default());
+        let (one, other) = (waiter_registry.enter("one"), waiter_registry.enter("other"));
+        let turn = Handover { fence: Fence(7), since: DateTime::UNIX_EPOCH };
+        waiter_registry.wake("one", turn);
         assert_eq!(one.rings().now_or_never(), Some(Some(turn)));
         assert!(one.rings().now_or_never().is_none());
         assert!(other.rings().now_or_never().is_none());
-        lobby.wake_all();
+        waiter_registry.wake_all();
         assert_eq!(one.rings().now_or_never(), Some(None), "it may have missed something");
         assert_eq!(other.rings().now_or_never(), Some(None));
         drop((one, other));
-        assert!(lobby.bells().is_empty());
+        assert!(waiter_registry.bells().is_empty());
     }
 }

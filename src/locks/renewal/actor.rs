@@ -20,10 +20,10 @@ use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 
-use crate::locks::backend::Keeper;
-use crate::locks::renewal::lease::Lives;
-use crate::locks::renewal::schedule::{Item, Register, Tenancy};
-use crate::locks::types::{Held, LocksError, Loss, Round, Verdict};
+use crate::locks::backend::Backend;
+use crate::locks::renewal::lease::Renewable;
+use crate::locks::renewal::schedule::{Item, LeaseEntry, Register};
+use crate::locks::types::{HeldLock, LocksError, Loss, Round, Verdict};
 
 /// The minimum time of a round, however short its leases.
 const ROUND_MIN: Duration = Duration::from_millis(100);
@@ -37,7 +37,7 @@ const OLDEST_EVERY: Duration = Duration::from_secs(1);
 
 /// The schedule and the wake-up of its task.
 #[derive(Debug, Default)]
-pub(in crate::locks) struct Keeping {
+pub(in crate::locks) struct RenewalActor {
     register: Mutex<Register>,
     /// A lock is due before the next wake-up, or a caller requested a round.
     stirred: Notify,
@@ -45,10 +45,10 @@ pub(in crate::locks) struct Keeping {
     wakes: std::sync::atomic::AtomicUsize,
 }
 
-impl Keeping {
+impl RenewalActor {
     /// Registers a lock; returns the id of its entry. None once the schedule is closed.
-    pub(in crate::locks) fn enter(&self, tenancy: Tenancy, sent_at: Instant) -> Option<u64> {
-        let (id, is_early) = self.register().enter(tenancy, sent_at)?;
+    pub(in crate::locks) fn enter(&self, entry: LeaseEntry, sent_at: Instant) -> Option<u64> {
+        let (id, is_early) = self.register().enter(entry, sent_at)?;
         if is_early {
             self.stirred.notify_one();
         }
@@ -68,29 +68,29 @@ impl Keeping {
     }
 
     /// Removes all entries, notifies their tenants, and rejects later ones.
-    pub(in crate::locks) fn close(&self) -> Vec<Tenancy> {
+    pub(in crate::locks) fn close(&self) -> Vec<LeaseEntry> {
         let all = self.register().close();
-        all.iter().for_each(|tenancy| tenancy.tenant.lost(Loss::Closed));
+        all.iter().for_each(|entry| entry.lease_holder.lost(Loss::Closed));
         show_oldest(Duration::ZERO);
         all
     }
 
     /// Requests a round now of all locks that are due before `until`.
-    pub(in crate::locks) fn ring(&self, until: Instant) {
-        if self.register().ring(until) {
+    pub(in crate::locks) fn wake_before(&self, until: Instant) {
+        if self.register().wake_before(until) {
             self.stirred.notify_one();
         }
     }
 
     /// Runs rounds until `stop`.
-    pub(in crate::locks) async fn run(self: Arc<Self>, keeper: Keeper, stop: CancellationToken) {
-        stop.run_until_cancelled(self.renew_for_ever(&keeper)).await;
+    pub(in crate::locks) async fn run(self: Arc<Self>, backend: Backend, stop: CancellationToken) {
+        stop.run_until_cancelled(self.renew_for_ever(&backend)).await;
     }
 
-    async fn renew_for_ever(&self, keeper: &Keeper) {
+    async fn renew_for_ever(&self, backend: &Backend) {
         let mut looked_at = Instant::now();
         loop {
-            let next = self.register().arm();
+            let next = self.register().next_wake();
             let is_due = async {
                 match next {
                     Some(due) => sleep_until(due).await,
@@ -101,17 +101,17 @@ impl Keeping {
                 () = is_due => false,
                 () = self.stirred.notified() => false,
                 // Redis may have come back empty: previous holders reassert their locks first.
-                () = keeper.is_back() => true,
+                () = backend.is_back() => true,
             };
             #[cfg(test)]
             self.wakes.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
             let now = Instant::now();
-            let agenda = self.register().agenda(now, is_back);
-            let round = self.ask(keeper, agenda, now);
+            let agenda = self.register().due_items(now, is_back);
+            let round = self.ask(backend, agenda, now);
             if round.is_empty() {
                 continue;
             }
-            let is_good = self.round(keeper, round, now).await;
+            let is_good = self.round(backend, round, now).await;
             if !is_good || OLDEST_EVERY <= looked_at.elapsed() {
                 looked_at = Instant::now();
                 let oldest = self.register().oldest();
@@ -121,44 +121,44 @@ impl Keeping {
     }
 
     /// Queries the tenants; returns the locks to renew.
-    fn ask(&self, keeper: &Keeper, mut agenda: Vec<Item>, now: Instant) -> Vec<Item> {
+    fn ask(&self, backend: &Backend, mut agenda: Vec<Item>, now: Instant) -> Vec<Item> {
         agenda.retain(|item| {
-            let lives = item.tenant.lives(now);
+            let lives = item.lease_holder.lives(now);
             self.register().asked(item.id, now);
             match lives {
-                Lives::Yes => {}
-                Lives::NotNow => {
+                Renewable::Yes => {}
+                Renewable::Later => {
                     self.register().put_off(item.id, now);
                 }
-                Lives::NoMore => self.give_back(keeper, item),
+                Renewable::Release => self.give_back(backend, item),
             }
-            lives == Lives::Yes && item.renew_at.is_some()
+            lives == Renewable::Yes && item.renew_at.is_some()
         });
         agenda
     }
 
-    fn give_back(&self, keeper: &Keeper, item: &Item) {
+    fn give_back(&self, backend: &Backend, item: &Item) {
         if self.leave(item.id) {
             // Redis may still store the key.
-            keeper.release_soon(&item.held.name, &item.held.value, Duration::ZERO);
+            backend.release_soon(&item.held.name, &item.held.value, Duration::ZERO);
         }
     }
 
     /// Sorts by lease, then by deadline: equal leases share one call. False if the round failed for
     /// any lock.
-    async fn round(&self, keeper: &Keeper, mut round: Vec<Item>, now: Instant) -> bool {
-        round.sort_by_key(|item| (item.rhythm.ttl, item.trusted_until));
+    async fn round(&self, backend: &Backend, mut round: Vec<Item>, now: Instant) -> bool {
+        round.sort_by_key(|item| (item.timing.ttl, item.trusted_until));
         let due = round.iter().filter_map(|item| item.renew_at).min();
         let lag = due.map_or(Duration::ZERO, |due| now.saturating_duration_since(due));
         metrics::histogram!("galley_renewal_lag_seconds").record(lag);
-        let held: Vec<_> = round.iter().map(|item| (&*item.held, item.rhythm.ttl)).collect();
+        let held: Vec<_> = round.iter().map(|item| (&*item.held, item.timing.ttl)).collect();
         let keeps: Vec<_> = round.iter().map(|item| item.keeps_grant).collect();
         // The time budget follows the longest lease: a reply too late for a short lease may be in
         // time for the others.
-        let longest = round.iter().filter_map(|item| item.rhythm.renew_every).max();
+        let longest = round.iter().filter_map(|item| item.timing.renew_every).max();
         let budget = longest.unwrap_or(ROUND_MIN).max(ROUND_MIN);
         // The round gives up one of several Redis nodes without a reply before its own budget ends.
-        match timeout(budget, renew(keeper, &held, Some(&keeps), budget * 3 / 4)).await {
+        match timeout(budget, renew(backend, &held, Some(&keeps), budget * 3 / 4)).await {
             Ok(Ok(answer)) => {
                 return self.apply(&round, &answer.verdicts, answer.sent_at);
             }
@@ -184,10 +184,11 @@ impl Keeping {
         let parts = round.chunks(VERDICTS_AT_ONCE).zip(verdicts.chunks(VERDICTS_AT_ONCE));
         for (items, verdicts) in parts {
             let told = self.register().enter_verdicts(items, verdicts, sent_at, now);
-            for (item, verdict, tenancy) in told {
+            for (item, verdict, entry) in told {
+                let holder = &item.lease_holder;
                 match verdict {
-                    Verdict::Renewed | Verdict::Reasserted => item.tenant.renewed(sent_at, verdict),
-                    Verdict::Lost => lost.push((item, tenancy)),
+                    Verdict::Renewed | Verdict::Reasserted => holder.renewed(sent_at, verdict),
+                    Verdict::Lost => lost.push((item, entry)),
                     Verdict::Unknown => is_whole = false,
                 }
             }
@@ -202,7 +203,7 @@ impl Keeping {
             if !is_mass {
                 tracing::warn!(lock = %item.held.name, "a lock was lost to another holder");
             }
-            item.tenant.lost(Loss::Taken);
+            item.lease_holder.lost(Loss::Taken);
         }
         is_whole
     }
@@ -215,13 +216,13 @@ impl Keeping {
 /// Renews all of `held` in one pipeline, and records its duration. It waits at most `patience` for
 /// each of several Redis nodes.
 pub(in crate::locks) async fn renew(
-    keeper: &Keeper,
-    held: &[(&Held, Duration)],
+    backend: &Backend,
+    held: &[(&HeldLock, Duration)],
     keeps: Option<&[bool]>,
     patience: Duration,
 ) -> Result<Round, LocksError> {
     let began = Instant::now();
-    let round = keeper.renew(held, keeps, patience).await?;
+    let round = backend.renew(held, keeps, patience).await?;
     metrics::histogram!("galley_renewal_round_seconds").record(began.elapsed());
     metrics::gauge!("galley_renewal_locks").set(held.len() as f64);
     let reasserted = round.verdicts.iter().filter(|it| **it == Verdict::Reasserted).count();

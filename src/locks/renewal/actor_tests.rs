@@ -9,11 +9,11 @@ use super::*;
 use crate::domain::fence::Fence;
 use crate::domain::ids::{NodeId, UserId};
 use crate::domain::user::User;
-use crate::locks::client::options::Rhythm;
+use crate::locks::client::options::RenewalTiming;
 use crate::locks::memory::Memory;
 use crate::locks::name::LockName;
-use crate::locks::renewal::lease::Tenant;
-use crate::locks::types::{Claim, Claimed, Over, Owner};
+use crate::locks::renewal::lease::LeaseHolder;
+use crate::locks::types::{Claim, Claimed, Owner, Takeover};
 
 const MANY: usize = 20_000;
 const LEASE: Duration = Duration::from_secs(12);
@@ -26,9 +26,9 @@ struct Lodger {
     lost: AtomicUsize,
 }
 
-impl Tenant for Lodger {
-    fn lives(&self, _now: Instant) -> Lives {
-        Lives::Yes
+impl LeaseHolder for Lodger {
+    fn lives(&self, _now: Instant) -> Renewable {
+        Renewable::Yes
     }
 
     fn renewed(&self, _sent_at: Instant, _verdict: Verdict) {
@@ -42,29 +42,29 @@ impl Tenant for Lodger {
 
 /// The renewal actor, and one tenant of all locks.
 struct World {
-    keeper: Keeper,
-    keeping: Arc<Keeping>,
+    backend: Backend,
+    keeping: Arc<RenewalActor>,
     lodger: Arc<Lodger>,
     _stop: tokio_util::sync::DropGuard,
 }
 
 impl World {
     fn at_rest() -> Self {
-        let (keeping, stop) = (Arc::new(Keeping::default()), CancellationToken::new());
-        let keeper = Keeper::Memory(Arc::new(Memory::default()));
-        Self { keeper, keeping, lodger: Arc::default(), _stop: stop.drop_guard() }
+        let (keeping, stop) = (Arc::new(RenewalActor::default()), CancellationToken::new());
+        let backend = Backend::Memory(Arc::new(Memory::default()));
+        Self { backend, keeping, lodger: Arc::default(), _stop: stop.drop_guard() }
     }
 
     async fn at_work() -> Self {
         let (world, stop) = (Self::at_rest(), CancellationToken::new());
-        let run = Arc::clone(&world.keeping).run(world.keeper.clone(), stop.clone());
+        let run = Arc::clone(&world.keeping).run(world.backend.clone(), stop.clone());
         tokio_util::task::TaskTracker::new().spawn(run);
         yield_now().await;
         Self { _stop: stop.drop_guard(), ..world }
     }
 
     /// A new lock, claimed now.
-    async fn held(&self, number: usize) -> Held {
+    async fn held(&self, number: usize) -> HeldLock {
         let user = User { id: UserId::generate(), name: String::new() };
         let claim = Claim {
             name: LockName::named(&format!("job:{number}")),
@@ -72,19 +72,19 @@ impl World {
             owner: Owner { user, node: NodeId::generate(), pass: None },
             floor: Fence::ZERO,
             ttl: LEASE,
-            over: Over::Nobody,
+            over: Takeover::None,
         };
-        let Ok(Claimed::Granted(grant)) = self.keeper.claim(&claim).await else { panic!("free") };
+        let Ok(Claimed::Granted(grant)) = self.backend.claim(&claim).await else { panic!("free") };
         let Claim { name, value, owner, .. } = claim;
-        Held { name, value, owner, fence: grant.fence, since: grant.since }
+        HeldLock { name, value, owner, fence: grant.fence, since: grant.since }
     }
 
     async fn kept(&self, number: usize, every: Duration) -> u64 {
         let held = Arc::new(self.held(number).await);
-        let tenant = Arc::<Lodger>::clone(&self.lodger);
-        let rhythm = Rhythm::new(every * 3, every);
-        let tenancy = Tenancy { held, rhythm, ends: None, rests_until: None, tenant };
-        self.keeping.enter(tenancy, Instant::now()).expect("not closed")
+        let lease_holder = Arc::<Lodger>::clone(&self.lodger);
+        let timing = RenewalTiming::new(every * 3, every);
+        let entry = LeaseEntry { held, timing, ends: None, rests_until: None, lease_holder };
+        self.keeping.enter(entry, Instant::now()).expect("not closed")
     }
 
     fn wakes(&self) -> usize {
@@ -159,8 +159,8 @@ async fn g6_an_entry_removed_during_a_round_gets_no_verdict_and_is_not_restored(
     let (left, stays) = (world.kept(1, EVERY).await, world.kept(2, EVERY).await);
     advance(EVERY).await;
     let now = Instant::now();
-    let agenda = world.keeping.register().agenda(now, false);
-    let round = world.keeping.ask(&world.keeper, agenda, now);
+    let agenda = world.keeping.register().due_items(now, false);
+    let round = world.keeping.ask(&world.backend, agenda, now);
     assert_eq!(round.len(), 2);
     // The pipeline is in flight now, and its reply arrives.
     assert!(world.keeping.leave(left));
@@ -171,7 +171,7 @@ async fn g6_an_entry_removed_during_a_round_gets_no_verdict_and_is_not_restored(
     world.keeping.apply(&round, &[Verdict::Lost; 2], now);
     let told = (&world.lodger.renewed, &world.lodger.lost);
     assert_eq!((told.0.load(Ordering::Relaxed), told.1.load(Ordering::Relaxed)), (1, 0));
-    assert_eq!(world.keeping.register().arm(), None);
+    assert_eq!(world.keeping.register().next_wake(), None);
 }
 
 #[tokio::test(start_paused = true)]
@@ -181,16 +181,16 @@ async fn an_unknown_verdict_is_retried_soon_and_alone() {
     world.kept(2, EVERY).await;
     advance(EVERY).await;
     let now = Instant::now();
-    let agenda = world.keeping.register().agenda(now, false);
-    let round = world.keeping.ask(&world.keeper, agenda, now);
+    let agenda = world.keeping.register().due_items(now, false);
+    let round = world.keeping.ask(&world.backend, agenda, now);
     let is_first =
         |item: &Item| if item.id == unknown { Verdict::Unknown } else { Verdict::Renewed };
     let verdicts: Vec<_> = round.iter().map(is_first).collect();
     assert!(!world.keeping.apply(&round, &verdicts, now), "not whole");
     assert_eq!(world.lodger.renewed.load(Ordering::Relaxed), 1);
-    let next = world.keeping.register().arm().expect("a retry is due");
+    let next = world.keeping.register().next_wake().expect("a retry is due");
     assert_eq!(next, now + EVERY / 5);
-    let agenda = world.keeping.register().agenda(next, false);
+    let agenda = world.keeping.register().due_items(next, false);
     assert_eq!(agenda.iter().map(|item| item.id).collect::<Vec<_>>(), [unknown]);
 }
 
@@ -218,18 +218,18 @@ async fn a_grant_from_before_a_redis_outage_is_renewed_when_registered() {
     advance(Duration::from_secs(1)).await;
     // The backend comes back before the grant is registered: its fence is being ratified.
     let back_at = Instant::now();
-    assert!(world.keeping.register().agenda(back_at, true).is_empty());
+    assert!(world.keeping.register().due_items(back_at, true).is_empty());
     advance(Duration::from_secs(1)).await;
-    let tenant = Arc::<Lodger>::clone(&world.lodger);
-    let rhythm = Rhythm::new(LEASE, EVERY);
-    let tenancy = Tenancy { held, rhythm, ends: None, rests_until: None, tenant };
-    world.keeping.enter(tenancy.clone(), sent_at).expect("not closed");
-    let agenda = world.keeping.register().agenda(Instant::now(), false);
+    let lease_holder = Arc::<Lodger>::clone(&world.lodger);
+    let timing = RenewalTiming::new(LEASE, EVERY);
+    let entry = LeaseEntry { held, timing, ends: None, rests_until: None, lease_holder };
+    world.keeping.enter(entry.clone(), sent_at).expect("not closed");
+    let agenda = world.keeping.register().due_items(Instant::now(), false);
     assert_eq!(agenda.len(), 1, "at once");
     // A later grant comes from the backend in its present state.
-    let late = world.keeping.enter(tenancy, Instant::now()).expect("not closed");
+    let late = world.keeping.enter(entry, Instant::now()).expect("not closed");
     world.keeping.leave(agenda[0].id);
-    assert!(world.keeping.register().agenda(Instant::now(), false).is_empty());
-    assert_eq!(world.keeping.register().arm(), Some(Instant::now() + EVERY));
+    assert!(world.keeping.register().due_items(Instant::now(), false).is_empty());
+    assert_eq!(world.keeping.register().next_wake(), Some(Instant::now() + EVERY));
     assert!(world.keeping.leave(late));
 }

@@ -11,20 +11,20 @@ use std::time::Duration;
 use tokio::time::Instant;
 use tracing::Instrument;
 
-use crate::locks::client::options::Rhythm;
-use crate::locks::renewal::schedule::Tenancy;
-use crate::locks::types::{Held, Loss, Verdict};
+use crate::locks::client::options::RenewalTiming;
+use crate::locks::renewal::schedule::LeaseEntry;
+use crate::locks::types::{HeldLock, Loss, Verdict};
 use crate::locks::{Inner, Locks};
 
 /// The holder of a registered lock. The renewal task of the whole process calls it, so a method
 /// must not block.
 ///
-/// A round in flight when [`Kept`] is dropped may still deliver its verdict. An ended tenant
+/// A round in flight when [`Registration`] is dropped may still deliver its verdict. An ended tenant
 /// ignores it.
-pub trait Tenant: fmt::Debug + Send + Sync {
+pub trait LeaseHolder: fmt::Debug + Send + Sync {
     /// Whether the actor may renew the lock at `now`. The actor queries this before each renewal,
     /// and when the deadline of the last one passes.
-    fn lives(&self, now: Instant) -> Lives;
+    fn lives(&self, now: Instant) -> Renewable;
 
     /// The actor renewed the lock, or reasserted it after the backend lost it. The request was sent
     /// at `sent_at`: the lease starts there.
@@ -37,26 +37,26 @@ pub trait Tenant: fmt::Debug + Send + Sync {
 
 /// Whether a lock may be renewed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Lives {
+pub enum Renewable {
     /// The actor renews it.
     Yes,
     /// The actor skips it and queries again soon; without a change the lock expires with its lease.
-    NotNow,
+    Later,
     /// The actor removes the entry and releases the lock.
-    NoMore,
+    Release,
 }
 
-/// The registration of a lock, from [`Locks::keep`]. A drop ends the renewal at once and does not
+/// The registration of a lock, from [`Locks::register`]. A drop ends the renewal at once and does not
 /// release the lock; the caller releases it next.
 #[must_use = "a drop ends the renewal"]
 #[derive(Debug)]
-pub struct Kept {
+pub struct Registration {
     locks: Locks,
     /// The id of its entry in the schedule.
     id: u64,
 }
 
-impl Kept {
+impl Registration {
     pub(in crate::locks) fn new(locks: Locks, id: u64) -> Self {
         Self { locks, id }
     }
@@ -68,7 +68,7 @@ impl Kept {
     }
 }
 
-impl Drop for Kept {
+impl Drop for Registration {
     fn drop(&mut self) {
         self.locks.0.keeping.leave(self.id);
     }
@@ -77,7 +77,7 @@ impl Drop for Kept {
 impl Locks {
     /// Registers a lock for renewal that the caller claimed, with a claim sent at `sent_at`. One
     /// task renews all registered locks and all guards, in one pipeline a round. It queries and
-    /// notifies `tenant`. None once the locks are closed.
+    /// notifies `lease_holder`. None once the locks are closed.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -87,7 +87,7 @@ impl Locks {
     /// use std::time::Duration;
     /// use galley::domain::{fence::Fence, ids::{NodeId, UserId}, user::User};
     /// use galley::locks::{
-    ///     Claim, Claimed, Held, Lives, LockName, Locks, Loss, Over, Owner, Rhythm, Tenant, Verdict,
+    ///     Claim, Claimed, HeldLock, Renewable, LockName, Locks, Loss, Takeover, Owner, RenewalTiming, LeaseHolder, Verdict,
     /// };
     /// use tokio::time::Instant;
     ///
@@ -98,9 +98,9 @@ impl Locks {
     ///     is_lost: AtomicBool,
     /// }
     ///
-    /// impl Tenant for Connection {
-    ///     fn lives(&self, _now: Instant) -> Lives {
-    ///         if self.is_open.load(Ordering::Acquire) { Lives::Yes } else { Lives::NoMore }
+    /// impl LeaseHolder for Connection {
+    ///     fn lives(&self, _now: Instant) -> Renewable {
+    ///         if self.is_open.load(Ordering::Acquire) { Renewable::Yes } else { Renewable::Release }
     ///     }
     ///     fn renewed(&self, _sent_at: Instant, _verdict: Verdict) {}
     ///     fn lost(&self, _loss: Loss) {
@@ -111,15 +111,15 @@ impl Locks {
     /// let locks = Locks::connect("memory:").await?;
     /// let user = User { id: UserId::generate(), name: "Kim".to_owned() };
     /// let owner = Owner { user, node: NodeId::generate(), pass: None };
-    /// let rhythm = Rhythm::new(Duration::from_secs(12), Duration::from_secs(4));
+    /// let timing = RenewalTiming::new(Duration::from_secs(12), Duration::from_secs(4));
     /// let (name, value) = (LockName::named("call:1"), "drawn at random".to_owned());
-    /// let claim = Claim { name, value, owner, floor: Fence::ZERO, ttl: rhythm.ttl(), over: Over::Nobody };
+    /// let claim = Claim { name, value, owner, floor: Fence::ZERO, ttl: timing.ttl(), over: Takeover::None };
     /// let Claimed::Granted(grant) = locks.claim(&claim).await? else { panic!("busy") };
     ///
     /// let connection = Arc::new(Connection { is_open: true.into(), ..Connection::default() });
     /// let Claim { name, value, owner, .. } = claim;
-    /// let held = Held { name, value, owner, fence: grant.fence, since: grant.since };
-    /// let kept = locks.keep(held.clone(), rhythm, grant.sent_at, connection).expect("not closed");
+    /// let held = HeldLock { name, value, owner, fence: grant.fence, since: grant.since };
+    /// let kept = locks.register(held.clone(), timing, grant.sent_at, connection).expect("not closed");
     /// // The registration ends first, so that no renewal is in flight for a released lock.
     /// drop(kept);
     /// locks.release(&held.name, &held.value).await?;
@@ -128,17 +128,17 @@ impl Locks {
     /// # }
     /// ```
     #[must_use = "a drop ends the renewal"]
-    pub fn keep(
+    pub fn register(
         &self,
-        held: Held,
-        rhythm: Rhythm,
+        held: HeldLock,
+        timing: RenewalTiming,
         sent_at: Instant,
-        tenant: Arc<dyn Tenant>,
-    ) -> Option<Kept> {
+        lease_holder: Arc<dyn LeaseHolder>,
+    ) -> Option<Registration> {
         let held = Arc::new(held);
-        let tenancy = Tenancy { held, rhythm, ends: None, rests_until: None, tenant };
-        let id = self.0.keep(tenancy, sent_at)?;
-        Some(Kept::new(self.clone(), id))
+        let entry = LeaseEntry { held, timing, ends: None, rests_until: None, lease_holder };
+        let id = self.0.register(entry, sent_at)?;
+        Some(Registration::new(self.clone(), id))
     }
 
     /// Runs one round now for all registered locks that are due within `ahead`. For a caller with
@@ -147,7 +147,7 @@ impl Locks {
     ///
     /// Returns at once. During a round, the request runs the next round after it.
     pub fn renew_ahead(&self, ahead: Duration) {
-        self.0.keeping.ring(Instant::now() + ahead);
+        self.0.keeping.wake_before(Instant::now() + ahead);
     }
 
     /// Resolves when renewal has ended: the locks were closed or dropped, or the renewal task died,
@@ -163,10 +163,10 @@ impl Locks {
 
 impl Inner {
     /// Registers a lock for renewal. None once the locks are closed.
-    pub(in crate::locks) fn keep(&self, tenancy: Tenancy, sent_at: Instant) -> Option<u64> {
-        let id = self.keeping.enter(tenancy, sent_at)?;
+    pub(in crate::locks) fn register(&self, entry: LeaseEntry, sent_at: Instant) -> Option<u64> {
+        let id = self.keeping.enter(entry, sent_at)?;
         self.keeps.call_once(|| {
-            let run = Arc::clone(&self.keeping).run(self.keeper.clone(), self.stop.clone());
+            let run = Arc::clone(&self.keeping).run(self.backend.clone(), self.stop.clone());
             // Dropped with the task, on return and on panic.
             let stopped = self.stopped_renewing.clone().drop_guard();
             let run = async move {

@@ -14,30 +14,30 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use crate::locks::GRANTS_KEPT_EVERY;
-use crate::locks::client::options::{LEASES, Rhythm};
-use crate::locks::redis::server_identity::RETURN_GRACE;
-use crate::locks::renewal::lease::Tenant;
-use crate::locks::types::{Held, Verdict};
+use crate::locks::client::options::{LEASES, RenewalTiming};
+use crate::locks::redis::server_identity::REASSERT_GRACE;
+use crate::locks::renewal::lease::LeaseHolder;
+use crate::locks::types::{HeldLock, Verdict};
 
 /// A registered lock and its tenant.
 #[derive(Clone, Debug)]
-pub(in crate::locks) struct Tenancy {
-    pub(in crate::locks) held: Arc<Held>,
-    pub(in crate::locks) rhythm: Rhythm,
+pub(in crate::locks) struct LeaseEntry {
+    pub(in crate::locks) held: Arc<HeldLock>,
+    pub(in crate::locks) timing: RenewalTiming,
     /// End of the maximum hold: the actor queries the tenant then, even after a successful renewal.
     pub(in crate::locks) ends: Option<Instant>,
     /// End of the minimum hold: the backend grants the lock to no other claimant before.
     pub(in crate::locks) rests_until: Option<Instant>,
-    pub(in crate::locks) tenant: Arc<dyn Tenant>,
+    pub(in crate::locks) lease_holder: Arc<dyn LeaseHolder>,
 }
 
 /// A due entry.
 #[derive(Debug)]
 pub(in crate::locks) struct Item {
     pub(in crate::locks) id: u64,
-    pub(in crate::locks) held: Arc<Held>,
-    pub(in crate::locks) rhythm: Rhythm,
-    pub(in crate::locks) tenant: Arc<dyn Tenant>,
+    pub(in crate::locks) held: Arc<HeldLock>,
+    pub(in crate::locks) timing: RenewalTiming,
+    pub(in crate::locks) lease_holder: Arc<dyn LeaseHolder>,
     pub(in crate::locks) trusted_until: Instant,
     /// When the renewal was due, if this round renews the lock.
     pub(in crate::locks) renew_at: Option<Instant>,
@@ -66,7 +66,7 @@ pub(in crate::locks) struct Register {
 
 #[derive(Debug)]
 struct Entry {
-    tenancy: Tenancy,
+    entry: LeaseEntry,
     /// When the lock was granted: the hours of its grant start here.
     began: Instant,
     /// When the last successful claim or renewal was sent.
@@ -85,7 +85,7 @@ impl Register {
     /// None once the schedule is closed.
     pub(in crate::locks) fn enter(
         &mut self,
-        tenancy: Tenancy,
+        entry: LeaseEntry,
         sent_at: Instant,
     ) -> Option<(u64, bool)> {
         if self.is_closed {
@@ -93,7 +93,7 @@ impl Register {
         }
         self.last_id += 1;
         let id = self.last_id;
-        let mut entry = Entry::new(tenancy, sent_at);
+        let mut entry = Entry::new(entry, sent_at);
         if self.back_at.is_some_and(|back_at| sent_at <= back_at) {
             // The backend may have come back without this lock, and the round after that did not
             // include it.
@@ -107,19 +107,19 @@ impl Register {
     }
 
     /// Removes an entry. The caller drops it outside the mutex.
-    pub(in crate::locks) fn leave(&mut self, id: u64) -> Option<Tenancy> {
+    pub(in crate::locks) fn leave(&mut self, id: u64) -> Option<LeaseEntry> {
         let entry = self.entries.remove(&id)?;
         if let Some(due) = entry.due() {
             self.order.remove(&(due, id));
         }
-        Some(entry.tenancy)
+        Some(entry.entry)
     }
 
     /// Removes all entries, and rejects later ones.
-    pub(in crate::locks) fn close(&mut self) -> Vec<Tenancy> {
+    pub(in crate::locks) fn close(&mut self) -> Vec<LeaseEntry> {
         self.is_closed = true;
         self.order.clear();
-        self.entries.drain().map(|(_id, entry)| entry.tenancy).collect()
+        self.entries.drain().map(|(_id, entry)| entry.entry).collect()
     }
 
     pub(in crate::locks) fn is_empty(&self) -> bool {
@@ -127,24 +127,24 @@ impl Register {
     }
 
     /// Requests a round now of all locks due before `until`. False if the schedule is empty.
-    pub(in crate::locks) fn ring(&mut self, until: Instant) -> bool {
+    pub(in crate::locks) fn wake_before(&mut self, until: Instant) -> bool {
         self.rung = (!self.is_empty()).then_some(until).max(self.rung);
         !self.is_empty()
     }
 
     /// Sets and returns the actor's next wake-up: the first due time.
-    pub(in crate::locks) fn arm(&mut self) -> Option<Instant> {
+    pub(in crate::locks) fn next_wake(&mut self) -> Option<Instant> {
         self.armed = self.order.first().map(|(due, _id)| *due);
         self.armed
     }
 
     /// The due entries at `now`: tenants to query and locks to renew; all locks if the backend
     /// `is_back`.
-    pub(in crate::locks) fn agenda(&mut self, now: Instant, is_back: bool) -> Vec<Item> {
+    pub(in crate::locks) fn due_items(&mut self, now: Instant, is_back: bool) -> Vec<Item> {
         if is_back {
             self.back_at = Some(now);
         }
-        let horizon = self.horizon(now, is_back);
+        let horizon = self.round_horizon(now, is_back);
         let last = horizon.map_or(now, |horizon| horizon.max(now));
         let mut agenda = Vec::new();
         for (due, id) in self.order.range(..=(last, u64::MAX)) {
@@ -166,7 +166,7 @@ impl Register {
     ///
     /// A due lock takes along all locks that will be due before it is due again. So the lock with
     /// the shortest lease sets the rounds, and the others cause none of their own.
-    fn horizon(&mut self, now: Instant, is_back: bool) -> Option<Instant> {
+    fn round_horizon(&mut self, now: Instant, is_back: bool) -> Option<Instant> {
         #[cfg(test)]
         {
             self.looked_at += self.order.range(..=(now, u64::MAX)).count();
@@ -188,20 +188,20 @@ impl Register {
         verdicts: &[Verdict],
         sent_at: Instant,
         now: Instant,
-    ) -> Vec<(&'a Item, Verdict, Option<Tenancy>)> {
+    ) -> Vec<(&'a Item, Verdict, Option<LeaseEntry>)> {
         let mut told = Vec::with_capacity(items.len());
         for (item, verdict) in items.iter().zip(verdicts) {
-            let (is_here, tenancy) = match verdict {
+            let (is_here, entry) = match verdict {
                 Verdict::Renewed | Verdict::Reasserted => {
                     (self.renewed(item.id, sent_at, now), None)
                 }
                 Verdict::Unknown => (self.put_off(item.id, now), None),
                 Verdict::Lost => {
-                    let tenancy = self.leave(item.id);
-                    (tenancy.is_some(), tenancy)
+                    let entry = self.leave(item.id);
+                    (entry.is_some(), entry)
                 }
             };
-            told.extend(is_here.then_some((item, *verdict, tenancy)));
+            told.extend(is_here.then_some((item, *verdict, entry)));
         }
         told
     }
@@ -210,7 +210,7 @@ impl Register {
         self.amend(id, |entry| {
             let was_late = entry.trusted_until() <= now;
             entry.sent_at = entry.sent_at.max(sent_at);
-            entry.again_after = entry.tenancy.rhythm.renew_every;
+            entry.again_after = entry.entry.timing.renew_every;
             entry.renew_at = entry.again_after.map(|every| sent_at + every);
             // The tenant may have ended the hold while the reply was in flight.
             entry.look_at = if was_late { Some(now) } else { Some(entry.ends()) };
@@ -222,7 +222,7 @@ impl Register {
     pub(in crate::locks) fn put_off(&mut self, id: u64, now: Instant) -> bool {
         self.amend(id, |entry| {
             entry.again_after =
-                entry.tenancy.rhythm.renew_every.map(|every| (every / 5).min(RETURN_GRACE / 2));
+                entry.entry.timing.renew_every.map(|every| (every / 5).min(REASSERT_GRACE / 2));
             entry.renew_at = entry.again_after.map(|pause| now + pause);
         })
     }
@@ -231,7 +231,7 @@ impl Register {
     pub(in crate::locks) fn asked(&mut self, id: u64, now: Instant) {
         self.amend(id, |entry| {
             if entry.look_at.is_some_and(|at| at <= now) {
-                let next = [Some(entry.trusted_until()), entry.tenancy.ends].into_iter().flatten();
+                let next = [Some(entry.trusted_until()), entry.entry.ends].into_iter().flatten();
                 entry.look_at = next.filter(|at| now < *at).min();
             }
         });
@@ -260,11 +260,11 @@ impl Register {
 }
 
 impl Entry {
-    fn new(tenancy: Tenancy, sent_at: Instant) -> Self {
-        let again_after = tenancy.rhythm.renew_every;
+    fn new(entry: LeaseEntry, sent_at: Instant) -> Self {
+        let again_after = entry.timing.renew_every;
         let renew_at = again_after.map(|every| sent_at + every);
         let began = sent_at;
-        let mut entry = Self { tenancy, began, sent_at, renew_at, again_after, look_at: None };
+        let mut entry = Self { entry, began, sent_at, renew_at, again_after, look_at: None };
         entry.look_at = Some(entry.ends());
         entry
     }
@@ -274,13 +274,13 @@ impl Entry {
     }
 
     fn trusted_until(&self) -> Instant {
-        self.tenancy.rhythm.trusted_until(self.sent_at)
+        self.entry.timing.trusted_until(self.sent_at)
     }
 
     /// When the actor queries the tenant without another renewal.
     fn ends(&self) -> Instant {
         let until = self.trusted_until();
-        self.tenancy.ends.map_or(until, |ends| until.min(ends))
+        self.entry.ends.map_or(until, |ends| until.min(ends))
     }
 
     /// Whether an hour of the grant has ended since the last successful renewal.
@@ -292,15 +292,15 @@ impl Entry {
     }
 
     fn item(&self, id: u64, renew_at: Option<Instant>, now: Instant) -> Item {
-        let Tenancy { held, rhythm, tenant, .. } = &self.tenancy;
-        let (held, tenant) = (Arc::clone(held), Arc::clone(tenant));
+        let LeaseEntry { held, timing, lease_holder, .. } = &self.entry;
+        let (held, lease_holder) = (Arc::clone(held), Arc::clone(lease_holder));
         let trusted_until = self.trusted_until();
         let keeps_grant = self.keeps_grant(now);
-        Item { id, held, rhythm: *rhythm, tenant, trusted_until, renew_at, keeps_grant }
+        Item { id, held, timing: *timing, lease_holder, trusted_until, renew_at, keeps_grant }
     }
 }
 
-impl Tenancy {
+impl LeaseEntry {
     /// The rest of the minimum hold, for a release at `now`.
     pub(in crate::locks) fn rest(&self, now: Instant) -> Duration {
         self.rests_until.map_or(Duration::ZERO, |until| until.saturating_duration_since(now))

@@ -15,7 +15,7 @@
 //!   stand on the refused one, and would leave a gap in the log for ever. The room is reset, and
 //!   clients send again what the database has not.
 //! - **P4** (G16) An update that the database cannot store now delays its own document only. The
-//!   task sets that document aside ([`aside`]), in order, and retries it on its own schedule.
+//!   task sets that document aside ([`set_aside`]), in order, and retries it on its own schedule.
 
 #[cfg(test)]
 pub(super) mod reset_tests;
@@ -33,11 +33,11 @@ use tokio_util::sync::CancellationToken;
 use crate::domain::fence::Fence;
 use crate::domain::ids::DocumentId;
 use crate::outbox::event::{NO_SPACE, NOT_SAVED, Problem};
-use crate::pubsub::Relay;
+use crate::pubsub::Pubsub;
 use crate::pubsub::{Message, Topic};
 use crate::rooms::persister::set_aside::{Aside, Why};
 use crate::rooms::room::{Ailment, Debt, Room};
-use crate::sessions::session::Holding;
+use crate::sessions::session::Session;
 use crate::storage::Storage;
 use crate::storage::error::StorageError;
 use crate::storage::log::{Append, Appended};
@@ -58,40 +58,40 @@ const RETRY_MAX: Duration = Duration::from_secs(2);
 
 /// An update on its way to the database.
 #[derive(Debug)]
-pub struct Owed {
+pub struct PendingUpdate {
     /// The room it was relayed in.
     pub room: Arc<Room>,
     /// Who wrote it.
-    pub holding: Arc<Holding>,
+    pub holding: Arc<Session>,
     /// The row to be.
     pub append: Append,
     /// What the room books as owed.
     pub debt: Debt,
 }
 
-enum Order {
-    Store(Box<Owed>),
+enum PersistJob {
+    Store(Box<PendingUpdate>),
     Flush(oneshot::Sender<()>),
 }
 
 /// The rooms' end of the queue.
 #[derive(Clone, Debug)]
 pub struct Persister {
-    queue: mpsc::Sender<Order>,
-    trouble: Arc<Trouble>,
+    queue: mpsc::Sender<PersistJob>,
+    trouble: Arc<StorageHealth>,
     storage: Storage,
 }
 
 /// Why nothing can be stored, as long as that is so.
 #[derive(Debug, Default)]
-struct Trouble {
+struct StorageHealth {
     /// Looked at with each edit.
     is: AtomicBool,
     error: Mutex<Option<StorageError>>,
 }
 
-impl Trouble {
-    fn is_now(&self, error: Option<StorageError>) {
+impl StorageHealth {
+    fn set_error(&self, error: Option<StorageError>) {
         for (reason, is) in [
             ("full", matches!(error, Some(StorageError::Full(_)))),
             ("other", matches!(&error, Some(error) if !matches!(error, StorageError::Full(_)))),
@@ -117,12 +117,12 @@ fn problem_of(error: &StorageError) -> Problem {
 
 /// A place in the queue. Unused, it is given back on drop.
 #[derive(Debug)]
-pub struct Place<'a>(mpsc::Permit<'a, Order>);
+pub struct QueuePermit<'a>(mpsc::Permit<'a, PersistJob>);
 
-impl Place<'_> {
+impl QueuePermit<'_> {
     /// Queues the update.
-    pub fn store(self, owed: Owed) {
-        self.0.send(Order::Store(Box::new(owed)));
+    pub fn store(self, owed: PendingUpdate) {
+        self.0.send(PersistJob::Store(Box::new(owed)));
     }
 }
 
@@ -133,11 +133,11 @@ pub struct QueueFull;
 /// The queue's other end, for [`run`].
 #[derive(Debug)]
 pub struct Queue {
-    orders: mpsc::Receiver<Order>,
-    trouble: Arc<Trouble>,
+    orders: mpsc::Receiver<PersistJob>,
+    trouble: Arc<StorageHealth>,
 }
 
-impl std::fmt::Debug for Order {
+impl std::fmt::Debug for PersistJob {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Store(_) => f.write_str("Store"),
@@ -150,7 +150,7 @@ impl std::fmt::Debug for Order {
 #[must_use]
 pub fn persister(storage: Storage) -> (Persister, Queue) {
     let (sender, receiver) = mpsc::channel(QUEUE_MAX);
-    let trouble = Arc::<Trouble>::default();
+    let trouble = Arc::<StorageHealth>::default();
     let queue = Queue { orders: receiver, trouble: Arc::clone(&trouble) };
     (Persister { queue: sender, trouble, storage }, queue)
 }
@@ -162,11 +162,11 @@ impl Persister {
     ///
     /// [`QueueFull`] when too many wait or the database has used its reserve (G17); the caller must
     /// not take the update then.
-    pub fn reserve(&self) -> Result<Place<'_>, QueueFull> {
+    pub fn reserve(&self) -> Result<QueuePermit<'_>, QueueFull> {
         if !self.storage.has_reserve() {
             return Err(QueueFull);
         }
-        self.queue.try_reserve().map(Place).map_err(|_full| QueueFull)
+        self.queue.try_reserve().map(QueuePermit).map_err(|_full| QueueFull)
     }
 
     /// Whether so many may wait again that it is worth while to ask for what was refused.
@@ -190,7 +190,7 @@ impl Persister {
         let (done, flushed) = oneshot::channel();
         // The bound covers both waits: a full queue takes no order while storage is away.
         let flushing = async {
-            self.queue.send(Order::Flush(done)).await.ok()?;
+            self.queue.send(PersistJob::Flush(done)).await.ok()?;
             flushed.await.ok()
         };
         matches!(timeout(patience, flushing).await, Ok(Some(())))
@@ -198,7 +198,7 @@ impl Persister {
 }
 
 /// Stores until `stop` fires and the queue is empty.
-pub async fn run(storage: Storage, relay: Relay, queue: Queue, stop: CancellationToken) {
+pub async fn run(storage: Storage, relay: Pubsub, queue: Queue, stop: CancellationToken) {
     let Queue { orders: mut queued, trouble } = queue;
     let mut writer = Writer { storage, relay, trouble, stop, aside: Aside::default() };
     let (mut orders, mut flushed) = (Vec::new(), Vec::new());
@@ -220,12 +220,12 @@ pub async fn run(storage: Storage, relay: Relay, queue: Queue, stop: Cancellatio
         for order in orders.drain(..) {
             match order {
                 // (P3)
-                Order::Store(owed) if owed.room.takes_no_more() => {}
-                Order::Store(owed) => {
-                    let Owed { room, holding, append, debt } = *owed;
+                PersistJob::Store(owed) if owed.room.takes_no_more() => {}
+                PersistJob::Store(owed) => {
+                    let PendingUpdate { room, holding, append, debt } = *owed;
                     group.put_after(append, Owing { room, holding, debt });
                 }
-                Order::Flush(done) => flushed.push(done),
+                PersistJob::Flush(done) => flushed.push(done),
             }
         }
         let group = writer.aside.queue_behind(group);
@@ -258,7 +258,7 @@ struct Group {
 #[derive(Debug)]
 struct Owing {
     room: Arc<Room>,
-    holding: Arc<Holding>,
+    holding: Arc<Session>,
     debt: Debt,
 }
 
@@ -319,8 +319,8 @@ fn is_of_some_rows(error: &StorageError) -> bool {
 /// The task's own hands.
 struct Writer {
     storage: Storage,
-    relay: Relay,
-    trouble: Arc<Trouble>,
+    relay: Pubsub,
+    trouble: Arc<StorageHealth>,
     stop: CancellationToken,
     aside: Aside,
 }
@@ -349,7 +349,7 @@ impl Writer {
         if RETRY_FIRST < wait {
             let seconds = started.elapsed().as_secs();
             tracing::info!(updates = group.appends.len(), seconds, "updates can be stored again");
-            self.trouble.is_now(None);
+            self.trouble.set_error(None);
         }
         metrics::histogram!("galley_document_persist_seconds")
             .record(started.elapsed().as_secs_f64());
@@ -363,7 +363,7 @@ impl Writer {
             tracing::error!(%error, updates, "updates cannot be stored; trying again");
         }
         group.not_saved(problem_of(&error));
-        self.trouble.is_now(Some(error));
+        self.trouble.set_error(Some(error));
     }
 
     /// Stores a group of which some row is at fault, in halves, until that row's document is alone.

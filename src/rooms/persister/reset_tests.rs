@@ -12,17 +12,17 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::set_aside::{Aside, Why};
-use super::{Group, Order, Owed, Owing, Persister, Queue, persister, run};
+use super::{Group, Owing, PendingUpdate, PersistJob, Persister, Queue, persister, run};
 use crate::domain::fence::Fence;
 use crate::domain::ids::{NodeId, SessionId};
 use crate::domain::seat::{Role, Seat};
 use crate::outbox::outbox;
-use crate::pubsub::Relay;
+use crate::pubsub::Pubsub;
 use crate::rooms::room::review_events::missed;
 use crate::rooms::room::{Ailment, Opening, Room};
 use crate::rooms::stored_document::StoredDocument;
 use crate::sessions::options::RoomLimits;
-use crate::sessions::session::{Holding, Sitter};
+use crate::sessions::session::{Session, SessionIdentity};
 use crate::storage::seats::Ratified;
 use crate::yjs::log::UpdateLog;
 use crate::yjs::protocol;
@@ -69,7 +69,7 @@ impl Scene {
 
     /// The room takes an edit of a session that believes to hold the seat under that fence.
     fn types(&self, fence: Fence, client: u64, text: &str) {
-        let sitter = Sitter {
+        let identity = SessionIdentity {
             session: SessionId::generate(),
             seat: self.seat,
             document: self.room.document,
@@ -78,7 +78,7 @@ impl Scene {
             wants_events: true,
             store_budget: None,
         };
-        let holding = Arc::new(Holding::claiming(sitter, outbox(100_000).0));
+        let holding = Arc::new(Session::claiming(identity, outbox(100_000).0));
         let now = Instant::now();
         holding.granted(fence, Utc::now(), now + PATIENCE);
         let update = document_from_text(text, client);
@@ -97,7 +97,7 @@ async fn g8_an_edit_that_waits_behind_a_refused_one_of_its_room_is_not_stored() 
     let mut scene = Scene::new().await;
     let before = scene.last_number().await;
     let queue = std::mem::replace(&mut scene.queue, persister(scene.stored.storage.clone()).1);
-    let (stop, relay) = (CancellationToken::new(), Relay::alone(NodeId::generate()));
+    let (stop, relay) = (CancellationToken::new(), Pubsub::alone(NodeId::generate()));
     let tasks = TaskTracker::new();
     tasks.spawn(run(scene.stored.storage.clone(), relay, queue, stop.clone()));
 
@@ -117,8 +117,8 @@ async fn g8_an_edit_that_was_set_aside_is_not_stored_after_a_refusal_in_its_room
     let mut scene = Scene::new().await;
     scene.types(RATIFIED, 1, "locked ");
     let order = scene.queue.orders.recv().await.expect("an order");
-    let Order::Store(owed) = order else { panic!("{order:?}") };
-    let Owed { room, holding, append, debt } = *owed;
+    let PersistJob::Store(owed) = order else { panic!("{order:?}") };
+    let PendingUpdate { room, holding, append, debt } = *owed;
     let (mut group, mut aside) = (Group::default(), Aside::default());
     group.put(append, Owing { room, holding, debt });
     aside.put(group, Why::Locked);

@@ -12,7 +12,7 @@ use crate::domain::user::User;
 use crate::domain::version_policy::VersionKind;
 use crate::rooms::room::{Room, Snapshot, State};
 use crate::sessions::options::HistoryTerms;
-use crate::sessions::session::{Holding, Sitter};
+use crate::sessions::session::{Session, SessionIdentity};
 
 /// Points of one room that may wait to be kept; a writer who comes and goes more often than they
 /// are kept is seen less closely.
@@ -20,7 +20,7 @@ const READY_MAX: usize = 4;
 
 /// A point of a document that is to be kept as a version.
 #[derive(Clone, Debug)]
-pub struct Point {
+pub struct Checkpoint {
     /// Of which document.
     pub document: DocumentId,
     /// Why.
@@ -33,20 +33,20 @@ pub struct Point {
 
 /// What has been written in a room since its last point.
 #[derive(Debug, Default)]
-pub(super) struct Points {
+pub(super) struct Checkpoints {
     /// Who wrote last, and in which session.
     writer: Option<(SessionId, User)>,
     /// The first and the last edit since the last point.
     span: Option<(Instant, Instant)>,
     /// The database number of the last point.
     seq: i64,
-    ready: Vec<Point>,
+    ready: Vec<Checkpoint>,
 }
 
 impl Room {
     /// The points that are due. Asked again, they are not.
     #[must_use]
-    pub fn due_points(&self, terms: &HistoryTerms, now: Instant) -> Vec<Point> {
+    pub fn due_points(&self, terms: &HistoryTerms, now: Instant) -> Vec<Checkpoint> {
         let mut state = self.lock();
         let is_due = state.points.span.is_some_and(|(first, last)| {
             let rests = terms.pause <= now.saturating_duration_since(last);
@@ -60,9 +60,9 @@ impl Room {
 
     /// The writer has left: what they wrote is a point, however short the rest. True if one
     /// waits to be kept.
-    pub fn writer_left(&self, holding: &Holding) -> bool {
+    pub fn writer_left(&self, holding: &Session) -> bool {
         let mut state = self.lock();
-        let session = holding.sitter.session;
+        let session = holding.identity.session;
         if state.points.writer.as_ref().is_some_and(|(wrote, _)| *wrote == session) {
             state.make_point(self.document, VersionKind::Seat);
         }
@@ -72,7 +72,7 @@ impl Room {
     /// The text at number `seq` has been kept; nothing is due before the next edit.
     pub fn point_kept(&self, seq: i64) {
         let mut state = self.lock();
-        if state.seq == seq && state.owed_bytes == 0 {
+        if state.seq == seq && state.unsaved_bytes == 0 {
             state.points.span = None;
             state.points.seq = seq;
         }
@@ -82,11 +82,11 @@ impl Room {
 impl State {
     /// Called before an edit is taken. The first one of a sitting finds the text as the former
     /// writer left it, on whatever server, and whatever became of that.
-    pub(super) fn before_edit(&mut self, sitter: &Sitter, now: Instant) {
-        let session = sitter.session;
+    pub(super) fn before_edit(&mut self, identity: &SessionIdentity, now: Instant) {
+        let session = identity.session;
         if self.points.writer.as_ref().is_none_or(|(wrote, _)| *wrote != session) {
-            self.points.writer = Some((session, sitter.user.clone()));
-            self.make_point(sitter.document, VersionKind::Seat);
+            self.points.writer = Some((session, identity.user.clone()));
+            self.make_point(identity.document, VersionKind::Seat);
         }
         match &mut self.points.span {
             Some((_, last)) => *last = now,
@@ -95,7 +95,7 @@ impl State {
     }
 
     fn make_point(&mut self, document: DocumentId, kind: VersionKind) {
-        if self.takes_no_more() || self.owed_bytes != 0 {
+        if self.takes_no_more() || self.unsaved_bytes != 0 {
             return;
         }
         self.points.span = None;
@@ -105,6 +105,6 @@ impl State {
         self.points.seq = self.seq;
         let authors = self.points.writer.iter().map(|(_, user)| user.clone()).collect();
         let snapshot = self.snapshot();
-        self.points.ready.push(Point { document, kind, authors, snapshot });
+        self.points.ready.push(Checkpoint { document, kind, authors, snapshot });
     }
 }

@@ -24,11 +24,11 @@ impl Room {
             // Another server stored something in between.
             self.behind.notify_one();
         }
-        state.owed_bytes = state.owed_bytes.saturating_sub(debt.bytes);
+        state.unsaved_bytes = state.unsaved_bytes.saturating_sub(debt.bytes);
         state.not_saved = None;
         self.look_at_saved(&mut state, 1);
         self.look_at_refused(&mut state);
-        if state.owed_bytes == 0 {
+        if state.unsaved_bytes == 0 {
             self.settled.notify_waiters();
         }
     }
@@ -44,7 +44,7 @@ impl Room {
     /// made them has them still, and may not type any more by which they would come.
     fn look_at_refused(&self, state: &mut State) {
         let is_free =
-            state.owed_bytes <= self.limits.unsaved_bytes / 2 && self.persister.has_room();
+            state.unsaved_bytes <= self.limits.unsaved_bytes / 2 && self.persister.has_room();
         if state.takes_no_more() || !state.is_full || !is_free {
             return;
         }
@@ -76,7 +76,7 @@ impl Room {
     /// Whether the database is owed nothing, or the room is given up.
     #[must_use]
     pub fn is_settled(&self) -> bool {
-        self.lock().owed_bytes == 0 || self.retired.is_cancelled()
+        self.lock().unsaved_bytes == 0 || self.retired.is_cancelled()
     }
 
     /// Waits as [`settled`](Self::settled) does, at most `patience`. False if it was too short.

@@ -11,7 +11,7 @@ use tokio::time::Instant;
 
 use crate::domain::ids::UserId;
 use crate::rooms::room::{Room, State};
-use crate::rooms::text_builder::Place;
+use crate::rooms::text_builder::BuildPermit;
 use crate::yjs::log::{Origin, SERVER_IDS};
 
 /// Characters of a document that is worked on are counted this often; counting builds the text.
@@ -33,12 +33,12 @@ pub struct Snapshot {
     /// Rises with each update of an open room.
     pub version: u64,
     /// The place in which its text may be built, kept for as long as the snapshot is.
-    pub place: Option<Place>,
+    pub place: Option<BuildPermit>,
 }
 
 /// When chores are done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Occasion {
+pub enum Trigger {
     /// While somebody works.
     Working,
     /// The last one has left.
@@ -47,7 +47,7 @@ pub enum Occasion {
 
 /// What is to be done for a document.
 #[derive(Debug)]
-pub struct Chores {
+pub struct Maintenance {
     /// The document, all of it stored.
     pub snapshot: Snapshot,
     /// Whether its rows are to be merged.
@@ -56,14 +56,14 @@ pub struct Chores {
 
 /// What has piled up since the last chores.
 #[derive(Debug)]
-pub(super) struct Untidy {
+pub(super) struct Backlog {
     /// Rows in the database.
     pub(super) rows: usize,
     counted_version: u64,
     counted_at: Instant,
 }
 
-impl Untidy {
+impl Backlog {
     /// A document in `rows` rows, whose count is right.
     pub(super) fn new(rows: usize) -> Self {
         Self { rows, counted_version: 0, counted_at: Instant::now() }
@@ -100,25 +100,29 @@ impl Room {
 
     /// What is to be done now, if anything. Asked again, it is not.
     #[must_use]
-    pub fn chores(&self, occasion: Occasion, now: Instant) -> Option<Chores> {
+    pub fn chores(&self, occasion: Trigger, now: Instant) -> Option<Maintenance> {
         let mut state = self.lock();
         let (rows_max, count_every) = match occasion {
-            Occasion::Working => (ROWS_WORKING, COUNT_EVERY),
-            Occasion::Leaving => (ROWS_LEAVING, Duration::ZERO),
+            Trigger::Working => (ROWS_WORKING, COUNT_EVERY),
+            Trigger::Leaving => (ROWS_LEAVING, Duration::ZERO),
         };
-        let merge = rows_max < state.untidy.rows;
-        let changed = state.untidy.counted_version != state.version;
-        let count = changed && count_every <= now.duration_since(state.untidy.counted_at);
-        if state.takes_no_more() || state.is_damaged || state.owed_bytes != 0 || !(merge || count) {
+        let merge = rows_max < state.backlog.rows;
+        let changed = state.backlog.counted_version != state.version;
+        let count = changed && count_every <= now.duration_since(state.backlog.counted_at);
+        if state.takes_no_more()
+            || state.is_damaged
+            || state.unsaved_bytes != 0
+            || !(merge || count)
+        {
             return None;
         }
         if merge {
-            state.untidy.rows = 1;
+            state.backlog.rows = 1;
         }
-        state.untidy.counted_version = state.version;
-        state.untidy.counted_at = now;
+        state.backlog.counted_version = state.version;
+        state.backlog.counted_at = now;
         // Under the same lock: nothing that is owed may get into it.
-        Some(Chores { snapshot: state.snapshot(), merge })
+        Some(Maintenance { snapshot: state.snapshot(), merge })
     }
 }
 
@@ -127,7 +131,7 @@ impl State {
         Snapshot {
             merged: self.log.merged(),
             seq: self.seq,
-            is_settled: self.owed_bytes == 0,
+            is_settled: self.unsaved_bytes == 0,
             version: self.version,
             place: None,
         }

@@ -24,9 +24,9 @@ pub(super) mod replication;
 pub mod review_events;
 pub(super) mod saved;
 
-pub use self::checkpoints::Point;
+pub use self::checkpoints::Checkpoint;
 pub use self::durability::Debt;
-pub use self::maintenance::{Chores, Occasion, Snapshot};
+pub use self::maintenance::{Maintenance, Snapshot, Trigger};
 pub use self::recovery::Ailment;
 
 use std::collections::HashMap;
@@ -45,19 +45,19 @@ use crate::outbox::event::{DOCUMENT_DAMAGED, DOCUMENT_FULL, Event, Problem};
 use crate::outbox::event::{STORE_BUDGET_SPENT, UNSAVED_FULL};
 use crate::outbox::queue::Queue;
 use crate::pubsub::Message;
-use crate::rooms::persister::{Owed, Persister};
-use crate::rooms::room::checkpoints::Points;
-use crate::rooms::room::maintenance::Untidy;
-use crate::rooms::room::occupancy::Chairs;
+use crate::rooms::persister::{PendingUpdate, Persister};
+use crate::rooms::room::checkpoints::Checkpoints;
+use crate::rooms::room::maintenance::Backlog;
+use crate::rooms::room::occupancy::Occupancy;
 use crate::rooms::room::presence::Presence;
-use crate::rooms::room::quota::Size;
+use crate::rooms::room::quota::Quota;
 use crate::rooms::room::review_events::Delivered;
 use crate::rooms::room::review_events::Missed;
 use crate::rooms::room::saved::Saved;
 use crate::sessions::options::RoomLimits;
-use crate::sessions::session::Holding;
+use crate::sessions::session::Session;
 use crate::storage::log::Append;
-use crate::storage::seats::Guard;
+use crate::storage::seats::FenceGuard;
 use crate::yjs::error::Rejected;
 use crate::yjs::log::{Checked, Origin, SERVER_IDS, UpdateLog};
 use crate::yjs::protocol;
@@ -104,22 +104,22 @@ pub struct Room {
 pub(crate) struct State {
     pub(crate) log: UpdateLog,
     pub(crate) seq: i64,
-    pub(crate) members: Vec<Arc<Holding>>,
+    pub(crate) members: Vec<Arc<Session>>,
     /// The session that was asked for what is missing and has not answered, and since when.
     asked: Option<(SessionId, Instant)>,
     /// Sessions whose socket is gone, and of whom nobody has said yet that they left.
     pub(crate) leaving: usize,
     /// Who sits where, on whatever server.
-    chairs: Chairs,
+    occupancy: Occupancy,
     pub(crate) presence: Presence,
     owners: HashMap<u64, UserId>,
     reviews: Delivered,
     /// Rises with each update, so that what was derived from the text can be kept.
     version: u64,
-    untidy: Untidy,
-    points: Points,
-    size: Size,
-    owed_bytes: usize,
+    backlog: Backlog,
+    points: Checkpoints,
+    size: Quota,
+    unsaved_bytes: usize,
     saved: Saved,
     /// What people were told of why nothing is stored.
     not_saved: Option<Problem>,
@@ -179,15 +179,15 @@ impl Room {
             members: Vec::new(),
             asked: None,
             leaving: 0,
-            chairs: Chairs::default(),
+            occupancy: Occupancy::default(),
             presence: Presence::default(),
             owners,
             reviews: Delivered::up_to(review_changes),
             version: 0,
-            untidy: Untidy::new(rows),
-            points: Points::default(),
-            size: Size::default(),
-            owed_bytes: 0,
+            backlog: Backlog::new(rows),
+            points: Checkpoints::default(),
+            size: Quota::default(),
+            unsaved_bytes: 0,
             saved,
             not_saved: None,
             is_full: false,
@@ -219,7 +219,7 @@ impl Room {
     pub fn retire_if_unused(&self) -> bool {
         let state = self.lock();
         let is_empty = state.members.is_empty() && state.leaving == 0;
-        let is_well = state.owed_bytes == 0 && state.ailment.is_none();
+        let is_well = state.unsaved_bytes == 0 && state.ailment.is_none();
         let unused = is_empty && (is_well || state.was_reset);
         if unused {
             self.retired.cancel();
@@ -238,7 +238,7 @@ impl Room {
     /// # Errors
     ///
     /// [`Close::Malformed`] when the state vector is none.
-    pub fn answer(&self, holding: &Holding, state_vector: &[u8]) -> Result<usize, Close> {
+    pub fn answer(&self, holding: &Session, state_vector: &[u8]) -> Result<usize, Close> {
         let state = self.lock();
         let (diff, cost) =
             state.log.answer(state_vector).map_err(|_| Close::Malformed("state-vector"))?;
@@ -254,7 +254,7 @@ impl Room {
     /// [`Close`] when the socket must end; otherwise a refusal is told by an event.
     pub fn receive(
         self: &Arc<Self>,
-        holding: &Arc<Holding>,
+        holding: &Arc<Session>,
         update: &Bytes,
         frame: &Bytes,
         now: Instant,
@@ -270,7 +270,7 @@ impl Room {
     /// As [`receive`](Self::receive).
     pub fn receive_answer(
         self: &Arc<Self>,
-        holding: &Arc<Holding>,
+        holding: &Arc<Session>,
         update: &Bytes,
         frame: &Bytes,
         now: Instant,
@@ -281,7 +281,7 @@ impl Room {
     fn receive_from(
         self: &Arc<Self>,
         origin: Origin,
-        holding: &Arc<Holding>,
+        holding: &Arc<Session>,
         (update, frame): (&Bytes, &Bytes),
         now: Instant,
     ) -> Result<usize, Close> {
@@ -317,13 +317,14 @@ impl Room {
         if state.is_damaged {
             return refuse(holding, DOCUMENT_DAMAGED);
         }
-        let user = &holding.sitter.user.id;
+        let user = &holding.identity.user.id;
         if checked.clients.iter().any(|client| state.owners.get(client).is_some_and(|o| o != user))
         {
             return Err(Close::Forbidden("client-id-of-another"));
         }
         // One alone is taken whatever its size, or nothing would ever make room for it.
-        if 0 < state.owed_bytes && self.limits.unsaved_bytes < state.owed_bytes + update.len() {
+        if 0 < state.unsaved_bytes && self.limits.unsaved_bytes < state.unsaved_bytes + update.len()
+        {
             state.is_full = true;
             return refuse(holding, UNSAVED_FULL);
         }
@@ -337,37 +338,37 @@ impl Room {
     fn take(
         self: &Arc<Self>,
         state: &mut State,
-        holding: &Arc<Holding>,
+        holding: &Arc<Session>,
         (update, frame): (&Bytes, &Bytes),
         mut checked: Checked,
         now: Instant,
     ) -> Result<usize, Close> {
-        let sitter = &holding.sitter;
+        let identity = &holding.identity;
         let cost = state.new_clients(&checked).saturating_mul(NEW_CLIENT_BYTES);
         let Ok(place) = self.persister.reserve() else {
             state.is_full = true;
             return refuse(holding, UNSAVED_FULL);
         };
         // Last, so that an edit which is refused for another reason costs nothing.
-        if let Some(budget) = &sitter.store_budget
+        if let Some(budget) = &identity.store_budget
             && let Err(wait) = budget.charge(update.len())
         {
             state.is_full = true;
             state.spent_until = Some(now + wait.max(ASK_AGAIN_AFTER));
             return refuse(holding, STORE_BUDGET_SPENT);
         }
-        state.before_edit(sitter, now);
+        state.before_edit(identity, now);
         // The id of a server has no owner, whichever client brings its edit back.
         checked.clients.retain(|client| !SERVER_IDS.contains(client));
         for client in &checked.clients {
-            state.owners.entry(*client).or_insert_with(|| sitter.user.id.clone());
+            state.owners.entry(*client).or_insert_with(|| identity.user.id.clone());
         }
         let append = Append {
             document: self.document,
-            guard: Some(Guard { seat: sitter.seat, fence: holding.fence() }),
+            guard: Some(FenceGuard { seat: identity.seat, fence: holding.fence() }),
             update: update.clone(),
             clients: std::mem::take(&mut checked.clients),
-            user: Some(sitter.user.id.clone()),
+            user: Some(identity.user.id.clone()),
             expected_seq: None,
             after: 0,
             now: Utc::now(),
@@ -378,8 +379,13 @@ impl Room {
             ..append
         };
         let debt = Debt { bytes: update.len() };
-        place.store(Owed { room: Arc::clone(self), holding: Arc::clone(holding), append, debt });
-        state.owed_bytes += update.len();
+        place.store(PendingUpdate {
+            room: Arc::clone(self),
+            holding: Arc::clone(holding),
+            append,
+            debt,
+        });
+        state.unsaved_bytes += update.len();
         state.append(update.clone(), checked);
         if let Some(problem) = self.persister.problem() {
             state.is_not_saved(problem);
@@ -403,12 +409,12 @@ impl State {
     pub(crate) fn append(&mut self, update: Bytes, checked: Checked) {
         self.log.append(update, checked);
         self.version += 1;
-        self.untidy.rows += 1;
+        self.backlog.rows += 1;
     }
 
-    pub(crate) fn send_to_others(&self, holding: &Holding, frame: &Bytes) {
+    pub(crate) fn send_to_others(&self, holding: &Session, frame: &Bytes) {
         for member in &self.members {
-            if member.sitter.session != holding.sitter.session {
+            if member.identity.session != holding.identity.session {
                 member.outbox().send(frame.clone());
             }
         }
@@ -421,7 +427,7 @@ impl State {
     }
 
     pub(crate) fn tell_all(&self, event: &Event<'_>) {
-        let mut members = self.members.iter().filter(|m| m.sitter.wants_events).peekable();
+        let mut members = self.members.iter().filter(|m| m.identity.wants_events).peekable();
         if members.peek().is_none() {
             return;
         }
@@ -434,8 +440,8 @@ impl State {
 
 /// Tells of an edit that is not taken for want of room. A page can show that and stay; a client
 /// that hears no events would go on typing into nothing, and is closed.
-fn refuse(holding: &Holding, problem: Problem) -> Result<usize, Close> {
-    if !holding.sitter.wants_events {
+fn refuse(holding: &Session, problem: Problem) -> Result<usize, Close> {
+    if !holding.identity.wants_events {
         return Err(match problem {
             DOCUMENT_FULL => Close::TooLarge("document"),
             DOCUMENT_DAMAGED => Close::Forbidden("document-damaged"),

@@ -15,9 +15,9 @@ use crate::domain::seat::{Role, Seat};
 use crate::domain::user::User;
 use crate::outbox::event::Event;
 use crate::pubsub::Message;
-use crate::rooms::room::occupancy::{Occupant, Place};
+use crate::rooms::room::occupancy::{Occupant, SeatLocation};
 use crate::rooms::room::{Room, State};
-use crate::sessions::session::Sitter;
+use crate::sessions::session::SessionIdentity;
 use crate::yjs::awareness::encode_awareness;
 use crate::yjs::protocol;
 
@@ -34,7 +34,7 @@ pub(crate) enum Step {
 
 /// What servers tell each other of somebody's coming and going: the event, and by which grant.
 #[derive(Serialize, Deserialize)]
-struct Word {
+struct PeerChange {
     event: Step,
     role: Role,
     user: User,
@@ -43,12 +43,12 @@ struct Word {
 }
 
 /// Somebody's coming or going, for the other servers.
-pub(crate) fn word(event: Step, sitter: &Sitter, fence: Fence) -> Message {
-    word_of(event, sitter.seat, fence, &sitter.user)
+pub(crate) fn word(event: Step, identity: &SessionIdentity, fence: Fence) -> Message {
+    word_of(event, identity.seat, fence, &identity.user)
 }
 
 fn word_of(event: Step, Seat { link, role }: Seat, fence: Fence, user: &User) -> Message {
-    let word = Word { event, role, user: user.clone(), link, fence };
+    let word = PeerChange { event, role, user: user.clone(), link, fence };
     // Nothing in it can fail.
     Message::Event { to: None, json: serde_json::to_string(&word).unwrap_or_default() }
 }
@@ -57,13 +57,13 @@ impl Room {
     /// Another server has something to say to the people here. True if it was who came or went: they
     /// are told if that is news.
     pub(super) fn hear_of_guest(&self, node: NodeId, json: &str) -> bool {
-        let Ok(Word { event, role, user, link, fence }) = serde_json::from_str(json) else {
+        let Ok(PeerChange { event, role, user, link, fence }) = serde_json::from_str(json) else {
             return false;
         };
         let (mut state, seat) = (self.lock(), Seat::new(link, role));
         match event {
-            Step::Joined => state.comes(seat, fence, &user, Place::There(node)),
-            Step::Left => state.goes(seat, fence),
+            Step::Joined => state.peer_joined(seat, fence, &user, SeatLocation::There(node)),
+            Step::Left => state.peer_left(seat, fence),
         }
         true
     }
@@ -71,8 +71,10 @@ impl Room {
     /// Who sits here, for a server that asks.
     pub(super) fn words_of_those_here(&self) -> Vec<Message> {
         let state = self.lock();
-        let here = state.chairs.taken().filter(|(_, _, sitter)| sitter.place == Place::Here);
-        here.map(|(seat, fence, sitter)| word_of(Step::Joined, seat, fence, &sitter.user)).collect()
+        let here =
+            state.occupancy.taken().filter(|(_, _, identity)| identity.place == SeatLocation::Here);
+        here.map(|(seat, fence, identity)| word_of(Step::Joined, seat, fence, &identity.user))
+            .collect()
     }
 
     /// The seats in which somebody sits on another server, as far as this room knows. None if
@@ -83,7 +85,8 @@ impl Room {
         if state.members.is_empty() {
             return Vec::new();
         }
-        let elsewhere = state.chairs.taken().filter(|(_, _, sitter)| sitter.place != Place::Here);
+        let elsewhere =
+            state.occupancy.taken().filter(|(_, _, identity)| identity.place != SeatLocation::Here);
         elsewhere.map(|(seat, _, _)| seat).collect()
     }
 
@@ -92,46 +95,52 @@ impl Room {
     /// nobody for a moment.
     pub fn seat_is_held_by(&self, seat: Seat, holder: Option<Fence>, patience: Duration) {
         let mut state = self.lock();
-        if let Some(gone) = state.chairs.looked(seat, holder, Instant::now(), patience) {
+        if let Some(gone) = state.occupancy.looked(seat, holder, Instant::now(), patience) {
             state.has_gone(seat, &gone);
         }
     }
 
     /// The locks cannot say who holds what.
     pub fn seats_cannot_be_seen(&self) {
-        self.lock().chairs.could_not_look();
+        self.lock().occupancy.could_not_look();
     }
 }
 
 impl State {
     /// Somebody sits there now. The same person again, by a later grant, needs no farewell.
-    pub(super) fn comes(&mut self, seat: Seat, fence: Fence, user: &User, place: Place) {
-        let Some(change) = self.chairs.came(seat, fence, user, place) else { return };
+    pub(super) fn peer_joined(
+        &mut self,
+        seat: Seat,
+        fence: Fence,
+        user: &User,
+        place: SeatLocation,
+    ) {
+        let Some(change) = self.occupancy.came(seat, fence, user, place) else { return };
         if let Some(before) = change.before {
             if before.user.id != user.id {
                 self.tell_about(seat, &Event::PeerLeft(seat.role, &before.user));
             }
-            self.bury(&before);
+            self.drop_presence(&before);
         }
         self.tell_about(seat, &Event::PeerJoined(seat.role, user));
     }
 
     /// Whoever sat there by that grant, or an earlier one, has left.
-    pub(super) fn goes(&mut self, seat: Seat, fence: Fence) {
-        if let Some(gone) = self.chairs.left(seat, fence) {
+    pub(super) fn peer_left(&mut self, seat: Seat, fence: Fence) {
+        if let Some(gone) = self.occupancy.left(seat, fence) {
             self.has_gone(seat, &gone);
         }
     }
 
     fn has_gone(&mut self, seat: Seat, gone: &Occupant) {
         self.tell_about(seat, &Event::PeerLeft(seat.role, &gone.user));
-        self.bury(gone);
+        self.drop_presence(gone);
     }
 
     /// Their cursor goes with them, also when their server cannot say so.
-    fn bury(&mut self, gone: &Occupant) {
-        let Place::There(node) = gone.place else { return };
-        if self.chairs.has(node) {
+    fn drop_presence(&mut self, gone: &Occupant) {
+        let SeatLocation::There(node) = gone.place else { return };
+        if self.occupancy.has(node) {
             return;
         }
         let tombstones = self.presence.leave_node(node);
@@ -144,7 +153,7 @@ impl State {
     /// way.
     fn tell_about(&self, seat: Seat, event: &Event<'_>) {
         let beside = Seat::new(seat.link, seat.role.other());
-        for member in self.members.iter().filter(|member| member.sitter.seat == beside) {
+        for member in self.members.iter().filter(|member| member.identity.seat == beside) {
             member.tell(event);
         }
     }

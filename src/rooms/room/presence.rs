@@ -19,7 +19,7 @@ use tokio::time::Instant;
 
 use crate::domain::ids::{NodeId, SessionId, UserId};
 use crate::domain::seat::Role;
-use crate::sessions::session::Sitter;
+use crate::sessions::session::SessionIdentity;
 use crate::yjs::ROOT;
 use crate::yjs::awareness::AwarenessEntry;
 
@@ -39,11 +39,11 @@ const ROOT_FIELD: &str = "tname";
 /// The states of one room.
 #[derive(Debug, Default)]
 pub struct Presence {
-    entries: HashMap<u64, Known>,
+    entries: HashMap<u64, PeerPresence>,
 }
 
 #[derive(Debug)]
-struct Known {
+struct PeerPresence {
     clock: u64,
     state: Option<String>,
     /// Whose client it is, as long as that is known.
@@ -82,13 +82,13 @@ impl Presence {
     /// [`InvalidState`] when a state is not a JSON object, or names another root type.
     pub fn receive(
         &mut self,
-        sitter: &Sitter,
+        identity: &SessionIdentity,
         entries: Vec<AwarenessEntry>,
         writers: &HashMap<u64, UserId>,
         now: Instant,
     ) -> Result<Received, InvalidState> {
-        let from = Source::Session(sitter.session);
-        let user = &sitter.user.id;
+        let from = Source::Session(identity.session);
+        let user = &identity.user.id;
         let mut received = Received::default();
         for entry in entries {
             let known = self.entries.get(&entry.client);
@@ -100,7 +100,7 @@ impl Presence {
             {
                 continue;
             }
-            let state = entry.state.map(|state| signed(&state, sitter)).transpose()?;
+            let state = entry.state.map(|state| signed(&state, identity)).transpose()?;
             if let Some(known) = known
                 && known.is_ahead_of(entry.clock, state.as_ref())
             {
@@ -110,7 +110,7 @@ impl Presence {
             }
             received.moved |= known.is_none_or(|known| known.state != state);
             let owner = Some(user.clone());
-            let known = Known { clock: entry.clock, state, owner, from, at: now };
+            let known = PeerPresence { clock: entry.clock, state, owner, from, at: now };
             received.news.push(known.entry(entry.client));
             self.entries.insert(entry.client, known);
         }
@@ -139,7 +139,7 @@ impl Presence {
                 let before = self.entries.get(&entry.client).and_then(|known| known.owner.clone());
                 let owner = before.or_else(|| signer(entry.state.as_deref()?));
                 let (state, from) = (entry.state.clone(), Source::Node(node));
-                let known = Known { clock: entry.clock, state, owner, from, at: now };
+                let known = PeerPresence { clock: entry.clock, state, owner, from, at: now };
                 self.entries.insert(entry.client, known);
                 news.push(entry);
             }
@@ -149,19 +149,20 @@ impl Presence {
 
     /// The session's socket is gone; returns the tombstones to tell.
     pub fn leave(&mut self, session: SessionId) -> Vec<AwarenessEntry> {
-        self.bury(|known| known.from == Source::Session(session))
+        self.drop_presence(|known| known.from == Source::Session(session))
     }
 
     /// A server has nobody here any more; returns the tombstones to tell.
     pub fn leave_node(&mut self, node: NodeId) -> Vec<AwarenessEntry> {
-        self.bury(|known| known.from == Source::Node(node))
+        self.drop_presence(|known| known.from == Source::Node(node))
     }
 
     /// Buries what nobody renewed; returns the tombstones to tell.
     pub fn expire(&mut self, now: Instant) -> Vec<AwarenessEntry> {
-        let outdated = |known: &Known| OUTDATED_AFTER <= now.saturating_duration_since(known.at);
+        let outdated =
+            |known: &PeerPresence| OUTDATED_AFTER <= now.saturating_duration_since(known.at);
         self.entries.retain(|_, known| known.state.is_some() || !outdated(known));
-        self.bury(outdated)
+        self.drop_presence(outdated)
     }
 
     /// Every living state.
@@ -176,12 +177,12 @@ impl Presence {
         self.select(|known| matches!(known.from, Source::Session(..)))
     }
 
-    fn select(&self, wanted: impl Fn(&Known) -> bool) -> Vec<AwarenessEntry> {
+    fn select(&self, wanted: impl Fn(&PeerPresence) -> bool) -> Vec<AwarenessEntry> {
         let living = self.entries.iter().filter(|(_, known)| known.state.is_some());
         living.filter(|(_, known)| wanted(known)).map(|(id, known)| known.entry(*id)).collect()
     }
 
-    fn bury(&mut self, dead: impl Fn(&Known) -> bool) -> Vec<AwarenessEntry> {
+    fn drop_presence(&mut self, dead: impl Fn(&PeerPresence) -> bool) -> Vec<AwarenessEntry> {
         let mut tombstones = Vec::new();
         for (client, known) in &mut self.entries {
             if known.state.is_some() && dead(known) {
@@ -198,7 +199,7 @@ impl Presence {
     }
 }
 
-impl Known {
+impl PeerPresence {
     /// Older than what is known, or the same clock again: only a farewell may repeat one.
     fn is_ahead_of(&self, clock: u64, state: Option<&String>) -> bool {
         clock < self.clock || (clock == self.clock && (state.is_some() || self.state.is_none()))
@@ -214,14 +215,14 @@ impl Known {
 }
 
 /// The state with the server's word for who it is.
-fn signed(state: &str, sitter: &Sitter) -> Result<String, InvalidState> {
+fn signed(state: &str, identity: &SessionIdentity) -> Result<String, InvalidState> {
     let Ok(Value::Object(mut state)) = serde_json::from_str::<Value>(state) else {
         return Err(InvalidState);
     };
     if state.values().any(names_other_root) {
         return Err(InvalidState);
     }
-    let Sitter { user, seat, .. } = sitter;
+    let SessionIdentity { user, seat, .. } = identity;
     // Ink and red pen, for clients that paint by what the state says.
     let color = match seat.role {
         Role::Writer => "#1f4e8c",
@@ -261,8 +262,8 @@ mod tests {
     use crate::domain::seat::Seat;
     use crate::domain::user::User;
 
-    fn sitter(user: &str) -> Sitter {
-        Sitter {
+    fn identity(user: &str) -> SessionIdentity {
+        SessionIdentity {
             session: SessionId::generate(),
             seat: Seat::new(ShareLinkId::generate(), Role::Reviewer),
             document: DocumentId::generate(),
@@ -286,7 +287,7 @@ mod tests {
         let mut presence = Presence::default();
         let claim = entry(1, 1, Some(r#"{"user":{"name":"the boss"},"cursor":4}"#));
         let received = presence
-            .receive(&sitter("kim"), vec![claim], &nobody(), Instant::now())
+            .receive(&identity("kim"), vec![claim], &nobody(), Instant::now())
             .expect("an object");
         let state: Value =
             serde_json::from_str(received.news[0].state.as_deref().expect("living")).expect("JSON");
@@ -301,7 +302,7 @@ mod tests {
         let receive = |cursor: &str| {
             let state = format!(r#"{{"cursor":{cursor}}}"#);
             let entries = vec![entry(1, 1, Some(&state))];
-            Presence::default().receive(&sitter("kim"), entries, &nobody(), now).map(|_| ())
+            Presence::default().receive(&identity("kim"), entries, &nobody(), now).map(|_| ())
         };
         let position =
             |root: &str| format!(r#"{{"type":null,"tname":"{root}","item":null,"assoc":0}}"#);
@@ -327,9 +328,10 @@ mod tests {
     #[tokio::test]
     async fn nobody_speaks_for_another_persons_client() {
         let (mut presence, now) = (Presence::default(), Instant::now());
-        let first = presence.receive(&sitter("kim"), vec![entry(1, 1, Some("{}"))], &nobody(), now);
+        let first =
+            presence.receive(&identity("kim"), vec![entry(1, 1, Some("{}"))], &nobody(), now);
         assert_eq!(first.expect("an object").news.len(), 1);
-        let forged = presence.receive(&sitter("lee"), vec![entry(1, 9, None)], &nobody(), now);
+        let forged = presence.receive(&identity("lee"), vec![entry(1, 9, None)], &nobody(), now);
         assert!(forged.expect("well-formed").news.is_empty());
         assert_eq!(presence.living().len(), 1);
     }
@@ -339,7 +341,7 @@ mod tests {
     async fn g10_nobody_takes_the_client_of_who_has_left_or_is_elsewhere() {
         let (now, last) = (Instant::now(), (1 << 53) - 1);
         let mut here = Presence::default();
-        let (before, after) = (sitter("kim"), sitter("kim"));
+        let (before, after) = (identity("kim"), identity("kim"));
         let first = here.receive(&before, vec![entry(1, 5, Some("{}"))], &nobody(), now);
         let first = first.expect("an object").news;
         here.leave(before.session);
@@ -347,7 +349,7 @@ mod tests {
         assert_eq!(elsewhere.merge(NodeId::generate(), first, now).len(), 1);
         for presence in [&mut here, &mut elsewhere] {
             let forged = vec![entry(1, last, Some("{}")), entry(1, last, None)];
-            let forged = presence.receive(&sitter("lee"), forged, &nobody(), now);
+            let forged = presence.receive(&identity("lee"), forged, &nobody(), now);
             assert!(forged.expect("well-formed").news.is_empty());
             let back = vec![entry(1, 6, Some("{}"))];
             let back = presence.receive(&after, back, &nobody(), now).expect("an object");
@@ -356,14 +358,14 @@ mod tests {
         // Under which somebody writes, is theirs though they have shown no cursor yet.
         let writers = HashMap::from([(2, "kim".parse().expect("an id"))]);
         let forged = vec![entry(2, last, Some("{}"))];
-        let forged = here.receive(&sitter("lee"), forged, &writers, now).expect("an object");
+        let forged = here.receive(&identity("lee"), forged, &writers, now).expect("an object");
         assert!(forged.news.is_empty());
     }
 
     #[tokio::test]
     async fn a_client_that_comes_back_is_sent_its_tombstone_and_heard_above_it() {
         let (mut presence, now) = (Presence::default(), Instant::now());
-        let (before, after) = (sitter("kim"), sitter("kim"));
+        let (before, after) = (identity("kim"), identity("kim"));
         let _ = presence
             .receive(&before, vec![entry(1, 5, Some("{}"))], &nobody(), now)
             .expect("an object");
@@ -388,7 +390,7 @@ mod tests {
 
     #[tokio::test]
     async fn g13_one_socket_cannot_fill_a_room_with_ghosts() {
-        let (mut presence, now, kim) = (Presence::default(), Instant::now(), sitter("kim"));
+        let (mut presence, now, kim) = (Presence::default(), Instant::now(), identity("kim"));
         let crowd = (0..10_000).map(|client| entry(client, 1, Some("{}"))).collect();
         let received = presence.receive(&kim, crowd, &nobody(), now).expect("objects");
         assert_eq!(received.news.len(), CLIENTS_PER_SESSION_MAX);

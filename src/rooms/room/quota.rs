@@ -28,7 +28,7 @@ const ROOM_AGAIN: usize = 1_024;
 
 /// Where a room stands.
 #[derive(Debug, Default)]
-pub(super) struct Size {
+pub(super) struct Quota {
     pub(super) fullness: Fullness,
     looked_at: Option<Instant>,
     /// The version of the text into which something did not fit, however one looked at it.
@@ -39,7 +39,7 @@ pub(super) struct Size {
 
 impl Room {
     /// Looks how large the document is, if it may be near its limit.
-    pub fn weigh(&self, now: Instant) {
+    pub fn update_quota(&self, now: Instant) {
         self.weigh_again(&mut self.lock(), now);
     }
 

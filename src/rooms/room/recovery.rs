@@ -31,9 +31,9 @@ use crate::domain::ids::ShareLinkId;
 use crate::domain::limits::PUT_BACK_PATIENCE;
 use crate::outbox::close::{Close, LostReason};
 use crate::outbox::event::{DOCUMENT_DAMAGED, DOCUMENT_RESET, Event};
-use crate::pubsub::{Message, Relay, Topic};
+use crate::pubsub::{Message, Pubsub, Topic};
 use crate::rooms::room::{Room, State};
-use crate::sessions::session::Holding;
+use crate::sessions::session::Session;
 use crate::storage::Storage;
 use crate::storage::error::StorageError;
 use crate::storage::log::{Append, Appended};
@@ -51,7 +51,7 @@ const SET_BACK_LOOKS: u8 = 2;
 #[derive(Clone, Debug)]
 pub enum Ailment {
     /// The database refused an edit of this session.
-    Refused(Arc<Holding>),
+    Refused(Arc<Session>),
     /// An edit before it was refused, and this one may stand on that.
     Orphaned,
     /// The document was deleted.
@@ -88,7 +88,7 @@ impl Room {
         if known <= last {
             state.set_back_seen = 0;
             // What this room stored itself, and has not heard of yet, is no news.
-            if state.seq < last && state.owed_bytes == 0 {
+            if state.seq < last && state.unsaved_bytes == 0 {
                 self.behind.notify_one();
             }
             return;
@@ -103,7 +103,7 @@ impl Room {
     }
 
     /// Finds the cause of a refusal and resets the room. Run by the room's own task.
-    pub(super) async fn treat(&self, relay: &Relay, storage: &Storage) {
+    pub(super) async fn treat(&self, relay: &Pubsub, storage: &Storage) {
         let Some(ailment) = self.lock().ailment.clone() else { return };
         match ailment {
             Ailment::Refused(holding) => match cause(storage, &holding).await {
@@ -112,7 +112,7 @@ impl Room {
                     self.reset(Reset::SetBack);
                 }
                 Cause::Revoked => {
-                    self.revoked(Some(holding.sitter.seat.link));
+                    self.revoked(Some(holding.identity.seat.link));
                     holding.lose(LostReason::Revoked);
                     self.reset(Reset::Rejected);
                 }
@@ -138,7 +138,7 @@ impl Room {
     fn revoked(&self, link: Option<ShareLinkId>) {
         let members = self.lock().members.clone();
         for member in members {
-            if link.is_none_or(|link| member.sitter.seat.link == link) {
+            if link.is_none_or(|link| member.identity.seat.link == link) {
                 member.lose(LostReason::Revoked);
             }
         }
@@ -158,14 +158,14 @@ impl Room {
 
     /// Stores again what this room knows to be saved and the database lacks. Ends within
     /// [`PUT_BACK_PATIENCE`] over all tries, and at once when the room is retired (G16).
-    async fn put_back(&self, relay: &Relay, storage: &Storage) {
+    async fn put_back(&self, relay: &Pubsub, storage: &Storage) {
         let tries = timeout(PUT_BACK_PATIENCE, self.put_back_until_done(relay, storage));
         if let Some(Err(_elapsed)) = self.retired.run_until_cancelled(tries).await {
             tracing::error!(document = %self.document, "lost edits are not restored; clients bring them");
         }
     }
 
-    async fn put_back_until_done(&self, relay: &Relay, storage: &Storage) {
+    async fn put_back_until_done(&self, relay: &Pubsub, storage: &Storage) {
         loop {
             match self.try_put_back(relay, storage).await {
                 Ok(Done::Yes) => return,
@@ -187,7 +187,7 @@ impl Room {
         checked.is_new.then_some(lost)
     }
 
-    async fn try_put_back(&self, relay: &Relay, storage: &Storage) -> Result<Done, StorageError> {
+    async fn try_put_back(&self, relay: &Pubsub, storage: &Storage) -> Result<Done, StorageError> {
         let Some(stored) = storage.log(self.document).await? else { return Ok(Done::Yes) };
         if stored.hole().is_some() || stored.damage.is_some() {
             return Ok(Done::Yes);
@@ -235,7 +235,7 @@ impl State {
     /// state vector says nothing.
     fn saved_beyond(&self, database: &UpdateLog) -> Option<Bytes> {
         let lost = self.log.diff(&database.state_vector()).ok()?;
-        if self.owed_bytes == 0 {
+        if self.unsaved_bytes == 0 {
             Some(lost)
         } else {
             trim::up_to(&lost, self.saved.state_vector())
@@ -262,8 +262,8 @@ enum Reset {
 }
 
 impl Reset {
-    fn tell(self, member: &Holding) {
-        let events = member.sitter.wants_events;
+    fn tell(self, member: &Session) {
+        let events = member.identity.wants_events;
         if self == Self::Damaged {
             member.tell(&Event::Problem(DOCUMENT_DAMAGED));
         }
@@ -290,12 +290,12 @@ enum Cause {
 }
 
 /// Looks in the database why a seat's edit was refused.
-async fn cause(storage: &Storage, holding: &Holding) -> Cause {
+async fn cause(storage: &Storage, holding: &Session) -> Cause {
     if let Some(reason) = holding.lost() {
         return Cause::Lost(reason);
     }
     let fence = holding.fence();
-    match timeout(DIAGNOSIS_MAX, storage.door(holding.sitter.seat)).await {
+    match timeout(DIAGNOSIS_MAX, storage.door(holding.identity.seat)).await {
         Ok(Ok(Some(door))) if door.link.revoked_at.is_some() => Cause::Revoked,
         Ok(Ok(None)) => Cause::Revoked,
         Ok(Ok(Some(door))) if door.floor < fence => Cause::SetBack,

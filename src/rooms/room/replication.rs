@@ -11,7 +11,7 @@ use bytes::Bytes;
 use tokio::time::{Instant, sleep, sleep_until};
 
 use crate::domain::ids::NodeId;
-use crate::pubsub::Relay;
+use crate::pubsub::Pubsub;
 use crate::pubsub::Signal;
 use crate::pubsub::{Message, Topic};
 use crate::rooms::room::{Ailment, Room, State};
@@ -26,7 +26,7 @@ const READ_AGAIN_AFTER: Duration = Duration::from_millis(500);
 
 /// Whether an announced update could be taken in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Taken {
+enum Applied {
     Yes,
     /// Something before it is missing.
     Behind,
@@ -37,7 +37,7 @@ impl Room {
     /// room is retired.
     ///
     /// What it does now and then is boxed: it waits for as long as the room is open.
-    pub async fn follow(self: Arc<Self>, relay: Relay, storage: Storage) {
+    pub async fn follow(self: Arc<Self>, relay: Pubsub, storage: Storage) {
         let topic = Topic::Room(self.document);
         let mut subscription = relay.subscribe(topic);
         let mut tell_at = None;
@@ -72,7 +72,7 @@ impl Room {
 
     /// Takes in an update that the database has under `seq`, and shows it to everybody here.
     pub fn take_stored(&self, seq: i64, update: &Bytes) {
-        if self.try_take(seq, update) == Taken::Behind {
+        if self.try_take(seq, update) == Applied::Behind {
             self.behind.notify_one();
         }
     }
@@ -81,12 +81,12 @@ impl Room {
         self: &Arc<Self>,
         from: NodeId,
         message: Message,
-        relay: &Relay,
+        relay: &Pubsub,
         storage: &Storage,
     ) {
         match message {
             Message::Update { seq, update, fence: _ } => {
-                if self.try_take(seq, &update) == Taken::Behind {
+                if self.try_take(seq, &update) == Applied::Behind {
                     self.catch_up(storage).await;
                 }
             }
@@ -147,10 +147,10 @@ impl Room {
         Ok(())
     }
 
-    fn try_take(&self, seq: i64, update: &Bytes) -> Taken {
+    fn try_take(&self, seq: i64, update: &Bytes) -> Applied {
         let mut state = self.lock();
         if state.is_damaged || state.takes_no_more() {
-            return Taken::Yes;
+            return Applied::Yes;
         }
         if seq <= state.seq {
             // A number that the room has is announced again, or read again, with the same update.
@@ -160,14 +160,14 @@ impl Room {
                 tracing::error!(document = %self.document, seq, "the database gave a number twice");
                 self.ails(Ailment::SetBack);
             }
-            return Taken::Yes;
+            return Applied::Yes;
         }
         if seq != state.seq + 1 {
-            return Taken::Behind;
+            return Applied::Behind;
         }
         self.integrate(&mut state, update);
         state.seq = seq;
-        Taken::Yes
+        Applied::Yes
     }
 
     /// Appends and shows what is new in an update that is in the database.
@@ -213,7 +213,7 @@ impl Room {
         messages
     }
 
-    async fn publish(&self, relay: &Relay, message: &Message) {
+    async fn publish(&self, relay: &Pubsub, message: &Message) {
         if let Err(error) = relay.publish(Topic::Room(self.document), message).await {
             tracing::debug!(document = %self.document, %error, "the other servers were not told");
         }

@@ -107,7 +107,7 @@ impl Room {
 impl State {
     fn tell_json(&self, json: &str) {
         let frame = protocol::event(json);
-        for member in self.members.iter().filter(|member| member.sitter.wants_events) {
+        for member in self.members.iter().filter(|member| member.identity.wants_events) {
             member.outbox().send(frame.clone());
         }
     }

@@ -78,7 +78,7 @@ impl Room {
             return;
         }
         // Whoever comes is told at the door.
-        if !state.members.iter().any(|member| member.sitter.wants_events) {
+        if !state.members.iter().any(|member| member.identity.wants_events) {
             return;
         }
         let now = Instant::now();

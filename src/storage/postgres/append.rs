@@ -19,12 +19,12 @@ use sqlx::PgConnection;
 
 use crate::domain::ids::{DocumentId, UserId};
 use crate::domain::seat::{Role, Seat};
-use crate::storage::append_plan::{Plan, Sitting, State, plan};
+use crate::storage::append_plan::{Plan, RatifiedSeat, State, plan};
 use crate::storage::decode::{corrupt, parse};
 use crate::storage::error::StorageError;
 use crate::storage::log::{Append, Appended};
 use crate::storage::postgres::encoding::Moment;
-use crate::storage::postgres::tx_error::Stop;
+use crate::storage::postgres::tx_error::TxError;
 use crate::storage::postgres::{Postgres, WRITE, bounded, read, transaction, typed};
 
 /// How often a group is decided without locks.
@@ -58,8 +58,8 @@ impl Postgres {
         for _ in 0..FREE_TRIES {
             match self.append_free(batch).await {
                 Ok(Some(outcomes)) => return Ok(outcomes),
-                Ok(None) | Err(Stop::Again(_)) => {}
-                Err(Stop::Locked(_)) => return self.append_unlocked(batch).await,
+                Ok(None) | Err(TxError::Again(_)) => {}
+                Err(TxError::Locked(_)) => return self.append_unlocked(batch).await,
                 Err(stop) => return Err(stop.into_error()),
             }
         }
@@ -68,8 +68,8 @@ impl Postgres {
             append_in(tx, batch).await
         });
         match appending {
-            Err(Stop::Locked(_)) => self.append_unlocked(batch).await,
-            appended => appended.map_err(Stop::into_error),
+            Err(TxError::Locked(_)) => self.append_unlocked(batch).await,
+            appended => appended.map_err(TxError::into_error),
         }
     }
 
@@ -89,12 +89,12 @@ impl Postgres {
                 append_without(tx, batch, &locked).await
             }
         });
-        appending.map_err(Stop::into_error)
+        appending.map_err(TxError::into_error)
     }
 
     /// Decides and stores a group without locks. `None`: another transaction was faster.
-    async fn append_free(&self, batch: &[Append]) -> Result<Option<Vec<Appended>>, Stop> {
-        let seen = read!(self.edits, connection => { see(connection, batch).await })?;
+    async fn append_free(&self, batch: &[Append]) -> Result<Option<Vec<Appended>>, TxError> {
+        let seen = read!(self.edits, connection => { read_state(connection, batch).await })?;
         let Seen { state, stamps } = seen;
         let plan = plan(batch, state);
         let mut parts = in_parts(batch, &plan);
@@ -118,8 +118,8 @@ impl Postgres {
 pub(super) async fn append_in(
     connection: &mut PgConnection,
     batch: &[Append],
-) -> Result<Vec<Appended>, Stop> {
-    let Seen { state, stamps } = see(connection, batch).await?;
+) -> Result<Vec<Appended>, TxError> {
+    let Seen { state, stamps } = read_state(connection, batch).await?;
     let plan = plan(batch, state);
     let mut parts = in_parts(batch, &plan);
     let last = parts.pop().unwrap_or_default();
@@ -136,13 +136,13 @@ pub(super) async fn append_in(
     }
     if !plan.documents.is_empty() && !write(connection, &plan, &stamps, &last).await? {
         let why = "a document changed under its lock";
-        return Err(Stop::Again(StorageError::Unavailable(why.to_owned())));
+        return Err(TxError::Again(StorageError::Unavailable(why.to_owned())));
     }
     Ok(plan.outcomes)
 }
 
 /// Locks the documents of a group, in the order of their ids like every transaction.
-async fn lock_all(connection: &mut PgConnection, batch: &[Append]) -> Result<(), Stop> {
+async fn lock_all(connection: &mut PgConnection, batch: &[Append]) -> Result<(), TxError> {
     let query = "SELECT 1 FROM documents WHERE id = ANY($1) ORDER BY id FOR NO KEY UPDATE";
     sqlx::query(query).bind(documents(batch)).execute(connection).await?;
     Ok(())
@@ -152,7 +152,7 @@ async fn lock_all(connection: &mut PgConnection, batch: &[Append]) -> Result<(),
 async fn lock_free(
     connection: &mut PgConnection,
     batch: &[Append],
-) -> Result<HashSet<DocumentId>, Stop> {
+) -> Result<HashSet<DocumentId>, TxError> {
     let query =
         "SELECT id FROM documents WHERE id = ANY($1) ORDER BY id FOR NO KEY UPDATE SKIP LOCKED";
     let free: Vec<String> =
@@ -173,7 +173,7 @@ async fn append_without(
     connection: &mut PgConnection,
     batch: &[Append],
     locked: &HashSet<DocumentId>,
-) -> Result<Vec<Appended>, Stop> {
+) -> Result<Vec<Appended>, TxError> {
     let is_free = |append: &&Append| !locked.contains(&append.document);
     let free: Vec<_> = batch.iter().filter(is_free).cloned().collect();
     let mut stored =
@@ -195,7 +195,7 @@ fn documents(batch: &[Append]) -> Vec<String> {
 type Row = (i16, String, Option<String>, Option<String>, i64, i64);
 
 /// Reads the rows that a group depends on.
-async fn see(connection: &mut PgConnection, batch: &[Append]) -> Result<Seen, Stop> {
+async fn read_state(connection: &mut PgConnection, batch: &[Append]) -> Result<Seen, TxError> {
     let seats: BTreeSet<Seat> =
         batch.iter().filter_map(|append| append.guard).map(|guard| guard.seat).collect();
     let mut clients = BTreeSet::new();
@@ -242,7 +242,7 @@ fn seen_in(rows: Vec<Row>) -> Result<Seen, StorageError> {
             }
             (1, link, Some(role), Some(document), number, _) => {
                 let seat = Seat::new(parse(&link)?, parse::<Role>(&role)?);
-                match Sitting::of_row(&document, number) {
+                match RatifiedSeat::of_row(&document, number) {
                     Ok(sitting) => drop(seen.state.seats.insert(seat, sitting)),
                     Err(error) => {
                         tracing::error!(%seat, %error, "a row of `seats` does not parse");
@@ -292,7 +292,7 @@ async fn write(
     plan: &Plan,
     stamps: &HashMap<DocumentId, (i64, i64)>,
     updates: &Updates<'_>,
-) -> Result<bool, Stop> {
+) -> Result<bool, TxError> {
     let mut ids = Vec::with_capacity(plan.documents.len());
     let (mut old_seq, mut old_grants) = (Vec::new(), Vec::new());
     let (mut new_seq, mut times) = (Vec::new(), Vec::new());

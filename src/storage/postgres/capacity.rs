@@ -3,7 +3,7 @@
 use crate::domain::ids::UserId;
 use crate::storage::capacity::Usage;
 use crate::storage::error::StorageError;
-use crate::storage::postgres::tx_error::Stop;
+use crate::storage::postgres::tx_error::TxError;
 use crate::storage::postgres::{Postgres, read};
 
 impl Postgres {
@@ -22,7 +22,7 @@ impl Postgres {
             .await?;
             Ok(Usage { documents, bytes })
         });
-        reading.map_err(Stop::into_error)
+        reading.map_err(TxError::into_error)
     }
 
     pub(in crate::storage) async fn stored_bytes(&self) -> Result<u64, StorageError> {
@@ -32,6 +32,6 @@ impl Postgres {
                 .await?;
             Ok(bytes.try_into().unwrap_or_default())
         });
-        reading.map_err(Stop::into_error)
+        reading.map_err(TxError::into_error)
     }
 }

@@ -9,7 +9,7 @@ use crate::storage::documents::{Document, NewDocument};
 use crate::storage::error::StorageError;
 use crate::storage::pagination::{PAGE_ROWS_MAX, Page};
 use crate::storage::postgres::encoding::{Moment, kept, text, user};
-use crate::storage::postgres::tx_error::Stop;
+use crate::storage::postgres::tx_error::TxError;
 use crate::storage::postgres::users::put_user;
 use crate::storage::postgres::{Postgres, WRITE, read, transaction};
 
@@ -57,7 +57,7 @@ impl Postgres {
             }
             Ok(fetch(tx, new.id).await?.ok_or(sqlx::Error::RowNotFound)?)
         });
-        creating.map_err(Stop::into_error)
+        creating.map_err(TxError::into_error)
     }
 
     pub(in crate::storage) async fn document(
@@ -65,7 +65,7 @@ impl Postgres {
         id: DocumentId,
     ) -> Result<Option<Document>, StorageError> {
         let reading = read!(self.others, connection => { fetch(connection, id).await });
-        reading.map_err(Stop::into_error)
+        reading.map_err(TxError::into_error)
     }
 
     pub(in crate::storage) async fn documents_of(
@@ -93,7 +93,7 @@ impl Postgres {
             let rows: Vec<Row> = query.fetch_all(connection).await?;
             Ok(rows.into_iter().map(document_from).collect::<Result<_, _>>()?)
         });
-        reading.map_err(Stop::into_error)
+        reading.map_err(TxError::into_error)
     }
 
     pub(in crate::storage) async fn rename_document(
@@ -111,7 +111,7 @@ impl Postgres {
                 .await?;
             fetch(tx, id).await
         });
-        renaming.map_err(Stop::into_error)
+        renaming.map_err(TxError::into_error)
     }
 
     pub(in crate::storage) async fn delete_document(
@@ -135,7 +135,7 @@ impl Postgres {
             }
             Ok(true)
         });
-        deleting.map_err(Stop::into_error)
+        deleting.map_err(TxError::into_error)
     }
 
     pub(in crate::storage) async fn set_characters(
@@ -151,13 +151,13 @@ impl Postgres {
                 .await?;
             Ok(())
         });
-        setting.map_err(Stop::into_error)
+        setting.map_err(TxError::into_error)
     }
 }
 
 /// Locks a document for a change of its dependent rows. Later statements see every commit under the
 /// lock. False: there is no such document.
-pub(super) async fn lock(connection: &mut PgConnection, id: DocumentId) -> Result<bool, Stop> {
+pub(super) async fn lock(connection: &mut PgConnection, id: DocumentId) -> Result<bool, TxError> {
     let query = sqlx::query("SELECT 1 FROM documents WHERE id = $1 FOR NO KEY UPDATE");
     let row = query.bind(id.to_string()).fetch_optional(connection).await?;
     Ok(row.is_some())
@@ -167,7 +167,7 @@ pub(super) async fn lock(connection: &mut PgConnection, id: DocumentId) -> Resul
 pub(super) async fn lock_of(
     connection: &mut PgConnection,
     link: ShareLinkId,
-) -> Result<Option<DocumentId>, Stop> {
+) -> Result<Option<DocumentId>, TxError> {
     let id: Option<String> = sqlx::query_scalar(
         "SELECT d.id FROM share_links l JOIN documents d ON d.id = l.document_id \
          WHERE l.id = $1 FOR NO KEY UPDATE OF d",
@@ -178,7 +178,7 @@ pub(super) async fn lock_of(
     Ok(id.map(|id| parse(&id)).transpose()?)
 }
 
-async fn fetch(connection: &mut PgConnection, id: DocumentId) -> Result<Option<Document>, Stop> {
+async fn fetch(connection: &mut PgConnection, id: DocumentId) -> Result<Option<Document>, TxError> {
     let row = sqlx::query_as(select_documents!("WHERE d.id = $1"))
         .bind(id.to_string())
         .fetch_optional(connection)

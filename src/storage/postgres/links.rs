@@ -8,11 +8,11 @@ use crate::domain::seat::Seat;
 use crate::domain::user::User;
 use crate::storage::decode::{corrupt, parse};
 use crate::storage::error::StorageError;
-use crate::storage::links::{Found, Joined, NewShareLink, ShareLink};
+use crate::storage::links::{FindOrCreate, Joined, NewShareLink, ShareLink};
 use crate::storage::pagination::{PAGE_ROWS_MAX, Page};
 use crate::storage::postgres::documents::{lock, lock_of};
 use crate::storage::postgres::encoding::{Moment, text, user};
-use crate::storage::postgres::tx_error::Stop;
+use crate::storage::postgres::tx_error::TxError;
 use crate::storage::postgres::users::put_user;
 use crate::storage::postgres::{Postgres, WRITE, read, transaction};
 
@@ -52,7 +52,7 @@ impl Postgres {
     pub(in crate::storage) async fn find_or_create_link(
         &self,
         new: &NewShareLink,
-    ) -> Result<Option<(ShareLink, Found)>, StorageError> {
+    ) -> Result<Option<(ShareLink, FindOrCreate)>, StorageError> {
         let finding = transaction!(self.others, WRITE, tx => {
             if !lock(tx, new.document_id).await? {
                 return Ok(None);
@@ -68,11 +68,11 @@ impl Postgres {
             .bind(Moment(new.now))
             .execute(&mut *tx)
             .await?;
-            let found = if made.rows_affected() == 0 { Found::Existing } else { Found::Created };
+            let found = if made.rows_affected() == 0 { FindOrCreate::Existing } else { FindOrCreate::Created };
             let link = fetch_active(tx, new.document_id).await?;
             Ok(link.map(|link| (link, found)))
         });
-        finding.map_err(Stop::into_error)
+        finding.map_err(TxError::into_error)
     }
 
     pub(in crate::storage) async fn link(
@@ -80,7 +80,7 @@ impl Postgres {
         id: ShareLinkId,
     ) -> Result<Option<ShareLink>, StorageError> {
         let reading = read!(self.others, connection => { fetch(connection, id).await });
-        reading.map_err(Stop::into_error)
+        reading.map_err(TxError::into_error)
     }
 
     pub(in crate::storage) async fn link_of(
@@ -89,7 +89,7 @@ impl Postgres {
     ) -> Result<Option<ShareLink>, StorageError> {
         let reading =
             read!(self.others, connection => { fetch_active(connection, document).await });
-        reading.map_err(Stop::into_error)
+        reading.map_err(TxError::into_error)
     }
 
     pub(in crate::storage) async fn links_of(
@@ -116,7 +116,7 @@ impl Postgres {
             .await?;
             Ok(rows.into_iter().map(link_from).collect::<Result<_, _>>()?)
         });
-        reading.map_err(Stop::into_error)
+        reading.map_err(TxError::into_error)
     }
 
     pub(in crate::storage) async fn join_link(
@@ -147,7 +147,7 @@ impl Postgres {
             let link = fetch(tx, id).await?.ok_or(sqlx::Error::RowNotFound)?;
             Ok(Joined::Reviewer(link))
         });
-        joining.map_err(Stop::into_error)
+        joining.map_err(TxError::into_error)
     }
 
     pub(in crate::storage) async fn revoke_link(
@@ -170,7 +170,7 @@ impl Postgres {
             .await?;
             Ok(0 < revoked.rows_affected())
         });
-        revoking.map_err(Stop::into_error)
+        revoking.map_err(TxError::into_error)
     }
 
     pub(in crate::storage) async fn revoked_among(
@@ -189,12 +189,15 @@ impl Postgres {
             .await?;
             Ok(revoked)
         });
-        let revoked = reading.map_err(Stop::into_error)?;
+        let revoked = reading.map_err(TxError::into_error)?;
         revoked.iter().map(|id| parse(id)).collect()
     }
 }
 
-async fn fetch(connection: &mut PgConnection, id: ShareLinkId) -> Result<Option<ShareLink>, Stop> {
+async fn fetch(
+    connection: &mut PgConnection,
+    id: ShareLinkId,
+) -> Result<Option<ShareLink>, TxError> {
     let row = sqlx::query_as(select_links!("WHERE l.id = $1"))
         .bind(id.to_string())
         .fetch_optional(connection)
@@ -206,7 +209,7 @@ async fn fetch(connection: &mut PgConnection, id: ShareLinkId) -> Result<Option<
 pub(super) async fn fetch_with_fence(
     connection: &mut PgConnection,
     seat: Seat,
-) -> Result<Option<(ShareLink, Option<i64>, Option<DateTime<Utc>>)>, Stop> {
+) -> Result<Option<(ShareLink, Option<i64>, Option<DateTime<Utc>>)>, TxError> {
     let select = select_links!(
         ", s.fence, CASE $2 WHEN 'writer' THEN w.updated_at ELSE r.updated_at END",
         "LEFT JOIN seats s ON s.link_id = l.id AND s.role = $2 WHERE l.id = $1"
@@ -224,7 +227,7 @@ pub(super) async fn fetch_with_fence(
 async fn fetch_active(
     connection: &mut PgConnection,
     document: DocumentId,
-) -> Result<Option<ShareLink>, Stop> {
+) -> Result<Option<ShareLink>, TxError> {
     let row = sqlx::query_as(select_links!("WHERE l.document_id = $1 AND l.revoked_at IS NULL"))
         .bind(document.to_string())
         .fetch_optional(connection)

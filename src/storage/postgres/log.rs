@@ -8,7 +8,7 @@ use crate::domain::ids::DocumentId;
 use crate::storage::decode::parse;
 use crate::storage::error::StorageError;
 use crate::storage::log::{Log, Row, Tail};
-use crate::storage::postgres::tx_error::Stop;
+use crate::storage::postgres::tx_error::TxError;
 use crate::storage::postgres::{Postgres, WRITE, read, transaction};
 
 impl Postgres {
@@ -35,7 +35,7 @@ impl Postgres {
             .await?;
             Ok(rows)
         });
-        Log::of_rows(reading.map_err(Stop::into_error)?)
+        Log::of_rows(reading.map_err(TxError::into_error)?)
     }
 
     pub(in crate::storage) async fn log_after(
@@ -56,7 +56,7 @@ impl Postgres {
             .await?;
             Ok(rows)
         });
-        let mut rows = reading.map_err(Stop::into_error)?;
+        let mut rows = reading.map_err(TxError::into_error)?;
         // Sorted here, like the rows of a log, and for the same reason.
         rows.sort_unstable_by_key(|(kind, seq, _)| (*kind, *seq));
         let mut rows = rows.into_iter();
@@ -83,7 +83,7 @@ impl Postgres {
                     .await?;
             Ok(rows)
         });
-        let rows = reading.map_err(Stop::into_error)?;
+        let rows = reading.map_err(TxError::into_error)?;
         rows.into_iter().map(|(id, last)| Ok((parse(&id)?, last))).collect()
     }
 
@@ -124,6 +124,6 @@ impl Postgres {
                 .await?;
             Ok(())
         });
-        compacting.map_err(Stop::into_error)
+        compacting.map_err(TxError::into_error)
     }
 }

@@ -38,7 +38,7 @@ use tokio::time::{sleep, timeout};
 
 use crate::storage::error::StorageError;
 use crate::storage::postgres::pool::Connections;
-use crate::storage::postgres::tx_error::Stop;
+use crate::storage::postgres::tx_error::TxError;
 pub(super) use crate::storage::postgres::tx_error::classify;
 
 /// The bound of a call after it has its connection. It exceeds the statement time-out, so that
@@ -79,7 +79,7 @@ macro_rules! transaction {
                 lent.end(outcome).await
             };
             match $crate::storage::postgres::bounded(run).await {
-                Err($crate::storage::postgres::tx_error::Stop::Again(_))
+                Err($crate::storage::postgres::tx_error::TxError::Again(_))
                     if tries < $crate::storage::postgres::TRIES =>
                 {
                     $crate::storage::postgres::pause(tries).await;
@@ -109,8 +109,8 @@ macro_rules! read {
             };
             match $crate::storage::postgres::bounded(run).await {
                 Err(
-                    $crate::storage::postgres::tx_error::Stop::Again(_)
-                    | $crate::storage::postgres::tx_error::Stop::Lost(_),
+                    $crate::storage::postgres::tx_error::TxError::Again(_)
+                    | $crate::storage::postgres::tx_error::TxError::Lost(_),
                 ) if tries < 2 => tries += 1,
                 outcome => break outcome,
             }
@@ -120,15 +120,15 @@ macro_rules! read {
 use read;
 
 /// Fixes the type of a future.
-fn typed<T, F: Future<Output = Result<T, Stop>>>(future: F) -> F {
+fn typed<T, F: Future<Output = Result<T, TxError>>>(future: F) -> F {
     future
 }
 
 /// Bounds a call. A time-out drops the future, and so closes its connection.
-async fn bounded<T>(run: impl Future<Output = Result<T, Stop>>) -> Result<T, Stop> {
+async fn bounded<T>(run: impl Future<Output = Result<T, TxError>>) -> Result<T, TxError> {
     let late = |_| {
         let why = "the database did not answer in time";
-        Stop::Failed(StorageError::Unavailable(why.to_owned()))
+        TxError::Failed(StorageError::Unavailable(why.to_owned()))
     };
     timeout(CALL_TIMEOUT, run).await.map_err(late)?
 }
@@ -144,7 +144,7 @@ impl Postgres {
             query.fetch_one(connection).await?;
             Ok(())
         });
-        checking.map_err(Stop::into_error)
+        checking.map_err(TxError::into_error)
     }
 
     pub(super) async fn close(&self) {

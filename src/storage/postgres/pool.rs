@@ -15,7 +15,7 @@ use tokio::time::{Instant, timeout};
 
 use crate::storage::error::StorageError;
 use crate::storage::postgres::parameters::Parameters;
-use crate::storage::postgres::tx_error::Stop;
+use crate::storage::postgres::tx_error::TxError;
 
 /// The bound of opening a connection, with TLS and authentication.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -44,7 +44,7 @@ struct Idle {
 }
 
 /// A connection in use. Dropping it without returning it closes it.
-pub(super) struct Lent {
+pub(super) struct PooledConn {
     connection: PgConnection,
     is_new: bool,
     shared: Arc<Shared>,
@@ -70,20 +70,20 @@ impl Connections {
     /// # Cancel safety
     ///
     /// Safe.
-    pub(super) async fn take(&self) -> Result<Lent, Stop> {
+    pub(super) async fn take(&self) -> Result<PooledConn, TxError> {
         let turn = timeout(TURN_TIMEOUT, Arc::clone(&self.0.turns).acquire_owned()).await;
         let _turn = turn
             .map_err(|_late| unavailable("all connections to the database are in use"))?
             .map_err(|_closed| unavailable("the storage is closed"))?;
         let shared = Arc::clone(&self.0);
         if let Some(connection) = self.0.idle_one() {
-            return Ok(Lent { connection, is_new: false, shared, _turn });
+            return Ok(PooledConn { connection, is_new: false, shared, _turn });
         }
         let connecting = timeout(CONNECT_TIMEOUT, self.0.parameters.connect()).await;
         let connected = connecting.map_err(|_late| unavailable("connecting timed out"))?;
         // An immediate retry would not help: not `Lost`.
         let connection = connected.map_err(StorageError::from)?;
-        Ok(Lent { connection, is_new: true, shared, _turn })
+        Ok(PooledConn { connection, is_new: true, shared, _turn })
     }
 
     /// Takes a connection, and begins a transaction with `begin`.
@@ -91,13 +91,13 @@ impl Connections {
     /// # Cancel safety
     ///
     /// Safe.
-    pub(super) async fn begin(&self, begin: &'static str) -> Result<Lent, Stop> {
+    pub(super) async fn begin(&self, begin: &'static str) -> Result<PooledConn, TxError> {
         loop {
             let mut lent = self.take().await?;
-            match lent.connection.execute(begin).await.map_err(Stop::from) {
+            match lent.connection.execute(begin).await.map_err(TxError::from) {
                 Ok(_) => return Ok(lent),
                 // PostgreSQL was restarted meanwhile; the other idle connections are dead too.
-                Err(Stop::Lost(_)) if !lent.is_new => lent.shared.idle().clear(),
+                Err(TxError::Lost(_)) if !lent.is_new => lent.shared.idle().clear(),
                 Err(stop) => return Err(stop),
             }
         }
@@ -128,19 +128,19 @@ impl Shared {
     }
 }
 
-impl Lent {
+impl PooledConn {
     pub(super) fn connection(&mut self) -> &mut PgConnection {
         &mut self.connection
     }
 
     /// Commits or rolls back as `outcome` says, and returns the connection.
-    pub(super) async fn end<T>(mut self, outcome: Result<T, Stop>) -> Result<T, Stop> {
+    pub(super) async fn end<T>(mut self, outcome: Result<T, TxError>) -> Result<T, TxError> {
         let end = match &outcome {
             Ok(_) => "COMMIT",
-            Err(Stop::Lost(_)) => return self.give_back(outcome),
-            Err(Stop::Again(_) | Stop::Locked(_) | Stop::Failed(_) | Stop::Refused(_)) => {
-                "ROLLBACK"
-            }
+            Err(TxError::Lost(_)) => return self.give_back(outcome),
+            Err(
+                TxError::Again(_) | TxError::Locked(_) | TxError::Failed(_) | TxError::Refused(_),
+            ) => "ROLLBACK",
         };
         match (outcome, self.connection.execute(end).await) {
             (outcome, Ok(_)) => self.give_back(outcome),
@@ -151,9 +151,9 @@ impl Lent {
     }
 
     /// Returns the connection, unless the outcome says that it is lost.
-    pub(super) fn give_back<T>(self, outcome: Result<T, Stop>) -> Result<T, Stop> {
+    pub(super) fn give_back<T>(self, outcome: Result<T, TxError>) -> Result<T, TxError> {
         let Self { connection, shared, .. } = self;
-        if matches!(outcome, Err(Stop::Lost(_))) {
+        if matches!(outcome, Err(TxError::Lost(_))) {
             shared.idle().clear();
         } else if !shared.turns.is_closed() {
             shared.idle().push(Idle { connection, since: Instant::now() });
@@ -162,6 +162,6 @@ impl Lent {
     }
 }
 
-fn unavailable(why: &str) -> Stop {
-    Stop::Failed(StorageError::Unavailable(why.to_owned()))
+fn unavailable(why: &str) -> TxError {
+    TxError::Failed(StorageError::Unavailable(why.to_owned()))
 }

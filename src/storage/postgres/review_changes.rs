@@ -8,7 +8,7 @@ use crate::domain::ids::{DocumentId, ReviewId, ShareLinkId};
 use crate::storage::decode::parse;
 use crate::storage::error::StorageError;
 use crate::storage::postgres::review_rows::fetch_one;
-use crate::storage::postgres::tx_error::Stop;
+use crate::storage::postgres::tx_error::TxError;
 use crate::storage::postgres::{Postgres, SNAPSHOT, read, transaction};
 use crate::storage::review_changes::{DELETIONS_KEPT, DeletedReview, ReviewChanges};
 
@@ -26,7 +26,7 @@ impl Postgres {
                     .await?;
             Ok(rows)
         });
-        let rows = reading.map_err(Stop::into_error)?;
+        let rows = reading.map_err(TxError::into_error)?;
         rows.into_iter().map(|(id, last)| Ok((parse(&id)?, last))).collect()
     }
 
@@ -37,7 +37,7 @@ impl Postgres {
     ) -> Result<Option<ReviewChanges>, StorageError> {
         let reading =
             transaction!(self.others, SNAPSHOT, tx => { fetch(tx, document, after).await });
-        reading.map_err(Stop::into_error)
+        reading.map_err(TxError::into_error)
     }
 }
 
@@ -46,7 +46,7 @@ async fn fetch(
     connection: &mut PgConnection,
     document: DocumentId,
     after: i64,
-) -> Result<Option<ReviewChanges>, Stop> {
+) -> Result<Option<ReviewChanges>, TxError> {
     let upto: Option<i64> =
         sqlx::query_scalar("SELECT review_changes FROM documents WHERE id = $1")
             .bind(document.to_string())
@@ -81,7 +81,7 @@ async fn fetch(
 }
 
 /// Takes the next change number of the link's document, in the transaction of the change.
-async fn next_number(connection: &mut PgConnection, link: ShareLinkId) -> Result<i64, Stop> {
+async fn next_number(connection: &mut PgConnection, link: ShareLinkId) -> Result<i64, TxError> {
     let number = sqlx::query_scalar(
         "UPDATE documents SET review_changes = review_changes + 1 \
          WHERE id = (SELECT document_id FROM share_links WHERE id = $1) RETURNING review_changes",
@@ -94,7 +94,7 @@ pub(super) async fn note_change(
     connection: &mut PgConnection,
     link: ShareLinkId,
     id: ReviewId,
-) -> Result<(), Stop> {
+) -> Result<(), TxError> {
     let change = next_number(connection, link).await?;
     sqlx::query(
         "UPDATE reviews SET last_change = $2, \
@@ -112,7 +112,7 @@ pub(super) async fn note_deletion(
     connection: &mut PgConnection,
     link: ShareLinkId,
     id: ReviewId,
-) -> Result<i64, Stop> {
+) -> Result<i64, TxError> {
     let change = next_number(connection, link).await?;
     sqlx::query(
         "INSERT INTO deleted_reviews (document_id, change, review_id, link_id) \

@@ -14,7 +14,7 @@ use crate::storage::decode::{corrupt, parse};
 use crate::storage::error::StorageError;
 use crate::storage::pagination::Cursor;
 use crate::storage::postgres::encoding::{Moment, text, user};
-use crate::storage::postgres::tx_error::Stop;
+use crate::storage::postgres::tx_error::TxError;
 use crate::storage::reviews::{Listed, ReviewPage, StoredReview, rows_of_page};
 
 /// Selects reviews for [`review_from`].
@@ -50,7 +50,7 @@ pub(super) async fn fetch_page(
     link: ShareLinkId,
     after: Option<Cursor<ReviewId>>,
     rows: u32,
-) -> Result<ReviewPage, Stop> {
+) -> Result<ReviewPage, TxError> {
     let mut listed = list(connection, link, after, rows).await?;
     let held = rows_of_page(&listed, rows);
     let more = held < listed.len();
@@ -101,7 +101,7 @@ async fn list(
     link: ShareLinkId,
     after: Option<Cursor<ReviewId>>,
     rows: u32,
-) -> Result<Vec<Listed>, Stop> {
+) -> Result<Vec<Listed>, TxError> {
     let (at, id) = after_of(after);
     let rows: Vec<(String, Moment, i64)> = sqlx::query_as(
         "SELECT id, created_at, bytes FROM reviews WHERE link_id = $1 \
@@ -133,7 +133,7 @@ pub(super) async fn fetch_one(
     connection: &mut PgConnection,
     link: ShareLinkId,
     id: ReviewId,
-) -> Result<Option<StoredReview>, Stop> {
+) -> Result<Option<StoredReview>, TxError> {
     let row = sqlx::query(select_reviews!("WHERE r.id = $1 AND r.link_id = $2"))
         .bind(id.to_string())
         .bind(link.to_string())

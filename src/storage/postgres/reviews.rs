@@ -17,17 +17,17 @@ use crate::storage::postgres::append::append_in;
 use crate::storage::postgres::encoding::{Moment, kept};
 use crate::storage::postgres::review_changes::{note_change, note_deletion};
 use crate::storage::postgres::review_rows::{fetch_one, fetch_page, status};
-use crate::storage::postgres::seats::demand;
-use crate::storage::postgres::tx_error::Stop;
+use crate::storage::postgres::seats::require_seat;
+use crate::storage::postgres::tx_error::TxError;
 use crate::storage::postgres::users::put_user;
 use crate::storage::postgres::{Postgres, SNAPSHOT, WRITE, transaction};
 use crate::storage::reviews::{
     NewReply, NewReview, ReviewChange, ReviewPage, StoredReview, is_too_large,
 };
-use crate::storage::seats::{Guard, Guarded, settle};
+use crate::storage::seats::{FenceGuard, Guarded, settle};
 
 /// The columns of a review that decide whether a change is allowed.
-struct Standing {
+struct ReviewRow {
     version: i64,
     status: ReviewStatus,
     bytes: i64,
@@ -37,14 +37,14 @@ impl Postgres {
     pub(in crate::storage) async fn create_review(
         &self,
         new: &NewReview,
-        guard: Guard,
+        guard: FenceGuard,
     ) -> Result<Guarded<StoredReview>, StorageError> {
         let creating = transaction!(self.others, WRITE, tx => {
             admit(tx, new.link, guard).await?;
             insert(tx, new).await?;
             the_review(tx, new.link, new.id).await
         });
-        settle(creating.map_err(Stop::into_halt))
+        settle(creating.map_err(TxError::into_halt))
     }
 
     pub(in crate::storage) async fn reviews(
@@ -55,7 +55,7 @@ impl Postgres {
     ) -> Result<ReviewPage, StorageError> {
         let reading =
             transaction!(self.others, SNAPSHOT, tx => { fetch_page(tx, link, after, rows).await });
-        reading.map_err(Stop::into_error)
+        reading.map_err(TxError::into_error)
     }
 
     pub(in crate::storage) async fn review(
@@ -64,7 +64,7 @@ impl Postgres {
         id: ReviewId,
     ) -> Result<Option<StoredReview>, StorageError> {
         let reading = transaction!(self.others, SNAPSHOT, tx => { fetch_one(tx, link, id).await });
-        reading.map_err(Stop::into_error)
+        reading.map_err(TxError::into_error)
     }
 
     pub(in crate::storage) async fn change_review(
@@ -73,21 +73,21 @@ impl Postgres {
         id: ReviewId,
         change: &ReviewChange,
         expected_version: Option<i64>,
-        guard: Guard,
+        guard: FenceGuard,
         now: DateTime<Utc>,
     ) -> Result<Guarded<StoredReview>, StorageError> {
         let changing = transaction!(self.others, WRITE, tx => {
             admit(tx, link, guard).await?;
-            let standing = standing(tx, link, id, expected_version).await?;
+            let standing = lock_for_update(tx, link, id, expected_version).await?;
             if !change.fits(standing.status) {
                 let current = standing.version;
-                return Err(Stop::Refused(Guarded::VersionMismatch { current }));
+                return Err(TxError::Refused(Guarded::VersionMismatch { current }));
             }
             update(tx, id, change, now).await?;
             weigh(tx, link, id, standing.bytes).await?;
             the_review(tx, link, id).await
         });
-        settle(changing.map_err(Stop::into_halt))
+        settle(changing.map_err(TxError::into_halt))
     }
 
     pub(in crate::storage) async fn delete_review(
@@ -95,18 +95,18 @@ impl Postgres {
         link: ShareLinkId,
         id: ReviewId,
         expected_version: Option<i64>,
-        guard: Guard,
+        guard: FenceGuard,
     ) -> Result<Guarded<i64>, StorageError> {
         let deleting = transaction!(self.others, WRITE, tx => {
             admit(tx, link, guard).await?;
-            standing(tx, link, id, expected_version).await?;
+            lock_for_update(tx, link, id, expected_version).await?;
             sqlx::query("DELETE FROM reviews WHERE id = $1")
                 .bind(id.to_string())
                 .execute(&mut *tx)
                 .await?;
             note_deletion(tx, link, id).await
         });
-        settle(deleting.map_err(Stop::into_halt))
+        settle(deleting.map_err(TxError::into_halt))
     }
 
     pub(in crate::storage) async fn add_reply(
@@ -114,18 +114,18 @@ impl Postgres {
         link: ShareLinkId,
         review: ReviewId,
         reply: &NewReply,
-        guard: Guard,
+        guard: FenceGuard,
         now: DateTime<Utc>,
     ) -> Result<Guarded<StoredReview>, StorageError> {
         let replying = transaction!(self.others, WRITE, tx => {
             admit(tx, link, guard).await?;
-            let standing = standing(tx, link, review, None).await?;
+            let standing = lock_for_update(tx, link, review, None).await?;
             insert_reply(tx, review, standing.version + 1, reply, now).await?;
             update(tx, review, &ReviewChange::default(), now).await?;
             weigh(tx, link, review, standing.bytes).await?;
             the_review(tx, link, review).await
         });
-        settle(replying.map_err(Stop::into_halt))
+        settle(replying.map_err(TxError::into_halt))
     }
 
     pub(in crate::storage) async fn relocate(
@@ -142,7 +142,7 @@ impl Postgres {
                 .await?;
             Ok(())
         });
-        relocating.map_err(Stop::into_error)
+        relocating.map_err(TxError::into_error)
     }
 
     pub(in crate::storage) async fn accept_review(
@@ -154,12 +154,12 @@ impl Postgres {
         now: DateTime<Utc>,
     ) -> Result<Guarded<(StoredReview, i64)>, StorageError> {
         let accepting = transaction!(self.others, WRITE, tx => {
-            let guard = edit.guard.ok_or(Stop::Refused(Guarded::Fenced))?;
+            let guard = edit.guard.ok_or(TxError::Refused(Guarded::Fenced))?;
             admit(tx, link, guard).await?;
-            let standing = standing(tx, link, id, expected_version).await?;
+            let standing = lock_for_update(tx, link, id, expected_version).await?;
             if standing.status != ReviewStatus::Open {
                 let current = standing.version;
-                return Err(Stop::Refused(Guarded::VersionMismatch { current }));
+                return Err(TxError::Refused(Guarded::VersionMismatch { current }));
             }
             let seq = store_edit(tx, edit).await?;
             let status = Some(ReviewStatus::Accepted);
@@ -167,18 +167,18 @@ impl Postgres {
             let review = the_review(tx, link, id).await?;
             Ok((review, seq))
         });
-        settle(accepting.map_err(Stop::into_halt))
+        settle(accepting.map_err(TxError::into_halt))
     }
 }
 
 /// Stores a review, unless its link has the maximum number.
-async fn insert(connection: &mut PgConnection, new: &NewReview) -> Result<(), Stop> {
+async fn insert(connection: &mut PgConnection, new: &NewReview) -> Result<(), TxError> {
     let reviews: i64 = sqlx::query_scalar("SELECT count(*) FROM reviews WHERE link_id = $1")
         .bind(new.link.to_string())
         .fetch_one(&mut *connection)
         .await?;
     if REVIEWS_PER_LINK_MAX <= reviews {
-        return Err(Stop::Refused(Guarded::Full));
+        return Err(TxError::Refused(Guarded::Full));
     }
     put_user(connection, &new.author, new.now).await?;
     sqlx::query(
@@ -208,31 +208,35 @@ async fn insert(connection: &mut PgConnection, new: &NewReview) -> Result<(), St
 }
 
 /// Refuses unless the guard is of that link, and holds.
-async fn admit(connection: &mut PgConnection, link: ShareLinkId, guard: Guard) -> Result<(), Stop> {
+async fn admit(
+    connection: &mut PgConnection,
+    link: ShareLinkId,
+    guard: FenceGuard,
+) -> Result<(), TxError> {
     if guard.seat.link != link {
-        return Err(Stop::Refused(Guarded::Fenced));
+        return Err(TxError::Refused(Guarded::Fenced));
     }
-    demand(connection, guard).await
+    require_seat(connection, guard).await
 }
 
 /// Refuses unless the review exists in the version that the caller has read.
-async fn standing(
+async fn lock_for_update(
     connection: &mut PgConnection,
     link: ShareLinkId,
     id: ReviewId,
     expected: Option<i64>,
-) -> Result<Standing, Stop> {
+) -> Result<ReviewRow, TxError> {
     let row: Option<(i64, String, i64)> =
         sqlx::query_as("SELECT version, status, bytes FROM reviews WHERE id = $1 AND link_id = $2")
             .bind(id.to_string())
             .bind(link.to_string())
             .fetch_optional(connection)
             .await?;
-    let (current, name, bytes) = row.ok_or(Stop::Refused(Guarded::NotFound))?;
+    let (current, name, bytes) = row.ok_or(TxError::Refused(Guarded::NotFound))?;
     if expected.is_some_and(|expected| expected != current) {
-        return Err(Stop::Refused(Guarded::VersionMismatch { current }));
+        return Err(TxError::Refused(Guarded::VersionMismatch { current }));
     }
-    Ok(Standing { version: current, status: status(&name)?, bytes })
+    Ok(ReviewRow { version: current, status: status(&name)?, bytes })
 }
 
 /// Changes a review, and increments its version.
@@ -241,7 +245,7 @@ async fn update(
     id: ReviewId,
     change: &ReviewChange,
     now: DateTime<Utc>,
-) -> Result<(), Stop> {
+) -> Result<(), TxError> {
     let suggestion = change.suggestion.as_ref();
     sqlx::query(
         "UPDATE reviews SET body = COALESCE($2, body), \
@@ -267,13 +271,13 @@ async fn insert_reply(
     version: i64,
     reply: &NewReply,
     now: DateTime<Utc>,
-) -> Result<(), Stop> {
+) -> Result<(), TxError> {
     let replies: i64 = sqlx::query_scalar("SELECT count(*) FROM replies WHERE review_id = $1")
         .bind(review.to_string())
         .fetch_one(&mut *connection)
         .await?;
     if REPLIES_PER_REVIEW_MAX <= replies {
-        return Err(Stop::Refused(Guarded::Full));
+        return Err(TxError::Refused(Guarded::Full));
     }
     put_user(connection, &reply.author, now).await?;
     sqlx::query(
@@ -302,7 +306,7 @@ async fn weigh(
     link: ShareLinkId,
     id: ReviewId,
     before: i64,
-) -> Result<(), Stop> {
+) -> Result<(), TxError> {
     let (after, all): (i64, i64) = sqlx::query_as(
         "SELECT r.bytes, (SELECT SUM(bytes)::bigint FROM reviews WHERE link_id = $2) \
          FROM reviews r WHERE r.id = $1",
@@ -312,13 +316,16 @@ async fn weigh(
     .fetch_one(connection)
     .await?;
     if is_too_large(before, after, all) {
-        return Err(Stop::Refused(Guarded::Full));
+        return Err(TxError::Refused(Guarded::Full));
     }
     Ok(())
 }
 
 /// Stores an edit of the server, or refuses.
-pub(super) async fn store_edit(connection: &mut PgConnection, edit: &Append) -> Result<i64, Stop> {
+pub(super) async fn store_edit(
+    connection: &mut PgConnection,
+    edit: &Append,
+) -> Result<i64, TxError> {
     let refused = match append_in(connection, slice::from_ref(edit)).await?.pop() {
         Some(Appended::Stored { seq }) => return Ok(seq),
         Some(Appended::Fenced) => Guarded::Fenced,
@@ -330,11 +337,11 @@ pub(super) async fn store_edit(connection: &mut PgConnection, edit: &Append) -> 
             | Appended::Busy,
         ) => Guarded::Stale,
         Some(Appended::Damaged) => {
-            return Err(Stop::Failed(corrupt("a seat or an owner does not parse")));
+            return Err(TxError::Failed(corrupt("a seat or an owner does not parse")));
         }
         Some(Appended::Gone) | None => Guarded::NotFound,
     };
-    Err(Stop::Refused(refused))
+    Err(TxError::Refused(refused))
 }
 
 /// Reads the review that this transaction has written, and numbers the change.
@@ -342,7 +349,7 @@ async fn the_review(
     connection: &mut PgConnection,
     link: ShareLinkId,
     id: ReviewId,
-) -> Result<StoredReview, Stop> {
+) -> Result<StoredReview, TxError> {
     note_change(connection, link, id).await?;
-    fetch_one(connection, link, id).await?.ok_or(Stop::Refused(Guarded::NotFound))
+    fetch_one(connection, link, id).await?.ok_or(TxError::Refused(Guarded::NotFound))
 }

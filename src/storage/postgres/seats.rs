@@ -13,19 +13,22 @@ use crate::storage::decode::{fence as fence_from, fence_column};
 use crate::storage::error::StorageError;
 use crate::storage::postgres::documents::lock_of;
 use crate::storage::postgres::encoding::Moment;
-use crate::storage::postgres::tx_error::Stop;
+use crate::storage::postgres::tx_error::TxError;
 use crate::storage::postgres::{Postgres, WRITE, links, read, transaction};
-use crate::storage::seats::{Door, Guard, Guarded, Ratified, fences_of};
+use crate::storage::seats::{FenceGuard, Guarded, Ratified, SeatLookup, fences_of};
 
 impl Postgres {
-    pub(in crate::storage) async fn door(&self, seat: Seat) -> Result<Option<Door>, StorageError> {
+    pub(in crate::storage) async fn door(
+        &self,
+        seat: Seat,
+    ) -> Result<Option<SeatLookup>, StorageError> {
         let reading =
             read!(self.others, connection => { links::fetch_with_fence(connection, seat).await });
-        let Some((link, fence, named_at)) = reading.map_err(Stop::into_error)? else {
+        let Some((link, fence, named_at)) = reading.map_err(TxError::into_error)? else {
             return Ok(None);
         };
         let floor = fence.map_or(Ok(Fence::ZERO), fence_from)?;
-        Ok(Some(Door { link, floor, named_at }))
+        Ok(Some(SeatLookup { link, floor, named_at }))
     }
 
     pub(in crate::storage) async fn ratify(
@@ -74,7 +77,7 @@ impl Postgres {
             }
             Ok(Ratified::Refused { last: last_fence(tx, seat).await? })
         });
-        ratifying.map_err(Stop::into_error)
+        ratifying.map_err(TxError::into_error)
     }
 
     pub(in crate::storage) async fn fences(
@@ -96,7 +99,7 @@ impl Postgres {
             .await?;
             Ok(rows)
         });
-        Ok(fences_of(seats, reading.map_err(Stop::into_error)?))
+        Ok(fences_of(seats, reading.map_err(TxError::into_error)?))
     }
 
     pub(in crate::storage) async fn vacate(
@@ -122,13 +125,16 @@ impl Postgres {
             .await?;
             Ok(())
         });
-        vacating.map_err(Stop::into_error)
+        vacating.map_err(TxError::into_error)
     }
 }
 
 /// Refuses unless the seat has that fence and its link is active (D2). It locks the link's document
 /// first, so the result stays valid until the commit.
-pub(super) async fn demand(connection: &mut PgConnection, guard: Guard) -> Result<(), Stop> {
+pub(super) async fn require_seat(
+    connection: &mut PgConnection,
+    guard: FenceGuard,
+) -> Result<(), TxError> {
     lock_of(connection, guard.seat.link).await?;
     let holds = sqlx::query(
         "SELECT 1 FROM seats s JOIN share_links l ON l.id = s.link_id \
@@ -139,10 +145,10 @@ pub(super) async fn demand(connection: &mut PgConnection, guard: Guard) -> Resul
     .bind(fence_column(guard.fence)?)
     .fetch_optional(connection)
     .await?;
-    holds.map(|_| ()).ok_or(Stop::Refused(Guarded::Fenced))
+    holds.map(|_| ()).ok_or(TxError::Refused(Guarded::Fenced))
 }
 
-async fn last_fence(connection: &mut PgConnection, seat: Seat) -> Result<Fence, Stop> {
+async fn last_fence(connection: &mut PgConnection, seat: Seat) -> Result<Fence, TxError> {
     let last: Option<i64> =
         sqlx::query_scalar("SELECT fence FROM seats WHERE link_id = $1 AND role = $2")
             .bind(seat.link.to_string())

@@ -5,11 +5,11 @@ use std::convert::Infallible;
 use sqlx::error::DatabaseError;
 
 use crate::storage::error::StorageError;
-use crate::storage::seats::{Guarded, Halt};
+use crate::storage::seats::{GuardError, Guarded};
 
 /// Why statements ended early.
 #[derive(Debug)]
-pub(super) enum Stop {
+pub(super) enum TxError {
     /// The transaction conflicted with another, and PostgreSQL aborted it. A retry helps.
     Again(StorageError),
     /// Another transaction held a lock for longer than a statement waits for it.
@@ -22,7 +22,7 @@ pub(super) enum Stop {
     Refused(Guarded<Infallible>),
 }
 
-impl From<sqlx::Error> for Stop {
+impl From<sqlx::Error> for TxError {
     fn from(error: sqlx::Error) -> Self {
         let code = error.as_database_error().and_then(DatabaseError::code);
         match code.as_deref() {
@@ -44,13 +44,13 @@ fn is_about_the_connection(error: &sqlx::Error) -> bool {
     matches!(error, sqlx::Error::Io(_) | sqlx::Error::Tls(_) | sqlx::Error::Protocol(_))
 }
 
-impl From<StorageError> for Stop {
+impl From<StorageError> for TxError {
     fn from(error: StorageError) -> Self {
         Self::Failed(error)
     }
 }
 
-impl Stop {
+impl TxError {
     /// For calls that take no guard.
     pub(super) fn into_error(self) -> StorageError {
         match self {
@@ -62,12 +62,12 @@ impl Stop {
     }
 
     /// For guarded writes.
-    pub(super) fn into_halt(self) -> Halt {
+    pub(super) fn into_halt(self) -> GuardError {
         match self {
             Self::Again(error) | Self::Locked(error) | Self::Lost(error) | Self::Failed(error) => {
-                Halt::Failed(error)
+                GuardError::Failed(error)
             }
-            Self::Refused(refused) => Halt::Refused(refused),
+            Self::Refused(refused) => GuardError::Refused(refused),
         }
     }
 }

@@ -6,7 +6,7 @@ use sqlx::PgConnection;
 use crate::domain::user::User;
 use crate::storage::error::StorageError;
 use crate::storage::postgres::encoding::{Moment, kept};
-use crate::storage::postgres::tx_error::Stop;
+use crate::storage::postgres::tx_error::TxError;
 use crate::storage::postgres::{Postgres, WRITE, read, transaction};
 use crate::storage::users::changes;
 
@@ -23,7 +23,7 @@ impl Postgres {
             let stored = stored.as_ref().map(|(name, since)| (name.as_str(), since.0));
             Ok(changes(stored, &kept(&user.name), issued_at))
         });
-        if !changes.map_err(Stop::into_error)? {
+        if !changes.map_err(TxError::into_error)? {
             return Ok(());
         }
         let saving = transaction!(self.others, WRITE, tx => {
@@ -40,7 +40,7 @@ impl Postgres {
             .await?;
             Ok(())
         });
-        saving.map_err(Stop::into_error)
+        saving.map_err(TxError::into_error)
     }
 }
 
@@ -50,7 +50,7 @@ pub(super) async fn put_user(
     connection: &mut PgConnection,
     user: &User,
     now: DateTime<Utc>,
-) -> Result<(), Stop> {
+) -> Result<(), TxError> {
     sqlx::query(
         "INSERT INTO users (id, name, updated_at) SELECT $1, $2, $3 \
          WHERE NOT EXISTS (SELECT 1 FROM users WHERE id = $1) ON CONFLICT (id) DO NOTHING",

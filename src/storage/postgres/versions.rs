@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use sqlx::PgConnection;
 
 use crate::domain::ids::{DocumentId, VersionId};
-use crate::domain::version_policy::Mark;
+use crate::domain::version_policy::VersionMark;
 use crate::storage::decode::{corrupt, parse};
 use crate::storage::error::StorageError;
 use crate::storage::log::Append;
@@ -18,11 +18,11 @@ use crate::storage::pagination::PAGE_ROWS_MAX;
 use crate::storage::postgres::documents::lock;
 use crate::storage::postgres::encoding::{Moment, kept, text};
 use crate::storage::postgres::reviews::store_edit;
-use crate::storage::postgres::tx_error::Stop;
+use crate::storage::postgres::tx_error::TxError;
 use crate::storage::postgres::{Postgres, SNAPSHOT, WRITE, read, transaction};
 use crate::storage::seats::{Guarded, settle};
-use crate::storage::version_plan::{Standing, VersionPlan, plan};
-use crate::storage::versions::{Kept, NewVersion, Packed, Version};
+use crate::storage::version_plan::{VersionPlan, VersionRow, plan};
+use crate::storage::versions::{NewVersion, Packed, StoreOutcome, Version};
 
 /// "VERS": separates the advisory locks of version histories from others.
 const LOCK_SEED: i64 = 0x5645_5253;
@@ -45,7 +45,7 @@ impl Postgres {
     pub(in crate::storage) async fn keep_versions(
         &self,
         batch: &[NewVersion],
-    ) -> Result<Vec<Kept>, StorageError> {
+    ) -> Result<Vec<StoreOutcome>, StorageError> {
         if batch.is_empty() {
             return Ok(Vec::new());
         }
@@ -55,11 +55,11 @@ impl Postgres {
             lock_histories(tx, &documents).await?;
             let mut outcomes = Vec::with_capacity(batch.len());
             for new in batch {
-                outcomes.push(keep(tx, new, new.seq).await?);
+                outcomes.push(store_version(tx, new, new.seq).await?);
             }
             Ok(outcomes)
         });
-        keeping.map_err(Stop::into_error)
+        keeping.map_err(TxError::into_error)
     }
 
     pub(in crate::storage) async fn versions(
@@ -80,7 +80,7 @@ impl Postgres {
             .await?;
             Ok(rows.into_iter().map(version_from).collect::<Result<_, _>>()?)
         });
-        reading.map_err(Stop::into_error)
+        reading.map_err(TxError::into_error)
     }
 
     pub(in crate::storage) async fn version(
@@ -110,7 +110,7 @@ impl Postgres {
             let characters = version.characters;
             Ok(Some((version, Packed { hash, bytes, characters })))
         });
-        reading.map_err(Stop::into_error)
+        reading.map_err(TxError::into_error)
     }
 
     pub(in crate::storage) async fn restore_version(
@@ -122,24 +122,27 @@ impl Postgres {
         let documents = [edit.document.to_string()];
         let restoring = transaction!(self.others, WRITE, tx => {
             if !lock(tx, edit.document).await? {
-                return Err(Stop::Refused(Guarded::NotFound));
+                return Err(TxError::Refused(Guarded::NotFound));
             }
             lock_histories(tx, &documents).await?;
             // Stored first: versions are numbered in the order of their points in the log (D8).
-            keep(tx, before, before.seq).await?;
+            store_version(tx, before, before.seq).await?;
             let seq = store_edit(tx, edit).await?;
-            match keep(tx, after, seq).await? {
-                Kept::Stored(version) => Ok((version, seq)),
-                Kept::Gone => Err(Stop::Refused(Guarded::NotFound)),
-                Kept::NotNew | Kept::Full => Err(Stop::Refused(Guarded::Full)),
+            match store_version(tx, after, seq).await? {
+                StoreOutcome::Stored(version) => Ok((version, seq)),
+                StoreOutcome::Gone => Err(TxError::Refused(Guarded::NotFound)),
+                StoreOutcome::NotNew | StoreOutcome::Full => Err(TxError::Refused(Guarded::Full)),
             }
         });
-        settle(restoring.map_err(Stop::into_halt))
+        settle(restoring.map_err(TxError::into_halt))
     }
 }
 
 /// Takes the advisory locks of these documents' histories; `documents` is sorted.
-async fn lock_histories(connection: &mut PgConnection, documents: &[String]) -> Result<(), Stop> {
+async fn lock_histories(
+    connection: &mut PgConnection,
+    documents: &[String],
+) -> Result<(), TxError> {
     for document in documents {
         sqlx::query("SELECT pg_advisory_xact_lock(hashtextextended($1, $2))")
             .bind(document)
@@ -151,28 +154,32 @@ async fn lock_histories(connection: &mut PgConnection, documents: &[String]) -> 
 }
 
 /// Stores a version, under the advisory lock of its document's history.
-async fn keep(connection: &mut PgConnection, new: &NewVersion, seq: i64) -> Result<Kept, Stop> {
+async fn store_version(
+    connection: &mut PgConnection,
+    new: &NewVersion,
+    seq: i64,
+) -> Result<StoreOutcome, TxError> {
     let last: Option<i64> = sqlx::query_scalar("SELECT last_seq FROM documents WHERE id = $1")
         .bind(new.document.to_string())
         .fetch_optional(&mut *connection)
         .await?;
     let Some(last) = last else {
-        return Ok(Kept::Gone);
+        return Ok(StoreOutcome::Gone);
     };
     if last < seq {
         // The last update of the version is not stored yet, and may still be lost.
-        return Ok(Kept::NotNew);
+        return Ok(StoreOutcome::NotNew);
     }
-    match plan(new, seq, standing(connection, new.document).await?) {
+    match plan(new, seq, lock_for_update(connection, new.document).await?) {
         Err(refusal) => Ok(refusal.into()),
-        Ok(plan) => Ok(Kept::Stored(write(connection, new, seq, &plan).await?)),
+        Ok(plan) => Ok(StoreOutcome::Stored(write(connection, new, seq, &plan).await?)),
     }
 }
 
-async fn standing(
+async fn lock_for_update(
     connection: &mut PgConnection,
     document: DocumentId,
-) -> Result<Vec<Standing>, Stop> {
+) -> Result<Vec<VersionRow>, TxError> {
     let rows: Vec<StandingRow> = sqlx::query_as(
         "SELECT number, kind, created_at, text_bytes, seq, text_hash FROM versions \
          WHERE document_id = $1 ORDER BY number",
@@ -181,8 +188,8 @@ async fn standing(
     .fetch_all(connection)
     .await?;
     let stands = |(number, kind, Moment(created_at), bytes, seq, hash): StandingRow| {
-        let mark = Mark { number, kind: parse(&kind)?, created_at, bytes };
-        Ok::<_, StorageError>(Standing { mark, seq, hash })
+        let mark = VersionMark { number, kind: parse(&kind)?, created_at, bytes };
+        Ok::<_, StorageError>(VersionRow { mark, seq, hash })
     };
     Ok(rows.into_iter().map(stands).collect::<Result<_, _>>()?)
 }
@@ -192,7 +199,7 @@ async fn write(
     new: &NewVersion,
     seq: i64,
     plan: &VersionPlan,
-) -> Result<Version, Stop> {
+) -> Result<Version, TxError> {
     if !plan.versions.is_empty() {
         sqlx::query("DELETE FROM versions WHERE document_id = $1 AND number = ANY($2)")
             .bind(new.document.to_string())

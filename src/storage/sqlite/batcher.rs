@@ -20,14 +20,14 @@ use crate::storage::error::StorageError;
 /// The queue of queries of one kind.
 #[derive(Debug)]
 pub(super) struct Gathered<Q, A> {
-    waiting: Mutex<Vec<Waiting<Q, A>>>,
+    waiting: Mutex<Vec<QueuedQuery<Q, A>>>,
     turn: tokio::sync::Mutex<()>,
     group_max: usize,
 }
 
 /// A queued query, and the channel of its result.
 #[derive(Debug)]
-struct Waiting<Q, A> {
+struct QueuedQuery<Q, A> {
     question: Q,
     answer: oneshot::Sender<Result<A, StorageError>>,
 }
@@ -55,7 +55,7 @@ impl<Q: Clone, A> Gathered<Q, A> {
     {
         loop {
             let (sender, mut answered) = oneshot::channel();
-            self.waiting().push(Waiting { question: question.clone(), answer: sender });
+            self.waiting().push(QueuedQuery { question: question.clone(), answer: sender });
             let _turn = tokio::select! {
                 biased;
                 answer = &mut answered => match answer {
@@ -96,14 +96,14 @@ impl<Q: Clone, A> Gathered<Q, A> {
     }
 
     /// Takes the oldest queries whose callers still wait out of the queue.
-    fn group(&self) -> Vec<Waiting<Q, A>> {
+    fn group(&self) -> Vec<QueuedQuery<Q, A>> {
         let mut waiting = self.waiting();
         waiting.retain(|it| !it.answer.is_closed());
         let count = waiting.len().min(self.group_max);
         waiting.drain(..count).collect()
     }
 
-    fn waiting(&self) -> MutexGuard<'_, Vec<Waiting<Q, A>>> {
+    fn waiting(&self) -> MutexGuard<'_, Vec<QueuedQuery<Q, A>>> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

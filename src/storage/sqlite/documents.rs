@@ -9,7 +9,7 @@ use crate::storage::documents::{Document, NewDocument};
 use crate::storage::error::StorageError;
 use crate::storage::pagination::{PAGE_ROWS_MAX, Page};
 use crate::storage::sqlite::users::put_user;
-use crate::storage::sqlite::write_cache::Forget;
+use crate::storage::sqlite::write_cache::Invalidate;
 use crate::storage::sqlite::{Sqlite, log};
 
 /// Selects documents as [`Row`]s.
@@ -44,7 +44,7 @@ impl Sqlite {
         &self,
         new: &NewDocument,
     ) -> Result<Document, StorageError> {
-        let mut tx = self.write(Forget::Nothing).await?;
+        let mut tx = self.write(Invalidate::Nothing).await?;
         put_user(&mut tx, &new.owner, new.now).await?;
         let first = i64::from(!new.update.is_empty());
         sqlx::query(
@@ -106,7 +106,7 @@ impl Sqlite {
         title: &str,
         now: DateTime<Utc>,
     ) -> Result<Option<Document>, StorageError> {
-        let mut tx = self.write(Forget::Nothing).await?;
+        let mut tx = self.write(Invalidate::Nothing).await?;
         sqlx::query("UPDATE documents SET title = $2, updated_at = $3 WHERE id = $1")
             .bind(id.to_string())
             .bind(title)
@@ -122,7 +122,7 @@ impl Sqlite {
         &self,
         id: DocumentId,
     ) -> Result<bool, StorageError> {
-        let mut tx = self.write(Forget::Everything).await?;
+        let mut tx = self.write(Invalidate::Everything).await?;
         sqlx::query("DELETE FROM journal WHERE document_id = $1")
             .bind(id.to_string())
             .execute(&mut *tx)
@@ -140,7 +140,7 @@ impl Sqlite {
         id: DocumentId,
         characters: i64,
     ) -> Result<(), StorageError> {
-        let mut tx = self.write(Forget::Nothing).await?;
+        let mut tx = self.write(Invalidate::Nothing).await?;
         sqlx::query("UPDATE documents SET characters = $2 WHERE id = $1 AND characters <> $2")
             .bind(id.to_string())
             .bind(characters)

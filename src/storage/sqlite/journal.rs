@@ -19,7 +19,7 @@ use crate::domain::ids::DocumentId;
 use crate::storage::append_plan::Plan;
 use crate::storage::error::StorageError;
 use crate::storage::log::Append;
-use crate::storage::sqlite::write_cache::Known;
+use crate::storage::sqlite::write_cache::CachedRows;
 
 /// The rows at which the journal is moved. Each load of a document scans all of them, which takes a
 /// millisecond at this length.
@@ -122,7 +122,7 @@ pub(super) async fn write(
     connection: &mut SqliteConnection,
     batch: &[Append],
     plan: &Plan,
-    known: &mut Known,
+    known: &mut CachedRows,
 ) -> Result<bool, StorageError> {
     for chunk in plan.rows.chunks(UPDATES_MAX) {
         let mut query = sqlx::query(statement(chunk.len())).bind(known.version);

@@ -13,7 +13,7 @@ use crate::storage::documents::NewDocument;
 use crate::storage::links::NewShareLink;
 use crate::storage::log::{Append, Appended};
 use crate::storage::pagination::Page;
-use crate::storage::seats::Guard;
+use crate::storage::seats::FenceGuard;
 
 /// A document with a seated writer, and the engines of two processes on its file.
 struct Desk {
@@ -61,7 +61,7 @@ impl Desk {
     fn edits(&self, count: usize, fence: u64) -> Vec<Append> {
         let edit = Append {
             document: self.document,
-            guard: Some(Guard { seat: self.seat, fence: Fence(fence) }),
+            guard: Some(FenceGuard { seat: self.seat, fence: Fence(fence) }),
             update: Bytes::from_static(b"u"),
             clients: vec![7],
             user: Some(kim().id),
@@ -154,7 +154,7 @@ async fn updated_at_is_the_time_of_the_last_edit_also_in_the_journal() {
         let page = Page { limit: 2, before: None };
         let documents = desk.other.documents_of(&kim().id, &page).await.unwrap();
         assert_eq!(documents, [document]);
-        let mut tx = desk.one.write(Forget::Everything).await.unwrap();
+        let mut tx = desk.one.write(Invalidate::Everything).await.unwrap();
         journal::clear(&mut tx, None).await.unwrap();
         tx.commit().await.unwrap();
     }

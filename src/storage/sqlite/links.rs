@@ -8,11 +8,11 @@ use crate::domain::ids::{DocumentId, ShareLinkId, UserId};
 use crate::domain::user::User;
 use crate::storage::decode::{corrupt, parse, time, user};
 use crate::storage::error::StorageError;
-use crate::storage::links::{Found, Joined, NewShareLink, ShareLink};
+use crate::storage::links::{FindOrCreate, Joined, NewShareLink, ShareLink};
 use crate::storage::pagination::{PAGE_ROWS_MAX, Page};
 use crate::storage::sqlite::Sqlite;
 use crate::storage::sqlite::users::put_user;
-use crate::storage::sqlite::write_cache::Forget;
+use crate::storage::sqlite::write_cache::Invalidate;
 
 /// Selects links as [`Row`]s, with further columns of the caller's.
 macro_rules! select_links {
@@ -54,8 +54,8 @@ impl Sqlite {
     pub(in crate::storage) async fn find_or_create_link(
         &self,
         new: &NewShareLink,
-    ) -> Result<Option<(ShareLink, Found)>, StorageError> {
-        let mut tx = self.write(Forget::Nothing).await?;
+    ) -> Result<Option<(ShareLink, FindOrCreate)>, StorageError> {
+        let mut tx = self.write(Invalidate::Nothing).await?;
         let made = sqlx::query(
             "INSERT INTO share_links (id, document_id, invite_hash, created_at) \
              SELECT $1, d.id, $3, $4 FROM documents d WHERE d.id = $2 \
@@ -67,7 +67,8 @@ impl Sqlite {
         .bind(new.now.timestamp_millis())
         .execute(&mut *tx)
         .await?;
-        let found = if made.rows_affected() == 0 { Found::Existing } else { Found::Created };
+        let found =
+            if made.rows_affected() == 0 { FindOrCreate::Existing } else { FindOrCreate::Created };
         let active = select_links!("WHERE l.document_id = $1 AND l.revoked_at IS NULL");
         let row = sqlx::query_as(active)
             .bind(new.document_id.to_string())
@@ -126,7 +127,7 @@ impl Sqlite {
         user: &User,
         now: DateTime<Utc>,
     ) -> Result<Joined, StorageError> {
-        let mut tx = self.write(Forget::Nothing).await?;
+        let mut tx = self.write(Invalidate::Nothing).await?;
         put_user(&mut tx, user, now).await?;
         let joined = sqlx::query(
             "UPDATE share_links SET reviewer_id = $2, joined_at = COALESCE(joined_at, $3) \
@@ -153,7 +154,7 @@ impl Sqlite {
         id: ShareLinkId,
         now: DateTime<Utc>,
     ) -> Result<bool, StorageError> {
-        let mut tx = self.write(Forget::Everything).await?;
+        let mut tx = self.write(Invalidate::Everything).await?;
         let revoked = sqlx::query(
             "UPDATE share_links SET revoked_at = $2 WHERE id = $1 AND revoked_at IS NULL",
         )

@@ -13,11 +13,11 @@ use sqlx::{Connection, QueryBuilder, SqliteConnection};
 
 use crate::domain::ids::{DocumentId, UserId};
 use crate::domain::seat::{Role, Seat};
-use crate::storage::append_plan::{Plan, Sitting, State, plan};
+use crate::storage::append_plan::{Plan, RatifiedSeat, State, plan};
 use crate::storage::decode::{corrupt, parse};
 use crate::storage::error::StorageError;
 use crate::storage::log::{Append, Appended, Log, Row, Tail};
-use crate::storage::sqlite::write_cache::{Forget, Known};
+use crate::storage::sqlite::write_cache::{CachedRows, Invalidate};
 use crate::storage::sqlite::{Sqlite, journal};
 
 /// Rows of one statement: `SQLite` binds at most 32,766 values, and a row has up to three.
@@ -157,10 +157,10 @@ impl Sqlite {
             let plan = plan(batch, std::mem::take(&mut known.state));
             // A refusal needs the rows of the database: the cache may be stale.
             if plan.stores_all() && journal::write(&mut writer, batch, &plan, &mut known).await? {
-                self.memory.put_back(Known { state: plan.after, ..known });
+                self.memory.put_back(CachedRows { state: plan.after, ..known });
                 return Ok(plan.outcomes);
             }
-            known = Known::default();
+            known = CachedRows::default();
         }
         let mut tx = writer.begin_with("BEGIN IMMEDIATE").await?;
         let mut known = look(&mut tx, known).await?;
@@ -184,7 +184,7 @@ impl Sqlite {
         upto: i64,
         merged: &Bytes,
     ) -> Result<(), StorageError> {
-        let mut tx = self.write(Forget::Nothing).await?;
+        let mut tx = self.write(Invalidate::Nothing).await?;
         journal::clear(&mut tx, Some(id)).await?;
         // (D5) Inserts no row unless it reaches further than the snapshot there, and only stored updates.
         let replaced = sqlx::query(
@@ -214,24 +214,24 @@ impl Sqlite {
 /// moves the journal first.
 pub(super) async fn look(
     connection: &mut SqliteConnection,
-    known: Known,
-) -> Result<Known, StorageError> {
+    known: CachedRows,
+) -> Result<CachedRows, StorageError> {
     let version: i64 =
         sqlx::query_scalar("PRAGMA data_version").fetch_one(&mut *connection).await?;
     let is_known = known.version == version;
-    let known = if is_known { known } else { Known { version, ..Known::default() } };
+    let known = if is_known { known } else { CachedRows { version, ..CachedRows::default() } };
     if is_known && known.journaled < journal::ROWS_MAX {
         return Ok(known);
     }
     journal::clear(connection, None).await?;
-    Ok(Known { journaled: 0, ..known })
+    Ok(CachedRows { journaled: 0, ..known })
 }
 
 /// Stores a group inside a write transaction that has called [`look`].
 pub(super) async fn append_in(
     connection: &mut SqliteConnection,
     batch: &[Append],
-    known: &mut Known,
+    known: &mut CachedRows,
 ) -> Result<Vec<Appended>, StorageError> {
     let mut state = std::mem::take(&mut known.state);
     let mut documents: BTreeSet<DocumentId> = batch.iter().map(|append| append.document).collect();
@@ -307,7 +307,7 @@ async fn find_sittings(
             query.build_query_as().persistent(false).fetch_all(&mut *connection).await?;
         for (link, role, number, document) in rows {
             let seat = Seat::new(parse(&link)?, parse::<Role>(&role)?);
-            match Sitting::of_row(&document, number) {
+            match RatifiedSeat::of_row(&document, number) {
                 Ok(sitting) => drop(state.seats.insert(seat, sitting)),
                 Err(error) => {
                     tracing::error!(%seat, %error, "a row of `seats` does not parse");

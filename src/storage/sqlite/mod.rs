@@ -35,10 +35,10 @@ use crate::domain::ids::DocumentId;
 use crate::domain::seat::Seat;
 use crate::storage::error::StorageError;
 use crate::storage::log::{Log, Tail};
-use crate::storage::seats::{Door, Ratified};
+use crate::storage::seats::{Ratified, SeatLookup};
 use crate::storage::sqlite::batcher::Gathered;
 use crate::storage::sqlite::ratify::Grant;
-use crate::storage::sqlite::write_cache::{Forget, Memory};
+use crate::storage::sqlite::write_cache::{Invalidate, Memory};
 
 /// A transaction.
 type Tx = Transaction<'static, sqlx::Sqlite>;
@@ -51,7 +51,7 @@ pub(super) struct Sqlite {
     readers: SqlitePool,
     memory: Memory,
     grants: Arc<Gathered<Grant, Ratified>>,
-    doors: Arc<Gathered<Seat, Option<Door>>>,
+    doors: Arc<Gathered<Seat, Option<SeatLookup>>>,
     logs: Arc<Gathered<DocumentId, Option<Log>>>,
     tails: Arc<Gathered<(DocumentId, i64), Option<Tail>>>,
 }
@@ -59,7 +59,7 @@ pub(super) struct Sqlite {
 impl Sqlite {
     /// Begins a write transaction, and invalidates the cached rows that it may change. It waits for
     /// other writers, in this process and in others, within the bounds that `open` sets.
-    async fn write(&self, forget: Forget) -> Result<Tx, StorageError> {
+    async fn write(&self, forget: Invalidate) -> Result<Tx, StorageError> {
         let tx = self.writer.begin_with("BEGIN IMMEDIATE").await?;
         // This call has the only writing connection: no other call fills the cache meanwhile.
         self.memory.forget(&forget);

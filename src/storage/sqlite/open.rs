@@ -18,7 +18,7 @@ use crate::storage::sqlite::batcher::Gathered;
 use crate::storage::sqlite::log::LOGS_MAX;
 use crate::storage::sqlite::ratify::GRANTS_MAX;
 use crate::storage::sqlite::seats::DOORS_MAX;
-use crate::storage::sqlite::write_cache::{Forget, Memory};
+use crate::storage::sqlite::write_cache::{Invalidate, Memory};
 use crate::storage::sqlite::{Sqlite, is_busy, journal};
 
 /// The wait of a statement for another process's lock.
@@ -117,7 +117,7 @@ async fn open_writer(plain: &SqliteConnectOptions, memory: &Memory) -> Result<Sq
     let writer = pool(1)
         .after_connect(move |_, _| {
             // `data_version` is valid within one connection only, so a new one starts without a cache.
-            memory.forget(&Forget::Everything);
+            memory.forget(&Invalidate::Everything);
             Box::pin(async { Ok(()) })
         })
         .connect_with(durable)

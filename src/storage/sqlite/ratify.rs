@@ -12,7 +12,7 @@ use crate::storage::error::StorageError;
 use crate::storage::seats::Ratified;
 use crate::storage::sqlite::Sqlite;
 use crate::storage::sqlite::seats::{is_active, last_fence};
-use crate::storage::sqlite::write_cache::Forget;
+use crate::storage::sqlite::write_cache::Invalidate;
 
 /// Grants of one statement: `SQLite` binds at most 32,766 values, and a grant has six.
 pub(super) const GRANTS_MAX: usize = 1_024;
@@ -36,7 +36,8 @@ impl Sqlite {
     }
 
     async fn ratify_group(&self, group: Vec<Grant>) -> Result<Vec<Ratified>, StorageError> {
-        let mut tx = self.write(Forget::Seats(group.iter().map(|it| it.seat).collect())).await?;
+        let mut tx =
+            self.write(Invalidate::Seats(group.iter().map(|it| it.seat).collect())).await?;
         let accepted = accept(&mut tx, &group).await?;
         let mut outcomes = Vec::with_capacity(group.len());
         for grant in &group {
@@ -130,7 +131,7 @@ mod tests {
             sqlite.ratify_together(grant)
         };
         // The first caller has the mutex and waits for the connection, so two others queue.
-        let connection = sqlite.write(Forget::Nothing).await.expect("the connection");
+        let connection = sqlite.write(Invalidate::Nothing).await.expect("the connection");
         let mut before = pin!(ratify(Seat::new(other, Role::Writer)));
         assert_eq!(poll_immediate(&mut before).await, None);
         let taker = Seat::new(link, Role::Writer);
@@ -142,7 +143,7 @@ mod tests {
         assert_eq!(before.await, Ok(Ratified::Accepted));
 
         // The second caller runs the batch of both, and waits for the connection.
-        let connection = sqlite.write(Forget::Nothing).await.expect("the connection");
+        let connection = sqlite.write(Invalidate::Nothing).await.expect("the connection");
         assert!(takes.as_mut().now_or_never().is_none());
         drop(takes);
         drop(connection);

@@ -16,17 +16,17 @@ use crate::storage::pagination::Cursor;
 use crate::storage::reviews::{
     NewReply, NewReview, ReviewChange, ReviewPage, StoredReview, is_too_large,
 };
-use crate::storage::seats::{Guard, Guarded, Halt, settle};
+use crate::storage::seats::{FenceGuard, GuardError, Guarded, settle};
 use crate::storage::sqlite::Sqlite;
 use crate::storage::sqlite::log::{append_in, look};
 use crate::storage::sqlite::review_changes::{note_change, note_deletion};
 use crate::storage::sqlite::review_rows::{fetch_one, fetch_page, status};
-use crate::storage::sqlite::seats::demand;
+use crate::storage::sqlite::seats::require_seat;
 use crate::storage::sqlite::users::put_user;
-use crate::storage::sqlite::write_cache::{Forget, Known};
+use crate::storage::sqlite::write_cache::{CachedRows, Invalidate};
 
 /// The columns of a review that decide whether a change is allowed.
-struct Standing {
+struct ReviewRow {
     version: i64,
     status: ReviewStatus,
     bytes: i64,
@@ -36,20 +36,24 @@ impl Sqlite {
     pub(in crate::storage) async fn create_review(
         &self,
         new: &NewReview,
-        guard: Guard,
+        guard: FenceGuard,
     ) -> Result<Guarded<StoredReview>, StorageError> {
         settle(self.try_create_review(new, guard).await)
     }
 
-    async fn try_create_review(&self, new: &NewReview, guard: Guard) -> Result<StoredReview, Halt> {
-        let mut tx = self.write(Forget::Nothing).await?;
+    async fn try_create_review(
+        &self,
+        new: &NewReview,
+        guard: FenceGuard,
+    ) -> Result<StoredReview, GuardError> {
+        let mut tx = self.write(Invalidate::Nothing).await?;
         admit(&mut tx, new.link, guard).await?;
         let reviews: i64 = sqlx::query_scalar("SELECT count(*) FROM reviews WHERE link_id = $1")
             .bind(new.link.to_string())
             .fetch_one(&mut *tx)
             .await?;
         if REVIEWS_PER_LINK_MAX <= reviews {
-            return Err(Halt::Refused(Guarded::Full));
+            return Err(GuardError::Refused(Guarded::Full));
         }
         put_user(&mut tx, &new.author, new.now).await?;
         sqlx::query(
@@ -104,16 +108,16 @@ impl Sqlite {
         id: ReviewId,
         change: &ReviewChange,
         expected_version: Option<i64>,
-        guard: Guard,
+        guard: FenceGuard,
         now: DateTime<Utc>,
     ) -> Result<Guarded<StoredReview>, StorageError> {
         let changing = async {
-            let mut tx = self.write(Forget::Nothing).await?;
+            let mut tx = self.write(Invalidate::Nothing).await?;
             admit(&mut tx, link, guard).await?;
-            let standing = standing(&mut tx, link, id, expected_version).await?;
+            let standing = lock_for_update(&mut tx, link, id, expected_version).await?;
             if !change.fits(standing.status) {
                 let current = standing.version;
-                return Err(Halt::Refused(Guarded::VersionMismatch { current }));
+                return Err(GuardError::Refused(Guarded::VersionMismatch { current }));
             }
             update(&mut tx, id, change, now).await?;
             weigh(&mut tx, link, id, standing.bytes).await?;
@@ -129,12 +133,12 @@ impl Sqlite {
         link: ShareLinkId,
         id: ReviewId,
         expected_version: Option<i64>,
-        guard: Guard,
+        guard: FenceGuard,
     ) -> Result<Guarded<i64>, StorageError> {
         let deleting = async {
-            let mut tx = self.write(Forget::Nothing).await?;
+            let mut tx = self.write(Invalidate::Nothing).await?;
             admit(&mut tx, link, guard).await?;
-            standing(&mut tx, link, id, expected_version).await?;
+            lock_for_update(&mut tx, link, id, expected_version).await?;
             sqlx::query("DELETE FROM reviews WHERE id = $1")
                 .bind(id.to_string())
                 .execute(&mut *tx)
@@ -151,13 +155,13 @@ impl Sqlite {
         link: ShareLinkId,
         review: ReviewId,
         reply: &NewReply,
-        guard: Guard,
+        guard: FenceGuard,
         now: DateTime<Utc>,
     ) -> Result<Guarded<StoredReview>, StorageError> {
         let replying = async {
-            let mut tx = self.write(Forget::Nothing).await?;
+            let mut tx = self.write(Invalidate::Nothing).await?;
             admit(&mut tx, link, guard).await?;
-            let standing = standing(&mut tx, link, review, None).await?;
+            let standing = lock_for_update(&mut tx, link, review, None).await?;
             insert_reply(&mut tx, review, standing.version + 1, reply, now).await?;
             update(&mut tx, review, &ReviewChange::default(), now).await?;
             weigh(&mut tx, link, review, standing.bytes).await?;
@@ -173,7 +177,7 @@ impl Sqlite {
         review: ReviewId,
         current: &RelativeRange,
     ) -> Result<(), StorageError> {
-        let mut tx = self.write(Forget::Nothing).await?;
+        let mut tx = self.write(Invalidate::Nothing).await?;
         sqlx::query("UPDATE reviews SET current_start = $2, current_end = $3 WHERE id = $1")
             .bind(review.to_string())
             .bind(current.start.as_slice())
@@ -192,13 +196,13 @@ impl Sqlite {
         now: DateTime<Utc>,
     ) -> Result<Guarded<(StoredReview, i64)>, StorageError> {
         let accepting = async {
-            let mut tx = self.write(Forget::Document(edit.document)).await?;
-            let guard = edit.guard.ok_or(Halt::Refused(Guarded::Fenced))?;
+            let mut tx = self.write(Invalidate::Document(edit.document)).await?;
+            let guard = edit.guard.ok_or(GuardError::Refused(Guarded::Fenced))?;
             admit(&mut tx, link, guard).await?;
-            let standing = standing(&mut tx, link, id, expected_version).await?;
+            let standing = lock_for_update(&mut tx, link, id, expected_version).await?;
             if standing.status != ReviewStatus::Open {
                 let current = standing.version;
-                return Err(Halt::Refused(Guarded::VersionMismatch { current }));
+                return Err(GuardError::Refused(Guarded::VersionMismatch { current }));
             }
             let seq = store_edit(&mut tx, edit).await?;
             let status = Some(ReviewStatus::Accepted);
@@ -215,32 +219,32 @@ impl Sqlite {
 async fn admit(
     connection: &mut SqliteConnection,
     link: ShareLinkId,
-    guard: Guard,
-) -> Result<(), Halt> {
+    guard: FenceGuard,
+) -> Result<(), GuardError> {
     if guard.seat.link != link {
-        return Err(Halt::Refused(Guarded::Fenced));
+        return Err(GuardError::Refused(Guarded::Fenced));
     }
-    demand(connection, guard).await
+    require_seat(connection, guard).await
 }
 
 /// Refuses unless the review exists in the version that the caller has read.
-async fn standing(
+async fn lock_for_update(
     connection: &mut SqliteConnection,
     link: ShareLinkId,
     id: ReviewId,
     expected: Option<i64>,
-) -> Result<Standing, Halt> {
+) -> Result<ReviewRow, GuardError> {
     let row: Option<(i64, String, i64)> =
         sqlx::query_as("SELECT version, status, bytes FROM reviews WHERE id = $1 AND link_id = $2")
             .bind(id.to_string())
             .bind(link.to_string())
             .fetch_optional(connection)
             .await?;
-    let (current, name, bytes) = row.ok_or(Halt::Refused(Guarded::NotFound))?;
+    let (current, name, bytes) = row.ok_or(GuardError::Refused(Guarded::NotFound))?;
     if expected.is_some_and(|expected| expected != current) {
-        return Err(Halt::Refused(Guarded::VersionMismatch { current }));
+        return Err(GuardError::Refused(Guarded::VersionMismatch { current }));
     }
-    Ok(Standing { version: current, status: status(&name)?, bytes })
+    Ok(ReviewRow { version: current, status: status(&name)?, bytes })
 }
 
 /// Changes a review, and increments its version.
@@ -275,13 +279,13 @@ async fn insert_reply(
     version: i64,
     reply: &NewReply,
     now: DateTime<Utc>,
-) -> Result<(), Halt> {
+) -> Result<(), GuardError> {
     let replies: i64 = sqlx::query_scalar("SELECT count(*) FROM replies WHERE review_id = $1")
         .bind(review.to_string())
         .fetch_one(&mut *connection)
         .await?;
     if REPLIES_PER_REVIEW_MAX <= replies {
-        return Err(Halt::Refused(Guarded::Full));
+        return Err(GuardError::Refused(Guarded::Full));
     }
     put_user(connection, &reply.author, now).await?;
     sqlx::query(
@@ -310,7 +314,7 @@ async fn weigh(
     link: ShareLinkId,
     id: ReviewId,
     before: i64,
-) -> Result<(), Halt> {
+) -> Result<(), GuardError> {
     let (after, all): (i64, i64) = sqlx::query_as(
         "SELECT r.bytes, (SELECT SUM(bytes) FROM reviews WHERE link_id = $2) \
          FROM reviews r WHERE r.id = $1",
@@ -320,7 +324,7 @@ async fn weigh(
     .fetch_one(connection)
     .await?;
     if is_too_large(before, after, all) {
-        return Err(Halt::Refused(Guarded::Full));
+        return Err(GuardError::Refused(Guarded::Full));
     }
     Ok(())
 }
@@ -329,8 +333,8 @@ async fn weigh(
 pub(super) async fn store_edit(
     connection: &mut SqliteConnection,
     edit: &Append,
-) -> Result<i64, Halt> {
-    let mut known = look(connection, Known::default()).await?;
+) -> Result<i64, GuardError> {
+    let mut known = look(connection, CachedRows::default()).await?;
     let refused = match append_in(connection, slice::from_ref(edit), &mut known).await?.pop() {
         Some(Appended::Stored { seq }) => return Ok(seq),
         Some(Appended::Fenced) => Guarded::Fenced,
@@ -342,11 +346,11 @@ pub(super) async fn store_edit(
             | Appended::Busy,
         ) => Guarded::Stale,
         Some(Appended::Damaged) => {
-            return Err(Halt::Failed(corrupt("a seat or an owner does not parse")));
+            return Err(GuardError::Failed(corrupt("a seat or an owner does not parse")));
         }
         Some(Appended::Gone) | None => Guarded::NotFound,
     };
-    Err(Halt::Refused(refused))
+    Err(GuardError::Refused(refused))
 }
 
 /// Reads the review that this transaction has written, and numbers the change.
@@ -354,7 +358,7 @@ async fn the_review(
     connection: &mut SqliteConnection,
     link: ShareLinkId,
     id: ReviewId,
-) -> Result<StoredReview, Halt> {
+) -> Result<StoredReview, GuardError> {
     note_change(connection, link, id).await?;
-    fetch_one(connection, link, id).await?.ok_or(Halt::Refused(Guarded::NotFound))
+    fetch_one(connection, link, id).await?.ok_or(GuardError::Refused(Guarded::NotFound))
 }

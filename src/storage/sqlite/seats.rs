@@ -8,20 +8,23 @@ use crate::domain::ids::{SessionId, ShareLinkId, UserId};
 use crate::domain::seat::Seat;
 use crate::storage::decode::{corrupt, fence as fence_from, fence_column};
 use crate::storage::error::StorageError;
-use crate::storage::seats::{Door, Guard, Guarded, Halt, Ratified, fences_of};
+use crate::storage::seats::{FenceGuard, GuardError, Guarded, Ratified, SeatLookup, fences_of};
 use crate::storage::sqlite::ratify::Grant;
-use crate::storage::sqlite::write_cache::Forget;
+use crate::storage::sqlite::write_cache::Invalidate;
 use crate::storage::sqlite::{Sqlite, links};
 
 /// Seats of one statement.
 pub(super) const DOORS_MAX: usize = 1_024;
 
 impl Sqlite {
-    pub(in crate::storage) async fn door(&self, seat: Seat) -> Result<Option<Door>, StorageError> {
+    pub(in crate::storage) async fn door(
+        &self,
+        seat: Seat,
+    ) -> Result<Option<SeatLookup>, StorageError> {
         self.doors.ask(seat, |seats| self.doors_of(seats)).await
     }
 
-    async fn doors_of(&self, seats: Vec<Seat>) -> Result<Vec<Option<Door>>, StorageError> {
+    async fn doors_of(&self, seats: Vec<Seat>) -> Result<Vec<Option<SeatLookup>>, StorageError> {
         let wanted: Vec<_> =
             seats.iter().map(|seat| (seat.link.to_string(), seat.role.as_str())).collect();
         let rows = links::fetch_with_fences(&self.readers, &wanted).await?;
@@ -29,7 +32,7 @@ impl Sqlite {
         for (at, link, fence, named_at) in rows {
             let floor = fence.map_or(Ok(Fence::ZERO), fence_from)?;
             if let Some(door) = doors.get_mut(at) {
-                *door = Some(Door { link, floor, named_at });
+                *door = Some(SeatLookup { link, floor, named_at });
             }
         }
         Ok(doors)
@@ -70,7 +73,7 @@ impl Sqlite {
         seat: Seat,
         fence: Fence,
     ) -> Result<(), StorageError> {
-        let mut tx = self.write(Forget::Seats(vec![seat])).await?;
+        let mut tx = self.write(Invalidate::Seats(vec![seat])).await?;
         sqlx::query(
             "UPDATE seats SET fence = fence + 1 WHERE link_id = $1 AND role = $2 AND fence = $3",
         )
@@ -85,7 +88,10 @@ impl Sqlite {
 
 /// Refuses unless the seat has that fence and its link is active (D2). Inside a write transaction,
 /// so the result stays valid until the commit.
-pub(super) async fn demand(connection: &mut SqliteConnection, guard: Guard) -> Result<(), Halt> {
+pub(super) async fn require_seat(
+    connection: &mut SqliteConnection,
+    guard: FenceGuard,
+) -> Result<(), GuardError> {
     let holds: Option<i64> = sqlx::query_scalar(
         "SELECT 1 FROM seats s JOIN share_links l ON l.id = s.link_id \
          WHERE s.link_id = $1 AND s.role = $2 AND s.fence = $3 AND l.revoked_at IS NULL",
@@ -95,7 +101,7 @@ pub(super) async fn demand(connection: &mut SqliteConnection, guard: Guard) -> R
     .bind(fence_column(guard.fence)?)
     .fetch_optional(connection)
     .await?;
-    holds.map(|_| ()).ok_or(Halt::Refused(Guarded::Fenced))
+    holds.map(|_| ()).ok_or(GuardError::Refused(Guarded::Fenced))
 }
 
 /// Whether the link exists and is not revoked.

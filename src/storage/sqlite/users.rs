@@ -6,7 +6,7 @@ use sqlx::SqliteConnection;
 use crate::domain::user::User;
 use crate::storage::error::StorageError;
 use crate::storage::sqlite::Sqlite;
-use crate::storage::sqlite::write_cache::Forget;
+use crate::storage::sqlite::write_cache::Invalidate;
 use crate::storage::users::changes;
 
 impl Sqlite {
@@ -27,7 +27,7 @@ impl Sqlite {
         if !changes(stored, &user.name, issued_at) {
             return Ok(());
         }
-        let mut tx = self.write(Forget::Nothing).await?;
+        let mut tx = self.write(Invalidate::Nothing).await?;
         sqlx::query(
             "INSERT INTO users (id, name, updated_at) VALUES ($1, $2, $3) \
              ON CONFLICT (id) DO UPDATE SET name = excluded.name, updated_at = excluded.updated_at \

@@ -3,17 +3,17 @@
 use sqlx::SqliteConnection;
 
 use crate::domain::ids::{DocumentId, VersionId};
-use crate::domain::version_policy::Mark;
+use crate::domain::version_policy::VersionMark;
 use crate::storage::decode::{corrupt, parse, time};
 use crate::storage::error::StorageError;
 use crate::storage::log::Append;
 use crate::storage::pagination::PAGE_ROWS_MAX;
-use crate::storage::seats::{Guarded, Halt, settle};
+use crate::storage::seats::{GuardError, Guarded, settle};
 use crate::storage::sqlite::Sqlite;
 use crate::storage::sqlite::reviews::store_edit;
-use crate::storage::sqlite::write_cache::Forget;
-use crate::storage::version_plan::{Standing, VersionPlan, plan};
-use crate::storage::versions::{Kept, NewVersion, Packed, Version};
+use crate::storage::sqlite::write_cache::Invalidate;
+use crate::storage::version_plan::{VersionPlan, VersionRow, plan};
+use crate::storage::versions::{NewVersion, Packed, StoreOutcome, Version};
 
 /// Selects versions as [`Row`]s.
 macro_rules! select_versions {
@@ -32,14 +32,14 @@ impl Sqlite {
     pub(in crate::storage) async fn keep_versions(
         &self,
         batch: &[NewVersion],
-    ) -> Result<Vec<Kept>, StorageError> {
+    ) -> Result<Vec<StoreOutcome>, StorageError> {
         if batch.is_empty() {
             return Ok(Vec::new());
         }
-        let mut tx = self.write(Forget::Nothing).await?;
+        let mut tx = self.write(Invalidate::Nothing).await?;
         let mut outcomes = Vec::with_capacity(batch.len());
         for new in batch {
-            outcomes.push(keep(&mut tx, new, new.seq).await?);
+            outcomes.push(store_version(&mut tx, new, new.seq).await?);
         }
         tx.commit().await?;
         Ok(outcomes)
@@ -97,17 +97,19 @@ impl Sqlite {
         after: &NewVersion,
     ) -> Result<Guarded<(Version, i64)>, StorageError> {
         let restoring = async {
-            let mut tx = self.write(Forget::Document(edit.document)).await?;
+            let mut tx = self.write(Invalidate::Document(edit.document)).await?;
             // Stored first: versions are numbered in the order of their points in the log (D8).
-            keep(&mut tx, before, before.seq).await?;
+            store_version(&mut tx, before, before.seq).await?;
             let seq = store_edit(&mut tx, edit).await?;
-            match keep(&mut tx, after, seq).await? {
-                Kept::Stored(version) => {
+            match store_version(&mut tx, after, seq).await? {
+                StoreOutcome::Stored(version) => {
                     tx.commit().await?;
                     Ok((version, seq))
                 }
-                Kept::Gone => Err(Halt::Refused(Guarded::NotFound)),
-                Kept::NotNew | Kept::Full => Err(Halt::Refused(Guarded::Full)),
+                StoreOutcome::Gone => Err(GuardError::Refused(Guarded::NotFound)),
+                StoreOutcome::NotNew | StoreOutcome::Full => {
+                    Err(GuardError::Refused(Guarded::Full))
+                }
             }
         };
         settle(restoring.await)
@@ -115,32 +117,32 @@ impl Sqlite {
 }
 
 /// Stores a version inside a write transaction: the rows of its decision stay valid until the commit.
-async fn keep(
+async fn store_version(
     connection: &mut SqliteConnection,
     new: &NewVersion,
     seq: i64,
-) -> Result<Kept, StorageError> {
+) -> Result<StoreOutcome, StorageError> {
     let last: Option<i64> = sqlx::query_scalar("SELECT last_seq FROM documents_now WHERE id = $1")
         .bind(new.document.to_string())
         .fetch_optional(&mut *connection)
         .await?;
     let Some(last) = last else {
-        return Ok(Kept::Gone);
+        return Ok(StoreOutcome::Gone);
     };
     if last < seq {
         // The last update of the version is not stored yet, and may still be lost.
-        return Ok(Kept::NotNew);
+        return Ok(StoreOutcome::NotNew);
     }
-    match plan(new, seq, standing(connection, new.document).await?) {
+    match plan(new, seq, lock_for_update(connection, new.document).await?) {
         Err(refusal) => Ok(refusal.into()),
-        Ok(plan) => Ok(Kept::Stored(write(connection, new, seq, &plan).await?)),
+        Ok(plan) => Ok(StoreOutcome::Stored(write(connection, new, seq, &plan).await?)),
     }
 }
 
-async fn standing(
+async fn lock_for_update(
     connection: &mut SqliteConnection,
     document: DocumentId,
-) -> Result<Vec<Standing>, StorageError> {
+) -> Result<Vec<VersionRow>, StorageError> {
     let rows: Vec<(i64, String, i64, i64, i64, Vec<u8>)> = sqlx::query_as(
         "SELECT number, kind, created_at, text_bytes, seq, text_hash FROM versions \
          WHERE document_id = $1 ORDER BY number",
@@ -149,8 +151,9 @@ async fn standing(
     .fetch_all(connection)
     .await?;
     let stands = |(number, kind, created_at, bytes, seq, hash): (i64, String, i64, i64, i64, _)| {
-        let mark = Mark { number, kind: parse(&kind)?, created_at: time(created_at)?, bytes };
-        Ok(Standing { mark, seq, hash })
+        let mark =
+            VersionMark { number, kind: parse(&kind)?, created_at: time(created_at)?, bytes };
+        Ok(VersionRow { mark, seq, hash })
     };
     rows.into_iter().map(stands).collect()
 }

@@ -6,7 +6,7 @@
 //! # Why it is never stale
 //!
 //! - A write of this process has the only writing connection, and first invalidates the rows that it
-//!   may change ([`Forget`]). A group takes the cache, and puts it back after its commit. A group
+//!   may change ([`Invalidate`]). A group takes the cache, and puts it back after its commit. A group
 //!   that fails or is cancelled leaves it empty. After a refusal, the group reads the tables.
 //! - A write of another process changes `data_version`: SQLite reports to a connection the commits
 //!   of all others. The statement that stores a group compares it, under the same lock as the write.
@@ -22,7 +22,7 @@ const THINGS_MAX: usize = 100_000;
 
 /// The rows of the file after the last group.
 #[derive(Debug, Default)]
-pub(super) struct Known {
+pub(super) struct CachedRows {
     /// The `data_version` of the file, as the writing connection sees it.
     pub(super) version: i64,
     pub(super) state: State,
@@ -32,7 +32,7 @@ pub(super) struct Known {
 
 /// The cached rows that a transaction may change.
 #[derive(Debug)]
-pub(super) enum Forget {
+pub(super) enum Invalidate {
     Nothing,
     Seats(Vec<Seat>),
     Document(DocumentId),
@@ -41,38 +41,38 @@ pub(super) enum Forget {
 
 /// The cache of an engine. Cheap to clone.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Memory(Arc<Mutex<Known>>);
+pub(super) struct Memory(Arc<Mutex<CachedRows>>);
 
 impl Memory {
     /// Takes the cached rows; the cache is empty until [`put_back`](Self::put_back).
-    pub(super) fn take(&self) -> Known {
+    pub(super) fn take(&self) -> CachedRows {
         std::mem::take(&mut self.lock())
     }
 
     /// Fills the cache after a group is stored. The caller still has the connection.
-    pub(super) fn put_back(&self, known: Known) {
+    pub(super) fn put_back(&self, known: CachedRows) {
         if known.state.things() <= THINGS_MAX {
             *self.lock() = known;
         }
     }
 
-    pub(super) fn forget(&self, forget: &Forget) {
+    pub(super) fn forget(&self, forget: &Invalidate) {
         let mut known = self.lock();
         match forget {
-            Forget::Nothing => {}
-            Forget::Seats(seats) => {
+            Invalidate::Nothing => {}
+            Invalidate::Seats(seats) => {
                 for seat in seats {
                     known.state.seats.remove(seat);
                 }
             }
-            Forget::Document(document) => {
+            Invalidate::Document(document) => {
                 known.state.last_seq.remove(document);
             }
-            Forget::Everything => *known = Known::default(),
+            Invalidate::Everything => *known = CachedRows::default(),
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Known> {
+    fn lock(&self) -> MutexGuard<'_, CachedRows> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -4,7 +4,9 @@ use std::ops::Range;
 
 use bytes::Bytes;
 
-use super::{Deletes, Id, Kind, NONE, Order, Part, Source, Struct, put_length, put_number, slot};
+use super::{
+    Deletes, DocumentOrder, Id, Kind, NONE, Part, Source, Struct, put_length, put_number, slot,
+};
 
 /// The units on both sides of a position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,7 +15,7 @@ struct Neighbours {
     right: Option<Id>,
 }
 
-impl Order {
+impl DocumentOrder {
     /// Reads the text from left to right.
     pub(super) fn read(&mut self, source: &Source) -> String {
         let mut text = String::with_capacity(source.text.len());

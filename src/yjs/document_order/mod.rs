@@ -106,7 +106,7 @@ enum Next {
 }
 
 /// The parts of a document from left to right.
-pub(crate) struct Order {
+pub(crate) struct DocumentOrder {
     clients: Vec<Client>,
     index: HashMap<u64, u32>,
     parts: Vec<Part>,
@@ -128,7 +128,7 @@ struct Source {
     ends: Vec<usize>,
 }
 
-impl Order {
+impl DocumentOrder {
     /// Orders a whole document from [`UpdateLog::merged`], and reads its text.
     ///
     /// [`UpdateLog::merged`]: crate::yjs::log::UpdateLog::merged

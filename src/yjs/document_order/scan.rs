@@ -1,6 +1,8 @@
 //! The two passes over the bytes of a document: first clients and splits, then parts.
 
-use super::{Client, HashMap, NONE, Order, Reader, Rejected, Source, Struct, SyncError, slot};
+use super::{
+    Client, DocumentOrder, HashMap, NONE, Reader, Rejected, Source, Struct, SyncError, slot,
+};
 
 /// Number of structs, client, and clock.
 const SECTION_BYTES_MIN: usize = 3;
@@ -15,7 +17,7 @@ struct Ahead<'a> {
     deleted: &'a [(u32, u32)],
 }
 
-impl Order {
+impl DocumentOrder {
     /// The first pass: clients, positions of all splits, deleted clocks.
     pub(super) fn scan(merged: &[u8]) -> Result<Self, Rejected> {
         let mut order = Self {

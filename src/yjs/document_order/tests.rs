@@ -12,7 +12,7 @@ use crate::yjs::text::Text;
 
 /// Builds the text in at most `steps` steps, and returns the number of steps taken.
 fn text_within(merged: &[u8], steps: usize) -> Result<(String, usize), SyncError> {
-    Order::build_within(merged, steps).map(|(order, text)| (text, order.steps))
+    DocumentOrder::build_within(merged, steps).map(|(order, text)| (text, order.steps))
 }
 
 /// A text, and as many more letters. Each letter claims to be the first of the text and the left
@@ -153,7 +153,7 @@ fn splits(text: u32, letters: u32) -> Bytes {
 fn g17_a_split_costs_one_part_and_one_step_however_long_the_text_is() {
     let mut log = UpdateLog::empty();
     append(&mut log, splits(100_000, 30_000));
-    let (order, text) = Order::build(&log.merged()).unwrap();
+    let (order, text) = DocumentOrder::build(&log.merged()).unwrap();
     assert_eq!(text, "a".repeat(69_999) + &"ax".repeat(30_000) + "a");
     assert!(order.steps <= 30_000, "{} steps", order.steps);
     assert!(order.parts.len() < 2 * 30_000 + 100, "{} parts", order.parts.len());

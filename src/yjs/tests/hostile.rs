@@ -38,7 +38,7 @@ fn refused(update: &[u8]) -> Rejected {
 
 const HUGE: u64 = 512 * 1024 * 1024;
 
-// `tests/it/hostile.rs` and `tests/fuzz` measure the memory in a process of their own.
+// `tests/suite/server/hostile_clients.rs` and `tests/suite/fuzz` measure the memory in a process of their own.
 #[test]
 fn g12_g13_a_state_vector_of_seven_bytes_allocates_nothing() {
     let log = UpdateLog::open(vec![document_from_text("text", 1)]).unwrap();

@@ -3,15 +3,15 @@
 use std::process::Stdio;
 use std::time::Duration;
 
-use galley::locks::{Lease, LockName, Locks, Owner, Released, Wish};
+use galley::locks::{AcquireOptions, Lease, LockName, Locks, Owner, Released};
 use rslock::LockManager;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-use crate::people::{claim, granted, owner};
-use crate::server::Server;
+use crate::support::fixtures::{claim, granted, owner};
+use crate::support::redis_server::Server;
 use crate::tool::Tool;
 
 const LEASE: Duration = Duration::from_secs(12);
@@ -95,17 +95,17 @@ where
 async fn claims(locks: Locks, task: usize, times: usize) {
     let (name, owner) = (LockName::named(&name(task)), bench());
     for _ in 0..times {
-        let wish = claim(&name, &owner);
-        granted(&locks, &wish).await;
-        assert_eq!(locks.release(&wish.name, &wish.value).await, Ok(Released::Freed));
+        let options = claim(&name, &owner);
+        granted(&locks, &options).await;
+        assert_eq!(locks.release(&options.name, &options.value).await, Ok(Released::Freed));
     }
 }
 
 async fn guards(locks: Locks, task: usize, times: usize) {
     let name = LockName::named(&name(task));
-    let wish = Wish::new(Lease::KeptAlive(LEASE));
+    let options = AcquireOptions::new(Lease::KeptAlive(LEASE));
     for _ in 0..times {
-        let guard = locks.try_lock(&name, &wish).await.expect("a free lock");
+        let guard = locks.try_lock(&name, &options).await.expect("a free lock");
         assert_eq!(guard.release().await, Ok(Released::Freed));
     }
 }

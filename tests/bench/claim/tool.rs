@@ -22,8 +22,8 @@ use tokio::process::Command;
 use tokio::time::timeout;
 
 use crate::contender::bench;
-use crate::people::{claim, granted};
-use crate::server::{PATIENCE, Server};
+use crate::support::fixtures::{claim, granted};
+use crate::support::redis_server::{PATIENCE, Server};
 
 /// The placeholder that the tool replaces by a number of the same length.
 const MARK: &str = "__rand_int__";
@@ -92,8 +92,8 @@ async fn overhear(server: &Server, locks: &Locks, value: &str) -> [Vec<Vec<u8>>;
     let client = redis::Client::open(server.url()).expect("a good address");
     let mut monitor = client.get_async_monitor().await.expect("a connection");
     let name = LockName::named(&format!("bench:{NUMBER}"));
-    let wish = Claim { ttl: LEASE, value: value.to_owned(), ..claim(&name, &bench()) };
-    granted(locks, &wish).await;
+    let options = Claim { ttl: LEASE, value: value.to_owned(), ..claim(&name, &bench()) };
+    granted(locks, &options).await;
     locks.release(&name, value).await.expect("an answer");
     let scripts = monitor.on_message::<String>().filter_map(async |line| {
         let words = words(&line);

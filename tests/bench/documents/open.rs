@@ -17,10 +17,10 @@ use yrs::{Doc, Text as _, Transact as _};
 
 use crate::client::{Address, EVENTS, Socket, enter};
 use crate::contender::{Relay, address};
-use crate::desk::Desk;
 use crate::measure::{Bar, Table, quantile};
-use crate::process::Server;
-use crate::redis_server::PATIENCE;
+use crate::support::galley_process::Server;
+use crate::support::redis_server::PATIENCE;
+use crate::support::rest_client::Desk;
 use crate::typing::{Typing, stock_document};
 
 const TEXT_BYTES: usize = 1_000_000;

@@ -15,7 +15,7 @@ use tokio::time::sleep;
 use crate::client::EVENTS;
 use crate::contender::Relay;
 use crate::measure::{Bar, Table, median, ratio};
-use crate::trace::{svelte_component, write};
+use crate::support::editing_trace::{svelte_component, write};
 use crate::typing::{Typing, stock_document};
 
 const TURNS: usize = 7;

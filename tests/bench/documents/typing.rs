@@ -13,7 +13,7 @@ use yrs::updates::decoder::Decode as _;
 use yrs::{Doc, OffsetKind, Options, StateVector};
 
 use crate::client::{Address, Socket, enter};
-use crate::redis_server::PATIENCE;
+use crate::support::redis_server::PATIENCE;
 
 /// Edits in flight. Each is one message. The writer sends no further edit before the reviewer has
 /// these, so a slow server gets no more.

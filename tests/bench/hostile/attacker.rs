@@ -15,7 +15,7 @@ use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
 use tokio_tungstenite::tungstenite::{Error as WireError, Message};
 use tokio_tungstenite::{WebSocketStream, client_async_with_config};
 
-use crate::process::Server;
+use crate::support::galley_process::Server;
 
 /// The attackers' address; the honest pair has 127.0.0.1.
 const ADDRESS: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 2));

@@ -16,7 +16,9 @@ use tokio::time::{interval, sleep, timeout};
 use tokio_tungstenite::tungstenite::Message;
 
 use crate::attacker::{Attacker, Target, drain, send};
-use crate::{edge, reviews, updates};
+use crate::edge;
+use crate::reviews;
+use crate::updates;
 
 /// An attack, running until it is dropped.
 pub(crate) type Running = Pin<Box<dyn Future<Output = ()> + Send>>;

@@ -7,10 +7,10 @@ use std::time::Duration;
 use serde_json::json;
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep, timeout};
 
-use crate::desk::Desk;
 use crate::measure::quantile;
-use crate::peer::Peer;
-use crate::process::Server;
+use crate::support::galley_process::Server;
+use crate::support::rest_client::Desk;
+use crate::support::ws_client::Peer;
 
 /// Five keys a second.
 const KEY_EVERY: Duration = Duration::from_millis(200);

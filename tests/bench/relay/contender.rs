@@ -11,8 +11,8 @@ use tokio::process::{Child, Command};
 use tokio::task::JoinSet;
 
 use crate::client::{Address, Dialect};
-use crate::desk::{Desk, Person};
-use crate::process::Server;
+use crate::support::galley_process::Server;
+use crate::support::rest_client::{Desk, Person};
 
 /// The argument that makes a benchmark the relay that copies.
 pub(crate) const COPY: &str = "--copy";

@@ -14,7 +14,7 @@ use yrs::updates::decoder::Decode as _;
 use yrs::{Doc, OffsetKind, Options, Text, TextRef, Transact, Update};
 
 use crate::client::{Address, Socket, enter};
-use crate::redis_server::PATIENCE;
+use crate::support::redis_server::PATIENCE;
 
 /// A keystroke is lost if it has not arrived this long after the last one was due.
 const GIVEN_UP_AFTER: Duration = Duration::from_secs(2);

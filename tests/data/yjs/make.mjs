@@ -1,4 +1,4 @@
-// Writes the fixtures of this folder with the real Yjs, for the tests of `src/yjs` and `tests/fuzz`.
+// Writes the fixtures of this folder with the real Yjs, for the tests of `src/yjs` and `tests/suite/fuzz`.
 //
 // Run it in a separate directory: npm install yjs@13.6.33 y-protocols@1.0.7, then
 // node <repository>/tests/data/yjs/make.mjs. The client ids and the seed of the random edits are

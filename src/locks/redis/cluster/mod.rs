@@ -22,8 +22,8 @@ use tokio::time::{Instant, sleep, sleep_until};
 
 use crate::locks::redis::cluster::slot_map::{Range, View, is_well, ranges};
 use crate::locks::redis::connection::{Link, jittered};
-use crate::locks::redis::error::{Fault, explain};
-use crate::locks::redis::node::{Coming, Node, Upbringing};
+use crate::locks::redis::error::{CallError, explain};
+use crate::locks::redis::node::{Node, NodeContext, NodeOrigin};
 use crate::locks::redis::reply::unexpected;
 use crate::locks::redis::scripts::pipeline;
 use crate::locks::types::LocksError;
@@ -44,7 +44,7 @@ pub(in crate::locks) struct Cluster {
     seeds: Vec<Client>,
     guide: Link,
     guide_addresses: Arc<Addresses>,
-    upbringing: Upbringing,
+    upbringing: NodeContext,
     view: watch::Sender<Arc<View>>,
     /// Why the slot map is missing or unusable.
     fault: watch::Sender<Option<LocksError>>,
@@ -53,7 +53,7 @@ pub(in crate::locks) struct Cluster {
 
 /// The meaning of a node's refusal. The node executed nothing in any of these cases.
 #[derive(Debug)]
-pub(in crate::locks) enum Turn {
+pub(in crate::locks) enum Redirect {
     /// `MOVED`: the slot map now has the new owner.
     Elsewhere,
     /// `ASK`: send this one call to that node.
@@ -71,7 +71,7 @@ impl Cluster {
         seeds: Vec<Client>,
         guide: Link,
         guide_addresses: Arc<Addresses>,
-        upbringing: Upbringing,
+        upbringing: NodeContext,
     ) -> Self {
         Self {
             seeds,
@@ -87,7 +87,7 @@ impl Cluster {
     /// Refreshes the slot map, for ever.
     pub(in crate::locks) async fn keep_view(self: Arc<Self>) {
         loop {
-            self.look_round().await;
+            self.refresh_slots().await;
             let pause = if self.is_whole() { ASKED_EVERY } else { ASKED_IN_NEED_EVERY };
             tokio::select! {
                 () = self.stale.notified() => {}
@@ -117,11 +117,11 @@ impl Cluster {
     }
 
     /// The owner of a slot; waits until it is reachable.
-    pub(in crate::locks) async fn serving(
+    pub(in crate::locks) async fn reachable_owner(
         &self,
         slot: u16,
         deadline: Instant,
-    ) -> Result<Arc<Node>, Fault> {
+    ) -> Result<Arc<Node>, CallError> {
         let mut view = self.view.subscribe();
         loop {
             let node = view.borrow_and_update().node_of(slot).cloned();
@@ -141,40 +141,40 @@ impl Cluster {
                 Ok(()) = view.changed() => {}
                 true = opens => {}
                 () = sleep_until(deadline) => {
-                    return Err(Fault::Unsent(self.why_not(node.as_deref())));
+                    return Err(CallError::Unsent(self.why_not(node.as_deref())));
                 }
             }
         }
     }
 
     /// The owner of a slot by the map, reachable or not.
-    pub(in crate::locks) fn supposed(&self, slot: u16) -> Result<Arc<Node>, Fault> {
+    pub(in crate::locks) fn owner_of_slot(&self, slot: u16) -> Result<Arc<Node>, CallError> {
         self.view.borrow().node_of(slot).cloned().ok_or_else(|| {
             self.stale.notify_one();
-            Fault::Unsent(self.why_not(None))
+            CallError::Unsent(self.why_not(None))
         })
     }
 
     /// Interprets the refusal of `node` to serve `slot`. A `MOVED` reply updates the slot map.
-    pub(in crate::locks) fn turn(&self, node: &Node, slot: u16, error: &RedisError) -> Turn {
+    pub(in crate::locks) fn turn(&self, node: &Node, slot: u16, error: &RedisError) -> Redirect {
         use ServerErrorKind as Is;
         let told = || Address::read(error.redirect_node()?.0, &node.address);
         let turn = match error.kind() {
             ErrorKind::Server(Is::Moved) => match told().and_then(|told| self.node_at(&told)) {
                 Some(there) => {
                     self.view.send_modify(|view| Arc::make_mut(view).give(slot, &there));
-                    Turn::Elsewhere
+                    Redirect::Elsewhere
                 }
-                None => Turn::Later(unexpected()),
+                None => Redirect::Later(unexpected()),
             },
             ErrorKind::Server(Is::Ask) => match told().and_then(|told| self.node_at(&told)) {
-                Some(there) => Turn::Asking(there),
-                None => Turn::Later(unexpected()),
+                Some(there) => Redirect::Asking(there),
+                None => Redirect::Later(unexpected()),
             },
             ErrorKind::Server(
                 Is::TryAgain | Is::ClusterDown | Is::MasterDown | Is::BusyLoading | Is::ReadOnly,
-            ) => Turn::Later(LocksError::Unavailable(error.to_string())),
-            _ => return Turn::Refused(explain(error)),
+            ) => Redirect::Later(LocksError::Unavailable(error.to_string())),
+            _ => return Redirect::Refused(explain(error)),
         };
         self.stale.notify_one();
         turn
@@ -193,15 +193,15 @@ impl Cluster {
         let mut found = None;
         self.view.send_modify(|view| {
             // A concurrent call may have opened it.
-            found = view.find(address).cloned().or_else(|| self.open(address, Coming::Later));
+            found = view.find(address).cloned().or_else(|| self.open(address, NodeOrigin::Later));
             if let Some(node) = &found {
-                Arc::make_mut(view).keep(node);
+                Arc::make_mut(view).insert_node(node);
             }
         });
         found
     }
 
-    fn open(&self, address: &Address, coming: Coming) -> Option<Arc<Node>> {
+    fn open(&self, address: &Address, coming: NodeOrigin) -> Option<Arc<Node>> {
         let client = address.client_like(self.seeds.first()?).ok()?;
         tracing::info!(node = %address, "a node of the Cluster");
         let addresses = Arc::new(Addresses::new(vec![client]));
@@ -210,7 +210,7 @@ impl Cluster {
 
     /// Queries the slot map: the guide first, then the other reachable nodes, until one reports
     /// that all is well. A partitioned node does not report that.
-    async fn look_round(&self) {
+    async fn refresh_slots(&self) {
         let known = self.view();
         let others = known.nodes().iter().filter(|node| node.calls.is_up());
         let others = others.map(|node| (&node.calls, Some(&node.address)));
@@ -257,7 +257,8 @@ impl Cluster {
 
     fn adopt(&self, ranges: &[Range]) {
         let is_changed = self.view.send_if_modified(|view| {
-            let coming = if view.nodes().is_empty() { Coming::First } else { Coming::Later };
+            let coming =
+                if view.nodes().is_empty() { NodeOrigin::First } else { NodeOrigin::Later };
             let read = view.read(ranges, |address| self.open(address, coming));
             let is_changed = !read.is_like(view);
             if is_changed {

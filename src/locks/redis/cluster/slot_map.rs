@@ -51,14 +51,14 @@ impl View {
 
     /// Assigns a slot to this node.
     pub(in crate::locks) fn give(&mut self, slot: u16, node: &Arc<Node>) {
-        let place = self.keep(node);
+        let place = self.insert_node(node);
         if let Some(of_slot) = self.of_slot.get_mut(usize::from(slot)) {
             *of_slot = place;
         }
     }
 
     /// Adds this node, with or without slots. Returns its index.
-    pub(in crate::locks) fn keep(&mut self, node: &Arc<Node>) -> u16 {
+    pub(in crate::locks) fn insert_node(&mut self, node: &Arc<Node>) -> u16 {
         let known = self.nodes.iter().rposition(|known| Arc::ptr_eq(known, node));
         let place = known.unwrap_or_else(|| {
             self.nodes.push(Arc::clone(node));

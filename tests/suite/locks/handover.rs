@@ -1,0 +1,87 @@
+//! Guards granted by a hand-over message alone. `main.rs` runs each test on every backend.
+
+use std::time::Duration;
+
+use galley::locks::{AcquireOptions, Guard, Lease, LockName, Locks, Released, Verdict};
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+
+use crate::locks::wait_queue::SHORT;
+use crate::support::backends::Place;
+use crate::support::fixtures::{LONG, apart, until};
+use crate::support::redis_server::PATIENCE;
+
+fn name() -> LockName {
+    LockName::named("job:told")
+}
+
+async fn taken(locks: &Locks) -> Guard {
+    locks
+        .try_lock(&name(), &AcquireOptions::new(Lease::KeptAlive(LONG)))
+        .await
+        .expect("a free lock")
+}
+
+/// A waiter for a guard, in the queue.
+async fn waits(locks: &Locks, lease: Lease) -> JoinHandle<Guard> {
+    let (waiter, options) = (locks.clone(), AcquireOptions::new(lease).waiting(LONG));
+    let waits = apart(async move { waiter.lock(&name(), &options).await.expect("a grant") });
+    until("they wait", async || {
+        let holder = locks.holder(&name()).await.expect("a reply");
+        holder.is_some_and(|holder| holder.waiting == 1)
+    })
+    .await;
+    waits
+}
+
+async fn granted_early(waits: JoinHandle<Guard>) -> Guard {
+    timeout(PATIENCE, waits).await.expect("in time").expect("no panic")
+}
+
+pub(crate) async fn g5_a_notified_waiter_holds_the_lock_and_extends_its_lease_at_once(
+    place: Place,
+) {
+    let (first, other) = (taken(&place.locks).await, place.another().await);
+    let waits = waits(&other, Lease::Fixed(LONG)).await;
+    let fence = first.fence();
+    assert_eq!(first.release().await, Ok(Released::Freed));
+    let guard = granted_early(waits).await;
+    assert!(guard.is_held() && fence < guard.fence());
+    let holder = place.locks.holder(&name()).await.expect("a reply").expect("a holder");
+    assert_eq!((holder.fence, holder.since), (guard.fence(), guard.since()));
+    until("its lease is extended", async || {
+        let holder = place.locks.holder(&name()).await.expect("a reply").expect("a holder");
+        LONG / 2 < holder.ttl
+    })
+    .await;
+    assert_eq!(guard.release().await, Ok(Released::Freed));
+}
+
+pub(crate) async fn g3_a_handed_over_lease_is_valid_longer_once_it_is_extended(place: Place) {
+    let first = taken(&place.locks).await;
+    // Longer than a handed-over grant is valid.
+    let waits = waits(&place.locks, Lease::Fixed(Duration::from_secs(9))).await;
+    first.release().await.expect("a reply");
+    let guard = granted_early(waits).await;
+    let lost = timeout(Duration::from_millis(5_700), guard.lost()).await;
+    assert!(lost.is_err() && guard.is_held(), "{lost:?}");
+    assert_eq!(guard.release().await, Ok(Released::Freed));
+}
+
+pub(crate) async fn g6_extending_a_handed_over_lease_does_not_restore_a_released_lock(
+    place: Place,
+) {
+    for _round in 0..20 {
+        let first = taken(&place.locks).await;
+        let (waits, held) = (waits(&place.locks, Lease::KeptAlive(SHORT)).await, first);
+        held.release().await.expect("a reply");
+        let guard = granted_early(waits).await;
+        assert_eq!(guard.release().await, Ok(Released::Freed));
+        assert_eq!(place.locks.holder(&name()).await, Ok(None));
+    }
+    // Redis has executed all earlier commands when it replies to this one.
+    let last = taken(&place.locks).await;
+    assert_eq!(place.locks.renew(&[], LONG).await.expect("a reply").verdicts, [] as [Verdict; 0]);
+    assert_eq!(last.release().await, Ok(Released::Freed));
+    assert_eq!(place.locks.holder(&name()).await, Ok(None));
+}

@@ -1,0 +1,327 @@
+//! Sends the same random operations to memory and to Redis, and compares the replies. So the
+//! model's results about the table (`src/locks/model`) hold for the scripts too: for single calls,
+//! and for calls that the client coalesces with calls for other locks.
+
+use std::env;
+use std::ops::Range;
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use galley::domain::fence::Fence;
+use galley::locks::{
+    Claim, Claimed, HeldLock, LockName, Locks, ReclaimToken, Released, Takeover, Verdict,
+    WaitOutcome, Waiter,
+};
+use tokio::time::{Instant, timeout};
+
+use crate::support::backends::Place;
+use crate::support::fixtures::{LONG, claim, fit, held, owner};
+use crate::support::redis_server::{PATIENCE, Server};
+
+const QUESTIONS: usize = 400;
+/// No side renews its waiters here, so six seconds later a waiter counts as dead, on each side at
+/// its own moment. A machine too slow for all operations in that time runs fewer.
+const ALIVE: Duration = Duration::from_secs(5);
+/// One lock with a wait queue, and one without.
+const NAMES: u64 = 2;
+const PEOPLE: u64 = 3;
+
+/// splitmix64.
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, end: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (mixed ^ (mixed >> 31)) % end
+    }
+
+    fn one_of<'a, T>(&mut self, some: &'a [T]) -> Option<&'a T> {
+        let at = self.below(some.len().max(1) as u64);
+        some.get(usize::try_from(at).expect("an index"))
+    }
+}
+
+/// One backend, and the operations sent to it.
+struct Side {
+    place: Place,
+    seed: u64,
+    /// By the number of the claim.
+    held: Vec<Option<HeldLock>>,
+    waiting: Vec<Option<Waiter>>,
+    /// Whether the claim left the queue.
+    left: Vec<bool>,
+    released: Vec<bool>,
+    /// The highest fence of each lock.
+    fences: Vec<Fence>,
+}
+
+/// The comparable part of a reply: fences and times differ between backends.
+#[derive(Debug, PartialEq, Eq)]
+enum Said {
+    Granted { replaced: Option<String> },
+    Busy { holder: String, waiting: usize },
+    Spent,
+    Place { position: usize, holder: String },
+    Released(Released),
+    Verdict(Verdict),
+    Left,
+    Emptied,
+}
+
+/// An operation.
+#[derive(Clone, Debug)]
+enum Ask {
+    Claim(usize, Claim),
+    Wait(usize, Claim),
+    Leave(usize),
+    Release(usize),
+    Renew(usize),
+    Empty,
+}
+
+impl Side {
+    fn new(place: Place, seed: u64) -> Self {
+        Self {
+            place,
+            seed,
+            held: Vec::new(),
+            waiting: Vec::new(),
+            left: Vec::new(),
+            released: Vec::new(),
+            fences: vec![Fence::ZERO; 2],
+        }
+    }
+
+    async fn asked(&mut self, ask: &Ask, claims: &[Claim]) -> Said {
+        match ask {
+            Ask::Claim(number, claim) => {
+                let said = self.place.locks.claim(claim).await;
+                match said {
+                    Ok(Claimed::Granted(grant)) => {
+                        let replaced = grant.replaced.as_ref().map(|holder| holder.value.clone());
+                        self.was_given(*number, claim, &grant);
+                        Said::Granted { replaced }
+                    }
+                    Ok(Claimed::Busy(holder)) => {
+                        Said::Busy { holder: holder.value, waiting: holder.waiting }
+                    }
+                    Err(_spent) => Said::Spent,
+                }
+            }
+            Ask::Wait(number, claim) => {
+                let mut waiting = self.place.locks.wait(claim, LONG);
+                self.left[*number] = true;
+                match timeout(PATIENCE, waiting.next()).await.expect("in time") {
+                    Ok(WaitOutcome::Granted(grant)) => {
+                        self.was_given(*number, claim, &grant);
+                        Said::Granted { replaced: None }
+                    }
+                    Ok(WaitOutcome::Position(place)) => {
+                        self.waiting[*number] = Some(waiting);
+                        Said::Place { position: place.position, holder: place.holder.value }
+                    }
+                    Err(_spent) => Said::Spent,
+                }
+            }
+            Ask::Leave(number) => {
+                let Some(waiting) = self.waiting[*number].take() else { return Said::Left };
+                drop(waiting);
+                // The same operation in the background, and now.
+                let it = &claims[*number];
+                Said::Released(
+                    self.place.locks.release(&it.name, &it.value).await.expect("a reply"),
+                )
+            }
+            Ask::Release(number) => {
+                let Claim { name, value, .. } = &claims[*number];
+                self.released[*number] = true;
+                Said::Released(self.place.locks.release(name, value).await.expect("a reply"))
+            }
+            Ask::Empty => {
+                self.waiting.iter_mut().for_each(|waiting| *waiting = None);
+                // After an empty restart the first to reassert is the holder, under any older
+                // grant.
+                self.fences.fill(Fence::ZERO);
+                self.place.empty().await;
+                Said::Emptied
+            }
+            Ask::Renew(number) => {
+                let held = self.held[*number].clone().expect("it was granted");
+                let round = self.place.locks.renew(&[held], LONG).await.expect("a reply");
+                Said::Verdict(round.verdicts[0])
+            }
+        }
+    }
+
+    fn was_given(&mut self, number: usize, claim: &Claim, grant: &galley::locks::Grant) {
+        let last = &mut self.fences[number_of(&claim.name)];
+        assert!(*last <= grant.fence && claim.floor < grant.fence, "{last} then {}", grant.fence);
+        *last = grant.fence;
+        self.held[number] = Some(held(claim, grant));
+    }
+
+    /// The holder of each lock, and the length of its queue.
+    async fn state(&self) -> Vec<Option<(String, usize)>> {
+        let names: Vec<_> = (0..NAMES).map(|number| name(self.seed, number)).collect();
+        let holders = self.place.locks.holders(&names).await.expect("a reply");
+        holders.into_iter().map(|it| it.map(|it| (it.value, it.waiting))).collect()
+    }
+
+    /// The waiters that received the lock accept it.
+    async fn turns(&mut self, claims: &[Claim]) -> Vec<usize> {
+        let mut had = Vec::new();
+        for (value, _) in self.state().await.into_iter().flatten() {
+            let number = claims.iter().position(|claim| claim.value == value);
+            let Some(number) = number.filter(|number| self.waiting[*number].is_some()) else {
+                continue;
+            };
+            let waiting = self.waiting[number].take().expect("it waits");
+            let granted = timeout(PATIENCE, waiting.granted()).await.expect("in time");
+            self.was_given(number, &claims[number], &granted.expect("a grant"));
+            had.push(number);
+        }
+        had
+    }
+}
+
+/// Each history has its own names.
+fn name(seed: u64, number: u64) -> LockName {
+    LockName::named(&format!("alike:{seed}:{number}"))
+}
+
+fn number_of(alike: &LockName) -> usize {
+    usize::from(alike.key().ends_with(":1"))
+}
+
+/// The next operation, on an earlier claim or a new one.
+fn question(dice: &mut Dice, claims: &mut Vec<Claim>, sides: &[Side; 2], is_alone: bool) -> Ask {
+    let waiting: Vec<_> = (0..claims.len()).filter(|at| sides[0].waiting[*at].is_some()).collect();
+    // A waiter that leaves the queue releases in the background, after other releases of the lock.
+    // The backend stores only the last released value. So for the lock with a queue, and for it
+    // alone, no operation claims or renews a value that was released.
+    let is_spent = |at: usize| sides[0].released[at] && number_of(&claims[at].name) == 1;
+    let given: Vec<_> =
+        (0..claims.len()).filter(|at| sides[0].held[*at].is_some() && !is_spent(*at)).collect();
+    if is_alone && dice.below(60) == 0 {
+        return Ask::Empty;
+    }
+    match dice.below(10) {
+        0..=1 if !given.is_empty() => Ask::Renew(*dice.one_of(&given).expect("one")),
+        2..=4 if !claims.is_empty() => {
+            // Later claims are more likely to hold the lock.
+            let late = claims.len().saturating_sub(6);
+            let at = (late..claims.len()).collect::<Vec<_>>();
+            let at = *dice.one_of(&at).expect("one");
+            if waiting.contains(&at) { Ask::Leave(at) } else { Ask::Release(at) }
+        }
+        5 if !waiting.is_empty() => Ask::Leave(*dice.one_of(&waiting).expect("one")),
+        6 if !claims.is_empty() => {
+            let at = usize::try_from(dice.below(claims.len() as u64)).expect("an index");
+            // A repeated claim, maybe after its release. A waiter that left the queue has no claim.
+            let (one, side) = (&claims[at], &sides[0]);
+            let is_over = side.left[at] || is_spent(at);
+            if is_over { Ask::Leave(at) } else { Ask::Claim(at, one.clone()) }
+        }
+        kind => {
+            let person = format!("person{}", dice.below(PEOPLE));
+            let waits = 8 <= kind;
+            let mut one = claim(
+                &name(sides[0].seed, u64::from(waits || dice.below(2) == 0)),
+                &owner(&person, &person),
+            );
+            one.owner.pass = Some(ReclaimToken::of(&one.value));
+            one.over = match dice.below(5) {
+                0 => Takeover::SameUser,
+                1 => Takeover::Value(
+                    dice.one_of(claims).map_or(String::new(), |it| it.value.clone()),
+                ),
+                2 => Takeover::ReclaimToken(ReclaimToken::of(
+                    dice.one_of(claims).map_or("", |it| it.value.as_str()),
+                )),
+                _ => Takeover::None,
+            };
+            claims.push(one.clone());
+            let number = claims.len() - 1;
+            if waits { Ask::Wait(number, one) } else { Ask::Claim(number, one) }
+        }
+    }
+}
+
+/// Runs one history, alone or coalesced with calls for other locks.
+async fn ask_both(seed: u64, places: [Place; 2], is_alone: bool) {
+    let mut sides = places.map(|place| Side::new(place, seed));
+    let (mut dice, mut claims, mut history) = (Dice(seed), Vec::new(), Vec::new());
+    let began = Instant::now();
+    for _ in 0..QUESTIONS {
+        if ALIVE < began.elapsed() {
+            break;
+        }
+        let ask = question(&mut dice, &mut claims, &sides, is_alone);
+        for side in &mut sides {
+            side.held.resize(claims.len(), None);
+            side.waiting.resize_with(claims.len(), || None);
+            side.left.resize(claims.len(), false);
+            side.released.resize(claims.len(), false);
+        }
+        history.push(ask.clone());
+        let said = (sides[0].asked(&ask, &claims).await, sides[1].asked(&ask, &claims).await);
+        let told = || {
+            format!("GALLEY_SEED={seed}, after {:?}", &history[history.len().saturating_sub(8)..])
+        };
+        assert_eq!(said.0, said.1, "{}", told());
+        assert_eq!(sides[0].state().await, sides[1].state().await, "{}", told());
+        let turns = (sides[0].turns(&claims).await, sides[1].turns(&claims).await);
+        assert_eq!(turns.0, turns.1, "{}", told());
+    }
+}
+
+async fn places() -> [Place; 2] {
+    [Place::memory().await, Place::redis().await]
+}
+
+/// From `first` on, or the seed that the environment requests.
+fn seeds(first: u64, count: u64) -> Range<u64> {
+    let asked = env::var("GALLEY_SEED").ok().and_then(|seed| seed.parse().ok());
+    asked.map_or(first..first + count, |seed: u64| seed..seed + 1)
+}
+
+#[tokio::test]
+async fn memory_and_redis_agree_in_random_histories() {
+    for seed in seeds(1, 10) {
+        let history = ask_both(seed, places().await, true);
+        timeout(Duration::from_secs(60), history).await.expect("in time");
+    }
+}
+
+/// Goal: a coalesced call gives each claim, wait or release the reply of a single call, for any
+/// queues of the other locks.
+#[tokio::test]
+async fn memory_and_redis_agree_on_coalesced_calls() {
+    let places = places().await;
+    let histories = seeds(101, 12).map(|seed| ask_both(seed, places.clone(), false));
+    timeout(Duration::from_secs(60), join_all(histories)).await.expect("in time");
+}
+
+#[tokio::test]
+async fn of_coalesced_claims_only_the_failing_one_is_rejected() {
+    const CLAIMS: usize = 20;
+    let server = Server::start().await;
+    let locks = Locks::connect(&server.url()).await.expect("a good address");
+    fit(&locks).await;
+    // The first of a call, and others.
+    for wrong in [0, 2, 7, 12, 19] {
+        let name = |at| LockName::named(&format!("alike:{wrong}:{at}"));
+        let claims: Vec<_> = (0..CLAIMS).map(|at| claim(&name(at), &owner("kim", ""))).collect();
+        let _: u64 = server.run(&format!("LPUSH lock:grant:alike:{wrong}:{wrong} by-hand")).await;
+        server.forget_calls().await;
+        let answers = join_all(claims.iter().map(|claim| locks.claim(claim))).await;
+        for (at, answer) in answers.iter().enumerate() {
+            let is_granted = matches!(answer, Ok(Claimed::Granted(_)));
+            assert_eq!(is_granted, at != wrong, "{wrong}, {at}: {answer:?}");
+        }
+        let calls = server.calls("evalsha").await;
+        assert!(calls < CLAIMS as u64, "they were coalesced: {calls}");
+    }
+}

@@ -1,0 +1,103 @@
+//! The number of Redis commands of each operation.
+
+use galley::locks::{Claim, Locks, Owner, ReclaimToken, Takeover, Verdict};
+
+use crate::locks::wait_queue::enter;
+use crate::support::fixtures::{LONG, claim, fit, granted, kim, lee, refused, seat, seated, until};
+use crate::support::redis_server::Server;
+
+async fn start() -> (Server, Locks) {
+    let server = Server::start().await;
+    let locks = Locks::connect(&server.url()).await.expect("a good address");
+    fit(&locks).await;
+    (server, locks)
+}
+
+#[tokio::test]
+async fn a_claim_a_refusal_a_takeover_and_a_release_cost_one_script_each() {
+    let (server, locks) = start().await;
+    let (name, free) = (seat(), seat());
+    let one = claim(&name, &kim());
+    server.forget_calls().await;
+    granted(&locks, &one).await;
+    assert_eq!(server.calls("evalsha").await, 1);
+    refused(&locks, &claim(&name, &lee())).await;
+    assert_eq!(server.calls("evalsha").await, 2);
+    let same_user = Claim { over: Takeover::SameUser, ..claim(&name, &kim()) };
+    let pass = ReclaimToken::of("a secret");
+    let same_user = Claim { owner: Owner { pass: Some(pass.clone()), ..kim() }, ..same_user };
+    assert_eq!(granted(&locks, &same_user).await.replaced.map(|it| it.value), Some(one.value));
+    assert_eq!(server.calls("evalsha").await, 3, "a takeover is one");
+    let resumed = Claim { over: Takeover::ReclaimToken(pass), ..claim(&name, &kim()) };
+    let replaced = granted(&locks, &resumed).await.replaced.map(|it| it.value);
+    assert_eq!(replaced, Some(same_user.value));
+    assert_eq!(server.calls("evalsha").await, 4, "by a secret too");
+    locks.release(&name, &resumed.value).await.expect("a reply");
+    assert_eq!(server.calls("evalsha").await, 5);
+    locks.holders(&[name, free]).await.expect("a reply");
+    assert_eq!(server.calls("evalsha").await, 6);
+    assert_eq!((server.calls("eval").await, server.calls("keys").await), (0, 0));
+    assert_eq!((server.calls("scan").await, server.calls("publish").await), (0, 0));
+}
+
+#[tokio::test]
+async fn a_renewal_round_is_one_pipeline_for_any_number_and_none_for_no_lock() {
+    let (server, locks) = start().await;
+    let mut all = Vec::new();
+    for _ in 0..1_001 {
+        all.push(seated(&locks, &seat(), &kim(), LONG).await);
+    }
+    server.forget_calls().await;
+    locks.renew(&[], LONG).await.expect("a reply");
+    assert_eq!(server.calls("evalsha").await, 0);
+    assert_eq!(server.calls("script|load").await, 0);
+    for (number, scripts) in [(1, 1), (249, 1), (250, 1), (251, 2), (1_001, 5)] {
+        server.forget_calls().await;
+        let round = locks.renew(&all[..number], LONG).await.expect("a reply");
+        assert_eq!(round.verdicts, vec![Verdict::Renewed; number]);
+        assert_eq!(server.calls("evalsha").await, scripts, "{number}");
+        assert_eq!(server.calls("script|load").await, 1);
+        assert_eq!(server.calls("mget").await, scripts);
+        assert_eq!(server.calls("pexpire").await, number as u64);
+    }
+}
+
+#[tokio::test]
+async fn only_vanished_keys_cost_a_reassert() {
+    let (server, locks) = start().await;
+    let mut all = Vec::new();
+    for _ in 0..300 {
+        all.push(seated(&locks, &seat(), &kim(), LONG).await);
+    }
+    for gone in [3, 299] {
+        let _: u64 = server.run(&format!("DEL {}", all[gone].name)).await;
+    }
+    server.forget_calls().await;
+    let round = locks.renew(&all, LONG).await.expect("a reply");
+    let back = round.verdicts.iter().filter(|verdict| **verdict == Verdict::Reasserted).count();
+    assert_eq!(back, 2);
+    assert_eq!(
+        (round.verdicts[3], round.verdicts[299]),
+        (Verdict::Reasserted, Verdict::Reasserted)
+    );
+    assert_eq!((server.calls("evalsha").await, server.calls("script|load").await), (3, 2));
+    assert_eq!(server.calls("hset").await, 2);
+}
+
+#[tokio::test]
+async fn three_connections_serve_any_number_of_claims() {
+    let (server, locks) = start().await;
+    let mut all = Vec::new();
+    for _ in 0..50 {
+        all.push(seated(&locks, &seat(), &kim(), LONG).await);
+    }
+    locks.renew(&all, LONG).await.expect("a reply");
+    // Waiters share one connection for messages.
+    let _line = enter(&locks, &claim(&all[0].name, &lee())).await;
+    until("all are there", async || {
+        let clients: String = server.run("CLIENT LIST").await;
+        // And the test's own.
+        clients.lines().count() == 4
+    })
+    .await;
+}

@@ -1,0 +1,205 @@
+//! The commands beside `serve`.
+
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+use std::process::Output;
+
+use tokio::process::Command;
+
+use crate::support::galley_process::Server;
+
+/// The output of a finished command.
+pub(crate) struct Ran(Output);
+
+impl Ran {
+    /// The standard output of a successful command.
+    #[track_caller]
+    pub(crate) fn ok(self) -> String {
+        assert!(self.0.status.success(), "{}", self.complaint());
+        String::from_utf8(self.0.stdout).expect("text")
+    }
+
+    pub(crate) fn code(&self) -> Option<i32> {
+        self.0.status.code()
+    }
+
+    pub(crate) fn complaint(&self) -> String {
+        String::from_utf8_lossy(&self.0.stderr).into_owned()
+    }
+}
+
+/// Runs `galley ARGUMENTS` in `folder`.
+pub(crate) async fn galley(folder: &Path, arguments: &[&str]) -> Ran {
+    galley_with(folder, arguments, &[]).await
+}
+
+/// The same with settings, by their environment names.
+pub(crate) async fn galley_with(
+    folder: &Path,
+    arguments: &[&str],
+    settings: &[(&str, &str)],
+) -> Ran {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_galley"));
+    command.current_dir(folder).args(arguments).envs(settings.iter().copied());
+    Ran(command.output().await.expect("the binary"))
+}
+
+#[tokio::test]
+async fn check_config_prints_the_settings_in_force_and_no_secret() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let settings = [
+        ("GALLEY_ADMIN__TOKEN", "correct-horse-battery-staple-0123"),
+        ("GALLEY_LOCKS__URL", "redis://galley:hunter2@127.0.0.1:1/0"),
+        ("GALLEY_DATABASE__SHARED_SQLITE", "true"),
+    ];
+    let arguments = ["check-config", "--listen", "127.0.0.1:1234"];
+    let shown = galley_with(folder.path(), &arguments, &settings).await.ok();
+    assert!(shown.contains("listen = \"127.0.0.1:1234\""), "{shown}");
+    assert!(shown.contains("redis://galley:***@127.0.0.1:1/0"), "{shown}");
+    assert!(!shown.contains("hunter2") && !shown.contains("correct-horse"), "{shown}");
+    assert_eq!(
+        folder.path().read_dir().expect("readable").count(),
+        0,
+        "the command creates nothing"
+    );
+}
+
+#[tokio::test]
+async fn wrong_settings_stop_every_command_with_one_line_each() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let settings = [
+        ("GALLEY_SEATS__LEASE", "5s"),
+        ("GALLEY_DATABASE__URI", "sqlite://elsewhere.db"),
+        ("GALLEY_LOCKS__URL", "redis+sentinel://secret@a:1,b:2"),
+    ];
+    for command in ["check-config", "serve", "migrate"] {
+        let ran = galley_with(folder.path(), &[command], &settings).await;
+        assert_eq!(ran.code(), Some(2), "{command}");
+        let complaint = ran.complaint();
+        assert_eq!(complaint.lines().count(), 3, "{complaint}");
+        for part in ["seats.lease: ", "database.uri: ", "locks.url: "] {
+            assert!(complaint.contains(part), "{complaint}");
+        }
+        assert!(!complaint.contains("secret@"), "{complaint}");
+    }
+    assert_eq!(folder.path().read_dir().expect("readable").count(), 0);
+}
+
+#[tokio::test]
+async fn kubernetes_variables_do_not_prevent_the_start_and_a_near_miss_is_one_line() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let of_kubernetes = [
+        ("GALLEY_SERVICE_HOST", "10.0.0.1"),
+        ("GALLEY_PORT", "tcp://10.0.0.1:8080"),
+        ("GALLEY_PORT_8080_TCP", "tcp://10.0.0.1:8080"),
+    ];
+    let ran = galley_with(folder.path(), &["check-config"], &of_kubernetes).await;
+    assert_eq!((ran.code(), ran.complaint().as_str()), (Some(0), ""));
+    let others = [("GALLEY_SECRET_FILE", "x"), ("GALLEY_DATABASE_URL", "sqlite://y.db")];
+    let ran = galley_with(folder.path(), &["check-config"], &others).await;
+    let complaint = ran.complaint();
+    assert_eq!((ran.code(), complaint.lines().count()), (Some(0), 1), "{complaint}");
+    assert!(complaint.contains("GALLEY_DATABASE_URL, GALLEY_SECRET_FILE"), "{complaint}");
+}
+
+/// Goal: a missing quotation mark does not print the secret behind it.
+#[tokio::test]
+async fn a_fault_in_a_settings_file_is_named_by_its_place_and_not_quoted() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let content = "[admin]\ntoken=\"correct-horse-battery-staple\n";
+    std::fs::write(folder.path().join("bad.toml"), content).expect("written");
+    for command in ["check-config", "serve"] {
+        let ran = galley(folder.path(), &[command, "--config", "bad.toml"]).await;
+        let complaint = ran.complaint();
+        assert_eq!((ran.code(), complaint.lines().count()), (Some(2), 1), "{complaint}");
+        assert!(complaint.contains("bad.toml: line 2, column "), "{complaint}");
+        assert!(!complaint.contains("horse"), "{complaint}");
+    }
+}
+
+#[tokio::test]
+async fn a_missing_settings_file_is_an_error_of_one_line() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let ran = galley(folder.path(), &["check-config", "--config", "missing.toml"]).await;
+    assert_eq!(ran.code(), Some(2));
+    assert_eq!(ran.complaint().lines().count(), 1, "{}", ran.complaint());
+    assert!(ran.complaint().contains("missing.toml"));
+    std::fs::write(folder.path().join("bad.toml"), "[server\nlisten = 1").expect("written");
+    let ran = galley(folder.path(), &["check-config", "--config", "bad.toml"]).await;
+    assert_eq!(ran.code(), Some(2));
+    assert_eq!(ran.complaint().lines().count(), 1, "{}", ran.complaint());
+}
+
+#[tokio::test]
+async fn migrate_creates_the_database_and_exits_and_is_idempotent() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for _ in 0..2 {
+        galley(folder.path(), &["migrate", "--database-url", "sqlite://deep/er/g.db"]).await.ok();
+    }
+    assert!(folder.path().join("deep/er/g.db").exists());
+    // The database holds texts, so other users of the host may not read it.
+    let made = std::fs::metadata(folder.path().join("deep/er")).expect("a folder");
+    assert_eq!(made.permissions().mode() & 0o777, 0o700);
+}
+
+#[tokio::test]
+async fn a_token_needs_an_id_a_name_and_a_lifetime() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for (wrong, part) in [
+        (["token", "--sub", "a b", "--name", "Kim", "--ttl", "1h"], "--sub"),
+        (["token", "--sub", "kim", "--name", " ", "--ttl", "1h"], "--name"),
+        (["token", "--sub", "kim", "--name", "Kim", "--ttl", "60"], "--ttl"),
+        (["token", "--sub", "kim", "--name", "Kim", "--ttl", "0s"], "--ttl"),
+    ] {
+        let ran = galley(folder.path(), &wrong).await;
+        assert_eq!(ran.code(), Some(1));
+        assert!(ran.complaint().contains(part), "{}", ran.complaint());
+    }
+}
+
+#[tokio::test]
+async fn two_first_starts_at_once_agree_on_the_secret() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let arguments = ["token", "--sub", "kim", "--name", "Kim"];
+    let starts = (0..8).map(|_| galley(folder.path(), &arguments));
+    let tokens: Vec<_> =
+        futures_util::future::join_all(starts).await.into_iter().map(Ran::ok).collect();
+    let secret = std::fs::read(folder.path().join("data/secret")).expect("a secret");
+    let tokens = tokens.iter().map(|token| {
+        galley::http::auth::tokens::Tokens::new(secret.trim_ascii_end()).verify(token.trim())
+    });
+    assert!(tokens.into_iter().all(|identity| identity.is_ok()));
+    assert_eq!(folder.path().join("data").read_dir().expect("readable").count(), 1);
+}
+
+/// Goal: the line with the remedy is not lost among the errors that follow from it.
+#[tokio::test]
+async fn a_port_in_use_stops_the_start_with_one_clear_line() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let address = taken.local_addr().expect("an address").to_string();
+    let ran = galley(folder.path(), &["serve", "--listen", &address]).await;
+    assert_eq!(ran.code(), Some(1));
+    let complaint = ran.complaint();
+    assert!(complaint.contains(&format!("cannot listen on {address}")), "{complaint}");
+    let log = String::from_utf8_lossy(&ran.0.stdout);
+    assert!(!log.contains("ERROR") && !complaint.contains("ERROR"), "{log}{complaint}");
+}
+
+/// Goal (W1): the log warns the operator that other users of the host can read the texts. A new file is
+/// private.
+#[tokio::test]
+async fn g14_the_log_warns_of_a_database_that_other_users_can_read() {
+    let warning = "other users of this machine can read the database";
+    let mut server = Server::start().await;
+    assert!(server.stop().await.success());
+    server.start_again().await;
+    assert!(!server.log().contains(warning), "{}", server.log());
+    assert!(server.stop().await.success());
+    let file = server.folder().join("data/galley.db");
+    std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o644)).expect("a mode");
+    server.start_again().await;
+    let log = server.log();
+    let line = log.lines().find(|line| line.contains(warning)).expect("a warning");
+    assert!(line.contains("galley.db") && line.contains("644"), "{line}");
+}

@@ -1,0 +1,63 @@
+//! The memory of a server for idle sessions.
+//!
+//! The test reads the process's peak, so transient allocations count too. The bounds are far above the
+//! usual values, because a test build takes more; the benchmark `documents` has the exact values.
+
+use yrs::Text as _;
+
+use crate::support::galley_process::Server;
+use crate::support::ws_client::Peer;
+
+const KIB: u64 = 1_024;
+/// Opened first, so that the one-time allocations of a server are not counted.
+const ROOMS_BEFORE: u64 = 20;
+
+/// Goal: the read buffer of an idle socket is small, although a websocket library allocates its own:
+/// tungstenite takes 128 KiB for reading alone.
+#[tokio::test]
+async fn an_idle_session_and_its_half_of_a_room_take_little_memory() {
+    const ROOMS: u64 = 100;
+    let server = Server::start().await;
+    let mut sitting = Vec::new();
+    let mut before = 0;
+    for room in 0..ROOMS_BEFORE + ROOMS {
+        if room == ROOMS_BEFORE {
+            before = server.peak();
+        }
+        let desk = server.desk("text").await;
+        sitting.push([server.writer(&desk).await, server.reviewer(&desk).await]);
+    }
+    let each = server.peak().saturating_sub(before) / (2 * ROOMS);
+    assert!(each < 32 * KIB, "{each} bytes each");
+    assert!(sitting.iter().flatten().all(Peer::is_open));
+}
+
+/// Goal: a room retains the bytes of its document. The objects of a CRDT, many times as large, exist
+/// only during a request for the text.
+#[tokio::test]
+async fn a_room_retains_the_bytes_of_its_document_and_no_objects() {
+    const ROOMS: u64 = 20;
+    /// Each before the previous one, so that no two are merged.
+    const LETTERS: u32 = 5_000;
+    let server = Server::start().await;
+    let mut sitting = Vec::new();
+    let (mut before, mut sent) = (0, 0);
+    for room in 0..ROOMS_BEFORE + ROOMS {
+        if room == ROOMS_BEFORE {
+            before = server.peak();
+        }
+        let desk = server.desk("").await;
+        let writer = server.writer(&desk).await;
+        let update = writer.edit_offline(|content, transaction| {
+            (0..LETTERS).for_each(|_| content.insert(transaction, 0, "x"));
+        });
+        sent = update.len();
+        writer.send(galley::yjs::protocol::update(&update));
+        writer.saved().await;
+        assert_eq!(server.text(&desk.writer, &desk.document).await.len(), LETTERS as usize);
+        sitting.push(writer);
+    }
+    let each = server.peak().saturating_sub(before) / ROOMS;
+    assert!(each < 400 * KIB, "{each} bytes each for {sent}");
+    assert!(sitting.iter().all(Peer::is_open));
+}

@@ -1,0 +1,446 @@
+//! The mutating operations of the REST API: the request of each, what it commits, and what the
+//! sockets of the document receive from it.
+
+use serde_json::{Value, json};
+use tokio::time::{Duration, Instant, sleep};
+
+use crate::support::galley_process::Server;
+use crate::support::redis_server::PATIENCE;
+use crate::support::rest_client::{Desk, Person};
+use crate::support::ws_client::{Peer, State};
+
+/// A mutating operation, by its name in `openapi.json`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Act {
+    EnterAsGuest,
+    Leave,
+    CreateDocument,
+    RenameDocument,
+    ShareDocument,
+    JoinShareLink,
+    NameVersion,
+    RestoreVersion,
+    RevokeShareLink,
+    DeleteDocument,
+    CreateReview,
+    EditReview,
+    ReplyToReview,
+    DeleteReview,
+    RejectReview,
+    ResolveReview,
+    ReopenReview,
+    AcceptReview,
+    EndSession,
+}
+
+/// Every operation.
+pub(crate) const ALL: [Act; 19] = [
+    Act::EnterAsGuest,
+    Act::Leave,
+    Act::CreateDocument,
+    Act::RenameDocument,
+    Act::ShareDocument,
+    Act::JoinShareLink,
+    Act::NameVersion,
+    Act::RestoreVersion,
+    Act::RevokeShareLink,
+    Act::DeleteDocument,
+    Act::CreateReview,
+    Act::EditReview,
+    Act::ReplyToReview,
+    Act::DeleteReview,
+    Act::RejectReview,
+    Act::ResolveReview,
+    Act::ReopenReview,
+    Act::AcceptReview,
+    Act::EndSession,
+];
+
+const LINK: &str = "/api/share-links/{id}";
+const REVIEWS: &str = "/api/share-links/{id}/reviews";
+const REVIEW: &str = "/api/share-links/{id}/reviews/{rid}";
+const DOCUMENT: &str = "/api/documents/{id}";
+
+impl Act {
+    /// Method and path in `openapi.json`.
+    pub(crate) fn route(self) -> (&'static str, &'static str) {
+        match self {
+            Self::EnterAsGuest => ("POST", "/api/auth/guest"),
+            Self::Leave => ("POST", "/api/auth/leave"),
+            Self::CreateDocument => ("POST", "/api/documents"),
+            Self::RenameDocument => ("PATCH", DOCUMENT),
+            Self::DeleteDocument => ("DELETE", DOCUMENT),
+            Self::ShareDocument => ("POST", "/api/documents/{id}/share-link"),
+            Self::NameVersion => ("POST", "/api/documents/{id}/versions"),
+            Self::RestoreVersion => ("POST", "/api/documents/{id}/versions/{vid}/restore"),
+            Self::RevokeShareLink => ("DELETE", LINK),
+            Self::JoinShareLink => ("POST", "/api/share-links/{id}/join"),
+            Self::CreateReview => ("POST", REVIEWS),
+            Self::EditReview => ("PATCH", REVIEW),
+            Self::DeleteReview => ("DELETE", REVIEW),
+            Self::ReplyToReview => ("POST", "/api/share-links/{id}/reviews/{rid}/replies"),
+            Self::AcceptReview => ("POST", "/api/share-links/{id}/reviews/{rid}/accept"),
+            Self::RejectReview => ("POST", "/api/share-links/{id}/reviews/{rid}/reject"),
+            Self::ResolveReview => ("POST", "/api/share-links/{id}/reviews/{rid}/resolve"),
+            Self::ReopenReview => ("POST", "/api/share-links/{id}/reviews/{rid}/reopen"),
+            Self::EndSession => ("DELETE", "/api/admin/sessions/{session_id}"),
+        }
+    }
+
+    /// Whether the operation stores nothing.
+    pub(crate) fn is_stateless(self) -> bool {
+        matches!(self, Self::EnterAsGuest | Self::Leave)
+    }
+
+    /// Whether the operation sends an event to sockets.
+    pub(crate) fn concerns_sockets(self) -> bool {
+        !self.is_stateless() && !self.needs_no_seat() && self != Self::NameVersion
+    }
+
+    /// Whether the operation closes sockets.
+    pub(crate) fn ends_sockets(self) -> bool {
+        matches!(self, Self::RevokeShareLink | Self::DeleteDocument | Self::EndSession)
+    }
+
+    fn needs_no_seat(self) -> bool {
+        matches!(
+            self,
+            Self::EnterAsGuest
+                | Self::Leave
+                | Self::CreateDocument
+                | Self::RenameDocument
+                | Self::ShareDocument
+                | Self::JoinShareLink
+        )
+    }
+
+    /// Whether the reviewer sends the request.
+    pub(crate) fn is_the_reviewers(self) -> bool {
+        matches!(
+            self,
+            Self::CreateReview
+                | Self::EditReview
+                | Self::ReplyToReview
+                | Self::DeleteReview
+                | Self::JoinShareLink
+        )
+    }
+}
+
+/// The text of a document, an edited one, and the text with the suggestion in it.
+const OLD: &str = "text here";
+const NEWER: &str = "text here!";
+const ACCEPTED: &str = "word here";
+/// A title and a label that no other row has.
+const MARK: &str = "by this request";
+
+/// A document with its users, and a request about it.
+pub(crate) struct Case {
+    pub(crate) act: Act,
+    pub(crate) desk: Desk,
+    actor: Person,
+    /// The part of the path after the document or the link.
+    part: String,
+    pub(crate) writer: Option<Peer>,
+    pub(crate) reviewer: Option<Peer>,
+}
+
+impl Case {
+    /// Seats the writer on one server and the reviewer on the other.
+    pub(crate) async fn new(
+        act: Act,
+        at_writer: &Server,
+        at_reviewer: &Server,
+        users: &Users,
+    ) -> Self {
+        let Users { kim, lee, admin } = users;
+        let actor = match act {
+            Act::EndSession => admin,
+            _ if act.is_the_reviewers() => lee,
+            _ => kim,
+        };
+        let (kim, lee, actor) = (kim.clone(), lee.clone(), actor.clone());
+        if act.needs_no_seat() {
+            let desk = half_a_desk(act, at_writer, kim, lee).await;
+            let (part, writer, reviewer) = (String::new(), None, None);
+            return Self { act, desk, actor, part, writer, reviewer };
+        }
+        let desk = at_writer.desk_of(kim, lee, OLD).await;
+        let (writer, reviewer) =
+            tokio::join!(at_writer.writer(&desk), at_reviewer.knock(&desk, "reviewer", "events=1"));
+        let session = reviewer.event("seat.granted").await;
+        reviewer.synced().await;
+        let part = match act {
+            Act::EndSession => session["session_id"].clone(),
+            Act::RestoreVersion => {
+                let path = format!("/api/documents/{}/versions", desk.document);
+                let body = json!({ "label": "first" });
+                let version = at_writer.post(&desk.writer, &path, body).await.ok(201);
+                writer.append("!");
+                writer.saved().await;
+                reviewer.reads(NEWER).await;
+                version["id"].clone()
+            }
+            _ => {
+                let review = a_review(act, at_writer, at_reviewer, &desk).await;
+                let last =
+                    if act == Act::ReopenReview { "review.updated" } else { "review.created" };
+                // A socket that misses two changes of a review receives its last state once.
+                for peer in [&writer, &reviewer] {
+                    is_told(peer, last).await;
+                }
+                review
+            }
+        };
+        let part = part.as_str().unwrap_or_default().to_owned();
+        Self { act, desk, actor, part, writer: Some(writer), reviewer: Some(reviewer) }
+    }
+
+    /// The sockets of both users; for an evicted session, its own socket only.
+    pub(crate) fn concerned(&self) -> Vec<&Peer> {
+        if !self.act.concerns_sockets() {
+            return Vec::new();
+        }
+        let writer = self.writer.as_ref().filter(|_| self.act != Act::EndSession);
+        writer.into_iter().chain(&self.reviewer).collect()
+    }
+
+    /// Method, path and body.
+    pub(crate) fn request(&self) -> (&'static str, String, Option<Value>) {
+        let (method, path) = self.act.route();
+        let Desk { document, link, invite, .. } = &self.desk;
+        let is_of_a_link = path.starts_with("/api/share-links");
+        let path = path.replace("{id}", if is_of_a_link { link } else { document });
+        let path = ["{rid}", "{vid}", "{session_id}"]
+            .iter()
+            .fold(path, |path, name| path.replace(name, &self.part));
+        let anchor = json!({ "start": 5, "end": 9, "quote": "here" });
+        let body = match self.act {
+            Act::EnterAsGuest => json!({ "name": "Kim" }),
+            Act::CreateDocument => json!({ "title": document, "text": OLD }),
+            Act::RenameDocument => json!({ "title": MARK }),
+            Act::NameVersion => json!({ "label": MARK }),
+            Act::JoinShareLink => json!({ "invite": invite }),
+            Act::CreateReview => json!({ "anchor": anchor, "body": MARK }),
+            Act::EditReview | Act::ReplyToReview => json!({ "body": MARK }),
+            Act::RevokeShareLink | Act::DeleteDocument | Act::DeleteReview | Act::EndSession => {
+                return (method, path, None);
+            }
+            _ => json!({}),
+        };
+        (method, path, Some(body))
+    }
+
+    /// The user who sends the request.
+    pub(crate) fn actor(&self) -> &Person {
+        &self.actor
+    }
+
+    fn document(&self) -> String {
+        format!("/api/documents/{}", self.desk.document)
+    }
+
+    fn link(&self) -> String {
+        format!("/api/share-links/{}", self.desk.link)
+    }
+
+    /// Whether the database has the effect. A part of it without the rest is a fault.
+    pub(crate) async fn is_committed(&self, server: &Server) -> bool {
+        let began = Instant::now();
+        loop {
+            let parts = self.parts(server).await;
+            let first = parts.first().copied().unwrap_or_default();
+            if parts.iter().all(|part| *part == first) {
+                return first;
+            }
+            // A commit between two reads shows in the second read only.
+            assert!(began.elapsed() < PATIENCE, "{:?} is in part: {parts:?}", self.act);
+            sleep(Duration::from_millis(20)).await;
+        }
+    }
+
+    /// The parts of the effect that the database has.
+    async fn parts(&self, server: &Server) -> Vec<bool> {
+        let writer = &self.desk.writer;
+        let get = async |path: String| server.get(writer, &path).await;
+        let is_gone = async |path: String| get(path).await.status == 404;
+        let text = async || server.text(writer, &self.desk.document).await;
+        match self.act {
+            Act::EnterAsGuest | Act::Leave => Vec::new(),
+            Act::CreateDocument => {
+                let list = get("/api/documents".to_owned()).await.ok(200);
+                // The title is unique to the document of this case.
+                let is_it = |row: &Value| row["title"] == self.desk.document;
+                let made = rows(&list, "documents").into_iter().find(is_it);
+                let Some(made) = made else { return vec![false] };
+                let id = made["id"].as_str().expect("an id");
+                vec![server.text(writer, id).await == OLD, made["characters"] == OLD.len()]
+            }
+            Act::RenameDocument => vec![get(self.document()).await.ok(200)["title"] == MARK],
+            Act::ShareDocument => {
+                let list = get("/api/share-links".to_owned()).await.ok(200);
+                let is_its = |row: &Value| row["document_id"] == self.desk.document;
+                vec![rows(&list, "share_links").iter().any(is_its)]
+            }
+            Act::JoinShareLink => vec![!get(self.link()).await.ok(200)["reviewer"].is_null()],
+            Act::NameVersion => vec![self.has_version(server, "label", MARK).await],
+            Act::RestoreVersion => {
+                vec![self.has_version(server, "kind", "restore").await, text().await == OLD]
+            }
+            Act::RevokeShareLink => vec![is_gone(self.link()).await],
+            Act::DeleteDocument => {
+                vec![is_gone(self.link()).await, is_gone(self.document()).await]
+            }
+            Act::CreateReview => {
+                let list = get(format!("{}/reviews", self.link())).await.ok(200);
+                vec![rows(&list, "reviews").iter().any(|review| review["body"] == MARK)]
+            }
+            Act::EndSession => {
+                let path = format!("/api/admin/sessions/{}", self.part);
+                vec![server.get(&self.actor, &path).await.status == 404]
+            }
+            _ => {
+                let review = get(format!("{}/reviews/{}", self.link(), self.part)).await;
+                if self.act == Act::DeleteReview {
+                    return vec![review.status == 404];
+                }
+                let is_done = self.is_done_to(&review.ok(200));
+                let is_accepted = self.act == Act::AcceptReview;
+                if is_accepted { vec![is_done, text().await == ACCEPTED] } else { vec![is_done] }
+            }
+        }
+    }
+
+    /// Whether a review has the state that the request causes.
+    fn is_done_to(&self, review: &Value) -> bool {
+        match self.act {
+            Act::EditReview => review["body"] == MARK,
+            Act::ReplyToReview => review["replies"][0].is_object(),
+            Act::RejectReview => review["status"] == "rejected",
+            Act::ResolveReview => review["status"] == "resolved",
+            Act::ReopenReview => review["status"] == "open",
+            Act::AcceptReview => review["status"] == "accepted",
+            other => panic!("{other:?} changes no review"),
+        }
+    }
+
+    async fn has_version(&self, server: &Server, field: &str, value: &str) -> bool {
+        let path = format!("{}/versions", self.document());
+        let list = server.get(&self.desk.writer, &path).await.ok(200);
+        rows(&list, "versions").iter().any(|version| version[field] == value)
+    }
+
+    /// Waits until a version has the text of a decision.
+    pub(crate) async fn is_kept(&self, server: &Server) {
+        let began = Instant::now();
+        while !self.has_version(server, "kind", "decision").await {
+            assert!(began.elapsed() < PATIENCE, "the text of {:?} has no version", self.act);
+            sleep(Duration::from_millis(20)).await;
+        }
+    }
+
+    /// Waits until a socket has the effect.
+    pub(crate) async fn reaches(&self, peer: &Peer) {
+        let what = format!("the effect of {:?}", self.act);
+        peer.until(&what, |state| self.shows(state).then_some(())).await;
+    }
+
+    /// Whether a socket has received the effect.
+    pub(crate) fn shows(&self, state: &State) -> bool {
+        let told = |name: &str, is_it: &dyn Fn(&Value) -> bool| {
+            state.events.iter().any(|event| event["event"] == name && is_it(&event["review"]))
+        };
+        let code = state.closed.as_ref().map(|(code, _)| *code);
+        match self.act {
+            Act::RevokeShareLink | Act::DeleteDocument => code == Some(4404),
+            Act::EndSession => code == Some(4410),
+            Act::RestoreVersion => state.text() == OLD,
+            Act::CreateReview => told("review.created", &|review| review["body"] == MARK),
+            Act::DeleteReview => told("review.deleted", &|_review| true),
+            Act::AcceptReview => {
+                state.text() == ACCEPTED
+                    && told("review.updated", &|review| self.is_done_to(review))
+            }
+            Act::EditReview
+            | Act::ReplyToReview
+            | Act::RejectReview
+            | Act::ResolveReview
+            | Act::ReopenReview => told("review.updated", &|review| self.is_done_to(review)),
+            _ => false,
+        }
+    }
+
+    /// Holds that the database stores an edit of the writer, and that the reviewer
+    /// receives it, also after a failed request. False: the server closed a socket.
+    pub(crate) async fn works_on(&self) -> bool {
+        let (Some(writer), Some(reviewer)) = (&self.writer, &self.reviewer) else { return true };
+        writer.append("…");
+        let is_closed = |state: &State| state.closed.is_some();
+        let reaches = |state: &mut State| {
+            (is_closed(state) || state.text().ends_with('…')).then(|| !is_closed(state))
+        };
+        // A server that has closed the writer's socket accepts no edit.
+        reviewer.until("the next edit", reaches).await && {
+            writer.saved().await;
+            true
+        }
+    }
+}
+
+/// Users of one operation: budgets count by user.
+pub(crate) struct Users {
+    kim: Person,
+    lee: Person,
+    admin: Person,
+}
+
+impl Users {
+    pub(crate) async fn of(server: &Server) -> Self {
+        let (kim, lee) = tokio::join!(server.guest("Kim"), server.guest("Lee"));
+        let (id, name) = (String::new(), "the admin token".to_owned());
+        Self { kim, lee, admin: Person { id, name, token: server.admin_token() } }
+    }
+}
+
+/// A document without a share link, or with one that has no reviewer.
+async fn half_a_desk(act: Act, server: &Server, writer: Person, reviewer: Person) -> Desk {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let body = json!({ "title": "a title", "text": OLD });
+    let document = server.post(&writer, "/api/documents", body).await.ok(201);
+    let document = text(&document["id"]);
+    let mut link = Value::Null;
+    if act == Act::JoinShareLink {
+        let path = format!("/api/documents/{document}/share-link");
+        link = server.post(&writer, &path, json!({})).await.ok(201);
+    }
+    let (invite, link) = (text(&link["invite"]["token"]), text(&link["id"]));
+    Desk { document, link, invite, writer, reviewer }
+}
+
+/// Waits for an event and puts it back among the others.
+async fn is_told(peer: &Peer, name: &str) {
+    let has = |state: &mut State| state.events.iter().any(|event| event["event"] == name);
+    peer.until(name, |state| has(state).then_some(())).await;
+}
+
+/// The id of a review with a suggestion; without a suggestion for the operation that resolves it.
+async fn a_review(act: Act, at_writer: &Server, at_reviewer: &Server, desk: &Desk) -> Value {
+    let path = format!("/api/share-links/{}/reviews", desk.link);
+    let anchor = json!({ "start": 0, "end": 4, "quote": "text" });
+    let mut body = json!({ "anchor": anchor, "body": "why?" });
+    let is_a_comment = matches!(act, Act::ResolveReview | Act::ReopenReview);
+    if !is_a_comment {
+        body["suggestion"] = json!("word");
+    }
+    let review = at_reviewer.post(&desk.reviewer, &path, body).await.ok(201);
+    let id = review["id"].as_str().expect("an id");
+    if act == Act::ReopenReview {
+        let path = format!("{path}/{id}/resolve");
+        at_writer.post(&desk.writer, &path, json!({})).await.ok(200);
+    }
+    json!(id)
+}
+
+fn rows(list: &Value, name: &str) -> Vec<Value> {
+    list[name].as_array().expect("rows").clone()
+}

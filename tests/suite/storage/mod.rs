@@ -1,0 +1,39 @@
+//! The promises of storage on both engines: real files in temporary folders, and a real PostgreSQL
+//! that the tests start.
+//!
+//! Tests that begin with `g2_`, `g7_`, `g11_` prove the promises of those numbers; `d1_` to `d8_`
+//! those of `galley::storage`.
+
+mod crash;
+mod database;
+mod documents;
+mod files;
+mod links;
+mod log;
+mod open;
+mod postgres;
+mod proxy;
+mod reviews;
+mod seats;
+mod send_futures;
+mod stuck;
+mod versions;
+
+/// One suite for both engines: each test is a function of an open, empty database.
+macro_rules! on_both_engines {
+    ($suite:ident: $($name:ident)+) => {
+        mod sqlite {
+            $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn $name() {
+                crate::storage::$suite::$name(crate::storage::database::Desk::sqlite().await).await;
+            })+
+        }
+        mod postgres {
+            $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn $name() {
+                crate::storage::$suite::$name(crate::storage::database::Desk::postgres().await).await;
+            })+
+        }
+    };
+}
+pub(crate) use on_both_engines;

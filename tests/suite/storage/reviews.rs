@@ -1,0 +1,405 @@
+//! Reviews.
+
+use galley::domain::anchor::RelativeRange;
+use galley::domain::fence::Fence;
+use galley::domain::ids::{DocumentId, ReplyId, ReviewId};
+use galley::domain::limits::{
+    REPLIES_PER_REVIEW_MAX, REVIEW_BYTES_MAX, REVIEW_PAGE_BYTES_MAX, REVIEW_PAGE_ROWS_MAX,
+    REVIEWS_BYTES_MAX, REVIEWS_PER_LINK_MAX,
+};
+use galley::domain::review::ReviewStatus;
+use galley::domain::seat::Role;
+use galley::storage::log::Append;
+use galley::storage::review_changes::{DeletedReview, ReviewChanges};
+use galley::storage::reviews::{NewReview, ReviewChange, StoredReview};
+use galley::storage::seats::{FenceGuard, Guarded};
+use tokio::task::JoinSet;
+
+use crate::storage::database::{Desk, Seated, at, edit, new_reply, new_review, user, within};
+
+crate::storage::on_both_engines! {
+    reviews:
+    a_created_review_reads_back_unchanged
+    reviews_are_listed_oldest_first_with_their_replies_in_order
+    a_change_updates_its_fields_only_and_increments_the_version
+    an_unknown_review_is_not_found
+    a_deleted_review_deletes_its_replies
+    g2_a_review_is_unchanged_under_an_older_fence_or_another_link
+    g14_a_revoked_link_accepts_no_review
+    a_moved_review_retains_its_version
+    an_acceptance_changes_text_and_review_in_one_transaction
+    of_concurrent_acceptances_one_changes_the_text
+    g13_a_review_rejects_replies_beyond_its_limit
+    g13_a_link_rejects_reviews_beyond_its_limit
+    g17_a_review_rejects_bytes_beyond_its_limit
+    g17_a_link_rejects_bytes_of_reviews_beyond_its_limit
+    g17_a_list_of_reviews_is_read_in_pages_of_bounded_rows_and_bytes
+    g15_each_change_of_a_review_has_the_next_number_of_its_document
+}
+
+async fn make(desk: &Desk, seated: Seated) -> StoredReview {
+    done(desk.storage.create_review(&new_review(seated.link), seated.reviewer).await.unwrap())
+}
+
+fn done<T: std::fmt::Debug>(guarded: Guarded<T>) -> T {
+    match guarded {
+        Guarded::Done(value) => value,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn to_status(status: ReviewStatus) -> ReviewChange {
+    ReviewChange { status: Some(status), ..ReviewChange::default() }
+}
+
+pub(crate) async fn a_created_review_reads_back_unchanged(desk: Desk) {
+    let seated = desk.seated().await;
+    let new = new_review(seated.link);
+
+    let made = done(desk.storage.create_review(&new, seated.reviewer).await.unwrap());
+
+    assert_eq!((made.id, made.link, &made.author), (new.id, new.link, &new.author));
+    assert_eq!((&made.origin, &made.current), (&new.origin, &new.current));
+    assert_eq!((&made.body, &made.suggestion), (&new.body, &new.suggestion));
+    assert_eq!((made.status, made.version), (ReviewStatus::Open, 1));
+    assert_eq!((made.created_at, made.updated_at), (at(4), at(4)));
+    assert_eq!(desk.storage.review(seated.link, new.id).await.unwrap(), Some(made.clone()));
+    assert_eq!(desk.storage.reviews(seated.link, None, 100).await.unwrap().reviews, [made]);
+    let elsewhere = desk.seated().await.link;
+    assert_eq!(desk.storage.review(elsewhere, new.id).await.unwrap(), None);
+}
+
+pub(crate) async fn reviews_are_listed_oldest_first_with_their_replies_in_order(desk: Desk) {
+    let seated = desk.seated().await;
+    let mut ids = Vec::new();
+    for second in [5, 3, 4] {
+        let new = NewReview { now: at(second), ..new_review(seated.link) };
+        desk.storage.create_review(&new, seated.reviewer).await.unwrap();
+        ids.push(new.id);
+    }
+    for body in ["one", "two", "three"] {
+        // All at the same time: the order does not depend on a clock.
+        let reply = new_reply(body);
+        let guard = seated.writer;
+        done(desk.storage.add_reply(seated.link, ids[0], &reply, guard, at(6)).await.unwrap());
+    }
+
+    let listed = desk.storage.reviews(seated.link, None, 100).await.unwrap().reviews;
+
+    let order: Vec<ReviewId> = listed.iter().map(|review| review.id).collect();
+    assert_eq!(order, [ids[1], ids[2], ids[0]]);
+    let bodies: Vec<&str> = listed[2].replies.iter().map(|reply| reply.body.as_str()).collect();
+    assert_eq!(bodies, ["one", "two", "three"]);
+    assert_eq!((listed[2].version, listed[2].updated_at), (4, at(6)));
+    assert_eq!(listed[2].replies[0].author, user("kim"));
+    assert_eq!(desk.storage.review(seated.link, ids[0]).await.unwrap().unwrap(), listed[2]);
+}
+
+pub(crate) async fn a_change_updates_its_fields_only_and_increments_the_version(desk: Desk) {
+    let seated = desk.seated().await;
+    let made = make(&desk, seated).await;
+    let change = async |change: &ReviewChange, expected| {
+        let (link, guard) = (seated.link, seated.reviewer);
+        desk.storage.change_review(link, made.id, change, expected, guard, at(7)).await.unwrap()
+    };
+    let body = ReviewChange { body: Some("다른 말".to_owned()), ..ReviewChange::default() };
+    let changed = done(change(&body, Some(1)).await);
+    let expected = StoredReview {
+        body: "다른 말".to_owned(),
+        version: 2,
+        changes: (1, 2),
+        updated_at: at(7),
+        ..made.clone()
+    };
+    assert_eq!(changed, expected);
+
+    let none = ReviewChange { suggestion: Some(None), ..ReviewChange::default() };
+    assert_eq!(done(change(&none, None).await).suggestion, None);
+    let empty = ReviewChange { suggestion: Some(Some(String::new())), ..ReviewChange::default() };
+    assert_eq!(done(change(&empty, None).await).suggestion.as_deref(), Some(""));
+    let resolved = done(change(&to_status(ReviewStatus::Resolved), Some(4)).await);
+    assert_eq!((resolved.status, resolved.version), (ReviewStatus::Resolved, 5));
+    let mismatch = change(&body, Some(4)).await;
+    assert_eq!(mismatch, Guarded::VersionMismatch { current: 5 });
+    let late = change(&body, None).await;
+    assert_eq!(late, Guarded::VersionMismatch { current: 5 }, "decided, and not worded anew");
+}
+
+pub(crate) async fn an_unknown_review_is_not_found(desk: Desk) {
+    let (seated, elsewhere) = (desk.seated().await, desk.seated().await);
+    let other = make(&desk, elsewhere).await.id;
+    let (link, guard) = (seated.link, seated.reviewer);
+    for id in [ReviewId::generate(), other] {
+        let change = ReviewChange::default();
+        let changed = desk.storage.change_review(link, id, &change, None, guard, at(5)).await;
+        assert_eq!(changed.unwrap(), Guarded::NotFound);
+        let deleted = desk.storage.delete_review(link, id, None, guard).await;
+        assert_eq!(deleted.unwrap(), Guarded::NotFound);
+        let reply = new_reply("x");
+        let replied = desk.storage.add_reply(link, id, &reply, guard, at(5)).await;
+        assert_eq!(replied.unwrap(), Guarded::NotFound);
+        let edit = Append { guard: Some(seated.writer), ..edit(seated.document, "x") };
+        let accepted = desk.storage.accept_review(link, id, None, &edit, at(5)).await;
+        assert_eq!(accepted.unwrap(), Guarded::NotFound);
+    }
+    assert_eq!(desk.text(seated.document).await, b"");
+}
+
+pub(crate) async fn a_deleted_review_deletes_its_replies(desk: Desk) {
+    let seated = desk.seated().await;
+    let made = make(&desk, seated).await;
+    let (link, guard) = (seated.link, seated.reviewer);
+    let reply = new_reply("x");
+    done(desk.storage.add_reply(link, made.id, &reply, guard, at(5)).await.unwrap());
+    let late = desk.storage.delete_review(link, made.id, Some(1), guard).await.unwrap();
+    assert_eq!(late, Guarded::VersionMismatch { current: 2 });
+    done(desk.storage.delete_review(link, made.id, Some(2), guard).await.unwrap());
+    assert_eq!(desk.storage.reviews(link, None, 100).await.unwrap().reviews, []);
+    // A surviving row of the reply would still occupy its id.
+    let again = make(&desk, seated).await.id;
+    done(desk.storage.add_reply(link, again, &reply, guard, at(6)).await.unwrap());
+}
+
+pub(crate) async fn g2_a_review_is_unchanged_under_an_older_fence_or_another_link(desk: Desk) {
+    let (seated, elsewhere) = (desk.seated().await, desk.seated().await);
+    let made = make(&desk, seated).await;
+    desk.seat(seated.link, Role::Reviewer, 21).await;
+    desk.seat(seated.link, Role::Writer, 11).await;
+    let link = seated.link;
+    let unratified = FenceGuard { fence: Fence(22), ..seated.reviewer };
+    for guard in [seated.reviewer, seated.writer, unratified, elsewhere.reviewer] {
+        let created = desk.storage.create_review(&new_review(link), guard).await;
+        assert_eq!(created.unwrap(), Guarded::Fenced);
+        let change = to_status(ReviewStatus::Rejected);
+        let changed = desk.storage.change_review(link, made.id, &change, None, guard, at(9)).await;
+        assert_eq!(changed.unwrap(), Guarded::Fenced);
+        let reply = new_reply("x");
+        let replied = desk.storage.add_reply(link, made.id, &reply, guard, at(9)).await;
+        assert_eq!(replied.unwrap(), Guarded::Fenced);
+        let deleted = desk.storage.delete_review(link, made.id, None, guard).await;
+        assert_eq!(deleted.unwrap(), Guarded::Fenced);
+        let edit = Append { guard: Some(guard), ..edit(seated.document, "x") };
+        let accepted = desk.storage.accept_review(link, made.id, None, &edit, at(9)).await;
+        assert_eq!(accepted.unwrap(), Guarded::Fenced);
+    }
+    assert_eq!(desk.storage.reviews(link, None, 100).await.unwrap().reviews, [made]);
+    assert_eq!(desk.text(seated.document).await, b"");
+}
+
+pub(crate) async fn g14_a_revoked_link_accepts_no_review(desk: Desk) {
+    let seated = desk.seated().await;
+    desk.storage.revoke_link(seated.link, at(5)).await.unwrap();
+    let created = desk.storage.create_review(&new_review(seated.link), seated.reviewer).await;
+    assert_eq!(created.unwrap(), Guarded::Fenced);
+}
+
+pub(crate) async fn a_moved_review_retains_its_version(desk: Desk) {
+    let seated = desk.seated().await;
+    let made = make(&desk, seated).await;
+    let current = RelativeRange { start: vec![9], end: vec![] };
+    desk.storage.relocate(made.id, &current).await.unwrap();
+    let moved = desk.storage.review(seated.link, made.id).await.unwrap().unwrap();
+    assert_eq!(moved, StoredReview { current, ..made });
+}
+
+pub(crate) async fn an_acceptance_changes_text_and_review_in_one_transaction(desk: Desk) {
+    let seated = desk.seated().await;
+    let made = make(&desk, seated).await;
+    let (link, guard) = (seated.link, Some(seated.writer));
+    let good = Append { guard, user: None, expected_seq: Some(0), ..edit(seated.document, "x") };
+    let accept = async |edit: &Append, expected| {
+        desk.storage.accept_review(link, made.id, expected, edit, at(8)).await.unwrap()
+    };
+    let stale = Append { expected_seq: Some(3), ..good.clone() };
+    assert_eq!(accept(&stale, None).await, Guarded::Stale);
+    assert_eq!(accept(&good, Some(2)).await, Guarded::VersionMismatch { current: 1 });
+    let unguarded = Append { guard: None, ..good.clone() };
+    assert_eq!(accept(&unguarded, None).await, Guarded::Fenced);
+    let by_the_reviewer = Append { guard: Some(seated.reviewer), ..good.clone() };
+    assert_eq!(accept(&by_the_reviewer, None).await, Guarded::Fenced);
+    assert_eq!(desk.text(seated.document).await, b"");
+    assert_eq!(
+        desk.storage.reviews(link, None, 100).await.unwrap().reviews,
+        std::slice::from_ref(&made)
+    );
+
+    let (accepted, seq) = done(accept(&good, Some(1)).await);
+
+    assert_eq!((accepted.status, accepted.version, seq), (ReviewStatus::Accepted, 2, 1));
+    assert_eq!(desk.text(seated.document).await, b"x");
+    let again = Append { expected_seq: Some(1), ..good };
+    assert_eq!(accept(&again, None).await, Guarded::VersionMismatch { current: 2 });
+    let reject = to_status(ReviewStatus::Rejected);
+    let rejected =
+        desk.storage.change_review(link, made.id, &reject, None, seated.writer, at(9)).await;
+    assert_eq!(rejected.unwrap(), Guarded::VersionMismatch { current: 2 });
+    assert_eq!(desk.text(seated.document).await, b"x");
+}
+
+pub(crate) async fn of_concurrent_acceptances_one_changes_the_text(desk: Desk) {
+    let seated = desk.seated().await;
+    let made = make(&desk, seated).await;
+    let mut tasks = JoinSet::new();
+    let handles = [desk.storage.clone(), desk.another().await];
+    for number in 0..16 {
+        let storage = handles[number % 2].clone();
+        let edit = Append { guard: Some(seated.writer), ..edit(seated.document, "x") };
+        tasks.spawn(async move {
+            storage.accept_review(seated.link, made.id, None, &edit, at(8)).await.unwrap()
+        });
+    }
+    let outcomes = within(tasks.join_all()).await;
+    assert_eq!(outcomes.iter().filter(|one| matches!(one, Guarded::Done(_))).count(), 1);
+    assert_eq!(desk.text(seated.document).await, b"x");
+}
+
+pub(crate) async fn g13_a_review_rejects_replies_beyond_its_limit(desk: Desk) {
+    let seated = desk.seated().await;
+    let id = make(&desk, seated).await.id;
+    let (link, guard) = (seated.link, seated.writer);
+    for _ in 0..REPLIES_PER_REVIEW_MAX {
+        let reply = new_reply("x");
+        done(desk.storage.add_reply(link, id, &reply, guard, at(5)).await.unwrap());
+    }
+    let one_more = desk.storage.add_reply(link, id, &new_reply("x"), guard, at(5)).await.unwrap();
+    assert_eq!(one_more, Guarded::Full);
+    let review = desk.storage.review(link, id).await.unwrap().unwrap();
+    assert_eq!(i64::try_from(review.replies.len()), Ok(REPLIES_PER_REVIEW_MAX));
+    let ids: std::collections::HashSet<ReplyId> =
+        review.replies.iter().map(|reply| reply.id).collect();
+    assert_eq!(ids.len(), review.replies.len());
+}
+
+pub(crate) async fn g13_a_link_rejects_reviews_beyond_its_limit(desk: Desk) {
+    let seated = desk.seated().await;
+    for _ in 0..REVIEWS_PER_LINK_MAX {
+        make(&desk, seated).await;
+    }
+    let one_more = desk.storage.create_review(&new_review(seated.link), seated.reviewer).await;
+    assert_eq!(one_more.unwrap(), Guarded::Full);
+    let elsewhere = desk.seated().await;
+    make(&desk, elsewhere).await;
+}
+
+/// A text of `bytes` bytes, in characters of three bytes.
+fn long(bytes: usize) -> String {
+    "가".repeat(bytes / 3)
+}
+
+fn to_body(body: String) -> ReviewChange {
+    ReviewChange { body: Some(body), ..ReviewChange::default() }
+}
+
+pub(crate) async fn g17_a_review_rejects_bytes_beyond_its_limit(desk: Desk) {
+    let seated = desk.seated().await;
+    let (link, guard, storage) = (seated.link, seated.writer, &desk.storage);
+    let id = make(&desk, seated).await.id;
+    let reply = new_reply(&long(60_000));
+    let mut refused = None;
+    for _ in 0..6 {
+        let reply = galley::storage::reviews::NewReply { id: ReplyId::generate(), ..reply.clone() };
+        match storage.add_reply(link, id, &reply, guard, at(5)).await.unwrap() {
+            Guarded::Done(_) => {}
+            other => refused = Some(other),
+        }
+    }
+    assert_eq!(refused, Some(Guarded::Full));
+    let review = storage.review(link, id).await.unwrap().unwrap();
+    assert_eq!((review.replies.len(), review.version), (4, 5));
+    assert!(i64::try_from(review.bytes()).unwrap() <= REVIEW_BYTES_MAX);
+    // A full review still accepts new text and decisions that do not grow it.
+    let change = async |change: ReviewChange| {
+        storage.change_review(link, id, &change, None, seated.reviewer, at(6)).await.unwrap()
+    };
+    assert_eq!(change(to_body(long(30_000))).await, Guarded::Full);
+    done(change(to_body("short".to_owned())).await);
+    done(change(to_status(ReviewStatus::Resolved)).await);
+}
+
+pub(crate) async fn g17_a_link_rejects_bytes_of_reviews_beyond_its_limit(desk: Desk) {
+    let seated = desk.seated().await;
+    let (link, guard, storage) = (seated.link, seated.reviewer, &desk.storage);
+    let create = async |body: String| {
+        let new = NewReview { body, ..new_review(link) };
+        storage.create_review(&new, guard).await.unwrap()
+    };
+    let mut made = Vec::new();
+    while let Guarded::Done(review) = create(long(240_000)).await {
+        made.push(review.id);
+    }
+    assert_eq!(i64::try_from(made.len()), Ok(REVIEWS_BYTES_MAX / 240_000));
+    assert_eq!(create(long(240_000)).await, Guarded::Full);
+    // A deleted review frees its bytes.
+    done(storage.delete_review(link, made[0], None, guard).await.unwrap());
+    done(create(long(240_000)).await);
+    // Each link has its own limit.
+    make(&desk, desk.seated().await).await;
+}
+
+pub(crate) async fn g17_a_list_of_reviews_is_read_in_pages_of_bounded_rows_and_bytes(desk: Desk) {
+    let seated = desk.seated().await;
+    let (link, guard, storage) = (seated.link, seated.reviewer, &desk.storage);
+    let mut made = Vec::new();
+    for second in 0..i64::from(REVIEW_PAGE_ROWS_MAX) + 20 {
+        // Groups of equal times, so that page boundaries fall within a group.
+        let size = if second < 20 { 200_000 } else { 3 };
+        let new = NewReview { now: at(second / 3), body: long(size), ..new_review(link) };
+        made.push(done(storage.create_review(&new, guard).await.unwrap()));
+    }
+    made.sort_by_key(|review| (review.created_at, review.id.to_string()));
+    let (mut read, mut after, mut pages) = (Vec::new(), None, 0);
+    loop {
+        let page = storage.reviews(link, after, u32::MAX).await.unwrap();
+        let bytes: usize = page.reviews.iter().map(StoredReview::bytes).sum();
+        assert!(i64::try_from(bytes).unwrap() <= REVIEW_PAGE_BYTES_MAX);
+        assert!(u32::try_from(page.reviews.len()).unwrap() <= REVIEW_PAGE_ROWS_MAX);
+        read.extend(page.reviews);
+        pages += 1;
+        after = page.next;
+        if after.is_none() {
+            break;
+        }
+    }
+    assert_eq!(read, made);
+    assert!((4..10).contains(&pages), "{pages}");
+    let few = storage.reviews(link, None, 2).await.unwrap();
+    assert_eq!(few.reviews, made[..2]);
+    assert_eq!(few.next.map(|next| next.id), Some(made[1].id));
+}
+
+pub(crate) async fn g15_each_change_of_a_review_has_the_next_number_of_its_document(desk: Desk) {
+    let seated = desk.seated().await;
+    let document = desk.storage.link(seated.link).await.unwrap().unwrap().document_id;
+    let changes =
+        async |after| desk.storage.review_changes(document, after).await.unwrap().unwrap();
+    assert_eq!(changes(0).await, ReviewChanges::default());
+
+    let (one, two) = (make(&desk, seated).await, make(&desk, seated).await);
+    assert_eq!((one.changes, two.changes), ((1, 1), (2, 2)));
+    let reply = new_reply("예");
+    let replied = desk.storage.add_reply(seated.link, one.id, &reply, seated.reviewer, at(8));
+    let one = done(replied.await.unwrap());
+    assert_eq!(one.changes, (1, 3));
+    let expected =
+        ReviewChanges { upto: 3, changed: vec![two.clone(), one.clone()], deleted: Vec::new() };
+    assert_eq!(changes(0).await, expected, "in the order of their last changes");
+    assert_eq!(changes(2).await.changed, std::slice::from_ref(&one));
+
+    // A rejected write consumes no number.
+    let fenced = FenceGuard { fence: Fence(1), ..seated.reviewer };
+    let refused = desk.storage.delete_review(seated.link, two.id, None, fenced).await.unwrap();
+    assert_eq!(refused, Guarded::Fenced);
+    let deleted = desk.storage.delete_review(seated.link, two.id, None, seated.reviewer).await;
+    assert_eq!(done(deleted.unwrap()), 4);
+    let gone = DeletedReview { id: two.id, link: seated.link, change: 4 };
+    let expected = ReviewChanges { upto: 4, changed: vec![one.clone()], deleted: vec![gone] };
+    assert_eq!(changes(2).await, expected);
+    assert!(changes(2).await.is_whole(2));
+    assert_eq!(desk.storage.log(document).await.unwrap().unwrap().review_changes, 4);
+    let numbers = desk.storage.review_change_numbers(&[document, DocumentId::generate()]).await;
+    assert_eq!(numbers.unwrap(), [(document, 4)].into());
+
+    // A revoked link's reviews appear in no change list.
+    assert!(desk.storage.revoke_link(seated.link, at(9)).await.unwrap());
+    assert_eq!(changes(0).await.changed, []);
+}

@@ -1,0 +1,54 @@
+//! Futures of storage are `Send`, so tasks may move between threads. Compilation proves it.
+
+use bytes::Bytes;
+use galley::domain::anchor::RelativeRange;
+use galley::domain::ids::SessionId;
+use galley::storage::pagination::Page;
+use galley::storage::reviews::ReviewChange;
+
+use crate::storage::database::{Desk, at, edit, new_link, new_reply, new_review, user};
+
+crate::storage::on_both_engines! {
+    send_futures:
+    every_future_of_storage_is_send
+}
+
+/// Accepts only futures that are `Send`.
+fn movable(future: impl Future + Send) {
+    drop(future);
+}
+
+pub(crate) async fn every_future_of_storage_is_send(desk: Desk) {
+    let seated = desk.seated().await;
+    let (s, id, link, guard) = (&desk.storage, seated.document, seated.link, seated.writer);
+    let kim = user("kim");
+    movable(s.check());
+    movable(s.close());
+    movable(s.save_user(&kim, at(0)));
+    movable(s.document(id));
+    movable(s.documents_of(&kim.id, &Page { limit: 1, before: None }));
+    movable(s.rename_document(id, "", at(0)));
+    movable(s.delete_document(id));
+    movable(s.set_characters(id, 0));
+    movable(s.log(id));
+    movable(s.log_after(id, 0));
+    movable(s.append(&[edit(id, "x")]));
+    movable(s.compact(id, 0, &Bytes::new()));
+    movable(s.find_or_create_link(&new_link(id)));
+    movable(s.link(link));
+    movable(s.links_of(&kim.id, &Page { limit: 1, before: None }));
+    movable(s.join_link(link, &kim, at(0)));
+    movable(s.revoke_link(link, at(0)));
+    movable(s.door(guard.seat));
+    movable(s.ratify(guard.seat, guard.fence, SessionId::generate(), &kim.id, at(0)));
+    movable(s.vacate(guard.seat, guard.fence));
+    let review = new_review(link);
+    movable(s.create_review(&review, guard));
+    movable(s.reviews(link, None, 1));
+    movable(s.review(link, review.id));
+    movable(s.change_review(link, review.id, &ReviewChange::default(), None, guard, at(0)));
+    movable(s.delete_review(link, review.id, None, guard));
+    movable(s.add_reply(link, review.id, &new_reply(""), guard, at(0)));
+    movable(s.relocate(review.id, &RelativeRange { start: vec![], end: vec![] }));
+    movable(s.accept_review(link, review.id, None, &edit(id, "x"), at(0)));
+}

@@ -1,0 +1,114 @@
+//! Users, their claims, and short helpers for both.
+
+use std::time::Duration;
+
+use galley::domain::fence::Fence;
+use galley::domain::ids::{NodeId, SessionId, ShareLinkId};
+use galley::domain::seat::{Role, Seat};
+use galley::domain::user::User;
+use galley::locks::{Claim, Claimed, Grant, HeldLock, Holder, LockName, Locks, Owner, Takeover};
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, interval, timeout};
+use tokio_util::task::TaskTracker;
+
+use crate::support::redis_server::PATIENCE;
+
+/// Longer than any test.
+pub(crate) const LONG: Duration = Duration::from_secs(60);
+
+pub(crate) fn owner(id: &str, name: &str) -> Owner {
+    let user = User { id: id.parse().expect("a user id"), name: name.to_owned() };
+    Owner { user, node: NodeId::generate(), pass: None }
+}
+
+pub(crate) fn kim() -> Owner {
+    owner("kim", "김민수 \"👩‍👩‍👧\" \\ '|")
+}
+
+pub(crate) fn lee() -> Owner {
+    owner("lee", "Lee")
+}
+
+/// A seat without an earlier claim.
+pub(crate) fn seat() -> LockName {
+    LockName::seat(Seat::new(ShareLinkId::generate(), Role::Writer))
+}
+
+/// A claim with a new value and a long lease, without takeover.
+pub(crate) fn claim(name: &LockName, owner: &Owner) -> Claim {
+    Claim {
+        name: name.clone(),
+        value: SessionId::generate().to_string(),
+        owner: owner.clone(),
+        floor: Fence::ZERO,
+        ttl: LONG,
+        over: Takeover::None,
+    }
+}
+
+/// The data with which a holder renews a granted claim.
+pub(crate) fn held(claim: &Claim, grant: &Grant) -> HeldLock {
+    HeldLock {
+        name: claim.name.clone(),
+        value: claim.value.clone(),
+        owner: claim.owner.clone(),
+        fence: grant.fence,
+        since: grant.since,
+    }
+}
+
+pub(crate) async fn granted(locks: &Locks, claim: &Claim) -> Grant {
+    match locks.claim(claim).await.expect("a reply") {
+        Claimed::Granted(grant) => grant,
+        Claimed::Busy(holder) => panic!("busy: {holder:?}"),
+    }
+}
+
+pub(crate) async fn refused(locks: &Locks, claim: &Claim) -> Holder {
+    match locks.claim(claim).await.expect("a reply") {
+        Claimed::Busy(holder) => holder,
+        Claimed::Granted(grant) => panic!("granted: {grant:?}"),
+    }
+}
+
+/// Grants `name` to `owner` for `ttl`, and returns the lock to renew.
+pub(crate) async fn seated(
+    locks: &Locks,
+    name: &LockName,
+    owner: &Owner,
+    ttl: Duration,
+) -> HeldLock {
+    let claim = Claim { ttl, ..claim(name, owner) };
+    held(&claim, &granted(locks, &claim).await)
+}
+
+/// Polls until the condition holds; returns when it was first true.
+pub(crate) async fn until(what: &str, mut is_so: impl AsyncFnMut() -> bool) -> Instant {
+    // There is no event for it. The interval is short, and leaves the machine time for its work.
+    let mut tick = interval(Duration::from_millis(2));
+    let asked = async {
+        while !is_so().await {
+            tick.tick().await;
+        }
+    };
+    timeout(PATIENCE, asked).await.unwrap_or_else(|_late| panic!("not in time: {what}"));
+    Instant::now()
+}
+
+/// Waits until the backend has passed its preflight: on a busy machine its first reply takes longer
+/// than the time-out of a claim.
+pub(crate) async fn fit(locks: &Locks) {
+    until("a fit Redis", async || locks.check().await.is_ok()).await;
+}
+
+/// Waits until the lock has no holder.
+pub(crate) async fn until_free(locks: &Locks, name: &LockName) -> Instant {
+    until("the lock is free", async || locks.holder(name).await == Ok(None)).await
+}
+
+/// Spawns a task beside the test.
+pub(crate) fn apart<T: Send + 'static>(
+    what: impl Future<Output = T> + Send + 'static,
+) -> JoinHandle<T> {
+    TaskTracker::new().spawn(what)
+}

@@ -1,0 +1,162 @@
+//! The binary under test, in a folder of its own.
+
+use std::ffi::OsString;
+use std::path::Path;
+use std::process::Stdio;
+use std::sync::Arc;
+
+use tempfile::TempDir;
+use tokio::io::{AsyncBufReadExt, BufReader};
+use tokio::process::{Child, Command};
+use tokio::time::timeout;
+
+use crate::support::redis_server::PATIENCE;
+
+/// A running server; dropping it kills the process.
+pub(crate) struct Server {
+    /// None: the server runs inside the test process.
+    process: Option<Child>,
+    folder: Arc<TempDir>,
+    environment: Vec<(String, String)>,
+    /// `http://127.0.0.1:PORT`
+    pub(crate) url: String,
+    pub(crate) http: reqwest::Client,
+}
+
+/// The program under test: the build of this checkout, or the one that `GALLEY_BIN` names. A benchmark
+/// compares two versions by it.
+fn binary() -> OsString {
+    std::env::var_os("GALLEY_BIN").unwrap_or_else(|| env!("CARGO_BIN_EXE_galley").into())
+}
+
+impl Server {
+    /// Starts with the defaults: SQLite and locks in memory.
+    pub(crate) async fn start() -> Self {
+        Self::with(&[]).await
+    }
+
+    /// Starts with these settings, by their environment names without the prefix.
+    pub(crate) async fn with(settings: &[(&str, &str)]) -> Self {
+        let folder = Arc::new(TempDir::new().expect("a folder"));
+        Self::in_folder(folder, settings).await
+    }
+
+    /// Starts in the folder of another server, whose database and secret it shares.
+    pub(crate) async fn beside(&self) -> Self {
+        Self::spawn(Arc::clone(&self.folder), self.environment.clone()).await
+    }
+
+    pub(crate) async fn in_folder(folder: Arc<TempDir>, settings: &[(&str, &str)]) -> Self {
+        let own = |(name, value): &(&str, &str)| (format!("GALLEY_{name}"), (*value).to_owned());
+        Self::spawn(folder, settings.iter().map(own).collect()).await
+    }
+
+    /// Starts in an environment that holds more than settings.
+    pub(crate) async fn spawn(folder: Arc<TempDir>, environment: Vec<(String, String)>) -> Self {
+        let mut command = Command::new(binary());
+        // The server rejects unknown settings, so the variables of the tests are removed.
+        for (name, _) in std::env::vars_os() {
+            if name.to_string_lossy().starts_with("GALLEY_") {
+                command.env_remove(name);
+            }
+        }
+        command.current_dir(folder.path()).env("GALLEY_SERVER__LISTEN", "127.0.0.1:0");
+        // No test of a stop has a load balancer before the server.
+        command.env("GALLEY_SERVER__LINGER", "0s");
+        // The guests of a test enter from one address, all at once.
+        command.env("GALLEY_LIMITS__GUEST_BURST", "1000000");
+        command.envs(environment.iter().cloned());
+        let log = std::fs::File::options()
+            .create(true)
+            .append(true)
+            .open(folder.path().join("log"))
+            .expect("a log");
+        let mut process = command
+            .stdout(Stdio::piped())
+            .stderr(log)
+            .kill_on_drop(true)
+            .spawn()
+            .expect("the binary");
+        let mut lines = BufReader::new(process.stdout.take().expect("a pipe")).lines();
+        let line = timeout(PATIENCE, lines.next_line()).await.expect("it starts in time");
+        let line = line.expect("readable").unwrap_or_else(|| {
+            let log = std::fs::read_to_string(folder.path().join("log")).unwrap_or_default();
+            panic!("it did not start: {log}")
+        });
+        let url = line.split_whitespace().find(|word| word.starts_with("http://"));
+        let url = url.expect("the line names an address").trim_end_matches('/').to_owned();
+        let http = reqwest::Client::new();
+        Self { process: Some(process), folder, environment, url, http }
+    }
+
+    /// A server inside the test process, at that address.
+    pub(crate) fn inside(folder: Arc<TempDir>, url: String) -> Self {
+        let http = reqwest::Client::new();
+        Self { process: None, folder, environment: Vec::new(), url, http }
+    }
+
+    fn process(&mut self) -> &mut Child {
+        self.process.as_mut().expect("a process of its own")
+    }
+
+    /// The folder of the process.
+    pub(crate) fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// The log so far.
+    pub(crate) fn log(&self) -> String {
+        std::fs::read_to_string(self.folder().join("log")).expect("the log's file")
+    }
+
+    /// `kill -9`: the server sends nothing and flushes nothing.
+    pub(crate) async fn kill(&mut self) {
+        self.process().kill().await.expect("it can be killed");
+    }
+
+    /// `SIGTERM`, and the exit that follows.
+    pub(crate) async fn stop(&mut self) -> std::process::ExitStatus {
+        self.signal("-TERM").await;
+        self.ended().await
+    }
+
+    /// `SIGTERM`, and an exit within `bound`, with any status.
+    pub(crate) async fn stops_within(&mut self, bound: std::time::Duration) {
+        self.signal("-TERM").await;
+        timeout(bound, self.process().wait()).await.expect("it stops in time").expect("a status");
+    }
+
+    /// Waits for an exit that another event causes.
+    pub(crate) async fn ended(&mut self) -> std::process::ExitStatus {
+        timeout(PATIENCE, self.process().wait()).await.expect("it stops in time").expect("a status")
+    }
+
+    /// Starts the server again on the same data, on another port.
+    pub(crate) async fn start_again(&mut self) {
+        *self = Self::spawn(Arc::clone(&self.folder), self.environment.clone()).await;
+    }
+
+    pub(crate) async fn freeze(&self) {
+        self.signal("-STOP").await;
+    }
+
+    pub(crate) async fn thaw(&self) {
+        self.signal("-CONT").await;
+    }
+
+    /// The process id.
+    pub(crate) fn id(&self) -> u32 {
+        self.process.as_ref().and_then(Child::id).expect("it runs")
+    }
+
+    pub(crate) async fn signal(&self, signal: &str) {
+        let status = Command::new("kill").args([signal, &self.id().to_string()]).status().await;
+        assert!(status.expect("kill is installed").success());
+    }
+
+    /// The admin token that the first start created.
+    pub(crate) fn admin_token(&self) -> String {
+        let path = self.folder().join("data/admin-token");
+        std::fs::read_to_string(path).expect("the token's file").trim().to_owned()
+    }
+}
