@@ -1,7 +1,7 @@
-//! Why a socket ends, and the code that says so (`src/http/PROTOCOL.md`, *Close codes*).
+//! The reasons for which a socket is closed, and their close codes (`src/http/PROTOCOL.md`, *Close codes*).
 //!
-//! The stock client (y-websocket ≥ 3.1.0) stops on 4400–4499 and comes back on everything else,
-//! so a code is also an instruction.
+//! The stock client (y-websocket ≥ 3.1.0) stops on 4400–4499 and reconnects on any other code. So a
+//! code also tells the client whether to reconnect.
 
 use std::fmt;
 
@@ -10,26 +10,26 @@ use serde_json::json;
 
 use crate::domain::user::User;
 
-/// Longest reason a close frame can carry, in bytes (RFC 6455 §5.5: 125 less two for the code).
+/// Longest reason of a close frame, in bytes (RFC 6455 §5.5: 125 less two for the code).
 const REASON_BYTES_MAX: usize = 123;
 
-/// Why a held seat was lost.
+/// Why a session lost its seat.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LostReason {
-    /// The same person sat down elsewhere.
+    /// Another session of the same user took the seat over.
     TakenOver,
-    /// The lease ran out, or the client fell silent.
+    /// The lease expired, or the client was silent for too long.
     Expired,
     /// An administrator ended the session.
     Evicted,
-    /// Nothing was typed, moved or reviewed for long.
+    /// Idle timeout: the user did not type, move the cursor or review.
     Idle,
     /// The share link was revoked.
     Revoked,
 }
 
 impl LostReason {
-    /// The reason as it stands in events, close frames and metrics.
+    /// The reason in events, close frames and metrics.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -42,41 +42,42 @@ impl LostReason {
     }
 }
 
-/// The end of a socket.
+/// Why a socket is closed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Close {
-    /// A frame or parameter that no honest client sends.
+    /// A frame or parameter that a correct client never sends.
     Malformed(&'static str),
-    /// No token, or one that is no longer valid.
+    /// The token is missing or no longer valid.
     Unauthenticated(&'static str),
-    /// Not what this user's role may do.
+    /// The user's role does not permit it.
     Forbidden(&'static str),
-    /// No such link, or it was revoked before a seat was held.
+    /// The share link does not exist, or was revoked before the session held a seat.
     NoSuchLink,
-    /// Somebody else sits there.
+    /// Another session holds the seat.
     SeatTaken {
-        /// Who.
+        /// The holder.
         holder: User,
-        /// Since when; none if that cannot be told.
+        /// When the holder acquired the seat; none if unknown.
         since: Option<DateTime<Utc>>,
-        /// Whether the holder is the very user who asks, in another tab or on another machine.
+        /// Whether the holder is the same user, in another tab or on another machine.
         own: bool,
     },
-    /// Waited in line, and the seat did not come free in time.
+    /// The time-out of the wait queue passed.
     WaitedInVain,
-    /// The seat was held and is no longer.
+    /// The session lost its seat.
     Lost(LostReason),
-    /// An edit that the client was shown was rejected. Its replica holds it, and is not to come back.
+    /// The database rejected an edit that the room had broadcast. The replica contains it, so the
+    /// client must not reconnect with it.
     Rejected,
-    /// A message or the document is over its limit.
+    /// A message or the document exceeds its limit.
     TooLarge(&'static str),
-    /// Locks or storage cannot be reached.
+    /// Locks or storage do not answer.
     Unavailable(&'static str),
-    /// Too many messages or connections, or too slow a reader.
+    /// Too many messages or connections, or a slow reader.
     TooMuch(&'static str),
-    /// This server is stopping, or the room must be opened afresh.
+    /// This server is stopping, or the client must open the room again.
     Restart(&'static str),
-    /// The client left; the code is echoed.
+    /// The client closed the socket; the server echoes the code.
     Left,
 }
 
@@ -129,7 +130,7 @@ impl fmt::Display for Close {
     }
 }
 
-/// `{"holder":{"name":…,"since":…}}`, the name cut at a character so that the whole fits.
+/// `{"holder":{"name":…,"since":…}}`, with the name truncated at a character so that it fits.
 fn taken_reason(name: &str, since: Option<DateTime<Utc>>, own: bool) -> String {
     let since = since.map(|since| since.to_rfc3339_opts(SecondsFormat::Secs, true));
     let mut name = name.to_owned();
@@ -150,7 +151,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_taken_seat_says_who_and_since_when_within_a_close_frame() {
+    fn the_close_reason_of_a_taken_seat_names_the_holder_and_fits_the_frame() {
         for name in ["Kim", &"김".repeat(80), &"\"\\".repeat(40)] {
             let holder = User { id: "u1".parse().expect("an id"), name: name.to_owned() };
             let close = Close::SeatTaken { holder, since: Some(Utc::now()), own: true };

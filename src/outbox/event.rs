@@ -1,7 +1,7 @@
-//! What the server tells a page: JSON in frames of type 100 (`src/http/PROTOCOL.md`, *Events*).
+//! Server events for a page: JSON in frames of type 100 (`src/http/PROTOCOL.md`, *Events*).
 //!
-//! The name of an event stands under `event`, and again under `type` for readers that dispatch on
-//! that word; only in `problem` is `type` the problem document's own.
+//! The field `event` names the event. `type` repeats it for clients that dispatch on `type`; in
+//! `problem` it is the problem document's own.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -19,100 +19,100 @@ use crate::domain::user::User;
 use crate::outbox::close::LostReason;
 use crate::yjs::protocol;
 
-/// One thing to tell.
+/// One event.
 #[derive(Clone, Debug)]
 pub enum Event<'a> {
-    /// The seat is yours.
+    /// The session acquired the seat.
     SeatGranted {
-        /// The session that holds it.
+        /// The session.
         session: SessionId,
-        /// Which seat.
+        /// The seat's role.
         role: Role,
-        /// The number of the grant.
+        /// The fence of the grant.
         fence: Fence,
-        /// Length of the lease, in ms.
+        /// The lease, in ms.
         lease_ms: u64,
-        /// The secret that re-enters after the socket died.
+        /// The secret by which the user resumes the seat after the socket broke.
         resume: &'a str,
-        /// Who the server takes you for.
+        /// The authenticated user.
         user: &'a User,
     },
-    /// Somebody else sits there; you stand in line.
+    /// Another session holds the seat; this one is in its wait queue.
     SeatWaiting {
-        /// Place in the line: 1 is next.
+        /// Position in the wait queue: 1 is next.
         position: usize,
-        /// What the holder is called.
+        /// The holder's name.
         holder: &'a str,
-        /// Whether that is the very user who waits, in another tab or on another machine.
+        /// Whether the holder is the same user, in another tab or on another machine.
         own: bool,
-        /// Since when they sit; none if that cannot be told.
+        /// When the holder acquired the seat; none if unknown.
         since: Option<DateTime<Utc>>,
-        /// When the seat comes free at the latest, unless it is renewed.
+        /// When the lease expires, unless the holder renews it.
         retry_at: DateTime<Utc>,
     },
-    /// The lease could not be renewed in time: edits are not taken until it is.
+    /// The lease was not renewed in time. The server rejects edits until it is.
     SeatUncertain,
-    /// The lease was renewed after all.
+    /// A renewal restored the lease.
     SeatRestored,
-    /// The seat is given back at that time unless there is a sign of work.
+    /// The server releases the seat at that time, unless the user becomes active.
     SeatIdle {
-        /// When.
+        /// The time of the release.
         release_at: DateTime<Utc>,
     },
-    /// The seat is gone.
+    /// The session lost the seat.
     SeatLost(LostReason),
-    /// Somebody sat down.
+    /// A peer acquired a seat.
     PeerJoined(Role, &'a User),
-    /// Somebody left.
+    /// A peer released or lost its seat.
     PeerLeft(Role, &'a User),
-    /// Everything up to this state vector survives any crash.
+    /// The database has committed all updates up to this state vector.
     DocumentSaved {
         /// Encoded Yjs state vector.
         state_vector: &'a [u8],
     },
-    /// The document has come nearer to its limit, or is farther from it again.
+    /// The document crossed a threshold of its quota, up or down.
     DocumentSize {
-        /// How near.
+        /// The quota's state.
         fullness: Fullness,
-        /// What it takes, with the marks that deleted text leaves.
+        /// The size, with the tombstones of deleted text.
         bytes: usize,
-        /// What it may take.
+        /// The limit.
         limit: usize,
     },
-    /// A review was made.
+    /// A user created a review.
     ReviewCreated(&'a Review),
-    /// A review changed.
+    /// A user changed a review.
     ReviewUpdated(&'a Review),
-    /// A review was deleted.
+    /// A user deleted a review.
     ReviewDeleted(&'a Review),
-    /// A review was deleted, of which only the name is left.
+    /// A deleted review of which the database has only the id.
     ReviewGone {
-        /// Its name.
+        /// The id of the review.
         id: ReviewId,
-        /// The link on which it was made.
+        /// The share link of the review.
         link: ShareLinkId,
     },
-    /// An edit was not taken.
+    /// The server rejected an edit.
     Denied(&'static str),
-    /// Something is wrong that the page should show.
+    /// A failure that the page shows.
     Problem(Problem),
     /// This server is stopping.
     ServerDraining {
-        /// When to come back, in ms.
+        /// Delay before the client reconnects, in ms.
         reconnect_after_ms: u64,
     },
 }
 
-/// How near a document is to its limit.
+/// The state of a document's quota.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Fullness {
-    /// There is room enough.
+    /// Below four fifths of the limit.
     #[default]
     Ample,
-    /// Four fifths are taken.
+    /// At four fifths of the limit or above.
     Near,
-    /// No more text is taken, until some is deleted.
+    /// The room rejects new text until a deletion frees space.
     Full,
 }
 
@@ -122,50 +122,51 @@ pub struct Problem {
     /// `/problems/<name>`.
     #[serde(rename = "type")]
     pub kind: &'static str,
-    /// A sentence for people.
+    /// One sentence for the page.
     pub title: &'static str,
-    /// The HTTP status it would have been.
+    /// The matching HTTP status.
     pub status: u16,
 }
 
-/// Edits are kept in memory because storage does not answer.
+/// Storage does not answer; the room retains edits in memory.
 pub const NOT_SAVED: Problem = Problem {
     kind: "/problems/not-saved",
     title: "The server cannot store right now; edits are kept and stored when it can",
     status: 503,
 };
-/// The same, because the database has no space left.
+/// The same, because the database has no free space.
 pub const NO_SPACE: Problem = Problem {
     kind: "/problems/not-saved",
     title: "The server has no space left to store; edits are kept and stored when it has",
     status: 507,
 };
-/// What is stored cannot be read to its end: nothing is added to it.
+/// The stored document cannot be read to its end. The room rejects all edits.
 pub const DOCUMENT_DAMAGED: Problem = Problem {
     kind: "/problems/document-damaged",
     title: "The stored document is damaged; what can be read of it is shown, and cannot be changed",
     status: 500,
 };
-/// No further edit is taken until storage answers.
+/// The backlog is full. The room rejects edits until storage answers.
 pub const UNSAVED_FULL: Problem = Problem {
     kind: "/problems/unsaved-full",
     title: "The server cannot store right now and takes no further edits",
     status: 507,
 };
-/// The guests of the writer's address have stored all that they may for now. The page treats it as the
-/// problem above: it keeps the edits and sends them when the server asks.
+/// The guests of the writer's address have spent their store budget. The page handles it as
+/// [`UNSAVED_FULL`]: it retains the edits and sends them on request.
 pub const STORE_BUDGET_SPENT: Problem = Problem {
     kind: "/problems/unsaved-full",
     title: "The guests of this address have stored as much as they may within an hour; edits wait",
     status: 429,
 };
-/// An edit that was shown was refused by the database: the page must open the document afresh.
+/// The database rejected an edit that the room had broadcast. The page must open the document
+/// again.
 pub const DOCUMENT_RESET: Problem = Problem {
     kind: "/problems/document-reset",
     title: "An edit that was shown could not be kept; open the document again",
     status: 409,
 };
-/// The document is as large as it may become.
+/// The document has reached its limit.
 pub const DOCUMENT_FULL: Problem = Problem {
     kind: "/problems/document-too-large",
     title: "The document is as large as it may become",
@@ -176,7 +177,7 @@ impl Event<'_> {
     /// The event as JSON.
     #[must_use]
     pub fn json(&self) -> String {
-        // Nothing in it can fail.
+        // Serialization of these fields cannot fail.
         serde_json::to_string(self).unwrap_or_default()
     }
 
@@ -208,7 +209,8 @@ impl Event<'_> {
     }
 }
 
-/// Written field by field: thousands who come at once are told half a dozen events each.
+/// Serialized field by field, for speed: on connect each of thousands of clients receives six
+/// events.
 impl Serialize for Event<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut object = serializer.serialize_map(None)?;
@@ -287,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn a_problem_keeps_its_own_type() {
+    fn a_problem_event_has_the_type_of_its_problem_document() {
         let json: Value = serde_json::from_str(&Event::Problem(NOT_SAVED).json()).expect("JSON");
         assert_eq!(json["event"], "problem");
         assert_eq!(json["type"], "/problems/not-saved");

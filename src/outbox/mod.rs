@@ -1,7 +1,7 @@
-//! What waits to be sent to one socket.
+//! The outbox: the bounded outbound queue of one socket.
 //!
-//! Bounded in frames and in bytes: a reader that cannot keep up is closed and syncs again when it
-//! comes back. It is never skipped, because a replica that missed an update stays behind for ever.
+//! It is bounded in frames and in bytes. A slow reader is closed at the bound, reconnects and syncs
+//! again. The outbox skips no update: a replica that missed one stays incomplete for ever.
 
 pub mod close;
 pub mod event;
@@ -20,30 +20,30 @@ use crate::outbox::close::Close;
 use crate::outbox::queue::Queue;
 use crate::yjs::protocol;
 
-/// How long what was queued before a close may take to be sent: within two seconds a socket without
-/// a right to its seat has ended (G14).
+/// Time for the frames that the outbox queued before a close. Within two seconds a socket without a
+/// right to its seat has ended (G14).
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
-/// Something for the socket task to do.
+/// A command for the socket task.
 #[derive(Debug)]
 pub enum Outgoing {
-    /// Send this binary message.
+    /// Sends this binary message.
     Frame(Bytes),
-    /// Send a websocket ping with this in it, which comes back in the pong.
+    /// Sends a websocket ping with this payload. The pong returns it.
     Ping(Bytes),
-    /// Send this close and stop.
+    /// Sends this close frame and stops.
     Close(Close),
 }
 
 impl Outgoing {
-    /// A message that means nothing, to a client that counts messages as signs of life.
+    /// An empty message. It is a heartbeat for a client that counts messages.
     #[must_use]
     pub fn keep_alive() -> Self {
         Self::Frame(protocol::keep_alive())
     }
 }
 
-/// The sending end; cheap to clone, never waits.
+/// The sending end. Cheap to clone; no call blocks.
 #[derive(Clone, Debug)]
 pub struct Outbox {
     shared: Arc<Shared>,
@@ -60,9 +60,9 @@ struct Shared {
     queue: Queue<Queued>,
     bytes: AtomicUsize,
     bytes_max: usize,
-    /// Why it ends, and until when what was queued before is still sent.
+    /// The close, and the deadline for the frames queued before it.
     close: OnceLock<(Close, Instant)>,
-    /// There is a reason now, for who waits for it while something is being sent.
+    /// Wakes [`OutboxReader::overdue`] when the close is set during a send.
     closed: Notify,
 }
 
@@ -72,7 +72,7 @@ impl Shared {
     }
 }
 
-/// What waits to be sent.
+/// An entry of the queue.
 #[derive(Debug)]
 enum Queued {
     Frame(Bytes),
@@ -93,8 +93,8 @@ pub fn outbox(bytes_max: usize) -> (Outbox, OutboxReader) {
 }
 
 impl Outbox {
-    /// Queues a message; closes the socket if it cannot keep up. Nothing is queued behind a close
-    /// (G14): a slow reader whose seat was lost would go on reading.
+    /// Queues a message, or closes the socket of a slow reader at the bound. After a close the
+    /// outbox queues nothing (G14): a slow reader would receive frames for a seat that it has lost.
     pub fn send(&self, frame: Bytes) {
         if self.is_closed() {
             return;
@@ -108,25 +108,25 @@ impl Outbox {
         }
     }
 
-    /// Queues a ping. A full queue is proof enough that the socket is not idle.
+    /// Queues a ping. A full queue already shows that the socket is not idle.
     pub fn ping(&self) {
         let _full = self.shared.queue.push(Queued::Ping(Bytes::new()));
     }
 
-    /// Queues a ping whose pong is told from all others.
+    /// Queues the numbered ping of a liveness probe. Its pong returns the number.
     pub fn ask(&self, number: u64) {
         let number = Bytes::copy_from_slice(&number.to_be_bytes());
         let _full = self.shared.queue.push(Queued::Ping(number));
     }
 
-    /// Ends the socket. The first reason stands.
+    /// Closes the socket. The first reason stands.
     pub fn close(&self, close: Close) {
         let _earlier = self.shared.close.set((close, Instant::now() + LAST_WORDS));
         self.shared.closed.notify_one();
         self.shared.queue.stir();
     }
 
-    /// Whether the socket has been told to end.
+    /// Whether a close is set.
     #[must_use]
     pub fn is_closed(&self) -> bool {
         self.shared.is_closed()
@@ -134,7 +134,8 @@ impl Outbox {
 }
 
 impl OutboxReader {
-    /// What to do next. What was queued before a close is still sent, unless the reader is slow.
+    /// Waits for the next command. Frames from before a close come first, unless the reader is
+    /// slow.
     ///
     /// # Cancel safety
     ///
@@ -150,7 +151,7 @@ impl OutboxReader {
         }
     }
 
-    /// What else is to be sent and waits already. A close is left to [`next`](Self::next).
+    /// Returns a queued frame or ping without waiting. Only [`next`](Self::next) returns the close.
     pub fn ready(&self) -> Option<Outgoing> {
         if self.gave_up() {
             return None;
@@ -168,14 +169,15 @@ impl OutboxReader {
         }
     }
 
-    /// Resolves when the socket was told to end and has had its time for what was queued before.
+    /// Resolves when the close is set and the time for earlier frames is over.
     ///
     /// # Cancel safety
     ///
     /// Nothing is lost if the future is dropped.
     pub async fn overdue(&self) {
         loop {
-            // Asked for before the look, so that a close between the two is not slept through.
+            // Registers for the notification before the check, so that it misses no close in
+            // between.
             let closed = self.shared.closed.notified();
             if let Some((_, until)) = self.shared.close.get() {
                 return sleep_until(*until).await;
@@ -184,7 +186,7 @@ impl OutboxReader {
         }
     }
 
-    /// A slow reader's queue is not worth sending.
+    /// Whether the outbox drops its queue: the reader is slow, or the deadline has passed.
     fn gave_up(&self) -> bool {
         self.shared.close.get().is_some_and(|(close, until)| {
             matches!(close, Close::TooMuch(_)) || *until <= Instant::now()
@@ -197,7 +199,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn what_was_queued_before_the_close_is_sent_first() {
+    async fn frames_queued_before_a_close_are_sent_before_it() {
         let (outbox, mut reader) = outbox(1_000);
         outbox.send(Bytes::from_static(b"last words"));
         outbox.close(Close::Restart("stopping"));
@@ -208,7 +210,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_waits_is_had_at_once_and_gives_its_room_back_but_the_close_comes_last() {
+    async fn ready_returns_queued_frames_and_frees_their_bytes_and_never_the_close() {
         let (outbox, mut reader) = outbox(20);
         for _ in 0..3 {
             outbox.send(Bytes::from_static(b"0123456789"));
@@ -223,7 +225,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn g13_a_slow_readers_queue_is_not_worth_sending() {
+    async fn g13_the_outbox_drops_the_queue_of_a_slow_reader() {
         let (outbox, reader) = outbox(15);
         outbox.send(Bytes::from_static(b"0123456789"));
         outbox.send(Bytes::from_static(b"0123456789"));
@@ -231,7 +233,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_waits_behind_a_message_can_be_had_with_it_and_a_close_wakes_who_waits() {
+    async fn ready_follows_next_and_a_close_wakes_a_waiting_reader() {
         let (outbox, mut reader) = outbox(1_000);
         outbox.send(Bytes::from_static(b"one"));
         outbox.ask(2);
@@ -247,7 +249,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn g13_a_reader_that_never_reads_is_closed_at_the_bound() {
+    async fn g13_the_outbox_closes_a_slow_reader_at_the_bound() {
         let (outbox, mut reader) = outbox(1_000);
         for _ in 0..101 {
             outbox.send(Bytes::from_static(b"0123456789"));
@@ -258,7 +260,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn g14_nothing_is_queued_behind_a_close_and_what_was_before_it_has_a_second() {
+    async fn g14_after_a_close_nothing_is_queued_and_earlier_frames_have_one_second() {
         let (outbox, mut reader) = outbox(1_000);
         outbox.send(Bytes::from_static(b"before"));
         outbox.send(Bytes::from_static(b"before, read late"));

@@ -1,17 +1,17 @@
-//! A queue with a bound that takes no memory while it is empty.
+//! A bounded queue that takes no memory while it is empty.
 //!
-//! tokio's allocates a block of 32 places with the first and keeps it: two KiB for each of
-//! thousands of sockets and rooms in which nothing happens.
+//! tokio's channel allocates a block of 32 entries for the first one and retains it. The cost: two
+//! KiB for each of thousands of idle sockets and rooms.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
 
-/// Places that are kept for what comes next, once there was a need for them.
+/// Capacity that an emptied queue retains, once it was needed.
 const PLACES_KEPT: usize = 32;
 
-/// One end takes out what any number of others put in.
+/// Any number of producers, one consumer.
 #[derive(Debug)]
 pub struct Queue<T> {
     waiting: Mutex<VecDeque<T>>,
@@ -19,22 +19,22 @@ pub struct Queue<T> {
     arrived: Notify,
 }
 
-/// There is no place left.
+/// The queue is full.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Full;
 
 impl<T> Queue<T> {
-    /// An empty queue with so many places.
+    /// An empty queue for at most `places` entries.
     #[must_use]
     pub fn new(places: usize) -> Self {
         Self { waiting: Mutex::default(), places, arrived: Notify::new() }
     }
 
-    /// Puts it behind the others.
+    /// Appends an entry.
     ///
     /// # Errors
     ///
-    /// [`Full`], and it is dropped.
+    /// [`Full`] drops the entry.
     pub fn push(&self, item: T) -> Result<(), Full> {
         let mut waiting = self.waiting();
         if self.places <= waiting.len() {
@@ -46,11 +46,11 @@ impl<T> Queue<T> {
         Ok(())
     }
 
-    /// Takes out the first; waits until there is one. For one task at a time.
+    /// Removes and returns the first entry; waits for it. For one task at a time.
     ///
     /// # Cancel safety
     ///
-    /// What was not returned stays for the next call.
+    /// Dropping the future loses no entry.
     pub async fn pop(&self) -> T {
         loop {
             if let Some(item) = self.pop_unless(|| false).await {
@@ -59,15 +59,16 @@ impl<T> Queue<T> {
         }
     }
 
-    /// The same, but `None` if there is nothing and nothing more is to be waited for. Whoever changes
-    /// that [stirs](Self::stir) the queue.
+    /// The same, but returns `None` when the queue is empty and `is_over` holds. After a change of
+    /// `is_over` the caller must [wake](Self::stir) the consumer.
     ///
     /// # Cancel safety
     ///
-    /// What was not returned stays for the next call.
+    /// Dropping the future loses no entry.
     pub async fn pop_unless(&self, is_over: impl Fn() -> bool) -> Option<T> {
         loop {
-            // Asked for before the look, so that what comes between the two is not slept through.
+            // Registers for the notification before the check, so that it misses no entry in
+            // between.
             let arrived = self.arrived.notified();
             if let Some(item) = self.try_pop() {
                 return Some(item);
@@ -79,12 +80,12 @@ impl<T> Queue<T> {
         }
     }
 
-    /// Has who waits look again.
+    /// Wakes the consumer, which then checks `is_over` again.
     pub fn stir(&self) {
         self.arrived.notify_one();
     }
 
-    /// Takes out the first, if there is one.
+    /// Removes and returns the first entry, if any.
     pub fn try_pop(&self) -> Option<T> {
         let mut waiting = self.waiting();
         let item = waiting.pop_front();
@@ -114,7 +115,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_was_put_in_comes_out_in_order_and_wakes_who_waits() {
+    async fn entries_come_out_in_order_and_wake_the_consumer() {
         let queue = Arc::new(Queue::new(100));
         let reader = Arc::clone(&queue);
         let read = tokio_util::task::TaskTracker::new().spawn(async move { all_of(&reader).await });
@@ -126,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn g13_a_full_queue_takes_no_more_and_an_empty_one_no_memory() {
+    fn g13_a_full_queue_rejects_entries_and_an_empty_one_takes_no_memory() {
         let queue = Queue::new(100);
         assert!((0..100).all(|item| queue.push(item).is_ok()));
         assert_eq!(queue.push(100), Err(Full));

@@ -1,12 +1,13 @@
 //! Budgets of users: what all sockets and requests of one user may cost together (G17).
 //!
-//! A socket has buckets of its own, and a user opens a hundred sockets a second. So each message and
-//! each byte is charged twice: to its socket and to its user. Events about reviews are charged to the
-//! user that causes them, because every socket of the document receives them: without a bound, a
-//! reviewer fills the writer's outbox faster than the writer's connection empties it.
+//! Each socket has rate limits of its own, and a user can open a hundred sockets a second. So the
+//! server charges each message and each byte twice: to its socket and to its user. It charges
+//! events about reviews to the user that causes them, because every socket of the document receives
+//! them. Without a bound, a reviewer fills the writer's outbox faster than the writer's connection
+//! empties it.
 //!
-//! A budget is one entry in a concurrent map for each user that sent something in the last minute. The
-//! upkeep removes the entries of users whose buckets are full again.
+//! A budget is one entry in a concurrent map for each user that sent something in the last minute.
+//! The upkeep removes the entries of users whose budgets are full again.
 
 use std::num::NonZeroU32;
 use std::time::Duration;
@@ -67,7 +68,8 @@ impl UserBudgets {
         }
     }
 
-    /// Removes the budgets that are full again; without it each user that ever came keeps an entry.
+    /// Removes the budgets that are full again. Otherwise each user that ever connected keeps an
+    /// entry.
     pub(crate) fn forget_idle(&self) {
         for budgets in [&self.messages, &self.bytes, &self.review_events] {
             budgets.retain_recent();
@@ -75,21 +77,21 @@ impl UserBudgets {
     }
 }
 
-/// Messages of one socket.
+/// The rate limit for messages of one socket.
 pub(crate) fn message_quota(limits: &RoomLimits) -> Quota {
     let per_second = NonZeroU32::new(limits.messages_per_second).unwrap_or(NonZeroU32::MIN);
     let burst = NonZeroU32::new(limits.message_burst).unwrap_or(NonZeroU32::MIN);
     Quota::per_second(per_second).allow_burst(burst)
 }
 
-/// Bytes of one socket, both ways. A client that reconnects receives the whole document, with the
-/// marks for which there is a reserve, and may send as much, and its edits besides.
+/// The rate limit for bytes of one socket, in both directions. A client that reconnects receives
+/// the whole document, with the reserve for tombstones. It may send as much, and its new edits.
 pub(crate) fn byte_quota(limits: &RoomLimits) -> Quota {
     let whole = limits.document_bytes.saturating_mul(3).saturating_add(limits.message_bytes);
     Quota::per_second(SOCKET_BYTES_PER_SECOND).allow_burst(count(whole))
 }
 
-/// The same for all sockets of one user.
+/// The same rate limit for all sockets of one user.
 fn of_a_user(socket: Quota) -> Quota {
     let burst = socket.burst_size().saturating_mul(SESSIONS_OF_A_BUDGET);
     let every = socket.replenish_interval() / SESSIONS_OF_A_BUDGET.get();
@@ -124,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn g17_events_about_reviews_have_a_rate_and_a_largest_one_fits() {
+    fn g17_review_events_have_a_rate_limit_and_the_largest_event_fits() {
         let (budgets, kim) = (budgets(1, 1), UserId::generate());
         assert_eq!(budgets.announce(&kim, usize::MAX), Ok(()));
         let wait = budgets.announce(&kim, 256 * 1_024).expect_err("the budget is spent");

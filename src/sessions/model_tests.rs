@@ -1,5 +1,5 @@
-//! The model of the leases ([`crate::locks::model`]), with the trust of seats in place of that of
-//! guards: a seat whose renewals fail is uncertain, and held again when one gets through.
+//! The model of the leases ([`crate::locks::model`]) with sessions in place of guards. A session
+//! whose renewals fail is uncertain; a successful renewal makes it held again.
 
 use std::time::Duration;
 

@@ -1,19 +1,20 @@
-//! What an operator may set about sessions and rooms.
+//! Settings of sessions and rooms.
 
 use std::time::Duration;
 
 use crate::domain::lease::LeaseTerms;
 
-/// How long things last.
+/// Durations of leases and time-outs.
 #[derive(Clone, Copy, Debug)]
 pub struct SeatTerms {
     /// The lease of a seat.
     pub lease: LeaseTerms,
-    /// A client not heard from for this long is not renewed.
+    /// The server does not renew the seat of a client that is silent for this long.
     pub client_timeout: Duration,
-    /// How long after its last sign of life a seat is kept when the socket dies without a close.
+    /// Resume grace: how long a seat stays reserved after the client's last frame when its socket
+    /// breaks without a close.
     pub resume_grace: Duration,
-    /// A seat whose holder did nothing for this long is released; zero is never.
+    /// The server releases a seat after this long without activity; zero is never.
     pub idle_release: Duration,
 }
 
@@ -28,12 +29,12 @@ impl Default for SeatTerms {
     }
 }
 
-/// When versions are kept by themselves.
+/// When the server records versions automatically.
 #[derive(Clone, Copy, Debug)]
 pub struct HistoryTerms {
-    /// After this long without an edit.
+    /// Pause without an edit after which a version is due.
     pub pause: Duration,
-    /// While the writing goes on without a pause: this often.
+    /// During continuous edits: the longest time between two versions.
     pub longest: Duration,
 }
 
@@ -43,18 +44,18 @@ impl Default for HistoryTerms {
     }
 }
 
-/// How much one socket and one room may take.
+/// Limits of one socket and one room.
 #[derive(Clone, Copy, Debug)]
 pub struct RoomLimits {
     /// Longest websocket message, in bytes.
     pub message_bytes: usize,
     /// Largest document, in bytes of its log.
     pub document_bytes: usize,
-    /// Messages per second that a socket may send for long.
+    /// Sustained rate of messages of one socket, per second.
     pub messages_per_second: u32,
-    /// Messages that it may send at once.
+    /// Burst of messages of one socket.
     pub message_burst: u32,
-    /// What a room keeps for a database that does not answer, in bytes.
+    /// Limit of a room's backlog while the database does not answer, in bytes.
     pub unsaved_bytes: usize,
 }
 

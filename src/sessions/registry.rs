@@ -1,15 +1,15 @@
-//! Who sits where in this process: lock key → session → user.
+//! The sessions of this process: lock key → session → user.
 //!
-//! Two `DashMap`s, two look-ups: "does this user hold that seat, now, and under which fence" costs
-//! nanoseconds and asks nobody. No guard ever leaves this file; what is found is copied out
-//! (an `Arc`), so no shard is locked while Redis is asked.
+//! The query "does this user hold that seat now, and under which fence" takes two look-ups in two
+//! `DashMap`s: nanoseconds and no IO. No method returns a map guard. Each copies the `Arc` out, so
+//! no shard stays locked while the server calls Redis.
 //!
 //! # Invariants
 //!
-//! - **R1** A session is entered before its key is asked for and taken out before its release is
-//!   sent: a renewal can never be for a key that nobody here knows of.
-//! - **R2** A seat names a session that was granted it and has not ended; of two, the one with the
-//!   later grant, in whatever order they come to say so.
+//! - **R1** The registry contains a session from before the claim of its key until before its
+//!   release is sent. So every key that a renewal covers belongs to a registered session.
+//! - **R2** A seat maps to a session that acquired it and has not ended. Of two sessions the
+//!   registry selects the later grant, in any order of registration.
 
 use std::sync::Arc;
 
@@ -30,13 +30,13 @@ pub struct Registry {
 }
 
 impl Registry {
-    /// Enters a session that is about to ask for its seat (R1).
+    /// Registers a session before it claims its seat (R1).
     pub fn enter(&self, holding: Arc<Session>) {
         self.sessions.insert(holding.identity.session, holding);
     }
 
-    /// Names the session as the one in its seat. Takes out and returns who has no seat by that:
-    /// whom it replaces here, or itself, if a later grant's session was named before it (R2).
+    /// Maps the seat to this session. Removes and returns the session that loses the seat: the
+    /// former one, or this one if a session with a later grant is registered already (R2).
     pub fn seat(&self, holding: &Session) -> Option<Arc<Session>> {
         let mine = holding.identity.session;
         let loser = match self.seats.entry(holding.identity.seat) {
@@ -57,20 +57,20 @@ impl Registry {
         self.sessions.get(&session).is_some_and(|entry| is_later(entry.value()))
     }
 
-    /// Takes a session out (R1), and its seat if it is still the one named there (R2).
+    /// Removes a session (R1), and its seat's entry if that still maps to it (R2).
     pub fn leave(&self, holding: &Session) -> Option<Arc<Session>> {
         let identity = &holding.identity;
         self.seats.remove_if(&identity.seat, |_, session| *session == identity.session);
         self.sessions.remove(&identity.session).map(|(_, holding)| holding)
     }
 
-    /// The session of that id.
+    /// The session with that id.
     #[must_use]
     pub fn session(&self, id: SessionId) -> Option<Arc<Session>> {
         self.sessions.get(&id).map(|entry| Arc::clone(entry.value()))
     }
 
-    /// The session in that seat.
+    /// The session that holds that seat.
     #[must_use]
     pub fn sitting(&self, seat: Seat) -> Option<Arc<Session>> {
         let session = self.seats.get(&seat).map(|entry| *entry.value())?;

@@ -1,5 +1,5 @@
-//! One session's hold on its seat: the deadline that every write is checked against, and the
-//! signs of life that keep it.
+//! One session and its seat: the deadline that every write is checked against, and the heartbeats
+//! that keep the client's seat renewed.
 //!
 //! ```text
 //!             granted            deadline passed
@@ -11,12 +11,13 @@
 //!
 //! # Invariants
 //!
-//! - **S1** (G3) No write is accepted at or after `trusted_until`, which is counted from when the
-//!   last good renewal was sent. It is looked at on each write, so a scheduler that is late or
-//!   dead fails closed.
-//! - **S2** `Ended` is final: whoever ends a holding first says why, and it never writes again.
-//! - **S3** (G6) It is out of the renewal actor's register when it has ended, and so before its
-//!   release is sent.
+//! - **S1** (G3) The session accepts no write at or after `trusted_until`. That deadline counts
+//!   from when the last successful renewal was sent. Every write checks it, so a late or dead
+//!   scheduler fails closed.
+//! - **S2** `Ended` is final. The first caller that ends a session sets the reason. The session
+//!   accepts no write afterwards.
+//! - **S3** (G6) An ended session is not registered with the renewal actor. It deregisters before
+//!   its release is sent.
 
 use std::time::Duration;
 
@@ -37,50 +38,51 @@ use crate::sessions::store_budget::StoreBudget;
 
 use super::shuttle_shim::{AtomicU64, Mutex, MutexGuard, Ordering, PoisonError};
 
-/// Where a holding is in its life.
+/// The state of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SessionState {
-    /// The key has been asked for.
+    /// The session has claimed the key.
     Claiming,
-    /// The seat is held and trusted.
+    /// The session holds the seat, and the lease is valid.
     Held,
-    /// The lease was not renewed in time; edits are refused.
+    /// The deadline passed without a renewal; the server rejects edits.
     Uncertain,
-    /// The socket died without a close; the seat is kept for its holder for a while.
+    /// The socket broke without a close; the seat stays reserved for its user during the resume
+    /// grace.
     Away,
-    /// Given back or lost.
+    /// The seat was released or lost. Final.
     Ended,
 }
 
-/// Who wants to sit where.
+/// The identity of a session: its user and the seat that it claims.
 #[derive(Clone, Debug)]
 pub struct SessionIdentity {
     /// The session.
     pub session: SessionId,
-    /// The seat it asks for.
+    /// The seat that it claims.
     pub seat: Seat,
     /// The document behind the seat's share link.
     pub document: DocumentId,
-    /// The person.
+    /// The user.
     pub user: User,
-    /// Re-enters the seat after the socket died.
+    /// The secret by which the user resumes the seat after the socket broke.
     pub resume: String,
     /// Whether the client understands events.
     pub wants_events: bool,
-    /// The budget that pays for the bytes of each edit; none for a user with a token of the host.
+    /// The budget that each edit charges; none for a user with a token of the host.
     pub store_budget: Option<StoreBudget>,
 }
 
-/// How long what a client said before it went may take to be read, up to its close.
+/// Time to read the frames that a client sent before it left, up to its close frame.
 const LAST_WORDS: Duration = Duration::from_millis(250);
 
 /// A session and its seat.
 #[derive(Debug)]
 pub struct Session {
-    /// Who sits, or asks to.
+    /// The identity of the session.
     pub identity: SessionIdentity,
-    /// By what its person may come back to the seat from anywhere.
+    /// The hash of the resume secret. Any server accepts it as the user's reclaim token.
     pass: Option<ReclaimToken>,
     outbox: Outbox,
     epoch: Instant,
@@ -90,7 +92,7 @@ pub struct Session {
     active_at: AtomicU64,
     edited_at: AtomicU64,
     life: Mutex<SessionInner>,
-    /// Questions whether the client lives, and the last that it answered.
+    /// Number of the last liveness probe, and of the last one that the client answered.
     asked: AtomicU64,
     answered: AtomicU64,
     sign_of_life: Notify,
@@ -100,16 +102,16 @@ pub struct Session {
 struct SessionInner {
     phase: SessionState,
     since: Option<DateTime<Utc>>,
-    /// The same by this server's own clock.
+    /// The time of the grant by this server's monotonic clock.
     granted_at: Option<Instant>,
     lost: Option<LostReason>,
     idle_warned: bool,
-    /// Its place in the renewal actor's register.
+    /// Its registration with the renewal actor.
     kept: Option<Registration>,
 }
 
 impl Session {
-    /// A session that is about to ask for its seat.
+    /// A session that is about to claim its seat.
     #[must_use]
     pub fn claiming(identity: SessionIdentity, outbox: Outbox) -> Self {
         Self {
@@ -136,13 +138,13 @@ impl Session {
         }
     }
 
-    /// Where messages for the socket go.
+    /// The outbox of the session's socket.
     #[must_use]
     pub fn outbox(&self) -> &Outbox {
         &self.outbox
     }
 
-    /// The number of the grant.
+    /// The fence of the grant.
     #[must_use]
     pub fn fence(&self) -> Fence {
         Fence(self.fence.load(Ordering::Acquire))
@@ -154,18 +156,18 @@ impl Session {
         self.life().since
     }
 
-    /// Where it is in its life.
+    /// The state of the session.
     #[must_use]
     pub fn phase(&self) -> SessionState {
         self.life().phase
     }
 
-    /// The key was granted under `fence`, which the database is yet to ratify.
+    /// Redis granted the key under `fence`; the database has not ratified it yet.
     pub fn set_pending_fence(&self, fence: Fence) {
         self.fence.fetch_max(fence.0, Ordering::AcqRel);
     }
 
-    /// The seat was granted under `fence` and may be trusted until `until`.
+    /// The session acquired the seat under `fence`. The lease is valid until `until`.
     pub fn granted(&self, fence: Fence, since: DateTime<Utc>, until: Instant) {
         let mut life = self.life();
         if life.phase == SessionState::Claiming {
@@ -177,7 +179,7 @@ impl Session {
         }
     }
 
-    /// The seat is kept alive for as long as it is held (S3).
+    /// Stores the registration with the renewal actor until the session ends (S3).
     pub fn kept(&self, kept: Registration) {
         let mut life = self.life();
         if life.phase != SessionState::Ended {
@@ -185,26 +187,26 @@ impl Session {
         }
     }
 
-    /// Orders holdings by deadline, the nearest first.
+    /// Sort key for sessions: deadline, then fence.
     #[must_use]
     pub fn trust_stamp(&self) -> (Instant, u64) {
         let left = Duration::from_micros(self.trusted_until.load(Ordering::Acquire));
         (self.epoch + left, self.fence.load(Ordering::Acquire))
     }
 
-    /// In whose name the seat is held, by this server.
+    /// The lock's owner: this session's user on this server.
     #[must_use]
     pub fn owner(&self, node: NodeId) -> Owner {
         Owner { user: self.identity.user.clone(), node, pass: self.pass.clone() }
     }
 
-    /// Whether a write may go through at `now` (S1).
+    /// Whether the session accepts a write at `now` (S1).
     #[must_use]
     pub fn may_write(&self, now: Instant) -> bool {
         self.stamp(now) < self.trusted_until.load(Ordering::Acquire)
     }
 
-    /// The lease was renewed: trusted until `until`. True if it had become uncertain.
+    /// The lease was renewed: moves the deadline to `until`. True if the session was uncertain.
     pub fn renewed(&self, until: Instant) -> bool {
         let mut life = self.life();
         if matches!(life.phase, SessionState::Claiming | SessionState::Ended) {
@@ -219,20 +221,20 @@ impl Session {
         was_uncertain
     }
 
-    /// Says so, once, if the deadline has passed.
+    /// Makes a held session uncertain if its deadline has passed, and notifies the client once.
     pub fn look_at_deadline(&self, now: Instant) {
         if self.may_write(now) {
             return;
         }
         let mut life = self.life();
-        // Asked again: it may have been renewed meanwhile.
+        // Checks again under the lock: a renewal may have arrived in between.
         if life.phase == SessionState::Held && !self.may_write(now) {
             life.phase = SessionState::Uncertain;
             self.tell(&Event::SeatUncertain);
         }
     }
 
-    /// The socket died without a close. False if the holding had ended already.
+    /// The socket broke without a close. False if the session has ended before.
     pub fn went_away(&self) -> bool {
         let mut life = self.life();
         let sat = matches!(life.phase, SessionState::Held | SessionState::Uncertain);
@@ -242,20 +244,20 @@ impl Session {
         sat
     }
 
-    /// Ends it. True for the one caller who did (S2).
+    /// Ends the session. True for the first caller only (S2).
     pub fn end(&self) -> bool {
         self.end_for(None)
     }
 
     fn end_for(&self, reason: Option<LostReason>) -> bool {
         let mut life = self.life();
-        // Under the lock, so that no renewal in flight can raise it again.
+        // Under the lock, so that no renewal in flight extends the deadline again.
         self.trusted_until.store(0, Ordering::Release);
         life.kept = None;
         let is_first =
             std::mem::replace(&mut life.phase, SessionState::Ended) != SessionState::Ended;
         if is_first {
-            // With the end itself, so that nobody sees one without the other.
+            // Set together with the state, so that every reader of the end also sees its reason.
             life.lost = reason;
             if let Some(granted_at) = life.granted_at {
                 let held = granted_at.elapsed();
@@ -265,7 +267,7 @@ impl Session {
         is_first
     }
 
-    /// Ends it, and tells the socket why. True for the one caller who did.
+    /// Ends the session and notifies the socket of the reason. True for the first caller only.
     pub fn lose(&self, reason: LostReason) -> bool {
         let ended = self.end_for(Some(reason));
         if ended {
@@ -282,7 +284,7 @@ impl Session {
         self.life().lost
     }
 
-    /// Something arrived from the client.
+    /// The socket received something from the client.
     pub fn heard(&self, now: Instant) {
         self.heard_at.store(self.stamp(now), Ordering::Release);
         if self.answered.load(Ordering::Acquire) < self.asked.load(Ordering::Acquire) {
@@ -290,14 +292,14 @@ impl Session {
         }
     }
 
-    /// A pong came, with what was in its ping.
+    /// The socket received a pong with this payload.
     pub fn answered_by(&self, pong: &[u8]) {
         if let Ok(number) = pong.try_into().map(u64::from_be_bytes) {
             self.answered(number);
         }
     }
 
-    /// The client has answered the question of that number.
+    /// The client answered the liveness probe of that number.
     pub fn answered(&self, number: u64) {
         self.answered.fetch_max(number, Ordering::AcqRel);
         self.sign_of_life.notify_waiters();
@@ -309,31 +311,31 @@ impl Session {
         since_stamp(self.stamp(now), self.heard_at.load(Ordering::Acquire))
     }
 
-    /// The person typed, moved or reviewed.
+    /// The user typed, moved the cursor or reviewed.
     pub fn was_active(&self, now: Instant) {
         self.active_at.store(self.stamp(now), Ordering::Release);
     }
 
-    /// The person changed the text, or reviewed.
+    /// The user changed the text or reviewed.
     pub fn edited(&self, now: Instant) {
         self.was_active(now);
         self.edited_at.store(self.stamp(now), Ordering::Release);
     }
 
-    /// How long ago that was; none if it never was.
+    /// Time since the last edit; none if there was none.
     #[must_use]
     pub fn unedited_for(&self, now: Instant) -> Option<Duration> {
         let edited_at = self.edited_at.load(Ordering::Acquire);
         (edited_at != 0).then(|| since_stamp(self.stamp(now), edited_at))
     }
 
-    /// How long the person has done nothing.
+    /// Time since the user last typed, moved the cursor or reviewed.
     #[must_use]
     pub fn idle_for(&self, now: Instant) -> Duration {
         since_stamp(self.stamp(now), self.active_at.load(Ordering::Acquire))
     }
 
-    /// Warns of the release for idleness, once until there is work again.
+    /// Notifies the client of the idle timeout, once until the user is active again.
     pub fn warn_of_idleness(&self, due: bool, release_at: DateTime<Utc>) {
         let mut life = self.life();
         if due && !life.idle_warned {
@@ -342,9 +344,9 @@ impl Session {
         life.idle_warned = due;
     }
 
-    /// Asks the client for a sign of life, and waits for it at most that long. A pong to the question
-    /// is one. Anything else may have lain in the socket since before the client went: that counts
-    /// if the client is still there a moment later.
+    /// Sends a liveness probe and waits for the client at most `patience`. The pong of the probe
+    /// proves that the client is alive. Any other frame may have waited in the socket since before
+    /// the client left. It counts only if the socket is still open [`LAST_WORDS`] later.
     pub async fn answers_within(&self, patience: Duration) -> bool {
         let number = self.asked.fetch_add(1, Ordering::AcqRel) + 1;
         let sign = self.sign_of_life.notified();
@@ -367,7 +369,7 @@ impl Session {
             )
     }
 
-    /// Sends an event, if the client understands them.
+    /// Sends an event to a client that understands events.
     pub fn tell(&self, event: &Event<'_>) {
         if self.identity.wants_events {
             self.outbox.send(event.frame());
@@ -378,14 +380,14 @@ impl Session {
         self.life.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// µs since this holding was made, plus one: 0 means "never".
+    /// µs since the session was created, plus one: 0 means "never".
     fn stamp(&self, at: Instant) -> u64 {
         let micros = at.saturating_duration_since(self.epoch).as_micros();
         u64::try_from(micros).unwrap_or(u64::MAX - 1) + 1
     }
 }
 
-/// What the locks know of a secret to resume by; none of an empty one, which anybody would know.
+/// The reclaim token of a resume secret. An empty secret has none: any client could guess it.
 pub(crate) fn pass_of(secret: &str) -> Option<ReclaimToken> {
     (!secret.is_empty()).then(|| ReclaimToken::of(secret))
 }

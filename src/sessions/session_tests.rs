@@ -1,4 +1,5 @@
-//! Tests of [`crate::sessions::session`]. They stand apart because that file is built twice.
+//! Tests of [`crate::sessions::session`]. They have a file of their own because that file is
+//! compiled twice.
 
 use std::time::Duration;
 
@@ -41,7 +42,7 @@ async fn g3_no_write_is_accepted_at_or_after_the_deadline() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn g6_a_late_renewal_does_not_raise_what_was_released() {
+async fn g6_a_late_renewal_does_not_revive_a_released_seat() {
     let until = Instant::now() + Duration::from_secs(10);
     let holding = held(until);
     assert!(holding.end());
@@ -58,7 +59,7 @@ async fn an_older_renewal_that_arrives_late_does_not_shorten_the_deadline() {
     assert!(holding.may_write(until - Duration::from_secs(1)));
 }
 
-/// What a client says half a second after it was asked.
+/// The client sends a frame half a second after the probe.
 async fn last_words(holding: &Session, goes: bool, pongs: bool) {
     tokio::time::sleep(Duration::from_millis(500)).await;
     holding.heard(Instant::now());
@@ -72,7 +73,7 @@ async fn last_words(holding: &Session, goes: bool, pongs: bool) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_last_words_of_a_client_that_went_are_no_sign_of_life() {
+async fn frames_from_before_the_socket_broke_do_not_answer_a_liveness_probe() {
     let patience = Duration::from_secs(1);
     for (goes, pongs, lives) in
         [(true, false, false), (false, false, true), (true, true, true), (false, true, true)]
@@ -83,5 +84,5 @@ async fn the_last_words_of_a_client_that_went_are_no_sign_of_life() {
         assert_eq!(answers, lives, "goes: {goes}, pongs: {pongs}");
     }
     let holding = held(Instant::now() + Duration::from_secs(10));
-    assert!(!holding.answers_within(patience).await, "nothing was heard");
+    assert!(!holding.answers_within(patience).await, "the client sent nothing");
 }

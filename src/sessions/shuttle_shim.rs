@@ -1,7 +1,7 @@
-//! What the registry and its holdings are made of: maps, locks, numbers that many threads share.
+//! The primitives of the registry and its sessions: maps, locks, atomics.
 //!
-//! Named here, and nowhere in their own files, so that `session::races` can build those files a
-//! second time, of parts that let it decide who goes first.
+//! Only this file imports them. So `sessions::shuttle_tests` can compile those files a second time
+//! with primitives that let `shuttle` schedule the threads.
 
 pub(crate) use std::sync::atomic::{AtomicU64, Ordering};
 pub(crate) use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -1,12 +1,12 @@
-//! The registry and its holdings under `shuttle`: each test here is run through thousands of orders
-//! of its threads' steps.
+//! The registry and its sessions under `shuttle`: each test runs thousands of interleavings of its
+//! threads.
 //!
-//! The two files are built a second time, of parts that hand control to a scheduler at each step:
-//! the map is one lock instead of many shards, which orders steps no less freely. An order that
-//! fails is printed, and so is the seed, which `GALLEY_SEED=<seed> cargo test --lib races` uses
-//! again.
+//! The module compiles the two files a second time, with primitives that yield to a scheduler at
+//! each step. The map is one lock instead of many shards; that permits no fewer interleavings. A
+//! failing test prints its schedule and its seed. `GALLEY_SEED=<seed> cargo test --lib
+//! shuttle_tests` repeats it.
 //!
-//! What is held: **R1** and **R2** of the registry, **S1** and **S2** of holdings.
+//! The tests cover **R1** and **R2** of the registry, **S1** and **S2** of sessions.
 
 #[allow(clippy::duplicate_mod, dead_code, unreachable_pub, reason = "built again, of other parts")]
 #[path = "registry.rs"]
@@ -15,7 +15,7 @@ mod registry;
 #[path = "session.rs"]
 mod session;
 
-/// As [`crate::sessions::shuttle_shim`].
+/// The primitives of [`crate::sessions::shuttle_shim`], under `shuttle`.
 mod shuttle_shim {
     pub(crate) use shuttle::sync::atomic::{AtomicU64, Ordering};
     pub(crate) use shuttle::sync::{Mutex, MutexGuard};
@@ -42,10 +42,9 @@ use crate::outbox::outbox;
 use crate::sessions::shuttle_tests::registry::Registry;
 use crate::sessions::shuttle_tests::session::{Session, SessionIdentity, SessionState};
 
-/// Orders that are drawn at random, and as many again where few threads are put off, at the worst
-/// moments.
+/// Random schedules for each test. As many again preempt few threads, at the worst moments.
 const ORDERS: usize = 1_500;
-/// Moments in an order at which a thread is put off.
+/// Preemptions in one such schedule.
 const DEPTH: usize = 3;
 
 const LEASE: Duration = Duration::from_secs(10);
@@ -65,7 +64,7 @@ fn in_all_orders(what: impl Fn() + Send + Sync + 'static) {
     Runner::new(put_off, Config::new()).run(move || again());
 }
 
-/// One seat, and those who want it.
+/// One seat and the sessions that claim it.
 #[derive(Clone)]
 struct Scene {
     registry: Registry,
@@ -79,7 +78,7 @@ impl Scene {
         Self { registry: Registry::default(), seat, now: Instant::now() }
     }
 
-    /// A session that is about to ask for its seat (R1).
+    /// A session that is about to claim its seat (R1).
     fn enters(&self, user: &str) -> Arc<Session> {
         let identity = SessionIdentity {
             session: SessionId::generate(),
@@ -95,7 +94,7 @@ impl Scene {
         holding
     }
 
-    /// The key was granted: as `Sessions::settle`, then `Sessions::granted`.
+    /// The session acquires the key: as `Sessions::settle`, then `Sessions::granted`.
     fn sits(&self, holding: &Session, fence: u64) -> usize {
         holding.set_pending_fence(Fence(fence));
         let former = self.registry.seat(holding);
@@ -104,7 +103,7 @@ impl Scene {
         usize::from(ended)
     }
 
-    /// As `Sessions::give_up`: whether a release is owed.
+    /// As `Sessions::give_up`: true if a release is due.
     fn leaves(&self, holding: &Session) -> bool {
         holding.end();
         self.registry.leave(holding).is_some()
@@ -120,7 +119,7 @@ impl Scene {
         self.registry.holds(&id(user), self.seat, self.now)
     }
 
-    /// R2, at rest: who is named in the seat is there, and has not ended.
+    /// R2, at rest: the session of the seat is registered and has not ended.
     fn is_sound(&self) {
         let all = self.registry.all();
         match self.registry.sitting(self.seat) {
@@ -132,9 +131,10 @@ impl Scene {
                 );
                 assert!(all.iter().any(|it| Arc::ptr_eq(it, &sits)));
             }
-            None => {
-                assert!(all.iter().all(|it| it.phase() != SessionState::Held), "held, and unknown");
-            }
+            None => assert!(
+                all.iter().all(|it| it.phase() != SessionState::Held),
+                "held, and not registered"
+            ),
         }
     }
 }
@@ -144,7 +144,7 @@ fn id(user: &str) -> UserId {
 }
 
 #[test]
-fn r2_of_two_sessions_that_take_one_seat_the_later_sits_and_the_other_is_told_once() {
+fn r2_of_two_claims_for_one_seat_the_later_grant_holds_and_the_other_session_ends_once() {
     in_all_orders(|| {
         let scene = Scene::new();
         let (one, other) = (scene.enters("kim"), scene.enters("lee"));
@@ -153,9 +153,9 @@ fn r2_of_two_sessions_that_take_one_seat_the_later_sits_and_the_other_is_told_on
             thread::spawn(move || scene.sits(&holding, fence))
         });
         let told: usize = taking.map(|it| it.join().expect("no panic")).into_iter().sum();
-        assert_eq!(told, 1, "one of them is told that it was taken over");
-        let sits = scene.registry.sitting(scene.seat).expect("somebody sits");
-        assert!(Arc::ptr_eq(&sits, &other), "the later grant's, whichever came here first");
+        assert_eq!(told, 1, "one of the two sessions ends as taken over");
+        let sits = scene.registry.sitting(scene.seat).expect("a session holds the seat");
+        assert!(Arc::ptr_eq(&sits, &other), "the later grant's, in any order of registration");
         let (winner, loser) = (&other, &one);
         assert_eq!((winner.phase(), loser.phase()), (SessionState::Held, SessionState::Ended));
         assert_eq!((loser.lost(), scene.registry.len()), (Some(LostReason::TakenOver), 1));
@@ -165,13 +165,13 @@ fn r2_of_two_sessions_that_take_one_seat_the_later_sits_and_the_other_is_told_on
 }
 
 #[test]
-fn r2_who_leaves_takes_nobody_elses_seat_along_and_one_release_is_owed_for_it() {
+fn r2_a_leaving_session_removes_only_its_own_seat_and_is_released_once() {
     in_all_orders(|| {
         let scene = Scene::new();
         let (old, new) = (scene.seated("kim", 1), scene.enters("kim"));
         let leaving = {
             let (scene, old) = (scene.clone(), Arc::clone(&old));
-            // Its socket task, and the scheduler, at the same time.
+            // The socket task and the scheduler, concurrently.
             let twice = [(); 2].map(|()| {
                 let (scene, old) = (scene.clone(), Arc::clone(&old));
                 thread::spawn(move || scene.leaves(&old))
@@ -189,7 +189,7 @@ fn r2_who_leaves_takes_nobody_elses_seat_along_and_one_release_is_owed_for_it() 
 }
 
 #[test]
-fn r2_nobody_is_vouched_for_after_their_end_nor_under_an_older_fence() {
+fn r2_the_registry_confirms_no_ended_session_and_no_older_fence() {
     in_all_orders(|| {
         let scene = Scene::new();
         let (old, new) = (scene.seated("kim", 1), scene.enters("kim"));
@@ -225,7 +225,7 @@ fn r2_nobody_is_vouched_for_after_their_end_nor_under_an_older_fence() {
 }
 
 #[test]
-fn r1_a_round_finds_whoever_holds_a_key_and_raises_nobody_who_left() {
+fn r1_a_renewal_round_covers_every_holder_and_revives_no_ended_session() {
     in_all_orders(|| {
         let scene = Scene::new();
         let has_key = Arc::new(AtomicBool::new(false));
@@ -236,7 +236,7 @@ fn r1_a_round_finds_whoever_holds_a_key_and_raises_nobody_who_left() {
             thread::spawn(move || {
                 scene.sits(&holding, 1);
                 has_key.store(true, Ordering::SeqCst);
-                // And out of the registry before its release is sent.
+                // The session leaves the registry before its release is sent.
                 has_key.store(false, Ordering::SeqCst);
                 scene.leaves(&holding);
             })
@@ -244,7 +244,7 @@ fn r1_a_round_finds_whoever_holds_a_key_and_raises_nobody_who_left() {
         let had_key = has_key.load(Ordering::SeqCst);
         let round = scene.registry.seated();
         let still = has_key.load(Ordering::SeqCst);
-        assert!(!(had_key && still) || round.len() == 1, "a key that nobody renews");
+        assert!(!(had_key && still) || round.len() == 1, "a key that no round renews");
         for one in round {
             one.renewed(scene.now + LEASE * 2);
         }
@@ -255,7 +255,7 @@ fn r1_a_round_finds_whoever_holds_a_key_and_raises_nobody_who_left() {
 }
 
 #[test]
-fn s2_one_of_those_who_end_a_holding_does_and_everybody_sees_its_reason() {
+fn s2_of_concurrent_ends_the_first_wins_and_every_reader_sees_its_reason() {
     in_all_orders(|| {
         let scene = Scene::new();
         let holding = scene.seated("kim", 1);
@@ -266,14 +266,14 @@ fn s2_one_of_those_who_end_a_holding_does_and_everybody_sees_its_reason() {
         });
         let granted = {
             let (holding, scene) = (Arc::clone(&holding), scene.clone());
-            // A claim that was on its way, and a renewal.
+            // A grant in flight, and a renewal.
             thread::spawn(move || {
                 holding.granted(Fence(2), Utc::now(), scene.now + LEASE);
                 holding.renewed(scene.now + LEASE * 2)
             })
         };
         if holding.phase() == SessionState::Ended {
-            assert!(holding.lost().is_some(), "it has ended, and nobody says why");
+            assert!(holding.lost().is_some(), "it has ended without a reason");
         }
         let won: Vec<_> =
             losing.into_iter().filter_map(|it| it.join().expect("no panic")).collect();
@@ -285,7 +285,7 @@ fn s2_one_of_those_who_end_a_holding_does_and_everybody_sees_its_reason() {
 }
 
 #[test]
-fn s1_who_was_renewed_is_not_called_uncertain() {
+fn s1_a_renewed_session_does_not_become_uncertain() {
     in_all_orders(|| {
         let scene = Scene::new();
         let holding = scene.seated("kim", 1);
@@ -297,12 +297,12 @@ fn s1_who_was_renewed_is_not_called_uncertain() {
         holding.renewed(late + LEASE);
         looking.join().expect("no panic");
         assert!(holding.may_write(late));
-        assert_eq!(holding.phase(), SessionState::Held, "trusted, and called uncertain");
+        assert_eq!(holding.phase(), SessionState::Held, "renewed, and still uncertain");
     });
 }
 
 #[test]
-fn s1_a_deadline_never_goes_back_and_a_write_sees_the_fence_it_is_made_under() {
+fn s1_a_deadline_never_moves_back_and_a_write_sees_the_fence_of_its_grant() {
     in_all_orders(|| {
         let scene = Scene::new();
         let holding = scene.enters("kim");

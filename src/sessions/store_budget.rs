@@ -1,8 +1,9 @@
 //! Store budgets: the bytes that the guests of one address may store in an hour (G17).
 //!
-//! A guest is free, so a quota by user does not bound what one person stores. All guests of an address
-//! therefore share a budget: new documents and accepted edits are both charged to it. A session holds a
-//! handle of the budget, so the charge for an edit is one atomic operation, without a lock or a lookup.
+//! Guest accounts are free, so a quota for each user does not bound what one person stores. All
+//! guests of an address share a budget. The server charges new documents and accepted edits to it.
+//! A session holds a handle of the budget, so the charge for an edit is one atomic operation,
+//! without a lock or a look-up.
 
 use std::num::NonZeroU32;
 use std::sync::Arc;
@@ -26,7 +27,7 @@ struct Inner {
 }
 
 impl StoreBudget {
-    /// A full budget: so many bytes at once, and as many again in an hour.
+    /// A full budget: `per_hour` bytes at once, and as many again within an hour.
     #[must_use]
     pub fn new(per_hour: NonZeroU32, clock: &DefaultClock) -> Self {
         let every = (HOUR / per_hour.get()).max(Duration::from_nanos(1));
@@ -35,8 +36,8 @@ impl StoreBudget {
         Self(Arc::new(Inner { bytes, per_hour, clock: clock.clone() }))
     }
 
-    /// Charges bytes that are about to be stored. More bytes than the whole budget count as all of it:
-    /// an edit has at most one message, and a smaller setting must not refuse it for ever.
+    /// Charges bytes that are about to be stored. A larger update than the whole budget costs all
+    /// of it. Otherwise a small setting would reject an edit of one message for ever.
     ///
     /// # Errors
     ///
@@ -53,8 +54,8 @@ impl StoreBudget {
         }
     }
 
-    /// Whether the budget is full and has no other handle. A new one equals it, so that its owner may drop
-    /// it; the check spends it.
+    /// Whether the budget is full and has no other handle. A new budget equals it, so its owner may
+    /// drop it. The check spends the budget.
     #[must_use]
     pub fn is_unused(&self) -> bool {
         Arc::strong_count(&self.0) == 1
@@ -88,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn g13_a_store_budget_is_kept_while_it_is_spent_or_in_use() {
+    fn g13_a_store_budget_stays_while_it_is_spent_or_in_use() {
         let spent = budget(65_536);
         assert_eq!(spent.charge(10_000), Ok(()));
         assert!(!spent.is_unused());
