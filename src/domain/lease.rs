@@ -52,13 +52,13 @@ impl LeaseTerms {
     /// the time between check and write.
     #[must_use]
     pub fn margin(&self) -> Duration {
-        self.ttl / 8
+        margin(self.ttl)
     }
 
     /// The deadline of a lease whose last renewal was sent at `sent_at`.
     #[must_use]
     pub fn trusted_until(&self, sent_at: Instant) -> Instant {
-        sent_at + self.ttl - self.margin()
+        trusted_until(sent_at, self.ttl)
     }
 }
 
@@ -67,6 +67,18 @@ impl Default for LeaseTerms {
     fn default() -> Self {
         Self { ttl: Duration::from_secs(12), renew_every: Duration::from_secs(4) }
     }
+}
+
+/// The part of a TTL in which its holder no longer writes (G3): the only home of this fraction.
+#[must_use]
+pub fn margin(ttl: Duration) -> Duration {
+    ttl / 8
+}
+
+/// The deadline of a holder whose claim or renewal was sent at `sent_at`.
+#[must_use]
+pub fn trusted_until(sent_at: Instant, ttl: Duration) -> Instant {
+    sent_at + ttl - margin(ttl)
 }
 
 #[cfg(test)]

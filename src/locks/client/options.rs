@@ -5,6 +5,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use crate::domain::fence::Fence;
+use crate::domain::lease;
 use crate::locks::types::Owner;
 
 /// The shortest and the longest lease. Below the minimum, renewals would come faster than a busy
@@ -102,7 +103,7 @@ impl RenewalTiming {
     /// [`LeaseTerms::trusted_until`](crate::domain::lease::LeaseTerms::trusted_until).
     #[must_use]
     pub fn trusted_until(&self, sent_at: Instant) -> Instant {
-        sent_at + self.ttl - self.ttl / 8
+        lease::trusted_until(sent_at, self.ttl)
     }
 }
 

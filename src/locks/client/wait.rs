@@ -24,6 +24,7 @@ use std::time::Duration;
 use tokio::time::{Instant, sleep_until, timeout_at};
 
 use crate::domain::fence::Fence;
+use crate::domain::lease::trusted_until;
 use crate::locks::Locks;
 use crate::locks::redis::connection::jittered;
 use crate::locks::redis::error::CallError;
@@ -217,7 +218,7 @@ impl Waiter {
     /// The grant of a message without a poll (W1, W2).
     fn accept_handover(&self, turn: Handover) -> Option<EarlyGrant> {
         let now = Instant::now();
-        let until = self.looked_at + LINE_DEADLINE - LINE_DEADLINE / 8;
+        let until = trusted_until(self.looked_at, LINE_DEADLINE);
         let is_news = self.seen.is_some_and(|seen| Fence::ZERO < seen && seen < turn.fence);
         let Handover { fence, since } = turn;
         let grant = Grant { fence, since, sent_at: now, replaced: None };

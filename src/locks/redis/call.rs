@@ -218,13 +218,13 @@ pub(in crate::locks) async fn call_at(
     let (sent_at, reply) = match way {
         Redirection::Straight => end.link.ask_one(|| call(&end.identity), deadline).await?,
         Redirection::Asking => {
-            last(end.link.ask_whoever_is_there(|| with(&|_| {}), deadline).await?)?
+            last(end.link.query_when_connected(|| with(&|_| {}), deadline).await?)?
         }
     };
     let (sent_at, reply) = match reply {
         Err(error) if error.kind() == ErrorKind::Server(ServerErrorKind::NoScript) => {
             let again = || with(&|pipeline| script.load(pipeline));
-            last(end.link.ask_whoever_is_there(again, deadline).await?)?
+            last(end.link.query_when_connected(again, deadline).await?)?
         }
         reply => (sent_at, reply),
     };

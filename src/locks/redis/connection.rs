@@ -133,7 +133,7 @@ impl Link {
 
     /// Like [`Self::ask`], for a pipeline that depends on the server identity. The closure builds
     /// it once a connection is open, and the call uses no newer connection.
-    pub(in crate::locks) async fn ask_whoever_is_there(
+    pub(in crate::locks) async fn query_when_connected(
         &self,
         pipeline: impl FnOnce() -> Pipeline,
         deadline: Instant,

@@ -31,7 +31,7 @@ pub(super) fn judge(story: &Story<'_>) -> Vec<Violation> {
         violations.extend(passed_over(story, socket));
         violations.extend(lost_with_reason(story, socket));
     }
-    violations.extend(everybody_recovers(story));
+    violations.extend(sessions_recover(story));
     violations
 }
 
@@ -161,7 +161,7 @@ fn lost_with_reason(story: &Story<'_>, socket: &Socket<'_>) -> Option<Violation>
 }
 
 /// G4: after the last fault each document has a seat for a fresh tab and saves its edit.
-fn everybody_recovers(story: &Story<'_>) -> Vec<Violation> {
+fn sessions_recover(story: &Story<'_>) -> Vec<Violation> {
     let mut recovered = BTreeMap::new();
     let mut at_rest = Vec::new();
     for event in story.events {
