@@ -1,5 +1,5 @@
 /**
- * The types of what the page uses of other people's code, and nothing more: the bundle is made of this list.
+ * The modules of other packages that the page uses: the bundle is built from this list.
  *
  * `build.mjs` turns it into `editor-<hash>.js`; `static/js/lib/vendor.js` imports that file by path.
  */
