@@ -3,5 +3,4 @@
 
 pub mod explain;
 pub mod locks;
-mod sentence;
 pub mod sessions;

@@ -1,26 +1,17 @@
 //! The addresses of a connection, one for each attempt.
 
-use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use redis::aio::MultiplexedConnection;
-use redis::{Client, ConnectionAddr, ErrorKind, RedisResult};
+use redis::{Client, ErrorKind, RedisResult};
 use tokio::time::sleep;
 
+use crate::redis_client::address::Address;
 use crate::redis_client::sentinel::Sentinels;
 
 /// Interval of the queries to Sentinels for the current primary.
 const ASKED_EVERY: Duration = Duration::from_secs(2);
-
-/// The address of a Redis node.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Address {
-    /// A host name or an IP address.
-    pub host: String,
-    /// The TCP port.
-    pub port: u16,
-}
 
 /// The addresses of a connection; each attempt uses the next one.
 #[derive(Debug)]
@@ -39,51 +30,6 @@ enum Source {
 struct Turns {
     clients: Vec<Client>,
     next: usize,
-}
-
-impl Address {
-    /// Parses `host:port` as Redis writes it. A node that does not know its own host omits it; the
-    /// host is then that of `asked`.
-    #[must_use]
-    pub fn read(text: &str, asked: &Self) -> Option<Self> {
-        let (host, port) = text.rsplit_once(':')?;
-        let host = if host.is_empty() { &asked.host } else { host };
-        Some(Self { host: host.to_owned(), port: port.parse().ok()? })
-    }
-
-    /// The address of a client.
-    #[must_use]
-    pub fn of(client: &Client) -> Self {
-        match client.get_connection_info().addr() {
-            ConnectionAddr::Tcp(host, port) | ConnectionAddr::TcpTls { host, port, .. } => {
-                Self { host: host.clone(), port: *port }
-            }
-            other => Self { host: other.to_string(), port: 0 },
-        }
-    }
-
-    /// A client for this address with the credentials and TLS settings of `other`.
-    ///
-    /// # Errors
-    ///
-    /// [`redis::RedisError`] when the client cannot be created.
-    pub fn client_like(&self, other: &Client) -> RedisResult<Client> {
-        let info = other.get_connection_info().clone();
-        let (host, port) = (self.host.clone(), self.port);
-        let addr = match info.addr().clone() {
-            ConnectionAddr::TcpTls { insecure, tls_params, .. } => {
-                ConnectionAddr::TcpTls { host, port, insecure, tls_params }
-            }
-            _ => ConnectionAddr::Tcp(host, port),
-        };
-        Client::open(info.set_addr(addr))
-    }
-}
-
-impl fmt::Display for Address {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}", self.host, self.port)
-    }
 }
 
 impl Addresses {

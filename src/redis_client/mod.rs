@@ -4,6 +4,7 @@
 //! This module holds their common part: the meaning of an address, the settings of a connection,
 //! and the lookup of the primary through Sentinels.
 
+mod address;
 mod endpoint;
 mod sentinel;
 pub mod url;
@@ -14,7 +15,8 @@ use redis::io::tcp::TcpSettings;
 use redis::io::tcp::socket2::TcpKeepalive;
 use redis::{Client, ConnectionInfo, IntoConnectionInfo, ProtocolVersion, RedisError};
 
-pub use crate::redis_client::endpoint::{Address, Addresses};
+pub use crate::redis_client::address::Address;
+pub use crate::redis_client::endpoint::Addresses;
 use crate::redis_client::sentinel::Sentinels;
 use crate::redis_client::url::{InvalidRedisUrl, RedisUrl};
 

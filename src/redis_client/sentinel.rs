@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use redis::{AsyncConnectionConfig, Client, ErrorKind, RedisError, RedisResult};
 
-use crate::redis_client::endpoint::Address;
+use crate::redis_client::address::Address;
 
 /// Time-out of one Sentinel's connect and reply.
 const ASKED_FOR: Duration = Duration::from_millis(500);

@@ -2,25 +2,25 @@
 
 use crate::storage::error::StorageError;
 
-/// A room or a document cannot do what a caller asks for.
+/// Failures of an operation on a room or a document.
 #[derive(Debug, thiserror::Error)]
 pub enum RoomError {
     /// The database has no such document.
     #[error("there is no such document")]
     NoSuchDocument,
-    /// More sessions than one room takes.
-    #[error("too many sessions look at this document")]
+    /// The room holds its maximum of sessions.
+    #[error("too many sessions have this document open")]
     RoomFull,
-    /// The stored updates do not fit together.
+    /// The stored updates do not integrate into one document.
     #[error("the stored document cannot be read")]
     Unreadable,
     /// The text takes longer to build than a request may last.
     #[error("the document's text takes too long to build")]
     TooCostly,
-    /// The queue for texts is full.
+    /// The queue for build permits is full.
     #[error("too many requests wait for a text")]
     Busy,
-    /// The database is above its bound and takes edits only.
+    /// The database exceeds its size bound and accepts edits only.
     #[error("the server has no room for anything new")]
     StorageSpent,
     /// The database failed.

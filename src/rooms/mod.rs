@@ -1,7 +1,8 @@
 //! The rooms that are open in this process.
 //!
-//! A room is opened by the first session that joins it and leaves memory with the last one, once
-//! the database is owed nothing. Asking for a document's text or anchors does not open a room.
+//! The first session that joins a document opens its room. The room leaves memory with its last
+//! session, once the persister has stored all its updates. A read of a document's text or anchors
+//! opens no room.
 
 pub(crate) mod error;
 pub(crate) mod ordered_work;
@@ -37,13 +38,13 @@ use crate::storage::Storage;
 use crate::yjs::log::UpdateLog;
 use crate::yjs::text::Text;
 
-/// How often a join tries again when the room is given up under its feet.
+/// Attempts of one join: another task may retire the room between lookup and join.
 const JOIN_TRIES: usize = 16;
 
-/// Largest document, in bytes, that is walked through by a worker of the runtime: some 0.2 ms.
+/// Largest document, in bytes, that a runtime worker processes itself: some 0.2 ms.
 const WALKED_HERE_MAX: usize = 64 * 1024;
 
-/// A handle on the open rooms. Cloning is shallow.
+/// A handle to the open rooms. Clones share one map.
 #[derive(Clone, Debug)]
 pub struct Rooms {
     open: Arc<DashMap<DocumentId, Arc<OnceCell<Arc<Room>>>>>,
@@ -56,22 +57,22 @@ pub struct Rooms {
     readings: Readings,
 }
 
-/// A document as it was read.
+/// A document as the database returned it.
 struct Opened {
     log: UpdateLog,
-    /// The number of the last update in it.
+    /// The number of the log's last update.
     seq: i64,
     rows: usize,
-    /// Which user each client id belongs to.
+    /// The user of each Yjs client id.
     owners: Vec<(u64, UserId)>,
-    /// The number of the last change of its reviews.
+    /// The number of the last change of the document's reviews.
     review_changes: i64,
-    /// There is more, which cannot be read.
+    /// The log ends at damage: the database has further rows that cannot be read.
     is_damaged: bool,
 }
 
 impl Rooms {
-    /// No room is open yet.
+    /// Builds the handle with no open room.
     #[must_use]
     pub fn new(
         (storage, relay): (Storage, Pubsub),
@@ -84,12 +85,14 @@ impl Rooms {
         Self { open, storage, relay, persister, missed_reviews, limits, tasks, readings }
     }
 
-    /// Brings a session into the room of its document, opening it if need be. The session is told
-    /// that it was `granted` when the room is there, so that it is told all at once.
+    /// Joins a session to the room of its document and opens the room if there is none.
+    ///
+    /// The session receives `granted` only once the room is open. So the grant and the room's first
+    /// messages arrive together.
     ///
     /// # Errors
     ///
-    /// [`RoomError`] when the document cannot be read, is gone, or the room is full.
+    /// [`RoomError`] when the document cannot be read or does not exist, or the room is full.
     pub async fn join(
         &self,
         holding: &Arc<Session>,
@@ -108,25 +111,25 @@ impl Rooms {
         Err(RoomError::RoomFull)
     }
 
-    /// The room of a document, if it is open. One that was given up is not: what stands in its log
-    /// may be in no database.
+    /// The open room of a document. A retired room is not returned: its log may hold updates that
+    /// no database has.
     #[must_use]
     pub fn find(&self, document: DocumentId) -> Option<Arc<Room>> {
         let room = self.open.get(&document)?.value().get().cloned();
         room.filter(|room| !room.retired.is_cancelled())
     }
 
-    /// A look at the whole document, from its room or from the database, once there is a place to
-    /// build its text in. Whoever waits for one holds no document in memory, and leaves no work
-    /// behind when they stop waiting.
+    /// Acquires a build permit, then reads the whole document from its room or from the database.
+    ///
+    /// A waiting caller holds no document in memory. Dropping the future leaves no work behind.
     ///
     /// # Errors
     ///
-    /// [`RoomError::NoSuchDocument`], [`RoomError::Busy`] when too many requests wait, or storage's
-    /// failure.
+    /// [`RoomError::NoSuchDocument`], [`RoomError::Unreadable`] when the document is damaged,
+    /// [`RoomError::Busy`] when too many requests wait, or storage's failure.
     pub async fn snapshot(&self, document: DocumentId) -> Result<Snapshot, RoomError> {
         let place = Some(self.place(document).await?);
-        // Whoever reads half of it may take it for the whole. In the room it is said.
+        // A caller would take the readable part for the whole text. A room shows that it is damaged.
         if let Some(room) = self.find(document) {
             if room.is_damaged() {
                 return Err(RoomError::Unreadable);
@@ -146,12 +149,12 @@ impl Rooms {
         self.readings.place(document).await
     }
 
-    /// Builds the text on a blocking thread, looks at it, and drops it again.
+    /// Builds the text on a blocking thread, applies `look` to it, and drops it.
     ///
     /// # Errors
     ///
-    /// [`RoomError::Unreadable`] when the document does not fit together,
-    /// [`RoomError::TooCostly`] when that takes too long.
+    /// [`RoomError::Unreadable`] when the updates do not integrate into one document,
+    /// [`RoomError::TooCostly`] when the build exceeds its time-out.
     pub async fn read_text<T: Send + 'static>(
         &self,
         document: DocumentId,
@@ -161,7 +164,7 @@ impl Rooms {
         self.readings.read(document, snapshot, look).await
     }
 
-    /// Gives a room up if nobody is in it, and leaves its document tidy.
+    /// Retires a room without sessions and runs its last maintenance.
     pub fn close_if_unused(&self, room: &Arc<Room>) {
         if room.retire_if_unused() {
             self.forget(room);
@@ -170,7 +173,7 @@ impl Rooms {
         }
     }
 
-    /// Counts the document's characters and merges its rows, if that is due.
+    /// Counts the document's characters and merges its rows, if maintenance is due.
     pub async fn do_chores(&self, room: &Room, occasion: Trigger) {
         let Some(chores) = room.chores(occasion, Instant::now()) else { return };
         let done = async {
@@ -185,8 +188,8 @@ impl Rooms {
             Ok::<_, RoomError>(())
         };
         if let Err(error) = done.await {
-            // Nothing is lost: the rows are all there, and the next occasion comes.
-            tracing::warn!(document = %room.document, %error, "a document was left untidy");
+            // All rows remain stored; the next trigger repeats the maintenance.
+            tracing::warn!(document = %room.document, %error, "the maintenance of a document failed");
         }
     }
 
@@ -196,7 +199,8 @@ impl Rooms {
         self.open.iter().filter_map(|entry| entry.value().get().cloned()).collect()
     }
 
-    /// Buries presence that nobody renews, and gives up rooms that nobody is in.
+    /// Runs the periodic work of every room: expires presence without renewal, updates the quota,
+    /// requests refused edits again, closes an unused room, and runs maintenance.
     pub fn tidy(&self, now: Instant) {
         for room in self.all() {
             room.expire_presence(now);
@@ -206,20 +210,20 @@ impl Rooms {
             let rooms = self.clone();
             self.tasks.spawn(async move { rooms.do_chores(&room, Trigger::Working).await });
         }
-        // Cells in which several tried to open a room, and all failed.
+        // Removes the cells in which every caller failed to open a room.
         self.open.retain(|_, cell| cell.get().is_some() || 1 < Arc::strong_count(cell));
         #[expect(clippy::cast_precision_loss, reason = "a gauge is a float; rooms are few")]
         metrics::gauge!("galley_rooms").set(self.open.len() as f64);
     }
 
     async fn find_or_open(&self, document: DocumentId) -> Result<Arc<Room>, RoomError> {
-        // The guard ends with the statement: nothing is locked while the log is read.
+        // The guard ends with the statement: the map is not locked while the log is read.
         let cell = Arc::clone(self.open.entry(document).or_default().value());
         let opened = cell.get_or_try_init(|| self.load(document)).await.cloned();
         if opened.is_err() {
-            // Whoever else waits at this cell tries next, and may open the room in it: a cell that
-            // was taken out of the map would hold a second room of the same document. Under the
-            // map's own lock nobody new can come to it.
+            // Another caller that waits at this cell tries next and may open the room in it. Removing
+            // that cell would allow a second room of the document. So the cell is removed only when
+            // the map and this call alone hold it; the map's lock excludes further callers.
             self.open.remove_if(&document, |_, held| {
                 held.get().is_none() && Arc::ptr_eq(held, &cell) && Arc::strong_count(held) == 2
             });
@@ -254,12 +258,11 @@ impl Rooms {
         }
         let bytes = parts.iter().map(Bytes::len).sum();
         let (log, broken) = self.beside(bytes, move || UpdateLog::open_up_to(parts)).await?;
-        // What comes after the first row that is missing, or does not fit, is left alone: it may
-        // stand on that one.
+        // The room ignores all rows after the first missing or invalid row: they may depend on it.
         let damage = match (broken, hole) {
             (Some((at, error)), _) => Some((at, error.to_string())),
             (None, Some((at, missing))) => Some((at, format!("number {missing} is missing"))),
-            // All of the text is there, and cannot be added to.
+            // The log is complete, but the room can accept no edit.
             (None, None) => beside.map(|why| (rows, why)),
         };
         let Some((sound, why)) = damage else {
@@ -270,15 +273,15 @@ impl Rooms {
         metrics::counter!("galley_documents_damaged_total").increment(1);
         tracing::error!(
             %document, why, readable_up_to = seq, first_bad = number(sound), last,
-            "a stored document is damaged, and open for reading only, up to the damage: put back \
-             its rows of `updates`, `snapshots` and `clients` from a backup, then have its people \
-             leave and come back"
+            "a stored document is damaged; its room is read-only and ends at the damage: restore \
+             its rows of `updates`, `snapshots` and `clients` from a backup, then let all its \
+             clients disconnect and reconnect"
         );
         Ok(Opened { log, seq, rows, owners, review_changes, is_damaged: true })
     }
 
-    /// Walks through a document of so many bytes: a large one on a thread that may block, since a worker
-    /// serves the rooms of others meanwhile.
+    /// Runs `walk` over a document of `bytes`. A large document runs on a blocking thread, so that
+    /// the runtime worker serves other rooms meanwhile.
     async fn beside<T: Send + 'static>(
         &self,
         bytes: usize,

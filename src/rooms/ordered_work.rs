@@ -1,7 +1,7 @@
-//! Work for many documents side by side, and for each of them in its order (G16).
+//! Concurrent jobs of many documents, sequential within each document (G16).
 //!
-//! A document whose work takes long delays its own next work and no other document, as long as one of
-//! the lanes is free.
+//! A slow job delays the next job of its own document. It delays no other document as long as a
+//! lane is free.
 
 use std::collections::{HashMap, VecDeque};
 use std::hash::Hash;
@@ -11,13 +11,13 @@ use futures_util::stream::{FuturesUnordered, StreamExt as _};
 
 type Boxed<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
-/// Jobs by key: one of each key at a time, and so many at once. They run while [`next`](Self::next) is
-/// awaited.
+/// Jobs by key: at most one job of each key runs, and the caller bounds their number with
+/// [`is_full`](Self::is_full). The jobs run only while [`next`](Self::next) is awaited.
 pub(crate) struct Lanes<K, J, T> {
     at_once: usize,
     work: Box<dyn Fn(J) -> Boxed<T> + Send>,
     running: FuturesUnordered<Boxed<(K, T)>>,
-    /// The jobs that wait for one of their key; a key is here as long as one of its jobs runs.
+    /// The jobs that wait behind a running job of their key. A key is present while its job runs.
     waiting: HashMap<K, VecDeque<J>>,
 }
 
@@ -38,7 +38,7 @@ where
         }
     }
 
-    /// Whether a job of another key would be one too many. `beside`: running jobs that do not count.
+    /// Whether a job of another key exceeds `at_once`. `beside`: running jobs that do not count.
     pub(super) fn is_full(&self, beside: usize) -> bool {
         self.at_once.saturating_add(beside) <= self.running.len()
     }
@@ -47,12 +47,12 @@ where
         self.running.is_empty()
     }
 
-    /// How many jobs of a key run or wait.
+    /// Number of running and waiting jobs of a key.
     pub(crate) fn jobs_of(&self, key: K) -> usize {
         self.waiting.get(&key).map_or(0, |waiting| waiting.len().saturating_add(1))
     }
 
-    /// Starts a job, or has it wait for those of its key.
+    /// Starts a job, or queues it behind the jobs of its key.
     pub(crate) fn add(&mut self, key: K, job: J) {
         match self.waiting.get_mut(&key) {
             Some(waiting) => waiting.push_back(job),
@@ -63,7 +63,11 @@ where
         }
     }
 
-    /// The outcome of the next job that ends; nothing when none runs. May be dropped and called again.
+    /// The outcome of the next job that ends. `None`: no job runs.
+    ///
+    /// # Cancel safety
+    ///
+    /// Safe.
     pub(crate) async fn next(&mut self) -> Option<T> {
         let (key, outcome) = self.running.next().await?;
         match self.waiting.get_mut(&key).and_then(VecDeque::pop_front) {
@@ -99,7 +103,7 @@ mod tests {
         })
     }
 
-    /// Goal (M3): what takes long delays its own document only, and each has its order.
+    /// Goal (M3): a slow job delays its own document only, and each document keeps its order.
     #[tokio::test]
     async fn g16_slow_work_delays_its_own_document_only() {
         let mut lanes = lanes(4);
@@ -125,7 +129,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn so_many_run_at_once() {
+    async fn lanes_are_full_at_the_bound_of_concurrent_jobs() {
         let mut lanes = lanes(2);
         let (one, first) = job(1);
         let (other, second) = job(2);

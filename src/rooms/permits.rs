@@ -1,15 +1,17 @@
-//! Turns at something scarce: a few places, given out fairly.
+//! A fair semaphore: a few permits, shared fairly among users and addresses.
 //!
 //! # Invariants (G16, G17)
 //!
-//! - **F1** Each asker has one place at a time, and each address so many that one is left for others.
-//! - **F2** A free place goes to the address that has the fewest, and of those to the one that was served
-//!   longest ago; within an address to the asker that was served longest ago. So a thousand requests
-//!   of one user delay another user by the one that is under way.
-//! - **F3** A place comes back when its [`Turn`] is dropped, also where its asker has stopped waiting.
-//! - **F4** A request leaves the queue when its future is dropped. Requests of users wait up to a bound for
-//!   each user, each address and the server. The requests of the server itself have no bound: a room
-//!   causes few.
+//! - **F1** Each asker holds at most one permit, and each address at most `per_address`. One permit
+//!   remains for others.
+//! - **F2** A free permit goes to the address with the fewest permits; among equals, to the least
+//!   recently served address. Within an address it goes to the least recently served asker. So a
+//!   thousand requests of one user delay another user by the running one only.
+//! - **F3** Dropping a [`Turn`] frees its permit. A grant to a request whose future was dropped frees
+//!   its permit at once.
+//! - **F4** Dropping the future of a request removes it from the queue. Waiting requests of users have
+//!   a bound for each user, each address and the server. The server's own requests have no bound: a
+//!   room causes few.
 
 use std::collections::{HashMap, VecDeque};
 use std::net::IpAddr;
@@ -28,8 +30,7 @@ task_local! {
     static REQUEST: (UserId, IpAddr);
 }
 
-/// Carries out a request in the name of its user and address: texts that it needs are built at their
-/// turn.
+/// Runs a request as its user and address: the text builds inside it queue under them.
 pub async fn in_the_name_of<T>(
     user: UserId,
     address: IpAddr,
@@ -38,7 +39,7 @@ pub async fn in_the_name_of<T>(
     REQUEST.scope((user, address), request).await
 }
 
-/// Work for another task, in the name of the request in this one.
+/// Binds work for another task to the user and address of the request in this task.
 pub(crate) fn passed_on<T>(work: impl Future<Output = T>) -> impl Future<Output = T> {
     let request = REQUEST.try_with(Clone::clone).ok();
     async move {
@@ -49,7 +50,7 @@ pub(crate) fn passed_on<T>(work: impl Future<Output = T>) -> impl Future<Output 
     }
 }
 
-/// The cause of some work.
+/// The origin of a permit request.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Asker {
     /// A request of a user.
@@ -59,13 +60,13 @@ pub(crate) enum Asker {
 }
 
 impl Asker {
-    /// The user of the request in this task; without one, the server.
+    /// The user of the request in this task; outside of a request, the server.
     pub(crate) fn now(document: DocumentId) -> Self {
         let user = REQUEST.try_with(|(user, address)| Self::User(user.clone(), *address));
         user.unwrap_or(Self::Server(document))
     }
 
-    /// All that the server does itself counts as one address.
+    /// `None`: all requests of the server itself share this one address.
     fn address(&self) -> Option<IpAddr> {
         match self {
             Self::User(_, address) => Some(*address),
@@ -74,7 +75,7 @@ impl Asker {
     }
 }
 
-/// Places and those who wait for one. Cloning is shallow.
+/// The permits and the queues of requests. Clones share one state.
 #[derive(Clone, Debug)]
 pub(crate) struct Turns(Arc<Mutex<State>>);
 
@@ -83,9 +84,9 @@ struct State {
     free: usize,
     per_address: usize,
     addresses: HashMap<Option<IpAddr>, Address>,
-    /// Turns that were given.
+    /// Grants so far; the clock of `served`.
     given: u64,
-    /// Tickets that were issued. Each waiting request has its own.
+    /// Tickets so far. Each waiting request has its own.
     tickets: u64,
     /// Waiting requests of users.
     waiting: usize,
@@ -106,12 +107,12 @@ struct Queue {
     waiting: VecDeque<(u64, oneshot::Sender<Turn>)>,
 }
 
-/// A place that is taken, until it is dropped.
+/// A permit. Its drop frees it (F3).
 #[derive(Debug)]
 pub struct Turn {
     turns: Turns,
     asker: Asker,
-    /// The place is free again.
+    /// The permit is already free; the drop does nothing.
     is_over: bool,
 }
 
@@ -135,30 +136,34 @@ impl Turns {
         Self(Arc::new(Mutex::new(state)))
     }
 
-    /// Waits for a turn. `None`: as many requests wait as may (F4).
+    /// Waits for a permit. `None`: the queue is full (F4).
+    ///
+    /// # Cancel safety
+    ///
+    /// Safe: the drop withdraws the request.
     pub(crate) async fn take(&self, asker: Asker) -> Option<Turn> {
         let (sender, turn) = oneshot::channel();
         let ticket = self.lock().join(&asker, sender)?;
         let _waiter = Waiter { turns: self, asker, ticket };
         self.give();
-        // The sender is dropped only with all of this.
+        // The sender is queued until the grant; only the drop of this future withdraws it.
         turn.await.ok()
     }
 
-    /// How many places are free.
+    /// Number of free permits.
     #[cfg(test)]
     pub(crate) fn free(&self) -> usize {
         self.lock().free
     }
 
-    /// Gives free places to those whose turn it is.
+    /// Grants the free permits to the next requests.
     fn give(&self) {
         loop {
             let next = self.lock().next();
             let Some((asker, sender)) = next else { return };
             let turn = Turn { turns: self.clone(), asker, is_over: false };
-            // Outside of the lock. The loop ends a turn whose request is gone (F3): the turn's drop
-            // would call this function again, as deep as there are such requests.
+            // Sends outside of the lock. The loop ends a turn whose request was dropped (F3): the
+            // turn's own drop would recurse into this function once for each such request.
             if let Err(mut turn) = sender.send(turn) {
                 turn.is_over = true;
                 self.lock().end(&turn.asker);
@@ -187,7 +192,7 @@ impl Drop for Waiter<'_> {
 }
 
 impl State {
-    /// Adds a request to the queue of its asker. `None`: the queue has no room (F4).
+    /// Adds a request to the queue of its asker. `None`: a queue is full (F4).
     fn join(&mut self, asker: &Asker, sender: oneshot::Sender<Turn>) -> Option<u64> {
         if matches!(asker, Asker::User(..)) {
             let address = self.addresses.get(&asker.address());
@@ -210,7 +215,7 @@ impl State {
         Some(self.tickets)
     }
 
-    /// Removes a request from the queue, unless it has received its turn.
+    /// Removes a request from the queue, unless it was granted.
     fn withdraw(&mut self, asker: &Asker, ticket: u64) {
         let Some(address) = self.addresses.get_mut(&asker.address()) else { return };
         let Some(queue) = address.askers.get_mut(asker) else { return };
@@ -225,7 +230,7 @@ impl State {
         self.forget_unused(asker);
     }
 
-    /// Whose turn it is (F1, F2).
+    /// Takes the next request from its queue and books its permit (F1, F2).
     fn next(&mut self) -> Option<(Asker, oneshot::Sender<Turn>)> {
         let per_address = self.per_address;
         let may_run = |address: &Address| {
@@ -260,7 +265,7 @@ impl State {
         self.forget_unused(asker);
     }
 
-    /// Removes the asker without a turn and without a request, and its address with the last asker.
+    /// Removes an asker without permit and request, and an address without askers.
     fn forget_unused(&mut self, asker: &Asker) {
         let Some(address) = self.addresses.get_mut(&asker.address()) else { return };
         let queue = address.askers.get(asker);
@@ -295,7 +300,7 @@ mod tests {
         Asker::User(user.parse().expect("an id"), address)
     }
 
-    /// Waits for a turn in a task, once it stands in the queue.
+    /// Spawns a task that waits for a permit; returns once its request is queued.
     async fn waits(turns: &Turns, asker: Asker) -> JoinHandle<Turn> {
         let turns = turns.clone();
         #[expect(clippy::disallowed_methods, reason = "a test has no tracker")]
@@ -310,9 +315,9 @@ mod tests {
         }
     }
 
-    /// Goal (M2): one user who asks for many texts has one place, and no other user waits for them.
+    /// Goal (M2): a user with many requests holds one permit, and no other user waits for them.
     #[tokio::test]
-    async fn g17_one_user_has_one_place_however_often_they_ask() {
+    async fn g17_one_user_holds_one_permit_for_any_number_of_requests() {
         let turns = Turns::new(4, 3);
         let mut greedy = Vec::new();
         for _ in 0..24 {
@@ -324,15 +329,15 @@ mod tests {
         assert_eq!(turns.free(), 1);
         drop((honest, other));
         for one in greedy {
-            drop(one.await.expect("their turn comes"));
+            drop(one.await.expect("a permit for each request"));
         }
         assert_eq!(turns.free(), 4);
-        assert!(turns.lock().addresses.is_empty(), "nothing is kept of those who are gone");
+        assert!(turns.lock().addresses.is_empty(), "the state retains no finished request");
     }
 
-    /// Goal (M2): a crowd of users of one address leaves a place for others.
+    /// Goal (M2): many users of one address leave a permit for other addresses.
     #[tokio::test]
-    async fn g17_an_address_leaves_a_place_for_others() {
+    async fn g17_one_address_leaves_a_permit_for_others() {
         let turns = Turns::new(4, 3);
         let mut crowd = Vec::new();
         for user in 0..50 {
@@ -341,20 +346,21 @@ mod tests {
         assert_eq!(turns.free(), 1);
         let own = waits(&turns, Asker::Server(DocumentId::generate())).await;
         drop(own.await.expect("at once"));
-        // With all places taken, the next one is for the address that has none.
+        // No permit is free; the next free one goes to the address without a permit.
         let first = waits(&turns, asker("kim", 2)).await.await.expect("at once");
         let late = waits(&turns, asker("park", 3)).await;
         settle().await;
         assert!(!late.is_finished());
-        drop(crowd.remove(0).await.expect("it was given"));
+        drop(crowd.remove(0).await.expect("a granted permit"));
         settle().await;
         assert!(late.is_finished());
         drop((first, late.await.expect("a turn")));
     }
 
-    /// Goal: users of one address take turns, and who asked a hundred times comes once in each round.
+    /// Goal: permits alternate between the users of one address; a user with many requests gets one
+    /// permit in each round.
     #[tokio::test]
-    async fn g17_users_take_turns() {
+    async fn g17_permits_alternate_between_the_users_of_an_address() {
         let turns = Turns::new(1, 1);
         let running = waits(&turns, asker("lee", 1)).await.await.expect("at once");
         let (mut greedy, mut honest) = (Vec::new(), Vec::new());
@@ -366,7 +372,7 @@ mod tests {
         }
         drop(running);
         for waits in honest {
-            // Before or after one of the other's, and not after all.
+            // The other user's next request runs before or after this one; its later ones wait.
             drop(greedy.remove(0));
             drop(waits.await.expect("a turn"));
         }
@@ -374,7 +380,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_turn_of_which_the_asker_is_gone_comes_back() {
+    async fn the_permit_of_a_cancelled_request_is_freed() {
         let turns = Turns::new(1, 1);
         let running = waits(&turns, asker("lee", 1)).await.await.expect("at once");
         let gone = waits(&turns, asker("kim", 1)).await;
@@ -386,7 +392,7 @@ mod tests {
         assert_eq!(turns.free(), 1);
     }
 
-    /// A request that stands in the queue, without a task. `None`: the queue has no room.
+    /// A queued request without a task. `None`: the queue is full.
     fn queued(turns: &Turns, asker: Asker) -> Option<Pin<Box<impl Future<Output = Option<Turn>>>>> {
         let mut request = Box::pin(turns.take(asker));
         let polled = request.as_mut().poll(&mut Context::from_waker(Waker::noop()));
@@ -405,16 +411,16 @@ mod tests {
             drop(queued(&turns, asker("kim", 1)).expect("an abandoned request takes no room"));
         }
         let kept: usize = turns.lock().addresses.values().map(|address| address.askers.len()).sum();
-        assert_eq!(kept, 1, "the queue keeps the running asker only");
+        assert_eq!(kept, 1, "the queue retains the running asker only");
         let late = waits(&turns, asker("park", 2)).await;
         drop(running);
         drop(late.await.expect("a turn"));
         assert_eq!(turns.free(), 1);
     }
 
-    /// The receivers are gone and their requests still stand in the queue, as in a race with `give`.
+    /// The receivers are dropped while their requests remain queued, as in a race with `give`.
     #[tokio::test]
-    async fn g17_turns_of_requests_without_a_receiver_end_without_recursion() {
+    async fn g17_permits_of_requests_without_a_receiver_are_freed_without_recursion() {
         let turns = Turns::new(1, 1);
         let running = turns.take(asker("lee", 1)).await.expect("at once");
         let document = DocumentId::generate();

@@ -1,8 +1,8 @@
-//! Edits that the server makes: a suggestion put in, a version restored.
+//! Edits that the server makes: it applies a suggestion or restores a version.
 //!
-//! Such an edit is made of the text as it is stored, under a Yjs client id of the server's own, and
-//! stored on the condition that this text is still the last one. Otherwise it is made again. Only
-//! then it is shown, here and on the other servers.
+//! The server builds such an edit from the stored text, under a Yjs client id of its own. The database
+//! commits the edit only if that text is still the last one; otherwise the server builds it again. After
+//! the commit the server broadcasts the edit to its room and publishes it to other servers.
 
 use bytes::Bytes;
 
@@ -14,25 +14,25 @@ use crate::rooms::room::Snapshot;
 use crate::rooms::{RoomError, Rooms};
 use crate::yjs::log::{Origin, UpdateLog};
 
-/// Whether an edit makes a document larger than it may be. What makes it smaller is always taken.
-/// Walks through all of the document.
+/// Whether an edit makes a document exceed its size limit. An edit that shrinks the document passes
+/// always. The cost: two merges of the whole log.
 pub(crate) fn is_too_large(log: &mut UpdateLog, update: &Bytes, limit: usize) -> bool {
     let before = log.merged().len();
     match log.check(update, Origin::Server) {
         Ok(checked) => log.append(update.clone(), checked),
-        // Storage will refuse it.
+        // Storage rejects this edit.
         Err(_) => return false,
     }
     let after = log.merged().len();
     limit < after && before < after
 }
 
-/// Tries before a text that never rests is given up on.
+/// Attempts of one edit. The bound ends an edit whose text changes during every attempt.
 pub(crate) const TRIES: usize = 8;
 
 impl Rooms {
-    /// A look at a document of which the database is owed nothing. `None`: it was owed something;
-    /// a moment was waited, look again.
+    /// A snapshot of a document without unsaved updates. `None`: the document had unsaved updates and
+    /// this call has waited up to [`SETTLE_PATIENCE`] for them; the caller reads again.
     pub(crate) async fn settled_snapshot(
         &self,
         document: DocumentId,
@@ -43,13 +43,13 @@ impl Rooms {
         }
         drop(snapshot);
         if let Some(room) = self.find(document) {
-            // Out of patience: the next look at the room says whether to go on.
+            // After a time-out the caller's next read of the room decides.
             let _settled = room.settled_within(SETTLE_PATIENCE).await;
         }
         Ok(None)
     }
 
-    /// Shows a stored edit to everybody who looks at the document.
+    /// Broadcasts a stored edit in the document's room and publishes it to other servers.
     pub(crate) async fn show_edit(
         &self,
         document: DocumentId,
@@ -62,18 +62,18 @@ impl Rooms {
         }
         let message = Message::Update { seq, fence, update };
         if let Err(error) = self.relay.publish(Topic::Room(document), &message).await {
-            tracing::debug!(%error, "the other servers will read the edit from the database");
+            tracing::debug!(%error, "an edit was not published; other servers read it from the database");
         }
     }
 
-    /// Another server stored something that this one has not heard of yet.
+    /// Reads updates from the database that another server has stored.
     pub(crate) async fn read_on(&self, document: DocumentId) {
         if let Some(room) = self.find(document) {
             room.catch_up(&self.storage).await;
         }
     }
 
-    /// A version of that point has been kept.
+    /// Notifies the room that the version of the checkpoint at `seq` is stored.
     pub(crate) fn point_kept(&self, document: DocumentId, seq: i64) {
         if let Some(room) = self.find(document) {
             room.point_kept(seq);

@@ -10,7 +10,7 @@ use crate::storage::Storage;
 use crate::storage::documents::NewDocument;
 use crate::storage::links::NewShareLink;
 
-/// An empty document of one user in a database of its own, and its link.
+/// An empty document of one user with its share link, in a database of its own.
 pub(crate) struct StoredDocument {
     _folder: TempDir,
     pub(crate) storage: Storage,

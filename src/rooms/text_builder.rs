@@ -1,9 +1,8 @@
-//! Texts that are built to be looked at: few at once, one for each user, and none for long (G13, G17).
+//! Builds texts for reading: few at once, one for each user, each with a time-out (G13, G17).
 //!
-//! What a text costs to build has a bound (`yjs::document_order`). A thread may be slow all the same, and nothing
-//! interrupts it. So nobody waits for a text longer than [`PATIENCE`]; until the work
-//! comes to its end nobody begins it again for that document, and the texts of others are built in its
-//! place.
+//! The cost of a build has a bound (`yjs::document_order`). Its thread may still be slow, and the server
+//! cannot interrupt it. So a caller waits for a text at most [`PATIENCE`]. Until the stuck build ends, the
+//! server rejects further builds of that document and reuses the permit for other texts.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -20,41 +19,42 @@ use crate::rooms::room::Snapshot;
 use crate::yjs::error::SyncError;
 use crate::yjs::text::Text;
 
-/// How long anybody waits for a text. One at its limit takes two seconds; a request has thirty.
+/// Time-out of a build. A text at the cost limit takes two seconds; a request may last thirty.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// Texts that are being built although nobody waits for them any more. Further ones keep the place
-/// they are built in: each takes a core.
+/// Stuck builds that run without a permit. Further stuck builds retain their permits: each build
+/// occupies a core.
 const COSTLY_MAX: usize = 8;
 
-/// A place in which a text may be built.
+/// The right to run one build.
 pub(crate) type BuildPermit = Arc<Turn>;
 
-/// Where texts are built. Cloning is shallow.
+/// A handle to the builder of texts. Clones share permits and stuck builds.
 #[derive(Clone, Debug)]
 pub(crate) struct Readings {
     places: Turns,
-    /// Documents whose text has been built for too long, and still is.
+    /// Documents whose build timed out and still runs.
     costly: Arc<DashMap<DocumentId, ()>>,
     patience: Duration,
     tasks: TaskTracker,
 }
 
 impl Readings {
-    /// None is being built yet.
+    /// Builds the handle with all permits free.
     pub(crate) fn new(tasks: TaskTracker) -> Self {
         let places = Turns::new(TEXTS_BUILT_MAX, TEXTS_PER_ADDRESS_MAX);
         Self { places, costly: Arc::default(), patience: PATIENCE, tasks }
     }
 
-    /// Waits for a place, for the user of the request in this task or for the server itself. Who has one
-    /// must not wait for another.
+    /// Waits for a permit, for the user of the request in this task or for the server itself.
+    ///
+    /// A caller with a permit must not wait for another: it could wait for itself (F1).
     pub(crate) async fn place(&self, document: DocumentId) -> Result<BuildPermit, RoomError> {
         let turn = self.places.take(Asker::now(document)).await;
         turn.map(Arc::new).ok_or(RoomError::Busy)
     }
 
-    /// Builds the text on a blocking thread, looks at it, and drops it again. Its place is given back
-    /// when that is done, also if nobody waits for it any more.
+    /// Builds the text on a blocking thread, applies `look` to it, and drops it. The build frees its
+    /// permit at its end, also after the caller dropped this future.
     pub(crate) async fn read<T: Send + 'static>(
         &self,
         document: DocumentId,
@@ -71,7 +71,7 @@ impl Readings {
         let reading = self
             .tasks
             .spawn_blocking(move || work.end(Text::build(&merged).map(|text| look(&text))));
-        // A task, since whoever asked may go before it is known that it takes too long.
+        // A task of its own: the caller may drop this future before the time-out.
         let readings = self.clone();
         let watched = self.tasks.spawn(async move {
             let Ok(read) = timeout(readings.patience, reading).await else {
@@ -81,7 +81,7 @@ impl Readings {
             match read {
                 Ok(Ok(seen)) => Ok(seen),
                 Ok(Err(SyncError::TooCostly)) => {
-                    tracing::warn!(%document, "a document was made so that it takes too long to build");
+                    tracing::warn!(%document, "a text exceeds the cost limit of a build");
                     Err(RoomError::TooCostly)
                 }
                 Ok(Err(error)) => {
@@ -97,7 +97,7 @@ impl Readings {
         watched.await.unwrap_or(Err(RoomError::Unreadable))
     }
 
-    /// Nobody waits any more for a text that is being built.
+    /// Marks a build as stuck after its time-out, and frees its permit below [`COSTLY_MAX`].
     fn mark_stuck(&self, document: DocumentId, under: &Mutex<BuildState>) {
         let mut under = under.lock().unwrap_or_else(PoisonError::into_inner);
         if under.is_done {
@@ -105,8 +105,8 @@ impl Readings {
         }
         tracing::error!(
             %document, patience = ?self.patience,
-            "a document's text takes too long to build: it cannot be read until that has come to its \
-             end, and may have been made so on purpose"
+            "a document's text takes too long to build: it cannot be read until that build ends; \
+             the document may be hostile"
         );
         if self.costly.len() < COSTLY_MAX {
             under.place = None;
@@ -115,14 +115,14 @@ impl Readings {
     }
 }
 
-/// A text that is being built.
+/// A running build.
 #[derive(Debug)]
 struct BuildState {
     place: Option<BuildPermit>,
     is_done: bool,
 }
 
-/// Its end, however it comes.
+/// Ends a build on drop, also after a panic.
 struct BuildGuard {
     document: DocumentId,
     costly: Arc<DashMap<DocumentId, ()>>,
@@ -130,7 +130,7 @@ struct BuildGuard {
 }
 
 impl BuildGuard {
-    /// Hands on what came of it; it is over with that.
+    /// Returns the result and drops the guard, which ends the build.
     fn end<T>(self, read: T) -> T {
         read
     }
@@ -174,37 +174,36 @@ mod tests {
         timeout(Duration::from_secs(60), waits).await.expect(what);
     }
 
-    /// A look that lasts until the sender is dropped.
+    /// A `look` that blocks until the sender is dropped.
     fn endless() -> (mpsc::Sender<()>, impl FnOnce(&Text) + Send + 'static) {
         let (ends, ended) = mpsc::channel::<()>();
         (ends, move |_: &Text| assert!(ended.recv().is_err()))
     }
 
     #[tokio::test]
-    async fn g13_a_text_that_takes_too_long_is_not_waited_for_nor_begun_again_and_others_are_built()
-    {
+    async fn g13_a_stuck_build_times_out_rejects_its_document_and_frees_its_permit() {
         let readings = readings(1, Duration::from_millis(50));
-        // The same, for what is to be had.
+        // The same builder with a time-out that no quick build reaches.
         let patient = Readings { patience: Duration::from_secs(60), ..readings.clone() };
         let (costly, other) = (DocumentId::generate(), DocumentId::generate());
         let (ends, look) = endless();
         let read = readings.read(costly, snapshot(&readings).await, look).await;
         assert!(matches!(read, Err(RoomError::TooCostly)), "{read:?}");
-        // The only place was given back, and is taken for a moment only.
+        // The stuck build has freed the only permit; each of these builds holds it briefly.
         for _ in 0..2 {
             let again = readings.read(costly, snapshot(&readings).await, |_| ()).await;
             assert!(matches!(again, Err(RoomError::TooCostly)), "{again:?}");
             let text = patient.read(other, snapshot(&readings).await, Text::content).await;
-            assert_eq!(text.expect("another's"), "text");
+            assert_eq!(text.expect("the text of another document"), "text");
         }
         drop(ends);
-        until("it came to its end", || readings.costly.is_empty()).await;
+        until("the stuck build ends", || readings.costly.is_empty()).await;
         let text = patient.read(costly, snapshot(&readings).await, Text::content).await;
-        assert_eq!(text.expect("it came to its end"), "text");
+        assert_eq!(text.expect("a text after the stuck build"), "text");
     }
 
     #[tokio::test]
-    async fn g13_a_place_is_taken_for_as_long_as_a_text_is_built_also_if_nobody_waits_for_it() {
+    async fn g13_a_build_holds_its_permit_until_its_end_after_its_caller_is_dropped() {
         let readings = readings(1, Duration::from_secs(60));
         let (ends, look) = endless();
         let snapshot = snapshot(&readings).await;
@@ -220,7 +219,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn g13_only_some_give_their_place_back_before_their_time() {
+    async fn g13_a_bounded_number_of_stuck_builds_free_their_permits_early() {
         let readings = readings(COSTLY_MAX + 1, Duration::from_millis(20));
         let mut all = Vec::new();
         for _ in 0..=COSTLY_MAX {
@@ -231,11 +230,11 @@ mod tests {
         }
         assert_eq!(readings.places.free(), COSTLY_MAX);
         drop(all);
-        until("all are given back", || COSTLY_MAX < readings.places.free()).await;
+        until("all permits are free", || COSTLY_MAX < readings.places.free()).await;
     }
 
     #[tokio::test]
-    async fn what_panics_or_does_not_fit_together_is_unreadable_and_gives_its_place_back() {
+    async fn a_panic_or_a_broken_document_is_unreadable_and_frees_its_permit() {
         let readings = readings(1, Duration::from_secs(60));
         let snap = snapshot(&readings).await;
         let panics = readings.read(DocumentId::generate(), snap, |_| panic!("on purpose")).await;

@@ -7,10 +7,11 @@
 //!
 //! Times between servers travel as durations, because clocks of servers differ.
 
+mod sentence;
+
 use chrono::{DateTime, TimeDelta, Utc};
 use serde::Serialize;
 
-use crate::admin::sentence;
 use crate::admin::sessions::SessionInfo;
 use crate::domain::ids::{NodeId, SessionId};
 use crate::domain::seat::Seat;
