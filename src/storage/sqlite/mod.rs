@@ -13,7 +13,6 @@ mod journal_tests;
 mod links;
 mod log;
 mod open;
-mod ratify;
 mod review_changes;
 mod review_rows;
 mod reviews;
@@ -37,7 +36,7 @@ use crate::storage::error::StorageError;
 use crate::storage::log::{Log, Tail};
 use crate::storage::seats::{Ratified, SeatLookup};
 use crate::storage::sqlite::batcher::Gathered;
-use crate::storage::sqlite::ratify::Grant;
+use crate::storage::sqlite::seats::Grant;
 use crate::storage::sqlite::write_cache::{Invalidate, Memory};
 
 /// A transaction.

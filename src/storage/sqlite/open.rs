@@ -16,8 +16,8 @@ use tokio::time::Instant;
 use crate::storage::error::StorageError;
 use crate::storage::sqlite::batcher::Gathered;
 use crate::storage::sqlite::log::LOGS_MAX;
-use crate::storage::sqlite::ratify::GRANTS_MAX;
 use crate::storage::sqlite::seats::DOORS_MAX;
+use crate::storage::sqlite::seats::GRANTS_MAX;
 use crate::storage::sqlite::write_cache::{Invalidate, Memory};
 use crate::storage::sqlite::{Sqlite, is_busy, journal};
 

@@ -1,20 +1,36 @@
-//! Seats, on `SQLite`.
+//! Seats, on `SQLite`. One statement and one commit ratify all grants that are queued.
+
+use std::collections::HashSet;
 
 use chrono::{DateTime, Utc};
-use sqlx::SqliteConnection;
+use sqlx::{QueryBuilder, SqliteConnection};
 
 use crate::domain::fence::Fence;
 use crate::domain::ids::{SessionId, ShareLinkId, UserId};
-use crate::domain::seat::Seat;
-use crate::storage::decode::{corrupt, fence as fence_from, fence_column};
+use crate::domain::seat::{Role, Seat};
+use crate::storage::decode::{corrupt, fence as fence_from, fence_column, parse};
 use crate::storage::error::StorageError;
 use crate::storage::seats::{FenceGuard, GuardError, Guarded, Ratified, SeatLookup, fences_of};
-use crate::storage::sqlite::ratify::Grant;
 use crate::storage::sqlite::write_cache::Invalidate;
 use crate::storage::sqlite::{Sqlite, links};
 
 /// Seats of one statement.
 pub(super) const DOORS_MAX: usize = 1_024;
+
+/// Grants of one statement: `SQLite` binds at most 32,766 values, and a grant has six.
+pub(super) const GRANTS_MAX: usize = 1_024;
+
+/// A grant to ratify.
+#[derive(Clone, Debug)]
+pub(super) struct Grant {
+    pub(super) seat: Seat,
+    pub(super) fence: Fence,
+    /// The fence as its column stores it.
+    pub(super) number: i64,
+    pub(super) session: SessionId,
+    pub(super) user: String,
+    pub(super) now_ms: i64,
+}
 
 impl Sqlite {
     pub(in crate::storage) async fn door(
@@ -51,6 +67,29 @@ impl Sqlite {
         self.ratify_together(Grant { seat, fence, number, session, user, now_ms }).await
     }
 
+    /// Ratifies a grant, in a batch with all others that are queued.
+    async fn ratify_together(&self, grant: Grant) -> Result<Ratified, StorageError> {
+        self.grants.ask(grant, |group| self.ratify_group(group)).await
+    }
+
+    async fn ratify_group(&self, group: Vec<Grant>) -> Result<Vec<Ratified>, StorageError> {
+        let mut tx =
+            self.write(Invalidate::Seats(group.iter().map(|it| it.seat).collect())).await?;
+        let accepted = accept(&mut tx, &group).await?;
+        let mut outcomes = Vec::with_capacity(group.len());
+        for grant in &group {
+            outcomes.push(if accepted.contains(&(grant.seat, grant.fence, grant.session)) {
+                Ratified::Accepted
+            } else if is_active(&mut tx, grant.seat.link).await? {
+                Ratified::Refused { last: last_fence(&mut tx, grant.seat).await? }
+            } else {
+                Ratified::Gone
+            });
+        }
+        tx.commit().await?;
+        Ok(outcomes)
+    }
+
     pub(in crate::storage) async fn fences(
         &self,
         seats: &[Seat],
@@ -84,6 +123,43 @@ impl Sqlite {
         .await?;
         Ok(tx.commit().await?)
     }
+}
+
+/// Stores the grants that exceed the last fence of their seat. Returns the stored ones, unordered.
+async fn accept(
+    connection: &mut SqliteConnection,
+    group: &[Grant],
+) -> Result<HashSet<(Seat, Fence, SessionId)>, StorageError> {
+    let mut query = QueryBuilder::<sqlx::Sqlite>::new(
+        "WITH granted (link_id, role, fence, session_id, user_id, ratified_at) AS (",
+    );
+    query.push_values(group, |mut row, grant| {
+        row.push_bind(grant.seat.link.to_string())
+            .push_bind(grant.seat.role.as_str())
+            .push_bind(grant.number)
+            .push_bind(grant.session.to_string())
+            .push_bind(grant.user.as_str())
+            .push_bind(grant.now_ms);
+    });
+    query.push(
+        ") INSERT INTO seats (link_id, role, fence, session_id, user_id, ratified_at) \
+         SELECT g.link_id, g.role, g.fence, g.session_id, g.user_id, g.ratified_at \
+         FROM granted g JOIN share_links l ON l.id = g.link_id WHERE l.revoked_at IS NULL \
+         ON CONFLICT (link_id, role) DO UPDATE SET fence = excluded.fence, \
+           session_id = excluded.session_id, user_id = excluded.user_id, \
+           ratified_at = excluded.ratified_at \
+         WHERE seats.fence < excluded.fence \
+           OR (seats.fence = excluded.fence AND seats.session_id = excluded.session_id) \
+         RETURNING link_id, role, fence, session_id",
+    );
+    // Each size of batch is another statement: except for single grants, none is worth preparing.
+    let query = query.build_query_as().persistent(group.len() == 1);
+    let rows: Vec<(String, String, i64, String)> = query.fetch_all(connection).await?;
+    let written = rows.into_iter().map(|(link, role, fence, session)| {
+        let seat = Seat::new(parse(&link)?, parse::<Role>(&role)?);
+        Ok((seat, fence_from(fence)?, parse(&session)?))
+    });
+    written.collect()
 }
 
 /// Refuses unless the seat has that fence and its link is active (D2). Inside a write transaction,
@@ -128,4 +204,67 @@ pub(super) async fn last_fence(
             .fetch_optional(connection)
             .await?;
     last.map_or(Ok(Fence::ZERO), fence_from)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::pin::pin;
+
+    use bytes::Bytes;
+    use chrono::DateTime;
+    use futures_util::FutureExt as _;
+    use futures_util::future::poll_immediate;
+
+    use super::*;
+    use crate::domain::ids::{DocumentId, ShareLinkId};
+    use crate::domain::user::User;
+    use crate::storage::documents::NewDocument;
+    use crate::storage::links::NewShareLink;
+
+    async fn link(sqlite: &Sqlite) -> ShareLinkId {
+        let (id, now) = (DocumentId::generate(), DateTime::UNIX_EPOCH);
+        let owner = User { id: "kim".parse().expect("an id"), name: "Kim".to_owned() };
+        let (title, update) = (String::new(), Bytes::new());
+        let document = NewDocument { id, title, owner, update, characters: 0, now };
+        sqlite.create_document(&document).await.expect("a document");
+        let link = ShareLinkId::generate();
+        let new = NewShareLink { id: link, document_id: id, invite_hash: [0; 32], now };
+        sqlite.find_or_create_link(&new).await.expect("a link");
+        link
+    }
+
+    /// The caller that has the mutex ratifies for all queued callers, and may be cancelled meanwhile.
+    #[tokio::test]
+    async fn a_grant_is_ratified_though_the_caller_that_runs_its_batch_is_cancelled() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let url = format!("sqlite://{}", folder.path().join("galley.db").display());
+        let sqlite = Sqlite::open(&url).await.expect("a new file");
+        let (link, other) = (link(&sqlite).await, link(&sqlite).await);
+        let ratify = |seat| {
+            let (session, user) = (SessionId::generate(), "kim".to_owned());
+            let grant = Grant { seat, fence: Fence(9), number: 9, session, user, now_ms: 0 };
+            sqlite.ratify_together(grant)
+        };
+        // The first caller has the mutex and waits for the connection, so two others queue.
+        let connection = sqlite.write(Invalidate::Nothing).await.expect("the connection");
+        let mut before = pin!(ratify(Seat::new(other, Role::Writer)));
+        assert_eq!(poll_immediate(&mut before).await, None);
+        let taker = Seat::new(link, Role::Writer);
+        let mut takes = Box::pin(ratify(taker));
+        let mut taken = pin!(ratify(Seat::new(link, Role::Reviewer)));
+        assert!(takes.as_mut().now_or_never().is_none());
+        assert_eq!(poll_immediate(&mut taken).await, None);
+        drop(connection);
+        assert_eq!(before.await, Ok(Ratified::Accepted));
+
+        // The second caller runs the batch of both, and waits for the connection.
+        let connection = sqlite.write(Invalidate::Nothing).await.expect("the connection");
+        assert!(takes.as_mut().now_or_never().is_none());
+        drop(takes);
+        drop(connection);
+
+        assert_eq!(taken.await, Ok(Ratified::Accepted));
+        let door = sqlite.door(taker).await.expect("it can be read").expect("a link");
+        assert_eq!(door.floor, Fence::ZERO, "the cancelled grant was not ratified");
+    }
 }
