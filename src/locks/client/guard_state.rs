@@ -14,8 +14,7 @@ use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 use crate::locks::client::options::RenewalTiming;
-use crate::locks::renewal::lease::{LeaseHolder, Renewable};
-use crate::locks::renewal::schedule::LeaseEntry;
+use crate::locks::renewal::lease::{LeaseEntry, LeaseHolder, Renewable};
 use crate::locks::types::{HeldLock, Loss, Verdict};
 
 /// The state of a lock that a guard holds.

@@ -21,8 +21,8 @@ use tokio::time::{Instant, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::locks::backend::Backend;
-use crate::locks::renewal::lease::Renewable;
-use crate::locks::renewal::schedule::{Item, LeaseEntry, Register};
+use crate::locks::renewal::lease::{LeaseEntry, Renewable};
+use crate::locks::renewal::schedule::{Item, Register};
 use crate::locks::types::{HeldLock, LocksError, Loss, Round, Verdict};
 
 /// The minimum time of a round, however short its leases.

@@ -12,7 +12,6 @@ use tokio::time::Instant;
 use tracing::Instrument;
 
 use crate::locks::client::options::RenewalTiming;
-use crate::locks::renewal::schedule::LeaseEntry;
 use crate::locks::types::{HeldLock, Loss, Verdict};
 use crate::locks::{Inner, Locks};
 
@@ -44,6 +43,25 @@ pub enum Renewable {
     Later,
     /// The actor removes the entry and releases the lock.
     Release,
+}
+
+/// A registered lock and its tenant.
+#[derive(Clone, Debug)]
+pub(in crate::locks) struct LeaseEntry {
+    pub(in crate::locks) held: Arc<HeldLock>,
+    pub(in crate::locks) timing: RenewalTiming,
+    /// End of the maximum hold: the actor queries the tenant then, even after a successful renewal.
+    pub(in crate::locks) ends: Option<Instant>,
+    /// End of the minimum hold: the backend grants the lock to no other claimant before.
+    pub(in crate::locks) rests_until: Option<Instant>,
+    pub(in crate::locks) lease_holder: Arc<dyn LeaseHolder>,
+}
+
+impl LeaseEntry {
+    /// The rest of the minimum hold, for a release at `now`.
+    pub(in crate::locks) fn rest(&self, now: Instant) -> Duration {
+        self.rests_until.map_or(Duration::ZERO, |until| until.saturating_duration_since(now))
+    }
 }
 
 /// The registration of a lock, from [`Locks::register`]. A drop ends the renewal at once and does not

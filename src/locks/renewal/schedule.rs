@@ -16,20 +16,8 @@ use tokio::time::Instant;
 use crate::locks::GRANTS_KEPT_EVERY;
 use crate::locks::client::options::{LEASES, RenewalTiming};
 use crate::locks::redis::server_identity::REASSERT_GRACE;
-use crate::locks::renewal::lease::LeaseHolder;
+use crate::locks::renewal::lease::{LeaseEntry, LeaseHolder};
 use crate::locks::types::{HeldLock, Verdict};
-
-/// A registered lock and its tenant.
-#[derive(Clone, Debug)]
-pub(in crate::locks) struct LeaseEntry {
-    pub(in crate::locks) held: Arc<HeldLock>,
-    pub(in crate::locks) timing: RenewalTiming,
-    /// End of the maximum hold: the actor queries the tenant then, even after a successful renewal.
-    pub(in crate::locks) ends: Option<Instant>,
-    /// End of the minimum hold: the backend grants the lock to no other claimant before.
-    pub(in crate::locks) rests_until: Option<Instant>,
-    pub(in crate::locks) lease_holder: Arc<dyn LeaseHolder>,
-}
 
 /// A due entry.
 #[derive(Debug)]
@@ -297,12 +285,5 @@ impl Entry {
         let trusted_until = self.trusted_until();
         let keeps_grant = self.keeps_grant(now);
         Item { id, held, timing: *timing, lease_holder, trusted_until, renew_at, keeps_grant }
-    }
-}
-
-impl LeaseEntry {
-    /// The rest of the minimum hold, for a release at `now`.
-    pub(in crate::locks) fn rest(&self, now: Instant) -> Duration {
-        self.rests_until.map_or(Duration::ZERO, |until| until.saturating_duration_since(now))
     }
 }
