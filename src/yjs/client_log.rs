@@ -53,6 +53,9 @@ const MARK_EVERY: usize = 4096;
 /// text needs one more byte. The cost: some 12 bytes for each cut, 0.3 % of a piece.
 pub(crate) const PIECE_BYTES_MAX: usize = 4096;
 
+/// Three numbers of at most eight bytes, for each client of an update.
+pub(crate) const SECTION_HEADER_MAX: usize = 24;
+
 /// Shortest deletion that garbage collection removes. Two more structs take about 50 bytes, so
 /// cutting a single backspace out of a paragraph would enlarge the log.
 const FORGOTTEN_MIN: u32 = 64;

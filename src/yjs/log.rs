@@ -10,12 +10,12 @@ use std::collections::{BTreeMap, HashMap};
 
 use bytes::Bytes;
 
-use crate::yjs::client_log::Run;
+use crate::yjs::client_log::{Run, SECTION_HEADER_MAX};
 use crate::yjs::delete_set::Deletes;
 use crate::yjs::error::{Rejected, SyncError};
 use crate::yjs::lib0::{Malformed, Reader, put_length, put_number};
 use crate::yjs::structs::Struct;
-use crate::yjs::validator;
+use crate::yjs::validator::{self, KnownUnits};
 
 pub use crate::yjs::validator::{Checked, Origin, SERVER_IDS};
 
@@ -36,8 +36,6 @@ pub struct UpdateLog {
 
 /// A client and a clock take at least a byte each.
 const STATE_BYTES_MIN: usize = 2;
-/// Three numbers of at most eight bytes, for each client of an update.
-pub(crate) const SECTION_HEADER_MAX: usize = 24;
 
 impl UpdateLog {
     /// The log of an empty document.
@@ -78,7 +76,8 @@ impl UpdateLog {
     ///
     /// [`Rejected`]; the caller must then use no part of the update (G10).
     pub fn check(&self, update: &[u8], from: Origin) -> Result<Checked, Rejected> {
-        validator::check(update, self, from)
+        let known = KnownUnits { runs: &self.runs, deletes: &self.deletes };
+        validator::check(update, known, from)
     }
 
     /// Appends an update. `checked` is this log's verdict on it, with no append in between.
@@ -244,16 +243,7 @@ impl UpdateLog {
     /// The clock of the next unit of `client`.
     #[must_use]
     pub fn clock_of(&self, client: u64) -> u64 {
-        self.clock(client).into()
-    }
-
-    pub(crate) fn clock(&self, client: u64) -> u32 {
-        self.runs.get(&client).map_or(0, Run::end)
-    }
-
-    /// Whether the units `start..end` of `client` are deleted.
-    pub(crate) fn is_deleted(&self, client: u64, start: u32, end: u32) -> bool {
-        self.deletes.contains(client, start, end)
+        self.runs.get(&client).map_or(0, Run::end).into()
     }
 
     /// Reads a state vector. It stores no entry for a client outside the log: a message has room for

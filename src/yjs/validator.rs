@@ -4,15 +4,14 @@
 //! with a declared number, and it never recurses (Y3). An accepted update fits the log without a gap
 //! or a cycle (Y2) and contains only text and formatting. Its origin allows its author.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::ops::RangeInclusive;
 
-use crate::yjs::client_log::PIECE_BYTES_MAX;
-use crate::yjs::delete_set::RANGE_BYTES;
+use crate::yjs::client_log::{PIECE_BYTES_MAX, Run, SECTION_HEADER_MAX};
+use crate::yjs::delete_set::{Deletes, RANGE_BYTES};
 use crate::yjs::dependency_order::{self, Need};
 use crate::yjs::error::Rejected;
 use crate::yjs::lib0::{CLOCK_MAX, Reader};
-use crate::yjs::log::{SECTION_HEADER_MAX, UpdateLog};
 use crate::yjs::structs::{Content, Id, Struct};
 
 /// Client ids under which only servers write: the last 2^32 of JavaScript's exact integers. Yjs
@@ -87,12 +86,35 @@ const RANGE_BYTES_MIN: usize = 2;
 /// Up to this number of sections a linear search is faster than a map.
 const SECTIONS_SEARCHED: usize = 8;
 
-/// Checks `update` against what is `known`.
+/// The units of a log: an update may refer to them.
+#[derive(Clone, Copy)]
+pub(crate) struct KnownUnits<'a> {
+    pub(crate) runs: &'a BTreeMap<u64, Run>,
+    pub(crate) deletes: &'a Deletes,
+}
+
+impl KnownUnits<'_> {
+    /// The clock of the next unit of `client`.
+    fn clock(self, client: u64) -> u32 {
+        self.runs.get(&client).map_or(0, Run::end)
+    }
+
+    /// Whether the units `start..end` of `client` are deleted.
+    fn is_deleted(self, client: u64, start: u32, end: u32) -> bool {
+        self.deletes.contains(client, start, end)
+    }
+}
+
+/// Checks `update` against the units that are `known`.
 ///
 /// # Errors
 ///
 /// [`Rejected`]; the caller must then use no part of the update.
-pub(crate) fn check(update: &[u8], known: &UpdateLog, from: Origin) -> Result<Checked, Rejected> {
+pub(crate) fn check(
+    update: &[u8],
+    known: KnownUnits<'_>,
+    from: Origin,
+) -> Result<Checked, Rejected> {
     let mut check = Check { known, from, sections: Sections::default(), needs: Vec::new() };
     let mut reader = Reader::new(update);
     let mut checked = check.structs(&mut reader)?;
@@ -103,7 +125,7 @@ pub(crate) fn check(update: &[u8], known: &UpdateLog, from: Origin) -> Result<Ch
 }
 
 struct Check<'a> {
-    known: &'a UpdateLog,
+    known: KnownUnits<'a>,
     from: Origin,
     sections: Sections,
     /// Units of other clients that the log lacks: the update must contain them.
