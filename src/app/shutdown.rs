@@ -15,7 +15,7 @@ use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::http::health::Readiness;
+use crate::http::readiness::Readiness;
 use crate::seats::SeatService;
 use crate::storage::Storage;
 

@@ -12,7 +12,7 @@ use crate::domain::ids::SessionId;
 use crate::http::auth::caller::Admin;
 use crate::http::error::ApiError;
 use crate::http::extract::{Limit, Path, Query};
-use crate::http::limit::Peer;
+use crate::http::peer::Peer;
 use crate::http::routes::Routes;
 use crate::seats::SeatService;
 

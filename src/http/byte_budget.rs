@@ -18,8 +18,8 @@ use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::domain::ids::UserId;
-use crate::http::auth::caller::Credential;
-use crate::http::limit::{Peer, network};
+use crate::http::auth::credential::Credential;
+use crate::http::peer::{Peer, network};
 
 /// A payer holds at most the free bytes divided by this.
 const FREE_PART: u64 = 3;

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::http::limit::network;
+use crate::http::peer::network;
 
 /// Interval of the lines that report closed connections. A rejected connection costs its sender nothing,
 /// so lines need a limit.

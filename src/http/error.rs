@@ -14,7 +14,7 @@ use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 
 use crate::http::byte_budget::OverBudget;
-use crate::http::health::Finding;
+use crate::http::readiness::Finding;
 use crate::reviews::ReviewError;
 use crate::rooms::RoomError;
 use crate::seats::SeatError;

@@ -13,10 +13,10 @@ use axum::extract::{FromRef, FromRequestParts};
 use axum::http::request::Parts;
 use governor::clock::DefaultClock;
 
-use crate::http::auth::caller::Credential;
+use crate::http::auth::credential::Credential;
 use crate::http::auth::tokens::Identity;
 use crate::http::error::ApiError;
-use crate::http::limit::{Peer, network};
+use crate::http::peer::{Peer, network};
 use crate::sessions::store_budget::StoreBudget;
 
 /// Charges the bytes that guests store. Cloning it is cheap.

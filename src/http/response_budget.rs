@@ -17,10 +17,10 @@ use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use futures_util::{StreamExt as _, stream};
 
-use crate::http::auth::caller::Credential;
+use crate::http::auth::credential::Credential;
 use crate::http::byte_budget::{ByteBudget, Charge, OverBudget, Payer};
 use crate::http::error::ApiError;
-use crate::http::limit::Peer;
+use crate::http::peer::Peer;
 
 /// A response of this size is large: the kernel's socket buffer does not accept it at once.
 const LARGE_BYTES: u64 = 64 * 1_024;

@@ -15,8 +15,8 @@ use governor::{DefaultDirectRateLimiter, Quota, RateLimiter};
 use crate::domain::ids::UserId;
 use crate::domain::limits::{SECURITY_LINES_BURST, SECURITY_LINES_PER_MINUTE};
 use crate::http::error::ApiError;
-use crate::http::limit::Peer;
 use crate::http::origin::Origins;
+use crate::http::peer::Peer;
 
 /// Maximum bytes of a foreign `Origin` in a line: the longest host name has 253.
 const ORIGIN_BYTES_SHOWN: usize = 300;

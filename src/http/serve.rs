@@ -26,7 +26,7 @@ use tokio_util::task::TaskTracker;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
 use crate::http::connection_slots::{ConnectionLimits, Slot, Slots};
-use crate::http::limit::Peer;
+use crate::http::peer::Peer;
 use crate::http::ws::inbound::FrameHeads;
 use crate::http::ws::upgrade::Front;
 

@@ -1,4 +1,4 @@
-//! The credential of a request and the rights that it grants.
+//! The rights that the credential of a request grants.
 //!
 //! [`identify`] verifies the token once, before every handler, and stores the result in the request.
 //! Handlers then demand rights by type: [`Caller`] for a user, [`Admin`] for an administrator. A handler
@@ -7,110 +7,24 @@
 use std::fmt;
 
 use axum::extract::{FromRef, FromRequestParts, Request, State};
-use axum::http::header::{AUTHORIZATION, ORIGIN};
+use axum::http::Method;
+use axum::http::header::ORIGIN;
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, Method};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
 use crate::domain::ids::UserId;
 use crate::domain::user::User;
 use crate::http::access::Access;
-use crate::http::auth::cookie;
-use crate::http::auth::tokens::{Identity, TokenRefused, Tokens};
+use crate::http::auth::credential::{Credential, CredentialSource};
+use crate::http::auth::tokens::{Identity, Tokens};
 use crate::http::error::ApiError;
-use crate::http::limit::{Limiter, Peer, network};
+use crate::http::limit::Limiter;
 use crate::http::origin::{OriginCheck, Origins};
+use crate::http::peer::{Peer, network};
 use crate::http::security_log::SecurityLog;
 use crate::rooms::permits::in_the_name_of;
 use crate::sharing::Sharing;
-
-/// How the request carried the token. A token that the browser adds by itself needs an `Origin` header
-/// as proof.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CredentialSource {
-    /// `Authorization: Bearer`, which only code of the client sends.
-    Bearer,
-    /// The cookie, which a browser adds to requests of any page.
-    Cookie,
-}
-
-/// The credential that a request carried.
-#[derive(Clone, Debug)]
-pub enum Credential {
-    /// Neither bearer token nor cookie.
-    Nothing,
-    /// A token that is not valid now.
-    Refused {
-        /// The part of the token that is at fault.
-        cause: TokenRefused,
-        /// How the request carried it.
-        by: CredentialSource,
-    },
-    /// The admin token.
-    AdminToken,
-    /// A user.
-    Person {
-        /// The user, and the token's lifetime.
-        identity: Identity,
-        /// How the request carried the token.
-        by: CredentialSource,
-    },
-}
-
-impl Credential {
-    /// Reads the bearer token first, because client code sets it deliberately, and the cookie only
-    /// without one.
-    pub(crate) fn read(headers: &HeaderMap, tokens: &Tokens, gate: &Access) -> Self {
-        if headers.contains_key(AUTHORIZATION) {
-            let Some(token) = bearer(headers) else {
-                let cause = TokenRefused("header Authorization");
-                return Self::Refused { cause, by: CredentialSource::Bearer };
-            };
-            return match Self::verified(tokens, token, CredentialSource::Bearer) {
-                // The rare case comes last.
-                Self::Refused { .. } if gate.is_admin_token(token) => Self::AdminToken,
-                presented => presented,
-            };
-        }
-        match cookie::token(headers, gate.is_secure()) {
-            Ok(None) => Self::Nothing,
-            Ok(Some(found)) => match Self::verified(tokens, &found.token, CredentialSource::Cookie)
-            {
-                // Under https the server's own guests have the other cookie name. Another subdomain set
-                // this cookie.
-                Self::Person { identity, by } if found.is_shared && identity.is_guest() => {
-                    Self::Refused { cause: TokenRefused("cookie of another subdomain"), by }
-                }
-                presented => presented,
-            },
-            Err(cause) => Self::Refused { cause, by: CredentialSource::Cookie },
-        }
-    }
-
-    /// The user, if the credential names one.
-    pub(crate) fn user(&self) -> Option<&UserId> {
-        match self {
-            Self::Person { identity, .. } => Some(&identity.user.id),
-            Self::Nothing | Self::Refused { .. } | Self::AdminToken => None,
-        }
-    }
-
-    fn verified(tokens: &Tokens, token: &str, by: CredentialSource) -> Self {
-        match tokens.verify(token) {
-            Ok(identity) => Self::Person { identity, by },
-            Err(cause) => Self::Refused { cause, by },
-        }
-    }
-}
-
-/// The token of the only `Authorization: Bearer` header.
-fn bearer(headers: &HeaderMap) -> Option<&str> {
-    let mut values = headers.get_all(AUTHORIZATION).iter();
-    let (first, None) = (values.next()?, values.next()) else { return None };
-    let (scheme, token) = first.to_str().ok()?.split_once(' ')?;
-    scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
-}
 
 /// The state that [`identify`] uses.
 pub(crate) type Checks = (Tokens, Access, Limiter, Origins, SecurityLog);
@@ -248,67 +162,5 @@ fn witness(by: CredentialSource, parts: &Parts, origins: &Origins) -> Result<(),
         (CredentialSource::Cookie, OriginCheck::Missing | OriginCheck::Foreign) => {
             Err(ApiError::ForeignOrigin)
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::http::auth::tokens::GUEST_TTL;
-
-    fn headers(pairs: &[(&str, &str)]) -> HeaderMap {
-        let pair = |(name, value): &(&str, &str)| {
-            Some((
-                axum::http::HeaderName::try_from(*name).ok()?,
-                axum::http::HeaderValue::try_from(*value).ok()?,
-            ))
-        };
-        pairs.iter().filter_map(pair).collect()
-    }
-
-    #[test]
-    fn the_bearer_is_one_word_after_its_scheme() {
-        assert_eq!(bearer(&headers(&[("authorization", "Bearer a.b.c")])), Some("a.b.c"));
-        assert_eq!(bearer(&headers(&[("authorization", "bearer a.b.c")])), Some("a.b.c"));
-        assert_eq!(bearer(&headers(&[("authorization", "Basic a.b.c")])), None);
-        assert_eq!(bearer(&headers(&[("authorization", "Bearer")])), None);
-    }
-
-    #[test]
-    fn a_bad_bearer_is_not_rescued_by_a_good_cookie() {
-        let tokens = Tokens::new(b"0123456789abcdef0123456789abcdef");
-        let gate = Access::new(true, b"the admin's token");
-        let user = User { id: "kim".parse().expect("an id"), name: "Kim".to_owned() };
-        let hour = std::time::Duration::from_secs(3_600);
-        let signed = tokens.sign(&user, false, hour, chrono::Utc::now()).expect("signed");
-        let cookie = format!("galley_token={}", signed.token);
-        let by_cookie = headers(&[("cookie", &cookie)]);
-        assert!(matches!(
-            Credential::read(&by_cookie, &tokens, &gate),
-            Credential::Person { by: CredentialSource::Cookie, .. }
-        ));
-        let both = headers(&[("cookie", &cookie), ("authorization", "Bearer x")]);
-        assert!(matches!(Credential::read(&both, &tokens, &gate), Credential::Refused { .. }));
-        let admin = headers(&[("authorization", "Bearer the admin's token")]);
-        assert!(matches!(Credential::read(&admin, &tokens, &gate), Credential::AdminToken));
-    }
-    #[test]
-    fn g14_under_https_a_guests_token_counts_only_in_the_cookie_of_this_host() {
-        let tokens = Tokens::new(b"0123456789abcdef0123456789abcdef");
-        let gate = Access::new(true, b"the admin's token").under_https(true);
-        let sign = |id: UserId, ttl| {
-            let user = User { id, name: "Kim".to_owned() };
-            tokens.sign(&user, false, ttl, chrono::Utc::now()).expect("signed").token
-        };
-        let guest = sign(UserId::generate(), GUEST_TTL);
-        let month = sign("kim".parse().expect("an id"), GUEST_TTL);
-        let read =
-            |cookie: String| Credential::read(&headers(&[("cookie", &cookie)]), &tokens, &gate);
-        let is_user = |presented| {
-            matches!(presented, Credential::Person { by: CredentialSource::Cookie, .. })
-        };
-        assert!(is_user(read(format!("__Host-galley_token={guest}"))));
-        assert!(!is_user(read(format!("galley_token={guest}"))));
-        assert!(is_user(read(format!("galley_token={month}"))), "a host application sets it");
     }
 }

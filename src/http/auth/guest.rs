@@ -12,13 +12,15 @@ use serde::{Deserialize, Serialize};
 use crate::domain::ids::UserId;
 use crate::domain::user::{User, parse_name};
 use crate::http::access::Access;
-use crate::http::auth::caller::{Caller, CredentialSource};
+use crate::http::auth::caller::Caller;
 use crate::http::auth::cookie;
+use crate::http::auth::credential::CredentialSource;
 use crate::http::auth::tokens::{GUEST_TTL, Identity, Signed, Tokens};
 use crate::http::error::ApiError;
 use crate::http::extract::JsonBody;
-use crate::http::limit::{Limiter, Peer};
+use crate::http::limit::Limiter;
 use crate::http::origin::{OriginCheck, Origins};
+use crate::http::peer::Peer;
 use crate::http::security_log::SecurityLog;
 
 /// The ways to sign in.

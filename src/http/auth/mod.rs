@@ -1,7 +1,9 @@
-//! Authentication: [`tokens`] verifies access tokens, [`caller`] finds the credential of a request,
-//! [`cookie`] stores it in a browser, and [`guest`] signs guests in and out.
+//! Authentication: [`tokens`] verifies access tokens, [`credential`] reads the credential of a
+//! request, [`caller`] demands the rights that it grants, [`cookie`] stores it in a browser, and
+//! [`guest`] signs guests in and out.
 
 pub mod caller;
 pub(super) mod cookie;
+pub mod credential;
 pub(super) mod guest;
 pub mod tokens;

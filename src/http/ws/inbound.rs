@@ -277,7 +277,7 @@ impl FrameHeads {
 mod tests {
     use super::*;
     use crate::http::byte_budget::{BudgetLimits, ByteBudget, Payer};
-    use crate::http::limit::Peer;
+    use crate::http::peer::Peer;
 
     const BINARY: u8 = 2;
     const PING: u8 = 9;

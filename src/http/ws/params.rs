@@ -9,7 +9,7 @@ use axum::http::header::SEC_WEBSOCKET_PROTOCOL;
 use tokio_util::sync::CancellationToken;
 
 use crate::domain::seat::Role;
-use crate::http::auth::caller::Credential;
+use crate::http::auth::credential::Credential;
 use crate::http::auth::tokens::{Identity, TokenRefused, Tokens};
 use crate::outbox::close::Close;
 use crate::seats::claim::SeatRequest;

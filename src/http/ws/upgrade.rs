@@ -26,9 +26,9 @@ use futures_util::future::Either;
 use tokio::time::Instant;
 use tower::Service as _;
 
-use crate::http::auth::caller::Credential;
+use crate::http::auth::credential::Credential;
 use crate::http::error::ApiError;
-use crate::http::limit::Peer;
+use crate::http::peer::Peer;
 use crate::http::ws;
 use crate::http::ws::inbound::Inbound;
 use crate::http::{HttpState, request_log, router};

@@ -210,7 +210,7 @@ impl EarlyMessages {
 mod tests {
     use super::*;
     use crate::http::byte_budget::{BudgetLimits, ByteBudget, Payer};
-    use crate::http::limit::Peer;
+    use crate::http::peer::Peer;
     use crate::yjs::protocol;
 
     /// A waiter that repeated its step 1 was charged for each of them.
