@@ -1,19 +1,19 @@
-//! Group commit: updates of all rooms go to the database together, in the order they came.
+//! Group commit: one task commits the updates of all rooms together, in order of arrival.
 //!
-//! Alone an edit waits for nobody: it is committed as it comes. While one transaction is being made
-//! durable the next updates queue up, and all of them go into the next one, which does not begin
-//! before [`GROUPS_APART`] after the last one did: a commit costs about the same however many share
-//! it. Where commits take longer they are further apart, so that storing takes a share of the
-//! machine and not all of it. Nobody waits for a commit to see what was typed; it is relayed before.
+//! A single edit is committed at once. While the database commits one transaction, further updates queue;
+//! the next transaction takes all of them. It begins at least [`GROUPS_APART`] after the start of the
+//! last one, since a commit costs about the same for one update as for many. After a slow commit the
+//! pause is longer, so that storage takes a share of the machine only. Members see an edit before
+//! its commit: the room broadcasts it first.
 //!
 //! # Invariants
 //!
-//! - **P1** (G7) A room hears that an update is stored only after the commit that stored it.
-//! - **P2** Nothing taken from a room is given up because storage is away: it is tried again until
-//!   it is stored or refused by a fence. What a room may owe is bounded (G13).
-//! - **P3** Once an update of a room is refused, none that the room took after it is stored: it may
-//!   stand on the refused one, and would leave a gap in the log for ever. The room is reset, and
-//!   clients send again what the database has not.
+//! - **P1** (G7) The task notifies a room of a stored update only after the commit.
+//! - **P2** The task drops no update because storage is away. It retries until the database stores
+//!   or rejects the update. The unsaved bytes of a room have a bound (G13).
+//! - **P3** After the database rejects an update, the task stores no later update of that room: it may
+//!   depend on the rejected one and would leave a permanent gap in the log. The room resets itself,
+//!   and its clients send again what the database lacks.
 //! - **P4** (G16) An update that the database cannot store now delays its own document only. The
 //!   task sets that document aside ([`set_aside`]), in order, and retries it on its own schedule.
 
@@ -42,30 +42,30 @@ use crate::storage::Storage;
 use crate::storage::error::StorageError;
 use crate::storage::log::{Append, Appended};
 
-/// Updates that may wait for the database, over all rooms.
+/// Capacity of the queue, which all rooms share.
 const QUEUE_MAX: usize = 16_384;
-/// From the beginning of one transaction to that of the next, at least. Typing is called saved that
-/// much later under load, which nobody sees, and a fast disk is not worn by a commit for each key.
+/// Minimum time between the starts of two transactions. It saves a fast disk a commit for each key.
+/// The cost: under load `document.saved` comes that much later, which users do not notice.
 const GROUPS_APART: Duration = Duration::from_millis(5);
-/// The same, in times of what the last one took, and when it is apart enough all the same.
+/// The same as a multiple of the last transaction's duration, and its upper bound.
 const GROUPS_REST: u32 = 4;
 const GROUPS_APART_MAX: Duration = Duration::from_millis(25);
 /// Updates in one transaction: some 20 ms of work.
 const BATCH_MAX: usize = 4_096;
-/// How long to wait before a failed transaction is tried again, at first and at most.
+/// First and longest pause before the task retries a failed transaction.
 const RETRY_FIRST: Duration = Duration::from_millis(100);
 const RETRY_MAX: Duration = Duration::from_secs(2);
 
 /// An update on its way to the database.
 #[derive(Debug)]
 pub struct PendingUpdate {
-    /// The room it was relayed in.
+    /// The room that has broadcast it.
     pub room: Arc<Room>,
-    /// Who wrote it.
+    /// The session that sent it.
     pub holding: Arc<Session>,
-    /// The row to be.
+    /// The row to insert.
     pub append: Append,
-    /// What the room books as owed.
+    /// The room's record of its unsaved bytes.
     pub debt: Debt,
 }
 
@@ -82,10 +82,10 @@ pub struct Persister {
     storage: Storage,
 }
 
-/// Why nothing can be stored, as long as that is so.
+/// The last error of storage, until a group is stored again.
 #[derive(Debug, Default)]
 struct StorageHealth {
-    /// Looked at with each edit.
+    /// Whether there is an error. Each edit reads this flag without a lock.
     is: AtomicBool,
     error: Mutex<Option<StorageError>>,
 }
@@ -110,12 +110,12 @@ impl StorageHealth {
     }
 }
 
-/// What people are told of it.
+/// The problem that clients receive for an error of storage.
 fn problem_of(error: &StorageError) -> Problem {
     if matches!(error, StorageError::Full(_)) { NO_SPACE } else { NOT_SAVED }
 }
 
-/// A place in the queue. Unused, it is given back on drop.
+/// A permit for one place in the queue. Dropping it unused frees the place.
 #[derive(Debug)]
 pub struct QueuePermit<'a>(mpsc::Permit<'a, PersistJob>);
 
@@ -126,7 +126,7 @@ impl QueuePermit<'_> {
     }
 }
 
-/// The queue is full: storage has been away for long.
+/// The queue is full, or the database has spent its reserve.
 #[derive(Debug)]
 pub struct QueueFull;
 
@@ -156,12 +156,12 @@ pub fn persister(storage: Storage) -> (Persister, Queue) {
 }
 
 impl Persister {
-    /// Reserves a place for one update.
+    /// Reserves one place in the queue.
     ///
     /// # Errors
     ///
-    /// [`QueueFull`] when too many wait or the database has used its reserve (G17); the caller must
-    /// not take the update then.
+    /// [`QueueFull`] when the queue is full or the database has spent its reserve (G17). The caller
+    /// must then reject the update.
     pub fn reserve(&self) -> Result<QueuePermit<'_>, QueueFull> {
         if !self.storage.has_reserve() {
             return Err(QueueFull);
@@ -169,12 +169,13 @@ impl Persister {
         self.queue.try_reserve().map(QueuePermit).map_err(|_full| QueueFull)
     }
 
-    /// Whether so many may wait again that it is worth while to ask for what was refused.
+    /// Whether half of the queue is free, and the database has its reserve. Then a room requests its
+    /// rejected edits again.
     pub(crate) fn has_room(&self) -> bool {
         QUEUE_MAX / 2 <= self.queue.capacity() && self.storage.has_reserve()
     }
 
-    /// What people are to be told of why nothing can be stored right now.
+    /// The problem that clients receive while no edit can be stored.
     pub(crate) fn problem(&self) -> Option<Problem> {
         self.trouble.error().as_ref().map(problem_of)
     }
@@ -185,7 +186,8 @@ impl Persister {
         self.trouble.error()
     }
 
-    /// Waits until everything queued before this call is stored, at most `patience`.
+    /// Waits until the database has stored or rejected every update queued before this call. False
+    /// after `patience`.
     pub async fn flush(&self, patience: Duration) -> bool {
         let (done, flushed) = oneshot::channel();
         // The bound covers both waits: a full queue takes no order while storage is away.
@@ -204,7 +206,7 @@ pub async fn run(storage: Storage, relay: Pubsub, queue: Queue, stop: Cancellati
     let (mut orders, mut flushed) = (Vec::new(), Vec::new());
     let mut next_group_at = Instant::now();
     loop {
-        // A server that stops does not wait: what comes of it makes no difference here.
+        // A stopping server skips the pause; both outcomes continue here.
         let _gathered = writer.stop.run_until_cancelled(sleep_until(next_group_at)).await;
         tokio::select! {
             biased;
@@ -240,21 +242,21 @@ pub async fn run(storage: Storage, relay: Pubsub, queue: Queue, stop: Cancellati
         }
         if writer.aside.is_empty() {
             for done in flushed.drain(..) {
-                // The asker may have lost its patience.
+                // The caller may have timed out.
                 let _gone = done.send(());
             }
         }
     }
 }
 
-/// Updates that go to the database together: the rows, and by position what is owed for each.
+/// Updates for one transaction: the rows and, at the same index, the origin of each row.
 #[derive(Debug, Default)]
 struct Group {
     appends: Vec<Append>,
     owing: Vec<Owing>,
 }
 
-/// What is known of an update besides its row.
+/// The origin of an update: room, session and unsaved bytes.
 #[derive(Debug)]
 struct Owing {
     room: Arc<Room>,
@@ -263,8 +265,8 @@ struct Owing {
 }
 
 impl Group {
-    /// Puts an update behind the others, on the condition that the database has all that its room
-    /// knows to be stored: the update may stand on it.
+    /// Appends an update with a condition: the database has every update that the room knows as
+    /// stored. The new update may depend on them.
     fn put_after(&mut self, mut append: Append, owing: Owing) {
         append.after = owing.room.known_number();
         self.put(append, owing);
@@ -287,7 +289,11 @@ impl Group {
         self.appends.into_iter().zip(self.owing)
     }
 
-    /// Two groups with half of the documents each. None of a single document.
+    /// Splits the group into two with half of the documents each.
+    ///
+    /// # Errors
+    ///
+    /// The group itself when it has a single document.
     fn halves(self) -> Result<(Self, Self), Self> {
         let documents: BTreeSet<DocumentId> = self.appends.iter().map(|it| it.document).collect();
         let Some(middle) = documents.iter().nth(documents.len() / 2).copied() else {
@@ -311,12 +317,12 @@ impl Group {
     }
 }
 
-/// Whether the error may be the fault of single rows, and other documents can be stored.
+/// Whether single rows may cause the error, so that other documents can be stored.
 fn is_of_some_rows(error: &StorageError) -> bool {
     matches!(error, StorageError::Corrupt(_) | StorageError::Refused(_))
 }
 
-/// The task's own hands.
+/// State of the persister task.
 struct Writer {
     storage: Storage,
     relay: Pubsub,
@@ -326,7 +332,7 @@ struct Writer {
 }
 
 impl Writer {
-    /// Stores one group, however long it takes (P2); only a stopping server gives up.
+    /// Stores one group and retries without limit (P2). Only a stopping server drops it.
     async fn store(&mut self, group: Group) {
         let started = Instant::now();
         let mut wait = RETRY_FIRST;
@@ -342,7 +348,7 @@ impl Writer {
             let pause = self.stop.run_until_cancelled(tokio::time::sleep(wait));
             if pause.await.is_none() {
                 let updates = group.appends.len();
-                return tracing::error!(updates, "stopping with updates not stored");
+                return tracing::error!(updates, "stopping with unsaved updates");
             }
             wait = (wait * 2).min(RETRY_MAX);
         };
@@ -356,7 +362,7 @@ impl Writer {
         self.settle(group, outcomes).await;
     }
 
-    /// Storage does not answer, and the group is retried after `wait`.
+    /// Records the error and notifies the rooms. The caller retries the group after `wait`.
     fn is_away(&self, group: &Group, error: StorageError, wait: Duration) {
         if wait == RETRY_FIRST {
             let updates = group.appends.len();
@@ -366,8 +372,8 @@ impl Writer {
         self.trouble.set_error(Some(error));
     }
 
-    /// Stores a group of which some row is at fault, in halves, until that row's document is alone.
-    /// It is set aside then (P4).
+    /// Stores a group with a faulty row in halves, until the row's document is alone. Then the task
+    /// sets that document aside (P4).
     async fn store_apart(&mut self, group: Group, error: StorageError) {
         match group.halves() {
             Ok((low, high)) => {
@@ -383,7 +389,7 @@ impl Writer {
         }
     }
 
-    /// Tries to store the documents that were set aside and are due. Waits for no lock.
+    /// Retries the due documents of those set aside, without waiting for row locks.
     async fn retry(&mut self) {
         let due = self.aside.take_due(Instant::now(), BATCH_MAX);
         if !due.is_empty() {
@@ -398,7 +404,7 @@ impl Writer {
         self.aside.forget_stored();
     }
 
-    /// Tells each room what became of its updates.
+    /// Notifies each room of the outcome of its updates, and publishes stored ones.
     async fn settle(&mut self, group: Group, outcomes: Vec<Appended>) {
         let mut busy = Group::default();
         for ((append, owing), outcome) in group.updates().zip(outcomes) {
@@ -420,10 +426,10 @@ impl Writer {
                 Appended::Gone => Ailment::Gone,
                 Appended::SetBack { .. } => Ailment::SetBack,
                 Appended::Damaged => Ailment::Damaged,
-                // The update before it has said why. Its holder has done nothing wrong (P3).
+                // An earlier update holds the cause. The session behind this one is not at fault (P3).
                 Appended::Orphaned => Ailment::Orphaned,
             };
-            tracing::warn!(document = %append.document, ?outcome, "an edit was refused by the database");
+            tracing::warn!(document = %append.document, ?outcome, "the database rejected an edit");
             room.ails(ailment);
         }
         self.aside.put(busy, Why::Locked);
@@ -433,8 +439,8 @@ impl Writer {
         let fence = append.guard.as_ref().map_or(Fence::ZERO, |guard| guard.fence);
         let message = Message::Update { seq, fence, update: append.update };
         if let Err(error) = self.relay.publish(Topic::Room(append.document), &message).await {
-            // The other servers see a gap and read the database.
-            tracing::debug!(%error, "an update was stored but not relayed");
+            // Other servers detect a gap and read the database.
+            tracing::debug!(%error, "a stored update was not published");
         }
     }
 }

@@ -1,6 +1,6 @@
-//! Tests of P3: after a refusal nothing else of that room is stored.
+//! Tests of P3: after a rejection the persister stores no further update of that room.
 //!
-//! They serve the queue of the persister themselves, so that a group ends where a test needs it.
+//! The tests drain the persister's queue themselves, so that each chooses the end of a group.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -28,13 +28,13 @@ use crate::yjs::log::UpdateLog;
 use crate::yjs::protocol;
 use crate::yjs::text::document_from_text;
 
-/// Longer than a busy machine takes.
+/// Time-out of a wait; a busy machine needs less.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// The fence that the database has, and one before it.
+/// The fence that the database has ratified, and an earlier fence.
 const RATIFIED: Fence = Fence(5);
 const FORMER: Fence = Fence(4);
 
-/// A document with a link, and its room without a task of its own: no reset follows a refusal.
+/// A document with a link, and its room without its task: no reset follows a rejection.
 struct Scene {
     stored: StoredDocument,
     seat: Seat,
@@ -67,7 +67,8 @@ impl Scene {
         Self { stored, seat, room, persister, queue }
     }
 
-    /// The room takes an edit of a session that believes to hold the seat under that fence.
+    /// The room accepts an edit of a session that holds the seat under that fence, as the session
+    /// knows it.
     fn types(&self, fence: Fence, client: u64, text: &str) {
         let identity = SessionIdentity {
             session: SessionId::generate(),
@@ -83,7 +84,7 @@ impl Scene {
         holding.granted(fence, Utc::now(), now + PATIENCE);
         let update = document_from_text(text, client);
         let taken = self.room.receive(&holding, &update, &protocol::update(&update), now);
-        assert!(taken.is_ok() && !self.room.is_settled(), "the room owes the edit");
+        assert!(taken.is_ok() && !self.room.is_settled(), "the room has an unsaved edit");
     }
 
     async fn last_number(&self) -> i64 {
@@ -93,7 +94,7 @@ impl Scene {
 }
 
 #[tokio::test]
-async fn g8_an_edit_that_waits_behind_a_refused_one_of_its_room_is_not_stored() {
+async fn g8_an_edit_queued_behind_a_rejected_one_of_its_room_is_not_stored() {
     let mut scene = Scene::new().await;
     let before = scene.last_number().await;
     let queue = std::mem::replace(&mut scene.queue, persister(scene.stored.storage.clone()).1);
@@ -101,10 +102,10 @@ async fn g8_an_edit_that_waits_behind_a_refused_one_of_its_room_is_not_stored() 
     let tasks = TaskTracker::new();
     tasks.spawn(run(scene.stored.storage.clone(), relay, queue, stop.clone()));
 
-    scene.types(FORMER, 1, "refused ");
+    scene.types(FORMER, 1, "rejected ");
     assert!(scene.persister.flush(PATIENCE).await);
     assert!(scene.room.takes_no_more());
-    // By itself the database would take this one.
+    // The database alone would accept this edit.
     scene.types(RATIFIED, 2, "later ");
     assert!(scene.persister.flush(PATIENCE).await);
 
@@ -113,7 +114,7 @@ async fn g8_an_edit_that_waits_behind_a_refused_one_of_its_room_is_not_stored() 
 }
 
 #[tokio::test]
-async fn g8_an_edit_that_was_set_aside_is_not_stored_after_a_refusal_in_its_room() {
+async fn g8_an_edit_set_aside_is_not_stored_after_a_rejection_in_its_room() {
     let mut scene = Scene::new().await;
     scene.types(RATIFIED, 1, "locked ");
     let order = scene.queue.orders.recv().await.expect("an order");

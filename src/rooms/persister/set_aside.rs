@@ -1,10 +1,10 @@
 //! Documents that cannot be stored now, while others can (G16, P4).
 //!
-//! Another transaction has locked the row of such a document, or the database refuses one of its
-//! rows. Its updates wait here in their order, and later ones queue behind them. The task retries
-//! each document after a pause of its own, which doubles, and waits for no lock then.
+//! Another transaction has locked the row of such a document, or the database rejects one of its
+//! rows. Its updates wait here in their order, and later updates queue behind them. The task retries
+//! each document after a pause of its own, which doubles. A retry waits for no lock.
 //!
-//! The bound: a room takes no more than `unsaved_bytes` before they are stored.
+//! The bound: a room accepts at most `unsaved_bytes` of unsaved updates.
 
 use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
@@ -17,11 +17,11 @@ use crate::outbox::event::NOT_SAVED;
 use crate::storage::error::StorageError;
 use crate::storage::log::Append;
 
-/// The pause before a document is retried, at first and at most. A retry takes a few statements.
+/// First and longest pause before the task retries a document. A retry costs a few statements.
 const RETRY_FIRST: Duration = Duration::from_millis(50);
 const RETRY_MAX: Duration = Duration::from_secs(1);
 
-/// The documents that were set aside.
+/// The documents set aside by the persister task.
 #[derive(Debug, Default)]
 pub(super) struct Aside {
     documents: HashMap<DocumentId, Stuck>,
@@ -36,12 +36,12 @@ struct Stuck {
     at: Instant,
 }
 
-/// Why a document was set aside.
+/// The reason to set a document aside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Why {
-    /// Its row is locked. It may be retried together with others.
+    /// Another transaction has locked its row. The task may retry it together with others.
     Locked,
-    /// The database refused a statement with its rows. It is retried alone.
+    /// The database rejected a statement with its rows. The task retries it alone.
     Faulty,
 }
 
@@ -56,7 +56,7 @@ impl Aside {
         self.documents.is_empty()
     }
 
-    /// Waits until a document is due; for ever if there is none.
+    /// Waits until a document is due. Without a document the future stays pending.
     ///
     /// # Cancel safety
     ///
@@ -68,7 +68,7 @@ impl Aside {
         }
     }
 
-    /// Keeps those updates of a group whose documents were set aside; returns the others.
+    /// Queues the updates of documents already set aside; returns the other updates.
     pub(super) fn queue_behind(&mut self, group: Group) -> Group {
         if self.documents.is_empty() {
             return group;
@@ -86,7 +86,7 @@ impl Aside {
         free
     }
 
-    /// Sets the documents of a group aside, before what waits there already.
+    /// Sets the documents of a group aside. Its updates go before those already queued.
     pub(super) fn put(&mut self, group: Group, why: Why) {
         let now = Instant::now();
         let mut delayed = Vec::new();
@@ -107,11 +107,11 @@ impl Aside {
         }
     }
 
-    /// Takes the updates of documents that are due, at most `count`. A faulty document is alone.
+    /// Takes at most `count` updates of due documents. A faulty document comes alone.
     pub(super) fn take_due(&mut self, now: Instant, count: usize) -> Group {
         let mut due = Group::default();
         for stuck in self.documents.values_mut().filter(|stuck| stuck.at <= now) {
-            // (P3)
+            // Drops the updates of a room with a rejected update (P3).
             stuck.updates.retain(|(_, owing)| !owing.room.takes_no_more());
             if stuck.why == Why::Faulty && !due.is_empty() {
                 continue;
@@ -127,16 +127,16 @@ impl Aside {
         due
     }
 
-    /// Forgets the documents of which nothing waits any more.
+    /// Removes the documents without queued updates.
     pub(super) fn forget_stored(&mut self) {
         self.documents.retain(|_, stuck| !stuck.updates.is_empty());
     }
 
-    /// The server stops.
+    /// Logs the updates that a stopping server drops.
     pub(super) fn give_up(&self) {
         let updates: usize = self.documents.values().map(|stuck| stuck.updates.len()).sum();
         if 0 < updates {
-            tracing::error!(updates, "stopping with updates of locked documents not stored");
+            tracing::error!(updates, "stopping with unsaved updates of documents set aside");
         }
     }
 }
