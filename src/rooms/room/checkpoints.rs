@@ -1,9 +1,9 @@
-//! At which points the text of a room is worth keeping as a version.
+//! Checkpoints of a room: the moments at which a version of its text is due.
 //!
-//! A point falls due when the writing rests, when it has gone on for long, and when the writer
-//! leaves. Only what is written *here* counts, so of several servers with the document the one
-//! with its writer keeps the versions. What is kept is always stored (G7): a point waits until the
-//! database is owed nothing.
+//! A checkpoint is due after a pause in the edits, after a long span of edits, and when the writer
+//! leaves. Only edits of this server's writer count. Of several servers with the document, the one
+//! with its writer therefore records the versions. A version holds durable text only (G7), so a
+//! checkpoint waits until no update of the room is pending.
 
 use tokio::time::Instant;
 
@@ -14,37 +14,37 @@ use crate::rooms::room::{Room, Snapshot, State};
 use crate::sessions::options::HistoryTerms;
 use crate::sessions::session::{Session, SessionIdentity};
 
-/// Points of one room that may wait to be kept; a writer who comes and goes more often than they
-/// are kept is seen less closely.
+/// Checkpoints of one room that may wait for the version recorder. The room drops further ones. The
+/// cost: a writer that reconnects faster than the recorder stores leaves fewer versions.
 const READY_MAX: usize = 4;
 
-/// A point of a document that is to be kept as a version.
+/// A moment of a document that the version recorder stores as a version.
 #[derive(Clone, Debug)]
 pub struct Checkpoint {
-    /// Of which document.
+    /// The document.
     pub document: DocumentId,
-    /// Why.
+    /// Why the version is due.
     pub kind: VersionKind,
-    /// Whose doing it is.
+    /// The users that edited since the last checkpoint.
     pub authors: Vec<User>,
-    /// The document then, all of it stored.
+    /// The document at that moment, all of it durable.
     pub snapshot: Snapshot,
 }
 
-/// What has been written in a room since its last point.
+/// The edits of a room since its last checkpoint.
 #[derive(Debug, Default)]
 pub(super) struct Checkpoints {
-    /// Who wrote last, and in which session.
+    /// The last writer and its session.
     writer: Option<(SessionId, User)>,
-    /// The first and the last edit since the last point.
+    /// The times of the first and the last edit since the last checkpoint.
     span: Option<(Instant, Instant)>,
-    /// The database number of the last point.
+    /// The database number of the last checkpoint.
     seq: i64,
     ready: Vec<Checkpoint>,
 }
 
 impl Room {
-    /// The points that are due. Asked again, they are not.
+    /// Drains the checkpoints that are due: a second call returns none of them.
     #[must_use]
     pub fn due_points(&self, terms: &HistoryTerms, now: Instant) -> Vec<Checkpoint> {
         let mut state = self.lock();
@@ -58,8 +58,8 @@ impl Room {
         std::mem::take(&mut state.points.ready)
     }
 
-    /// The writer has left: what they wrote is a point, however short the rest. True if one
-    /// waits to be kept.
+    /// The writer left: its edits make a checkpoint without a pause. True if a checkpoint waits for the
+    /// version recorder.
     pub fn writer_left(&self, holding: &Session) -> bool {
         let mut state = self.lock();
         let session = holding.identity.session;
@@ -69,7 +69,7 @@ impl Room {
         !state.points.ready.is_empty()
     }
 
-    /// The text at number `seq` has been kept; nothing is due before the next edit.
+    /// The database has a version of the text at number `seq`. The next checkpoint needs an edit.
     pub fn point_kept(&self, seq: i64) {
         let mut state = self.lock();
         if state.seq == seq && state.unsaved_bytes == 0 {
@@ -80,8 +80,8 @@ impl Room {
 }
 
 impl State {
-    /// Called before an edit is taken. The first one of a sitting finds the text as the former
-    /// writer left it, on whatever server, and whatever became of that.
+    /// The room calls this before it appends an edit. The first edit of a session makes a checkpoint of
+    /// the text that the previous writer left. That writer's server may have recorded none.
     pub(super) fn before_edit(&mut self, identity: &SessionIdentity, now: Instant) {
         let session = identity.session;
         if self.points.writer.as_ref().is_none_or(|(wrote, _)| *wrote != session) {

@@ -1,4 +1,4 @@
-//! What a room owes the database, and what becomes of it.
+//! Durability of a room: its pending updates, and the backpressure while the backlog is full.
 
 use std::time::Duration;
 
@@ -7,21 +7,21 @@ use tokio::time::{Instant, timeout};
 use crate::outbox::event::{Event, Problem, STORE_BUDGET_SPENT, UNSAVED_FULL};
 use crate::rooms::room::{Room, State};
 
-/// What a room owes the database for one update.
+/// The share of one pending update in the room's backlog.
 #[derive(Debug)]
 pub struct Debt {
     pub(super) bytes: usize,
 }
 
 impl Room {
-    /// The database has the update, under `seq` (P1).
+    /// The persister committed the update under `seq` (P1).
     pub fn stored(&self, seq: i64, debt: &Debt) {
         let mut state = self.lock();
         state.stored_upto = state.stored_upto.max(seq);
         if seq == state.seq + 1 {
             state.seq = seq;
         } else if state.seq < seq {
-            // Another server stored something in between.
+            // Another server committed an update in between.
             self.behind.notify_one();
         }
         state.unsaved_bytes = state.unsaved_bytes.saturating_sub(debt.bytes);
@@ -33,15 +33,15 @@ impl Room {
         }
     }
 
-    /// Asks for the edits that were refused for want of room, if there is some again. To be called now
-    /// and then: the room that was wanting may have been that of all rooms together, and then nothing
-    /// of this one is stored that would bring it about.
+    /// Requests the edits that backpressure rejected, if the backlog has room again. The seat tick calls
+    /// this: the full backlog may be that of all rooms, and then no commit of this room triggers the
+    /// check.
     pub fn ask_for_refused(&self) {
         self.look_at_refused(&mut self.lock());
     }
 
-    /// Asks for the edits that were refused for want of room, once half of it is free again. Whoever
-    /// made them has them still, and may not type any more by which they would come.
+    /// Requests the rejected edits when half of the backlog is free again. Their client still has them.
+    /// Without the request they arrive only if its user types again.
     fn look_at_refused(&self, state: &mut State) {
         let is_free =
             state.unsaved_bytes <= self.limits.unsaved_bytes / 2 && self.persister.has_room();
@@ -58,10 +58,10 @@ impl Room {
         }
     }
 
-    /// Waits until the database is owed nothing, or the room is given up.
+    /// Waits until no update is pending, or the room is retired.
     pub async fn settled(&self) {
         loop {
-            // Asked for before the look, so that what comes between the two is not slept through.
+            // The task registers before the check, or it would miss a notification between the two.
             let settled = self.settled.notified();
             if self.is_settled() {
                 return;
@@ -73,23 +73,23 @@ impl Room {
         }
     }
 
-    /// Whether the database is owed nothing, or the room is given up.
+    /// Whether no update is pending, or the room is retired.
     #[must_use]
     pub fn is_settled(&self) -> bool {
         self.lock().unsaved_bytes == 0 || self.retired.is_cancelled()
     }
 
-    /// Waits as [`settled`](Self::settled) does, at most `patience`. False if it was too short.
+    /// Waits as [`settled`](Self::settled) does, for at most `patience`. False after a time-out.
     pub async fn settled_within(&self, patience: Duration) -> bool {
         timeout(patience, self.settled()).await.is_ok()
     }
 
-    /// Storage does not answer: says so, once.
+    /// The persister cannot commit: the room broadcasts `problem` once.
     pub fn not_saved(&self, problem: Problem) {
         self.lock().is_not_saved(problem);
     }
 
-    /// The number up to which this room knows the database to have the document.
+    /// The highest database number that this room has seen, in its log or for its own commits.
     #[must_use]
     pub fn known_number(&self) -> i64 {
         self.lock().known_number()
@@ -101,12 +101,12 @@ impl State {
         self.seq.max(self.stored_upto)
     }
 
-    /// The cause for which edits were refused for want of room.
+    /// The limit because of which the room rejects edits.
     pub(super) fn why_full(&self) -> Problem {
         if self.spent_until.is_some() { STORE_BUDGET_SPENT } else { UNSAVED_FULL }
     }
 
-    /// Says what keeps the document from being stored, once until it is.
+    /// Broadcasts the cause of failing commits, and the same cause again only after a commit.
     pub(super) fn is_not_saved(&mut self, problem: Problem) {
         if self.not_saved.replace(problem) != Some(problem) {
             self.tell_all(&Event::Problem(problem));

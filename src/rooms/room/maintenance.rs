@@ -1,8 +1,7 @@
-//! What is done for a document now and then: looking at all of it, counting its characters,
-//! merging its rows.
+//! Maintenance of a room: snapshots, counting of characters, merging of database rows.
 //!
-//! Chores wait until nothing is owed, so that what is merged is what the database has. Typing never
-//! waits for them: the log is copied under the room's lock, the rest happens elsewhere.
+//! Maintenance waits until no update is pending, so the merged row holds durable updates only. Edits
+//! never wait for it: the room copies its log under its lock, and another task does the rest.
 
 use std::time::Duration;
 
@@ -14,47 +13,47 @@ use crate::rooms::room::{Room, State};
 use crate::rooms::text_builder::BuildPermit;
 use crate::yjs::log::{Origin, SERVER_IDS};
 
-/// Characters of a document that is worked on are counted this often; counting builds the text.
+/// Pause between two counts of characters while sessions edit: each count builds the whole text.
 const COUNT_EVERY: Duration = Duration::from_secs(60);
-/// Rows that are merged while somebody works: opening a document of so many takes a millisecond.
+/// Rows above which they are merged while sessions are in the room. Opening so many takes 1 ms.
 const ROWS_WORKING: usize = 1_000;
-/// Rows that are merged when the last one leaves.
+/// Rows above which they are merged when the last session leaves.
 const ROWS_LEAVING: usize = 32;
 
-/// A look at a document: all of it, and when.
+/// The whole document at one moment.
 #[derive(Clone, Debug)]
 pub struct Snapshot {
     /// The document as one update.
     pub merged: Bytes,
-    /// Last database number in it.
+    /// The last database number in it.
     pub seq: i64,
-    /// Whether there is nothing in it that the database has not.
+    /// Whether the database has all of it.
     pub is_settled: bool,
     /// Rises with each update of an open room.
     pub version: u64,
-    /// The place in which its text may be built, kept for as long as the snapshot is.
+    /// The permit to build its text, held as long as the snapshot lives.
     pub place: Option<BuildPermit>,
 }
 
-/// When chores are done.
+/// The cause of a maintenance check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trigger {
-    /// While somebody works.
+    /// The periodic tick, while sessions are in the room.
     Working,
-    /// The last one has left.
+    /// The last session left.
     Leaving,
 }
 
-/// What is to be done for a document.
+/// Maintenance that is due for a document.
 #[derive(Debug)]
 pub struct Maintenance {
-    /// The document, all of it stored.
+    /// The document, all of it durable.
     pub snapshot: Snapshot,
-    /// Whether its rows are to be merged.
+    /// Whether the task merges its rows.
     pub merge: bool,
 }
 
-/// What has piled up since the last chores.
+/// Work that accumulated since the last maintenance.
 #[derive(Debug)]
 pub(super) struct Backlog {
     /// Rows in the database.
@@ -64,7 +63,7 @@ pub(super) struct Backlog {
 }
 
 impl Backlog {
-    /// A document in `rows` rows, whose count is right.
+    /// A document in `rows` rows with a current count of characters.
     pub(super) fn new(rows: usize) -> Self {
         Self { rows, counted_version: 0, counted_at: Instant::now() }
     }
@@ -73,8 +72,9 @@ impl Backlog {
 impl Room {
     /// Whether an answer to sync step 1 brings an edit that `user` may have made.
     ///
-    /// A known struct or deletion is none. New structs under the client ids of other users or of servers
-    /// are edits that the database lost, and the writer's client brings them. A deletion names no author.
+    /// A known struct or deletion is no such edit. New structs under client ids of other users or of
+    /// servers are edits that the database lost; the writer's client restores them. A deletion names no
+    /// author.
     #[must_use]
     pub fn may_bring_edit_of(&self, user: &UserId, update: &[u8]) -> bool {
         let state = self.lock();
@@ -98,7 +98,7 @@ impl Room {
         self.lock().snapshot()
     }
 
-    /// What is to be done now, if anything. Asked again, it is not.
+    /// The maintenance that is due now. The call marks it as done, so a second call returns `None`.
     #[must_use]
     pub fn chores(&self, occasion: Trigger, now: Instant) -> Option<Maintenance> {
         let mut state = self.lock();
@@ -121,7 +121,7 @@ impl Room {
         }
         state.backlog.counted_version = state.version;
         state.backlog.counted_at = now;
-        // Under the same lock: nothing that is owed may get into it.
+        // Under the same lock as the check above: a pending update must not enter the snapshot.
         Some(Maintenance { snapshot: state.snapshot(), merge })
     }
 }

@@ -1,15 +1,16 @@
-//! An open document: a log of updates and the people who look at it.
+//! An open document: its update log and its members.
 //!
-//! A keystroke is checked, appended to the log, sent to the others and owed to the database, all
-//! under one short lock and without waiting for anything. No live CRDT is kept.
+//! Under one short lock the room validates an edit, appends it to the log, queues it for the
+//! persister and broadcasts it. Nothing under the lock waits. The room holds no live CRDT.
 //!
 //! # Invariants
 //!
-//! - **M1** (G10) What is not taken is in no replica: it is neither appended, relayed nor stored.
-//! - **M2** Everybody in the room has been sent every update of the log, in its order, or is
-//!   closed.
-//! - **M3** (G7) `document.saved` names a state vector only when all of it is in the database.
-//! - **M4** `seq` is the last database number up to which the log holds everything.
+//! - **M1** (G10) A rejected update reaches no replica: the room neither appends, broadcasts nor
+//!   stores it.
+//! - **M2** The room sends every update of the log to each member, in log order, or closes the
+//!   member's socket.
+//! - **M3** (G7) `document.saved` names a state vector only when the database has all of it.
+//! - **M4** `seq` is the highest database number up to which the log has no gap.
 
 pub(super) mod checkpoints;
 pub(super) mod durability;
@@ -62,10 +63,10 @@ use crate::yjs::error::Rejected;
 use crate::yjs::log::{Checked, Origin, SERVER_IDS, UpdateLog};
 use crate::yjs::protocol;
 
-/// Messages that may wait for the other servers. Presence beyond it is dropped: it is renewed.
+/// Messages that may wait for publishing. A full queue drops further ones; clients renew presence.
 const OUTGOING_MAX: usize = 256;
 
-/// The figures of a keystroke, looked up once: whoever records them is there before any room.
+/// The metrics of an edit, looked up once. The process installs the recorder before any room opens.
 static KEYSTROKE: LazyLock<Keystroke> = LazyLock::new(|| Keystroke {
     updates: metrics::counter!("galley_document_updates_total"),
     relay_seconds: metrics::histogram!("galley_relay_seconds", "path" => "room"),
@@ -79,24 +80,24 @@ struct Keystroke {
 /// An open document.
 #[derive(Debug)]
 pub struct Room {
-    /// Which one.
+    /// The id of the document.
     pub document: DocumentId,
-    /// Fires when the room is no longer to be used.
+    /// Fires when the room is retired: callers then open the document again.
     pub retired: CancellationToken,
     limits: RoomLimits,
     persister: Persister,
-    /// Where the room reports that it missed a change of its reviews.
+    /// Queue in which the room reports a gap in its review events.
     missed_reviews: Missed,
     state: Mutex<State>,
-    /// The database is owed nothing any more.
+    /// Signals that no update is pending.
     settled: Notify,
-    /// For the other servers; see [`Room::follow`].
+    /// Messages for the other servers; [`Room::follow`] publishes them.
     outgoing: Queue<Message>,
-    /// The database has something that this log has not.
+    /// Signals a gap: the database has updates that this log lacks.
     behind: Notify,
-    /// More is saved than has been told.
+    /// Signals that `document.saved` is due later.
     untold: Notify,
-    /// The database refused an edit; see [`Room::ails`].
+    /// Signals a cause to reset the room; see [`Room::ails`].
     ailing: Notify,
 }
 
@@ -105,41 +106,41 @@ pub(crate) struct State {
     pub(crate) log: UpdateLog,
     pub(crate) seq: i64,
     pub(crate) members: Vec<Arc<Session>>,
-    /// The session that was asked for what is missing and has not answered, and since when.
+    /// The session without a reply to the sync step 1 after a gap, and the time of that request.
     asked: Option<(SessionId, Instant)>,
-    /// Sessions whose socket is gone, and of whom nobody has said yet that they left.
+    /// Sessions with a broken socket for which the room has not yet published `peer.left`.
     pub(crate) leaving: usize,
-    /// Who sits where, on whatever server.
+    /// The session in each seat, on every server.
     occupancy: Occupancy,
     pub(crate) presence: Presence,
     owners: HashMap<u64, UserId>,
     reviews: Delivered,
-    /// Rises with each update, so that what was derived from the text can be kept.
+    /// Rises with each update. Caches of the text compare it.
     version: u64,
     backlog: Backlog,
     points: Checkpoints,
     size: Quota,
     unsaved_bytes: usize,
     saved: Saved,
-    /// What people were told of why nothing is stored.
+    /// The cause of failing commits that the room broadcast last.
     not_saved: Option<Problem>,
-    /// Edits were refused for want of room, and are to be asked for.
+    /// Backpressure rejected edits; the room requests them when the backlog has room.
     is_full: bool,
-    /// The writer's store budget was spent. The room asks for nothing before it has room again.
+    /// The writer's store budget is spent. The room requests no edit before this time.
     spent_until: Option<Instant>,
-    /// Not all of it could be read: nothing is added, and nothing merged.
+    /// The stored document is unreadable from some row on: the room rejects edits and merges nothing.
     is_damaged: bool,
-    /// The database refused something that stands in the log: nothing more of it is stored (P3).
+    /// The room was reset: the persister stores nothing more of it (P3).
     was_reset: bool,
-    /// Why the room is about to be reset.
+    /// The cause of the pending reset.
     ailment: Option<Ailment>,
-    /// The highest number under which the database has stored an update of this room.
+    /// The highest number under which the database committed an update of this room.
     stored_upto: i64,
-    /// Looks in a row that found the database behind this room.
+    /// Consecutive comparisons that found the database behind this room.
     set_back_seen: u8,
 }
 
-/// What is needed to open a room.
+/// The state from which a room opens.
 #[derive(Debug)]
 pub struct Opening {
     /// The document.
@@ -148,17 +149,17 @@ pub struct Opening {
     pub log: UpdateLog,
     /// The database number of its last update.
     pub seq: i64,
-    /// In how many rows the database has it.
+    /// The number of its rows in the database.
     pub rows: usize,
-    /// Which user each client id belongs to.
+    /// The user that owns each Yjs client id.
     pub owners: HashMap<u64, UserId>,
     /// The number of the last change of its reviews.
     pub review_changes: i64,
-    /// Whether there is more in the database, which cannot be read.
+    /// Whether the database has more rows, which are unreadable.
     pub is_damaged: bool,
 }
 
-/// The room was given up between finding and using it.
+/// The room was retired between its lookup and its use.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Retired;
 
@@ -215,7 +216,7 @@ impl Room {
         room
     }
 
-    /// Gives the room up if nobody is in it and the database is owed nothing.
+    /// Retires the room if it has no session and no pending update.
     pub fn retire_if_unused(&self) -> bool {
         let state = self.lock();
         let is_empty = state.members.is_empty() && state.leaving == 0;
@@ -227,17 +228,17 @@ impl Room {
         unused
     }
 
-    /// Whether there is more in the database, which cannot be read.
+    /// Whether the database has more rows, which are unreadable.
     #[must_use]
     pub fn is_damaged(&self) -> bool {
         self.lock().is_damaged
     }
 
-    /// Answers a sync step 1; returns the bytes that the server read and sent for it.
+    /// Replies to a sync step 1; returns the bytes that the server read and sent for it.
     ///
     /// # Errors
     ///
-    /// [`Close::Malformed`] when the state vector is none.
+    /// [`Close::Malformed`] when `state_vector` does not parse.
     pub fn answer(&self, holding: &Session, state_vector: &[u8]) -> Result<usize, Close> {
         let state = self.lock();
         let (diff, cost) =
@@ -246,12 +247,12 @@ impl Room {
         Ok(cost)
     }
 
-    /// Takes a writer's update: checks it, relays it as that frame and owes it to the database (M1).
-    /// Returns what it costs beyond its own bytes, in bytes: a question, or rows of new client ids.
+    /// Validates a writer's update, broadcasts `frame` and queues the update for the persister (M1).
+    /// Returns the bytes it costs beyond its own: a sync step 1, or rows of new client ids.
     ///
     /// # Errors
     ///
-    /// [`Close`] when the socket must end; otherwise a refusal is told by an event.
+    /// [`Close`] when the socket must close. Any other rejection reaches the client as an event.
     pub fn receive(
         self: &Arc<Self>,
         holding: &Arc<Session>,
@@ -262,8 +263,8 @@ impl Room {
         self.receive_from(Origin::Client, holding, (update, frame), now)
     }
 
-    /// Takes a writer's answer to sync step 1, as [`receive`](Self::receive). The answer may bring back a
-    /// server's edit that the database lost (decision 40).
+    /// Applies a writer's reply to sync step 1, as [`receive`](Self::receive) does. The reply may
+    /// restore a server's edit that the database lost (decision 40).
     ///
     /// # Errors
     ///
@@ -286,11 +287,11 @@ impl Room {
         now: Instant,
     ) -> Result<usize, Close> {
         let mut state = self.lock();
-        // Only what is said to be uncertain is asked for again once it is certain: a renewal may come
-        // between this look and the next.
+        // Only a session in the state `Uncertain` is asked for its rejected edits after a renewal. The
+        // state must therefore change here, before a renewal can move the deadline.
         holding.look_at_deadline(now);
         if !holding.may_write(now) {
-            // They work all the same; what builds on something refused is work, too.
+            // A rejected edit is activity all the same, and so is an edit that builds on it.
             match state.log.check(update, origin) {
                 Ok(checked) if !checked.is_new => {}
                 Ok(_) | Err(Rejected::Gap) => holding.was_active(now),
@@ -301,8 +302,8 @@ impl Room {
         }
         let checked = match state.log.check(update, origin) {
             Ok(checked) => checked,
-            // What it builds on was refused. Asked for it with each keystroke, its writer would send
-            // all of it each time.
+            // Backpressure rejected the updates below this one. With a request at each keystroke the
+            // client would send all of them each time.
             Err(Rejected::Gap) if state.is_full => return refuse(holding, state.why_full()),
             Err(Rejected::Gap) => return Ok(state.ask_upon_gap(holding, now)),
             Err(Rejected::Forbidden(why)) => return Err(Close::Forbidden(why)),
@@ -322,7 +323,7 @@ impl Room {
         {
             return Err(Close::Forbidden("client-id-of-another"));
         }
-        // One alone is taken whatever its size, or nothing would ever make room for it.
+        // An empty backlog accepts an update of any size: no commit could make room for a larger one.
         if 0 < state.unsaved_bytes && self.limits.unsaved_bytes < state.unsaved_bytes + update.len()
         {
             state.is_full = true;
@@ -349,7 +350,7 @@ impl Room {
             state.is_full = true;
             return refuse(holding, UNSAVED_FULL);
         };
-        // Last, so that an edit which is refused for another reason costs nothing.
+        // The last check, so that an edit with another reason for rejection costs no budget.
         if let Some(budget) = &identity.store_budget
             && let Err(wait) = budget.charge(update.len())
         {
@@ -358,7 +359,7 @@ impl Room {
             return refuse(holding, STORE_BUDGET_SPENT);
         }
         state.before_edit(identity, now);
-        // The id of a server has no owner, whichever client brings its edit back.
+        // A server's client id has no owner, even if a client restores an edit under it.
         checked.clients.retain(|client| !SERVER_IDS.contains(client));
         for client in &checked.clients {
             state.owners.entry(*client).or_insert_with(|| identity.user.id.clone());
@@ -438,8 +439,8 @@ impl State {
     }
 }
 
-/// Tells of an edit that is not taken for want of room. A page can show that and stay; a client
-/// that hears no events would go on typing into nothing, and is closed.
+/// Rejects an edit that the room cannot store. A client with events stays open and shows the
+/// problem. A client without events would lose every further edit, so the room closes its socket.
 fn refuse(holding: &Session, problem: Problem) -> Result<usize, Close> {
     if !holding.identity.wants_events {
         return Err(match problem {
