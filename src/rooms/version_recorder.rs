@@ -1,12 +1,12 @@
-//! Keeping versions: one task that looks where a point has fallen due, builds its text, and stores
-//! it.
+//! Recording of versions: one task polls the rooms for due checkpoints, builds their texts and stores
+//! them.
 //!
-//! Typing never waits for it. A point is a copy of the merged log, made under the room's lock; its
-//! text is built and packed on a thread that may block, in one of the few places for that, and
-//! versions of many documents go into one transaction. What cannot be stored is tried again, and
-//! meanwhile nothing more is looked for. Texts of several documents are built side by side: one that
-//! takes long delays no other (G16), also when the server stops. A short document waits for no long one:
-//! its text is built in milliseconds, and so without a place.
+//! An edit never waits for this task. A checkpoint is a copy of the merged log, made under the room's
+//! lock. The task builds and packs its text on a blocking thread under a build permit. One transaction
+//! stores versions of many documents. After a failed transaction the task retries the versions and polls
+//! no room until the database stores them. Texts of several documents are built concurrently: a slow
+//! build delays no other document (G16), also when the server stops. A short document needs no build
+//! permit and waits for no long one: its build takes milliseconds.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -29,50 +29,52 @@ use crate::storage::error::StorageError;
 use crate::storage::versions::{NewVersion, Packed};
 use crate::yjs::text::Text;
 
-/// Orders that may wait. One that finds no place is given up: the next edit finds that text again.
+/// Queued jobs. The sender drops a job that finds the queue full: the next edit makes that text due
+/// again.
 const ORDERS_MAX: usize = 4_096;
 /// Versions in one transaction.
 const BATCH_MAX: usize = 32;
-/// Documents whose versions are built side by side: more than there are places for the server's own
-/// texts, so that no place stays empty.
+/// Documents whose versions are built concurrently: one more than the build permits of the server
+/// itself, so that no permit stays unused.
 const BUILT_AT_ONCE: usize = TEXTS_PER_ADDRESS_MAX + 1;
-/// Longest document, in bytes of its merged log, that counts as short: some twenty pages. Its items are few
-/// enough that no order of them takes longer than milliseconds.
+/// Longest short document, in bytes of its merged log: some twenty pages. It has so few items that any
+/// order of them builds in milliseconds.
 const SHORT_BYTES: usize = 64 * 1_024;
-/// Short documents that are built side by side, beside the long ones.
+/// Short documents that are built concurrently, besides the long ones.
 const SHORT_AT_ONCE: usize = 4;
-/// Bytes of long documents that wait until those before them are built. A further one is waited for.
+/// Bytes of long documents in the backlog. When it is full, the task waits for a build to end before
+/// it accepts a further one.
 const BACKLOG_BYTES_MAX: usize = 32 * 1_024 * 1_024;
-/// Points of one document that may be built and wait. Further ones are given up: each holds a copy of
+/// Running and waiting checkpoints of one document. The task drops further ones: each holds a copy of
 /// the document.
 const POINTS_AT_ONCE: usize = 4;
-/// How often rooms are looked at, at most and at least.
+/// Shortest and longest interval between two polls of the rooms.
 const LOOK_MIN: Duration = Duration::from_millis(20);
 const LOOK_MAX: Duration = Duration::from_secs(5);
-/// How long a decision waits for its versions. They are kept all the same.
+/// Time-out of a caller that waits for its versions. The task stores them after it too.
 const KEEP_PATIENCE: Duration = Duration::from_secs(1);
 
 #[derive(Debug)]
 enum VersionJob {
-    /// The writer has left that room; it may be gone from the open ones.
+    /// The writer has left that room; the room may already be closed.
     Left(Arc<Room>),
-    /// Points from elsewhere, and whom to tell.
+    /// Checkpoints of a caller, and its reply channel.
     Keep(Vec<Checkpoint>, oneshot::Sender<()>),
-    /// Whatever is waiting, and whom to tell.
+    /// A request to store all due checkpoints, and its reply channel.
     Flush(oneshot::Sender<()>),
 }
 
-/// The end that gives orders. Cloning is shallow.
+/// The sender of jobs. Clones share one queue.
 #[derive(Clone, Debug)]
 pub struct History {
     orders: mpsc::Sender<VersionJob>,
 }
 
-/// The end that [`run`] serves.
+/// The receiver of jobs, for [`run`].
 #[derive(Debug)]
 pub struct Orders(mpsc::Receiver<VersionJob>);
 
-/// Both ends.
+/// Builds the sender and the receiver.
 #[must_use]
 pub fn history() -> (History, Orders) {
     let (orders, queue) = mpsc::channel(ORDERS_MAX);
@@ -80,15 +82,15 @@ pub fn history() -> (History, Orders) {
 }
 
 impl History {
-    /// The writer has left a room in which a point waits.
+    /// Records the due checkpoints of a room that the writer has left.
     pub fn left(&self, room: &Arc<Room>) {
         if self.orders.try_send(VersionJob::Left(Arc::clone(room))).is_err() {
-            tracing::debug!(document = %room.document, "too many leave at once for each to be kept");
+            tracing::debug!(document = %room.document, "the queue of version jobs is full; a job is dropped");
         }
     }
 
-    /// Keeps points, in order. Waits for it a moment, and never fails: the text is what counts,
-    /// and it is stored.
+    /// Records checkpoints in order. Waits at most [`KEEP_PATIENCE`] for them and never fails: the
+    /// text itself is stored without its version.
     pub async fn record(&self, points: Vec<Checkpoint>) {
         let (done, kept) = oneshot::channel();
         if self.orders.try_send(VersionJob::Keep(points, done)).is_ok() {
@@ -96,10 +98,10 @@ impl History {
         }
     }
 
-    /// Keeps what is waiting, within `patience`. False if it was too short.
+    /// Stores all due checkpoints. False after `patience`.
     pub async fn flush(&self, patience: Duration) -> bool {
         let (done, flushed) = oneshot::channel();
-        // The bound covers both waits: a full queue takes no order while storage is away.
+        // The bound covers both waits: a full queue accepts no job while storage is away.
         let flushing = async {
             self.orders.send(VersionJob::Flush(done)).await.ok()?;
             flushed.await.ok()
@@ -108,7 +110,7 @@ impl History {
     }
 }
 
-/// Keeps versions until `stop` fires.
+/// Records versions until `stop` fires.
 pub async fn run(
     rooms: Rooms,
     storage: Storage,
@@ -132,7 +134,7 @@ pub async fn run(
             }
             Some(built) = keeper.building.next() => {
                 keeper.take_built(built);
-                // At once: a document that takes long may be built beside it.
+                // Stores at once: a slow build of another document may still run.
                 keeper.store().await;
                 keeper.flushed().await;
             }
@@ -141,46 +143,46 @@ pub async fn run(
     }
 }
 
-/// A point whose version is to be built, and the orders that wait for it.
+/// A checkpoint whose version is due, and the callers that wait for it.
 struct Due {
     point: Checkpoint,
     waiter: Option<Arc<Waiter>>,
-    /// It takes one of the places of short documents.
+    /// Its build counts towards [`SHORT_AT_ONCE`].
     is_short: bool,
 }
 
-/// The caller of [`History::record`]: it is notified when this is dropped with its last point.
+/// The caller of [`History::record`]. The drop with its last checkpoint notifies it.
 struct Waiter(Option<oneshot::Sender<()>>);
 
 impl Drop for Waiter {
     fn drop(&mut self) {
         if let Some(done) = self.0.take() {
-            // The caller may have lost its patience.
+            // The caller may have timed out.
             let _gone = done.send(());
         }
     }
 }
 
-/// What came of a point.
+/// The result of a build.
 type Built = (Due, Result<Option<NewVersion>, RoomError>);
 
 struct VersionRecorder {
     rooms: Rooms,
     storage: Storage,
     building: Lanes<DocumentId, Due, Built>,
-    /// Long documents that wait for a lane.
+    /// Checkpoints of long documents that wait for a lane.
     backlog: VecDeque<Due>,
-    /// Short documents that are built now.
+    /// Running builds that count towards [`SHORT_AT_ONCE`].
     short: usize,
-    /// What is built and not yet stored: at most a batch, and what one room or order brought.
+    /// Versions built and not yet stored: at most a batch and the checkpoints of one room or job.
     pending: Vec<NewVersion>,
-    /// The orders that wait for those.
+    /// The callers that wait for `pending`.
     waiters: Vec<Arc<Waiter>>,
-    /// The orders that wait for all that is due.
+    /// The callers that wait for all due checkpoints.
     flushing: Vec<oneshot::Sender<()>>,
-    /// Points whose document could not be read about: the database is away.
+    /// Checkpoints whose build failed at the database; the next poll retries them.
     unbuilt: Vec<Checkpoint>,
-    /// The last try to store failed.
+    /// The last operation on the database failed.
     is_away: bool,
 }
 
@@ -208,7 +210,7 @@ impl VersionRecorder {
         }
     }
 
-    /// Carries out orders together: many leave at once.
+    /// Runs queued jobs together and stores their versions: many writers may leave at once.
     async fn obey(&mut self, orders: impl Iterator<Item = VersionJob>, terms: &HistoryTerms) {
         for order in orders {
             match order {
@@ -229,7 +231,7 @@ impl VersionRecorder {
         self.flushed().await;
     }
 
-    /// Looks at every open room.
+    /// Retries failed checkpoints, then polls every open room for due ones.
     async fn look(&mut self, terms: &HistoryTerms) {
         self.store().await;
         if !self.unbuilt.is_empty() {
@@ -240,7 +242,7 @@ impl VersionRecorder {
         let now = Instant::now();
         for room in self.rooms.all() {
             if self.is_away {
-                // The points wait in their rooms.
+                // The checkpoints remain in their rooms.
                 return;
             }
             if self.jobs_of(room.document) == 0 {
@@ -254,7 +256,7 @@ impl VersionRecorder {
         if self.is_away && BATCH_MAX <= self.pending.len().max(self.unbuilt.len()) {
             tracing::warn!(
                 points = points.len(),
-                "versions cannot be stored, and some are given up"
+                "versions cannot be stored, and some are dropped"
             );
             return;
         }
@@ -262,10 +264,11 @@ impl VersionRecorder {
             let document = point.document;
             let jobs = self.jobs_of(document);
             if POINTS_AT_ONCE <= jobs {
-                tracing::warn!(%document, "a version is given up: those before it are still built");
+                tracing::warn!(%document, "a version is dropped: earlier ones of the document still run");
                 continue;
             }
-            // The versions of one document are built in their order.
+            // A short checkpoint passes the backlog only if its own document has none there: the
+            // versions of one document are built in order.
             let may_pass = is_short(&point) && self.building.jobs_of(document) == jobs;
             let due = Due { point, waiter: waiter.cloned(), is_short: may_pass && jobs == 0 };
             if due.is_short || !may_pass {
@@ -281,7 +284,7 @@ impl VersionRecorder {
         }
     }
 
-    /// Waits until a version may be built, or stand in the backlog.
+    /// Waits until the version may be built or added to the backlog.
     async fn make_room(&mut self, due: &Due) {
         let is_full = |keeper: &Self| match due.is_short {
             true => SHORT_AT_ONCE <= keeper.short,
@@ -295,19 +298,19 @@ impl VersionRecorder {
         }
     }
 
-    /// Versions of a document that are built or wait for it.
+    /// Number of running and waiting versions of a document.
     fn jobs_of(&self, document: DocumentId) -> usize {
         let waiting = self.backlog.iter().filter(|due| due.point.document == document).count();
         self.building.jobs_of(document).saturating_add(waiting)
     }
 
-    /// Whether a further document has to wait outside of the backlog.
+    /// Whether the backlog has no capacity for the checkpoint. An empty backlog accepts any.
     fn is_backlog_full(&self, point: &Checkpoint) -> bool {
         let waiting: usize = self.backlog.iter().map(|due| due.point.snapshot.merged.len()).sum();
         !self.backlog.is_empty() && BACKLOG_BYTES_MAX < waiting + point.snapshot.merged.len()
     }
 
-    /// Starts what may be built of the backlog.
+    /// Starts builds of the backlog while a lane is free.
     fn build_backlog(&mut self) {
         while !self.building.is_full(self.short)
             && let Some(due) = self.backlog.pop_front()
@@ -316,7 +319,7 @@ impl VersionRecorder {
         }
     }
 
-    /// Takes a version that was built, to be stored with others.
+    /// Accepts the result of a build: queues the version for the next transaction.
     fn take_built(&mut self, (due, built): Built) {
         let Due { point, waiter, is_short } = due;
         self.short = self.short.saturating_sub(usize::from(is_short));
@@ -336,7 +339,7 @@ impl VersionRecorder {
         }
     }
 
-    /// Notifies those who wait for all that was due, once it is stored.
+    /// Notifies the callers of [`History::flush`] after the last build is stored.
     async fn flushed(&mut self) {
         if self.flushing.is_empty() || !self.building.is_empty() {
             return;
@@ -354,7 +357,7 @@ impl VersionRecorder {
     }
 
     async fn store(&mut self) {
-        // They wait for the attempt.
+        // The drop at the end of this attempt notifies them, also after a failure.
         let _waiters = std::mem::take(&mut self.waiters);
         if self.pending.is_empty() {
             return;
@@ -364,7 +367,7 @@ impl VersionRecorder {
                 self.pending.clear();
                 self.is_away = false;
             }
-            // One of them is at fault, such as one of a document deleted just then.
+            // One version is rejected, for example that of a document deleted meanwhile.
             Err(StorageError::Refused(_)) => self.store_one_by_one().await,
             Err(error) => {
                 if !std::mem::replace(&mut self.is_away, true) {
@@ -373,11 +376,12 @@ impl VersionRecorder {
             }
         }
     }
+
     async fn store_one_by_one(&mut self) {
         for version in std::mem::take(&mut self.pending) {
             let document = version.document;
             if let Err(error) = self.storage.keep_versions(&[version]).await {
-                tracing::warn!(%document, %error, "a version was not kept");
+                tracing::warn!(%document, %error, "a version was not stored");
             }
         }
     }
@@ -387,7 +391,7 @@ fn is_short(point: &Checkpoint) -> bool {
     point.snapshot.merged.len() <= SHORT_BYTES
 }
 
-/// The version of a point. `None`: there is one already, perhaps by another server.
+/// Builds the version of a checkpoint. `None`: the database has one already, perhaps by another server.
 async fn build(
     rooms: &Rooms,
     storage: &Storage,

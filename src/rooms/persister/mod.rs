@@ -190,7 +190,7 @@ impl Persister {
     /// after `patience`.
     pub async fn flush(&self, patience: Duration) -> bool {
         let (done, flushed) = oneshot::channel();
-        // The bound covers both waits: a full queue takes no order while storage is away.
+        // The bound covers both waits: a full queue accepts no job while storage is away.
         let flushing = async {
             self.queue.send(PersistJob::Flush(done)).await.ok()?;
             flushed.await.ok()
