@@ -10,10 +10,7 @@ compile_error!("the feature `broken` puts faults in: it is for tests/broken/run 
 
 use std::sync::OnceLock;
 
-use redis::Pipeline;
 use tokio::time::Instant;
-
-use crate::locks::redis::scripts::{Script, Scripts};
 
 /// A release accepts any value that holds the lock.
 const RELEASE_WITHOUT_COMPARE: &str = "release-without-compare";
@@ -41,33 +38,21 @@ const NEXT_NUMBER: &str = "local math = {floor = math.floor, max = function(one,
   return one
 end}\n";
 
-/// The scripts with the selected fault.
-pub(super) fn scripts(mut scripts: Scripts) -> Scripts {
+/// The batch script with the selected fault.
+pub(super) fn batch_script(mut source: String) -> String {
     if is(RELEASE_WITHOUT_COMPARE) {
-        let source = &scripts.several.source;
         debug_assert!(source.contains(VALUE_AS_GIVEN));
-        scripts.several = Script::new(source.replace(VALUE_AS_GIVEN, WHATEVER_IS_HELD));
+        source = source.replace(VALUE_AS_GIVEN, WHATEVER_IS_HELD);
     }
     if is(BARE_COUNTER_FENCE) {
-        let source = format!("{NEXT_NUMBER}{}", scripts.several.source);
-        scripts.several = Script::new(source);
+        source = format!("{NEXT_NUMBER}{source}");
     }
-    scripts
+    source
 }
 
-/// Whether a call never loads its script.
+/// Whether a call never loads its script; the greeting then loads all of them.
 pub(super) fn loads_no_script() -> bool {
     is(NO_SCRIPT_LOAD)
-}
-
-/// Loads all scripts in the greeting, if calls never load them.
-pub(super) fn load_once(scripts: &Scripts, greeting: &mut Pipeline) {
-    let Scripts { spelling: _, several, renew, reassert, holders, behind, check } = scripts;
-    for script in [several, renew, reassert, holders, behind, check] {
-        if loads_no_script() {
-            greeting.add_command(script.loading()).ignore();
-        }
-    }
 }
 
 /// Whether the database stores an edit without its fence guard.

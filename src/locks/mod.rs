@@ -132,6 +132,10 @@ pub use crate::locks::types::{
 /// that could still trust it, and short enough that grants do not accumulate.
 const GRANT_KEPT_FOR: Duration = Duration::from_secs(24 * 60 * 60);
 
+/// The reassert grace: time for the holders after an empty restart. They try to connect every half
+/// second, and renew at once after that.
+const REASSERT_GRACE: Duration = Duration::from_secs(2);
+
 /// How often a renewal extends the expiry of a held lock's grant. Other renewals do not touch the
 /// grant: that would double their work. Each lock counts its own hours: a guard with a long lease
 /// is in few rounds, and an hour of the process could elapse in the rounds of other locks.

@@ -26,10 +26,10 @@ use tokio::time::{Instant, sleep_until, timeout_at};
 use crate::domain::fence::Fence;
 use crate::domain::lease::trusted_until;
 use crate::locks::Locks;
+use crate::locks::REASSERT_GRACE;
 use crate::locks::redis::connection::jittered;
 use crate::locks::redis::error::CallError;
 use crate::locks::redis::reply::unexpected;
-use crate::locks::redis::server_identity::REASSERT_GRACE;
 use crate::locks::redis::wait_queue::{
     Handover, LINE_DEADLINE, LOOK_EVERY, QueueEntry, QueueStatus, WakeHandle,
 };

@@ -8,6 +8,7 @@ use tokio::time::Instant;
 use crate::domain::fence::Fence;
 use crate::domain::ids::NodeId;
 use crate::domain::user::User;
+use crate::locks::REASSERT_GRACE;
 use crate::locks::model::backend::{Request, value_of};
 use crate::locks::model::database::Job;
 use crate::locks::model::deadlines::Belief;
@@ -15,7 +16,6 @@ use crate::locks::model::plan::{MS, Manner, SECOND};
 use crate::locks::model::world::{Ask, Call, Event, Reply, World};
 use crate::locks::model::{KEYS, Number, RENEW_EVERY, SERVERS, TTL, USERS};
 use crate::locks::reclaim_token::ReclaimToken;
-use crate::locks::redis::server_identity::REASSERT_GRACE;
 use crate::locks::redis::wait_queue::{LOOK_EVERY, QueueStatus};
 use crate::locks::types::{Claim, Grant, HeldLock, Owner, Released, Takeover};
 

@@ -7,6 +7,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use crate::domain::fence::Fence;
+use crate::locks::REASSERT_GRACE;
 use crate::locks::model::backend::{ModelBackend, Request};
 use crate::locks::model::claimants::Session;
 use crate::locks::model::database::{Database, Job};
@@ -15,7 +16,6 @@ use crate::locks::model::plan::{Dice, MS, Network, SECOND, Step, What};
 use crate::locks::model::{
     KEYS, Lawful, Number, RENEW_EVERY, SERVERS, Seen, TTL, Wrong, beginning,
 };
-use crate::locks::redis::server_identity::REASSERT_GRACE;
 use crate::locks::redis::wait_queue::QueueStatus;
 use crate::locks::types::{HeldLock, Released, Verdict};
 

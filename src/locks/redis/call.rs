@@ -3,20 +3,20 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use redis::{Cmd, ErrorKind, Pipeline, RedisError, RedisResult, ServerErrorKind, Value};
+use redis::{Cmd, ErrorKind, Pipeline, RedisError, ServerErrorKind, Value};
 use tokio::time::{Instant, sleep};
 
 use crate::domain::fence::Fence;
 use crate::locks::name::LockName;
 use crate::locks::redis::args::Item;
 use crate::locks::redis::cluster::{Cluster, Redirect};
-use crate::locks::redis::coalesce::only;
-use crate::locks::redis::connection::{Link, PATIENCE, Reply, jittered};
+use crate::locks::redis::connection::{PATIENCE, jittered};
 use crate::locks::redis::error::{CallError, explain};
 use crate::locks::redis::node::Node;
-use crate::locks::redis::reply;
-use crate::locks::redis::scripts::{Script, Scripts, pipeline};
+use crate::locks::redis::reply::{self, only};
+use crate::locks::redis::scripts::{Script, Scripts};
 use crate::locks::redis::server_identity::ServerIdentity;
+use crate::locks::redis::target::{Redirection, call_at};
 use crate::locks::types::{LocksError, QueuedClaim, Released};
 use crate::redis_client::Address;
 
@@ -41,14 +41,6 @@ pub(in crate::locks) enum Topology {
     Cluster(Arc<Cluster>),
 }
 
-/// Whether a call follows an `ASK` redirect.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::locks) enum Redirection {
-    Straight,
-    /// The node is importing the slot: the call needs `ASKING`.
-    Asking,
-}
-
 impl Calls {
     /// Sends a claim or release. Retries it if Redis did not have the script or redirected the
     /// call: both mean that no node executed it.
@@ -57,7 +49,7 @@ impl Calls {
             let (sent_at, reply) = node.together.ask(item).await?;
             return Ok((sent_at, reply.map_err(|error| refused(node, &error))?));
         }
-        let one = |whom: &ServerIdentity| self.scripts.several([&item].into_iter(), whom);
+        let one = |whom: &ServerIdentity| self.scripts.several([&item].into_iter(), whom.graces());
         let (sent_at, reply) = self.call_script(&item.name, &self.scripts.several, one).await?;
         Ok((sent_at, only(reply).ok_or(CallError::Unknown(reply::unexpected()))?))
     }
@@ -193,65 +185,10 @@ async fn call_in(
     }
 }
 
-/// A connection and the server identity of the node behind it.
-#[derive(Clone, Debug)]
-pub(in crate::locks) struct Target {
-    pub(in crate::locks) link: Link,
-    pub(in crate::locks) identity: Arc<ServerIdentity>,
-}
-
-/// Calls a script on one node; loads and retries it after `NOSCRIPT`.
-pub(in crate::locks) async fn call_at(
-    end: &Target,
-    script: &Script,
-    call: &impl Fn(&ServerIdentity) -> Cmd,
-    way: Redirection,
-    deadline: Instant,
-) -> Result<(Instant, RedisResult<Value>), CallError> {
-    let with = |lead: &dyn Fn(&mut Pipeline)| {
-        let mut pipeline = pipeline();
-        lead(&mut pipeline);
-        way.lead(&mut pipeline);
-        pipeline.add_command(call(&end.identity));
-        pipeline
-    };
-    let (sent_at, reply) = match way {
-        Redirection::Straight => end.link.ask_one(|| call(&end.identity), deadline).await?,
-        Redirection::Asking => {
-            last(end.link.query_when_connected(|| with(&|_| {}), deadline).await?)?
-        }
-    };
-    let (sent_at, reply) = match reply {
-        Err(error) if error.kind() == ErrorKind::Server(ServerErrorKind::NoScript) => {
-            let again = || with(&|pipeline| script.load(pipeline));
-            last(end.link.query_when_connected(again, deadline).await?)?
-        }
-        reply => (sent_at, reply),
-    };
-    if reply.is_ok() {
-        end.identity.mark_serving();
-    }
-    Ok((sent_at, reply))
-}
-
-impl Redirection {
-    /// Adds `ASKING` before a command that follows an `ASK` redirect.
-    pub(in crate::locks) fn lead(self, pipeline: &mut Pipeline) {
-        if self == Self::Asking {
-            pipeline.cmd("ASKING").ignore();
-        }
-    }
-}
-
 pub(in crate::locks) fn refused(node: &Node, error: &RedisError) -> CallError {
     if error.kind() == ErrorKind::Server(ServerErrorKind::ReadOnly) {
         // The node became a replica: the next connection resolves the address again.
         node.reopen();
     }
     CallError::Refused(explain(error))
-}
-
-fn last(answer: Reply) -> Result<(Instant, RedisResult<Value>), CallError> {
-    let reply = answer.replies.into_iter().next().ok_or(CallError::Unknown(reply::unexpected()))?;
-    Ok((answer.sent_at, reply))
 }

@@ -19,12 +19,12 @@ use tokio::task::yield_now;
 use tokio::time::Instant;
 
 use crate::locks::redis::args::Item;
-use crate::locks::redis::call::{Redirection, Target, call_at};
 use crate::locks::redis::connection::PATIENCE;
 use crate::locks::redis::error::{CallError, explain};
-use crate::locks::redis::reply::unexpected;
+use crate::locks::redis::reply::{only, unexpected};
 use crate::locks::redis::scripts::Scripts;
 use crate::locks::redis::server_identity::ServerIdentity;
+use crate::locks::redis::target::{Redirection, Target, call_at};
 use crate::locks::types::LocksError;
 
 /// Below this number of calls in flight the next call is sent alone.
@@ -146,7 +146,7 @@ async fn ask_together(end: &Target, scripts: &Scripts, mut group: Vec<QueuedCall
         return tell_all(group, &CallError::Unsent(fault.into()));
     }
     let items = group.iter().map(|gathered| &gathered.item);
-    let call = |whom: &ServerIdentity| scripts.several(items.clone(), whom);
+    let call = |whom: &ServerIdentity| scripts.several(items.clone(), whom.graces());
     let (sent_at, mut answers) =
         match call_at(end, &scripts.several, &call, Redirection::Straight, deadline).await {
             Ok((sent_at, Ok(Value::Array(answers)))) => (sent_at, answers.into_iter()),
@@ -185,7 +185,7 @@ fn tell_all(group: Vec<QueuedCall>, fault: &CallError) {
 }
 
 async fn ask_alone(end: &Target, scripts: &Scripts, item: &Item, deadline: Instant) -> Answer {
-    let call = |whom: &ServerIdentity| scripts.several([item].into_iter(), whom);
+    let call = |whom: &ServerIdentity| scripts.several([item].into_iter(), whom.graces());
     let (sent_at, reply) =
         call_at(end, &scripts.several, &call, Redirection::Straight, deadline).await?;
     match reply.map(only) {
@@ -193,10 +193,4 @@ async fn ask_alone(end: &Target, scripts: &Scripts, item: &Item, deadline: Insta
         Ok(None) => Err(CallError::Unknown(unexpected())),
         Err(error) => Ok((sent_at, Err(error))),
     }
-}
-
-/// The only reply of a call with one item.
-pub(in crate::locks) fn only(reply: Value) -> Option<Value> {
-    let Value::Array(mut answers) = reply else { return None };
-    if answers.len() == 1 { answers.pop() } else { None }
 }

@@ -22,6 +22,7 @@ pub(super) mod reply;
 pub(super) mod reply_tests;
 pub(super) mod scripts;
 pub(super) mod server_identity;
+pub(super) mod target;
 pub(super) mod wait_queue;
 
 use std::sync::{Arc, Mutex, PoisonError};
@@ -36,21 +37,21 @@ use tracing::Instrument;
 
 use crate::domain::ids::NodeId;
 use crate::domain::seat::Seat;
-use crate::locks::GRANTS_KEPT_EVERY;
 use crate::locks::name::{KeyFormat, LockName, release_channel};
 use crate::locks::redis::call::{Calls, Topology};
 use crate::locks::redis::cluster::Cluster;
 use crate::locks::redis::connection::{Link, PATIENCE, Subscription};
 use crate::locks::redis::error::{CallError, explain_url};
 use crate::locks::redis::health::Fitness;
-use crate::locks::redis::node::{Node, NodeContext, NodeOrigin};
+use crate::locks::redis::node::{Node, NodeContext};
 use crate::locks::redis::pending_releases::Owed;
 use crate::locks::redis::scripts::{Scripts, pipeline};
-use crate::locks::redis::server_identity::REASSERT_GRACE;
+use crate::locks::redis::server_identity::NodeOrigin;
 use crate::locks::redis::wait_queue::{QueueEntry, QueueStatus, WaiterRegistry};
 use crate::locks::types::{
     Claim, Claimed, HeldLock, Holder, LocksError, QueuedClaim, Released, Round, Verdict,
 };
+use crate::locks::{GRANTS_KEPT_EVERY, REASSERT_GRACE};
 use crate::redis_client::{self, Address, Addresses, Kind, Target};
 
 /// Keys requested in one step of a scan.

@@ -7,12 +7,12 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tracing::Instrument;
 
-use crate::locks::redis::call::Target;
 use crate::locks::redis::coalesce::Together;
 use crate::locks::redis::connection::Link;
 use crate::locks::redis::node_clock::Clock;
 use crate::locks::redis::scripts::{Scripts, pipeline};
-use crate::locks::redis::server_identity::ServerIdentity;
+use crate::locks::redis::server_identity::{NodeOrigin, ServerIdentity};
+use crate::locks::redis::target::Target;
 use crate::redis_client::{Address, Addresses};
 
 /// A Redis node and its two connections: one for claims, releases and queries, one for renewals
@@ -45,14 +45,6 @@ pub(in crate::locks) struct NodeContext {
     pub(in crate::locks) stop: CancellationToken,
 }
 
-/// Whether this process knew the node from its start.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::locks) enum NodeOrigin {
-    First,
-    /// It replaces another node, which may not have replicated all its data to it.
-    Later,
-}
-
 impl Node {
     /// Starts both connections.
     pub(in crate::locks) fn open(
@@ -61,7 +53,8 @@ impl Node {
         coming: NodeOrigin,
         upbringing: &NodeContext,
     ) -> Arc<Self> {
-        let greeting = upbringing.scripts.greeting();
+        let mut greeting = upbringing.scripts.greeting();
+        ServerIdentity::ask(&mut greeting);
         let (calls, mut calls_upkeep) = Link::new(Arc::clone(&addresses), greeting);
         calls_upkeep.opened = Some(Arc::clone(&upbringing.opened));
         let identity = Arc::new(ServerIdentity::new(coming));

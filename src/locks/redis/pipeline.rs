@@ -19,13 +19,14 @@ use redis::{Pipeline, RedisError, Value};
 use tokio::time::Instant;
 
 use crate::locks::name::LockName;
-use crate::locks::redis::call::{Calls, Redirection, Topology, refused};
+use crate::locks::redis::call::{Calls, Topology, refused};
 use crate::locks::redis::cluster::Redirect;
 use crate::locks::redis::connection::{Link, Reply};
 use crate::locks::redis::error::CallError;
 use crate::locks::redis::node::Node;
 use crate::locks::redis::reply::unexpected;
 use crate::locks::redis::scripts::{LOCKS_PER_CALL, Script, pipeline};
+use crate::locks::redis::target::Redirection;
 use crate::locks::types::LocksError;
 
 /// Passes of a call: redirects to the owner of the slot, and then, while the slot migrates, each

@@ -108,6 +108,12 @@ pub(in crate::locks) fn unexpected() -> LocksError {
     LocksError::Unavailable("unexpected reply of Redis".to_owned())
 }
 
+/// The only reply of a call with one item.
+pub(in crate::locks) fn only(reply: Value) -> Option<Value> {
+    let Value::Array(mut answers) = reply else { return None };
+    if answers.len() == 1 { answers.pop() } else { None }
+}
+
 fn read_standing(reply: &Value, sent_at: Instant) -> Option<QueueStatus> {
     let fields = match reply {
         Value::Array(fields) => fields,

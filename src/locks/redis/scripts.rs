@@ -5,15 +5,14 @@ use std::time::Duration;
 use redis::{Cmd, Pipeline};
 
 use crate::domain::ids::NodeId;
-use crate::locks::GRANT_KEPT_FOR;
 #[cfg(feature = "broken")]
 use crate::locks::broken;
 use crate::locks::name::{KeyFormat, LockName, release_channel};
 use crate::locks::reclaim_token::ReclaimToken;
 use crate::locks::redis::args::{Item, Packed};
-use crate::locks::redis::server_identity::{REASSERT_GRACE, ServerIdentity};
 use crate::locks::redis::wait_queue::{LINE_DEADLINE, LINE_MAX, QueueEntry};
 use crate::locks::types::{Claim, HeldLock, Owner, Takeover};
+use crate::locks::{GRANT_KEPT_FOR, REASSERT_GRACE};
 
 /// Locks in one call of the renewal script. A call blocks Redis for some 0.3 ms at this size.
 /// Larger calls gain nothing.
@@ -89,7 +88,7 @@ impl Script {
 
 impl Scripts {
     pub(in crate::locks) fn new(spelling: KeyFormat) -> Self {
-        let scripts = Self {
+        Self {
             spelling,
             several: Script::new(several()),
             renew: Script::new(include_str!("lua/renew.lua")),
@@ -97,29 +96,29 @@ impl Scripts {
             holders: Script::new(include_str!("lua/holders.lua")),
             behind: Script::new(include_str!("lua/waiters.lua")),
             check: Script::new(include_str!("lua/check.lua")),
-        };
-        #[cfg(feature = "broken")]
-        let scripts = broken::scripts(scripts);
-        scripts
+        }
     }
 
-    /// The greeting of a connection: loads the script that its calls do not load, and queries the
-    /// server identity.
+    /// The greeting of a connection: loads the script that its calls do not load.
     pub(in crate::locks) fn greeting(&self) -> Pipeline {
         let mut pipeline = pipeline();
         self.several.load(&mut pipeline);
         #[cfg(feature = "broken")]
-        broken::load_once(self, &mut pipeline);
-        ServerIdentity::ask(&mut pipeline);
+        if broken::loads_no_script() {
+            let Self { spelling: _, several, renew, reassert, holders, behind, check } = self;
+            for script in [several, renew, reassert, holders, behind, check] {
+                pipeline.add_command(script.loading()).ignore();
+            }
+        }
         pipeline
     }
 
     /// Claims, releases and single renewals in one call, one lock each. On a Cluster all keys have
-    /// one slot.
+    /// one slot. `graces` are those of the node's identity.
     pub(in crate::locks) fn several<'a>(
         &self,
         items: impl Iterator<Item = &'a Item> + Clone,
-        identity: &ServerIdentity,
+        graces: Option<[Duration; 2]>,
     ) -> Cmd {
         let keys: Vec<_> = items.clone().map(|item| item.name.keys(self.spelling)).collect();
         let mut call = self.several.call(5 * keys.len());
@@ -131,7 +130,7 @@ impl Scripts {
         items.for_each(|item| {
             call.arg(item.args.as_bytes());
         });
-        if let Some(graces) = identity.graces() {
+        if let Some(graces) = graces {
             call.arg(&graces.map(millis_or_none));
         }
         call
@@ -237,10 +236,13 @@ impl Scripts {
 fn several() -> String {
     let (kept, deadline) = (millis(GRANT_KEPT_FOR), millis(LINE_DEADLINE));
     let back = millis(REASSERT_GRACE);
-    format!(
+    let source = format!(
         "local kept, line_deadline, line_max, return_grace, fence_end = \
          '{kept}', '{deadline}', '{LINE_MAX}', '{back}', {FENCE_END}\n{SEVERAL}"
-    )
+    );
+    #[cfg(feature = "broken")]
+    let source = broken::batch_script(source);
+    source
 }
 
 /// A pipeline with separate replies: an error in one does not hide the others.

@@ -27,12 +27,16 @@ use redis::{Cmd, ErrorKind, FromRedisValue, Pipeline, RedisResult, ServerErrorKi
 use tokio::time::Instant;
 
 use crate::domain::fence::Fence;
-use crate::locks::redis::node::NodeOrigin;
+use crate::locks::REASSERT_GRACE;
 use crate::locks::redis::scripts::pipeline;
 
-/// The reassert grace: time for the holders after an empty restart. They try to connect every half
-/// second, and renew at once after that.
-pub(in crate::locks) const REASSERT_GRACE: Duration = Duration::from_secs(2);
+/// Whether this process knew the node from its start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::locks) enum NodeOrigin {
+    First,
+    /// It replaces another node, which may not have replicated all its data to it.
+    Later,
+}
 
 /// The identity of one Redis node, as this process knows it.
 #[derive(Debug)]

@@ -13,11 +13,10 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::locks::GRANTS_KEPT_EVERY;
 use crate::locks::client::options::{LEASES, RenewalTiming};
-use crate::locks::redis::server_identity::REASSERT_GRACE;
 use crate::locks::renewal::lease::{LeaseEntry, LeaseHolder};
 use crate::locks::types::{HeldLock, Verdict};
+use crate::locks::{GRANTS_KEPT_EVERY, REASSERT_GRACE};
 
 /// A due entry.
 #[derive(Debug)]

@@ -23,9 +23,10 @@ use tokio::time::{Instant, sleep, sleep_until};
 use crate::locks::redis::cluster::slot_map::{Range, View, is_well, ranges};
 use crate::locks::redis::connection::{Link, jittered};
 use crate::locks::redis::error::{CallError, explain};
-use crate::locks::redis::node::{Node, NodeContext, NodeOrigin};
+use crate::locks::redis::node::{Node, NodeContext};
 use crate::locks::redis::reply::unexpected;
 use crate::locks::redis::scripts::pipeline;
+use crate::locks::redis::server_identity::NodeOrigin;
 use crate::locks::types::LocksError;
 use crate::redis_client::{Address, Addresses};
 

@@ -1,0 +1,75 @@
+//! One script call to one connection: with `ASKING` after a redirect, and again after `NOSCRIPT`.
+
+use std::sync::Arc;
+
+use redis::{Cmd, ErrorKind, Pipeline, RedisResult, ServerErrorKind, Value};
+use tokio::time::Instant;
+
+use crate::locks::redis::connection::{Link, Reply};
+use crate::locks::redis::error::CallError;
+use crate::locks::redis::reply;
+use crate::locks::redis::scripts::{Script, pipeline};
+use crate::locks::redis::server_identity::ServerIdentity;
+
+/// A connection and the server identity of the node behind it.
+#[derive(Clone, Debug)]
+pub(in crate::locks) struct Target {
+    pub(in crate::locks) link: Link,
+    pub(in crate::locks) identity: Arc<ServerIdentity>,
+}
+
+/// Whether a call follows an `ASK` redirect.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::locks) enum Redirection {
+    Straight,
+    /// The node is importing the slot: the call needs `ASKING`.
+    Asking,
+}
+
+impl Redirection {
+    /// Adds `ASKING` before a command that follows an `ASK` redirect.
+    pub(in crate::locks) fn lead(self, pipeline: &mut Pipeline) {
+        if self == Self::Asking {
+            pipeline.cmd("ASKING").ignore();
+        }
+    }
+}
+
+/// Calls a script on one node; loads and retries it after `NOSCRIPT`.
+pub(in crate::locks) async fn call_at(
+    end: &Target,
+    script: &Script,
+    call: &impl Fn(&ServerIdentity) -> Cmd,
+    way: Redirection,
+    deadline: Instant,
+) -> Result<(Instant, RedisResult<Value>), CallError> {
+    let with = |lead: &dyn Fn(&mut Pipeline)| {
+        let mut pipeline = pipeline();
+        lead(&mut pipeline);
+        way.lead(&mut pipeline);
+        pipeline.add_command(call(&end.identity));
+        pipeline
+    };
+    let (sent_at, reply) = match way {
+        Redirection::Straight => end.link.ask_one(|| call(&end.identity), deadline).await?,
+        Redirection::Asking => {
+            last(end.link.query_when_connected(|| with(&|_| {}), deadline).await?)?
+        }
+    };
+    let (sent_at, reply) = match reply {
+        Err(error) if error.kind() == ErrorKind::Server(ServerErrorKind::NoScript) => {
+            let again = || with(&|pipeline| script.load(pipeline));
+            last(end.link.query_when_connected(again, deadline).await?)?
+        }
+        reply => (sent_at, reply),
+    };
+    if reply.is_ok() {
+        end.identity.mark_serving();
+    }
+    Ok((sent_at, reply))
+}
+
+fn last(answer: Reply) -> Result<(Instant, RedisResult<Value>), CallError> {
+    let reply = answer.replies.into_iter().next().ok_or(CallError::Unknown(reply::unexpected()))?;
+    Ok((answer.sent_at, reply))
+}
