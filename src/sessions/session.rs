@@ -346,7 +346,7 @@ impl Session {
 
     /// Sends a liveness probe and waits for the client at most `patience`. The pong of the probe
     /// proves that the client is alive. Any other frame may have waited in the socket since before
-    /// the client left. It counts only if the socket is still open [`LAST_WORDS`] later.
+    /// the client left. It counts only if the socket is still open `LAST_WORDS` later.
     pub async fn answers_within(&self, patience: Duration) -> bool {
         let number = self.asked.fetch_add(1, Ordering::AcqRel) + 1;
         let sign = self.sign_of_life.notified();
