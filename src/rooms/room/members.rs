@@ -1,4 +1,4 @@
-//! The people in a room: who comes, who goes, where they look.
+//! The members of a room: join, leave, presence, and events to them.
 
 use std::sync::Arc;
 
@@ -17,11 +17,12 @@ use crate::yjs::awareness::{AwarenessEntry, decode_awareness, encode_awareness};
 use crate::yjs::protocol;
 
 impl Room {
-    /// Brings a session in: who is here, what has been saved, and a question for what it has.
+    /// Adds a session. The room sends it the peers, the saved state vector, and a sync step 1 that
+    /// requests its unsaved edits.
     ///
     /// # Errors
     ///
-    /// [`Retired`] when the room was given up; open it again.
+    /// [`Retired`] when the room is retired or full; open it again.
     pub fn join(&self, holding: &Arc<Session>) -> Result<(), Retired> {
         let mut state = self.lock();
         if self.retired.is_cancelled() || SESSIONS_PER_ROOM_MAX <= state.members.len() {
@@ -51,8 +52,8 @@ impl Room {
         Ok(())
     }
 
-    /// The session's socket is gone: its cursor goes at once, its seat may stay for a while. The
-    /// room stays until its [`leave`](Self::leave), or the other servers would not hear it.
+    /// The session's socket closed. The room removes its cursor at once; its seat may stay reserved.
+    /// The room stays open until [`leave`](Self::leave), or it could not publish `peer.left`.
     pub fn disconnect(&self, holding: &Session) {
         let mut state = self.lock();
         state.leaving += 1;
@@ -61,19 +62,20 @@ impl Room {
         self.broadcast_presence(&state, None, &tombstones);
     }
 
-    /// The session has given up its seat.
+    /// The session released its seat or lost it.
     pub fn leave(&self, holding: &Session) {
         let mut state = self.lock();
         state.leaving = state.leaving.saturating_sub(1);
         self.vacate(&mut state, holding);
     }
 
-    /// The session was given a seat, and never sat in it: whoever it was taken from has left.
+    /// The claim succeeded and the join failed. Publishes `peer.left` for the replaced session, because
+    /// no other code path does.
     pub fn announce_failed_join(&self, holding: &Session) {
         self.vacate(&mut self.lock(), holding);
     }
 
-    /// Not said of a chair that the same person sits on again.
+    /// Publishes `peer.left`, except when another session of the same user took the seat over.
     fn vacate(&self, state: &mut State, holding: &Session) {
         let (seat, fence) = (holding.identity.seat, holding.fence());
         if holding.lost() == Some(LostReason::TakenOver) {
@@ -83,16 +85,16 @@ impl Room {
         self.publish_to_peers(word(Step::Left, &holding.identity, fence));
     }
 
-    /// The lease was restored: asks for what was refused meanwhile.
+    /// The session's lease was restored: requests the edits that the room rejected meanwhile.
     pub fn request_missing(&self, holding: &Session) {
         self.lock().ask_for_missing(holding);
     }
 
-    /// Takes in what a client says of its cursor.
+    /// Applies a client's awareness update.
     ///
     /// # Errors
     ///
-    /// [`Close::Malformed`] when it says it wrongly.
+    /// [`Close::Malformed`] when it does not parse.
     pub fn receive_presence(
         &self,
         holding: &Session,
@@ -115,7 +117,7 @@ impl Room {
         Ok(())
     }
 
-    /// Answers a query for everybody's presence; returns the bytes of the answer.
+    /// Replies to a query for all presence; returns the bytes of the reply.
     pub fn answer_presence(&self, holding: &Session) -> usize {
         let living = self.lock().presence.living();
         let frame = protocol::awareness(&encode_awareness(&living));
@@ -124,27 +126,27 @@ impl Room {
         bytes
     }
 
-    /// A client answers what the room asked it for.
+    /// The client replied to the room's sync step 1.
     pub fn was_answered(&self, holding: &Session) {
         let session = holding.identity.session;
         self.lock().asked.take_if(|(of, _)| *of == session);
     }
 
-    /// Buries the presence that nobody renews.
+    /// Removes presence that no client renews, and broadcasts its tombstones.
     pub fn expire_presence(&self, now: Instant) {
         let mut state = self.lock();
         let tombstones = state.presence.expire(now);
         self.broadcast_presence(&state, None, &tombstones);
     }
 
-    /// Whoever sits there has worked, although nothing came by their socket.
+    /// The session in that role acted by REST on another server: this restarts its idle timeout.
     pub(super) fn worked(&self, role: Role) {
         let state = self.lock();
         let workers = state.members.iter().filter(|member| member.identity.seat.role == role);
         workers.for_each(|member| member.edited(Instant::now()));
     }
 
-    /// Sends an event to everybody here who sits in `to`, or to all.
+    /// Broadcasts an event to the members in role `to`, or to all.
     pub fn tell(&self, to: Option<Role>, json: &str) {
         let frame = protocol::event(json);
         for member in &self.lock().members {
@@ -155,7 +157,7 @@ impl Room {
         }
     }
 
-    /// Tells presence to everybody here but `except`, and to the other servers.
+    /// Broadcasts presence to all members but `except`, and publishes it to the other servers.
     fn broadcast_presence(&self, state: &State, except: Option<&Session>, news: &[AwarenessEntry]) {
         if news.is_empty() {
             return;
@@ -175,22 +177,22 @@ impl Room {
 
     fn publish_to_peers(&self, message: Message) {
         if self.outgoing.push(message).is_err() {
-            tracing::debug!(document = %self.document, "too much to say to the other servers");
+            tracing::debug!(document = %self.document, "the outgoing queue is full: a message is dropped");
         }
     }
 }
 
 impl State {
-    /// Asks a writer for what the server has not. A reviewer has nothing that would be taken.
+    /// Requests from a writer the updates that the log lacks. The room would reject a reviewer's.
     pub(super) fn ask_for_missing(&self, holding: &Session) {
         if holding.identity.seat.role.may_edit_text() {
             holding.outbox().send(protocol::sync_step1(&self.log.state_vector()));
         }
     }
 
-    /// An edit builds on something that the room has not: asks its writer for that, and returns the
-    /// bytes of the question. A writer that has not answered the last question answers it with
-    /// everything it has by then, so the room asks no second one for a while.
+    /// An edit builds on an update that the log lacks: requests it and returns the bytes of the request.
+    /// A reply to an outstanding request carries all that the client has by then. The room therefore
+    /// sends no second request within [`ASK_AGAIN_AFTER`].
     pub(super) fn ask_upon_gap(&mut self, holding: &Session, now: Instant) -> usize {
         let session = holding.identity.session;
         if self.asked.is_some_and(|(of, at)| of == session && now < at + ASK_AGAIN_AFTER) {

@@ -1,9 +1,8 @@
-//! Who sits where, as far as this server knows: one state a seat.
+//! Occupancy: the session in each seat, as far as this server knows.
 //!
-//! Word of it comes by many ways, and not in order: from a session here, from other servers, again
-//! from a server that was asked who is there, and from a look at the locks. The fence of the grant
-//! puts it in order: what is said of an older grant than the one that is known is no news, and a
-//! grant that has left does not come back.
+//! Reports arrive by several paths and out of order: from a session of this server, from other
+//! servers, from replies to `Hello`, and from a poll of the locks. The fence of the grant orders them.
+//! A report about an older grant than the known one changes nothing. A grant that left stays left.
 
 use tokio::time::{Duration, Instant};
 
@@ -13,33 +12,33 @@ use crate::domain::limits::SESSIONS_PER_ROOM_MAX;
 use crate::domain::seat::Seat;
 use crate::domain::user::User;
 
-/// Where somebody sits.
+/// The place of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SeatLocation {
     /// On this server.
     Here,
-    /// On another one.
+    /// On another server.
     There(NodeId),
-    /// They gave way to another session of the same person, which has yet to say where it is.
+    /// Another session of the same user took the seat over, and its server has not reported it yet.
     Moved,
 }
 
-/// Somebody in a seat.
+/// The session in a seat.
 #[derive(Clone, Debug)]
 pub(super) struct Occupant {
     fence: Fence,
     pub(super) user: User,
     pub(super) place: SeatLocation,
-    /// Since when the locks do not know of them.
+    /// The time since which the locks do not show the grant.
     missed_since: Option<Instant>,
 }
 
-/// A seat.
+/// The state of one seat.
 #[derive(Debug)]
 struct SeatOccupancy {
     seat: Seat,
     identity: Option<Occupant>,
-    /// The last grant that is known to have left.
+    /// The highest fence of a grant that left.
     left: Fence,
 }
 
@@ -47,15 +46,15 @@ struct SeatOccupancy {
 #[derive(Debug, Default)]
 pub(super) struct Occupancy(Vec<SeatOccupancy>);
 
-/// Somebody sat down.
+/// A join that changed the occupancy.
 #[derive(Debug)]
 pub(super) struct Replaced {
-    /// Who sat there until then.
+    /// The occupant until then.
     pub(super) before: Option<Occupant>,
 }
 
 impl Occupancy {
-    /// Somebody sits there by the grant `fence`. None if that is no news.
+    /// A session holds the seat by the grant `fence`. `None` if the occupancy does not change.
     pub(super) fn came(
         &mut self,
         seat: Seat,
@@ -77,23 +76,22 @@ impl Occupancy {
         Some(Replaced { before: chair.identity.replace(identity) })
     }
 
-    /// The grant `fence` is over, and so are those before it. Returns who has left by that.
+    /// The grant `fence` ended, and so did all earlier ones. Returns the occupant that left by it.
     pub(super) fn left(&mut self, seat: Seat, fence: Fence) -> Option<Occupant> {
         let chair = self.chair(seat)?;
         chair.left = chair.left.max(fence);
         chair.identity.take_if(|identity| identity.fence <= fence)
     }
 
-    /// The session of the grant `fence` gave way to another one of its person.
+    /// Another session of the same user took the seat over from the grant `fence`.
     pub(super) fn moved(&mut self, seat: Seat, fence: Fence) {
         if let Some(identity) = self.identity(seat).filter(|identity| identity.fence == fence) {
             identity.place = SeatLocation::Moved;
         }
     }
 
-    /// The locks know of the grant `holder` for that seat, or of none. Returns who is found to have
-    /// left: whoever they have not known of for `patience`. They may come back: by a word of their
-    /// own server.
+    /// The locks show the grant `holder` for that seat, or none. Removes and returns an occupant whose
+    /// grant they have not shown for `patience`. A later report of its server restores it.
     pub(super) fn looked(
         &mut self,
         seat: Seat,
@@ -104,7 +102,7 @@ impl Occupancy {
         let chair = self.0.iter_mut().find(|chair| chair.seat == seat)?;
         let identity =
             chair.identity.as_mut().filter(|identity| identity.place != SeatLocation::Here)?;
-        // By a later grant somebody sits there who is about to say so.
+        // The server of a later grant is about to report it.
         if holder.is_some_and(|holder| identity.fence <= holder) {
             identity.missed_since = None;
             return None;
@@ -113,14 +111,15 @@ impl Occupancy {
         chair.identity.take_if(|_| patience <= now.saturating_duration_since(missed_since))
     }
 
-    /// The locks could not be asked: what they did not know before says nothing any more.
+    /// The query of the locks failed. The time without a grant starts anew, because it must be
+    /// observed without interruption.
     pub(super) fn could_not_look(&mut self) {
         for identity in self.0.iter_mut().filter_map(|chair| chair.identity.as_mut()) {
             identity.missed_since = None;
         }
     }
 
-    /// Everybody who sits somewhere.
+    /// Every occupant with its seat and fence.
     pub(super) fn taken(&self) -> impl Iterator<Item = (Seat, Fence, &Occupant)> {
         self.0.iter().filter_map(|chair| {
             let identity = chair.identity.as_ref()?;
@@ -128,7 +127,7 @@ impl Occupancy {
         })
     }
 
-    /// Whether anybody sits on that server.
+    /// Whether a peer is on that server.
     pub(super) fn has(&self, node: NodeId) -> bool {
         self.taken().any(|(_, _, identity)| identity.place == SeatLocation::There(node))
     }
@@ -137,13 +136,13 @@ impl Occupancy {
         self.0.iter_mut().find(|chair| chair.seat == seat)?.identity.as_mut()
     }
 
-    /// None if there are too many.
+    /// The state of a seat, created on demand. `None` if the room has too many.
     fn chair(&mut self, seat: Seat) -> Option<&mut SeatOccupancy> {
         let known = self.0.iter().position(|chair| chair.seat == seat);
         let index = match known {
             Some(index) => index,
             None => {
-                // Those of links that were revoked.
+                // Drops empty seats, such as those of revoked links.
                 if SESSIONS_PER_ROOM_MAX <= self.0.len() {
                     self.0.retain(|chair| chair.identity.is_some());
                 }
@@ -179,21 +178,21 @@ mod tests {
     }
 
     #[test]
-    fn what_is_said_late_of_an_older_grant_is_no_news() {
+    fn a_late_report_of_an_older_grant_changes_nothing() {
         let (mut occupancy, seat, kim) = (Occupancy::default(), seat(), kim());
         assert!(occupancy.came(seat, Fence(1), &kim, SeatLocation::Here).is_some());
         let change = occupancy.came(seat, Fence(3), &kim, there()).expect("a later one");
         assert_eq!(change.before.expect("the first").fence, Fence(1));
-        assert!(occupancy.came(seat, Fence(2), &kim, there()).is_none(), "it was between the two");
+        assert!(occupancy.came(seat, Fence(2), &kim, there()).is_none(), "between the two");
         assert!(occupancy.left(seat, Fence(2)).is_none());
         assert_eq!(occupancy.taken().count(), 1);
         assert!(occupancy.left(seat, Fence(3)).is_some());
-        assert!(occupancy.came(seat, Fence(3), &kim, there()).is_none(), "and does not come back");
+        assert!(occupancy.came(seat, Fence(3), &kim, there()).is_none(), "it stays left");
         assert_eq!(occupancy.taken().count(), 0);
     }
 
     #[test]
-    fn who_left_before_they_came_takes_those_before_them_along() {
+    fn a_leave_before_its_join_removes_the_older_grants_too() {
         let (mut occupancy, seat, kim) = (Occupancy::default(), seat(), kim());
         occupancy.came(seat, Fence(1), &kim, SeatLocation::Here);
         assert!(occupancy.left(seat, Fence(2)).is_some());
@@ -201,23 +200,26 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn whom_the_locks_do_not_know_for_long_has_left_and_may_say_otherwise() {
+    async fn a_peer_without_a_grant_leaves_after_patience_and_may_return() {
         let (mut occupancy, seat, kim) = (Occupancy::default(), seat(), kim());
         let (now, node) = (Instant::now(), there());
         occupancy.came(seat, Fence(5), &kim, node);
         let mut look = |holder, after| occupancy.looked(seat, holder, now + after, PATIENCE);
         assert!(look(None, Duration::ZERO).is_none());
-        assert!(look(None, Duration::from_millis(70)).is_none(), "however often it is asked");
+        assert!(look(None, Duration::from_millis(70)).is_none(), "however often the room polls");
         assert!(look(Some(Fence(6)), PATIENCE).is_none());
-        assert!(look(None, PATIENCE * 2).is_none(), "counted anew");
+        assert!(look(None, PATIENCE * 2).is_none(), "the count starts anew");
         occupancy.could_not_look();
         assert!(occupancy.looked(seat, None, now + PATIENCE * 4, PATIENCE).is_none());
         assert!(occupancy.looked(seat, None, now + PATIENCE * 5, PATIENCE).is_some());
-        assert!(occupancy.came(seat, Fence(5), &kim, node).is_some(), "they are there after all");
+        assert!(
+            occupancy.came(seat, Fence(5), &kim, node).is_some(),
+            "its server reports it again"
+        );
     }
 
     #[tokio::test]
-    async fn who_sits_here_is_not_looked_for_elsewhere_until_they_move() {
+    async fn a_local_session_is_not_polled_until_a_takeover_moves_it() {
         let (mut occupancy, seat, now) = (Occupancy::default(), seat(), Instant::now());
         occupancy.came(seat, Fence(5), &kim(), SeatLocation::Here);
         assert!(occupancy.looked(seat, None, now, Duration::ZERO).is_none());

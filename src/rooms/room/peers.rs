@@ -1,8 +1,7 @@
-//! The people of the same document on other servers: who they are, and that they left, also when
-//! their server died before it could say so.
+//! Peers: the sessions of the same document on other servers.
 //!
-//! A server says who came and who went. Of one that is killed nobody hears anything; but its seats
-//! come free within their lease, and so whoever has none any more has left.
+//! A server publishes `peer.joined` and `peer.left`. A killed server publishes nothing, but its leases
+//! expire. The room therefore removes a peer when the locks no longer show its grant.
 
 use std::time::Duration;
 
@@ -21,18 +20,18 @@ use crate::sessions::session::SessionIdentity;
 use crate::yjs::awareness::encode_awareness;
 use crate::yjs::protocol;
 
-/// Whether somebody came or went.
+/// Whether a session joined or left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Step {
-    /// They sit there.
+    /// The session holds the seat.
     #[serde(rename = "peer.joined")]
     Joined,
-    /// They do not any more.
+    /// The session no longer holds the seat.
     #[serde(rename = "peer.left")]
     Left,
 }
 
-/// What servers tell each other of somebody's coming and going: the event, and by which grant.
+/// The message between servers about a join or a leave: the event and the fence of the grant.
 #[derive(Serialize, Deserialize)]
 struct PeerChange {
     event: Step,
@@ -42,20 +41,20 @@ struct PeerChange {
     fence: Fence,
 }
 
-/// Somebody's coming or going, for the other servers.
+/// The message about a join or a leave of this session.
 pub(crate) fn word(event: Step, identity: &SessionIdentity, fence: Fence) -> Message {
     word_of(event, identity.seat, fence, &identity.user)
 }
 
 fn word_of(event: Step, Seat { link, role }: Seat, fence: Fence, user: &User) -> Message {
     let word = PeerChange { event, role, user: user.clone(), link, fence };
-    // Nothing in it can fail.
+    // Serialization of these fields cannot fail.
     Message::Event { to: None, json: serde_json::to_string(&word).unwrap_or_default() }
 }
 
 impl Room {
-    /// Another server has something to say to the people here. True if it was who came or went: they
-    /// are told if that is news.
+    /// Applies an event of another server if it is a join or a leave, and returns whether it is. The
+    /// members receive it if it changes the occupancy.
     pub(super) fn hear_of_guest(&self, node: NodeId, json: &str) -> bool {
         let Ok(PeerChange { event, role, user, link, fence }) = serde_json::from_str(json) else {
             return false;
@@ -68,7 +67,7 @@ impl Room {
         true
     }
 
-    /// Who sits here, for a server that asks.
+    /// The joins of this server's sessions, for a server that sent `Hello`.
     pub(super) fn words_of_those_here(&self) -> Vec<Message> {
         let state = self.lock();
         let here =
@@ -77,8 +76,8 @@ impl Room {
             .collect()
     }
 
-    /// The seats in which somebody sits on another server, as far as this room knows. None if
-    /// nobody is here who would want to know.
+    /// The seats that peers hold, as far as this room knows. A room without members returns none: no
+    /// client would receive the result.
     #[must_use]
     pub fn seats_elsewhere(&self) -> Vec<Seat> {
         let state = self.lock();
@@ -90,9 +89,8 @@ impl Room {
         elsewhere.map(|(seat, _, _)| seat).collect()
     }
 
-    /// Somebody has looked by which grant a seat is held. Whoever was thought to sit there, and is
-    /// found not to for as long as `patience`, has left: a Redis that came back empty knows of
-    /// nobody for a moment.
+    /// The locks show `holder` as the grant of a seat. The room removes the peer after `patience`
+    /// without its grant, because a Redis that restarted empty shows no grants for a moment.
     pub fn seat_is_held_by(&self, seat: Seat, holder: Option<Fence>, patience: Duration) {
         let mut state = self.lock();
         if let Some(gone) = state.occupancy.looked(seat, holder, Instant::now(), patience) {
@@ -100,14 +98,14 @@ impl Room {
         }
     }
 
-    /// The locks cannot say who holds what.
+    /// The query of the locks failed: absences seen before no longer count.
     pub fn seats_cannot_be_seen(&self) {
         self.lock().occupancy.could_not_look();
     }
 }
 
 impl State {
-    /// Somebody sits there now. The same person again, by a later grant, needs no farewell.
+    /// A session holds the seat now. A later grant of the same user sends no `peer.left` first.
     pub(super) fn peer_joined(
         &mut self,
         seat: Seat,
@@ -125,7 +123,7 @@ impl State {
         self.tell_about(seat, &Event::PeerJoined(seat.role, user));
     }
 
-    /// Whoever sat there by that grant, or an earlier one, has left.
+    /// The session of that grant, or of an earlier one, left the seat.
     pub(super) fn peer_left(&mut self, seat: Seat, fence: Fence) {
         if let Some(gone) = self.occupancy.left(seat, fence) {
             self.has_gone(seat, &gone);
@@ -137,7 +135,7 @@ impl State {
         self.drop_presence(gone);
     }
 
-    /// Their cursor goes with them, also when their server cannot say so.
+    /// Removes the presence of a server with the last of its peers: a dead server sends no tombstones.
     fn drop_presence(&mut self, gone: &Occupant) {
         let SeatLocation::There(node) = gone.place else { return };
         if self.occupancy.has(node) {
@@ -149,8 +147,8 @@ impl State {
         }
     }
 
-    /// Tells those who sit beside a seat. Whoever sits in it knows, and whoever did is told another
-    /// way.
+    /// Sends an event to the sessions in the other role of the link. The holder of the seat and its
+    /// predecessor get their state from their own session.
     fn tell_about(&self, seat: Seat, event: &Event<'_>) {
         let beside = Seat::new(seat.link, seat.role.other());
         for member in self.members.iter().filter(|member| member.identity.seat == beside) {
