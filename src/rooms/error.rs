@@ -11,10 +11,10 @@ pub enum RoomError {
     /// The room holds its maximum of sessions.
     #[error("too many sessions have this document open")]
     RoomFull,
-    /// The stored updates do not integrate into one document.
+    /// The stored document is damaged, or its text cannot be built.
     #[error("the stored document cannot be read")]
     Unreadable,
-    /// The text takes longer to build than a request may last.
+    /// The build of the text exceeds the cost limit or its time-out.
     #[error("the document's text takes too long to build")]
     TooCostly,
     /// The queue for build permits is full.

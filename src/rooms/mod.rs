@@ -154,7 +154,7 @@ impl Rooms {
     /// # Errors
     ///
     /// [`RoomError::Unreadable`] when the updates do not integrate into one document,
-    /// [`RoomError::TooCostly`] when the build exceeds its time-out.
+    /// [`RoomError::TooCostly`] when the build exceeds the cost limit or its time-out.
     pub async fn read_text<T: Send + 'static>(
         &self,
         document: DocumentId,

@@ -2,8 +2,8 @@
 //!
 //! # Invariants (G16, G17)
 //!
-//! - **F1** Each asker holds at most one permit, and each address at most `per_address`. One permit
-//!   remains for others.
+//! - **F1** Each asker holds at most one permit, and each address at most `per_address`. The server
+//!   sets `per_address` below the number of permits, so one remains for others.
 //! - **F2** A free permit goes to the address with the fewest permits; among equals, to the least
 //!   recently served address. Within an address it goes to the least recently served asker. So a
 //!   thousand requests of one user delay another user by the running one only.

@@ -19,7 +19,7 @@ use crate::rooms::room::Snapshot;
 use crate::yjs::error::SyncError;
 use crate::yjs::text::Text;
 
-/// Time-out of a build. A text at the cost limit takes two seconds; a request may last thirty.
+/// Time-out of a wait for a build. A text at the cost limit takes two seconds; a request may last thirty.
 const PATIENCE: Duration = Duration::from_secs(20);
 /// Stuck builds that run without a permit. Further stuck builds retain their permits: each build
 /// occupies a core.

@@ -51,7 +51,7 @@ const POINTS_AT_ONCE: usize = 4;
 /// Shortest and longest interval between two polls of the rooms.
 const LOOK_MIN: Duration = Duration::from_millis(20);
 const LOOK_MAX: Duration = Duration::from_secs(5);
-/// Time-out of a caller that waits for its versions. The task stores them after it too.
+/// Time-out of a caller that waits for its versions. After it the task still stores them.
 const KEEP_PATIENCE: Duration = Duration::from_secs(1);
 
 #[derive(Debug)]
@@ -331,7 +331,7 @@ impl VersionRecorder {
                 self.waiters.extend(waiter);
             }
             Err(RoomError::Storage(error)) => {
-                tracing::warn!(%document, %error, "a version cannot be built; trying again");
+                tracing::warn!(%document, %error, "a version cannot be built; retrying");
                 self.unbuilt.push(point);
                 self.is_away = true;
             }
@@ -371,7 +371,7 @@ impl VersionRecorder {
             Err(StorageError::Refused(_)) => self.store_one_by_one().await,
             Err(error) => {
                 if !std::mem::replace(&mut self.is_away, true) {
-                    tracing::warn!(%error, "versions cannot be stored; trying again");
+                    tracing::warn!(%error, "versions cannot be stored; retrying");
                 }
             }
         }

@@ -221,7 +221,7 @@ pub async fn run(storage: Storage, relay: Pubsub, queue: Queue, stop: Cancellati
         let mut group = Group::default();
         for order in orders.drain(..) {
             match order {
-                // (P3)
+                // Drops the update of a room with a rejected update (P3).
                 PersistJob::Store(owed) if owed.room.takes_no_more() => {}
                 PersistJob::Store(owed) => {
                     let PendingUpdate { room, holding, append, debt } = *owed;
@@ -366,7 +366,7 @@ impl Writer {
     fn is_away(&self, group: &Group, error: StorageError, wait: Duration) {
         if wait == RETRY_FIRST {
             let updates = group.appends.len();
-            tracing::error!(%error, updates, "updates cannot be stored; trying again");
+            tracing::error!(%error, updates, "updates cannot be stored; retrying");
         }
         group.not_saved(problem_of(&error));
         self.trouble.set_error(Some(error));
@@ -396,7 +396,7 @@ impl Writer {
             match self.storage.append_unlocked(&due.appends).await {
                 Ok(outcomes) => self.settle(due, outcomes).await,
                 Err(error) => {
-                    tracing::debug!(%error, "documents that were set aside cannot be stored yet");
+                    tracing::debug!(%error, "documents set aside cannot be stored yet");
                     self.aside.put(due, Why::of(&error));
                 }
             }
