@@ -14,10 +14,10 @@ import { ample } from "./desk/document_size.js"
  * @typedef {import("./lib/api.js").Link} Link
  *
  * @typedef {"opening" | "seated" | "uncertain" | "offline" | "taken" | "waiting" | "lost"} Phase
- * @typedef {{ user: User | null, since: string | null, here: boolean, away: boolean, waiting: number }} Chair
+ * @typedef {{ user: User | null, since: string | null, here: boolean, away: boolean, waiting: number }} SeatOccupancy
  *   `waiting`: the number of waiters
  * @typedef {{ name: string, since: string | null, own: boolean }} Holder
- * @typedef {{ position: number | null, since: number, away: boolean }} Place position in the wait queue: 1
+ * @typedef {{ position: number | null, since: number, away: boolean }} QueuePosition position in the wait queue: 1
  *   is next, `null` not known yet; since when, in ms; whether the connection is lost meanwhile
  * @typedef {"no" | "away" | "full" | "limit"} Refusing whether the server cannot store: its storage is
  *   away, or has no space left, and "limit" when it keeps no more in memory either
@@ -36,17 +36,17 @@ import { ample } from "./desk/document_size.js"
  * @property {number | null} retryAt when the next attempt to connect is made, in ms; `null`: one is
  *   being made
  * @property {Holder | null} holder holder of the seat, when `phase` is `taken` or `waiting`
- * @property {Place | null} place position in the wait queue, when `phase` is `waiting`
+ * @property {QueuePosition | null} place position in the wait queue, when `phase` is `waiting`
  * @property {boolean} inVain whether the last wait ended without a seat
  * @property {boolean} called whether the wait ended with a seat, and the tab was hidden since
  * @property {string} why why the seat was lost: the end of a `state.lost.*`
- * @property {Record<Role, Chair>} chairs
+ * @property {Record<Role, SeatOccupancy>} chairs
  * @property {Saving} saving
  * @property {boolean} damaged the document cannot be read to its end, nor changed
  * @property {import("./desk/document_size.js").Size} size how near the document is to what it may take
  */
 
-/** @type {Chair} */
+/** @type {SeatOccupancy} */
 const emptyChair = Object.freeze({ user: null, since: null, here: false, away: false, waiting: 0 })
 
 /** @type {Desk} */
@@ -92,12 +92,12 @@ export class Store extends EventTarget {
     this.dispatchEvent(new Event("change"))
   }
 
-  /** @param {Role} role @param {Partial<Chair>} patch */
+  /** @param {Role} role @param {Partial<SeatOccupancy>} patch */
   changeChair(role, patch) {
     const chairs = this.#state.chairs
     const chair = chairs[role]
     const same = Object.entries(patch).every(
-      ([key, value]) => chair[/** @type {keyof Chair} */ (key)] === value,
+      ([key, value]) => chair[/** @type {keyof SeatOccupancy} */ (key)] === value,
     )
     if (!same) this.change({ chairs: { ...chairs, [role]: { ...chair, ...patch } } })
   }
@@ -124,8 +124,8 @@ export class Store extends EventTarget {
  * @param {User | null} owner owner of the seat, whether held or not
  * @param {Link} link
  * @param {Role} role
- * @param {Chair} before
- * @returns {Chair}
+ * @param {SeatOccupancy} before
+ * @returns {SeatOccupancy}
  */
 function chairOf(owner, link, role, before) {
   const seat = link.seats?.[role]

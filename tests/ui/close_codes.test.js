@@ -4,24 +4,24 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
 
-import { holderIn, lostBecause, waitBefore } from "../../static/js/seat/close_codes.js"
+import { holderIn, lossReason, retryDelay } from "../../static/js/seat/close_codes.js"
 import { languages } from "../../static/js/lib/i18n.js"
 
 test("clients of one lost server reconnect at different times", () => {
-  const waits = [0, 0.25, 0.5, 1].map((random) => waitBefore(1, random))
+  const waits = [0, 0.25, 0.5, 1].map((random) => retryDelay(1, random))
   assert.equal(new Set(waits).size, 4)
   assert.ok(waits.every((wait) => 300 <= wait && wait <= 600), String(waits))
 })
 
 test("the back-off grows with each attempt, up to a bound", () => {
-  const waits = [1, 2, 3, 4, 5, 6, 20].map((attempt) => waitBefore(attempt, 1))
+  const waits = [1, 2, 3, 4, 5, 6, 20].map((attempt) => retryDelay(attempt, 1))
   assert.deepEqual(waits, waits.toSorted((a, b) => a - b))
   assert.equal(waits.at(-1), 10_000)
 })
 
 test("each close code of a lost seat has a sentence", () => {
-  const reasons = ["taken_over", "expired", "evicted", "idle", "revoked"].map((reason) => lostBecause(4410, reason))
-  const codes = [4400, 4401, 4403, 4404, 4408, 4410, 4411, 4413].map((code) => lostBecause(code, ""))
+  const reasons = ["taken_over", "expired", "evicted", "idle", "revoked"].map((reason) => lossReason(4410, reason))
+  const codes = [4400, 4401, 4403, 4404, 4408, 4410, 4411, 4413].map((code) => lossReason(code, ""))
   for (const why of [...reasons, ...codes]) assert.ok(`state.lost.${why}` in languages.en, why)
 })
 

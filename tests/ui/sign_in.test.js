@@ -4,7 +4,7 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
 
-import { keepInvite, signInAddress, takeInvite } from "../../static/js/lib/sign_in.js"
+import { storeInvite, signInAddress, takeInvite } from "../../static/js/lib/sign_in.js"
 
 const here = { origin: "https://galley.example", pathname: "/s/shr_1" }
 
@@ -15,6 +15,6 @@ test("the return address is the page's, encoded and without its fragment", () =>
 })
 
 test("without storage an invite is not retained, and no call fails", () => {
-  keepInvite("shr_1", "key")
+  storeInvite("shr_1", "key")
   assert.equal(takeInvite("shr_1"), "")
 })

@@ -4,7 +4,7 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
 
-import { fits, takesOut, typedIn } from "../../static/js/unsaved/update_text.js"
+import { fits, deletesText, textIn } from "../../static/js/unsaved/update_text.js"
 import { Y } from "../../static/js/lib/vendor.js"
 
 /** A document with its text and everything that happens to it, update by update. @param {string} begun */
@@ -22,7 +22,7 @@ test("an update with a deletion is recognised, whether it inserts or not", () =>
   const { text, updates } = written("begun")
   text.delete(0, 2)
   const [typed, deleted] = /** @type {[Uint8Array, Uint8Array]} */ (updates)
-  assert.deepEqual([typed, deleted, Y.mergeUpdates(updates)].map(takesOut), [false, true, true])
+  assert.deepEqual([typed, deleted, Y.mergeUpdates(updates)].map(deletesText), [false, true, true])
 })
 
 test("an update applies when its dependencies are in the document or in it", () => {
@@ -65,8 +65,8 @@ test("inserted text is read position by position, without deleted text", () => {
   text.insert(text.length, " Wrong")
   text.delete(text.length - 5, 5)
   text.insert(text.length, "right.")
-  const typed = typedIn(Y.mergeUpdates(updates.slice(1)))
+  const typed = textIn(Y.mergeUpdates(updates.slice(1)))
   assert.deepEqual(typed, ["둘째 문장입니다.", "very", "right."])
   assert.equal(doc.getText("content").toString(), "The very begin. 둘째 문장입니다. right.")
-  assert.deepEqual(typedIn(Y.encodeStateAsUpdate(new Y.Doc())), [])
+  assert.deepEqual(textIn(Y.encodeStateAsUpdate(new Y.Doc())), [])
 })

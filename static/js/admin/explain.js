@@ -1,10 +1,10 @@
 // @ts-check
 /** Why a seat is held: a sentence, what it is made of, and who waits. One row below that seat's. */
 
+import { announce } from "../lib/announce.js"
 import { Problem, seatDetails } from "../lib/api.js"
 import { el } from "../lib/dom.js"
-import { say } from "../lib/announce.js"
-import { why } from "../lib/error_text.js"
+import { errorText } from "../lib/error_text.js"
 import { ago, clock, t } from "../lib/i18n.js"
 
 /** @typedef {import("../lib/api.js").SeatDetails} SeatDetails */
@@ -47,7 +47,7 @@ export function sentence(details) {
   })
 }
 
-export class Why {
+export class Explanation {
   #sentence = el("p", {})
   #facts = el("dl", { class: "facts" })
   /** @type {SeatDetails | null} */
@@ -71,7 +71,7 @@ export class Why {
       const isGone = error instanceof Problem && error.status === 404
       this.#details = null
       this.#facts.replaceChildren()
-      this.#tell(isGone ? t("admin.gone") : why(error))
+      this.#tell(isGone ? t("admin.gone") : errorText(error))
     }
   }
 
@@ -95,7 +95,7 @@ export class Why {
   /** Said aloud once; what changes later is there to be read. @param {string} text */
   #tell(text) {
     write(this.#sentence, text)
-    if (!this.#said) say(text)
+    if (!this.#said) announce(text)
     this.#said = true
   }
 }

@@ -1,11 +1,11 @@
 // @ts-check
 /** Held locks by class, with alarms: a table of classes, each of which opens to its locks. */
 
-import { write } from "./explain.js"
 import { heldLocks } from "../lib/api.js"
 import { button, byId, el } from "../lib/dom.js"
-import { why } from "../lib/error_text.js"
+import { errorText } from "../lib/error_text.js"
 import { clock, length, number, t, words } from "../lib/i18n.js"
+import { write } from "./explain.js"
 
 /**
  * @typedef {import("../lib/api.js").LockList} LockList
@@ -96,7 +96,7 @@ class ClassRows {
       const more = t("admin.locks.more", { count: number(locks.length), all: number(held) })
       this.#inside.replaceChildren(table, ...(locks.length < held ? [el("p", { class: "quiet", text: more })] : []))
     } catch (error) {
-      this.#inside.replaceChildren(el("p", { text: why(error) }))
+      this.#inside.replaceChildren(el("p", { text: errorText(error) }))
     }
   }
 }

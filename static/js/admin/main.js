@@ -1,15 +1,15 @@
 // @ts-check
 /** Where `admin.html` begins: the held seats of the cluster and why they are held, and locks by class, live. */
 
-import { Locks } from "./locks.js"
-import { Why, write } from "./explain.js"
-import * as api from "../lib/api.js"
-import { button, byId, el } from "../lib/dom.js"
 import { Menu } from "../desk/menu.js"
-import { show } from "../lib/announce.js"
-import { sure } from "../lib/confirm.js"
-import { why } from "../lib/error_text.js"
-import { clock, number, sayAll, t, when, words } from "../lib/i18n.js"
+import { showToast } from "../lib/announce.js"
+import * as api from "../lib/api.js"
+import { confirm } from "../lib/confirm.js"
+import { button, byId, el } from "../lib/dom.js"
+import { errorText } from "../lib/error_text.js"
+import { clock, number, translateAll, t, when, words } from "../lib/i18n.js"
+import { Explanation, write } from "./explain.js"
+import { Locks } from "./locks.js"
 
 /** How often the seats are read, in ms. */
 const READ_EVERY = 2_000
@@ -53,7 +53,7 @@ function ttlOf({ ttl_ms: ttl }) {
 /** One seat: its row, and the row with its explanation while that is open. */
 class SeatRows {
   #cells
-  /** @type {Why | null} */
+  /** @type {Explanation | null} */
   #why = null
   #ask = button(t("admin.why"), {}, () => this.toggle())
 
@@ -103,7 +103,7 @@ class SeatRows {
   toggle() {
     const session = this.seat.session_id
     if (this.#why === null && session !== null) {
-      this.#why = new Why(this.id, session, columns.length + 1)
+      this.#why = new Explanation(this.id, session, columns.length + 1)
       this.row.after(this.#why.row)
       this.read()
     } else {
@@ -152,7 +152,7 @@ class AdminPage {
   }
 
   #say() {
-    sayAll(document)
+    translateAll(document)
     document.title = `${t("admin.title")} · Galley`
     this.#heads()
     // Other words everywhere: those that are open are opened again.
@@ -200,7 +200,7 @@ class AdminPage {
       if (isStale()) return
       const refused = error instanceof api.Problem && [401, 403].includes(error.status)
       if (refused) return this.#forget(t("admin.token.wrong"))
-      const said = t("admin.failed", { time: clock(this.#readAt, { seconds: true }), why: why(error) })
+      const said = t("admin.failed", { time: clock(this.#readAt, { seconds: true }), why: errorText(error) })
       byId("total").textContent = said
       byId("token-error").textContent = said
     }
@@ -283,16 +283,16 @@ class AdminPage {
     if (seat.session_id === null) return
     const name = nameOf(seat)
     const question = t("admin.end.sure", { name, role: t(`role.${seat.role}`) })
-    const goes = await sure(question, t("admin.end.yes"))
+    const goes = await confirm(question, t("admin.end.yes"))
     // It has gone by itself meanwhile, and so has the button that the focus would return to.
     if (!this.#rows.has(keyOf(seat))) this.#search.focus()
     if (!goes) return
     try {
       await api.endSession(this.#token, seat.session_id)
-      show(t("admin.ended", { name }))
+      showToast(t("admin.ended", { name }))
     } catch (error) {
       const isGone = error instanceof api.Problem && error.status === 404
-      show(isGone ? t("admin.gone") : why(error))
+      showToast(isGone ? t("admin.gone") : errorText(error))
     }
     if (this.#token !== "") await this.#read()
   }

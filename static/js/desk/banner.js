@@ -4,12 +4,12 @@
  * the gravest first, and nothing when all is well. Owns one element.
  */
 
+import { announce } from "../lib/announce.js"
 import { button, byId, el, icon } from "../lib/dom.js"
-import { percentOf } from "./document_size.js"
-import { takenSentence, waitedSentence, waitingSentence } from "../seat/wait_queue.js"
-import { say } from "../lib/announce.js"
-import { unsavedActs, unsavedList } from "../unsaved/unsaved_list.js"
 import { clock, number, t, tCount, words } from "../lib/i18n.js"
+import { takenSentence, waitedSentence, waitingSentence } from "../seat/wait_queue.js"
+import { unsavedActions, unsavedList } from "../unsaved/unsaved_list.js"
+import { percentOf } from "./document_size.js"
 
 /**
  * @typedef {import("../store.js").Desk} Desk
@@ -35,7 +35,7 @@ const RETURNABLE = ["taken_over", "expired", "evicted", "idle"]
 /** Reasons after which nothing that is here can go into this text by itself any more. */
 const ENDED = ["revoked", "role", "reset", "malformed", "too-large"]
 
-export class Notices {
+export class Banner {
   #stopped = new AbortController()
   #key = ""
 
@@ -166,7 +166,7 @@ export class Notices {
   #idle() {
     this.#tick()
     // A screen reader announces the countdown once, not each second.
-    say(this.idle.textContent ?? "")
+    announce(this.idle.textContent ?? "")
     const keep = button(t("state.idle.keep"), { class: "button button-strong" }, () => this.ways.keep())
     return [this.idle, el("div", { class: "actions" }, keep)]
   }
@@ -231,7 +231,7 @@ export class Notices {
     const said = sentences.length === 0 ? t("state.lost.removed", { count: number(deletions) }) : tCount("state.lost.unsaved", sentences.length)
     const kept = el("p", { class: "quiet", text: t(ENDED.includes(why) ? "state.lost.kept.here" : "state.lost.kept") })
     kept.hidden = this.store.state.saving.kept !== "yes"
-    const acts = unsavedActs(sentences, link?.title ?? "", () => this.ways.discard())
+    const acts = unsavedActions(sentences, link?.title ?? "", () => this.ways.discard())
     return [el("p", { text: said }), unsavedList(sentences), kept, el("div", { class: "actions" }, ...go, ...acts)]
   }
 }

@@ -6,9 +6,7 @@
  * Its settings (read-only, language) are reconfigured in place.
  */
 
-import { highlights, marked, setActive, setPending, setPlaces } from "../reviews/highlights.js"
-import { relativeAt } from "./positions.js"
-import { peerDrawing } from "./presence.js"
+import { t } from "../lib/i18n.js"
 import {
   Compartment,
   EditorSelection,
@@ -24,7 +22,9 @@ import {
   ySyncFacet,
   yUndoManagerKeymap,
 } from "../lib/vendor.js"
-import { t } from "../lib/i18n.js"
+import { highlights, marked, setActive, setPending, setPlaces } from "../reviews/highlights.js"
+import { relativeAt } from "./positions.js"
+import { peerDrawing } from "./presence.js"
 
 /**
  * @typedef {import("../reviews/highlights.js").Range} Range

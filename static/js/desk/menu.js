@@ -2,8 +2,8 @@
 /** The menu of every page: language, appearance, and what the page adds. Owns one element. */
 
 import { byId, el } from "../lib/dom.js"
+import { languages, translateAll, t, words } from "../lib/i18n.js"
 import { theme, useTheme } from "../lib/theme.js"
-import { languages, sayAll, t, words } from "../lib/i18n.js"
 
 /**
  * @typedef {import("../lib/i18n.js").Language} Language
@@ -49,7 +49,7 @@ export class Menu {
   }
 
   #say() {
-    sayAll(document)
+    translateAll(document)
     for (const option of this.language.options) {
       option.textContent = languages[/** @type {Language} */ (option.value)]["language.name"]
       option.lang = option.value

@@ -7,9 +7,9 @@
  * presence but our own is the peer's.
  */
 
+import { Decoration, EditorView, StateEffect, StateField, WidgetType, Y } from "../lib/vendor.js"
 import { drawnApartFromComposing } from "./composing.js"
 import { relativeAt } from "./positions.js"
-import { Decoration, EditorView, StateEffect, StateField, WidgetType, Y } from "../lib/vendor.js"
 
 /**
  * @typedef {import("../lib/api.js").Role} Role

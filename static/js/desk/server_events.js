@@ -6,8 +6,8 @@
  * the page reads again after such an event.
  */
 
+import { showToast } from "../lib/announce.js"
 import * as api from "../lib/api.js"
-import { show } from "../lib/announce.js"
 import { t } from "../lib/i18n.js"
 import { ample, sizeIn } from "./document_size.js"
 
@@ -92,7 +92,7 @@ export class ServerEvents {
       case "denied":
         this.watch.denied()
         // Every other denial of a writer's edit comes with an event that says more.
-        return event.reason === "not-the-writer" ? show(t("state.denied")) : undefined
+        return event.reason === "not-the-writer" ? showToast(t("state.denied")) : undefined
       case "server.draining":
         return this.store.change({ draining: true })
       case "problem":
@@ -138,7 +138,7 @@ export class ServerEvents {
         this.editor.mayType(false)
         return this.store.change({ damaged: true })
       default:
-        return show(t("state.problem", { why: String(problem.title ?? "") }))
+        return showToast(t("state.problem", { why: String(problem.title ?? "") }))
     }
   }
 }

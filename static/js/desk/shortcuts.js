@@ -54,7 +54,7 @@ export function commandOf(event, typing) {
   return key === "?" && !typing ? "help" : null
 }
 
-export class Keys {
+export class Shortcuts {
   #stopped = new AbortController()
 
   /** @param {Commands} commands */

@@ -6,13 +6,13 @@
  * them: the question names both. Other tabs of the same user follow.
  */
 
+import { showToast } from "../lib/announce.js"
 import * as api from "../lib/api.js"
+import { confirm } from "../lib/confirm.js"
 import { el } from "../lib/dom.js"
-import { Drafts } from "../unsaved/drafts.js"
-import { show } from "../lib/announce.js"
-import { sure } from "../lib/confirm.js"
+import { errorText } from "../lib/error_text.js"
 import { t, tCount } from "../lib/i18n.js"
-import { why } from "../lib/error_text.js"
+import { Drafts } from "../unsaved/drafts.js"
 
 /** The ids that the server gives to guests. */
 const GUEST = /^usr_[0-9a-f]{32}$/
@@ -46,13 +46,13 @@ export class SignOut {
     const question = t(isGuest ? "leave.sure.guest" : "leave.sure", { name: me.name })
     const warning = 0 < unsaved ? ` ${tCount("leave.unsaved", unsaved)}` : ""
     const danger = isGuest || 0 < unsaved
-    if (!(await sure(question + warning, t("leave.yes"), { danger }))) return
+    if (!(await confirm(question + warning, t("leave.yes"), { danger }))) return
     try {
       await api.leave()
       // A cookie of the host application's domain is not the server's to remove.
-      if (await api.me()) return show(t("leave.elsewhere"))
+      if (await api.me()) return showToast(t("leave.elsewhere"))
     } catch (error) {
-      return show(why(error))
+      return showToast(errorText(error))
     }
     this.#others.postMessage(me.id)
     this.stop()

@@ -1,10 +1,10 @@
 // @ts-check
 /** The foot of the desk: how long the text is, and how far from where it should be. */
 
-import { Counter, units } from "./counts.js"
 import { byId, el } from "../lib/dom.js"
-import { keep, kept } from "../lib/preferences.js"
 import { number, t, words } from "../lib/i18n.js"
+import { setPreference, preference } from "../lib/preferences.js"
+import { Counter, units } from "./counts.js"
 
 /**
  * @typedef {import("./counts.js").Unit} Unit
@@ -17,7 +17,7 @@ const REST = 150
 /** How long it counts at a stretch, in ms. */
 const TURN = 6
 
-export class Foot {
+export class TextCountsBar {
   #counter = new Counter()
   #timer = 0
   #stopped = new AbortController()
@@ -28,7 +28,7 @@ export class Foot {
   constructor(editor, document) {
     this.editor = editor
     this.key = `target.${document}`
-    this.target = parseTarget(kept(this.key))
+    this.target = parseTarget(preference(this.key))
     this.meter = byId("meter", HTMLElement)
     this.amount = byId("target-number", HTMLInputElement)
     this.unit = byId("target-unit", HTMLSelectElement)
@@ -89,7 +89,7 @@ export class Foot {
     const wanted = Math.floor(Number(this.amount.value))
     const unit = /** @type {Unit} */ (this.unit.value)
     this.target = 0 < wanted ? { number: wanted, unit } : null
-    keep(this.key, this.target && JSON.stringify(this.target))
+    setPreference(this.key, this.target && JSON.stringify(this.target))
     this.#draw()
   }
 

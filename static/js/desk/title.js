@@ -1,10 +1,10 @@
 // @ts-check
 /** The title in the bar, which the writer may change, and how safe the text is, below it. */
 
+import { announce, showToast } from "../lib/announce.js"
 import * as api from "../lib/api.js"
 import { byId } from "../lib/dom.js"
-import { say, show } from "../lib/announce.js"
-import { why } from "../lib/error_text.js"
+import { errorText } from "../lib/error_text.js"
 import { clock, t, tCount, words } from "../lib/i18n.js"
 
 export class Title {
@@ -52,9 +52,9 @@ export class Title {
       const document = await api.renameDocument(link.document_id, title)
       const now = this.store.state.link
       if (now) this.store.change({ link: { ...now, title: document.title } })
-      say(t("desk.title.saved"))
+      announce(t("desk.title.saved"))
     } catch (error) {
-      show(why(error))
+      showToast(errorText(error))
       this.field.value = this.#known
     }
   }
@@ -73,7 +73,7 @@ export class Title {
     this.saved.dataset.kind = phase === "seated" || kind === "late" ? kind : "off"
     if ((kind === "late" || kind === "saved") && kind !== this.#said) {
       this.#said = kind
-      say(text)
+      announce(text)
     }
   }
 

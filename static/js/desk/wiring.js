@@ -6,31 +6,31 @@
  */
 
 import { History } from "../history/history.js"
-import { say, show } from "../lib/announce.js"
+import { announce, showToast } from "../lib/announce.js"
 import { button, byId, copy, download, el, icon } from "../lib/dom.js"
 import { t, tCount, words } from "../lib/i18n.js"
 import { Y } from "../lib/vendor.js"
-import { ReviewActs } from "../reviews/actions.js"
+import { ReviewActions } from "../reviews/actions.js"
 import { reviewsAt } from "../reviews/highlights.js"
 import { Margin } from "../reviews/margin.js"
 import { Reviews } from "../reviews/reviews.js"
 import { SelectionBar } from "../reviews/selection_bar.js"
 import { Connection } from "../seat/connection.js"
-import { Bell } from "../seat/seat_alert.js"
-import { Chairs } from "../seat/seat_badges.js"
+import { SeatAlert } from "../seat/seat_alert.js"
+import { SeatBadges } from "../seat/seat_badges.js"
 import { Store } from "../store.js"
-import { Kept } from "../unsaved/recovered_drafts.js"
+import { RecoveredDrafts } from "../unsaved/recovered_drafts.js"
 import { SaveWatch } from "../unsaved/save_watch.js"
-import { Notices } from "./banner.js"
+import { Banner } from "./banner.js"
 import { fileName } from "./document_size.js"
 import { Editor } from "./editor.js"
 import { Menu } from "./menu.js"
 import { divide, lossOf, mayType, regained, stateAfter } from "./policy.js"
 import { Presence } from "./presence.js"
 import { ServerEvents } from "./server_events.js"
-import { Keys } from "./shortcuts.js"
+import { Shortcuts } from "./shortcuts.js"
 import { SignOut } from "./sign_out.js"
-import { Foot } from "./text_counts_bar.js"
+import { TextCountsBar } from "./text_counts_bar.js"
 import { Title } from "./title.js"
 
 /** The banner stays silent this long while the page moves to another server, in ms. */
@@ -56,17 +56,17 @@ export class DeskPage {
       document: link.document_id,
       title: () => this.store.state.link?.title ?? "",
     })
-    this.kept = new Kept(byId("kept"), {
+    this.kept = new RecoveredDrafts(byId("kept"), {
       drop: (draft) => this.watch.journal.drop(draft),
       mayPutBack: (draft) => this.store.seated && this.watch.mayPutBack(draft),
       putBack: (draft) => {
         this.watch.putBack(draft)
-        say(t("kept.done"))
+        announce(t("kept.done"))
         this.editor.focus()
       },
     })
     this.reviews = new Reviews(this.editor, link.id, me.id)
-    this.acts = new ReviewActs(this.editor, this.reviews)
+    this.acts = new ReviewActions(this.editor, this.reviews)
     this.margin = new Margin(this.editor, this.reviews, this.store, this.acts)
     this.acts.margin = this.margin
     this.presence = new Presence(this.editor.view, text, this.connection.awareness, {
@@ -81,7 +81,7 @@ export class DeskPage {
       () => role === "reviewer" && this.store.seated,
       (options) => this.acts.begin(options),
     )
-    this.keys = new Keys(this.#commands())
+    this.keys = new Shortcuts(this.#commands())
     this.parts = [
       this.watch,
       this.kept,
@@ -89,10 +89,10 @@ export class DeskPage {
       this.margin,
       this.presence,
       new Title(this.store),
-      new Bell(this.store),
-      new Chairs(this.store),
-      new Notices(this.store, this.#ways()),
-      new Foot(this.editor, link.document_id),
+      new SeatAlert(this.store),
+      new SeatBadges(this.store),
+      new Banner(this.store, this.#ways()),
+      new TextCountsBar(this.editor, link.document_id),
       this.keys,
       this.history,
       new Menu(this.#menu()),
@@ -112,7 +112,7 @@ export class DeskPage {
     this.editor.addEventListener("press", (event) => this.#pressed(/** @type {CustomEvent} */ (event).detail), { signal })
     this.reviews.addEventListener("came", (event) => {
       const { author, anchor } = /** @type {CustomEvent<import("../lib/api.js").Review>} */ (event).detail
-      say(t("review.new", { name: author.name, quote: anchor.quote.slice(0, 60) }))
+      announce(t("review.new", { name: author.name, quote: anchor.quote.slice(0, 60) }))
     }, { signal })
     words.addEventListener("change", () => {
       this.editor.speak()
@@ -146,7 +146,7 @@ export class DeskPage {
     if (quiet) this.#quiet = window.setTimeout(() => this.store.change({ quiet: false }), QUIET)
     // Before the first sync the text is unknown, so nothing may call it empty.
     document.body.dataset.read = String(wasSeated)
-    if (before.phase === "taken" && phase === "taken") show(t("state.taken.still"))
+    if (before.phase === "taken" && phase === "taken") showToast(t("state.taken.still"))
     this.editor.mayType(mayType(this.store.state))
     this.selection.drawSoon()
     if (phase === "lost" && why === "taken_over") this.events.readLinkSoon()
@@ -156,7 +156,7 @@ export class DeskPage {
     if (phase !== "seated") return
     this.watch.release()
     const sentence = regained(before, phase)
-    if (sentence) say(t(sentence))
+    if (sentence) announce(t(sentence))
     this.reviews.read().catch(() => undefined)
     this.events.readLinkSoon()
     this.presence.publish()
@@ -175,7 +175,7 @@ export class DeskPage {
     const { applied, offered } = divide(drafts, this.store.state.phase, (draft) => this.watch.mayPutBack(draft))
     for (const draft of applied) this.watch.putBack(draft)
     const count = applied.reduce((sum, draft) => sum + draft.count, 0)
-    if (0 < count) show(tCount("state.brought-back", count))
+    if (0 < count) showToast(tCount("state.brought-back", count))
     this.kept.show(offered)
   }
 
@@ -249,7 +249,7 @@ export class DeskPage {
     const shown = this.margin.cardOf(review.id)?.querySelector(`[data-decision=${decision}]`)
     if (shown instanceof HTMLButtonElement) return shown.click()
     if (decision === "accept") return
-    this.acts.decide(review, decision).then((failed) => failed && show(failed))
+    this.acts.decide(review, decision).then((failed) => failed && showToast(failed))
   }
 
   #backToText() {
@@ -285,7 +285,7 @@ export class DeskPage {
   async #copyInvite() {
     const url = this.store.state.link?.invite?.url
     if (url === undefined) return
-    if (await copy(url)) return show(t("desk.invite.copied"))
+    if (await copy(url)) return showToast(t("desk.invite.copied"))
     const field = el("input", { readonly: true, "aria-label": t("desk.invite") })
     field.value = url
     const dialog = byId("invite-dialog", HTMLDialogElement)

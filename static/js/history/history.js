@@ -8,10 +8,10 @@
 
 import * as api from "../lib/api.js"
 import { button, byId, el, once } from "../lib/dom.js"
-import { HistoryLine } from "./timeline.js"
-import { HistoryView } from "./version_view.js"
-import { why } from "../lib/error_text.js"
-import { sayAll, t, words } from "../lib/i18n.js"
+import { errorText } from "../lib/error_text.js"
+import { translateAll, t, words } from "../lib/i18n.js"
+import { Timeline } from "./timeline.js"
+import { VersionView } from "./version_view.js"
 
 /** How often an open history is read again, in ms. */
 const READ_EVERY = 5_000
@@ -40,12 +40,12 @@ export class History {
     this.dialog = byId("history", HTMLDialogElement)
     this.said = byId("history-said")
     this.body = byId("history-body")
-    this.line = new HistoryLine({
+    this.line = new Timeline({
       choose: (version) => this.#show(version),
       into: () => this.view.focus(),
       more: () => this.#more(),
     })
-    this.view = new HistoryView(document, {
+    this.view = new VersionView(document, {
       mayRestore: () => (store.state.role === "writer" ? (store.seated ? "yes" : "seat") : "reader"),
       restored: (version) => this.#restored(version),
       say: (sentence) => this.#say(sentence),
@@ -110,7 +110,7 @@ export class History {
       // The versions that were read stay; the next query may succeed.
       if (this.#state !== "read") {
         this.#state = "failed"
-        this.#failure = t("history.failed", { why: why(error) })
+        this.#failure = t("history.failed", { why: errorText(error) })
         this.#draw()
       }
     }
@@ -126,7 +126,7 @@ export class History {
       this.#versions = [...this.#versions, ...page.versions]
       this.#drawLine()
     } catch (error) {
-      this.#say(t("history.failed", { why: why(error) }))
+      this.#say(t("history.failed", { why: errorText(error) }))
     }
   }
 
@@ -181,7 +181,7 @@ export class History {
 
   /** The form to name a version, in the language of now; for the writer only. */
   #formFor() {
-    sayAll(this.#form)
+    translateAll(this.#form)
     return this.#isWriter ? this.#form : ""
   }
 
@@ -207,7 +207,7 @@ export class History {
           this.line.choose(made.id)
         } catch (error) {
           const isFull = error instanceof api.Problem && error.kind === "too-many"
-          this.#say(isFull ? t("history.full") : t("review.failed", { why: why(error) }))
+          this.#say(isFull ? t("history.full") : t("review.failed", { why: errorText(error) }))
         }
       })
     })

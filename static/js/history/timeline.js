@@ -14,7 +14,7 @@ import { clock, number, t, words } from "../lib/i18n.js"
 /** How long one must stay on a version before it is compared, in ms: arrows may be held down. */
 const STAY = 120
 
-export class HistoryLine {
+export class Timeline {
   /** @type {string | null} */
   #chosen = null
   /** @type {readonly Version[]} */

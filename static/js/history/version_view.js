@@ -7,15 +7,15 @@
  * are folded, and unfold in place.
  */
 
-import * as api from "../lib/api.js"
 import { charactersIn } from "../desk/counts.js"
-import { marked } from "../reviews/diff_view.js"
+import * as api from "../lib/api.js"
+import { confirm } from "../lib/confirm.js"
 import { button, el, once } from "../lib/dom.js"
+import { errorText } from "../lib/error_text.js"
 import { graphemesOf } from "../lib/graphemes.js"
-import { nameOf } from "./timeline.js"
-import { sure } from "../lib/confirm.js"
-import { why } from "../lib/error_text.js"
 import { number, t, when } from "../lib/i18n.js"
+import { marked } from "../reviews/diff_view.js"
+import { nameOf } from "./timeline.js"
 
 /**
  * @typedef {import("../lib/api.js").Version} Version
@@ -32,7 +32,7 @@ const AROUND = 64
 
 const ways = /** @type {const} */ (["step", "now", "text"])
 
-export class HistoryView {
+export class VersionView {
   /** @type {{ version: Version, before: Version | null } | null} */
   #shown = null
   /** @type {Way} */
@@ -137,7 +137,7 @@ export class HistoryView {
     } catch (error) {
       if (signal.aborted) return
       const again = button(t("common.retry"), {}, () => this.#draw())
-      this.text.replaceChildren(el("p", { text: t("history.failed", { why: why(error) }) }), again)
+      this.text.replaceChildren(el("p", { text: t("history.failed", { why: errorText(error) }) }), again)
       this.sum.textContent = ""
     }
     this.text.ariaBusy = "false"
@@ -187,7 +187,7 @@ export class HistoryView {
     if (!this.#shown) return
     const { version } = this.#shown
     const question = t("history.restore.sure", { when: when(version.created_at) })
-    if (!(await sure(question, t("history.restore.yes"), { danger: false }))) return
+    if (!(await confirm(question, t("history.restore.yes"), { danger: false }))) return
     await once(this.restore, async () => {
       try {
         this.given.restored(await api.restore(this.document, version.id))
@@ -203,7 +203,7 @@ function whyNot(error) {
   const kind = error instanceof api.Problem ? error.kind : ""
   if (kind === "seat-not-held") return t("history.restore.seat")
   if (kind === "text-changing") return t("history.restore.changing")
-  return t("review.failed", { why: why(error) })
+  return t("review.failed", { why: errorText(error) })
 }
 
 /** The nearest place before `at` that is not inside a word. @param {string} text @param {number} at */

@@ -9,7 +9,7 @@ const SHOWN = 6_000
 let timer = 0
 
 /** Says it to a screen reader, politely. @param {string} sentence */
-export function say(sentence) {
+export function announce(sentence) {
   const region = byId("say")
   // The same sentence twice is said twice only if the region changes in between.
   region.textContent = ""
@@ -17,7 +17,7 @@ export function say(sentence) {
 }
 
 /** Shows it for a while; what is shown there is said, too. @param {string} sentence */
-export function show(sentence) {
+export function showToast(sentence) {
   const toast = byId("toast")
   toast.replaceChildren(el("p", { text: sentence }))
   window.clearTimeout(timer)

@@ -10,7 +10,7 @@ import { t } from "./i18n.js"
  * @param {{ danger?: boolean }} [options] `danger`: it cannot be undone
  * @returns {Promise<boolean>}
  */
-export function sure(question, yes, { danger = true } = {}) {
+export function confirm(question, yes, { danger = true } = {}) {
   const dialog = byId("sure", HTMLDialogElement)
   return new Promise((resolve) => {
     const cancel = button(t("common.cancel"), {}, () => dialog.close())

@@ -5,7 +5,7 @@ import { Problem } from "./api.js"
 import { t } from "./i18n.js"
 
 /** @param {unknown} error */
-export function why(error) {
+export function errorText(error) {
   if (!(error instanceof Problem)) return t("why.server")
   if (error.status === 0) return t("why.offline")
   if (error.kind === "quota-spent") return t("why.quota")
@@ -16,13 +16,13 @@ export function why(error) {
 }
 
 /** The same, where a review was to be written or decided. @param {unknown} error */
-export function whyReview(error) {
-  if (!(error instanceof Problem)) return t("review.failed", { why: why(error) })
+export function reviewErrorText(error) {
+  if (!(error instanceof Problem)) return t("review.failed", { why: errorText(error) })
   if (error.status === 0) return t("review.offline")
   if (error.status === 412) return t("review.changed")
   if (error.kind === "seat-not-held") return t("review.seat")
   if (error.kind === "anchor-moved") return t("review.anchor-moved")
   if (error.kind === "anchor-mismatch") return t("review.anchor-mismatch")
   if (error.status === 507 || error.kind === "too-many") return t("review.full")
-  return t("review.failed", { why: why(error) })
+  return t("review.failed", { why: errorText(error) })
 }

@@ -7,9 +7,9 @@
  * give the seat away for a moment).
  */
 
-import { keep, kept } from "./preferences.js"
 import { en } from "./i18n/en.js"
 import { ko } from "./i18n/ko.js"
+import { setPreference, preference } from "./preferences.js"
 
 /**
  * @typedef {keyof typeof en} Sentence
@@ -22,13 +22,13 @@ export const languages = { en, ko }
 
 class Words extends EventTarget {
   /** @type {Language} */
-  language = choose(kept("language"), globalThis.navigator?.languages ?? [])
+  language = choose(preference("language"), globalThis.navigator?.languages ?? [])
 
   /** @param {Language} language */
   speak(language) {
     if (language === this.language) return
     this.language = language
-    keep("language", language)
+    setPreference("language", language)
     this.dispatchEvent(new Event("change"))
   }
 }
@@ -140,7 +140,7 @@ export function when(moment) {
  *
  * @param {ParentNode} root
  */
-export function sayAll(root) {
+export function translateAll(root) {
   document.documentElement.lang = words.language
   for (const element of root.querySelectorAll("[data-t]")) {
     element.textContent = t(/** @type {Sentence} */ (element.getAttribute("data-t")))

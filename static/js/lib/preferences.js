@@ -8,7 +8,7 @@
 const prefix = "galley."
 
 /** @param {string} key @returns {string | null} */
-export function kept(key) {
+export function preference(key) {
   try {
     return globalThis.localStorage?.getItem(prefix + key) ?? null
   } catch {
@@ -17,7 +17,7 @@ export function kept(key) {
 }
 
 /** @param {string} key @param {string | null} value `null` forgets it */
-export function keep(key, value) {
+export function setPreference(key, value) {
   try {
     if (value === null) localStorage.removeItem(prefix + key)
     else localStorage.setItem(prefix + key, value)
@@ -27,7 +27,7 @@ export function keep(key, value) {
 }
 
 /** The keys that are kept and begin so. @param {string} start @returns {string[]} */
-export function keptKeys(start) {
+export function preferenceKeys(start) {
   try {
     const keys = Array.from({ length: localStorage.length }, (_, at) => localStorage.key(at) ?? "")
     return keys.filter((key) => key.startsWith(prefix + start)).map((key) => key.slice(prefix.length))

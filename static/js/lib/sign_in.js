@@ -21,7 +21,7 @@ export function signInAddress(template, { origin, pathname }) {
 }
 
 /** Keeps an invite while its user signs in elsewhere. @param {string} link @param {string} invite */
-export function keepInvite(link, invite) {
+export function storeInvite(link, invite) {
   try {
     if (invite !== "") sessionStorage.setItem(prefix + link, invite)
   } catch {

@@ -4,12 +4,12 @@
  * is announced. Owns the card of a new review.
  */
 
+import { announce, showToast } from "../lib/announce.js"
 import * as api from "../lib/api.js"
-import { ReviewForm } from "./form.js"
-import { say, show } from "../lib/announce.js"
-import { PASSAGE_MAX } from "./selection_bar.js"
-import { whyReview } from "../lib/error_text.js"
+import { reviewErrorText } from "../lib/error_text.js"
 import { t } from "../lib/i18n.js"
+import { ReviewForm } from "./form.js"
+import { PASSAGE_MAX } from "./selection_bar.js"
 
 /**
  * @typedef {import("../lib/api.js").Review} Review
@@ -20,7 +20,7 @@ import { t } from "../lib/i18n.js"
 /** How long the text of both sides may need to meet, after which a review is sent once more, in ms. */
 const MEET = 400
 
-export class ReviewActs {
+export class ReviewActions {
   /** @type {ReviewForm | null} */
   #draft = null
 
@@ -45,7 +45,7 @@ export class ReviewActs {
     const range = this.editor.selection
     if (this.#draft && (this.#draft.isTouched || range.from === range.to)) return this.#draft.focus()
     if (range.from === range.to) return
-    if (PASSAGE_MAX < range.to - range.from) return show(t("review.too-long"))
+    if (PASSAGE_MAX < range.to - range.from) return showToast(t("review.too-long"))
     this.editor.pend(range)
     this.#draft = new ReviewForm({
       quote: () => this.#quote(),
@@ -70,7 +70,7 @@ export class ReviewActs {
   decide = (review, decision) =>
     this.#attempt(async () => {
       const decided = await api.decide(this.reviews.link, review, decision)
-      say(t(`review.say.${decided.status}`))
+      announce(t(`review.say.${decided.status}`))
       const { open } = this.reviews
       const at = open.findIndex(({ id }) => id === review.id)
       const next = open[at + 1] ?? open[at - 1]
@@ -85,21 +85,21 @@ export class ReviewActs {
       const { link } = this.reviews
       const answered = await api.reply(link, review, body)
       this.reviews.take("anchor" in answered ? answered : await api.review(link, review.id))
-      say(t("review.sent"))
+      announce(t("review.sent"))
     })
 
   /** @param {Review} review @param {Written} written */
   edit = (review, written) =>
     this.#attempt(async () => {
       this.reviews.take(await api.editReview(this.reviews.link, review, written))
-      say(t("review.sent"))
+      announce(t("review.sent"))
     })
 
   /** @param {Review} review */
   remove = (review) =>
     this.#attempt(async () => {
       await api.deleteReview(this.reviews.link, review)
-      say(t("review.say.deleted"))
+      announce(t("review.say.deleted"))
       this.reviews.drop(review.id)
     })
 
@@ -127,7 +127,7 @@ export class ReviewActs {
       this.margin?.showDraft(null)
       this.margin?.activate(made.id)
       this.margin?.focusCard(made.id)
-      say(t("review.sent"))
+      announce(t("review.sent"))
     })
     return failed
   }
@@ -149,7 +149,7 @@ export class ReviewActs {
       // A concurrent request changed it: the next press acts on the current state.
       const stale = error instanceof api.Problem && [404, 409, 412].includes(error.status)
       if (stale) this.reviews.read().catch(() => undefined)
-      return whyReview(error)
+      return reviewErrorText(error)
     }
   }
 }

@@ -6,10 +6,10 @@
  * never rebuilt, so neither a composition nor the focus is lost when the review changes.
  */
 
-import { diffView } from "./diff_view.js"
 import { button, el, once } from "../lib/dom.js"
-import { grow, ReviewForm } from "./form.js"
 import { number, t, when } from "../lib/i18n.js"
+import { diffView } from "./diff_view.js"
+import { grow, ReviewForm } from "./form.js"
 
 /**
  * @typedef {import("../lib/api.js").Review} Review

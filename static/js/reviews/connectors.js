@@ -3,16 +3,16 @@
 
 import { svg } from "../lib/dom.js"
 
-/** @typedef {{ id: string, active: boolean, from: { x: number, y: number }, edge: number, to: { x: number, y: number } }} Tie */
+/** @typedef {{ id: string, active: boolean, from: { x: number, y: number }, edge: number, to: { x: number, y: number } }} Connector */
 
-export class Ties {
+export class Connectors {
   /** @param {HTMLElement} desk what the coordinates are relative to */
   constructor(desk) {
     this.element = svg("svg", { class: "ties", "aria-hidden": "true" })
     desk.append(this.element)
   }
 
-  /** @param {readonly Tie[]} ties */
+  /** @param {readonly Connector[]} ties */
   draw(ties) {
     // Along under the line to the edge of the paper, dotted, so that it does not look as if the rest
     // of the line were marked too; then across to the card.

@@ -2,8 +2,8 @@
 /** A word diff, drawn: struck and underlined, and named to who cannot see either. */
 
 import { el } from "../lib/dom.js"
-import { wordDiff } from "./word_diff.js"
 import { t } from "../lib/i18n.js"
+import { wordDiff } from "./word_diff.js"
 
 /** @param {string} before @param {string} after */
 export function diffView(before, after) {

@@ -6,9 +6,9 @@
  * The form never discards typed text: a failed request leaves it unchanged.
  */
 
-import { diffView } from "./diff_view.js"
 import { button, el, once } from "../lib/dom.js"
 import { t } from "../lib/i18n.js"
+import { diffView } from "./diff_view.js"
 
 /**
  * @typedef {{ body: string, suggestion: string | null }} Written

@@ -8,10 +8,10 @@
  */
 
 import { byId, el } from "../lib/dom.js"
-import { arrange } from "./layout.js"
-import { ReviewCard } from "./card.js"
-import { Ties } from "./connectors.js"
 import { number, t } from "../lib/i18n.js"
+import { ReviewCard } from "./card.js"
+import { Connectors } from "./connectors.js"
+import { arrange } from "./layout.js"
 
 /**
  * @typedef {import("../lib/api.js").Review} Review
@@ -53,7 +53,7 @@ export class Margin {
     this.list = byId("cards")
     this.orphans = byId("orphans")
     this.done = byId("done", HTMLDetailsElement)
-    this.ties = new Ties(this.desk)
+    this.ties = new Connectors(this.desk)
   }
 
   start() {

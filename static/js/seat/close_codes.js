@@ -18,7 +18,7 @@ const WAIT_MAX = 10_000
  * @param {number} attempt 1 for the first after a connection that worked
  * @param {number} random in 0–1
  */
-export function waitBefore(attempt, random) {
+export function retryDelay(attempt, random) {
   const most = Math.min(300 * 2 ** attempt, WAIT_MAX)
   return Math.round(most * (0.5 + random / 2))
 }
@@ -29,7 +29,7 @@ export function waitBefore(attempt, random) {
  * @param {number} code
  * @param {string} reason
  */
-export function lostBecause(code, reason) {
+export function lossReason(code, reason) {
   const said = ["taken_over", "expired", "evicted", "idle", "revoked"].find((why) => why === reason)
   if (said) return said
   if (code === 4401) return "signin"

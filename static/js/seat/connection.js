@@ -11,15 +11,15 @@
  * server, and `answered` when the provider has answered a sync step 1.
  */
 
-import { holderIn, lostBecause, waitBefore } from "./close_codes.js"
-import { leaveBehind, pickUp } from "./resume_secret.js"
-import { holderOf, positionOf, secondsToAsk } from "./wait_queue.js"
 import { readVarString, WebsocketProvider } from "../lib/vendor.js"
+import { holderIn, lossReason, retryDelay } from "./close_codes.js"
+import { storeResumeSecret, takeResumeSecret } from "./resume_secret.js"
+import { holderOf, positionOf, secondsToAsk } from "./wait_queue.js"
 
 /**
  * @typedef {import("../store.js").Phase} Phase
  * @typedef {import("../store.js").Holder} Holder
- * @typedef {import("../store.js").Place} Place
+ * @typedef {import("../store.js").QueuePosition} Place
  * @typedef {{ event: string, [field: string]: any }} Told
  */
 
@@ -79,7 +79,7 @@ export class Connection extends EventTarget {
   constructor(doc, link, role) {
     super()
     this.seat = `${link}/${role}`
-    this.#resume = pickUp(this.seat)
+    this.#resume = takeResumeSecret(this.seat)
     const server = `${location.origin.replace(/^http/, "ws")}/ws/share-links`
     this.provider = new WebsocketProvider(server, this.seat, doc, {
       connect: false,
@@ -113,9 +113,9 @@ export class Connection extends EventTarget {
     document.addEventListener("visibilitychange", () => document.hidden || this.#wake(), { signal })
     const beat = window.setInterval(this.#beat, BEAT)
     signal.addEventListener("abort", () => window.clearInterval(beat))
-    window.addEventListener("pagehide", () => leaveBehind(this.seat, this.#resume), { signal })
+    window.addEventListener("pagehide", () => storeResumeSecret(this.seat, this.#resume), { signal })
     // It was only put aside, and is shown again.
-    window.addEventListener("pageshow", ({ persisted }) => persisted && pickUp(this.seat), { signal })
+    window.addEventListener("pageshow", ({ persisted }) => persisted && takeResumeSecret(this.seat), { signal })
     this.#connect()
   }
 
@@ -234,7 +234,7 @@ export class Connection extends EventTarget {
       this.#uncertain = told.event === "seat.uncertain"
       this.#settle()
     } else if (told.event === "seat.lost") {
-      this.why = lostBecause(4410, String(told.reason))
+      this.why = lossReason(4410, String(told.reason))
     } else if (told.event === "server.draining") {
       this.draining = true
       this.#wait = Number(told.reconnect_after_ms) || 0
@@ -256,7 +256,7 @@ export class Connection extends EventTarget {
     if (4400 <= code && code < 4500) {
       this.place = null
       this.#resume = ""
-      this.why = lostBecause(code, reason || this.why)
+      this.why = lossReason(code, reason || this.why)
       return this.#become("lost")
     }
     this.#failed()
@@ -271,7 +271,7 @@ export class Connection extends EventTarget {
   #later() {
     this.#attempts++
     window.clearTimeout(this.#timer)
-    const wait = this.#wait + waitBefore(this.#attempts, Math.random())
+    const wait = this.#wait + retryDelay(this.#attempts, Math.random())
     this.#wait = 0
     this.#timer = window.setTimeout(() => this.#ask(), wait)
     this.#attempt(Date.now() + wait)

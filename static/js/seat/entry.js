@@ -9,19 +9,19 @@
 
 import * as api from "../lib/api.js"
 import { byId } from "../lib/dom.js"
-import { keptOfGone, leftBehind, ofGone } from "../unsaved/orphaned_drafts.js"
-import { keepInvite, takeInvite } from "../lib/sign_in.js"
+import { storeInvite, takeInvite } from "../lib/sign_in.js"
+import { orphanedDrafts, draftsOfClosedPages, orphaned } from "../unsaved/orphaned_drafts.js"
 
 /**
  * @typedef {{ me: api.User, link: api.Link, role: api.Role }} Arrival
- * @typedef {import("./entry_dialog.js").Gate} Gate
+ * @typedef {import("./entry_dialog.js").EntryDialog} Gate
  */
 
 /**
  * @param {Gate} gate
  * @returns {Promise<Arrival | null>} `null`: the gate says why not
  */
-export async function arrive(gate) {
+export async function enter(gate) {
   gate.opening()
   const [, way, id] = /^\/([ds])\/([\w-]+)\/?$/.exec(location.pathname) ?? []
   try {
@@ -51,9 +51,9 @@ async function asOwner(gate, document) {
 
 /** Unsaved edits of a deleted document are shown, not deleted with it. @param {api.User} me @param {string} document */
 async function showLeft(me, document) {
-  const { drafts, drop } = await leftBehind(me.id)
+  const { drafts, drop } = await draftsOfClosedPages(me.id)
   const ofIt = drafts.filter((draft) => draft.document === document)
-  keptOfGone(byId("left"), drop).show(await ofGone(ofIt))
+  orphanedDrafts(byId("left"), drop).show(await orphaned(ofIt))
 }
 
 /** The link with its invite, which only its writer is shown. @param {string} document */
@@ -87,7 +87,7 @@ async function named(gate, id, invite) {
     gate.say("incomplete")
     return null
   }
-  keepInvite(id, invite)
+  storeInvite(id, invite)
   await gate.signIn()
   return null
 }

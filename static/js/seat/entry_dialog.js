@@ -5,17 +5,17 @@
 
 import * as api from "../lib/api.js"
 import { button, byId, el, icon, once } from "../lib/dom.js"
-import { keptHere } from "../unsaved/drafts.js"
-import { signInAddress } from "../lib/sign_in.js"
+import { errorText } from "../lib/error_text.js"
 import { t, tCount } from "../lib/i18n.js"
-import { why } from "../lib/error_text.js"
+import { signInAddress } from "../lib/sign_in.js"
+import { keptHere } from "../unsaved/drafts.js"
 
 /** @typedef {import("../lib/i18n.js").Sentence} Sentence */
 
 /** Longest name the server takes, in characters. */
 export const NAME_MAX = 80
 
-export class Gate {
+export class EntryDialog {
   constructor() {
     this.element = byId("gate")
     this.page = byId("gate-page")
@@ -38,7 +38,7 @@ export class Gate {
    */
   say(what, error) {
     const again = button(t("common.retry"), { class: "button button-strong" }, () => location.reload())
-    const text = t(`gate.${what}.text`, { why: why(error) })
+    const text = t(`gate.${what}.text`, { why: errorText(error) })
     this.#wall(t(`gate.${what}.title`), text, ...(what === "failed" ? [again] : []))
   }
 
@@ -103,7 +103,7 @@ export class Gate {
         try {
           resolve(await api.beGuest(field.value.trim()))
         } catch (problem) {
-          error.textContent = why(problem)
+          error.textContent = errorText(problem)
           if (problem instanceof api.Problem && problem.kind === "guests-off") await this.signIn()
         }
       }

@@ -10,7 +10,7 @@
 const prefix = "galley.resume."
 
 /** Leaves the secret for the page that comes next in this tab. @param {string} seat @param {string} secret */
-export function leaveBehind(seat, secret) {
+export function storeResumeSecret(seat, secret) {
   try {
     if (secret !== "") sessionStorage.setItem(prefix + seat, secret)
   } catch {
@@ -19,7 +19,7 @@ export function leaveBehind(seat, secret) {
 }
 
 /** Takes the previous page's secret out of the storage. @param {string} seat @returns {string} */
-export function pickUp(seat) {
+export function takeResumeSecret(seat) {
   try {
     const secret = sessionStorage.getItem(prefix + seat) ?? ""
     sessionStorage.removeItem(prefix + seat)

@@ -4,10 +4,10 @@
  * visible (`called`, which `desk/title.js` draws).
  */
 
-import { show } from "../lib/announce.js"
+import { showToast } from "../lib/announce.js"
 import { t } from "../lib/i18n.js"
 
-export class Bell {
+export class SeatAlert {
   #stopped = new AbortController()
   /** @type {import("../store.js").Phase | null} */
   #before = null
@@ -32,14 +32,14 @@ export class Bell {
     const before = this.#before
     this.#before = phase
     if (before !== "waiting" || phase !== "seated") return
-    show(t("state.waiting.seated"))
+    showToast(t("state.waiting.seated"))
     this.store.change({ called: document.hidden })
   }
 
   /** The notice of a hidden page has expired by now. */
   #seen() {
     if (document.hidden || !this.store.state.called) return
-    if (this.store.seated) show(t("state.waiting.seated"))
+    if (this.store.seated) showToast(t("state.waiting.seated"))
     this.store.change({ called: false })
   }
 }

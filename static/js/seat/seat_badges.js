@@ -1,20 +1,20 @@
 // @ts-check
 /** The two seats: holder and time of the grant, or that the seat is free. Owns one element. */
 
+import { announce } from "../lib/announce.js"
 import { byId, el, svg } from "../lib/dom.js"
-import { say } from "../lib/announce.js"
 import { t, tCount, when, words } from "../lib/i18n.js"
 
 /**
  * @typedef {import("../lib/api.js").Role} Role
- * @typedef {import("../store.js").Chair} Chair
+ * @typedef {import("../store.js").SeatOccupancy} Chair
  */
 
 /** @type {readonly Role[]} */
 const roles = ["writer", "reviewer"]
 const graphemes = new Intl.Segmenter(undefined, { granularity: "grapheme" })
 
-export class Chairs {
+export class SeatBadges {
   #stopped = new AbortController()
   #drawn = ""
   /** @type {Record<Role, Chair> | null} */
@@ -94,7 +94,7 @@ export class Chairs {
       const user = now.user ?? then.user
       if (!user) continue
       const name = user.name
-      say(t(now.here ? "chair.sat" : "chair.left", { name, role: t(`role.${role}`) }))
+      announce(t(now.here ? "chair.sat" : "chair.left", { name, role: t(`role.${role}`) }))
     }
   }
 }

@@ -12,7 +12,7 @@ import { clock, lasting, number, t, when } from "../lib/i18n.js"
 
 /**
  * @typedef {import("../store.js").Holder} Holder
- * @typedef {import("../store.js").Place} Place
+ * @typedef {import("../store.js").QueuePosition} Place
  * @typedef {import("../lib/api.js").Role} Role
  */
 

@@ -1,18 +1,18 @@
 // @ts-check
 /** One's documents and what waits for one's review, with who is there now. Owns the two lists. */
 
+import { showToast } from "../lib/announce.js"
 import * as api from "../lib/api.js"
+import { confirm } from "../lib/confirm.js"
 import { button, byId, el } from "../lib/dom.js"
-import { keptOfGone, leftBehind, ofGone } from "../unsaved/orphaned_drafts.js"
-import { show } from "../lib/announce.js"
-import { sure } from "../lib/confirm.js"
-import { why } from "../lib/error_text.js"
+import { errorText } from "../lib/error_text.js"
 import { number, t, tCount, when, words } from "../lib/i18n.js"
+import { orphanedDrafts, draftsOfClosedPages, orphaned } from "../unsaved/orphaned_drafts.js"
 
 /** The interval of polling the holders, in ms. */
 const LOOK_EVERY = 10_000
 
-export class Shelf {
+export class DocumentList {
   /** @type {api.Document[]} */
   #documents = []
   /** @type {api.Link[]} */
@@ -37,12 +37,12 @@ export class Shelf {
 
   /** @param {api.User} me */
   async #lookHere(me) {
-    const { drafts, drop } = await leftBehind(me.id)
+    const { drafts, drop } = await draftsOfClosedPages(me.id)
     this.#unsaved = drafts
     this.#draw()
-    const gone = await ofGone(drafts, this.#documents.map(({ id }) => id))
+    const gone = await orphaned(drafts, this.#documents.map(({ id }) => id))
     byId("left-behind").hidden = gone.length === 0
-    keptOfGone(byId("left"), drop).show(gone)
+    orphanedDrafts(byId("left"), drop).show(gone)
   }
 
   stop() {
@@ -58,7 +58,7 @@ export class Shelf {
       this.#failed = false
       this.#draw()
     } catch (error) {
-      if (!this.#failed) show(t("start.failed", { why: why(error) }))
+      if (!this.#failed) showToast(t("start.failed", { why: errorText(error) }))
       this.#failed = true
     }
   }
@@ -99,11 +99,11 @@ export class Shelf {
   /** @param {api.Document} document */
   async #delete(document) {
     const title = document.title || t("start.untitled")
-    if (!(await sure(t("start.delete.sure", { title }), t("start.delete.yes")))) return
+    if (!(await confirm(t("start.delete.sure", { title }), t("start.delete.yes")))) return
     try {
       await api.deleteDocument(document.id)
     } catch (error) {
-      show(why(error))
+      showToast(errorText(error))
     }
     await this.#look()
   }

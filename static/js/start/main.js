@@ -1,15 +1,15 @@
 // @ts-check
 /** Where `index.html` begins: a name, two ways on, and what one has already. */
 
+import { Menu } from "../desk/menu.js"
+import { SignOut } from "../desk/sign_out.js"
 import * as api from "../lib/api.js"
 import { byId, el, once } from "../lib/dom.js"
+import { errorText } from "../lib/error_text.js"
 import { graphemesOf } from "../lib/graphemes.js"
-import { Menu } from "../desk/menu.js"
-import { Shelf } from "./document_list.js"
+import { translateAll, t, words } from "../lib/i18n.js"
 import { signInAddress } from "../lib/sign_in.js"
-import { SignOut } from "../desk/sign_out.js"
-import { why } from "../lib/error_text.js"
-import { sayAll, t, words } from "../lib/i18n.js"
+import { DocumentList } from "./document_list.js"
 
 /** Longest title that is made from a first line, in characters. */
 const TITLE_MAX = 60
@@ -20,7 +20,7 @@ class StartPage {
   /** How a user without a sign-in gets one. @type {api.Entry} */
   #entry = { guests: true, sign_in_url: null }
   #signOut = new SignOut()
-  #shelf = new Shelf()
+  #shelf = new DocumentList()
   #name = byId("name", HTMLInputElement)
   #error = byId("start-error")
 
@@ -38,7 +38,7 @@ class StartPage {
       this.#known(me)
     } catch (error) {
       this.#known(null)
-      this.#error.textContent = why(error)
+      this.#error.textContent = errorText(error)
     }
   }
 
@@ -52,7 +52,7 @@ class StartPage {
   }
 
   #draw() {
-    sayAll(document)
+    translateAll(document)
     document.title = t("start.title")
     byId("sentence").replaceChildren(...corrected(t("app.sentence")))
     const mayEnter = this.#me !== null || this.#entry.guests
@@ -114,7 +114,7 @@ class StartPage {
       const { id } = await api.createDocument(title, text)
       location.assign(`/d/${encodeURIComponent(id)}`)
     } catch (error) {
-      this.#error.textContent = why(error)
+      this.#error.textContent = errorText(error)
     }
   }
 
@@ -131,7 +131,7 @@ class StartPage {
       await this.#enter()
       location.assign(path)
     } catch (error) {
-      this.#error.textContent = why(error)
+      this.#error.textContent = errorText(error)
     }
   }
 }

@@ -13,8 +13,8 @@
  *   the disk is: what it left is never put back without its writer's word.
  */
 
-import { Drafts, live } from "./drafts.js"
 import { Y } from "../lib/vendor.js"
+import { Drafts, live } from "./drafts.js"
 
 /**
  * @typedef {import("./drafts.js").Draft} Draft

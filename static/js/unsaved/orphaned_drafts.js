@@ -3,7 +3,7 @@
 
 import * as api from "../lib/api.js"
 import { Drafts } from "./drafts.js"
-import { Kept } from "./recovered_drafts.js"
+import { RecoveredDrafts } from "./recovered_drafts.js"
 
 /** @typedef {import("./drafts.js").Draft} Draft */
 
@@ -13,7 +13,7 @@ import { Kept } from "./recovered_drafts.js"
  * @param {string} user
  * @returns {Promise<{ drafts: Draft[], drop: (draft: Draft) => Promise<void> }>}
  */
-export async function leftBehind(user) {
+export async function draftsOfClosedPages(user) {
   const store = await Drafts.open(user)
   const drafts = (await store?.left().catch(() => [])) ?? []
   const drop = async (/** @type {Draft} */ { keys }) => void (await store?.drop(keys).catch(() => undefined))
@@ -26,7 +26,7 @@ export async function leftBehind(user) {
  * @param {Draft[]} drafts
  * @param {readonly string[]} there documents that are known to be there
  */
-export async function ofGone(drafts, there = []) {
+export async function orphaned(drafts, there = []) {
   const asked = [...new Set(drafts.map(({ document }) => document))].filter((id) => !there.includes(id))
   const gone = new Set()
   for (const id of asked) if (await isGone(id)) gone.add(id)
@@ -48,8 +48,8 @@ async function isGone(document) {
  * @param {HTMLElement} element
  * @param {(draft: Draft) => unknown} drop
  */
-export function keptOfGone(element, drop) {
-  const kept = new Kept(element, { drop, mayPutBack: () => false, putBack: () => undefined })
+export function orphanedDrafts(element, drop) {
+  const kept = new RecoveredDrafts(element, { drop, mayPutBack: () => false, putBack: () => undefined })
   kept.start()
   return kept
 }

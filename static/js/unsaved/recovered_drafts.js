@@ -5,9 +5,9 @@
  */
 
 import { button, el, icon } from "../lib/dom.js"
-import { typedIn } from "./update_text.js"
-import { unsavedActs, unsavedList } from "./unsaved_list.js"
 import { number, t, when, words } from "../lib/i18n.js"
+import { unsavedActions, unsavedList } from "./unsaved_list.js"
+import { textIn } from "./update_text.js"
 
 /**
  * @typedef {import("./drafts.js").Draft} Draft
@@ -17,7 +17,7 @@ import { number, t, when, words } from "../lib/i18n.js"
  * @property {(draft: Draft) => void} putBack
  */
 
-export class Kept {
+export class RecoveredDrafts {
   /** @type {Draft[]} */
   #drafts = []
   #stopped = new AbortController()
@@ -50,7 +50,7 @@ export class Kept {
 
   /** @param {Draft} draft */
   #draft(draft) {
-    const sentences = draft.lost?.sentences ?? typedIn(draft.update)
+    const sentences = draft.lost?.sentences ?? textIn(draft.update)
     const mayPutBack = this.ways.mayPutBack(draft)
     const values = { when: when(new Date(draft.since)), title: draft.title || t("start.untitled"), count: number(draft.lost?.deletions ?? draft.count) }
     const said = t(sentences.length === 0 ? "kept.deletions" : "kept.sentences", values)
@@ -58,7 +58,7 @@ export class Kept {
       this.#over(draft)
       this.ways.putBack(draft)
     })
-    const acts = unsavedActs(sentences, draft.title, () => {
+    const acts = unsavedActions(sentences, draft.title, () => {
       this.ways.drop(draft)
       this.#over(draft)
     })

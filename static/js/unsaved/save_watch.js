@@ -7,11 +7,11 @@
  * seat.
  */
 
-import { Journal } from "./journal.js"
-import { fits, takesOut } from "./update_text.js"
-import { sentencesAt, Unsaved } from "./unsaved.js"
-import { Y } from "../lib/vendor.js"
 import { words } from "../lib/i18n.js"
+import { Y } from "../lib/vendor.js"
+import { Journal } from "./journal.js"
+import { sentencesAt, Unsaved } from "./unsaved.js"
+import { fits, deletesText } from "./update_text.js"
 
 /** @typedef {import("./drafts.js").Draft} Draft */
 
@@ -143,7 +143,7 @@ export class SaveWatch extends EventTarget {
     Y.applyUpdate(this.doc, draft.update, BROUGHT_BACK)
     let number = this.#unsaved.edited(from, to, Date.now())
     // Its deletions may be new although its insertions are not: no clock covers a deletion.
-    if (0 < to.size && takesOut(draft.update)) number = this.#unsaved.edited(new Map(), new Map(), Date.now())
+    if (0 < to.size && deletesText(draft.update)) number = this.#unsaved.edited(new Map(), new Map(), Date.now())
     this.journal.takeOver(draft, number)
     // The server may have had it all the time.
     this.#unsaved.saved(this.#named)

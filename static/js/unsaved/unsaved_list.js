@@ -1,8 +1,8 @@
 // @ts-check
 /** The list of unsaved text: to read, copy, download, and, after a confirmation, discard. */
 
+import { confirm } from "../lib/confirm.js"
 import { button, copy, el } from "../lib/dom.js"
-import { sure } from "../lib/confirm.js"
 import { number, t } from "../lib/i18n.js"
 
 /** More than this are not shown; a copy and a file have all of them. */
@@ -25,7 +25,7 @@ export function unsavedList(sentences) {
  * @param {() => void} discard
  * @returns {HTMLButtonElement[]}
  */
-export function unsavedActs(sentences, title, discard) {
+export function unsavedActions(sentences, title, discard) {
   const text = sentences.join("\n")
   const copies = button(t("common.copy"), {}, async () => {
     const done = await copy(text)
@@ -34,7 +34,7 @@ export function unsavedActs(sentences, title, discard) {
   })
   const file = button(t("unsaved.download"), {}, () => download(text, fileName(title)))
   const drop = button(t("unsaved.discard"), { class: "button button-quiet" }, async () => {
-    if (await sure(t("unsaved.discard.sure"), t("unsaved.discard.yes"))) discard()
+    if (await confirm(t("unsaved.discard.sure"), t("unsaved.discard.yes"))) discard()
   })
   return text === "" ? [drop] : [copies, file, drop]
 }

@@ -35,7 +35,7 @@ export function fits(doc, update) {
 }
 
 /** Whether anything is deleted by it. @param {Uint8Array} update */
-export function takesOut(update) {
+export function deletesText(update) {
   return 0 < Y.decodeUpdate(update).ds.clients.size
 }
 
@@ -45,7 +45,7 @@ export function takesOut(update) {
  * @param {Uint8Array} update
  * @returns {string[]}
  */
-export function typedIn(update) {
+export function textIn(update) {
   const { structs, ds } = Y.decodeUpdate(update)
   /** @type {string[]} */
   const pieces = []
