@@ -3,13 +3,13 @@
  * Builds the one bundle of third-party code that the page loads, and writes the `modulepreload` lists of
  * the three pages.
  *
- *     cd tests && npm ci && node ../static/vendor/build.mjs          # write it
- *     cd tests && npm ci && node ../static/vendor/build.mjs --check  # compare only, exit 1 if it differs
+ *     cd tests && npm ci && node ../static/vendor/build.mjs          # write the files
+ *     cd tests && npm ci && node ../static/vendor/build.mjs --check  # compare them; exit 1 if one differs
  *
- * The page itself is never built: this runs when a version in `tests/package.json` changes, and
- * its output is committed. Same versions in, same bytes out: the file is named after its content,
- * so it may be cached for ever, and `manifest.json` says which packages are in it, with their
- * hashes. `LICENSES.txt` carries what their licences ask to be carried.
+ * The page has no other build step. Run this script after a version in `tests/package.json` or an import
+ * of the page changes, and commit its output. The same versions produce the same bytes. The bundle is named
+ * after the hash of its content, so a cache may store it for ever. `manifest.json` lists the packages in
+ * it, and `LICENSES.txt` contains their licences.
  */
 
 import { createHash } from "node:crypto"
@@ -51,7 +51,7 @@ async function build() {
   /** @type {Record<string, string>} */
   const files = {
     [`${name}.js`]: code,
-    [`${name}.d.ts`]: types.replace("What the page uses", "The types of what the page uses"),
+    [`${name}.d.ts`]: types.replace("The third-party functions", "The types of the third-party functions"),
     "LICENSES.txt": used.map(licenceOf).join(`\n${"-".repeat(78)}\n\n`),
     "../js/lib/vendor.js": vendorModule(name),
   }
@@ -94,9 +94,9 @@ function licenceOf({ name, version, license, folder }) {
 function vendorModule(name) {
   return `// @ts-check
 /**
- * The one door to other people's code. Written by \`static/vendor/build.mjs\`; do not edit.
+ * The only import of third-party code. Written by \`static/vendor/build.mjs\`; do not edit.
  *
- * An import map would have to stand inline in the page, which the content security policy forbids.
+ * An import map would be inline in the page, which the content security policy forbids.
  */
 
 export * from "../../vendor/${name}.js"

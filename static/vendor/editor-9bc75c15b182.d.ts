@@ -1,5 +1,5 @@
 /**
- * The modules of other packages that the page uses: the bundle is built from this list.
+ * The types of the third-party functions that the page uses, and no more: esbuild bundles this list.
  *
  * `build.mjs` turns it into `editor-<hash>.js`; `static/js/lib/vendor.js` imports that file by path.
  */

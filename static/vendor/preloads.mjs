@@ -21,7 +21,8 @@ const LIST = /^ *<link rel="modulepreload"[^\n]*\n/gm
  */
 export function pagesIn(root) {
   const names = readdirSync(root).filter((name) => name.endsWith(".html"))
-  return Object.fromEntries(names.map((name) => [name, withList(root, readFileSync(join(root, name), "utf8"))]))
+  const pages = names.map((name) => [name, withList(root, readFileSync(join(root, name), "utf8"))])
+  return Object.fromEntries(pages)
 }
 
 /** @param {string} root @param {string} page */

@@ -44,7 +44,6 @@ test("the start page, empty and with documents", async () => {
   await person.page.locator("#menu summary").click()
   await person.page.locator("#menu select").first().selectOption("en")
   await look(person, "start-mine-en")
-  browser.assertContent()
 })
 
 test("the gate, when it asks and when it refuses", async () => {
@@ -57,7 +56,6 @@ test("the gate, when it asks and when it refuses", async () => {
   await third.follow(invite, "Park")
   await third.page.getByRole("heading").waitFor()
   await look(third, "gate-refused")
-  browser.assertContent()
 })
 
 for (const [locale, language] of [["ko-KR", "ko"], ["en-GB", "en"]]) {
@@ -98,7 +96,6 @@ for (const [locale, language] of [["ko-KR", "ko"], ["en-GB", "en"]]) {
     await reviewer.page.locator(".review-form .button-quiet").click()
     await reviewer.page.locator(".review-form .prose").fill("큰 매력을")
     await look(reviewer, `draft-${language}`)
-    browser.assertContent()
   })
 }
 
@@ -116,7 +113,6 @@ test("the sheet of a narrow window opens on a tap and closes again", async () =>
   await writer.page.locator("#margin").waitFor({ state: "hidden" })
   await writer.page.locator("#sheet-open").click()
   await writer.card("slogan").waitFor()
-  browser.assertContent()
 })
 
 test("the admin page, and an ended seat", async () => {
@@ -144,5 +140,4 @@ test("the admin page, and an ended seat", async () => {
   await look(writer, "writer-evicted")
   await writer.notice.getByRole("button", { name: "Sit down again" }).click()
   await writer.seated()
-  browser.assertContent()
 })

@@ -84,7 +84,6 @@ test("a text is pasted, commented on, corrected and accepted without a mouse", a
   await writer.page.locator("#done-count").getByText("2 done").waitFor()
   assert.match((await focused(writer)).matches, /cm-content/, "no card is left, so the text has the focus")
   await reviewer.page.locator("#done-count").getByText("2 done").waitFor()
-  browser.assertContent()
 })
 
 test("the Tab key reaches the actions of each card, and shows them", async () => {
@@ -109,7 +108,6 @@ test("the Tab key reaches the actions of each card, and shows them", async () =>
   }
   await writer.page.keyboard.press("Enter")
   await writer.sees("One. two. Three.")
-  browser.assertContent()
 })
 
 test("escape leads back into the text, to the passage", async () => {
@@ -125,7 +123,6 @@ test("escape leads back into the text, to the passage", async () => {
   await keys.type("very ")
   await writer.sees("Begin. The very middle part. The end.")
   assert.equal(await writer.page.locator(".passage").textContent(), "middle part")
-  browser.assertContent()
 })
 
 test("the question mark lists the keys, and is a letter in the text", async () => {
@@ -142,5 +139,4 @@ test("the question mark lists the keys, and is a letter in the text", async () =
   await keys.press("?")
   await writer.sees("Why?")
   assert.equal(await writer.page.getByRole("dialog").count(), 0)
-  browser.assertContent()
 })

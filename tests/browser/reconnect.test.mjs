@@ -139,7 +139,6 @@ for (const [locale, words] of Object.entries({
       await writer.seated()
       await writer.shot(`reconnect-${locale.slice(0, 2)}`)
     }
-    browser.assertContent()
   })
 }
 
@@ -164,7 +163,6 @@ test("a half-open socket is found after a sleep and replaced, and a live one is 
   await writer.seated()
   await writer.page.reload()
   await writer.sees("Awake. Still. Unheard.")
-  browser.assertContent()
 })
 
 for (const { how, get, meanwhile, ends } of [
@@ -208,7 +206,6 @@ for (const { how, get, meanwhile, ends } of [
     for (const asked of way.asked.slice(sockets)) {
       assert.deepEqual([...asked.keys()].filter((key) => ["takeover", "wait"].includes(key)), [])
     }
-    browser.assertContent()
   })
 }
 
@@ -227,7 +224,6 @@ test("the idle warning continues when the lease is valid again, and not on anoth
   await until(async () => way.sockets === 2, "it comes back")
   await writer.seated()
   await writer.notice.waitFor({ state: "hidden" })
-  browser.assertContent()
 })
 
 test("a reconnect after a drain shows no notice for two seconds", async () => {
@@ -245,7 +241,6 @@ test("a reconnect after a drain shows no notice for two seconds", async () => {
   await writer.page.clock.resume()
   await writer.seated()
   await writer.notice.waitFor({ state: "hidden" })
-  browser.assertContent()
 })
 
 for (const disk of ["quick", "slow"]) {
@@ -276,6 +271,5 @@ for (const disk of ["quick", "slow"]) {
     await writer.seated()
     await writer.page.reload()
     await writer.sees("Stored. Refused.")
-    browser.assertContent()
   })
 }

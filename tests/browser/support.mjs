@@ -21,7 +21,7 @@ export let galley
 
 /**
  * Starts a browser for the file, and a server for the file or for each test. Closes all windows after
- * each test.
+ * each test. A test fails if one of its pages threw an exception or violated its content security policy.
  *
  * @param {{ per?: "file" | "test", settings?: Record<string, string> }} [options]
  */
@@ -35,6 +35,8 @@ export function withGalley({ per = "file", settings = {} } = {}) {
   })
   afterEach(() => browser.clear())
   stop(() => galley.stop())
+  // The last hook of a test: a failed hook skips those behind it.
+  afterEach(() => browser.assertContent())
   after(() => browser.stop())
 }
 

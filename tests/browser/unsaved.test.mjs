@@ -86,7 +86,6 @@ test("closing a tab warns of unsaved edits, and the next visit recovers them", a
   await again.page.reload()
   await again.sees("Kept. 잃으면 안 되는 문장.")
   assert.equal(warnedAgain, false)
-  browser.assertContent()
 })
 
 test("a tab crash loses no journaled edit, and the page recovers it once", async () => {
@@ -247,7 +246,6 @@ test("a lost seat shows unsaved edits for download, and a reload asks before it 
   await writer.sees("A safe sentence. An unsaved one. Another.")
   assert.equal(await kept.isVisible(), false)
   await other.page.context().close()
-  browser.assertContent()
 })
 
 for (const { locale, lost, never } of [
@@ -281,7 +279,6 @@ for (const { locale, lost, never } of [
     await writer.notice.getByRole("button").first().waitFor()
     await look("kept")
     await other.page.context().close()
-    browser.assertContent()
   })
 }
 
@@ -309,7 +306,6 @@ test("unsaved edits of a deleted document are shown there and on the start page,
   await page.getByRole("dialog").getByRole("button", { name: "Discard it" }).click()
   await nothingKept(page)
   assert.equal(await left.getByText("마지막 문장.").count(), 0)
-  browser.assertContent()
 })
 
 test("a full browser storage is reported, and earlier journaled edits are retained", async () => {
@@ -346,5 +342,4 @@ test("a browser without storage is reported at the first unsaved edit, and every
   await writer.seated()
   await writer.sees("Private. Typed.")
   assert.equal(await stored(writer), "Private. Typed.")
-  browser.assertContent()
 })

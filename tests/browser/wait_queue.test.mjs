@@ -106,7 +106,6 @@ test("a waiter in a second tab is seated by the hand-over of the first, and type
   await second.seated()
   await second.page.reload()
   await second.sees("Mine. Meanwhile. Here.")
-  browser.assertContent()
 })
 
 test("a waiter that leaves the wait queue is not seated, and may claim again", async () => {
@@ -124,7 +123,6 @@ test("a waiter that leaves the wait queue is not seated, and may claim again", a
   assert.deepEqual(await sessions(), [])
   await button(second, "Wait for the seat").click()
   await second.seated()
-  browser.assertContent()
 })
 
 test("a waiter may take the seat over, and the other tab may wait for it", async () => {
@@ -138,7 +136,6 @@ test("a waiter may take the seat over, and the other tab may wait for it", async
   await first.notice.getByText("You are next.").waitFor()
   await second.page.close()
   await first.seated()
-  browser.assertContent()
 })
 
 test("a waiter whose tab becomes visible keeps its queue position and its connection", async () => {
@@ -161,7 +158,6 @@ test("a waiter whose tab becomes visible keeps its queue position and its connec
   assert.doesNotMatch((await said.jsonValue()).join("\n"), /Connection lost/)
   await first.page.close()
   await second.seated()
-  browser.assertContent()
 })
 
 test("a hand-over to a hidden tab is shown in its title until the tab is visible", async () => {
@@ -173,7 +169,6 @@ test("a hand-over to a hidden tab is shown in its title until the tab is visible
   await until(async () => (await second.page.title()).startsWith("● Your seat is free – Mine."), "the title says it")
   await hide(second, false)
   await until(async () => (await second.page.title()) === "Mine. · Galley", "the title is the document's again")
-  browser.assertContent()
 })
 
 /** A fake server for one page: it records claims and sends the test's frames and closes. */
@@ -247,7 +242,6 @@ test("another user's seat shows its holder, grant time and queue position, and t
   waiting(3)
   await tab.notice.getByText("You are number 3 in line.").waitFor()
   await focusAt(tab, "button", "Leave the line")
-  browser.assertContent()
 })
 
 test("a wait that times out is renewed for an hour, and then reported as failed", async () => {
@@ -272,7 +266,6 @@ test("a wait that times out is renewed for an hour, and then reported as failed"
   await button(tab, "Wait again").click()
   await tab.notice.getByText("You are next.").waitFor()
   assert.equal(desk.wait, "300")
-  browser.assertContent()
 })
 
 test("a reconnect loses the queue position and keeps waiting, and a revoked link ends the wait", async () => {
@@ -286,7 +279,6 @@ test("a reconnect loses the queue position and keeps waiting, and a revoked link
   assert.ok(before < desk.asked.length && desk.wait !== null)
   await desk.close(4404, "no-such-link")
   await tab.notice.getByText("The share link was taken back.").waitFor()
-  browser.assertContent()
 })
 
 for (const locale of ["en-GB", "ko-KR"]) {
@@ -316,6 +308,5 @@ for (const locale of ["en-GB", "ko-KR"]) {
       assert.equal(new Set(places).size, 1, `${locale} ${width}: something moves: ${places}`)
       await tab.notice.locator("[data-line=leave]").click()
     })
-    browser.assertContent()
   })
 }

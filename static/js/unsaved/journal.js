@@ -6,11 +6,7 @@
  * is written stands in rows, each with the number of its last edit, and a row goes when the server
  * has called that one safe, never before.
  *
- * - **J1** Rows and pending edits together are the unsaved edits, at any moment.
- * - **J2** A row whose key is not known yet is never taken for another: only one that nothing else
- *   waits for becomes part of a larger one.
- * - **J3** Once the page is held, a row that says so is on its way behind all that are, however slow
- *   the disk is: what it left is never put back without its writer's word.
+ * Keeps the invariants J1 to J3, which stand at the top of `unsaved.js`.
  */
 
 import { Y } from "../lib/vendor.js"
@@ -37,7 +33,7 @@ export class Journal extends EventTarget {
   /** @type {Kept} */
   kept = "yes"
   /** @type {Part[]} edits that are in no row */
-  #owed = []
+  #pending = []
   /** @type {(Part & { keys: IDBValidKey[] })[]} no keys: it is being written */
   #rows = []
   /** @type {Drafts | null} */
@@ -70,20 +66,20 @@ export class Journal extends EventTarget {
     window.clearTimeout(this.#timer)
   }
 
-  /** An edit of ours. @param {number} number @param {Uint8Array} update */
+  /** Adds a local edit. @param {number} number @param {Uint8Array} update */
   add(number, update) {
-    this.#owed.push({ number, update, at: Date.now(), count: 1 })
+    this.#pending.push({ number, update, at: Date.now(), count: 1 })
     this.#soon()
   }
 
-  /** The server called all edits up to that one safe. @param {number} number */
+  /** Drops all edits up to `number`, which the server stored. @param {number} number */
   async safe(number) {
     if (number <= this.#safe) return
     this.#safe = number
-    this.#owed = this.#owed.filter((edit) => number < edit.number)
+    this.#pending = this.#pending.filter((edit) => number < edit.number)
     const over = this.#rows.filter((row) => row.number <= number)
     this.#rows = this.#rows.filter((row) => number < row.number)
-    if (this.#owed.length + this.#rows.length === 0 && this.kept === "full") this.#become("yes")
+    if (this.#pending.length + this.#rows.length === 0 && this.kept === "full") this.#become("yes")
     await this.#forget(over)
   }
 
@@ -96,7 +92,7 @@ export class Journal extends EventTarget {
     return left.filter((draft) => draft.document === document && draft.client !== client && !draft.keys.some((key) => ours.has(key)))
   }
 
-  /** It is an edit of this page now, and goes when that is safe. @param {Draft} draft @param {number} number */
+  /** Adopts the rows of a closed page: they are one edit of this page until it is safe. @param {Draft} draft @param {number} number */
   takeOver({ keys, update, since, count }, number) {
     this.#rows.push({ keys, update, number, at: since, count })
   }
@@ -106,45 +102,45 @@ export class Journal extends EventTarget {
     return this.#drafts?.drop(keys).catch(() => undefined)
   }
 
-  /** The seat is lost, or is ours again: who decides what becomes of the edits. @param {Lost | null} lost */
+  /** Marks the rows as lost, or `null`: the session holds the seat again. @param {Lost | null} lost */
   async hold(lost) {
     if (lost === null && this.#lost === null) return
     this.#lost = lost
     const last = this.#rows.at(-1)
-    if (lost !== null && last && this.#owed.length === 0 && 0 < this.#writes) {
-      this.#owed.push({ number: last.number, at: last.at, count: 0, update: NOTHING })
+    if (lost !== null && last && this.#pending.length === 0 && 0 < this.#writes) {
+      this.#pending.push({ number: last.number, at: last.at, count: 0, update: NOTHING })
     }
-    await this.#write({ together: true })
+    await this.#write({ merge: true })
   }
 
-  /** The writer does not want them. */
+  /** Deletes all edits at the writer's request. */
   async discard() {
-    this.#owed = []
+    this.#pending = []
     await this.#forget(this.#rows.splice(0))
   }
 
   /** Writes pending edits now: the page is closing. */
   flush() {
-    this.#write({ together: false })
+    this.#write({ merge: false })
   }
 
   #soon() {
-    if (this.#timer !== 0 || this.#owed.length === 0) return
-    const write = () => this.#write({ together: ROWS_MAX <= this.#rows.length })
+    if (this.#timer !== 0 || this.#pending.length === 0) return
+    const write = () => this.#write({ merge: ROWS_MAX <= this.#rows.length })
     this.#timer = window.setTimeout(write, MOMENT)
   }
 
-  /** @param {{ together: boolean }} how `together`: in one row with those before */
-  async #write({ together }) {
+  /** @param {{ merge: boolean }} how `merge`: with all stored rows into one */
+  async #write({ merge }) {
     const lost = this.#lost
     window.clearTimeout(this.#timer)
     this.#timer = 0
     const { document, client, title } = this.page
-    const old = together && this.#writes === 0 ? this.#rows.splice(0) : []
-    const owed = this.#owed.splice(0)
-    const parts = [...old, ...owed]
+    const old = merge && this.#writes === 0 ? this.#rows.splice(0) : []
+    const pending = this.#pending.splice(0)
+    const parts = [...old, ...pending]
     const last = parts.at(-1)
-    if (!this.#drafts || !last) return this.#putBack(owed)
+    if (!this.#drafts || !last) return this.#putBack(pending)
     const update = parts.length === 1 ? last.update : Y.mergeUpdates(parts.map((part) => part.update))
     const count = parts.reduce((sum, part) => sum + part.count, 0)
     const row = { keys: /** @type {IDBValidKey[]} */ ([]), update, count, at: parts[0]?.at ?? 0, number: last.number }
@@ -157,16 +153,16 @@ export class Journal extends EventTarget {
       this.#become("yes")
     } catch (error) {
       this.#rows = [...old, ...this.#rows.filter((other) => other !== row)]
-      this.#putBack(owed)
+      this.#putBack(pending)
       this.#become(error instanceof DOMException && error.name === "QuotaExceededError" ? "full" : "never")
     } finally {
       this.#writes--
     }
   }
 
-  /** Makes unsaved edits pending again after a failed write. @param {Part[]} owed */
-  #putBack(owed) {
-    this.#owed.unshift(...owed.filter(({ number }) => this.#safe < number))
+  /** Makes unsaved edits pending again after a failed write. @param {Part[]} pending */
+  #putBack(pending) {
+    this.#pending.unshift(...pending.filter(({ number }) => this.#safe < number))
   }
 
   /** @param {{ keys: IDBValidKey[] }[]} rows */

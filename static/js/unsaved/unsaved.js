@@ -1,6 +1,15 @@
 // @ts-check
 /**
- * The local edits that `document.saved` does not yet cover.
+ * The local edits that `document.saved` does not yet cover. The journal stores them (`journal.js`), so that
+ * a closed tab loses none:
+ *
+ * - **J1** The stored rows and the pending edits together are the unsaved edits, at any moment.
+ * - **J2** The journal merges rows only while no write is in flight. So it knows the key of each row that
+ *   the merged one replaces.
+ * - **J3** When the seat is lost, the journal queues a row that says so behind all pending writes, however
+ *   slow the disk is. A later page applies the edits only if their writer confirms.
+ *
+ * # How an edit becomes safe
  *
  * `document.saved` names a state vector: for each client how far its insertions survive any crash.
  * An edit that inserts is safe when the vector covers it. A deletion moves no clock, so no vector says
