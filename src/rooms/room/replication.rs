@@ -1,8 +1,7 @@
-//! What other servers do to the same document.
+//! Replication: a room applies the updates that other servers publish.
 //!
-//! Updates are announced under the number that the database gave them. A number that is not the
-//! next one, or a connection that was lost, means: read the log. So pub/sub may lose what it
-//! likes (decision 5).
+//! A server publishes an update under its database number. After a gap in these numbers, or a lost
+//! connection, the room reads the log. Pub/sub may therefore lose any message (decision 5).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,22 +20,22 @@ use crate::yjs::awareness::{decode_awareness, encode_awareness};
 use crate::yjs::log::Origin;
 use crate::yjs::protocol;
 
-/// How long to wait before an unreadable log is read again.
+/// Pause before the room reads the log again after a failed read.
 const READ_AGAIN_AFTER: Duration = Duration::from_millis(500);
 
-/// Whether an announced update could be taken in.
+/// The result of applying a published update.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Applied {
     Yes,
-    /// Something before it is missing.
+    /// The log has a gap before it.
     Behind,
 }
 
 impl Room {
-    /// Speaks and listens to the other servers, and tells what is saved a little later, until the
-    /// room is retired.
+    /// The room's task: publishes and receives messages, sends the postponed `document.saved`, and
+    /// resets the room upon an ailment, until the room is retired.
     ///
-    /// What it does now and then is boxed: it waits for as long as the room is open.
+    /// Rare branches are boxed. The future lives as long as the room and would reserve their memory.
     pub async fn follow(self: Arc<Self>, relay: Pubsub, storage: Storage) {
         let topic = Topic::Room(self.document);
         let mut subscription = relay.subscribe(topic);
@@ -54,7 +53,7 @@ impl Room {
                         Box::pin(self.hear(from, message, &relay, &storage)).await;
                     }
                     Signal::Gap => {
-                        // Not before the subscription is in force, or the answers are not heard.
+                        // The subscription is active now; an earlier `Hello` would lose its replies.
                         self.publish(&relay, &Message::Hello).await;
                         Box::pin(self.catch_up(&storage)).await;
                     }
@@ -64,13 +63,13 @@ impl Room {
                 message = self.outgoing.pop() => self.publish(&relay, &message).await,
             }
         }
-        // Last words: whoever left the room has left the others' rooms too.
+        // Publishes the queued `peer.left`, so that the sessions leave the rooms of other servers.
         while let Some(message) = self.outgoing.try_pop() {
             self.publish(&relay, &message).await;
         }
     }
 
-    /// Takes in an update that the database has under `seq`, and shows it to everybody here.
+    /// Applies an update that the database has under `seq`, and broadcasts it to the members.
     pub fn take_stored(&self, seq: i64, update: &Bytes) {
         if self.try_take(seq, update) == Applied::Behind {
             self.behind.notify_one();
@@ -110,12 +109,12 @@ impl Room {
             | Message::Answered { .. }
             | Message::Question { .. }
             | Message::Answer { .. } => {
-                tracing::debug!("a message for a server came to a room");
+                tracing::debug!("a room received a message for a server");
             }
         }
     }
 
-    /// Reads from the database what this log has not.
+    /// Reads from the database the updates that this log lacks; retries until the read succeeds.
     pub async fn catch_up(&self, storage: &Storage) {
         while !self.retired.is_cancelled() && !self.is_damaged() {
             match self.read_on(storage).await {
@@ -136,7 +135,7 @@ impl Room {
             }
             return Ok(());
         }
-        // Merged away meanwhile: the whole log, of which we know most.
+        // Maintenance merged those rows: reads the whole log and applies the unknown part.
         if let Some(log) = storage.log(self.document).await? {
             let mut state = self.lock();
             for update in &log.parts {
@@ -153,7 +152,8 @@ impl Room {
             return Applied::Yes;
         }
         if seq <= state.seq {
-            // A number that the room has is announced again, or read again, with the same update.
+            // A repeated number must carry the same update. A different one means that the database was
+            // set back and gave the number again.
             let checked = state.log.check(update, Origin::Server);
             if !checked.is_ok_and(|checked| !checked.is_new) {
                 drop(state);
@@ -170,7 +170,7 @@ impl Room {
         Applied::Yes
     }
 
-    /// Appends and shows what is new in an update that is in the database.
+    /// Appends and broadcasts the new part of an update that the database has.
     fn integrate(&self, state: &mut State, update: &Bytes) {
         match state.log.check(update, Origin::Server) {
             Ok(checked) => {
@@ -182,9 +182,9 @@ impl Room {
                 }
             }
             Err(error) => {
-                // It passed this same check on the server that stored it: one of the two logs has
-                // what the database lost.
-                tracing::error!(document = %self.document, ?error, "the log does not fit together");
+                // The update passed this check on the server that stored it. One of the two logs
+                // therefore holds an update that the database lost.
+                tracing::error!(document = %self.document, ?error, "an update of the log fails validation");
                 state.ailment.get_or_insert(Ailment::SetBack);
                 self.ailing.notify_one();
             }
@@ -193,7 +193,7 @@ impl Room {
 
     fn hear_presence(&self, from: NodeId, update: &[u8]) {
         let Ok(entries) = decode_awareness(update) else {
-            tracing::warn!(%from, "a server sent presence that cannot be read");
+            tracing::warn!(%from, "a server published malformed presence");
             return;
         };
         let mut state = self.lock();
@@ -203,7 +203,7 @@ impl Room {
         }
     }
 
-    /// What a server that just opened this document should know of the people here.
+    /// The joins and the presence of this server's sessions, for a server that just opened the document.
     fn introduction(&self) -> Vec<Message> {
         let mut messages = self.words_of_those_here();
         let local = self.lock().presence.local();
@@ -215,7 +215,7 @@ impl Room {
 
     async fn publish(&self, relay: &Pubsub, message: &Message) {
         if let Err(error) = relay.publish(Topic::Room(self.document), message).await {
-            tracing::debug!(document = %self.document, %error, "the other servers were not told");
+            tracing::debug!(document = %self.document, %error, "cannot publish to the other servers");
         }
     }
 }

@@ -1,8 +1,8 @@
 //! Events of reviews, in the order of their numbers (G15).
 //!
 //! The database numbers the changes of a document's reviews. A room delivers each number once: it
-//! ignores one that it has delivered, such as a replayed message, and has the changes read from the
-//! database when a number is missing.
+//! ignores a repeated number, such as a replayed message. Upon a gap it requests a read of the
+//! changes from the database.
 
 use std::sync::Arc;
 
@@ -12,32 +12,32 @@ use crate::outbox::close::Close;
 use crate::rooms::room::{Room, State};
 use crate::yjs::protocol;
 
-/// Rooms that may wait. A room that finds no place is found again at the next tick.
+/// Rooms with a gap that may wait. If the queue is full, the next tick finds the room again.
 const ROOMS_MAX: usize = 1_024;
 
-/// Where rooms report that they missed a change.
+/// Sender of rooms with a gap in their review events.
 pub(crate) type Missed = mpsc::Sender<Arc<Room>>;
 
-/// The receiving end.
+/// Receiver of rooms with a gap in their review events.
 pub type MissedQueue = mpsc::Receiver<Arc<Room>>;
 
-/// Both ends.
+/// Creates the queue of rooms with a gap.
 #[must_use]
 pub(crate) fn missed() -> (Missed, MissedQueue) {
     mpsc::channel(ROOMS_MAX)
 }
 
-/// What a room has delivered of the changes of its reviews.
+/// The review changes that a room has delivered.
 #[derive(Debug)]
 pub(super) struct Delivered {
-    /// The number of the last one.
+    /// The number of the last delivered change.
     upto: i64,
     /// The database named this lower number at the last comparison.
     lower: Option<i64>,
 }
 
 impl Delivered {
-    /// Whoever joins reads the reviews up to `upto` by REST.
+    /// Clients that join read the reviews up to `upto` by REST.
     pub(super) fn up_to(upto: i64) -> Self {
         Self { upto, lower: None }
     }
@@ -63,8 +63,8 @@ impl Room {
         self.lock().reviews.upto
     }
 
-    /// The database has numbered the changes up to `last`. A database that was set back names a
-    /// lower number at two comparisons; the room goes back with it, or it would ignore what follows.
+    /// The database has numbered the changes up to `last`. A database that was set back names the same
+    /// lower number at two comparisons. The room then adopts it, or it would ignore later changes.
     pub fn reviews_are_changed_up_to(self: &Arc<Self>, last: i64) {
         let mut state = self.lock();
         let delivered = &mut state.reviews;
@@ -78,7 +78,7 @@ impl Room {
         }
     }
 
-    /// Delivers what was read from the database: numbered events in order, up to number `upto`.
+    /// Delivers events that the server read from the database, in order of their numbers up to `upto`.
     pub fn take_missed_reviews(&self, upto: i64, events: &[(i64, String)]) {
         let mut state = self.lock();
         for (change, json) in events {
@@ -89,7 +89,8 @@ impl Room {
         state.reviews.upto = state.reviews.upto.max(upto);
     }
 
-    /// Too much was missed: every client opens the document again, and reads its reviews.
+    /// The gap is too large to deliver: the room closes all sockets. Clients then reconnect and read
+    /// the reviews by REST.
     pub fn reviews_are_lost(&self, upto: i64) {
         let mut state = self.lock();
         state.reviews = Delivered::up_to(upto);
@@ -98,7 +99,8 @@ impl Room {
         }
     }
 
-    /// A full queue is no loss: the next comparison finds the room again.
+    /// Requests a read of the missing changes. A full queue loses nothing: the next comparison finds
+    /// the room again.
     fn read_missed_reviews(self: &Arc<Self>) {
         let _full = self.missed_reviews.try_send(Arc::clone(self));
     }

@@ -1,8 +1,8 @@
-//! Up to where a document is safe, and who is told when.
+//! The saved state of a room, and the schedule of `document.saved`.
 //!
-//! The first edit after a rest is called saved as soon as it is. While typing goes on people are told
-//! twice a second: a frame to everybody for each key would cost more than the key. What was not told
-//! at once is told later by the room's own task, so the last word is always said.
+//! The room broadcasts the first `document.saved` after a pause as soon as the commit ends. Further
+//! ones are at least 500 ms apart: a broadcast for each edit would cost more than the edit. The
+//! room's task sends a postponed one later, so the last commit is always reported.
 
 use std::time::Duration;
 
@@ -13,36 +13,36 @@ use crate::outbox::event::Event;
 use crate::rooms::room::{Room, State};
 use crate::yjs::log::UpdateLog;
 
-/// From one `document.saved` of a room to the next, at least.
+/// The least time between two `document.saved` of a room.
 const TOLD_APART: Duration = Duration::from_millis(500);
 
-/// What the database has of a room's updates.
+/// The durable part of a room's updates.
 #[derive(Debug)]
 pub(super) struct Saved {
-    /// All of this is in the database (M3).
+    /// The database has all of this (M3).
     state_vector: Bytes,
-    /// Updates taken here, and how many of those the database has: it takes them in order.
+    /// The count of accepted local updates, and how many of them are durable. Commits keep their order.
     taken: u64,
     stored: u64,
-    /// The state vector after the update of that number; saved when that one is.
+    /// The state vector after the update of that number; durable when that update is.
     milestone: Option<(u64, Bytes)>,
     told_at: Option<Instant>,
     is_untold: bool,
 }
 
 impl Saved {
-    /// A room that was opened with all of this.
+    /// The database has all of `state_vector` when the room opens.
     pub(super) fn up_to(state_vector: Bytes) -> Self {
         Self { state_vector, taken: 0, stored: 0, milestone: None, told_at: None, is_untold: false }
     }
 
-    /// All of this survives any crash.
+    /// The state vector that survives any crash.
     pub(super) fn state_vector(&self) -> &Bytes {
         &self.state_vector
     }
 
-    /// Books the log's last update as taken. One milestone is under way at a time, so that there is
-    /// progress to tell while more keeps coming.
+    /// Counts the log's last update as accepted. At most one milestone is pending, so the saved state
+    /// advances while further updates arrive.
     pub(super) fn book(&mut self, log: &UpdateLog) {
         self.taken += 1;
         if self.milestone.is_none() {
@@ -50,7 +50,7 @@ impl Saved {
         }
     }
 
-    /// Books updates as stored. True if more is saved now.
+    /// Counts local updates as durable. True if the saved state vector advances.
     fn store(&mut self, updates: u64, log: &UpdateLog) -> bool {
         self.stored += updates;
         if self.stored == self.taken {
@@ -69,15 +69,15 @@ impl Saved {
 }
 
 impl Room {
-    /// So many more of the updates taken here are stored, or others are by another server: tells
-    /// everybody up to where the document is safe, now or soon (M3).
+    /// `stored` more local updates are durable (0: a remote one arrived). Broadcasts `document.saved`
+    /// at most every 500 ms (M3).
     pub(super) fn look_at_saved(&self, state: &mut State, stored: u64) {
-        // What was counted before a refusal says nothing of what came after it.
+        // After a rejection the counts no longer match the log.
         if state.takes_no_more() || !state.saved.store(stored, &state.log) || state.saved.is_untold
         {
             return;
         }
-        // Whoever comes is told at the door.
+        // A session that joins later receives the saved state from `join`.
         if !state.members.iter().any(|member| member.identity.wants_events) {
             return;
         }
@@ -90,12 +90,12 @@ impl Room {
         }
     }
 
-    /// When what has not been told is due.
+    /// The time at which the postponed `document.saved` is due.
     pub(super) fn tell_saved_at(&self) -> Instant {
         self.lock().saved.told_at.map_or_else(Instant::now, |at| at + TOLD_APART)
     }
 
-    /// Tells what has not been told.
+    /// Broadcasts the postponed `document.saved`.
     pub(super) fn tell_saved(&self) {
         let mut state = self.lock();
         if std::mem::take(&mut state.saved.is_untold) && !state.takes_no_more() {
