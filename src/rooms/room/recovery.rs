@@ -1,23 +1,22 @@
-//! What becomes of a room when the database refuses one of its edits, or was set back.
+//! Recovery of a room after the database rejects one of its edits, or was set back.
 //!
-//! The room has shown an edit that is in no database, or the database lacks what the room was told
-//! is stored. From the refusal on nothing of the room is stored (P3). The room's own task then finds
-//! the cause, ends what has to end with the right word, and resets the room: all sockets are closed,
-//! and the next session opens the document from the database.
+//! The room has broadcast an edit that the database lacks, or the database lost a durable edit. From
+//! then on the persister stores nothing of the room (P3). The room's task finds the cause, ends the
+//! affected sessions with that reason, and resets the room. A reset closes all sockets; the next
+//! session opens the document from the database.
 //!
 //! # An older database (decision 40)
 //!
-//! A failover or a restore takes back rows that were called saved. The room notices it by
+//! A failover or a restore removes rows that `document.saved` named. The room detects it by
 //!
-//! - an edit: [`Append::after`] has the database refuse it *before* it leaves a gap in the log;
-//! - two looks in a row that find the last number below the room's own;
-//! - an announced number that the room has already, with an update that it has not;
+//! - an edit: through [`Append::after`] the database rejects it *before* it leaves a gap in the log;
+//! - two consecutive comparisons that find the last number below the room's own;
+//! - a published number that the room has, with an update that it lacks;
 //! - a seat whose ratified fence is below its holder's.
 //!
-//! The room first stores again what it knows to be saved and the database lacks, as one update of
-//! the server's own: part of it may stand under ids that no client may write under. Then it closes
-//! all sockets with 1012. Clients come back with their replicas, and sync step 1 asks writers for
-//! everything else.
+//! The room first stores the lost durable edits again, as one update of the server. Part of it may
+//! use client ids under which no client may write. Then the room closes all sockets with 1012.
+//! Clients reconnect with their replicas, and sync step 1 requests the rest from writers.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -40,30 +39,30 @@ use crate::storage::log::{Append, Appended};
 use crate::yjs::log::{Origin, UpdateLog};
 use crate::yjs::trim;
 
-/// How long the room looks for the cause of a refusal. Its edits are relayed meanwhile.
+/// Limit of the query for the cause of a rejection. The room broadcasts edits meanwhile.
 const DIAGNOSIS_MAX: Duration = Duration::from_secs(2);
-/// The pause between two tries to store again what an older database lacks.
+/// Pause between two tries to restore the edits that an older database lacks.
 const PUT_BACK_PAUSE: Duration = Duration::from_millis(200);
-/// Looks in a row that find the database behind the room before it counts as set back.
+/// Consecutive comparisons that find the database behind the room before it counts as set back.
 const SET_BACK_LOOKS: u8 = 2;
 
-/// Why a room is about to be reset.
+/// The cause of a pending reset.
 #[derive(Clone, Debug)]
 pub enum Ailment {
-    /// The database refused an edit of this session.
+    /// The database rejected an edit of this session.
     Refused(Arc<Session>),
-    /// An edit before it was refused, and this one may stand on that.
+    /// The database rejected an earlier edit, on which this one may build.
     Orphaned,
-    /// The document was deleted.
+    /// The owner deleted the document.
     Gone,
     /// A row beside the updates does not parse.
     Damaged,
-    /// The database is older than what it has acknowledged.
+    /// The database lost commits that it had acknowledged.
     SetBack,
 }
 
 impl Room {
-    /// Stops storing what the room takes, until its task has reset it. The first cause stands.
+    /// Stops the storing of this room's edits until its task resets it. The first cause stays.
     pub fn ails(&self, ailment: Ailment) {
         let mut state = self.lock();
         if !state.takes_no_more() {
@@ -72,14 +71,14 @@ impl Room {
         }
     }
 
-    /// Whether the database refused something that stands in the log.
+    /// Whether the persister stores nothing more of this room: its reset is pending or done.
     #[must_use]
     pub fn takes_no_more(&self) -> bool {
         self.lock().takes_no_more()
     }
 
-    /// The database has the document up to number `last`. `known` is what this room knew to be
-    /// stored before the database was asked, so a lower number means an older database.
+    /// The database has the document up to number `last`. `known` is the room's number *before* the
+    /// query, so a lower `last` means an older database.
     pub fn is_stored_up_to(&self, last: i64, known: i64) {
         let mut state = self.lock();
         if state.is_damaged {
@@ -87,7 +86,8 @@ impl Room {
         }
         if known <= last {
             state.set_back_seen = 0;
-            // What this room stored itself, and has not heard of yet, is no news.
+            // With pending updates the higher number may be this room's own commit, whose result is
+            // still on its way.
             if state.seq < last && state.unsaved_bytes == 0 {
                 self.behind.notify_one();
             }
@@ -102,7 +102,7 @@ impl Room {
         }
     }
 
-    /// Finds the cause of a refusal and resets the room. Run by the room's own task.
+    /// Finds the cause of a rejection and resets the room. The room's task runs it.
     pub(super) async fn treat(&self, relay: &Pubsub, storage: &Storage) {
         let Some(ailment) = self.lock().ailment.clone() else { return };
         match ailment {
@@ -144,7 +144,7 @@ impl Room {
         }
     }
 
-    /// Closes all sockets; the document is opened again from the database.
+    /// Retires the room and closes all sockets. The next session opens the document from the database.
     fn reset(&self, why: Reset) {
         let mut state = self.lock();
         if std::mem::replace(&mut state.was_reset, true) {
@@ -156,12 +156,12 @@ impl Room {
         }
     }
 
-    /// Stores again what this room knows to be saved and the database lacks. Ends within
-    /// [`PUT_BACK_PATIENCE`] over all tries, and at once when the room is retired (G16).
+    /// Restores the durable edits that the database lacks. All tries together end within
+    /// [`PUT_BACK_PATIENCE`], and at once when the room is retired (G16).
     async fn put_back(&self, relay: &Pubsub, storage: &Storage) {
         let tries = timeout(PUT_BACK_PATIENCE, self.put_back_until_done(relay, storage));
         if let Some(Err(_elapsed)) = self.retired.run_until_cancelled(tries).await {
-            tracing::error!(document = %self.document, "lost edits are not restored; clients bring them");
+            tracing::error!(document = %self.document, "lost edits are not restored: clients must send them");
         }
     }
 
@@ -178,8 +178,8 @@ impl Room {
         }
     }
 
-    /// What a database with these rows lacks of what this room knows to be saved. `None`: nothing, or
-    /// the rows cannot be read.
+    /// The durable edits of this room that a database with these rows lacks. `None` if it lacks none, or
+    /// if the rows are unreadable.
     fn lost_by(&self, rows: Vec<Bytes>) -> Option<Bytes> {
         let (database, broken) = UpdateLog::open_up_to(rows);
         let lost = self.lock().saved_beyond(&database).filter(|_| broken.is_none())?;
@@ -198,7 +198,7 @@ impl Room {
             document: self.document,
             guard: None,
             update: lost.clone(),
-            // Whose ids they are, is bound again when their user writes next.
+            // The next edit of a user binds the client id to its owner again.
             clients: Vec::new(),
             user: None,
             expected_seq: Some(last),
@@ -208,10 +208,10 @@ impl Room {
         let bytes = lost.len();
         match storage.append(&[append]).await?.pop() {
             Some(Appended::Stored { seq }) => {
-                tracing::error!(document = %self.document, seq, bytes, "stored again what the database had lost");
+                tracing::error!(document = %self.document, seq, bytes, "restored edits that the database had lost");
                 let message = Message::Update { seq, fence: Fence::ZERO, update: lost };
                 if let Err(error) = relay.publish(Topic::Room(self.document), &message).await {
-                    tracing::debug!(%error, "the other servers will read it from the database");
+                    tracing::debug!(%error, "cannot publish to the other servers: they read the log");
                 }
                 Ok(Done::Yes)
             }
@@ -230,9 +230,9 @@ impl State {
         self.was_reset || self.ailment.is_some()
     }
 
-    /// What of this room was called saved and is not in `database`. While something is owed, the
-    /// log holds edits that were never stored: these are left out, and all deletions, of which a
-    /// state vector says nothing.
+    /// The saved part of this room that `database` lacks. While updates are pending, the log holds
+    /// edits that were never durable; the result omits them. It also omits all deletions then, because
+    /// a state vector does not cover deletions.
     fn saved_beyond(&self, database: &UpdateLog) -> Option<Bytes> {
         let lost = self.log.diff(&database.state_vector()).ok()?;
         if self.unsaved_bytes == 0 {
@@ -243,21 +243,22 @@ impl State {
     }
 }
 
-/// Whether a try to store lost edits again came to its end.
+/// The result of one try to restore lost edits.
 enum Done {
     Yes,
     OthersWereFaster,
 }
 
-/// With which words sockets are closed.
+/// The reason of a reset, which selects the close code.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Reset {
-    /// The replicas hold an edit that the database refused (G10). A page opens the document afresh;
-    /// a client that hears no events would bring its replica back, and is told to stop.
+    /// The replicas hold an edit that the database rejected (G10). A page discards its replica and
+    /// reopens the document. A client without events would send its replica again, so it gets a final
+    /// close.
     Rejected,
-    /// The same, because a row of the document does not parse.
+    /// As `Rejected`, because a row of the document does not parse.
     Damaged,
-    /// The replicas hold what the database lost: clients are to bring it back.
+    /// The replicas hold edits that the database lost: clients reconnect and restore them.
     SetBack,
 }
 
@@ -279,17 +280,17 @@ impl Reset {
     }
 }
 
-/// Why the database refused the edit of a seat.
+/// Why the database rejected the edit of a seat.
 enum Cause {
-    /// The link was revoked, or its document deleted.
+    /// The owner revoked the link or deleted its document.
     Revoked,
-    /// The seat was lost in another way.
+    /// The session lost the seat for another reason.
     Lost(LostReason),
-    /// The database has lost the grant.
+    /// The database lost the grant's ratified fence.
     SetBack,
 }
 
-/// Looks in the database why a seat's edit was refused.
+/// Queries the database for the cause of a rejected edit.
 async fn cause(storage: &Storage, holding: &Session) -> Cause {
     if let Some(reason) = holding.lost() {
         return Cause::Lost(reason);
@@ -305,7 +306,7 @@ async fn cause(storage: &Storage, holding: &Session) -> Cause {
         }
         Ok(Ok(Some(_))) => Cause::Lost(LostReason::Expired),
         Ok(Err(error)) => {
-            tracing::warn!(%error, "the cause of a refusal cannot be read");
+            tracing::warn!(%error, "cannot read the cause of a rejection");
             Cause::Lost(LostReason::Expired)
         }
         Err(_elapsed) => Cause::Lost(LostReason::Expired),
