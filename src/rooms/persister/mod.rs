@@ -22,28 +22,29 @@ pub(super) mod reset_tests;
 pub(super) mod set_aside;
 
 use std::collections::BTreeSet;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::{mpsc, oneshot};
-use tokio::time::{Instant, sleep_until, timeout};
+use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 use crate::domain::fence::Fence;
 use crate::domain::ids::DocumentId;
-use crate::outbox::event::{NO_SPACE, NOT_SAVED, Problem};
+use crate::outbox::event::{NOT_SAVED, Problem};
 use crate::pubsub::Pubsub;
 use crate::pubsub::{Message, Topic};
 use crate::rooms::persister::set_aside::{Aside, Why};
+use crate::rooms::room::persist_queue::{PersistJob, StorageHealth, problem_of};
 use crate::rooms::room::{Ailment, Debt, Room};
 use crate::sessions::session::Session;
 use crate::storage::Storage;
 use crate::storage::error::StorageError;
 use crate::storage::log::{Append, Appended};
 
-/// Capacity of the queue, which all rooms share.
-const QUEUE_MAX: usize = 16_384;
+pub use crate::rooms::room::persist_queue::{
+    PendingUpdate, Persister, Queue, QueueFull, QueuePermit, persister,
+};
+
 /// Minimum time between the starts of two transactions. It saves a fast disk a commit for each key.
 /// The cost: under load `document.saved` comes that much later, which users do not notice.
 const GROUPS_APART: Duration = Duration::from_millis(5);
@@ -55,149 +56,6 @@ const BATCH_MAX: usize = 4_096;
 /// First and longest pause before the task retries a failed transaction.
 const RETRY_FIRST: Duration = Duration::from_millis(100);
 const RETRY_MAX: Duration = Duration::from_secs(2);
-
-/// An update on its way to the database.
-#[derive(Debug)]
-pub struct PendingUpdate {
-    /// The room that has broadcast it.
-    pub room: Arc<Room>,
-    /// The session that sent it.
-    pub holding: Arc<Session>,
-    /// The row to insert.
-    pub append: Append,
-    /// The room's record of its unsaved bytes.
-    pub debt: Debt,
-}
-
-enum PersistJob {
-    Store(Box<PendingUpdate>),
-    Flush(oneshot::Sender<()>),
-}
-
-/// The rooms' end of the queue.
-#[derive(Clone, Debug)]
-pub struct Persister {
-    queue: mpsc::Sender<PersistJob>,
-    trouble: Arc<StorageHealth>,
-    storage: Storage,
-}
-
-/// The last error of storage, until a group is stored again.
-#[derive(Debug, Default)]
-struct StorageHealth {
-    /// Whether there is an error. Each edit reads this flag without a lock.
-    is: AtomicBool,
-    error: Mutex<Option<StorageError>>,
-}
-
-impl StorageHealth {
-    fn set_error(&self, error: Option<StorageError>) {
-        for (reason, is) in [
-            ("full", matches!(error, Some(StorageError::Full(_)))),
-            ("other", matches!(&error, Some(error) if !matches!(error, StorageError::Full(_)))),
-        ] {
-            metrics::gauge!("galley_storage_failing", "reason" => reason).set(u8::from(is));
-        }
-        self.is.store(error.is_some(), Ordering::Release);
-        *self.error.lock().unwrap_or_else(PoisonError::into_inner) = error;
-    }
-
-    fn error(&self) -> Option<StorageError> {
-        if !self.is.load(Ordering::Acquire) {
-            return None;
-        }
-        self.error.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-}
-
-/// The problem that clients receive for an error of storage.
-fn problem_of(error: &StorageError) -> Problem {
-    if matches!(error, StorageError::Full(_)) { NO_SPACE } else { NOT_SAVED }
-}
-
-/// A permit for one place in the queue. Dropping it unused frees the place.
-#[derive(Debug)]
-pub struct QueuePermit<'a>(mpsc::Permit<'a, PersistJob>);
-
-impl QueuePermit<'_> {
-    /// Queues the update.
-    pub fn store(self, owed: PendingUpdate) {
-        self.0.send(PersistJob::Store(Box::new(owed)));
-    }
-}
-
-/// The queue is full, or the database has spent its reserve.
-#[derive(Debug)]
-pub struct QueueFull;
-
-/// The queue's other end, for [`run`].
-#[derive(Debug)]
-pub struct Queue {
-    orders: mpsc::Receiver<PersistJob>,
-    trouble: Arc<StorageHealth>,
-}
-
-impl std::fmt::Debug for PersistJob {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Store(_) => f.write_str("Store"),
-            Self::Flush(_) => f.write_str("Flush"),
-        }
-    }
-}
-
-/// A persister and the queue that [`run`] serves.
-#[must_use]
-pub fn persister(storage: Storage) -> (Persister, Queue) {
-    let (sender, receiver) = mpsc::channel(QUEUE_MAX);
-    let trouble = Arc::<StorageHealth>::default();
-    let queue = Queue { orders: receiver, trouble: Arc::clone(&trouble) };
-    (Persister { queue: sender, trouble, storage }, queue)
-}
-
-impl Persister {
-    /// Reserves one place in the queue.
-    ///
-    /// # Errors
-    ///
-    /// [`QueueFull`] when the queue is full or the database has spent its reserve (G17). The caller
-    /// must then reject the update.
-    pub fn reserve(&self) -> Result<QueuePermit<'_>, QueueFull> {
-        if !self.storage.has_reserve() {
-            return Err(QueueFull);
-        }
-        self.queue.try_reserve().map(QueuePermit).map_err(|_full| QueueFull)
-    }
-
-    /// Whether half of the queue is free, and the database has its reserve. Then a room requests its
-    /// rejected edits again.
-    pub(crate) fn has_room(&self) -> bool {
-        QUEUE_MAX / 2 <= self.queue.capacity() && self.storage.has_reserve()
-    }
-
-    /// The problem that clients receive while no edit can be stored.
-    pub(crate) fn problem(&self) -> Option<Problem> {
-        self.trouble.error().as_ref().map(problem_of)
-    }
-
-    /// The error of storage, while no edit can be stored.
-    #[must_use]
-    pub fn error(&self) -> Option<StorageError> {
-        self.trouble.error()
-    }
-
-    /// Waits until the database has stored or rejected every update queued before this call. False
-    /// after `patience`.
-    pub async fn flush(&self, patience: Duration) -> bool {
-        let (done, flushed) = oneshot::channel();
-        // The bound covers both waits: a full queue accepts no job while storage is away.
-        let flushing = async {
-            self.queue.send(PersistJob::Flush(done)).await.ok()?;
-            flushed.await.ok()
-        };
-        matches!(timeout(patience, flushing).await, Ok(Some(())))
-    }
-}
 
 /// Stores until `stop` fires and the queue is empty.
 pub async fn run(storage: Storage, relay: Pubsub, queue: Queue, stop: CancellationToken) {

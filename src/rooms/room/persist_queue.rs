@@ -1,0 +1,165 @@
+//! The queue between the rooms and the persister's task, which bounds the pending updates.
+//!
+//! A room reserves a place before it accepts an edit, so that it never accepts one that the queue
+//! cannot hold. [`persister::run`](crate::rooms::persister::run) commits the queued updates.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::timeout;
+
+use crate::outbox::event::{NO_SPACE, NOT_SAVED, Problem};
+use crate::rooms::room::{Debt, Room};
+use crate::sessions::session::Session;
+use crate::storage::Storage;
+use crate::storage::error::StorageError;
+use crate::storage::log::Append;
+
+/// Capacity of the queue, which all rooms share.
+const QUEUE_MAX: usize = 16_384;
+
+/// An update on its way to the database.
+#[derive(Debug)]
+pub struct PendingUpdate {
+    /// The room that has broadcast it.
+    pub room: Arc<Room>,
+    /// The session that sent it.
+    pub holding: Arc<Session>,
+    /// The row to insert.
+    pub append: Append,
+    /// The room's record of its unsaved bytes.
+    pub debt: Debt,
+}
+
+/// A job of the persister's task.
+pub(in crate::rooms) enum PersistJob {
+    Store(Box<PendingUpdate>),
+    Flush(oneshot::Sender<()>),
+}
+
+/// The rooms' end of the queue.
+#[derive(Clone, Debug)]
+pub struct Persister {
+    queue: mpsc::Sender<PersistJob>,
+    trouble: Arc<StorageHealth>,
+    storage: Storage,
+}
+
+/// The last error of storage, until a group is stored again.
+#[derive(Debug, Default)]
+pub(in crate::rooms) struct StorageHealth {
+    /// Whether there is an error. Each edit reads this flag without a lock.
+    is: AtomicBool,
+    error: Mutex<Option<StorageError>>,
+}
+
+impl StorageHealth {
+    pub(in crate::rooms) fn set_error(&self, error: Option<StorageError>) {
+        for (reason, is) in [
+            ("full", matches!(error, Some(StorageError::Full(_)))),
+            ("other", matches!(&error, Some(error) if !matches!(error, StorageError::Full(_)))),
+        ] {
+            metrics::gauge!("galley_storage_failing", "reason" => reason).set(u8::from(is));
+        }
+        self.is.store(error.is_some(), Ordering::Release);
+        *self.error.lock().unwrap_or_else(PoisonError::into_inner) = error;
+    }
+
+    fn error(&self) -> Option<StorageError> {
+        if !self.is.load(Ordering::Acquire) {
+            return None;
+        }
+        self.error.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+/// The problem that clients receive for an error of storage.
+pub(in crate::rooms) fn problem_of(error: &StorageError) -> Problem {
+    if matches!(error, StorageError::Full(_)) { NO_SPACE } else { NOT_SAVED }
+}
+
+/// A permit for one place in the queue. Dropping it unused frees the place.
+#[derive(Debug)]
+pub struct QueuePermit<'a>(mpsc::Permit<'a, PersistJob>);
+
+impl QueuePermit<'_> {
+    /// Queues the update.
+    pub fn store(self, owed: PendingUpdate) {
+        self.0.send(PersistJob::Store(Box::new(owed)));
+    }
+}
+
+/// The queue is full, or the database has spent its reserve.
+#[derive(Debug)]
+pub struct QueueFull;
+
+/// The queue's other end, for the persister's task.
+#[derive(Debug)]
+pub struct Queue {
+    pub(in crate::rooms) orders: mpsc::Receiver<PersistJob>,
+    pub(in crate::rooms) trouble: Arc<StorageHealth>,
+}
+
+impl std::fmt::Debug for PersistJob {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Store(_) => f.write_str("Store"),
+            Self::Flush(_) => f.write_str("Flush"),
+        }
+    }
+}
+
+/// A persister and the queue that its task serves.
+#[must_use]
+pub fn persister(storage: Storage) -> (Persister, Queue) {
+    let (sender, receiver) = mpsc::channel(QUEUE_MAX);
+    let trouble = Arc::<StorageHealth>::default();
+    let queue = Queue { orders: receiver, trouble: Arc::clone(&trouble) };
+    (Persister { queue: sender, trouble, storage }, queue)
+}
+
+impl Persister {
+    /// Reserves one place in the queue.
+    ///
+    /// # Errors
+    ///
+    /// [`QueueFull`] when the queue is full or the database has spent its reserve (G17). The caller
+    /// must then reject the update.
+    pub fn reserve(&self) -> Result<QueuePermit<'_>, QueueFull> {
+        if !self.storage.has_reserve() {
+            return Err(QueueFull);
+        }
+        self.queue.try_reserve().map(QueuePermit).map_err(|_full| QueueFull)
+    }
+
+    /// Whether half of the queue is free, and the database has its reserve. Then a room requests its
+    /// rejected edits again.
+    pub(crate) fn has_room(&self) -> bool {
+        QUEUE_MAX / 2 <= self.queue.capacity() && self.storage.has_reserve()
+    }
+
+    /// The problem that clients receive while no edit can be stored.
+    pub(crate) fn problem(&self) -> Option<Problem> {
+        self.trouble.error().as_ref().map(problem_of)
+    }
+
+    /// The error of storage, while no edit can be stored.
+    #[must_use]
+    pub fn error(&self) -> Option<StorageError> {
+        self.trouble.error()
+    }
+
+    /// Waits until the database has stored or rejected every update queued before this call. False
+    /// after `patience`.
+    pub async fn flush(&self, patience: Duration) -> bool {
+        let (done, flushed) = oneshot::channel();
+        // The bound covers both waits: a full queue accepts no job while storage is away.
+        let flushing = async {
+            self.queue.send(PersistJob::Flush(done)).await.ok()?;
+            flushed.await.ok()
+        };
+        matches!(timeout(patience, flushing).await, Ok(Some(())))
+    }
+}
