@@ -1,15 +1,14 @@
-//! Who is looking where: the Yjs awareness states of one room.
+//! Presence: the Yjs awareness states (cursor, selection) of one room.
 //!
-//! The server is the authority on *who*: the `user` of each state is overwritten with the
-//! authenticated person, and nobody speaks for a client id that another person's socket brought, on
-//! whatever server, or under which another person writes. That holds for a while after they are
-//! gone: who took their id meanwhile, with the highest clock there is, would leave them none to come
-//! back with.
+//! The server is the authority on the user of a state: it overwrites `user` with the authenticated
+//! user. It ignores a state under a client id that another user owns, by a socket on any server or by
+//! an edit. The ownership outlives the state for a while. Otherwise another user could claim the id
+//! with the highest clock, and its owner could announce no higher one.
 //!
-//! A state that is removed keeps its clock (y-protocols does not raise it, facts in
-//! y-websocket issue 122). A client that comes back under the same id therefore announces a clock
-//! that its peers think is gone; it is sent its own tombstone, upon which it announces a higher
-//! one at once instead of staying invisible for half a minute.
+//! A removed state keeps its clock (y-protocols does not raise it: y-websocket issue 122). A client
+//! that reconnects under the same id therefore announces a clock that its peers ignore. The server
+//! sends it its own tombstone, and the client announces a higher clock at once. Without the tombstone
+//! it would be invisible for half a minute.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -23,14 +22,16 @@ use crate::sessions::session::SessionIdentity;
 use crate::yjs::ROOT;
 use crate::yjs::awareness::AwarenessEntry;
 
-/// Clients renew every 15 s, and think each other gone after 30 s (y-protocols `outdatedTimeout`).
-/// Looked at with each tick, so a little sooner: also of a server that died nothing is left then.
+/// Clients renew every 15 s and drop each other after 30 s (y-protocols `outdatedTimeout`). The seat
+/// tick checks this limit. It is shorter by more than a tick, so that the states of a dead server are
+/// also gone within 30 s.
 const OUTDATED_AFTER: Duration = Duration::from_secs(25);
-/// States and tombstones kept for one room. Two people and a few reloads need ten.
+/// States and tombstones of one room. Two users and a few reloads need ten.
 const ENTRIES_MAX: usize = 256;
-/// Nobody moves a cursor so often. Beyond 2^53 a client could not count on from what it is told.
+/// Highest accepted clock. An honest client never reaches it. A JavaScript client that received a
+/// clock near 2^53 could announce no higher one.
 const CLOCK_MAX: u64 = 1 << 48;
-/// Client ids one socket may bring: one, or a few when the page makes a new document.
+/// Client ids per socket: one, or a few when the page creates a new Yjs document.
 const CLIENTS_PER_SESSION_MAX: usize = 8;
 
 /// The field of a relative position (Yjs) that names a root type.
@@ -46,7 +47,7 @@ pub struct Presence {
 struct PeerPresence {
     clock: u64,
     state: Option<String>,
-    /// Whose client it is, as long as that is known.
+    /// The owner of the client id, if known.
     owner: Option<UserId>,
     from: Source,
     at: Instant,
@@ -58,14 +59,14 @@ enum Source {
     Node(NodeId),
 }
 
-/// What came of a presence message.
+/// The result of a presence message.
 #[derive(Debug, Default)]
 pub struct Received {
-    /// To be told to everybody else.
+    /// For the other members and servers.
     pub news: Vec<AwarenessEntry>,
-    /// To be sent back to the client.
+    /// For the client itself.
     pub echo: Vec<AwarenessEntry>,
-    /// Whether the person did something, rather than the client renewing itself.
+    /// Whether a state changed. A mere renewal by the client is no activity.
     pub moved: bool,
 }
 
@@ -74,8 +75,8 @@ pub struct Received {
 pub struct InvalidState;
 
 impl Presence {
-    /// Takes in what a client of this server says of itself. `writers` says who writes under which
-    /// client id.
+    /// Applies the states of a client of this server. `writers` maps Yjs client ids to the users that
+    /// edit under them.
     ///
     /// # Errors
     ///
@@ -117,7 +118,7 @@ impl Presence {
         Ok(received)
     }
 
-    /// Takes in what another server says; returns what was news.
+    /// Applies the states that another server published; returns those that changed.
     pub fn merge(
         &mut self,
         node: NodeId,
@@ -147,17 +148,17 @@ impl Presence {
         news
     }
 
-    /// The session's socket is gone; returns the tombstones to tell.
+    /// The session's socket closed; returns the tombstones to broadcast.
     pub fn leave(&mut self, session: SessionId) -> Vec<AwarenessEntry> {
         self.drop_presence(|known| known.from == Source::Session(session))
     }
 
-    /// A server has nobody here any more; returns the tombstones to tell.
+    /// The last peer of a server left the room; returns the tombstones to broadcast.
     pub fn leave_node(&mut self, node: NodeId) -> Vec<AwarenessEntry> {
         self.drop_presence(|known| known.from == Source::Node(node))
     }
 
-    /// Buries what nobody renewed; returns the tombstones to tell.
+    /// Removes states without a recent renewal; returns the tombstones to broadcast.
     pub fn expire(&mut self, now: Instant) -> Vec<AwarenessEntry> {
         let outdated =
             |known: &PeerPresence| OUTDATED_AFTER <= now.saturating_duration_since(known.at);
@@ -200,7 +201,8 @@ impl Presence {
 }
 
 impl PeerPresence {
-    /// Older than what is known, or the same clock again: only a farewell may repeat one.
+    /// Whether the known state supersedes this one: its clock is higher, or equal. Only the removal of
+    /// a living state may repeat a clock.
     fn is_ahead_of(&self, clock: u64, state: Option<&String>) -> bool {
         clock < self.clock || (clock == self.clock && (state.is_some() || self.state.is_none()))
     }
@@ -214,7 +216,7 @@ impl PeerPresence {
     }
 }
 
-/// The state with the server's word for who it is.
+/// The state with `user` overwritten by the session's identity.
 fn signed(state: &str, identity: &SessionIdentity) -> Result<String, InvalidState> {
     let Ok(Value::Object(mut state)) = serde_json::from_str::<Value>(state) else {
         return Err(InvalidState);
@@ -223,7 +225,7 @@ fn signed(state: &str, identity: &SessionIdentity) -> Result<String, InvalidStat
         return Err(InvalidState);
     }
     let SessionIdentity { user, seat, .. } = identity;
-    // Ink and red pen, for clients that paint by what the state says.
+    // Ink and red pen, for clients that read the colour from the state.
     let color = match seat.role {
         Role::Writer => "#1f4e8c",
         Role::Reviewer => "#b3261e",
@@ -236,8 +238,8 @@ fn signed(state: &str, identity: &SessionIdentity) -> Result<String, InvalidStat
     Ok(Value::Object(state).to_string())
 }
 
-/// Whether a relative position in it names a root type that is not the document's text. A client that
-/// resolves such a position creates the root type and keeps it, one for each name.
+/// Whether a relative position in it names a root type that is not the document's text. A client
+/// that resolves such a position creates a root type for each name and never drops it.
 fn names_other_root(value: &Value) -> bool {
     match value {
         Value::Object(fields) => fields.iter().any(|(name, value)| match name.as_str() {
@@ -249,7 +251,7 @@ fn names_other_root(value: &Value) -> bool {
     }
 }
 
-/// Who a state is of, by the word of the server that passed it on.
+/// The user of a state, as the publishing server signed it.
 fn signer(state: &str) -> Option<UserId> {
     let state: Value = serde_json::from_str(state).ok()?;
     state.get("user")?.get("id")?.as_str()?.parse().ok()
@@ -274,7 +276,7 @@ mod tests {
         }
     }
 
-    fn nobody() -> HashMap<u64, UserId> {
+    fn no_writers() -> HashMap<u64, UserId> {
         HashMap::new()
     }
 
@@ -283,11 +285,11 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_server_says_who_a_state_is_of() {
+    async fn the_server_overwrites_the_user_of_a_state() {
         let mut presence = Presence::default();
         let claim = entry(1, 1, Some(r#"{"user":{"name":"the boss"},"cursor":4}"#));
         let received = presence
-            .receive(&identity("kim"), vec![claim], &nobody(), Instant::now())
+            .receive(&identity("kim"), vec![claim], &no_writers(), Instant::now())
             .expect("an object");
         let state: Value =
             serde_json::from_str(received.news[0].state.as_deref().expect("living")).expect("JSON");
@@ -302,7 +304,7 @@ mod tests {
         let receive = |cursor: &str| {
             let state = format!(r#"{{"cursor":{cursor}}}"#);
             let entries = vec![entry(1, 1, Some(&state))];
-            Presence::default().receive(&identity("kim"), entries, &nobody(), now).map(|_| ())
+            Presence::default().receive(&identity("kim"), entries, &no_writers(), now).map(|_| ())
         };
         let position =
             |root: &str| format!(r#"{{"type":null,"tname":"{root}","item":null,"assoc":0}}"#);
@@ -326,36 +328,37 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn nobody_speaks_for_another_persons_client() {
+    async fn a_state_under_another_users_client_id_is_ignored() {
         let (mut presence, now) = (Presence::default(), Instant::now());
         let first =
-            presence.receive(&identity("kim"), vec![entry(1, 1, Some("{}"))], &nobody(), now);
+            presence.receive(&identity("kim"), vec![entry(1, 1, Some("{}"))], &no_writers(), now);
         assert_eq!(first.expect("an object").news.len(), 1);
-        let forged = presence.receive(&identity("lee"), vec![entry(1, 9, None)], &nobody(), now);
+        let forged =
+            presence.receive(&identity("lee"), vec![entry(1, 9, None)], &no_writers(), now);
         assert!(forged.expect("well-formed").news.is_empty());
         assert_eq!(presence.living().len(), 1);
     }
 
-    /// Goal: an id is its owner's while they are away, and on every server.
+    /// Goal: a client id belongs to its owner while its session is away, and on every server.
     #[tokio::test]
-    async fn g10_nobody_takes_the_client_of_who_has_left_or_is_elsewhere() {
+    async fn g10_a_client_id_stays_its_owners_after_a_leave_and_on_other_servers() {
         let (now, last) = (Instant::now(), (1 << 53) - 1);
         let mut here = Presence::default();
         let (before, after) = (identity("kim"), identity("kim"));
-        let first = here.receive(&before, vec![entry(1, 5, Some("{}"))], &nobody(), now);
+        let first = here.receive(&before, vec![entry(1, 5, Some("{}"))], &no_writers(), now);
         let first = first.expect("an object").news;
         here.leave(before.session);
         let mut elsewhere = Presence::default();
         assert_eq!(elsewhere.merge(NodeId::generate(), first, now).len(), 1);
         for presence in [&mut here, &mut elsewhere] {
             let forged = vec![entry(1, last, Some("{}")), entry(1, last, None)];
-            let forged = presence.receive(&identity("lee"), forged, &nobody(), now);
+            let forged = presence.receive(&identity("lee"), forged, &no_writers(), now);
             assert!(forged.expect("well-formed").news.is_empty());
             let back = vec![entry(1, 6, Some("{}"))];
-            let back = presence.receive(&after, back, &nobody(), now).expect("an object");
+            let back = presence.receive(&after, back, &no_writers(), now).expect("an object");
             assert_eq!((back.news.len(), back.echo.len()), (1, 0));
         }
-        // Under which somebody writes, is theirs though they have shown no cursor yet.
+        // A user owns the ids of its edits, even without a cursor.
         let writers = HashMap::from([(2, "kim".parse().expect("an id"))]);
         let forged = vec![entry(2, last, Some("{}"))];
         let forged = here.receive(&identity("lee"), forged, &writers, now).expect("an object");
@@ -363,24 +366,24 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_client_that_comes_back_is_sent_its_tombstone_and_heard_above_it() {
+    async fn a_reconnected_client_gets_its_tombstone_and_may_announce_a_higher_clock() {
         let (mut presence, now) = (Presence::default(), Instant::now());
         let (before, after) = (identity("kim"), identity("kim"));
         let _ = presence
-            .receive(&before, vec![entry(1, 5, Some("{}"))], &nobody(), now)
+            .receive(&before, vec![entry(1, 5, Some("{}"))], &no_writers(), now)
             .expect("an object");
         assert_eq!(presence.leave(before.session), vec![entry(1, 5, None)]);
         let back = presence
-            .receive(&after, vec![entry(1, 5, Some("{}"))], &nobody(), now)
+            .receive(&after, vec![entry(1, 5, Some("{}"))], &no_writers(), now)
             .expect("an object");
         assert_eq!(back.echo, vec![entry(1, 5, None)]);
         assert!(back.news.is_empty());
-        let again = presence.receive(&after, vec![entry(1, 6, Some("{}"))], &nobody(), now);
+        let again = presence.receive(&after, vec![entry(1, 6, Some("{}"))], &no_writers(), now);
         assert_eq!(again.expect("an object").news.len(), 1);
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_state_nobody_renews_is_gone_within_thirty_seconds() {
+    async fn a_state_without_renewal_expires_within_thirty_seconds() {
         let mut presence = Presence::default();
         presence.merge(NodeId::generate(), vec![entry(1, 1, Some("{}"))], Instant::now());
         let later = Instant::now() + OUTDATED_AFTER;
@@ -389,10 +392,10 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn g13_one_socket_cannot_fill_a_room_with_ghosts() {
+    async fn g13_one_socket_cannot_fill_a_room_with_presence_states() {
         let (mut presence, now, kim) = (Presence::default(), Instant::now(), identity("kim"));
         let crowd = (0..10_000).map(|client| entry(client, 1, Some("{}"))).collect();
-        let received = presence.receive(&kim, crowd, &nobody(), now).expect("objects");
+        let received = presence.receive(&kim, crowd, &no_writers(), now).expect("objects");
         assert_eq!(received.news.len(), CLIENTS_PER_SESSION_MAX);
     }
 }

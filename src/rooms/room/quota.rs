@@ -1,13 +1,13 @@
-//! How large a document may become, and who is told how near it is to that.
+//! The quota of a document: its size against its limit, as ample, near or full.
 //!
-//! From four fifths of the limit on everybody is warned. At the limit a document is read-only but
-//! for what makes it smaller: deletions are taken, into a reserve, since they leave marks of their
-//! own, and so is the mark of what was typed in vain. When there is room again everybody is told,
-//! and the writer's client is asked for what was refused.
+//! From four fifths of the limit the room warns all members. At the limit it rejects text. It accepts
+//! deletions, and the marks of text that was typed and deleted without being stored. These marks go
+//! into a reserve above the limit. When the document has room again, the room notifies all members and
+//! requests the rejected edits from the writer.
 //!
-//! How large a document is, is known only after the text of what was deleted is dropped from its
-//! log, which takes a walk through all of it. So that is done at most once in [`LOOK_EVERY`], and
-//! only near the limit.
+//! The size is exact only after garbage collection drops deleted text from the log. The cost: a walk
+//! through the whole log. The room therefore collects at most once in [`LOOK_EVERY`], and only near
+//! the limit.
 
 use std::time::Duration;
 
@@ -20,31 +20,30 @@ use crate::rooms::room::{Room, State};
 use crate::sessions::options::RoomLimits;
 use crate::yjs::log::{Checked, UpdateLog};
 
-/// How often a room that is nearly full is looked through, at most: some 20 ms each.
+/// The least time between two garbage collections of a nearly full room. Each costs some 20 ms.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
-/// What must be free before a full document takes text again, in bytes, or each keystroke would
-/// open and close it.
+/// Free bytes that a full document needs before it accepts text again. Without this margin each
+/// keystroke would switch between near and full.
 const ROOM_AGAIN: usize = 1_024;
 
-/// Where a room stands.
+/// The quota state of a room.
 #[derive(Debug, Default)]
 pub(super) struct Quota {
     pub(super) fullness: Fullness,
     looked_at: Option<Instant>,
-    /// The version of the text into which something did not fit, however one looked at it.
+    /// The version of the text for which an edit was too large even after garbage collection.
     refused: Option<u64>,
-    /// Something was refused without a look, since the last one was too short a while ago.
+    /// An edit was rejected without garbage collection, because the last one was too recent.
     is_untried: bool,
 }
 
 impl Room {
-    /// Looks how large the document is, if it may be near its limit.
+    /// Updates the quota state of a document that may be near its limit.
     pub fn update_quota(&self, now: Instant) {
         self.weigh_again(&mut self.lock(), now);
     }
 
-    /// Called when the document has changed: tells if it is another step nearer to its limit, or
-    /// farther from it.
+    /// The room calls this after each change. Broadcasts the size if the quota state changed.
     pub(super) fn weigh_again(&self, state: &mut State, now: Instant) {
         let RoomLimits { document_bytes: limit, .. } = self.limits;
         let near = limit / 5 * 4;
@@ -52,7 +51,7 @@ impl Room {
             return;
         }
         if state.may_look(now) && std::mem::take(&mut state.size.is_untried) {
-            // What comes of it is looked at when it is here again.
+            // The clients send the rejected edits again; `has_room` then collects garbage first.
             return state.ask_writers();
         }
         if state.log.is_untidy() && state.may_look(now) {
@@ -61,13 +60,13 @@ impl Room {
         let bytes = state.log.bytes();
         let is_refused = state.size.refused == Some(state.version);
         let fullness = match state.size.fullness {
-            // Only what is sure is said: what was deleted may still be counted.
+            // Without garbage collection the size is an upper bound, and a warning would be premature.
             Fullness::Ample if bytes < near || state.log.is_untidy() => Fullness::Ample,
             Fullness::Ample => Fullness::Near,
             Fullness::Full if is_refused || limit < bytes.saturating_add(ROOM_AGAIN) => {
                 Fullness::Full
             }
-            // Not at once, or a word more or less would be worth a message each.
+            // Hysteresis of 2 %: without it each word at the threshold would cost a broadcast.
             Fullness::Near | Fullness::Full if bytes < near - limit / 50 => Fullness::Ample,
             Fullness::Near | Fullness::Full => Fullness::Near,
         };
@@ -78,7 +77,7 @@ impl Room {
         }
     }
 
-    /// Something did not fit in.
+    /// An edit was too large: the document is full.
     pub(super) fn was_too_large(&self, state: &mut State) {
         self.become_full(state, Fullness::Full);
     }
@@ -90,7 +89,7 @@ impl Room {
         }
         let size = state.told_size(&self.limits);
         state.tell_all(&size);
-        // Where nothing was refused nobody knows that the document is full.
+        // A server that rejected no edit cannot see that the document is full.
         if before == Fullness::Full || fullness == Fullness::Full {
             self.tell_servers(&size);
         }
@@ -98,7 +97,8 @@ impl Room {
 }
 
 impl State {
-    /// Whether there is room for an update. Finds out by trying, if need be.
+    /// Whether the quota admits an update. If sizes do not decide it, a copy of the log takes the
+    /// update for a trial.
     pub(super) fn has_room(
         &mut self,
         update: &Bytes,
@@ -124,7 +124,7 @@ impl State {
         if fits(&self.log) {
             return true;
         }
-        // It may delete more than it brings.
+        // The update may delete more than it adds.
         let mut trial = self.log.clone();
         trial.append(update.clone(), checked.clone());
         trial.tidy();
@@ -135,7 +135,7 @@ impl State {
         has_room
     }
 
-    /// Whether the document may have as many client ids and items as it would have with an update (G17).
+    /// Whether the document stays within its limits of client ids and items after an update (G17).
     fn has_places(&self, checked: &Checked) -> bool {
         let clients = self.log.clients().saturating_add(self.new_clients(checked));
         let limit = DOCUMENT_ITEMS_MAX;
@@ -144,7 +144,7 @@ impl State {
             && self.log.items().saturating_add(checked.items) <= most
     }
 
-    /// How many client ids an update brings that wrote nothing before.
+    /// The number of client ids in an update that are new to the log.
     pub(super) fn new_clients(&self, checked: &Checked) -> usize {
         checked.clients.iter().filter(|client| self.log.clock_of(**client) == 0).count()
     }
@@ -155,7 +155,7 @@ impl State {
         }
     }
 
-    /// How large the document is, for those who are told.
+    /// The event that reports the size.
     pub(super) fn told_size(&self, limits: &RoomLimits) -> Event<'static> {
         Event::DocumentSize {
             fullness: self.size.fullness,
@@ -168,14 +168,14 @@ impl State {
         self.size.looked_at.is_none_or(|then| LOOK_EVERY <= now.saturating_duration_since(then))
     }
 
-    /// Drops the text of what was deleted, so that what is counted is what is there.
+    /// Collects garbage, so that the size counts live text only.
     fn look(&mut self, now: Instant) {
         self.size.looked_at = Some(now);
         self.log.tidy();
     }
 }
 
-/// What deletions may take beyond the limit: each is some bytes for a range of any length.
+/// The reserve for deletions above the limit. A deletion costs some bytes for a range of any length.
 fn reserve(limit: usize) -> usize {
     limit / 8
 }
