@@ -65,7 +65,7 @@ impl Typists {
             "desks": desks.iter().map(seat).collect::<Vec<_>>(),
         });
         let mut process = Command::new(std::env::current_exe().expect("this binary"))
-            .args(["--exact", "typist::child_that_types", "--nocapture"])
+            .args(["--exact", "support::typing_clients::child_that_types", "--nocapture"])
             .env(WORK, work.to_string())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

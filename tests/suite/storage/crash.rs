@@ -95,7 +95,7 @@ struct Worker {
 impl Worker {
     fn start(url: &str, document: DocumentId) -> Self {
         let mut process = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "kill::child_of_the_kill_tests", "--nocapture"])
+            .args(["--exact", "storage::crash::child_of_the_kill_tests", "--nocapture"])
             .env(CHILD_URL, url)
             .env(CHILD_DOCUMENT, document.to_string())
             .stdout(Stdio::piped())
