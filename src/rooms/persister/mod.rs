@@ -200,6 +200,10 @@ impl Writer {
                 Err(error) => error,
             };
             if is_of_some_rows(&error) {
+                // The database replied: an outage before it is over.
+                if RETRY_FIRST < wait {
+                    self.trouble.set_error(None);
+                }
                 return self.store_apart(group, error).await;
             }
             self.is_away(&group, error, wait);
