@@ -7,6 +7,8 @@
 
 #[path = "tidy/page.rs"]
 mod page;
+#[path = "tidy/prose.rs"]
+mod prose;
 #[path = "tidy/tree.rs"]
 mod tree;
 #[path = "tidy/words.rs"]
