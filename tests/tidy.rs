@@ -2,9 +2,11 @@
 //!
 //! A new rule belongs here, not into a reviewer's head. Each rule states its reason, and its
 //! message states the remedy. This file checks imports between modules, the homes of outside
-//! crates, and that every file is compiled. `tidy/` checks the content of the files ([`words`]) and
-//! the page ([`page`]).
+//! crates, and that every file is compiled. `tidy/` checks the imports inside a module ([`circles`]),
+//! the content of the files ([`words`]) and the page ([`page`]).
 
+#[path = "tidy/circles.rs"]
+mod circles;
 #[path = "tidy/page.rs"]
 mod page;
 #[path = "tidy/prose.rs"]

@@ -1,0 +1,106 @@
+//! No circle of files inside a module: a reader reads the files of a module in one order.
+//!
+//! A file and its child modules may import each other: a child serves the type that its parent
+//! defines.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::iter::successors;
+
+use crate::tree::{self, Source, assert_none};
+
+/// A module's path, such as `locks::redis::call`, and those that it imports.
+type Imports = BTreeMap<String, BTreeSet<String>>;
+
+#[test]
+fn files_of_a_module_import_without_a_circle() {
+    let sources = product();
+    let paths: BTreeSet<_> = sources.iter().map(path_of).collect();
+    let imports = sources.iter().map(|source| (path_of(source), imported(source, &paths)));
+    let complaints: Vec<_> = circles(imports.collect())
+        .iter()
+        .map(|(path, of)| format!("{path} imports {}", Vec::from_iter(of.clone()).join(", ")))
+        .collect();
+    assert_none(&complaints, "these form a circle: move what both need into a file below them");
+}
+
+#[test]
+fn a_circle_is_found_without_the_files_around_it() {
+    let paths = ["m", "m::top", "m::one", "m::two", "m::two::child", "m::low"];
+    let paths: BTreeSet<_> = paths.map(str::to_owned).into();
+    let files = [
+        ("src/m/top.rs", "use crate::m::one::One;\n"),
+        ("src/m/one.rs", "use crate::m::two::Two;\nuse crate::m::low;\n"),
+        ("src/m/two/mod.rs", "use super::one;\nuse crate::m::two::child::Child;\n"),
+        ("src/m/two/child.rs", "use crate::m::two::Two;\n// use crate::m::top;\n"),
+        ("src/m/low.rs", "#[cfg(test)]\nmod tests {\n    use crate::m::top;\n}\n"),
+    ];
+    let source = |(path, text): (&str, &str)| Source { path: path.into(), text: text.into() };
+    let imports = files.map(source).iter().map(|it| (path_of(it), imported(it, &paths))).collect();
+    let found: Vec<_> = circles(imports).into_keys().collect();
+    assert_eq!(found, ["m::one", "m::two"]);
+}
+
+/// The modules on a circle, and those between two circles.
+fn circles(mut imports: Imports) -> Imports {
+    loop {
+        let imported: BTreeSet<_> = imports.values().flatten().cloned().collect();
+        let before = imports.len();
+        imports.retain(|path, of| !of.is_empty() && imported.contains(path));
+        let left: BTreeSet<_> = imports.keys().cloned().collect();
+        imports.values_mut().for_each(|of| of.retain(|path| left.contains(path)));
+        if imports.len() == before {
+            return imports;
+        }
+    }
+}
+
+/// The files of the product, without those that only tests compile.
+fn product() -> Vec<Source> {
+    let of_tests = ["/tests/", "/locks/model/", "/stored_document.", "/shuttle_"];
+    let mut sources = tree::of_kind(&["rs"]);
+    sources.retain(|source| {
+        source.is_in("src")
+            && !source.stem().ends_with("tests")
+            && !of_tests.iter().any(|part| source.path.contains(part))
+    });
+    sources
+}
+
+fn path_of(source: &Source) -> String {
+    let path = source.path.trim_start_matches("src/").trim_end_matches(".rs");
+    path.trim_end_matches("/mod").replace('/', "::")
+}
+
+/// The modules of the same top-level module that a file imports, except for its ancestors and its
+/// children.
+fn imported(source: &Source, paths: &BTreeSet<String>) -> BTreeSet<String> {
+    let own = path_of(source);
+    let is_below = |path: &str, of: &str| path.starts_with(&format!("{of}::"));
+    let code = source.code().flat_map(|(_, line)| named(line, &own));
+    let modules = code.filter_map(|path| longest(&path, paths)).filter(|module| {
+        module.split("::").next() == own.split("::").next()
+            && *module != own
+            && !is_below(module, &own)
+            && !is_below(&own, module)
+    });
+    modules.collect()
+}
+
+/// The paths from `crate::` and `super::` in a line of the module `own`.
+fn named(line: &str, own: &str) -> Vec<String> {
+    let path_at = |at: usize| {
+        let is_name = |c: char| c.is_alphanumeric() || c == '_' || c == ':';
+        line[at..].split(|c| !is_name(c)).next().unwrap_or_default()
+    };
+    let full = line.match_indices("crate::").map(|(at, root)| path_at(at + root.len()).to_owned());
+    let parent = own.rsplit_once("::").map_or("", |(parent, _)| parent);
+    let siblings = line.match_indices("super::").map(|(at, _)| path_at(at));
+    let siblings = siblings.map(|path| path.replacen("super", parent, 1));
+    full.chain(siblings).collect()
+}
+
+/// The longest beginning of `path` that is a module.
+fn longest(path: &str, paths: &BTreeSet<String>) -> Option<String> {
+    let mut beginnings = successors(Some(path), |path| Some(path.rsplit_once("::")?.0));
+    beginnings.find(|path| paths.contains(*path)).map(str::to_owned)
+}
