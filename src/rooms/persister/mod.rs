@@ -200,10 +200,6 @@ impl Writer {
                 Err(error) => error,
             };
             if is_of_some_rows(&error) {
-                // The database replied: an outage before it is over.
-                if RETRY_FIRST < wait {
-                    self.trouble.set_error(None);
-                }
                 return self.store_apart(group, error).await;
             }
             self.is_away(&group, error, wait);
@@ -237,6 +233,8 @@ impl Writer {
     /// Stores a group with a faulty row in halves, until the row's document is alone. Then the task
     /// sets that document aside (P4).
     async fn store_apart(&mut self, group: Group, error: StorageError) {
+        // The database replied: an outage before this is over.
+        self.trouble.set_error(None);
         match group.halves() {
             Ok((low, high)) => {
                 Box::pin(self.store(low)).await;
