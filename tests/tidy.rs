@@ -99,6 +99,12 @@ const HOMES: &[(&str, &[&str])] = &[
     ("yrs", &["yjs"]),
 ];
 
+/// The modules that are built without the feature `server`.
+const ALONE: &[&str] = &["domain", "redis_client", "locks"];
+
+/// A program of its own, with its own manifest; `tests/run` builds and runs it.
+const GUIDE: &str = "tests/guide";
+
 /// Crates that every module may use.
 const EVERYWHERE: &[&str] = &[
     "base64",
@@ -249,6 +255,25 @@ fn every_outside_crate_has_a_home_and_is_used_there() {
     assert_none(&complaints, "say where the crate lives, and remove what is not used");
 }
 
+/// A program that needs only the locks builds no crate of the server. The compiler rejects the
+/// opposite fault, an optional crate in the locks: `tests/guide/run` builds them alone.
+#[test]
+fn a_crate_that_only_the_server_uses_is_optional() {
+    let manifest = tree::one("Cargo.toml").text;
+    let code = code();
+    let complaints: Vec<_> = dependency_lines(&manifest)
+        .filter(|(_, row)| !row.contains("optional = true"))
+        .map(|(name, _)| name.replace('-', "_"))
+        .filter(|name| {
+            let alone =
+                code.iter().filter(|file| file.module().is_some_and(|m| ALONE.contains(&m)));
+            !alone.into_iter().any(|file| file.code().any(|(_, line)| mentions(line, name)))
+        })
+        .map(|name| format!("Cargo.toml: `{name}` is not used in {ALONE:?}"))
+        .collect();
+    assert_none(&complaints, "make it optional, and name it in the feature `server`");
+}
+
 /// `autotests` is off, because `tests/` contains more than Rust: an unnamed suite does not run.
 #[test]
 fn every_suite_and_benchmark_is_named_in_the_manifest() {
@@ -259,7 +284,7 @@ fn every_suite_and_benchmark_is_named_in_the_manifest() {
     };
     let complaints: Vec<_> = rust()
         .iter()
-        .filter(|source| source.is_in("tests") && is_root(source))
+        .filter(|source| source.is_in("tests") && !source.is_in(GUIDE) && is_root(source))
         .filter(|source| !manifest.contains(&format!("path = \"{}\"", source.path)))
         .map(|source| source.complaint(1, "is in no [[test]] or [[bench]]"))
         .collect();
@@ -274,7 +299,7 @@ fn every_rust_file_is_reached() {
     let declared: BTreeSet<_> = sources.iter().flat_map(declared).collect();
     let complaints: Vec<_> = sources
         .iter()
-        .filter(|source| !matches!(source.path.as_str(), "src/lib.rs" | "src/main.rs"))
+        .filter(|source| source.path != "src/lib.rs" && !source.is_in(GUIDE))
         .filter(|source| !manifest.contains(&source.path) && !declared.contains(&source.path))
         .map(|source| source.complaint(1, "is not compiled"))
         .collect();
@@ -312,11 +337,16 @@ fn code() -> Vec<Source> {
 
 /// The names under `[dependencies]`, as code writes them.
 fn dependencies() -> Vec<String> {
-    let manifest = tree::one("Cargo.toml");
-    let (_, rest) = manifest.text.split_once("[dependencies]\n").expect("the table");
+    dependency_lines(&tree::one("Cargo.toml").text)
+        .map(|(name, _)| name.replace('-', "_"))
+        .collect()
+}
+
+/// The names under `[dependencies]`, and what follows each.
+fn dependency_lines(manifest: &str) -> impl Iterator<Item = (&str, &str)> {
+    let (_, rest) = manifest.split_once("[dependencies]\n").expect("the table");
     let (table, _) = rest.split_once("\n[").expect("its end");
-    let names = table.lines().filter_map(|line| line.split_once(" = "));
-    names.map(|(name, _)| name.replace('-', "_")).collect()
+    table.lines().filter_map(|line| line.split_once(" = "))
 }
 
 /// Whether `line` names the crate: as the first part of a path, or alone in a `use`.

@@ -165,7 +165,7 @@ impl SeatService {
             role: seat.role,
             session_id: holder.value.parse().ok(),
         });
-        let is_for_a_person = known && !holder.owner.user.name.is_empty();
+        let is_for_a_person = known && !holder.owner.name.is_empty();
         LockInfo {
             class: name.class().to_owned(),
             name: name.what().to_owned(),
@@ -176,7 +176,7 @@ impl SeatService {
             ttl_ms: u64::try_from(holder.ttl.as_millis()).ok(),
             fence: known.then_some(holder.fence),
             waiting: holder.waiting,
-            user: is_for_a_person.then_some(holder.owner.user),
+            user: is_for_a_person.then(|| holder.owner.into()),
             seat,
         }
     }

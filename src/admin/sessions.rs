@@ -154,7 +154,7 @@ impl SeatService {
             tracing::warn!(%error, "the session's server finds the eviction at its next renewal");
         }
         self.shared.locks.release(&LockName::seat(seat), &holder.value).await?;
-        Ok(Some((seat, holder.owner.user.id)))
+        Ok(Some((seat, holder.owner.id.into())))
     }
 
     fn sessions_here(&self) -> Vec<SessionInfo> {
@@ -200,7 +200,7 @@ impl SeatService {
             share_link_id: seat.link,
             role: seat.role,
             session_id: session,
-            user: is_known.then(|| holder.owner.user.clone()),
+            user: is_known.then(|| holder.owner.clone().into()),
             node: is_known.then_some(holder.owner.node),
             since: is_known.then_some(holder.since),
             fence: is_known.then_some(holder.fence),
@@ -217,7 +217,7 @@ impl From<Option<Holder>> for SeatView {
             taken: true,
             since: holder.is_known().then_some(holder.since),
             waiting: NonZeroUsize::new(holder.waiting),
-            user: holder.is_known().then_some(holder.owner.user),
+            user: holder.is_known().then(|| holder.owner.into()),
         })
     }
 }

@@ -149,18 +149,75 @@ impl FromStr for UserId {
     type Err = InvalidId;
 
     fn from_str(text: &str) -> Result<Self, InvalidId> {
-        let allowed = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
-        if text.is_empty() || ID_BYTES_MAX < text.len() || !text.bytes().all(allowed) {
-            return Err(InvalidId { expected: "user" });
-        }
-        Ok(Self(text.into()))
+        opaque(text, "user").map(Self)
     }
+}
+
+/// The id that a host application chose, if it has the alphabet and the length of an id.
+fn opaque(text: &str, expected: &'static str) -> Result<Arc<str>, InvalidId> {
+    let allowed = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
+    if text.is_empty() || ID_BYTES_MAX < text.len() || !text.bytes().all(allowed) {
+        return Err(InvalidId { expected });
+    }
+    Ok(text.into())
 }
 
 impl<'de> Deserialize<'de> for UserId {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
         text.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+/// Names the owner of a lock: a user, a process, or any other claimant that a program names.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct OwnerId(Arc<str>);
+
+impl OwnerId {
+    /// Generates a new id.
+    #[must_use]
+    pub fn generate() -> Self {
+        Self(format!("own_{}", Uuid::new_v4().simple()).into())
+    }
+
+    /// The id as text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl FromStr for OwnerId {
+    type Err = InvalidId;
+
+    fn from_str(text: &str) -> Result<Self, InvalidId> {
+        opaque(text, "owner").map(Self)
+    }
+}
+
+/// A process claims its own locks.
+impl From<NodeId> for OwnerId {
+    fn from(node: NodeId) -> Self {
+        Self(node.to_string().into())
+    }
+}
+
+/// The server's claims name their user. Both kinds of ids have one alphabet.
+impl From<UserId> for OwnerId {
+    fn from(user: UserId) -> Self {
+        Self(user.0)
+    }
+}
+
+impl From<OwnerId> for UserId {
+    fn from(owner: OwnerId) -> Self {
+        Self(owner.0)
+    }
+}
+
+impl PartialEq<UserId> for OwnerId {
+    fn eq(&self, user: &UserId) -> bool {
+        self.0 == user.0
     }
 }
 

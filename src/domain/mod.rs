@@ -37,7 +37,9 @@ pub mod limits;
 pub mod printable;
 pub mod review;
 pub mod seat;
+#[cfg(feature = "server")]
 pub mod text;
 pub mod user;
 pub mod version_policy;
+#[cfg(feature = "server")]
 pub mod word_split;

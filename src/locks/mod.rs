@@ -76,7 +76,7 @@
 //!   between.
 //! - *reassert grace*: time (≤ 2 s) in which an empty Redis grants no new lock, so that holders
 //!   reassert first.
-//! - *takeover*: a claim that replaces the holder: same user, exact value, or reclaim token.
+//! - *takeover*: a claim that replaces the holder: same owner, exact value, or reclaim token.
 //! - *reclaim token*: the hash, in Redis, of the secret that lets its owner take a lock over again.
 //! - *backend*: the store of the locks: Redis, or a table in this process.
 //! - *class*: the first part of a lock's name, the label of its metrics and alarms.
@@ -153,7 +153,7 @@ struct Inner {
     backend: Backend,
     /// The name under which Redis notifies this process of hand-overs.
     server: NodeId,
-    /// The owner of locks that no user claims: the process.
+    /// The owner of claims that name none: the process.
     owner: Owner,
     /// The locks that the renewal actor renews.
     keeping: Arc<RenewalActor>,

@@ -6,19 +6,20 @@ use chrono::{DateTime, Utc};
 use tokio::time::Instant;
 
 use crate::domain::fence::Fence;
-use crate::domain::ids::{NodeId, UserId};
-use crate::domain::user::User;
+use crate::domain::ids::{NodeId, OwnerId};
 use crate::locks::name::LockName;
 use crate::locks::reclaim_token::ReclaimToken;
 
-/// The user and the server of a claim.
+/// The claimant of a lock, and its server. The server of Galley claims a seat for a user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Owner {
-    /// The user who claims the lock.
-    pub user: User,
+    /// The same for all claims of one owner, on any server.
+    pub id: OwnerId,
+    /// For display. May be empty.
+    pub name: String,
     /// The server that will renew the lock.
     pub node: NodeId,
-    /// The token by which the same user reclaims the lock on any server. No reply about a holder
+    /// The token by which the same owner reclaims the lock on any server. No reply about a holder
     /// contains it.
     pub pass: Option<ReclaimToken>,
 }
@@ -27,11 +28,7 @@ impl Owner {
     /// The owner of a key without a grant, which an operator set by hand. Its ids are new each
     /// time, so that it equals no other owner.
     pub(super) fn unknown() -> Self {
-        Self {
-            user: User { id: UserId::generate(), name: String::new() },
-            node: NodeId::generate(),
-            pass: None,
-        }
+        Self { id: OwnerId::generate(), name: String::new(), node: NodeId::generate(), pass: None }
     }
 }
 
@@ -59,9 +56,9 @@ pub enum Takeover {
     None,
     /// The holder with exactly this value.
     Value(String),
-    /// Any holder of the same user.
-    SameUser,
-    /// The holder of the same user whose grant carries this token: the presented secret proves that
+    /// Any holder of the same owner.
+    SameOwner,
+    /// The holder of the same owner whose grant carries this token: the presented secret proves that
     /// the claimant held the lock. The claim overtakes the wait queue.
     ReclaimToken(ReclaimToken),
 }
@@ -93,7 +90,7 @@ pub struct Grant {
 pub struct Holder {
     /// The secret of the acquisition.
     pub value: String,
-    /// Its user and server.
+    /// Its owner and server.
     pub owner: Owner,
     /// The fence of the grant.
     pub fence: Fence,
@@ -117,10 +114,8 @@ impl Holder {
 /// A waiter in the queue of a lock.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QueuedClaim {
-    /// Its user.
-    pub user: User,
-    /// Its server.
-    pub node: NodeId,
+    /// Its owner, without the token.
+    pub owner: Owner,
     /// Its arrival in the queue.
     pub since: DateTime<Utc>,
 }
@@ -141,7 +136,7 @@ pub struct HeldLock {
     pub name: LockName,
     /// The secret of the acquisition.
     pub value: String,
-    /// The holder's user and server.
+    /// The holder's owner and server.
     pub owner: Owner,
     /// The fence of the grant.
     pub fence: Fence,

@@ -78,6 +78,7 @@ pub fn target(url: &str) -> Result<Target, ReachError> {
 }
 
 fn client(url: &str) -> Result<Client, RedisError> {
+    #[cfg(feature = "tls")]
     if url.starts_with("rediss:") {
         // The process has one provider of cryptography; other code may have installed it already.
         drop(rustls::crypto::aws_lc_rs::default_provider().install_default());

@@ -76,7 +76,7 @@ impl SeatRequest {
     /// The holder that the claim may replace without a liveness probe.
     fn over(&self) -> Takeover {
         if self.takes_over {
-            return Takeover::SameUser;
+            return Takeover::SameOwner;
         }
         self.resume.as_deref().and_then(pass_of).map_or(Takeover::None, Takeover::ReclaimToken)
     }
@@ -284,7 +284,7 @@ impl SeatService {
     /// The session that this claim may replace after a probe: a dead session of the same user. A
     /// wrong resume token is no error; the claim continues without it.
     async fn takeover_target(&self, holder: &Holder, ask: &SeatRequest) -> Option<Takeover> {
-        if holder.owner.user.id != ask.user.id {
+        if holder.owner.id != ask.user.id {
             return None;
         }
         // The exact value: in between another session of the user may have acquired the seat.
@@ -431,9 +431,9 @@ impl SeatService {
 
 pub(crate) fn taken(holder: &Holder, asker: &User) -> Close {
     Close::SeatTaken {
-        holder: holder.owner.user.clone(),
+        holder: holder.owner.clone().into(),
         since: holder.is_known().then_some(holder.since),
-        own: holder.owner.user.id == asker.id,
+        own: holder.owner.id == asker.id,
     }
 }
 

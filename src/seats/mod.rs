@@ -262,7 +262,7 @@ impl SeatService {
         Ok(holder
             // A session of this server that the registry does not confirm is uncertain or has
             // ended.
-            .filter(|holder| holder.owner.user.id == *user && holder.owner.node != here)
+            .filter(|holder| holder.owner.id == *user && holder.owner.node != here)
             .map(|holder| holder.fence))
     }
 
@@ -287,7 +287,7 @@ impl SeatService {
     async fn why_lost(&self, holding: &Session) -> LostReason {
         let name = LockName::seat(holding.identity.seat);
         match self.shared.locks.holder(&name).await {
-            Ok(Some(holder)) if holder.owner.user.id == holding.identity.user.id => {
+            Ok(Some(holder)) if holder.owner.id == holding.identity.user.id => {
                 LostReason::TakenOver
             }
             Ok(_) | Err(_) => LostReason::Expired,

@@ -65,8 +65,8 @@ fn tell(holding: &Session, place: &QueuePosition) {
     let left = place.retry_at.saturating_duration_since(Instant::now());
     holding.tell(&Event::SeatWaiting {
         position: place.position,
-        holder: &place.holder.owner.user.name,
-        own: place.holder.owner.user.id == holding.identity.user.id,
+        holder: &place.holder.owner.name,
+        own: place.holder.owner.id == holding.identity.user.id,
         since: place.holder.is_known().then_some(place.holder.since),
         retry_at: Utc::now() + TimeDelta::from_std(left).unwrap_or_default(),
     });

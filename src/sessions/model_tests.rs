@@ -20,7 +20,7 @@ impl Belief for Session {
             session: SessionId::generate(),
             seat: Seat::new(ShareLinkId::generate(), Role::Writer),
             document: DocumentId::generate(),
-            user: held.owner.user,
+            user: held.owner.into(),
             resume: String::new(),
             wants_events: false,
             store_budget: None,

@@ -197,7 +197,8 @@ impl Session {
     /// The lock's owner: this session's user on this server.
     #[must_use]
     pub fn owner(&self, node: NodeId) -> Owner {
-        Owner { user: self.identity.user.clone(), node, pass: self.pass.clone() }
+        let User { id, name } = self.identity.user.clone();
+        Owner { id: id.into(), name, node, pass: self.pass.clone() }
     }
 
     /// Whether the session accepts a write at `now` (S1).

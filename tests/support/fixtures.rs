@@ -5,7 +5,6 @@ use std::time::Duration;
 use galley::domain::fence::Fence;
 use galley::domain::ids::{NodeId, SessionId, ShareLinkId};
 use galley::domain::seat::{Role, Seat};
-use galley::domain::user::User;
 use galley::locks::{Claim, Claimed, Grant, HeldLock, Holder, LockName, Locks, Owner, Takeover};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, interval, timeout};
@@ -17,8 +16,8 @@ use crate::support::redis_server::PATIENCE;
 pub(crate) const LONG: Duration = Duration::from_secs(60);
 
 pub(crate) fn owner(id: &str, name: &str) -> Owner {
-    let user = User { id: id.parse().expect("a user id"), name: name.to_owned() };
-    Owner { user, node: NodeId::generate(), pass: None }
+    let (id, name) = (id.parse().expect("an owner's id"), name.to_owned());
+    Owner { id, name, node: NodeId::generate(), pass: None }
 }
 
 pub(crate) fn kim() -> Owner {

@@ -137,9 +137,9 @@ impl SeatService {
         let line = self.shared.locks.waiters(&name, LINE_SHOWN).await.unwrap_or_default();
         let line = line.into_iter().zip(1_usize..).map(|(it, position)| InLineInfo {
             position,
-            user: it.user,
+            node: it.owner.node,
+            user: it.owner.into(),
             since: it.since,
-            node: it.node,
         });
         let ago = |ms: u64| now - milliseconds(ms);
         let from_now = |ms: u64| now + milliseconds(ms);

@@ -8,7 +8,7 @@ use tokio::time::{Instant, sleep};
 
 use crate::domain::fence::Fence;
 use crate::domain::ids::AcquisitionId;
-use crate::domain::user::User;
+use crate::domain::ids::NodeId;
 use crate::locks::Locks;
 use crate::locks::client::guard::{Guard, Guards, PartialGuards};
 use crate::locks::client::guard_state::GuardState;
@@ -286,8 +286,7 @@ fn outcome(tried: &Result<Guard, LockError>) -> &'static str {
     }
 }
 
-/// The owner of locks that no user claims: the process.
-pub(in crate::locks) fn process_owner(server: crate::domain::ids::NodeId) -> Owner {
-    let id = server.to_string().parse().unwrap_or_else(|_| crate::domain::ids::UserId::generate());
-    Owner { user: User { id, name: String::new() }, node: server, pass: None }
+/// The owner of claims that name none: the process.
+pub(in crate::locks) fn process_owner(server: NodeId) -> Owner {
+    Owner { id: server.into(), name: String::new(), node: server, pass: None }
 }

@@ -3,8 +3,6 @@
 use tokio::time::advance;
 
 use super::*;
-use crate::domain::ids::{NodeId, UserId};
-use crate::domain::user::User;
 use crate::locks::name::LockName;
 use crate::locks::types::{Owner, Released, Takeover};
 
@@ -14,11 +12,10 @@ const LEASE: Duration = Duration::from_secs(60);
 const TRUSTED: Duration = Duration::from_millis(6_000 - 750);
 
 fn claim(value: &str) -> Claim {
-    let user = User { id: UserId::generate(), name: "Kim".to_owned() };
     Claim {
         name: LockName::named("job:1"),
         value: value.to_owned(),
-        owner: Owner { user, node: NodeId::generate(), ..Owner::unknown() },
+        owner: Owner::unknown(),
         floor: Fence::ZERO,
         ttl: LEASE,
         over: Takeover::None,

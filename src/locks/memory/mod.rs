@@ -110,9 +110,8 @@ mod tests {
 
     use super::*;
     use crate::domain::fence::Fence;
-    use crate::domain::ids::{NodeId, ShareLinkId, UserId};
+    use crate::domain::ids::{NodeId, ShareLinkId};
     use crate::domain::seat::Role;
-    use crate::domain::user::User;
     use crate::locks::GRANT_KEPT_FOR;
     use crate::locks::redis::wait_queue::LINE_DEADLINE;
     use crate::locks::types::{Owner, Takeover};
@@ -120,11 +119,10 @@ mod tests {
     const LEASE: Duration = Duration::from_secs(12);
 
     fn claim(name: &LockName, value: &str) -> Claim {
-        let user = User { id: UserId::generate(), name: "Kim".to_owned() };
         Claim {
             name: name.clone(),
             value: value.to_owned(),
-            owner: Owner { user, node: NodeId::generate(), pass: None },
+            owner: Owner::unknown(),
             floor: Fence::ZERO,
             ttl: LEASE,
             over: Takeover::None,

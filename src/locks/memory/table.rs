@@ -114,10 +114,9 @@ impl Table {
             let may_take = match &claim.over {
                 Takeover::None => false,
                 Takeover::Value(value) => *value == grip.value,
-                Takeover::SameUser => claim.owner.user.id == grip.owner.user.id,
+                Takeover::SameOwner => claim.owner.id == grip.owner.id,
                 Takeover::ReclaimToken(pass) => {
-                    claim.owner.user.id == grip.owner.user.id
-                        && grip.owner.pass.as_ref() == Some(pass)
+                    claim.owner.id == grip.owner.id && grip.owner.pass.as_ref() == Some(pass)
                 }
             };
             if !is_mine && (!may_take || left.any) {
@@ -241,8 +240,8 @@ impl Table {
             .map(|waiting| {
                 let arrival = i64::try_from(waiting.arrival).unwrap_or(i64::MAX);
                 let since = DateTime::from_timestamp_micros(arrival).unwrap_or_default();
-                let Owner { user, node, .. } = waiting.owner.clone();
-                QueuedClaim { user, node, since }
+                let owner = Owner { pass: None, ..waiting.owner.clone() };
+                QueuedClaim { owner, since }
             })
             .collect()
     }

@@ -131,7 +131,7 @@ impl ModelBackend {
             Some(Wrong::GraceOfTheEmpty) => {
                 left = Left { any: false, unknown: left.any || left.unknown };
             }
-            Some(Wrong::AnybodyTakesOver) if claim.over == Takeover::SameUser => {
+            Some(Wrong::AnybodyTakesOver) if claim.over == Takeover::SameOwner => {
                 let holder = self.state.table.holder(&claim.name, now);
                 claim.over = Takeover::Value(holder.map_or(String::new(), |holder| holder.value));
             }

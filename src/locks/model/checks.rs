@@ -26,7 +26,7 @@ impl<B: Belief> World<B> {
         let may_take = |it: &Number| match &request.claim.over {
             Takeover::None => false,
             Takeover::Value(value) => *value == super::backend::value_of(*it),
-            Takeover::SameUser => self.sessions[*it].user == self.sessions[who].user,
+            Takeover::SameOwner => self.sessions[*it].user == self.sessions[who].user,
             Takeover::ReclaimToken(pass) => {
                 let is_same = self.sessions[*it].user == self.sessions[who].user;
                 is_same && pass_of(*it).as_ref() == Some(pass)

@@ -7,7 +7,6 @@ use tokio::time::Instant;
 
 use crate::domain::fence::Fence;
 use crate::domain::ids::NodeId;
-use crate::domain::user::User;
 use crate::locks::REASSERT_GRACE;
 use crate::locks::model::backend::{Request, value_of};
 use crate::locks::model::database::Job;
@@ -68,7 +67,7 @@ impl<B: Belief> World<B> {
             (self.dice.index(SERVERS), self.dice.index(USERS), self.dice.index(KEYS));
         let over = match manner {
             Manner::Tries | Manner::Waits => Takeover::None,
-            Manner::TakesOver => Takeover::SameUser,
+            Manner::TakesOver => Takeover::SameOwner,
             Manner::Resumes => match self.silent_one(server, key) {
                 Some(who) => {
                     let user = self.sessions[who].user;
@@ -100,15 +99,11 @@ impl<B: Belief> World<B> {
         waits: bool,
     ) {
         let who = self.sessions.len();
-        let id = format!("u{user}").parse().expect("a user id");
+        let id = format!("u{user}").parse().expect("an owner's id");
         let claim = Claim {
             name: self.backend.name(key).clone(),
             value: value_of(who),
-            owner: Owner {
-                user: User { id, name: String::new() },
-                node: node(),
-                pass: pass_of(who),
-            },
+            owner: Owner { id, name: String::new(), node: node(), pass: pass_of(who) },
             floor: self.database.floor(key),
             ttl: TTL,
             over,

@@ -10,7 +10,6 @@ use redis::Value;
 use tokio::time::Instant;
 
 use crate::domain::fence::Fence;
-use crate::domain::user::User;
 use crate::locks::redis::error::CallError;
 use crate::locks::redis::wait_queue::{Handover, QueueStatus};
 use crate::locks::types::{Claimed, Grant, Holder, LocksError, Owner, QueuedClaim, Released};
@@ -90,9 +89,8 @@ pub(in crate::locks) fn waiters(reply: &Value) -> Result<Vec<QueuedClaim>, Locks
     let Value::Array(rows) = reply else { return Err(unexpected()) };
     let read = |row: &Value| {
         let Value::Array(fields) = row else { return None };
-        let [user, name, node, arrival] = fields.as_slice() else { return None };
-        let user = User { id: text(user)?.parse().ok()?, name: text(name)?.to_owned() };
-        Some(QueuedClaim { user, node: text(node)?.parse().ok()?, since: time(arrival)? })
+        let [id, name, node, arrival] = fields.as_slice() else { return None };
+        Some(QueuedClaim { owner: owner(id, name, node)?, since: time(arrival)? })
     };
     rows.iter().map(|row| read(row).ok_or_else(unexpected)).collect()
 }
@@ -164,13 +162,9 @@ fn holder(row: &Value) -> Option<Option<Holder>> {
     // A negative TTL: an operator set the key, without an expiry.
     let ttl = u64::try_from(integer(ttl)?).map_or(Duration::MAX, Duration::from_millis);
     let holder = match told {
-        [fence, user, name, node, since] => Holder {
+        [fence, id, name, node, since] => Holder {
             value,
-            owner: Owner {
-                user: User { id: text(user)?.parse().ok()?, name: text(name)?.to_owned() },
-                node: text(node)?.parse().ok()?,
-                pass: None,
-            },
+            owner: owner(id, name, node)?,
             fence: Fence(number(fence)?),
             since: time(since)?,
             ttl,
@@ -182,6 +176,12 @@ fn holder(row: &Value) -> Option<Option<Holder>> {
         }
     };
     Some(Some(holder))
+}
+
+/// Parses an owner. No reply contains its token.
+fn owner(id: &Value, name: &Value, node: &Value) -> Option<Owner> {
+    let (id, name) = (text(id)?.parse().ok()?, text(name)?.to_owned());
+    Some(Owner { id, name, node: text(node)?.parse().ok()?, pass: None })
 }
 
 fn text(value: &Value) -> Option<&str> {

@@ -141,7 +141,7 @@ impl Scripts {
         let (from, whose) = match &claim.over {
             Takeover::None => ("nobody", ""),
             Takeover::Value(value) => ("value", value.as_str()),
-            Takeover::SameUser => ("user", ""),
+            Takeover::SameOwner => ("user", ""),
             Takeover::ReclaimToken(pass) => ("pass", pass.as_str()),
         };
         let mut args = Packed::new();
@@ -255,7 +255,7 @@ pub(in crate::locks) fn pipeline() -> Pipeline {
 /// An owner in the scripts' format. An empty reclaim token means none; no token is empty.
 fn packed(owner: &Owner) -> Packed {
     let mut packed = Packed::new();
-    packed.text(owner.user.id.as_str()).text(&owner.user.name).text(owner.node);
+    packed.text(owner.id.as_str()).text(&owner.name).text(owner.node);
     packed.text(owner.pass.as_ref().map_or("", ReclaimToken::as_str));
     packed
 }

@@ -7,8 +7,6 @@ use tokio::time::{Instant, advance};
 
 use super::*;
 use crate::domain::fence::Fence;
-use crate::domain::ids::{NodeId, UserId};
-use crate::domain::user::User;
 use crate::locks::client::options::RenewalTiming;
 use crate::locks::memory::Memory;
 use crate::locks::name::LockName;
@@ -65,11 +63,10 @@ impl World {
 
     /// A new lock, claimed now.
     async fn held(&self, number: usize) -> HeldLock {
-        let user = User { id: UserId::generate(), name: String::new() };
         let claim = Claim {
             name: LockName::named(&format!("job:{number}")),
             value: format!("value {number}"),
-            owner: Owner { user, node: NodeId::generate(), pass: None },
+            owner: Owner::unknown(),
             floor: Fence::ZERO,
             ttl: LEASE,
             over: Takeover::None,

@@ -103,7 +103,7 @@ impl Locks {
     /// use std::sync::Arc;
     /// use std::sync::atomic::{AtomicBool, Ordering};
     /// use std::time::Duration;
-    /// use galley::domain::{fence::Fence, ids::{NodeId, UserId}, user::User};
+    /// use galley::domain::{fence::Fence, ids::NodeId};
     /// use galley::locks::{
     ///     Claim, Claimed, HeldLock, Renewable, LockName, Locks, Loss, Takeover, Owner, RenewalTiming, LeaseHolder, Verdict,
     /// };
@@ -127,8 +127,8 @@ impl Locks {
     /// }
     ///
     /// let locks = Locks::connect("memory:").await?;
-    /// let user = User { id: UserId::generate(), name: "Kim".to_owned() };
-    /// let owner = Owner { user, node: NodeId::generate(), pass: None };
+    /// let (id, name) = ("caller-7".parse()?, "Kim".to_owned());
+    /// let owner = Owner { id, name, node: NodeId::generate(), pass: None };
     /// let timing = RenewalTiming::new(Duration::from_secs(12), Duration::from_secs(4));
     /// let (name, value) = (LockName::named("call:1"), "drawn at random".to_owned());
     /// let claim = Claim { name, value, owner, floor: Fence::ZERO, ttl: timing.ttl(), over: Takeover::None };

@@ -72,7 +72,7 @@ pub(crate) async fn g2_the_fence_rises_through_release_expiry_and_takeover(place
     rises(seated(&place.locks, &name, &kim(), SHORT).await.fence);
     until_free(&place.locks, &name).await;
     rises(seated(&place.locks, &name, &kim(), LONG).await.fence);
-    let over = Claim { over: Takeover::SameUser, ..claim(&name, &kim()) };
+    let over = Claim { over: Takeover::SameOwner, ..claim(&name, &kim()) };
     rises(granted(&place.locks, &over).await.fence);
 }
 
@@ -131,17 +131,17 @@ pub(crate) async fn a_takeover_by_value_requires_the_named_holder(place: Place) 
 pub(crate) async fn a_takeover_by_user_requires_the_same_user(place: Place) {
     let name = seat();
     let old = seated(&place.locks, &name, &kim(), LONG).await;
-    let by_lee = Claim { over: Takeover::SameUser, ..claim(&name, &lee()) };
+    let by_lee = Claim { over: Takeover::SameOwner, ..claim(&name, &lee()) };
     assert_eq!(refused(&place.locks, &by_lee).await.value, old.value);
     // Another user with the same name.
-    let by_namesake = Claim { owner: owner("kim-2", &kim().user.name), ..by_lee };
+    let by_namesake = Claim { owner: owner("kim-2", &kim().name), ..by_lee };
     assert_eq!(refused(&place.locks, &by_namesake).await.value, old.value);
 
-    let by_kim = Claim { over: Takeover::SameUser, ..claim(&name, &kim()) };
+    let by_kim = Claim { over: Takeover::SameOwner, ..claim(&name, &kim()) };
     let grant = granted(&place.locks, &by_kim).await;
 
     assert_eq!(grant.replaced.expect("a loss").value, old.value);
-    let none = Claim { over: Takeover::SameUser, ..claim(&seat(), &kim()) };
+    let none = Claim { over: Takeover::SameOwner, ..claim(&seat(), &kim()) };
     assert_eq!(granted(&place.locks, &none).await.replaced, None);
 }
 
@@ -152,7 +152,7 @@ pub(crate) async fn each_renewal_has_its_verdict_by_position(place: Place) {
         let name = seat();
         all.push(seated(&place.locks, &name, &kim(), LONG).await);
         if at % 7 == 3 || (245..255).contains(&at) {
-            let taken = Claim { over: Takeover::SameUser, ..claim(&name, &kim()) };
+            let taken = Claim { over: Takeover::SameOwner, ..claim(&name, &kim()) };
             granted(&place.locks, &taken).await;
         }
     }

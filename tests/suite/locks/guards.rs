@@ -46,7 +46,7 @@ pub(crate) async fn a_busy_lock_reports_holder_age_lease_and_queue_position(plac
         panic!("not busy")
     };
     assert_eq!((at.position, at.holder.waiting), (1, 0));
-    assert_eq!((&at.holder.owner.user, at.holder.fence), (&kim().user, guard.fence()));
+    assert_eq!((&at.holder.owner.id, at.holder.fence), (&kim().id, guard.fence()));
     assert_eq!((at.holder.since, at.holder.ttl <= LONG), (guard.since(), true));
     assert!(at.retry_at <= Instant::now() + LONG && guard.lease() == LONG);
     let _waiting = crate::locks::wait_queue::enter(&other, &claim(&name, &lee())).await;
@@ -86,7 +86,7 @@ pub(crate) async fn g6_a_guard_that_lost_its_lock_is_notified_and_releases_no_la
     let name = job("1");
     let options = AcquireOptions::new(Lease::KeptAlive(SHORT * 5)).owned_by(kim());
     let guard = place.locks.try_lock(&name, &options).await.expect("a free lock");
-    let thief = Claim { over: Takeover::SameUser, ..claim(&name, &kim()) };
+    let thief = Claim { over: Takeover::SameOwner, ..claim(&name, &kim()) };
     granted(&place.locks, &thief).await;
     assert_eq!(timeout(PATIENCE, guard.lost()).await, Ok(Loss::Taken));
     assert!(!guard.is_held());
@@ -285,7 +285,7 @@ pub(crate) async fn work_under_a_lock_is_dropped_when_the_lock_is_lost(place: Pl
         };
         locks.with_lock(&other, &options, work).await
     });
-    let thief = Claim { over: Takeover::SameUser, ..claim(&name, &kim()) };
+    let thief = Claim { over: Takeover::SameOwner, ..claim(&name, &kim()) };
     until("it works", async || place.locks.holder(&name).await.expect("a reply").is_some()).await;
     assert!(done < granted(&place.locks, &thief).await.fence);
     let lost = timeout(PATIENCE, works).await.expect("in time").expect("no panic");
@@ -297,7 +297,7 @@ pub(crate) async fn work_under_a_lock_is_dropped_when_the_lock_is_lost(place: Pl
 pub(crate) async fn work_that_ends_after_its_lock_was_lost_is_an_error(place: Place) {
     let name = job("1");
     let options = AcquireOptions::new(Lease::KeptAlive(LONG)).owned_by(kim());
-    let thief = Claim { over: Takeover::SameUser, ..claim(&name, &kim()) };
+    let thief = Claim { over: Takeover::SameOwner, ..claim(&name, &kim()) };
     // So fast that no renewal detects it in between.
     let work = async |fence| assert!(fence < granted(&place.locks, &thief).await.fence);
     let done = place.locks.with_lock(&name, &options, work).await;

@@ -233,7 +233,7 @@ fn question(dice: &mut Dice, claims: &mut Vec<Claim>, sides: &[Side; 2], is_alon
             );
             one.owner.pass = Some(ReclaimToken::of(&one.value));
             one.over = match dice.below(5) {
-                0 => Takeover::SameUser,
+                0 => Takeover::SameOwner,
                 1 => Takeover::Value(
                     dice.one_of(claims).map_or(String::new(), |it| it.value.clone()),
                 ),

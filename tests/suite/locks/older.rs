@@ -111,7 +111,7 @@ async fn no_seat_is_lost(arguments: &[&str]) {
         match at % 5 {
             3 => {
                 let next = claim_of(&first.name, &kim(), first.fence);
-                let next = Claim { over: Takeover::SameUser, ..next };
+                let next = Claim { over: Takeover::SameOwner, ..next };
                 sessions.push(Session::sits(&locks, &next).await);
                 continue;
             }
@@ -187,7 +187,7 @@ async fn g6_a_holder_reasserts_its_lock_over_an_older_grant_and_never_over_a_new
     let name = seat();
     let first = seated(&locks, &name, &kim(), LONG).await;
     let older = dumped(&server, &name).await;
-    let take_over = Claim { over: Takeover::SameUser, ..claim_of(&name, &kim(), first.fence) };
+    let take_over = Claim { over: Takeover::SameOwner, ..claim_of(&name, &kim(), first.fence) };
     let last = held(&take_over, &granted(&locks, &take_over).await);
     let both = [first.clone(), last.clone()];
     let beside = seated(&locks, &seat(), &lee(), LONG).await;
@@ -323,7 +323,7 @@ async fn g6_after_an_eviction_the_next_claim_does_not_wait() {
         if is_released {
             locks.release(&name, &evicted.value).await.expect("a reply");
         } else {
-            next.over = Takeover::SameUser;
+            next.over = Takeover::SameOwner;
         }
         assert!(floor < granted(&locks, &next).await.fence);
         assert!(!shows_an_older_state(&server, &name).await, "{is_released}");

@@ -35,7 +35,7 @@ pub(crate) async fn only_the_previous_holder_reclaims_with_its_secret(place: Pla
     let (name, other) = (seat(), place.another().await);
     let old = leaving("one", &name, &kim());
     let first = granted(&place.locks, &old).await;
-    let namesake = owner("kim-2", &kim().user.name);
+    let namesake = owner("kim-2", &kim().name);
     for stranger in [with("two", &name, &kim()), with("one", &name, &lee())] {
         is_refused(&other, &stranger, &old).await;
     }
@@ -62,9 +62,9 @@ pub(crate) async fn without_a_reclaim_token_no_claim_reclaims(place: Place) {
     granted(&place.locks, &old).await;
     is_refused(&place.locks, &with("", &name, &kim()), &old).await;
     // A later grant without a token drops the token of the earlier one.
-    let taken = Claim { over: Takeover::SameUser, ..leaving("one", &name, &kim()) };
+    let taken = Claim { over: Takeover::SameOwner, ..leaving("one", &name, &kim()) };
     granted(&place.locks, &taken).await;
-    let bare = Claim { over: Takeover::SameUser, ..claim(&name, &kim()) };
+    let bare = Claim { over: Takeover::SameOwner, ..claim(&name, &kim()) };
     granted(&place.locks, &bare).await;
     is_refused(&place.locks, &with("one", &name, &kim()), &bare).await;
     assert_eq!(refused(&place.locks, &claim(&name, &lee())).await.owner.pass, None);

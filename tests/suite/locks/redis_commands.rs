@@ -23,7 +23,7 @@ async fn a_claim_a_refusal_a_takeover_and_a_release_cost_one_script_each() {
     assert_eq!(server.calls("evalsha").await, 1);
     refused(&locks, &claim(&name, &lee())).await;
     assert_eq!(server.calls("evalsha").await, 2);
-    let same_user = Claim { over: Takeover::SameUser, ..claim(&name, &kim()) };
+    let same_user = Claim { over: Takeover::SameOwner, ..claim(&name, &kim()) };
     let pass = ReclaimToken::of("a secret");
     let same_user = Claim { owner: Owner { pass: Some(pass.clone()), ..kim() }, ..same_user };
     assert_eq!(granted(&locks, &same_user).await.replaced.map(|it| it.value), Some(one.value));

@@ -217,10 +217,10 @@ async fn a_key_set_by_hand_has_an_unknown_holder() {
     let name = seat();
     let _: Value = server.run(&format!("SET {name} intruder")).await;
     let mut options = claim(&name, &kim());
-    options.over = Takeover::SameUser;
+    options.over = Takeover::SameOwner;
     let holder = refused(&locks, &options).await;
-    assert_eq!((holder.value.as_str(), holder.owner.user.name.as_str()), ("intruder", ""));
-    assert_ne!(holder.owner.user.id, options.owner.user.id);
+    assert_eq!((holder.value.as_str(), holder.owner.name.as_str()), ("intruder", ""));
+    assert_ne!(holder.owner.id, options.owner.id);
     // The administrator's release.
     assert_eq!(locks.release(&name, "intruder").await, Ok(Released::Freed));
     granted(&locks, &options).await;

@@ -161,7 +161,7 @@ async fn g2_a_fence_that_cannot_rise_is_rejected_with_the_reason() {
     let held = seated(&locks, &seat(), &kim(), LONG).await;
     let grant_key = held.name.key().replace("share-link:lock:", "share-link:grant:");
     let _: i64 = server.run(&format!("HSET {grant_key} fence {last}")).await;
-    let take_over = Claim { over: Takeover::SameUser, ..claim(&held.name, &kim()) };
+    let take_over = Claim { over: Takeover::SameOwner, ..claim(&held.name, &kim()) };
     beyond(locks.claim(&take_over).await).await;
     // The last possible fence, and another claim of the same call.
     let (name, beside) = (seat(), claim(&seat(), &kim()));

@@ -126,7 +126,7 @@ pub(crate) async fn g5_no_claim_overtakes_the_wait_queue(place: Place) {
         let mut winner = None;
         until("the lease ends", async || {
             let barging = Claim {
-                over: Takeover::SameUser,
+                over: Takeover::SameOwner,
                 ..claim(&name, &crate::support::fixtures::owner("x", "X"))
             };
             match place.locks.claim(&barging).await.expect("a reply") {
@@ -289,9 +289,9 @@ pub(crate) async fn held_locks_are_listed_with_their_wait_queues(place: Place) {
     let another = place.another().await;
     let (_second, _at) = enter(&another, &claim(&other, &lee())).await;
     let behind = another.waiters(&other, 20).await.expect("a reply");
-    let names: Vec<_> = behind.iter().map(|waiting| waiting.user.clone()).collect();
-    assert_eq!(names, [kim().user, lee().user]);
-    assert!(behind[0].since < behind[1].since && behind[0].node != behind[1].node);
+    let names: Vec<_> = behind.iter().map(|waiting| waiting.owner.name.clone()).collect();
+    assert_eq!(names, [kim().name, lee().name]);
+    assert!(behind[0].since < behind[1].since && behind[0].owner.node != behind[1].owner.node);
     assert_eq!(place.locks.waiters(&other, 1).await.expect("a reply").len(), 1);
     assert_eq!(place.locks.waiters(&one, 20).await, Ok(Vec::new()));
 }
