@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 /// Redis restart, a stale replica and a clock that steps back. It stays below 2^53 until the year
 /// 2255: Lua and JSON readers count in IEEE 754 doubles.
 ///
-/// A lease alone does not exclude a paused holder; a resource that rejects lower fences does
+/// A lease alone does not exclude a paused holder; a resource that rejects every other fence does
 /// (Kleppmann, *How to do distributed locking*, 2016).
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize,

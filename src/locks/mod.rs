@@ -132,8 +132,8 @@ pub use crate::locks::types::{
 /// that could still trust it, and short enough that grants do not accumulate.
 const GRANT_KEPT_FOR: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// The reassert grace: time for the holders after an empty restart. They try to connect every half
-/// second, and renew at once after that.
+/// The reassert grace: time for the holders after an empty restart. They try to connect with a
+/// back-off of at most half a second, and renew at once after that.
 const REASSERT_GRACE: Duration = Duration::from_secs(2);
 
 /// How often a renewal extends the expiry of a held lock's grant. Other renewals do not touch the

@@ -2,7 +2,7 @@
 //!
 //! A session enters the [registry](crate::sessions::registry) and claims the lock of its seat with
 //! its own id as the value ([`claim`]). Then it joins the [room](crate::rooms::room) of its
-//! document. The seat tick sends its heartbeats ([`tick`]). The room relays its edits at once; the
+//! document. The seat tick sends its heartbeats ([`tick`]). The room relays its edits at once;
 //! [the persister](crate::rooms::persister) commits them in groups.
 //!
 //! # Order

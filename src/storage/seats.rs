@@ -1,8 +1,8 @@
 //! Seats in the database: the last fence that it ratified for each.
 //!
 //! The lock service decides which session holds a seat; the database decides whose writes count. The
-//! database ratifies a grant only if its fence exceeds every earlier one. Afterwards a write under an
-//! older fence changes no row (G2). The lease alone does not prevent two writers: a paused process
+//! database ratifies a grant only if its fence exceeds every earlier one. Afterwards a write under any
+//! other fence changes no row (G2). The lease alone does not prevent two writers: a paused process
 //! resumes and still trusts its lease. The database then rejects its older fence.
 
 use std::convert::Infallible;

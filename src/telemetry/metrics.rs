@@ -44,7 +44,7 @@ const HISTOGRAMS: &[(&str, &str)] = &[
     ("galley_renewal_lag_seconds", "Delay of a renewal round."),
     ("galley_lock_wait_seconds", "Waiting for a lock, by class."),
     ("galley_lock_hold_seconds", "Holding a lock, by class."),
-    ("galley_document_persist_seconds", "From an update's arrival to its commit."),
+    ("galley_document_persist_seconds", "From the first attempt to store a group to its commit."),
     ("galley_relay_seconds", "From an update's arrival to its broadcast; the Redis round trip."),
     ("galley_http_request_seconds", "Requests, by method and route."),
 ];
