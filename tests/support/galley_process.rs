@@ -54,9 +54,10 @@ impl Server {
     /// Starts in an environment that holds more than settings.
     pub(crate) async fn spawn(folder: Arc<TempDir>, environment: Vec<(String, String)>) -> Self {
         let mut command = Command::new(binary());
-        // The server rejects unknown settings, so the variables of the tests are removed.
+        // The server rejects unknown settings, so the variables of the tests are removed, but for the one
+        // that chooses a fault of `tests/broken/run`.
         for (name, _) in std::env::vars_os() {
-            if name.to_string_lossy().starts_with("GALLEY_") {
+            if name.to_string_lossy().starts_with("GALLEY_") && name != "GALLEY_BROKEN" {
                 command.env_remove(name);
             }
         }
