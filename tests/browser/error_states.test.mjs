@@ -30,7 +30,7 @@ async function type(person, text) {
 async function onDisk() {
   const disk = realpathSync(mkdtempSync(join(tmpdir(), "galley-")))
   const library = join(disk, "full_disk.so")
-  const source = fileURLToPath(new URL("../it/full_disk.c", import.meta.url))
+  const source = fileURLToPath(new URL("../suite/server/full_disk.c", import.meta.url))
   execFileSync("cc", ["-shared", "-fPIC", "-o", library, source])
   const server = new Galley(disk, { FULL_DISK: disk, LD_PRELOAD: library })
   await server.run()

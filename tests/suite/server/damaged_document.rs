@@ -66,7 +66,7 @@ async fn a_damaged_document_opens_read_only_up_to_the_damage_until_the_row_is_re
         let text = server.get(&desk.writer, &format!("{document}/text")).await;
         text.problem(500, "document-damaged");
         let log = std::fs::read_to_string(server.folder().join("log")).expect("a log");
-        assert!(log.contains(said) && log.contains("put back"), "{log}");
+        assert!(log.contains(said) && log.contains("from a backup"), "{log}");
         assert_eq!(rows(&mut database).await, damaged);
 
         for (seq, bytes) in &whole {
