@@ -232,6 +232,18 @@ pub(crate) async fn stranger(url: &str) -> PgConnection {
     options.connect().await.expect("a connection")
 }
 
+/// A transaction outside Galley's pool that holds the lock of a document's row.
+pub(crate) async fn locked_row(url: &str, document: &str) -> PgConnection {
+    let mut other = stranger(url).await;
+    sqlx::raw_sql("BEGIN").execute(&mut other).await.expect("a transaction");
+    sqlx::query("SELECT 1 FROM documents WHERE id = $1 FOR UPDATE")
+        .bind(document)
+        .execute(&mut other)
+        .await
+        .expect("the lock");
+    other
+}
+
 fn guard(folder: &Path) -> Child {
     let mut guard = Command::new("sh")
         .args(["-c", GUARD])

@@ -9,7 +9,7 @@ use tokio::time::{Duration, Instant, sleep};
 use crate::server::delivery::QUICK;
 use crate::server::pgbouncer::folder_of;
 use crate::support::galley_process::Server;
-use crate::support::postgres_server;
+use crate::support::postgres_server::{self, locked_row};
 use crate::support::proxy::{Proxy, Way};
 use crate::support::redis_server::{self, PATIENCE};
 use crate::support::tcp_side::Parting;
@@ -60,13 +60,7 @@ async fn g8_a_gap_makes_a_room_with_an_unsaved_edit_read_the_log() {
     let (writer, reader) = (server.writer(&desk).await, server.reviewer(&desk).await);
     let storage = Storage::open(&database).await.expect("the server's own");
     storage.append(&[desk.unannounced_edit("missed")]).await.expect("stored");
-    let mut other = postgres.stranger(&name).await;
-    sqlx::raw_sql("BEGIN").execute(&mut other).await.expect("a transaction");
-    sqlx::query("SELECT 1 FROM documents WHERE id = $1 FOR UPDATE")
-        .bind(&desk.document)
-        .execute(&mut other)
-        .await
-        .expect("the lock");
+    let mut other = locked_row(&postgres.url(&name), &desk.document).await;
     writer.append("unsaved ");
     writer.event("problem").await;
 

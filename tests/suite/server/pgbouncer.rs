@@ -12,13 +12,11 @@ use tokio::net::UnixStream;
 use tokio::time::{Duration, Instant, sleep};
 
 use crate::server::commands::galley_with;
+use crate::server::stuck::type_beside_a_locked_row;
 use crate::support::galley_process::Server;
-use crate::support::postgres_server;
+use crate::support::postgres_server::{self, locked_row};
 use crate::support::redis_server::PATIENCE;
 use crate::support::rest_client::Desk;
-
-/// The longest time for an edit to be saved while another document is stuck, on a busy machine too.
-const SAVED_WITHIN: Duration = Duration::from_secs(10);
 
 /// A `PgBouncer` with its defaults before a `PostgreSQL`, on a socket in a folder of its own. Dropping it ends
 /// it.
@@ -133,21 +131,8 @@ async fn g16_behind_a_pooler_a_locked_row_delays_only_its_own_document() {
     let server = Server::with(&[("DATABASE__URL", &pooler.url(&name))]).await;
     let (stuck, free) = (server.desk("").await, server.desk("").await);
     let (one, two) = (server.writer(&stuck).await, server.writer(&free).await);
-    let mut other = postgres.stranger(&name).await;
-    sqlx::raw_sql("BEGIN").execute(&mut other).await.expect("a transaction");
-    sqlx::query("SELECT 1 FROM documents WHERE id = $1 FOR UPDATE")
-        .bind(&stuck.document)
-        .execute(&mut other)
-        .await
-        .expect("the lock");
-    for turn in 0..3 {
-        one.append("stuck ");
-        two.append("free ");
-        let began = Instant::now();
-        two.saved().await;
-        let took = began.elapsed();
-        assert!(took < SAVED_WITHIN, "turn {turn}: {took:?}");
-    }
+    let mut other = locked_row(&postgres.url(&name), &stuck.document).await;
+    type_beside_a_locked_row(&one, &two).await;
     assert_eq!(one.is_saved_to(), 0, "the row is locked still");
     sqlx::raw_sql("COMMIT").execute(&mut other).await.expect("it is free");
     one.saved().await;

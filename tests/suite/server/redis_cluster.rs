@@ -6,9 +6,9 @@ use serde_json::Value;
 use tempfile::TempDir;
 use tokio::time::Instant;
 
+use crate::server::many_servers::was_seated;
 use crate::support::galley_process::Server;
 use crate::support::redis_cluster::{ClusterServer, FAILOVER_MAX};
-use crate::support::ws_client::Peer;
 
 /// Two servers with the same Cluster, database and secret.
 async fn start(redis: &ClusterServer, more: &[(&str, &str)]) -> (Server, Server) {
@@ -19,15 +19,6 @@ async fn start(redis: &ClusterServer, more: &[(&str, &str)]) -> (Server, Server)
     let one = Server::in_folder(folder, &settings).await;
     let two = one.beside().await;
     (one, two)
-}
-
-/// Whether the server granted the seat; waits for either outcome.
-async fn was_seated(peer: &Peer) -> bool {
-    peer.until("a seat or a refusal", |state| {
-        let granted = state.events.iter().any(|event| event["event"] == "seat.granted");
-        (granted || state.closed.is_some()).then_some(granted)
-    })
-    .await
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

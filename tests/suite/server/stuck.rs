@@ -6,7 +6,7 @@ use tokio::time::{Duration, Instant, sleep};
 
 use crate::server::many_servers::was_seated;
 use crate::support::galley_process::Server;
-use crate::support::postgres_server;
+use crate::support::postgres_server::{self, locked_row};
 use crate::support::redis_server::PATIENCE;
 use crate::support::rest_client::Desk;
 use crate::support::ws_client::Peer;
@@ -23,6 +23,19 @@ fn problems(peer: &Peer) -> Vec<Value> {
     peer.look(problems)
 }
 
+/// The writer `one` types in a document whose row is locked, and `two` in another, which the server saves
+/// each time.
+pub(crate) async fn type_beside_a_locked_row(one: &Peer, two: &Peer) {
+    for turn in 0..3 {
+        one.append("stuck ");
+        two.append("free ");
+        let began = Instant::now();
+        two.saved().await;
+        let took = began.elapsed();
+        assert!(took < SAVED_WITHIN, "turn {turn}: {took:?}");
+    }
+}
+
 /// Goal: while one document's row is locked, the server saves another document immediately, sends its
 /// writer no problem, and is ready. The locked document is stored after the lock.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -32,21 +45,8 @@ async fn g16_a_locked_row_delays_only_its_own_document() {
     let server = Server::with(&[("DATABASE__URL", &postgres.url(&name))]).await;
     let (stuck, free) = (server.desk("").await, server.desk("").await);
     let (one, two) = (server.writer(&stuck).await, server.writer(&free).await);
-    let mut other = postgres.stranger(&name).await;
-    sqlx::raw_sql("BEGIN").execute(&mut other).await.expect("a transaction");
-    sqlx::query("SELECT 1 FROM documents WHERE id = $1 FOR UPDATE")
-        .bind(&stuck.document)
-        .execute(&mut other)
-        .await
-        .expect("the lock");
-    for turn in 0..3 {
-        one.append("stuck ");
-        two.append("free ");
-        let began = Instant::now();
-        two.saved().await;
-        let took = began.elapsed();
-        assert!(took < SAVED_WITHIN, "turn {turn}: {took:?}");
-    }
+    let mut other = locked_row(&postgres.url(&name), &stuck.document).await;
+    type_beside_a_locked_row(&one, &two).await;
     let told = one.event("problem").await;
     assert_eq!(told["type"], "/problems/not-saved");
     assert_eq!((one.is_saved_to(), problems(&two)), (0, Vec::new()));
@@ -72,13 +72,7 @@ async fn g7_a_takeover_on_the_same_server_waits_for_the_first_sessions_edit() {
     let server = Server::with(&[("DATABASE__URL", &postgres.url(&name))]).await;
     let desk = server.desk("Dear").await;
     let (reader, first) = (server.reviewer(&desk).await, server.writer(&desk).await);
-    let mut other = postgres.stranger(&name).await;
-    sqlx::raw_sql("BEGIN").execute(&mut other).await.expect("a transaction");
-    sqlx::query("SELECT 1 FROM documents WHERE id = $1 FOR UPDATE")
-        .bind(&desk.document)
-        .execute(&mut other)
-        .await
-        .expect("the lock");
+    let mut other = locked_row(&postgres.url(&name), &desk.document).await;
     first.append(" Sir");
     // The server has set the document aside: no statement of the edit waits for the row any more.
     first.event("problem").await;

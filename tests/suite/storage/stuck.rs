@@ -8,6 +8,7 @@ use galley::storage::Storage;
 use galley::storage::log::{Append, Appended};
 
 use crate::storage::database::{Desk, Place, Seated, edit, new_link, ratify, within};
+use crate::support::postgres_server::locked_row;
 
 crate::storage::on_both_engines! {
     stuck:
@@ -105,14 +106,7 @@ pub(crate) async fn g2_a_lost_fence_is_detected_and_ratified_again(desk: Desk) {
 
 /// A connection that locks the row of the document.
 async fn lock(desk: &Desk, document: DocumentId) -> sqlx::PgConnection {
-    let mut other = crate::support::postgres_server::stranger(&desk.place.url()).await;
-    sqlx::raw_sql("BEGIN").execute(&mut other).await.unwrap();
-    sqlx::query("SELECT 1 FROM documents WHERE id = $1 FOR UPDATE")
-        .bind(document.to_string())
-        .execute(&mut other)
-        .await
-        .unwrap();
-    other
+    locked_row(&desk.place.url(), &document.to_string()).await
 }
 
 #[tokio::test]
