@@ -15,6 +15,7 @@ use crate::rooms::room::Room;
 use crate::seats::SeatService;
 use crate::sessions::budgets::{byte_quota, message_quota};
 use crate::sessions::session::{Session, SessionState};
+use crate::yjs::log::Origin;
 use crate::yjs::protocol::{self, ClientFrame};
 
 /// How a socket ended.
@@ -103,9 +104,9 @@ impl SeatHandle {
             }
             ClientFrame::SyncStep2(update) => {
                 self.room.was_answered(holding);
-                self.update(message, update, Carrier::Answer, now)
+                self.update(message, update, Origin::Answer, now)
             }
-            ClientFrame::Update(update) => self.update(message, update, Carrier::Edit, now),
+            ClientFrame::Update(update) => self.update(message, update, Origin::Client, now),
             ClientFrame::Awareness(update) if AWARENESS_BYTES_MAX < update.len() => {
                 Err(Close::TooLarge("awareness"))
             }
@@ -123,7 +124,7 @@ impl SeatHandle {
         &self,
         message: &Bytes,
         update: &[u8],
-        carrier: Carrier,
+        origin: Origin,
         now: Instant,
     ) -> Result<(), Close> {
         let may_edit = self.holding.identity.seat.role.may_edit_text();
@@ -132,17 +133,13 @@ impl SeatHandle {
         if may_edit {
             let frame = protocol::passed_on(message, update);
             let update = message.slice_ref(update);
-            let cost = match carrier {
-                Carrier::Edit => self.room.receive(&self.holding, &update, &frame, now)?,
-                Carrier::Answer => self.room.receive_answer(&self.holding, &update, &frame, now)?,
-            };
-            return self.pay(cost);
+            return self.pay(self.room.receive(origin, &self.holding, (&update, &frame), now)?);
         }
         // The server drops every update of a reviewer (G10). A sync reply of an honest client may
         // contain the whole document, with edits of the writer that the database lost. So the
         // server notifies the client only of edits that the reviewer may have made.
         let user = &self.holding.identity.user.id;
-        if carrier == Carrier::Answer && !self.room.may_bring_edit_of(user, update) {
+        if origin == Origin::Answer && !self.room.may_bring_edit_of(user, update) {
             return Ok(());
         }
         if !self.holding.identity.wants_events {
@@ -219,13 +216,4 @@ async fn end(sessions: &SeatService, holding: &Session, room: &Arc<Room>) {
         sessions.shared.history.left(room);
     }
     sessions.shared.rooms.close_if_unused(room);
-}
-
-/// The kind of message that carries an update.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Carrier {
-    /// Sync step 2.
-    Answer,
-    /// An update as it happens.
-    Edit,
 }

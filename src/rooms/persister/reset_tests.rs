@@ -24,7 +24,7 @@ use crate::rooms::stored_document::StoredDocument;
 use crate::sessions::options::RoomLimits;
 use crate::sessions::session::{Session, SessionIdentity};
 use crate::storage::seats::Ratified;
-use crate::yjs::log::UpdateLog;
+use crate::yjs::log::{Origin, UpdateLog};
 use crate::yjs::protocol;
 use crate::yjs::text::document_from_text;
 
@@ -83,7 +83,8 @@ impl Scene {
         let now = Instant::now();
         holding.granted(fence, Utc::now(), now + PATIENCE);
         let update = document_from_text(text, client);
-        let taken = self.room.receive(&holding, &update, &protocol::update(&update), now);
+        let taken =
+            self.room.receive(Origin::Client, &holding, (&update, &protocol::update(&update)), now);
         assert!(taken.is_ok() && !self.room.is_settled(), "the room has an unsaved edit");
     }
 

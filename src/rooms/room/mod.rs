@@ -249,38 +249,13 @@ impl Room {
     }
 
     /// Validates a writer's update, broadcasts `frame` and queues the update for the persister (M1).
-    /// Returns the bytes it costs beyond its own: a sync step 1, or rows of new client ids.
+    /// Returns the bytes it costs beyond its own: a sync step 1, or rows of new client ids. A reply to
+    /// sync step 1 ([`Origin::Answer`]) may restore a server's edit that the database lost (decision 40).
     ///
     /// # Errors
     ///
     /// [`Close`] when the socket must close. Any other rejection reaches the client as an event.
     pub fn receive(
-        self: &Arc<Self>,
-        holding: &Arc<Session>,
-        update: &Bytes,
-        frame: &Bytes,
-        now: Instant,
-    ) -> Result<usize, Close> {
-        self.receive_from(Origin::Client, holding, (update, frame), now)
-    }
-
-    /// Applies a writer's reply to sync step 1, as [`receive`](Self::receive) does. The reply may
-    /// restore a server's edit that the database lost (decision 40).
-    ///
-    /// # Errors
-    ///
-    /// As [`receive`](Self::receive).
-    pub fn receive_answer(
-        self: &Arc<Self>,
-        holding: &Arc<Session>,
-        update: &Bytes,
-        frame: &Bytes,
-        now: Instant,
-    ) -> Result<usize, Close> {
-        self.receive_from(Origin::Answer, holding, (update, frame), now)
-    }
-
-    fn receive_from(
         self: &Arc<Self>,
         origin: Origin,
         holding: &Arc<Session>,
