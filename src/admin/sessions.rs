@@ -159,14 +159,14 @@ impl SeatService {
 
     fn sessions_here(&self) -> Vec<SessionInfo> {
         let seated = self.shared.registry.seated();
-        seated.iter().filter_map(|holding| self.info_here(holding)).collect()
+        seated.iter().filter_map(|session| self.info_here(session)).collect()
     }
 
-    pub(crate) fn info_here(&self, holding: &Session) -> Option<SessionInfo> {
-        let identity = &holding.identity;
+    pub(crate) fn info_here(&self, session: &Session) -> Option<SessionInfo> {
+        let identity = &session.identity;
         let now = Instant::now();
         let margin = self.shared.terms.lease.margin();
-        let left = (holding.trust_stamp().0 + margin).saturating_duration_since(now);
+        let left = (session.trust_stamp().0 + margin).saturating_duration_since(now);
         Some(SessionInfo {
             lock_key: self.shared.locks.key_of(&LockName::seat(identity.seat)),
             share_link_id: identity.seat.link,
@@ -174,24 +174,24 @@ impl SeatService {
             session_id: Some(identity.session),
             user: Some(identity.user.clone()),
             node: Some(self.shared.relay.node()),
-            since: Some(holding.since()?),
-            fence: Some(holding.fence()),
+            since: Some(session.since()?),
+            fence: Some(session.fence()),
             ttl_ms: u64::try_from(left.as_millis()).ok(),
-            last_seen: before_now(holding.silent_for(now)),
-            state: holding.phase(),
+            last_seen: before_now(session.silent_for(now)),
+            state: session.phase(),
         })
     }
 
     pub(crate) fn info(&self, seat: Seat, holder: &Holder) -> SessionInfo {
         let lease = self.shared.terms.lease;
-        let session = holder.value.parse().ok();
-        let here = session.and_then(|id| self.shared.registry.session(id));
+        let session_id = holder.value.parse().ok();
+        let here = session_id.and_then(|id| self.shared.registry.session(id));
         let is_known = holder.is_known();
         let since_renewal = lease.ttl.saturating_sub(holder.ttl);
         // Two renewals are overdue: the session's server counts the lease as uncertain, too.
         let is_overdue = lease.ttl - lease.margin() <= since_renewal;
         let (last_seen, state) = match here {
-            Some(holding) => (before_now(holding.silent_for(Instant::now())), holding.phase()),
+            Some(session) => (before_now(session.silent_for(Instant::now())), session.phase()),
             None if is_overdue => (before_now(since_renewal), SessionState::Uncertain),
             None => (before_now(since_renewal), SessionState::Held),
         };
@@ -199,7 +199,7 @@ impl SeatService {
             lock_key: self.shared.locks.key_of(&LockName::seat(seat)),
             share_link_id: seat.link,
             role: seat.role,
-            session_id: session,
+            session_id,
             user: is_known.then(|| holder.owner.clone().into()),
             node: is_known.then_some(holder.owner.node),
             since: is_known.then_some(holder.since),

@@ -456,7 +456,7 @@ impl Reviews {
         }
         let mut messages = vec![Message::Review { change, json }];
         match shared.registry.sitting(seat) {
-            Some(holding) => holding.edited(tokio::time::Instant::now()),
+            Some(session) => session.edited(tokio::time::Instant::now()),
             None => messages.push(Message::Worked(seat.role)),
         }
         for message in messages {

@@ -95,15 +95,15 @@ impl Rooms {
     /// [`RoomError`] when the document cannot be read or does not exist, or the room is full.
     pub async fn join(
         &self,
-        holding: &Arc<Session>,
+        session: &Arc<Session>,
         granted: &Event<'_>,
     ) -> Result<Arc<Room>, RoomError> {
         for number in 0..JOIN_TRIES {
-            let room = self.find_or_open(holding.identity.document).await?;
+            let room = self.find_or_open(session.identity.document).await?;
             if number == 0 {
-                holding.tell(granted);
+                session.tell(granted);
             }
-            if room.join(holding).is_ok() {
+            if room.join(session).is_ok() {
                 return Ok(room);
             }
             self.forget(&room);

@@ -132,28 +132,28 @@ impl SeatService {
             wants_events: ask.wants_events,
             store_budget: ask.store_budget.clone(),
         };
-        let holding = Arc::new(Session::claiming(identity, outbox));
-        ask.arriving.is(&holding);
-        self.shared.registry.enter(Arc::clone(&holding));
+        let session = Arc::new(Session::claiming(identity, outbox));
+        ask.arriving.is(&session);
+        self.shared.registry.enter(Arc::clone(&session));
         // A second check: a drain that began in between may have copied the registry before this
         // entry.
         if let Err(close) = self.not_draining() {
-            self.shared.registry.leave(&holding);
-            holding.end();
+            self.shared.registry.leave(&session);
+            session.end();
             return Err(close);
         }
-        match self.claim(&holding, &ask, floor).await {
+        match self.claim(&session, &ask, floor).await {
             Ok(()) => {}
             Err(close) => {
-                self.shared.registry.leave(&holding);
-                holding.end();
-                self.announce_failed_join(&holding).await;
+                self.shared.registry.leave(&session);
+                session.end();
+                self.announce_failed_join(&session).await;
                 // A revocation or eviction in between takes precedence over the outcome of the
                 // claim.
-                return Err(holding.lost().map_or(close, Close::Lost));
+                return Err(session.lost().map_or(close, Close::Lost));
             }
         }
-        self.enter_room(holding).await
+        self.enter_room(session).await
     }
 
     fn not_draining(&self) -> Result<(), Close> {
@@ -221,17 +221,17 @@ impl SeatService {
     /// Acquires the key under a fence above `floor`, and ratifies the fence.
     async fn claim(
         &self,
-        holding: &Arc<Session>,
+        session: &Arc<Session>,
         ask: &SeatRequest,
         mut floor: Fence,
     ) -> Result<(), Close> {
-        let identity = &holding.identity;
+        let identity = &session.identity;
         let mut over = ask.over();
         for _ in 0..CLAIM_TRIES {
-            if holding.phase() == SessionState::Ended {
+            if session.phase() == SessionState::Ended {
                 break;
             }
-            let claim = self.claim_of(holding, floor, over.clone());
+            let claim = self.claim_of(session, floor, over.clone());
             let grant = match self.ask_locks(&claim).await? {
                 Claimed::Granted(grant) => grant,
                 Claimed::Busy(holder) => match self.takeover_target(&holder, ask).await {
@@ -240,15 +240,15 @@ impl SeatService {
                         continue;
                     }
                     None if ask.waits.is_zero() => return Err(taken(&holder, &ask.user)),
-                    None => self.stand_in_line(holding, &claim, ask).await?,
+                    None => self.stand_in_line(session, &claim, ask).await?,
                 },
             };
             // Only the first grant may replace a session. If another session holds the key by now,
             // it claimed later. Without this rule two mutual takeovers would both end without a
             // seat.
             over = Takeover::None;
-            match self.ratify(holding, &grant).await? {
-                Ratified::Accepted => return self.granted(holding, &grant),
+            match self.ratify(session, &grant).await? {
+                Ratified::Accepted => return self.granted(session, &grant),
                 // The session still holds the key. The next claim mints a fence above the
                 // database's.
                 Ratified::Refused { last } => floor = last,
@@ -262,12 +262,12 @@ impl SeatService {
         Err(Close::Unavailable("seat-contended"))
     }
 
-    fn claim_of(&self, holding: &Session, floor: Fence, over: Takeover) -> Claim {
-        let identity = &holding.identity;
+    fn claim_of(&self, session: &Session, floor: Fence, over: Takeover) -> Claim {
+        let identity = &session.identity;
         Claim {
             name: LockName::seat(identity.seat),
             value: identity.session.to_string(),
-            owner: holding.owner(self.shared.relay.node()),
+            owner: session.owner(self.shared.relay.node()),
             floor,
             ttl: self.shared.terms.lease.ttl,
             over,
@@ -293,20 +293,20 @@ impl SeatService {
 
     /// Ends the previous session and flushes its pending edits *before* the new fence is ratified.
     /// Afterwards the database rejects them.
-    async fn flush_previous_session(&self, holding: &Session, grant: &Grant) -> Result<(), Close> {
-        holding.set_pending_fence(grant.fence);
-        if let Some(loser) = self.shared.registry.seat(holding) {
+    async fn flush_previous_session(&self, session: &Session, grant: &Grant) -> Result<(), Close> {
+        session.set_pending_fence(grant.fence);
+        if let Some(loser) = self.shared.registry.seat(session) {
             loser.lose(LostReason::TakenOver);
         }
-        if holding.phase() == SessionState::Ended {
+        if session.phase() == SessionState::Ended {
             // A later grant replaced this session, or its link was revoked in between.
-            self.release_key(&holding.identity).await;
+            self.release_key(&session.identity).await;
             return Err(Close::Left);
         }
         if let Some(former) = &grant.replaced {
-            self.settle_elsewhere(holding, former).await;
+            self.settle_elsewhere(session, former).await;
         }
-        let identity = &holding.identity;
+        let identity = &session.identity;
         if identity.seat.role.may_edit_text()
             && let Some(room) = self.shared.rooms.find(identity.document)
             && !room.settled_within(SETTLE_PATIENCE).await
@@ -317,12 +317,12 @@ impl SeatService {
         Ok(())
     }
 
-    async fn ratify(&self, holding: &Session, grant: &Grant) -> Result<Ratified, Close> {
-        self.flush_previous_session(holding, grant).await?;
-        let identity = &holding.identity;
-        let (seat, session, user) = (identity.seat, identity.session, &identity.user.id);
+    async fn ratify(&self, session: &Session, grant: &Grant) -> Result<Ratified, Close> {
+        self.flush_previous_session(session, grant).await?;
+        let identity = &session.identity;
+        let (seat, session_id, user) = (identity.seat, identity.session, &identity.user.id);
         let ratified =
-            self.shared.storage.ratify(seat, grant.fence, session, user, Utc::now()).await;
+            self.shared.storage.ratify(seat, grant.fence, session_id, user, Utc::now()).await;
         match ratified {
             Ok(ratified) => Ok(ratified),
             Err(error) => {
@@ -332,47 +332,47 @@ impl SeatService {
         }
     }
 
-    fn granted(&self, holding: &Arc<Session>, grant: &Grant) -> Result<(), Close> {
+    fn granted(&self, session: &Arc<Session>, grant: &Grant) -> Result<(), Close> {
         let until = self.shared.terms.lease.trusted_until(grant.sent_at);
         let now = Instant::now();
-        holding.heard(now);
-        holding.was_active(now);
-        holding.granted(grant.fence, grant.since, until);
-        if let Some(kept) = self.register(holding, grant.sent_at) {
-            holding.kept(kept);
+        session.heard(now);
+        session.was_active(now);
+        session.granted(grant.fence, grant.since, until);
+        if let Some(kept) = self.register(session, grant.sent_at) {
+            session.kept(kept);
         }
-        if holding.phase() == SessionState::Held {
+        if session.phase() == SessionState::Held {
             return Ok(());
         }
         // The link was revoked, or the session evicted, during the claim.
-        self.release_later(&holding.identity);
-        Err(holding.lost().map_or(Close::NoSuchLink, Close::Lost))
+        self.release_later(&session.identity);
+        Err(session.lost().map_or(Close::NoSuchLink, Close::Lost))
     }
 
-    async fn enter_room(&self, holding: Arc<Session>) -> Result<SeatHandle, Close> {
-        let identity = &holding.identity;
+    async fn enter_room(&self, session: Arc<Session>) -> Result<SeatHandle, Close> {
+        let identity = &session.identity;
         let lease_ms = self.shared.terms.lease.ttl.as_millis();
         let granted = Event::SeatGranted {
             session: identity.session,
             role: identity.seat.role,
-            fence: holding.fence(),
+            fence: session.fence(),
             lease_ms: u64::try_from(lease_ms).unwrap_or(u64::MAX),
             resume: &identity.resume,
             user: &identity.user,
         };
         // A session whose claim began before the drain is not seated either.
         let joined = match self.not_draining() {
-            Ok(()) => self.shared.rooms.join(&holding, &granted).await.map_err(close_for),
+            Ok(()) => self.shared.rooms.join(&session, &granted).await.map_err(close_for),
             Err(close) => Err(close),
         };
         match joined {
             Ok(room) => {
-                tracing::info!(seat = %identity.seat, fence = %holding.fence(), "seated");
-                Ok(SeatHandle::new(self.clone(), holding, room))
+                tracing::info!(seat = %identity.seat, fence = %session.fence(), "seated");
+                Ok(SeatHandle::new(self.clone(), session, room))
             }
             Err(close) => {
-                self.give_up(&holding).await;
-                self.announce_failed_join(&holding).await;
+                self.give_up(&session).await;
+                self.announce_failed_join(&session).await;
                 Err(close)
             }
         }
@@ -380,25 +380,25 @@ impl SeatService {
 
     /// The claim succeeded and the join failed. Publishes `peer.left` for the replaced session,
     /// because no other code path does.
-    async fn announce_failed_join(&self, holding: &Session) {
-        let (fence, document) = (holding.fence(), holding.identity.document);
+    async fn announce_failed_join(&self, session: &Session) {
+        let (fence, document) = (session.fence(), session.identity.document);
         if fence == Fence::ZERO {
             return;
         }
         if let Some(room) = self.shared.rooms.find(document) {
-            return room.announce_failed_join(holding);
+            return room.announce_failed_join(session);
         }
-        let word = word(Step::Left, &holding.identity, fence);
+        let word = word(Step::Left, &session.identity, fence);
         if let Err(error) = self.shared.relay.publish(Topic::Room(document), &word).await {
             tracing::debug!(%document, %error, "the other servers find the holder at their next tick");
         }
     }
 
     /// Releases a seat: the session leaves the registry first, then the key is released (R1).
-    pub(crate) async fn give_up(&self, holding: &Session) {
-        holding.end();
-        if self.shared.registry.leave(holding).is_some() {
-            self.release_key(&holding.identity).await;
+    pub(crate) async fn give_up(&self, session: &Session) {
+        session.end();
+        if self.shared.registry.leave(session).is_some() {
+            self.release_key(&session.identity).await;
         }
     }
 

@@ -51,8 +51,8 @@ impl SeatService {
     }
 
     pub(crate) fn revoke_here(&self, link: ShareLinkId) {
-        for holding in self.shared.registry.on_link(link) {
-            self.lose(&holding, LostReason::Revoked);
+        for session in self.shared.registry.on_link(link) {
+            self.lose(&session, LostReason::Revoked);
         }
     }
 
@@ -60,23 +60,23 @@ impl SeatService {
     /// find theirs at their next tick.
     pub fn document_deleted(&self, document: DocumentId) {
         let mut sessions = self.shared.registry.all();
-        sessions.retain(|holding| holding.identity.document == document);
-        for holding in sessions {
-            self.lose(&holding, LostReason::Revoked);
+        sessions.retain(|session| session.identity.document == document);
+        for session in sessions {
+            self.lose(&session, LostReason::Revoked);
         }
     }
 
     /// Ends a session: its socket is closed at once, its key is released in the background.
-    pub(crate) fn lose(&self, holding: &Session, reason: LostReason) {
-        holding.lose(reason);
-        if self.shared.registry.leave(holding).is_some() {
-            self.release_later(&holding.identity);
+    pub(crate) fn lose(&self, session: &Session, reason: LostReason) {
+        session.lose(reason);
+        if self.shared.registry.leave(session).is_some() {
+            self.release_later(&session.identity);
         }
     }
 
-    pub(crate) fn evict_here(&self, session: SessionId) {
-        if let Some(holding) = self.shared.registry.session(session) {
-            self.lose(&holding, LostReason::Evicted);
+    pub(crate) fn evict_here(&self, session_id: SessionId) {
+        if let Some(session) = self.shared.registry.session(session_id) {
+            self.lose(&session, LostReason::Evicted);
         }
     }
 

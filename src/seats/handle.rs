@@ -32,7 +32,7 @@ pub enum SocketEnd {
 #[derive(Debug)]
 pub struct SeatHandle {
     sessions: SeatService,
-    holding: Arc<Session>,
+    session: Arc<Session>,
     room: Arc<Room>,
     messages: DefaultDirectRateLimiter,
     bytes: DefaultDirectRateLimiter,
@@ -40,16 +40,16 @@ pub struct SeatHandle {
 }
 
 impl SeatHandle {
-    pub(crate) fn new(sessions: SeatService, holding: Arc<Session>, room: Arc<Room>) -> Self {
+    pub(crate) fn new(sessions: SeatService, session: Arc<Session>, room: Arc<Room>) -> Self {
         let (limits, clock) = (&sessions.shared.limits, &sessions.shared.clock);
         let messages = RateLimiter::direct_with_clock(message_quota(limits), clock.clone());
         let bytes = RateLimiter::direct_with_clock(byte_quota(limits), clock.clone());
-        Self { sessions, holding, room, messages, bytes, has_left: false }
+        Self { sessions, session, room, messages, bytes, has_left: false }
     }
 
     /// Whether the message is within the rates of the socket and its user.
     fn is_within_its_rate(&self, message: &Bytes) -> bool {
-        let user = &self.holding.identity.user.id;
+        let user = &self.session.identity.user.id;
         self.messages.check().is_ok()
             && self.sessions.shared.budgets.may_send(user)
             && self.may_move(message.len())
@@ -57,7 +57,7 @@ impl SeatHandle {
 
     /// Whether the byte rates of the socket and its user permit `bytes`, inbound or outbound.
     fn may_move(&self, bytes: usize) -> bool {
-        let user = &self.holding.identity.user.id;
+        let user = &self.session.identity.user.id;
         let count = NonZeroU32::new(u32::try_from(bytes).unwrap_or(u32::MAX));
         let of_socket = self.bytes.check_n(count.unwrap_or(NonZeroU32::MIN));
         matches!(of_socket, Ok(Ok(()))) && self.sessions.shared.budgets.may_move(user, bytes)
@@ -74,12 +74,12 @@ impl SeatHandle {
 
     /// Records a sign of life: any message, ping or pong.
     pub fn heard(&self) {
-        self.holding.heard(Instant::now());
+        self.session.heard(Instant::now());
     }
 
     /// Records a pong, which may answer a liveness probe.
     pub fn answered(&self, number: &[u8]) {
-        self.holding.answered_by(number);
+        self.session.answered_by(number);
     }
 
     /// Handles one binary message.
@@ -96,24 +96,24 @@ impl SeatHandle {
             return Err(Close::TooLarge("message"));
         }
         let frame = protocol::parse(message).map_err(|_| Close::Malformed("frame"))?;
-        let holding = &self.holding;
+        let session = &self.session;
         match frame {
             ClientFrame::SyncStep1(state_vector) => {
                 // Five bytes request the whole document, so the session pays for the reply.
-                self.pay(self.room.answer(holding, state_vector)?)
+                self.pay(self.room.answer(session, state_vector)?)
             }
             ClientFrame::SyncStep2(update) => {
-                self.room.was_answered(holding);
+                self.room.was_answered(session);
                 self.update(message, update, Origin::Answer, now)
             }
             ClientFrame::Update(update) => self.update(message, update, Origin::Client, now),
             ClientFrame::Awareness(update) if AWARENESS_BYTES_MAX < update.len() => {
                 Err(Close::TooLarge("awareness"))
             }
-            ClientFrame::Awareness(update) => self.room.receive_presence(holding, update, now),
+            ClientFrame::Awareness(update) => self.room.receive_presence(session, update, now),
             ClientFrame::QueryAwareness => {
                 // One byte requests all presence.
-                self.pay(self.room.answer_presence(holding))
+                self.pay(self.room.answer_presence(session))
             }
             // A client has no permission to deny. Old clients send the frame all the same.
             ClientFrame::Auth => Ok(()),
@@ -127,42 +127,42 @@ impl SeatHandle {
         origin: Origin,
         now: Instant,
     ) -> Result<(), Close> {
-        let may_edit = self.holding.identity.seat.role.may_edit_text();
+        let may_edit = self.session.identity.seat.role.may_edit_text();
         #[cfg(feature = "broken")]
         let may_edit = may_edit || crate::locks::broken::takes_reviewer_edits();
         if may_edit {
             let frame = protocol::passed_on(message, update);
             let update = message.slice_ref(update);
-            return self.pay(self.room.receive(origin, &self.holding, (&update, &frame), now)?);
+            return self.pay(self.room.receive(origin, &self.session, (&update, &frame), now)?);
         }
         // The server drops every update of a reviewer (G10). A sync reply of an honest client may
         // contain the whole document, with edits of the writer that the database lost. So the
         // server notifies the client only of edits that the reviewer may have made.
-        let user = &self.holding.identity.user.id;
+        let user = &self.session.identity.user.id;
         if origin == Origin::Answer && !self.room.may_bring_edit_of(user, update) {
             return Ok(());
         }
-        if !self.holding.identity.wants_events {
+        if !self.session.identity.wants_events {
             // The client has the edit in its replica and reads no `denied` event. The close code
             // stops it, before its user types more into a text that no other replica has.
             return Err(Close::Forbidden("not-the-writer"));
         }
-        self.holding.tell(&Event::Denied("not-the-writer"));
+        self.session.tell(&Event::Denied("not-the-writer"));
         Ok(())
     }
 
     /// Ends the session. Idempotent with every other end of it.
     pub async fn leave(mut self, ending: SocketEnd) {
         self.has_left = true;
-        self.room.disconnect(&self.holding);
-        let (sessions, holding) = (self.sessions.clone(), Arc::clone(&self.holding));
+        self.room.disconnect(&self.session);
+        let (sessions, session) = (self.sessions.clone(), Arc::clone(&self.session));
         let room = Arc::clone(&self.room);
         // The rest may wait for storage and locks. The session drops its limiters before that wait.
         drop(self);
-        if ending == SocketEnd::Broken && holding.went_away() {
-            return hold_during_grace_later(sessions, holding, room);
+        if ending == SocketEnd::Broken && session.went_away() {
+            return hold_during_grace_later(sessions, session, room);
         }
-        end(&sessions, &holding, &room).await;
+        end(&sessions, &session, &room).await;
     }
 }
 
@@ -172,26 +172,26 @@ impl Drop for SeatHandle {
         if self.has_left || Handle::try_current().is_err() {
             return;
         }
-        tracing::error!(seat = %self.holding.identity.seat, "a socket task ended and left its session open");
-        self.room.disconnect(&self.holding);
-        self.holding.outbox().close(Close::Left);
-        self.holding.went_away();
-        let (sessions, holding) = (self.sessions.clone(), Arc::clone(&self.holding));
-        hold_during_grace_later(sessions, holding, Arc::clone(&self.room));
+        tracing::error!(seat = %self.session.identity.seat, "a socket task ended and left its session open");
+        self.room.disconnect(&self.session);
+        self.session.outbox().close(Close::Left);
+        self.session.went_away();
+        let (sessions, session) = (self.sessions.clone(), Arc::clone(&self.session));
+        hold_during_grace_later(sessions, session, Arc::clone(&self.room));
     }
 }
 
-fn hold_during_grace_later(sessions: SeatService, holding: Arc<Session>, room: Arc<Room>) {
+fn hold_during_grace_later(sessions: SeatService, session: Arc<Session>, room: Arc<Room>) {
     let now = Instant::now();
-    let grace = sessions.shared.terms.resume_grace.saturating_sub(holding.silent_for(now));
+    let grace = sessions.shared.terms.resume_grace.saturating_sub(session.silent_for(now));
     let tasks = sessions.shared.tasks.clone();
-    tasks.spawn(hold_during_grace(sessions, holding, room, now + grace));
+    tasks.spawn(hold_during_grace(sessions, session, room, now + grace));
 }
 
 /// Reserves the seat of a broken connection for the resume grace, then ends the session.
 async fn hold_during_grace(
     sessions: SeatService,
-    holding: Arc<Session>,
+    session: Arc<Session>,
     room: Arc<Room>,
     until: Instant,
 ) {
@@ -199,19 +199,19 @@ async fn hold_during_grace(
     let stop = sessions.shared.stop.clone();
     stop.run_until_cancelled(sleep_until(until)).await;
     // It also ends a session whose seat was lost in between: no other code path publishes its end.
-    end(&sessions, &holding, &room).await;
+    end(&sessions, &session, &room).await;
 }
 
-async fn end(sessions: &SeatService, holding: &Session, room: &Arc<Room>) {
+async fn end(sessions: &SeatService, session: &Session, room: &Arc<Room>) {
     // The database rejects pending edits under the next fence, so they are flushed first. During
     // the flush the seat counts as away: a probe by the same user succeeds at once.
-    let was_seated = holding.went_away() || holding.phase() == SessionState::Away;
-    if was_seated && holding.identity.seat.role.may_edit_text() {
+    let was_seated = session.went_away() || session.phase() == SessionState::Away;
+    if was_seated && session.identity.seat.role.may_edit_text() {
         let _settled = room.settled_within(SETTLE_PATIENCE).await;
     }
-    let has_point = holding.identity.seat.role.may_edit_text() && room.writer_left(holding);
-    sessions.give_up(holding).await;
-    room.leave(holding);
+    let has_point = session.identity.seat.role.may_edit_text() && room.writer_left(session);
+    sessions.give_up(session).await;
+    room.leave(session);
     if has_point {
         sessions.shared.history.left(room);
     }

@@ -15,22 +15,22 @@ pub struct Arriving(Arc<OnceLock<Arc<Session>>>);
 impl Arriving {
     /// Records a sign of life: any message, ping or pong.
     pub fn heard(&self) {
-        if let Some(holding) = self.0.get() {
-            holding.heard(Instant::now());
+        if let Some(session) = self.0.get() {
+            session.heard(Instant::now());
         }
     }
 
     /// Records a pong, which may answer a liveness probe.
     pub fn answered(&self, number: &[u8]) {
-        if let Some(holding) = self.0.get() {
-            holding.answered_by(number);
+        if let Some(session) = self.0.get() {
+            session.answered_by(number);
         }
     }
 
     /// Sets the session. The claim calls it.
-    pub(crate) fn is(&self, holding: &Arc<Session>) {
+    pub(crate) fn is(&self, session: &Arc<Session>) {
         // The first and only call: each request creates one session.
-        let _first = self.0.set(Arc::clone(holding));
+        let _first = self.0.set(Arc::clone(session));
     }
 }
 

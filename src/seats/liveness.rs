@@ -46,32 +46,33 @@ impl SeatService {
     /// Whether the session that holds a seat is alive, on any server. Probes its socket, within
     /// [`KNOCK_PATIENCE`].
     pub(crate) async fn is_alive(&self, holder: &Holder) -> bool {
-        let Ok(session) = holder.value.parse::<SessionId>() else {
+        let Ok(session_id) = holder.value.parse::<SessionId>() else {
             // A value set by hand is no session: no server can probe it, and no claim may replace
             // it.
             return true;
         };
-        match self.shared.registry.session(session) {
-            Some(holding) => probe(&holding).await,
+        match self.shared.registry.session(session_id) {
+            Some(session) => probe(&session).await,
             // The session has left the registry, and the release of its key is in flight (R1).
             None if holder.owner.node == self.shared.relay.node() => false,
-            None => self.probe_elsewhere(holder.owner.node, session).await,
+            None => self.probe_elsewhere(holder.owner.node, session_id).await,
         }
     }
 
-    async fn probe_elsewhere(&self, node: NodeId, session: SessionId) -> bool {
-        let Some(mut asked) = self.shared.across.questions.knock(node, session) else {
+    async fn probe_elsewhere(&self, node: NodeId, session_id: SessionId) -> bool {
+        let Some(mut asked) = self.shared.across.questions.knock(node, session_id) else {
             // Too many open requests. In doubt no session loses its seat.
             return true;
         };
         if asked.is_new {
-            self.publish(node, Message::Knocked { question: asked.number, session }).await;
+            self.publish(node, Message::Knocked { question: asked.number, session: session_id })
+                .await;
         }
         let answer = timeout(KNOCK_PATIENCE, asked.answer(|_any| true)).await;
         answer == Ok(Reply::Alive)
     }
 
-    /// Notifies the server of `former` that the session `holding` replaces it. For a seat that may
+    /// Notifies the server of `former` that `session` replaces it. For a seat that may
     /// edit the text, waits until that server has flushed the edits. Once the new fence is
     /// ratified, the database rejects every write under the old one.
     ///
@@ -79,17 +80,18 @@ impl SeatService {
     /// the document loses the edits not flushed by then, and the other server opens it afresh.
     /// Their author does not lose them: `document.saved` never named them, and the old tab retains
     /// them.
-    pub(crate) async fn settle_elsewhere(&self, holding: &Session, former: &Holder) {
+    pub(crate) async fn settle_elsewhere(&self, session: &Session, former: &Holder) {
         let node = former.owner.node;
-        let Ok(session) = former.value.parse::<SessionId>() else { return };
+        let Ok(session_id) = former.value.parse::<SessionId>() else { return };
         if node == self.shared.relay.node() {
             return;
         }
         let asked = self.shared.across.questions.ask(node);
         let question = asked.as_ref().map_or(0, |asked| asked.number);
-        let identity = &holding.identity;
+        let identity = &session.identity;
         let document = identity.document;
-        let said = self.publish(node, Message::Replaced { question, session, document }).await;
+        let said =
+            self.publish(node, Message::Replaced { question, session: session_id, document }).await;
         let Some(mut asked) = asked.filter(|_| said && identity.seat.role.may_edit_text()) else {
             return;
         };
@@ -109,11 +111,11 @@ impl SeatService {
         while let Some(signal) = finished.run_until_cancelled(questions.next()).await {
             let Signal::Message { from, message } = signal else { continue };
             match message {
-                Message::Knocked { question, session } => {
-                    self.look_for_life(from, question, session).await;
+                Message::Knocked { question, session: session_id } => {
+                    self.look_for_life(from, question, session_id).await;
                 }
-                Message::Replaced { question, session, document } => {
-                    self.end_for_takeover(session);
+                Message::Replaced { question, session: session_id, document } => {
+                    self.end_for_takeover(session_id);
                     self.have_settled(from, question, document).await;
                 }
                 Message::Question { id, of } => self.tell_of(from, id, of).await,
@@ -133,8 +135,8 @@ impl SeatService {
         }
     }
 
-    async fn look_for_life(&self, from: NodeId, question: u64, session: SessionId) {
-        let Some(holding) = self.shared.registry.session(session) else {
+    async fn look_for_life(&self, from: NodeId, question: u64, session_id: SessionId) {
+        let Some(session) = self.shared.registry.session(session_id) else {
             return self.answer(from, question, Reply::Gone).await;
         };
         let Ok(place) = Arc::clone(&self.shared.across.looking).try_acquire_owned() else {
@@ -142,7 +144,7 @@ impl SeatService {
         };
         let sessions = self.clone();
         self.shared.tasks.spawn(async move {
-            let answer = if probe(&holding).await { Reply::Alive } else { Reply::Gone };
+            let answer = if probe(&session).await { Reply::Alive } else { Reply::Gone };
             sessions.answer(from, question, answer).await;
             drop(place);
         });
@@ -150,10 +152,10 @@ impl SeatService {
 
     /// Ends a session whose seat a takeover granted to another session of its user. There is no key
     /// to release.
-    fn end_for_takeover(&self, session: SessionId) {
-        if let Some(holding) = self.shared.registry.session(session) {
-            holding.lose(LostReason::TakenOver);
-            self.shared.registry.leave(&holding);
+    fn end_for_takeover(&self, session_id: SessionId) {
+        if let Some(session) = self.shared.registry.session(session_id) {
+            session.lose(LostReason::TakenOver);
+            self.shared.registry.leave(&session);
         }
     }
 
@@ -188,11 +190,11 @@ impl SeatService {
 }
 
 /// A broken connection is dead at once. Any other is dead if it does not answer a ping.
-async fn probe(holding: &Session) -> bool {
-    match holding.phase() {
+async fn probe(session: &Session) -> bool {
+    match session.phase() {
         SessionState::Away | SessionState::Ended => false,
         SessionState::Claiming | SessionState::Held | SessionState::Uncertain => {
-            holding.answers_within(KNOCK_PATIENCE).await
+            session.answers_within(KNOCK_PATIENCE).await
         }
     }
 }

@@ -33,13 +33,13 @@ pub(crate) struct LocalFacts {
 
 impl SeatService {
     /// The facts about a session of this server.
-    pub(crate) fn known_of(&self, holding: &Session) -> LocalFacts {
+    pub(crate) fn known_of(&self, session: &Session) -> LocalFacts {
         let (now, terms) = (Instant::now(), &self.shared.terms);
-        let (heard_ago, active_ago) = (holding.silent_for(now), holding.idle_for(now));
-        let state = holding.phase();
-        let until = holding.trust_stamp().0;
+        let (heard_ago, active_ago) = (session.silent_for(now), session.idle_for(now));
+        let state = session.phase();
+        let until = session.trust_stamp().0;
         let trusts = terms.lease.ttl - terms.lease.margin();
-        let renewed_at = until.checked_sub(trusts).filter(|_| holding.since().is_some());
+        let renewed_at = until.checked_sub(trusts).filter(|_| session.since().is_some());
         let grace_left = terms.resume_grace.saturating_sub(heard_ago);
         let idle_left = terms.idle_release.saturating_sub(active_ago);
         let is_released_when_idle = !terms.idle_release.is_zero() && state != SessionState::Away;
@@ -47,7 +47,7 @@ impl SeatService {
             state,
             heard_ago: as_ms(heard_ago),
             active_ago: as_ms(active_ago),
-            edited_ago: holding.unedited_for(now).map(as_ms),
+            edited_ago: session.unedited_for(now).map(as_ms),
             renewed_ago: renewed_at.map(|at| as_ms(now.saturating_duration_since(at))),
             trusted_for: as_ms(until.saturating_duration_since(now)),
             grace_left: (state == SessionState::Away).then(|| as_ms(grace_left)),
@@ -56,23 +56,23 @@ impl SeatService {
     }
 
     /// Requests the facts from the server of the session's socket. None without a reply in time.
-    pub(crate) async fn ask_for(&self, session: SessionId, node: NodeId) -> Option<LocalFacts> {
+    pub(crate) async fn ask_for(&self, session_id: SessionId, node: NodeId) -> Option<LocalFacts> {
         if node == self.shared.relay.node() {
             // The session ended a moment ago: otherwise this server's registry would contain it.
             return None;
         }
         let (id, answer) = self.shared.questions.ask();
         let _forgotten = Forget { questions: &self.shared.questions, id };
-        let question = Message::Question { id, of: session };
+        let question = Message::Question { id, of: session_id };
         self.shared.relay.publish(Topic::Node(node), &question).await.ok()?;
         let json = timeout(ANSWER_MAX, answer).await.ok()?.ok()?;
         serde_json::from_str(&json).ok()
     }
 
     /// Replies to another server, if the session is on this one.
-    pub(super) async fn tell_of(&self, asker: NodeId, id: QuestionId, session: SessionId) {
-        let Some(holding) = self.shared.registry.session(session) else { return };
-        let Ok(json) = serde_json::to_string(&self.known_of(&holding)) else { return };
+    pub(super) async fn tell_of(&self, asker: NodeId, id: QuestionId, session_id: SessionId) {
+        let Some(session) = self.shared.registry.session(session_id) else { return };
+        let Ok(json) = serde_json::to_string(&self.known_of(&session)) else { return };
         let answer = Message::Answer { id, json };
         if let Err(error) = self.shared.relay.publish(Topic::Node(asker), &answer).await {
             tracing::debug!(%error, "a request of another server cannot be answered");

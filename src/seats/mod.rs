@@ -284,10 +284,10 @@ impl SeatService {
 
     /// The reason why a renewal found the key gone: another session of the same user holds it, or
     /// it expired.
-    async fn why_lost(&self, holding: &Session) -> LostReason {
-        let name = LockName::seat(holding.identity.seat);
+    async fn why_lost(&self, session: &Session) -> LostReason {
+        let name = LockName::seat(session.identity.seat);
         match self.shared.locks.holder(&name).await {
-            Ok(Some(holder)) if holder.owner.id == holding.identity.user.id => {
+            Ok(Some(holder)) if holder.owner.id == session.identity.user.id => {
                 LostReason::TakenOver
             }
             Ok(_) | Err(_) => LostReason::Expired,
@@ -308,12 +308,12 @@ impl SeatService {
         let count = u32::try_from(sessions.len()).unwrap_or(u32::MAX).max(1);
         // Fewer than 50 sockets need no spread.
         let step = if count < 50 { Duration::ZERO } else { spread / count };
-        for (holding, place) in sessions.iter().zip(0_u32..) {
+        for (session, place) in sessions.iter().zip(0_u32..) {
             tokio::time::sleep(step).await;
             let after = Duration::from_millis(u64::from(place % 20) * 25);
             let reconnect_after_ms = u64::try_from(after.as_millis()).unwrap_or_default();
-            holding.tell(&Event::ServerDraining { reconnect_after_ms });
-            holding.outbox().close(Close::Restart("draining"));
+            session.tell(&Event::ServerDraining { reconnect_after_ms });
+            session.outbox().close(Close::Restart("draining"));
         }
     }
 
@@ -325,10 +325,10 @@ impl SeatService {
             tracing::error!("storage did not commit all pending edits in time");
         }
         // All releases run at once: in sequence, each would wait for a slow Redis.
-        for holding in self.shared.registry.all() {
-            holding.end();
-            if self.shared.registry.leave(&holding).is_some() {
-                self.release_later(&holding.identity);
+        for session in self.shared.registry.all() {
+            session.end();
+            if self.shared.registry.leave(&session).is_some() {
+                self.release_later(&session.identity);
             }
         }
         // A shorter bound: if this flush fails, the next version contains that text.

@@ -66,7 +66,7 @@ impl SeatService {
         if sessions.is_empty() {
             return;
         }
-        let links: HashSet<_> = sessions.iter().map(|holding| holding.identity.seat.link).collect();
+        let links: HashSet<_> = sessions.iter().map(|session| session.identity.seat.link).collect();
         let revoked = match self.shared.storage.revoked_among(&Vec::from_iter(links)).await {
             Ok(revoked) => HashSet::<ShareLinkId>::from_iter(revoked),
             Err(error) => {
@@ -74,9 +74,9 @@ impl SeatService {
             }
         };
         let ended = sessions.iter().filter(|it| revoked.contains(&it.identity.seat.link));
-        for holding in ended {
-            tracing::info!(seat = %holding.identity.seat, "the tick found a revoked link");
-            self.lose(holding, LostReason::Revoked);
+        for session in ended {
+            tracing::info!(seat = %session.identity.seat, "the tick found a revoked link");
+            self.lose(session, LostReason::Revoked);
         }
     }
 

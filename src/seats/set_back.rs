@@ -53,36 +53,36 @@ impl SeatService {
             matches!(phase, SessionState::Held | SessionState::Uncertain | SessionState::Away)
         };
         let mut seated = self.shared.registry.seated();
-        seated.retain(|holding| held(holding.phase()));
+        seated.retain(|session| held(session.phase()));
         if seated.is_empty() {
             return;
         }
-        let seats: Vec<_> = seated.iter().map(|holding| holding.identity.seat).collect();
+        let seats: Vec<_> = seated.iter().map(|session| session.identity.seat).collect();
         let fences: HashMap<Seat, Fence> = match self.shared.storage.fences(&seats).await {
             Ok(fences) => fences.into_iter().collect(),
             // The next tick repeats the query.
             Err(error) => return tracing::debug!(%error, "the ratified fences cannot be read"),
         };
         self.end_overtaken(&seated, &fences).await;
-        seated.retain(|holding| {
-            let ratified = fences.get(&holding.identity.seat);
-            ratified.is_some_and(|ratified| *ratified < holding.fence())
+        seated.retain(|session| {
+            let ratified = fences.get(&session.identity.seat);
+            ratified.is_some_and(|ratified| *ratified < session.fence())
         });
         stream::iter(seated)
-            .for_each_concurrent(GRANTS_RATIFIED_AT_ONCE, async |holding| {
-                self.ratify_lost(&holding).await;
+            .for_each_concurrent(GRANTS_RATIFIED_AT_ONCE, async |session| {
+                self.ratify_lost(&session).await;
             })
             .await;
     }
 
     /// Ratifies one grant that the database has lost, if its session may still write.
-    async fn ratify_lost(&self, holding: &Arc<Session>) {
-        if !holding.may_write(Instant::now()) {
+    async fn ratify_lost(&self, session: &Arc<Session>) {
+        if !session.may_write(Instant::now()) {
             return;
         }
-        let (identity, fence) = (&holding.identity, holding.fence());
-        let (seat, session, user) = (identity.seat, identity.session, &identity.user.id);
-        match self.shared.storage.ratify(seat, fence, session, user, Utc::now()).await {
+        let (identity, fence) = (&session.identity, session.fence());
+        let (seat, session_id, user) = (identity.seat, identity.session, &identity.user.id);
+        match self.shared.storage.ratify(seat, fence, session_id, user, Utc::now()).await {
             Ok(Ratified::Accepted) => {
                 tracing::error!(%seat, %fence, "the database had lost a grant; ratified again");
             }
@@ -96,33 +96,33 @@ impl SeatService {
     /// fences.
     async fn end_overtaken(&self, seated: &[Arc<Session>], fences: &HashMap<Seat, Fence>) {
         let mut overtaken = Vec::new();
-        for holding in seated {
-            let ratified = fences.get(&holding.identity.seat).copied();
-            overtaken.extend(ratified.filter(|it| holding.fence() < *it).map(|it| (holding, it)));
+        for session in seated {
+            let ratified = fences.get(&session.identity.seat).copied();
+            overtaken.extend(ratified.filter(|it| session.fence() < *it).map(|it| (session, it)));
         }
         if overtaken.is_empty() {
             return;
         }
         let links: Vec<_> =
-            overtaken.iter().map(|(holding, _)| holding.identity.seat.link).collect();
+            overtaken.iter().map(|(session, _)| session.identity.seat.link).collect();
         // A revocation also raises the fences, and has its own close code.
         let revoked = match self.shared.storage.revoked_among(&links).await {
             Ok(revoked) => revoked,
             // The next tick repeats the query.
             Err(error) => return tracing::debug!(%error, "share links cannot be read"),
         };
-        for (holding, ratified) in overtaken {
-            let seat = holding.identity.seat;
+        for (session, ratified) in overtaken {
+            let seat = session.identity.seat;
             let reason = if revoked.contains(&seat.link) {
                 LostReason::Revoked
-            } else if ratified.0 == holding.fence().0.saturating_add(1) {
+            } else if ratified.0 == session.fence().0.saturating_add(1) {
                 // An eviction raises the fence by one. A new grant's fence is a time in µs.
                 LostReason::Evicted
             } else {
                 LostReason::TakenOver
             };
             tracing::info!(%seat, reason = reason.as_str(), "the tick found a higher fence");
-            self.lose(holding, reason);
+            self.lose(session, reason);
         }
     }
 }

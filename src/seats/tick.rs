@@ -112,14 +112,14 @@ async fn call_on(living: &[Arc<Session>], call: ProbeKind, terms: &SeatTerms) {
     let at_once = CALLED_AT_ONCE.max(living.len() / CALLS_MAX);
     for some in living.chunks(at_once) {
         let now = Instant::now();
-        for holding in some {
+        for session in some {
             // A client with a recent sign of life needs no ping: two more ticks precede its
             // timeout.
-            if terms.client_timeout < holding.silent_for(now) + two_ticks {
-                holding.outbox().ping();
+            if terms.client_timeout < session.silent_for(now) + two_ticks {
+                session.outbox().ping();
             }
             if call == ProbeKind::KeepAlive {
-                holding.outbox().send(protocol::keep_alive());
+                session.outbox().send(protocol::keep_alive());
             }
         }
         sleep(CALLS_APART).await;
@@ -142,20 +142,20 @@ fn visit(sessions: &SeatService, now: Instant, kind: TickMode) -> Vec<Arc<Sessio
     let terms = &sessions.shared.terms;
     let mut living = Vec::new();
     let (mut writers, mut reviewers) = (0_u32, 0_u32);
-    for holding in sessions.shared.registry.seated() {
-        match holding.identity.seat.role {
+    for session in sessions.shared.registry.seated() {
+        match session.identity.seat.role {
             Role::Writer => writers += 1,
             Role::Reviewer => reviewers += 1,
         }
-        holding.look_at_deadline(now);
-        if holding.phase() == SessionState::Away {
+        session.look_at_deadline(now);
+        if session.phase() == SessionState::Away {
             continue;
         }
-        if kind == TickMode::InTime && terms.client_timeout <= holding.silent_for(now) {
-            tracing::info!(seat = %holding.identity.seat, "a silent client's session ends");
-            sessions.lose(&holding, LostReason::Expired);
-        } else if !enforce_idle_timeout(sessions, &holding, now) {
-            living.push(holding);
+        if kind == TickMode::InTime && terms.client_timeout <= session.silent_for(now) {
+            tracing::info!(seat = %session.identity.seat, "a silent client's session ends");
+            sessions.lose(&session, LostReason::Expired);
+        } else if !enforce_idle_timeout(sessions, &session, now) {
+            living.push(session);
         }
     }
     metrics::gauge!("galley_seats_held", "role" => "writer").set(writers);
@@ -164,21 +164,21 @@ fn visit(sessions: &SeatService, now: Instant, kind: TickMode) -> Vec<Arc<Sessio
 }
 
 /// Warns an idle session, then releases its seat. True if the seat was released.
-fn enforce_idle_timeout(sessions: &SeatService, holding: &Arc<Session>, now: Instant) -> bool {
+fn enforce_idle_timeout(sessions: &SeatService, session: &Arc<Session>, now: Instant) -> bool {
     let limit = sessions.shared.terms.idle_release;
     if limit.is_zero() {
         return false;
     }
-    let idle = holding.idle_for(now);
+    let idle = session.idle_for(now);
     if limit <= idle {
-        sessions.lose(holding, LostReason::Idle);
+        sessions.lose(session, LostReason::Idle);
         return true;
     }
     let left = limit.saturating_sub(idle);
     let release_at = Utc::now() + TimeDelta::from_std(left).unwrap_or_default();
     // If `idle_release` ≤ 60 s, the warning is sent after half of it.
     let warning = if IDLE_WARNING < limit { IDLE_WARNING } else { limit / 2 };
-    holding.warn_of_idleness(left <= warning, release_at);
+    session.warn_of_idleness(left <= warning, release_at);
     false
 }
 
@@ -187,20 +187,20 @@ impl SeatService {
     /// None once the locks are closed.
     pub(crate) fn register(
         &self,
-        holding: &Arc<Session>,
+        session: &Arc<Session>,
         sent_at: Instant,
     ) -> Option<Registration> {
-        let identity = &holding.identity;
+        let identity = &session.identity;
         let held = HeldLock {
             name: LockName::seat(identity.seat),
             value: identity.session.to_string(),
-            owner: holding.owner(self.shared.relay.node()),
-            fence: holding.fence(),
-            since: holding.since()?,
+            owner: session.owner(self.shared.relay.node()),
+            fence: session.fence(),
+            since: session.since()?,
         };
         let LeaseTerms { ttl, renew_every } = self.shared.terms.lease;
         let timing = RenewalTiming::new(ttl, backstop(renew_every));
-        let tenant = SeatLease { sessions: self.clone(), holding: Arc::clone(holding) };
+        let tenant = SeatLease { sessions: self.clone(), session: Arc::clone(session) };
         self.shared.locks.register(held, timing, sent_at, Arc::new(tenant))
     }
 }
@@ -209,15 +209,15 @@ impl SeatService {
 #[derive(Debug)]
 struct SeatLease {
     sessions: SeatService,
-    holding: Arc<Session>,
+    session: Arc<Session>,
 }
 
 impl LeaseHolder for SeatLease {
     /// An uncertain seat counts as live: only a renewal makes it certain again.
     fn lives(&self, now: Instant) -> Renewable {
-        self.holding.look_at_deadline(now);
+        self.session.look_at_deadline(now);
         let is_seated =
-            !matches!(self.holding.phase(), SessionState::Claiming | SessionState::Ended);
+            !matches!(self.session.phase(), SessionState::Claiming | SessionState::Ended);
         // After a stall the tick checks the clients first, and then requests a round.
         if is_seated && !is_overslept(&self.sessions, now) {
             Renewable::Yes
@@ -227,22 +227,22 @@ impl LeaseHolder for SeatLease {
     }
 
     fn renewed(&self, sent_at: Instant, _verdict: Verdict) {
-        let Self { sessions, holding } = self;
+        let Self { sessions, session } = self;
         let until = sessions.shared.terms.lease.trusted_until(sent_at);
-        if holding.renewed(until)
-            && let Some(room) = sessions.shared.rooms.find(holding.identity.document)
+        if session.renewed(until)
+            && let Some(room) = sessions.shared.rooms.find(session.identity.document)
         {
-            room.request_missing(holding);
+            room.request_missing(session);
         }
     }
 
     fn lost(&self, _loss: Loss) {
-        let (sessions, holding) = (self.sessions.clone(), Arc::clone(&self.holding));
+        let (sessions, session) = (self.sessions.clone(), Arc::clone(&self.session));
         self.sessions.shared.tasks.spawn(async move {
             // A session released during the pipeline has lost nothing.
-            if holding.phase() != SessionState::Ended {
-                let reason = sessions.why_lost(&holding).await;
-                sessions.lose(&holding, reason);
+            if session.phase() != SessionState::Ended {
+                let reason = sessions.why_lost(&session).await;
+                sessions.lose(&session, reason);
             }
         });
     }

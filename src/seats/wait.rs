@@ -22,7 +22,7 @@ impl SeatService {
     /// The [`Close`] for the socket.
     pub(crate) async fn stand_in_line(
         &self,
-        holding: &Session,
+        session: &Session,
         claim: &Claim,
         ask: &SeatRequest,
     ) -> Result<Grant, Close> {
@@ -33,7 +33,7 @@ impl SeatService {
                 waited = waiting.next() => waited,
                 () = ask.gone.cancelled() => return Err(Close::Left),
                 () = self.shared.stop.cancelled() => {
-                    holding.tell(&Event::ServerDraining { reconnect_after_ms: 0 });
+                    session.tell(&Event::ServerDraining { reconnect_after_ms: 0 });
                     return Err(Close::Restart("draining"));
                 }
             };
@@ -47,10 +47,10 @@ impl SeatService {
                     return Ok(grant);
                 }
                 // Revoked or evicted: the socket has its close already.
-                Ok(WaitOutcome::Position(_)) if holding.phase() == SessionState::Ended => {
+                Ok(WaitOutcome::Position(_)) if session.phase() == SessionState::Ended => {
                     return Err(Close::Left);
                 }
-                Ok(WaitOutcome::Position(place)) => tell(holding, &place),
+                Ok(WaitOutcome::Position(place)) => tell(session, &place),
                 Err(LockError::WaitTimeout(_)) => return Err(Close::WaitedInVain),
                 Err(LockError::Busy(place)) => return Err(taken(&place.holder, &ask.user)),
                 Err(LockError::Lost(_) | LockError::Unavailable(_)) => {
@@ -61,12 +61,12 @@ impl SeatService {
     }
 }
 
-fn tell(holding: &Session, place: &QueuePosition) {
+fn tell(session: &Session, place: &QueuePosition) {
     let left = place.retry_at.saturating_duration_since(Instant::now());
-    holding.tell(&Event::SeatWaiting {
+    session.tell(&Event::SeatWaiting {
         position: place.position,
         holder: &place.holder.owner.name,
-        own: place.holder.owner.id == holding.identity.user.id,
+        own: place.holder.owner.id == session.identity.user.id,
         since: place.holder.is_known().then_some(place.holder.since),
         retry_at: Utc::now() + TimeDelta::from_std(left).unwrap_or_default(),
     });

@@ -25,9 +25,9 @@ impl Belief for Session {
             wants_events: false,
             store_budget: None,
         };
-        let holding = Self::claiming(identity, outbox(1_000).0);
-        holding.granted(held.fence, held.since, terms(ttl).trusted_until(sent_at));
-        holding
+        let session = Self::claiming(identity, outbox(1_000).0);
+        session.granted(held.fence, held.since, terms(ttl).trusted_until(sent_at));
+        session
     }
 
     fn renewed(&self, sent_at: Instant, _now: Instant) {

@@ -31,21 +31,21 @@ pub struct Registry {
 
 impl Registry {
     /// Registers a session before it claims its seat (R1).
-    pub fn enter(&self, holding: Arc<Session>) {
-        self.sessions.insert(holding.identity.session, holding);
+    pub fn enter(&self, session: Arc<Session>) {
+        self.sessions.insert(session.identity.session, session);
     }
 
     /// Maps the seat to this session. Removes and returns the session that loses the seat: the
     /// former one, or this one if a session with a later grant is registered already (R2).
-    pub fn seat(&self, holding: &Session) -> Option<Arc<Session>> {
-        let mine = holding.identity.session;
-        let loser = match self.seats.entry(holding.identity.seat) {
+    pub fn seat(&self, session: &Session) -> Option<Arc<Session>> {
+        let mine = session.identity.session;
+        let loser = match self.seats.entry(session.identity.seat) {
             Entry::Vacant(seat) => {
                 seat.insert(mine);
                 return None;
             }
             Entry::Occupied(seat) if *seat.get() == mine => return None,
-            Entry::Occupied(seat) if self.is_later(*seat.get(), holding) => mine,
+            Entry::Occupied(seat) if self.is_later(*seat.get(), session) => mine,
             Entry::Occupied(mut seat) => seat.insert(mine),
         };
         self.sessions.remove(&loser).map(|(_, loser)| loser)
@@ -58,10 +58,10 @@ impl Registry {
     }
 
     /// Removes a session (R1), and its seat's entry if that still maps to it (R2).
-    pub fn leave(&self, holding: &Session) -> Option<Arc<Session>> {
-        let identity = &holding.identity;
-        self.seats.remove_if(&identity.seat, |_, session| *session == identity.session);
-        self.sessions.remove(&identity.session).map(|(_, holding)| holding)
+    pub fn leave(&self, session: &Session) -> Option<Arc<Session>> {
+        let identity = &session.identity;
+        self.seats.remove_if(&identity.seat, |_, session_id| *session_id == identity.session);
+        self.sessions.remove(&identity.session).map(|(_, session)| session)
     }
 
     /// The session with that id.
@@ -73,25 +73,25 @@ impl Registry {
     /// The session that holds that seat.
     #[must_use]
     pub fn sitting(&self, seat: Seat) -> Option<Arc<Session>> {
-        let session = self.seats.get(&seat).map(|entry| *entry.value())?;
-        self.session(session)
+        let session_id = self.seats.get(&seat).map(|entry| *entry.value())?;
+        self.session(session_id)
     }
 
     /// Whether `user` holds `seat` at `now`, and under which fence. No IO.
     #[must_use]
     pub fn holds(&self, user: &UserId, seat: Seat, now: Instant) -> Option<Fence> {
-        let session = self.seats.get(&seat).map(|entry| *entry.value())?;
-        let entry = self.sessions.get(&session)?;
-        let holding = entry.value();
-        (holding.identity.user.id == *user && holding.may_write(now)).then(|| holding.fence())
+        let session_id = self.seats.get(&seat).map(|entry| *entry.value())?;
+        let entry = self.sessions.get(&session_id)?;
+        let session = entry.value();
+        (session.identity.user.id == *user && session.may_write(now)).then(|| session.fence())
     }
 
     /// A copy of every session that holds a seat.
     #[must_use]
     pub fn seated(&self) -> Vec<Arc<Session>> {
         let mut seated = self.all();
-        seated.retain(|holding| {
-            !matches!(holding.phase(), SessionState::Claiming | SessionState::Ended)
+        seated.retain(|session| {
+            !matches!(session.phase(), SessionState::Claiming | SessionState::Ended)
         });
         seated
     }
@@ -106,7 +106,7 @@ impl Registry {
     #[must_use]
     pub fn on_link(&self, link: ShareLinkId) -> Vec<Arc<Session>> {
         let mut sessions = self.all();
-        sessions.retain(|holding| holding.identity.seat.link == link);
+        sessions.retain(|session| session.identity.seat.link == link);
         sessions
     }
 

@@ -24,51 +24,51 @@ fn held(until: Instant) -> Session {
         wants_events: true,
         store_budget: None,
     };
-    let holding = Session::claiming(identity, outbox(1_000).0);
-    holding.granted(Fence(7), Utc::now(), until);
-    holding
+    let session = Session::claiming(identity, outbox(1_000).0);
+    session.granted(Fence(7), Utc::now(), until);
+    session
 }
 
 #[tokio::test(start_paused = true)]
 async fn g3_no_write_is_accepted_at_or_after_the_deadline() {
     let until = Instant::now() + Duration::from_secs(10);
-    let holding = held(until);
-    assert!(holding.may_write(until - Duration::from_micros(1)));
-    assert!(!holding.may_write(until));
-    holding.look_at_deadline(until);
-    assert_eq!(holding.phase(), SessionState::Uncertain);
-    assert!(holding.renewed(until + Duration::from_secs(5)));
-    assert!(holding.may_write(until));
+    let session = held(until);
+    assert!(session.may_write(until - Duration::from_micros(1)));
+    assert!(!session.may_write(until));
+    session.look_at_deadline(until);
+    assert_eq!(session.phase(), SessionState::Uncertain);
+    assert!(session.renewed(until + Duration::from_secs(5)));
+    assert!(session.may_write(until));
 }
 
 #[tokio::test(start_paused = true)]
 async fn g6_a_late_renewal_does_not_revive_a_released_seat() {
     let until = Instant::now() + Duration::from_secs(10);
-    let holding = held(until);
-    assert!(holding.end());
-    assert!(!holding.renewed(until + Duration::from_secs(60)));
-    assert!(!holding.may_write(Instant::now()));
-    assert!(!holding.lose(LostReason::Expired), "the first end stands");
+    let session = held(until);
+    assert!(session.end());
+    assert!(!session.renewed(until + Duration::from_secs(60)));
+    assert!(!session.may_write(Instant::now()));
+    assert!(!session.lose(LostReason::Expired), "the first end stands");
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_older_renewal_that_arrives_late_does_not_shorten_the_deadline() {
     let until = Instant::now() + Duration::from_secs(10);
-    let holding = held(until);
-    holding.renewed(until - Duration::from_secs(3));
-    assert!(holding.may_write(until - Duration::from_secs(1)));
+    let session = held(until);
+    session.renewed(until - Duration::from_secs(3));
+    assert!(session.may_write(until - Duration::from_secs(1)));
 }
 
 /// The client sends a frame half a second after the probe.
-async fn last_words(holding: &Session, goes: bool, pongs: bool) {
+async fn last_words(session: &Session, goes: bool, pongs: bool) {
     tokio::time::sleep(Duration::from_millis(500)).await;
-    holding.heard(Instant::now());
+    session.heard(Instant::now());
     if pongs {
-        holding.answered(1);
+        session.answered(1);
     }
     tokio::task::yield_now().await;
     if goes {
-        holding.went_away();
+        session.went_away();
     }
 }
 
@@ -78,11 +78,11 @@ async fn frames_from_before_the_socket_broke_do_not_answer_a_liveness_probe() {
     for (goes, pongs, lives) in
         [(true, false, false), (false, false, true), (true, true, true), (false, true, true)]
     {
-        let holding = held(Instant::now() + Duration::from_secs(10));
+        let session = held(Instant::now() + Duration::from_secs(10));
         let (answers, ()) =
-            tokio::join!(holding.answers_within(patience), last_words(&holding, goes, pongs));
+            tokio::join!(session.answers_within(patience), last_words(&session, goes, pongs));
         assert_eq!(answers, lives, "goes: {goes}, pongs: {pongs}");
     }
-    let holding = held(Instant::now() + Duration::from_secs(10));
-    assert!(!holding.answers_within(patience).await, "the client sent nothing");
+    let session = held(Instant::now() + Duration::from_secs(10));
+    assert!(!session.answers_within(patience).await, "the client sent nothing");
 }

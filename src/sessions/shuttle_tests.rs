@@ -89,30 +89,30 @@ impl Scene {
             wants_events: false,
             store_budget: None,
         };
-        let holding = Arc::new(Session::claiming(identity, outbox(1_000).0));
-        self.registry.enter(Arc::clone(&holding));
-        holding
+        let session = Arc::new(Session::claiming(identity, outbox(1_000).0));
+        self.registry.enter(Arc::clone(&session));
+        session
     }
 
     /// The session acquires the key: as `Sessions::settle`, then `Sessions::granted`.
-    fn sits(&self, holding: &Session, fence: u64) -> usize {
-        holding.set_pending_fence(Fence(fence));
-        let former = self.registry.seat(holding);
+    fn sits(&self, session: &Session, fence: u64) -> usize {
+        session.set_pending_fence(Fence(fence));
+        let former = self.registry.seat(session);
         let ended = former.is_some_and(|former| former.lose(LostReason::TakenOver));
-        holding.granted(Fence(fence), Utc::now(), self.now + LEASE);
+        session.granted(Fence(fence), Utc::now(), self.now + LEASE);
         usize::from(ended)
     }
 
     /// As `Sessions::give_up`: true if a release is due.
-    fn leaves(&self, holding: &Session) -> bool {
-        holding.end();
-        self.registry.leave(holding).is_some()
+    fn leaves(&self, session: &Session) -> bool {
+        session.end();
+        self.registry.leave(session).is_some()
     }
 
     fn seated(&self, user: &str, fence: u64) -> Arc<Session> {
-        let holding = self.enters(user);
-        self.sits(&holding, fence);
-        holding
+        let session = self.enters(user);
+        self.sits(&session, fence);
+        session
     }
 
     fn holds(&self, user: &str) -> Option<Fence> {
@@ -148,9 +148,9 @@ fn r2_of_two_claims_for_one_seat_the_later_grant_holds_and_the_other_session_end
     in_all_orders(|| {
         let scene = Scene::new();
         let (one, other) = (scene.enters("kim"), scene.enters("lee"));
-        let taking = [(&one, 1), (&other, 2)].map(|(holding, fence)| {
-            let (scene, holding) = (scene.clone(), Arc::clone(holding));
-            thread::spawn(move || scene.sits(&holding, fence))
+        let taking = [(&one, 1), (&other, 2)].map(|(session, fence)| {
+            let (scene, session) = (scene.clone(), Arc::clone(session));
+            thread::spawn(move || scene.sits(&session, fence))
         });
         let told: usize = taking.map(|it| it.join().expect("no panic")).into_iter().sum();
         assert_eq!(told, 1, "one of the two sessions ends as taken over");
@@ -229,16 +229,16 @@ fn r1_a_renewal_round_covers_every_holder_and_revives_no_ended_session() {
     in_all_orders(|| {
         let scene = Scene::new();
         let has_key = Arc::new(AtomicBool::new(false));
-        let holding = scene.enters("kim");
+        let session = scene.enters("kim");
         let living = {
-            let (scene, has_key, holding) =
-                (scene.clone(), Arc::clone(&has_key), Arc::clone(&holding));
+            let (scene, has_key, session) =
+                (scene.clone(), Arc::clone(&has_key), Arc::clone(&session));
             thread::spawn(move || {
-                scene.sits(&holding, 1);
+                scene.sits(&session, 1);
                 has_key.store(true, Ordering::SeqCst);
                 // The session leaves the registry before its release is sent.
                 has_key.store(false, Ordering::SeqCst);
-                scene.leaves(&holding);
+                scene.leaves(&session);
             })
         };
         let had_key = has_key.load(Ordering::SeqCst);
@@ -249,8 +249,8 @@ fn r1_a_renewal_round_covers_every_holder_and_revives_no_ended_session() {
             one.renewed(scene.now + LEASE * 2);
         }
         living.join().expect("no panic");
-        assert!(!holding.may_write(scene.now) && !holding.renewed(scene.now + LEASE * 3));
-        assert_eq!((holding.phase(), scene.registry.len()), (SessionState::Ended, 0));
+        assert!(!session.may_write(scene.now) && !session.renewed(scene.now + LEASE * 3));
+        assert_eq!((session.phase(), scene.registry.len()), (SessionState::Ended, 0));
     });
 }
 
@@ -258,29 +258,29 @@ fn r1_a_renewal_round_covers_every_holder_and_revives_no_ended_session() {
 fn s2_of_concurrent_ends_the_first_wins_and_every_reader_sees_its_reason() {
     in_all_orders(|| {
         let scene = Scene::new();
-        let holding = scene.seated("kim", 1);
+        let session = scene.seated("kim", 1);
         let reasons = [LostReason::Evicted, LostReason::Idle, LostReason::Revoked];
         let losing = reasons.map(|reason| {
-            let holding = Arc::clone(&holding);
-            thread::spawn(move || holding.lose(reason).then_some(reason))
+            let session = Arc::clone(&session);
+            thread::spawn(move || session.lose(reason).then_some(reason))
         });
         let granted = {
-            let (holding, scene) = (Arc::clone(&holding), scene.clone());
+            let (session, scene) = (Arc::clone(&session), scene.clone());
             // A grant in flight, and a renewal.
             thread::spawn(move || {
-                holding.granted(Fence(2), Utc::now(), scene.now + LEASE);
-                holding.renewed(scene.now + LEASE * 2)
+                session.granted(Fence(2), Utc::now(), scene.now + LEASE);
+                session.renewed(scene.now + LEASE * 2)
             })
         };
-        if holding.phase() == SessionState::Ended {
-            assert!(holding.lost().is_some(), "it has ended without a reason");
+        if session.phase() == SessionState::Ended {
+            assert!(session.lost().is_some(), "it has ended without a reason");
         }
         let won: Vec<_> =
             losing.into_iter().filter_map(|it| it.join().expect("no panic")).collect();
         assert!(!granted.join().expect("no panic"), "it was never uncertain");
         assert_eq!(won.len(), 1);
-        assert_eq!(holding.lost(), Some(won[0]));
-        assert!(!holding.may_write(scene.now) && holding.phase() == SessionState::Ended);
+        assert_eq!(session.lost(), Some(won[0]));
+        assert!(!session.may_write(scene.now) && session.phase() == SessionState::Ended);
     });
 }
 
@@ -288,16 +288,16 @@ fn s2_of_concurrent_ends_the_first_wins_and_every_reader_sees_its_reason() {
 fn s1_a_renewed_session_does_not_become_uncertain() {
     in_all_orders(|| {
         let scene = Scene::new();
-        let holding = scene.seated("kim", 1);
+        let session = scene.seated("kim", 1);
         let late = scene.now + LEASE;
         let looking = {
-            let holding = Arc::clone(&holding);
-            thread::spawn(move || holding.look_at_deadline(late))
+            let session = Arc::clone(&session);
+            thread::spawn(move || session.look_at_deadline(late))
         };
-        holding.renewed(late + LEASE);
+        session.renewed(late + LEASE);
         looking.join().expect("no panic");
-        assert!(holding.may_write(late));
-        assert_eq!(holding.phase(), SessionState::Held, "renewed, and still uncertain");
+        assert!(session.may_write(late));
+        assert_eq!(session.phase(), SessionState::Held, "renewed, and still uncertain");
     });
 }
 
@@ -305,23 +305,23 @@ fn s1_a_renewed_session_does_not_become_uncertain() {
 fn s1_a_deadline_never_moves_back_and_a_write_sees_the_fence_of_its_grant() {
     in_all_orders(|| {
         let scene = Scene::new();
-        let holding = scene.enters("kim");
+        let session = scene.enters("kim");
         let granting = {
-            let (scene, holding) = (scene.clone(), Arc::clone(&holding));
-            thread::spawn(move || scene.sits(&holding, 7))
+            let (scene, session) = (scene.clone(), Arc::clone(&session));
+            thread::spawn(move || scene.sits(&session, 7))
         };
         let renewing = [3, 2].map(|leases| {
-            let (holding, until) = (Arc::clone(&holding), scene.now + LEASE * leases);
+            let (session, until) = (Arc::clone(&session), scene.now + LEASE * leases);
             thread::spawn(move || {
-                (holding.phase() == SessionState::Held) && !holding.renewed(until)
+                (session.phase() == SessionState::Held) && !session.renewed(until)
             })
         });
-        if holding.may_write(scene.now) {
-            assert_eq!(holding.fence(), Fence(7));
+        if session.may_write(scene.now) {
+            assert_eq!(session.fence(), Fence(7));
         }
         granting.join().expect("no panic");
         let [longest, _shorter] = renewing.map(|it| it.join().expect("no panic"));
-        assert!(holding.may_write(scene.now + LEASE - Duration::from_micros(1)));
-        assert_eq!(holding.may_write(scene.now + LEASE * 2), longest);
+        assert!(session.may_write(scene.now + LEASE - Duration::from_micros(1)));
+        assert_eq!(session.may_write(scene.now + LEASE * 2), longest);
     });
 }

@@ -120,8 +120,8 @@ impl Versions {
         let seat = Seat::new(link.id, Role::Writer);
         let fence = self.sessions.holds(&user.id, seat).await?;
         let fence = fence.ok_or(VersionError::SeatNotHeld)?;
-        if let Some(holding) = shared.registry.sitting(seat) {
-            holding.was_active(Instant::now());
+        if let Some(session) = shared.registry.sitting(seat) {
+            session.was_active(Instant::now());
         }
         Ok(FenceGuard { seat, fence })
     }

@@ -63,10 +63,10 @@ impl House {
             let fence = Fence(1 + number as u64);
             hash_map.insert(seat, (user.id.clone(), fence));
             people.push((user.id.clone(), seat));
-            let holding = Arc::new(Session::claiming(sitter(user, seat), outbox(1_024).0));
-            registry.enter(Arc::clone(&holding));
-            holding.granted(fence, Utc::now(), until);
-            registry.seat(&holding);
+            let session = Arc::new(Session::claiming(sitter(user, seat), outbox(1_024).0));
+            registry.enter(Arc::clone(&session));
+            session.granted(fence, Utc::now(), until);
+            registry.seat(&session);
         }
         Self { registry, hash_map, people, next: 0 }
     }

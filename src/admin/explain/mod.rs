@@ -90,28 +90,28 @@ impl SeatService {
     ///
     /// [`SeatError::Locks`] if the session is not on this server and the lock service does not
     /// answer.
-    pub async fn why(&self, session: SessionId) -> Result<Option<SessionDetails>, SeatError> {
-        let here = self.shared.registry.session(session);
-        let here = here.filter(|holding| !matches!(holding.phase(), SessionState::Ended));
-        let Some(holding) = here else {
-            let Some((seat, holder)) = self.held_by(session).await? else { return Ok(None) };
-            let known = self.ask_for(session, holder.owner.node).await;
+    pub async fn why(&self, session_id: SessionId) -> Result<Option<SessionDetails>, SeatError> {
+        let here = self.shared.registry.session(session_id);
+        let here = here.filter(|session| !matches!(session.phase(), SessionState::Ended));
+        let Some(session) = here else {
+            let Some((seat, holder)) = self.held_by(session_id).await? else { return Ok(None) };
+            let known = self.ask_for(session_id, holder.owner.node).await;
             let told_by = if known.is_some() { ToldBy::ItsServer } else { ToldBy::Redis };
             let info = self.info(seat, &holder);
             return Ok(Some(self.details(info, Some(&holder), known.as_ref(), told_by).await));
         };
         // Without Redis this server still has its own facts. An outage of Redis is when
         // administrators query them.
-        let name = LockName::seat(holding.identity.seat);
+        let name = LockName::seat(session.identity.seat);
         let holder = self.shared.locks.holder(&name).await.ok().flatten();
-        let holder = holder.filter(|holder| holder.value == session.to_string());
+        let holder = holder.filter(|holder| holder.value == session_id.to_string());
         let info = match &holder {
-            Some(holder) => Some(self.info(holding.identity.seat, holder)),
-            None => self.info_here(&holding),
+            Some(holder) => Some(self.info(session.identity.seat, holder)),
+            None => self.info_here(&session),
         };
         // Neither granted nor in Redis: the session only waits.
         let Some(info) = info else { return Ok(None) };
-        let known = self.known_of(&holding);
+        let known = self.known_of(&session);
         Ok(Some(self.details(info, holder.as_ref(), Some(&known), ToldBy::ThisServer).await))
     }
 

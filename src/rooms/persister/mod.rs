@@ -82,8 +82,8 @@ pub async fn run(storage: Storage, relay: Pubsub, queue: Queue, stop: Cancellati
                 // Drops the update of a room with a rejected update (P3).
                 PersistJob::Store(owed) if owed.room.takes_no_more() => {}
                 PersistJob::Store(owed) => {
-                    let PendingUpdate { room, holding, append, debt } = *owed;
-                    group.put_after(append, Owing { room, holding, debt });
+                    let PendingUpdate { room, session, append, debt } = *owed;
+                    group.put_after(append, Owing { room, session, debt });
                 }
                 PersistJob::Flush(done) => flushed.push(done),
             }
@@ -118,7 +118,7 @@ struct Group {
 #[derive(Debug)]
 struct Owing {
     room: Arc<Room>,
-    holding: Arc<Session>,
+    session: Arc<Session>,
     debt: Debt,
 }
 
@@ -268,7 +268,7 @@ impl Writer {
     async fn settle(&mut self, group: Group, outcomes: Vec<Appended>) {
         let mut busy = Group::default();
         for ((append, owing), outcome) in group.updates().zip(outcomes) {
-            let Owing { room, holding, debt } = &owing;
+            let Owing { room, session, debt } = &owing;
             let ailment = match outcome {
                 Appended::Stored { seq } => {
                     room.stored(seq, debt);
@@ -281,7 +281,7 @@ impl Writer {
                     continue;
                 }
                 Appended::Fenced | Appended::Stale | Appended::ForeignClient { .. } => {
-                    Ailment::Refused(Arc::clone(holding))
+                    Ailment::Refused(Arc::clone(session))
                 }
                 Appended::Gone => Ailment::Gone,
                 Appended::SetBack { .. } => Ailment::SetBack,

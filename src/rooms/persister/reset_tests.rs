@@ -79,12 +79,12 @@ impl Scene {
             wants_events: true,
             store_budget: None,
         };
-        let holding = Arc::new(Session::claiming(identity, outbox(100_000).0));
+        let session = Arc::new(Session::claiming(identity, outbox(100_000).0));
         let now = Instant::now();
-        holding.granted(fence, Utc::now(), now + PATIENCE);
+        session.granted(fence, Utc::now(), now + PATIENCE);
         let update = document_from_text(text, client);
         let taken =
-            self.room.receive(Origin::Client, &holding, (&update, &protocol::update(&update)), now);
+            self.room.receive(Origin::Client, &session, (&update, &protocol::update(&update)), now);
         assert!(taken.is_ok() && !self.room.is_settled(), "the room has an unsaved edit");
     }
 
@@ -120,9 +120,9 @@ async fn g8_an_edit_set_aside_is_not_stored_after_a_rejection_in_its_room() {
     scene.types(RATIFIED, 1, "locked ");
     let order = scene.queue.orders.recv().await.expect("an order");
     let PersistJob::Store(owed) = order else { panic!("{order:?}") };
-    let PendingUpdate { room, holding, append, debt } = *owed;
+    let PendingUpdate { room, session, append, debt } = *owed;
     let (mut group, mut aside) = (Group::default(), Aside::default());
-    group.put(append, Owing { room, holding, debt });
+    group.put(append, Owing { room, session, debt });
     aside.put(group, Why::Locked);
 
     scene.room.ails(Ailment::Orphaned);

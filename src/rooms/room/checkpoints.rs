@@ -60,10 +60,10 @@ impl Room {
 
     /// The writer left: its edits make a checkpoint without a pause. True if a checkpoint waits for the
     /// version recorder.
-    pub fn writer_left(&self, holding: &Session) -> bool {
+    pub fn writer_left(&self, session: &Session) -> bool {
         let mut state = self.lock();
-        let session = holding.identity.session;
-        if state.points.writer.as_ref().is_some_and(|(wrote, _)| *wrote == session) {
+        let session_id = session.identity.session;
+        if state.points.writer.as_ref().is_some_and(|(wrote, _)| *wrote == session_id) {
             state.make_point(self.document, VersionKind::Seat);
         }
         !state.points.ready.is_empty()

@@ -23,71 +23,71 @@ impl Room {
     /// # Errors
     ///
     /// [`Retired`] when the room is retired or full; open it again.
-    pub fn join(&self, holding: &Arc<Session>) -> Result<(), Retired> {
+    pub fn join(&self, session: &Arc<Session>) -> Result<(), Retired> {
         let mut state = self.lock();
         if self.retired.is_cancelled() || SESSIONS_PER_ROOM_MAX <= state.members.len() {
             return Err(Retired);
         }
-        state.ask_for_missing(holding);
+        state.ask_for_missing(session);
         let living = state.presence.living();
         if !living.is_empty() {
-            holding.outbox().send(protocol::awareness(&encode_awareness(&living)));
+            session.outbox().send(protocol::awareness(&encode_awareness(&living)));
         }
-        let SessionIdentity { seat, user, .. } = &holding.identity;
+        let SessionIdentity { seat, user, .. } = &session.identity;
         let beside = Seat::new(seat.link, seat.role.other());
         for (_, _, identity) in state.occupancy.taken().filter(|(sits, _, _)| *sits == beside) {
-            holding.tell(&Event::PeerJoined(beside.role, &identity.user));
+            session.tell(&Event::PeerJoined(beside.role, &identity.user));
         }
-        holding.tell(&Event::DocumentSaved { state_vector: state.saved.state_vector() });
+        session.tell(&Event::DocumentSaved { state_vector: state.saved.state_vector() });
         let damaged = state.is_damaged.then_some(DOCUMENT_DAMAGED);
         for problem in state.not_saved.into_iter().chain(damaged) {
-            holding.tell(&Event::Problem(problem));
+            session.tell(&Event::Problem(problem));
         }
         if state.size.fullness != Fullness::Ample {
-            holding.tell(&state.told_size(&self.limits));
+            session.tell(&state.told_size(&self.limits));
         }
-        state.peer_joined(*seat, holding.fence(), user, SeatLocation::Here);
-        self.publish_to_peers(word(Step::Joined, &holding.identity, holding.fence()));
-        state.members.push(Arc::clone(holding));
+        state.peer_joined(*seat, session.fence(), user, SeatLocation::Here);
+        self.publish_to_peers(word(Step::Joined, &session.identity, session.fence()));
+        state.members.push(Arc::clone(session));
         Ok(())
     }
 
     /// The session's socket closed. The room removes its cursor at once; its seat may stay reserved.
     /// The room stays open until [`leave`](Self::leave), or it could not publish `peer.left`.
-    pub fn disconnect(&self, holding: &Session) {
+    pub fn disconnect(&self, session: &Session) {
         let mut state = self.lock();
         state.leaving += 1;
-        state.members.retain(|member| member.identity.session != holding.identity.session);
-        let tombstones = state.presence.leave(holding.identity.session);
+        state.members.retain(|member| member.identity.session != session.identity.session);
+        let tombstones = state.presence.leave(session.identity.session);
         self.broadcast_presence(&state, None, &tombstones);
     }
 
     /// The session released its seat or lost it.
-    pub fn leave(&self, holding: &Session) {
+    pub fn leave(&self, session: &Session) {
         let mut state = self.lock();
         state.leaving = state.leaving.saturating_sub(1);
-        self.vacate(&mut state, holding);
+        self.vacate(&mut state, session);
     }
 
     /// The claim succeeded and the join failed. Publishes `peer.left` for the replaced session, because
     /// no other code path does.
-    pub fn announce_failed_join(&self, holding: &Session) {
-        self.vacate(&mut self.lock(), holding);
+    pub fn announce_failed_join(&self, session: &Session) {
+        self.vacate(&mut self.lock(), session);
     }
 
     /// Publishes `peer.left`, except when another session of the same user took the seat over.
-    fn vacate(&self, state: &mut State, holding: &Session) {
-        let (seat, fence) = (holding.identity.seat, holding.fence());
-        if holding.lost() == Some(LostReason::TakenOver) {
+    fn vacate(&self, state: &mut State, session: &Session) {
+        let (seat, fence) = (session.identity.seat, session.fence());
+        if session.lost() == Some(LostReason::TakenOver) {
             return state.occupancy.moved(seat, fence);
         }
         state.peer_left(seat, fence);
-        self.publish_to_peers(word(Step::Left, &holding.identity, fence));
+        self.publish_to_peers(word(Step::Left, &session.identity, fence));
     }
 
     /// The session's lease was restored: requests the edits that the room rejected meanwhile.
-    pub fn request_missing(&self, holding: &Session) {
-        self.lock().ask_for_missing(holding);
+    pub fn request_missing(&self, session: &Session) {
+        self.lock().ask_for_missing(session);
     }
 
     /// Applies a client's awareness update.
@@ -97,7 +97,7 @@ impl Room {
     /// [`Close::Malformed`] when it does not parse.
     pub fn receive_presence(
         &self,
-        holding: &Session,
+        session: &Session,
         update: &[u8],
         now: Instant,
     ) -> Result<(), Close> {
@@ -105,31 +105,31 @@ impl Room {
         let mut state = self.lock();
         let State { presence, owners, .. } = &mut *state;
         let received = presence
-            .receive(&holding.identity, entries, owners, now)
+            .receive(&session.identity, entries, owners, now)
             .map_err(|_| Close::Malformed("awareness-state"))?;
         if received.moved {
-            holding.was_active(now);
+            session.was_active(now);
         }
         if !received.echo.is_empty() {
-            holding.outbox().send(protocol::awareness(&encode_awareness(&received.echo)));
+            session.outbox().send(protocol::awareness(&encode_awareness(&received.echo)));
         }
-        self.broadcast_presence(&state, Some(holding), &received.news);
+        self.broadcast_presence(&state, Some(session), &received.news);
         Ok(())
     }
 
     /// Replies to a query for all presence; returns the bytes of the reply.
-    pub fn answer_presence(&self, holding: &Session) -> usize {
+    pub fn answer_presence(&self, session: &Session) -> usize {
         let living = self.lock().presence.living();
         let frame = protocol::awareness(&encode_awareness(&living));
         let bytes = frame.len();
-        holding.outbox().send(frame);
+        session.outbox().send(frame);
         bytes
     }
 
     /// The client replied to the room's sync step 1.
-    pub fn was_answered(&self, holding: &Session) {
-        let session = holding.identity.session;
-        self.lock().asked.take_if(|(of, _)| *of == session);
+    pub fn was_answered(&self, session: &Session) {
+        let session_id = session.identity.session;
+        self.lock().asked.take_if(|(of, _)| *of == session_id);
     }
 
     /// Removes presence that no client renews, and broadcasts its tombstones.
@@ -165,7 +165,7 @@ impl Room {
         let update = encode_awareness(news);
         let frame = protocol::awareness(&update);
         match except {
-            Some(holding) => state.send_to_others(holding, &frame),
+            Some(session) => state.send_to_others(session, &frame),
             None => state.send_to_all(&frame),
         }
         self.publish_to_peers(Message::Presence(update.into()));
@@ -184,23 +184,23 @@ impl Room {
 
 impl State {
     /// Requests from a writer the updates that the log lacks. The room would reject a reviewer's.
-    pub(super) fn ask_for_missing(&self, holding: &Session) {
-        if holding.identity.seat.role.may_edit_text() {
-            holding.outbox().send(protocol::sync_step1(&self.log.state_vector()));
+    pub(super) fn ask_for_missing(&self, session: &Session) {
+        if session.identity.seat.role.may_edit_text() {
+            session.outbox().send(protocol::sync_step1(&self.log.state_vector()));
         }
     }
 
     /// An edit builds on an update that the log lacks: requests it and returns the bytes of the request.
     /// A reply to an outstanding request carries all that the client has by then. The room therefore
     /// sends no second request within [`ASK_AGAIN_AFTER`].
-    pub(super) fn ask_upon_gap(&mut self, holding: &Session, now: Instant) -> usize {
-        let session = holding.identity.session;
-        if self.asked.is_some_and(|(of, at)| of == session && now < at + ASK_AGAIN_AFTER) {
+    pub(super) fn ask_upon_gap(&mut self, session: &Session, now: Instant) -> usize {
+        let session_id = session.identity.session;
+        if self.asked.is_some_and(|(of, at)| of == session_id && now < at + ASK_AGAIN_AFTER) {
             return 0;
         }
-        self.asked = Some((session, now));
+        self.asked = Some((session_id, now));
         let vector = self.log.state_vector();
-        holding.outbox().send(protocol::sync_step1(&vector));
+        session.outbox().send(protocol::sync_step1(&vector));
         vector.len()
     }
 }

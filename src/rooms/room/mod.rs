@@ -240,11 +240,11 @@ impl Room {
     /// # Errors
     ///
     /// [`Close::Malformed`] when `state_vector` does not parse.
-    pub fn answer(&self, holding: &Session, state_vector: &[u8]) -> Result<usize, Close> {
+    pub fn answer(&self, session: &Session, state_vector: &[u8]) -> Result<usize, Close> {
         let state = self.lock();
         let (diff, cost) =
             state.log.answer(state_vector).map_err(|_| Close::Malformed("state-vector"))?;
-        holding.outbox().send(protocol::sync_step2(&diff));
+        session.outbox().send(protocol::sync_step2(&diff));
         Ok(cost)
     }
 
@@ -258,30 +258,30 @@ impl Room {
     pub fn receive(
         self: &Arc<Self>,
         origin: Origin,
-        holding: &Arc<Session>,
+        session: &Arc<Session>,
         (update, frame): (&Bytes, &Bytes),
         now: Instant,
     ) -> Result<usize, Close> {
         let mut state = self.lock();
         // Only a session in the state `Uncertain` is asked for its rejected edits after a renewal. The
         // state must therefore change here, before a renewal can move the deadline.
-        holding.look_at_deadline(now);
-        if !holding.may_write(now) {
+        session.look_at_deadline(now);
+        if !session.may_write(now) {
             // A rejected edit is activity all the same, and so is an edit that builds on it.
             match state.log.check(update, origin) {
                 Ok(checked) if !checked.is_new => {}
-                Ok(_) | Err(Rejected::Gap) => holding.was_active(now),
+                Ok(_) | Err(Rejected::Gap) => session.was_active(now),
                 Err(_) => {}
             }
-            holding.tell(&Event::Denied("seat-uncertain"));
+            session.tell(&Event::Denied("seat-uncertain"));
             return Ok(0);
         }
         let checked = match state.log.check(update, origin) {
             Ok(checked) => checked,
             // Backpressure rejected the updates below this one. With a request at each keystroke the
             // client would send all of them each time.
-            Err(Rejected::Gap) if state.is_full => return refuse(holding, state.why_full()),
-            Err(Rejected::Gap) => return Ok(state.ask_upon_gap(holding, now)),
+            Err(Rejected::Gap) if state.is_full => return refuse(session, state.why_full()),
+            Err(Rejected::Gap) => return Ok(state.ask_upon_gap(session, now)),
             Err(Rejected::Forbidden(why)) => return Err(Close::Forbidden(why)),
             Err(Rejected::Malformed(why) | Rejected::Unsupported(why)) => {
                 return Err(Close::Malformed(why));
@@ -292,9 +292,9 @@ impl Room {
             return Ok(0);
         }
         if state.is_damaged {
-            return refuse(holding, DOCUMENT_DAMAGED);
+            return refuse(session, DOCUMENT_DAMAGED);
         }
-        let user = &holding.identity.user.id;
+        let user = &session.identity.user.id;
         if checked.clients.iter().any(|client| state.owners.get(client).is_some_and(|o| o != user))
         {
             return Err(Close::Forbidden("client-id-of-another"));
@@ -303,28 +303,28 @@ impl Room {
         if 0 < state.unsaved_bytes && self.limits.unsaved_bytes < state.unsaved_bytes + update.len()
         {
             state.is_full = true;
-            return refuse(holding, UNSAVED_FULL);
+            return refuse(session, UNSAVED_FULL);
         }
         if !state.has_room(update, &checked, &self.limits, now) {
             self.was_too_large(&mut state);
-            return refuse(holding, DOCUMENT_FULL);
+            return refuse(session, DOCUMENT_FULL);
         }
-        self.take(&mut state, holding, (update, frame), checked, now)
+        self.take(&mut state, session, (update, frame), checked, now)
     }
 
     fn take(
         self: &Arc<Self>,
         state: &mut State,
-        holding: &Arc<Session>,
+        session: &Arc<Session>,
         (update, frame): (&Bytes, &Bytes),
         mut checked: Checked,
         now: Instant,
     ) -> Result<usize, Close> {
-        let identity = &holding.identity;
+        let identity = &session.identity;
         let cost = state.new_clients(&checked).saturating_mul(NEW_CLIENT_BYTES);
         let Ok(place) = self.persister.reserve() else {
             state.is_full = true;
-            return refuse(holding, UNSAVED_FULL);
+            return refuse(session, UNSAVED_FULL);
         };
         // The last check, so that an edit with another reason for rejection costs no budget.
         if let Some(budget) = &identity.store_budget
@@ -332,7 +332,7 @@ impl Room {
         {
             state.is_full = true;
             state.spent_until = Some(now + wait.max(ASK_AGAIN_AFTER));
-            return refuse(holding, STORE_BUDGET_SPENT);
+            return refuse(session, STORE_BUDGET_SPENT);
         }
         state.before_edit(identity, now);
         // A server's client id has no owner, even if a client restores an edit under it.
@@ -342,7 +342,7 @@ impl Room {
         }
         let append = Append {
             document: self.document,
-            guard: Some(FenceGuard { seat: identity.seat, fence: holding.fence() }),
+            guard: Some(FenceGuard { seat: identity.seat, fence: session.fence() }),
             update: update.clone(),
             clients: std::mem::take(&mut checked.clients),
             user: Some(identity.user.id.clone()),
@@ -358,7 +358,7 @@ impl Room {
         let debt = Debt { bytes: update.len() };
         place.store(PendingUpdate {
             room: Arc::clone(self),
-            holding: Arc::clone(holding),
+            session: Arc::clone(session),
             append,
             debt,
         });
@@ -369,8 +369,8 @@ impl Room {
         }
         self.weigh_again(state, now);
         state.saved.book(&state.log);
-        holding.edited(now);
-        state.send_to_others(holding, frame);
+        session.edited(now);
+        state.send_to_others(session, frame);
         KEYSTROKE.updates.increment(1);
         KEYSTROKE.relay_seconds.record(now.elapsed().as_secs_f64());
         Ok(cost)
@@ -389,9 +389,9 @@ impl State {
         self.backlog.rows += 1;
     }
 
-    pub(crate) fn send_to_others(&self, holding: &Session, frame: &Bytes) {
+    pub(crate) fn send_to_others(&self, session: &Session, frame: &Bytes) {
         for member in &self.members {
-            if member.identity.session != holding.identity.session {
+            if member.identity.session != session.identity.session {
                 member.outbox().send(frame.clone());
             }
         }
@@ -417,8 +417,8 @@ impl State {
 
 /// Rejects an edit that the room cannot store. A client with events stays open and shows the
 /// problem. A client without events would lose every further edit, so the room closes its socket.
-fn refuse(holding: &Session, problem: Problem) -> Result<usize, Close> {
-    if !holding.identity.wants_events {
+fn refuse(session: &Session, problem: Problem) -> Result<usize, Close> {
+    if !session.identity.wants_events {
         return Err(match problem {
             DOCUMENT_FULL => Close::TooLarge("document"),
             DOCUMENT_DAMAGED => Close::Forbidden("document-damaged"),
@@ -426,7 +426,7 @@ fn refuse(holding: &Session, problem: Problem) -> Result<usize, Close> {
             _ => Close::Unavailable("storage"),
         });
     }
-    holding.tell(&Event::Problem(problem));
-    holding.tell(&Event::Denied("not-stored"));
+    session.tell(&Event::Problem(problem));
+    session.tell(&Event::Denied("not-stored"));
     Ok(0)
 }

@@ -26,7 +26,7 @@ pub struct PendingUpdate {
     /// The room that has broadcast it.
     pub room: Arc<Room>,
     /// The session that sent it.
-    pub holding: Arc<Session>,
+    pub session: Arc<Session>,
     /// The row to insert.
     pub append: Append,
     /// The room's record of its unsaved bytes.

@@ -106,18 +106,18 @@ impl Room {
     pub(super) async fn treat(&self, relay: &Pubsub, storage: &Storage) {
         let Some(ailment) = self.lock().ailment.clone() else { return };
         match ailment {
-            Ailment::Refused(holding) => match cause(storage, &holding).await {
+            Ailment::Refused(session) => match cause(storage, &session).await {
                 Cause::SetBack => {
                     self.put_back(relay, storage).await;
                     self.reset(Reset::SetBack);
                 }
                 Cause::Revoked => {
-                    self.revoked(Some(holding.identity.seat.link));
-                    holding.lose(LostReason::Revoked);
+                    self.revoked(Some(session.identity.seat.link));
+                    session.lose(LostReason::Revoked);
                     self.reset(Reset::Rejected);
                 }
                 Cause::Lost(reason) => {
-                    holding.lose(reason);
+                    session.lose(reason);
                     self.reset(Reset::Rejected);
                 }
             },
@@ -291,12 +291,12 @@ enum Cause {
 }
 
 /// Queries the database for the cause of a rejected edit.
-async fn cause(storage: &Storage, holding: &Session) -> Cause {
-    if let Some(reason) = holding.lost() {
+async fn cause(storage: &Storage, session: &Session) -> Cause {
+    if let Some(reason) = session.lost() {
         return Cause::Lost(reason);
     }
-    let fence = holding.fence();
-    match timeout(DIAGNOSIS_MAX, storage.door(holding.identity.seat)).await {
+    let fence = session.fence();
+    match timeout(DIAGNOSIS_MAX, storage.door(session.identity.seat)).await {
         Ok(Ok(Some(door))) if door.link.revoked_at.is_some() => Cause::Revoked,
         Ok(Ok(None)) => Cause::Revoked,
         Ok(Ok(Some(door))) if door.floor < fence => Cause::SetBack,
