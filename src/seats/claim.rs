@@ -164,7 +164,7 @@ impl SeatService {
     /// Reads the caller's link and role. The ratification detects a revocation or a grant after
     /// this read.
     async fn authorize(&self, ask: &SeatRequest, seat: Seat) -> Result<SeatLookup, Close> {
-        let door = self.shared.storage.door(seat).await.map_err(|error| {
+        let door = self.shared.storage.seat_lookup(seat).await.map_err(|error| {
             tracing::warn!(%error, "a share link cannot be read");
             match error {
                 // A reconnecting client would read the same row.

@@ -168,7 +168,7 @@ fn holds(guard: &FenceGuard, document: DocumentId, state: &State) -> bool {
         && state
             .seats
             .get(&guard.seat)
-            .is_some_and(|sitting| sitting.fence == guard.fence && sitting.document == document)
+            .is_some_and(|ratified| ratified.fence == guard.fence && ratified.document == document)
 }
 
 #[cfg(test)]
@@ -279,8 +279,8 @@ mod tests {
         let mut state = state(document, 0);
         state.last_seq.insert(other, 0);
         for role in Role::ALL {
-            let sitting = RatifiedSeat { document, fence: Fence(5) };
-            state.seats.insert(Seat::new(link, role), sitting);
+            let ratified = RatifiedSeat { document, fence: Fence(5) };
+            state.seats.insert(Seat::new(link, role), ratified);
         }
         let under = |document, role, fence| Append {
             guard: Some(FenceGuard { seat: Seat::new(link, role), fence: Fence(fence) }),

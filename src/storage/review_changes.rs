@@ -13,7 +13,7 @@ use crate::storage::{Storage, on_engine};
 
 /// The database stores a deletion for this many further changes of the document's reviews. A room
 /// reconciles at each tick, and the rate limit allows far fewer changes between two ticks.
-pub const DELETIONS_KEPT: i64 = 1_000;
+pub const DELETIONS_MAX: i64 = 1_000;
 
 /// A deleted review.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,7 +41,7 @@ impl ReviewChanges {
     /// Whether it contains every deletion after number `after`.
     #[must_use]
     pub fn is_whole(&self, after: i64) -> bool {
-        self.upto - after <= DELETIONS_KEPT
+        self.upto - after <= DELETIONS_MAX
     }
 }
 

@@ -62,7 +62,7 @@ pub struct ReviewPage {
 #[derive(Clone, Copy, Debug)]
 pub(in crate::storage) struct Listed {
     /// Its position in the list.
-    pub(in crate::storage) place: Cursor<ReviewId>,
+    pub(in crate::storage) cursor: Cursor<ReviewId>,
     /// Its bytes, with those of its replies.
     pub(in crate::storage) bytes: i64,
 }

@@ -62,7 +62,7 @@ impl<E: Into<StorageError>> From<E> for GuardError {
 }
 
 /// Separates refusals from failures.
-pub(crate) fn settle<T>(result: Result<T, GuardError>) -> Result<Guarded<T>, StorageError> {
+pub(crate) fn finish<T>(result: Result<T, GuardError>) -> Result<Guarded<T>, StorageError> {
     let refused = match result {
         Ok(done) => return Ok(Guarded::Done(done)),
         Err(GuardError::Failed(error)) => return Err(error),
@@ -103,11 +103,11 @@ pub enum Ratified {
     Gone,
 }
 
-/// Seats with their fences, from rows of an index into `asked` and a fence. A fence that does not
+/// Seats with their fences, from rows of an index into `wanted` and a fence. A fence that does not
 /// parse is left out: it concerns no other seat.
-pub(super) fn fences_of(asked: &[Seat], rows: Vec<(i64, Option<i64>)>) -> Vec<(Seat, Fence)> {
+pub(super) fn fences_of(wanted: &[Seat], rows: Vec<(i64, Option<i64>)>) -> Vec<(Seat, Fence)> {
     let found = rows.into_iter().filter_map(|(at, number)| {
-        let seat = asked.get(usize::try_from(at).ok()?)?;
+        let seat = wanted.get(usize::try_from(at).ok()?)?;
         let fence = number.map_or(Ok(Fence::ZERO), decode::fence).ok()?;
         Some((*seat, fence))
     });
@@ -120,8 +120,8 @@ impl Storage {
     /// # Errors
     ///
     /// [`StorageError`] when the database cannot be read.
-    pub async fn door(&self, seat: Seat) -> Result<Option<SeatLookup>, StorageError> {
-        on_engine!(self, door(seat))
+    pub async fn seat_lookup(&self, seat: Seat) -> Result<Option<SeatLookup>, StorageError> {
+        on_engine!(self, seat_lookup(seat))
     }
 
     /// Ratifies a grant if its fence exceeds the last ratified one. A repeated call with the same

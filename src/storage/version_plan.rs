@@ -42,14 +42,14 @@ pub(super) struct VersionPlan {
     pub(super) texts: Vec<Vec<u8>>,
 }
 
-/// Decides. `standing`: all versions of the document, oldest first.
+/// Decides. `rows`: all versions of the document, oldest first.
 pub(super) fn plan(
     new: &NewVersion,
     seq: i64,
-    mut standing: Vec<VersionRow>,
+    mut rows: Vec<VersionRow>,
 ) -> Result<VersionPlan, Refusal> {
-    let newest = standing.last();
-    let last_seq = standing.iter().map(|one| one.seq).max();
+    let newest = rows.last();
+    let last_seq = rows.iter().map(|one| one.seq).max();
     let is_new = if new.kind.is_automatic() {
         newest.map_or(0 < new.text.characters, |newest| newest.hash != new.text.hash)
             && last_seq.is_none_or(|last| last < seq)
@@ -60,18 +60,18 @@ pub(super) fn plan(
         return Err(Refusal::NotNew);
     }
     let bytes = new.text.length();
-    let marks: Vec<_> = standing.iter().map(|one| one.mark).collect();
+    let marks: Vec<_> = rows.iter().map(|one| one.mark).collect();
     if new.kind == VersionKind::Named && !may_name(&marks, bytes) {
         return Err(Refusal::Full);
     }
     let number = newest.map_or(0, |newest| newest.mark.number) + 1;
     let mark = VersionMark { number, kind: new.kind, created_at: new.now, bytes };
-    standing.push(VersionRow { mark, seq, hash: new.text.hash.to_vec() });
-    let marks: Vec<_> = standing.iter().map(|one| one.mark).collect();
+    rows.push(VersionRow { mark, seq, hash: new.text.hash.to_vec() });
+    let marks: Vec<_> = rows.iter().map(|one| one.mark).collect();
     let versions = surplus(&marks, new.now);
     let gone: HashSet<_> = versions.iter().copied().collect();
     let (gone, left): (Vec<_>, Vec<_>) =
-        standing.into_iter().partition(|one| gone.contains(&one.mark.number));
+        rows.into_iter().partition(|one| gone.contains(&one.mark.number));
     let in_use: HashSet<_> = left.into_iter().map(|one| one.hash).collect();
     let unused: HashSet<_> = gone.into_iter().map(|one| one.hash).collect();
     let texts = unused.difference(&in_use).cloned().collect();
@@ -104,7 +104,7 @@ mod tests {
         }
     }
 
-    fn standing(number: i64, seq: i64, text: &str, days: i64) -> VersionRow {
+    fn row(number: i64, seq: i64, text: &str, days: i64) -> VersionRow {
         let kind = VersionKind::Pause;
         let mark = VersionMark { number, kind, created_at: at(days), bytes: 10 };
         VersionRow { mark, seq, hash: Packed::of(text).hash.to_vec() }
@@ -112,7 +112,7 @@ mod tests {
 
     #[test]
     fn d8_an_automatic_version_is_of_a_later_point_and_of_another_text() {
-        let one = || vec![standing(4, 7, "a", 0)];
+        let one = || vec![row(4, 7, "a", 0)];
         let outcome = |kind, text, seq| plan(&new(kind, text), seq, one()).map(|plan| plan.number);
         for kind in [VersionKind::Pause, VersionKind::Seat, VersionKind::Decision] {
             assert_eq!(outcome(kind, "b", 8), Ok(5));
@@ -136,10 +136,10 @@ mod tests {
     fn a_text_is_deleted_with_the_last_version_that_has_it() {
         // Three of one hour, long ago; the policy deletes the first two.
         let old = vec![
-            standing(1, 1, "only here", -9),
-            standing(2, 2, "again later", -9),
-            standing(3, 3, "last of the hour", -9),
-            standing(4, 4, "again later", -1),
+            row(1, 1, "only here", -9),
+            row(2, 2, "again later", -9),
+            row(3, 3, "last of the hour", -9),
+            row(4, 4, "again later", -1),
         ];
         let plan = plan(&new(VersionKind::Pause, "new"), 5, old).unwrap();
         assert_eq!(plan.number, 5);

@@ -296,7 +296,7 @@ async fn cause(storage: &Storage, session: &Session) -> Cause {
         return Cause::Lost(reason);
     }
     let fence = session.fence();
-    match timeout(DIAGNOSIS_MAX, storage.door(session.identity.seat)).await {
+    match timeout(DIAGNOSIS_MAX, storage.seat_lookup(session.identity.seat)).await {
         Ok(Ok(Some(door))) if door.link.revoked_at.is_some() => Cause::Revoked,
         Ok(Ok(None)) => Cause::Revoked,
         Ok(Ok(Some(door))) if door.floor < fence => Cause::SetBack,

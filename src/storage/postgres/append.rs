@@ -106,9 +106,9 @@ impl Postgres {
             return Ok(Some(plan.outcomes));
         }
         let writing = async {
-            let mut lent = self.edits.take().await?;
-            let written = typed(write(lent.connection(), &plan, &stamps, &last)).await;
-            lent.give_back(written)
+            let mut conn = self.edits.take().await?;
+            let written = typed(write(conn.connection(), &plan, &stamps, &last)).await;
+            conn.give_back(written)
         };
         Ok(bounded(writing).await?.then_some(plan.outcomes))
     }
@@ -243,7 +243,7 @@ fn seen_in(rows: Vec<Row>) -> Result<Seen, StorageError> {
             (1, link, Some(role), Some(document), number, _) => {
                 let seat = Seat::new(parse(&link)?, parse::<Role>(&role)?);
                 match RatifiedSeat::of_row(&document, number) {
-                    Ok(sitting) => drop(seen.state.seats.insert(seat, sitting)),
+                    Ok(ratified) => drop(seen.state.seats.insert(seat, ratified)),
                     Err(error) => {
                         tracing::error!(%seat, %error, "a row of `seats` does not parse");
                         seen.state.damage.seats.insert(seat);

@@ -8,7 +8,7 @@ use crate::storage::decode::parse;
 use crate::storage::documents::{Document, NewDocument};
 use crate::storage::error::StorageError;
 use crate::storage::pagination::{PAGE_ROWS_MAX, Page};
-use crate::storage::postgres::encoding::{Moment, kept, text, user};
+use crate::storage::postgres::encoding::{Moment, encoded, text, user};
 use crate::storage::postgres::tx_error::TxError;
 use crate::storage::postgres::users::put_user;
 use crate::storage::postgres::{Postgres, WRITE, read, transaction};
@@ -40,7 +40,7 @@ impl Postgres {
                  VALUES ($1, $2, $3, $4, $5, $6, $6)",
             )
             .bind(new.id.to_string())
-            .bind(kept(&new.title))
+            .bind(encoded(&new.title))
             .bind(new.owner.id.as_str())
             .bind(new.characters)
             .bind(first)
@@ -105,7 +105,7 @@ impl Postgres {
         let renaming = transaction!(self.others, WRITE, tx => {
             sqlx::query("UPDATE documents SET title = $2, updated_at = $3 WHERE id = $1")
                 .bind(id.to_string())
-                .bind(kept(title))
+                .bind(encoded(title))
                 .bind(Moment(now))
                 .execute(&mut *tx)
                 .await?;

@@ -20,7 +20,7 @@ const MARK: char = '\u{10FFFF}';
 const NUL_FOLLOWS: char = '0';
 
 /// Encodes `text` for a column: PostgreSQL's texts cannot contain U+0000, and a quote may.
-pub(super) fn kept(text: &str) -> Cow<'_, str> {
+pub(super) fn encoded(text: &str) -> Cow<'_, str> {
     if !text.contains(['\0', MARK]) {
         return Cow::Borrowed(text);
     }
@@ -35,7 +35,7 @@ pub(super) fn kept(text: &str) -> Cow<'_, str> {
     Cow::Owned(column)
 }
 
-/// Decodes a text that [`kept`] has encoded.
+/// Decodes a text that [`encoded`] has encoded.
 pub(super) fn text(column: String) -> String {
     if !column.contains(MARK) {
         return column;
@@ -107,10 +107,10 @@ mod tests {
         let mark = MARK.to_string();
         for original in ["", "plain 글", "\0", "a\0\0b", &mark, &format!("{mark}0\0{mark}{mark}")]
         {
-            let column = kept(original);
+            let column = encoded(original);
             assert!(!column.contains('\0'));
             assert_eq!(text(column.into_owned()), original);
         }
-        assert!(matches!(kept("plain 글"), Cow::Borrowed(_)));
+        assert!(matches!(encoded("plain 글"), Cow::Borrowed(_)));
     }
 }

@@ -70,13 +70,13 @@ macro_rules! transaction {
         let mut tries = 1;
         loop {
             let run = async {
-                let mut lent = $connections.begin($begin).await?;
+                let mut conn = $connections.begin($begin).await?;
                 let outcome = $crate::storage::postgres::typed(async {
-                    let $tx = lent.connection();
+                    let $tx = conn.connection();
                     $block
                 })
                 .await;
-                lent.end(outcome).await
+                conn.end(outcome).await
             };
             match $crate::storage::postgres::bounded(run).await {
                 Err($crate::storage::postgres::tx_error::TxError::Again(_))
@@ -99,13 +99,13 @@ macro_rules! read {
         let mut tries = 1;
         loop {
             let run = async {
-                let mut lent = $connections.take().await?;
+                let mut conn = $connections.take().await?;
                 let outcome = $crate::storage::postgres::typed(async {
-                    let $connection = lent.connection();
+                    let $connection = conn.connection();
                     $block
                 })
                 .await;
-                lent.give_back(outcome)
+                conn.give_back(outcome)
             };
             match $crate::storage::postgres::bounded(run).await {
                 Err(

@@ -93,11 +93,11 @@ impl Connections {
     /// Safe.
     pub(super) async fn begin(&self, begin: &'static str) -> Result<PooledConn, TxError> {
         loop {
-            let mut lent = self.take().await?;
-            match lent.connection.execute(begin).await.map_err(TxError::from) {
-                Ok(_) => return Ok(lent),
+            let mut conn = self.take().await?;
+            match conn.connection.execute(begin).await.map_err(TxError::from) {
+                Ok(_) => return Ok(conn),
                 // PostgreSQL was restarted meanwhile; the other idle connections are dead too.
-                Err(TxError::Lost(_)) if !lent.is_new => lent.shared.idle().clear(),
+                Err(TxError::Lost(_)) if !conn.is_new => conn.shared.idle().clear(),
                 Err(stop) => return Err(stop),
             }
         }

@@ -10,7 +10,7 @@ use crate::storage::error::StorageError;
 use crate::storage::postgres::review_rows::fetch_one;
 use crate::storage::postgres::tx_error::TxError;
 use crate::storage::postgres::{Postgres, SNAPSHOT, read, transaction};
-use crate::storage::review_changes::{DELETIONS_KEPT, DeletedReview, ReviewChanges};
+use crate::storage::review_changes::{DELETIONS_MAX, DeletedReview, ReviewChanges};
 
 impl Postgres {
     pub(in crate::storage) async fn review_change_numbers(
@@ -128,7 +128,7 @@ pub(super) async fn note_deletion(
          AND document_id = (SELECT document_id FROM share_links WHERE id = $1)",
     )
     .bind(link.to_string())
-    .bind(change - DELETIONS_KEPT)
+    .bind(change - DELETIONS_MAX)
     .execute(connection)
     .await?;
     Ok(change)

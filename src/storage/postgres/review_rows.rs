@@ -55,7 +55,7 @@ pub(super) async fn fetch_page(
     let held = rows_of_page(&listed, rows);
     let more = held < listed.len();
     listed.truncate(held);
-    let Some(last) = listed.last().map(|review| review.place) else {
+    let Some(last) = listed.last().map(|review| review.cursor) else {
         return Ok(ReviewPage { reviews: Vec::new(), next: None });
     };
     let first = after_of(after);
@@ -114,8 +114,8 @@ async fn list(
     .fetch_all(connection)
     .await?;
     let listed = rows.into_iter().map(|(id, at, bytes)| {
-        let place = Cursor { at: at.0, id: parse(&id)? };
-        Ok(Listed { place, bytes })
+        let cursor = Cursor { at: at.0, id: parse(&id)? };
+        Ok(Listed { cursor, bytes })
     });
     listed.collect()
 }

@@ -14,7 +14,7 @@ use crate::storage::error::StorageError;
 use crate::storage::log::{Append, Appended};
 use crate::storage::pagination::Cursor;
 use crate::storage::postgres::append::append_in;
-use crate::storage::postgres::encoding::{Moment, kept};
+use crate::storage::postgres::encoding::{Moment, encoded};
 use crate::storage::postgres::review_changes::{note_change, note_deletion};
 use crate::storage::postgres::review_rows::{fetch_one, fetch_page, status};
 use crate::storage::postgres::seats::require_seat;
@@ -24,7 +24,7 @@ use crate::storage::postgres::{Postgres, SNAPSHOT, WRITE, transaction};
 use crate::storage::reviews::{
     NewReply, NewReview, ReviewChange, ReviewPage, StoredReview, is_too_large,
 };
-use crate::storage::seats::{FenceGuard, Guarded, settle};
+use crate::storage::seats::{FenceGuard, Guarded, finish};
 
 /// The columns of a review that decide whether a change is allowed.
 struct ReviewRow {
@@ -44,7 +44,7 @@ impl Postgres {
             insert(tx, new).await?;
             the_review(tx, new.link, new.id).await
         });
-        settle(creating.map_err(TxError::into_halt))
+        finish(creating.map_err(TxError::into_halt))
     }
 
     pub(in crate::storage) async fn reviews(
@@ -78,16 +78,16 @@ impl Postgres {
     ) -> Result<Guarded<StoredReview>, StorageError> {
         let changing = transaction!(self.others, WRITE, tx => {
             admit(tx, link, guard).await?;
-            let standing = lock_for_update(tx, link, id, expected_version).await?;
-            if !change.fits(standing.status) {
-                let current = standing.version;
+            let row = lock_for_update(tx, link, id, expected_version).await?;
+            if !change.fits(row.status) {
+                let current = row.version;
                 return Err(TxError::Refused(Guarded::VersionMismatch { current }));
             }
             update(tx, id, change, now).await?;
-            weigh(tx, link, id, standing.bytes).await?;
+            weigh(tx, link, id, row.bytes).await?;
             the_review(tx, link, id).await
         });
-        settle(changing.map_err(TxError::into_halt))
+        finish(changing.map_err(TxError::into_halt))
     }
 
     pub(in crate::storage) async fn delete_review(
@@ -106,7 +106,7 @@ impl Postgres {
                 .await?;
             note_deletion(tx, link, id).await
         });
-        settle(deleting.map_err(TxError::into_halt))
+        finish(deleting.map_err(TxError::into_halt))
     }
 
     pub(in crate::storage) async fn add_reply(
@@ -119,13 +119,13 @@ impl Postgres {
     ) -> Result<Guarded<StoredReview>, StorageError> {
         let replying = transaction!(self.others, WRITE, tx => {
             admit(tx, link, guard).await?;
-            let standing = lock_for_update(tx, link, review, None).await?;
-            insert_reply(tx, review, standing.version + 1, reply, now).await?;
+            let row = lock_for_update(tx, link, review, None).await?;
+            insert_reply(tx, review, row.version + 1, reply, now).await?;
             update(tx, review, &ReviewChange::default(), now).await?;
-            weigh(tx, link, review, standing.bytes).await?;
+            weigh(tx, link, review, row.bytes).await?;
             the_review(tx, link, review).await
         });
-        settle(replying.map_err(TxError::into_halt))
+        finish(replying.map_err(TxError::into_halt))
     }
 
     pub(in crate::storage) async fn relocate(
@@ -156,9 +156,9 @@ impl Postgres {
         let accepting = transaction!(self.others, WRITE, tx => {
             let guard = edit.guard.ok_or(TxError::Refused(Guarded::Fenced))?;
             admit(tx, link, guard).await?;
-            let standing = lock_for_update(tx, link, id, expected_version).await?;
-            if standing.status != ReviewStatus::Open {
-                let current = standing.version;
+            let row = lock_for_update(tx, link, id, expected_version).await?;
+            if row.status != ReviewStatus::Open {
+                let current = row.version;
                 return Err(TxError::Refused(Guarded::VersionMismatch { current }));
             }
             let seq = store_edit(tx, edit).await?;
@@ -167,7 +167,7 @@ impl Postgres {
             let review = the_review(tx, link, id).await?;
             Ok((review, seq))
         });
-        settle(accepting.map_err(TxError::into_halt))
+        finish(accepting.map_err(TxError::into_halt))
     }
 }
 
@@ -192,13 +192,13 @@ async fn insert(connection: &mut PgConnection, new: &NewReview) -> Result<(), Tx
     .bind(new.author.id.as_str())
     .bind(i64::from(new.origin.range.start))
     .bind(i64::from(new.origin.range.end))
-    .bind(kept(&new.origin.quote))
-    .bind(kept(&new.origin.prefix))
-    .bind(kept(&new.origin.suffix))
+    .bind(encoded(&new.origin.quote))
+    .bind(encoded(&new.origin.prefix))
+    .bind(encoded(&new.origin.suffix))
     .bind(new.current.start.as_slice())
     .bind(new.current.end.as_slice())
-    .bind(kept(&new.body))
-    .bind(new.suggestion.as_deref().map(kept))
+    .bind(encoded(&new.body))
+    .bind(new.suggestion.as_deref().map(encoded))
     .bind(ReviewStatus::Open.as_str())
     .bind(Moment(new.now))
     .bind(new.bytes())
@@ -255,9 +255,9 @@ async fn update(
          status = COALESCE($5, status), version = version + 1, updated_at = $6 WHERE id = $1",
     )
     .bind(id.to_string())
-    .bind(change.body.as_deref().map(kept))
+    .bind(change.body.as_deref().map(encoded))
     .bind(suggestion.is_some())
-    .bind(suggestion.and_then(|suggestion| suggestion.as_deref()).map(kept))
+    .bind(suggestion.and_then(|suggestion| suggestion.as_deref()).map(encoded))
     .bind(change.status.map(ReviewStatus::as_str))
     .bind(Moment(now))
     .execute(connection)
@@ -288,13 +288,13 @@ async fn insert_reply(
     .bind(review.to_string())
     .bind(version)
     .bind(reply.author.id.as_str())
-    .bind(kept(&reply.body))
+    .bind(encoded(&reply.body))
     .bind(Moment(now))
     .execute(&mut *connection)
     .await?;
     sqlx::query("UPDATE reviews SET bytes = bytes + octet_length($2) WHERE id = $1")
         .bind(review.to_string())
-        .bind(kept(&reply.body))
+        .bind(encoded(&reply.body))
         .execute(connection)
         .await?;
     Ok(())

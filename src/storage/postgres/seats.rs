@@ -18,7 +18,7 @@ use crate::storage::postgres::{Postgres, WRITE, links, read, transaction};
 use crate::storage::seats::{FenceGuard, Guarded, Ratified, SeatLookup, fences_of};
 
 impl Postgres {
-    pub(in crate::storage) async fn door(
+    pub(in crate::storage) async fn seat_lookup(
         &self,
         seat: Seat,
     ) -> Result<Option<SeatLookup>, StorageError> {

@@ -5,7 +5,7 @@ use sqlx::PgConnection;
 
 use crate::domain::user::User;
 use crate::storage::error::StorageError;
-use crate::storage::postgres::encoding::{Moment, kept};
+use crate::storage::postgres::encoding::{Moment, encoded};
 use crate::storage::postgres::tx_error::TxError;
 use crate::storage::postgres::{Postgres, WRITE, read, transaction};
 use crate::storage::users::changes;
@@ -21,7 +21,7 @@ impl Postgres {
             let stored: Option<(String, Moment)> =
                 sqlx::query_as(select).bind(user.id.as_str()).fetch_optional(connection).await?;
             let stored = stored.as_ref().map(|(name, since)| (name.as_str(), since.0));
-            Ok(changes(stored, &kept(&user.name), issued_at))
+            Ok(changes(stored, &encoded(&user.name), issued_at))
         });
         if !changes.map_err(TxError::into_error)? {
             return Ok(());
@@ -34,7 +34,7 @@ impl Postgres {
                  WHERE u.updated_at <= excluded.updated_at",
             )
             .bind(user.id.as_str())
-            .bind(kept(&user.name))
+            .bind(encoded(&user.name))
             .bind(Moment(issued_at))
             .execute(tx)
             .await?;
@@ -56,7 +56,7 @@ pub(super) async fn put_user(
          WHERE NOT EXISTS (SELECT 1 FROM users WHERE id = $1) ON CONFLICT (id) DO NOTHING",
     )
     .bind(user.id.as_str())
-    .bind(kept(&user.name))
+    .bind(encoded(&user.name))
     .bind(Moment(now))
     .execute(connection)
     .await?;

@@ -16,11 +16,11 @@ use crate::storage::error::StorageError;
 use crate::storage::log::Append;
 use crate::storage::pagination::PAGE_ROWS_MAX;
 use crate::storage::postgres::documents::lock;
-use crate::storage::postgres::encoding::{Moment, kept, text};
+use crate::storage::postgres::encoding::{Moment, encoded, text};
 use crate::storage::postgres::reviews::store_edit;
 use crate::storage::postgres::tx_error::TxError;
 use crate::storage::postgres::{Postgres, SNAPSHOT, WRITE, read, transaction};
-use crate::storage::seats::{Guarded, settle};
+use crate::storage::seats::{Guarded, finish};
 use crate::storage::version_plan::{VersionPlan, VersionRow, plan};
 use crate::storage::versions::{NewVersion, Packed, StoreOutcome, Version};
 
@@ -39,7 +39,7 @@ macro_rules! select_versions {
 }
 
 type Row = (String, String, i64, String, Option<String>, String, Option<i64>, i64, i64, Moment);
-type StandingRow = (i64, String, Moment, i64, i64, Vec<u8>);
+type MarkRow = (i64, String, Moment, i64, i64, Vec<u8>);
 
 impl Postgres {
     pub(in crate::storage) async fn keep_versions(
@@ -51,7 +51,7 @@ impl Postgres {
         }
         let documents: BTreeSet<_> = batch.iter().map(|new| new.document).collect();
         let documents: Vec<_> = documents.iter().map(ToString::to_string).collect();
-        let keeping = transaction!(self.others, WRITE, tx => {
+        let storing = transaction!(self.others, WRITE, tx => {
             lock_histories(tx, &documents).await?;
             let mut outcomes = Vec::with_capacity(batch.len());
             for new in batch {
@@ -59,7 +59,7 @@ impl Postgres {
             }
             Ok(outcomes)
         });
-        keeping.map_err(TxError::into_error)
+        storing.map_err(TxError::into_error)
     }
 
     pub(in crate::storage) async fn versions(
@@ -134,7 +134,7 @@ impl Postgres {
                 StoreOutcome::NotNew | StoreOutcome::Full => Err(TxError::Refused(Guarded::Full)),
             }
         });
-        settle(restoring.map_err(TxError::into_halt))
+        finish(restoring.map_err(TxError::into_halt))
     }
 }
 
@@ -180,14 +180,14 @@ async fn lock_for_update(
     connection: &mut PgConnection,
     document: DocumentId,
 ) -> Result<Vec<VersionRow>, TxError> {
-    let rows: Vec<StandingRow> = sqlx::query_as(
+    let rows: Vec<MarkRow> = sqlx::query_as(
         "SELECT number, kind, created_at, text_bytes, seq, text_hash FROM versions \
          WHERE document_id = $1 ORDER BY number",
     )
     .bind(document.to_string())
     .fetch_all(connection)
     .await?;
-    let stands = |(number, kind, Moment(created_at), bytes, seq, hash): StandingRow| {
+    let stands = |(number, kind, Moment(created_at), bytes, seq, hash): MarkRow| {
         let mark = VersionMark { number, kind: parse(&kind)?, created_at, bytes };
         Ok::<_, StorageError>(VersionRow { mark, seq, hash })
     };
@@ -233,8 +233,8 @@ async fn write(
     .bind(new.document.to_string())
     .bind(plan.number)
     .bind(new.kind.as_str())
-    .bind(new.label.as_deref().map(kept))
-    .bind(kept(&authors))
+    .bind(new.label.as_deref().map(encoded))
+    .bind(encoded(&authors))
     .bind(new.restored_from)
     .bind(seq)
     .bind(new.text.characters)

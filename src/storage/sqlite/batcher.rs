@@ -19,7 +19,7 @@ use crate::storage::error::StorageError;
 
 /// The queue of queries of one kind.
 #[derive(Debug)]
-pub(super) struct Gathered<Q, A> {
+pub(super) struct Batcher<Q, A> {
     waiting: Mutex<Vec<QueuedQuery<Q, A>>>,
     turn: tokio::sync::Mutex<()>,
     group_max: usize,
@@ -32,23 +32,23 @@ struct QueuedQuery<Q, A> {
     answer: oneshot::Sender<Result<A, StorageError>>,
 }
 
-impl<Q: Clone, A> Gathered<Q, A> {
+impl<Q: Clone, A> Batcher<Q, A> {
     /// `group_max` bounds the queries of one batch.
     pub(super) fn new(group_max: usize) -> Self {
         Self { waiting: Mutex::default(), turn: tokio::sync::Mutex::new(()), group_max }
     }
 
-    /// Runs a query in a batch with all others that are queued. `ask` returns a result for each query, by
+    /// Runs a query in a batch with all others that are queued. `run` returns a result for each query, by
     /// position. Its error goes to every caller of the batch; after `Corrupt`, each query runs alone.
     ///
     /// # Cancel safety
     ///
     /// Dropped before its turn, the query does not run. Dropped while it runs the batch, the other
     /// callers run their queries again; the database may thus run a query twice.
-    pub(super) async fn ask<F>(
+    pub(super) async fn run<F>(
         &self,
         question: Q,
-        ask: impl Fn(Vec<Q>) -> F,
+        run: impl Fn(Vec<Q>) -> F,
     ) -> Result<A, StorageError>
     where
         F: Future<Output = Result<Vec<A>, StorageError>>,
@@ -60,7 +60,7 @@ impl<Q: Clone, A> Gathered<Q, A> {
                 biased;
                 answer = &mut answered => match answer {
                     Ok(answer) => return answer,
-                    Err(_asker_is_gone) => continue,
+                    Err(_caller_is_gone) => continue,
                 },
                 turn = self.turn.lock() => turn,
             };
@@ -69,29 +69,29 @@ impl<Q: Clone, A> Gathered<Q, A> {
                     Ok(answer) => return answer,
                     Err(TryRecvError::Closed) => break,
                     // This caller has the mutex, so its query is still queued.
-                    Err(TryRecvError::Empty) => self.ask_some(&ask).await,
+                    Err(TryRecvError::Empty) => self.run_batch(&run).await,
                 }
             }
         }
     }
 
     /// Runs the oldest queued queries as one batch.
-    async fn ask_some<F>(&self, ask: &impl Fn(Vec<Q>) -> F)
+    async fn run_batch<F>(&self, run: &impl Fn(Vec<Q>) -> F)
     where
         F: Future<Output = Result<Vec<A>, StorageError>>,
     {
-        let (questions, askers): (Vec<_>, Vec<_>) =
+        let (questions, callers): (Vec<_>, Vec<_>) =
             self.group().into_iter().map(|it| (it.question, it.answer)).unzip();
-        let answers = match ask(questions.clone()).await {
+        let answers = match run(questions.clone()).await {
             Ok(answers) => answers.into_iter().map(Ok).collect(),
             // One query hit the corrupt row; the others can still succeed.
             Err(StorageError::Corrupt(_)) if 1 < questions.len() => {
-                one_by_one(questions, ask).await
+                one_by_one(questions, run).await
             }
-            Err(error) => askers.iter().map(|_| Err(error.clone())).collect::<Vec<_>>(),
+            Err(error) => callers.iter().map(|_| Err(error.clone())).collect::<Vec<_>>(),
         };
-        for (asker, answer) in askers.into_iter().zip(answers) {
-            let _gone = asker.send(answer);
+        for (caller, answer) in callers.into_iter().zip(answers) {
+            let _gone = caller.send(answer);
         }
     }
 
@@ -110,14 +110,14 @@ impl<Q: Clone, A> Gathered<Q, A> {
 
 async fn one_by_one<Q, A, F>(
     questions: Vec<Q>,
-    ask: &impl Fn(Vec<Q>) -> F,
+    run: &impl Fn(Vec<Q>) -> F,
 ) -> Vec<Result<A, StorageError>>
 where
     F: Future<Output = Result<Vec<A>, StorageError>>,
 {
     let mut answers = Vec::with_capacity(questions.len());
     for question in questions {
-        let alone = ask(vec![question]).await;
+        let alone = run(vec![question]).await;
         answers.push(alone.and_then(|mut it| it.pop().ok_or_else(|| corrupt("no answer"))));
     }
     answers
@@ -138,7 +138,7 @@ mod tests {
 
     /// Returns each query as its result once permitted, and counts the batches.
     struct Oracle {
-        gathered: Gathered<usize, usize>,
+        batcher: Batcher<usize, usize>,
         may_answer: Semaphore,
         groups: AtomicUsize,
         error: Mutex<Option<StorageError>>,
@@ -147,29 +147,29 @@ mod tests {
     impl Oracle {
         fn new(group_max: usize) -> Self {
             let (may_answer, groups) = (Semaphore::new(0), AtomicUsize::new(0));
-            let gathered = Gathered::new(group_max);
-            Self { gathered, may_answer, groups, error: Mutex::new(None) }
+            let batcher = Batcher::new(group_max);
+            Self { batcher, may_answer, groups, error: Mutex::new(None) }
         }
 
-        async fn ask(&self, question: usize) -> Answer {
+        async fn run(&self, question: usize) -> Answer {
             let answer = async |questions: Vec<usize>| {
                 self.groups.fetch_add(1, Ordering::Relaxed);
                 self.may_answer.acquire().await.expect("it is not closed").forget();
                 let error = self.error.lock().unwrap_or_else(PoisonError::into_inner).clone();
                 error.map_or(Ok(questions), Err)
             };
-            self.gathered.ask(question, answer).await
+            self.batcher.run(question, answer).await
         }
 
         /// The results of query 0, which runs before the others are queued, and of `1..=others`.
-        async fn ask_with_company(
+        async fn query_with_others(
             &self,
             others: usize,
             between: impl FnOnce(),
         ) -> (Answer, Vec<Answer>) {
-            let mut first = pin!(self.ask(0));
+            let mut first = pin!(self.run(0));
             assert_eq!(poll_immediate(&mut first).await, None);
-            let mut others = pin!(join_all((1..=others).map(|question| self.ask(question))));
+            let mut others = pin!(join_all((1..=others).map(|question| self.run(question))));
             assert_eq!(poll_immediate(&mut others).await, None);
             self.may_answer.add_permits(1);
             let first = first.await;
@@ -186,7 +186,7 @@ mod tests {
     #[tokio::test]
     async fn queries_queued_during_a_batch_run_as_one_batch_with_a_result_each() {
         let oracle = Oracle::new(100);
-        let (first, others) = oracle.ask_with_company(50, || {}).await;
+        let (first, others) = oracle.query_with_others(50, || {}).await;
         assert_eq!(first, Ok(0));
         assert_eq!(others, (1..=50).map(Ok).collect::<Vec<_>>());
         assert_eq!(oracle.groups(), 2);
@@ -196,7 +196,7 @@ mod tests {
     async fn more_queries_than_a_batch_holds_run_in_several_batches() {
         let oracle = Oracle::new(8);
         oracle.may_answer.add_permits(100);
-        let answers = join_all((0..50).map(|question| oracle.ask(question))).await;
+        let answers = join_all((0..50).map(|question| oracle.run(question))).await;
         assert_eq!(answers, (0..50).map(Ok).collect::<Vec<_>>());
         assert!(6 < oracle.groups(), "{} groups", oracle.groups());
     }
@@ -206,41 +206,41 @@ mod tests {
         let oracle = Oracle::new(100);
         let away = StorageError::Unavailable("away".to_owned());
         let error = |error| *oracle.error.lock().unwrap_or_else(PoisonError::into_inner) = error;
-        let (first, others) = oracle.ask_with_company(3, || error(Some(away.clone()))).await;
+        let (first, others) = oracle.query_with_others(3, || error(Some(away.clone()))).await;
         assert_eq!(first, Ok(0));
         assert_eq!(others, [Err(away.clone()), Err(away.clone()), Err(away)]);
         error(None);
         oracle.may_answer.add_permits(1);
-        assert_eq!(oracle.ask(4).await, Ok(4));
+        assert_eq!(oracle.run(4).await, Ok(4));
     }
 
     #[tokio::test]
     async fn a_corrupt_row_fails_only_its_own_query() {
-        let gathered = Gathered::new(100);
+        let batcher = Batcher::new(100);
         let corrupt = StorageError::Corrupt("2".to_owned());
         let answer = async |questions: Vec<i32>| {
             tokio::task::yield_now().await;
             let is_sound = !questions.contains(&2);
             is_sound.then_some(questions).ok_or_else(|| corrupt.clone())
         };
-        let answers = join_all((0..4).map(|question| gathered.ask(question, answer))).await;
+        let answers = join_all((0..4).map(|question| batcher.run(question, answer))).await;
         assert_eq!(answers, [Ok(0), Ok(1), Err(corrupt.clone()), Ok(3)]);
     }
 
     #[tokio::test]
     async fn callers_of_a_cancelled_batch_run_their_queries_again() {
         let oracle = Oracle::new(100);
-        let mut first = Box::pin(oracle.ask(0));
-        let turn = oracle.gathered.turn.lock().await;
+        let mut first = Box::pin(oracle.run(0));
+        let turn = oracle.batcher.turn.lock().await;
         assert!(first.as_mut().now_or_never().is_none());
-        let mut second = pin!(oracle.ask(1));
-        let mut third = Box::pin(oracle.ask(2));
+        let mut second = pin!(oracle.run(1));
+        let mut third = Box::pin(oracle.run(2));
         assert_eq!(poll_immediate(&mut second).await, None);
         assert!(third.as_mut().now_or_never().is_none());
         drop(turn);
         // The first caller's batch takes all three. The third caller is dropped with it.
         assert!(first.as_mut().now_or_never().is_none());
-        assert!(oracle.gathered.waiting().is_empty());
+        assert!(oracle.batcher.waiting().is_empty());
         drop((first, third));
         oracle.may_answer.add_permits(1);
         assert_eq!(second.await, Ok(1));

@@ -122,10 +122,10 @@ pub(super) async fn write(
     connection: &mut SqliteConnection,
     batch: &[Append],
     plan: &Plan,
-    known: &mut CachedRows,
+    cache: &mut CachedRows,
 ) -> Result<bool, StorageError> {
     for chunk in plan.rows.chunks(UPDATES_MAX) {
-        let mut query = sqlx::query(statement(chunk.len())).bind(known.version);
+        let mut query = sqlx::query(statement(chunk.len())).bind(cache.version);
         let mut document = (None, Arc::from(""));
         for (append, seq) in chunk.iter().filter_map(|&(at, seq)| Some((batch.get(at)?, seq))) {
             // A writer often has several updates in one group.
@@ -139,7 +139,7 @@ pub(super) async fn write(
         if written.rows_affected() == 0 {
             return Ok(false);
         }
-        known.journaled = written.last_insert_rowid();
+        cache.journaled = written.last_insert_rowid();
     }
     Ok(true)
 }
@@ -153,13 +153,13 @@ fn statement(updates: usize) -> &'static str {
     static STATEMENTS: [OnceLock<String>; SIZE_MAX + 1] = [const { OnceLock::new() }; SIZE_MAX + 1];
     let size = updates.next_power_of_two();
     STATEMENTS[size.trailing_zeros() as usize].get_or_init(|| {
-        let places = vec!["(?, ?, ?, ?)"; size].join(", ");
+        let placeholders = vec!["(?, ?, ?, ?)"; size].join(", ");
         // The statement compares the version under its own lock.
         format!(
-            "WITH known (version) AS (VALUES (?)) \
-             INSERT INTO journal (document_id, seq, bytes, at) SELECT * FROM (VALUES {places}) \
+            "WITH cache (version) AS (VALUES (?)) \
+             INSERT INTO journal (document_id, seq, bytes, at) SELECT * FROM (VALUES {placeholders}) \
              WHERE column1 IS NOT NULL \
-               AND (SELECT data_version FROM pragma_data_version) = (SELECT version FROM known)"
+               AND (SELECT data_version FROM pragma_data_version) = (SELECT version FROM cache)"
         )
     })
 }

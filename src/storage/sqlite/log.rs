@@ -41,7 +41,7 @@ impl Sqlite {
         &self,
         id: DocumentId,
     ) -> Result<Option<Log>, StorageError> {
-        self.logs.ask(id, |ids| self.logs_of(ids)).await
+        self.logs.run(id, |ids| self.logs_of(ids)).await
     }
 
     async fn logs_of(&self, ids: Vec<DocumentId>) -> Result<Vec<Option<Log>>, StorageError> {
@@ -80,7 +80,7 @@ impl Sqlite {
         id: DocumentId,
         seq: i64,
     ) -> Result<Option<Tail>, StorageError> {
-        self.tails.ask((id, seq), |wanted| self.tails_of(wanted)).await
+        self.tails.run((id, seq), |wanted| self.tails_of(wanted)).await
     }
 
     async fn tails_of(
@@ -149,24 +149,24 @@ impl Sqlite {
             return Ok(Vec::new());
         }
         let mut writer = self.writer.acquire().await?;
-        let mut known = self.memory.take();
+        let mut cache = self.memory.take();
         if batch.len() <= journal::UPDATES_MAX
-            && known.journaled < journal::ROWS_MAX
-            && batch.iter().all(|append| known.state.covers(append))
+            && cache.journaled < journal::ROWS_MAX
+            && batch.iter().all(|append| cache.state.covers(append))
         {
-            let plan = plan(batch, std::mem::take(&mut known.state));
+            let plan = plan(batch, std::mem::take(&mut cache.state));
             // A refusal needs the rows of the database: the cache may be stale.
-            if plan.stores_all() && journal::write(&mut writer, batch, &plan, &mut known).await? {
-                self.memory.put_back(CachedRows { state: plan.after, ..known });
+            if plan.stores_all() && journal::write(&mut writer, batch, &plan, &mut cache).await? {
+                self.memory.put_back(CachedRows { state: plan.after, ..cache });
                 return Ok(plan.outcomes);
             }
-            known = CachedRows::default();
+            cache = CachedRows::default();
         }
         let mut tx = writer.begin_with("BEGIN IMMEDIATE").await?;
-        let mut known = look(&mut tx, known).await?;
-        let outcomes = append_in(&mut tx, batch, &mut known).await?;
+        let mut cache = refresh_cache(&mut tx, cache).await?;
+        let outcomes = append_in(&mut tx, batch, &mut cache).await?;
         tx.commit().await?;
-        self.memory.put_back(known);
+        self.memory.put_back(cache);
         Ok(outcomes)
     }
 
@@ -212,40 +212,40 @@ impl Sqlite {
 
 /// Returns the cached rows that are still valid. If the cache is stale, or the journal is long, it
 /// moves the journal first.
-pub(super) async fn look(
+pub(super) async fn refresh_cache(
     connection: &mut SqliteConnection,
-    known: CachedRows,
+    cache: CachedRows,
 ) -> Result<CachedRows, StorageError> {
     let version: i64 =
         sqlx::query_scalar("PRAGMA data_version").fetch_one(&mut *connection).await?;
-    let is_known = known.version == version;
-    let known = if is_known { known } else { CachedRows { version, ..CachedRows::default() } };
-    if is_known && known.journaled < journal::ROWS_MAX {
-        return Ok(known);
+    let is_current = cache.version == version;
+    let cache = if is_current { cache } else { CachedRows { version, ..CachedRows::default() } };
+    if is_current && cache.journaled < journal::ROWS_MAX {
+        return Ok(cache);
     }
     journal::clear(connection, None).await?;
-    Ok(CachedRows { journaled: 0, ..known })
+    Ok(CachedRows { journaled: 0, ..cache })
 }
 
-/// Stores a group inside a write transaction that has called [`look`].
+/// Stores a group inside a write transaction that has called [`refresh_cache`].
 pub(super) async fn append_in(
     connection: &mut SqliteConnection,
     batch: &[Append],
-    known: &mut CachedRows,
+    cache: &mut CachedRows,
 ) -> Result<Vec<Appended>, StorageError> {
-    let mut state = std::mem::take(&mut known.state);
+    let mut state = std::mem::take(&mut cache.state);
     let mut documents: BTreeSet<DocumentId> = batch.iter().map(|append| append.document).collect();
     documents.retain(|document| !state.last_seq.contains_key(document));
     state.last_seq.extend(last_numbers(connection, &Vec::from_iter(documents)).await?);
-    find_sittings(connection, batch, &mut state).await?;
+    find_ratified(connection, batch, &mut state).await?;
     find_owners(connection, batch, &mut state).await?;
     let plan = plan(batch, state);
-    if !journal::write(connection, batch, &plan, known).await? {
+    if !journal::write(connection, batch, &plan, cache).await? {
         let why = "the file changed under its lock";
         return Err(StorageError::Unavailable(why.to_owned()));
     }
     write_owners(connection, &plan).await?;
-    known.state = plan.after;
+    cache.state = plan.after;
     Ok(plan.outcomes)
 }
 
@@ -285,7 +285,7 @@ async fn last_numbers(
     Ok(found)
 }
 
-async fn find_sittings(
+async fn find_ratified(
     connection: &mut SqliteConnection,
     batch: &[Append],
     state: &mut State,
@@ -308,7 +308,7 @@ async fn find_sittings(
         for (link, role, number, document) in rows {
             let seat = Seat::new(parse(&link)?, parse::<Role>(&role)?);
             match RatifiedSeat::of_row(&document, number) {
-                Ok(sitting) => drop(state.seats.insert(seat, sitting)),
+                Ok(ratified) => drop(state.seats.insert(seat, ratified)),
                 Err(error) => {
                     tracing::error!(%seat, %error, "a row of `seats` does not parse");
                     state.damage.seats.insert(seat);

@@ -35,7 +35,7 @@ use crate::domain::seat::Seat;
 use crate::storage::error::StorageError;
 use crate::storage::log::{Log, Tail};
 use crate::storage::seats::{Ratified, SeatLookup};
-use crate::storage::sqlite::batcher::Gathered;
+use crate::storage::sqlite::batcher::Batcher;
 use crate::storage::sqlite::seats::Grant;
 use crate::storage::sqlite::write_cache::{Invalidate, Memory};
 
@@ -49,10 +49,10 @@ pub(super) struct Sqlite {
     writer: SqlitePool,
     readers: SqlitePool,
     memory: Memory,
-    grants: Arc<Gathered<Grant, Ratified>>,
-    doors: Arc<Gathered<Seat, Option<SeatLookup>>>,
-    logs: Arc<Gathered<DocumentId, Option<Log>>>,
-    tails: Arc<Gathered<(DocumentId, i64), Option<Tail>>>,
+    grants: Arc<Batcher<Grant, Ratified>>,
+    lookups: Arc<Batcher<Seat, Option<SeatLookup>>>,
+    logs: Arc<Batcher<DocumentId, Option<Log>>>,
+    tails: Arc<Batcher<(DocumentId, i64), Option<Tail>>>,
 }
 
 impl Sqlite {

@@ -14,10 +14,10 @@ use tokio::fs::{DirBuilder, OpenOptions};
 use tokio::time::Instant;
 
 use crate::storage::error::StorageError;
-use crate::storage::sqlite::batcher::Gathered;
+use crate::storage::sqlite::batcher::Batcher;
 use crate::storage::sqlite::log::LOGS_MAX;
-use crate::storage::sqlite::seats::DOORS_MAX;
 use crate::storage::sqlite::seats::GRANTS_MAX;
+use crate::storage::sqlite::seats::LOOKUPS_MAX;
 use crate::storage::sqlite::write_cache::{Invalidate, Memory};
 use crate::storage::sqlite::{Sqlite, is_busy, journal};
 
@@ -34,7 +34,7 @@ const OPEN_TIMEOUT: Duration = Duration::from_secs(10);
 /// The pause between two attempts.
 const OPEN_RETRY: Duration = Duration::from_millis(20);
 /// The size to which a checkpoint truncates the file of the write-ahead log.
-const WAL_BYTES_KEPT: &str = "67108864";
+const WAL_BYTES_MAX: &str = "67108864";
 /// Pages in the write-ahead log at which SQLite moves them to the file: 16 MiB. The more pages, the
 /// more changes of one page become a single write.
 const WAL_PAGES: &str = "4000";
@@ -72,10 +72,10 @@ impl Sqlite {
             writer,
             readers,
             memory,
-            grants: Arc::new(Gathered::new(GRANTS_MAX)),
-            doors: Arc::new(Gathered::new(DOORS_MAX)),
-            logs: Arc::new(Gathered::new(LOGS_MAX)),
-            tails: Arc::new(Gathered::new(LOGS_MAX)),
+            grants: Arc::new(Batcher::new(GRANTS_MAX)),
+            lookups: Arc::new(Batcher::new(LOOKUPS_MAX)),
+            logs: Arc::new(Batcher::new(LOGS_MAX)),
+            tails: Arc::new(Batcher::new(LOGS_MAX)),
         };
         sqlite.check().await.map_err(|error| with_path(error, &path))?;
         Ok(sqlite)
@@ -111,7 +111,7 @@ async fn open_writer(plain: &SqliteConnectOptions, memory: &Memory) -> Result<Sq
         .journal_mode(SqliteJournalMode::Wal)
         // The commit reaches the disk before SQLite confirms it (D4).
         .synchronous(SqliteSynchronous::Full)
-        .pragma("journal_size_limit", WAL_BYTES_KEPT)
+        .pragma("journal_size_limit", WAL_BYTES_MAX)
         .pragma("wal_autocheckpoint", WAL_PAGES);
     let memory = memory.clone();
     let writer = pool(1)

@@ -7,7 +7,7 @@ use sqlx::SqliteConnection;
 use crate::domain::ids::{DocumentId, ReviewId, ShareLinkId};
 use crate::storage::decode::{corrupt, parse};
 use crate::storage::error::StorageError;
-use crate::storage::review_changes::{DELETIONS_KEPT, DeletedReview, ReviewChanges};
+use crate::storage::review_changes::{DELETIONS_MAX, DeletedReview, ReviewChanges};
 use crate::storage::sqlite::Sqlite;
 use crate::storage::sqlite::review_rows::fetch_one;
 
@@ -126,7 +126,7 @@ pub(super) async fn note_deletion(
          AND document_id = (SELECT document_id FROM share_links WHERE id = $1)",
     )
     .bind(link.to_string())
-    .bind(change - DELETIONS_KEPT)
+    .bind(change - DELETIONS_MAX)
     .execute(connection)
     .await?;
     Ok(change)

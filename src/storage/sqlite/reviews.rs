@@ -16,9 +16,9 @@ use crate::storage::pagination::Cursor;
 use crate::storage::reviews::{
     NewReply, NewReview, ReviewChange, ReviewPage, StoredReview, is_too_large,
 };
-use crate::storage::seats::{FenceGuard, GuardError, Guarded, settle};
+use crate::storage::seats::{FenceGuard, GuardError, Guarded, finish};
 use crate::storage::sqlite::Sqlite;
-use crate::storage::sqlite::log::{append_in, look};
+use crate::storage::sqlite::log::{append_in, refresh_cache};
 use crate::storage::sqlite::review_changes::{note_change, note_deletion};
 use crate::storage::sqlite::review_rows::{fetch_one, fetch_page, status};
 use crate::storage::sqlite::seats::require_seat;
@@ -38,7 +38,7 @@ impl Sqlite {
         new: &NewReview,
         guard: FenceGuard,
     ) -> Result<Guarded<StoredReview>, StorageError> {
-        settle(self.try_create_review(new, guard).await)
+        finish(self.try_create_review(new, guard).await)
     }
 
     async fn try_create_review(
@@ -114,18 +114,18 @@ impl Sqlite {
         let changing = async {
             let mut tx = self.write(Invalidate::Nothing).await?;
             admit(&mut tx, link, guard).await?;
-            let standing = lock_for_update(&mut tx, link, id, expected_version).await?;
-            if !change.fits(standing.status) {
-                let current = standing.version;
+            let row = lock_for_update(&mut tx, link, id, expected_version).await?;
+            if !change.fits(row.status) {
+                let current = row.version;
                 return Err(GuardError::Refused(Guarded::VersionMismatch { current }));
             }
             update(&mut tx, id, change, now).await?;
-            weigh(&mut tx, link, id, standing.bytes).await?;
+            weigh(&mut tx, link, id, row.bytes).await?;
             let review = the_review(&mut tx, link, id).await?;
             tx.commit().await?;
             Ok(review)
         };
-        settle(changing.await)
+        finish(changing.await)
     }
 
     pub(in crate::storage) async fn delete_review(
@@ -147,7 +147,7 @@ impl Sqlite {
             tx.commit().await?;
             Ok(change)
         };
-        settle(deleting.await)
+        finish(deleting.await)
     }
 
     pub(in crate::storage) async fn add_reply(
@@ -161,15 +161,15 @@ impl Sqlite {
         let replying = async {
             let mut tx = self.write(Invalidate::Nothing).await?;
             admit(&mut tx, link, guard).await?;
-            let standing = lock_for_update(&mut tx, link, review, None).await?;
-            insert_reply(&mut tx, review, standing.version + 1, reply, now).await?;
+            let row = lock_for_update(&mut tx, link, review, None).await?;
+            insert_reply(&mut tx, review, row.version + 1, reply, now).await?;
             update(&mut tx, review, &ReviewChange::default(), now).await?;
-            weigh(&mut tx, link, review, standing.bytes).await?;
+            weigh(&mut tx, link, review, row.bytes).await?;
             let review = the_review(&mut tx, link, review).await?;
             tx.commit().await?;
             Ok(review)
         };
-        settle(replying.await)
+        finish(replying.await)
     }
 
     pub(in crate::storage) async fn relocate(
@@ -199,9 +199,9 @@ impl Sqlite {
             let mut tx = self.write(Invalidate::Document(edit.document)).await?;
             let guard = edit.guard.ok_or(GuardError::Refused(Guarded::Fenced))?;
             admit(&mut tx, link, guard).await?;
-            let standing = lock_for_update(&mut tx, link, id, expected_version).await?;
-            if standing.status != ReviewStatus::Open {
-                let current = standing.version;
+            let row = lock_for_update(&mut tx, link, id, expected_version).await?;
+            if row.status != ReviewStatus::Open {
+                let current = row.version;
                 return Err(GuardError::Refused(Guarded::VersionMismatch { current }));
             }
             let seq = store_edit(&mut tx, edit).await?;
@@ -211,7 +211,7 @@ impl Sqlite {
             tx.commit().await?;
             Ok((review, seq))
         };
-        settle(accepting.await)
+        finish(accepting.await)
     }
 }
 
@@ -334,8 +334,8 @@ pub(super) async fn store_edit(
     connection: &mut SqliteConnection,
     edit: &Append,
 ) -> Result<i64, GuardError> {
-    let mut known = look(connection, CachedRows::default()).await?;
-    let refused = match append_in(connection, slice::from_ref(edit), &mut known).await?.pop() {
+    let mut cache = refresh_cache(connection, CachedRows::default()).await?;
+    let refused = match append_in(connection, slice::from_ref(edit), &mut cache).await?.pop() {
         Some(Appended::Stored { seq }) => return Ok(seq),
         Some(Appended::Fenced) => Guarded::Fenced,
         Some(

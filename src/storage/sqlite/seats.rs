@@ -15,7 +15,7 @@ use crate::storage::sqlite::write_cache::Invalidate;
 use crate::storage::sqlite::{Sqlite, links};
 
 /// Seats of one statement.
-pub(super) const DOORS_MAX: usize = 1_024;
+pub(super) const LOOKUPS_MAX: usize = 1_024;
 
 /// Grants of one statement: `SQLite` binds at most 32,766 values, and a grant has six.
 pub(super) const GRANTS_MAX: usize = 1_024;
@@ -33,25 +33,25 @@ pub(super) struct Grant {
 }
 
 impl Sqlite {
-    pub(in crate::storage) async fn door(
+    pub(in crate::storage) async fn seat_lookup(
         &self,
         seat: Seat,
     ) -> Result<Option<SeatLookup>, StorageError> {
-        self.doors.ask(seat, |seats| self.doors_of(seats)).await
+        self.lookups.run(seat, |seats| self.lookups_of(seats)).await
     }
 
-    async fn doors_of(&self, seats: Vec<Seat>) -> Result<Vec<Option<SeatLookup>>, StorageError> {
+    async fn lookups_of(&self, seats: Vec<Seat>) -> Result<Vec<Option<SeatLookup>>, StorageError> {
         let wanted: Vec<_> =
             seats.iter().map(|seat| (seat.link.to_string(), seat.role.as_str())).collect();
         let rows = links::fetch_with_fences(&self.readers, &wanted).await?;
-        let mut doors = vec![None; seats.len()];
+        let mut lookups = vec![None; seats.len()];
         for (at, link, fence, named_at) in rows {
             let floor = fence.map_or(Ok(Fence::ZERO), fence_from)?;
-            if let Some(door) = doors.get_mut(at) {
-                *door = Some(SeatLookup { link, floor, named_at });
+            if let Some(seat_lookup) = lookups.get_mut(at) {
+                *seat_lookup = Some(SeatLookup { link, floor, named_at });
             }
         }
-        Ok(doors)
+        Ok(lookups)
     }
 
     pub(in crate::storage) async fn ratify(
@@ -69,7 +69,7 @@ impl Sqlite {
 
     /// Ratifies a grant, in a batch with all others that are queued.
     async fn ratify_together(&self, grant: Grant) -> Result<Ratified, StorageError> {
-        self.grants.ask(grant, |group| self.ratify_group(group)).await
+        self.grants.run(grant, |group| self.ratify_group(group)).await
     }
 
     async fn ratify_group(&self, group: Vec<Grant>) -> Result<Vec<Ratified>, StorageError> {
@@ -264,7 +264,7 @@ mod tests {
         drop(connection);
 
         assert_eq!(taken.await, Ok(Ratified::Accepted));
-        let door = sqlite.door(taker).await.expect("it can be read").expect("a link");
-        assert_eq!(door.floor, Fence::ZERO, "the cancelled grant was not ratified");
+        let seat_lookup = sqlite.seat_lookup(taker).await.expect("it can be read").expect("a link");
+        assert_eq!(seat_lookup.floor, Fence::ZERO, "the cancelled grant was not ratified");
     }
 }

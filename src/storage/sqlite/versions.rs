@@ -8,7 +8,7 @@ use crate::storage::decode::{corrupt, parse, time};
 use crate::storage::error::StorageError;
 use crate::storage::log::Append;
 use crate::storage::pagination::PAGE_ROWS_MAX;
-use crate::storage::seats::{GuardError, Guarded, settle};
+use crate::storage::seats::{GuardError, Guarded, finish};
 use crate::storage::sqlite::Sqlite;
 use crate::storage::sqlite::reviews::store_edit;
 use crate::storage::sqlite::write_cache::Invalidate;
@@ -112,7 +112,7 @@ impl Sqlite {
                 }
             }
         };
-        settle(restoring.await)
+        finish(restoring.await)
     }
 }
 

@@ -50,25 +50,25 @@ impl Memory {
     }
 
     /// Fills the cache after a group is stored. The caller still has the connection.
-    pub(super) fn put_back(&self, known: CachedRows) {
-        if known.state.things() <= THINGS_MAX {
-            *self.lock() = known;
+    pub(super) fn put_back(&self, cache: CachedRows) {
+        if cache.state.things() <= THINGS_MAX {
+            *self.lock() = cache;
         }
     }
 
     pub(super) fn forget(&self, forget: &Invalidate) {
-        let mut known = self.lock();
+        let mut cache = self.lock();
         match forget {
             Invalidate::Nothing => {}
             Invalidate::Seats(seats) => {
                 for seat in seats {
-                    known.state.seats.remove(seat);
+                    cache.state.seats.remove(seat);
                 }
             }
             Invalidate::Document(document) => {
-                known.state.last_seq.remove(document);
+                cache.state.last_seq.remove(document);
             }
-            Invalidate::Everything => *known = CachedRows::default(),
+            Invalidate::Everything => *cache = CachedRows::default(),
         }
     }
 

@@ -30,9 +30,9 @@ pub(crate) async fn g7_committed_updates_survive_a_drop_without_close(desk: Desk
     for mark in &marks {
         desk.append(edit(document, mark.clone())).await;
     }
-    let Desk { place, storage } = desk;
+    let Desk { location, storage } = desk;
     drop(storage);
-    let again = Storage::open(&place.url()).await.unwrap();
+    let again = Storage::open(&location.url()).await.unwrap();
     let log = again.log(document).await.unwrap().unwrap();
     assert_eq!((log.seq, log.parts.concat()), (50, marks.concat().into_bytes()));
 }
@@ -131,7 +131,7 @@ impl Worker {
 pub(crate) async fn g7_acknowledged_commits_survive_kill_9(desk: Desk) {
     let document = desk.document().await;
     for round in 1..=5 {
-        let mut worker = Worker::start(&desk.place.url(), document);
+        let mut worker = Worker::start(&desk.location.url(), document);
         assert!(worker.answers(9 * round).await, "the child stopped by itself");
         let answered = worker.kill().await;
 

@@ -24,21 +24,21 @@ use crate::support::postgres_server;
 use crate::support::postgres_server::Database;
 
 /// Longer than any call here takes on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// An empty database. Its drop deletes it.
 pub(crate) struct Desk {
-    pub(crate) place: Place,
+    pub(crate) location: Location,
     pub(crate) storage: Storage,
 }
 
 /// The location of the database.
-pub(crate) enum Place {
+pub(crate) enum Location {
     Folder(TempDir),
     Server(Database),
 }
 
-impl Place {
+impl Location {
     pub(crate) fn url(&self) -> String {
         match self {
             Self::Folder(folder) => url(folder),
@@ -78,21 +78,21 @@ impl Stranger {
 
 impl Desk {
     pub(crate) async fn sqlite() -> Self {
-        Self::at(Place::Folder(tempfile::tempdir().unwrap())).await
+        Self::at(Location::Folder(tempfile::tempdir().unwrap())).await
     }
 
     pub(crate) async fn postgres() -> Self {
-        Self::at(Place::Server(postgres_server::shared().database().await)).await
+        Self::at(Location::Server(postgres_server::shared().database().await)).await
     }
 
-    async fn at(place: Place) -> Self {
-        let storage = Storage::open(&place.url()).await.unwrap();
-        Self { place, storage }
+    async fn at(location: Location) -> Self {
+        let storage = Storage::open(&location.url()).await.unwrap();
+        Self { location, storage }
     }
 
     /// A second storage of the same database. To the database it is a second process.
     pub(crate) async fn another(&self) -> Storage {
-        Storage::open(&self.place.url()).await.unwrap()
+        Storage::open(&self.location.url()).await.unwrap()
     }
 
     pub(crate) async fn document(&self) -> DocumentId {
@@ -190,7 +190,7 @@ pub(crate) async fn ratify(storage: &Storage, seat: Seat, fence: u64) -> Ratifie
 
 /// The last ratified fence of a seat on an existing link.
 pub(crate) async fn floor(storage: &Storage, seat: Seat) -> Fence {
-    storage.door(seat).await.unwrap().unwrap().floor
+    storage.seat_lookup(seat).await.unwrap().unwrap().floor
 }
 
 /// An edit by kim that every check accepts.
@@ -243,5 +243,5 @@ pub(crate) fn new_reply(body: &str) -> NewReply {
 
 /// The future's output. A timeout fails the test.
 pub(crate) async fn within<T>(future: impl Future<Output = T>) -> T {
-    tokio::time::timeout(PATIENCE, future).await.expect("an answer in time")
+    tokio::time::timeout(TIMEOUT, future).await.expect("an answer in time")
 }

@@ -133,8 +133,8 @@ pub(crate) async fn a_name_comes_from_the_newest_token(desk: Desk) {
 }
 
 pub(crate) async fn a_deleted_document_deletes_its_own_rows_only(desk: Desk) {
-    let (gone, kept) = (desk.seated().await, desk.seated().await);
-    for seated in [gone, kept] {
+    let (gone, stored) = (desk.seated().await, desk.seated().await);
+    for seated in [gone, stored] {
         let mut first = edit(seated.document, "one");
         first.clients = vec![1];
         desk.append(first).await;
@@ -150,11 +150,11 @@ pub(crate) async fn a_deleted_document_deletes_its_own_rows_only(desk: Desk) {
     assert_eq!(desk.storage.log(gone.document).await.unwrap(), None);
     assert_eq!(desk.storage.link(gone.link).await.unwrap(), None);
     assert_eq!(desk.storage.reviews(gone.link, None, 100).await.unwrap().reviews, []);
-    assert_eq!(desk.storage.door(gone.writer.seat).await.unwrap(), None);
+    assert_eq!(desk.storage.seat_lookup(gone.writer.seat).await.unwrap(), None);
     let after = desk.storage.create_review(&new_review(gone.link), gone.reviewer).await.unwrap();
     assert_eq!(after, Guarded::Fenced);
-    assert_eq!(desk.text(kept.document).await, b"onetwo");
-    assert_eq!(desk.storage.reviews(kept.link, None, 100).await.unwrap().reviews.len(), 1);
+    assert_eq!(desk.text(stored.document).await, b"onetwo");
+    assert_eq!(desk.storage.reviews(stored.link, None, 100).await.unwrap().reviews.len(), 1);
 }
 
 pub(crate) async fn g17_the_usage_of_a_user_and_the_size_of_the_database_are_measured(desk: Desk) {

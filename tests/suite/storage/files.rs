@@ -76,13 +76,13 @@ async fn a_damaged_page_is_an_error_and_not_a_panic() {
         append_one(&desk.storage, edit(document, vec![b'x'; 100])).await;
     }
     desk.storage.close().await;
-    let file = desk.place.url().trim_start_matches("sqlite://").to_owned();
+    let file = desk.location.url().trim_start_matches("sqlite://").to_owned();
     let mut bytes = std::fs::read(&file).unwrap();
     // All pages except the ones with the schema.
     let rest = bytes.get_mut(3 * 4096..).unwrap();
     rest.fill(0xA5);
     std::fs::write(&file, bytes).unwrap();
-    let result = match Storage::open(&desk.place.url()).await {
+    let result = match Storage::open(&desk.location.url()).await {
         Ok(storage) => storage.log(document).await.map(|_| ()),
         Err(error) => Err(error),
     };
@@ -95,7 +95,7 @@ async fn a_damaged_page_is_an_error_and_not_a_panic() {
 async fn g14_the_files_of_a_new_database_are_readable_by_their_owner_only() {
     let desk = Desk::sqlite().await;
     append_one(&desk.storage, edit(desk.document().await, "x")).await;
-    let file = desk.place.url().trim_start_matches("sqlite://").to_owned();
+    let file = desk.location.url().trim_start_matches("sqlite://").to_owned();
     for suffix in ["", "-wal", "-shm"] {
         let name = format!("{file}{suffix}");
         let mode = std::fs::metadata(&name).unwrap().permissions().mode();
@@ -113,7 +113,7 @@ async fn g16_a_journal_row_that_cannot_be_moved_delays_no_other_row() {
     for document in [gone, twice, sound] {
         append_one(&desk.storage, edit(document, "a")).await;
     }
-    let mut other = stranger(&desk.place.url()).await;
+    let mut other = stranger(&desk.location.url()).await;
     sqlx::query("DELETE FROM documents WHERE id = $1")
         .bind(gone.to_string())
         .execute(&mut other)
@@ -128,7 +128,7 @@ async fn g16_a_journal_row_that_cannot_be_moved_delays_no_other_row() {
     let outcomes = desk.storage.append(&[edit(sound, "b")]).await.unwrap();
     assert_eq!(outcomes, [Appended::Stored { seq: 2 }]);
     desk.storage.close().await;
-    let again = within(Storage::open(&desk.place.url())).await.unwrap();
+    let again = within(Storage::open(&desk.location.url())).await.unwrap();
     assert_eq!(append_one(&again, edit(sound, "c")).await, Appended::Stored { seq: 3 });
     let log = again.log(sound).await.unwrap().unwrap();
     assert_eq!((log.parts.concat(), log.hole()), (b"abc".to_vec(), None));

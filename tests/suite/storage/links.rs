@@ -27,8 +27,8 @@ pub(crate) async fn g11_a_hundred_concurrent_calls_in_two_processes_create_one_l
     let mut tasks = JoinSet::new();
     for number in 0..100 {
         let storage = handles[number % 2].clone();
-        let ask = async move { storage.find_or_create_link(&new_link(document)).await };
-        tasks.spawn(ask);
+        let request = async move { storage.find_or_create_link(&new_link(document)).await };
+        tasks.spawn(request);
     }
 
     let answers = within(tasks.join_all()).await;

@@ -323,7 +323,7 @@ pub(crate) async fn a_gap_in_the_numbers_is_found_at_any_position(desk: Desk) {
     assert_eq!(hole().await, None);
     // On SQLite an open of the database moves the journal to the updates.
     desk.another().await;
-    let mut stranger = desk.place.stranger().await;
+    let mut stranger = desk.location.stranger().await;
     stranger.run("DELETE FROM updates WHERE seq = 1").await;
     assert_eq!(hole().await, Some((0, 1)));
     desk.storage.compact(document, 2, &Bytes::from_static(b"ab")).await.unwrap();

@@ -6,7 +6,7 @@ use galley::storage::error::StorageError;
 use galley::storage::log::Appended;
 use tokio::task::JoinSet;
 
-use crate::storage::database::{Desk, Place, Stranger, append_one, at, edit, user, within};
+use crate::storage::database::{Desk, Location, Stranger, append_one, at, edit, user, within};
 
 crate::storage::on_both_engines! {
     open:
@@ -32,7 +32,7 @@ pub(crate) async fn a_second_open_changes_nothing(desk: Desk) {
 pub(crate) async fn d1_concurrent_opens_of_a_database_succeed(desk: Desk) {
     let mut tasks = JoinSet::new();
     for _ in 0..8 {
-        let url = desk.place.url();
+        let url = desk.location.url();
         tasks.spawn(async move { Storage::open(&url).await });
     }
     for opened in within(tasks.join_all()).await {
@@ -41,11 +41,11 @@ pub(crate) async fn d1_concurrent_opens_of_a_database_succeed(desk: Desk) {
 }
 
 pub(crate) async fn a_newer_schema_is_rejected(desk: Desk) {
-    let insert = match desk.place {
-        Place::Folder(_) => {
+    let insert = match desk.location {
+        Location::Folder(_) => {
             "INSERT INTO _sqlx_migrations VALUES (999, 'later', CURRENT_TIMESTAMP, TRUE, x'00', 0)"
         }
-        Place::Server(_) => {
+        Location::Server(_) => {
             "INSERT INTO _sqlx_migrations VALUES (999, 'later', now(), TRUE, '\\x00', 0)"
         }
     };
@@ -53,28 +53,28 @@ pub(crate) async fn a_newer_schema_is_rejected(desk: Desk) {
 }
 
 pub(crate) async fn an_altered_schema_is_rejected(desk: Desk) {
-    let update = match desk.place {
-        Place::Folder(_) => "UPDATE _sqlx_migrations SET checksum = x'00' WHERE version = 1",
-        Place::Server(_) => "UPDATE _sqlx_migrations SET checksum = '\\x00' WHERE version = 1",
+    let update = match desk.location {
+        Location::Folder(_) => "UPDATE _sqlx_migrations SET checksum = x'00' WHERE version = 1",
+        Location::Server(_) => "UPDATE _sqlx_migrations SET checksum = '\\x00' WHERE version = 1",
     };
     is_refused_after(desk, update).await;
 }
 
 async fn is_refused_after(desk: Desk, sql: &'static str) {
     desk.storage.close().await;
-    desk.place.stranger().await.run(sql).await;
-    let error = Storage::open(&desk.place.url()).await.unwrap_err();
+    desk.location.stranger().await.run(sql).await;
+    let error = Storage::open(&desk.location.url()).await.unwrap_err();
     assert!(matches!(error, StorageError::Unsupported(_)), "{error:?}");
     assert!(error.to_string().contains("use the galley that wrote it"), "{error}");
 }
 
 pub(crate) async fn an_impossible_value_in_a_column_is_an_error(desk: Desk) {
     let document = desk.document().await;
-    let tamper = match desk.place {
-        Place::Folder(_) => "UPDATE documents SET created_at = 9223372036854775807",
-        Place::Server(_) => "UPDATE documents SET created_at = 'infinity'",
+    let tamper = match desk.location {
+        Location::Folder(_) => "UPDATE documents SET created_at = 9223372036854775807",
+        Location::Server(_) => "UPDATE documents SET created_at = 'infinity'",
     };
-    desk.place.stranger().await.run(tamper).await;
+    desk.location.stranger().await.run(tamper).await;
     let read = desk.storage.document(document).await;
     assert!(matches!(read, Err(StorageError::Corrupt(_))), "{read:?}");
 }
@@ -90,7 +90,7 @@ pub(crate) async fn a_closed_storage_is_unavailable(desk: Desk) {
 
 pub(crate) async fn a_foreign_lock_delays_a_write_until_its_timeout_rejects_it(desk: Desk) {
     let document = desk.document().await;
-    let mut other = desk.place.stranger().await;
+    let mut other = desk.location.stranger().await;
     let lock = match other {
         Stranger::Sqlite(_) => "BEGIN IMMEDIATE",
         Stranger::Postgres(_) => "BEGIN; SELECT 1 FROM documents FOR UPDATE",

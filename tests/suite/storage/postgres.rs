@@ -150,7 +150,7 @@ async fn an_edit_updates_no_index_of_its_document() {
     }
     // A closing connection sends its statistics.
     desk.storage.close().await;
-    let mut other = crate::support::postgres_server::stranger(&desk.place.url()).await;
+    let mut other = crate::support::postgres_server::stranger(&desk.location.url()).await;
     let counts = "SELECT n_tup_upd, n_tup_hot_upd FROM pg_stat_user_tables \
                   WHERE relname = 'documents'";
     let counted = async {
@@ -230,11 +230,11 @@ async fn g2_an_edit_that_waits_for_the_row_is_rejected_under_a_new_fence() {
     for change in ["ratify", "vacate", "revoke"] {
         let desk = Desk::postgres().await;
         let seated = desk.seated().await;
-        let mut other = crate::support::postgres_server::stranger(&desk.place.url()).await;
+        let mut other = crate::support::postgres_server::stranger(&desk.location.url()).await;
         let lock = "BEGIN; SELECT 1 FROM documents FOR UPDATE";
         sqlx::raw_sql(lock).execute(&mut other).await.unwrap();
         // A transaction sees a frozen `pg_stat_activity`, so a separate connection reads it.
-        let mut watcher = crate::support::postgres_server::stranger(&desk.place.url()).await;
+        let mut watcher = crate::support::postgres_server::stranger(&desk.location.url()).await;
         let (storage, seat) = (desk.another().await, seated.writer.seat);
         let (mut changing, mut appending) = (JoinSet::new(), JoinSet::new());
         changing.spawn(async move {
@@ -265,7 +265,7 @@ async fn g2_an_edit_read_before_a_new_fence_is_rejected_after_it() {
     for change in ["ratify", "vacate", "revoke"] {
         let desk = Desk::postgres().await;
         let seated = desk.seated().await;
-        let proxy = Proxy::to(&desk.place.url());
+        let proxy = Proxy::to(&desk.location.url());
         let far = within(Storage::open(&proxy.url())).await.unwrap();
         // This edit prepares the statements of the connection.
         let first = Append { guard: Some(seated.writer), ..edit(seated.document, "first") };
@@ -350,7 +350,7 @@ async fn d1_groups_over_the_same_documents_in_any_order_never_deadlock() {
         assert_eq!(desk.storage.log(seated.document).await.unwrap().unwrap().seq, 8 * 15);
     }
     let mut admin = shared().stranger("postgres").await;
-    let name = desk.place.url().rsplit('/').next().unwrap().to_owned();
+    let name = desk.location.url().rsplit('/').next().unwrap().to_owned();
     let deadlocks: i64 =
         sqlx::query_scalar("SELECT deadlocks FROM pg_stat_database WHERE datname = $1")
             .bind(name)
@@ -398,10 +398,10 @@ async fn d5_a_blocked_merge_delays_no_edit() {
         desk.append(edit(document, text)).await;
     }
     desk.storage.compact(document, 1, &bytes::Bytes::from_static(b"a")).await.unwrap();
-    let mut other = crate::support::postgres_server::stranger(&desk.place.url()).await;
+    let mut other = crate::support::postgres_server::stranger(&desk.location.url()).await;
     let lock = "BEGIN; SELECT 1 FROM snapshots FOR UPDATE";
     sqlx::raw_sql(lock).execute(&mut other).await.unwrap();
-    let mut watcher = crate::support::postgres_server::stranger(&desk.place.url()).await;
+    let mut watcher = crate::support::postgres_server::stranger(&desk.location.url()).await;
     let (storage, mut merging) = (desk.another().await, JoinSet::new());
     merging.spawn(async move {
         storage.compact(document, 2, &bytes::Bytes::from_static(b"ab")).await.unwrap();

@@ -77,9 +77,9 @@ async fn accept(
         let ((from_client, to_client), (from_server, to_server)) =
             (client.into_split(), server.into_split());
         let tasks = TaskTracker::new();
-        let asks = pass(from_client, to_server, None);
+        let requests = pass(from_client, to_server, None);
         let answers = pass(from_server, to_client, Some(Arc::clone(&shared)));
-        tasks.spawn(stop.clone().run_until_cancelled_owned(asks));
+        tasks.spawn(stop.clone().run_until_cancelled_owned(requests));
         tasks.spawn(stop.clone().run_until_cancelled_owned(answers));
     }
 }

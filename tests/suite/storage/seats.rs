@@ -77,26 +77,26 @@ pub(crate) async fn coalesced_queries_each_return_the_link_of_their_seat(desk: D
     let seats = (0..)
         .zip(&links)
         .flat_map(|(number, link)| Role::ALL.map(|role| (number, Seat::new(link.id, role))));
-    let mut asking = JoinSet::new();
+    let mut queries = JoinSet::new();
     // Two queries for each seat.
     for (number, seat) in seats.clone().chain(seats) {
         let storage = desk.storage.clone();
-        asking.spawn(async move { (number, seat, storage.door(seat).await.unwrap()) });
+        queries.spawn(async move { (number, seat, storage.seat_lookup(seat).await.unwrap()) });
     }
-    let nowhere = desk.storage.door(Seat::new(ShareLinkId::generate(), Role::Writer));
+    let nowhere = desk.storage.seat_lookup(Seat::new(ShareLinkId::generate(), Role::Writer));
     assert_eq!(nowhere.await.unwrap(), None);
-    for (number, seat, door) in asking.join_all().await {
-        let door = door.unwrap();
+    for (number, seat, seat_lookup) in queries.join_all().await {
+        let seat_lookup = seat_lookup.unwrap();
         let is_seated = seat.role == Role::Writer && number % 2 == 0;
         let floor = if is_seated { Fence(10 + number) } else { Fence::ZERO };
-        assert_eq!((door.link.id, door.floor), (seat.link, floor), "{seat}");
-        assert_eq!(door.link.revoked_at, (seat.link == revoked).then_some(at(3)), "{seat}");
+        assert_eq!((seat_lookup.link.id, seat_lookup.floor), (seat.link, floor), "{seat}");
+        assert_eq!(seat_lookup.link.revoked_at, (seat.link == revoked).then_some(at(3)), "{seat}");
         let reviewer = (seat.link == joined).then(|| lee.clone());
-        assert_eq!(door.link.reviewer, reviewer, "{seat}");
+        assert_eq!(seat_lookup.link.reviewer, reviewer, "{seat}");
         let document = links.iter().find(|link| link.id == seat.link).map(|it| it.document_id);
-        assert_eq!(Some(door.link.document_id), document, "{seat}");
+        assert_eq!(Some(seat_lookup.link.document_id), document, "{seat}");
         let has_user = seat.role == Role::Writer || seat.link == joined;
-        assert_eq!(door.named_at.is_some(), has_user, "{seat}");
+        assert_eq!(seat_lookup.named_at.is_some(), has_user, "{seat}");
     }
 }
 
@@ -105,26 +105,26 @@ pub(crate) async fn g2_coalesced_ratifications_each_return_their_own_outcome(des
     for _ in 0..12 {
         links.push(desk.link(desk.document().await).await.id);
     }
-    let (gone, sat) = (links[3], Seat::new(links[7], Role::Writer));
+    let (gone, seated) = (links[3], Seat::new(links[7], Role::Writer));
     desk.storage.revoke_link(gone, at(3)).await.unwrap();
-    assert_eq!(ratify(&desk.storage, sat, 50).await, Ratified::Accepted);
+    assert_eq!(ratify(&desk.storage, seated, 50).await, Ratified::Accepted);
     let seats = links.into_iter().flat_map(|link| Role::ALL.map(|role| Seat::new(link, role)));
     // Two grants for each seat: the one with the higher fence is ratified in the end.
     let grants: Vec<_> = seats.flat_map(|seat| [(seat, 21), (seat, 20)]).collect();
-    let mut asking = JoinSet::new();
+    let mut queries = JoinSet::new();
     for (seat, fence) in grants {
         let storage = desk.storage.clone();
-        asking.spawn(async move { (seat, fence, ratify(&storage, seat, fence).await) });
+        queries.spawn(async move { (seat, fence, ratify(&storage, seat, fence).await) });
     }
-    for (seat, fence, answer) in asking.join_all().await {
+    for (seat, fence, answer) in queries.join_all().await {
         let expected = match answer {
             _ if seat.link == gone => Ratified::Gone,
-            _ if seat == sat => Ratified::Refused { last: Fence(50) },
+            _ if seat == seated => Ratified::Refused { last: Fence(50) },
             Ratified::Refused { .. } if fence == 20 => Ratified::Refused { last: Fence(21) },
             Ratified::Accepted | Ratified::Refused { .. } | Ratified::Gone => Ratified::Accepted,
         };
         assert_eq!(answer, expected, "{seat} under {fence}");
-        let last = if seat == sat { 50 } else { 21 };
+        let last = if seat == seated { 50 } else { 21 };
         let is_there = seat.link != gone;
         assert!(!is_there || floor(&desk.storage, seat).await == Fence(last));
     }

@@ -39,7 +39,7 @@ pub(crate) async fn every_future_of_storage_is_send(desk: Desk) {
     movable(s.links_of(&kim.id, &Page { limit: 1, before: None }));
     movable(s.join_link(link, &kim, at(0)));
     movable(s.revoke_link(link, at(0)));
-    movable(s.door(guard.seat));
+    movable(s.seat_lookup(guard.seat));
     movable(s.ratify(guard.seat, guard.fence, SessionId::generate(), &kim.id, at(0)));
     movable(s.vacate(guard.seat, guard.fence));
     let review = new_review(link);

@@ -7,7 +7,7 @@ use galley::domain::seat::{Role, Seat};
 use galley::storage::Storage;
 use galley::storage::log::{Append, Appended};
 
-use crate::storage::database::{Desk, Place, Seated, edit, new_link, ratify, within};
+use crate::storage::database::{Desk, Location, Seated, edit, new_link, ratify, within};
 use crate::support::postgres_server::locked_row;
 
 crate::storage::on_both_engines! {
@@ -37,7 +37,7 @@ async fn two(desk: &Desk) -> (Seated, Seated) {
 
 pub(crate) async fn g16_a_fence_that_does_not_parse_rejects_the_edits_of_its_seat_only(desk: Desk) {
     let (one, two) = two(&desk).await;
-    let mut stranger = desk.place.stranger().await;
+    let mut stranger = desk.location.stranger().await;
     stranger.run("UPDATE seats SET fence = -30 WHERE fence = 30").await;
     for seq in 2..4 {
         let outcomes = desk.storage.append(&[by(one, "x"), by(two, "y"), by(one, "z")]).await;
@@ -54,7 +54,7 @@ pub(crate) async fn g16_an_owner_that_does_not_parse_rejects_the_edits_of_its_do
     let (one, two) = two(&desk).await;
     let other = Append { clients: vec![8], ..by(one, "x") };
     assert_eq!(desk.append(other.clone()).await, stored(2));
-    let mut stranger = desk.place.stranger().await;
+    let mut stranger = desk.location.stranger().await;
     stranger.run("UPDATE clients SET user_id = 'no id: has spaces' WHERE client = 8").await;
     let outcomes = desk.storage.append(&[other, by(two, "y")]).await.unwrap();
     assert_eq!(outcomes, [Appended::Damaged, stored(2)]);
@@ -69,10 +69,10 @@ pub(crate) async fn d3_a_set_back_database_rejects_edits_after_the_lost_ones(des
     for seq in 2..6 {
         assert_eq!(desk.append(by(one, "x")).await, stored(seq));
     }
-    let mut stranger = desk.place.stranger().await;
-    let lose = match desk.place {
-        Place::Folder(_) => "DELETE FROM journal WHERE seq > 2",
-        Place::Server(_) => {
+    let mut stranger = desk.location.stranger().await;
+    let lose = match desk.location {
+        Location::Folder(_) => "DELETE FROM journal WHERE seq > 2",
+        Location::Server(_) => {
             "DELETE FROM updates WHERE seq > 2; UPDATE documents SET last_seq = 2 WHERE last_seq > 2"
         }
     };
@@ -98,7 +98,7 @@ pub(crate) async fn g2_a_lost_fence_is_detected_and_ratified_again(desk: Desk) {
     assert_eq!(fences, expected);
     assert_eq!(desk.storage.fences(&[]).await.unwrap(), []);
 
-    desk.place.stranger().await.run("UPDATE seats SET fence = 10 WHERE fence = 30").await;
+    desk.location.stranger().await.run("UPDATE seats SET fence = 10 WHERE fence = 30").await;
     assert_eq!(desk.append(by(one, "x")).await, Appended::Fenced);
     ratify(&desk.storage, one.writer.seat, 30).await;
     assert_eq!(desk.append(by(one, "x")).await, stored(2));
@@ -106,7 +106,7 @@ pub(crate) async fn g2_a_lost_fence_is_detected_and_ratified_again(desk: Desk) {
 
 /// A connection that locks the row of the document.
 async fn lock(desk: &Desk, document: DocumentId) -> sqlx::PgConnection {
-    locked_row(&desk.place.url(), &document.to_string()).await
+    locked_row(&desk.location.url(), &document.to_string()).await
 }
 
 #[tokio::test]

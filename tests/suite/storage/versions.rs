@@ -72,17 +72,17 @@ async fn text_of(storage: &Storage, version: &Version) -> String {
 pub(crate) async fn a_version_reads_back_unchanged_after_a_merge_of_the_log(desk: Desk) {
     let document = written(&desk, 3).await;
     let text = "저는 👩‍👩‍👧 성실합니다.\n".repeat(200);
-    let kept = stored(&desk.storage, pause(document, 2, &text)).await;
-    assert_eq!((kept.number, kept.kind, kept.seq), (1, VersionKind::Pause, 2));
-    assert_eq!(kept.authors, [user("kim"), user("lee")]);
-    assert_eq!((kept.characters, kept.created_at), (2_400, at(10)));
+    let version = stored(&desk.storage, pause(document, 2, &text)).await;
+    assert_eq!((version.number, version.kind, version.seq), (1, VersionKind::Pause, 2));
+    assert_eq!(version.authors, [user("kim"), user("lee")]);
+    assert_eq!((version.characters, version.created_at), (2_400, at(10)));
     desk.storage.compact(document, 3, &Bytes::from_static(b"xxx")).await.unwrap();
     let another = desk.another().await;
-    assert_eq!(text_of(&another, &kept).await, text);
-    let (found, _) = another.version(document, kept.id).await.unwrap().unwrap();
-    assert_eq!(found, kept);
+    assert_eq!(text_of(&another, &version).await, text);
+    let (found, _) = another.version(document, version.id).await.unwrap().unwrap();
+    assert_eq!(found, version);
     let elsewhere = desk.document().await;
-    assert_eq!(another.version(elsewhere, kept.id).await.unwrap(), None);
+    assert_eq!(another.version(elsewhere, version.id).await.unwrap(), None);
     assert_eq!(another.version(document, VersionId::generate()).await.unwrap(), None);
 }
 
@@ -125,8 +125,9 @@ pub(crate) async fn d8_of_concurrent_stores_of_one_point_one_succeeds(desk: Desk
         tasks.spawn(async move { keep(&storage, pause(document, 1, "one")).await });
     }
     let outcomes = within(tasks.join_all()).await;
-    let kept = outcomes.iter().filter(|outcome| matches!(outcome, StoreOutcome::Stored(_))).count();
-    assert_eq!(kept, 1);
+    let version =
+        outcomes.iter().filter(|outcome| matches!(outcome, StoreOutcome::Stored(_))).count();
+    assert_eq!(version, 1);
     assert_eq!(desk.storage.versions(document, 10, None).await.unwrap().len(), 1);
 }
 
@@ -173,10 +174,10 @@ pub(crate) async fn old_versions_thin_out_and_shared_texts_stay(desk: Desk) {
 
 pub(crate) async fn a_deleted_document_deletes_its_versions(desk: Desk) {
     let document = written(&desk, 1).await;
-    let kept = stored(&desk.storage, pause(document, 1, "text")).await;
+    let version = stored(&desk.storage, pause(document, 1, "text")).await;
     assert!(desk.storage.delete_document(document).await.unwrap());
     assert_eq!(desk.storage.versions(document, 10, None).await.unwrap(), []);
-    assert_eq!(desk.storage.version(document, kept.id).await.unwrap(), None);
+    assert_eq!(desk.storage.version(document, version.id).await.unwrap(), None);
 }
 
 /// The edit of a restore, made on the text at `seq`.
