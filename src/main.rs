@@ -98,7 +98,7 @@ fn run(command: Command) -> anyhow::Result<()> {
     let flags = Flags { config, listen, database_url, locks_url };
     let environment = environment();
     let ignored = ignored(environment.keys());
-    let settings = Settings::gather(&flags, environment)?;
+    let settings = Settings::load(&flags, environment)?;
     match command.action.unwrap_or(Action::Serve) {
         Action::Serve => serve(settings, ignored.as_deref()),
         Action::Migrate => Ok(runtime()?.block_on(migrate(&settings))?),

@@ -23,7 +23,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::app::secrets::{ADMIN_TOKEN_FILE, SecretError};
 use crate::app::shutdown::Stopping;
-use crate::app::signals::{Asked, Signals};
+use crate::app::signals::{Signals, StopSignal};
 use crate::config::{ServerSettings, Settings};
 use crate::domain::ids::NodeId;
 use crate::http::access::Access;
@@ -241,7 +241,7 @@ impl App {
                 tracing::info!(signal = signal.name(), "stopping");
                 // Linger only for SIGTERM: behind a terminal there is no balancer that must see the stop
                 // first.
-                if signal == Asked::Terminate {
+                if signal == StopSignal::Terminate {
                     linger = settings.server.linger;
                 }
                 None
@@ -395,7 +395,7 @@ fn state(
     let guest_bytes = NonZeroU32::new(limits.guest_bytes_per_hour).unwrap_or(NonZeroU32::MIN);
     HttpState {
         tokens: Tokens::new(secret),
-        gate: Access::new(settings.auth.guests, admin_token.expose_secret().as_bytes())
+        access: Access::new(settings.auth.guests, admin_token.expose_secret().as_bytes())
             .under_https(origins.own().is_secure())
             .with_sign_in(settings.auth.sign_in_url.as_deref()),
         limiter: Limiter::new(requests, joins, guests),

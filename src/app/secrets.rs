@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn a_dangling_link_in_place_of_a_secret_is_an_error_and_not_followed() {
+    fn a_dangling_link_instead_of_a_secret_is_an_error_and_not_followed() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("secret");
         symlink(folder.path().join("theirs"), &path).expect("a link");

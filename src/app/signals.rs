@@ -6,14 +6,14 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 /// A signal that stops the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Asked {
+pub(super) enum StopSignal {
     /// SIGTERM, sent by a supervisor.
     Terminate,
     /// SIGINT, sent by a terminal.
     Interrupt,
 }
 
-impl Asked {
+impl StopSignal {
     /// The name of the signal.
     pub(super) fn name(self) -> &'static str {
         match self {
@@ -43,10 +43,10 @@ impl Signals {
     /// # Cancel safety
     ///
     /// Cancelling it loses no signal.
-    pub(super) async fn next(&mut self) -> Asked {
+    pub(super) async fn next(&mut self) -> StopSignal {
         tokio::select! {
-            _ = self.terminate.recv() => Asked::Terminate,
-            _ = self.interrupt.recv() => Asked::Interrupt,
+            _ = self.terminate.recv() => StopSignal::Terminate,
+            _ = self.interrupt.recv() => StopSignal::Interrupt,
         }
     }
 }

@@ -238,7 +238,7 @@ impl Settings {
     /// # Errors
     ///
     /// [`Faults`]: all faults, one line each.
-    pub fn gather(flags: &Flags, environment: HashMap<String, String>) -> Result<Self, Faults> {
+    pub fn load(flags: &Flags, environment: HashMap<String, String>) -> Result<Self, Faults> {
         let mut sources = Config::builder().add_source(File::from_str(DEFAULTS, FileFormat::Toml));
         if let Some(path) = &flags.config {
             sources = sources.add_source(File::from(path.as_path()).format(FileFormat::Toml));

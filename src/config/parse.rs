@@ -128,16 +128,16 @@ impl Reader {
     /// All faults, including each key that no check read.
     pub(super) fn finish(mut self) -> Vec<String> {
         for (key, value) in std::mem::take(&mut self.values) {
-            let place = place(&value);
-            self.faults.push(format!("{key}: there is no such setting{place}"));
+            let origin = origin_of(&value);
+            self.faults.push(format!("{key}: there is no such setting{origin}"));
         }
         self.faults
     }
 
     /// Records a value outside any section.
     fn stray(&mut self, name: &str, value: &Value) {
-        let place = place(value);
-        self.faults.push(format!("{name}: must be a section, [{name}]{place}"));
+        let origin = origin_of(value);
+        self.faults.push(format!("{name}: must be a section, [{name}]{origin}"));
     }
 
     /// The defaults name every key that has a default, so only an empty value makes it missing.
@@ -150,13 +150,13 @@ impl Reader {
     }
 
     fn wrong<T>(&mut self, key: &str, value: &Value, what: &str) -> Option<T> {
-        let place = place(value);
-        self.faults.push(format!("{key}: {what}{place}"));
+        let origin = origin_of(value);
+        self.faults.push(format!("{key}: {what}{origin}"));
         None
     }
 }
 
 /// The source of a value, for the end of a line. The value itself may be a secret.
-fn place(value: &Value) -> String {
+fn origin_of(value: &Value) -> String {
     value.origin().map(|origin| format!(" (from {origin})")).unwrap_or_default()
 }

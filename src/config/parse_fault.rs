@@ -6,7 +6,7 @@
 use ::config::ConfigError;
 
 /// How the parser's report begins when it knows the place.
-const PLACE: &str = "TOML parse error at ";
+const POSITION_PREFIX: &str = "TOML parse error at ";
 /// Lines of the parser's report before its message: place, margin, quotation, marker.
 const LINES_BEFORE_MESSAGE: usize = 4;
 
@@ -18,12 +18,12 @@ pub(super) fn line(error: &ConfigError) -> String {
     let file = uri.as_deref().unwrap_or("a settings file");
     let report = cause.to_string();
     let mut lines = report.lines();
-    let Some(place) = lines.next().and_then(|first| first.strip_prefix(PLACE)) else {
+    let Some(position) = lines.next().and_then(|first| first.strip_prefix(POSITION_PREFIX)) else {
         // A report of another form may quote any line.
         return format!("{file}: is no TOML that galley can read");
     };
     let message: Vec<_> = lines.skip(LINES_BEFORE_MESSAGE - 1).collect();
-    one_line(&format!("{file}: {place}: {}", message.join(" ")))
+    one_line(&format!("{file}: {position}: {}", message.join(" ")))
 }
 
 /// Folds a message of several lines into one.

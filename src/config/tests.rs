@@ -13,14 +13,14 @@ fn environment(pairs: &[(&str, &str)]) -> HashMap<String, String> {
 }
 
 fn with(pairs: &[(&str, &str)]) -> Result<Settings, Faults> {
-    Settings::gather(&Flags::default(), environment(pairs))
+    Settings::load(&Flags::default(), environment(pairs))
 }
 
 fn from_file(content: &str) -> Result<Settings, Faults> {
     let mut file = tempfile::NamedTempFile::new().expect("a file");
     file.write_all(content.as_bytes()).expect("written");
     let flags = Flags { config: Some(file.path().to_owned()), ..Flags::default() };
-    Settings::gather(&flags, HashMap::new())
+    Settings::load(&flags, HashMap::new())
 }
 
 /// The only fault of these settings.
@@ -59,7 +59,7 @@ fn later_sources_win_over_earlier_ones() {
     };
     let variables =
         environment(&[("GALLEY_SERVER__LISTEN", "127.0.0.1:2"), ("GALLEY_SERVER__DRAIN", "2s")]);
-    let settings = Settings::gather(&flags, variables).expect("valid");
+    let settings = Settings::load(&flags, variables).expect("valid");
     assert_eq!(settings.server.listen.port(), 3);
     assert_eq!(settings.server.drain, Duration::from_secs(2));
     assert_eq!(settings.seats.terms.ttl, Duration::from_secs(13));
@@ -108,7 +108,7 @@ fn variables_that_only_share_the_prefix_are_no_settings() {
 }
 
 #[test]
-fn a_line_that_is_no_toml_is_named_by_its_place_and_not_quoted() {
+fn a_line_that_is_no_toml_is_named_by_its_position_and_not_quoted() {
     for content in [
         "[admin]\ntoken=\"hunter2-and-no-end",
         "[admin]\ntoken = hunter2",

@@ -129,8 +129,8 @@ const POSTGRES_PARAMETERS: [&str; 4] = ["sslmode", "sslrootcert", "sslcert", "ss
 
 /// Checks the part after `postgres://`; `None` if it is valid.
 fn postgres_fault(rest: &str) -> Option<String> {
-    let (place, parameters) = rest.split_once('?').unwrap_or((rest, ""));
-    let (authority, database) = place.split_once('/').unwrap_or((place, ""));
+    let (address, parameters) = rest.split_once('?').unwrap_or((rest, ""));
+    let (authority, database) = address.split_once('/').unwrap_or((address, ""));
     // A password with a slash would end the authority, and `show` would print it as part of the path.
     if database.contains(['@', '/']) || parameters.contains('@') {
         return Some("holds an @ or a / too many; in a password write %40 and %2F".to_owned());

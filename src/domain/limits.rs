@@ -121,19 +121,19 @@ pub const NAMED_BYTES_MAX: i64 = VERSION_BYTES_MAX / 2;
 /// lower.
 pub const VERSION_TEXT_BYTES_MAX: u64 = 256 * 1024 * 1024;
 /// Time budget of a comparison by words. After it the diff reports the rest by whole paragraphs.
-pub const DIFF_PATIENCE: Duration = Duration::from_millis(400);
+pub const DIFF_TIMEOUT: Duration = Duration::from_millis(400);
 /// Hunks in which a restored text may differ from the current one. Beyond it the diff joins
 /// neighbouring hunks, because each hunk costs a walk through the document.
-pub const RESTORE_PLACES_MAX: usize = 1_000;
+pub const RESTORE_HUNKS_MAX: usize = 1_000;
 /// Timeout of a liveness probe.
-pub const KNOCK_PATIENCE: Duration = Duration::from_secs(1);
+pub const PROBE_TIMEOUT: Duration = Duration::from_secs(1);
 /// How long a server waits for the flush of a session's pending edits before it releases the seat or
 /// ratifies its next grant. A slow disk needs less. If the edits are on the claimant's own server, the
 /// claim fails after this, because storage is unavailable.
-pub const SETTLE_PATIENCE: Duration = Duration::from_secs(2);
+pub const FLUSH_TIMEOUT: Duration = Duration::from_secs(2);
 /// How long the reply to a committed change of a review waits for the review's anchor. The queue of
 /// the user's other texts has no bound in time; a text at its limit takes two seconds.
-pub const PLACE_PATIENCE: Duration = Duration::from_secs(5);
+pub const ANCHOR_TIMEOUT: Duration = Duration::from_secs(5);
 /// Grants that a server ratifies concurrently after the database lost them: half of the PostgreSQL
 /// connections that do not write edits. The others serve revocations and joins meanwhile; SQLite
 /// commits them as a group.
@@ -141,13 +141,13 @@ pub const GRANTS_RATIFIED_AT_ONCE: usize = 4;
 /// Time budget in which a room stores updates again that an older database lacks: two lock waits on
 /// a row, over all tries. The room commits no edit of the document meanwhile; afterwards the clients
 /// send their updates again.
-pub const PUT_BACK_PATIENCE: Duration = Duration::from_secs(10);
+pub const STORE_AGAIN_TIMEOUT: Duration = Duration::from_secs(10);
 /// Timeout for a peer's acknowledgement of a request. After it the caller treats the peer as dead. A
 /// peer acknowledges within a few milliseconds, and within some hundred in a storm of joins. A false
 /// alarm costs a living peer: the database rejects its unsaved edits, and its room is reset for both
 /// users. A resume after a server's death waits this long. So the timeout is three times the delay
 /// in a storm, and below the timeout of a probe.
-pub const HEARING_PATIENCE: Duration = Duration::from_millis(750);
+pub const PEER_ACK_TIMEOUT: Duration = Duration::from_millis(750);
 /// Pending peer RPC requests of a server, and peer requests that it serves at once. Each belongs to
 /// a socket that probes a seat's holder or takes a seat over.
 pub const QUESTIONS_MAX: usize = 1_024;
@@ -171,7 +171,7 @@ const fn at_least_one(number: u32) -> NonZeroU32 {
 
 /// How long a room waits for the updates that it requested from a writer. After it the next edit
 /// with a gap triggers a new request.
-pub const ASK_AGAIN_AFTER: Duration = Duration::from_secs(1);
+pub const REQUEST_AGAIN_AFTER: Duration = Duration::from_secs(1);
 
 const _: () = assert!(NAMED_VERSIONS_MAX < VERSIONS_MAX);
 const _: () = assert!(REVIEW_BYTES_MAX < REVIEW_PAGE_BYTES_MAX);
@@ -180,5 +180,5 @@ const _: () = assert!(
     REVIEW_BODY_BYTES_MAX + SUGGESTION_BYTES_MAX + 3 * (QUOTE_UTF16_MAX as usize) < (256 * 1024)
 );
 const _: () = assert!(CONTEXT_CHARS < QUOTE_UTF16_MAX as usize);
-const _: () = assert!(HEARING_PATIENCE.as_millis() < KNOCK_PATIENCE.as_millis());
+const _: () = assert!(PEER_ACK_TIMEOUT.as_millis() < PROBE_TIMEOUT.as_millis());
 const _: () = assert!(KEEP_ALIVE_EVERY.as_secs() * 2 < 30);

@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_is_trimmed_and_kept_in_any_script() {
+    fn a_name_is_trimmed_and_accepted_in_any_script() {
         assert_eq!(parse_name("  김민수 "), Ok("김민수".to_owned()));
         assert_eq!(parse_name("👩‍👩‍👧"), Ok("👩‍👩‍👧".to_owned()));
     }

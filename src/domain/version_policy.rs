@@ -149,8 +149,8 @@ pub fn surplus(marks: &[VersionMark], now: DateTime<Utc>) -> Vec<i64> {
     let mut gone = thinned(marks, now);
     let stays = |mark: &&VersionMark, gone: &HashSet<i64>| !gone.contains(&mark.number);
     let mut count = marks.iter().filter(|mark| stays(mark, &gone)).count();
-    let kept_bytes = marks.iter().filter(|mark| stays(mark, &gone)).map(|mark| mark.bytes);
-    let mut bytes: i64 = kept_bytes.sum();
+    let remaining_bytes = marks.iter().filter(|mark| stays(mark, &gone)).map(|mark| mark.bytes);
+    let mut bytes: i64 = remaining_bytes.sum();
     let newest = marks.last().map(|mark| mark.number);
     for mark in marks {
         if count <= VERSIONS_MAX && bytes <= VERSION_BYTES_MAX {
@@ -244,31 +244,31 @@ mod tests {
     fn thinning_again_at_once_removes_no_version() {
         let marks: Vec<_> = (0..288).map(|n| mark(n, n * 10)).collect();
         let now = at(288 * 10 + 2 * 1_440);
-        let kept = left(&marks, now);
-        let marks: Vec<_> = marks.into_iter().filter(|m| kept.contains(&m.number)).collect();
+        let remaining = left(&marks, now);
+        let marks: Vec<_> = marks.into_iter().filter(|m| remaining.contains(&m.number)).collect();
         assert_eq!(surplus(&marks, now), Vec::<i64>::new());
     }
 
     #[test]
     fn a_named_version_stays_however_old_it_is() {
         let mut marks: Vec<_> = (0..60).map(|n| mark(n, n)).collect();
-        for place in [3, 4, 17] {
-            marks[place].kind = VersionKind::Named;
+        for index in [3, 4, 17] {
+            marks[index].kind = VersionKind::Named;
         }
-        let kept = left(&marks, at(1_440 * 400));
+        let remaining = left(&marks, at(1_440 * 400));
         for number in [3, 4, 17, 59] {
-            assert!(kept.contains(&number), "{kept:?}");
+            assert!(remaining.contains(&number), "{remaining:?}");
         }
-        assert!(kept.len() <= 6, "{kept:?}");
+        assert!(remaining.len() <= 6, "{remaining:?}");
     }
 
     #[test]
     fn g13_versions_of_a_document_are_bounded_in_number_and_bytes() {
         let marks: Vec<_> =
             (0..1_100).map(|n| VersionMark { created_at: at(0), ..mark(n, 0) }).collect();
-        let kept = left(&marks, at(1));
-        assert_eq!(kept.len(), VERSIONS_MAX);
-        assert_eq!(kept.first(), Some(&100), "the oldest go");
+        let remaining = left(&marks, at(1));
+        assert_eq!(remaining.len(), VERSIONS_MAX);
+        assert_eq!(remaining.first(), Some(&100), "the oldest go");
         let large = VersionMark { bytes: VERSION_BYTES_MAX / 10, ..mark(0, 0) };
         let marks: Vec<_> = (0..20).map(|number| VersionMark { number, ..large }).collect();
         assert_eq!(left(&marks, at(1)).len(), 10);

@@ -75,24 +75,26 @@ fn page(name: &str, policy: &Policy) -> Result<Response, ApiError> {
     Ok((headers, html).into_response())
 }
 
-fn answer(name: &str, file: EmbeddedFile, asked: &HeaderMap) -> Response {
+fn answer(name: &str, file: EmbeddedFile, request_headers: &HeaderMap) -> Response {
     let tag = tag(&file.metadata.sha256_hash());
     let keep = if is_hashed(name) { "public, max-age=31536000, immutable" } else { "no-cache" };
     let headers = [(CACHE_CONTROL, keep.to_owned()), (ETAG, tag.clone())];
     let headers = (headers, [(VARY, "accept-encoding")]);
-    if is_unchanged(asked, &tag) {
+    if is_unchanged(request_headers, &tag) {
         return (StatusCode::NOT_MODIFIED, headers).into_response();
     }
     let kind = [(CONTENT_TYPE, content_type(file.metadata.mimetype()))];
-    match compressed_assets::find(name, &file.data).filter(|_| compressed_assets::is_taken(asked)) {
+    match compressed_assets::find(name, &file.data)
+        .filter(|_| compressed_assets::is_taken(request_headers))
+    {
         Some(packed) => (headers, kind, [(CONTENT_ENCODING, "gzip")], packed).into_response(),
         None => (headers, kind, file.data).into_response(),
     }
 }
 
 /// Whether the client's cached copy has this tag.
-pub(crate) fn is_unchanged(asked: &HeaderMap, tag: &str) -> bool {
-    asked.get_all(IF_NONE_MATCH).iter().any(|value| names(value, tag))
+pub(crate) fn is_unchanged(request_headers: &HeaderMap, tag: &str) -> bool {
+    request_headers.get_all(IF_NONE_MATCH).iter().any(|value| names(value, tag))
 }
 
 /// A weak tag, because a response carries the same file compressed or not.

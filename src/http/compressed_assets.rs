@@ -16,8 +16,8 @@ const UNPACKED_BYTES_MAX: u64 = 8 * 1_024 * 1_024;
 
 /// The compressed file `name`, if it was made from `whole`.
 pub(crate) fn find(name: &str, whole: &[u8]) -> Option<&'static [u8]> {
-    let place = TABLE.binary_search_by_key(&name, |(name, _, _)| name).ok()?;
-    let (_, hash, packed) = TABLE.get(place)?;
+    let index = TABLE.binary_search_by_key(&name, |(name, _, _)| name).ok()?;
+    let (_, hash, packed) = TABLE.get(index)?;
     // A debug build reads the files from the disk, where they may be newer.
     if cfg!(debug_assertions) {
         let mut hasher = DefaultHasher::new();

@@ -99,9 +99,9 @@ async fn list(
     caller: Caller,
     Query(query): Query<PageQuery>,
 ) -> Result<Json<ListBody>, ApiError> {
-    let asked = query.asked(ROWS_DEFAULT, ROWS_MAX)?;
-    let mut rows = sharing.documents_of(&caller.user().id, &asked.page()).await?;
-    let next_cursor = asked.cut(&mut rows, Document::cursor);
+    let request = query.parse(ROWS_DEFAULT, ROWS_MAX)?;
+    let mut rows = sharing.documents_of(&caller.user().id, &request.page()).await?;
+    let next_cursor = request.cut(&mut rows, Document::cursor);
     for row in &mut rows {
         // A list with an older count is better than none. The document may also have been deleted
         // meanwhile.

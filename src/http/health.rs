@@ -13,23 +13,23 @@ use crate::http::readiness::{Findings, Readiness};
 
 /// `GET /healthz`: the process answers.
 pub(crate) async fn healthz() -> Response {
-    (NOT_KEPT, Json(json!({ "status": "ok" }))).into_response()
+    (NO_STORE, Json(json!({ "status": "ok" }))).into_response()
 }
 
 /// `GET /readyz`: 200 if all probes succeed, else the findings with their remedies.
 pub(crate) async fn readyz(State(readiness): State<Readiness>) -> Response {
     let Findings { down, warnings } = readiness.look().await;
     if !down.is_empty() {
-        return (NOT_KEPT, ApiError::NotReady { down }).into_response();
+        return (NO_STORE, ApiError::NotReady { down }).into_response();
     }
     let body = match warnings.as_slice() {
         [] => json!({ "status": "ready" }),
         warnings => json!({ "status": "ready", "warnings": warnings }),
     };
-    (NOT_KEPT, Json(body)).into_response()
+    (NO_STORE, Json(body)).into_response()
 }
 
-const NOT_KEPT: [(axum::http::HeaderName, &str); 1] = [(CACHE_CONTROL, "no-store")];
+const NO_STORE: [(axum::http::HeaderName, &str); 1] = [(CACHE_CONTROL, "no-store")];
 
 /// Renders the metrics, if they are enabled.
 #[derive(Clone)]
@@ -52,5 +52,5 @@ impl MetricsHandle {
 pub(crate) async fn metrics(State(scrape): State<MetricsHandle>) -> Result<Response, ApiError> {
     let render = scrape.0.ok_or(ApiError::NotFound("address"))?;
     let kind = [(CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")];
-    Ok((NOT_KEPT, kind, render()).into_response())
+    Ok((NO_STORE, kind, render()).into_response())
 }

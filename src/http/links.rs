@@ -116,9 +116,9 @@ async fn list(
     caller: Caller,
     Query(query): Query<PageQuery>,
 ) -> Result<Json<ListBody>, ApiError> {
-    let asked = query.asked(ROWS_MAX, ROWS_MAX)?;
-    let mut links = sharing.links_of(&caller.user().id, &asked.page()).await?;
-    let next_cursor = asked.cut(&mut links, ShareLink::cursor);
+    let request = query.parse(ROWS_MAX, ROWS_MAX)?;
+    let mut links = sharing.links_of(&caller.user().id, &request.page()).await?;
+    let next_cursor = request.cut(&mut links, ShareLink::cursor);
     let ids: Vec<_> = links.iter().map(|link| link.id).collect();
     // A start page without the occupancy of seats is better than none.
     let seats = sessions.seats_of(&ids).await.inspect_err(|error| {

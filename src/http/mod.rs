@@ -78,7 +78,7 @@ pub struct HttpState {
     /// Signs and verifies tokens.
     pub tokens: Tokens,
     /// Policy of guests, and the admin token.
-    pub gate: Access,
+    pub access: Access,
     /// Rate limits.
     pub limiter: Limiter,
     /// Bytes that the server holds in memory for clients.
@@ -113,9 +113,9 @@ pub struct HttpState {
 
 impl FromRef<HttpState> for auth::caller::Checks {
     fn from_ref(state: &HttpState) -> Self {
-        let HttpState { tokens, gate, limiter, origins, security_log, .. } = state;
-        let (tokens, gate, limiter) = (tokens.clone(), gate.clone(), limiter.clone());
-        (tokens, gate, limiter, origins.clone(), security_log.clone())
+        let HttpState { tokens, access, limiter, origins, security_log, .. } = state;
+        let (tokens, access, limiter) = (tokens.clone(), access.clone(), limiter.clone());
+        (tokens, access, limiter, origins.clone(), security_log.clone())
     }
 }
 

@@ -60,7 +60,7 @@ pub(crate) async fn file(
     serve(&name, &policy, &headers)
 }
 
-fn serve(name: &str, policy: &Policy, asked: &HeaderMap) -> Result<Response, ApiError> {
+fn serve(name: &str, policy: &Policy, request_headers: &HeaderMap) -> Result<Response, ApiError> {
     let internal = |error: &dyn std::fmt::Display| ApiError::Internal(error.to_string());
     let file = utoipa_swagger_ui::serve(name, Arc::clone(&CONFIG))
         .map_err(|error| internal(&error))?
@@ -77,10 +77,10 @@ fn serve(name: &str, policy: &Policy, asked: &HeaderMap) -> Result<Response, Api
     }
     let tag = tag(&body);
     let tagged = (fixed, policy, [(ETAG, tag.clone())]);
-    if assets::is_unchanged(asked, &tag) {
+    if assets::is_unchanged(request_headers, &tag) {
         return Ok((StatusCode::NOT_MODIFIED, tagged).into_response());
     }
-    if compressed_assets::is_taken(asked) {
+    if compressed_assets::is_taken(request_headers) {
         let packed = [(CONTENT_ENCODING, "gzip")];
         return Ok((tagged, kind, packed, body).into_response());
     }

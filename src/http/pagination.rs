@@ -23,7 +23,7 @@ pub(crate) struct PageRequest<Id> {
 
 impl PageQuery {
     /// Parses the query: `default` rows without a limit, and at most `most`.
-    pub(crate) fn asked<Id: FromStr>(
+    pub(crate) fn parse<Id: FromStr>(
         self,
         default: u32,
         most: u32,

@@ -17,7 +17,7 @@ const PROBE_MAX: Duration = Duration::from_secs(2);
 const REMIND_EVERY: Duration = Duration::from_secs(60);
 /// How long the server reuses a result. Frequent requests to `/readyz` must not become as many commands
 /// to Redis.
-const FINDING_KEPT: Duration = Duration::from_millis(500);
+const FINDING_VALID_FOR: Duration = Duration::from_millis(500);
 
 /// The finding of a stopping server.
 const DRAINING: &str = "this server is about to stop: send requests to another one";
@@ -72,7 +72,7 @@ impl Probe {
     }
 
     /// Runs the check and records its findings. Returns the cause of a failure for the log.
-    async fn ask(&self, findings: &mut Findings) -> Option<String> {
+    async fn run(&self, findings: &mut Findings) -> Option<String> {
         let answer = timeout(PROBE_MAX, (self.question)()).await;
         let Down { cause, remedy } = match answer {
             Ok(Ok(warnings)) => {
@@ -140,7 +140,7 @@ impl Readiness {
         }
         let mut findings = Findings::default();
         for probe in &self.0.probes {
-            let cause = probe.ask(&mut findings).await;
+            let cause = probe.run(&mut findings).await;
             self.note(probe.name, cause.as_deref());
         }
         let mut found = self.0.found.lock().unwrap_or_else(PoisonError::into_inner);
@@ -175,7 +175,7 @@ impl Readiness {
     fn fresh(&self) -> Option<Findings> {
         let found = self.0.found.lock().unwrap_or_else(PoisonError::into_inner);
         let (at, findings) = found.as_ref()?;
-        (at.elapsed() < FINDING_KEPT).then(|| findings.clone())
+        (at.elapsed() < FINDING_VALID_FOR).then(|| findings.clone())
     }
 }
 

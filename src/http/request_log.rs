@@ -142,7 +142,7 @@ mod tests {
 
     use super::*;
 
-    async fn ask(path: &str) -> (StatusCode, serde_json::Value) {
+    async fn request(path: &str) -> (StatusCode, serde_json::Value) {
         let router: Router = Router::new()
             .route("/panics", get(async || -> &'static str { panic!("at the disco") }))
             .route("/teapot", get(async || StatusCode::IM_A_TEAPOT))
@@ -158,7 +158,7 @@ mod tests {
 
     #[tokio::test]
     async fn g12_a_panic_is_a_response_that_hides_its_cause() {
-        let (status, problem) = ask("/panics").await;
+        let (status, problem) = request("/panics").await;
         assert_eq!(status, StatusCode::INTERNAL_SERVER_ERROR);
         assert_eq!(problem["type"], "/problems/internal");
         assert!(!problem.to_string().contains("disco"));
@@ -166,7 +166,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_bare_failure_becomes_a_problem_document() {
-        assert_eq!(ask("/nowhere").await.1["type"], "/problems/not-found");
-        assert_eq!(ask("/teapot").await.1["status"], 400);
+        assert_eq!(request("/nowhere").await.1["type"], "/problems/not-found");
+        assert_eq!(request("/teapot").await.1["status"], 400);
     }
 }

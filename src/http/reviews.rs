@@ -123,7 +123,7 @@ pub(crate) async fn edit(
     State(reviews): State<Reviews>,
     storing: Storing,
     caller: Caller,
-    Path(place): Path<ReviewPath>,
+    Path(path): Path<ReviewPath>,
     headers: HeaderMap,
     JsonBody(changes): JsonBody<Changes>,
 ) -> Result<Response, ApiError> {
@@ -132,17 +132,17 @@ pub(crate) async fn edit(
     storing.charge(texts.into_iter().flatten().map(String::len).sum())?;
     let revision = Revision { body: changes.body, suggestion: changes.suggestion };
     let expected = expected_version(&headers)?;
-    Ok(tagged(reviews.edit(caller.user(), place, revision, expected).await?))
+    Ok(tagged(reviews.edit(caller.user(), path, revision, expected).await?))
 }
 
 /// `DELETE …/reviews/{rid}`
 pub(crate) async fn delete(
     State(reviews): State<Reviews>,
     caller: Caller,
-    Path(place): Path<ReviewPath>,
+    Path(path): Path<ReviewPath>,
     headers: HeaderMap,
 ) -> Result<StatusCode, ApiError> {
-    reviews.delete(caller.user(), place, expected_version(&headers)?).await?;
+    reviews.delete(caller.user(), path, expected_version(&headers)?).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -152,12 +152,12 @@ pub(crate) async fn reply(
     State(sharing): State<Sharing>,
     storing: Storing,
     caller: Caller,
-    Path(place): Path<ReviewPath>,
+    Path(path): Path<ReviewPath>,
     JsonBody(new): JsonBody<NewReply>,
 ) -> Result<Response, ApiError> {
     storing.charge(new.body.len())?;
     caller.save_name(&sharing).await?;
-    let review = reviews.reply(caller.user(), place, new.body).await?;
+    let review = reviews.reply(caller.user(), path, new.body).await?;
     let reply = review.replies.last().cloned().ok_or(ApiError::NotFound("reply"))?;
     let etag = etag(&review);
     Ok((StatusCode::CREATED, [(ETAG, etag)], Json(Replied { reply, review })).into_response())
@@ -167,51 +167,51 @@ pub(crate) async fn reply(
 pub(crate) async fn accept(
     State(reviews): State<Reviews>,
     caller: Caller,
-    Path(place): Path<ReviewPath>,
+    Path(path): Path<ReviewPath>,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
-    decide(&reviews, &caller, place, &headers, Decision::Accept).await
+    decide(&reviews, &caller, path, &headers, Decision::Accept).await
 }
 
 /// `POST …/reviews/{rid}/reject`
 pub(crate) async fn reject(
     State(reviews): State<Reviews>,
     caller: Caller,
-    Path(place): Path<ReviewPath>,
+    Path(path): Path<ReviewPath>,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
-    decide(&reviews, &caller, place, &headers, Decision::Reject).await
+    decide(&reviews, &caller, path, &headers, Decision::Reject).await
 }
 
 /// `POST …/reviews/{rid}/resolve`
 pub(crate) async fn resolve(
     State(reviews): State<Reviews>,
     caller: Caller,
-    Path(place): Path<ReviewPath>,
+    Path(path): Path<ReviewPath>,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
-    decide(&reviews, &caller, place, &headers, Decision::Resolve).await
+    decide(&reviews, &caller, path, &headers, Decision::Resolve).await
 }
 
 /// `POST …/reviews/{rid}/reopen`
 pub(crate) async fn reopen(
     State(reviews): State<Reviews>,
     caller: Caller,
-    Path(place): Path<ReviewPath>,
+    Path(path): Path<ReviewPath>,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
-    decide(&reviews, &caller, place, &headers, Decision::Reopen).await
+    decide(&reviews, &caller, path, &headers, Decision::Reopen).await
 }
 
 async fn decide(
     reviews: &Reviews,
     caller: &Caller,
-    place: ReviewPath,
+    path: ReviewPath,
     headers: &HeaderMap,
     decision: Decision,
 ) -> Result<Response, ApiError> {
     let expected = expected_version(headers)?;
-    Ok(tagged(reviews.decide(caller.user(), place, decision, expected).await?))
+    Ok(tagged(reviews.decide(caller.user(), path, decision, expected).await?))
 }
 
 /// The version that `If-Match` requires; `*` and a missing header require none.

@@ -35,11 +35,11 @@ struct Refusals {
 }
 
 impl Tarpit {
-    /// Records the refusal of a claim that arrived at `knocked_at`, and returns the delay of its close.
+    /// Records the refusal of a claim that arrived at `claimed_at`, and returns the delay of its close.
     ///
     /// Only successive claims count. A claim that arrived before the last refusal was sent, as when many
     /// tabs open at once, is no retry.
-    pub(crate) fn delay(&self, user: &UserId, seat: Seat, knocked_at: Instant) -> Duration {
+    pub(crate) fn delay(&self, user: &UserId, seat: Seat, claimed_at: Instant) -> Duration {
         let mut refusals = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let now = Instant::now();
         if REMEMBERED_MAX <= refusals.len() {
@@ -49,20 +49,20 @@ impl Tarpit {
             return DELAY_MAX;
         }
         let fresh = Refusals { count: 0, last: now };
-        let known = refusals.entry((user.clone(), seat)).or_insert(fresh);
-        if FORGET_AFTER <= now.duration_since(known.last) {
-            known.count = 0;
+        let entry = refusals.entry((user.clone(), seat)).or_insert(fresh);
+        if FORGET_AFTER <= now.duration_since(entry.last) {
+            entry.count = 0;
         }
-        if known.last < knocked_at {
-            known.count = known.count.saturating_add(1);
+        if entry.last < claimed_at {
+            entry.count = entry.count.saturating_add(1);
         }
-        let delay = match known.count.checked_sub(FREE_REFUSALS) {
+        let delay = match entry.count.checked_sub(FREE_REFUSALS) {
             None => Duration::ZERO,
             Some(doublings) => {
                 DELAY_FIRST.saturating_mul(2_u32.saturating_pow(doublings)).min(DELAY_MAX)
             }
         };
-        known.last = now + delay;
+        entry.last = now + delay;
         delay
     }
 
@@ -101,10 +101,10 @@ mod tests {
     async fn a_hundred_tabs_at_once_are_not_delayed() {
         let (tarpit, user) = (Tarpit::default(), UserId::generate());
         let seat = Seat::new(ShareLinkId::generate(), Role::Writer);
-        let knocked_at = Instant::now();
+        let claimed_at = Instant::now();
         advance(Duration::from_millis(5)).await;
         for _ in 0..100 {
-            assert_eq!(tarpit.delay(&user, seat, knocked_at), Duration::ZERO);
+            assert_eq!(tarpit.delay(&user, seat, claimed_at), Duration::ZERO);
         }
     }
 }

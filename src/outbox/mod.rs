@@ -114,7 +114,7 @@ impl Outbox {
     }
 
     /// Queues the numbered ping of a liveness probe. Its pong returns the number.
-    pub fn ask(&self, number: u64) {
+    pub fn probe(&self, number: u64) {
         let number = Bytes::copy_from_slice(&number.to_be_bytes());
         let _full = self.shared.queue.push(Queued::Ping(number));
     }
@@ -217,7 +217,7 @@ mod tests {
             assert!(matches!(reader.ready(), Some(Outgoing::Frame(_))));
         }
         assert!(reader.ready().is_none());
-        outbox.ask(7);
+        outbox.probe(7);
         outbox.close(Close::NoSuchLink);
         assert!(matches!(reader.ready(), Some(Outgoing::Ping(_))));
         assert!(reader.ready().is_none());
@@ -236,7 +236,7 @@ mod tests {
     async fn ready_follows_next_and_a_close_wakes_a_waiting_reader() {
         let (outbox, mut reader) = outbox(1_000);
         outbox.send(Bytes::from_static(b"one"));
-        outbox.ask(2);
+        outbox.probe(2);
         assert!(matches!(reader.next().await, Outgoing::Frame(frame) if frame == "one"));
         assert!(matches!(reader.ready(), Some(Outgoing::Ping(_))));
         assert!(reader.ready().is_none());

@@ -9,13 +9,13 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use tokio::sync::Notify;
 
 /// Capacity that an emptied queue retains, once it was needed.
-const PLACES_KEPT: usize = 32;
+const RETAINED_CAPACITY: usize = 32;
 
 /// Any number of producers, one consumer.
 #[derive(Debug)]
 pub struct Queue<T> {
     waiting: Mutex<VecDeque<T>>,
-    places: usize,
+    capacity: usize,
     arrived: Notify,
 }
 
@@ -24,10 +24,10 @@ pub struct Queue<T> {
 pub struct Full;
 
 impl<T> Queue<T> {
-    /// An empty queue for at most `places` entries.
+    /// An empty queue for at most `capacity` entries.
     #[must_use]
-    pub fn new(places: usize) -> Self {
-        Self { waiting: Mutex::default(), places, arrived: Notify::new() }
+    pub fn new(capacity: usize) -> Self {
+        Self { waiting: Mutex::default(), capacity, arrived: Notify::new() }
     }
 
     /// Appends an entry.
@@ -37,7 +37,7 @@ impl<T> Queue<T> {
     /// [`Full`] drops the entry.
     pub fn push(&self, item: T) -> Result<(), Full> {
         let mut waiting = self.waiting();
-        if self.places <= waiting.len() {
+        if self.capacity <= waiting.len() {
             return Err(Full);
         }
         waiting.push_back(item);
@@ -89,7 +89,7 @@ impl<T> Queue<T> {
     pub fn try_pop(&self) -> Option<T> {
         let mut waiting = self.waiting();
         let item = waiting.pop_front();
-        if waiting.is_empty() && PLACES_KEPT < waiting.capacity() {
+        if waiting.is_empty() && RETAINED_CAPACITY < waiting.capacity() {
             *waiting = VecDeque::new();
         }
         item
@@ -120,7 +120,7 @@ mod tests {
         let reader = Arc::clone(&queue);
         let read = tokio_util::task::TaskTracker::new().spawn(async move { all_of(&reader).await });
         for item in 0..100 {
-            queue.push(item).expect("a place");
+            queue.push(item).expect("room");
             tokio::task::yield_now().await;
         }
         assert_eq!(read.await.expect("no panic"), (0..100).collect::<Vec<_>>());
@@ -132,6 +132,6 @@ mod tests {
         assert!((0..100).all(|item| queue.push(item).is_ok()));
         assert_eq!(queue.push(100), Err(Full));
         assert!((0..100).all(|item| queue.try_pop() == Some(item)));
-        assert!(queue.waiting().capacity() <= PLACES_KEPT);
+        assert!(queue.waiting().capacity() <= RETAINED_CAPACITY);
     }
 }

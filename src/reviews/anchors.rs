@@ -9,7 +9,7 @@ use tokio::time::timeout;
 
 use crate::domain::anchor::{Anchor, AnchorOrigin, AnchorState, RelativeRange};
 use crate::domain::ids::DocumentId;
-use crate::domain::limits::PLACE_PATIENCE;
+use crate::domain::limits::ANCHOR_TIMEOUT;
 use crate::domain::review::{Review, ReviewStatus};
 use crate::reviews::{ReviewError, Reviews};
 use crate::rooms::RoomError;
@@ -29,14 +29,14 @@ impl Reviews {
     /// Resolves the current place of a review whose change is committed.
     ///
     /// The client repeats a request that failed, so the answer to a committed change is a success.
-    /// If [`PLACE_PATIENCE`] passes first, the answer contains the review without its place.
+    /// If [`ANCHOR_TIMEOUT`] passes first, the answer contains the review without its place.
     pub(crate) async fn place_committed(
         &self,
         document: DocumentId,
         stored: StoredReview,
     ) -> Review {
         let review = stored.id;
-        match timeout(PLACE_PATIENCE, self.place_one(document, stored.clone())).await {
+        match timeout(ANCHOR_TIMEOUT, self.place_one(document, stored.clone())).await {
             Ok(Ok(placed)) => return placed,
             Ok(Err(error)) => {
                 tracing::warn!(%document, %review, %error, "a changed review is sent without its place");

@@ -8,7 +8,7 @@ use bytes::Bytes;
 
 use crate::domain::fence::Fence;
 use crate::domain::ids::DocumentId;
-use crate::domain::limits::SETTLE_PATIENCE;
+use crate::domain::limits::FLUSH_TIMEOUT;
 use crate::pubsub::{Message, Topic};
 use crate::rooms::room::Snapshot;
 use crate::rooms::{RoomError, Rooms};
@@ -32,7 +32,7 @@ pub(crate) const TRIES: usize = 8;
 
 impl Rooms {
     /// A snapshot of a document without unsaved updates. `None`: the document had unsaved updates and
-    /// this call has waited up to [`SETTLE_PATIENCE`] for them; the caller reads again.
+    /// this call has waited up to [`FLUSH_TIMEOUT`] for them; the caller reads again.
     pub(crate) async fn settled_snapshot(
         &self,
         document: DocumentId,
@@ -44,7 +44,7 @@ impl Rooms {
         drop(snapshot);
         if let Some(room) = self.find(document) {
             // After a time-out the caller's next read of the room decides.
-            let _settled = room.settled_within(SETTLE_PATIENCE).await;
+            let _settled = room.settled_within(FLUSH_TIMEOUT).await;
         }
         Ok(None)
     }

@@ -22,7 +22,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::domain::fence::Fence;
 use crate::domain::ids::{SessionId, ShareLinkId};
-use crate::domain::limits::SETTLE_PATIENCE;
+use crate::domain::limits::FLUSH_TIMEOUT;
 use crate::domain::seat::{Role, Seat};
 use crate::domain::user::User;
 use crate::locks::{Claim, Claimed, Grant, Holder, LockName, LocksError, Takeover};
@@ -309,7 +309,7 @@ impl SeatService {
         let identity = &session.identity;
         if identity.seat.role.may_edit_text()
             && let Some(room) = self.shared.rooms.find(identity.document)
-            && !room.settled_within(SETTLE_PATIENCE).await
+            && !room.settled_within(FLUSH_TIMEOUT).await
         {
             self.release_key(identity).await;
             return Err(Close::Unavailable("storage"));

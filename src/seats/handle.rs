@@ -8,7 +8,7 @@ use governor::{DefaultDirectRateLimiter, RateLimiter};
 use tokio::runtime::Handle;
 use tokio::time::{Instant, sleep_until};
 
-use crate::domain::limits::{AWARENESS_BYTES_MAX, SETTLE_PATIENCE};
+use crate::domain::limits::{AWARENESS_BYTES_MAX, FLUSH_TIMEOUT};
 use crate::outbox::close::Close;
 use crate::outbox::event::Event;
 use crate::rooms::room::Room;
@@ -207,7 +207,7 @@ async fn end(sessions: &SeatService, session: &Session, room: &Arc<Room>) {
     // the flush the seat counts as away: a probe by the same user succeeds at once.
     let was_seated = session.went_away() || session.phase() == SessionState::Away;
     if was_seated && session.identity.seat.role.may_edit_text() {
-        let _settled = room.settled_within(SETTLE_PATIENCE).await;
+        let _settled = room.settled_within(FLUSH_TIMEOUT).await;
     }
     let has_point = session.identity.seat.role.may_edit_text() && room.writer_left(session);
     sessions.give_up(session).await;

@@ -19,7 +19,7 @@ use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
 use crate::domain::ids::{DocumentId, NodeId, SessionId};
-use crate::domain::limits::{HEARING_PATIENCE, KNOCK_PATIENCE, QUESTIONS_MAX, SETTLE_PATIENCE};
+use crate::domain::limits::{FLUSH_TIMEOUT, PEER_ACK_TIMEOUT, PROBE_TIMEOUT, QUESTIONS_MAX};
 use crate::locks::Holder;
 use crate::outbox::close::LostReason;
 use crate::pubsub::{Message, Reply, Signal, Topic};
@@ -44,7 +44,7 @@ impl Default for Liveness {
 
 impl SeatService {
     /// Whether the session that holds a seat is alive, on any server. Probes its socket, within
-    /// [`KNOCK_PATIENCE`].
+    /// [`PROBE_TIMEOUT`].
     pub(crate) async fn is_alive(&self, holder: &Holder) -> bool {
         let Ok(session_id) = holder.value.parse::<SessionId>() else {
             // A value set by hand is no session: no server can probe it, and no claim may replace
@@ -68,7 +68,7 @@ impl SeatService {
             self.publish(node, Message::Knocked { question: asked.number, session: session_id })
                 .await;
         }
-        let answer = timeout(KNOCK_PATIENCE, asked.answer(|_any| true)).await;
+        let answer = timeout(PROBE_TIMEOUT, asked.answer(|_any| true)).await;
         answer == Ok(Reply::Alive)
     }
 
@@ -76,7 +76,7 @@ impl SeatService {
     /// edit the text, waits until that server has flushed the edits. Once the new fence is
     /// ratified, the database rejects every write under the old one.
     ///
-    /// The wait ends when the other server does not answer, or after [`SETTLE_PATIENCE`]. The cost:
+    /// The wait ends when the other server does not answer, or after [`FLUSH_TIMEOUT`]. The cost:
     /// the document loses the edits not flushed by then, and the other server opens it afresh.
     /// Their author does not lose them: `document.saved` never named them, and the old tab retains
     /// them.
@@ -96,8 +96,8 @@ impl SeatService {
             return;
         };
         let settled = async {
-            timeout(HEARING_PATIENCE, asked.answer(|_any| true)).await?;
-            timeout(SETTLE_PATIENCE, asked.answer(|answer| answer == Reply::Settled)).await
+            timeout(PEER_ACK_TIMEOUT, asked.answer(|_any| true)).await?;
+            timeout(FLUSH_TIMEOUT, asked.answer(|answer| answer == Reply::Settled)).await
         };
         if settled.await.is_err() {
             tracing::warn!(seat = %identity.seat, %node, "a seat was taken over from a silent server");
@@ -168,7 +168,7 @@ impl SeatService {
         let Ok(place) = Arc::clone(&self.shared.across.looking).try_acquire_owned() else { return };
         let sessions = self.clone();
         self.shared.tasks.spawn(async move {
-            if room.settled_within(SETTLE_PATIENCE).await {
+            if room.settled_within(FLUSH_TIMEOUT).await {
                 sessions.answer(from, question, Reply::Settled).await;
             }
             drop(place);
@@ -194,7 +194,7 @@ async fn probe(session: &Session) -> bool {
     match session.phase() {
         SessionState::Away | SessionState::Ended => false,
         SessionState::Claiming | SessionState::Held | SessionState::Uncertain => {
-            session.answers_within(KNOCK_PATIENCE).await
+            session.answers_within(PROBE_TIMEOUT).await
         }
     }
 }

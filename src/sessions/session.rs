@@ -351,7 +351,7 @@ impl Session {
     pub async fn answers_within(&self, patience: Duration) -> bool {
         let number = self.asked.fetch_add(1, Ordering::AcqRel) + 1;
         let sign = self.sign_of_life.notified();
-        self.outbox.ask(number);
+        self.outbox.probe(number);
         if tokio::time::timeout(patience, sign).await.is_err() {
             return false;
         }

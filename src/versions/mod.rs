@@ -12,7 +12,7 @@ use serde::Serialize;
 use tokio_util::task::TaskTracker;
 
 use crate::domain::ids::{DocumentId, InvalidId, VersionId};
-use crate::domain::limits::DIFF_PATIENCE;
+use crate::domain::limits::DIFF_TIMEOUT;
 use crate::domain::user::User;
 use crate::domain::version_policy::{InvalidLabel, VersionKind, parse_label};
 use crate::rooms::RoomError;
@@ -211,7 +211,7 @@ impl Versions {
                 let snapshot = shared.rooms.snapshot(document).await?;
                 let compare = move |text: &Text| {
                     let old = packed.unpack()?;
-                    Ok::<_, StorageError>(by_words(&old, &text.content(), DIFF_PATIENCE))
+                    Ok::<_, StorageError>(by_words(&old, &text.content(), DIFF_TIMEOUT))
                 };
                 shared.rooms.read_text(document, snapshot, compare).await??
             }
@@ -221,7 +221,7 @@ impl Versions {
                 let (old, new) =
                     if is_older { (packed, other_packed) } else { (other_packed, packed) };
                 let compare = move || {
-                    Ok::<_, StorageError>(by_words(&old.unpack()?, &new.unpack()?, DIFF_PATIENCE))
+                    Ok::<_, StorageError>(by_words(&old.unpack()?, &new.unpack()?, DIFF_TIMEOUT))
                 };
                 let segments = self.blocking(document, compare).await??;
                 if !is_older {

@@ -12,7 +12,7 @@ use bytes::Bytes;
 use crate::domain::anchor::{
     Anchor, AnchorOrigin, AnchorRequest, AnchorState, RelativeRange, TextRange,
 };
-use crate::domain::limits::{CONTEXT_CHARS, DIFF_PATIENCE, QUOTE_UTF16_MAX, RESTORE_PLACES_MAX};
+use crate::domain::limits::{CONTEXT_CHARS, DIFF_TIMEOUT, QUOTE_UTF16_MAX, RESTORE_HUNKS_MAX};
 use crate::yjs::ROOT;
 use crate::yjs::document_order::DocumentOrder;
 use crate::yjs::error::{AnchorMismatch, SyncError};
@@ -144,8 +144,8 @@ impl Text {
     ///
     /// [`SyncError::Range`] when a hunk lies outside the text, which would be a bug of the diff.
     pub fn become_text(&self, wanted: &str, client: u64) -> Result<Option<Bytes>, SyncError> {
-        let places = word_diff::places(&self.content, wanted, DIFF_PATIENCE);
-        let places = word_diff::at_most(RESTORE_PLACES_MAX, places);
+        let places = word_diff::places(&self.content, wanted, DIFF_TIMEOUT);
+        let places = word_diff::at_most(RESTORE_HUNKS_MAX, places);
         if places.is_empty() {
             return Ok(None);
         }

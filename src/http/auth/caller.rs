@@ -31,11 +31,11 @@ pub(crate) type Checks = (Tokens, Access, Limiter, Origins, SecurityLog);
 
 /// Verifies the token, counts the request, and logs a refusal.
 pub(crate) async fn identify(
-    State((tokens, gate, limiter, origins, log)): State<Checks>,
+    State((tokens, access, limiter, origins, log)): State<Checks>,
     mut request: Request,
     next: Next,
 ) -> Response {
-    let presented = Credential::read(request.headers(), &tokens, &gate);
+    let presented = Credential::read(request.headers(), &tokens, &access);
     let peer = request.extensions().get::<Peer>().copied().unwrap_or_default();
     // The websocket handler counts its own requests after the upgrade, when it can answer with a close
     // code.

@@ -44,7 +44,7 @@ pub enum Credential {
 impl Credential {
     /// Reads the bearer token first, because client code sets it deliberately, and the cookie only
     /// without one.
-    pub(crate) fn read(headers: &HeaderMap, tokens: &Tokens, gate: &Access) -> Self {
+    pub(crate) fn read(headers: &HeaderMap, tokens: &Tokens, access: &Access) -> Self {
         if headers.contains_key(AUTHORIZATION) {
             let Some(token) = bearer(headers) else {
                 let cause = TokenRefused("header Authorization");
@@ -52,11 +52,11 @@ impl Credential {
             };
             return match Self::verified(tokens, token, CredentialSource::Bearer) {
                 // The rare case comes last.
-                Self::Refused { .. } if gate.is_admin_token(token) => Self::AdminToken,
+                Self::Refused { .. } if access.is_admin_token(token) => Self::AdminToken,
                 presented => presented,
             };
         }
-        match cookie::token(headers, gate.is_secure()) {
+        match cookie::token(headers, access.is_secure()) {
             Ok(None) => Self::Nothing,
             Ok(Some(found)) => match Self::verified(tokens, &found.token, CredentialSource::Cookie)
             {
@@ -122,26 +122,26 @@ mod tests {
     #[test]
     fn a_bad_bearer_is_not_rescued_by_a_good_cookie() {
         let tokens = Tokens::new(b"0123456789abcdef0123456789abcdef");
-        let gate = Access::new(true, b"the admin's token");
+        let access = Access::new(true, b"the admin's token");
         let user = User { id: "kim".parse().expect("an id"), name: "Kim".to_owned() };
         let hour = std::time::Duration::from_secs(3_600);
         let signed = tokens.sign(&user, false, hour, chrono::Utc::now()).expect("signed");
         let cookie = format!("galley_token={}", signed.token);
         let by_cookie = headers(&[("cookie", &cookie)]);
         assert!(matches!(
-            Credential::read(&by_cookie, &tokens, &gate),
+            Credential::read(&by_cookie, &tokens, &access),
             Credential::Person { by: CredentialSource::Cookie, .. }
         ));
         let both = headers(&[("cookie", &cookie), ("authorization", "Bearer x")]);
-        assert!(matches!(Credential::read(&both, &tokens, &gate), Credential::Refused { .. }));
+        assert!(matches!(Credential::read(&both, &tokens, &access), Credential::Refused { .. }));
         let admin = headers(&[("authorization", "Bearer the admin's token")]);
-        assert!(matches!(Credential::read(&admin, &tokens, &gate), Credential::AdminToken));
+        assert!(matches!(Credential::read(&admin, &tokens, &access), Credential::AdminToken));
     }
 
     #[test]
     fn g14_under_https_a_guests_token_counts_only_in_the_cookie_of_this_host() {
         let tokens = Tokens::new(b"0123456789abcdef0123456789abcdef");
-        let gate = Access::new(true, b"the admin's token").under_https(true);
+        let access = Access::new(true, b"the admin's token").under_https(true);
         let sign = |id: UserId, ttl| {
             let user = User { id, name: "Kim".to_owned() };
             tokens.sign(&user, false, ttl, chrono::Utc::now()).expect("signed").token
@@ -149,7 +149,7 @@ mod tests {
         let guest = sign(UserId::generate(), GUEST_TTL);
         let month = sign("kim".parse().expect("an id"), GUEST_TTL);
         let read =
-            |cookie: String| Credential::read(&headers(&[("cookie", &cookie)]), &tokens, &gate);
+            |cookie: String| Credential::read(&headers(&[("cookie", &cookie)]), &tokens, &access);
         let is_user = |presented| {
             matches!(presented, Credential::Person { by: CredentialSource::Cookie, .. })
         };

@@ -33,9 +33,9 @@ pub(crate) struct Entry {
 }
 
 /// `GET /api/auth`: needs no token, so that a page can offer a sign-in.
-pub(crate) async fn entry(State(gate): State<Access>) -> Json<Entry> {
-    let sign_in_url = gate.sign_in_url().map(str::to_owned);
-    Json(Entry { guests: gate.takes_guests(), sign_in_url })
+pub(crate) async fn entry(State(access): State<Access>) -> Json<Entry> {
+    let sign_in_url = access.sign_in_url().map(str::to_owned);
+    Json(Entry { guests: access.takes_guests(), sign_in_url })
 }
 
 /// The body of a guest's entry.

@@ -35,7 +35,7 @@ pub(crate) struct Inbound {
     /// Payload bytes that arrived and that the websocket has not released.
     pending: AtomicU64,
     /// The largest fragment: the read buffer retains its size.
-    kept: AtomicU64,
+    retained: AtomicU64,
     is_charged: AtomicBool,
     /// Whether the last bytes were the end of a request's head.
     is_at_end: AtomicBool,
@@ -98,7 +98,7 @@ impl Inbound {
         let Some(charge) = self.charge.get() else { return };
         let mut charge = charge.lock().unwrap_or_else(PoisonError::into_inner);
         // `arrived` has charged both of them.
-        let held = pending.max(self.kept.load(Ordering::Relaxed));
+        let held = pending.max(self.retained.load(Ordering::Relaxed));
         let left = if UNCHARGED_BYTES_MAX < held { held } else { 0 };
         let released = charge.bytes().saturating_sub(left);
         charge.shrink(released);
@@ -224,7 +224,7 @@ impl FrameHeads {
         }
         self.inbound.arrived(here)?;
         if self.left == 0 && first & FIN == 0 {
-            self.inbound.kept.fetch_max(self.length, Ordering::Relaxed);
+            self.inbound.retained.fetch_max(self.length, Ordering::Relaxed);
         }
         Ok(rest)
     }
@@ -252,8 +252,8 @@ impl FrameHeads {
     /// Reads a byte of a head, and stores the frame's length with the last one.
     fn read_head<'a>(&mut self, bytes: &'a [u8]) -> &'a [u8] {
         let Some((byte, rest)) = bytes.split_first() else { return bytes };
-        if let Some(place) = self.head.get_mut(self.head_bytes) {
-            *place = *byte;
+        if let Some(slot) = self.head.get_mut(self.head_bytes) {
+            *slot = *byte;
         }
         self.head_bytes += 1;
         let [_, second, long @ ..] = &self.head;

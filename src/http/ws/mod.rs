@@ -40,7 +40,7 @@ use crate::http::origin::OriginCheck;
 use crate::http::peer::Peer;
 use crate::http::tarpit::Tarpit;
 use crate::http::ws::inbound::Inbound;
-use crate::http::ws::params::{PROTOCOL, ask, identify, offered_tokens};
+use crate::http::ws::params::{PROTOCOL, identify, offered_tokens, seat_request};
 use crate::http::ws::waiting::{EarlyMessages, UnseatedSocket};
 use crate::outbox::close::Close;
 use crate::outbox::{OutboxReader, Outgoing};
@@ -59,7 +59,7 @@ const WRITE_SLACK_BYTES: usize = 64 * 1_024;
 /// Maximum messages in one write.
 const SENT_TOGETHER_MAX: usize = 64;
 /// Time limit of that write; then the client counts as gone.
-const SEND_PATIENCE: Duration = Duration::from_secs(10);
+const SEND_TIMEOUT: Duration = Duration::from_secs(10);
 /// Time limit of the client's answer to a close.
 const LINGER: Duration = Duration::from_secs(1);
 /// The close above the join rate. A stock client reconnects a tenth of a second after a close, so the
@@ -138,23 +138,23 @@ pub(crate) fn open(
     let payer = Payer::of(user, peer);
     inbound.begin(budget.open(payer.clone()));
     inbound.begin_wait(sessions.limits().message_bytes as u64);
-    let asked = identity.and_then(|identity| {
+    let claim = identity.and_then(|identity| {
         if query.len() < named {
             // A repeated parameter is ambiguous.
             return Err(Close::Malformed("query"));
         }
         let store_budget = state.guest_bytes.budget_of(&identity, peer);
-        let ask = SeatRequest { store_budget, ..ask(&identity, link, role, &query)? };
-        Ok((ask, identity))
+        let request = SeatRequest { store_budget, ..seat_request(&identity, link, role, &query)? };
+        Ok((request, identity))
     });
     let (message_bytes, document_bytes) =
         (sessions.limits().message_bytes, sessions.limits().document_bytes);
-    let knock = match asked {
+    let admission = match claim {
         _ if !may_join => Err((TOO_MANY_JOINS, JOIN_DELAY)),
-        Ok((ask, identity)) => {
+        Ok((request, identity)) => {
             let (sessions, tarpit) = (sessions.clone(), tarpit.clone());
             let early = EarlyMessages::new(budget.open(payer));
-            Ok(Box::new(Admission { sessions, ask, identity, tarpit, early }))
+            Ok(Box::new(Admission { sessions, request, identity, tarpit, early }))
         }
         Err(close) => Err((close, Duration::ZERO)),
     };
@@ -166,13 +166,15 @@ pub(crate) fn open(
         // Above the server's own limit, so that a slightly longer message still gets its close code.
         .max_message_size(message_bytes + WRITE_SLACK_BYTES)
         .max_frame_size(message_bytes + WRITE_SLACK_BYTES)
-        .on_upgrade(move |socket| serve(Box::new(Socket { socket, inbound, long: None }), knock)))
+        .on_upgrade(move |socket| {
+            serve(Box::new(Socket { socket, inbound, long: None }), admission)
+        }))
 }
 
 /// A socket that claims a seat.
 struct Admission {
     sessions: SeatService,
-    ask: SeatRequest,
+    request: SeatRequest,
     identity: Identity,
     tarpit: Tarpit,
     early: EarlyMessages,
@@ -191,12 +193,12 @@ struct SeatedSocket {
 ///
 /// The futures of the claim and of the end are boxed: they are larger than that of the session, which
 /// lives for hours. The arguments are boxed too, or each task on the way would reserve room for them.
-async fn serve(mut wire: Box<Socket>, knock: Result<Box<Admission>, (Close, Duration)>) {
-    let Some(mut sat) = Box::pin(wire.admit(knock)).await else { return };
-    let ending = wire.run(&mut sat).await;
+async fn serve(mut socket: Box<Socket>, admission: Result<Box<Admission>, (Close, Duration)>) {
+    let Some(mut seated_socket) = Box::pin(socket.admit(admission)).await else { return };
+    let ending = socket.run(&mut seated_socket).await;
     Box::pin(async {
-        sat.seated.leave(ending).await;
-        wire.linger().await;
+        seated_socket.seated.leave(ending).await;
+        socket.linger().await;
     })
     .await;
 }
@@ -214,34 +216,34 @@ impl Socket {
     /// Acquires the seat. `None` if the claim failed; the socket is closed then.
     async fn admit(
         &mut self,
-        knock: Result<Box<Admission>, (Close, Duration)>,
+        admission: Result<Box<Admission>, (Close, Duration)>,
     ) -> Option<Box<SeatedSocket>> {
-        let Admission { sessions, ask, identity, tarpit, early } = match knock {
-            Ok(knock) => *knock,
+        let Admission { sessions, request, identity, tarpit, early } = match admission {
+            Ok(admission) => *admission,
             Err((close, delay)) => {
                 self.refuse(close, delay).await;
                 return None;
             }
         };
-        let (user, seat) = (ask.user.id.clone(), Seat::new(ask.link, ask.role));
-        let wants_events = ask.wants_events;
-        let knocked_at = Instant::now();
-        let gone = ask.gone.clone();
-        let arriving = ask.arriving.clone();
+        let (user, seat) = (request.user.id.clone(), Seat::new(request.link, request.role));
+        let wants_events = request.wants_events;
+        let claimed_at = Instant::now();
+        let gone = request.gone.clone();
+        let arriving = request.arriving.clone();
         let (outbox, mut queue) = sessions.outbox();
         let valid_for = (identity.expires_at - Utc::now()).to_std().unwrap_or_default();
         let valid_until = Instant::now() + valid_for;
         let silence_max = sessions.terms().client_timeout;
-        let guest = UnseatedSocket { arriving, silence_max, valid_until };
-        let sitting = sessions.acquire_seat(ask, outbox);
-        let (seated, mut early) = self.wait_for(sitting, &mut queue, &gone, guest, early).await;
+        let unseated = UnseatedSocket { arriving, silence_max, valid_until };
+        let claim = sessions.acquire_seat(request, outbox);
+        let (seated, mut early) = self.wait_for(claim, &mut queue, &gone, unseated, early).await;
         let seated = match seated.map_err(|close| early.close.clone().unwrap_or(close)) {
             Ok(seated) => seated,
             Err(close) => {
                 let is_taken = matches!(close, Close::SeatTaken { .. });
                 // A page that supports events reads close codes too, and does not reconnect.
                 let delay = if is_taken && !wants_events {
-                    tarpit.delay(&user, seat, knocked_at)
+                    tarpit.delay(&user, seat, claimed_at)
                 } else if close == TOO_MANY_BYTES {
                     // A client that is closed at once would send as much again at once.
                     JOIN_DELAY
@@ -284,16 +286,16 @@ impl Socket {
     }
 
     /// Carries messages both ways until one side ends or the token expires.
-    async fn run(&mut self, sat: &mut SeatedSocket) -> SocketEnd {
-        let SeatedSocket { seated, early, outbox, valid_until } = sat;
+    async fn run(&mut self, seated_socket: &mut SeatedSocket) -> SocketEnd {
+        let SeatedSocket { seated, early, outbox, valid_until } = seated_socket;
         let early = std::mem::take(early);
         // The token expired at the moment of the grant.
         if *valid_until <= Instant::now() {
             self.close(&TOKEN_EXPIRED).await;
             return SocketEnd::Closed;
         }
-        let told = early.iter().try_for_each(|message| seated.receive(message));
-        if let Err(close) = told {
+        let received = early.iter().try_for_each(|message| seated.receive(message));
+        if let Err(close) = received {
             self.close(&close).await;
             return SocketEnd::Closed;
         }
@@ -329,7 +331,7 @@ impl Socket {
         tokio::select! {
             // The first poll sends most messages; then `overdue` is never polled.
             biased;
-            sent = timeout(SEND_PATIENCE, self.hand_over(first, outbox)) => match sent {
+            sent = timeout(SEND_TIMEOUT, self.hand_over(first, outbox)) => match sent {
                 Ok(sent) => sent.is_ok(),
                 Err(_elapsed) => {
                     tracing::debug!("cut a socket whose client reads nothing");
@@ -387,7 +389,7 @@ impl Socket {
     async fn close(&mut self, close: &Close) {
         let frame = CloseFrame { code: close.code(), reason: close.reason().into() };
         // A client that is gone needs no reason.
-        let _told = timeout(LINGER, self.socket.send(Message::Close(Some(frame)))).await;
+        let _sent = timeout(LINGER, self.socket.send(Message::Close(Some(frame)))).await;
     }
 
     /// Waits for the client's close, so that it reads the server's close before the connection is reset.

@@ -54,7 +54,7 @@ pub(super) fn identify(
     }
 }
 
-pub(super) fn ask(
+pub(super) fn seat_request(
     identity: &Identity,
     link: &str,
     role: &str,

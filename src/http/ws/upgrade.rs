@@ -100,7 +100,7 @@ impl Front {
         };
         let state = &*self.state;
         let opening = catch_unwind(AssertUnwindSafe(|| {
-            let presented = Credential::read(&parts.headers, &state.tokens, &state.gate);
+            let presented = Credential::read(&parts.headers, &state.tokens, &state.access);
             let from = ws::From::of(&parts.extensions);
             ws::open(state, presented, (&link, &role), from, pairs, &parts.headers, upgrade)
         }));

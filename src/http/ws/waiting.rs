@@ -97,18 +97,18 @@ impl EarlyMessages {
 }
 
 impl Socket {
-    /// Serves the connection until `sitting` ends. The function cancels `gone` when the client
+    /// Serves the connection until `claim` ends. The function cancels `gone` when the client
     /// disconnects or its token expires.
     pub(super) async fn wait_for(
         &mut self,
-        sitting: impl Future<Output = Result<SeatHandle, Close>>,
+        claim: impl Future<Output = Result<SeatHandle, Close>>,
         outbox: &mut OutboxReader,
         gone: &CancellationToken,
-        guest: UnseatedSocket,
+        unseated: UnseatedSocket,
         mut early: EarlyMessages,
     ) -> (Result<SeatHandle, Close>, EarlyMessages) {
-        let mut sitting = pin!(sitting);
-        let mut token_expired = pin!(sleep_until(guest.valid_until));
+        let mut claim = pin!(claim);
+        let mut token_expired = pin!(sleep_until(unseated.valid_until));
         let mut heard_at = Instant::now();
         let mut look_after = interval(LOOK_AFTER_EVERY);
         look_after.reset();
@@ -116,7 +116,7 @@ impl Socket {
             let is_there = !gone.is_cancelled();
             let goes_on = tokio::select! {
                 biased;
-                seated = &mut sitting => return (seated, early),
+                seated = &mut claim => return (seated, early),
                 () = &mut token_expired, if is_there => {
                     early.close = Some(TOKEN_EXPIRED);
                     false
@@ -127,8 +127,8 @@ impl Socket {
                 incoming = self.recv(), if is_there => {
                     heard_at = Instant::now();
                     early.is_over |= self.inbound.has_skipped();
-                    match early.take(incoming, &guest.arriving) {
-                        Took::Kept => true,
+                    match early.take(incoming, &unseated.arriving) {
+                        Took::Continue => true,
                         // The client (the page, after the computer slept) checks the connection. Without
                         // an answer it would reconnect, and join the wait queue at its end.
                         Took::Question => {
@@ -138,7 +138,7 @@ impl Socket {
                     }
                 }
                 _ = look_after.tick(), if is_there => {
-                    heard_at.elapsed() < guest.silence_max
+                    heard_at.elapsed() < unseated.silence_max
                         && self.pass_on(Outgoing::Ping(Bytes::new()), outbox, &mut early).await
                         && self.pass_on(Outgoing::keep_alive(), outbox, &mut early).await
                 }
@@ -169,7 +169,7 @@ impl Socket {
 /// The effect of an incoming message.
 enum Took {
     /// The message was stored, or needs no action.
-    Kept,
+    Continue,
     /// The client queries the presence of others, which is empty before the grant.
     Question,
     /// The connection has ended.
@@ -202,7 +202,7 @@ impl EarlyMessages {
                 return Took::End;
             }
         }
-        Took::Kept
+        Took::Continue
     }
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tokio::time::Instant;
 
-use crate::domain::limits::{ASK_AGAIN_AFTER, SESSIONS_PER_ROOM_MAX};
+use crate::domain::limits::{REQUEST_AGAIN_AFTER, SESSIONS_PER_ROOM_MAX};
 use crate::domain::seat::{Role, Seat};
 use crate::outbox::close::{Close, LostReason};
 use crate::outbox::event::{DOCUMENT_DAMAGED, Event, Fullness};
@@ -192,10 +192,10 @@ impl State {
 
     /// An edit builds on an update that the log lacks: requests it and returns the bytes of the request.
     /// A reply to an outstanding request carries all that the client has by then. The room therefore
-    /// sends no second request within [`ASK_AGAIN_AFTER`].
+    /// sends no second request within [`REQUEST_AGAIN_AFTER`].
     pub(super) fn ask_upon_gap(&mut self, session: &Session, now: Instant) -> usize {
         let session_id = session.identity.session;
-        if self.asked.is_some_and(|(of, at)| of == session_id && now < at + ASK_AGAIN_AFTER) {
+        if self.asked.is_some_and(|(of, at)| of == session_id && now < at + REQUEST_AGAIN_AFTER) {
             return 0;
         }
         self.asked = Some((session_id, now));

@@ -41,7 +41,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::domain::ids::{DocumentId, SessionId, UserId};
-use crate::domain::limits::{ASK_AGAIN_AFTER, NEW_CLIENT_BYTES};
+use crate::domain::limits::{NEW_CLIENT_BYTES, REQUEST_AGAIN_AFTER};
 use crate::outbox::close::Close;
 use crate::outbox::event::{DOCUMENT_DAMAGED, DOCUMENT_FULL, Event, Problem};
 use crate::outbox::event::{STORE_BUDGET_SPENT, UNSAVED_FULL};
@@ -331,7 +331,7 @@ impl Room {
             && let Err(wait) = budget.charge(update.len())
         {
             state.is_full = true;
-            state.spent_until = Some(now + wait.max(ASK_AGAIN_AFTER));
+            state.spent_until = Some(now + wait.max(REQUEST_AGAIN_AFTER));
             return refuse(session, STORE_BUDGET_SPENT);
         }
         state.before_edit(identity, now);

@@ -27,7 +27,7 @@ use tokio::time::{sleep, timeout};
 
 use crate::domain::fence::Fence;
 use crate::domain::ids::ShareLinkId;
-use crate::domain::limits::PUT_BACK_PATIENCE;
+use crate::domain::limits::STORE_AGAIN_TIMEOUT;
 use crate::outbox::close::{Close, LostReason};
 use crate::outbox::event::{DOCUMENT_DAMAGED, DOCUMENT_RESET, Event};
 use crate::pubsub::{Message, Pubsub, Topic};
@@ -157,9 +157,9 @@ impl Room {
     }
 
     /// Restores the durable edits that the database lacks. All tries together end within
-    /// [`PUT_BACK_PATIENCE`], and at once when the room is retired (G16).
+    /// [`STORE_AGAIN_TIMEOUT`], and at once when the room is retired (G16).
     async fn put_back(&self, relay: &Pubsub, storage: &Storage) {
-        let tries = timeout(PUT_BACK_PATIENCE, self.put_back_until_done(relay, storage));
+        let tries = timeout(STORE_AGAIN_TIMEOUT, self.put_back_until_done(relay, storage));
         if let Some(Err(_elapsed)) = self.retired.run_until_cancelled(tries).await {
             tracing::error!(document = %self.document, "lost edits are not restored: clients must send them");
         }

@@ -226,7 +226,7 @@ impl Drops {
 }
 
 async fn start(environment: &HashMap<String, String>, folder: &Arc<TempDir>) -> (Front, Server) {
-    let settings = Settings::gather(&Flags::default(), environment.clone()).expect("settings");
+    let settings = Settings::load(&Flags::default(), environment.clone()).expect("settings");
     let app = Box::pin(App::start(settings)).await.expect("it starts");
     let line = app.ready_line();
     let url = line.split_whitespace().find(|word| word.starts_with("http://"));
