@@ -95,18 +95,18 @@ impl Backend {
         }
     }
 
-    /// Renews each lock for its TTL, in one pipeline for each Redis node; waits at most `patience`
+    /// Renews each lock for its TTL, in one pipeline for each Redis node; waits at most `node_timeout`
     /// for each of several nodes. `keeps` marks the locks whose grant expiry the round extends;
     /// without it the backend decides.
     pub(super) async fn renew(
         &self,
         held: &[(&HeldLock, Duration)],
         keeps: Option<&[bool]>,
-        patience: Duration,
+        node_timeout: Duration,
     ) -> Result<Round, LocksError> {
         match self {
             Self::Memory(memory) => Ok(memory.renew(held)),
-            Self::Redis(remote) => remote.renew(held, keeps, patience).await,
+            Self::Redis(remote) => remote.renew(held, keeps, node_timeout).await,
         }
     }
 
@@ -157,7 +157,7 @@ impl Backend {
     pub(super) fn warnings(&self) -> Vec<&'static str> {
         match self {
             Self::Memory(_) => Vec::new(),
-            Self::Redis(remote) => remote.fitness.warnings(),
+            Self::Redis(remote) => remote.health.warnings(),
         }
     }
 
@@ -165,7 +165,7 @@ impl Backend {
     pub(super) fn clock_ahead(&self) -> TimeDelta {
         match self {
             Self::Memory(_) => TimeDelta::zero(),
-            Self::Redis(remote) => remote.fitness.clock_ahead(),
+            Self::Redis(remote) => remote.health.clock_ahead(),
         }
     }
 

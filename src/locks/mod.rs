@@ -130,7 +130,7 @@ pub use crate::locks::types::{
 
 /// How long the backend stores a grant after its last use. Far longer than any pause of a process
 /// that could still trust it, and short enough that grants do not accumulate.
-const GRANT_KEPT_FOR: Duration = Duration::from_secs(24 * 60 * 60);
+const GRANT_TTL: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// The reassert grace: time for the holders after an empty restart. They try to connect with a
 /// back-off of at most half a second, and renew at once after that.
@@ -139,10 +139,10 @@ const REASSERT_GRACE: Duration = Duration::from_secs(2);
 /// How often a renewal extends the expiry of a held lock's grant. Other renewals do not touch the
 /// grant: that would double their work. Each lock counts its own hours: a guard with a long lease
 /// is in few rounds, and an hour of the process could elapse in the rounds of other locks.
-const GRANTS_KEPT_EVERY: Duration = Duration::from_secs(60 * 60);
+const GRANT_EXTENSION_INTERVAL: Duration = Duration::from_secs(60 * 60);
 
 // A lease lasts an hour at most.
-const _: () = assert!(GRANTS_KEPT_EVERY.as_secs() * 4 < GRANT_KEPT_FOR.as_secs());
+const _: () = assert!(GRANT_EXTENSION_INTERVAL.as_secs() * 4 < GRANT_TTL.as_secs());
 
 /// Handle to the locks of one backend. Cheap to clone; all clones share the backend.
 #[derive(Clone, Debug)]

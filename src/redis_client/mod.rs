@@ -45,7 +45,7 @@ pub enum Kind {
 
 /// Why `locks.url` is unusable. The error does not contain the address.
 #[derive(Debug, thiserror::Error)]
-pub enum ReachError {
+pub enum EndpointError {
     /// The address has no supported form.
     #[error("`locks.url` is invalid: it {0}")]
     Url(#[from] InvalidRedisUrl),
@@ -58,8 +58,8 @@ pub enum ReachError {
 ///
 /// # Errors
 ///
-/// [`ReachError`] when the address is unusable.
-pub fn target(url: &str) -> Result<Target, ReachError> {
+/// [`EndpointError`] when the address is unusable.
+pub fn target(url: &str) -> Result<Target, EndpointError> {
     match RedisUrl::parse(url)? {
         RedisUrl::Single(url) => {
             let addresses = Addresses::new(vec![client(&url)?]);
@@ -114,7 +114,7 @@ mod tests {
     #[test]
     fn an_unsupported_url_is_rejected_in_one_line() {
         for url in ["redis+sentinel://a:1,b:2", "http://a", "a", ""] {
-            let Err(ReachError::Url(why)) = target(url) else { panic!("{url} was accepted") };
+            let Err(EndpointError::Url(why)) = target(url) else { panic!("{url} was accepted") };
             assert_eq!(why.to_string().lines().count(), 1, "{why}");
         }
     }

@@ -112,7 +112,7 @@ mod tests {
     use crate::domain::fence::Fence;
     use crate::domain::ids::{NodeId, ShareLinkId};
     use crate::domain::seat::Role;
-    use crate::locks::GRANT_KEPT_FOR;
+    use crate::locks::GRANT_TTL;
     use crate::locks::redis::wait_queue::LINE_DEADLINE;
     use crate::locks::types::{Owner, Takeover};
 
@@ -180,7 +180,7 @@ mod tests {
         };
         claim_seats(5_000);
         assert_eq!(memory.table().len(), 5_000);
-        advance(GRANT_KEPT_FOR).await;
+        advance(GRANT_TTL).await;
         claim_seats(5_000);
         assert!(memory.table().len() < 7_500, "{}", memory.table().len());
         assert!(memory.table().swept() < 5_000);

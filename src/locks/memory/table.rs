@@ -11,7 +11,7 @@ use chrono::{DateTime, Utc};
 use tokio::time::Instant;
 
 use crate::domain::fence::Fence;
-use crate::locks::GRANT_KEPT_FOR;
+use crate::locks::GRANT_TTL;
 use crate::locks::name::LockName;
 use crate::locks::redis::wait_queue::{Handover, LINE_DEADLINE, LINE_MAX, QueueEntry, QueueStatus};
 use crate::locks::types::{
@@ -154,7 +154,7 @@ impl Table {
         if is_held && !is_its {
             return (Released::NotHeld, None);
         }
-        entry.forget_at = now + GRANT_KEPT_FOR;
+        entry.forget_at = now + GRANT_TTL;
         // The value is spent even without a known grant: no claim or renewal in flight may restore
         // the lock.
         entry.released = Some(value.to_owned());
@@ -187,7 +187,7 @@ impl Table {
         let ends = now + ttl;
         let entry =
             self.entries.entry(held.name.clone()).or_insert_with(|| Entry::new(Fence::ZERO, now));
-        entry.forget_at = now + GRANT_KEPT_FOR;
+        entry.forget_at = now + GRANT_TTL;
         let mine = entry.grip.as_mut().filter(|grip| grip.value == held.value);
         let is_mine = mine.as_ref().is_some_and(|grip| grip.fence == held.fence);
         if let Some(grip) = mine.filter(|grip| now < grip.ends) {
@@ -277,7 +277,7 @@ impl Moment {
 
 impl Entry {
     fn new(last: Fence, now: Instant) -> Self {
-        let forget_at = now + GRANT_KEPT_FOR;
+        let forget_at = now + GRANT_TTL;
         Self { last, grip: None, released: None, line: Vec::new(), forget_at }
     }
 
@@ -298,7 +298,7 @@ impl Entry {
         let fence = self.last.next(micros(since), floor);
         self.last = fence;
         self.grip = Some(LastGrant { value, owner, fence, since, ends: now + ttl });
-        self.forget_at = now + GRANT_KEPT_FOR;
+        self.forget_at = now + GRANT_TTL;
         (fence, since)
     }
 

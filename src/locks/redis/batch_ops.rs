@@ -7,21 +7,21 @@ use std::time::Duration;
 use redis::{Pipeline, Value};
 use tokio::time::Instant;
 
-use crate::locks::GRANT_KEPT_FOR;
+use crate::locks::GRANT_TTL;
 use crate::locks::name::LockName;
 use crate::locks::redis::call::{Calls, Topology};
-use crate::locks::redis::connection::PATIENCE;
-use crate::locks::redis::pipeline::{BatchCall, BatchSpec, ConnectionClass, errands};
+use crate::locks::redis::connection::CALL_TIMEOUT;
+use crate::locks::redis::pipeline::{BatchCall, BatchSpec, ConnectionClass, batch_calls};
 use crate::locks::redis::reply::{self, unexpected};
 use crate::locks::redis::scripts::millis;
 use crate::locks::types::{HeldLock, Holder, LocksError, Round, Verdict};
 
 /// The least time that a renewal round grants one node of a Cluster.
-const NODE_PATIENCE_MIN: Duration = Duration::from_millis(50);
+const NODE_TIMEOUT_MIN: Duration = Duration::from_millis(50);
 
 impl Calls {
     /// Renews each lock for its TTL, and extends the grants at the positions that `keeps` names. A
-    /// Cluster node that does not reply within `patience` times out.
+    /// Cluster node that does not reply within `node_timeout` times out.
     ///
     /// # Errors
     ///
@@ -30,27 +30,27 @@ impl Calls {
         &self,
         held: &[(&HeldLock, Duration)],
         keeps: &[bool],
-        patience: Duration,
+        node_timeout: Duration,
     ) -> Result<Round, LocksError> {
         let (scripts, spelling) = (&self.scripts, self.scripts.spelling);
-        let deadline = Instant::now() + self.patience(held, patience);
+        let deadline = Instant::now() + self.node_timeout(held, node_timeout);
         let some = |at: &[usize]| -> Vec<_> {
             at.iter().filter_map(|at| held.get(*at).copied()).collect()
         };
         let renewal = BatchSpec {
             script: &scripts.renew,
-            lane: ConnectionClass::Renewals,
+            class: ConnectionClass::Renewals,
             add: |at: &[usize], request: &mut Pipeline| {
                 request.add_command(scripts.renew(&some(at)));
-                let kept = at.iter().filter(|at| keeps.get(**at) == Some(&true));
-                for (held, _ttl) in kept.filter_map(|at| held.get(*at)) {
+                let extended = at.iter().filter(|at| keeps.get(**at) == Some(&true));
+                for (held, _ttl) in extended.filter_map(|at| held.get(*at)) {
                     let grant = held.name.grant_key(spelling);
-                    request.cmd("PEXPIRE").arg(grant).arg(millis(GRANT_KEPT_FOR)).ignore();
+                    request.cmd("PEXPIRE").arg(grant).arg(millis(GRANT_TTL)).ignore();
                 }
             },
             deadline,
         };
-        let all = self.errands(held, 0..held.len());
+        let all = self.batch_calls(held, 0..held.len());
         let answers = self.run(all, &renewal).await;
         let mut verdicts = vec![Verdict::Unknown; held.len()];
         let refused = write(&answers.replies, &mut verdicts)?;
@@ -58,13 +58,13 @@ impl Calls {
         if !refused.is_empty() {
             let reassertion = BatchSpec {
                 script: &scripts.reassert,
-                lane: ConnectionClass::Renewals,
+                class: ConnectionClass::Renewals,
                 add: |at: &[usize], request: &mut Pipeline| {
                     request.add_command(scripts.reassert(&some(at)));
                 },
                 deadline,
             };
-            let back = self.run(self.errands(held, refused), &reassertion).await;
+            let back = self.run(self.batch_calls(held, refused), &reassertion).await;
             for at in write(&back.replies, &mut verdicts)? {
                 put(&[at], vec![Verdict::Lost], &mut verdicts);
             }
@@ -90,14 +90,14 @@ impl Calls {
         };
         let question = BatchSpec {
             script: &self.scripts.holders,
-            lane: ConnectionClass::Calls,
+            class: ConnectionClass::Calls,
             add: |at: &[usize], request: &mut Pipeline| {
                 request.add_command(self.scripts.holders(&some(at)));
             },
-            deadline: Instant::now() + PATIENCE,
+            deadline: Instant::now() + CALL_TIMEOUT,
         };
         let slots = names.iter().enumerate().map(|(at, name)| (at, (self.slot(name), ())));
-        let answers = self.run(errands(slots), &question).await;
+        let answers = self.run(batch_calls(slots), &question).await;
         if let Some(error) = answers.fault {
             return Err(error);
         }
@@ -108,7 +108,7 @@ impl Calls {
         Ok(holders)
     }
 
-    fn errands(
+    fn batch_calls(
         &self,
         held: &[(&HeldLock, Duration)],
         at: impl IntoIterator<Item = usize>,
@@ -117,25 +117,25 @@ impl Calls {
             let (held, ttl) = held.get(at)?;
             Some((at, (self.slot(&held.name), *ttl)))
         };
-        errands(at.into_iter().filter_map(of))
+        batch_calls(at.into_iter().filter_map(of))
     }
 
     /// The time-out of a round for one Redis node. One node of several must not use up the time
     /// that the shortest lease leaves for all.
-    fn patience(&self, held: &[(&HeldLock, Duration)], most: Duration) -> Duration {
-        let shortest = held.iter().map(|(_held, ttl)| *ttl).min().unwrap_or(PATIENCE);
+    fn node_timeout(&self, held: &[(&HeldLock, Duration)], most: Duration) -> Duration {
+        let shortest = held.iter().map(|(_held, ttl)| *ttl).min().unwrap_or(CALL_TIMEOUT);
         match &self.route {
-            Topology::Single(_) => PATIENCE,
-            Topology::Cluster(_) => (shortest / 6).min(most).clamp(NODE_PATIENCE_MIN, PATIENCE),
+            Topology::Single(_) => CALL_TIMEOUT,
+            Topology::Cluster(_) => (shortest / 6).min(most).clamp(NODE_TIMEOUT_MIN, CALL_TIMEOUT),
         }
     }
 }
 
 /// Stores each result at its position.
-fn put<T>(at: &[usize], what: Vec<T>, places: &mut [T]) {
+fn put<T>(at: &[usize], what: Vec<T>, results: &mut [T]) {
     for (at, what) in at.iter().zip(what) {
-        if let Some(place) = places.get_mut(*at) {
-            *place = what;
+        if let Some(result) = results.get_mut(*at) {
+            *result = what;
         }
     }
 }
@@ -157,8 +157,8 @@ fn write(
                     continue;
                 }
             };
-            if let Some(place) = verdicts.get_mut(*at) {
-                *place = verdict;
+            if let Some(result) = verdicts.get_mut(*at) {
+                *result = verdict;
             }
         }
     }

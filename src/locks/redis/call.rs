@@ -10,7 +10,7 @@ use crate::domain::fence::Fence;
 use crate::locks::name::LockName;
 use crate::locks::redis::args::Item;
 use crate::locks::redis::cluster::{Cluster, Redirect};
-use crate::locks::redis::connection::{PATIENCE, jittered};
+use crate::locks::redis::connection::{CALL_TIMEOUT, jittered};
 use crate::locks::redis::error::{CallError, explain};
 use crate::locks::redis::node::Node;
 use crate::locks::redis::reply::{self, only};
@@ -46,7 +46,7 @@ impl Calls {
     /// call: both mean that no node executed it.
     pub(in crate::locks) async fn call(&self, item: Item) -> Result<(Instant, Value), CallError> {
         if let Topology::Single(node) = &self.route {
-            let (sent_at, reply) = node.together.ask(item).await?;
+            let (sent_at, reply) = node.queue.send(item).await?;
             return Ok((sent_at, reply.map_err(|error| refused(node, &error))?));
         }
         let one = |whom: &ServerIdentity| self.scripts.several([&item].into_iter(), whom.graces());
@@ -62,7 +62,7 @@ impl Calls {
         script: &Script,
         call: impl Fn(&ServerIdentity) -> Cmd,
     ) -> Result<(Instant, Value), CallError> {
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + CALL_TIMEOUT;
         match &self.route {
             Topology::Single(node) => {
                 let (sent_at, reply) =
@@ -84,13 +84,13 @@ impl Calls {
         match &self.route {
             Topology::Single(node) => Ok(vec![Arc::clone(node)]),
             Topology::Cluster(cluster) => {
-                Ok(cluster.some_view(Instant::now() + PATIENCE).await?.nodes().to_vec())
+                Ok(cluster.some_view(Instant::now() + CALL_TIMEOUT).await?.nodes().to_vec())
             }
         }
     }
 
     /// The address of the lock's node by the local slot map. Equal for all locks that share a node.
-    pub(in crate::locks) fn place_of(&self, name: &LockName) -> Option<Address> {
+    pub(in crate::locks) fn address_of(&self, name: &LockName) -> Option<Address> {
         match &self.route {
             Topology::Single(node) => Some(node.address.clone()),
             Topology::Cluster(cluster) => {
@@ -136,8 +136,11 @@ impl Calls {
 
 impl Node {
     /// Sends commands and returns their replies. Any error reply fails the call.
-    pub(in crate::locks) async fn ask(&self, pipeline: &Pipeline) -> Result<Vec<Value>, CallError> {
-        let answer = self.calls.ask(pipeline, Instant::now() + PATIENCE).await?;
+    pub(in crate::locks) async fn query(
+        &self,
+        pipeline: &Pipeline,
+    ) -> Result<Vec<Value>, CallError> {
+        let answer = self.calls.query(pipeline, Instant::now() + CALL_TIMEOUT).await?;
         answer
             .replies
             .into_iter()

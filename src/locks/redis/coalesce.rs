@@ -19,7 +19,7 @@ use tokio::task::yield_now;
 use tokio::time::Instant;
 
 use crate::locks::redis::args::Item;
-use crate::locks::redis::connection::PATIENCE;
+use crate::locks::redis::connection::CALL_TIMEOUT;
 use crate::locks::redis::error::{CallError, explain};
 use crate::locks::redis::reply::{only, unexpected};
 use crate::locks::redis::scripts::Scripts;
@@ -30,24 +30,24 @@ use crate::locks::types::LocksError;
 /// Below this number of calls in flight the next call is sent alone.
 const ALONE_MAX: usize = 2;
 /// Calls in one group. The script blocks Redis for some 0.5 ms at this size.
-const TOGETHER_MAX: usize = 100;
+const GROUP_MAX: usize = 100;
 /// Groups in flight: the task builds one while Redis executes the other. No group takes more than
 /// its share of all calls, otherwise the two merge into one that comes and goes as a whole.
 const GROUPS_MAX: usize = 2;
 /// Queued calls. A caller beyond that waits for room in the queue.
-const GATHERED_MAX: usize = 4_096;
+const QUEUED_MAX: usize = 4_096;
 
 /// The reply to an item and when it was sent, or why there is no reply.
 pub(in crate::locks) type Answer = Result<(Instant, RedisResult<Value>), CallError>;
 
 /// The caller's side of one connection's queue.
 #[derive(Debug)]
-pub(in crate::locks) struct Together {
+pub(in crate::locks) struct CallQueue {
     end: Target,
     scripts: Arc<Scripts>,
     /// Calls in flight or queued.
     under_way: Arc<AtomicUsize>,
-    gathers: mpsc::Sender<QueuedCall>,
+    queue: mpsc::Sender<QueuedCall>,
 }
 
 /// A queued call.
@@ -55,7 +55,7 @@ pub(in crate::locks) struct Together {
 struct QueuedCall {
     item: Item,
     deadline: Instant,
-    tells: oneshot::Sender<Answer>,
+    reply_to: oneshot::Sender<Answer>,
 }
 
 /// The task's side of the queue.
@@ -63,7 +63,7 @@ pub(in crate::locks) struct Coalescer {
     end: Target,
     scripts: Arc<Scripts>,
     under_way: Arc<AtomicUsize>,
-    gathered: mpsc::Receiver<QueuedCall>,
+    queued: mpsc::Receiver<QueuedCall>,
 }
 
 /// Counts a call as in flight until it is dropped.
@@ -75,18 +75,18 @@ impl Drop for UnderWay<'_> {
     }
 }
 
-impl Together {
+impl CallQueue {
     /// Creates the queue. Queued calls wait until [`Coalescer::run`] runs.
     pub(in crate::locks) fn new(end: Target, scripts: Arc<Scripts>) -> (Self, Coalescer) {
-        let (gathers, gathered) = mpsc::channel(GATHERED_MAX);
+        let (queue, queued) = mpsc::channel(QUEUED_MAX);
         let under_way = Arc::<AtomicUsize>::default();
-        let conductor = Coalescer {
+        let coalescer = Coalescer {
             end: end.clone(),
             scripts: Arc::clone(&scripts),
             under_way: Arc::clone(&under_way),
-            gathered,
+            queued,
         };
-        (Self { end, scripts, under_way, gathers }, conductor)
+        (Self { end, scripts, under_way, queue }, coalescer)
     }
 
     /// Sends an item, alone or in a group.
@@ -94,18 +94,18 @@ impl Together {
     /// # Cancel safety
     ///
     /// If the future is dropped, Redis may have executed the item or not.
-    pub(in crate::locks) async fn ask(&self, item: Item) -> Answer {
-        let deadline = Instant::now() + PATIENCE;
+    pub(in crate::locks) async fn send(&self, item: Item) -> Answer {
+        let deadline = Instant::now() + CALL_TIMEOUT;
         let others = self.under_way.fetch_add(1, Ordering::Relaxed);
         let _one = UnderWay(&self.under_way);
         if others < ALONE_MAX {
-            return ask_alone(&self.end, &self.scripts, &item, deadline).await;
+            return send_alone(&self.end, &self.scripts, &item, deadline).await;
         }
-        let (tells, told) = oneshot::channel();
+        let (reply_to, reply) = oneshot::channel();
         let closed = || LocksError::Unavailable("the locks are closed".to_owned());
-        let gathered = QueuedCall { item, deadline, tells };
-        self.gathers.send(gathered).await.map_err(|_closed| CallError::Unsent(closed()))?;
-        told.await.map_err(|_closed| CallError::Unknown(closed()))?
+        let queued = QueuedCall { item, deadline, reply_to };
+        self.queue.send(queued).await.map_err(|_closed| CallError::Unsent(closed()))?;
+        reply.await.map_err(|_closed| CallError::Unknown(closed()))?
     }
 }
 
@@ -116,19 +116,19 @@ impl Coalescer {
         loop {
             tokio::select! {
                 Some(()) = under_way.next() => {}
-                came = self.gathered.recv(), if under_way.len() < GROUPS_MAX => {
+                came = self.queued.recv(), if under_way.len() < GROUPS_MAX => {
                     let Some(first) = came else { break };
                     group.push(first);
                     // The callers that were just answered send their next calls: the yield lets
                     // them queue.
                     yield_now().await;
                     let share = self.under_way.load(Ordering::Relaxed).div_ceil(GROUPS_MAX);
-                    while group.len() < share.min(TOGETHER_MAX) {
-                        let Ok(next) = self.gathered.try_recv() else { break };
+                    while group.len() < share.min(GROUP_MAX) {
+                        let Ok(next) = self.queued.try_recv() else { break };
                         group.push(next);
                     }
                     let group = std::mem::take(&mut group);
-                    under_way.push(ask_together(&self.end, &self.scripts, group));
+                    under_way.push(send_together(&self.end, &self.scripts, group));
                 }
             }
         }
@@ -136,33 +136,33 @@ impl Coalescer {
 }
 
 /// Sends one group in one call and returns each caller its reply.
-async fn ask_together(end: &Target, scripts: &Scripts, mut group: Vec<QueuedCall>) {
+async fn send_together(end: &Target, scripts: &Scripts, mut group: Vec<QueuedCall>) {
     // Their callers are gone, and they were not sent.
-    group.retain(|gathered| !gathered.tells.is_closed());
-    let Some(deadline) = group.iter().map(|gathered| gathered.deadline).min() else { return };
+    group.retain(|queued| !queued.reply_to.is_closed());
+    let Some(deadline) = group.iter().map(|queued| queued.deadline).min() else { return };
     if end.link.is_silent()
         && let Err(fault) = probe(end, deadline).await
     {
-        return tell_all(group, &CallError::Unsent(fault.into()));
+        return reply_to_all(group, &CallError::Unsent(fault.into()));
     }
-    let items = group.iter().map(|gathered| &gathered.item);
+    let items = group.iter().map(|queued| &queued.item);
     let call = |whom: &ServerIdentity| scripts.several(items.clone(), whom.graces());
     let (sent_at, mut answers) =
         match call_at(end, &scripts.several, &call, Redirection::Straight, deadline).await {
             Ok((sent_at, Ok(Value::Array(answers)))) => (sent_at, answers.into_iter()),
             Ok((sent_at, Err(_refused))) => (sent_at, Vec::new().into_iter()),
             Ok((_, Ok(_))) => {
-                return tell_all(group, &CallError::Unknown(unexpected()));
+                return reply_to_all(group, &CallError::Unknown(unexpected()));
             }
-            Err(fault) => return tell_all(group, &fault),
+            Err(fault) => return reply_to_all(group, &fault),
         };
-    for QueuedCall { item, deadline, tells } in group {
+    for QueuedCall { item, deadline, reply_to } in group {
         let answer = match answers.next() {
             Some(answer) => Ok((sent_at, Ok(answer))),
-            None => ask_alone(end, scripts, &item, deadline).await,
+            None => send_alone(end, scripts, &item, deadline).await,
         };
         // A caller that is gone has registered a pending release.
-        let _gone = tells.send(answer);
+        let _gone = reply_to.send(answer);
     }
 }
 
@@ -171,20 +171,20 @@ async fn ask_together(end: &Target, scripts: &Scripts, mut group: Vec<QueuedCall
 /// release.
 async fn probe(end: &Target, deadline: Instant) -> Result<(), CallError> {
     end.link
-        .ask_one(|| redis::cmd("PING"), deadline)
+        .query_one(|| redis::cmd("PING"), deadline)
         .await?
         .1
         .map_err(|error| CallError::Refused(explain(&error)))?;
     Ok(())
 }
 
-fn tell_all(group: Vec<QueuedCall>, fault: &CallError) {
-    for gathered in group {
-        let _gone = gathered.tells.send(Err(fault.clone()));
+fn reply_to_all(group: Vec<QueuedCall>, fault: &CallError) {
+    for queued in group {
+        let _gone = queued.reply_to.send(Err(fault.clone()));
     }
 }
 
-async fn ask_alone(end: &Target, scripts: &Scripts, item: &Item, deadline: Instant) -> Answer {
+async fn send_alone(end: &Target, scripts: &Scripts, item: &Item, deadline: Instant) -> Answer {
     let call = |whom: &ServerIdentity| scripts.several([item].into_iter(), whom.graces());
     let (sent_at, reply) =
         call_at(end, &scripts.several, &call, Redirection::Straight, deadline).await?;

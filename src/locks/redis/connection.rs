@@ -28,7 +28,7 @@ use crate::redis_client::Addresses;
 
 /// Time-out of one exchange, with the wait for a connection. Well below the part of a lease that is
 /// left after two failed renewals, and far above the time that a healthy Redis needs.
-pub(in crate::locks) const PATIENCE: Duration = Duration::from_millis(1_500);
+pub(in crate::locks) const CALL_TIMEOUT: Duration = Duration::from_millis(1_500);
 /// The supervisor closes the connection after this time without a reply. A path that drops packets
 /// looks like a slow Redis until the kernel closes the socket, minutes later.
 const SILENCE_MAX: Duration = Duration::from_secs(3);
@@ -86,7 +86,7 @@ pub(in crate::locks) struct Supervisor {
     /// Notified of each connection.
     pub(in crate::locks) opened: Option<Arc<Notify>>,
     /// The subscription of this connection.
-    pub(in crate::locks) ear: Option<Subscription>,
+    pub(in crate::locks) subscription: Option<Subscription>,
     /// Receives the replies to the greeting.
     pub(in crate::locks) identity: Option<Arc<ServerIdentity>>,
     state: watch::Sender<State>,
@@ -108,27 +108,27 @@ impl Link {
     ) -> (Self, Supervisor) {
         let why = LocksError::Unavailable("not connected to Redis yet".to_owned());
         let (sender, state) = watch::channel(State::Down { why, is_lost: false });
-        let upkeep = Supervisor {
+        let supervisor = Supervisor {
             addresses,
             greeting,
             reconnected: Vec::new(),
             is_successor: false,
             opened: None,
-            ear: None,
+            subscription: None,
             identity: None,
             state: sender,
         };
-        (Self { state }, upkeep)
+        (Self { state }, supervisor)
     }
 
     /// Sends `pipeline` once and waits for all replies until `deadline`.
-    pub(in crate::locks) async fn ask(
+    pub(in crate::locks) async fn query(
         &self,
         pipeline: &Pipeline,
         deadline: Instant,
     ) -> Result<Reply, CallError> {
         let line = self.line(deadline).await.map_err(CallError::Unsent)?;
-        line.ask(pipeline, deadline).await
+        line.query(pipeline, deadline).await
     }
 
     /// Like [`Self::ask`], for a pipeline that depends on the server identity. The closure builds
@@ -139,19 +139,19 @@ impl Link {
         deadline: Instant,
     ) -> Result<Reply, CallError> {
         let line = self.line(deadline).await.map_err(CallError::Unsent)?;
-        line.ask(&pipeline(), deadline).await
+        line.query(&pipeline(), deadline).await
     }
 
     /// Sends one command and returns its reply.
-    pub(in crate::locks) async fn ask_one(
+    pub(in crate::locks) async fn query_one(
         &self,
         command: impl FnOnce() -> Cmd,
         deadline: Instant,
     ) -> Result<(Instant, RedisResult<Value>), CallError> {
         let mut line = self.line(deadline).await.map_err(CallError::Unsent)?;
         let (command, sent_at) = (command(), in_time(deadline)?);
-        let asked = timeout_at(deadline, line.connection.send_packed_command(&command)).await;
-        let answered = asked.map(|answer| match answer {
+        let exchange = timeout_at(deadline, line.connection.send_packed_command(&command)).await;
+        let answered = exchange.map(|answer| match answer {
             // An error reply is a reply: the connection works.
             Err(error) if matches!(error.kind(), ErrorKind::Server(_) | ErrorKind::Extension) => {
                 Ok(Err(error))
@@ -227,20 +227,20 @@ impl State {
 }
 
 impl OpenConnection {
-    async fn ask(mut self, pipeline: &Pipeline, deadline: Instant) -> Result<Reply, CallError> {
+    async fn query(mut self, pipeline: &Pipeline, deadline: Instant) -> Result<Reply, CallError> {
         let sent_at = in_time(deadline)?;
-        let asked = timeout_at(deadline, pipeline.query_async(&mut self.connection)).await;
-        let (sent_at, replies) = self.answered(asked, sent_at)?;
+        let exchange = timeout_at(deadline, pipeline.query_async(&mut self.connection)).await;
+        let (sent_at, replies) = self.answered(exchange, sent_at)?;
         Ok(Reply { sent_at, replies })
     }
 
     /// The result of an exchange. It updates the state of the connection.
     fn answered<T>(
         &self,
-        asked: Result<RedisResult<T>, Elapsed>,
+        exchange: Result<RedisResult<T>, Elapsed>,
         sent_at: Instant,
     ) -> Result<(Instant, T), CallError> {
-        match asked {
+        match exchange {
             Ok(Ok(answer)) => {
                 self.is_answering();
                 #[cfg(feature = "broken")]
@@ -266,9 +266,9 @@ impl OpenConnection {
         *self.silent_since.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
-    fn is_silent(&self, asked_at: Instant) {
+    fn is_silent(&self, sent_at: Instant) {
         let mut since = self.silent_since.lock().unwrap_or_else(PoisonError::into_inner);
-        if SILENCE_MAX <= since.get_or_insert(asked_at).elapsed() {
+        if SILENCE_MAX <= since.get_or_insert(sent_at).elapsed() {
             self.dead.cancel();
         }
     }
@@ -326,8 +326,8 @@ impl Supervisor {
 
     /// Wakes all waiters: a message may have been lost before the connection opened, or by its end.
     fn miss(&self) {
-        if let Some(ear) = &self.ear {
-            ear.waiter_registry.wake_all();
+        if let Some(subscription) = &self.subscription {
+            subscription.waiter_registry.wake_all();
         }
     }
 
@@ -341,16 +341,18 @@ impl Supervisor {
 
     async fn open(&self) -> Result<OpenConnection, LocksError> {
         let dead = CancellationToken::new();
-        let (ended, ear) = (dead.clone(), self.ear.clone());
+        let (ended, subscription) = (dead.clone(), self.subscription.clone());
         let config = AsyncConnectionConfig::new()
             .set_connection_timeout(Some(OPENING_MAX))
             // Each caller sets its own deadline.
             .set_response_timeout(None)
             .set_pipeline_buffer_size(QUEUE)
             .set_push_sender(move |push: PushInfo| {
-                match (&push.kind, &ear) {
+                match (&push.kind, &subscription) {
                     (PushKind::Disconnection, _) => ended.cancel(),
-                    (PushKind::Message, Some(ear)) => ear.hear(&push.data),
+                    (PushKind::Message, Some(subscription)) => {
+                        subscription.handle_message(&push.data);
+                    }
                     _ => {}
                 }
                 Ok::<(), SendError>(())
@@ -366,8 +368,8 @@ impl Supervisor {
             if let Some(identity) = &self.identity {
                 identity.observe_run(&answers, &mut connection).await?;
             }
-            match &self.ear {
-                Some(ear) => connection.subscribe(&ear.channel).await,
+            match &self.subscription {
+                Some(subscription) => connection.subscribe(&subscription.channel).await,
                 None => Ok(()),
             }
         };
@@ -383,7 +385,7 @@ impl Supervisor {
 impl Subscription {
     /// Handles one message: a hand-over with the waiter's value, or an empty message, the round
     /// trip of the health check.
-    fn hear(&self, data: &[Value]) {
+    fn handle_message(&self, data: &[Value]) {
         let [_channel, Value::BulkString(message)] = data else { return };
         match reply::turn(message) {
             Some((value, turn)) => self.waiter_registry.wake(value, turn),

@@ -3,7 +3,7 @@
 use redis::{ErrorKind, RedisError, ServerErrorKind};
 
 use crate::locks::types::LocksError;
-use crate::redis_client::ReachError;
+use crate::redis_client::EndpointError;
 
 /// Why a call has no result, and whether Redis executed it.
 #[derive(Clone, Debug)]
@@ -60,10 +60,10 @@ pub(in crate::locks) fn explain(error: &RedisError) -> LocksError {
 }
 
 /// Classifies an error of `locks.url`.
-pub(in crate::locks) fn explain_url(error: ReachError) -> LocksError {
+pub(in crate::locks) fn explain_url(error: EndpointError) -> LocksError {
     match error {
-        ReachError::Url(_) => LocksError::Unsupported(error.to_string()),
-        ReachError::Client(error) => explain(&error),
+        EndpointError::Url(_) => LocksError::Unsupported(error.to_string()),
+        EndpointError::Client(error) => explain(&error),
     }
 }
 

@@ -48,11 +48,11 @@ const CLOCK: &str = "the clock of Redis is more than 5 s away from this server's
 
 /// Checks of the Redis that stores the locks, and their last result.
 #[derive(Debug)]
-pub(in crate::locks) struct Fitness {
+pub(in crate::locks) struct Health {
     server: NodeId,
     calls: Calls,
     /// The subscribed connection, and the waiters that its messages wake.
-    ear: Link,
+    subscription: Link,
     waiter_registry: Arc<WaiterRegistry>,
     found: Mutex<HealthReport>,
     /// Notified when a check finds a new fault.
@@ -81,14 +81,21 @@ impl HealthReport {
     }
 }
 
-impl Fitness {
+impl Health {
     pub(in crate::locks) fn new(
         server: NodeId,
         calls: Calls,
-        ear: Link,
+        subscription: Link,
         waiter_registry: Arc<WaiterRegistry>,
     ) -> Self {
-        Self { server, calls, ear, waiter_registry, found: Mutex::default(), worry: Notify::new() }
+        Self {
+            server,
+            calls,
+            subscription,
+            waiter_registry,
+            found: Mutex::default(),
+            worry: Notify::new(),
+        }
     }
 
     /// Whether locks may be granted, by the last check. No IO.
@@ -123,10 +130,10 @@ impl Fitness {
             Err(error) => self.found_unfit(error),
         }
         ahead?;
-        let hears = self.pubsub_roundtrip().await?;
-        self.warn(DEAF, !hears);
-        if !hears {
-            self.ear.reopen();
+        let has_returned = self.pubsub_roundtrip().await?;
+        self.warn(DEAF, !has_returned);
+        if !has_returned {
+            self.subscription.reopen();
         }
         Ok(())
     }
@@ -153,7 +160,7 @@ impl Fitness {
     /// Whether a message to this server's own channel returns.
     async fn pubsub_roundtrip(&self) -> Result<bool, LocksError> {
         let deadline = Instant::now() + ECHO_MAX;
-        if !matches!(timeout_at(deadline, self.ear.opens()).await, Ok(true)) {
+        if !matches!(timeout_at(deadline, self.subscription.opens()).await, Ok(true)) {
             return Ok(false);
         }
         let mut echoes = self.waiter_registry.echoes();
@@ -162,7 +169,7 @@ impl Fitness {
         // On a Cluster a message to one of its nodes reaches all.
         let nodes = self.calls.nodes().await?;
         let Some(node) = nodes.first() else { return Ok(false) };
-        node.ask(&request).await?;
+        node.query(&request).await?;
         Ok(matches!(timeout_at(deadline, echoes.changed()).await, Ok(Ok(()))))
     }
 

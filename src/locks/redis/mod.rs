@@ -40,18 +40,18 @@ use crate::domain::seat::Seat;
 use crate::locks::name::{KeyFormat, LockName, release_channel};
 use crate::locks::redis::call::{Calls, Topology};
 use crate::locks::redis::cluster::Cluster;
-use crate::locks::redis::connection::{Link, PATIENCE, Subscription};
+use crate::locks::redis::connection::{CALL_TIMEOUT, Link, Subscription};
 use crate::locks::redis::error::{CallError, explain_url};
-use crate::locks::redis::health::Fitness;
+use crate::locks::redis::health::Health;
 use crate::locks::redis::node::{Node, NodeContext};
-use crate::locks::redis::pending_releases::Owed;
+use crate::locks::redis::pending_releases::PendingReleases;
 use crate::locks::redis::scripts::{Scripts, pipeline};
 use crate::locks::redis::server_identity::NodeOrigin;
 use crate::locks::redis::wait_queue::{QueueEntry, QueueStatus, WaiterRegistry};
 use crate::locks::types::{
     Claim, Claimed, HeldLock, Holder, LocksError, QueuedClaim, Released, Round, Verdict,
 };
-use crate::locks::{GRANTS_KEPT_EVERY, REASSERT_GRACE};
+use crate::locks::{GRANT_EXTENSION_INTERVAL, REASSERT_GRACE};
 use crate::redis_client::{self, Address, Addresses, Kind, Target};
 
 /// Keys requested in one step of a scan.
@@ -65,13 +65,13 @@ const LOOK_AGAIN: (Duration, Duration) = (Duration::from_millis(10), Duration::f
 pub(super) struct Remote {
     calls: Calls,
     /// The result of the health checks.
-    pub(super) fitness: Arc<Fitness>,
+    pub(super) health: Arc<Health>,
     reconnected: Arc<Notify>,
     /// The same notification, for the guards of this process.
     is_back: Arc<Notify>,
-    owed: Arc<Owed>,
+    pending_releases: Arc<PendingReleases>,
     pub(super) waiter_registry: Arc<WaiterRegistry>,
-    grants_kept_at: Mutex<Instant>,
+    grants_extended_at: Mutex<Instant>,
     tasks: TaskTracker,
     stop: CancellationToken,
 }
@@ -88,39 +88,39 @@ impl Remote {
         let scripts = Arc::new(Scripts::new(spelling));
         let (reconnected, is_back) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
         let (opened, stop) = (Arc::new(Notify::new()), CancellationToken::new());
-        let upbringing = NodeContext {
+        let context = NodeContext {
             scripts: Arc::clone(&scripts),
             reconnected: vec![Arc::clone(&reconnected), Arc::clone(&is_back)],
             opened: Arc::clone(&opened),
             tasks: TaskTracker::new(),
             stop: stop.clone(),
         };
-        let tasks = upbringing.tasks.clone();
+        let tasks = context.tasks.clone();
         let waiter_registry = Arc::new(WaiterRegistry::default());
-        let ear = Subscription {
+        let subscription = Subscription {
             channel: release_channel(server),
             waiter_registry: Arc::clone(&waiter_registry),
         };
-        let (route, listens) = route(target, ear, upbringing);
+        let (route, listens) = route(target, subscription, context);
         let calls = Calls { route, scripts };
-        let owed = Arc::new(Owed::default());
+        let pending_releases = Arc::new(PendingReleases::default());
         let span = |name| tracing::info_span!("locks", task = name);
-        let work = Arc::clone(&owed).work(calls.clone(), stop.clone());
-        tasks.spawn(work.instrument(span("owed")));
-        let fitness = Fitness::new(server, calls.clone(), listens, Arc::clone(&waiter_registry));
-        let fitness = Arc::new(fitness);
-        let watch = stop.clone().run_until_cancelled_owned(Arc::clone(&fitness).watch(opened));
+        let work = Arc::clone(&pending_releases).work(calls.clone(), stop.clone());
+        tasks.spawn(work.instrument(span("pending releases")));
+        let health = Health::new(server, calls.clone(), listens, Arc::clone(&waiter_registry));
+        let health = Arc::new(health);
+        let watch = stop.clone().run_until_cancelled_owned(Arc::clone(&health).watch(opened));
         tasks.spawn(watch.instrument(span("health")));
         tasks.close();
-        let grants_kept_at = Mutex::new(Instant::now());
+        let grants_extended_at = Mutex::new(Instant::now());
         Ok(Self {
             calls,
-            fitness,
+            health,
             reconnected,
             is_back,
-            owed,
+            pending_releases,
             waiter_registry,
-            grants_kept_at,
+            grants_extended_at,
             tasks,
             stop,
         })
@@ -132,12 +132,12 @@ impl Remote {
     }
 
     pub(super) async fn claim(&self, claim: &Claim) -> Result<Claimed, LocksError> {
-        if self.owed.is_owed(&claim.value) {
+        if self.pending_releases.is_pending(&claim.value) {
             // Its pending release could arrive after this grant and free it.
             let why = "the release of an earlier claim with this value is pending";
             return Err(LocksError::Unavailable(why.to_owned()));
         }
-        let gives_up = Instant::now() + REASSERT_GRACE + PATIENCE;
+        let gives_up = Instant::now() + REASSERT_GRACE + CALL_TIMEOUT;
         loop {
             if let Some(claimed) = self.claim_once(claim).await? {
                 return Ok(claimed);
@@ -156,8 +156,8 @@ impl Remote {
 
     /// `None` during the reassert grace of the lock.
     async fn claim_once(&self, claim: &Claim) -> Result<Option<Claimed>, LocksError> {
-        self.fitness.permits_grants()?;
-        let promise = self.owed.promise(&claim.name, &claim.value, Duration::ZERO);
+        self.health.permits_grants()?;
+        let promise = self.pending_releases.promise(&claim.name, &claim.value, Duration::ZERO);
         let call = self.calls.scripts.claim(claim, None);
         let answer = self.calls.call(call).await;
         let claimed = answer.and_then(|(sent_at, reply)| reply::claimed(&reply, sent_at));
@@ -176,10 +176,10 @@ impl Remote {
         claim: &Claim,
         waiter: &QueueEntry,
     ) -> Result<QueueStatus, CallError> {
-        self.fitness.permits_grants().map_err(CallError::Refused)?;
+        self.health.permits_grants().map_err(CallError::Refused)?;
         let call = self.calls.scripts.claim(claim, Some(waiter));
         let (sent_at, reply) = self.calls.call(call).await?;
-        reply::standing(&reply, sent_at)
+        reply::queue_status(&reply, sent_at)
     }
 
     /// Renews one lease. Returns the time of the send, if the lock was still held.
@@ -200,7 +200,7 @@ impl Remote {
         value: &str,
         rest: Duration,
     ) -> Result<Released, LocksError> {
-        let promise = self.owed.promise(name, value, rest);
+        let promise = self.pending_releases.promise(name, value, rest);
         let released = self.calls.release(name, value, rest).await?;
         promise.disarm();
         Ok(released)
@@ -208,25 +208,25 @@ impl Remote {
 
     /// Releases the lock in the background.
     pub(super) fn release_soon(&self, name: &LockName, value: &str, rest: Duration) {
-        drop(self.owed.promise(name, value, rest));
+        drop(self.pending_releases.promise(name, value, rest));
     }
 
     /// Renews all locks in one pipeline to each Redis node; a Cluster node times out after
-    /// `patience`. Extends the grants at the positions that `keeps` marks; with `None`, all grants
+    /// `node_timeout`. Extends the grants at the positions that `keeps` marks; with `None`, all grants
     /// once an hour.
     pub(super) async fn renew(
         &self,
         held: &[(&HeldLock, Duration)],
         keeps: Option<&[bool]>,
-        patience: Duration,
+        node_timeout: Duration,
     ) -> Result<Round, LocksError> {
         if let Some(keeps) = keeps {
-            return self.calls.renew(held, keeps, patience).await;
+            return self.calls.renew(held, keeps, node_timeout).await;
         }
-        let is_time = GRANTS_KEPT_EVERY <= self.grants_kept_at().elapsed();
-        let round = self.calls.renew(held, &vec![is_time; held.len()], patience).await?;
+        let is_time = GRANT_EXTENSION_INTERVAL <= self.grants_extended_at().elapsed();
+        let round = self.calls.renew(held, &vec![is_time; held.len()], node_timeout).await?;
         if is_time && !round.verdicts.contains(&Verdict::Unknown) {
-            *self.grants_kept_at() = Instant::now();
+            *self.grants_extended_at() = Instant::now();
         }
         Ok(round)
     }
@@ -287,7 +287,7 @@ impl Remote {
             request.cmd("SCAN").arg(cursor).arg("MATCH").arg(pattern);
             // The companion keys of a lock have other types.
             request.arg("COUNT").arg(SCAN_STEP).arg("TYPE").arg("string");
-            let reply = node.ask(&request).await?.into_iter().next();
+            let reply = node.query(&request).await?.into_iter().next();
             let (next, keys): (u64, Vec<String>) =
                 redis::from_redis_value(reply.ok_or_else(reply::unexpected)?)
                     .map_err(|_malformed| reply::unexpected())?;
@@ -300,7 +300,7 @@ impl Remote {
     }
 
     pub(super) async fn check(&self) -> Result<(), LocksError> {
-        self.fitness.check().await
+        self.health.check().await
     }
 
     pub(super) async fn reconnected(&self) {
@@ -314,13 +314,13 @@ impl Remote {
 
     /// Retries all pending releases once, and ends the tasks.
     pub(super) async fn close(&self) {
-        self.owed.retry_pending(&self.calls).await;
+        self.pending_releases.retry_pending(&self.calls).await;
         self.stop.cancel();
         self.tasks.wait().await;
     }
 
-    fn grants_kept_at(&self) -> std::sync::MutexGuard<'_, Instant> {
-        self.grants_kept_at.lock().unwrap_or_else(PoisonError::into_inner)
+    fn grants_extended_at(&self) -> std::sync::MutexGuard<'_, Instant> {
+        self.grants_extended_at.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -331,33 +331,33 @@ impl Drop for Remote {
 }
 
 /// Starts the connections to `target`, and the subscription.
-fn route(target: Target, ear: Subscription, upbringing: NodeContext) -> (Topology, Link) {
+fn route(target: Target, subscription: Subscription, context: NodeContext) -> (Topology, Link) {
     let mut ping = pipeline();
     ping.cmd("PING");
-    let (tasks, stop) = (upbringing.tasks.clone(), upbringing.stop.clone());
+    let (tasks, stop) = (context.tasks.clone(), context.stop.clone());
     let addresses = Arc::new(target.addresses);
-    let (listens, mut upkeep) = Link::new(Arc::clone(&addresses), ping);
-    upkeep.ear = Some(ear);
+    let (listens, mut supervisor) = Link::new(Arc::clone(&addresses), ping);
+    supervisor.subscription = Some(subscription);
     let span = |name| tracing::info_span!("locks", task = name);
-    tasks.spawn(upkeep.run(stop.clone()).instrument(span("hand-overs")));
-    let ear = listens.clone();
+    tasks.spawn(supervisor.run(stop.clone()).instrument(span("hand-overs")));
+    let subscription = listens.clone();
     let route = match target.kind {
         Kind::Single => {
             let named = Address { host: "redis".to_owned(), port: 0 };
-            let node = Node::open(named, Arc::clone(&addresses), NodeOrigin::First, &upbringing);
+            let node = Node::open(named, Arc::clone(&addresses), NodeOrigin::First, &context);
             let follows = follow(addresses, Arc::clone(&node), listens);
             let follows = stop.run_until_cancelled_owned(follows);
             tasks.spawn(follows.instrument(span("primary")));
             Topology::Single(node)
         }
         Kind::Cluster(seeds) => {
-            let cluster = Arc::new(Cluster::new(seeds, listens, addresses, upbringing));
+            let cluster = Arc::new(Cluster::new(seeds, listens, addresses, context));
             let view = stop.run_until_cancelled_owned(Arc::clone(&cluster).keep_view());
             tasks.spawn(view.instrument(span("view")));
             Topology::Cluster(cluster)
         }
     };
-    (route, ear)
+    (route, subscription)
 }
 
 /// Reopens the connections when the Sentinels name another primary. Never ends.

@@ -7,7 +7,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tracing::Instrument;
 
-use crate::locks::redis::coalesce::Together;
+use crate::locks::redis::coalesce::CallQueue;
 use crate::locks::redis::connection::Link;
 use crate::locks::redis::node_clock::Clock;
 use crate::locks::redis::scripts::{Scripts, pipeline};
@@ -24,7 +24,7 @@ pub(in crate::locks) struct Node {
     pub(in crate::locks) calls: Link,
     /// The queue that coalesces claims and releases to a single Redis. On a Cluster the calls have
     /// many slots and are sent alone.
-    pub(in crate::locks) together: Together,
+    pub(in crate::locks) queue: CallQueue,
     pub(in crate::locks) renewals: Link,
     /// The run of Redis that the claims reach.
     pub(in crate::locks) identity: Arc<ServerIdentity>,
@@ -50,32 +50,32 @@ impl Node {
     pub(in crate::locks) fn open(
         address: Address,
         addresses: Arc<Addresses>,
-        coming: NodeOrigin,
-        upbringing: &NodeContext,
+        origin: NodeOrigin,
+        context: &NodeContext,
     ) -> Arc<Self> {
-        let mut greeting = upbringing.scripts.greeting();
-        ServerIdentity::ask(&mut greeting);
-        let (calls, mut calls_upkeep) = Link::new(Arc::clone(&addresses), greeting);
-        calls_upkeep.opened = Some(Arc::clone(&upbringing.opened));
-        let identity = Arc::new(ServerIdentity::new(coming));
-        calls_upkeep.identity = Some(Arc::clone(&identity));
+        let mut greeting = context.scripts.greeting();
+        ServerIdentity::add_queries(&mut greeting);
+        let (calls, mut calls_supervisor) = Link::new(Arc::clone(&addresses), greeting);
+        calls_supervisor.opened = Some(Arc::clone(&context.opened));
+        let identity = Arc::new(ServerIdentity::new(origin));
+        calls_supervisor.identity = Some(Arc::clone(&identity));
         // Each renewal pipeline loads its script; a new connection only has to answer a ping.
         let mut ping = pipeline();
         ping.cmd("PING");
-        let (renewals, mut renewals_upkeep) = Link::new(addresses, ping);
-        renewals_upkeep.reconnected.clone_from(&upbringing.reconnected);
-        renewals_upkeep.is_successor = coming == NodeOrigin::Later;
-        let end = upbringing.stop.child_token();
+        let (renewals, mut renewals_supervisor) = Link::new(addresses, ping);
+        renewals_supervisor.reconnected.clone_from(&context.reconnected);
+        renewals_supervisor.is_successor = origin == NodeOrigin::Later;
+        let end = context.stop.child_token();
         let span = |name| tracing::info_span!("locks", task = name, node = %address);
-        let tasks = &upbringing.tasks;
-        tasks.spawn(calls_upkeep.run(end.clone()).instrument(span("calls")));
-        tasks.spawn(renewals_upkeep.run(end.clone()).instrument(span("renewals")));
+        let tasks = &context.tasks;
+        tasks.spawn(calls_supervisor.run(end.clone()).instrument(span("calls")));
+        tasks.spawn(renewals_supervisor.run(end.clone()).instrument(span("renewals")));
         let at = Target { link: calls.clone(), identity: Arc::clone(&identity) };
-        let (together, conductor) = Together::new(at, Arc::clone(&upbringing.scripts));
-        let conducts = end.clone().run_until_cancelled_owned(conductor.run());
-        tasks.spawn(conducts.instrument(span("together")));
+        let (queue, coalescer) = CallQueue::new(at, Arc::clone(&context.scripts));
+        let coalesces = end.clone().run_until_cancelled_owned(coalescer.run());
+        tasks.spawn(coalesces.instrument(span("coalesce")));
         let clock = Clock::default();
-        Arc::new(Self { address, calls, together, renewals, identity, clock, end })
+        Arc::new(Self { address, calls, queue, renewals, identity, clock, end })
     }
 
     /// The target of calls: the connection and the server identity.

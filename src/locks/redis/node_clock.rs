@@ -36,13 +36,13 @@ impl Clock {
     pub(in crate::locks) fn seen(
         &self,
         showed: DateTime<Utc>,
-        asked_at: Instant,
+        sent_at: Instant,
         answered_at: Instant,
     ) -> Option<Duration> {
         let reading = Reading { showed, answered_at };
         let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let last = last.replace(reading)?;
-        let passed = asked_at.saturating_duration_since(last.answered_at);
+        let passed = sent_at.saturating_duration_since(last.answered_at);
         let back = (last.showed + passed - showed).to_std().ok()?;
         (STEP_MIN <= back).then_some(back)
     }

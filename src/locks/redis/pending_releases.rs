@@ -22,15 +22,15 @@ use crate::locks::types::{LocksError, Released};
 /// Pause between rounds while a release is pending.
 const RETRY_EVERY: Duration = Duration::from_millis(250);
 /// The most pending releases. Beyond that, locks expire by their lease.
-const OWED_MAX: usize = 16_384;
+const PENDING_MAX: usize = 16_384;
 /// Replies "not held" after which the task drops a pending release. After the first such reply
 /// Redis may still execute the claim, which a closed connection may buffer.
 const DENIALS: u8 = 2;
 
 /// The pending releases, by value.
 #[derive(Debug, Default)]
-pub(in crate::locks) struct Owed {
-    debts: Mutex<HashMap<String, PendingRelease>>,
+pub(in crate::locks) struct PendingReleases {
+    by_value: Mutex<HashMap<String, PendingRelease>>,
     stirred: Notify,
 }
 
@@ -47,7 +47,7 @@ struct PendingRelease {
 /// A release that becomes pending when this is dropped.
 #[must_use]
 pub(in crate::locks) struct Promise<'a> {
-    owed: &'a Owed,
+    pending: &'a PendingReleases,
     /// `None` once no release is necessary.
     lock: Option<(&'a LockName, &'a str)>,
     rest: Duration,
@@ -63,7 +63,7 @@ impl Promise<'_> {
 impl Drop for Promise<'_> {
     fn drop(&mut self) {
         if let Some((name, value)) = self.lock.take() {
-            self.owed.add(name, value, self.rest);
+            self.pending.add(name, value, self.rest);
         }
     }
 }
@@ -75,7 +75,7 @@ impl PendingRelease {
     }
 }
 
-impl Owed {
+impl PendingReleases {
     /// Prepares a release after which no claim gets the lock for `rest`. It becomes pending unless
     /// [`Promise::disarm`] is called.
     pub(in crate::locks) fn promise<'a>(
@@ -84,23 +84,23 @@ impl Owed {
         value: &'a str,
         rest: Duration,
     ) -> Promise<'a> {
-        Promise { owed: self, lock: Some((name, value)), rest }
+        Promise { pending: self, lock: Some((name, value)), rest }
     }
 
     /// Whether a release of this value is pending.
-    pub(in crate::locks) fn is_owed(&self, value: &str) -> bool {
-        self.debts().contains_key(value)
+    pub(in crate::locks) fn is_pending(&self, value: &str) -> bool {
+        self.by_value().contains_key(value)
     }
 
     /// Retries pending releases until `stop`.
     pub(in crate::locks) async fn work(self: Arc<Self>, calls: Calls, stop: CancellationToken) {
-        stop.run_until_cancelled(self.pay_for_ever(&calls)).await;
+        stop.run_until_cancelled(self.retry_for_ever(&calls)).await;
     }
 
-    async fn pay_for_ever(&self, calls: &Calls) {
+    async fn retry_for_ever(&self, calls: &Calls) {
         loop {
             self.stirred.notified().await;
-            while !self.debts().is_empty() {
+            while !self.by_value().is_empty() {
                 self.retry_pending(calls).await;
                 sleep(RETRY_EVERY).await;
             }
@@ -111,34 +111,34 @@ impl Owed {
     /// unreachable.
     pub(in crate::locks) async fn retry_pending(&self, calls: &Calls) {
         let mut due: HashMap<_, Vec<_>> = HashMap::new();
-        for (value, debt) in &*self.debts() {
-            let (name, rest) = (debt.name.clone(), debt.rest());
-            let of_node = due.entry(calls.place_of(&name)).or_default();
-            of_node.push((debt.tries, name, value.clone(), rest));
+        for (value, release) in &*self.by_value() {
+            let (name, rest) = (release.name.clone(), release.rest());
+            let of_node = due.entry(calls.address_of(&name)).or_default();
+            of_node.push((release.tries, name, value.clone(), rest));
         }
-        let paid = due.into_values().map(|mut due| {
+        let retries = due.into_values().map(|mut due| {
             // The least-tried release is first, so that one that always fails does not block the
             // others.
             due.sort_unstable_by_key(|(tries, ..)| *tries);
-            self.pay_these(calls, due)
+            self.retry_in_order(calls, due)
         });
-        join_all(paid).await;
+        join_all(retries).await;
     }
 
-    async fn pay_these(&self, calls: &Calls, due: Vec<(u32, LockName, String, Duration)>) {
+    async fn retry_in_order(&self, calls: &Calls, due: Vec<(u32, LockName, String, Duration)>) {
         for (_tries, name, value, rest) in due {
             match calls.release(&name, &value, rest).await {
                 Ok(Released::Freed) => {
                     tracing::debug!(lock = %name, "a pending release is done");
-                    self.debts().remove(&value);
+                    self.by_value().remove(&value);
                 }
                 Ok(Released::NotHeld) => self.record_not_held(&value),
                 Err(CallError::Refused(error @ LocksError::Misconfigured(_))) => {
                     tracing::warn!(lock = %name, %error, "Redis refuses a pending release; left to the lease");
-                    self.debts().remove(&value);
+                    self.by_value().remove(&value);
                 }
                 Err(CallError::Unsent(_) | CallError::Unknown(_) | CallError::Refused(_)) => {
-                    self.debts().entry(value).and_modify(|debt| debt.tries += 1);
+                    self.by_value().entry(value).and_modify(|release| release.tries += 1);
                     return;
                 }
             }
@@ -146,31 +146,31 @@ impl Owed {
     }
 
     fn add(&self, name: &LockName, value: &str, rest: Duration) {
-        let mut debts = self.debts();
-        if OWED_MAX <= debts.len() {
+        let mut by_value = self.by_value();
+        if PENDING_MAX <= by_value.len() {
             tracing::warn!(lock = %name, "too many pending releases; left to the lease");
             return;
         }
         let rests_until = (!rest.is_zero()).then(|| Instant::now() + rest);
-        debts.insert(
+        by_value.insert(
             value.to_owned(),
             PendingRelease { name: name.clone(), denials: 0, tries: 0, rests_until },
         );
-        drop(debts);
+        drop(by_value);
         self.stirred.notify_one();
     }
 
     fn record_not_held(&self, value: &str) {
-        let mut debts = self.debts();
-        let Some(debt) = debts.get_mut(value) else { return };
-        debt.denials += 1;
-        if DENIALS <= debt.denials {
-            debts.remove(value);
+        let mut by_value = self.by_value();
+        let Some(release) = by_value.get_mut(value) else { return };
+        release.denials += 1;
+        if DENIALS <= release.denials {
+            by_value.remove(value);
         }
     }
 
-    fn debts(&self) -> MutexGuard<'_, HashMap<String, PendingRelease>> {
-        self.debts.lock().unwrap_or_else(PoisonError::into_inner)
+    fn by_value(&self) -> MutexGuard<'_, HashMap<String, PendingRelease>> {
+        self.by_value.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -182,13 +182,13 @@ mod tests {
     /// release.
     #[test]
     fn g6_a_pending_release_is_not_given_up_after_one_denial() {
-        let (owed, name) = (Owed::default(), LockName::named("job:1"));
-        drop(owed.promise(&name, "value", Duration::ZERO));
-        owed.promise(&name, "other", Duration::ZERO).disarm();
-        assert!(owed.is_owed("value") && !owed.is_owed("other"));
-        owed.record_not_held("value");
-        assert!(owed.is_owed("value"), "one reply is no proof");
-        owed.record_not_held("value");
-        assert!(!owed.is_owed("value"));
+        let (pending, name) = (PendingReleases::default(), LockName::named("job:1"));
+        drop(pending.promise(&name, "value", Duration::ZERO));
+        pending.promise(&name, "other", Duration::ZERO).disarm();
+        assert!(pending.is_pending("value") && !pending.is_pending("other"));
+        pending.record_not_held("value");
+        assert!(pending.is_pending("value"), "one reply is no proof");
+        pending.record_not_held("value");
+        assert!(!pending.is_pending("value"));
     }
 }

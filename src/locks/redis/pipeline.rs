@@ -50,7 +50,7 @@ pub(in crate::locks) struct BatchCall {
 /// The operation of a batch on each lock.
 pub(in crate::locks) struct BatchSpec<'a, A: Fn(&[usize], &mut Pipeline)> {
     pub(in crate::locks) script: &'a Script,
-    pub(in crate::locks) lane: ConnectionClass,
+    pub(in crate::locks) class: ConnectionClass,
     /// Adds the call for these positions: one command with a reply, and others whose replies are
     /// ignored.
     pub(in crate::locks) add: A,
@@ -78,7 +78,7 @@ impl Calls {
     /// Sends each call to its node, and follows redirects.
     pub(in crate::locks) async fn run<A>(
         &self,
-        mut errands: Vec<BatchCall>,
+        mut batch_calls: Vec<BatchCall>,
         order: &BatchSpec<'_, A>,
     ) -> Replies
     where
@@ -86,21 +86,21 @@ impl Calls {
     {
         let mut answers = Replies::default();
         for _pass in 0..PASSES_MAX {
-            if errands.is_empty() {
+            if batch_calls.is_empty() {
                 break;
             }
-            let all = std::mem::take(&mut errands);
-            let pipelines = self.by_node(all, order.lane, order.deadline, &mut answers).await;
+            let all = std::mem::take(&mut batch_calls);
+            let pipelines = self.by_node(all, order.class, order.deadline, &mut answers).await;
             let waits = matches!(self.route, Topology::Single(_));
-            let asked = pipelines.into_iter().map(|(node, mine)| order.send(node, mine, waits));
-            let replies = join_all(asked).await.into_iter();
+            let sends = pipelines.into_iter().map(|(node, mine)| order.send(node, mine, waits));
+            let replies = join_all(sends).await.into_iter();
             let chunks = replies
                 .flat_map(|(node, chunks)| chunks.into_iter().map(move |it| (node.clone(), it)));
             for (node, (mine, answer)) in chunks {
-                errands.extend(self.collect_replies(&node, mine, answer, &mut answers));
+                batch_calls.extend(self.collect_replies(&node, mine, answer, &mut answers));
             }
         }
-        if !errands.is_empty() {
+        if !batch_calls.is_empty() {
             answers.fail(LocksError::Unavailable("the Cluster is migrating a slot".to_owned()));
         }
         answers
@@ -110,7 +110,7 @@ impl Calls {
     fn collect_replies(
         &self,
         node: &Node,
-        errands: Vec<BatchCall>,
+        batch_calls: Vec<BatchCall>,
         answer: Result<Reply, CallError>,
         answers: &mut Replies,
     ) -> Vec<BatchCall> {
@@ -126,10 +126,10 @@ impl Calls {
         answers.sent_at = Some(first);
         let mut again = Vec::new();
         let mut replies = answer.replies.into_iter();
-        for errand in errands {
+        for call in batch_calls {
             match replies.next() {
-                Some(Ok(value)) => answers.replies.push((errand.at, value)),
-                Some(Err(error)) => again.append(&mut self.send_on(node, errand, &error, answers)),
+                Some(Ok(value)) => answers.replies.push((call.at, value)),
+                Some(Err(error)) => again.append(&mut self.send_on(node, call, &error, answers)),
                 None => answers.fail(unexpected()),
             }
         }
@@ -140,7 +140,7 @@ impl Calls {
     fn send_on(
         &self,
         node: &Node,
-        errand: BatchCall,
+        call: BatchCall,
         error: &RedisError,
         answers: &mut Replies,
     ) -> Vec<BatchCall> {
@@ -148,14 +148,13 @@ impl Calls {
             answers.fail(refused(node, error).into());
             return Vec::new();
         };
-        match cluster.turn(node, errand.slot, error) {
-            Redirect::Elsewhere => vec![BatchCall { asking: None, ..errand }],
-            Redirect::Asking(there) => vec![BatchCall { asking: Some(there), ..errand }],
+        match cluster.turn(node, call.slot, error) {
+            Redirect::Elsewhere => vec![BatchCall { asking: None, ..call }],
+            Redirect::Asking(there) => vec![BatchCall { asking: Some(there), ..call }],
             // The slot migrates: the source has some of these locks and the target the others.
-            Redirect::Later(_) if 1 < errand.at.len() => {
-                let alone =
-                    |at: &usize| BatchCall { slot: errand.slot, at: vec![*at], asking: None };
-                errand.at.iter().map(alone).collect()
+            Redirect::Later(_) if 1 < call.at.len() => {
+                let alone = |at: &usize| BatchCall { slot: call.slot, at: vec![*at], asking: None };
+                call.at.iter().map(alone).collect()
             }
             Redirect::Later(why) | Redirect::Refused(why) => {
                 answers.fail(why);
@@ -167,22 +166,22 @@ impl Calls {
     /// Groups the calls by node.
     async fn by_node(
         &self,
-        errands: Vec<BatchCall>,
-        lane: ConnectionClass,
+        batch_calls: Vec<BatchCall>,
+        class: ConnectionClass,
         deadline: Instant,
         answers: &mut Replies,
     ) -> Vec<(Arc<Node>, Vec<BatchCall>)> {
         let cluster = match &self.route {
-            Topology::Single(node) => return vec![(Arc::clone(node), errands)],
+            Topology::Single(node) => return vec![(Arc::clone(node), batch_calls)],
             Topology::Cluster(cluster) => cluster,
         };
         let mut pipelines: Vec<(Arc<Node>, Vec<BatchCall>)> = Vec::new();
-        for errand in errands {
-            let node = match (&errand.asking, lane) {
+        for call in batch_calls {
+            let node = match (&call.asking, class) {
                 (Some(there), _) => Ok(Arc::clone(there)),
-                (None, ConnectionClass::Renewals) => cluster.owner_of_slot(errand.slot),
+                (None, ConnectionClass::Renewals) => cluster.owner_of_slot(call.slot),
                 (None, ConnectionClass::Calls) => {
-                    cluster.reachable_owner(errand.slot, deadline).await
+                    cluster.reachable_owner(call.slot, deadline).await
                 }
             };
             let node = match node {
@@ -192,9 +191,9 @@ impl Calls {
                     continue;
                 }
             };
-            match pipelines.iter_mut().find(|(known, _)| Arc::ptr_eq(known, &node)) {
-                Some((_, mine)) => mine.push(errand),
-                None => pipelines.push((node, vec![errand])),
+            match pipelines.iter_mut().find(|(other, _)| Arc::ptr_eq(other, &node)) {
+                Some((_, mine)) => mine.push(call),
+                None => pipelines.push((node, vec![call])),
             }
         }
         pipelines
@@ -221,41 +220,41 @@ impl<A: Fn(&[usize], &mut Pipeline)> BatchSpec<'_, A> {
     async fn send(
         &self,
         node: Arc<Node>,
-        errands: Vec<BatchCall>,
+        batch_calls: Vec<BatchCall>,
         waits: bool,
     ) -> (Arc<Node>, Vec<Chunk>) {
-        let link = match self.lane {
+        let link = match self.class {
             ConnectionClass::Calls => &node.calls,
             ConnectionClass::Renewals => &node.renewals,
         };
         if let Some(why) = link.lost().filter(|_| !waits) {
-            return (node, vec![(errands, Err(CallError::Unsent(why)))]);
+            return (node, vec![(batch_calls, Err(CallError::Unsent(why)))]);
         }
-        let portions = portions(errands).into_iter().enumerate();
-        let asked = portions.map(|(number, portion)| self.send_portion(link, number, portion));
-        let answers = stream::iter(asked).buffered(AHEAD).collect().await;
+        let chunks = chunks(batch_calls).into_iter().enumerate();
+        let sends = chunks.map(|(number, chunk)| self.send_chunk(link, number, chunk));
+        let answers = stream::iter(sends).buffered(AHEAD).collect().await;
         (node, answers)
     }
 
     /// Builds and sends one chunk.
-    async fn send_portion(&self, link: &Link, number: usize, portion: Vec<BatchCall>) -> Chunk {
+    async fn send_chunk(&self, link: &Link, number: usize, chunk: Vec<BatchCall>) -> Chunk {
         if self.deadline <= Instant::now() {
             let why = LocksError::Unavailable("Redis does not answer".to_owned());
-            return (portion, Err(CallError::Unsent(why)));
+            return (chunk, Err(CallError::Unsent(why)));
         }
         let mut request = pipeline();
         // The later chunks follow on the same connection.
         if number == 0 {
             self.script.load(&mut request);
         }
-        for errand in &portion {
+        for call in &chunk {
             let way =
-                if errand.asking.is_some() { Redirection::Asking } else { Redirection::Straight };
+                if call.asking.is_some() { Redirection::Asking } else { Redirection::Straight };
             way.lead(&mut request);
-            (self.add)(&errand.at, &mut request);
+            (self.add)(&call.at, &mut request);
         }
-        let answer = link.ask(&request, self.deadline).await;
-        (portion, answer)
+        let answer = link.query(&request, self.deadline).await;
+        (chunk, answer)
     }
 }
 
@@ -266,52 +265,52 @@ impl Replies {
 }
 
 /// Splits a pipeline into chunks of [`LOCKS_PER_CALL`] locks or a few more.
-fn portions(errands: Vec<BatchCall>) -> Vec<Vec<BatchCall>> {
-    let mut portions = Vec::new();
-    let (mut portion, mut locks) = (Vec::new(), 0);
-    for errand in errands {
-        locks += errand.at.len();
-        portion.push(errand);
+fn chunks(batch_calls: Vec<BatchCall>) -> Vec<Vec<BatchCall>> {
+    let mut chunks = Vec::new();
+    let (mut chunk, mut locks) = (Vec::new(), 0);
+    for call in batch_calls {
+        locks += call.at.len();
+        chunk.push(call);
         if LOCKS_PER_CALL <= locks {
-            portions.push(std::mem::take(&mut portion));
+            chunks.push(std::mem::take(&mut chunk));
             locks = 0;
         }
     }
-    if !portion.is_empty() {
-        portions.push(portion);
+    if !chunk.is_empty() {
+        chunks.push(chunk);
     }
-    portions
+    chunks
 }
 
 /// Groups locks with the same slot and key into calls of at most [`LOCKS_PER_CALL`], in the order
 /// of the first lock of each call.
-pub(in crate::locks) fn errands<K: Copy + Eq + Hash>(
+pub(in crate::locks) fn batch_calls<K: Copy + Eq + Hash>(
     locks: impl Iterator<Item = (usize, (u16, K))>,
 ) -> Vec<BatchCall> {
-    let mut errands: Vec<BatchCall> = Vec::new();
+    let mut batch_calls: Vec<BatchCall> = Vec::new();
     let mut by_key: HashMap<(u16, K), usize> = HashMap::new();
     let mut last: Option<((u16, K), usize)> = None;
     for (at, key) in locks {
         // Neighbours usually share a key, and on a single Redis nearly always.
-        let place = match last {
-            Some((last_key, place)) if last_key == key => Some(place),
+        let index = match last {
+            Some((last_key, index)) if last_key == key => Some(index),
             _ => by_key.get(&key).copied(),
         };
-        let open = place.and_then(|place| Some((place, errands.get_mut(place)?)));
-        let place = match open {
-            Some((place, errand)) if errand.at.len() < LOCKS_PER_CALL => {
-                errand.at.push(at);
-                place
+        let open = index.and_then(|index| Some((index, batch_calls.get_mut(index)?)));
+        let index = match open {
+            Some((index, call)) if call.at.len() < LOCKS_PER_CALL => {
+                call.at.push(at);
+                index
             }
             _ => {
-                errands.push(BatchCall { slot: key.0, at: vec![at], asking: None });
-                by_key.insert(key, errands.len() - 1);
-                errands.len() - 1
+                batch_calls.push(BatchCall { slot: key.0, at: vec![at], asking: None });
+                by_key.insert(key, batch_calls.len() - 1);
+                batch_calls.len() - 1
             }
         };
-        last = Some((key, place));
+        last = Some((key, index));
     }
-    errands
+    batch_calls
 }
 
 #[cfg(test)]
@@ -321,11 +320,11 @@ mod tests {
     #[test]
     fn a_batch_call_has_locks_of_one_slot_and_one_lease_and_a_bounded_size() {
         let keys = [(1, 'a'), (1, 'a'), (2, 'a'), (1, 'b'), (1, 'a'), (2, 'a')];
-        let got = errands(keys.into_iter().enumerate());
-        let at: Vec<_> = got.iter().map(|errand| (errand.slot, errand.at.clone())).collect();
+        let got = batch_calls(keys.into_iter().enumerate());
+        let at: Vec<_> = got.iter().map(|call| (call.slot, call.at.clone())).collect();
         assert_eq!(at, [(1, vec![0, 1, 4]), (2, vec![2, 5]), (1, vec![3])]);
-        let many = errands((0..2 * LOCKS_PER_CALL + 1).map(|at| (at, (0, ()))));
-        let sizes: Vec<_> = many.iter().map(|errand| errand.at.len()).collect();
+        let many = batch_calls((0..2 * LOCKS_PER_CALL + 1).map(|at| (at, (0, ()))));
+        let sizes: Vec<_> = many.iter().map(|call| call.at.len()).collect();
         assert_eq!(sizes, [LOCKS_PER_CALL, LOCKS_PER_CALL, 1]);
     }
 }

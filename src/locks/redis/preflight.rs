@@ -11,7 +11,7 @@ use crate::domain::ids::NodeId;
 use crate::locks::name::{check_keys, check_keys_in};
 use crate::locks::redis::call::{Calls, Topology};
 use crate::locks::redis::cluster::Cluster;
-use crate::locks::redis::connection::PATIENCE;
+use crate::locks::redis::connection::CALL_TIMEOUT;
 use crate::locks::redis::error::{CLUSTER, FENCES_END, NO_CLUSTER, REPLICA};
 use crate::locks::redis::node::Node;
 use crate::locks::redis::reply;
@@ -36,7 +36,7 @@ pub(in crate::locks) async fn check(
             exercise_permissions(node, &calls.scripts, &keys, server).await?
         }
         Topology::Cluster(cluster) => {
-            let view = cluster.some_view(Instant::now() + PATIENCE).await?;
+            let view = cluster.some_view(Instant::now() + CALL_TIMEOUT).await?;
             let primaries = view.nodes().iter().map(|node| async {
                 let is_there = |slot| view.node_of(slot).is_some_and(|of| Arc::ptr_eq(of, node));
                 let Some(keys) = check_keys_in(server, is_there) else { return Ok(None) };
@@ -76,7 +76,7 @@ async fn info(node: &Node) -> Result<String, LocksError> {
         request.cmd("INFO").arg(section);
     }
     let mut info = String::new();
-    for reply in node.ask(&request).await? {
+    for reply in node.query(&request).await? {
         match reply {
             Value::BulkString(bytes) => info.push_str(&String::from_utf8_lossy(&bytes)),
             Value::VerbatimString { text, .. } => info.push_str(&text),
@@ -94,12 +94,12 @@ async fn exercise_permissions(
     keys: &[String; 2],
     server: NodeId,
 ) -> Result<TimeDelta, LocksError> {
-    let (asked_at, began) = (Utc::now(), Instant::now());
+    let (sent_at, began) = (Utc::now(), Instant::now());
     let mut request = pipeline();
     // The reply to `SCRIPT LOAD` counts: without that right no call works after the next restart.
     request.add_command(scripts.check.loading());
     request.add_command(scripts.check(keys, server));
-    let reply = node.ask(&request).await?.into_iter().nth(1);
+    let reply = node.query(&request).await?.into_iter().nth(1);
     node.identity.mark_serving();
     let answered_at = Utc::now();
     let theirs = reply.as_ref().and_then(reply::time).ok_or_else(reply::unexpected)?;
@@ -115,7 +115,7 @@ async fn exercise_permissions(
             "the clock of Redis stepped back: leases and turns of dead servers last so much longer"
         );
     }
-    Ok(ahead(asked_at, theirs, answered_at))
+    Ok(ahead(sent_at, theirs, answered_at))
 }
 
 /// Adds the node's address to its fault.

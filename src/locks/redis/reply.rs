@@ -19,7 +19,7 @@ pub(in crate::locks) fn claimed(
     reply: &Value,
     sent_at: Instant,
 ) -> Result<Option<Claimed>, CallError> {
-    match standing(reply, sent_at)? {
+    match queue_status(reply, sent_at)? {
         QueueStatus::Granted(grant) => Ok(Some(Claimed::Granted(grant))),
         QueueStatus::Refused(holder) => Ok(holder.map(Claimed::Busy)),
         QueueStatus::Queued { .. } => Err(CallError::Unknown(unexpected())),
@@ -27,7 +27,7 @@ pub(in crate::locks) fn claimed(
 }
 
 /// Parses the reply of `claim.lua` to a waiter.
-pub(in crate::locks) fn standing(
+pub(in crate::locks) fn queue_status(
     reply: &Value,
     sent_at: Instant,
 ) -> Result<QueueStatus, CallError> {
@@ -35,7 +35,7 @@ pub(in crate::locks) fn standing(
         Value::Array(fields) if matches!(fields.as_slice(), [Value::Int(-1)]) => {
             Err(CallError::Refused(spent()))
         }
-        reply => read_standing(reply, sent_at).ok_or_else(|| CallError::Unknown(unexpected())),
+        reply => read_queue_status(reply, sent_at).ok_or_else(|| CallError::Unknown(unexpected())),
     }
 }
 
@@ -49,9 +49,9 @@ pub(in crate::locks) fn released(reply: &Value) -> Result<Released, LocksError> 
 }
 
 /// Parses the reply of `renew.lua` and `reassert.lua`: one byte for each of `asked` locks.
-pub(in crate::locks) fn verdicts(reply: &Value, asked: usize) -> Result<&[u8], LocksError> {
+pub(in crate::locks) fn verdicts(reply: &Value, locks: usize) -> Result<&[u8], LocksError> {
     match reply {
-        Value::BulkString(bytes) if bytes.len() == asked => Ok(bytes),
+        Value::BulkString(bytes) if bytes.len() == locks => Ok(bytes),
         _ => Err(unexpected()),
     }
 }
@@ -59,10 +59,10 @@ pub(in crate::locks) fn verdicts(reply: &Value, asked: usize) -> Result<&[u8], L
 /// Parses the reply of `holders.lua` for `asked` locks.
 pub(in crate::locks) fn holders(
     reply: &Value,
-    asked: usize,
+    locks: usize,
 ) -> Result<Vec<Option<Holder>>, LocksError> {
     let Value::Array(rows) = reply else { return Err(unexpected()) };
-    if rows.len() != asked {
+    if rows.len() != locks {
         return Err(unexpected());
     }
     rows.iter().map(|row| holder(row).ok_or_else(unexpected)).collect()
@@ -112,7 +112,7 @@ pub(in crate::locks) fn only(reply: Value) -> Option<Value> {
     if answers.len() == 1 { answers.pop() } else { None }
 }
 
-fn read_standing(reply: &Value, sent_at: Instant) -> Option<QueueStatus> {
+fn read_queue_status(reply: &Value, sent_at: Instant) -> Option<QueueStatus> {
     let fields = match reply {
         Value::Array(fields) => fields,
         Value::Int(fence) => {
@@ -134,9 +134,9 @@ fn read_standing(reply: &Value, sent_at: Instant) -> Option<QueueStatus> {
                 replaced: holder(replaced)?,
             }))
         }
-        [granted, busy, place, arrival] if integer(granted) == Some(0) => {
+        [granted, busy, position, arrival] if integer(granted) == Some(0) => {
             let holder = holder(busy)?;
-            match usize::try_from(integer(place)?) {
+            match usize::try_from(integer(position)?) {
                 Ok(0) | Err(_) => Some(QueueStatus::Refused(holder)),
                 Ok(position) => {
                     Some(QueueStatus::Queued { position, arrival: number(arrival)?, holder })
@@ -154,14 +154,14 @@ fn holder(row: &Value) -> Option<Option<Holder>> {
         Value::Array(fields) => fields.as_slice(),
         _ => return None,
     };
-    let [value, ttl, waiting, told @ ..] = fields else { return None };
+    let [value, ttl, waiting, grant @ ..] = fields else { return None };
     let waiting = usize::try_from(integer(waiting)?).ok()?;
     let Value::BulkString(value) = value else { return None };
     // Galley's values are plain text; an operator's may be any bytes.
     let value = String::from_utf8_lossy(value).into_owned();
     // A negative TTL: an operator set the key, without an expiry.
     let ttl = u64::try_from(integer(ttl)?).map_or(Duration::MAX, Duration::from_millis);
-    let holder = match told {
+    let holder = match grant {
         [fence, id, name, node, since] => Holder {
             value,
             owner: owner(id, name, node)?,

@@ -6,7 +6,7 @@ use redis::Value;
 use tokio::time::Instant;
 
 use crate::locks::redis::reply::{
-    claimed, holders, released, standing, turn, verdicts, waiters, was_held,
+    claimed, holders, queue_status, released, turn, verdicts, waiters, was_held,
 };
 
 /// Runs this many cases. `GALLEY_SEED` replays a run that failed.
@@ -55,17 +55,17 @@ fn reply() -> impl Strategy<Value = Value> {
 fn g12_any_reply_of_redis_is_parsed_or_is_an_error() {
     let now = Instant::now();
     runner(6_000)
-        .run(&(reply(), 0..4_usize), |(reply, asked)| {
+        .run(&(reply(), 0..4_usize), |(reply, locks)| {
             let _ = claimed(&reply, now);
-            let _ = standing(&reply, now);
+            let _ = queue_status(&reply, now);
             let _ = released(&reply);
             let _ = was_held(&reply);
             let _ = waiters(&reply);
-            if let Ok(bytes) = verdicts(&reply, asked) {
-                prop_assert_eq!(bytes.len(), asked);
+            if let Ok(bytes) = verdicts(&reply, locks) {
+                prop_assert_eq!(bytes.len(), locks);
             }
-            if let Ok(holders) = holders(&reply, asked) {
-                prop_assert_eq!(holders.len(), asked);
+            if let Ok(holders) = holders(&reply, locks) {
+                prop_assert_eq!(holders.len(), locks);
             }
             Ok(())
         })

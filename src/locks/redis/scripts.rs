@@ -12,7 +12,7 @@ use crate::locks::reclaim_token::ReclaimToken;
 use crate::locks::redis::args::{Item, Packed};
 use crate::locks::redis::wait_queue::{LINE_DEADLINE, LINE_MAX, QueueEntry};
 use crate::locks::types::{Claim, HeldLock, Owner, Takeover};
-use crate::locks::{GRANT_KEPT_FOR, REASSERT_GRACE};
+use crate::locks::{GRANT_TTL, REASSERT_GRACE};
 
 /// Locks in one call of the renewal script. A call blocks Redis for some 0.3 ms at this size.
 /// Larger calls gain nothing.
@@ -196,7 +196,7 @@ impl Scripts {
         for (held, _ttl) in held {
             call.arg(&held.name.keys(self.spelling));
         }
-        call.arg(only_ttl(held)).arg(millis(GRANT_KEPT_FOR));
+        call.arg(only_ttl(held)).arg(millis(GRANT_TTL));
         for (held, _ttl) in held {
             call.arg(&held.value)
                 .arg(held.fence.0)
@@ -234,11 +234,11 @@ impl Scripts {
 
 /// The source of the batch script, with the constants that `wait_queue.lua` reads.
 fn several() -> String {
-    let (kept, deadline) = (millis(GRANT_KEPT_FOR), millis(LINE_DEADLINE));
+    let (grant_ttl, deadline) = (millis(GRANT_TTL), millis(LINE_DEADLINE));
     let back = millis(REASSERT_GRACE);
     let source = format!(
-        "local kept, line_deadline, line_max, return_grace, fence_end = \
-         '{kept}', '{deadline}', '{LINE_MAX}', '{back}', {FENCE_END}\n{SEVERAL}"
+        "local grant_ttl, line_deadline, line_max, return_grace, fence_end = \
+         '{grant_ttl}', '{deadline}', '{LINE_MAX}', '{back}', {FENCE_END}\n{SEVERAL}"
     );
     #[cfg(feature = "broken")]
     let source = broken::batch_script(source);

@@ -41,8 +41,8 @@ pub(in crate::locks) enum NodeOrigin {
 /// The identity of one Redis node, as this process knows it.
 #[derive(Debug)]
 pub(in crate::locks) struct ServerIdentity {
-    coming: NodeOrigin,
-    known: Mutex<IdentityState>,
+    origin: NodeOrigin,
+    state: Mutex<IdentityState>,
 }
 
 #[derive(Debug, Default)]
@@ -75,13 +75,13 @@ struct Met {
 
 impl ServerIdentity {
     /// An identity without an observed run.
-    pub(in crate::locks) fn new(coming: NodeOrigin) -> Self {
-        Self { coming, known: Mutex::default() }
+    pub(in crate::locks) fn new(origin: NodeOrigin) -> Self {
+        Self { origin, state: Mutex::default() }
     }
 
     /// Adds the queries of the identity. They precede all other commands; [`Self::observe_run`] takes
     /// their replies.
-    pub(in crate::locks) fn ask(pipeline: &mut Pipeline) {
+    pub(in crate::locks) fn add_queries(pipeline: &mut Pipeline) {
         pipeline.cmd("INFO").arg("server").cmd("CLIENT").arg("ID");
     }
 
@@ -116,17 +116,17 @@ impl ServerIdentity {
 
     /// The graces of any lock, and of a lock whose floor is above zero; `None` when both are over.
     pub(in crate::locks) fn graces(&self) -> Option<[Duration; 2]> {
-        let known = self.known();
-        let any = known.any.left();
-        let graces = [any, any.max(known.given.left())];
+        let state = self.state();
+        let any = state.any.left();
+        let graces = [any, any.max(state.given.left())];
         graces.iter().any(|grace| !grace.is_zero()).then_some(graces)
     }
 
     /// Redis executed a call: the graces begin.
     pub(in crate::locks) fn mark_serving(&self) {
-        let mut known = self.known();
-        known.any.begin();
-        known.given.begin();
+        let mut state = self.state();
+        state.any.begin();
+        state.given.begin();
     }
 
     /// Stores the run. Returns the command that kills the previous connection, if that was to the
@@ -139,10 +139,10 @@ impl ServerIdentity {
         let met = Met { run: field("run_id")?.to_owned(), connection: answer(answers.get(1)) };
         let uptime = field("uptime_in_seconds").and_then(|seconds| seconds.parse().ok());
         let uptime = uptime.map_or(Duration::MAX, Duration::from_secs);
-        let mut known = self.known();
-        match known.met.replace(met.clone()) {
-            None if self.coming == NodeOrigin::First => {
-                known.given = Grace::Ahead(REASSERT_GRACE.saturating_sub(uptime));
+        let mut state = self.state();
+        match state.met.replace(met.clone()) {
+            None if self.origin == NodeOrigin::First => {
+                state.given = Grace::Ahead(REASSERT_GRACE.saturating_sub(uptime));
             }
             Some(last) if last.run == met.run => {
                 let mut kill = redis::cmd("CLIENT");
@@ -153,14 +153,14 @@ impl ServerIdentity {
                 tracing::warn!(
                     "this is another run of Redis than before: new grants wait until holders reassert"
                 );
-                known.any = Grace::Ahead(REASSERT_GRACE);
+                state.any = Grace::Ahead(REASSERT_GRACE);
             }
         }
         None
     }
 
-    fn known(&self) -> MutexGuard<'_, IdentityState> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    fn state(&self) -> MutexGuard<'_, IdentityState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

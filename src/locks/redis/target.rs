@@ -51,7 +51,7 @@ pub(in crate::locks) async fn call_at(
         pipeline
     };
     let (sent_at, reply) = match way {
-        Redirection::Straight => end.link.ask_one(|| call(&end.identity), deadline).await?,
+        Redirection::Straight => end.link.query_one(|| call(&end.identity), deadline).await?,
         Redirection::Asking => {
             last(end.link.query_when_connected(|| with(&|_| {}), deadline).await?)?
         }

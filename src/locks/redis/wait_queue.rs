@@ -65,7 +65,7 @@ pub(in crate::locks) struct Handover {
 /// The waiters of this process, by value.
 #[derive(Debug, Default)]
 pub(in crate::locks) struct WaiterRegistry {
-    bells: Mutex<HashMap<String, Arc<WakeSlot>>>,
+    slots: Mutex<HashMap<String, Arc<WakeSlot>>>,
     /// Received messages of this server to itself.
     echoes: watch::Sender<u64>,
 }
@@ -82,29 +82,29 @@ struct WakeSlot {
 pub(in crate::locks) struct WakeHandle {
     waiter_registry: Arc<WaiterRegistry>,
     value: String,
-    chime: Arc<WakeSlot>,
+    slot: Arc<WakeSlot>,
 }
 
 impl WaiterRegistry {
     /// Registers a waiter. The waiter calls it before its first poll, so that no message precedes
     /// it.
     pub(in crate::locks) fn enter(self: &Arc<Self>, value: &str) -> WakeHandle {
-        let chime = Arc::<WakeSlot>::default();
-        self.bells().insert(value.to_owned(), Arc::clone(&chime));
-        WakeHandle { waiter_registry: Arc::clone(self), value: value.to_owned(), chime }
+        let slot = Arc::<WakeSlot>::default();
+        self.slots().insert(value.to_owned(), Arc::clone(&slot));
+        WakeHandle { waiter_registry: Arc::clone(self), value: value.to_owned(), slot }
     }
 
     /// Hands a lock over to one waiter.
     pub(in crate::locks) fn wake(&self, value: &str, turn: Handover) {
-        if let Some(chime) = self.bells().get(value) {
-            *chime.turn() = Some(turn);
-            chime.rung.notify_one();
+        if let Some(slot) = self.slots().get(value) {
+            *slot.turn() = Some(turn);
+            slot.rung.notify_one();
         }
     }
 
     /// Wakes all waiters for a poll: messages may have been lost.
     pub(in crate::locks) fn wake_all(&self) {
-        self.bells().values().for_each(|chime| chime.rung.notify_one());
+        self.slots().values().for_each(|slot| slot.rung.notify_one());
     }
 
     /// Counts a message of this server to itself.
@@ -117,8 +117,8 @@ impl WaiterRegistry {
         self.echoes.subscribe()
     }
 
-    fn bells(&self) -> MutexGuard<'_, HashMap<String, Arc<WakeSlot>>> {
-        self.bells.lock().unwrap_or_else(PoisonError::into_inner)
+    fn slots(&self) -> MutexGuard<'_, HashMap<String, Arc<WakeSlot>>> {
+        self.slots.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -132,16 +132,16 @@ impl WakeHandle {
     /// Waits for a wake-up, including an earlier one. Takes the hand-over: the next call does not
     /// return it.
     pub(in crate::locks) async fn rings(&self) -> Option<Handover> {
-        self.chime.rung.notified().await;
-        self.chime.turn().take()
+        self.slot.rung.notified().await;
+        self.slot.turn().take()
     }
 }
 
 impl Drop for WakeHandle {
     fn drop(&mut self) {
-        let mut bells = self.waiter_registry.bells();
-        if bells.get(&self.value).is_some_and(|bell| Arc::ptr_eq(bell, &self.chime)) {
-            bells.remove(&self.value);
+        let mut slots = self.waiter_registry.slots();
+        if slots.get(&self.value).is_some_and(|other| Arc::ptr_eq(other, &self.slot)) {
+            slots.remove(&self.value);
         }
     }
 }
@@ -165,6 +165,6 @@ mod tests {
         assert_eq!(one.rings().now_or_never(), Some(None), "it may have missed something");
         assert_eq!(other.rings().now_or_never(), Some(None));
         drop((one, other));
-        assert!(waiter_registry.bells().is_empty());
+        assert!(waiter_registry.slots().is_empty());
     }
 }

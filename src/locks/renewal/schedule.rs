@@ -16,7 +16,7 @@ use tokio::time::Instant;
 use crate::locks::client::options::{LEASES, RenewalTiming};
 use crate::locks::renewal::lease::{LeaseEntry, LeaseHolder};
 use crate::locks::types::{HeldLock, Verdict};
-use crate::locks::{GRANTS_KEPT_EVERY, REASSERT_GRACE};
+use crate::locks::{GRANT_EXTENSION_INTERVAL, REASSERT_GRACE};
 
 /// A due entry.
 #[derive(Debug)]
@@ -273,7 +273,7 @@ impl Entry {
     /// Whether an hour of the grant has ended since the last successful renewal.
     fn keeps_grant(&self, now: Instant) -> bool {
         let hours = |at: Instant| {
-            at.saturating_duration_since(self.began).as_secs() / GRANTS_KEPT_EVERY.as_secs()
+            at.saturating_duration_since(self.began).as_secs() / GRANT_EXTENSION_INTERVAL.as_secs()
         };
         hours(self.sent_at) < hours(now)
     }

@@ -31,13 +31,13 @@ use crate::locks::types::LocksError;
 use crate::redis_client::{Address, Addresses};
 
 /// Time-out for one node's reply to the slot query.
-const TELLING_MAX: Duration = Duration::from_millis(500);
+const QUERY_TIMEOUT: Duration = Duration::from_millis(500);
 /// Interval of slot queries while all is well. `MOVED` replies report changes in between.
-const ASKED_EVERY: Duration = Duration::from_secs(10);
+const QUERY_EVERY: Duration = Duration::from_secs(10);
 /// The interval while a node is unreachable or a slot has no node.
-const ASKED_IN_NEED_EVERY: Duration = Duration::from_millis(250);
+const QUERY_EVERY_DEGRADED: Duration = Duration::from_millis(250);
 /// The shortest pause between two slot queries, however many calls request a refresh.
-const ASKED_AFTER: Duration = Duration::from_millis(50);
+const QUERY_PAUSE_MIN: Duration = Duration::from_millis(50);
 
 /// A Cluster and its nodes. [`Self::keep_view`] keeps the slot map current.
 #[derive(Debug)]
@@ -45,7 +45,7 @@ pub(in crate::locks) struct Cluster {
     seeds: Vec<Client>,
     guide: Link,
     guide_addresses: Arc<Addresses>,
-    upbringing: NodeContext,
+    context: NodeContext,
     view: watch::Sender<Arc<View>>,
     /// Why the slot map is missing or unusable.
     fault: watch::Sender<Option<LocksError>>,
@@ -72,13 +72,13 @@ impl Cluster {
         seeds: Vec<Client>,
         guide: Link,
         guide_addresses: Arc<Addresses>,
-        upbringing: NodeContext,
+        context: NodeContext,
     ) -> Self {
         Self {
             seeds,
             guide,
             guide_addresses,
-            upbringing,
+            context,
             view: watch::Sender::new(Arc::new(View::empty())),
             fault: watch::Sender::new(None),
             stale: Notify::new(),
@@ -89,12 +89,12 @@ impl Cluster {
     pub(in crate::locks) async fn keep_view(self: Arc<Self>) {
         loop {
             self.refresh_slots().await;
-            let pause = if self.is_whole() { ASKED_EVERY } else { ASKED_IN_NEED_EVERY };
+            let pause = if self.is_whole() { QUERY_EVERY } else { QUERY_EVERY_DEGRADED };
             tokio::select! {
                 () = self.stale.notified() => {}
                 () = sleep(jittered(pause)) => {}
             }
-            sleep(jittered(ASKED_AFTER)).await;
+            sleep(jittered(QUERY_PAUSE_MIN)).await;
         }
     }
 
@@ -159,16 +159,16 @@ impl Cluster {
     /// Interprets the refusal of `node` to serve `slot`. A `MOVED` reply updates the slot map.
     pub(in crate::locks) fn turn(&self, node: &Node, slot: u16, error: &RedisError) -> Redirect {
         use ServerErrorKind as Is;
-        let told = || Address::read(error.redirect_node()?.0, &node.address);
+        let named = || Address::read(error.redirect_node()?.0, &node.address);
         let turn = match error.kind() {
-            ErrorKind::Server(Is::Moved) => match told().and_then(|told| self.node_at(&told)) {
+            ErrorKind::Server(Is::Moved) => match named().and_then(|named| self.node_at(&named)) {
                 Some(there) => {
                     self.view.send_modify(|view| Arc::make_mut(view).give(slot, &there));
                     Redirect::Elsewhere
                 }
                 None => Redirect::Later(unexpected()),
             },
-            ErrorKind::Server(Is::Ask) => match told().and_then(|told| self.node_at(&told)) {
+            ErrorKind::Server(Is::Ask) => match named().and_then(|named| self.node_at(&named)) {
                 Some(there) => Redirect::Asking(there),
                 None => Redirect::Later(unexpected()),
             },
@@ -202,25 +202,25 @@ impl Cluster {
         found
     }
 
-    fn open(&self, address: &Address, coming: NodeOrigin) -> Option<Arc<Node>> {
+    fn open(&self, address: &Address, origin: NodeOrigin) -> Option<Arc<Node>> {
         let client = address.client_like(self.seeds.first()?).ok()?;
         tracing::info!(node = %address, "a node of the Cluster");
         let addresses = Arc::new(Addresses::new(vec![client]));
-        Some(Node::open(address.clone(), addresses, coming, &self.upbringing))
+        Some(Node::open(address.clone(), addresses, origin, &self.context))
     }
 
     /// Queries the slot map: the guide first, then the other reachable nodes, until one reports
     /// that all is well. A partitioned node does not report that.
     async fn refresh_slots(&self) {
-        let known = self.view();
-        let others = known.nodes().iter().filter(|node| node.calls.is_up());
+        let view = self.view();
+        let others = view.nodes().iter().filter(|node| node.calls.is_up());
         let others = others.map(|node| (&node.calls, Some(&node.address)));
         let mut sources = std::iter::once((&self.guide, None)).chain(others).enumerate();
         let (mut well, mut doubtful, mut fault) = (None, None, None);
         while well.is_none()
             && let Some((at, (link, address))) = sources.next()
         {
-            match self.ask(link, address).await {
+            match self.query_slots(link, address).await {
                 Ok((ranges, true)) => well = Some((at, ranges)),
                 Ok((ranges, false)) => doubtful = doubtful.or(Some(ranges)),
                 Err(why) => fault = fault.or(Some(why)),
@@ -240,27 +240,27 @@ impl Cluster {
     }
 
     /// One node's slot map, and whether the node reports that all is well.
-    async fn ask(
+    async fn query_slots(
         &self,
         link: &Link,
         address: Option<&Address>,
     ) -> Result<(Vec<Range>, bool), LocksError> {
         let mut request = pipeline();
         request.cmd("CLUSTER").arg("SLOTS").cmd("CLUSTER").arg("INFO");
-        let answer = link.ask(&request, Instant::now() + TELLING_MAX).await?;
-        let asked =
+        let answer = link.query(&request, Instant::now() + QUERY_TIMEOUT).await?;
+        let source =
             address.cloned().or_else(|| self.guide_addresses.last()).ok_or_else(unexpected)?;
         let mut replies = answer.replies.into_iter();
         let slots = replies.next().ok_or_else(unexpected)?.map_err(|error| explain(&error))?;
         let is_well = replies.next().and_then(Result::ok).is_some_and(|info| is_well(&info));
-        Ok((ranges(&slots, &asked).ok_or_else(unexpected)?, is_well))
+        Ok((ranges(&slots, &source).ok_or_else(unexpected)?, is_well))
     }
 
     fn adopt(&self, ranges: &[Range]) {
         let is_changed = self.view.send_if_modified(|view| {
-            let coming =
+            let origin =
                 if view.nodes().is_empty() { NodeOrigin::First } else { NodeOrigin::Later };
-            let read = view.read(ranges, |address| self.open(address, coming));
+            let read = view.read(ranges, |address| self.open(address, origin));
             let is_changed = !read.is_like(view);
             if is_changed {
                 *view = Arc::new(read);
@@ -277,8 +277,8 @@ impl Cluster {
             missing = view.missing(),
             "slots of the Cluster"
         );
-        let known = view.nodes().iter().map(|node| &node.address);
-        let clients = known.filter_map(|address| address.client_like(self.seeds.first()?).ok());
+        let addresses = view.nodes().iter().map(|node| &node.address);
+        let clients = addresses.filter_map(|address| address.client_like(self.seeds.first()?).ok());
         self.guide_addresses.replace(clients.chain(self.seeds.iter().cloned()).collect());
     }
 

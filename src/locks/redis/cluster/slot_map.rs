@@ -9,7 +9,7 @@ use crate::locks::redis::node::Node;
 use crate::redis_client::Address;
 
 /// No node.
-const NOBODY: u16 = u16::MAX;
+const NO_NODE: u16 = u16::MAX;
 
 /// The nodes and the slots they own.
 #[derive(Clone, Debug)]
@@ -29,7 +29,7 @@ pub(in crate::locks) struct Range {
 
 impl View {
     pub(in crate::locks) fn empty() -> Self {
-        Self { nodes: Vec::new(), of_slot: vec![NOBODY; usize::from(SLOTS)] }
+        Self { nodes: Vec::new(), of_slot: vec![NO_NODE; usize::from(SLOTS)] }
     }
 
     /// The map that these ranges describe. Known nodes are reused; `open` creates the others.
@@ -40,8 +40,8 @@ impl View {
     ) -> Self {
         let mut view = Self::empty();
         for range in ranges {
-            let known = view.find(&range.primary).or_else(|| self.find(&range.primary)).cloned();
-            let Some(node) = known.or_else(|| open(&range.primary)) else { continue };
+            let node = view.find(&range.primary).or_else(|| self.find(&range.primary)).cloned();
+            let Some(node) = node.or_else(|| open(&range.primary)) else { continue };
             for slot in range.first..=range.last {
                 view.give(slot, &node);
             }
@@ -51,25 +51,25 @@ impl View {
 
     /// Assigns a slot to this node.
     pub(in crate::locks) fn give(&mut self, slot: u16, node: &Arc<Node>) {
-        let place = self.insert_node(node);
+        let index = self.insert_node(node);
         if let Some(of_slot) = self.of_slot.get_mut(usize::from(slot)) {
-            *of_slot = place;
+            *of_slot = index;
         }
     }
 
     /// Adds this node, with or without slots. Returns its index.
     pub(in crate::locks) fn insert_node(&mut self, node: &Arc<Node>) -> u16 {
-        let known = self.nodes.iter().rposition(|known| Arc::ptr_eq(known, node));
-        let place = known.unwrap_or_else(|| {
+        let index = self.nodes.iter().rposition(|other| Arc::ptr_eq(other, node));
+        let index = index.unwrap_or_else(|| {
             self.nodes.push(Arc::clone(node));
             self.nodes.len() - 1
         });
-        u16::try_from(place).unwrap_or(NOBODY)
+        u16::try_from(index).unwrap_or(NO_NODE)
     }
 
     pub(in crate::locks) fn node_of(&self, slot: u16) -> Option<&Arc<Node>> {
-        let place = self.of_slot.get(usize::from(slot))?;
-        self.nodes.get(usize::from(*place))
+        let index = self.of_slot.get(usize::from(slot))?;
+        self.nodes.get(usize::from(*index))
     }
 
     pub(in crate::locks) fn find(&self, address: &Address) -> Option<&Arc<Node>> {
@@ -82,7 +82,7 @@ impl View {
 
     /// Slots that no known node has.
     pub(in crate::locks) fn missing(&self) -> usize {
-        self.of_slot.iter().filter(|place| **place == NOBODY).count()
+        self.of_slot.iter().filter(|index| **index == NO_NODE).count()
     }
 
     /// Whether both maps are equal.
@@ -96,12 +96,12 @@ impl View {
 
 /// Parses the reply to `CLUSTER SLOTS` of the node at `asked`: first slot, last slot, then the
 /// primary and its replicas, each with host and port first. `None` if the reply has another form.
-pub(in crate::locks) fn ranges(reply: &Value, asked: &Address) -> Option<Vec<Range>> {
+pub(in crate::locks) fn ranges(reply: &Value, source: &Address) -> Option<Vec<Range>> {
     let Value::Array(rows) = reply else { return None };
-    rows.iter().map(|row| range(row, asked)).collect()
+    rows.iter().map(|row| range(row, source)).collect()
 }
 
-fn range(row: &Value, asked: &Address) -> Option<Range> {
+fn range(row: &Value, source: &Address) -> Option<Range> {
     let Value::Array(fields) = row else { return None };
     let [Value::Int(first), Value::Int(last), Value::Array(primary), ..] = fields.as_slice() else {
         return None;
@@ -115,7 +115,7 @@ fn range(row: &Value, asked: &Address) -> Option<Range> {
         _ => return None,
     };
     let slot = |number: i64| u16::try_from(number).ok().filter(|slot| *slot < SLOTS);
-    let primary = Address::read(&format!("{host}:{port}"), asked)?;
+    let primary = Address::read(&format!("{host}:{port}"), source)?;
     Some(Range { first: slot(*first)?, last: slot(*last)?, primary })
 }
 
@@ -143,23 +143,26 @@ mod tests {
 
     #[test]
     fn ranges_are_read_with_their_primaries() {
-        let asked = Address { host: "here".to_owned(), port: 1 };
+        let source = Address { host: "here".to_owned(), port: 1 };
         let (one, two) = (node(text("10.0.0.1"), 7), node(Value::Nil, 8));
         let rows = vec![
             Value::Array(vec![Value::Int(0), Value::Int(99), one.clone(), two.clone()]),
             Value::Array(vec![Value::Int(100), Value::Int(16_383), two]),
         ];
-        let read = ranges(&Value::Array(rows), &asked).expect("ranges");
-        let told: Vec<_> =
+        let read = ranges(&Value::Array(rows), &source).expect("ranges");
+        let read_ranges: Vec<_> =
             read.iter().map(|it| (it.first, it.last, it.primary.to_string())).collect();
-        assert_eq!(told, [(0, 99, "10.0.0.1:7".to_owned()), (100, 16_383, "here:8".to_owned())]);
+        assert_eq!(
+            read_ranges,
+            [(0, 99, "10.0.0.1:7".to_owned()), (100, 16_383, "here:8".to_owned())]
+        );
         for strange in [
             Value::Nil,
             Value::Array(vec![Value::Int(1)]),
             Value::Array(vec![Value::Array(vec![Value::Int(0), Value::Int(16_384), one.clone()])]),
             Value::Array(vec![Value::Array(vec![Value::Int(-1), Value::Int(3), one])]),
         ] {
-            assert_eq!(ranges(&strange, &asked), None);
+            assert_eq!(ranges(&strange, &source), None);
         }
         assert!(is_well(&text("cluster_state:ok\r\ncluster_slots_assigned:16384\r\n")));
         assert!(!is_well(&text("cluster_state:fail\r\n")) && !is_well(&Value::Nil));

@@ -19,9 +19,9 @@
 --       the grant. After an error the rest has no replies: the caller sends each of those again, alone.
 local call, try, format = redis.call, redis.pcall, string.format
 local count = #KEYS / 5
-local is_settled = #ARGV == count
+local no_grace = #ARGV == count
 local any, given = 0, 0
-if not is_settled then any, given = tonumber(ARGV[count + 1]), tonumber(ARGV[count + 2]) end
+if not no_grace then any, given = tonumber(ARGV[count + 1]), tonumber(ARGV[count + 2]) end
 local answers, now, since = {}, nil, nil
 
 -- Whether all queues are empty, by one query.
@@ -48,14 +48,14 @@ for i = 1, count do
     local last = try('HMGET', grant, 'fence', 'released')
     -- A stored fence below the floor is a sign of an older state, or of an eviction: claim.lua
     -- decides.
-    local known, low = tonumber(last[1]) or 0, tonumber(floor)
-    if is_settled and not last.err and last[2] ~= value and (low <= known or not last[1])
+    local stored, low = tonumber(last[1]) or 0, tonumber(floor)
+    if no_grace and not last.err and last[2] ~= value and (low <= stored or not last[1])
       and (are_empty or call('EXISTS', line) == 0)
       and call('SET', lock, value, 'NX', 'PX', ttl) then
-      local fence, text = mint(known, low)
+      local fence, text = mint(stored, low)
       if fence < fence_end then
         call('HSET', grant, 'value', value, 'fence', text, 'since', since, 'owner', owner)
-        call('PEXPIRE', grant, kept)
+        call('PEXPIRE', grant, grant_ttl)
         answer = fence == now and fence or {1, text, since, false}
       else
         -- Undoes the SET; claim.lua returns the error.
@@ -72,7 +72,7 @@ for i = 1, count do
       call('DEL', lock)
       -- A stored grant already has its expiry.
       if call('HSET', grant, 'value', '', 'released', value) == 2 then
-        call('PEXPIRE', grant, kept)
+        call('PEXPIRE', grant, grant_ttl)
       end
       answer = 1
     else
@@ -86,7 +86,7 @@ for i = 1, count do
         call('PUBLISH', 'lock:release:' .. server, text .. ' ' .. since .. ' ' .. head)
         call('HSET', grant, 'value', head, 'fence', text, 'since', since, 'owner', owner,
           'released', value)
-        call('PEXPIRE', grant, kept)
+        call('PEXPIRE', grant, grant_ttl)
         call('ZREM', line, head)
         call('ZREM', due, head)
         call('HDEL', waiting, head)

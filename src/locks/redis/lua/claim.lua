@@ -27,12 +27,12 @@
 --       first three if its grant is missing: an operator set the key.
 local held = redis.call('GET', lock)
 local last = redis.call('HMGET', grant, 'value', 'fence', 'since', 'owner', 'released', 'older')
-local told = held and last[1] == held
+local has_grant = held and last[1] == held
 
 -- A fence that the database refused is not returned again: the claimant retries with its floor.
-if told and held == value and tonumber(floor) < tonumber(last[2]) then
+if has_grant and held == value and tonumber(floor) < tonumber(last[2]) then
   redis.call('PEXPIRE', lock, ttl)
-  redis.call('PEXPIRE', grant, kept)
+  redis.call('PEXPIRE', grant, grant_ttl)
   return {1, last[2], last[3], false}
 end
 
@@ -71,8 +71,8 @@ end
 local function is_left()
   if 0 < grace then return true end
   if not last[2] then return 0 < remembers end
-  local known, ratified = tonumber(last[2]) or 0, tonumber(floor)
-  if ratified <= known or (ratified == known + 1 and ratified < now) then return false end
+  local stored, ratified = tonumber(last[2]) or 0, tonumber(floor)
+  if ratified <= stored or (ratified == stored + 1 and ratified < now) then return false end
   local fence, since = string.match(last[6] or '', '^(%d+) (%d+)$')
   if fence ~= last[2] then
     since = whole(now_ms)
@@ -83,10 +83,10 @@ local function is_left()
 end
 
 local function busy(holder)
-  local place, arrival = 0, '0'
-  if server then place, arrival = join() end
+  local position, arrival = 0, '0'
+  if server then position, arrival = join() end
   if holder then holder[3] = redis.call('ZCARD', line) end
-  return {0, holder, place, arrival}
+  return {0, holder, position, arrival}
 end
 
 local head = first()
@@ -94,7 +94,7 @@ local holder = false
 if held and held ~= value then
   holder = {held, redis.call('PTTL', lock), 0}
   local is_same_user, is_pass
-  if told then
+  if has_grant then
     local user, name, node, pass = cmsgpack.unpack(last[4])
     holder = {held, holder[2], 0, last[2], user, name, node, last[3]}
     is_same_user, is_pass = user == cmsgpack.unpack(owner), pass == whose
@@ -104,7 +104,7 @@ if held and held ~= value then
     or (from == 'pass' and is_same_user and is_pass)
   if not may_take then return busy(holder) end
   -- The last ratified grant may have another holder, who reasserts.
-  if told and is_left() then return busy(false) end
+  if has_grant and is_left() then return busy(false) end
 elseif not held and is_left() then
   return busy(false)
 elseif not held and head and head ~= value then

@@ -20,7 +20,7 @@
 -- ARGV  1 ttl in ms   2 for how many ms a grant is stored
 --       3… of each: value, fence, since, owner
 -- Returns a string with one byte for each: '1' held after all, '2' reasserted, '0' lost
-local ttl, kept, verdicts = ARGV[1], ARGV[2], {}
+local ttl, grant_ttl, verdicts = ARGV[1], ARGV[2], {}
 for i = 1, #KEYS / 5 do
   local at = 4 * i - 1
   local lock, grant, line = KEYS[5 * i - 4], KEYS[5 * i - 3], KEYS[5 * i - 2]
@@ -31,17 +31,17 @@ for i = 1, #KEYS / 5 do
   local is_older = not last.err and (not last[2] or (tonumber(last[2]) or mine) < mine)
   local is_mine = not last.err and last[1] == value and last[2] == fence
   -- The stored grant is that of the held value.
-  local is_told = not held or (last[2] and held == last[1])
+  local has_its_grant = not held or (last[2] and held == last[1])
   if held == value then
     redis.call('PEXPIRE', lock, ttl)
     verdicts[i] = '1'
-  elseif last[3] == value or not (is_older or is_mine) or not is_told then
+  elseif last[3] == value or not (is_older or is_mine) or not has_its_grant then
     verdicts[i] = '0'
   else
     redis.call('SET', lock, value, 'PX', ttl)
     redis.call('HSET', grant, 'value', value, 'fence', fence, 'since', ARGV[at + 2],
       'owner', ARGV[at + 3])
-    redis.call('PEXPIRE', grant, kept)
+    redis.call('PEXPIRE', grant, grant_ttl)
     -- In an older state the holder may still be a waiter for this grant.
     if last[2] and redis.pcall('ZREM', line, value) == 1 then
       redis.pcall('ZREM', KEYS[5 * i - 1], value)

@@ -47,5 +47,5 @@ else
   end
 end
 redis.call('HSET', grant, 'released', value)
-redis.call('PEXPIRE', grant, kept)
+redis.call('PEXPIRE', grant, grant_ttl)
 return held and 1 or 0

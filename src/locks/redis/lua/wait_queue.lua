@@ -1,6 +1,6 @@
 -- The wait queue. scripts.rs puts this text before claim.lua and release.lua, and five constants
 -- before it:
---   kept           how long Redis stores a grant, in ms
+--   grant_ttl      how long Redis stores a grant, in ms
 --   line_deadline  how long a waiter's entry lives without a poll, in ms
 --   line_max       how many claims may wait
 --   return_grace   the reassert grace, in ms
@@ -56,7 +56,7 @@ local function give(value, ttl, last, floor, owner)
   local since = whole(now)
   redis.call('SET', lock, value, 'PX', ttl)
   redis.call('HSET', grant, 'value', value, 'fence', fence, 'since', since, 'owner', owner)
-  redis.call('PEXPIRE', grant, kept)
+  redis.call('PEXPIRE', grant, grant_ttl)
   return fence, since
 end
 

@@ -10,9 +10,9 @@ local now_ms = time[1] * 1000 + math.floor(time[2] / 1000)
 local members, rows = redis.call('ZRANGE', line, 0, ARGV[1] - 1, 'WITHSCORES'), {}
 for i = 1, #members, 2 do
   local ends = redis.call('ZSCORE', due, members[i])
-  local known = redis.call('HGET', waiting, members[i])
-  if known and ends and now_ms < tonumber(ends) then
-    local _server, _floor, owner = cmsgpack.unpack(known)
+  local stored = redis.call('HGET', waiting, members[i])
+  if stored and ends and now_ms < tonumber(ends) then
+    local _server, _floor, owner = cmsgpack.unpack(stored)
     local user, name, node = cmsgpack.unpack(owner)
     rows[#rows + 1] = {user, name, node, string.format('%.0f', members[i + 1])}
   end
