@@ -159,22 +159,22 @@ impl SeatService {
 
 impl SeatService {
     fn lock_info(&self, name: &LockName, holder: Holder, now: DateTime<Utc>) -> LockInfo {
-        let known = holder.is_known();
+        let has_grant = holder.is_known();
         let seat = name.as_seat().map(|seat| SeatInfo {
             share_link_id: seat.link,
             role: seat.role,
             session_id: holder.value.parse().ok(),
         });
-        let is_for_a_person = known && !holder.owner.name.is_empty();
+        let is_for_a_person = has_grant && !holder.owner.name.is_empty();
         LockInfo {
             class: name.class().to_owned(),
             name: name.what().to_owned(),
             lock_key: self.shared.locks.key_of(name),
-            node: known.then_some(holder.owner.node),
-            since: known.then_some(holder.since),
-            age_ms: known.then(|| age_ms(now, holder.since)),
+            node: has_grant.then_some(holder.owner.node),
+            since: has_grant.then_some(holder.since),
+            age_ms: has_grant.then(|| age_ms(now, holder.since)),
             ttl_ms: u64::try_from(holder.ttl.as_millis()).ok(),
-            fence: known.then_some(holder.fence),
+            fence: has_grant.then_some(holder.fence),
             waiting: holder.waiting,
             user: is_for_a_person.then(|| holder.owner.into()),
             seat,

@@ -186,7 +186,7 @@ impl SeatService {
         let lease = self.shared.terms.lease;
         let session_id = holder.value.parse().ok();
         let here = session_id.and_then(|id| self.shared.registry.session(id));
-        let is_known = holder.is_known();
+        let has_grant = holder.is_known();
         let since_renewal = lease.ttl.saturating_sub(holder.ttl);
         // Two renewals are overdue: the session's server counts the lease as uncertain, too.
         let is_overdue = lease.ttl - lease.margin() <= since_renewal;
@@ -200,10 +200,10 @@ impl SeatService {
             share_link_id: seat.link,
             role: seat.role,
             session_id,
-            user: is_known.then(|| holder.owner.clone().into()),
-            node: is_known.then_some(holder.owner.node),
-            since: is_known.then_some(holder.since),
-            fence: is_known.then_some(holder.fence),
+            user: has_grant.then(|| holder.owner.clone().into()),
+            node: has_grant.then_some(holder.owner.node),
+            since: has_grant.then_some(holder.since),
+            fence: has_grant.then_some(holder.fence),
             ttl_ms: u64::try_from(holder.ttl.as_millis()).ok(),
             last_seen,
             state,

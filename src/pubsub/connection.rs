@@ -36,7 +36,7 @@ const CHANNELS_PER_CALL: usize = 500;
 /// The task closes the connection after this long without a reply.
 const SILENCE_MAX: Duration = Duration::from_secs(3);
 /// Interval of the check that a node still belongs to its Cluster.
-const ASKED_EVERY: Duration = Duration::from_secs(2);
+const CLUSTER_POLL_INTERVAL: Duration = Duration::from_secs(2);
 /// Time-out of the connect and the handshake.
 const OPENING_MAX: Duration = Duration::from_secs(1);
 /// Back-off between attempts: doubles from the first to the second, with jitter.
@@ -62,7 +62,7 @@ pub(crate) struct Shared {
     /// Topics whose subscribers may have missed a message. The task publishes the loss once it can.
     lost: Mutex<HashSet<Topic>>,
     /// Wakes the task when `lost` is not empty: the connection may be idle then.
-    owes: Notify,
+    loss_pending: Notify,
 }
 
 impl Shared {
@@ -75,7 +75,7 @@ impl Shared {
             is_up: AtomicBool::new(false),
             outbox_bytes: AtomicUsize::new(0),
             lost: Mutex::default(),
-            owes: Notify::new(),
+            loss_pending: Notify::new(),
         }
     }
 
@@ -83,24 +83,24 @@ impl Shared {
         self.is_up.load(Ordering::Relaxed)
     }
 
-    pub(crate) fn envelope(&self, topic: Topic, parcel: Payload) -> Vec<u8> {
-        let envelope = Envelope { from: self.node, sent_us: self.now_us(), parcel };
+    pub(crate) fn envelope(&self, topic: Topic, payload: Payload) -> Vec<u8> {
+        let envelope = Envelope { from: self.node, sent_us: self.now_us(), payload };
         let mut frame = envelope.encode();
         self.seal.close(&topic.channel(), &mut frame);
         frame
     }
 
     /// Reserves room for a frame in the outbound queue. False if the queue is full.
-    pub(crate) fn takes(&self, frame: &[u8]) -> bool {
+    pub(crate) fn reserve(&self, frame: &[u8]) -> bool {
         let taken = self.outbox_bytes.fetch_add(frame.len(), Ordering::Relaxed);
         let fits = taken + frame.len() <= OUTBOX_BYTES_MAX;
         if !fits {
-            self.gives_back(frame);
+            self.release(frame);
         }
         fits
     }
 
-    pub(crate) fn gives_back(&self, frame: &[u8]) {
+    pub(crate) fn release(&self, frame: &[u8]) {
         self.outbox_bytes.fetch_sub(frame.len(), Ordering::Relaxed);
     }
 
@@ -110,7 +110,7 @@ impl Shared {
             lost.insert(topic);
         }
         drop(lost);
-        self.owes.notify_one();
+        self.loss_pending.notify_one();
     }
 
     fn lost(&self) -> std::sync::MutexGuard<'_, HashSet<Topic>> {
@@ -122,7 +122,7 @@ impl Shared {
     }
 
     /// Delivers a push of Redis to its subscribers.
-    fn hear(&self, push: PushInfo) {
+    fn receive(&self, push: PushInfo) {
         let Ok([Value::BulkString(channel), Value::BulkString(frame)]) =
             <[Value; 2]>::try_from(push.data)
         else {
@@ -147,10 +147,10 @@ impl Shared {
                 metrics::histogram!("galley_relay_seconds", "path" => "redis")
                     .record(Duration::from_micros(way));
             }
-            Some(Envelope { from, parcel: Payload::Message(message), .. }) => {
+            Some(Envelope { from, payload: Payload::Message(message), .. }) => {
                 self.table.deliver(topic, &Signal::Message { from, message });
             }
-            Some(Envelope { parcel: Payload::Lost, .. }) | None => {
+            Some(Envelope { payload: Payload::Lost, .. }) | None => {
                 self.table.deliver(topic, &Signal::Gap);
             }
         }
@@ -168,10 +168,10 @@ impl ConnectionTask {
     /// Runs until `stop`.
     pub(crate) async fn run(self, stop: CancellationToken) {
         // The stop drops it at any await: pub/sub has no pending work.
-        stop.run_until_cancelled(self.keep_up()).await;
+        stop.run_until_cancelled(self.supervise()).await;
     }
 
-    async fn keep_up(mut self) {
+    async fn supervise(mut self) {
         let (mut pause, mut failures) = (PAUSES.0, 0_u64);
         loop {
             match self.open().await {
@@ -201,7 +201,7 @@ impl ConnectionTask {
             .set_response_timeout(Some(SILENCE_MAX))
             .set_push_sender(move |push: PushInfo| {
                 match push.kind {
-                    PushKind::Message => shared.hear(push),
+                    PushKind::Message => shared.receive(push),
                     PushKind::Disconnection => ended.cancel(),
                     // Confirmations also arrive as replies.
                     _ => {}
@@ -261,7 +261,7 @@ async fn listen(table: &Table, mut connection: MultiplexedConnection) -> RedisRe
 /// messages, or when it does not reply.
 async fn stay_while_well(mut connection: MultiplexedConnection) -> RedisError {
     loop {
-        sleep(ASKED_EVERY).await;
+        sleep(CLUSTER_POLL_INTERVAL).await;
         let state: RedisResult<String> =
             redis::cmd("CLUSTER").arg("INFO").query_async(&mut connection).await;
         match state {
@@ -288,21 +288,21 @@ async fn speak(
         }
         for outgoing in &batch {
             let Outgoing { topic, frame } = outgoing;
-            shared.gives_back(frame);
+            shared.release(frame);
             request.cmd("PUBLISH").arg(topic.channel()).arg(frame).ignore();
         }
         if !request.is_empty() {
             let topics = batch.iter().map(|outgoing| outgoing.topic).chain(missed).collect();
-            let unsure = InFlight { shared, topics };
+            let in_flight = InFlight { shared, topics };
             request.exec_async(&mut connection).await?;
-            unsure.are_sent();
+            in_flight.confirm();
         }
         batch.clear();
         tokio::select! {
             received = outbox.recv_many(&mut batch, BATCH_MAX) => if received == 0 {
                 return Ok(());
             },
-            () = shared.owes.notified() => {}
+            () = shared.loss_pending.notified() => {}
         }
     }
 }
@@ -315,7 +315,7 @@ struct InFlight<'a> {
 }
 
 impl InFlight<'_> {
-    fn are_sent(mut self) {
+    fn confirm(mut self) {
         self.topics.clear();
     }
 }

@@ -152,7 +152,7 @@ pub struct Envelope {
     /// The sender's clock at the time of sending, in µs.
     pub sent_us: u64,
     /// The content.
-    pub parcel: Payload,
+    pub payload: Payload,
 }
 
 impl Topic {
@@ -181,7 +181,7 @@ impl Envelope {
     /// The frame.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
-        let body = match &self.parcel {
+        let body = match &self.payload {
             Payload::Message(message) => message.bytes(),
             Payload::Lost => 0,
         };
@@ -189,7 +189,7 @@ impl Envelope {
         out.push(VERSION);
         put_id(&mut out, &self.from);
         out.extend_from_slice(&self.sent_us.to_be_bytes());
-        match &self.parcel {
+        match &self.payload {
             Payload::Lost => out.push(0),
             Payload::Message(message) => message.encode(&mut out),
         }
@@ -205,11 +205,11 @@ impl Envelope {
         }
         let from = reader.id()?;
         let sent_us = reader.number()?;
-        let parcel = match reader.byte()? {
+        let payload = match reader.byte()? {
             0 => Payload::Lost,
             kind => Payload::Message(Message::decode(kind, &mut reader)?),
         };
-        (reader.at == frame.len()).then_some(Self { from, sent_us, parcel })
+        (reader.at == frame.len()).then_some(Self { from, sent_us, payload })
     }
 }
 

@@ -35,16 +35,16 @@ fn all() -> Vec<Payload> {
 
 #[test]
 fn every_message_decodes_to_itself() {
-    for parcel in all() {
-        let envelope = Envelope { from: NodeId::generate(), sent_us: 42, parcel };
+    for payload in all() {
+        let envelope = Envelope { from: NodeId::generate(), sent_us: 42, payload };
         assert_eq!(Envelope::decode(&envelope.encode().into()), Some(envelope));
     }
 }
 
 #[test]
 fn g12_the_decoder_never_panics_on_a_cut_or_altered_frame() {
-    for parcel in all() {
-        let whole = Envelope { from: NodeId::generate(), sent_us: 42, parcel }.encode();
+    for payload in all() {
+        let whole = Envelope { from: NodeId::generate(), sent_us: 42, payload }.encode();
         for (at, flip) in (0..whole.len()).flat_map(|at| [(at, 0x01), (at, 0x80), (at, 0xff)]) {
             let mut altered = whole.clone();
             altered[at] ^= flip;
@@ -56,7 +56,7 @@ fn g12_the_decoder_never_panics_on_a_cut_or_altered_frame() {
 
 #[test]
 fn a_frame_of_another_version_is_rejected() {
-    let envelope = Envelope { from: NodeId::generate(), sent_us: 0, parcel: all().swap_remove(2) };
+    let envelope = Envelope { from: NodeId::generate(), sent_us: 0, payload: all().swap_remove(2) };
     let mut frame = envelope.encode();
     frame[0] = VERSION + 1;
     assert_eq!(Envelope::decode(&frame.into()), None);

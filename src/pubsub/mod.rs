@@ -94,8 +94,8 @@ impl Pubsub {
         let shared = Arc::new(Shared::new(node, Seal::new(secret), Arc::clone(&table)));
         let (outbox, waiting) = mpsc::channel(OUTBOX_MAX);
         let (tasks, stop) = (TaskTracker::new(), CancellationToken::new());
-        let line = ConnectionTask { target, shared: Arc::clone(&shared), outbox: waiting };
-        tasks.spawn(line.run(stop.clone()).instrument(tracing::info_span!("relay", %node)));
+        let task = ConnectionTask { target, shared: Arc::clone(&shared), outbox: waiting };
+        tasks.spawn(task.run(stop.clone()).instrument(tracing::info_span!("relay", %node)));
         tasks.close();
         let wire = Some(Arc::new(Wire { shared, outbox, tasks, stop }));
         Ok(Self { node, table, wire })
@@ -150,11 +150,11 @@ impl Wire {
             return Err(RelayError::Unavailable);
         }
         let frame = self.shared.envelope(topic, Payload::Message(message.clone()));
-        if !self.shared.takes(&frame) {
+        if !self.shared.reserve(&frame) {
             return Err(RelayError::Full);
         }
         self.outbox.try_send(Outgoing { topic, frame }).map_err(|refused| {
-            self.shared.gives_back(&refused.into_inner().frame);
+            self.shared.release(&refused.into_inner().frame);
             RelayError::Full
         })
     }

@@ -117,7 +117,7 @@ impl Queue {
 /// All subscriptions of a process.
 #[derive(Debug)]
 pub(crate) struct Table {
-    reach: Mode,
+    mode: Mode,
     state: Mutex<State>,
     /// Notified when `State::changed` gets an entry.
     pub(crate) stirred: Notify,
@@ -150,8 +150,8 @@ struct Listeners {
 }
 
 impl Table {
-    pub(crate) fn new(reach: Mode) -> Arc<Self> {
-        Arc::new(Self { reach, state: Mutex::default(), stirred: Notify::new() })
+    pub(crate) fn new(mode: Mode) -> Arc<Self> {
+        Arc::new(Self { mode, state: Mutex::default(), stirred: Notify::new() })
     }
 
     pub(crate) fn join(self: &Arc<Self>, topic: Topic) -> Subscription {
@@ -159,7 +159,7 @@ impl Table {
         let mut state = self.state();
         let listeners = state.topics.entry(topic).or_default();
         listeners.queues.push(Arc::clone(&queue));
-        if listeners.confirmed || self.reach == Mode::Alone {
+        if listeners.confirmed || self.mode == Mode::Alone {
             queue.push(Signal::Gap);
         } else {
             state.note(topic);
@@ -252,20 +252,20 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_slow_subscriber_gets_a_gap_in_place_of_missed_messages() {
+    async fn a_slow_subscriber_gets_a_gap_instead_of_missed_messages() {
         let table = Table::new(Mode::Others);
         let mut subscription = table.join(Topic::Cluster);
         table.confirm(&[Topic::Cluster]);
         assert_eq!(subscription.next().await, Signal::Gap);
-        let kept = hello();
+        let first = hello();
         for _ in 0..SIGNALS_MAX {
-            table.deliver(Topic::Cluster, &kept);
+            table.deliver(Topic::Cluster, &first);
         }
         for _ in 0..10 {
             table.deliver(Topic::Cluster, &hello());
         }
         for _ in 0..SIGNALS_MAX {
-            assert_eq!(subscription.next().await, kept);
+            assert_eq!(subscription.next().await, first);
         }
         let later = hello();
         table.deliver(Topic::Cluster, &later);

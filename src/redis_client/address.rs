@@ -15,11 +15,11 @@ pub struct Address {
 
 impl Address {
     /// Parses `host:port` as Redis writes it. A node that does not know its own host omits it; the
-    /// host is then that of `asked`.
+    /// host is then that of `seed`.
     #[must_use]
-    pub fn read(text: &str, asked: &Self) -> Option<Self> {
+    pub fn read(text: &str, seed: &Self) -> Option<Self> {
         let (host, port) = text.rsplit_once(':')?;
-        let host = if host.is_empty() { &asked.host } else { host };
+        let host = if host.is_empty() { &seed.host } else { host };
         Some(Self { host: host.to_owned(), port: port.parse().ok()? })
     }
 

@@ -11,7 +11,7 @@ use crate::redis_client::address::Address;
 use crate::redis_client::sentinel::Sentinels;
 
 /// Interval of the queries to Sentinels for the current primary.
-const ASKED_EVERY: Duration = Duration::from_secs(2);
+const POLL_INTERVAL: Duration = Duration::from_secs(2);
 
 /// The addresses of a connection; each attempt uses the next one.
 #[derive(Debug)]
@@ -105,10 +105,10 @@ impl Addresses {
             return std::future::pending().await;
         };
         loop {
-            sleep(ASKED_EVERY).await;
-            let told = sentinels.client().await.map(|client| Address::of(&client));
+            sleep(POLL_INTERVAL).await;
+            let named = sentinels.client().await.map(|client| Address::of(&client));
             // An unreachable Sentinel is no reason to move.
-            if told.is_ok_and(|told| self.last().is_some_and(|last| last != told)) {
+            if named.is_ok_and(|named| self.last().is_some_and(|last| last != named)) {
                 return;
             }
         }

@@ -142,9 +142,9 @@ mod tests {
     #[test]
     fn a_discovered_node_has_the_credentials_of_its_seed() {
         let nodes = nodes("redis+cluster://u:p%40@a:1");
-        let asked = Address::of(&nodes[0]);
-        for (told, expected) in [("b:2", "b:2"), (":3", "a:3"), ("fe80::1:4", "fe80::1:4")] {
-            let address = Address::read(told, &asked).expect("an address");
+        let seed = Address::of(&nodes[0]);
+        for (named, expected) in [("b:2", "b:2"), (":3", "a:3"), ("fe80::1:4", "fe80::1:4")] {
+            let address = Address::read(named, &seed).expect("an address");
             let client = address.client_like(&nodes[0]).expect("a client");
             assert_eq!(Address::of(&client).to_string(), expected);
             assert_eq!(client.get_connection_info().redis_settings().password(), Some("p@"));

@@ -13,7 +13,7 @@ use redis::{AsyncConnectionConfig, Client, ErrorKind, RedisError, RedisResult};
 use crate::redis_client::address::Address;
 
 /// Time-out of one Sentinel's connect and reply.
-const ASKED_FOR: Duration = Duration::from_millis(500);
+const REPLY_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// The Sentinels of one primary.
 #[derive(Debug)]
@@ -39,7 +39,7 @@ impl Sentinels {
         let first = self.first.load(Ordering::Relaxed);
         let mut fault = RedisError::from((ErrorKind::Io, "no Sentinel is known"));
         for (at, sentinel) in self.all.iter().enumerate().cycle().skip(first).take(self.all.len()) {
-            match self.ask(sentinel).await {
+            match self.query(sentinel).await {
                 Ok(address) => {
                     self.first.store(at, Ordering::Relaxed);
                     return address.client_like(&self.primary);
@@ -50,17 +50,17 @@ impl Sentinels {
         Err(fault)
     }
 
-    async fn ask(&self, sentinel: &Client) -> RedisResult<Address> {
-        let told = match self.ask_as(sentinel).await {
+    async fn query(&self, sentinel: &Client) -> RedisResult<Address> {
+        let reply = match self.query_as(sentinel).await {
             Err(error) if wants_password(&error) => {
                 // The Sentinel then takes the credentials of the primary.
                 let ours = self.primary.get_connection_info().redis_settings().clone();
                 let info = sentinel.get_connection_info().clone();
-                self.ask_as(&Client::open(info.set_redis_settings(ours.set_db(0)))?).await?
+                self.query_as(&Client::open(info.set_redis_settings(ours.set_db(0)))?).await?
             }
-            told => told?,
+            reply => reply?,
         };
-        let field = |name: &str| told.get(name).map(String::as_str);
+        let field = |name: &str| reply.get(name).map(String::as_str);
         let number = |name: &str| field(name).and_then(|text| text.parse::<u64>().ok());
         let unexpected = || RedisError::from((ErrorKind::Parse, "unexpected reply of a Sentinel"));
         let epoch = number("config-epoch").ok_or_else(unexpected)?;
@@ -72,14 +72,14 @@ impl Sentinels {
         Ok(Address { host: field("ip").ok_or_else(unexpected)?.to_owned(), port })
     }
 
-    async fn ask_as(&self, sentinel: &Client) -> RedisResult<HashMap<String, String>> {
+    async fn query_as(&self, sentinel: &Client) -> RedisResult<HashMap<String, String>> {
         let config = AsyncConnectionConfig::new()
-            .set_connection_timeout(Some(ASKED_FOR))
-            .set_response_timeout(Some(ASKED_FOR));
+            .set_connection_timeout(Some(REPLY_TIMEOUT))
+            .set_response_timeout(Some(REPLY_TIMEOUT));
         let mut connection = sentinel.get_multiplexed_async_connection_with_config(&config).await?;
-        let asked =
+        let reply =
             redis::cmd("SENTINEL").arg("MASTER").arg(&self.name).query_async(&mut connection).await;
-        asked.map_err(|error| {
+        reply.map_err(|error| {
             if error.to_string().contains("No such master") {
                 let what = "the Sentinels know no primary of that name";
                 RedisError::from((ErrorKind::InvalidClientConfig, what))

@@ -455,7 +455,7 @@ impl Reviews {
             room.take_review_event(change, &json);
         }
         let mut messages = vec![Message::Review { change, json }];
-        match shared.registry.sitting(seat) {
+        match shared.registry.seated_in(seat) {
             Some(session) => session.edited(tokio::time::Instant::now()),
             None => messages.push(Message::Worked(seat.role)),
         }

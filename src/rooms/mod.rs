@@ -101,7 +101,7 @@ impl Rooms {
         for number in 0..JOIN_TRIES {
             let room = self.find_or_open(session.identity.document).await?;
             if number == 0 {
-                session.tell(granted);
+                session.notify(granted);
             }
             if room.join(session).is_ok() {
                 return Ok(room);

@@ -94,19 +94,19 @@ impl SeatService {
     ///
     /// # Cancel safety
     ///
-    /// Not cancel safe: await it to its end. `ask.gone` ends a wait.
+    /// Not cancel safe: await it to its end. `request.gone` ends a wait.
     ///
     /// # Errors
     ///
     /// The [`Close`] for the socket.
     pub async fn acquire_seat(
         &self,
-        ask: SeatRequest,
+        request: SeatRequest,
         outbox: Outbox,
     ) -> Result<SeatHandle, Close> {
         let started = Instant::now();
-        let role = ask.role;
-        let seated = self.try_sit(ask, outbox).await;
+        let role = request.role;
+        let seated = self.try_acquire(request, outbox).await;
         let outcome = match &seated {
             Ok(_) => "granted",
             Err(Close::SeatTaken { .. } | Close::WaitedInVain) => "taken",
@@ -119,21 +119,21 @@ impl SeatService {
         seated
     }
 
-    async fn try_sit(&self, ask: SeatRequest, outbox: Outbox) -> Result<SeatHandle, Close> {
+    async fn try_acquire(&self, request: SeatRequest, outbox: Outbox) -> Result<SeatHandle, Close> {
         self.not_draining()?;
-        let seat = Seat::new(ask.link, ask.role);
-        let SeatLookup { link, floor, .. } = self.authorize(&ask, seat).await?;
+        let seat = Seat::new(request.link, request.role);
+        let SeatLookup { link, floor, .. } = self.authorize(&request, seat).await?;
         let identity = SessionIdentity {
             session: SessionId::generate(),
             seat,
             document: link.document_id,
-            user: ask.user.clone(),
+            user: request.user.clone(),
             resume: resume_secret(),
-            wants_events: ask.wants_events,
-            store_budget: ask.store_budget.clone(),
+            wants_events: request.wants_events,
+            store_budget: request.store_budget.clone(),
         };
         let session = Arc::new(Session::claiming(identity, outbox));
-        ask.arriving.is(&session);
+        request.arriving.is(&session);
         self.shared.registry.enter(Arc::clone(&session));
         // A second check: a drain that began in between may have copied the registry before this
         // entry.
@@ -142,7 +142,7 @@ impl SeatService {
             session.end();
             return Err(close);
         }
-        match self.claim(&session, &ask, floor).await {
+        match self.claim(&session, &request, floor).await {
             Ok(()) => {}
             Err(close) => {
                 self.shared.registry.leave(&session);
@@ -163,8 +163,8 @@ impl SeatService {
 
     /// Reads the caller's link and role. The ratification detects a revocation or a grant after
     /// this read.
-    async fn authorize(&self, ask: &SeatRequest, seat: Seat) -> Result<SeatLookup, Close> {
-        let door = self.shared.storage.seat_lookup(seat).await.map_err(|error| {
+    async fn authorize(&self, request: &SeatRequest, seat: Seat) -> Result<SeatLookup, Close> {
+        let lookup = self.shared.storage.seat_lookup(seat).await.map_err(|error| {
             tracing::warn!(%error, "a share link cannot be read");
             match error {
                 // A reconnecting client would read the same row.
@@ -176,33 +176,37 @@ impl SeatService {
                 | StorageError::Refused(_) => Close::Unavailable("storage"),
             }
         })?;
-        let door = door.filter(|door| door.link.revoked_at.is_none()).ok_or(Close::NoSuchLink)?;
-        let may_sit = match ask.role {
-            Role::Writer => door.link.writer.id == ask.user.id,
-            Role::Reviewer => door.link.reviewer.as_ref().is_some_and(|r| r.id == ask.user.id),
+        let lookup =
+            lookup.filter(|lookup| lookup.link.revoked_at.is_none()).ok_or(Close::NoSuchLink)?;
+        let may_claim = match request.role {
+            Role::Writer => lookup.link.writer.id == request.user.id,
+            Role::Reviewer => {
+                lookup.link.reviewer.as_ref().is_some_and(|r| r.id == request.user.id)
+            }
         };
-        if !may_sit {
+        if !may_claim {
             return Err(Close::Forbidden("not-your-role"));
         }
-        self.rename(ask, &door).await;
-        Ok(door)
+        self.rename(request, &lookup).await;
+        Ok(lookup)
     }
 
     /// Stores the token's name if it differs from the stored name, or its time if the token is
     /// newer. The row of the link contains both already, so a claim reads nothing more. The claim
     /// waits for a new name only; a task stores a new time. A failure costs the user a name and not
     /// the seat.
-    async fn rename(&self, ask: &SeatRequest, door: &SeatLookup) {
-        let stored = match ask.role {
-            Role::Writer => Some(&door.link.writer),
-            Role::Reviewer => door.link.reviewer.as_ref(),
+    async fn rename(&self, request: &SeatRequest, lookup: &SeatLookup) {
+        let stored = match request.role {
+            Role::Writer => Some(&lookup.link.writer),
+            Role::Reviewer => lookup.link.reviewer.as_ref(),
         };
-        let stored = stored.map(|stored| stored.name.as_str()).zip(door.named_at);
-        if !changes(stored, &ask.user.name, ask.issued_at) {
+        let stored = stored.map(|stored| stored.name.as_str()).zip(lookup.named_at);
+        if !changes(stored, &request.user.name, request.issued_at) {
             return;
         }
-        let is_renamed = stored.is_none_or(|(name, _)| name != ask.user.name);
-        let (shared, user, issued_at) = (Arc::clone(&self.shared), ask.user.clone(), ask.issued_at);
+        let is_renamed = stored.is_none_or(|(name, _)| name != request.user.name);
+        let (shared, user, issued_at) =
+            (Arc::clone(&self.shared), request.user.clone(), request.issued_at);
         let saving = async move {
             // The server stores new times one at a time. So edits do not wait for the commits of
             // many simultaneous joins. A new name waits for no other user.
@@ -222,25 +226,25 @@ impl SeatService {
     async fn claim(
         &self,
         session: &Arc<Session>,
-        ask: &SeatRequest,
+        request: &SeatRequest,
         mut floor: Fence,
     ) -> Result<(), Close> {
         let identity = &session.identity;
-        let mut over = ask.over();
+        let mut over = request.over();
         for _ in 0..CLAIM_TRIES {
             if session.phase() == SessionState::Ended {
                 break;
             }
             let claim = self.claim_of(session, floor, over.clone());
-            let grant = match self.ask_locks(&claim).await? {
+            let grant = match self.claim_lock(&claim).await? {
                 Claimed::Granted(grant) => grant,
-                Claimed::Busy(holder) => match self.takeover_target(&holder, ask).await {
-                    Some(place) => {
-                        over = place;
+                Claimed::Busy(holder) => match self.takeover_target(&holder, request).await {
+                    Some(takeover) => {
+                        over = takeover;
                         continue;
                     }
-                    None if ask.waits.is_zero() => return Err(taken(&holder, &ask.user)),
-                    None => self.stand_in_line(session, &claim, ask).await?,
+                    None if request.waits.is_zero() => return Err(taken(&holder, &request.user)),
+                    None => self.wait_in_queue(session, &claim, request).await?,
                 },
             };
             // Only the first grant may replace a session. If another session holds the key by now,
@@ -274,7 +278,7 @@ impl SeatService {
         }
     }
 
-    async fn ask_locks(&self, claim: &Claim) -> Result<Claimed, Close> {
+    async fn claim_lock(&self, claim: &Claim) -> Result<Claimed, Close> {
         self.shared.locks.claim(claim).await.map_err(|error| {
             tracing::warn!(%error, "a seat cannot be claimed");
             Close::Unavailable("locks")
@@ -283,8 +287,8 @@ impl SeatService {
 
     /// The session that this claim may replace after a probe: a dead session of the same user. A
     /// wrong resume token is no error; the claim continues without it.
-    async fn takeover_target(&self, holder: &Holder, ask: &SeatRequest) -> Option<Takeover> {
-        if holder.owner.id != ask.user.id {
+    async fn takeover_target(&self, holder: &Holder, request: &SeatRequest) -> Option<Takeover> {
+        if holder.owner.id != request.user.id {
             return None;
         }
         // The exact value: in between another session of the user may have acquired the seat.
@@ -338,8 +342,8 @@ impl SeatService {
         session.heard(now);
         session.was_active(now);
         session.granted(grant.fence, grant.since, until);
-        if let Some(kept) = self.register(session, grant.sent_at) {
-            session.kept(kept);
+        if let Some(registration) = self.register(session, grant.sent_at) {
+            session.set_registration(registration);
         }
         if session.phase() == SessionState::Held {
             return Ok(());
@@ -429,11 +433,11 @@ impl SeatService {
     }
 }
 
-pub(crate) fn taken(holder: &Holder, asker: &User) -> Close {
+pub(crate) fn taken(holder: &Holder, requester: &User) -> Close {
     Close::SeatTaken {
         holder: holder.owner.clone().into(),
         since: holder.is_known().then_some(holder.since),
-        own: holder.owner.id == asker.id,
+        own: holder.owner.id == requester.id,
     }
 }
 

@@ -147,7 +147,7 @@ impl SeatHandle {
             // stops it, before its user types more into a text that no other replica has.
             return Err(Close::Forbidden("not-the-writer"));
         }
-        self.session.tell(&Event::Denied("not-the-writer"));
+        self.session.notify(&Event::Denied("not-the-writer"));
         Ok(())
     }
 

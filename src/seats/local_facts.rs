@@ -33,7 +33,7 @@ pub(crate) struct LocalFacts {
 
 impl SeatService {
     /// The facts about a session of this server.
-    pub(crate) fn known_of(&self, session: &Session) -> LocalFacts {
+    pub(crate) fn local_facts(&self, session: &Session) -> LocalFacts {
         let (now, terms) = (Instant::now(), &self.shared.terms);
         let (heard_ago, active_ago) = (session.silent_for(now), session.idle_for(now));
         let state = session.phase();
@@ -56,7 +56,11 @@ impl SeatService {
     }
 
     /// Requests the facts from the server of the session's socket. None without a reply in time.
-    pub(crate) async fn ask_for(&self, session_id: SessionId, node: NodeId) -> Option<LocalFacts> {
+    pub(crate) async fn request_facts(
+        &self,
+        session_id: SessionId,
+        node: NodeId,
+    ) -> Option<LocalFacts> {
         if node == self.shared.relay.node() {
             // The session ended a moment ago: otherwise this server's registry would contain it.
             return None;
@@ -72,7 +76,7 @@ impl SeatService {
     /// Replies to another server, if the session is on this one.
     pub(super) async fn tell_of(&self, asker: NodeId, id: QuestionId, session_id: SessionId) {
         let Some(session) = self.shared.registry.session(session_id) else { return };
-        let Ok(json) = serde_json::to_string(&self.known_of(&session)) else { return };
+        let Ok(json) = serde_json::to_string(&self.local_facts(&session)) else { return };
         let answer = Message::Answer { id, json };
         if let Err(error) = self.shared.relay.publish(Topic::Node(asker), &answer).await {
             tracing::debug!(%error, "a request of another server cannot be answered");

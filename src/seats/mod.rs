@@ -145,9 +145,8 @@ impl SeatService {
     ///
     /// [`Reviews::start`]: crate::reviews::Reviews::start
     #[must_use]
-    pub fn start(foundations: SeatServiceDeps) -> (Self, MissedQueue) {
-        let SeatServiceDeps { storage, locks, relay, terms, limits, history: points, tasks } =
-            foundations;
+    pub fn start(deps: SeatServiceDeps) -> (Self, MissedQueue) {
+        let SeatServiceDeps { storage, locks, relay, terms, limits, history: points, tasks } = deps;
         let (persister, queue) = persister(storage.clone());
         let (history, orders) = history();
         let (missed, missed_queue) = missed();
@@ -159,7 +158,7 @@ impl SeatService {
         );
         let finished = CancellationToken::new();
         let storing = persister::run(storage.clone(), relay.clone(), queue, finished.clone());
-        let keeping =
+        let recording =
             version_recorder::run(rooms.clone(), storage.clone(), points, orders, finished.clone());
         let shared = Shared {
             storage,
@@ -187,7 +186,7 @@ impl SeatService {
         };
         let sessions = Self { shared: Arc::new(shared) };
         sessions.spawn_critical("group commit", storing);
-        sessions.spawn_critical("history", keeping);
+        sessions.spawn_critical("history", recording);
         sessions.spawn_critical("renewal", tick::run(sessions.clone(), finished));
         sessions.spawn_critical("cluster", sessions.clone().handle_cluster_messages());
         sessions.spawn_critical("reconcile", sessions.clone().reconcile_when_due());
@@ -202,10 +201,10 @@ impl SeatService {
         task: impl Future<Output = ()> + Send + 'static,
     ) {
         let (finished, died) = (self.shared.finished.clone(), self.shared.died.clone());
-        let vital = CriticalTask { name, finished, died };
+        let guard = CriticalTask { name, finished, died };
         self.shared.tasks.spawn(async move {
             // The task drops the guard when it returns or panics.
-            let _vital = vital;
+            let _guard = guard;
             task.await;
         });
     }
@@ -308,11 +307,11 @@ impl SeatService {
         let count = u32::try_from(sessions.len()).unwrap_or(u32::MAX).max(1);
         // Fewer than 50 sockets need no spread.
         let step = if count < 50 { Duration::ZERO } else { spread / count };
-        for (session, place) in sessions.iter().zip(0_u32..) {
+        for (session, index) in sessions.iter().zip(0_u32..) {
             tokio::time::sleep(step).await;
-            let after = Duration::from_millis(u64::from(place % 20) * 25);
+            let after = Duration::from_millis(u64::from(index % 20) * 25);
             let reconnect_after_ms = u64::try_from(after.as_millis()).unwrap_or_default();
-            session.tell(&Event::ServerDraining { reconnect_after_ms });
+            session.notify(&Event::ServerDraining { reconnect_after_ms });
             session.outbox().close(Close::Restart("draining"));
         }
     }
@@ -320,8 +319,8 @@ impl SeatService {
     /// Flushes pending edits, releases all seats, then stops the renewal. Each step has a bound.
     ///
     /// Call it when every socket task has ended.
-    pub async fn finish(&self, patience: Duration) {
-        if !matches!(timeout(patience, self.shared.persister.flush(patience)).await, Ok(true)) {
+    pub async fn finish(&self, limit: Duration) {
+        if !matches!(timeout(limit, self.shared.persister.flush(limit)).await, Ok(true)) {
             tracing::error!("storage did not commit all pending edits in time");
         }
         // All releases run at once: in sequence, each would wait for a slow Redis.
@@ -332,17 +331,17 @@ impl SeatService {
             }
         }
         // A shorter bound: if this flush fails, the next version contains that text.
-        let less = patience / 4;
+        let less = limit / 4;
         if !matches!(timeout(less, self.shared.history.flush(less)).await, Ok(true)) {
             tracing::warn!("the last versions were not stored; the text itself is stored");
         }
         let rooms = self.shared.rooms.all();
-        let chores = async {
+        let maintenance = async {
             for room in &rooms {
                 self.shared.rooms.do_chores(room, Trigger::Leaving).await;
             }
         };
-        if timeout(less, chores).await.is_err() {
+        if timeout(less, maintenance).await.is_err() {
             tracing::warn!("some documents miss their maintenance; the next open reads more rows");
         }
         for room in rooms {

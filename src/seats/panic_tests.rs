@@ -20,7 +20,7 @@ use crate::seats::{SeatService, SeatServiceDeps};
 use crate::sessions::options::{HistoryTerms, RoomLimits, SeatTerms};
 
 /// Longer than a busy machine needs.
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 struct Office {
     stored: StoredDocument,
@@ -77,6 +77,6 @@ async fn g12_a_task_that_panics_leaves_its_room_and_its_seat() {
             sleep(Duration::from_millis(10)).await;
         }
     };
-    timeout(PATIENCE, left).await.expect("the room is retired and the registry empty");
+    timeout(TIMEOUT, left).await.expect("the room is retired and the registry empty");
     office.acquire_seat().await;
 }

@@ -52,11 +52,11 @@ impl SeatService {
         if rooms.is_empty() {
             return;
         }
-        self.look_at_what_is_stored(&rooms).await;
-        self.look_at_reviews(&rooms).await;
+        self.compare_numbers(&rooms).await;
+        self.compare_reviews(&rooms).await;
         self.ratify_again_soon();
         if !self.shared.relay.is_alone() {
-            self.look_at_who_sits(&rooms).await;
+            self.compare_holders(&rooms).await;
         }
     }
 
@@ -80,16 +80,16 @@ impl SeatService {
         }
     }
 
-    async fn look_at_what_is_stored(&self, rooms: &[Arc<Room>]) {
+    async fn compare_numbers(&self, rooms: &[Arc<Room>]) {
         let documents: Vec<_> = rooms.iter().map(|room| room.document).collect();
         // Read before the query: a commit during the query must not make the room count as ahead.
-        let known: Vec<_> = rooms.iter().map(|room| room.known_number()).collect();
+        let before: Vec<_> = rooms.iter().map(|room| room.known_number()).collect();
         match self.shared.storage.last_numbers(&documents).await {
             Ok(numbers) => {
-                for (room, known) in rooms.iter().zip(known) {
+                for (room, before) in rooms.iter().zip(before) {
                     // A deleted document has no number, and no link.
                     let last = numbers.get(&room.document).copied();
-                    last.into_iter().for_each(|last| room.is_stored_up_to(last, known));
+                    last.into_iter().for_each(|last| room.is_stored_up_to(last, before));
                 }
             }
             // The next tick repeats the query.
@@ -97,7 +97,7 @@ impl SeatService {
         }
     }
 
-    async fn look_at_reviews(&self, rooms: &[Arc<Room>]) {
+    async fn compare_reviews(&self, rooms: &[Arc<Room>]) {
         let documents: Vec<_> = rooms.iter().map(|room| room.document).collect();
         let numbers = match self.shared.storage.review_change_numbers(&documents).await {
             Ok(numbers) => numbers,
@@ -111,17 +111,17 @@ impl SeatService {
         }
     }
 
-    async fn look_at_who_sits(&self, rooms: &[Arc<Room>]) {
+    async fn compare_holders(&self, rooms: &[Arc<Room>]) {
         let seats = |room: &Arc<Room>| {
             room.seats_elsewhere()
                 .into_iter()
                 .map(|seat| (Arc::clone(room), seat))
                 .collect::<Vec<_>>()
         };
-        let asked: Vec<(Arc<Room>, Seat)> = rooms.iter().flat_map(seats).collect();
+        let queried: Vec<(Arc<Room>, Seat)> = rooms.iter().flat_map(seats).collect();
         // Each holder renews its seat in the next round.
-        let patience = self.shared.terms.lease.renew_every * 2;
-        for some in asked.chunks(SEATS_MAX) {
+        let grace = self.shared.terms.lease.renew_every * 2;
+        for some in queried.chunks(SEATS_MAX) {
             let names: Vec<_> = some.iter().map(|(_, seat)| LockName::seat(*seat)).collect();
             let Ok(holders) = self.shared.locks.holders(&names).await else {
                 // An outage of Redis is no evidence that a holder left.
@@ -129,7 +129,7 @@ impl SeatService {
             };
             for ((room, seat), holder) in some.iter().zip(holders) {
                 let holder = holder.filter(Holder::is_known).map(|holder| holder.fence);
-                room.seat_is_held_by(*seat, holder, patience);
+                room.seat_is_held_by(*seat, holder, grace);
             }
         }
     }

@@ -87,13 +87,13 @@ async fn tick_for_ever(sessions: &SeatService) {
     let mut ticker = interval(every);
     // After a stall the task ticks once and waits a full period. It never sends a burst.
     ticker.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let mut kept_alive_at = Instant::now();
+    let mut keep_alive_at = Instant::now();
     loop {
         ticker.tick().await;
         let now = Instant::now();
         let mut call = ProbeKind::Ping;
-        if KEEP_ALIVE_EVERY <= now.duration_since(kept_alive_at) + every {
-            kept_alive_at = now;
+        if KEEP_ALIVE_EVERY <= now.duration_since(keep_alive_at) + every {
+            keep_alive_at = now;
             call = ProbeKind::KeepAlive;
         }
         let kind = if is_overslept(sessions, now) { TickMode::Overslept } else { TickMode::InTime };
@@ -200,8 +200,8 @@ impl SeatService {
         };
         let LeaseTerms { ttl, renew_every } = self.shared.terms.lease;
         let timing = RenewalTiming::new(ttl, backstop(renew_every));
-        let tenant = SeatLease { sessions: self.clone(), session: Arc::clone(session) };
-        self.shared.locks.register(held, timing, sent_at, Arc::new(tenant))
+        let lease = SeatLease { sessions: self.clone(), session: Arc::clone(session) };
+        self.shared.locks.register(held, timing, sent_at, Arc::new(lease))
     }
 }
 

@@ -20,20 +20,20 @@ impl SeatService {
     /// # Errors
     ///
     /// The [`Close`] for the socket.
-    pub(crate) async fn stand_in_line(
+    pub(crate) async fn wait_in_queue(
         &self,
         session: &Session,
         claim: &Claim,
-        ask: &SeatRequest,
+        request: &SeatRequest,
     ) -> Result<Grant, Close> {
         // Dropping the waiter removes it from the queue on every return path.
-        let mut waiting = self.shared.locks.wait(claim, ask.waits);
+        let mut waiting = self.shared.locks.wait(claim, request.waits);
         loop {
             let waited = tokio::select! {
                 waited = waiting.next() => waited,
-                () = ask.gone.cancelled() => return Err(Close::Left),
+                () = request.gone.cancelled() => return Err(Close::Left),
                 () = self.shared.stop.cancelled() => {
-                    session.tell(&Event::ServerDraining { reconnect_after_ms: 0 });
+                    session.notify(&Event::ServerDraining { reconnect_after_ms: 0 });
                     return Err(Close::Restart("draining"));
                 }
             };
@@ -50,9 +50,11 @@ impl SeatService {
                 Ok(WaitOutcome::Position(_)) if session.phase() == SessionState::Ended => {
                     return Err(Close::Left);
                 }
-                Ok(WaitOutcome::Position(place)) => tell(session, &place),
+                Ok(WaitOutcome::Position(position)) => notify_position(session, &position),
                 Err(LockError::WaitTimeout(_)) => return Err(Close::WaitedInVain),
-                Err(LockError::Busy(place)) => return Err(taken(&place.holder, &ask.user)),
+                Err(LockError::Busy(position)) => {
+                    return Err(taken(&position.holder, &request.user));
+                }
                 Err(LockError::Lost(_) | LockError::Unavailable(_)) => {
                     return Err(Close::Unavailable("locks"));
                 }
@@ -61,13 +63,13 @@ impl SeatService {
     }
 }
 
-fn tell(session: &Session, place: &QueuePosition) {
-    let left = place.retry_at.saturating_duration_since(Instant::now());
-    session.tell(&Event::SeatWaiting {
-        position: place.position,
-        holder: &place.holder.owner.name,
-        own: place.holder.owner.id == session.identity.user.id,
-        since: place.holder.is_known().then_some(place.holder.since),
+fn notify_position(session: &Session, position: &QueuePosition) {
+    let left = position.retry_at.saturating_duration_since(Instant::now());
+    session.notify(&Event::SeatWaiting {
+        position: position.position,
+        holder: &position.holder.owner.name,
+        own: position.holder.owner.id == session.identity.user.id,
+        since: position.holder.is_known().then_some(position.holder.since),
         retry_at: Utc::now() + TimeDelta::from_std(left).unwrap_or_default(),
     });
 }

@@ -72,7 +72,7 @@ impl Registry {
 
     /// The session that holds that seat.
     #[must_use]
-    pub fn sitting(&self, seat: Seat) -> Option<Arc<Session>> {
+    pub fn seated_in(&self, seat: Seat) -> Option<Arc<Session>> {
         let session_id = self.seats.get(&seat).map(|entry| *entry.value())?;
         self.session(session_id)
     }

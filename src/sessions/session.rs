@@ -93,7 +93,7 @@ pub struct Session {
     edited_at: AtomicU64,
     life: Mutex<SessionInner>,
     /// Number of the last liveness probe, and of the last one that the client answered.
-    asked: AtomicU64,
+    probed: AtomicU64,
     answered: AtomicU64,
     sign_of_life: Notify,
 }
@@ -107,7 +107,7 @@ struct SessionInner {
     lost: Option<LostReason>,
     idle_warned: bool,
     /// Its registration with the renewal actor.
-    kept: Option<Registration>,
+    registration: Option<Registration>,
 }
 
 impl Session {
@@ -130,9 +130,9 @@ impl Session {
                 granted_at: None,
                 lost: None,
                 idle_warned: false,
-                kept: None,
+                registration: None,
             }),
-            asked: AtomicU64::new(0),
+            probed: AtomicU64::new(0),
             answered: AtomicU64::new(0),
             sign_of_life: Notify::new(),
         }
@@ -180,10 +180,10 @@ impl Session {
     }
 
     /// Stores the registration with the renewal actor until the session ends (S3).
-    pub fn kept(&self, kept: Registration) {
+    pub fn set_registration(&self, registration: Registration) {
         let mut life = self.life();
         if life.phase != SessionState::Ended {
-            life.kept = Some(kept);
+            life.registration = Some(registration);
         }
     }
 
@@ -217,7 +217,7 @@ impl Session {
         let was_uncertain = life.phase == SessionState::Uncertain;
         if was_uncertain {
             life.phase = SessionState::Held;
-            self.tell(&Event::SeatRestored);
+            self.notify(&Event::SeatRestored);
         }
         was_uncertain
     }
@@ -231,18 +231,18 @@ impl Session {
         // Checks again under the lock: a renewal may have arrived in between.
         if life.phase == SessionState::Held && !self.may_write(now) {
             life.phase = SessionState::Uncertain;
-            self.tell(&Event::SeatUncertain);
+            self.notify(&Event::SeatUncertain);
         }
     }
 
     /// The socket broke without a close. False if the session has ended before.
     pub fn went_away(&self) -> bool {
         let mut life = self.life();
-        let sat = matches!(life.phase, SessionState::Held | SessionState::Uncertain);
-        if sat {
+        let was_seated = matches!(life.phase, SessionState::Held | SessionState::Uncertain);
+        if was_seated {
             life.phase = SessionState::Away;
         }
-        sat
+        was_seated
     }
 
     /// Ends the session. True for the first caller only (S2).
@@ -254,7 +254,7 @@ impl Session {
         let mut life = self.life();
         // Under the lock, so that no renewal in flight extends the deadline again.
         self.trusted_until.store(0, Ordering::Release);
-        life.kept = None;
+        life.registration = None;
         let is_first =
             std::mem::replace(&mut life.phase, SessionState::Ended) != SessionState::Ended;
         if is_first {
@@ -273,7 +273,7 @@ impl Session {
         let ended = self.end_for(Some(reason));
         if ended {
             metrics::counter!("galley_seats_lost_total", "reason" => reason.as_str()).increment(1);
-            self.tell(&Event::SeatLost(reason));
+            self.notify(&Event::SeatLost(reason));
             self.outbox.close(Close::Lost(reason));
         }
         ended
@@ -288,7 +288,7 @@ impl Session {
     /// The socket received something from the client.
     pub fn heard(&self, now: Instant) {
         self.heard_at.store(self.stamp(now), Ordering::Release);
-        if self.answered.load(Ordering::Acquire) < self.asked.load(Ordering::Acquire) {
+        if self.answered.load(Ordering::Acquire) < self.probed.load(Ordering::Acquire) {
             self.sign_of_life.notify_waiters();
         }
     }
@@ -340,19 +340,19 @@ impl Session {
     pub fn warn_of_idleness(&self, due: bool, release_at: DateTime<Utc>) {
         let mut life = self.life();
         if due && !life.idle_warned {
-            self.tell(&Event::SeatIdle { release_at });
+            self.notify(&Event::SeatIdle { release_at });
         }
         life.idle_warned = due;
     }
 
-    /// Sends a liveness probe and waits for the client at most `patience`. The pong of the probe
+    /// Sends a liveness probe and waits for the client at most `limit`. The pong of the probe
     /// proves that the client is alive. Any other frame may have waited in the socket since before
     /// the client left. It counts only if the socket is still open `LAST_WORDS` later.
-    pub async fn answers_within(&self, patience: Duration) -> bool {
-        let number = self.asked.fetch_add(1, Ordering::AcqRel) + 1;
+    pub async fn answers_within(&self, limit: Duration) -> bool {
+        let number = self.probed.fetch_add(1, Ordering::AcqRel) + 1;
         let sign = self.sign_of_life.notified();
         self.outbox.probe(number);
-        if tokio::time::timeout(patience, sign).await.is_err() {
+        if tokio::time::timeout(limit, sign).await.is_err() {
             return false;
         }
         let answered = async {
@@ -371,7 +371,7 @@ impl Session {
     }
 
     /// Sends an event to a client that understands events.
-    pub fn tell(&self, event: &Event<'_>) {
+    pub fn notify(&self, event: &Event<'_>) {
         if self.identity.wants_events {
             self.outbox.send(event.frame());
         }

@@ -74,15 +74,15 @@ async fn last_words(session: &Session, goes: bool, pongs: bool) {
 
 #[tokio::test(start_paused = true)]
 async fn frames_from_before_the_socket_broke_do_not_answer_a_liveness_probe() {
-    let patience = Duration::from_secs(1);
+    let limit = Duration::from_secs(1);
     for (goes, pongs, lives) in
         [(true, false, false), (false, false, true), (true, true, true), (false, true, true)]
     {
         let session = held(Instant::now() + Duration::from_secs(10));
         let (answers, ()) =
-            tokio::join!(session.answers_within(patience), last_words(&session, goes, pongs));
+            tokio::join!(session.answers_within(limit), last_words(&session, goes, pongs));
         assert_eq!(answers, lives, "goes: {goes}, pongs: {pongs}");
     }
     let session = held(Instant::now() + Duration::from_secs(10));
-    assert!(!session.answers_within(patience).await, "the client sent nothing");
+    assert!(!session.answers_within(limit).await, "the client sent nothing");
 }

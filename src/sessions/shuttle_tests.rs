@@ -95,7 +95,7 @@ impl Scene {
     }
 
     /// The session acquires the key: as `Sessions::settle`, then `Sessions::granted`.
-    fn sits(&self, session: &Session, fence: u64) -> usize {
+    fn acquires(&self, session: &Session, fence: u64) -> usize {
         session.set_pending_fence(Fence(fence));
         let former = self.registry.seat(session);
         let ended = former.is_some_and(|former| former.lose(LostReason::TakenOver));
@@ -111,7 +111,7 @@ impl Scene {
 
     fn seated(&self, user: &str, fence: u64) -> Arc<Session> {
         let session = self.enters(user);
-        self.sits(&session, fence);
+        self.acquires(&session, fence);
         session
     }
 
@@ -122,14 +122,14 @@ impl Scene {
     /// R2, at rest: the session of the seat is registered and has not ended.
     fn is_sound(&self) {
         let all = self.registry.all();
-        match self.registry.sitting(self.seat) {
-            Some(sits) => {
+        match self.registry.seated_in(self.seat) {
+            Some(holder) => {
                 assert_ne!(
-                    sits.phase(),
+                    holder.phase(),
                     SessionState::Ended,
                     "a seat names a session that has ended"
                 );
-                assert!(all.iter().any(|it| Arc::ptr_eq(it, &sits)));
+                assert!(all.iter().any(|it| Arc::ptr_eq(it, &holder)));
             }
             None => assert!(
                 all.iter().all(|it| it.phase() != SessionState::Held),
@@ -150,12 +150,12 @@ fn r2_of_two_claims_for_one_seat_the_later_grant_holds_and_the_other_session_end
         let (one, other) = (scene.enters("kim"), scene.enters("lee"));
         let taking = [(&one, 1), (&other, 2)].map(|(session, fence)| {
             let (scene, session) = (scene.clone(), Arc::clone(session));
-            thread::spawn(move || scene.sits(&session, fence))
+            thread::spawn(move || scene.acquires(&session, fence))
         });
-        let told: usize = taking.map(|it| it.join().expect("no panic")).into_iter().sum();
-        assert_eq!(told, 1, "one of the two sessions ends as taken over");
-        let sits = scene.registry.sitting(scene.seat).expect("a session holds the seat");
-        assert!(Arc::ptr_eq(&sits, &other), "the later grant's, in any order of registration");
+        let replaced: usize = taking.map(|it| it.join().expect("no panic")).into_iter().sum();
+        assert_eq!(replaced, 1, "one of the two sessions ends as taken over");
+        let holder = scene.registry.seated_in(scene.seat).expect("a session holds the seat");
+        assert!(Arc::ptr_eq(&holder, &other), "the later grant's, in any order of registration");
         let (winner, loser) = (&other, &one);
         assert_eq!((winner.phase(), loser.phase()), (SessionState::Held, SessionState::Ended));
         assert_eq!((loser.lost(), scene.registry.len()), (Some(LostReason::TakenOver), 1));
@@ -178,11 +178,11 @@ fn r2_a_leaving_session_removes_only_its_own_seat_and_is_released_once() {
             });
             move || twice.map(|it| usize::from(it.join().expect("no panic"))).into_iter().sum()
         };
-        let told = scene.sits(&new, 2);
+        let replaced = scene.acquires(&new, 2);
         let releases: usize = leaving();
-        assert!(releases <= 1 && told <= 1, "{releases} releases");
+        assert!(releases <= 1 && replaced <= 1, "{releases} releases");
         assert_eq!(scene.holds("kim"), Some(Fence(2)));
-        assert!(Arc::ptr_eq(&scene.registry.sitting(scene.seat).expect("the new one"), &new));
+        assert!(Arc::ptr_eq(&scene.registry.seated_in(scene.seat).expect("the new one"), &new));
         assert_eq!((scene.registry.len(), old.phase()), (1, SessionState::Ended));
         scene.is_sound();
     });
@@ -197,7 +197,7 @@ fn r2_the_registry_confirms_no_ended_session_and_no_older_fence() {
         let taking = {
             let (scene, is_over) = (scene.clone(), Arc::clone(&is_over));
             thread::spawn(move || {
-                scene.sits(&new, 2);
+                scene.acquires(&new, 2);
                 is_over.store(1, Ordering::SeqCst);
                 scene.leaves(&new);
                 is_over.store(2, Ordering::SeqCst);
@@ -234,7 +234,7 @@ fn r1_a_renewal_round_covers_every_holder_and_revives_no_ended_session() {
             let (scene, has_key, session) =
                 (scene.clone(), Arc::clone(&has_key), Arc::clone(&session));
             thread::spawn(move || {
-                scene.sits(&session, 1);
+                scene.acquires(&session, 1);
                 has_key.store(true, Ordering::SeqCst);
                 // The session leaves the registry before its release is sent.
                 has_key.store(false, Ordering::SeqCst);
@@ -308,7 +308,7 @@ fn s1_a_deadline_never_moves_back_and_a_write_sees_the_fence_of_its_grant() {
         let session = scene.enters("kim");
         let granting = {
             let (scene, session) = (scene.clone(), Arc::clone(&session));
-            thread::spawn(move || scene.sits(&session, 7))
+            thread::spawn(move || scene.acquires(&session, 7))
         };
         let renewing = [3, 2].map(|leases| {
             let (session, until) = (Arc::clone(&session), scene.now + LEASE * leases);

@@ -120,7 +120,7 @@ impl Versions {
         let seat = Seat::new(link.id, Role::Writer);
         let fence = self.sessions.holds(&user.id, seat).await?;
         let fence = fence.ok_or(VersionError::SeatNotHeld)?;
-        if let Some(session) = shared.registry.sitting(seat) {
+        if let Some(session) = shared.registry.seated_in(seat) {
             session.was_active(Instant::now());
         }
         Ok(FenceGuard { seat, fence })

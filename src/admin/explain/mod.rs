@@ -22,12 +22,12 @@ use crate::seats::{SeatError, SeatService};
 use crate::sessions::session::SessionState;
 
 /// Waiters that the answer lists.
-const LINE_SHOWN: usize = 20;
+const WAITERS_SHOWN: usize = 20;
 
 /// The source of the facts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum ToldBy {
+pub enum FactsSource {
     /// This server, which has the session's socket.
     ThisServer,
     /// The server of the session's socket, over pub/sub.
@@ -45,7 +45,7 @@ pub struct SessionDetails {
     /// One sentence, for people.
     pub why: String,
     /// The source of the facts.
-    pub told_by: ToldBy,
+    pub told_by: FactsSource,
     /// The time of the answer.
     pub as_of: DateTime<Utc>,
     /// The last message, ping or pong from the client.
@@ -67,12 +67,12 @@ pub struct SessionDetails {
     /// The number of waiters.
     pub waiting: usize,
     /// The first waiters.
-    pub line: Vec<InLineInfo>,
+    pub line: Vec<WaiterInfo>,
 }
 
 /// A waiter.
 #[derive(Clone, Debug, Serialize)]
-pub struct InLineInfo {
+pub struct WaiterInfo {
     /// 1 is next.
     pub position: usize,
     /// The user.
@@ -95,10 +95,10 @@ impl SeatService {
         let here = here.filter(|session| !matches!(session.phase(), SessionState::Ended));
         let Some(session) = here else {
             let Some((seat, holder)) = self.held_by(session_id).await? else { return Ok(None) };
-            let known = self.ask_for(session_id, holder.owner.node).await;
-            let told_by = if known.is_some() { ToldBy::ItsServer } else { ToldBy::Redis };
+            let facts = self.request_facts(session_id, holder.owner.node).await;
+            let told_by = if facts.is_some() { FactsSource::ItsServer } else { FactsSource::Redis };
             let info = self.info(seat, &holder);
-            return Ok(Some(self.details(info, Some(&holder), known.as_ref(), told_by).await));
+            return Ok(Some(self.details(info, Some(&holder), facts.as_ref(), told_by).await));
         };
         // Without Redis this server still has its own facts. An outage of Redis is when
         // administrators query them.
@@ -111,8 +111,8 @@ impl SeatService {
         };
         // Neither granted nor in Redis: the session only waits.
         let Some(info) = info else { return Ok(None) };
-        let known = self.known_of(&session);
-        Ok(Some(self.details(info, holder.as_ref(), Some(&known), ToldBy::ThisServer).await))
+        let facts = self.local_facts(&session);
+        Ok(Some(self.details(info, holder.as_ref(), Some(&facts), FactsSource::ThisServer).await))
     }
 
     /// The seat and grant of a session, as Redis stores them.
@@ -129,13 +129,13 @@ impl SeatService {
         &self,
         mut session: SessionInfo,
         holder: Option<&Holder>,
-        known: Option<&LocalFacts>,
-        told_by: ToldBy,
+        facts: Option<&LocalFacts>,
+        told_by: FactsSource,
     ) -> SessionDetails {
         let now = Utc::now();
         let name = LockName::seat(Seat::new(session.share_link_id, session.role));
-        let line = self.shared.locks.waiters(&name, LINE_SHOWN).await.unwrap_or_default();
-        let line = line.into_iter().zip(1_usize..).map(|(it, position)| InLineInfo {
+        let line = self.shared.locks.waiters(&name, WAITERS_SHOWN).await.unwrap_or_default();
+        let line = line.into_iter().zip(1_usize..).map(|(it, position)| WaiterInfo {
             position,
             node: it.owner.node,
             user: it.owner.into(),
@@ -143,27 +143,27 @@ impl SeatService {
         });
         let ago = |ms: u64| now - milliseconds(ms);
         let from_now = |ms: u64| now + milliseconds(ms);
-        if let Some(known) = known {
-            (session.state, session.last_seen) = (known.state, ago(known.heard_ago));
+        if let Some(facts) = facts {
+            (session.state, session.last_seen) = (facts.state, ago(facts.heard_ago));
         }
         let lease = self.shared.terms.lease;
         // A key that was set by hand may have no TTL.
         let ttl = holder.map(|holder| holder.ttl).filter(|ttl| *ttl <= lease.ttl);
         let by_ttl = || ttl.map(|ttl| ago(as_ms(lease.ttl.saturating_sub(ttl))));
         let trusted =
-            |known: &LocalFacts| (0 < known.trusted_for).then(|| from_now(known.trusted_for));
+            |facts: &LocalFacts| (0 < facts.trusted_for).then(|| from_now(facts.trusted_for));
         let mut details = SessionDetails {
             why: String::new(),
             told_by,
             as_of: now,
-            last_heard: known.map(|known| ago(known.heard_ago)),
-            last_active: known.map(|known| ago(known.active_ago)),
-            last_edit: known.and_then(|known| known.edited_ago).map(ago),
-            last_renewal: known.and_then(|known| known.renewed_ago).map(ago).or_else(by_ttl),
-            trusted_until: known.and_then(trusted),
+            last_heard: facts.map(|facts| ago(facts.heard_ago)),
+            last_active: facts.map(|facts| ago(facts.active_ago)),
+            last_edit: facts.and_then(|facts| facts.edited_ago).map(ago),
+            last_renewal: facts.and_then(|facts| facts.renewed_ago).map(ago).or_else(by_ttl),
+            trusted_until: facts.and_then(trusted),
             kept_until: ttl.map(|ttl| from_now(as_ms(ttl))),
-            grace_until: known.and_then(|known| known.grace_left).map(from_now),
-            idle_release_at: known.and_then(|known| known.idle_left).map(from_now),
+            grace_until: facts.and_then(|facts| facts.grace_left).map(from_now),
+            idle_release_at: facts.and_then(|facts| facts.idle_left).map(from_now),
             waiting: holder.map_or(0, |holder| holder.waiting),
             line: line.collect(),
             session,

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 
-use crate::admin::explain::{SessionDetails, ToldBy};
+use crate::admin::explain::{FactsSource, SessionDetails};
 use crate::sessions::options::SeatTerms;
 use crate::sessions::session::SessionState;
 
@@ -18,24 +18,24 @@ pub(crate) fn why(of: &SessionDetails, terms: &SeatTerms) -> String {
     let unknown = || "at an unknown time".to_owned();
     let heard = ago(of.last_heard).unwrap_or_else(unknown);
     let renewed = ago(of.last_renewal).unwrap_or_else(unknown);
-    let kept = of.kept_until.map_or_else(
+    let expiry = of.kept_until.map_or_else(
         || "Redis has no such key at the moment".to_owned(),
         |until| format!("kept until {} unless renewed", clock(until)),
     );
     let mut said = match (of.told_by, of.session.state) {
-        (ToldBy::Redis, _) => format!(
+        (FactsSource::Redis, _) => format!(
             "{name}'s server ({node}) did not answer within a second; by Redis the lease was \
              renewed {renewed}, which that server does only for a client it has heard from within \
-             {timeout}; {kept}",
+             {timeout}; {expiry}",
             node = of.session.node.map_or_else(|| "unknown".to_owned(), |node| node.to_string()),
             timeout = length(terms.client_timeout),
         ),
         (_, SessionState::Held) => {
-            format!("{name}'s client was heard {heard}; renewed {renewed}; {kept}")
+            format!("{name}'s client was heard {heard}; renewed {renewed}; {expiry}")
         }
         (_, SessionState::Uncertain) => format!(
             "{name}'s client was heard {heard}, but the lease could not be renewed in time (last \
-             {renewed}), so edits are refused until it is; {kept}"
+             {renewed}), so edits are refused until it is; {expiry}"
         ),
         (_, SessionState::Away) => format!(
             "{name}'s connection broke (last heard {heard}); the seat waits for their return until \
@@ -44,10 +44,10 @@ pub(crate) fn why(of: &SessionDetails, terms: &SeatTerms) -> String {
         ),
         (_, SessionState::Claiming) => {
             format!(
-                "the seat was given to {name} just now, whose session has not sat down yet; {kept}"
+                "the seat was given to {name} just now, whose session has not sat down yet; {expiry}"
             )
         }
-        (_, SessionState::Ended) => format!("{name}'s session is ending; {kept}"),
+        (_, SessionState::Ended) => format!("{name}'s session is ending; {expiry}"),
     };
     if let Some(edited) = ago(of.last_edit) {
         said += &format!("; last edit {edited}");
@@ -109,7 +109,7 @@ mod tests {
         SessionDetails {
             session,
             why: String::new(),
-            told_by: ToldBy::ThisServer,
+            told_by: FactsSource::ThisServer,
             as_of,
             last_heard: Some(ago(2)),
             last_active: Some(ago(2)),
@@ -154,7 +154,7 @@ mod tests {
         assert!(in_state(SessionState::Away).contains("waits for their return until 01:46:40 UTC"));
         assert!(in_state(SessionState::Claiming).contains("given to Lee just now"));
         let mut silent = held();
-        (silent.told_by, silent.last_heard) = (ToldBy::Redis, None);
+        (silent.told_by, silent.last_heard) = (FactsSource::Redis, None);
         let said = why(&silent, &terms);
         let node = silent.session.node.expect("a server").to_string();
         assert!(said.contains(&node), "{said}");

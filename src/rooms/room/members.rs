@@ -36,15 +36,15 @@ impl Room {
         let SessionIdentity { seat, user, .. } = &session.identity;
         let beside = Seat::new(seat.link, seat.role.other());
         for (_, _, identity) in state.occupancy.taken().filter(|(sits, _, _)| *sits == beside) {
-            session.tell(&Event::PeerJoined(beside.role, &identity.user));
+            session.notify(&Event::PeerJoined(beside.role, &identity.user));
         }
-        session.tell(&Event::DocumentSaved { state_vector: state.saved.state_vector() });
+        session.notify(&Event::DocumentSaved { state_vector: state.saved.state_vector() });
         let damaged = state.is_damaged.then_some(DOCUMENT_DAMAGED);
         for problem in state.not_saved.into_iter().chain(damaged) {
-            session.tell(&Event::Problem(problem));
+            session.notify(&Event::Problem(problem));
         }
         if state.size.fullness != Fullness::Ample {
-            session.tell(&state.told_size(&self.limits));
+            session.notify(&state.told_size(&self.limits));
         }
         state.peer_joined(*seat, session.fence(), user, SeatLocation::Here);
         self.publish_to_peers(word(Step::Joined, &session.identity, session.fence()));

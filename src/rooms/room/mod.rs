@@ -273,7 +273,7 @@ impl Room {
                 Ok(_) | Err(Rejected::Gap) => session.was_active(now),
                 Err(_) => {}
             }
-            session.tell(&Event::Denied("seat-uncertain"));
+            session.notify(&Event::Denied("seat-uncertain"));
             return Ok(0);
         }
         let checked = match state.log.check(update, origin) {
@@ -426,7 +426,7 @@ fn refuse(session: &Session, problem: Problem) -> Result<usize, Close> {
             _ => Close::Unavailable("storage"),
         });
     }
-    session.tell(&Event::Problem(problem));
-    session.tell(&Event::Denied("not-stored"));
+    session.notify(&Event::Problem(problem));
+    session.notify(&Event::Denied("not-stored"));
     Ok(0)
 }

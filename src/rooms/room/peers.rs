@@ -152,7 +152,7 @@ impl State {
     fn tell_about(&self, seat: Seat, event: &Event<'_>) {
         let beside = Seat::new(seat.link, seat.role.other());
         for member in self.members.iter().filter(|member| member.identity.seat == beside) {
-            member.tell(event);
+            member.notify(event);
         }
     }
 }

@@ -266,10 +266,10 @@ impl Reset {
     fn tell(self, member: &Session) {
         let events = member.identity.wants_events;
         if self == Self::Damaged {
-            member.tell(&Event::Problem(DOCUMENT_DAMAGED));
+            member.notify(&Event::Problem(DOCUMENT_DAMAGED));
         }
         if self != Self::SetBack {
-            member.tell(&Event::Problem(DOCUMENT_RESET));
+            member.notify(&Event::Problem(DOCUMENT_RESET));
         }
         member.outbox().close(match self {
             Self::SetBack => Close::Restart("database-set-back"),

@@ -157,9 +157,9 @@ pub(crate) fn envelopes() -> Vec<Vec<u8>> {
         Message::Question { id: QuestionId::generate(), of: session },
         Message::Answer { id: QuestionId::generate(), json: "{}".to_owned() },
     ];
-    let parcels = messages.into_iter().map(Payload::Message).chain([Payload::Lost]);
+    let payloads = messages.into_iter().map(Payload::Message).chain([Payload::Lost]);
     let from = NodeId::generate();
-    let own = parcels.map(|parcel| Envelope { from, sent_us: 42, parcel }.encode());
+    let own = payloads.map(|payload| Envelope { from, sent_us: 42, payload }.encode());
     own.chain(corpus::all("relay").into_iter().map(|one| one.bytes)).collect()
 }
 

@@ -282,7 +282,11 @@ async fn g12_a_forged_message_is_a_gap_and_stops_no_server() {
     let forged = Envelope {
         from: here.node(),
         sent_us: 0,
-        parcel: Payload::Message(Message::Update { seq: 1, fence: Fence(9), update: Bytes::new() }),
+        payload: Payload::Message(Message::Update {
+            seq: 1,
+            fence: Fence(9),
+            update: Bytes::new(),
+        }),
     };
     let frames: [Vec<u8>; 5] = [
         Vec::new(),
